@@ -1,0 +1,173 @@
+/**
+ * Every public error, each with a stable `code` that has an anchor in docs/errors.md.
+ * A message names the thing, what was expected, what came, and what to try.
+ */
+
+/** One thing that is wrong with what a caller passed. */
+export interface Problem {
+  /** Where: `options.retry.limit`, `payloads[3].to`. */
+  readonly path: string
+  /** What was expected, what came and what to try, in one sentence. */
+  readonly message: string
+}
+
+/** The base of every error Millrace throws; `code` is stable and documented. */
+export class MillraceError extends Error {
+  readonly code: string
+  constructor(code: string, message: string, options?: { cause?: unknown }) {
+    super(message, options)
+    this.name = new.target.name
+    this.code = code
+  }
+}
+
+/** Options were wrong. All that is wrong is listed in `problems`; nothing was written. */
+export class InvalidOptionsError extends MillraceError {
+  readonly problems: readonly Problem[]
+  constructor(subject: string, problems: readonly Problem[]) {
+    super('E_INVALID_OPTIONS', describe(subject, problems))
+    this.problems = problems
+  }
+}
+
+/** A payload does not fit its job, or cannot be written. Nothing was written. */
+export class InvalidPayloadError extends MillraceError {
+  readonly problems: readonly Problem[]
+  constructor(subject: string, problems: readonly Problem[], options?: { cause?: unknown }) {
+    super('E_INVALID_PAYLOAD', describe(subject, problems), options)
+    this.problems = problems
+  }
+}
+
+/** A payload is larger than a job may carry. */
+export class PayloadTooLargeError extends MillraceError {
+  readonly bytes: number
+  constructor(subject: string, bytes: number, limit: number) {
+    super(
+      'E_PAYLOAD_TOO_LARGE',
+      `${subject}: the payload is ${bytes} bytes and the limit is ${limit}; store the data elsewhere and enqueue a reference to it`,
+    )
+    this.bytes = bytes
+  }
+}
+
+/** Something a value cannot be written to text or read back from it. */
+export class CodecError extends MillraceError {
+  readonly path: string
+  constructor(path: string, message: string, options?: { cause?: unknown }) {
+    super('E_CODEC', message, options)
+    this.path = path
+  }
+}
+
+/** A promised part that this version does not have yet. It is refused by name, never ignored. */
+export class NotYetError extends MillraceError {
+  constructor(what: string) {
+    super('E_NOT_YET', `${what} is not yet part of this version of Millrace; it was refused, not ignored`)
+  }
+}
+
+/** A job definition, or the set of jobs given to `millrace()`, contradicts itself. */
+export class DefinitionError extends MillraceError {
+  constructor(message: string) {
+    super('E_DEFINITION', message)
+  }
+}
+
+/** `enqueue('name')` where nobody registered that name here. */
+export class UnknownJobError extends MillraceError {
+  constructor(name: string, hint: string) {
+    super('E_UNKNOWN_JOB', `no job named ${JSON.stringify(name)} is registered here${hint}`)
+  }
+}
+
+/** An unfinished job already holds this key and the caller asked to be told. */
+export class DuplicateKeyError extends MillraceError {
+  /** The id of the job that holds the key. */
+  readonly existingId: string
+  constructor(job: string, key: string, existingId: string, why: string) {
+    super('E_DUPLICATE_KEY', `job ${JSON.stringify(job)}: key ${JSON.stringify(key)} ${why} (${existingId})`)
+    this.existingId = existingId
+  }
+}
+
+/** Awaited a job that failed for good; `cause` is the error its handler threw. */
+export class JobFailedError extends MillraceError {
+  readonly jobId: string
+  constructor(jobId: string, job: string, message: string, cause: unknown) {
+    super('E_JOB_FAILED', `job ${JSON.stringify(job)} ${jobId} failed: ${message}`, { cause })
+    this.jobId = jobId
+  }
+}
+
+/** Awaited a job that was cancelled. */
+export class JobCancelledError extends MillraceError {
+  readonly jobId: string
+  constructor(jobId: string, job: string, reason: string) {
+    super('E_JOB_CANCELLED', `job ${JSON.stringify(job)} ${jobId} was cancelled: ${reason}`)
+    this.jobId = jobId
+  }
+}
+
+/** Awaited or edited a job that no longer exists: deleted, pruned, or kept for no time at all. */
+export class JobGoneError extends MillraceError {
+  readonly jobId: string
+  constructor(jobId: string) {
+    super('E_JOB_GONE', `job ${jobId} does not exist (any more): it was deleted, pruned, or its job keeps nothing`)
+    this.jobId = jobId
+  }
+}
+
+/** Something took longer than it was given. */
+export class TimeoutError extends MillraceError {
+  constructor(message: string) {
+    super('E_TIMEOUT', message)
+  }
+}
+
+/** `handle.result()` inside a handler would wait on a slot that may be its own. */
+export class ResultInHandlerError extends MillraceError {
+  constructor() {
+    super(
+      'E_RESULT_IN_HANDLER',
+      'handle.result() was called inside a handler, where it can wait for ever on its own slot; use a workflow and w.call(job, payload)',
+    )
+  }
+}
+
+/** The claim behind this run was lost (the worker was taken for dead, or the job was cancelled); nothing more is recorded. */
+export class LeaseLostError extends MillraceError {
+  constructor(what: string) {
+    super('E_LEASE_LOST', `${what}: its claim is gone, so nothing it does from here on is recorded`)
+  }
+}
+
+/** The worker is stopping and the deadline has passed; the job goes back uncharged. */
+export class StoppedError extends MillraceError {
+  constructor() {
+    super('E_STOPPED', 'the worker is stopping and its deadline has passed; this job goes back and will run again')
+  }
+}
+
+/** The mill was closed, or the store could not be opened or used. */
+export class StoreError extends MillraceError {}
+
+/** The disk is full. Nothing was written; claiming pauses and resumes by itself. */
+export class StoreFullError extends StoreError {
+  constructor(where: string, cause: unknown) {
+    super(
+      'E_STORE_FULL',
+      `${where}: no space is left on the disk; nothing was written. Free some space: work resumes by itself`,
+      {
+        cause,
+      },
+    )
+  }
+}
+
+/** Says all that is wrong in one text: one line when it is one thing, a list when it is more. */
+function describe(subject: string, problems: readonly Problem[]): string {
+  const lines = problems.map((p) => (p.path === '' ? p.message : `${p.path} ${p.message}`))
+  if (lines.length === 1) return `${subject}: ${lines[0]}`
+  return `${subject}: ${lines.length} problems\n${lines.map((l) => `  - ${l}`).join('\n')}`
+}

@@ -1,0 +1,29 @@
+/** Ends a timer; ending it twice, or after it fired, does nothing. */
+export type Cancel = () => void
+
+export interface Timers {
+  /** Calls back once after `ms`, however long that is. With `idle` it does not keep the process alive. */
+  after(ms: number, callback: () => void, options?: { readonly idle?: boolean }): Cancel
+  /** Calls back when this turn of the event loop has ended: what gathers until then is one batch. */
+  soon(callback: () => void): void
+}
+
+/** `setTimeout` fires at once past 2^31 - 1 ms, so long waits are walked in steps of an hour. */
+const STEP_MAX_MS = 3_600_000
+
+export const systemTimers: Timers = {
+  after(ms, callback, options) {
+    const start = performance.now()
+    let timer: NodeJS.Timeout
+    const step = (): void => {
+      const left = ms - (performance.now() - start)
+      timer = left > STEP_MAX_MS ? setTimeout(step, STEP_MAX_MS) : setTimeout(callback, Math.max(0, left))
+      if (options?.idle) timer.unref()
+    }
+    step()
+    return () => clearTimeout(timer)
+  },
+  soon: (callback) => {
+    setImmediate(callback)
+  },
+}

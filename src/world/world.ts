@@ -1,0 +1,23 @@
+import type { Clock } from './clock.js'
+import { systemClock } from './clock.js'
+import type { Ids } from './ids.js'
+import { systemIds } from './ids.js'
+import type { Timers } from './timers.js'
+import { systemTimers } from './timers.js'
+
+/**
+ * All that is not deterministic, passed in. Nothing outside `world/` reads a clock, sets a timer
+ * or draws a random number, so that a whole fleet can be run again from one seed.
+ */
+export interface World {
+  readonly clock: Clock
+  readonly timers: Timers
+  readonly ids: Ids
+  /** A number in [0, 1), for jitter and spread only; ids and fences come from `ids`. */
+  readonly random: () => number
+}
+
+/** The world as the operating system gives it. */
+export function systemWorld(): World {
+  return { clock: systemClock, timers: systemTimers, ids: systemIds(), random: Math.random }
+}

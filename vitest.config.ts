@@ -6,11 +6,33 @@ import { defineConfig } from 'vitest/config'
  */
 export default defineConfig({
   test: {
-    reporters: process.env['MILLRACE_TALLY'] ? ['default', './scripts/tally-reporter.mjs'] : ['default'],
+    pool: 'forks',
+    maxWorkers: 2,
+    reporters: process.env['MILLRACE_TALLY']
+      ? [['default', { summary: false }], './scripts/tally-reporter.mjs']
+      : ['default'],
     projects: [
-      { test: { name: 'unit', include: ['src/**/*.test.ts'], testTimeout: 20_000 } },
-      { test: { name: 'house', include: ['test/*.test.ts'], testTimeout: 60_000, hookTimeout: 60_000 } },
-      { test: { name: 'package', include: ['test/package/*.test.ts'], testTimeout: 300_000, hookTimeout: 300_000 } },
+      { extends: true, test: { name: 'unit', include: ['src/**/*.test.ts'], testTimeout: 20_000 } },
+      {
+        extends: true,
+        test: {
+          name: 'house',
+          include: ['test/*.test.ts', 'test/house/*.test.ts'],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'package',
+          include: ['test/package/*.test.ts'],
+          testTimeout: 300_000,
+          hookTimeout: 300_000,
+          // They share one packed tarball and one install; npm already uses both cores.
+          fileParallelism: false,
+        },
+      },
     ],
   },
 })

@@ -1,0 +1,45 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { writeExamples } from './doc-examples.mjs'
+import { root, runNode, tell, tool } from './run.mjs'
+
+const OURS = ['src', 'test', 'scripts', 'vitest.config.ts']
+/** They are packages of their own, whose types are only there once they are installed: formatted, not linted. */
+const EXAMPLES = ['examples', 'bench'].filter((folder) => existsSync(join(root, folder)))
+
+/** What is checked without running anything of ours. Each counts one in the tally of `npm test`. */
+export const checks = [
+  { name: 'types of src', run: () => tsc('-p', 'tsconfig.json', '--noEmit') },
+  { name: 'types of test', run: () => tsc('-p', 'tsconfig.test.json') },
+  { name: 'lint', run: () => runNode([tool('oxlint'), '--type-aware', '--deny-warnings', ...OURS]) },
+  { name: 'format', run: () => runNode([tool('oxfmt'), '--check', ...OURS, ...EXAMPLES]) },
+  { name: 'doc examples', run: compileExamples },
+]
+
+async function compileExamples() {
+  const folder = join(root, '.cache', 'doc-examples')
+  const count = writeExamples(folder)
+  if (count === 0) return { code: 0, output: '', seconds: 0 }
+  return tsc('-p', folder)
+}
+
+function tsc(...args) {
+  return runNode([tool('typescript', 'tsc'), ...args])
+}
+
+/** Runs every check, tells each as it ends, and returns them with their exit codes. */
+export async function check() {
+  const results = []
+  for (const { name, run } of checks) {
+    const result = { name, ...(await run()) }
+    tell(result)
+    results.push(result)
+  }
+  return results
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1]).href) {
+  const results = await check()
+  process.exitCode = results.some(({ code }) => code !== 0) ? 1 : 0
+}

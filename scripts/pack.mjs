@@ -1,0 +1,19 @@
+import { mkdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { root, run } from './run.mjs'
+
+/**
+ * Packs what would be published, as npm does it, and returns the tarball's path with the files in it.
+ * @param {string} [folder] where the tarball goes; it is emptied first
+ * @returns {Promise<{ tarball: string, size: number, files: string[] }>}
+ */
+export async function pack(folder = join(root, '.cache', 'pack')) {
+  rmSync(folder, { recursive: true, force: true })
+  mkdirSync(folder, { recursive: true })
+  const args = ['pack', '--json', '--ignore-scripts', '--loglevel=error', '--pack-destination', folder]
+  const { code, output } = await run('npm', args, { timeoutMs: 120_000 })
+  if (code !== 0) throw new Error(`npm pack failed:\n${output}`)
+  const packed = JSON.parse(output.slice(output.search(/^[[{]/m)))
+  const [entry] = Array.isArray(packed) ? packed : Object.values(packed)
+  return { tarball: join(folder, entry.filename), size: entry.size, files: entry.files.map(({ path }) => path) }
+}

@@ -1,0 +1,97 @@
+import { mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { build } from './build.mjs'
+import { check } from './check.mjs'
+import { pack } from './pack.mjs'
+import { root, runNode, tell, tool } from './run.mjs'
+
+/**
+ * `npm test`: every stage in order, going on after a failed one, then a table and one plain closing line that any log
+ * reader can count. A check that is not a test of vitest counts one.
+ */
+const stages = [
+  { name: 'build', run: async () => told(await build()) },
+  { name: 'check', run: async () => (await check()).map(countOne).reduce(add) },
+  { name: 'publint', run: async () => told(await publint()) },
+  { name: 'attw', run: async () => told(await attw()) },
+  { name: 'knip', run: async () => told({ name: 'knip', ...(await runNode([tool('knip'), '--no-progress'])) }) },
+  { name: 'unit', run: () => vitest('unit') },
+  { name: 'house', run: () => vitest('house') },
+  { name: 'package', run: () => vitest('package') },
+]
+
+const VITEST_MAX_MS = 1_200_000
+
+let packing
+const packed = () => (packing ??= pack())
+
+const results = []
+for (const { name, run } of stages) {
+  console.log(`\n── ${name}`)
+  const start = performance.now()
+  const tally = await run().catch((error) => told({ name, code: 1, output: String(error), seconds: 0 }))
+  results.push({ name, ...tally, seconds: (performance.now() - start) / 1000 })
+}
+
+const total = results.reduce(add)
+printTable(results)
+console.log(`\n${total.passed} passed, ${total.failed} failed${total.skipped > 0 ? `, ${total.skipped} skipped` : ''}`)
+process.exitCode = total.failed > 0 ? 1 : 0
+
+async function publint() {
+  const { tarball } = await packed()
+  return { name: 'publint', ...(await runNode([tool('publint'), 'run', tarball, '--strict'])) }
+}
+
+async function attw() {
+  const { tarball } = await packed()
+  return { name: 'attw', ...(await runNode([tool('@arethetypeswrong/cli', 'attw'), '--profile', 'esm-only', tarball])) }
+}
+
+/** One project of vitest in its own process. A project that ran nothing, or told nothing, has failed. */
+async function vitest(project) {
+  const file = join(root, '.cache', `tally-${project}.json`)
+  mkdirSync(join(root, '.cache'), { recursive: true })
+  rmSync(file, { force: true })
+  // What a passing test prints is noise in a log, except how long the package took to install.
+  const quiet = process.stdout.isTTY || project === 'package' ? [] : ['--silent=passed-only']
+  const { code } = await runNode([tool('vitest'), 'run', '--project', project, ...quiet], {
+    env: { MILLRACE_TALLY: file, ...(process.stdout.isTTY ? {} : { NO_COLOR: '1', FORCE_COLOR: undefined }) },
+    show: true,
+    timeoutMs: VITEST_MAX_MS,
+  })
+  const tally = readTally(file)
+  if (tally === undefined) return told({ name: `${project}: vitest ended without a tally`, code: 1, seconds: 0 })
+  if (tally.passed + tally.failed === 0) return told({ name: `${project}: no test ran`, code: 1, seconds: 0 })
+  // Vitest also fails for reasons that are no test's, such as a worker that crashed.
+  return { ...tally, failed: code !== 0 && tally.failed === 0 ? 1 : tally.failed }
+}
+
+function readTally(file) {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'))
+  } catch {
+    return undefined // vitest died before it could write one; the caller says so
+  }
+}
+
+function told(result) {
+  tell(result)
+  return countOne(result)
+}
+
+function countOne({ code }) {
+  return { passed: code === 0 ? 1 : 0, failed: code === 0 ? 0 : 1, skipped: 0 }
+}
+
+function add(a, b) {
+  return { passed: a.passed + b.passed, failed: a.failed + b.failed, skipped: a.skipped + b.skipped }
+}
+
+function printTable(rows) {
+  console.log('\nstage     passed  failed  skipped  seconds')
+  for (const { name, passed, failed, skipped, seconds } of rows) {
+    const numbers = [passed, failed, skipped].map((n, i) => String(n).padStart([6, 8, 9][i]))
+    console.log(`${name.padEnd(10)}${numbers.join('')}${seconds.toFixed(1).padStart(9)}`)
+  }
+}

@@ -1,0 +1,344 @@
+import { reviveError } from './codec/error-text.js'
+import type { Codec } from './codec/codec.js'
+import {
+  InvalidOptionsError,
+  InvalidPayloadError,
+  JobCancelledError,
+  JobFailedError,
+  JobGoneError,
+  NotYetError,
+  ResultInHandlerError,
+  TimeoutError,
+} from './errors.js'
+import { encodePayload, prepare, whenOf } from './client/prepare.js'
+import type { Item } from './client/prepare.js'
+import { editedOptions } from './client/edit.js'
+import type { JobEdit } from './client/edit.js'
+import { read, toRecord } from './client/records.js'
+import { Waiters } from './client/wait.js'
+import { show } from './job/check.js'
+import { checkFilter, checkEdit } from './client/check.js'
+import type { Command } from './job/command.js'
+import { decideCommand } from './job/command.js'
+import { formatDuration, parseDuration, parseWhen } from './job/duration.js'
+import type { EnqueueOptions, Enqueueable, Handle } from './job/enqueue.js'
+import type { JobFilter, JobRecord } from './job/record.js'
+import type { Registered, Registry } from './job/registry.js'
+import { checkPayload } from './job/schema.js'
+import { FINAL_STATES } from './job/states.js'
+import type { State } from './job/states.js'
+import type { OnDuplicate } from './job/unique.js'
+import type { Claim, FindQuery, GuardedChange, JobRow, NewJob, Store } from './store/store.js'
+import type { World } from './world/world.js'
+
+/** Jobs in one bulk. */
+const BULK_MAX = 1_000_000
+/** Jobs `find` reads at a time. */
+const PAGE = 200
+/** A command that keeps meeting a job in another state gives up. */
+const COMMAND_TRIES = 20
+
+export interface ClientParts {
+  readonly world: World
+  readonly store: Store
+  readonly registry: Registry
+  readonly codec: Codec
+  /** True inside a handler of this mill, where waiting for a result is refused. */
+  readonly insideHandler: () => boolean
+  readonly enqueued: (jobs: readonly NewJob[]) => void
+}
+
+/** Commands going down: enqueue, schedule, cancel, retry, edit, delete; and reading. It holds no state but its waiters. */
+export class Client {
+  readonly #parts: ClientParts
+  readonly #waiters: Waiters
+
+  constructor(parts: ClientParts) {
+    this.#parts = parts
+    this.#waiters = new Waiters(parts.store, parts.world)
+  }
+
+  async enqueue(
+    job: Enqueueable,
+    payload: unknown,
+    options: EnqueueOptions | undefined,
+    under?: Claim,
+  ): Promise<Handle<unknown>> {
+    const item: Item = { registered: this.#parts.registry.lookUp(job), payload, options }
+    return this.#insertOne(item, options?.onDuplicate ?? 'return', under)
+  }
+
+  async enqueueMany(
+    job: Enqueueable,
+    payloads: readonly unknown[],
+    options: EnqueueOptions | ((payload: never, index: number) => EnqueueOptions) | undefined,
+  ): Promise<Handle<unknown>[]> {
+    const registered = this.#parts.registry.lookUp(job)
+    if (!Array.isArray(payloads)) throw bad('enqueueMany()', 'payloads', `must be an array, got ${show(payloads)}`)
+    if (payloads.length > BULK_MAX)
+      throw bad('enqueueMany()', 'payloads', `must be at most ${BULK_MAX}, got ${payloads.length}`)
+    const rows: NewJob[] = []
+    let onDuplicate: OnDuplicate | undefined
+    for (const [index, payload] of payloads.entries()) {
+      const own = typeof options === 'function' ? options(payload as never, index) : options
+      const made = prepare({ registered, payload, options: own, index }, this.#newId())
+      rows.push(made instanceof Promise ? await made : made)
+      const asked = own?.onDuplicate ?? 'return'
+      if (onDuplicate !== undefined && asked !== onDuplicate && rows.at(-1)?.key !== null)
+        throw bad(
+          'enqueueMany()',
+          `options[${index}].onDuplicate`,
+          `must be the same for all, got ${show(asked)} after ${show(onDuplicate)}`,
+        )
+      if (rows.at(-1)?.key !== null) onDuplicate = asked
+    }
+    const inserted = await this.#insert(rows, onDuplicate ?? 'return', registered, undefined)
+    return inserted.map((one) => this.#handle(one.id, one.isNew))
+  }
+
+  async schedule(
+    job: Enqueueable,
+    payload: unknown,
+    when: unknown,
+    options: EnqueueOptions | undefined,
+  ): Promise<Handle<unknown>> {
+    const registered = this.#parts.registry.lookUp(job)
+    const wrong = parseWhen(when, 0)
+    const subject = `schedule(${JSON.stringify(registered.job.name)})`
+    if (!wrong.ok) throw bad(subject, 'when', wrong.problem)
+    if (options?.in !== undefined || options?.at !== undefined)
+      throw bad(subject, 'options', 'has in or at; the time is the third argument')
+    const timed = { ...options, ...('inMs' in whenOf(when) ? { in: when as never } : { at: when as never }) }
+    return this.#insertOne({ registered, payload, options: timed }, options?.onDuplicate ?? 'move', undefined)
+  }
+
+  async unschedule(job: Enqueueable, key: string): Promise<boolean> {
+    const registered = this.#parts.registry.lookUp(job)
+    if (typeof key !== 'string') throw bad('unschedule()', 'key', `must be text, got ${show(key)}`)
+    const row = await this.#parts.store.jobs.readKeyed(registered.job.name, key)
+    return row === undefined
+      ? false
+      : this.#command(row.id, 'unschedule', (r) => ({
+          reason: 'unscheduled',
+          keepMs: this.#keepMs(r.name, 'cancelled'),
+        }))
+  }
+
+  async get(id: string): Promise<JobRecord | undefined> {
+    const [row] = await this.#parts.store.jobs.readJobs([checkId(id)])
+    return row === undefined ? undefined : this.#record(row)
+  }
+
+  async *find(filter: JobFilter = {}): AsyncGenerator<JobRecord, void, undefined> {
+    const problems = checkFilter(filter)
+    if (problems.length > 0) throw new InvalidOptionsError('find()', problems)
+    let left = filter.limit ?? Infinity
+    let query: FindQuery | null = this.#query(filter)
+    while (query !== null && left > 0) {
+      const page = await this.#parts.store.jobs.findJobs({ ...query, limit: Math.min(PAGE, left) })
+      for (const row of page.rows) yield this.#record(row)
+      left -= page.rows.length
+      query = page.cursor === null ? null : { ...query, cursor: page.cursor }
+    }
+  }
+
+  cancel(id: string): Promise<boolean> {
+    return this.#command(id, 'cancel', (row) => ({
+      reason: 'cancelled by command',
+      keepMs: this.#keepMs(row.name, 'cancelled'),
+    }))
+  }
+
+  retry(id: string): Promise<boolean> {
+    return this.#command(id, 'retry', () => ({
+      due: { inMs: 0 },
+      exit: 'retried',
+      freshRetries: true,
+      keepMs: Infinity,
+    }))
+  }
+
+  delete(id: string): Promise<boolean> {
+    return this.#command(id, 'delete', () => ({ keepMs: 0 }))
+  }
+
+  async edit(id: string, change: JobEdit): Promise<boolean> {
+    const problems = checkEdit(change)
+    if (problems.length > 0) throw new InvalidOptionsError(`edit(${checkId(id)})`, problems)
+    return this.#command(id, 'edit', (row) => this.#editOf(row, change))
+  }
+
+  handle(id: string): Handle<unknown> {
+    return this.#handle(checkId(id), false)
+  }
+
+  async #insertOne(item: Item, onDuplicate: OnDuplicate, under: Claim | undefined): Promise<Handle<unknown>> {
+    const made = prepare(item, this.#newId())
+    const row = made instanceof Promise ? await made : made
+    const [inserted] = await this.#insert([row], onDuplicate, item.registered, under)
+    return this.#handle(inserted?.id ?? row.id, inserted?.isNew === true)
+  }
+
+  async #insert(
+    rows: readonly NewJob[],
+    onDuplicate: OnDuplicate,
+    registered: Registered,
+    under: Claim | undefined,
+  ): Promise<readonly { id: string; isNew: boolean }[]> {
+    const keepCancelledMs = registered.keepMs.cancelled
+    const inserted = await this.#parts.store.jobs.insertJobs(rows, {
+      onDuplicate,
+      keepCancelledMs,
+      ...(under === undefined ? {} : { under }),
+    })
+    this.#parts.enqueued(rows.filter((_, i) => inserted[i]?.isNew === true))
+    return inserted
+  }
+
+  /** Reads, decides, and writes only if the job is still as it was read; else again. */
+  async #command(
+    id: string,
+    command: Command,
+    how: (
+      row: JobRow,
+    ) => Omit<GuardedChange, 'id' | 'from' | 'to'> | Promise<Omit<GuardedChange, 'id' | 'from' | 'to'>>,
+  ): Promise<boolean> {
+    checkId(id)
+    for (let tries = 0; tries < COMMAND_TRIES; tries += 1) {
+      const [row] = await this.#parts.store.jobs.readJobs([id])
+      const move = row === undefined ? null : decideCommand(row.state, command)
+      if (row === undefined || move === null) return false
+      const done = await this.#parts.store.jobs.changeJob({ id, from: row.state, to: move.to, ...(await how(row)) })
+      if (done === 'changed') return true
+    }
+    return false
+  }
+
+  async #editOf(row: JobRow, change: JobEdit): Promise<Omit<GuardedChange, 'id' | 'from' | 'to'>> {
+    const registered = this.#parts.registry.runnable(row.name)
+    const payload = 'payload' in change ? await this.#editedPayload(row.name, registered, change.payload) : undefined
+    const when = change.in ?? change.at
+    return {
+      exit: 'edited',
+      keepMs: Infinity,
+      ...(when === undefined ? (row.state === 'parked' ? { due: { inMs: 0 } } : {}) : { due: whenOf(when) }),
+      edit: {
+        payload,
+        options: editedOptions(row.options, change, registered?.codec ?? this.#parts.codec),
+        priority: change.priority,
+        queue: change.queue,
+      },
+    }
+  }
+
+  async #editedPayload(
+    name: string,
+    registered: Registered | undefined,
+    payload: unknown,
+  ): Promise<string | Uint8Array> {
+    if (registered === undefined) return this.#parts.codec.encode(payload)
+    const checked = await checkPayload(registered.job.options, payload)
+    if (!checked.ok) throw new InvalidPayloadError(`job ${JSON.stringify(name)}`, checked.problems)
+    return encodePayload(registered, payload)
+  }
+
+  #handle(id: string, isNew: boolean): Handle<unknown> {
+    return {
+      id,
+      isNew,
+      get: () => this.get(id),
+      cancel: () => this.cancel(id),
+      result: (options) => this.#result(id, options?.timeout),
+      watch: () => {
+        throw new NotYetError('handle.watch()')
+      },
+    }
+  }
+
+  #result(id: string, timeout: unknown): Promise<unknown> {
+    if (this.#parts.insideHandler()) return Promise.reject(new ResultInHandlerError())
+    const limit = timeout === undefined || timeout === Infinity ? undefined : parseDuration(timeout)
+    if (limit !== undefined && !limit.ok) return Promise.reject(bad('result()', 'timeout', limit.problem))
+    return new Promise((resolve, reject) => {
+      let state: State | 'unseen' = 'unseen'
+      const leave = this.#waiters.wait(id, (row) => {
+        state = row?.state ?? 'unseen'
+        if (row !== undefined && !(FINAL_STATES as readonly State[]).includes(row.state)) return false
+        stopTimer()
+        if (row === undefined) reject(new JobGoneError(id))
+        else this.#conclude(row, resolve, reject)
+        return true
+      })
+      const stopTimer =
+        limit === undefined
+          ? (): void => undefined
+          : this.#parts.world.timers.after(limit.ms, () => {
+              leave()
+              reject(new TimeoutError(`job ${id} did not end within ${formatDuration(limit.ms)}; it is ${state}`))
+            })
+    })
+  }
+
+  #conclude(row: JobRow, resolve: (value: unknown) => void, reject: (error: unknown) => void): void {
+    if (row.state === 'cancelled')
+      return reject(new JobCancelledError(row.id, row.name, row.reason ?? 'no reason was given'))
+    if (row.state === 'failed') {
+      const cause =
+        row.error === null ? undefined : reviveError(JSON.parse(row.error) as Parameters<typeof reviveError>[0])
+      return reject(new JobFailedError(row.id, row.name, cause?.message ?? row.reason ?? 'no reason was given', cause))
+    }
+    if (row.result === null) return resolve(undefined)
+    const decoded = read(this.#codecOf(row.name), row.result)
+    if (decoded.ok) resolve(decoded.value)
+    else
+      reject(
+        new JobFailedError(row.id, row.name, `it is done, but its result does not decode: ${decoded.why}`, undefined),
+      )
+  }
+
+  #query(filter: JobFilter): FindQuery {
+    const list = <T>(value: T | readonly T[] | undefined): readonly T[] | undefined =>
+      value === undefined ? undefined : Array.isArray(value) ? (value as readonly T[]) : [value as T]
+    return {
+      names: filter.job === undefined ? undefined : this.#parts.registry.namesOf(filter.job),
+      queues: list(filter.queue),
+      states: list(filter.state),
+      label: filter.label,
+      key: filter.key,
+      createdAfter: filter.createdAfter?.getTime(),
+      createdBefore: filter.createdBefore?.getTime(),
+      order: filter.order ?? 'newest',
+      limit: PAGE,
+      cursor: null,
+    }
+  }
+
+  #record(row: JobRow): JobRecord {
+    return toRecord(row, this.#codecOf(row.name))
+  }
+
+  #codecOf(name: string): Codec {
+    return this.#parts.registry.get(name)?.codec ?? this.#parts.codec
+  }
+
+  #keepMs(name: string, state: 'cancelled'): number {
+    return this.#parts.registry.runnable(name)?.keepMs[state] ?? Infinity
+  }
+
+  #newId(): string {
+    return this.#parts.world.ids.jobId(this.#parts.world.clock.now())
+  }
+}
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+
+/** An id is what a handle has: anything else is a mistake worth an error, not an empty answer. */
+function checkId(id: unknown): string {
+  if (typeof id === 'string' && UUID.test(id)) return id
+  const advice = typeof id === 'object' && id !== null && 'id' in id ? '; pass handle.id' : ''
+  throw bad('job id', 'id', `must be a job's id (a UUID), got ${show(id)}${advice}`)
+}
+
+function bad(subject: string, path: string, message: string): InvalidOptionsError {
+  return new InvalidOptionsError(subject, [{ path, message }])
+}

@@ -1,0 +1,47 @@
+import type { Problem } from '../errors.js'
+import type { Check, Fields } from '../job/check.js'
+import { checkFields, show } from '../job/check.js'
+import { checkEnqueueOptions, isCount, isName } from '../job/check-options.js'
+import { STATES } from '../job/states.js'
+
+const oneOrMany =
+  (check: Check): Check =>
+  (value) =>
+    Array.isArray(value) ? value.map(check).find((wrong) => wrong !== undefined) : check(value)
+
+const isState: Check = (value) =>
+  (STATES as readonly unknown[]).includes(value) ? undefined : `must be one of ${STATES.join(', ')}, got ${show(value)}`
+const isDate: Check = (value) =>
+  value instanceof Date && !Number.isNaN(value.getTime()) ? undefined : `must be a valid Date, got ${show(value)}`
+
+const FILTER: Fields = {
+  fields: {
+    job: () => undefined,
+    queue: oneOrMany(isName),
+    state: oneOrMany(isState),
+    label: isName,
+    key: (value) => (typeof value === 'string' ? undefined : `must be text, got ${show(value)}`),
+    createdAfter: isDate,
+    createdBefore: isDate,
+    order: (value) =>
+      value === 'newest' || value === 'oldest' ? undefined : `must be "newest" or "oldest", got ${show(value)}`,
+    limit: (value) => (value === Infinity ? undefined : isCount(0)(value)),
+  },
+  notYet: { group: [], text: [] },
+}
+
+export function checkFilter(filter: unknown): Problem[] {
+  return checkFields(filter, '', FILTER)
+}
+
+/** An edit says what an enqueue may say, less what makes the job another one. */
+export function checkEdit(change: unknown): Problem[] {
+  if (typeof change !== 'object' || change === null)
+    return [{ path: 'change', message: `must be an object, got ${show(change)}` }]
+  const { payload: _, ...options } = change as Record<string, unknown>
+  const fixed = ['key', 'onDuplicate', 'expires'].filter((name) => options[name] !== undefined)
+  return [
+    ...checkEnqueueOptions(options, ''),
+    ...fixed.map((path) => ({ path, message: 'cannot be edited; enqueue another job' })),
+  ]
+}

@@ -1,0 +1,76 @@
+import type { Codec } from '../codec/codec.js'
+import type { ErrorRecord } from '../codec/error-text.js'
+import { readLog } from '../job/attempt-log.js'
+import type { AttemptEntry } from '../job/decide.js'
+import type { Encoded } from '../job/outcome.js'
+import type { AttemptRecord, JobRecord } from '../job/record.js'
+import { readOptions } from '../job/stored-options.js'
+import type { StoredOptions } from '../job/stored-options.js'
+import type { JobRow } from '../store/store.js'
+
+/** Turns a stored job into what people read. It never throws: what does not decode is said in the record. */
+export function toRecord(row: JobRow, codec: Codec): JobRecord {
+  const options = readOptions(row.options)
+  const payload = read(codec, row.payload)
+  const result = row.result === null ? { ok: true as const, value: undefined } : read(codec, row.result)
+  return {
+    id: row.id,
+    job: row.name,
+    title: options.title,
+    queue: row.queue,
+    state: row.state,
+    payload: payload.ok ? payload.value : undefined,
+    result: result.ok ? result.value : undefined,
+    error: row.error === null ? undefined : (JSON.parse(row.error) as ErrorRecord),
+    reason: row.reason ?? (payload.ok ? undefined : `the payload does not decode: ${payload.why}`),
+    attempt: row.attempt,
+    crashes: row.crashes,
+    priority: row.priority,
+    labels: options.labels ?? [],
+    key: row.key ?? undefined,
+    meta: readMeta(codec, options.meta),
+    progress: row.progress === null ? undefined : (JSON.parse(row.progress) as JobRecord['progress']),
+    createdAt: new Date(row.createdAt),
+    dueAt: new Date(row.dueAt),
+    startedAt: date(row.startedAt),
+    settledAt: date(row.settledAt),
+    expiresAt: date(row.expiresAt),
+    attempts: attemptsOf(row),
+    ...(payload.ok ? {} : { raw: row.payload }),
+  }
+}
+
+/** A clean run wrote no line of its own: the row says when it began and ended. */
+function attemptsOf(row: JobRow): AttemptRecord[] {
+  const attempts = readLog(row.log).map(toAttempt)
+  const last = attempts.at(-1)
+  const isTold = row.state !== 'done' || last?.startedAt.getTime() === row.startedAt
+  if (!isTold && row.startedAt !== null && row.settledAt !== null)
+    attempts.push({ startedAt: new Date(row.startedAt), endedAt: new Date(row.settledAt), worker: row.worker ?? '' })
+  return attempts
+}
+
+function toAttempt(entry: AttemptEntry): AttemptRecord {
+  return { ...entry, startedAt: new Date(entry.startedAt), endedAt: new Date(entry.endedAt) }
+}
+
+function readMeta(codec: Codec, meta: StoredOptions['meta']): unknown {
+  if (meta === undefined) return undefined
+  const stored = 'text' in meta ? meta.text : new Uint8Array(Buffer.from(meta.base64, 'base64'))
+  const decoded = read(codec, stored)
+  return decoded.ok ? decoded.value : undefined
+}
+
+type Read = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly why: string }
+
+export function read(codec: Codec, stored: Encoded): Read {
+  try {
+    return { ok: true, value: codec.decode(stored) }
+  } catch (error) {
+    return { ok: false, why: error instanceof Error ? error.message : String(error) }
+  }
+}
+
+function date(ms: number | null): Date | undefined {
+  return ms === null ? undefined : new Date(ms)
+}

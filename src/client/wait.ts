@@ -1,0 +1,80 @@
+import type { JobRow, Store } from '../store/store.js'
+import type { Cancel } from '../world/timers.js'
+import type { World } from '../world/world.js'
+
+/** Pause between two looks at what is awaited: short at first, since most waits are. */
+const LOOK_FIRST_MS = 15
+const LOOK_MAX_MS = 500
+/** Ids read in one look. */
+const LOOK_BATCH = 500
+
+interface Waiter {
+  readonly id: string
+  readonly settle: (row: JobRow | undefined) => boolean
+}
+
+/**
+ * Callers who wait for jobs to end, in whatever process those run. A commit of this process is looked at at once; others'
+ * are found by looking, all awaited ids in one read.
+ */
+export class Waiters {
+  readonly #store: Store
+  readonly #world: World
+  readonly #waiting = new Set<Waiter>()
+  #lookMs = LOOK_FIRST_MS
+  #timer: Cancel | undefined
+  #unhint: Cancel | undefined
+  #looking = false
+
+  constructor(store: Store, world: World) {
+    this.#store = store
+    this.#world = world
+  }
+
+  /** Calls `settle` with the job (undefined once it is gone) at every look, until it returns true. Gives the way out. */
+  wait(id: string, settle: (row: JobRow | undefined) => boolean): Cancel {
+    const waiter: Waiter = { id, settle }
+    this.#waiting.add(waiter)
+    this.#unhint ??= this.#store.changes.onHint((hint) => {
+      if (hint.settled) this.#soon()
+    })
+    this.#lookMs = LOOK_FIRST_MS
+    this.#soon()
+    return () => this.#leave(waiter)
+  }
+
+  #leave(waiter: Waiter): void {
+    this.#waiting.delete(waiter)
+    if (this.#waiting.size > 0) return
+    this.#timer?.()
+    this.#timer = undefined
+    this.#unhint?.()
+    this.#unhint = undefined
+  }
+
+  #soon(): void {
+    if (this.#looking) return
+    this.#looking = true
+    this.#timer?.()
+    this.#timer = undefined
+    this.#world.timers.soon(() => void this.#look())
+  }
+
+  async #look(): Promise<void> {
+    const waiters = [...this.#waiting]
+    try {
+      for (let from = 0; from < waiters.length; from += LOOK_BATCH) {
+        const batch = waiters.slice(from, from + LOOK_BATCH)
+        const rows = await this.#store.jobs.readJobs(batch.map((waiter) => waiter.id))
+        for (const [i, waiter] of batch.entries())
+          if (this.#waiting.has(waiter) && waiter.settle(rows[i])) this.#leave(waiter)
+      }
+    } catch {
+      // The store cannot be read for now: the next look tries again, and each caller has a timeout of its own.
+    }
+    this.#looking = false
+    if (this.#waiting.size === 0) return
+    this.#timer = this.#world.timers.after(this.#lookMs, () => this.#soon())
+    this.#lookMs = Math.min(LOOK_MAX_MS, this.#lookMs * 1.5)
+  }
+}

@@ -1,0 +1,44 @@
+/** How long a name may be for its spelling to be compared: the comparison takes the product of both lengths. */
+const COMPARED_MAX = 64
+
+/** `; did you mean "types"?`, or nothing: the end of a message about an unknown name. */
+export function didYouMean(given: string, known: readonly string[]): string {
+  const near = nearName(given, known)
+  return near === undefined ? '' : `; did you mean ${JSON.stringify(near)}?`
+}
+
+/** The known name that was probably meant, or nothing when none is near. */
+function nearName(given: string, known: readonly string[]): string | undefined {
+  if (given.length > COMPARED_MAX) return undefined
+  let best: string | undefined
+  let bestDistance = 1 + Math.max(1, Math.floor(given.length / 3))
+  for (const name of known) {
+    const distance = editDistance(given.toLowerCase(), name.toLowerCase())
+    if (distance < bestDistance) {
+      best = name
+      bestDistance = distance
+    }
+  }
+  return best
+}
+
+/** How many single letters must be put in, taken out, changed or swapped with their neighbour. */
+function editDistance(a: string, b: string): number {
+  let beforeLast: number[] = []
+  let last = Array.from({ length: b.length + 1 }, (_, column) => column)
+  for (let row = 1; row <= a.length; row++) {
+    const current = [row]
+    for (let column = 1; column <= b.length; column++) {
+      const same = a[row - 1] === b[column - 1]
+      let least = Math.min(at(last, column) + 1, at(current, column - 1) + 1, at(last, column - 1) + (same ? 0 : 1))
+      const swapped = row > 1 && column > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1]
+      if (swapped) least = Math.min(least, at(beforeLast, column - 2) + 1)
+      current.push(least)
+    }
+    beforeLast = last
+    last = current
+  }
+  return at(last, b.length)
+}
+
+const at = (row: readonly number[], column: number): number => row[column] ?? 0

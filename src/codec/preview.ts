@@ -1,0 +1,33 @@
+import { className, show } from './show.js'
+
+/** How many entries of an object or array a preview tells. */
+const ENTRIES_MAX = 20
+
+/** What was thrown in place of an error, in words: its text, or a look at its first entries, one level deep. */
+export function previewOf(thrown: unknown): string {
+  if (typeof thrown === 'string') return thrown
+  if (typeof thrown !== 'object' || thrown === null) return show(thrown)
+  try {
+    return previewObject(thrown)
+  } catch {
+    // A proxy or a getter that throws; its class is all that can be told.
+    return show(thrown)
+  }
+}
+
+function previewObject(thrown: object): string {
+  // Listing the keys of a giant buffer would take more than it is worth.
+  if (ArrayBuffer.isView(thrown)) return show(thrown)
+  if (Array.isArray(thrown)) return `[${listed(Array.from(thrown.slice(0, ENTRIES_MAX), show), thrown.length)}]`
+  const keys = Object.keys(thrown)
+  const fields = thrown as Readonly<Record<string, unknown>>
+  const name = className(thrown)
+  const head = name === 'Object' || name === 'object' ? '' : `${name} `
+  if (keys.length === 0) return `${head}{}`
+  const parts = keys.slice(0, ENTRIES_MAX).map((key) => `${show(key)}: ${show(fields[key])}`)
+  return `${head}{ ${listed(parts, keys.length)} }`
+}
+
+function listed(parts: readonly string[], total: number): string {
+  return [...parts, ...(total > parts.length ? [`… ${total - parts.length} more`] : [])].join(', ')
+}

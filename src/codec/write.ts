@@ -1,0 +1,177 @@
+import { CodecError } from '../errors.js'
+import { isError } from './error-shape.js'
+import { DEPTH_MAX, PARTS_MAX } from './limits.js'
+import { codecError, formatPath, type Segment } from './path.js'
+import { isMarkKey } from './plain.js'
+import { whyOff, whyRefused } from './refuse.js'
+import type { Rules } from './rules.js'
+import { className, reason, show } from './show.js'
+import type { Tag } from './tags.js'
+
+/**
+ * Writes any value the rules allow, with a tag where JSON has no word for it, or says exactly which part cannot be
+ * written. It is the slow way: values that JSON.stringify writes without loss do not come here (plain.ts).
+ */
+export function writeText(value: unknown, rules: Rules): string {
+  const walk: Walk = { rules, path: [], above: new Map(), left: PARTS_MAX }
+  try {
+    return write(walk, value, undefined)
+  } catch (error) {
+    if (error instanceof CodecError) throw error
+    // A proxy, a getter or the engine itself threw; the path still stands where it happened.
+    throw codecError(formatPath(walk.path), `could not be read: ${reason(error)}`, { cause: error })
+  }
+}
+
+/** What a walk knows on its way. */
+interface Walk {
+  readonly rules: Rules
+  readonly path: Segment[]
+  /** The objects we are inside of, each with the length of the path that leads to it. */
+  readonly above: Map<object, number>
+  left: number
+}
+
+function write(walk: Walk, value: unknown, writtenBy: Tag | undefined): string {
+  walk.left -= 1
+  if (walk.left < 0) return refuse(walk, `is where the value passes ${PARTS_MAX} parts; write it in pieces`)
+  switch (typeof value) {
+    case 'string':
+      return JSON.stringify(value)
+    case 'boolean':
+      return value ? 'true' : 'false'
+    case 'number':
+      return value - value === 0 && (value !== 0 || 1 / value > 0)
+        ? String(value)
+        : writeBuiltIn(walk, numberName(value), value)
+    case 'undefined':
+      return writeBuiltIn(walk, 'undefined', value)
+    case 'bigint':
+    case 'symbol':
+    case 'function':
+    case 'object':
+      return value === null ? 'null' : writeTyped(walk, value, writtenBy)
+  }
+}
+
+/** Registered types come first; a type is not asked about its own written form, so the two may look alike. */
+function writeTyped(walk: Walk, value: {}, writtenBy: Tag | undefined): string {
+  for (const tag of walk.rules.custom)
+    if (tag !== writtenBy && asks(walk, tag, value)) return writeTagged(walk, tag, value)
+  if (typeof value === 'bigint') return writeBuiltIn(walk, 'BigInt', value)
+  if (typeof value !== 'object') return refuse(walk, whyRefused(value))
+  if (isArray(value)) return writeArray(walk, value)
+  if (isRecord(value)) return writeRecord(walk, value)
+  const name = builtInName(walk, value)
+  return name === undefined ? refuse(walk, whyRefused(value)) : writeBuiltIn(walk, name, value)
+}
+
+function writeArray(walk: Walk, array: readonly unknown[]): string {
+  // Asked beforehand, because an empty array may claim four thousand million holes.
+  if (array.length > walk.left) return refuse(walk, `has ${array.length} entries; a value may have ${PARTS_MAX} parts`)
+  enter(walk, array)
+  let text = '['
+  for (let at = 0; at < array.length; at++) {
+    walk.path.push(at)
+    text += (at === 0 ? '' : ',') + write(walk, array[at], undefined)
+    walk.path.pop()
+  }
+  walk.above.delete(array)
+  return `${text}]`
+}
+
+function writeRecord(walk: Walk, record: object): string {
+  enter(walk, record)
+  let text = '{'
+  for (const key of Object.keys(record)) {
+    walk.path.push(key)
+    const property = Object.getOwnPropertyDescriptor(record, key)
+    if (property?.get !== undefined || property?.set !== undefined) refuse(walk, GETTER)
+    const name = JSON.stringify(isMarkKey(key) ? `$${key}` : key)
+    text += `${text === '{' ? '' : ','}${name}:${write(walk, property?.value, undefined)}`
+    walk.path.pop()
+  }
+  walk.above.delete(record)
+  return `${text}}`
+}
+
+const GETTER = 'is computed by a getter or setter, and only data can be written; pass a copy that holds the value'
+
+function writeBuiltIn(walk: Walk, name: string, value: unknown): string {
+  const tag = walk.rules.builtIn.get(name)
+  return tag === undefined ? refuse(walk, whyOff(name)) : writeTagged(walk, tag, value)
+}
+
+function writeTagged(walk: Walk, tag: Tag, value: unknown): string {
+  const written = callWrite(walk, tag, value)
+  if (written === undefined) return `{"$":${JSON.stringify(tag.name)}}`
+  // A type may return the very value, after checking it, say: that is no cycle.
+  const container = typeof value === 'object' && value !== written ? value : null
+  if (container !== null) enter(walk, container)
+  walk.path.push({ tag: tag.name, written })
+  const text = write(walk, written, tag)
+  walk.path.pop()
+  if (container !== null) walk.above.delete(container)
+  return `{"$":${JSON.stringify(tag.name)},"v":${text}}`
+}
+
+/** Remembers that we are inside an object: meeting it again there is a cycle. */
+function enter(walk: Walk, object: object): void {
+  const back = walk.above.get(object)
+  if (back !== undefined) {
+    const target = back === 0 ? 'the whole value' : formatPath(walk.path.slice(0, back))
+    refuse(walk, `points back to ${target}, and a cycle cannot be written; refer to it by an id`)
+  }
+  if (walk.above.size >= DEPTH_MAX) refuse(walk, `is nested more than ${DEPTH_MAX} levels deep`)
+  walk.above.set(object, walk.path.length)
+}
+
+function asks(walk: Walk, tag: Tag, value: unknown): boolean {
+  try {
+    return tag.is(value)
+  } catch (error) {
+    return refuse(walk, `made the type ${JSON.stringify(tag.name)} throw in is(): ${reason(error)}`, error)
+  }
+}
+
+function callWrite(walk: Walk, tag: Tag, value: unknown): unknown {
+  try {
+    return tag.write(value)
+  } catch (error) {
+    return refuse(walk, `could not be written as ${JSON.stringify(tag.name)}: ${reason(error)}`, error)
+  }
+}
+
+/** The built-in type of an object, by the exact class: a subclass would come back as something else. Errors may be any. */
+function builtInName(walk: Walk, value: object): string | undefined {
+  const printed = Object.prototype.toString.call(value).slice(8, -1)
+  const name = printed.startsWith('Temporal.') ? printed : className(value)
+  const candidate = name === 'Buffer' ? 'Uint8Array' : name
+  if (walk.rules.known.get(candidate)?.is(value) !== true) return isError(value) ? 'Error' : undefined
+  const extra = LISTS_NOTHING.has(candidate) ? Object.keys(value)[0] : undefined
+  if (extra !== undefined) refuse(walk, `is a ${name} with a property of its own, ${show(extra)}, which would be lost`)
+  return candidate
+}
+
+/** Built-in types whose values have no enumerable properties, unless somebody gave them one. */
+const LISTS_NOTHING: ReadonlySet<string> = new Set(['Date', 'Map', 'Set', 'URL', 'RegExp'])
+
+/** Of this realm or another: every realm's Array.prototype is itself an array, and no subclass's prototype is. */
+function isArray(value: object): value is readonly unknown[] {
+  return Array.isArray(value) && Array.isArray(Object.getPrototypeOf(value))
+}
+
+/** No prototype, or some realm's Object.prototype: the one that has none itself and brings `isPrototypeOf`. */
+function isRecord(value: object): boolean {
+  const prototype: object | null = Object.getPrototypeOf(value)
+  if (prototype === null || prototype === Object.prototype) return true
+  return Object.getPrototypeOf(prototype) === null && Object.hasOwn(prototype, 'isPrototypeOf')
+}
+
+function numberName(value: number): string {
+  return Object.is(value, -0) ? '-0' : String(value)
+}
+
+function refuse(walk: Walk, why: string, cause?: unknown): never {
+  throw codecError(formatPath(walk.path), why, cause === undefined ? undefined : { cause })
+}

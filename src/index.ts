@@ -1,0 +1,62 @@
+/** The front door: every public name, listed by hand. What is not listed is not promised. */
+export { millrace } from './mill.js'
+export type { Mill, ListedJob, ScheduleOptions } from './surface.js'
+export { defaults } from './options.js'
+export type { MillOptions } from './options.js'
+
+export { job, category } from './job/define.js'
+export type {
+  Job,
+  AnyJob,
+  JobOptions,
+  SchemaJobOptions,
+  SharedOptions,
+  Handler,
+  Category,
+  CategoryOptions,
+} from './job/define.js'
+export { lazy } from './job/lazy.js'
+export type { Lazy } from './job/lazy.js'
+export { Abort, Snooze } from './job/signals.js'
+export type { Context, TestContext } from './job/context.js'
+export type { EnqueueOptions, EnqueueArguments, Enqueueable, Handle } from './job/enqueue.js'
+export type { JobRecord, AttemptRecord, JobFilter } from './job/record.js'
+export type { JobEdit } from './client/edit.js'
+export type { State, WaitingState, FinalState } from './job/states.js'
+export type { RetryOptions, Backoff, BackoffSteps } from './job/retry.js'
+export type { KeepOptions } from './job/keep.js'
+export type { Duration, When } from './job/duration.js'
+export type { StandardSchema } from './job/schema.js'
+
+export { codec } from './codec/codec.js'
+export type { Codec } from './codec/codec.js'
+export type { CodecOptions, BuiltInTag } from './codec/options.js'
+export type { CodecType } from './codec/tags.js'
+export type { ErrorRecord } from './codec/error-text.js'
+
+export { sqlite } from './store/sqlite/sqlite.js'
+export type { SqliteOptions } from './store/sqlite/sqlite.js'
+export type { StoreChoice } from './store/choice.js'
+export type { Logger, LogLevel } from './world/log.js'
+
+export {
+  MillraceError,
+  InvalidOptionsError,
+  InvalidPayloadError,
+  PayloadTooLargeError,
+  CodecError,
+  NotYetError,
+  DefinitionError,
+  UnknownJobError,
+  DuplicateKeyError,
+  JobFailedError,
+  JobCancelledError,
+  JobGoneError,
+  TimeoutError,
+  ResultInHandlerError,
+  LeaseLostError,
+  StoppedError,
+  StoreError,
+  StoreFullError,
+} from './errors.js'
+export type { Problem } from './errors.js'

@@ -1,0 +1,42 @@
+import type { EnqueueArguments, Enqueueable, Handle } from './enqueue.js'
+import type { AnyJob, Job } from './define.js'
+
+/**
+ * What a handler is given beside its payload.
+ */
+export interface Context {
+  /** The job's id. */
+  readonly id: string
+  /** The job's name; a category's fallback handler learns here which job it runs. */
+  readonly job: string
+  /** Which attempt this is: 1 is the first. */
+  readonly attempt: number
+  /** Aborted when the job times out, loses its claim, or the worker stops. Pass it on to what you await. */
+  readonly signal: AbortSignal
+  /** The queue this job runs in. */
+  readonly queue: {
+    readonly name: string
+    /** Starts nothing more of this queue before then. Not yet part of this version. */
+    pauseUntil(when: Date | number | string): Promise<void>
+  }
+  /** Adds a line to the job's history and to the log. */
+  log(...parts: readonly unknown[]): void
+  /** Tells how far the job has come; readable from any process while it runs. */
+  progress(done: number, total?: number): void
+  /** Enqueues another job; refused once this claim is lost. */
+  enqueue<Payload, Result>(job: Job<Payload, Result>, ...rest: EnqueueArguments<Payload>): Promise<Handle<Result>>
+  enqueue(job: Enqueueable, payload?: unknown, options?: EnqueueArguments<unknown>[1]): Promise<Handle<unknown>>
+  /** The results of the jobs this one came after. Not yet part of this version. */
+  results<Result>(parent: Job<never, Result> | Job<unknown, Result>): Promise<Result[]>
+  /** Settles this job inside your own transaction. Not yet part of this version. */
+  settleIn(tx: unknown, result?: unknown): Promise<void> | void
+  /** Opens a transaction that settles this job when it commits. Not yet part of this version. */
+  transaction<T>(work: (tx: unknown) => T): Promise<T>
+}
+
+/** A context that records instead of acting: what `job.run(payload)` passes when it is given none. */
+export interface TestContext extends Context {
+  readonly logged: readonly string[]
+  readonly progressed: readonly { readonly done: number; readonly total: number | undefined }[]
+  readonly enqueued: readonly { readonly job: AnyJob | string; readonly payload: unknown; readonly options: unknown }[]
+}

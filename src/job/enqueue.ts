@@ -1,0 +1,65 @@
+import type { AnyJob } from './define.js'
+import type { Duration, When } from './duration.js'
+import type { JobRecord } from './record.js'
+import type { RetryOptions } from './retry.js'
+
+/** What may be enqueued: the job's value, or its registered name. */
+export type Enqueueable = AnyJob | string
+
+/** What a single enqueue may say. A typo is a type error and a run-time error. */
+export interface EnqueueOptions {
+  /** A title for people; `{field}` places are filled from the payload. */
+  readonly title?: string | undefined
+  /** At most 16 of at most 100 characters. */
+  readonly labels?: readonly string[] | undefined
+  /** Default: the job's own, else 'default'. */
+  readonly queue?: string | undefined
+  /** A whole number, higher first. Default: the job's own, else 0. */
+  readonly priority?: number | undefined
+  /** At most one unfinished job per (job, key). */
+  readonly key?: string | undefined
+  /** What to do when the key is held: 'return' its handle (default), 'reject', or 'replace' the one that waits. */
+  readonly onDuplicate?: 'return' | 'reject' | 'replace' | undefined
+  /** Runs no earlier than so long from now. */
+  readonly in?: Duration | number | undefined
+  /** Runs no earlier than then. */
+  readonly at?: When | undefined
+  /** `limit`, `backoff` and `jitter` as data; functions belong to the job's definition. */
+  readonly retry?: Omit<RetryOptions, 'when'> | undefined
+  /** How long one attempt may take. Default: the job's own, else 30 min. */
+  readonly timeout?: Duration | number | undefined
+  /** Cancelled if it has not begun by then: a duration from now, or an instant. */
+  readonly expires?: When | undefined
+  /** Anything of yours that the codec can write, shown with the job. */
+  readonly meta?: unknown
+  /** Not yet part of this version. */
+  readonly group?: string | undefined
+  /** Not yet part of this version. */
+  readonly after?: readonly unknown[] | undefined
+  /** Not yet part of this version. */
+  readonly tx?: unknown
+}
+
+/** The payload may be left out where the job takes none. */
+export type EnqueueArguments<Payload> = undefined extends Payload
+  ? [payload?: Payload, options?: EnqueueOptions]
+  : [payload: Payload, options?: EnqueueOptions]
+
+/** A job that was enqueued: by id, from any process. */
+export interface Handle<Result> {
+  /** A time-ordered UUIDv7. */
+  readonly id: string
+  /** False when an unfinished job already held the key and this is its handle. */
+  readonly isNew: boolean
+  /** The job's record, or undefined once it is gone. */
+  get(): Promise<JobRecord | undefined>
+  /** True when it was still waiting and now never runs. */
+  cancel(): Promise<boolean>
+  /**
+   * Waits for the job to end, from any process, and gives its result.
+   * Rejects with JobFailedError, JobCancelledError, JobGoneError or TimeoutError.
+   */
+  result(options?: { readonly timeout?: Duration | number | undefined }): Promise<Result>
+  /** The job's state as a signal. Not yet part of this version. */
+  watch(): never
+}

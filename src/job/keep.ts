@@ -1,0 +1,38 @@
+import type { Duration } from './duration.js'
+import { parseDuration } from './duration.js'
+
+/** How long finished jobs are kept, by how they ended; Infinity keeps them, 'none' keeps nothing at all. */
+export type KeepOptions =
+  | 'none'
+  | {
+      readonly done?: Duration | number | undefined
+      readonly cancelled?: Duration | number | undefined
+      readonly failed?: Duration | number | undefined
+    }
+
+export interface KeepMs {
+  readonly done: number
+  readonly cancelled: number
+  readonly failed: number
+}
+
+const DAY_MS = 86_400_000
+export const KEEP_DEFAULTS: KeepMs = { done: 7 * DAY_MS, cancelled: 7 * DAY_MS, failed: 30 * DAY_MS }
+
+/** Lays the levels over each other, most specific first, state by state. */
+export function mergeKeep(levels: readonly (KeepOptions | undefined)[]): KeepMs {
+  const pick = (state: keyof KeepMs): number => {
+    for (const level of levels) {
+      if (level === 'none') return 0
+      const value = level?.[state]
+      if (value !== undefined) return value === Infinity ? Infinity : durationMs(value, KEEP_DEFAULTS[state])
+    }
+    return KEEP_DEFAULTS[state]
+  }
+  return { done: pick('done'), cancelled: pick('cancelled'), failed: pick('failed') }
+}
+
+function durationMs(value: Duration | number, otherwise: number): number {
+  const parsed = parseDuration(value)
+  return parsed.ok ? parsed.ms : otherwise
+}

@@ -1,0 +1,31 @@
+import type { ErrorRecord } from '../codec/error-text.js'
+
+/** A result as it is stored: text, or bytes where the job's codec writes bytes. */
+export type Encoded = string | Uint8Array
+
+/**
+ * What became of a claim, whoever saw it end. A handler may throw anything; past `worker/run` it is one of these.
+ */
+export type Outcome =
+  /** The handler returned. `note` says why a result is not kept. */
+  | { readonly kind: 'succeeded'; readonly result: Encoded | null; readonly note?: string | undefined }
+  /** The handler threw. `retryable` is false when the policy's `when` said no; `delayMs` is the wait before the next try. */
+  | {
+      readonly kind: 'failed'
+      readonly error: ErrorRecord
+      readonly retryable: boolean
+      readonly retryLimit: number
+      readonly delayMs: number
+    }
+  /** The handler threw `Abort`. */
+  | { readonly kind: 'aborted'; readonly error: ErrorRecord }
+  /** The handler threw `Snooze`. */
+  | { readonly kind: 'snoozed'; readonly delayMs: number }
+  /** The payload does not decode, or no longer fits its schema. */
+  | { readonly kind: 'unreadable'; readonly error: ErrorRecord }
+  /** The worker gave the job back: it stopped, or never began it. */
+  | { readonly kind: 'released' }
+  /** The worker died, or its heart stopped. `alone`: nothing else ran in its process. */
+  | { readonly kind: 'crashed'; readonly alone: boolean }
+  /** `expires` passed before it began. */
+  | { readonly kind: 'expired' }

@@ -1,0 +1,60 @@
+import type { ErrorRecord } from '../codec/error-text.js'
+import type { State } from './states.js'
+
+/** A job as people and programs read it. */
+export interface JobRecord {
+  readonly id: string
+  readonly job: string
+  readonly title: string | undefined
+  readonly queue: string
+  readonly state: State
+  /** Undefined when it does not decode; `reason` then says why and `raw` holds the text. */
+  readonly payload: unknown
+  readonly result: unknown
+  readonly error: ErrorRecord | undefined
+  /** Why it is where it is, when an error does not say it: expired, parked, replaced, not kept. */
+  readonly reason: string | undefined
+  /** Attempts that ended and count. */
+  readonly attempt: number
+  /** Crashes while it ran alone. */
+  readonly crashes: number
+  readonly priority: number
+  readonly labels: readonly string[]
+  readonly key: string | undefined
+  readonly meta: unknown
+  readonly progress: { readonly done: number; readonly total?: number | undefined } | undefined
+  readonly createdAt: Date
+  readonly dueAt: Date
+  readonly startedAt: Date | undefined
+  readonly settledAt: Date | undefined
+  readonly expiresAt: Date | undefined
+  readonly attempts: readonly AttemptRecord[]
+  /** The stored text of a payload that does not decode. */
+  readonly raw?: string | Uint8Array | undefined
+}
+
+export interface AttemptRecord {
+  readonly startedAt: Date
+  readonly endedAt: Date
+  readonly worker: string
+  readonly error?: ErrorRecord | undefined
+  /** How it ended when it was not by returning or throwing: 'crashed', 'snoozed', or a command such as 'retried'. */
+  readonly exit?: string | undefined
+  readonly log?: readonly string[] | undefined
+}
+
+/** Which jobs `find` gives. Every part narrows. */
+export interface JobFilter {
+  /** Job values, names, or categories. */
+  readonly job?: unknown
+  readonly queue?: string | readonly string[] | undefined
+  readonly state?: State | readonly State[] | undefined
+  readonly label?: string | undefined
+  readonly key?: string | undefined
+  readonly createdAfter?: Date | undefined
+  readonly createdBefore?: Date | undefined
+  /** Default 'newest'. */
+  readonly order?: 'newest' | 'oldest' | undefined
+  /** No more than so many. Default: all. */
+  readonly limit?: number | undefined
+}

@@ -1,0 +1,47 @@
+import { NotYetError } from '../errors.js'
+import type { TestContext } from './context.js'
+import type { AnyJob } from './define.js'
+import { isJob } from './brands.js'
+import type { Handle } from './enqueue.js'
+import { inspectParts } from './log-text.js'
+import { inherited } from './resolve.js'
+
+/** A context that records what the handler did with it, for `job.run(payload)` in a unit test. */
+export function testContext(job: AnyJob, attempt = 1): TestContext {
+  const logged: string[] = []
+  const progressed: { done: number; total: number | undefined }[] = []
+  const enqueued: { job: AnyJob | string; payload: unknown; options: unknown }[] = []
+  const enqueue = (target: AnyJob | string, payload?: unknown, options?: unknown): Promise<Handle<never>> => {
+    enqueued.push({ job: target, payload, options })
+    return Promise.resolve(recordedHandle(`test-${enqueued.length}-${isJob(target) ? target.name : target}`))
+  }
+  return {
+    id: 'test',
+    job: job.name,
+    attempt,
+    signal: new AbortController().signal,
+    queue: {
+      name: inherited(job, 'queue') ?? 'default',
+      pauseUntil: () => Promise.reject(new NotYetError('ctx.queue.pauseUntil()')),
+    },
+    log: (...parts) => void logged.push(inspectParts(parts)),
+    progress: (done, total) => void progressed.push({ done, total }),
+    enqueue: enqueue as TestContext['enqueue'],
+    results: () => Promise.reject(new NotYetError('ctx.results()')),
+    settleIn: () => Promise.reject(new NotYetError('ctx.settleIn()')),
+    transaction: () => Promise.reject(new NotYetError('ctx.transaction()')),
+    logged,
+    progressed,
+    enqueued,
+  }
+}
+
+/** Nothing was enqueued, so there is nothing to wait for: every question is refused by name. */
+function recordedHandle(id: string): Handle<never> {
+  const refuse = (what: string) => (): Promise<never> =>
+    Promise.reject(new NotYetError(`handle.${what}() of a job enqueued under a recording context`))
+  const watch = (): never => {
+    throw new NotYetError('handle.watch()')
+  }
+  return { id, isNew: true, get: refuse('get'), cancel: refuse('cancel'), result: refuse('result'), watch }
+}

@@ -1,0 +1,297 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { hostname } from 'node:os'
+import { Client } from './client.js'
+import { defaultCodec } from './codec/codec.js'
+import { InvalidOptionsError, NotYetError, UnknownJobError } from './errors.js'
+import { nearSpelling, show } from './job/check.js'
+import { parseDuration } from './job/duration.js'
+import type { EnqueueOptions, Enqueueable, Handle } from './job/enqueue.js'
+import { Registry } from './job/registry.js'
+import type { Registered } from './job/registry.js'
+import { categoriesOf } from './job/resolve.js'
+import { mergeRetry } from './job/retry.js'
+import { engineEvents } from './observe/engine-events.js'
+import { checkChange, checkMillOptions, toMs } from './options.js'
+import type { MillOptions } from './options.js'
+import type { StoreChoice } from './store/choice.js'
+import { isStoreChoice } from './store/choice.js'
+import { sqlite } from './store/sqlite/sqlite.js'
+import type { Store } from './store/store.js'
+import type { Later, ListedJob, Mill } from './surface.js'
+import { LATER } from './surface.js'
+import { Promoter } from './upkeep/promote.js'
+import { Pruner } from './upkeep/prune.js'
+import { Rescuer } from './upkeep/rescue.js'
+import { loopExecutor } from './worker/executors/loop.js'
+import type { Running } from './worker/running.js'
+import { Worker } from './worker/worker.js'
+import type { WorkerOptions } from './worker/worker.js'
+import { consoleLog, logTo, silentLog } from './world/log.js'
+import type { Log } from './world/log.js'
+import { printLine, readEnvironment } from './world/process.js'
+import { systemWorld } from './world/world.js'
+import type { World } from './world/world.js'
+
+/**
+ * Opens the store and gives a mill that can enqueue at once; nothing runs before `start()`.
+ *
+ * ```ts
+ * import { job, millrace } from 'millrace'
+ * const sendEmail = job('send-email', async (p: { to: string }) => ({ sent: p.to }))
+ * const mill = await millrace({ store: ':memory:', jobs: { sendEmail } })
+ * await mill.start()
+ * const handle = await mill.enqueue(sendEmail, { to: 'ada@example.com' })
+ * console.log(await handle.result())
+ * await mill.close()
+ * ```
+ */
+export async function millrace(options: MillOptions = {}): Promise<Mill> {
+  checkMillOptions(options, 'millrace()')
+  return buildMill(options, systemWorld(), storeOf(options.store))
+}
+
+/** The wiring, with every part of the world passed in; tests and the simulator come in here. */
+export async function buildMill(options: MillOptions, world: World, choice: StoreChoice): Promise<Mill> {
+  const log = logOf(options.logger, world)
+  const registry = new Registry(options.jobs, {
+    codec: options.codec ?? defaultCodec,
+    retry: options.retry,
+    timeoutMs: toMs(options.timeout, '30m'),
+    keep: options.keep,
+    unknown: options.unknown,
+  })
+  const store = await choice.open(world, options.autoMigrate ?? true)
+  log.write('info', { engine: store.info.engine }, `store ${store.info.name}`)
+  for (const warning of store.info.warnings) log.write('warn', {}, warning)
+  return new Millrace(options, world, store, registry, log) as unknown as Mill
+}
+
+interface Crew {
+  readonly worker: Worker
+  readonly promoter: Promoter
+  readonly rescuer: Rescuer
+  readonly pruner: Pruner
+}
+
+const STOP_DEADLINE_MS = 30_000
+
+class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | 'schedule'> {
+  #options: MillOptions
+  readonly #world: World
+  readonly #store: Store
+  readonly #registry: Registry
+  readonly #log: Log
+  readonly #client: Client
+  readonly #inside = new AsyncLocalStorage<Running>()
+  #crew: Crew | undefined
+  /** start and stop one after the other, whoever calls them. */
+  #changing: Promise<void> = Promise.resolve()
+  #closed = false
+
+  constructor(options: MillOptions, world: World, store: Store, registry: Registry, log: Log) {
+    this.#options = options
+    this.#world = world
+    this.#store = store
+    this.#registry = registry
+    this.#log = log
+    this.#client = new Client({
+      world,
+      store,
+      registry,
+      codec: options.codec ?? defaultCodec,
+      insideHandler: () => this.#inside.getStore() !== undefined,
+      enqueued: (jobs) => this.#events().enqueued(jobs),
+    })
+  }
+
+  enqueue(job: Enqueueable, payload?: unknown, options?: EnqueueOptions): Promise<Handle<unknown>> {
+    return this.#client.enqueue(job, payload, options)
+  }
+  enqueueMany(job: Enqueueable, payloads: readonly unknown[], options?: EnqueueOptions): Promise<Handle<unknown>[]> {
+    return this.#client.enqueueMany(job, payloads, options)
+  }
+  schedule(job: Enqueueable, payload: unknown, when: unknown, options?: EnqueueOptions): Promise<Handle<unknown>> {
+    return this.#client.schedule(job, payload, when, options)
+  }
+  unschedule: Mill['unschedule'] = (job, key) => this.#client.unschedule(job, key)
+  get: Mill['get'] = (id) => this.#client.get(id)
+  find: Mill['find'] = (filter) => this.#client.find(filter)
+  handle: Mill['handle'] = (id) => this.#client.handle(id)
+  retry: Mill['retry'] = (id) => this.#client.retry(id)
+  cancel: Mill['cancel'] = (id) => this.#client.cancel(id)
+  delete: Mill['delete'] = (id) => this.#client.delete(id)
+  edit: Mill['edit'] = (id, change) => this.#client.edit(id, change)
+
+  jobs(): readonly ListedJob[] {
+    return this.#registry.list().map(listed)
+  }
+  has(name: string): boolean {
+    return this.#registry.has(name)
+  }
+  async run(name: string, payload?: unknown): Promise<unknown> {
+    const registered = this.#registry.get(name)
+    if (registered === undefined)
+      throw new UnknownJobError(
+        String(name),
+        nearSpelling(
+          String(name),
+          this.#registry.list().map((r) => r.job.name),
+        ),
+      )
+    return registered.job.run(payload)
+  }
+  register: Mill['register'] = (job) => {
+    this.#registry.register(job as Registered['job'])
+    this.#crew?.worker.wake()
+  }
+  configure(change: Partial<MillOptions>): void {
+    checkChange(change)
+    this.#options = { ...this.#options, ...change }
+    this.#crew?.worker.configure(this.#workerOptions())
+  }
+
+  start(): Promise<void> {
+    return this.#next(async () => {
+      if (this.#closed)
+        throw new InvalidOptionsError('start()', [
+          { path: '', message: 'this mill is closed; make a new one with millrace()' },
+        ])
+      this.#crew ??= await this.#startCrew()
+    })
+  }
+
+  async stop(options: { readonly deadline?: unknown } = {}): Promise<void> {
+    const deadline =
+      options.deadline === undefined ? { ok: true as const, ms: STOP_DEADLINE_MS } : parseDuration(options.deadline)
+    if (!deadline.ok) throw new InvalidOptionsError('stop()', [{ path: 'deadline', message: deadline.problem }])
+    return this.#next(async () => {
+      const crew = this.#crew
+      this.#crew = undefined
+      if (crew === undefined) return
+      await Promise.all([crew.promoter.stop(), crew.rescuer.stop(), crew.pruner.stop(), crew.worker.stop(deadline.ms)])
+      this.#log.write('info', {}, 'stopped')
+    })
+  }
+
+  async close(options: { readonly deadline?: unknown } = {}): Promise<void> {
+    if (this.#closed) return
+    await this.stop(options)
+    this.#closed = true
+    await this.#store.close()
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  async #startCrew(): Promise<Crew> {
+    const [world, store, registry, events] = [this.#world, this.#store, this.#registry, this.#events()]
+    const worker = new Worker(
+      {
+        world,
+        store,
+        registry,
+        executor: loopExecutor(this.#inside),
+        process: { host: hostname(), pid: process.pid },
+        enqueue: (under, job, payload, options) =>
+          this.#client.enqueue(job, payload, options as EnqueueOptions | undefined, under),
+        events,
+      },
+      this.#workerOptions(),
+    )
+    await worker.start()
+    const troubled = events.troubled
+    const promoter = new Promoter({ world, store, registry, pollMs: () => this.#workerOptions().pollMs, troubled })
+    const rescuer = new Rescuer({
+      world,
+      store,
+      self: () => worker.workerId,
+      leaseMs: () => this.#workerOptions().leaseMs,
+      crashBudget: () => this.#workerOptions().crashBudget,
+      rescued: events.rescued,
+      troubled,
+    })
+    const pruner = new Pruner(world, store, troubled)
+    for (const part of [promoter, rescuer, pruner]) part.start()
+    const heart = worker.beatsFromThread
+      ? {}
+      : { heart: 'on the event loop: a handler that blocks it for a lease is taken for dead' }
+    this.#log.write('info', { worker: worker.workerId, jobs: registry.list().length, ...heart }, 'started')
+    return { worker, promoter, rescuer, pruner }
+  }
+
+  #events(): ReturnType<typeof engineEvents> {
+    return engineEvents(this.#log)
+  }
+
+  #workerOptions(): WorkerOptions {
+    const options = this.#options
+    return {
+      concurrency: options.concurrency ?? 10,
+      queues: new Map(
+        Object.entries(options.queues ?? {}).map(([queue, most]) => [
+          queue,
+          typeof most === 'number' ? most : most.concurrency,
+        ]),
+      ),
+      pollMs: toMs(options.poll, '5s'),
+      leaseMs: toMs(options.lease, '15s'),
+      crashBudget: options.crashBudget ?? 3,
+      slowAfterMs: toMs(options.slowAfter, '5m'),
+    }
+  }
+
+  #next(step: () => Promise<void>): Promise<void> {
+    const done = this.#changing.then(step)
+    this.#changing = done.catch(() => undefined) // The caller has the error; the next step must still come.
+    return done
+  }
+}
+
+// What is promised and not built yet is refused by name: "mill.recurring is not a function" would help nobody.
+for (const name of LATER)
+  Object.defineProperty(Millrace.prototype, name, {
+    value: () => {
+      throw new NotYetError(`mill.${name}()`)
+    },
+  })
+
+function listed(registered: Registered): ListedJob {
+  return {
+    name: registered.job.name,
+    description: registered.job.options.description,
+    queue: registered.queue,
+    priority: registered.priority,
+    timeoutMs: registered.timeoutMs,
+    retryLimit: mergeRetry(registered.retryLevels).limit,
+    categories: categoriesOf(registered.job).map((category) => category.name),
+    labels: registered.labels,
+    job: registered.job,
+  }
+}
+
+/** Which store: what was given, else $MILLRACE_STORE, else ./millrace.db, which production must ask for by name. */
+function storeOf(given: unknown): StoreChoice {
+  if (isStoreChoice(given)) return given
+  const { store, production } = readEnvironment()
+  const target = given ?? store
+  if (target === undefined && production)
+    throw new InvalidOptionsError('millrace()', [
+      {
+        path: 'store',
+        message: 'must be chosen when NODE_ENV is production: pass store: "path/to/jobs.db" or set MILLRACE_STORE',
+      },
+    ])
+  const path = target ?? './millrace.db'
+  if (typeof path === 'string' && /^postgres(ql)?:/.test(path)) throw new NotYetError('store: "postgres://…"')
+  if (typeof path === 'string' || (typeof path === 'object' && path !== null)) return sqlite(path as string)
+  throw new InvalidOptionsError('millrace()', [
+    { path: 'store', message: `must be a path, ":memory:" or sqlite(…), got ${show(path)}` },
+  ])
+}
+
+function logOf(logger: MillOptions['logger'], world: World): Log {
+  if (logger === false) return silentLog
+  if (logger === undefined || typeof logger === 'string') return consoleLog(logger ?? 'info', world, printLine)
+  return logTo(logger)
+}

@@ -1,0 +1,84 @@
+import type { ErrorRecord } from '../codec/error-text.js'
+import { formatDuration } from '../job/duration.js'
+import type { ClaimedJob, LeasedJob, NewJob, SettledJob } from '../store/store.js'
+import type { Log } from '../world/log.js'
+import { logTransition } from './log-lines.js'
+
+/** What a running job shows of itself. */
+interface Shown {
+  readonly id: string
+  readonly job: string
+  readonly lastWord: string | undefined
+}
+
+/** What the engine's parts tell, turned into log lines. */
+export interface EngineEvents {
+  enqueued(jobs: readonly NewJob[]): void
+  began(job: ClaimedJob): void
+  settled(job: SettledJob, claimed: ClaimedJob, tookMs: number): void
+  rescued(worker: string, jobs: readonly LeasedJob[], parked: number): void
+  lost(what: string): void
+  troubled(what: string, error: unknown): void
+  slow(running: Shown, forMs: number): void
+  logLine(running: Shown, line: string): void
+}
+
+/** A fault of the store repeats many times a second; it is said when it is new, and again after this many. */
+const REPEAT_EVERY = 100
+
+export function engineEvents(log: Log): EngineEvents {
+  const troubles = new Map<string, number>()
+  return {
+    enqueued(jobs) {
+      if (!log.debugs) return
+      for (const { id, name, queue, due } of jobs) {
+        const later = 'at' in due || due.inMs > 0
+        logTransition(log, {
+          id,
+          job: name,
+          queue,
+          to: later ? 'scheduled' : 'ready',
+          dueInMs: 'inMs' in due ? due.inMs : undefined,
+        })
+      }
+    },
+    began(job) {
+      if (log.debugs)
+        logTransition(log, { id: job.id, job: job.name, queue: job.queue, to: 'running', tries: job.attempt + 1 })
+    },
+    settled(job, claimed, ms) {
+      logTransition(log, {
+        id: claimed.id,
+        job: job.name,
+        queue: claimed.queue,
+        to: job.to,
+        tries: job.attempt,
+        ms,
+        dueInMs: job.delayMs,
+        error: job.error === null ? undefined : (JSON.parse(job.error) as ErrorRecord),
+        reason: job.reason,
+      })
+    },
+    rescued(worker, jobs, parked) {
+      const fields = { worker, jobs: jobs.length, ...(parked === 0 ? {} : { parked }) }
+      log.write('warn', fields, 'rescued: a worker died; what it held runs again, each job alone first')
+    },
+    lost(what) {
+      log.write('warn', {}, `lost ${what}: its claim was gone, and nothing of it was recorded`)
+    },
+    troubled(what, error) {
+      const text = error instanceof Error ? error.message : String(error)
+      const times = troubles.get(what + text) ?? 0
+      troubles.set(what + text, times + 1)
+      if (troubles.size > 100) troubles.clear()
+      if (times % REPEAT_EVERY === 0) log.write('error', { error: text }, `cannot ${what} for now; it is tried again`)
+    },
+    slow({ id, job, lastWord }, forMs) {
+      const word = lastWord === undefined ? {} : { last: lastWord }
+      log.write('error', { id, ...word }, `slow ${job}: running for ${formatDuration(forMs)}`)
+    },
+    logLine({ id, job }, line) {
+      log.write('info', { id }, `${job}: ${line}`)
+    },
+  }
+}

@@ -1,0 +1,50 @@
+import type { ErrorRecord } from '../codec/error-text.js'
+import { formatDuration } from '../job/duration.js'
+import type { State } from '../job/states.js'
+import type { Log, LogLevel } from '../world/log.js'
+
+/** One readable line a transition: debug ready and running, info done, warn retrying, error failed, parked and slow. */
+const LEVELS: { readonly [to in State]: LogLevel } = {
+  scheduled: 'debug',
+  ready: 'debug',
+  blocked: 'debug',
+  running: 'debug',
+  done: 'info',
+  cancelled: 'info',
+  paused: 'info',
+  retrying: 'warn',
+  failed: 'error',
+  parked: 'error',
+}
+
+export interface Transition {
+  readonly id: string
+  readonly job: string
+  readonly queue: string
+  readonly to: State
+  readonly tries?: number | undefined
+  readonly ms?: number | undefined
+  readonly dueInMs?: number | null | undefined
+  readonly error?: ErrorRecord | undefined
+  readonly reason?: string | null | undefined
+}
+
+export function logTransition(log: Log, transition: Transition): void {
+  const level = LEVELS[transition.to]
+  if (level === 'debug' && !log.debugs) return
+  const { id, job, queue, tries, ms, error } = transition
+  const fields = {
+    id,
+    queue,
+    ...(tries === undefined ? {} : { tries }),
+    ...(ms === undefined ? {} : { ms: Math.round(ms * 10) / 10 }),
+    ...(error === undefined ? {} : { error: `${error.name}: ${error.message}` }),
+  }
+  log.write(level, fields, `${transition.to} ${job}${remark(transition)}`)
+}
+
+function remark({ to, dueInMs, reason }: Transition): string {
+  if ((to === 'retrying' || to === 'scheduled') && dueInMs !== undefined && dueInMs !== null)
+    return ` in ${formatDuration(dueInMs)}`
+  return reason === undefined || reason === null ? '' : ` (${reason})`
+}

@@ -1,0 +1,111 @@
+import { DuplicateKeyError } from '../../errors.js'
+import { appendLog } from '../../job/attempt-log.js'
+import type { State } from '../../job/states.js'
+import { isFinal, isTimed } from '../../job/states.js'
+import type { GuardedChange, JobRow } from '../store.js'
+import { appendHistory } from './history.js'
+import { PRIORITY_STEP_MS } from './queries.js'
+import { readForChange } from './read.js'
+import type { Session } from './session.js'
+import { instant } from './session.js'
+
+type Target = JobRow & { readonly lane: number }
+
+/** Does a command within the current transaction, if the job is still as the decision saw it. */
+export function changeJob(session: Session, change: GuardedChange, now: number): 'changed' | 'stale' {
+  const job = readForChange(session, change.id)
+  // A held job is claimed and yet `ready`: it can be taken from its holder, who asks before it begins one.
+  if (job === undefined || job.state !== change.from || job.state === 'running') return 'stale'
+  if (change.to === 'gone') forget(session, job)
+  else if (isFinal(change.to)) end(session, job, change, now)
+  else if (isFinal(job.state)) revive(session, job, change, now)
+  else if (job.claimed) return 'stale'
+  else move(session, job, change, change.to, now)
+  return 'changed'
+}
+
+function forget(session: Session, job: Target): void {
+  session.statement(session.queries.deleteLive).run(job.ref)
+  session.statement(session.queries.deleteHistory).run(job.ref)
+  session.statement(session.queries.deleteJob).run(job.ref)
+  freeKey(session, job)
+  session.noteSettled()
+}
+
+function end(session: Session, job: Target, change: GuardedChange, now: number): void {
+  session.statement(session.queries.deleteLive).run(job.ref)
+  const reason = change.reason ?? null
+  appendHistory(session, [{ ...job, seq: job.ref, state: change.to, keepMs: change.keepMs, reason, result: null }], now)
+  freeKey(session, job)
+  session.noteSettled()
+}
+
+/** A finished job is made live again by a recorded command; it must take its key anew. */
+function revive(session: Session, job: Target, change: GuardedChange, now: number): void {
+  if (
+    job.key !== null &&
+    Number(session.statement(session.queries.takeKey).run(job.name, job.key, job.ref).changes) === 0
+  ) {
+    const holder = session.statement(session.queries.keyHolder).get(job.name, job.key) as { id: string }
+    throw new DuplicateKeyError(job.name, job.key, holder.id, 'is now held by another unfinished job')
+  }
+  const log = change.exit === undefined ? job.log : appendLog(job.log, command(change.exit, now))
+  const retries = change.freshRetries === true ? 0 : job.retries
+  session.statement(session.queries.deleteHistory).run(job.ref)
+  session
+    .statement(session.queries.reviveJob)
+    .run(job.ref, job.lane, change.to, sortOf(now, job.priority), now, job.attempt, retries, job.crashes, log)
+  session.noteReady()
+}
+
+function move(session: Session, job: Target, change: GuardedChange, to: State, now: number): void {
+  const edited = applyEdit(session, job, change)
+  const dueAt = change.due === undefined ? job.dueAt : instant(change.due, now)
+  const state = isTimed(job.state) || to === 'ready' ? timedState(job, to, dueAt, now) : to
+  const retries = change.freshRetries === true ? 0 : job.retries
+  const log = change.exit === undefined ? job.log : appendLog(job.log, command(change.exit, now))
+  const leftParked = job.state === 'parked'
+  session
+    .statement(session.queries.changeLive)
+    .run(
+      state,
+      dueAt,
+      sortOf(dueAt, edited.priority),
+      retries,
+      edited.lane,
+      leftParked ? null : job.error,
+      leftParked ? null : job.reason,
+      log,
+      job.ref,
+    )
+  if (state === 'ready') session.noteReady()
+  else if (isTimed(state)) session.noteDue(Math.max(0, dueAt - now))
+}
+
+/** A new time makes a job wait for it, whatever it waited for before. */
+function timedState(job: Target, to: State, dueAt: number, now: number): State {
+  if (dueAt <= now) return 'ready'
+  return job.state === 'retrying' && to !== 'ready' ? 'retrying' : 'scheduled'
+}
+
+function applyEdit(session: Session, job: Target, change: GuardedChange): { priority: number; lane: number } {
+  const edit = change.edit
+  const priority = edit?.priority ?? job.priority
+  if (edit === undefined) return { priority, lane: job.lane }
+  const lane = edit.queue === undefined ? job.lane : session.lanes.need(edit.queue, job.name).lane
+  const options = edit.options === undefined ? job.options : edit.options
+  session.statement(session.queries.editJob).run(edit.payload ?? job.payload, options, priority, lane, job.ref)
+  return { priority, lane }
+}
+
+function freeKey(session: Session, job: Target): void {
+  if (job.key !== null) session.statement(session.queries.freeKey).run(job.name, job.key, job.ref)
+}
+
+function sortOf(dueAt: number, priority: number): number {
+  return dueAt - priority * PRIORITY_STEP_MS
+}
+
+function command(exit: string, now: number): { startedAt: number; endedAt: number; worker: string; exit: string } {
+  return { startedAt: now, endedAt: now, worker: '', exit }
+}

@@ -1,0 +1,213 @@
+import { StoreError } from '../../errors.js'
+import type { World } from '../../world/world.js'
+import { isBusy } from './driver.js'
+import type { Statements } from './driver.js'
+import { translate } from './faults.js'
+import type { Queries } from './queries.js'
+
+/**
+ * Group commit. A synchronous driver can gather nothing while a commit runs, so the batch is what one turn of the event loop
+ * gathers: every write asked for in a turn goes into one transaction, with one flush. That is why durable can be fast.
+ *
+ *   turn 1: enqueue, enqueue, settle, claim ──► soon ──► begin · work · work · work · work · commit ──► all four resolve
+ *
+ * A work that throws costs only itself: the transaction is rolled back and the rest is done again, each by itself. Works are
+ * functions of the database alone, so doing one again is safe. The file being busy is never seen by a caller: the whole batch
+ * waits for a timer and tries again, and the event loop stays free meanwhile.
+ */
+export interface WriteOptions {
+  /** False for writes whose loss loses nothing (claims, beats): a batch of only those is not flushed. */
+  readonly durable: boolean
+}
+
+interface Pending {
+  readonly work: (now: number) => unknown
+  readonly durable: boolean
+  readonly resolve: (value: never) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** After so long somebody is told that another process does not let go of the file. */
+const BUSY_LIMIT_MS = 60_000
+const BUSY_STEP_MAX_MS = 20
+
+export class CommitQueue {
+  readonly #statements: Statements
+  readonly #queries: Queries
+  readonly #world: World
+  readonly #options: CommitQueueOptions
+  #pending: Pending[] = []
+  #scheduled = false
+  #busySince: number | null = null
+  #synchronous = 'full'
+  #closed = false
+
+  constructor(statements: Statements, queries: Queries, world: World, options: CommitQueueOptions) {
+    this.#statements = statements
+    this.#queries = queries
+    this.#world = world
+    this.#options = options
+    if (options.durability === 'process') this.#setSynchronous('normal')
+  }
+
+  /** Runs the work in the next transaction; resolves when that is committed. `now` is the database's clock. */
+  write<T>(work: (now: number) => T, options: WriteOptions = { durable: true }): Promise<T> {
+    if (this.#closed) return Promise.reject(closedError())
+    return new Promise((resolve, reject) => {
+      this.#pending.push({ work, durable: options.durable, resolve, reject })
+      this.#schedule()
+    })
+  }
+
+  /** Runs a read now, or a little later when the file is busy for readers too (recovery, closing). */
+  read<T>(work: (now: number) => T): Promise<T> {
+    if (this.#closed) return Promise.reject(closedError())
+    return new Promise((resolve, reject) => this.#tryRead(work, resolve, reject, this.#world.clock.monotonic()))
+  }
+
+  /** Commits what was asked for and takes no more. */
+  async close(): Promise<void> {
+    while (this.#pending.length > 0) await new Promise<void>((resolve) => this.#world.timers.after(1, resolve))
+    this.#closed = true
+  }
+
+  #schedule(): void {
+    if (this.#scheduled) return
+    this.#scheduled = true
+    this.#world.timers.soon(() => {
+      this.#scheduled = false
+      this.#flush()
+    })
+  }
+
+  #flush(): void {
+    const batch = this.#pending
+    if (batch.length === 0) return
+    this.#pending = []
+    try {
+      this.#begin(batch.some((p) => p.durable))
+    } catch (error) {
+      if (isBusy(error) && this.#waitForFile(batch)) return
+      const failure = this.#fail(error)
+      for (const p of batch) p.reject(failure)
+      return
+    }
+    this.#busySince = null
+    this.#run(batch)
+  }
+
+  /** One transaction for all; when a work or the commit fails, one each, so that one bad event costs only itself. */
+  #run(batch: readonly Pending[]): void {
+    const results: unknown[] = []
+    try {
+      const now = this.now()
+      for (const p of batch) results.push(p.work(now))
+      this.#execute(this.#queries.commit)
+    } catch (error) {
+      this.#rollBack()
+      const only = batch[0]
+      if (batch.length === 1 && only !== undefined) only.reject(this.#fail(error))
+      else this.#runEach(batch)
+      return
+    }
+    for (const [i, p] of batch.entries()) p.resolve(results[i] as never)
+    this.#options.onCommit()
+  }
+
+  #runEach(batch: readonly Pending[]): void {
+    for (const [i, p] of batch.entries()) {
+      try {
+        this.#begin(p.durable)
+      } catch (error) {
+        const rest = batch.slice(i)
+        if (isBusy(error) && this.#waitForFile(rest)) return
+        const failure = this.#fail(error)
+        for (const each of rest) each.reject(failure)
+        return
+      }
+      this.#run([p])
+    }
+  }
+
+  #begin(durable: boolean): void {
+    this.#setSynchronous(durable && this.#options.durability === 'power' ? 'full' : 'normal')
+    this.#execute(this.#queries.begin)
+  }
+
+  /** Puts the batch back in front and tries again by timer; false when it has waited too long. */
+  #waitForFile(batch: readonly Pending[]): boolean {
+    const now = this.#world.clock.monotonic()
+    this.#busySince ??= now
+    if (now - this.#busySince > BUSY_LIMIT_MS) {
+      this.#busySince = null
+      return false
+    }
+    this.#pending = [...batch, ...this.#pending]
+    this.#scheduled = true
+    const waited = now - this.#busySince
+    const step = 0.5 + this.#world.random() * Math.min(BUSY_STEP_MAX_MS, 1 + waited / 10)
+    this.#world.timers.after(step, () => {
+      this.#scheduled = false
+      this.#flush()
+    })
+    return true
+  }
+
+  #tryRead<T>(
+    work: (now: number) => T,
+    resolve: (value: T) => void,
+    reject: (error: unknown) => void,
+    since: number,
+  ): void {
+    try {
+      resolve(work(this.now()))
+    } catch (error) {
+      const waited = this.#world.clock.monotonic() - since
+      if (!isBusy(error) || waited > BUSY_LIMIT_MS || this.#closed) reject(this.#fail(error))
+      else this.#world.timers.after(1 + this.#world.random() * 10, () => this.#tryRead(work, resolve, reject, since))
+    }
+  }
+
+  /** The database's clock; only the simulator has one of its own. */
+  now(): number {
+    if (this.#options.now !== undefined) return this.#options.now()
+    return (this.#statements.of(this.#queries.databaseNow).get() as { now: number }).now
+  }
+
+  #setSynchronous(mode: 'full' | 'normal'): void {
+    if (this.#synchronous === mode) return
+    this.#statements.database.exec(`pragma synchronous = ${mode}`)
+    this.#synchronous = mode
+  }
+
+  #execute(sql: string): void {
+    this.#statements.of(sql).run()
+  }
+
+  /** A full disk or an I/O error may have ended the transaction already. */
+  #rollBack(): void {
+    try {
+      this.#execute(this.#queries.rollback)
+    } catch {
+      // There was none left to roll back: SQLite did it itself.
+    }
+  }
+
+  #fail(error: unknown): unknown {
+    const failure = translate(error, this.#options.name)
+    this.#options.onFailure(failure)
+    return failure
+  }
+}
+
+export interface CommitQueueOptions {
+  readonly name: string
+  readonly durability: 'power' | 'process'
+  readonly now: (() => number) | undefined
+  readonly onCommit: () => void
+  readonly onFailure: (error: unknown) => void
+}
+
+function closedError(): StoreError {
+  return new StoreError('E_CLOSED', 'this mill is closed; make a new one with millrace()')
+}

@@ -1,0 +1,74 @@
+/**
+ * The part of a SQLite driver we call, described structurally: node:sqlite, @photostructure/sqlite, better-sqlite3 and
+ * libsql all fit it, and no driver's types are imported.
+ */
+export interface SqliteDatabase {
+  exec(sql: string): unknown
+  prepare(sql: string): SqliteStatement
+  close(): unknown
+}
+
+export interface SqliteStatement {
+  run(...values: SqliteValue[]): { readonly changes: number | bigint; readonly lastInsertRowid: number | bigint }
+  get(...values: SqliteValue[]): unknown
+  all(...values: SqliteValue[]): unknown[]
+}
+
+export type SqliteValue = null | number | bigint | string | Uint8Array
+export type SqliteConstructor = new (path: string) => SqliteDatabase
+
+/** SQLite's primary result codes that we tell apart. */
+export const SQLITE = {
+  busy: 5,
+  locked: 6,
+  readOnly: 8,
+  ioError: 10,
+  corrupt: 11,
+  full: 13,
+  cannotOpen: 14,
+  notADatabase: 26,
+} as const
+
+const CODE_BY_NAME: { readonly [name: string]: number } = {
+  SQLITE_BUSY: SQLITE.busy,
+  SQLITE_LOCKED: SQLITE.locked,
+  SQLITE_READONLY: SQLITE.readOnly,
+  SQLITE_IOERR: SQLITE.ioError,
+  SQLITE_CORRUPT: SQLITE.corrupt,
+  SQLITE_FULL: SQLITE.full,
+  SQLITE_CANTOPEN: SQLITE.cannotOpen,
+  SQLITE_NOTADB: SQLITE.notADatabase,
+}
+
+/** The primary result code behind an error of any driver, or undefined when it is not SQLite's. */
+export function sqliteCode(error: unknown): number | undefined {
+  if (typeof error !== 'object' || error === null) return undefined
+  const given = error as { errcode?: unknown; rawCode?: unknown; code?: unknown }
+  for (const code of [given.errcode, given.rawCode]) if (typeof code === 'number') return code & 0xff
+  if (typeof given.code !== 'string') return undefined
+  // better-sqlite3 gives extended names such as SQLITE_BUSY_SNAPSHOT and SQLITE_IOERR_WRITE.
+  for (const [name, code] of Object.entries(CODE_BY_NAME)) if (given.code.startsWith(name)) return code
+  return undefined
+}
+
+export function isBusy(error: unknown): boolean {
+  const code = sqliteCode(error)
+  return code === SQLITE.busy || code === SQLITE.locked
+}
+
+/** Statements by their text, prepared once. They are held with their database: not every driver keeps it alive for them. */
+export class Statements {
+  readonly database: SqliteDatabase
+  readonly #prepared = new Map<string, SqliteStatement>()
+  constructor(database: SqliteDatabase) {
+    this.database = database
+  }
+  of(sql: string): SqliteStatement {
+    let statement = this.#prepared.get(sql)
+    if (statement === undefined) {
+      statement = this.database.prepare(sql)
+      this.#prepared.set(sql, statement)
+    }
+    return statement
+  }
+}

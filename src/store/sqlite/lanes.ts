@@ -1,0 +1,65 @@
+import type { Statements } from './driver.js'
+import type { Queries } from './queries.js'
+
+/** A lane is a (queue, job name) pair: jobs of one lane are in one line. */
+export interface Lane {
+  readonly lane: number
+  readonly queue: string
+  readonly name: string
+}
+
+/**
+ * The lanes by number and by name. Rows are only ever added, so a cache needs no other upkeep than reading what is new.
+ */
+export class Lanes {
+  readonly #statements: Statements
+  readonly #queries: Queries
+  #byNumber = new Map<number, Lane>()
+  #byName = new Map<string, Lane>()
+  #last = 0
+
+  constructor(statements: Statements, queries: Queries) {
+    this.#statements = statements
+    this.#queries = queries
+  }
+
+  /** Every lane there is now. */
+  all(): Iterable<Lane> {
+    this.#readNew()
+    return this.#byNumber.values()
+  }
+
+  get(number: number): Lane {
+    if (!this.#byNumber.has(number)) this.#readNew()
+    return this.#byNumber.get(number) as Lane
+  }
+
+  /** The lane of a queue and a name, added when it is new. Within a write. */
+  need(queue: string, name: string): Lane {
+    const known = this.#byName.get(joined(queue, name))
+    if (known !== undefined) return known
+    this.#statements.of(this.#queries.addLane).run(queue, name)
+    this.#readNew()
+    return this.#byName.get(joined(queue, name)) as Lane
+  }
+
+  /** A lane added in a transaction that was rolled back never was: read anew. */
+  forget(): void {
+    this.#byNumber = new Map()
+    this.#byName = new Map()
+    this.#last = 0
+  }
+
+  #readNew(): void {
+    for (const row of this.#statements.of(this.#queries.newLanes).all(this.#last) as Lane[]) {
+      this.#byNumber.set(row.lane, row)
+      this.#byName.set(joined(row.queue, row.name), row)
+      if (row.lane > this.#last) this.#last = row.lane
+    }
+  }
+}
+
+/** Names have no control characters, so a newline can stand between two of them. */
+function joined(queue: string, name: string): string {
+  return `${queue}\n${name}`
+}

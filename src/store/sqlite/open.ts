@@ -1,0 +1,160 @@
+import { chmodSync, existsSync, statSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { StoreError } from '../../errors.js'
+import type { World } from '../../world/world.js'
+import type { SqliteDatabase } from './driver.js'
+import { isBusy } from './driver.js'
+import { translate } from './faults.js'
+import { chooseLibrary, isOlder, libraryOf, SAFE_VERSION } from './library.js'
+import type { SqliteLibrary } from './library.js'
+import { migrate, refuseNewer, SCHEMA_VERSION, schemaVersion } from './migrate.js'
+import { holdFile } from './one-library.js'
+import { lockWriter } from './writer-lock.js'
+
+/** What `sqlite(…)` was given: a path, or a handle the user already has open. */
+export interface SqliteTarget {
+  readonly target: string | object
+  /** 'power' survives a power cut; 'process' survives a crash of the process and may lose the last moments on a power cut. */
+  readonly durability: 'power' | 'process'
+}
+
+/** A file that was opened, checked and brought up to date. */
+export interface OpenedFile {
+  readonly database: SqliteDatabase
+  readonly library: SqliteLibrary
+  /** The absolute path, or `:memory:`. */
+  readonly path: string
+  readonly version: string
+  readonly warnings: readonly string[]
+  /** Lets go of the file: the connection, and what this process noted about it. */
+  close(): void
+}
+
+const OPEN_PATIENCE_MS = 10_000
+
+export async function openFile(given: SqliteTarget, autoMigrate: boolean, world: World): Promise<OpenedFile> {
+  const { library, path, shared } = locate(given.target)
+  const isNew = path !== ':memory:' && !existsSync(path)
+  if (isNew) checkFolder(path)
+  const database = shared ?? connect(library, path)
+  const undo: (() => void)[] = shared === undefined ? [() => void database.close()] : []
+  try {
+    // Read before anything is written: a file that is not ours to use is left as it was.
+    const version = await patiently(world, path, () => inspect(database, path))
+    if (path !== ':memory:') undo.push(holdFile(path, library.open))
+    if (isNew) chmodSync(path, 0o600)
+    const old = isOlder(version, SAFE_VERSION) && path !== ':memory:'
+    if (old) undo.push(lockWriter(path, version))
+    await patiently(world, path, () => prepare(database, path, autoMigrate))
+    return {
+      database,
+      library,
+      path,
+      version,
+      warnings: warningsOf(given, path, version, old),
+      close: () => undoAll(undo),
+    }
+  } catch (error) {
+    undoAll(undo)
+    throw translate(error, path)
+  }
+}
+
+interface Located {
+  readonly library: SqliteLibrary
+  readonly path: string
+  /** Only a database in memory is used through the user's own handle: no second connection can reach it. */
+  readonly shared: SqliteDatabase | undefined
+}
+
+function locate(target: string | object): Located {
+  if (typeof target === 'string') {
+    const path = target === ':memory:' ? target : resolve(target)
+    return { library: chooseLibrary(), path, shared: undefined }
+  }
+  const handle = target as SqliteDatabase
+  const list = handle.prepare('pragma database_list').all() as { name: string; file: string | null }[]
+  const file = list.find((entry) => entry.name === 'main')?.file
+  if (file === undefined || file === null || file === '')
+    return { library: libraryOf(handle), path: ':memory:', shared: handle }
+  return { library: libraryOf(handle), path: file, shared: undefined }
+}
+
+function checkFolder(path: string): void {
+  const folder = dirname(path)
+  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true) return
+  throw new StoreError('E_CANNOT_OPEN', `${path} cannot be made: there is no folder ${folder}; make it first`)
+}
+
+function connect(library: SqliteLibrary, path: string): SqliteDatabase {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true)
+    throw new StoreError(
+      'E_CANNOT_OPEN',
+      `${path} is a folder; the store is a file: give it a name in there, such as ${path}/millrace.db`,
+    )
+  try {
+    return new library.open(path)
+  } catch (error) {
+    throw translate(error, path)
+  }
+}
+
+/** Fails when it is not a database; gives SQLite's version. */
+function inspect(database: SqliteDatabase, path: string): string {
+  database.exec('pragma busy_timeout = 0')
+  refuseNewer(schemaVersion(database), path)
+  return (database.prepare('select sqlite_version() as version').get() as { version: string }).version
+}
+
+function prepare(database: SqliteDatabase, path: string, autoMigrate: boolean): void {
+  if (!autoMigrate && schemaVersion(database) < SCHEMA_VERSION)
+    throw new StoreError(
+      'E_SCHEMA_OLD',
+      `${path} has schema version ${schemaVersion(database)} and this Millrace needs ${SCHEMA_VERSION}, but autoMigrate is false; ` +
+        'start once with autoMigrate: true',
+    )
+  database.exec('pragma journal_mode = wal')
+  database.exec(
+    'pragma synchronous = full; pragma temp_store = memory; pragma cache_size = -16000; pragma journal_size_limit = 67108864',
+  )
+  if (schemaVersion(database) === SCHEMA_VERSION) return
+  database.exec('begin immediate')
+  try {
+    const { now } = database.prepare(`select cast(unixepoch('subsec') * 1000 as integer) as now`).get() as {
+      now: number
+    }
+    migrate(database, now)
+    database.exec('commit')
+  } catch (error) {
+    database.exec('rollback')
+    throw error
+  }
+}
+
+/** Another process may be making the tables at this moment: wait for it by timer, off the event loop. */
+async function patiently<T>(world: World, path: string, work: () => T): Promise<T> {
+  const start = world.clock.monotonic()
+  for (;;) {
+    try {
+      return work()
+    } catch (error) {
+      if (!isBusy(error) || world.clock.monotonic() - start > OPEN_PATIENCE_MS) throw translate(error, path)
+    }
+    await new Promise<void>((next) => world.timers.after(5 + world.random() * 20, next))
+  }
+}
+
+function warningsOf(given: SqliteTarget, path: string, version: string, old: boolean): string[] {
+  const warnings: string[] = []
+  if (given.durability === 'process')
+    warnings.push(
+      `${path}: durability 'process': a crash of the process loses nothing; a power cut may lose the last moments of acknowledged work`,
+    )
+  if (old)
+    warnings.push(`${path}: SQLite ${version} is older than ${SAFE_VERSION}: only this process may write the file`)
+  return warnings
+}
+
+function undoAll(undo: readonly (() => void)[]): void {
+  for (const step of [...undo].reverse()) step()
+}

@@ -1,0 +1,49 @@
+import type { Due, Hint } from '../store.js'
+import type { SqliteStatement } from './driver.js'
+import { Statements } from './driver.js'
+import type { SqliteDatabase } from './driver.js'
+import { Lanes } from './lanes.js'
+import type { Queries } from './queries.js'
+
+/** One connection with what the verbs share: statements, lanes, and what the next commit will have changed. */
+export class Session {
+  readonly statements: Statements
+  readonly queries: Queries
+  readonly lanes: Lanes
+  #hint: Hint = QUIET
+
+  constructor(database: SqliteDatabase, queries: Queries) {
+    this.statements = new Statements(database)
+    this.queries = queries
+    this.lanes = new Lanes(this.statements, queries)
+  }
+
+  statement(sql: string): SqliteStatement {
+    return this.statements.of(sql)
+  }
+
+  /** Notes what this transaction changes, for those who wait. */
+  noteReady(): void {
+    this.#hint = { ...this.#hint, ready: true }
+  }
+  noteDue(inMs: number): void {
+    const dueInMs = this.#hint.dueInMs === null ? inMs : Math.min(this.#hint.dueInMs, inMs)
+    this.#hint = { ...this.#hint, dueInMs }
+  }
+  noteSettled(): void {
+    this.#hint = { ...this.#hint, settled: true }
+  }
+
+  /** Gives what was noted since the last call, or undefined when nothing was. */
+  takeHint(): Hint | undefined {
+    const hint = this.#hint
+    this.#hint = QUIET
+    return hint === QUIET ? undefined : hint
+  }
+}
+
+const QUIET: Hint = { ready: false, dueInMs: null, settled: false }
+
+export function instant(due: Due, now: number): number {
+  return 'at' in due ? due.at : now + due.inMs
+}

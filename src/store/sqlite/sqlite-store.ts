@@ -1,0 +1,241 @@
+import type { World } from '../../world/world.js'
+import type { Cancel } from '../../world/timers.js'
+import { StoreFullError } from '../../errors.js'
+import type {
+  ChangeStore,
+  Claim,
+  Claimed,
+  ClaimRequest,
+  FindQuery,
+  FoundPage,
+  GuardedChange,
+  Heart,
+  Hint,
+  Inserted,
+  InsertOptions,
+  JobRow,
+  JobStore,
+  LeasedJob,
+  LeaseStore,
+  NewJob,
+  Promoted,
+  Report,
+  SettledJob,
+  Store,
+  StoreInfo,
+  WorkerBeat,
+  WorkerInfo,
+} from '../store.js'
+import { Ballast } from './ballast.js'
+import { changeJob } from './change.js'
+import { claimJobs, confirmJobs, reportJobs } from './claim.js'
+import { CommitQueue } from './commit-queue.js'
+import { startHeart } from './heart.js'
+import { insertJobs } from './insert.js'
+import type { OpenedFile } from './open.js'
+import { promoteJobs, pruneJobs } from './upkeep.js'
+import type { Queries } from './queries.js'
+import { queries as ownQueries } from './queries.js'
+import { findJobs, readJobs, readKeyed } from './read.js'
+import { Session } from './session.js'
+import { readLeases, rescueJobs, settleJobs } from './settle.js'
+
+export interface SqliteStoreOptions {
+  readonly durability: 'power' | 'process'
+  /** The statements; a test may plant a wrong one. */
+  readonly queries?: Queries | undefined
+  /** The database's clock; only the simulator passes one. */
+  readonly now?: (() => number) | undefined
+}
+
+/** Nothing was written for so long: the WAL is folded back into the file. */
+const IDLE_MS = 2_000
+/** How often a full disk is looked at again. */
+const FULL_PROBE_MS = 1_000
+
+const NOT_FLUSHED = { durable: false }
+
+/** The store contract on one SQLite file. The verbs are in the files beside this one; here they meet the commit queue. */
+export class SqliteStore implements Store, JobStore, LeaseStore, ChangeStore {
+  readonly info: StoreInfo
+  readonly #file: OpenedFile
+  readonly #world: World
+  readonly #session: Session
+  readonly #commits: CommitQueue
+  readonly #ballast: Ballast | undefined
+  readonly #listeners = new Set<(hint: Hint) => void>()
+  #idle: Cancel | undefined
+  #probe: Cancel | undefined
+  #dataVersion = -1
+  /** Counts our own commands that can take a held job away; those do not change `data_version`. */
+  #takings = 0
+  #takingsSeen = 0
+
+  constructor(file: OpenedFile, world: World, options: SqliteStoreOptions) {
+    this.#file = file
+    this.#world = world
+    const queries = options.queries ?? ownQueries
+    this.#session = new Session(file.database, queries)
+    this.#commits = new CommitQueue(this.#session.statements, queries, world, {
+      name: file.path,
+      durability: options.durability,
+      now: options.now,
+      onCommit: () => this.#committed(),
+      onFailure: (error) => this.#failed(error),
+    })
+    this.#ballast = file.path === ':memory:' ? undefined : new Ballast(file.path)
+    this.#ballast?.take()
+    this.info = { name: file.path, engine: `SQLite ${file.version}`, warnings: file.warnings }
+  }
+
+  get jobs(): JobStore {
+    return this
+  }
+  get leases(): LeaseStore {
+    return this
+  }
+  get changes(): ChangeStore {
+    return this
+  }
+
+  insertJobs(jobs: readonly NewJob[], options: InsertOptions): Promise<readonly Inserted[]> {
+    if (this.#probe !== undefined) return Promise.reject(new StoreFullError(this.info.name, undefined))
+    return this.#commits.write((now) => insertJobs(this.#session, jobs, options, now))
+  }
+
+  readJobs(ids: readonly string[]): Promise<readonly (JobRow | undefined)[]> {
+    return this.#commits.read(() => readJobs(this.#session, ids))
+  }
+
+  readKeyed(name: string, key: string): Promise<JobRow | undefined> {
+    return this.#commits.read(() => readKeyed(this.#session, name, key))
+  }
+
+  findJobs(query: FindQuery): Promise<FoundPage> {
+    return this.#commits.read(() => findJobs(this.#session, query))
+  }
+
+  changeJob(change: GuardedChange): Promise<'changed' | 'stale'> {
+    this.#takings += 1
+    return this.#commits.write((now) => changeJob(this.#session, change, now))
+  }
+
+  promoteJobs(limit: number): Promise<Promoted> {
+    return this.#commits.write((now) => promoteJobs(this.#session, limit, now), NOT_FLUSHED)
+  }
+
+  pruneJobs(limit: number): Promise<number> {
+    return this.#commits.write((now) => pruneJobs(this.#session, limit, now), NOT_FLUSHED)
+  }
+
+  async addWorker(worker: WorkerInfo): Promise<void> {
+    const sql = this.#session.queries.addWorker
+    await this.#commits.write(
+      (now) => this.#session.statement(sql).run(worker.id, worker.host, worker.pid, now),
+      NOT_FLUSHED,
+    )
+  }
+
+  beat(worker: string): Promise<boolean> {
+    const sql = this.#session.queries.beat
+    return this.#commits.write(() => Number(this.#session.statement(sql).run(worker).changes) > 0, NOT_FLUSHED)
+  }
+
+  startHeart(worker: string, everyMs: number, onLost: (why: string) => void): Promise<Heart | undefined> {
+    const { path, library } = this.#file
+    if (path === ':memory:') return Promise.resolve(undefined)
+    return startHeart({ library, path, worker, everyMs, queries: this.#session.queries, onLost })
+  }
+
+  async dropWorker(worker: string): Promise<void> {
+    const sql = this.#session.queries.dropWorker
+    await this.#commits.write(() => this.#session.statement(sql).run(worker), NOT_FLUSHED)
+  }
+
+  readWorkers(): Promise<readonly WorkerBeat[]> {
+    const sql = this.#session.queries.readWorkers
+    return this.#commits.read(() => {
+      const rows = this.#session.statement(sql).all() as { worker: string; beat: number | null }[]
+      return rows.map((row) => ({ id: row.worker, beat: row.beat }))
+    })
+  }
+
+  claimJobs(request: ClaimRequest): Promise<Claimed> {
+    if (this.#probe !== undefined) return Promise.reject(new StoreFullError(this.info.name, undefined))
+    return this.#commits.write((now) => claimJobs(this.#session, request, now), NOT_FLUSHED)
+  }
+
+  /** Asked before every held job begins, so nearly always answered without a read: nobody else has committed anything. */
+  confirmJobs(claims: readonly Claim[]): Promise<ReadonlySet<number>> {
+    return this.#commits.read(() => {
+      const { data_version: version } = this.#session.statement(this.#session.queries.dataVersion).get() as {
+        data_version: number
+      }
+      if (version === this.#dataVersion && this.#takings === this.#takingsSeen)
+        return new Set(claims.map((claim) => claim.ref))
+      this.#dataVersion = version
+      this.#takingsSeen = this.#takings
+      return confirmJobs(this.#session, claims)
+    })
+  }
+
+  reportJobs(reports: readonly Report[]): Promise<readonly number[]> {
+    return this.#commits.write(() => reportJobs(this.#session, reports), NOT_FLUSHED)
+  }
+
+  settleJobs(settled: readonly SettledJob[], closeLeases: readonly number[]): Promise<readonly number[]> {
+    return this.#commits.write((now) => settleJobs(this.#session, settled, closeLeases, now))
+  }
+
+  readLeases(worker: string): Promise<readonly LeasedJob[]> {
+    return this.#commits.read(() => readLeases(this.#session, worker))
+  }
+
+  rescueJobs(worker: string, beat: number | null, settled: readonly SettledJob[]): Promise<number | null> {
+    return this.#commits.write((now) => rescueJobs(this.#session, worker, beat, settled, now))
+  }
+
+  onHint(callback: (hint: Hint) => void): Cancel {
+    this.#listeners.add(callback)
+    return () => this.#listeners.delete(callback)
+  }
+
+  async close(): Promise<void> {
+    await this.#commits.close()
+    this.#idle?.()
+    this.#probe?.()
+    this.#file.close()
+  }
+
+  #committed(): void {
+    this.#idle ??= this.#world.timers.after(IDLE_MS, () => this.#foldBack(), { idle: true })
+    const hint = this.#session.takeHint()
+    if (hint !== undefined) for (const listener of [...this.#listeners]) listener(hint)
+  }
+
+  /** When nothing has been written for a while, the WAL goes back into the file and is cut to nothing. */
+  #foldBack(): void {
+    this.#idle = undefined
+    try {
+      this.#file.database.exec('pragma wal_checkpoint(truncate)')
+    } catch {
+      // Busy or full: the next quiet moment, or the automatic checkpoint, does it.
+    }
+  }
+
+  #failed(error: unknown): void {
+    this.#session.lanes.forget()
+    this.#session.takeHint()
+    if (error instanceof StoreFullError && this.#ballast !== undefined && this.#probe === undefined)
+      this.#runFull(this.#ballast)
+  }
+
+  /** The disk is full: the ballast goes, so that what ran can be recorded, and nothing new begins until it is back. */
+  #runFull(ballast: Ballast): void {
+    ballast.release()
+    const look = (): void => {
+      this.#probe = ballast.take() ? undefined : this.#world.timers.after(FULL_PROBE_MS, look, { idle: true })
+    }
+    this.#probe = this.#world.timers.after(FULL_PROBE_MS, look, { idle: true })
+  }
+}

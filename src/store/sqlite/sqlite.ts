@@ -1,0 +1,54 @@
+import { InvalidOptionsError } from '../../errors.js'
+import type { World } from '../../world/world.js'
+import { checkFields, show } from '../../job/check.js'
+import type { StoreChoice } from '../choice.js'
+import { STORE_CHOICE } from '../choice.js'
+import type { SqliteDatabase } from './driver.js'
+import { openFile } from './open.js'
+import { SqliteStore } from './sqlite-store.js'
+
+export interface SqliteOptions {
+  /**
+   * 'power' (default): an acknowledged enqueue survives a power cut. 'process': faster for single writes; survives a crash
+   * of the process, and a power cut may lose the last moments of acknowledged work.
+   */
+  readonly durability?: 'power' | 'process' | undefined
+}
+
+/**
+ * A store in one SQLite file: by path, or the file behind a handle you already have open (node:sqlite, better-sqlite3,
+ * libsql, @photostructure/sqlite). With a handle, the engine opens connections of its own with the same library.
+ *
+ * ```ts
+ * import { millrace, sqlite } from 'millrace'
+ * const mill = await millrace({ store: sqlite('app.db', { durability: 'process' }) })
+ * await mill.close()
+ * ```
+ */
+export function sqlite(target: string | SqliteDatabase, options: SqliteOptions = {}): StoreChoice {
+  const problems = checkFields(options, 'options', {
+    fields: {
+      durability: (value) =>
+        value === 'power' || value === 'process' ? undefined : `must be "power" or "process", got ${show(value)}`,
+    },
+  })
+  const isHandle =
+    typeof target === 'object' &&
+    target !== null &&
+    typeof target.prepare === 'function' &&
+    typeof target.exec === 'function'
+  if (!isHandle && (typeof target !== 'string' || target === '' || target.includes('\u0000')))
+    problems.unshift({
+      path: 'target',
+      message: `must be a path, ":memory:" or an open SQLite handle, got ${show(target)}`,
+    })
+  if (problems.length > 0) throw new InvalidOptionsError('sqlite()', problems)
+  const durability = options.durability ?? 'power'
+  return {
+    [STORE_CHOICE]: true,
+    open: async (world: World, autoMigrate: boolean) => {
+      const file = await openFile({ target, durability }, autoMigrate, world)
+      return new SqliteStore(file, world, { durability })
+    },
+  }
+}

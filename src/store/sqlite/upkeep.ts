@@ -1,0 +1,31 @@
+import type { State } from '../../job/states.js'
+import type { Promoted } from '../store.js'
+import type { Session } from './session.js'
+
+/** Makes due jobs ready and names the expired; within the current transaction, at most `limit` of each. */
+export function promoteJobs(session: Session, limit: number, now: number): Promoted {
+  const promoted = Number(session.statement(session.queries.promoteJobs).run(now, limit).changes)
+  if (promoted > 0) session.noteReady()
+  const expired = session.statement(session.queries.expiredJobs).all(now, limit) as {
+    id: string
+    name: string
+    state: State
+  }[]
+  const next = [nextTime(session, session.queries.nextDue), nextTime(session, session.queries.nextExpiry)]
+  const times = next.filter((time) => time !== null)
+  const nextInMs = times.length === 0 ? null : Math.max(0, Math.min(...times) - now)
+  return { promoted, expired: expired.map((row) => ({ ...row })), nextInMs }
+}
+
+function nextTime(session: Session, sql: string): number | null {
+  return (session.statement(sql).get() as { due: number | null }).due
+}
+
+export function pruneJobs(session: Session, limit: number, now: number): number {
+  const rows = session.statement(session.queries.oldJobs).all(now, limit) as { seq: number }[]
+  if (rows.length === 0) return 0
+  const seqs = JSON.stringify(rows.map((row) => row.seq))
+  session.statement(session.queries.pruneHistory).run(seqs)
+  session.statement(session.queries.pruneJobs).run(seqs)
+  return rows.length
+}

@@ -1,0 +1,290 @@
+import type { Encoded } from '../job/outcome.js'
+import type { State } from '../job/states.js'
+import type { OnDuplicate } from '../job/unique.js'
+import type { Cancel } from '../world/timers.js'
+
+/**
+ * The store contract: whole job verbs, never parts of SQL. One verb is one statement or one transaction, all or nothing.
+ * Verbs come in roles, by who uses them: `jobs` (client and upkeep), `leases` (worker and rescue), `changes` (whoever
+ * waits). The roles `schedules` and `steps` join with the parts that need them. Every store passes
+ * `testing/store-contract.ts`.
+ *
+ * Two rules hold for every verb. Time is the store's own clock, so callers pass delays and never instants of their own.
+ * And a write made under a claim carries its fence, and writes nothing when that fence is no longer the job's.
+ */
+export interface Store {
+  readonly jobs: JobStore
+  readonly leases: LeaseStore
+  readonly changes: ChangeStore
+  readonly info: StoreInfo
+  /** Lets go of the store. What was acknowledged is safe; what is under way is finished first. */
+  close(): Promise<void>
+}
+
+export interface JobStore {
+  /** Writes all of them or none. A held key is answered by `onDuplicate`; 'reject' throws DuplicateKeyError. */
+  insertJobs(jobs: readonly NewJob[], options: InsertOptions): Promise<readonly Inserted[]>
+  readJobs(ids: readonly string[]): Promise<readonly (JobRow | undefined)[]>
+  /** The newest job of that name that was enqueued under that key. */
+  readKeyed(name: string, key: string): Promise<JobRow | undefined>
+  /** One page. An empty page with a cursor means: nothing here, go on. */
+  findJobs(query: FindQuery): Promise<FoundPage>
+  /** Does a command to a job that no handler holds, if it is still in the state the decision was made for. */
+  changeJob(change: GuardedChange): Promise<'changed' | 'stale'>
+  /** Makes due jobs ready, a bounded number at a time, and names those that have expired. */
+  promoteJobs(limit: number): Promise<Promoted>
+  /** Forgets finished jobs whose time is over, a bounded number at a time; gives how many. */
+  pruneJobs(limit: number): Promise<number>
+}
+
+export interface LeaseStore {
+  addWorker(worker: WorkerInfo): Promise<void>
+  /** Counts the worker's beat up by one; false when it has been taken for dead. */
+  beat(worker: string): Promise<boolean>
+  /** Beats from a thread of its own until stopped; undefined where that is impossible and `beat` must be called. */
+  startHeart(worker: string, everyMs: number, onLost: (why: string) => void): Promise<Heart | undefined>
+  dropWorker(worker: string): Promise<void>
+  /** Every worker with its beat, and the workers that are gone but still hold leases (beat null). */
+  readWorkers(): Promise<readonly WorkerBeat[]>
+  /** Takes ready jobs under one new fence. */
+  claimJobs(request: ClaimRequest): Promise<Claimed>
+  /** Which of these claimed jobs are still this claim's, and not cancelled meanwhile. */
+  confirmJobs(claims: readonly Claim[]): Promise<ReadonlySet<number>>
+  /** Notes under the fence that held jobs have begun, and how far jobs have come; gives the refs that are lost. */
+  reportJobs(reports: readonly Report[]): Promise<readonly number[]>
+  /** Writes what became of claimed jobs and closes leases; gives the refs whose fence was not theirs any more. */
+  settleJobs(settled: readonly SettledJob[], closeLeases: readonly number[]): Promise<readonly number[]>
+  /** What a worker's leases hold. */
+  readLeases(worker: string): Promise<readonly LeasedJob[]>
+  /** Ends a dead worker: one guarded write, void when its beat moved; gives how many jobs were freed, null when void. */
+  rescueJobs(worker: string, beat: number | null, settled: readonly SettledJob[]): Promise<number | null>
+}
+
+export interface ChangeStore {
+  /** Called after each commit of this process. A hint is a hint: the poll is the truth. */
+  onHint(callback: (hint: Hint) => void): Cancel
+}
+
+export interface StoreInfo {
+  /** What people call it: the absolute path, or `:memory:`. */
+  readonly name: string
+  /** The database and its version. */
+  readonly engine: string
+  /** Notes that a person should see at start: a faster mode and what it can lose, an old library. */
+  readonly warnings: readonly string[]
+}
+
+export interface Hint {
+  /** Something became ready. */
+  readonly ready: boolean
+  /** Something was scheduled: due in so many ms. */
+  readonly dueInMs: number | null
+  /** Something ended. */
+  readonly settled: boolean
+}
+
+/** A time the store works out by its own clock: so long from its now, or a fixed instant. */
+export type Due = { readonly inMs: number } | { readonly at: number }
+
+export interface NewJob {
+  readonly id: string
+  readonly name: string
+  readonly queue: string
+  readonly priority: number
+  readonly key: string | null
+  readonly payload: Encoded
+  /** What was given at enqueue, as JSON text; the store reads only its `labels`. */
+  readonly options: string | null
+  readonly due: Due
+  readonly expires: Due | null
+}
+
+export interface InsertOptions {
+  readonly onDuplicate: OnDuplicate
+  /** Written only while this claim holds: a child of a lost run is refused with LeaseLostError. */
+  readonly under?: Claim | undefined
+  /** How long a job that `replace` cancels is kept. */
+  readonly keepCancelledMs: number
+}
+
+export interface Inserted {
+  readonly id: string
+  readonly isNew: boolean
+}
+
+/** A job that is claimed: the store's own reference to it and the fence of the claim. */
+export interface Claim {
+  readonly ref: number
+  readonly fence: number
+}
+
+/** A job as it is stored. */
+export interface JobRow {
+  readonly ref: number
+  readonly id: string
+  readonly name: string
+  readonly queue: string
+  readonly priority: number
+  readonly key: string | null
+  readonly payload: Encoded
+  readonly options: string | null
+  readonly createdAt: number
+  readonly state: State
+  /** Held by a worker: running, or about to. */
+  readonly claimed: boolean
+  readonly suspect: boolean
+  readonly dueAt: number
+  readonly attempt: number
+  readonly retries: number
+  readonly crashes: number
+  readonly startedAt: number | null
+  readonly settledAt: number | null
+  readonly expiresAt: number | null
+  readonly worker: string | null
+  readonly result: Encoded | null
+  readonly error: string | null
+  readonly reason: string | null
+  readonly log: string | null
+  readonly progress: string | null
+}
+
+export interface FindQuery {
+  readonly names?: readonly string[] | undefined
+  readonly queues?: readonly string[] | undefined
+  readonly states?: readonly State[] | undefined
+  readonly label?: string | undefined
+  readonly key?: string | undefined
+  readonly createdAfter?: number | undefined
+  readonly createdBefore?: number | undefined
+  readonly order: 'newest' | 'oldest'
+  readonly limit: number
+  /** Where the page before ended. */
+  readonly cursor: number | null
+}
+
+export interface FoundPage {
+  readonly rows: readonly JobRow[]
+  /** Null when there is no more. */
+  readonly cursor: number | null
+}
+
+export interface GuardedChange {
+  readonly id: string
+  /** Written only if the job is still in this state and no handler holds it. */
+  readonly from: State
+  readonly to: State | 'gone'
+  readonly due?: Due | undefined
+  readonly reason?: string | undefined
+  /** A line for the job's history: 'retried', 'edited'. */
+  readonly exit?: string | undefined
+  readonly keepMs: number
+  /** Counts retries anew. */
+  readonly freshRetries?: boolean | undefined
+  readonly edit?:
+    | {
+        readonly payload?: Encoded | undefined
+        readonly options?: string | null | undefined
+        readonly priority?: number | undefined
+        readonly queue?: string | undefined
+      }
+    | undefined
+}
+
+export interface Promoted {
+  readonly promoted: number
+  readonly expired: readonly { readonly id: string; readonly name: string; readonly state: State }[]
+  /** When the next waiting job is due; null when none waits for a time. */
+  readonly nextInMs: number | null
+}
+
+export interface WorkerInfo {
+  readonly id: string
+  readonly host: string
+  readonly pid: number
+}
+
+export interface WorkerBeat {
+  readonly id: string
+  /** Null: the worker is gone and its leases are not. */
+  readonly beat: number | null
+}
+
+export interface Heart {
+  stop(): Promise<void>
+}
+
+export interface ClaimRequest {
+  readonly worker: string
+  readonly fence: number
+  /** Names this worker can run; undefined: any. */
+  readonly names: readonly string[] | undefined
+  /** How many it takes at the most. */
+  readonly max: number
+  /** The first so many begin at once; the rest are held, show as ready and can be cancelled. */
+  readonly starting: number
+  /** How many more of a queue it takes at the most; a queue not named takes up to `max`. */
+  readonly rooms: ReadonlyMap<string, number>
+  /** Suspects are claimed one at a time: 'alone' when nothing else runs here, 'beside' when it must not wait longer. */
+  readonly suspects: 'none' | 'alone' | 'beside'
+}
+
+export interface Claimed {
+  /** The store's now, by which the worker dates what it records. */
+  readonly now: number
+  readonly jobs: readonly ClaimedJob[]
+  /** Suspects this worker could run are waiting. */
+  readonly suspectsWait: boolean
+  /** The worker has been taken for dead and must begin anew. */
+  readonly lost: boolean
+}
+
+export interface ClaimedJob extends Claim {
+  readonly id: string
+  readonly name: string
+  readonly queue: string
+  readonly key: string | null
+  readonly payload: Encoded
+  readonly options: string | null
+  readonly dueAt: number
+  readonly expiresAt: number | null
+  readonly attempt: number
+  readonly retries: number
+  readonly crashes: number
+  readonly suspect: boolean
+  readonly log: string | null
+}
+
+export interface Report extends Claim {
+  readonly startedAt: number
+  /** JSON text of `{ done, total }`. */
+  readonly progress: string | null
+}
+
+/** A decided settlement as the store writes it. */
+export interface SettledJob extends Claim {
+  readonly name: string
+  readonly key: string | null
+  readonly to: State
+  /** Due in so many ms; null keeps its place in the line. */
+  readonly delayMs: number | null
+  /** When it was due for this attempt. */
+  readonly dueAt: number
+  readonly attempt: number
+  readonly retries: number
+  readonly crashes: number
+  readonly suspect: boolean
+  readonly startedAt: number | null
+  readonly worker: string
+  readonly result: Encoded | null
+  readonly error: string | null
+  readonly reason: string | null
+  readonly log: string | null
+  readonly keepMs: number
+}
+
+export interface LeasedJob extends ClaimedJob {
+  /** It was claimed to run with nothing beside it. */
+  readonly alone: boolean
+  readonly claimedAt: number
+  readonly startedAt: number | null
+}

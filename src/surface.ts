@@ -1,0 +1,156 @@
+import type { JobEdit } from './client/edit.js'
+import type { AnyJob, Job } from './job/define.js'
+import type { Duration, When } from './job/duration.js'
+import type { EnqueueArguments, EnqueueOptions, Enqueueable, Handle } from './job/enqueue.js'
+import type { JobFilter, JobRecord } from './job/record.js'
+import type { MillOptions } from './options.js'
+
+/** A registered job as `mill.jobs()` lists it. */
+export interface ListedJob {
+  readonly name: string
+  readonly description: string | undefined
+  readonly queue: string
+  readonly priority: number
+  readonly timeoutMs: number
+  readonly retryLimit: number
+  readonly categories: readonly string[]
+  readonly labels: readonly string[]
+  readonly job: AnyJob
+}
+
+/** Your job engine: enqueues at once, runs jobs between `start()` and `stop()`. */
+export interface Mill extends Later {
+  /**
+   * Enqueues a job; when this resolves, the job is on disk.
+   *
+   * ```ts
+   * import { job, millrace } from 'millrace'
+   * const greet = job('greet', async (p: { name: string }) => `hello ${p.name}`)
+   * const mill = await millrace({ store: ':memory:', jobs: [greet] })
+   * const handle = await mill.enqueue(greet, { name: 'Ada' }, { labels: ['welcome'] })
+   * ```
+   */
+  enqueue<Payload, Result>(job: Job<Payload, Result>, ...rest: EnqueueArguments<Payload>): Promise<Handle<Result>>
+  enqueue(job: string, payload?: unknown, options?: EnqueueOptions): Promise<Handle<unknown>>
+
+  /** Enqueues all of them or none; an error names the index. */
+  enqueueMany<Payload, Result>(
+    job: Job<Payload, Result>,
+    payloads: readonly Payload[],
+    options?: EnqueueOptions | ((payload: Payload, index: number) => EnqueueOptions),
+  ): Promise<Handle<Result>[]>
+  enqueueMany(
+    job: string,
+    payloads: readonly unknown[],
+    options?: EnqueueOptions | ((payload: unknown, index: number) => EnqueueOptions),
+  ): Promise<Handle<unknown>[]>
+
+  /** Enqueues for later. Under a key, the one that waits is moved. */
+  schedule<Payload, Result>(
+    job: Job<Payload, Result>,
+    payload: Payload,
+    when: When | Duration | number,
+    options?: ScheduleOptions,
+  ): Promise<Handle<Result>>
+  schedule(
+    job: string,
+    payload: unknown,
+    when: When | Duration | number,
+    options?: ScheduleOptions,
+  ): Promise<Handle<unknown>>
+
+  /** True when a job was still waiting under that key, and now never runs. */
+  unschedule(job: Enqueueable, key: string): Promise<boolean>
+
+  /** Begins to run jobs. A second call does nothing. */
+  start(): Promise<void>
+  /** Claims no more, lets running jobs finish until the deadline (30 s), gives the rest back. It can be started again. */
+  stop(options?: { readonly deadline?: Duration | number | undefined }): Promise<void>
+  /** Stops, and lets go of the store. */
+  close(options?: { readonly deadline?: Duration | number | undefined }): Promise<void>
+  [Symbol.asyncDispose](): Promise<void>
+
+  /** A job's record, or undefined. */
+  get(id: string): Promise<JobRecord | undefined>
+  /** Every job that fits, newest first, read page by page as you go. */
+  find(filter?: JobFilter): AsyncIterableIterator<JobRecord>
+  /** A handle for an id you kept. */
+  handle(id: string): Handle<unknown>
+  /** Runs a failed, cancelled, parked or retrying job again, now, with all its retries. False when it is none of those. */
+  retry(id: string): Promise<boolean>
+  /** True when the job was still waiting and now never runs. */
+  cancel(id: string): Promise<boolean>
+  /** Forgets a job that is not running. */
+  delete(id: string): Promise<boolean>
+  /** Changes a job that waits; a parked one becomes ready. */
+  edit(id: string, change: JobEdit): Promise<boolean>
+
+  /** Every job registered here. */
+  jobs(): readonly ListedJob[]
+  has(name: string): boolean
+  /** Runs a registered job's handler here and now, outside the queue. */
+  run(name: string, payload?: unknown): Promise<unknown>
+  /** Adds a job, also while running. */
+  register(job: Job<never, unknown> | AnyJob): void
+  /** Changes concurrency, queues, poll, crashBudget or slowAfter while running. */
+  configure(change: Partial<MillOptions>): void
+}
+
+export type ScheduleOptions = Omit<EnqueueOptions, 'in' | 'at'>
+
+/** Verbs that are promised and not built yet: each throws NotYetError (E_NOT_YET), by name. */
+export interface Later {
+  recurring(
+    id: string,
+    job: Enqueueable,
+    payload: unknown,
+    rule: string | { readonly every: Duration },
+    options?: object,
+  ): Promise<never>
+  deleteRecurring(id: string): Promise<never>
+  sequence<Item, Result>(
+    job: Job<Item, Result>,
+    items: readonly Item[],
+    options?: { readonly key?: string; readonly start?: boolean },
+  ): Promise<never>
+  group(id: string, options?: object): never
+  flow(build: (f: never) => void): Promise<never>
+  retryOne(queue: string): Promise<never>
+  retryAll(filter?: JobFilter): Promise<never>
+  pause(id: string): Promise<never>
+  resume(id: string): Promise<never>
+  queue(name: string): never
+  why(id: string): Promise<never>
+  healthy(): never
+  health(): never
+  watch(id: string): never
+  events(): never
+  changes(consumerId: string): never
+  stopChanges(consumerId: string): Promise<never>
+  upcoming(span: Duration): Promise<never>
+  dashboard(options?: { readonly port?: number }): Promise<never>
+  send(workflowId: string, event: unknown, payload?: unknown): Promise<never>
+}
+
+export const LATER: readonly (keyof Later)[] = [
+  'recurring',
+  'deleteRecurring',
+  'sequence',
+  'group',
+  'flow',
+  'retryOne',
+  'retryAll',
+  'pause',
+  'resume',
+  'queue',
+  'why',
+  'healthy',
+  'health',
+  'watch',
+  'events',
+  'changes',
+  'stopChanges',
+  'upcoming',
+  'dashboard',
+  'send',
+]

@@ -1,0 +1,660 @@
+import assert from 'node:assert/strict'
+import type { OnDuplicate } from '../job/unique.js'
+import type { Claimed, ClaimedJob, ClaimRequest, JobRow, NewJob, SettledJob, Store } from '../store/store.js'
+import { makeIds } from '../world/ids.js'
+import type { Ids } from '../world/ids.js'
+
+/**
+ * What every store must do, as cases that need no test framework. A store joins with one line:
+ *
+ *   for (const { name, run } of storeContract) test(name, async () => run(await open()))
+ */
+export interface ContractCase {
+  readonly name: string
+  readonly run: (subject: ContractSubject) => Promise<void>
+}
+
+/** An empty store whose clock the case moves by hand. */
+export interface ContractSubject {
+  readonly store: Store
+  readonly clock: { now: number }
+}
+
+const cases: ContractCase[] = []
+
+function contract(name: string, run: (bench: Bench) => Promise<void>): void {
+  cases.push({
+    name,
+    run: async (subject) => {
+      const bench = new Bench(subject)
+      try {
+        await run(bench)
+      } finally {
+        await subject.store.close()
+      }
+    },
+  })
+}
+
+/** Short words for the cases: a worker's and a client's view of one store. */
+class Bench {
+  readonly store: Store
+  readonly clock: { now: number }
+  readonly ids: Ids = makeIds(counted())
+
+  constructor(subject: ContractSubject) {
+    this.store = subject.store
+    this.clock = subject.clock
+  }
+
+  job(change: Partial<NewJob> = {}): NewJob {
+    const id = this.ids.jobId(this.clock.now)
+    return {
+      id,
+      name: 'mail',
+      queue: 'default',
+      priority: 0,
+      key: null,
+      payload: '{"n":1}',
+      options: null,
+      due: { inMs: 0 },
+      expires: null,
+      ...change,
+    }
+  }
+  async insert(
+    jobs: readonly NewJob[],
+    onDuplicate: OnDuplicate = 'return',
+  ): Promise<readonly { id: string; isNew: boolean }[]> {
+    return this.store.jobs.insertJobs(jobs, { onDuplicate, keepCancelledMs: Infinity })
+  }
+  async one(change: Partial<NewJob> = {}): Promise<string> {
+    const job = this.job(change)
+    await this.insert([job])
+    return job.id
+  }
+  async read(id: string): Promise<JobRow> {
+    const [row] = await this.store.jobs.readJobs([id])
+    assert.ok(row, `job ${id} is there`)
+    return row
+  }
+  async state(id: string): Promise<string> {
+    const [row] = await this.store.jobs.readJobs([id])
+    return row?.state ?? 'gone'
+  }
+  async worker(): Promise<string> {
+    const id = this.ids.workerId()
+    await this.store.leases.addWorker({ id, host: 'here', pid: 1 })
+    return id
+  }
+  async claim(worker: string, change: Partial<ClaimRequest> = {}): Promise<Claimed> {
+    const max = change.max ?? 100
+    return this.store.leases.claimJobs({
+      worker,
+      fence: this.ids.fence(),
+      names: ['mail'],
+      max,
+      starting: max,
+      rooms: new Map(),
+      suspects: 'none',
+      ...change,
+    })
+  }
+  settled(job: ClaimedJob, change: Partial<SettledJob> = {}): SettledJob {
+    return {
+      ref: job.ref,
+      fence: job.fence,
+      name: job.name,
+      key: job.key,
+      to: 'done',
+      delayMs: null,
+      dueAt: job.dueAt,
+      attempt: job.attempt + 1,
+      retries: job.retries,
+      crashes: job.crashes,
+      suspect: false,
+      startedAt: this.clock.now,
+      worker: 'w',
+      result: null,
+      error: null,
+      reason: null,
+      log: job.log,
+      keepMs: Infinity,
+      ...change,
+    }
+  }
+  async settle(job: ClaimedJob, change: Partial<SettledJob> = {}): Promise<readonly number[]> {
+    return this.store.leases.settleJobs([this.settled(job, change)], [])
+  }
+  async found(query: {
+    states?: readonly JobRow['state'][]
+    names?: readonly string[]
+    queues?: readonly string[]
+    label?: string
+    limit?: number
+    order?: 'newest' | 'oldest'
+  }): Promise<JobRow[]> {
+    const rows: JobRow[] = []
+    let cursor: number | null = null
+    do {
+      const page: Awaited<ReturnType<Store['jobs']['findJobs']>> = await this.store.jobs.findJobs({
+        order: 'newest',
+        limit: 10,
+        ...query,
+        cursor,
+      })
+      rows.push(...page.rows)
+      cursor = page.cursor
+    } while (cursor !== null)
+    return rows
+  }
+}
+
+function counted(): () => number {
+  let word = 0x9e3779b9
+  return () => (word = (Math.imul(word, 1664525) + 1013904223) >>> 0)
+}
+
+/** The only job of a claim. */
+function only(claimed: Claimed): ClaimedJob {
+  assert.equal(claimed.jobs.length, 1)
+  return claimed.jobs[0] as ClaimedJob
+}
+
+contract('an inserted job can be read back as it was given', async (b) => {
+  const id = await b.one({ priority: 3, queue: 'mailbox', options: '{"labels":["a"]}', payload: '{"to":"a@b.c"}' })
+  const row = await b.read(id)
+  assert.deepEqual(
+    [
+      row.name,
+      row.queue,
+      row.priority,
+      row.payload,
+      row.options,
+      row.state,
+      row.createdAt,
+      row.dueAt,
+      row.attempt,
+      row.claimed,
+    ],
+    ['mail', 'mailbox', 3, '{"to":"a@b.c"}', '{"labels":["a"]}', 'ready', b.clock.now, b.clock.now, 0, false],
+  )
+})
+
+contract('bytes and hostile text come back as they were', async (b) => {
+  const text = JSON.stringify({ nul: '\u0000', lone: '\ud800', quote: `'"; drop table millrace_jobs; --` })
+  const id = await b.one({ payload: text, name: 'mail', queue: `o'brien"; --` })
+  const bytes = await b.one({ payload: new Uint8Array([0, 255, 1, 254]) })
+  assert.equal((await b.read(id)).payload, text)
+  assert.equal((await b.read(id)).queue, `o'brien"; --`)
+  assert.deepEqual([...((await b.read(bytes)).payload as Uint8Array)], [0, 255, 1, 254])
+})
+
+contract('a bulk keeps its order and every job its own time', async (b) => {
+  const jobs = Array.from({ length: 250 }, (_, i) =>
+    b.job({ due: { inMs: i % 3 === 0 ? 1_000 * i : 0 }, payload: `{"n":${i}}` }),
+  )
+  await b.insert(jobs)
+  const rows = await b.store.jobs.readJobs(jobs.map((job) => job.id))
+  for (const [i, row] of rows.entries()) {
+    assert.equal(row?.payload, `{"n":${i}}`)
+    assert.equal(row?.state, i % 3 === 0 && i > 0 ? 'scheduled' : 'ready')
+    assert.equal(row?.dueAt, b.clock.now + (i % 3 === 0 ? 1_000 * i : 0))
+  }
+})
+
+contract('a key is held by one unfinished job, and a second enqueue gets the first one', async (b) => {
+  const first = await b.one({ key: 'k' })
+  const [second] = await b.insert([b.job({ key: 'k' })])
+  assert.deepEqual(second, { id: first, isNew: false })
+  const [other] = await b.insert([b.job({ key: 'k', name: 'bill' })])
+  assert.equal(other?.isNew, true, 'a key belongs to its job')
+  assert.equal((await b.found({})).length, 2)
+})
+
+contract('a key twice in one bulk is one job', async (b) => {
+  const inserted = await b.insert([b.job({ key: 'k' }), b.job({ key: 'k' }), b.job()])
+  assert.deepEqual(
+    inserted.map((i) => i.isNew),
+    [true, false, true],
+  )
+  assert.equal(inserted[0]?.id, inserted[1]?.id)
+})
+
+contract('reject refuses the whole bulk and writes nothing', async (b) => {
+  const first = await b.one({ key: 'k' })
+  await assert.rejects(b.insert([b.job(), b.job({ key: 'k' })], 'reject'), {
+    code: 'E_DUPLICATE_KEY',
+    existingId: first,
+  })
+  assert.equal((await b.found({})).length, 1)
+})
+
+contract('replace cancels the one that waits and takes its key', async (b) => {
+  const first = await b.one({ key: 'k', due: { inMs: 60_000 } })
+  const [second] = await b.insert([b.job({ key: 'k', payload: '2' })], 'replace')
+  assert.equal(second?.isNew, true)
+  assert.equal(await b.state(first), 'cancelled')
+  assert.match((await b.read(first)).reason ?? '', /replaced/)
+  assert.equal((await b.store.jobs.readKeyed('mail', 'k'))?.id, second?.id)
+})
+
+contract('a running job is not replaced', async (b) => {
+  const worker = await b.worker()
+  await b.one({ key: 'k' })
+  await b.claim(worker)
+  await assert.rejects(b.insert([b.job({ key: 'k' })], 'replace'), { code: 'E_DUPLICATE_KEY' })
+})
+
+contract('move gives the one that waits a new time and payload', async (b) => {
+  const first = await b.one({ key: 'k', due: { inMs: 60_000 }, payload: '1' })
+  const [moved] = await b.insert([b.job({ key: 'k', due: { inMs: 5_000 }, payload: '2' })], 'move')
+  assert.deepEqual(moved, { id: first, isNew: false })
+  const row = await b.read(first)
+  assert.deepEqual([row.dueAt, row.payload, row.state], [b.clock.now + 5_000, '2', 'scheduled'])
+})
+
+contract('an end frees the key', async (b) => {
+  const worker = await b.worker()
+  const first = await b.one({ key: 'k' })
+  await b.settle(only(await b.claim(worker)))
+  const second = await b.one({ key: 'k' })
+  assert.notEqual(second, first)
+  assert.equal((await b.store.jobs.readKeyed('mail', 'k'))?.id, second, 'the newest has the key')
+})
+
+contract('a claim takes what is due, oldest first, and higher priority before it', async (b) => {
+  const worker = await b.worker()
+  const old = await b.one()
+  b.clock.now += 1_000
+  const high = await b.one({ priority: 1 })
+  const young = await b.one()
+  const later = await b.one({ due: { inMs: 60_000 } })
+  const claimed = await b.claim(worker)
+  assert.deepEqual(
+    claimed.jobs.map((job) => job.id),
+    [high, old, young],
+  )
+  assert.equal(await b.state(later), 'scheduled')
+  assert.equal(await b.state(old), 'running')
+  assert.equal(claimed.now, b.clock.now)
+})
+
+contract('low priority does not starve: an hour of waiting outweighs five points', async (b) => {
+  const worker = await b.worker()
+  const low = await b.one()
+  b.clock.now += 3_600_000
+  const high = await b.one({ priority: 5 })
+  const claimed = await b.claim(worker)
+  assert.deepEqual(
+    claimed.jobs.map((job) => job.id),
+    [low, high],
+  )
+})
+
+contract('a claim takes only names it knows, no more than asked and no more than a queue has room for', async (b) => {
+  const worker = await b.worker()
+  await b.insert([
+    b.job(),
+    b.job(),
+    b.job(),
+    b.job({ queue: 'slow' }),
+    b.job({ queue: 'slow' }),
+    b.job({ name: 'unknown' }),
+  ])
+  const rooms = new Map([['slow', 1]])
+  const first = await b.claim(worker, { max: 3, rooms })
+  assert.equal(first.jobs.length, 3)
+  const second = await b.claim(worker, { rooms: new Map([['slow', 0]]) })
+  assert.ok(second.jobs.every((job) => job.queue !== 'slow'))
+  const all = await b.claim(worker, { names: undefined })
+  assert.ok(
+    all.jobs.some((job) => job.name === 'unknown'),
+    'undefined names take any',
+  )
+})
+
+contract('no two claims take the same job', async (b) => {
+  const [one, two] = [await b.worker(), await b.worker()]
+  await b.insert(Array.from({ length: 50 }, () => b.job()))
+  const claims = await Promise.all([b.claim(one, { max: 30 }), b.claim(two, { max: 30 }), b.claim(one, { max: 30 })])
+  const ids = claims.flatMap((claimed) => claimed.jobs.map((job) => job.id))
+  assert.equal(ids.length, 50)
+  assert.equal(new Set(ids).size, 50)
+})
+
+contract('a worker that is not on the list is told that it is lost', async (b) => {
+  const id = await b.one()
+  const claimed = await b.claim('nobody')
+  assert.deepEqual([claimed.lost, claimed.jobs.length], [true, 0])
+  assert.equal(await b.state(id), 'ready')
+})
+
+contract('held jobs show as ready, and can be cancelled until they begin', async (b) => {
+  const worker = await b.worker()
+  const [first, second] = [await b.one(), await b.one()]
+  const claimed = await b.claim(worker, { starting: 1 })
+  assert.deepEqual([await b.state(first), await b.state(second)], ['running', 'ready'])
+  assert.equal((await b.claim(worker)).jobs.length, 0, 'a held job is not claimed again')
+  assert.equal(
+    await b.store.jobs.changeJob({ id: second, from: 'ready', to: 'cancelled', keepMs: Infinity }),
+    'changed',
+  )
+  const confirmed = await b.store.leases.confirmJobs(claimed.jobs)
+  assert.deepEqual([...confirmed], [claimed.jobs[0]?.ref])
+  const held = claimed.jobs[1] as ClaimedJob
+  assert.deepEqual(await b.store.leases.reportJobs([{ ...held, startedAt: 1, progress: null }]), [held.ref])
+  assert.deepEqual(await b.settle(held), [held.ref])
+  assert.equal(await b.state(second), 'cancelled')
+})
+
+contract('a report makes a held job running and keeps its progress', async (b) => {
+  const worker = await b.worker()
+  const id = await b.one()
+  const job = only(await b.claim(worker, { starting: 0 }))
+  assert.deepEqual(await b.store.leases.reportJobs([{ ...job, startedAt: 42, progress: '{"done":1}' }]), [])
+  const row = await b.read(id)
+  assert.deepEqual([row.state, row.startedAt, row.progress], ['running', 42, '{"done":1}'])
+})
+
+contract('an end goes to history with all that was decided', async (b) => {
+  const worker = await b.worker()
+  const id = await b.one()
+  const job = only(await b.claim(worker))
+  b.clock.now += 50
+  assert.deepEqual(
+    await b.settle(job, { to: 'failed', error: '{"name":"E"}', reason: 'why', log: '[1]', worker: 'me' }),
+    [],
+  )
+  const row = await b.read(id)
+  assert.deepEqual(
+    [row.state, row.settledAt, row.error, row.reason, row.log, row.worker, row.attempt],
+    ['failed', b.clock.now, '{"name":"E"}', 'why', '[1]', 'me', 1],
+  )
+})
+
+contract('a retry waits for its time and then is claimed with its tries', async (b) => {
+  const worker = await b.worker()
+  const id = await b.one()
+  await b.settle(only(await b.claim(worker)), { to: 'retrying', delayMs: 1_000, attempt: 1, retries: 1 })
+  assert.equal(await b.state(id), 'retrying')
+  assert.equal((await b.store.jobs.promoteJobs(10)).nextInMs, 1_000)
+  assert.equal((await b.claim(worker)).jobs.length, 0)
+  b.clock.now += 1_000
+  assert.equal((await b.store.jobs.promoteJobs(10)).promoted, 1)
+  const again = only(await b.claim(worker))
+  assert.deepEqual([again.attempt, again.retries], [1, 1])
+})
+
+contract('a settlement under a lost fence writes nothing and is named', async (b) => {
+  const worker = await b.worker()
+  const [first, second] = [await b.one(), await b.one()]
+  const claimed = await b.claim(worker)
+  const [a, c] = claimed.jobs as [ClaimedJob, ClaimedJob]
+  const stale = { ...a, fence: a.fence + 1 }
+  const refused = await b.store.leases.settleJobs([b.settled(stale), b.settled(c)], [])
+  assert.deepEqual(refused, [a.ref])
+  assert.deepEqual([await b.state(first), await b.state(second)], ['running', 'done'])
+  assert.deepEqual(await b.settle(stale, { to: 'retrying', delayMs: 5 }), [a.ref])
+  assert.equal(await b.state(first), 'running')
+})
+
+contract('settling twice does nothing the second time', async (b) => {
+  const worker = await b.worker()
+  const id = await b.one()
+  const job = only(await b.claim(worker))
+  await b.settle(job, { result: '1' })
+  assert.deepEqual(await b.settle(job, { to: 'failed', result: '2' }), [job.ref])
+  const row = await b.read(id)
+  assert.deepEqual([row.state, row.result], ['done', '1'])
+})
+
+contract('a job given back keeps its place in the line', async (b) => {
+  const worker = await b.worker()
+  const first = await b.one()
+  b.clock.now += 10
+  await b.one()
+  const claimed = await b.claim(worker, { max: 1 })
+  b.clock.now += 10
+  await b.settle(claimed.jobs[0] as ClaimedJob, { to: 'ready', attempt: 0 })
+  assert.equal((await b.claim(worker)).jobs[0]?.id, first)
+})
+
+contract('keep nothing forgets the job with its end', async (b) => {
+  const worker = await b.worker()
+  const id = await b.one({ key: 'k' })
+  await b.settle(only(await b.claim(worker)), { keepMs: 0 })
+  assert.equal(await b.state(id), 'gone')
+  assert.equal((await b.insert([b.job({ key: 'k' })]))[0]?.isNew, true)
+})
+
+contract('pruning forgets what is kept no longer, a bounded number at a time', async (b) => {
+  const worker = await b.worker()
+  await b.insert(Array.from({ length: 5 }, () => b.job()))
+  const claimed = await b.claim(worker)
+  for (const [i, job] of claimed.jobs.entries()) await b.settle(job, { keepMs: i === 4 ? Infinity : 1_000 })
+  assert.equal(await b.store.jobs.pruneJobs(10), 0)
+  b.clock.now += 1_000
+  assert.equal(await b.store.jobs.pruneJobs(3), 3)
+  assert.equal(await b.store.jobs.pruneJobs(3), 1)
+  assert.equal((await b.found({})).length, 1)
+})
+
+contract('promotion is bounded, in order of time, and says when to come again', async (b) => {
+  await b.insert([30, 10, 20, 99_000].map((inMs) => b.job({ due: { inMs } })))
+  b.clock.now += 50
+  assert.equal((await b.store.jobs.promoteJobs(2)).promoted, 2)
+  const last = await b.store.jobs.promoteJobs(2)
+  assert.deepEqual([last.promoted, last.nextInMs], [1, 99_000 - 50])
+})
+
+contract('a delay beyond 2^31 ms is kept to the millisecond', async (b) => {
+  const inMs = 2 ** 31 + 12_345
+  const id = await b.one({ due: { inMs } })
+  assert.equal((await b.read(id)).dueAt, b.clock.now + inMs)
+  b.clock.now += inMs - 1
+  assert.equal((await b.store.jobs.promoteJobs(10)).promoted, 0)
+  b.clock.now += 1
+  assert.equal((await b.store.jobs.promoteJobs(10)).promoted, 1)
+})
+
+contract('expired jobs are named while they wait, and not once they are held', async (b) => {
+  const worker = await b.worker()
+  const waiting = await b.one({ due: { inMs: 60_000 }, expires: { inMs: 1_000 } })
+  await b.one({ expires: { inMs: 1_000 } })
+  await b.claim(worker)
+  b.clock.now += 1_000
+  const { expired } = await b.store.jobs.promoteJobs(10)
+  assert.deepEqual(expired, [{ id: waiting, name: 'mail', state: 'scheduled' }])
+})
+
+contract('a command is done only in the state it was decided for', async (b) => {
+  const worker = await b.worker()
+  const id = await b.one()
+  assert.equal(await b.store.jobs.changeJob({ id, from: 'scheduled', to: 'cancelled', keepMs: Infinity }), 'stale')
+  await b.claim(worker)
+  assert.equal(await b.store.jobs.changeJob({ id, from: 'running', to: 'cancelled', keepMs: Infinity }), 'stale')
+  assert.equal(await b.store.jobs.changeJob({ id, from: 'ready', to: 'gone', keepMs: 0 }), 'stale')
+  assert.equal(await b.state(id), 'running')
+})
+
+contract('a failed job is retried by a command, keeps its history and takes its key anew', async (b) => {
+  const worker = await b.worker()
+  const id = await b.one({ key: 'k' })
+  await b.settle(only(await b.claim(worker)), {
+    to: 'failed',
+    attempt: 1,
+    retries: 25,
+    log: '[{"startedAt":1,"endedAt":2,"worker":"w"}]',
+  })
+  const retry = { id, from: 'failed', to: 'ready', exit: 'retried', freshRetries: true, keepMs: Infinity } as const
+  assert.equal(await b.store.jobs.changeJob(retry), 'changed')
+  const row = await b.read(id)
+  assert.deepEqual([row.state, row.attempt, row.retries, row.settledAt], ['ready', 1, 0, null])
+  assert.equal((JSON.parse(row.log ?? '[]') as unknown[]).length, 2)
+  await b.settle(only(await b.claim(worker)), { to: 'failed' })
+  const other = await b.one({ key: 'k' })
+  await assert.rejects(b.store.jobs.changeJob(retry), { code: 'E_DUPLICATE_KEY', existingId: other })
+  assert.equal(await b.state(id), 'failed', 'the refused retry wrote nothing')
+})
+
+contract('an edit changes what it names and nothing else', async (b) => {
+  const id = await b.one({ payload: '1', options: '{"labels":["x"]}', due: { inMs: 60_000 } })
+  const change = {
+    id,
+    from: 'scheduled',
+    to: 'scheduled',
+    due: { inMs: 5_000 },
+    keepMs: Infinity,
+    edit: { payload: '2', priority: 7, queue: 'other' },
+  } as const
+  assert.equal(await b.store.jobs.changeJob(change), 'changed')
+  const row = await b.read(id)
+  assert.deepEqual(
+    [row.payload, row.priority, row.queue, row.dueAt, row.options],
+    ['2', 7, 'other', b.clock.now + 5_000, '{"labels":["x"]}'],
+  )
+})
+
+contract('a deleted job is gone with its key', async (b) => {
+  const id = await b.one({ key: 'k' })
+  assert.equal(await b.store.jobs.changeJob({ id, from: 'ready', to: 'gone', keepMs: 0 }), 'changed')
+  assert.equal(await b.state(id), 'gone')
+  assert.equal(await b.store.jobs.readKeyed('mail', 'k'), undefined)
+})
+
+contract('beats count up; a worker off the list is told so', async (b) => {
+  const worker = await b.worker()
+  assert.equal(await b.store.leases.beat(worker), true)
+  assert.deepEqual(await b.store.leases.readWorkers(), [{ id: worker, beat: 1 }])
+  await b.store.leases.dropWorker(worker)
+  assert.equal(await b.store.leases.beat(worker), false)
+})
+
+contract('a rescue frees what the dead held, as suspects, and only if its beat stood still', async (b) => {
+  const worker = await b.worker()
+  const id = await b.one()
+  const job = only(await b.claim(worker))
+  const leased = await b.store.leases.readLeases(worker)
+  assert.deepEqual(
+    leased.map((l) => [l.id, l.alone, l.fence]),
+    [[id, false, job.fence]],
+  )
+  const crashed = leased.map((l) => b.settled(l, { to: 'ready', attempt: 0, suspect: true }))
+  await b.store.leases.beat(worker)
+  assert.equal(await b.store.leases.rescueJobs(worker, 0, crashed), null, 'its beat moved')
+  assert.equal(await b.state(id), 'running')
+  assert.equal(await b.store.leases.rescueJobs(worker, 1, crashed), 1)
+  assert.equal(await b.state(id), 'ready')
+  assert.deepEqual(await b.store.leases.readWorkers(), [])
+  assert.deepEqual(await b.settle(job), [job.ref], 'the zombie is refused')
+})
+
+contract('a rescue never overwrites a job that ended meanwhile', async (b) => {
+  const worker = await b.worker()
+  const id = await b.one()
+  const job = only(await b.claim(worker))
+  const crashed = (await b.store.leases.readLeases(worker)).map((l) =>
+    b.settled(l, { to: 'ready', attempt: 0, suspect: true }),
+  )
+  await b.settle(job, { result: '"mine"' })
+  assert.equal(await b.store.leases.rescueJobs(worker, 0, crashed), 0)
+  const row = await b.read(id)
+  assert.deepEqual([row.state, row.result], ['done', '"mine"'])
+})
+
+contract('suspects are claimed one at a time and only when asked for', async (b) => {
+  const dead = await b.worker()
+  await b.insert([b.job(), b.job()])
+  await b.claim(dead)
+  const crashed = (await b.store.leases.readLeases(dead)).map((l) =>
+    b.settled(l, { to: 'ready', attempt: 0, suspect: true }),
+  )
+  await b.store.leases.rescueJobs(dead, 0, crashed)
+  const worker = await b.worker()
+  const normal = await b.one()
+  const plain = await b.claim(worker)
+  assert.deepEqual([plain.jobs.map((job) => job.id), plain.suspectsWait], [[normal], true])
+  const alone = await b.claim(worker, { suspects: 'alone' })
+  assert.deepEqual([alone.jobs.length, alone.jobs[0]?.suspect], [1, true])
+  const leased = await b.store.leases.readLeases(worker)
+  assert.deepEqual(leased.map((l) => l.alone).sort(), [false, true])
+  const beside = await b.claim(worker, { suspects: 'beside' })
+  assert.equal(beside.jobs.length, 1)
+  assert.equal((await b.claim(worker, { suspects: 'alone' })).suspectsWait, false)
+})
+
+contract('leases left behind by a worker off the list are named, and free at once', async (b) => {
+  const worker = await b.worker()
+  const id = await b.one()
+  await b.claim(worker)
+  await b.store.leases.dropWorker(worker)
+  assert.deepEqual(await b.store.leases.readWorkers(), [{ id: worker, beat: null }])
+  const crashed = (await b.store.leases.readLeases(worker)).map((l) =>
+    b.settled(l, { to: 'ready', attempt: 0, suspect: true }),
+  )
+  assert.equal(await b.store.leases.rescueJobs(worker, null, crashed), 1)
+  assert.equal(await b.state(id), 'ready')
+  assert.deepEqual(await b.store.leases.readWorkers(), [])
+})
+
+contract('closed leases hold nothing more', async (b) => {
+  const worker = await b.worker()
+  await b.one()
+  const job = only(await b.claim(worker))
+  await b.store.leases.settleJobs([b.settled(job)], [job.fence])
+  await b.store.leases.dropWorker(worker)
+  assert.deepEqual(await b.store.leases.readWorkers(), [])
+})
+
+contract('a child of a lost run is not written', async (b) => {
+  const worker = await b.worker()
+  await b.one()
+  const job = only(await b.claim(worker))
+  const under = { onDuplicate: 'return', keepCancelledMs: 0, under: job } as const
+  await b.store.jobs.insertJobs([b.job({ name: 'child' })], under)
+  await b.settle(job)
+  await assert.rejects(b.store.jobs.insertJobs([b.job({ name: 'child' })], under), { code: 'E_LEASE_LOST' })
+  assert.equal((await b.found({ names: ['child'] })).length, 1)
+})
+
+contract('find filters, pages and orders', async (b) => {
+  const worker = await b.worker()
+  const ids: string[] = []
+  for (let i = 0; i < 35; i += 1)
+    ids.push(
+      await b.one({ queue: i % 2 === 0 ? 'even' : 'odd', options: i % 5 === 0 ? '{"labels":["five","x"]}' : null }),
+    )
+  const claimed = await b.claim(worker, { max: 3 })
+  await b.settle(claimed.jobs[0] as ClaimedJob)
+  assert.deepEqual(
+    (await b.found({})).map((row) => row.id),
+    [...ids].reverse(),
+  )
+  assert.deepEqual(
+    (await b.found({ order: 'oldest', limit: 4 })).map((row) => row.id),
+    ids,
+  )
+  assert.equal((await b.found({ queues: ['odd'] })).length, 17)
+  assert.equal((await b.found({ label: 'five' })).length, 7)
+  assert.equal((await b.found({ states: ['running'] })).length, 2)
+  assert.equal((await b.found({ states: ['done'] })).length, 1)
+  assert.equal((await b.found({ states: ['done', 'running'] })).length, 3)
+  assert.equal((await b.found({ names: ['nobody'] })).length, 0)
+})
+
+contract('hints tell what a commit did', async (b) => {
+  const hints: unknown[] = []
+  const stop = b.store.changes.onHint((hint) => hints.push(hint))
+  await b.one()
+  await b.one({ due: { inMs: 700 } })
+  assert.deepEqual(hints, [
+    { ready: true, dueInMs: null, settled: false },
+    { ready: false, dueInMs: 700, settled: false },
+  ])
+  stop()
+  await b.one()
+  assert.equal(hints.length, 2)
+})
+
+export const storeContract: readonly ContractCase[] = cases

@@ -1,0 +1,87 @@
+import type { Registry } from '../job/registry.js'
+import type { Store } from '../store/store.js'
+import type { Cancel } from '../world/timers.js'
+import type { World } from '../world/world.js'
+
+/** Jobs made ready in one write. */
+const BATCH = 1_000
+/** The wait after a failure of the store. */
+const TROUBLE_MS = 500
+
+export interface PromoterParts {
+  readonly world: World
+  readonly store: Store
+  readonly registry: Registry
+  readonly pollMs: () => number
+  readonly troubled: (what: string, error: unknown) => void
+}
+
+/**
+ * Makes due jobs ready. It sleeps until the next one is due, or for one poll: another process may have scheduled something
+ * sooner, and a hint that would have said so may be lost.
+ */
+export class Promoter {
+  readonly #parts: PromoterParts
+  #timer: Cancel | undefined
+  #unhint: Cancel | undefined
+  #dueAt = Infinity
+  #working: Promise<void> | undefined
+
+  constructor(parts: PromoterParts) {
+    this.#parts = parts
+  }
+
+  start(): void {
+    this.#unhint = this.#parts.store.changes.onHint((hint) => {
+      if (hint.dueInMs !== null) this.#lookIn(hint.dueInMs)
+    })
+    this.#lookIn(0)
+  }
+
+  async stop(): Promise<void> {
+    this.#unhint?.()
+    this.#unhint = undefined
+    this.#timer?.()
+    await this.#working
+  }
+
+  /** Sets the timer, unless it is set to an earlier moment already. */
+  #lookIn(ms: number): void {
+    const at = this.#parts.world.clock.monotonic() + ms
+    if (at >= this.#dueAt) return
+    this.#timer?.()
+    this.#dueAt = at
+    this.#timer = this.#parts.world.timers.after(ms, () => {
+      this.#dueAt = Infinity
+      this.#working ??= this.#look().finally(() => (this.#working = undefined))
+    })
+  }
+
+  async #look(): Promise<void> {
+    let waitMs = this.#parts.pollMs()
+    try {
+      const { promoted, expired, nextInMs } = await this.#parts.store.jobs.promoteJobs(BATCH)
+      for (const job of expired) await this.#expire(job)
+      if (promoted === BATCH || expired.length === BATCH) waitMs = 0
+      else if (nextInMs !== null) waitMs = Math.min(waitMs, nextInMs)
+    } catch (error) {
+      this.#parts.troubled('promote', error)
+      waitMs = TROUBLE_MS
+    }
+    if (this.#unhint !== undefined) this.#lookIn(waitMs)
+  }
+
+  async #expire(job: {
+    readonly id: string
+    readonly name: string
+    readonly state: 'running' | string
+  }): Promise<void> {
+    await this.#parts.store.jobs.changeJob({
+      id: job.id,
+      from: job.state as 'ready',
+      to: 'cancelled',
+      reason: 'it expired before it began',
+      keepMs: this.#parts.registry.runnable(job.name)?.keepMs.cancelled ?? Infinity,
+    })
+  }
+}

@@ -1,0 +1,106 @@
+import { appendLog } from '../job/attempt-log.js'
+import { decide } from '../job/decide.js'
+import type { LeasedJob, SettledJob, Store, WorkerBeat } from '../store/store.js'
+import type { Cancel } from '../world/timers.js'
+import type { World } from '../world/world.js'
+import type { Observation } from './observe-beats.js'
+import { NOTHING_SEEN, observeBeats } from './observe-beats.js'
+
+export interface RescuerParts {
+  readonly world: World
+  readonly store: Store
+  /** This process's own worker. */
+  readonly self: () => string | undefined
+  readonly leaseMs: () => number
+  readonly crashBudget: () => number
+  readonly rescued: (worker: string, jobs: readonly LeasedJob[], parked: number) => void
+  readonly troubled: (what: string, error: unknown) => void
+}
+
+/** Looks at everybody's beats and frees the jobs of the dead. A loop, not a sweep at boot: an error costs one round. */
+export class Rescuer {
+  readonly #parts: RescuerParts
+  #seen: Observation = NOTHING_SEEN
+  #timer: Cancel | undefined
+  #working: Promise<void> | undefined
+  #ended = false
+
+  constructor(parts: RescuerParts) {
+    this.#parts = parts
+  }
+
+  start(): void {
+    this.#again()
+  }
+
+  async stop(): Promise<void> {
+    this.#ended = true
+    this.#timer?.()
+    await this.#working
+  }
+
+  #again(): void {
+    // Often enough that a lease of 15 s is missed by a second at the most.
+    const everyMs = Math.min(1_000, this.#parts.leaseMs() / 10)
+    this.#timer = this.#parts.world.timers.after(everyMs, () => (this.#working = this.#round()), { idle: true })
+  }
+
+  async #round(): Promise<void> {
+    try {
+      const beats = await this.#parts.store.leases.readWorkers()
+      const { observation, dead } = observeBeats(
+        this.#seen,
+        beats,
+        this.#parts.self(),
+        this.#parts.world.clock.monotonic(),
+        this.#parts.leaseMs(),
+      )
+      this.#seen = observation
+      for (const worker of dead) await this.#rescue(worker)
+    } catch (error) {
+      this.#parts.troubled('rescue', error)
+    }
+    if (!this.#ended) this.#again()
+  }
+
+  async #rescue(worker: WorkerBeat): Promise<void> {
+    const { store } = this.#parts
+    const leased = await store.leases.readLeases(worker.id)
+    const settled = leased.map((job) => this.#crashed(job, worker.id))
+    const freed = await store.leases.rescueJobs(worker.id, worker.beat, settled)
+    if (freed === null) return
+    this.#parts.rescued(worker.id, leased, settled.filter((job) => job.to === 'parked').length)
+  }
+
+  #crashed(job: LeasedJob, worker: string): SettledJob {
+    const settlement = decide(
+      job,
+      { kind: 'crashed', alone: job.alone },
+      { crashBudget: this.#parts.crashBudget(), keepMs: KEEP_ALL },
+    )
+    const startedAt = job.startedAt ?? job.claimedAt
+    return {
+      ref: job.ref,
+      fence: job.fence,
+      name: job.name,
+      key: job.key,
+      to: settlement.to,
+      delayMs: settlement.delayMs,
+      dueAt: job.dueAt,
+      attempt: settlement.attempt,
+      retries: settlement.retries,
+      crashes: settlement.crashes,
+      suspect: settlement.suspect,
+      startedAt,
+      worker,
+      result: null,
+      error: null,
+      reason: settlement.reason,
+      log: appendLog(job.log, { startedAt, endedAt: startedAt, worker, exit: 'crashed' }),
+      keepMs: settlement.keepMs,
+    }
+  }
+}
+
+/** No crash ends a job, so nothing here is kept or forgotten. */
+const KEEP_ALL = { done: Infinity, failed: Infinity, cancelled: Infinity }

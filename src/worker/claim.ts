@@ -1,0 +1,63 @@
+/**
+ * How much to claim: a pure plan from what the worker has in hand. Free slots are filled, and beyond them at most 50 ms of
+ * work is taken in advance, so that a fast handler does not wait for a commit between two jobs and a slow one hoards nothing.
+ */
+
+/** Work taken in advance, at the measured handler time. */
+export const LOOK_AHEAD_MS = 50
+/** Jobs in one claim: keeps one turn's transaction to a few milliseconds. */
+export const BATCH_MAX = 500
+/** How long normal claims are held back so that a suspect can run alone; after that it runs beside others, uncharged. */
+export const SUSPECT_PATIENCE_MS = 2_000
+
+export interface Hand {
+  readonly concurrency: number
+  /** Handlers running. */
+  readonly running: number
+  /** Claimed and not begun. */
+  readonly held: number
+  /** Average handler time, undefined when none was measured. */
+  readonly averageMs: number | undefined
+  /** A suspect runs here alone: nothing may join it. */
+  readonly alone: boolean
+  /** Since when suspects have been seen waiting, by the monotonic clock; null when none were. */
+  readonly suspectsSince: number | null
+  readonly now: number
+}
+
+export type ClaimPlan =
+  | { readonly claim: false; readonly againInMs: number | null }
+  | {
+      readonly claim: true
+      readonly max: number
+      readonly starting: number
+      readonly suspects: 'none' | 'alone' | 'beside'
+    }
+
+export function planClaim(hand: Hand): ClaimPlan {
+  if (hand.alone) return { claim: false, againInMs: null }
+  const free = hand.concurrency - hand.running - hand.held
+  if (hand.running + hand.held === 0)
+    return { claim: true, max: firstBatch(hand), starting: hand.concurrency, suspects: 'alone' }
+  if (hand.suspectsSince !== null) {
+    const waited = hand.now - hand.suspectsSince
+    if (waited < SUSPECT_PATIENCE_MS) return { claim: false, againInMs: SUSPECT_PATIENCE_MS - waited }
+    if (free > 0) return { claim: true, max: free, starting: free, suspects: 'beside' }
+  }
+  const max = Math.min(BATCH_MAX, free + lookAhead(hand))
+  if (max <= 0) return { claim: false, againInMs: null }
+  // A claim for a few when many are in hand costs a commit and gains nothing.
+  if (free <= 0 && hand.held > lookAhead(hand) / 2) return { claim: false, againInMs: null }
+  return { claim: true, max, starting: Math.max(0, free), suspects: 'none' }
+}
+
+function firstBatch(hand: Hand): number {
+  return Math.min(BATCH_MAX, hand.concurrency + lookAhead(hand))
+}
+
+/** Jobs that fit into LOOK_AHEAD_MS at the measured time; none while nothing was measured. */
+export function lookAhead(hand: Pick<Hand, 'averageMs' | 'concurrency'>): number {
+  if (hand.averageMs === undefined) return 0
+  const perSlot = LOOK_AHEAD_MS / Math.max(hand.averageMs, 0.001)
+  return Math.min(BATCH_MAX, Math.floor(perSlot * hand.concurrency))
+}

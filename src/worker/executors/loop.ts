@@ -1,0 +1,13 @@
+import type { AsyncLocalStorage } from 'node:async_hooks'
+import type { Handler } from '../../job/define.js'
+import type { Running } from '../running.js'
+
+/** Calls handlers. Threads and processes join here as executors of their own. */
+export interface Executor {
+  call(handler: Handler<unknown, unknown>, payload: unknown, running: Running): unknown
+}
+
+/** The event loop of this process: the handler is called where the worker is, inside the mark that says "in a handler". */
+export function loopExecutor(inside: AsyncLocalStorage<Running>): Executor {
+  return { call: (handler, payload, running) => inside.run(running, handler, payload, running) }
+}

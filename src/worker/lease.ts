@@ -1,0 +1,89 @@
+import type { Heart, LeaseStore } from '../store/store.js'
+import type { World } from '../world/world.js'
+
+/**
+ * Keeping a worker alive in the eyes of others. Beats come from a thread of the store's where there can be one; else from
+ * this loop, and then a handler that blocks it for a lease is taken for dead (`beatsFromThread` says which).
+ */
+export class Lease {
+  readonly worker: string
+  readonly beatsFromThread: boolean
+  readonly #store: LeaseStore
+  readonly #stopBeating: () => Promise<void>
+
+  private constructor(worker: string, store: LeaseStore, beatsFromThread: boolean, stopBeating: () => Promise<void>) {
+    this.worker = worker
+    this.#store = store
+    this.beatsFromThread = beatsFromThread
+    this.#stopBeating = stopBeating
+  }
+
+  /** Makes a worker known under a new random identity and begins to beat: three times a lease. */
+  static async take(
+    store: LeaseStore,
+    world: World,
+    leaseMs: number,
+    process: { host: string; pid: number },
+    onLost: (why: string) => void,
+  ): Promise<Lease> {
+    const worker = world.ids.workerId()
+    const everyMs = leaseMs / 3
+    await store.addWorker({ id: worker, ...process })
+    const heart = await store.startHeart(worker, everyMs, onLost)
+    return new Lease(
+      worker,
+      store,
+      heart !== undefined,
+      stopper(heart, () => beatByTimer(store, world, worker, everyMs, onLost)),
+    )
+  }
+
+  /** Ends the beats and takes the worker off the list. */
+  async end(): Promise<void> {
+    await this.#stopBeating()
+    await this.#store.dropWorker(this.worker)
+  }
+
+  /** Ends the beats only: the worker is off the list already. */
+  abandon(): Promise<void> {
+    return this.#stopBeating()
+  }
+}
+
+function stopper(heart: Heart | undefined, beatHere: () => () => void): () => Promise<void> {
+  if (heart !== undefined) return () => heart.stop()
+  const stop = beatHere()
+  return () => {
+    stop()
+    return Promise.resolve()
+  }
+}
+
+function beatByTimer(
+  store: LeaseStore,
+  world: World,
+  worker: string,
+  everyMs: number,
+  onLost: (why: string) => void,
+): () => void {
+  let ended = false
+  let cancel = (): void => undefined
+  const next = (): void => {
+    cancel = world.timers.after(everyMs, () => void beat(), { idle: true })
+  }
+  const beat = async (): Promise<void> => {
+    try {
+      const alive = await store.beat(worker)
+      if (ended) return
+      if (!alive) return onLost('it was taken for dead')
+    } catch {
+      // The store fails for now; the next beat tries again, and the rescuer's patience is one lease.
+    }
+    if (!ended) next()
+  }
+  next()
+  return () => {
+    ended = true
+    cancel()
+  }
+}

@@ -1,0 +1,146 @@
+import { describeError } from '../codec/error-text.js'
+import { parseDuration } from '../job/duration.js'
+import type { Handler } from '../job/define.js'
+import { isLazy, loadHandler } from '../job/lazy.js'
+import type { Encoded, Outcome } from '../job/outcome.js'
+import type { Registered } from '../job/registry.js'
+import type { RetryOptions, RetryPolicy } from '../job/retry.js'
+import { mergeRetry, retryDelayMs } from '../job/retry.js'
+import { checkPayload } from '../job/schema.js'
+import { isAbort, isSnooze } from '../job/signals.js'
+import { LeaseLostError, StoppedError, TimeoutError } from '../errors.js'
+
+/** A result larger than this is not kept; the job is done all the same. */
+const RESULT_MAX_BYTES = 1024 * 1024
+
+/** What running one attempt needs to know. */
+export interface Attempt {
+  readonly registered: Registered
+  readonly payload: Encoded
+  /** The retry options given at enqueue. */
+  readonly retry: RetryOptions | undefined
+  readonly retries: number
+  readonly attempt: number
+  readonly random: () => number
+  /** Calls the handler; the executor's part. */
+  readonly call: (handler: Handler<unknown, unknown>, payload: unknown) => unknown
+  /** Why the signal was aborted, if it was. */
+  readonly abortReason: () => unknown
+}
+
+/** Runs one attempt. Handlers may throw anything; past this function nothing throws, everything is an outcome. */
+export async function runAttempt(attempt: Attempt): Promise<Outcome> {
+  const read = readPayload(attempt)
+  const ready = read instanceof Promise ? await read : read
+  if (!ready.ok) return ready.outcome
+  try {
+    const { run } = attempt.registered
+    const handler = (isLazy(run) ? await loadHandler(run) : run) as Handler<unknown, unknown>
+    const returned = attempt.call(handler, ready.payload)
+    return succeeded(attempt.registered, isThenable(returned) ? await returned : returned)
+  } catch (thrown) {
+    return classify(attempt, thrown)
+  }
+}
+
+type Ready = { readonly ok: true; readonly payload: unknown } | { readonly ok: false; readonly outcome: Outcome }
+
+/** Decodes the payload and reads it through the schema anew. What does not fit is parked, and burns no try. */
+function readPayload(attempt: Attempt): Ready | Promise<Ready> {
+  const { registered } = attempt
+  try {
+    const decoded = registered.codec.decode(attempt.payload)
+    const checked = checkPayload(registered.job.options, decoded)
+    if (checked instanceof Promise) return checked.then(fits, unreadable)
+    return fits(checked)
+  } catch (error) {
+    return unreadable(error)
+  }
+}
+
+function fits(checked: Awaited<ReturnType<typeof checkPayload>>): Ready {
+  if (checked.ok) return { ok: true, payload: checked.value }
+  const message = `the payload no longer fits: ${checked.problems.map((p) => `${p.path} ${p.message}`).join('; ')}`
+  return { ok: false, outcome: { kind: 'unreadable', error: { name: 'InvalidPayloadError', message } } }
+}
+
+function unreadable(error: unknown): Ready {
+  return { ok: false, outcome: { kind: 'unreadable', error: describeError(error) } }
+}
+
+/** Anything returned is a success, also what cannot be written: the record then says why it is not kept. */
+function succeeded(registered: Registered, returned: unknown): Outcome {
+  if (returned === undefined) return NOTHING_RETURNED
+  try {
+    const result = registered.codec.encode(returned)
+    const bytes = typeof result === 'string' ? Buffer.byteLength(result) : result.byteLength
+    if (bytes <= RESULT_MAX_BYTES) return { kind: 'succeeded', result }
+    return {
+      kind: 'succeeded',
+      result: null,
+      note: `the result is not kept: it has ${bytes} bytes and the limit is ${RESULT_MAX_BYTES}`,
+    }
+  } catch (error) {
+    return { kind: 'succeeded', result: null, note: `the result is not kept: ${describeError(error).message}` }
+  }
+}
+
+const NOTHING_RETURNED: Outcome = { kind: 'succeeded', result: null }
+
+function classify(attempt: Attempt, thrown: unknown): Outcome {
+  const reason = attempt.abortReason()
+  // Stopped or robbed of its claim: whatever it threw came of that, and is not held against it.
+  if (reason instanceof StoppedError || reason instanceof LeaseLostError) return { kind: 'released' }
+  if (isSnooze(thrown)) return snoozed(thrown.delay, thrown)
+  if (isAbort(thrown)) return { kind: 'aborted', error: describeError(thrown) }
+  if (isTreatedAsDone(attempt.registered, thrown))
+    return { kind: 'succeeded', result: null, note: `treated as done: ${describeError(thrown).message}` }
+  const error = reason instanceof TimeoutError && thrown !== reason ? new TimeoutError(reason.message) : thrown
+  if (error !== thrown) (error as Error).cause = thrown
+  return failure(attempt, error)
+}
+
+/** What becomes of a failed attempt by its retry policy; also for an attempt that never came back. */
+export function failure(
+  attempt: Pick<Attempt, 'registered' | 'retry' | 'retries' | 'attempt' | 'random'>,
+  error: unknown,
+): Outcome {
+  const policy = mergeRetry(
+    attempt.retry === undefined ? attempt.registered.retryLevels : [attempt.retry, ...attempt.registered.retryLevels],
+  )
+  return {
+    kind: 'failed',
+    error: describeError(error),
+    retryable: isWorthRetrying(policy, error, attempt.attempt),
+    retryLimit: policy.limit,
+    delayMs: retryDelayMs(policy, attempt.retries + 1, error, attempt.random),
+  }
+}
+
+function snoozed(delay: unknown, thrown: unknown): Outcome {
+  const parsed = parseDuration(delay)
+  if (parsed.ok) return { kind: 'snoozed', delayMs: parsed.ms }
+  return { kind: 'aborted', error: { ...describeError(thrown), message: `new Snooze(): the delay ${parsed.problem}` } }
+}
+
+/** A predicate that throws must not cost the job its retry, nor make a failure a success. */
+function isWorthRetrying(policy: RetryPolicy, error: unknown, attempt: number): boolean {
+  if (policy.when === undefined) return true
+  try {
+    return policy.when(error, attempt)
+  } catch {
+    return true
+  }
+}
+
+function isTreatedAsDone(registered: Registered, thrown: unknown): boolean {
+  try {
+    return registered.treatAsDone?.(thrown) === true
+  } catch {
+    return false
+  }
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
+}

@@ -1,0 +1,127 @@
+import type { EnqueueArguments, Enqueueable, Handle } from '../job/enqueue.js'
+import type { Context } from '../job/context.js'
+import { inspectParts } from '../job/log-text.js'
+import type { Registered } from '../job/registry.js'
+import { NotYetError } from '../errors.js'
+import type { Claim, ClaimedJob } from '../store/store.js'
+import type { StoredOptions } from '../job/stored-options.js'
+
+/** Lines one attempt's log keeps, and characters of a line. */
+const LOG_LINES_MAX = 100
+const LOG_LINE_MAX = 2_000
+
+/** What a running job asks of its worker. */
+export interface Surroundings {
+  enqueue(under: Claim, job: Enqueueable, payload: unknown, options: unknown): Promise<Handle<unknown>>
+  noteProgress(running: Running): void
+  logLine(running: Running, line: string): void
+}
+
+/**
+ * One attempt in hand, and the context its handler sees. Members are on the prototype and the abort controller is made when
+ * first asked for: most handlers never look at it, and it is the dearest thing here.
+ */
+export class Running implements Context {
+  readonly claimed: ClaimedJob
+  readonly registered: Registered
+  readonly options: StoredOptions
+  readonly startedAt: number
+  /** By the monotonic clock. */
+  readonly begunAt: number
+  /** When the watchdog does something next: the timeout, then the end of its grace. */
+  alarmAt: number
+  slowAt: number
+  /** The attempt was settled without its handler, which still runs and holds its slot. */
+  settled = false
+  /** Whether the store has been told that it began. */
+  reported: boolean
+  progressText: string | null = null
+  lines: string[] | undefined
+  lastWord: string | undefined
+  readonly #around: Surroundings
+  #controller: AbortController | undefined
+  #abortReason: unknown
+
+  constructor(begin: Begin, around: Surroundings) {
+    this.claimed = begin.claimed
+    this.registered = begin.registered
+    this.options = begin.options
+    this.startedAt = begin.startedAt
+    this.begunAt = begin.begunAt
+    this.alarmAt = begin.begunAt + begin.timeoutMs
+    this.slowAt = begin.begunAt + begin.slowAfterMs
+    this.reported = begin.reported
+    this.#around = around
+  }
+
+  get id(): string {
+    return this.claimed.id
+  }
+  get job(): string {
+    return this.claimed.name
+  }
+  get attempt(): number {
+    return this.claimed.attempt + 1
+  }
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController()
+      if (this.#abortReason !== undefined) this.#controller.abort(this.#abortReason)
+    }
+    return this.#controller.signal
+  }
+  get queue(): Context['queue'] {
+    return { name: this.claimed.queue, pauseUntil: () => Promise.reject(new NotYetError('ctx.queue.pauseUntil()')) }
+  }
+  get abortReason(): unknown {
+    return this.#abortReason
+  }
+
+  abort(reason: unknown): void {
+    if (this.#abortReason !== undefined) return
+    this.#abortReason = reason
+    this.#controller?.abort(reason)
+  }
+
+  log(...parts: readonly unknown[]): void {
+    const line = inspectParts(parts).slice(0, LOG_LINE_MAX)
+    this.lines ??= []
+    if (this.lines.length < LOG_LINES_MAX) this.lines.push(line)
+    else if (this.lines.length === LOG_LINES_MAX)
+      this.lines.push(`… more lines were logged than the ${LOG_LINES_MAX} that are kept`)
+    this.lastWord = `log: ${line}`
+    this.#around.logLine(this, line)
+  }
+
+  progress(done: number, total?: number): void {
+    this.progressText = JSON.stringify(total === undefined ? { done } : { done, total })
+    this.lastWord = `progress: ${done}${total === undefined ? '' : ` of ${total}`}`
+    this.#around.noteProgress(this)
+  }
+
+  enqueue(job: Enqueueable, payload?: unknown, options?: EnqueueArguments<unknown>[1]): Promise<Handle<never>> {
+    return this.#around.enqueue(this.claimed, job, payload, options) as Promise<Handle<never>>
+  }
+
+  results(): Promise<never> {
+    return Promise.reject(new NotYetError('ctx.results()'))
+  }
+  settleIn(): Promise<never> {
+    return Promise.reject(new NotYetError('ctx.settleIn()'))
+  }
+  transaction(): Promise<never> {
+    return Promise.reject(new NotYetError('ctx.transaction()'))
+  }
+}
+
+export interface Begin {
+  readonly claimed: ClaimedJob
+  readonly registered: Registered
+  readonly options: StoredOptions
+  /** By the store's clock. */
+  readonly startedAt: number
+  readonly begunAt: number
+  readonly timeoutMs: number
+  readonly slowAfterMs: number
+  readonly reported: boolean
+}

@@ -1,0 +1,52 @@
+import { appendLog } from '../job/attempt-log.js'
+import type { AttemptEntry, DecisionPolicy, Settlement } from '../job/decide.js'
+import { decide } from '../job/decide.js'
+import type { Outcome } from '../job/outcome.js'
+import type { ClaimedJob, SettledJob } from '../store/store.js'
+
+/** One attempt as it ended. */
+export interface Ended {
+  readonly startedAt: number
+  readonly endedAt: number
+  readonly worker: string
+  readonly lines: readonly string[] | undefined
+}
+
+/** Decides what becomes of a claimed job and says it as the store writes it. */
+export function settlementOf(claimed: ClaimedJob, outcome: Outcome, policy: DecisionPolicy, ended: Ended): SettledJob {
+  const settlement = decide(claimed, outcome, policy)
+  return {
+    ref: claimed.ref,
+    fence: claimed.fence,
+    name: claimed.name,
+    key: claimed.key,
+    to: settlement.to,
+    delayMs: settlement.delayMs,
+    dueAt: claimed.dueAt,
+    attempt: settlement.attempt,
+    retries: settlement.retries,
+    crashes: settlement.crashes,
+    suspect: settlement.suspect || (outcome.kind === 'released' && claimed.suspect),
+    startedAt: ended.startedAt,
+    worker: ended.worker,
+    result: settlement.result,
+    error: settlement.error === null ? null : JSON.stringify(settlement.error),
+    reason: settlement.reason,
+    log: logAfter(claimed.log, settlement, ended),
+    keepMs: settlement.keepMs,
+  }
+}
+
+/** A clean run writes no line: its row says when it began and ended. What the handler logged is worth one. */
+function logAfter(log: string | null, settlement: Settlement, ended: Ended): string | null {
+  if (!settlement.remember && ended.lines === undefined) return log
+  const entry: AttemptEntry = {
+    startedAt: ended.startedAt,
+    endedAt: ended.endedAt,
+    worker: ended.worker,
+    ...(settlement.error === null ? {} : { error: settlement.error }),
+    ...(settlement.exit === null ? {} : { exit: settlement.exit }),
+    ...(ended.lines === undefined ? {} : { log: ended.lines }),
+  }
+  return appendLog(log, entry)
+}

@@ -1,0 +1,56 @@
+import type { Cancel } from '../world/timers.js'
+import type { World } from '../world/world.js'
+import type { Running } from './running.js'
+
+/**
+ * One timer for all running jobs: it is set to the nearest moment at which something must be said or done to one of them.
+ * A timer for each would cost more than a fast handler does.
+ */
+export class Watchdog {
+  readonly #world: World
+  readonly #running: ReadonlySet<Running>
+  readonly #look: (running: Running, now: number) => void
+  #at = Infinity
+  #cancel: Cancel | undefined
+
+  /** `look` acts on what is overdue and may move its times. */
+  constructor(world: World, running: ReadonlySet<Running>, look: (running: Running, now: number) => void) {
+    this.#world = world
+    this.#running = running
+    this.#look = look
+  }
+
+  /** A job began: the timer is moved only when this one comes sooner. */
+  watch(running: Running): void {
+    const at = nextMoment(running)
+    if (at < this.#at) this.#set(at)
+  }
+
+  stop(): void {
+    this.#cancel?.()
+    this.#cancel = undefined
+    this.#at = Infinity
+  }
+
+  #set(at: number): void {
+    this.#cancel?.()
+    this.#at = at
+    this.#cancel = this.#world.timers.after(Math.max(0, at - this.#world.clock.monotonic()), () => this.#round(), {
+      idle: true,
+    })
+  }
+
+  #round(): void {
+    this.#at = Infinity
+    this.#cancel = undefined
+    const now = this.#world.clock.monotonic()
+    for (const running of [...this.#running]) if (nextMoment(running) <= now) this.#look(running, now)
+    let next = Infinity
+    for (const running of this.#running) next = Math.min(next, nextMoment(running))
+    if (next !== Infinity) this.#set(Math.max(next, now + 1))
+  }
+}
+
+function nextMoment(running: Running): number {
+  return Math.min(running.alarmAt, running.slowAt)
+}

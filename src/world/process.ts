@@ -1,0 +1,10 @@
+/** What the process around us says: its environment and its standard error. */
+export function readEnvironment(): { readonly store: string | undefined; readonly production: boolean } {
+  const store = process.env['MILLRACE_STORE']
+  return { store: store === '' ? undefined : store, production: process.env['NODE_ENV'] === 'production' }
+}
+
+/** Log lines go to standard error: standard output is the app's own. */
+export function printLine(line: string): void {
+  process.stderr.write(`${line}\n`)
+}

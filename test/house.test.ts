@@ -1,0 +1,54 @@
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { EXCEPTIONS, LONG_FILES, LONG_FUNCTIONS, excuses, isExcused } from './house/exceptions.js'
+import { filesAreShort, functionsAreShort } from './house/length.js'
+import { dependenciesAreAgreed, errorCodesAreDocumented } from './house/promises.js'
+import { nonDeterminismOnlyInWorld, sqlOnlyInStore } from './house/purity.js'
+import { browserRoomsAreFreeOfNode, everyFileHasARoom, importsPointDown, noImportCycle } from './house/rooms.js'
+import { exportsAreListed, indexFilesOnlyList, namesAreHonest, noEmptyCatch, noModuleState } from './house/shape.js'
+import { readHouse } from './house/source.js'
+import type { Rule } from './house/source.js'
+
+/**
+ * The house rules, held against the tree. Each rule is a function of a `House`, tested on planted bad sources beside it
+ * in test/house/. Where a rule would make the code worse, test/house/exceptions.ts is the place to say so.
+ */
+const RULES: Readonly<Record<string, Rule>> = {
+  'every file stands in a room of the design': everyFileHasARoom,
+  'imports point down': importsPointDown,
+  'no run-time import cycle': noImportCycle,
+  'rooms that run in a tab import no node: module': browserRoomsAreFreeOfNode,
+  'SQL stands only under store/': sqlOnlyInStore,
+  'clocks, timers and chance come only from the world': nonDeterminismOnlyInWorld,
+  'exports are named and listed by hand': exportsAreListed,
+  'an index file only lists names': indexFilesOnlyList,
+  'files, classes and interfaces have honest names': namesAreHonest,
+  'no module keeps state': noModuleState,
+  'no catch is empty': noEmptyCatch,
+  'files end before 300 lines, and known longer ones only shrink': filesAreShort(LONG_FILES),
+  'functions end before 60 lines, and known longer ones only shrink': functionsAreShort(LONG_FUNCTIONS),
+  'run-time dependencies are agreed and argued for': dependenciesAreAgreed,
+  'every error code has an anchor in docs/errors.md': errorCodesAreDocumented,
+}
+
+const house = readHouse(fileURLToPath(new URL('..', import.meta.url)))
+
+for (const [name, rule] of Object.entries(RULES)) {
+  test(name, () => {
+    const breaches = rule(house).filter((breach) => !isExcused(breach, name, EXCEPTIONS))
+    expect(breaches.map(({ file, line, what }) => `${file}:${line} ${what}`)).toEqual([])
+  })
+}
+
+test('every exception has a reason and is still needed', () => {
+  const idle = EXCEPTIONS.filter((each) => {
+    const found = RULES[each.rule]?.(house).some((breach) => excuses(each, each.rule, breach))
+    return !found || each.reason.length < 20
+  })
+  expect(idle).toEqual([])
+})
+
+test('the tree was read', () => {
+  expect(house.sources.map(({ path }) => path)).toContain('src/errors.ts')
+  expect(house.sources.flatMap(({ code }) => code).length).toBeGreaterThan(1_000)
+})

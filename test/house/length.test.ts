@@ -1,0 +1,80 @@
+import { expect, test } from 'vitest'
+import { filesAreShort, functionsAreShort, functionsOf } from './length.js'
+import type { Ceilings } from './length.js'
+import { plant, toSource } from './source.js'
+
+const told = (lines: number, ceilings: Ceilings = {}): string[] =>
+  filesAreShort(ceilings)(plant({ 'src/job/a.ts': '//\n'.repeat(lines) })).map(({ what }) => what)
+
+test('a file past 300 lines is refused unless it is listed', () => {
+  expect(told(300)).toEqual([])
+  expect(told(301)).toEqual([expect.stringContaining('301 lines')])
+  expect(told(301, { 'src/job/a.ts': 310 })).toEqual([])
+})
+
+test('a listed file may not grow, and its ceiling follows it down', () => {
+  expect(told(311, { 'src/job/a.ts': 310 })).toEqual([expect.stringContaining('may only shrink')])
+  expect(told(379, { 'src/job/a.ts': 400 })).toEqual([expect.stringContaining('lower the ceiling to 379')])
+  expect(told(380, { 'src/job/a.ts': 400 })).toEqual([])
+  expect(told(299, { 'src/job/a.ts': 310 })).toEqual([expect.stringContaining('take it off')])
+})
+
+test('a listed file that is gone is taken off the list', () => {
+  expect(told(10, { 'src/job/b.ts': 310 })).toEqual([expect.stringContaining('no longer there')])
+})
+
+test('tests may be long', () => {
+  expect(filesAreShort({})(plant({ 'src/job/a.test.ts': '//\n'.repeat(900) }))).toEqual([])
+})
+
+const body = (lines: number): string => `{\n${'  a()\n'.repeat(lines - 2)}}`
+
+test.each([
+  ['function f(): void', 'f'],
+  ['export async function* f<T extends { a: 1 }>(a: T, b = { c: 1 }): AsyncGenerator<{ d: T }, void>', 'f'],
+  ['const f = async (a: string): Promise<{ b: number } | undefined> =>', 'f'],
+  ['const f = a =>', 'f'],
+  ['const f = (): A =>', 'f'],
+  ['class C { async f(a: B): Promise<void>', 'f'],
+  ['class C { static get f(): { a: 1 }', 'f'],
+  ['class C { constructor(readonly a: string)', 'constructor'],
+  ['const o = { f()', 'f'],
+  ['const o = { f: function ()', 'function'],
+  ['class C { async *[Symbol.asyncIterator](): AsyncGenerator<A>', 'computed'],
+  ['on(function* (a)', 'generator'],
+  ['on(() =>', 'callback'],
+])('a function past 60 lines is refused: %s', (head, name) => {
+  const rule = functionsAreShort({})
+  expect(rule(plant({ 'src/job/a.ts': `${head} ${body(60)}` }))).toEqual([])
+  expect(rule(plant({ 'src/job/a.ts': `${head} ${body(61)}` }))).toEqual([
+    { file: 'src/job/a.ts', line: 1, what: expect.stringContaining(`${name}: 61 lines`) },
+  ])
+  expect(functionsAreShort({ [`src/job/a.ts#${name}`]: 61 })(plant({ 'src/job/a.ts': `${head} ${body(61)}` }))).toEqual(
+    [],
+  )
+})
+
+test('what follows a function is not measured as part of it', () => {
+  const text =
+    'function f(): string { a() }\ninterface A { b: 1 }\nclass C extends D<E> { f: 1 }\nexport const g = { h: 1 }\n'
+  expect(functionsOf(toSource('src/job/a.ts', text))).toHaveLength(1)
+})
+
+test.each([
+  'if (a)',
+  'for (const a of b)',
+  'while (a)',
+  'switch (a)',
+  'try { a() } catch (error)',
+  'const a =',
+  'call(',
+  'class C',
+  'interface I extends J<K>',
+  'type A = (b: C) => D; const e =',
+  'const a = b ? (c) :',
+  'call(): void\nexport interface A',
+  'call(): void\nconst a =',
+  'export const a: Record<string, (b: C) => void> =',
+])('a long block that is no function is fine: %s', (head) => {
+  expect(functionsOf(toSource('src/job/a.ts', `${head} ${body(80)}`))).toEqual([])
+})

@@ -1,0 +1,91 @@
+import { readFileSync, readdirSync } from 'node:fs'
+import { join, relative, sep } from 'node:path'
+import { scan, withoutComments } from './scan.js'
+import type { Token } from './scan.js'
+
+/** One file of ours, read and scanned. */
+export interface Source {
+  /** From the root of the repository, with `/`: `src/job/decide.ts`. */
+  readonly path: string
+  readonly text: string
+  readonly tokens: readonly Token[]
+  /** The tokens without comments. */
+  readonly code: readonly Token[]
+}
+
+/** What the rules look at. A rule's own test plants one by hand. */
+export interface House {
+  /** The TypeScript under `src/`. */
+  readonly sources: readonly Source[]
+  /** The path of every file under `src/`, `test/` and `scripts/`. */
+  readonly paths: readonly string[]
+  readonly manifest: Manifest
+  /** The text of a file under `docs/`, or undefined when there is none. */
+  readonly doc: (path: string) => string | undefined
+}
+
+export interface Manifest {
+  readonly scripts?: Readonly<Record<string, string>>
+  readonly dependencies?: Readonly<Record<string, string>>
+  readonly optionalDependencies?: Readonly<Record<string, string>>
+  readonly peerDependencies?: Readonly<Record<string, string>>
+  readonly peerDependenciesMeta?: Readonly<Record<string, { readonly optional?: boolean }>>
+  readonly bundleDependencies?: unknown
+  readonly bundledDependencies?: unknown
+}
+
+/** One breach of a rule, and where. */
+export interface Breach {
+  readonly file: string
+  readonly line: number
+  readonly what: string
+}
+
+export type Rule = (house: House) => Breach[]
+
+export function readHouse(root: string): House {
+  const paths = ['src', 'test', 'scripts'].flatMap((folder) => filesUnder(root, folder))
+  return {
+    sources: paths
+      .filter((path) => path.startsWith('src/') && /\.[cm]?[jt]sx?$/.test(path))
+      .map((path) => toSource(path, readFileSync(join(root, path), 'utf8'))),
+    paths,
+    manifest: JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Manifest,
+    doc: (path) => readIfThere(join(root, path)),
+  }
+}
+
+/** A house of a few planted files, for the tests of the rules. */
+export function plant(files: Readonly<Record<string, string>>, rest: Partial<House> = {}): House {
+  const sources = Object.entries(files).map(([path, text]) => toSource(path, text))
+  return { sources, paths: Object.keys(files), manifest: {}, doc: () => undefined, ...rest }
+}
+
+export function toSource(path: string, text: string): Source {
+  const tokens = scan(text)
+  return { path, text, tokens, code: withoutComments(tokens) }
+}
+
+/** What is shipped, as opposed to the tests that stand beside it. */
+export function isTest(path: string): boolean {
+  return /\.test(-d)?\.[a-z]+$/.test(path)
+}
+
+export function shipped(house: House): Source[] {
+  return house.sources.filter((source) => !isTest(source.path))
+}
+
+function filesUnder(root: string, folder: string): string[] {
+  return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(root, join(entry.parentPath, entry.name)).split(sep).join('/'))
+    .sort()
+}
+
+function readIfThere(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return undefined // a missing document is an answer; the rule that asked says what is missing
+  }
+}

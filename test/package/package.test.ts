@@ -1,0 +1,159 @@
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { build } from '../../scripts/build.mjs'
+import { pack } from '../../scripts/pack.mjs'
+import { root, run, runNode } from '../../scripts/run.mjs'
+
+/** The package as a stranger meets it: packed, installed into an empty folder, and used from there. */
+const TARBALL_BYTES_MAX = 1_000_000
+const INSTALL_SECONDS_MAX = 60
+const PROGRAM_MAX_MS = 60_000
+const NPM_MAX_MS = 120_000
+const TYPES_NODE = '@types/node@20.19.43'
+
+const folder = mkdtempSync(join(tmpdir(), 'millrace-package-'))
+let packed: Awaited<ReturnType<typeof pack>>
+let install: Awaited<ReturnType<typeof run>>
+
+beforeAll(async () => {
+  const built = await build()
+  if (built.code !== 0) throw new Error(`the package does not build:\n${built.output}`)
+  packed = await pack(join(folder, 'packed'))
+  writeFileSync(join(folder, 'package.json'), '{ "name": "stranger", "private": true, "type": "module" }\n')
+  install = await npmInstall(folder, packed.tarball)
+})
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+describe('the tarball', () => {
+  test.each(['dist/index.js', 'dist/index.d.ts', 'package.json', 'README.md', 'LICENSE', 'CHANGELOG.md'])(
+    'has %s',
+    (file) => {
+      expect(packed.files).toContain(file)
+    },
+  )
+
+  test('has nothing but the built package, its sources, its documents and the usual four', () => {
+    const allowed = /^(dist|src|docs|skills)\/|^(package\.json|README\.md|LICENSE|CHANGELOG\.md|llms(-full)?\.txt)$/
+    expect(packed.files.filter((file) => !allowed.test(file))).toEqual([])
+    expect(packed.files.filter((file) => /\.test(-d)?\./.test(file))).toEqual([])
+  })
+
+  test('has nothing secret and nothing left over', () => {
+    const unwanted = /(^|\/)(\.|node_modules\/)|\.(db|db-\w+|tgz|pem|key|log|tsbuildinfo)$/
+    expect(packed.files.filter((file) => unwanted.test(file))).toEqual([])
+  })
+
+  test('has the source behind every built file, and every SQL file of the sources beside its code', () => {
+    const has = new Set(packed.files)
+    const built = packed.files.filter((file) => file.startsWith('dist/') && file.endsWith('.js'))
+    expect(built.filter((file) => !has.has(file.replace(/^dist\/(.*)\.js$/, 'src/$1.ts')))).toEqual([])
+    const sql = packed.files.filter((file) => file.startsWith('src/') && file.endsWith('.sql'))
+    expect(sql.filter((file) => !has.has(file.replace(/^src/, 'dist')))).toEqual([])
+  })
+
+  test('is no larger than 1 MB', () => {
+    expect(packed.size).toBeLessThanOrEqual(TARBALL_BYTES_MAX)
+  })
+})
+
+test('it installs into an empty folder, without scripts, in less than a minute', () => {
+  console.log(`npm install of the tarball took ${install.seconds.toFixed(1)} s`)
+  expect(install).toMatchObject({ code: 0 })
+  expect(install.seconds).toBeLessThan(INSTALL_SECONDS_MAX)
+})
+
+describe('a program in that folder', () => {
+  test.each(['imported.mjs', 'required.cjs'])('runs a job to its result and exits quietly: %s', async (program) => {
+    copyFileSync(fixture(program), join(folder, program))
+    const { code, output, errors } = await asStranger(program)
+    expect(withoutNodesOwn(errors)).toBe('')
+    expect(output).toContain('RESULT {"sent":"a@b.c"}')
+    expect(code).toBe(0)
+  })
+
+  test("the README's first js block runs as it stands", async () => {
+    const program = firstBlock(readFileSync(join(root, 'README.md'), 'utf8'), 'js')
+    expect(program).toMatch(/from 'millrace'/)
+    writeFileSync(join(folder, 'readme.mjs'), program)
+    const { code, output } = await asStranger('readme.mjs')
+    expect(code, output).toBe(0)
+  })
+})
+
+describe.each(['5.5', '5.9', '7.0.2'])('TypeScript %s', (version) => {
+  let tsc: string
+
+  beforeAll(async () => {
+    tsc = await installTypeScript(version)
+    if (!existsSync(join(folder, 'node_modules', '@types', 'node'))) await npmInstall(folder, TYPES_NODE)
+    copyFileSync(fixture('typed.ts'), join(folder, 'typed.ts'))
+  })
+
+  test.each([
+    { module: 'nodenext', moduleResolution: 'nodenext' },
+    { module: 'esnext', moduleResolution: 'bundler' },
+  ])('accepts our types with $moduleResolution resolution, and checks ours as strictly', async (resolution) => {
+    const config = `tsconfig.${version}.${resolution.moduleResolution}.json`
+    writeFileSync(
+      join(folder, config),
+      JSON.stringify({ compilerOptions: { ...STRICT, ...resolution }, files: ['typed.ts'] }),
+    )
+    const { code, output } = await runNode([tsc, '-p', config], { cwd: folder, timeoutMs: NPM_MAX_MS })
+    expect(output).toBe('')
+    expect(code).toBe(0)
+  })
+})
+
+const STRICT = {
+  strict: true,
+  exactOptionalPropertyTypes: true,
+  noUncheckedIndexedAccess: true,
+  skipLibCheck: false,
+  noEmit: true,
+  target: 'es2022',
+  lib: ['es2023'],
+  types: ['node'],
+}
+
+/** Runs a program of the folder without what vitest and this repository put into the environment. */
+function asStranger(program: string): ReturnType<typeof run> {
+  const ours = Object.keys(process.env).filter((name) =>
+    /^(VITEST|MILLRACE|NODE_|NO_COLOR|FORCE_COLOR|TEST$|DEV$|PROD$)/.test(name),
+  )
+  const env = Object.fromEntries(ours.map((name) => [name, undefined]))
+  return runNode([program], { cwd: folder, env, timeoutMs: PROGRAM_MAX_MS })
+}
+
+function fixture(name: string): string {
+  return join(root, 'test', 'package', 'fixtures', name)
+}
+
+function npmInstall(where: string, what: string): ReturnType<typeof run> {
+  const args = ['install', '--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error', what]
+  return run('npm', args, { cwd: where, timeoutMs: NPM_MAX_MS })
+}
+
+/** A compiler is fetched once and kept: it does not change, and it is the slow part. */
+async function installTypeScript(version: string): Promise<string> {
+  const where = join(root, '.cache', `typescript-${version}`)
+  const tsc = join(where, 'node_modules', 'typescript', 'bin', 'tsc')
+  if (existsSync(tsc)) return tsc
+  mkdirSync(where, { recursive: true })
+  writeFileSync(join(where, 'package.json'), '{ "private": true }\n')
+  const { code, output } = await npmInstall(where, `typescript@${version}`)
+  if (code !== 0 || !existsSync(tsc)) throw new Error(`typescript@${version} could not be fetched:\n${output}`)
+  return tsc
+}
+
+function firstBlock(markdown: string, language: string): string {
+  return new RegExp(`^\`\`\`${language}[^\\n]*\\n([\\s\\S]*?)^\`\`\``, 'm').exec(markdown)?.[1] ?? ''
+}
+
+/** Node 22 says of its own SQLite that it is experimental, whoever loads it; that line is not ours to silence. */
+function withoutNodesOwn(errors: string): string {
+  if (!process.version.startsWith('v22.')) return errors
+  return errors.replace(/^\(node:\d+\) ExperimentalWarning: SQLite .*\n\(Use `node --trace-warnings.*\n/m, '')
+}

@@ -37,6 +37,8 @@ export class Running implements Context {
   reported: boolean
   progressText: string | null = null
   lines: string[] | undefined
+  /** How long the handler took, once it came back. */
+  tookMs = 0
   lastWord: string | undefined
   readonly #around: Surroundings
   #controller: AbortController | undefined

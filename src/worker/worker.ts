@@ -298,7 +298,8 @@ export class Worker implements Surroundings {
 
   async #run(running: Running): Promise<void> {
     const outcome = await runAttempt(this.#attempt(running))
-    this.#meter.add(this.#parts.world.clock.monotonic() - running.begunAt)
+    running.tookMs = this.#parts.world.clock.monotonic() - running.begunAt
+    this.#meter.add(running.tookMs)
     this.#slots.end(running)
     if (this.#alone === running) this.#alone = undefined
     this.#settle(running, outcome)
@@ -346,12 +347,12 @@ export class Worker implements Surroundings {
   }
 
   #written(settled: readonly SettledJob[], refused: ReadonlySet<number>): void {
-    const { events, world } = this.#parts
+    const { events } = this.#parts
     for (const job of settled) {
       const running = this.#inHand.get(job.ref)
       this.#inHand.delete(job.ref)
       if (refused.has(job.ref)) events.lost(`job ${running?.id ?? job.ref} (${job.name})`)
-      else if (running !== undefined) events.settled(job, running.claimed, world.clock.monotonic() - running.begunAt)
+      else if (running !== undefined) events.settled(job, running.claimed, running.tookMs)
     }
   }
 

@@ -35,7 +35,7 @@ function forget(session: Session, job: Target): void {
 function end(session: Session, job: Target, change: GuardedChange, now: number): void {
   session.statement(session.queries.deleteLive).run(job.ref)
   const reason = change.reason ?? null
-  appendHistory(session, [{ ...job, seq: job.ref, state: change.to, keepMs: change.keepMs, reason, result: null }], now)
+  appendHistory(session, [{ ...job, to: change.to, keepMs: change.keepMs, reason, result: null }], now)
   freeKey(session, job)
   session.noteSettled()
 }

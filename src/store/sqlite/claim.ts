@@ -23,7 +23,10 @@ export function claimJobs(session: Session, request: ClaimRequest, now: number):
       lost: false,
     }
   }
-  const taken = heads(session, session.queries.readyJobs, lanes, request.max, request.rooms)
+  const taken =
+    lanes.length === 1
+      ? headOfOneLane(session, request, lanes[0] as Lane)
+      : heads(session, session.queries.readyJobs, lanes, request.max, request.rooms)
   return { now, jobs: take(session, request, taken, false, now), suspectsWait: suspects.length > 0, lost: false }
 }
 
@@ -42,10 +45,19 @@ function waitingSuspects(session: Session, lanes: readonly Lane[]): Lane[] {
   return lanes.filter((lane) => numbers.has(lane.lane))
 }
 
+/** A job that may be taken; its body too where the line was read in one go. */
 interface Head {
   readonly seq: number
-  readonly sort: number
   readonly queue: string
+  readonly body?: BodyRow | undefined
+}
+
+/** One lane needs no merging, so its jobs are read whole at once. */
+function headOfOneLane(session: Session, request: ClaimRequest, lane: Lane): Head[] {
+  const room = Math.min(request.max, request.rooms.get(lane.queue) ?? request.max)
+  if (room <= 0) return []
+  const rows = session.statement(session.queries.headOfLane).all(lane.lane, room) as BodyRow[]
+  return rows.map((body) => ({ seq: body.seq, queue: lane.queue, body }))
 }
 
 /** The first `max` of several lanes together, no more of a queue than it has room for. */
@@ -57,14 +69,13 @@ function heads(
   rooms: ReadonlyMap<string, number>,
 ): Head[] {
   if (max <= 0) return []
-  const found: Head[] = []
+  const found: (Head & { readonly sort: number })[] = []
   for (const { lane, queue } of lanes) {
     const room = Math.min(max, rooms.get(queue) ?? max)
     for (const row of session.statement(sql).all(lane, room) as { seq: number; sort: number }[])
-      found.push({ ...row, queue })
+      found.push({ seq: row.seq, sort: row.sort, queue })
   }
-  if (lanes.length > 1) found.sort((a, b) => a.sort - b.sort || a.seq - b.seq)
-  if (rooms.size === 0) return found.slice(0, max)
+  found.sort((a, b) => a.sort - b.sort || a.seq - b.seq)
   const left = new Map(rooms)
   const taken: Head[] = []
   for (const head of found) {
@@ -92,7 +103,10 @@ function take(
   if (starting !== all)
     session.statement(session.queries.claimHeld).run(request.fence, JSON.stringify(refs.slice(request.starting)))
   session.statement(session.queries.addLease).run(request.fence, request.worker, alone ? 1 : 0, now, all)
-  const rows = session.statement(session.queries.claimedBodies).all(all) as BodyRow[]
+  const read = taken[0]?.body !== undefined
+  const rows = read
+    ? taken.map((head) => head.body as BodyRow)
+    : (session.statement(session.queries.claimedBodies).all(all) as BodyRow[])
   return rows.map((row) => toClaimedJob(session, row, request.fence))
 }
 
@@ -127,37 +141,36 @@ export function byFence(claims: readonly Claim[]): Map<number, number[]> {
 
 export interface BodyRow {
   readonly seq: number
-  readonly id: string
   readonly lane: number
-  readonly key: string | null
+  readonly id: string
   readonly payload: Encoded
-  readonly options: string | null
   readonly due_at: number
-  readonly expires_at: number | null
-  readonly attempt: number
-  readonly retries: number
-  readonly crashes: number
-  readonly suspect: number
-  readonly log: string | null
+  /** JSON text of the columns that most jobs have nothing in; null when this one has not either. */
+  readonly rare: string | null
 }
+
+type Rare = readonly [number, number, number, number, string | null, number | null, string | null, string | null]
+const NOTHING_RARE: Rare = [0, 0, 0, 0, null, null, null, null]
 
 export function toClaimedJob(session: Session, row: BodyRow, fence: number): ClaimedJob {
   const lane = session.lanes.get(row.lane)
+  const [attempt, retries, crashes, suspect, log, expiresAt, key, options] =
+    row.rare === null ? NOTHING_RARE : (JSON.parse(row.rare) as Rare)
   return {
     ref: row.seq,
     fence,
     id: row.id,
     name: lane.name,
     queue: lane.queue,
-    key: row.key,
+    key,
     payload: row.payload,
-    options: row.options,
+    options,
     dueAt: row.due_at,
-    expiresAt: row.expires_at,
-    attempt: row.attempt,
-    retries: row.retries,
-    crashes: row.crashes,
-    suspect: row.suspect === 1,
-    log: row.log,
+    expiresAt,
+    attempt,
+    retries,
+    crashes,
+    suspect: suspect === 1,
+    log,
   }
 }

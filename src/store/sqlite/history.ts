@@ -4,10 +4,10 @@ import { ROWS_PER_INSERT } from './queries.js'
 import { readForChange } from './read.js'
 import type { Session } from './session.js'
 
-/** A job's end as history keeps it. */
+/** A job's end as history keeps it; a settlement is one already. */
 export interface HistoryRow {
-  readonly seq: number
-  readonly state: string
+  readonly ref: number
+  readonly to: string
   readonly dueAt: number
   readonly attempt: number
   readonly retries: number
@@ -23,26 +23,80 @@ export interface HistoryRow {
 
 /** Appends ends to history; what is kept for no time at all is forgotten whole. */
 export function appendHistory(session: Session, rows: readonly HistoryRow[], now: number): void {
-  const kept = rows.some((row) => row.keepMs === 0) ? rows.filter((row) => row.keepMs !== 0) : rows
-  for (let from = 0; from < kept.length; from += ROWS_PER_INSERT) {
-    const end = Math.min(kept.length, from + ROWS_PER_INSERT)
-    const values: SqliteValue[] = []
-    for (let i = from; i < end; i += 1) {
-      const row = kept[i] as HistoryRow
-      const keepUntil = row.keepMs === Infinity ? null : now + row.keepMs
-      values.push(row.seq, row.state, row.dueAt, row.attempt, row.retries, row.crashes, row.startedAt, now, keepUntil)
-      values.push(row.worker, row.result, row.error, row.reason, row.log)
-    }
-    session.statement(session.queries.appendHistory(end - from)).run(...values)
+  const plain = new Map<string, HistoryRow[]>()
+  const forgotten: number[] = []
+  for (const row of rows) {
+    if (row.keepMs === 0) forgotten.push(row.ref)
+    else if (isPlain(row)) gather(plain, row)
+    else appendOne(session, row, now)
   }
-  if (kept === rows) return
-  const forgotten = rows.filter((row) => row.keepMs === 0).map((row) => row.seq)
-  session.statement(session.queries.pruneJobs).run(JSON.stringify(forgotten))
+  for (const batch of plain.values()) appendPlain(session, batch, now)
+  if (forgotten.length > 0) session.statement(session.queries.pruneJobs).run(JSON.stringify(forgotten))
+}
+
+/** A first run that went well and said nothing: nearly every row there is. */
+function isPlain(row: HistoryRow): boolean {
+  return (
+    row.to === 'done' &&
+    row.attempt === 1 &&
+    row.retries === 0 &&
+    row.crashes === 0 &&
+    row.error === null &&
+    row.reason === null &&
+    row.log === null
+  )
+}
+
+/** Rows of one worker that are kept equally long share what is bound once. */
+function gather(groups: Map<string, HistoryRow[]>, row: HistoryRow): void {
+  const kind = `${row.keepMs} ${row.worker}`
+  const group = groups.get(kind)
+  if (group === undefined) groups.set(kind, [row])
+  else group.push(row)
+}
+
+function appendPlain(session: Session, rows: readonly HistoryRow[], now: number): void {
+  const { keepMs, worker } = rows[0] as HistoryRow
+  for (let from = 0; from < rows.length; from += ROWS_PER_INSERT) {
+    const end = Math.min(rows.length, from + ROWS_PER_INSERT)
+    const values: SqliteValue[] = [now, keepUntil(keepMs, now), worker]
+    for (let i = from; i < end; i += 1) {
+      const row = rows[i] as HistoryRow
+      values.push(row.ref, row.dueAt, row.startedAt, row.result)
+    }
+    session.statement(session.queries.appendDone(end - from)).run(...values)
+  }
+}
+
+function appendOne(session: Session, row: HistoryRow, now: number): void {
+  const { ref, to, dueAt, attempt, retries, crashes, startedAt, keepMs, worker, result, error, reason, log } = row
+  session
+    .statement(session.queries.appendHistory)
+    .run(
+      ref,
+      to,
+      dueAt,
+      attempt,
+      retries,
+      crashes,
+      startedAt,
+      now,
+      keepUntil(keepMs, now),
+      worker,
+      result,
+      error,
+      reason,
+      log,
+    )
+}
+
+function keepUntil(keepMs: number, now: number): number | null {
+  return keepMs === Infinity ? null : now + keepMs
 }
 
 /** The end of a job that was called off while it waited. */
 export function cancelledRow(session: Session, id: string, reason: string, keepMs: number, now: number): HistoryRow {
   const job = readForChange(session, id)
   if (job === undefined) throw new Error(`job ${id} is not there at ${now}, though this transaction just read it`)
-  return { ...job, seq: job.ref, state: 'cancelled', keepMs, reason, result: null }
+  return { ...job, to: 'cancelled', keepMs, reason, result: null }
 }

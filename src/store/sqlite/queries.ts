@@ -195,11 +195,17 @@ export const queries = {
     set fence = ?
     where seq in (select value from json_each(?))`,
   claimedBodies: `
-    select l.seq, j.id, l.lane, j.key, j.payload, j.options, l.due_at, l.expires_at, l.attempt, l.retries, l.crashes, l.suspect,
-           l.log
+    select ${claimedColumns()}
     from json_each(?) e
     cross join millrace_live l on l.seq = e.value
     cross join millrace_jobs j on j.seq = l.seq`,
+  headOfLane: `
+    select ${claimedColumns()}
+    from millrace_live l
+    cross join millrace_jobs j on j.seq = l.seq
+    where l.lane = ? and l.state = 'ready' and l.fence is null and l.suspect = 0
+    order by l.sort, l.seq
+    limit ?`,
   addLease: `
     insert into millrace_leases (fence, worker, alone, claimed_at, jobs)
     values (?, ?, ?, ?, ?)`,
@@ -224,10 +230,17 @@ export const queries = {
   endJobs: `
     delete from millrace_live
     where fence = ? and seq in (select value from json_each(?))`,
-  appendHistory: (rows: number): string => `
+  appendHistory: `
     insert into millrace_history
       (seq, state, due_at, attempt, retries, crashes, started_at, settled_at, keep_until, worker, result, error, reason, log)
-    values ${Array(rows).fill('(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)').join(', ')}`,
+    values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  /** The commonest end, a first run that went well: what all rows share is bound once. */
+  appendDone: (rows: number): string => `
+    with batch (settled_at, keep_until, worker) as (values (?, ?, ?))
+    insert into millrace_history
+      (seq, state, due_at, attempt, retries, crashes, started_at, settled_at, keep_until, worker, result)
+    select each.column1, 'done', each.column2, 1, 0, 0, each.column3, settled_at, keep_until, worker, each.column4
+    from batch, (values ${Array(rows).fill('(?, ?, ?, ?)').join(', ')}) as each`,
   giveBack: `
     update millrace_live
     set state = ?, due_at = coalesce(?, due_at),
@@ -241,8 +254,7 @@ export const queries = {
     from millrace_leases
     where worker = ?`,
   leasedBodies: `
-    select l.seq, j.id, l.lane, j.key, j.payload, j.options, l.due_at, l.expires_at, l.attempt, l.retries, l.crashes, l.suspect,
-           l.log, l.started_at
+    select ${claimedColumns()}, l.started_at
     from json_each(?) e
     cross join millrace_live l on l.seq = e.value
     cross join millrace_jobs j on j.seq = l.seq
@@ -276,4 +288,14 @@ function jobRow(): string {
     join millrace_lanes n on n.lane = j.lane
     left join millrace_live l on l.seq = j.seq
     left join millrace_history h on h.seq = j.seq`
+}
+
+/** What a claim needs of a job. Most jobs have none of the rare things, and a column read is a column paid for: they come as one. */
+function claimedColumns(): string {
+  return `l.seq, l.lane, j.id, j.payload, l.due_at,
+           case
+             when l.attempt = 0 and l.retries = 0 and l.crashes = 0 and l.suspect = 0 and l.log is null
+               and l.expires_at is null and j.key is null and j.options is null then null
+             else json_array(l.attempt, l.retries, l.crashes, l.suspect, l.log, l.expires_at, j.key, j.options)
+           end as rare`
 }

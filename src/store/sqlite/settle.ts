@@ -51,8 +51,7 @@ function giveBack(session: Session, job: SettledJob, now: number): boolean {
 function endJobs(session: Session, ended: readonly SettledJob[], now: number): number[] {
   const owned = removeOwned(session, ended)
   const mine = owned === undefined ? ended : ended.filter((job) => owned.has(job.ref))
-  const rows = mine.map((job) => ({ ...job, seq: job.ref, state: job.to }))
-  appendHistory(session, rows, now)
+  appendHistory(session, mine, now)
   for (const job of mine)
     if (job.key !== null) session.statement(session.queries.freeKey).run(job.name, job.key, job.ref)
   if (mine.length > 0) session.noteSettled()

@@ -16,7 +16,7 @@ import { editedOptions } from './client/edit.js'
 import type { JobEdit } from './client/edit.js'
 import { read, toRecord } from './client/records.js'
 import { Waiters } from './client/wait.js'
-import { show } from './job/check.js'
+import { show } from './codec/show.js'
 import { checkFilter, checkEdit } from './client/check.js'
 import type { Command } from './job/command.js'
 import { decideCommand } from './job/command.js'
@@ -103,7 +103,7 @@ export class Client {
     options: EnqueueOptions | undefined,
   ): Promise<Handle<unknown>> {
     const registered = this.#parts.registry.lookUp(job)
-    const wrong = parseWhen(when, 0)
+    const wrong = parseWhen(when, this.#parts.world.clock.now())
     const subject = `schedule(${JSON.stringify(registered.job.name)})`
     if (!wrong.ok) throw bad(subject, 'when', wrong.problem)
     if (options?.in !== undefined || options?.at !== undefined)

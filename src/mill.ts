@@ -3,7 +3,8 @@ import { hostname } from 'node:os'
 import { Client } from './client.js'
 import { defaultCodec } from './codec/codec.js'
 import { InvalidOptionsError, NotYetError, UnknownJobError } from './errors.js'
-import { nearSpelling, show } from './job/check.js'
+import { didYouMean } from './codec/near-name.js'
+import { show } from './codec/show.js'
 import { parseDuration } from './job/duration.js'
 import type { EnqueueOptions, Enqueueable, Handle } from './job/enqueue.js'
 import { Registry } from './job/registry.js'
@@ -133,7 +134,7 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
     if (registered === undefined)
       throw new UnknownJobError(
         String(name),
-        nearSpelling(
+        didYouMean(
           String(name),
           this.#registry.list().map((r) => r.job.name),
         ),
@@ -200,7 +201,7 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
       this.#workerOptions(),
     )
     await worker.start()
-    const troubled = events.troubled
+    const troubled = (what: string, error: unknown): void => events.troubled(what, error)
     const promoter = new Promoter({ world, store, registry, pollMs: () => this.#workerOptions().pollMs, troubled })
     const rescuer = new Rescuer({
       world,
@@ -208,7 +209,7 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
       self: () => worker.workerId,
       leaseMs: () => this.#workerOptions().leaseMs,
       crashBudget: () => this.#workerOptions().crashBudget,
-      rescued: events.rescued,
+      rescued: (worker, jobs, parked) => events.rescued(worker, jobs, parked),
       troubled,
     })
     const pruner = new Pruner(world, store, troubled)

@@ -11,7 +11,8 @@ import {
   isRetry,
 } from './job/check-options.js'
 import type { Check, Fields } from './job/check.js'
-import { checkFields, show } from './job/check.js'
+import { checkFields } from './job/check.js'
+import { show } from './codec/show.js'
 import type { Handler } from './job/define.js'
 import type { Duration } from './job/duration.js'
 import { parseDuration } from './job/duration.js'

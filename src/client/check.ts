@@ -1,6 +1,7 @@
 import type { Problem } from '../errors.js'
 import type { Check, Fields } from '../job/check.js'
-import { checkFields, show } from '../job/check.js'
+import { checkFields } from '../job/check.js'
+import { show } from '../codec/show.js'
 import { checkEnqueueOptions, isCount, isName } from '../job/check-options.js'
 import { STATES } from '../job/states.js'
 

@@ -1,3 +1,4 @@
+import { problemOf } from '../codec/path.js'
 import { CodecError, InvalidOptionsError, InvalidPayloadError, PayloadTooLargeError } from '../errors.js'
 import type { Problem } from '../errors.js'
 import { checkEnqueueOptions, TITLE_MAX } from '../job/check-options.js'
@@ -79,9 +80,7 @@ function encode(registered: Registered, payload: unknown, subject: string, index
       throw new InvalidPayloadError(subject, [{ path: root, message: `could not be written: ${String(error)}` }], {
         cause: error,
       })
-    throw new InvalidPayloadError(subject, [{ path: joined(root, error.path), message: error.message }], {
-      cause: error,
-    })
+    throw new InvalidPayloadError(subject, [problemOf(error, root)], { cause: error })
   }
 }
 
@@ -133,10 +132,6 @@ function place(name: string, index: number | undefined): string {
 function placed(problems: readonly Problem[], index: number | undefined): Problem[] {
   if (index === undefined) return [...problems]
   return problems.map((p) => ({ ...p, path: p.path.replace(/^payload/, `payloads[${index}]`) }))
-}
-
-function joined(root: string, path: string): string {
-  return path === '' || path.startsWith('[') || path.startsWith('.') ? `${root}${path}` : `${root}.${path}`
 }
 
 function finite(ms: number): number | null {

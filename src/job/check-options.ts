@@ -1,8 +1,9 @@
 import type { Problem } from '../errors.js'
 import { isCategory } from './brands.js'
 import type { Check, Fields } from './check.js'
-import { checkFields, show } from './check.js'
-import { parseDuration, parseWhen } from './duration.js'
+import { checkFields } from './check.js'
+import { show } from '../codec/show.js'
+import { parseDuration, parseInstant } from './duration.js'
 import { isLazy } from './lazy.js'
 
 /** Bounds on what an enqueue may carry, in one place. */
@@ -40,9 +41,10 @@ export const isDurationOption: Check = (value) => {
 /** Infinity lifts the limit. */
 export const isDurationOrInfinity: Check = (value) => (value === Infinity ? undefined : isDurationOption(value))
 
-/** A duration from now or an instant. `now` only decides what the past is, and the past is allowed. */
+/** A duration from now or an instant; the past is allowed and runs at once. */
 const isWhen: Check = (value) => {
-  const parsed = parseWhen(value, 0)
+  if (parseDuration(value).ok) return undefined
+  const parsed = parseInstant(value)
   return parsed.ok ? undefined : parsed.problem
 }
 

@@ -1,3 +1,5 @@
+import { didYouMean } from '../codec/near-name.js'
+import { show } from '../codec/show.js'
 import type { Problem } from '../errors.js'
 
 /**
@@ -33,54 +35,7 @@ export function checkFields(value: unknown, path: string, shape: Fields): Proble
     } else if (notYet !== undefined) {
       if (given !== undefined && !notYet.includes(given))
         problems.push({ path: at, message: 'is not yet part of this version' })
-    } else problems.push({ path: at, message: `is not an option${nearSpelling(name, known)}` })
+    } else problems.push({ path: at, message: `is not an option${didYouMean(name, known)}` })
   }
   return problems
 }
-
-/** `; did you mean "retry"?` when a known name is near, else the list of names when it is short. */
-export function nearSpelling(given: string, known: readonly string[]): string {
-  let best: string | undefined
-  let bestDistance = Math.max(2, Math.floor(given.length / 3)) + 1
-  for (const name of known) {
-    const distance = editDistance(given.slice(0, 64).toLowerCase(), name.toLowerCase())
-    if (distance < bestDistance) {
-      best = name
-      bestDistance = distance
-    }
-  }
-  if (best !== undefined) return `; did you mean ${JSON.stringify(best)}?`
-  return known.length > 0 && known.length <= 8 ? `; there are ${known.map((n) => JSON.stringify(n)).join(', ')}` : ''
-}
-
-/** Shows a value in an error: short, quoted, never throwing. */
-export function show(value: unknown): string {
-  if (typeof value === 'string') return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value)
-  if (typeof value === 'bigint') return `${value}n`
-  if (typeof value === 'function') return 'a function'
-  if (typeof value === 'symbol') return 'a symbol'
-  if (Array.isArray(value)) return `an array of ${value.length}`
-  if (value instanceof Date)
-    return Number.isNaN(value.getTime()) ? 'an invalid Date' : `the Date ${value.toISOString()}`
-  if (typeof value === 'object' && value !== null) return 'an object'
-  return String(value)
-}
-
-/** Restricted Damerau–Levenshtein: a swap of neighbours, the commonest slip, counts as one. */
-function editDistance(a: string, b: string): number {
-  const rows: number[][] = [Array.from({ length: b.length + 1 }, (_, j) => j)]
-  for (let i = 1; i <= a.length; i += 1) {
-    const row = [i]
-    for (let j = 1; j <= b.length; j += 1) {
-      const cost = a[i - 1] === b[j - 1] ? 0 : 1
-      let best = Math.min(at(rows, i - 1, j) + 1, (row[j - 1] as number) + 1, at(rows, i - 1, j - 1) + cost)
-      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1])
-        best = Math.min(best, at(rows, i - 2, j - 2) + 1)
-      row.push(best)
-    }
-    rows.push(row)
-  }
-  return at(rows, a.length, b.length)
-}
-
-const at = (rows: number[][], i: number, j: number): number => rows[i]?.[j] as number

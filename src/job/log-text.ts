@@ -7,7 +7,7 @@ function inspectPart(part: unknown): string {
   if (typeof part === 'string') return part
   try {
     if (part instanceof Error) return `${part.name}: ${part.message}`
-    if (typeof part === 'object' && part !== null) return JSON.stringify(part) ?? String(part)
+    if (typeof part === 'object' && part !== null) return JSON.stringify(part) ?? '[unprintable]'
     return String(part)
   } catch {
     return '[unprintable]' // A getter that throws, a cycle: a log line is never worth a failed job.

@@ -1,7 +1,8 @@
 import type { Codec } from '../codec/codec.js'
 import { DefinitionError, UnknownJobError } from '../errors.js'
 import { isCategory, isJob } from './brands.js'
-import { nearSpelling, show } from './check.js'
+import { didYouMean } from '../codec/near-name.js'
+import { show } from '../codec/show.js'
 import type { AnyJob, Handler, ResolvedOptions } from './define.js'
 
 import type { Duration } from './duration.js'
@@ -94,7 +95,7 @@ export class Registry {
     if (typeof given !== 'string')
       throw new DefinitionError(`expected a job made by job(), or its name, got ${show(given)}`)
     const known = this.#jobs.get(given)
-    if (known === undefined) throw new UnknownJobError(given, nearSpelling(given, this.#names))
+    if (known === undefined) throw new UnknownJobError(given, didYouMean(given, this.#names))
     return known
   }
 

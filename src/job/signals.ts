@@ -1,3 +1,4 @@
+import { show } from '../codec/show.js'
 import type { Duration } from './duration.js'
 
 /**
@@ -40,7 +41,7 @@ export class Snooze extends Error {
   readonly [SNOOZE] = true
   readonly delay: Duration
   constructor(delay: Duration) {
-    super(`snoozed for ${String(delay)}`)
+    super(`snoozed for ${show(delay)}`)
     this.name = 'Snooze'
     this.delay = delay
   }

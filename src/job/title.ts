@@ -3,9 +3,9 @@ export function fillTitle(title: string | ((payload: unknown) => string), payloa
   if (typeof title === 'function') return String(title(payload))
   return title.replace(/\{([\w$.]{1,100})\}/g, (place, path: string) => {
     const value = path.split('.').reduce<unknown>(ownField, payload)
-    return value === undefined || value === null || typeof value === 'object' || typeof value === 'function'
-      ? place
-      : String(value)
+    const printable =
+      typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean'
+    return printable ? String(value) : place
   })
 }
 

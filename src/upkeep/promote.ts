@@ -1,4 +1,5 @@
 import type { Registry } from '../job/registry.js'
+import type { State } from '../job/states.js'
 import type { Store } from '../store/store.js'
 import type { Cancel } from '../world/timers.js'
 import type { World } from '../world/world.js'
@@ -71,14 +72,10 @@ export class Promoter {
     if (this.#unhint !== undefined) this.#lookIn(waitMs)
   }
 
-  async #expire(job: {
-    readonly id: string
-    readonly name: string
-    readonly state: 'running' | string
-  }): Promise<void> {
+  async #expire(job: { readonly id: string; readonly name: string; readonly state: State }): Promise<void> {
     await this.#parts.store.jobs.changeJob({
       id: job.id,
-      from: job.state as 'ready',
+      from: job.state,
       to: 'cancelled',
       reason: 'it expired before it began',
       keepMs: this.#parts.registry.runnable(job.name)?.keepMs.cancelled ?? Infinity,

@@ -42,7 +42,10 @@ export class Rescuer {
   #again(): void {
     // Often enough that a lease of 15 s is missed by a second at the most.
     const everyMs = Math.min(1_000, this.#parts.leaseMs() / 10)
-    this.#timer = this.#parts.world.timers.after(everyMs, () => (this.#working = this.#round()), { idle: true })
+    const begin = (): void => {
+      this.#working = this.#round()
+    }
+    this.#timer = this.#parts.world.timers.after(everyMs, begin, { idle: true })
   }
 
   async #round(): Promise<void> {

@@ -44,7 +44,7 @@ export class Watchdog {
     this.#at = Infinity
     this.#cancel = undefined
     const now = this.#world.clock.monotonic()
-    for (const running of [...this.#running]) if (nextMoment(running) <= now) this.#look(running, now)
+    for (const running of this.#running) if (nextMoment(running) <= now) this.#look(running, now)
     let next = Infinity
     for (const running of this.#running) next = Math.min(next, nextMoment(running))
     if (next !== Infinity) this.#set(Math.max(next, now + 1))

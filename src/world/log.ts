@@ -83,7 +83,9 @@ function line(level: LogLevel, fields: object, message: string, now: number): st
   const { error, ...rest } = fields as { error?: unknown }
   const pairs = Object.entries(rest).map(([name, value]) => `${name}=${visible(String(value))}`)
   const text = [stamp(now), level.padEnd(5), visible(message), ...pairs].join(' ')
-  return error === undefined ? text : `${text}\n        ${visible(String(error))}`
+  return error === undefined
+    ? text
+    : `${text}\n        ${visible(typeof error === 'string' ? error : JSON.stringify(error))}`
 }
 
 function stamp(now: number): string {

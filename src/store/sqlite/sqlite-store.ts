@@ -210,7 +210,7 @@ export class SqliteStore implements Store, JobStore, LeaseStore, ChangeStore {
   #committed(): void {
     this.#idle ??= this.#world.timers.after(IDLE_MS, () => this.#foldBack(), { idle: true })
     const hint = this.#session.takeHint()
-    if (hint !== undefined) for (const listener of [...this.#listeners]) listener(hint)
+    if (hint !== undefined) for (const listener of this.#listeners) listener(hint)
   }
 
   /** When nothing has been written for a while, the WAL goes back into the file and is cut to nothing. */

@@ -1,6 +1,7 @@
 import { InvalidOptionsError } from '../../errors.js'
 import type { World } from '../../world/world.js'
-import { checkFields, show } from '../../job/check.js'
+import { checkFields } from '../../job/check.js'
+import { show } from '../../codec/show.js'
 import type { StoreChoice } from '../choice.js'
 import { STORE_CHOICE } from '../choice.js'
 import type { SqliteDatabase } from './driver.js'

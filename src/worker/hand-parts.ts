@@ -1,0 +1,32 @@
+import type { Registry } from '../job/registry.js'
+import type { ClaimedJob, SettledJob, Store } from '../store/store.js'
+import type { World } from '../world/world.js'
+import type { Executor } from './executors/loop.js'
+import type { Running, Surroundings } from './running.js'
+
+export interface HandParts {
+  readonly world: World
+  readonly store: Store
+  readonly registry: Registry
+  readonly executor: Executor
+  readonly enqueue: Surroundings['enqueue']
+  readonly events: WorkerEvents
+}
+
+/** What others may want to know: the log, hooks, tests. */
+export interface WorkerEvents {
+  began(job: ClaimedJob): void
+  settled(job: SettledJob, claimed: ClaimedJob, tookMs: number): void
+  lost(what: string): void
+  troubled(what: string, error: unknown): void
+  slow(running: Running, forMs: number): void
+  logLine(running: Running, line: string): void
+}
+
+/** What the worker above tells its hand. */
+export interface Master {
+  readonly options: () => { readonly concurrency: number; readonly crashBudget: number; readonly slowAfterMs: number }
+  readonly workerId: () => string
+  /** Something ended or freed a slot: another turn is wanted. */
+  readonly wake: () => void
+}

@@ -1,0 +1,291 @@
+import { LeaseLostError, TimeoutError } from '../errors.js'
+import type { DecisionPolicy } from '../job/decide.js'
+import { formatDuration } from '../job/duration.js'
+import type { Outcome } from '../job/outcome.js'
+import type { Registered } from '../job/registry.js'
+import { readOptions } from '../job/stored-options.js'
+import type { Claimed, ClaimedJob, SettledJob } from '../store/store.js'
+import type { Cancel } from '../world/timers.js'
+import type { HandParts, Master } from './hand-parts.js'
+import { Meter } from './meter.js'
+import { Outbox } from './outbox.js'
+import { failure, runAttempt } from './run.js'
+import type { Attempt } from './run.js'
+import { Running } from './running.js'
+import type { Surroundings } from './running.js'
+import { settlementOf } from './settle.js'
+import { Slots } from './slots.js'
+import { Watchdog } from './watchdog.js'
+
+/** How long after its timeout an attempt is given to come back before it is settled without it. */
+const TIMEOUT_GRACE_MS = 30_000
+/** A held job that was confirmed this recently begins without asking again. */
+const CONFIRMED_FOR_MS = 5
+/** The wait after a question that failed. */
+const TROUBLE_MS = 500
+const PROGRESS_EVERY_MS = 250
+
+/**
+ * What a worker has in its hand: jobs held and attempts running, from the moment they are claimed to the moment their
+ * settlement is written. The worker decides when to claim and when to stop; the hand does the rest.
+ */
+export class Hand implements Surroundings {
+  readonly slots = new Slots()
+  readonly meter = new Meter()
+  readonly outbox: Outbox
+  readonly enqueue: Surroundings['enqueue']
+  readonly #parts: HandParts
+  readonly #master: Master
+  readonly #watchdog: Watchdog
+  /** The attempt behind each claimed job, until its settlement is written. */
+  readonly #attempts = new Map<number, Running>()
+  #alone: Running | undefined
+  #closed = false
+  #confirmedAt = -Infinity
+  #pumping = false
+  #reporting: Cancel | undefined
+  /** The store's clock at a moment of the monotonic one: dates what is recorded without trusting this machine's date. */
+  #storeClock = { now: 0, at: 0 }
+
+  constructor(parts: HandParts, master: Master) {
+    this.#parts = parts
+    this.#master = master
+    this.enqueue = parts.enqueue
+    this.outbox = new Outbox(parts.store.leases, parts.world, {
+      written: (settled, refused) => this.#written(settled, refused),
+      failed: (error) => parts.events.troubled('settle', error),
+    })
+    this.#watchdog = new Watchdog(parts.world, this.slots.running, (running, now) => this.#overdue(running, now))
+  }
+
+  /** A suspect runs here alone. */
+  get isAlone(): boolean {
+    return this.#alone !== undefined
+  }
+
+  /** Takes what was claimed: the first `starting` begin, the rest is held for the next free slots. */
+  take(claimed: Claimed, fence: number, starting: number, alone: boolean): void {
+    const { world } = this.#parts
+    this.#storeClock = { now: claimed.now, at: world.clock.monotonic() }
+    this.#confirmedAt = world.clock.monotonic()
+    this.outbox.opened(fence, claimed.jobs.length)
+    for (const [i, job] of claimed.jobs.entries()) {
+      if (this.#closed) this.#put(job, { kind: 'released' }, undefined)
+      else if (i < starting) this.#begin(job, true, alone)
+      else this.slots.hold(job)
+    }
+    this.#pump()
+  }
+
+  /** Begins nothing more; what is held goes back. */
+  close(): void {
+    this.#closed = true
+    for (const job of this.slots.takeHeld()) this.#put(job, { kind: 'released' }, undefined)
+  }
+
+  /** Gives back what still runs: its handlers are on their own, and what they return is not recorded. */
+  giveUp(): void {
+    for (const running of this.slots.running) this.#settle(running, { kind: 'released' })
+    this.#watchdog.stop()
+    this.#reporting?.()
+  }
+
+  abortAll(reason: Error): void {
+    for (const running of this.slots.running) running.abort(reason)
+  }
+
+  /** Every claim is void: what runs is told so, what is held is let go, what waits to be written is not. */
+  lose(reason: LeaseLostError): void {
+    this.abortAll(reason)
+    this.slots.takeHeld()
+    this.#attempts.clear()
+    this.outbox.abandon()
+  }
+
+  logLine(running: Running, line: string): void {
+    this.#parts.events.logLine(running, line)
+  }
+
+  /** Progress is told to the store a few times a second at the most, whatever the handler's pace. */
+  noteProgress(running: Running): void {
+    running.reported = false
+    const tell = (): void => {
+      this.#reporting = undefined
+      void this.report()
+    }
+    this.#reporting ??= this.#parts.world.timers.after(PROGRESS_EVERY_MS, tell, { idle: true })
+  }
+
+  /** Tells the store which held jobs have begun since the last commit, and how far jobs have come. */
+  async report(): Promise<void> {
+    const unreported = [...this.slots.running].filter((running) => !running.reported && !running.settled)
+    if (unreported.length === 0) return
+    for (const running of unreported) running.reported = true
+    const reports = unreported.map(({ claimed: { ref, fence }, startedAt, progressText }) => ({
+      ref,
+      fence,
+      startedAt,
+      progress: progressText,
+    }))
+    try {
+      const lost = new Set(await this.#parts.store.leases.reportJobs(reports))
+      for (const running of unreported)
+        if (lost.has(running.claimed.ref))
+          running.abort(new LeaseLostError(`job ${running.id} was taken away as it began`))
+    } catch (error) {
+      for (const running of unreported) running.reported = false
+      this.#parts.events.troubled('report', error)
+    }
+  }
+
+  /** Lets held jobs begin where slots are free, if they are still ours. */
+  #pump(): void {
+    if (this.#pumping || this.#closed) return
+    while (this.slots.heldCount > 0 && this.slots.running.size < this.#master.options().concurrency) {
+      if (this.#parts.world.clock.monotonic() - this.#confirmedAt > CONFIRMED_FOR_MS) {
+        this.#pumping = true
+        void this.#confirm()
+        return
+      }
+      const job = this.slots.nextHeld()
+      if (job !== undefined) this.#begin(job, false, false)
+    }
+  }
+
+  async #confirm(): Promise<void> {
+    try {
+      const confirmed = await this.#parts.store.leases.confirmJobs(this.slots.held())
+      for (const job of this.slots.keepHeld(confirmed)) this.outbox.leave(job.fence)
+      this.#confirmedAt = this.#parts.world.clock.monotonic()
+      this.#pumping = false
+      this.#pump()
+    } catch (error) {
+      this.#parts.events.troubled('confirm', error)
+      this.#parts.world.timers.after(TROUBLE_MS, () => {
+        this.#pumping = false
+        this.#pump()
+      })
+    }
+  }
+
+  #begin(job: ClaimedJob, reported: boolean, alone: boolean): void {
+    const { world, registry, events } = this.#parts
+    const registered = registry.runnable(job.name)
+    if (registered === undefined) return this.#put(job, { kind: 'released' }, undefined)
+    const now = this.#now()
+    if (job.expiresAt !== null && job.expiresAt <= now) return this.#put(job, { kind: 'expired' }, registered)
+    const options = readOptions(job.options)
+    const timeoutMs = options.timeout === undefined ? registered.timeoutMs : (options.timeout ?? Infinity)
+    const slowAfterMs = this.#master.options().slowAfterMs
+    const begin = {
+      claimed: job,
+      registered,
+      options,
+      startedAt: now,
+      begunAt: world.clock.monotonic(),
+      timeoutMs,
+      slowAfterMs,
+      reported,
+    }
+    const running = new Running(begin, this)
+    if (alone) this.#alone = running
+    this.#attempts.set(job.ref, running)
+    this.slots.begin(running)
+    this.#watchdog.watch(running)
+    events.began(job)
+    void this.#run(running)
+  }
+
+  async #run(running: Running): Promise<void> {
+    const outcome = await runAttempt(this.#attempt(running))
+    running.tookMs = this.#parts.world.clock.monotonic() - running.begunAt
+    this.meter.add(running.tookMs)
+    this.slots.end(running)
+    if (this.#alone === running) this.#alone = undefined
+    this.#settle(running, outcome)
+    this.#pump()
+    this.#master.wake()
+  }
+
+  #attempt(running: Running): Attempt {
+    return {
+      registered: running.registered,
+      payload: running.claimed.payload,
+      retry: running.options.retry,
+      retries: running.claimed.retries,
+      attempt: running.attempt,
+      random: this.#parts.world.random,
+      call: (handler, payload) => this.#parts.executor.call(handler, payload, running),
+      abortReason: () => running.abortReason,
+    }
+  }
+
+  /** Hands an attempt's outcome to the outbox, once: whoever comes second finds it settled. */
+  #settle(running: Running, outcome: Outcome): void {
+    if (running.settled) return
+    running.settled = true
+    // Its claim is lost: whoever has it now tells its story.
+    if (running.abortReason instanceof LeaseLostError) {
+      this.#parts.events.lost(`job ${running.job} ${running.id}`)
+      this.#forget(running)
+      return this.outbox.leave(running.claimed.fence)
+    }
+    this.#put(running.claimed, outcome, running.registered, running)
+  }
+
+  #put(job: ClaimedJob, outcome: Outcome, registered: Registered | undefined, running?: Running): void {
+    const now = this.#now()
+    const policy: DecisionPolicy = {
+      crashBudget: this.#master.options().crashBudget,
+      keepMs: registered?.keepMs ?? KEEP_ALL,
+    }
+    const ended = {
+      startedAt: running?.startedAt ?? now,
+      endedAt: now,
+      worker: this.#master.workerId(),
+      lines: running?.lines,
+    }
+    this.outbox.put(settlementOf(job, outcome, policy, ended))
+    this.#master.wake()
+  }
+
+  #written(settled: readonly SettledJob[], refused: ReadonlySet<number>): void {
+    const { events } = this.#parts
+    for (const job of settled) {
+      const running = this.#attempts.get(job.ref)
+      if (running === undefined || running.claimed.fence !== job.fence) continue
+      this.#forget(running)
+      if (refused.has(job.ref)) events.lost(`job ${running.job} ${running.id}`)
+      else events.settled(job, running.claimed, running.tookMs)
+    }
+  }
+
+  #forget(running: Running): void {
+    if (this.#attempts.get(running.claimed.ref) === running) this.#attempts.delete(running.claimed.ref)
+  }
+
+  #overdue(running: Running, now: number): void {
+    if (running.slowAt <= now) {
+      this.#parts.events.slow(running, now - running.begunAt)
+      running.slowAt = now + this.#master.options().slowAfterMs
+    }
+    if (running.alarmAt > now) return
+    if (running.abortReason === undefined) {
+      const took = formatDuration(now - running.begunAt)
+      running.abort(new TimeoutError(`job ${running.job} ${running.id} ran longer than its timeout (${took})`))
+      running.alarmAt = now + TIMEOUT_GRACE_MS
+      return
+    }
+    // It did not come back within its grace: the attempt is over, and the handler keeps its slot until it really ends.
+    running.alarmAt = Infinity
+    this.#settle(running, failure(this.#attempt(running), running.abortReason))
+  }
+
+  /** The store's clock, as far as the last claim told it. */
+  #now(): number {
+    return Math.round(this.#storeClock.now + (this.#parts.world.clock.monotonic() - this.#storeClock.at))
+  }
+}
+
+/** A job given back is not kept by any policy: it goes on. */
+const KEEP_ALL = { done: Infinity, failed: Infinity, cancelled: Infinity }

@@ -1,0 +1,164 @@
+import { beforeAll, describe, expect, test } from 'vitest'
+import { build } from '../scripts/build.mjs'
+import { usePlace } from './processes/child.js'
+
+/** X10 on real processes: kill -9, stalls longer than a lease, blocked loops, poison pills. */
+const place = usePlace()
+beforeAll(async () => {
+  expect((await build()).code).toBe(0)
+})
+
+const census = `
+const census = []
+for await (const found of mill.find({ order: 'oldest' }))
+  census.push({ n: found.payload?.n, job: found.job, state: found.state, attempt: found.attempt, crashes: found.crashes, exits: found.attempts.map((a) => a.exit ?? null) })
+say('census', { census })
+`
+
+describe('a worker killed with -9', () => {
+  test(
+    'with defaults its job runs again within 20 s, and its batch neighbours are not charged',
+    { timeout: 90_000 },
+    async () => {
+      const jobs = `const work = job('work', async (p) => { say('ran', { n: p.n }); if (killing) await new Promise(() => {}) })`
+      const first = place().run(`const killing = true; ${jobs}
+      const mill = await millrace({ store: file, jobs: { work }, logger: false })
+      await mill.enqueueMany(work, Array.from({ length: 8 }, (_, n) => ({ n })))
+      await mill.start()`)
+      await expect.poll(() => first.heard.filter((s) => s.what === 'ran').length, { timeout: 20_000 }).toBe(8)
+      await first.kill()
+      const killedAt = Date.now()
+      const second = place().run(`const killing = false; ${jobs}
+      const mill = await millrace({ store: file, jobs: { work }, logger: false })
+      await mill.start()
+      for await (const found of mill.find()) await mill.handle(found.id).result({ timeout: '60s' })
+      ${census} await mill.close()`)
+      const again = await second.hears('ran', 40_000)
+      expect(again.at - killedAt).toBeLessThan(20_000)
+      const { census: found } = (await second.hears('census', 60_000)) as unknown as {
+        census: { state: string; attempt: number; crashes: number; exits: unknown[] }[]
+      }
+      expect(found).toHaveLength(8)
+      for (const job of found)
+        expect(job).toMatchObject({ state: 'done', attempt: 1, crashes: 0, exits: ['crashed', null] })
+      expect(second.heard.filter((s) => s.what === 'ran')).toHaveLength(8)
+      expect(await second.exited).toBe(0)
+    },
+  )
+
+  test(
+    'a poison pill is parked after its crash budget, and its neighbours all finish uncharged',
+    { timeout: 90_000 },
+    async () => {
+      const program = (enqueue: string): string => `
+      const pill = job('pill', async () => { say('pill'); process.kill(process.pid, 'SIGKILL'); await new Promise(() => {}) })
+      const good = job('good', async (p) => { say('good', { n: p.n }) })
+      const mill = await millrace({ store: file, jobs: { pill, good }, logger: false, lease: '1s', poll: '100ms' })
+      ${enqueue}
+      await mill.start()
+      for await (const found of mill.find({ job: good })) await mill.handle(found.id).result({ timeout: '60s' })
+      for (;;) {
+        const [parked] = await Array.fromAsync?.(mill.find({ state: 'parked' })) ?? []
+        let one = parked
+        if (one === undefined) for await (const found of mill.find({ state: 'parked' })) one = found
+        if (one !== undefined) break
+        await new Promise((next) => setTimeout(next, 50))
+      }
+      ${census} await mill.close()`
+      let child = place().run(
+        program(
+          `await mill.enqueue(pill, { n: -1 }); await mill.enqueueMany(good, Array.from({ length: 20 }, (_, n) => ({ n })))`,
+        ),
+      )
+      let crashes = 0
+      while ((await child.exited) === 'SIGKILL') {
+        crashes += 1
+        expect(crashes).toBeLessThanOrEqual(4)
+        child = place().run(program(''))
+      }
+      const { census: found } = (await child.hears('census')) as unknown as {
+        census: { job: string; state: string; crashes: number; attempt: number }[]
+      }
+      expect(found.filter((job) => job.job === 'pill')).toMatchObject([{ state: 'parked', crashes: 3, attempt: 0 }])
+      const good = found.filter((job) => job.job === 'good')
+      expect(good).toHaveLength(20)
+      for (const job of good) expect(job).toMatchObject({ state: 'done', crashes: 0, attempt: 1 })
+    },
+  )
+})
+
+describe('a worker that stalls', () => {
+  test('longer than its lease loses its claim, and its late result is not recorded', { timeout: 60_000 }, async () => {
+    const program = (who: string, start: string): string => `
+      const work = job('work', async () => { say('ran'); ${start}; return '${who}' })
+      const mill = await millrace({ store: file, jobs: { work }, logger: { debug() {}, info() {}, error() {}, warn: (_, m) => say('warned', { m }) }, lease: '1s', poll: '100ms' })
+      await mill.start(); say('up')`
+    // It says that it ran, and only then waits: when it is woken it returns a result for a claim it no longer has.
+    const first = place().run(`${program('first', 'await new Promise((go) => setTimeout(go, 300))')}
+      const handle = await mill.enqueue(work); say('id', { id: handle.id })`)
+    await first.hears('ran')
+    const { id } = await first.hears('id')
+    first.process.kill('SIGSTOP')
+    const second = place().run(`${program('second', '')}
+      say('result', { result: await mill.handle(${JSON.stringify(id)}).result({ timeout: '30s' }) })`)
+    expect((await second.hears('result'))['result']).toBe('second')
+    first.process.kill('SIGCONT')
+    await expect
+      .poll(
+        () =>
+          first.heard
+            .filter((s) => s.what === 'warned')
+            .map((s) => s['m'] as string)
+            .join('; '),
+        { timeout: 20_000 },
+      )
+      .toMatch(/lost/)
+    const third = place().run(`const mill = await millrace({ store: file, logger: false })
+      const found = await mill.get(${JSON.stringify(id)}); say('record', { state: found.state, result: found.result, attempt: found.attempt, crashes: found.crashes })`)
+    expect(await third.hears('record')).toMatchObject({ state: 'done', result: 'second', attempt: 1, crashes: 0 })
+    expect(second.heard.filter((s) => s.what === 'ran')).toHaveLength(1)
+  })
+
+  test(
+    'in a blocked event loop for three leases keeps its claim, because its heart beats from a thread',
+    { timeout: 60_000 },
+    async () => {
+      const program = (extra: string): string => `
+      const work = job('work', async () => { say('ran'); const end = Date.now() + 3_000; while (Date.now() < end); say('unblocked') })
+      const mill = await millrace({ store: file, jobs: { work }, logger: false, lease: '1s', poll: '100ms' })
+      await mill.start(); say('up'); ${extra}`
+      const first = place().run(program(`const handle = await mill.enqueue(work); await handle.result(); ${census}`))
+      await first.hears('ran')
+      const second = place().run(program(''))
+      await second.hears('up')
+      const { census: found } = (await first.hears('census')) as unknown as { census: object[] }
+      expect(found).toMatchObject([{ state: 'done', attempt: 1, crashes: 0 }])
+      expect([...first.heard, ...second.heard].filter((s) => s.what === 'ran')).toHaveLength(1)
+    },
+  )
+})
+
+test('two processes on one file run every job exactly once', { timeout: 60_000 }, async () => {
+  const program = (enqueue: string): string => `
+    const ran = []
+    const work = job('work', async (p) => { ran.push(p.n) })
+    const mill = await millrace({ store: file, jobs: { work }, logger: false, poll: '20ms' })
+    ${enqueue}
+    await mill.start(); say('up')
+    for (;;) {
+      let left = 0
+      for await (const _ of mill.find({ state: ['ready', 'running', 'scheduled', 'retrying'], limit: 1 })) left += 1
+      if (left === 0) break
+      await new Promise((next) => setTimeout(next, 20))
+    }
+    await mill.close(); say('ran', { ran })`
+  const first = place().run(
+    program(
+      `for (let i = 0; i < 20; i += 1) await mill.enqueueMany(work, Array.from({ length: 100 }, (_, n) => ({ n: i * 100 + n })))`,
+    ),
+  )
+  const second = place().run(program(''))
+  await first.hears('up')
+  const all = [...((await first.hears('ran'))['ran'] as number[]), ...((await second.hears('ran'))['ran'] as number[])]
+  expect(all.sort((a, b) => a - b)).toEqual(Array.from({ length: 2_000 }, (_, n) => n))
+})

@@ -1,0 +1,48 @@
+import { readFileSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { beforeAll, expect, test } from 'vitest'
+import { build } from '../scripts/build.mjs'
+import { root, runNode } from '../scripts/run.mjs'
+
+/** Every example is run as a real process, and must print just the lines it says it prints. */
+const folder = join(root, 'examples')
+const NOT_PROGRAMS = ['millrace.js', 'fresh-file.js']
+const EXAMPLE_MAX_MS = 30_000
+
+const programs = readdirSync(folder)
+  .filter((file) => file.endsWith('.js') && !NOT_PROGRAMS.includes(file))
+  .sort()
+
+beforeAll(async () => {
+  const built = await build()
+  if (built.code !== 0) throw new Error(`the package does not build:\n${built.output}`)
+})
+
+test('there are examples, and the list of them names each', () => {
+  const list = readFileSync(join(folder, 'README.md'), 'utf8')
+  expect(programs.length).toBeGreaterThan(5)
+  expect(programs.filter((program) => !list.includes(`\`${program}\``))).toEqual([])
+})
+
+test.each(programs)('%s prints what it says it prints, and nothing else', async (program) => {
+  const path = join(folder, program)
+  const expected = promised(readFileSync(path, 'utf8'))
+  expect(expected.length, 'lines that begin with "// prints: "').toBeGreaterThan(0)
+  const { code, output } = await runNode([path], { cwd: folder, env: QUIET, timeoutMs: EXAMPLE_MAX_MS })
+  expect(output.trimEnd().split('\n')).toEqual(expected)
+  expect(code).toBe(0)
+})
+
+/** As a reader's terminal would be: no colours, no warnings of Node's own, nothing that this test run put there. */
+const QUIET = {
+  NO_COLOR: '1',
+  FORCE_COLOR: undefined,
+  NODE_ENV: undefined,
+  NODE_OPTIONS: undefined,
+  NODE_NO_WARNINGS: '1',
+  MILLRACE_STORE: undefined,
+}
+
+function promised(text: string): string[] {
+  return [...text.matchAll(/^\/\/ prints: ?(.*)$/gm)].map((match) => match[1] ?? '')
+}

@@ -1,0 +1,109 @@
+import { beforeAll, describe, expect, test } from 'vitest'
+import { build } from '../scripts/build.mjs'
+import { usePlace } from './processes/child.js'
+
+/**
+ * T3, the five restart cases of a durable timer, on real processes. A ballot is to end at a set time; a second, later timer
+ * (the sentinel) shows that the time of the first has passed, so that "it did not fire" is seen and not merely waited for.
+ */
+const place = usePlace()
+beforeAll(async () => {
+  expect((await build()).code).toBe(0)
+})
+
+const BALLOT = `
+const endBallot = job('end-ballot', async (p) => say('fired', { id: p.id, now: Date.now() }))
+const mill = await millrace({ store: file, jobs: { endBallot }, logger: false, poll: '1s' })
+`
+const schedule = (inMs: number, sentinelMs: number): string => `${BALLOT}
+const due = Date.now() + ${inMs}
+await mill.schedule(endBallot, { id: 'ballot' }, new Date(due), { key: 'ballot' })
+await mill.schedule(endBallot, { id: 'sentinel' }, new Date(Date.now() + ${sentinelMs}), { key: 'sentinel' })
+say('scheduled', { due })
+`
+const runUntilSentinel = `${BALLOT}
+await mill.start()
+say('started', { now: Date.now() })
+`
+
+const fired = (heard: readonly { what: string; id?: unknown }[]): unknown[] =>
+  heard.filter((s) => s.what === 'fired').map((s) => s['id'])
+
+async function untilSentinel(child: { heard: readonly { what: string; id?: unknown }[] }): Promise<void> {
+  await expect.poll(() => fired(child.heard), { timeout: 20_000 }).toContain('sentinel')
+}
+
+describe('T3: a durable timer', () => {
+  test('fires on time', async () => {
+    const child = place().run(`${schedule(500, 700)} await mill.start()`)
+    const { due } = await child.hears('scheduled')
+    const said = await child.hears('fired')
+    expect(said['id']).toBe('ballot')
+    expect(said['now']).toBeGreaterThanOrEqual(due as number)
+    await untilSentinel(child)
+    expect(fired(child.heard)).toEqual(['ballot', 'sentinel'])
+  })
+
+  test('fires at once when it came due while the process was down', async () => {
+    const first = place().run(schedule(50, 400))
+    const { due } = await first.hears('scheduled')
+    expect(await first.exited).toBe(0)
+    await expect.poll(() => Date.now()).toBeGreaterThan((due as number) + 10)
+    const second = place().run(runUntilSentinel)
+    const started = await second.hears('started')
+    const said = await second.hears('fired')
+    expect(said['id']).toBe('ballot')
+    expect((said['now'] as number) - (started['now'] as number)).toBeLessThan(1_000)
+    await untilSentinel(second)
+  })
+
+  test('fires on time after a restart in between', async () => {
+    const first = place().run(`${schedule(2_500, 2_700)} await mill.start(); say('up')`)
+    const { due } = await first.hears('scheduled')
+    await first.hears('up')
+    await first.kill()
+    const second = place().run(runUntilSentinel)
+    const started = await second.hears('started')
+    expect(started['now']).toBeLessThan(due as number)
+    const said = await second.hears('fired')
+    expect(said['now']).toBeGreaterThanOrEqual(due as number)
+    await untilSentinel(second)
+    expect(fired(second.heard)).toEqual(['ballot', 'sentinel'])
+  })
+
+  test('does not fire when the thing ended early', async () => {
+    const first = place().run(`${schedule(300, 600)}
+      say('unscheduled', { was: await mill.unschedule(endBallot, 'ballot'), again: await mill.unschedule(endBallot, 'ballot') })`)
+    const said = await first.hears('unscheduled')
+    expect([said['was'], said['again']]).toEqual([true, false])
+    expect(await first.exited).toBe(0)
+    const second = place().run(runUntilSentinel)
+    await untilSentinel(second)
+    expect(fired(second.heard)).toEqual(['sentinel'])
+  })
+
+  test('does not fire, and nothing throws, when the thing was deleted', async () => {
+    const first = place().run(`${schedule(300, 600)}
+      for await (const found of mill.find({ key: 'ballot' })) await mill.delete(found.id)
+      say('deleted', { unscheduled: await mill.unschedule(endBallot, 'ballot') })`)
+    expect((await first.hears('deleted'))['unscheduled']).toBe(false)
+    expect(await first.exited).toBe(0)
+    const second = place().run(runUntilSentinel)
+    await untilSentinel(second)
+    expect(fired(second.heard)).toEqual(['sentinel'])
+  })
+
+  test('of more than 2^31 ms waits, without an overflow', async () => {
+    const child = place().run(`${BALLOT}
+      process.on('warning', (warning) => say('warned', { name: warning.name }))
+      await mill.start()
+      const handle = await mill.schedule(endBallot, { id: 'far' }, 2 ** 31 + 5_000)
+      await mill.schedule(endBallot, { id: 'sentinel' }, '300ms')
+      const { dueAt } = await handle.get()
+      say('far', { inMs: dueAt.getTime() - Date.now() })`)
+    expect((await child.hears('far'))['inMs']).toBeGreaterThan(2 ** 31)
+    await untilSentinel(child)
+    expect(fired(child.heard)).toEqual(['sentinel'])
+    expect(child.heard.map((s) => s.what)).not.toContain('warned')
+  })
+})

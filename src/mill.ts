@@ -12,6 +12,7 @@ import type { Registered } from './job/registry.js'
 import { categoriesOf } from './job/resolve.js'
 import { mergeRetry } from './job/retry.js'
 import { engineEvents } from './observe/engine-events.js'
+import type { EngineEvents } from './observe/engine-events.js'
 import { checkChange, checkMillOptions, toMs } from './options.js'
 import type { MillOptions } from './options.js'
 import type { StoreChoice } from './store/choice.js'
@@ -24,6 +25,7 @@ import { Promoter } from './upkeep/promote.js'
 import { Pruner } from './upkeep/prune.js'
 import { Rescuer } from './upkeep/rescue.js'
 import { loopExecutor } from './worker/executors/loop.js'
+import type { Executor } from './worker/executors/loop.js'
 import type { Running } from './worker/running.js'
 import { Worker } from './worker/worker.js'
 import type { WorkerOptions } from './worker/worker.js'
@@ -48,11 +50,12 @@ import type { World } from './world/world.js'
  */
 export async function millrace(options: MillOptions = {}): Promise<Mill> {
   checkMillOptions(options, 'millrace()')
-  return buildMill(options, systemWorld(), storeOf(options.store))
+  return buildMill(options, { world: systemWorld(), store: storeOf(options.store) })
 }
 
 /** The wiring, with every part of the world passed in; tests and the simulator come in here. */
-export async function buildMill(options: MillOptions, world: World, choice: StoreChoice): Promise<Mill> {
+export async function buildMill(options: MillOptions, parts: MillParts): Promise<Mill> {
+  const { world } = parts
   const log = logOf(options.logger, world)
   const registry = new Registry(options.jobs, {
     codec: options.codec ?? defaultCodec,
@@ -61,10 +64,19 @@ export async function buildMill(options: MillOptions, world: World, choice: Stor
     keep: options.keep,
     unknown: options.unknown,
   })
-  const store = await choice.open(world, options.autoMigrate ?? true)
+  const store = await parts.store.open(world, options.autoMigrate ?? true)
   log.write('info', { engine: store.info.engine }, `store ${store.info.name}`)
   for (const warning of store.info.warnings) log.write('warn', {}, warning)
-  return new Millrace(options, world, store, registry, log) as unknown as Mill
+  return new Millrace(options, { ...parts, store }, registry, log) as unknown as Mill
+}
+
+export interface MillParts {
+  readonly world: World
+  readonly store: StoreChoice
+  /** Calls handlers; default: in this process's event loop. */
+  readonly executor?: Executor | undefined
+  /** Told of every claim that was lost and every worker that was rescued, beside the log. */
+  readonly watch?: Partial<EngineEvents> | undefined
 }
 
 interface Crew {
@@ -82,6 +94,8 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
   readonly #store: Store
   readonly #registry: Registry
   readonly #log: Log
+  readonly #events: EngineEvents
+  readonly #executor: Executor
   readonly #client: Client
   readonly #inside = new AsyncLocalStorage<Running>()
   #crew: Crew | undefined
@@ -89,19 +103,22 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
   #changing: Promise<void> = Promise.resolve()
   #closed = false
 
-  constructor(options: MillOptions, world: World, store: Store, registry: Registry, log: Log) {
+  constructor(options: MillOptions, parts: Omit<MillParts, 'store'> & { readonly store: Store }, registry: Registry, log: Log) {
+    const { world, store } = parts
     this.#options = options
     this.#world = world
     this.#store = store
     this.#registry = registry
     this.#log = log
+    this.#events = { ...engineEvents(log), ...parts.watch }
+    this.#executor = parts.executor ?? loopExecutor(this.#inside)
     this.#client = new Client({
       world,
       store,
       registry,
       codec: options.codec ?? defaultCodec,
       insideHandler: () => this.#inside.getStore() !== undefined,
-      enqueued: (jobs) => this.#events().enqueued(jobs),
+      enqueued: (jobs) => this.#events.enqueued(jobs),
     })
   }
 
@@ -186,13 +203,13 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
   }
 
   async #startCrew(): Promise<Crew> {
-    const [world, store, registry, events] = [this.#world, this.#store, this.#registry, this.#events()]
+    const [world, store, registry, events] = [this.#world, this.#store, this.#registry, this.#events]
     const worker = new Worker(
       {
         world,
         store,
         registry,
-        executor: loopExecutor(this.#inside),
+        executor: this.#executor,
         process: { host: hostname(), pid: process.pid },
         enqueue: (under, job, payload, options) =>
           this.#client.enqueue(job, payload, options as EnqueueOptions | undefined, under),
@@ -219,10 +236,6 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
       : { heart: 'on the event loop: a handler that blocks it for a lease is taken for dead' }
     this.#log.write('info', { worker: worker.workerId, jobs: registry.list().length, ...heart }, 'started')
     return { worker, promoter, rescuer, pruner }
-  }
-
-  #events(): ReturnType<typeof engineEvents> {
-    return engineEvents(this.#log)
   }
 
   #workerOptions(): WorkerOptions {

@@ -77,6 +77,12 @@ export class Hand implements Surroundings {
     this.#pump()
   }
 
+  /** Gives back what was claimed and must not begin: nobody knows for how long the answer was on its way. */
+  refuse(jobs: readonly ClaimedJob[], fence: number): void {
+    this.outbox.opened(fence, jobs.length)
+    for (const job of jobs) this.#put(job, { kind: 'released' }, undefined)
+  }
+
   /** Begins nothing more; what is held goes back. */
   close(): void {
     this.#closed = true
@@ -154,8 +160,10 @@ export class Hand implements Surroundings {
 
   async #confirm(): Promise<void> {
     try {
-      const confirmed = await this.#parts.store.leases.confirmJobs(this.slots.held())
-      for (const job of this.slots.keepHeld(confirmed)) this.outbox.leave(job.fence)
+      // Jobs claimed while the answer is on its way were not asked about, and are not judged by it.
+      const asked = this.slots.held()
+      const confirmed = await this.#parts.store.leases.confirmJobs(asked)
+      for (const job of this.slots.letGo(asked.filter((each) => !confirmed.has(each.ref)))) this.outbox.leave(job.fence)
       this.#confirmedAt = this.#parts.world.clock.monotonic()
       this.#pumping = false
       this.#pump()

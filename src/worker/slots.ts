@@ -35,12 +35,13 @@ export class Slots {
     return this.#held.slice(this.#next)
   }
 
-  /** Keeps only those that are still ours; gives the others. */
-  keepHeld(confirmed: ReadonlySet<number>): readonly ClaimedJob[] {
-    const gone = this.held().filter((job) => !confirmed.has(job.ref))
+  /** Lets go of these, if they are still held; gives those that were. */
+  letGo(jobs: readonly ClaimedJob[]): readonly ClaimedJob[] {
+    const lost = new Set(jobs)
+    const gone = this.held().filter((job) => lost.has(job))
     if (gone.length === 0) return gone
     for (const job of gone) this.#count(job.queue, -1)
-    this.#held = this.held().filter((job) => confirmed.has(job.ref))
+    this.#held = this.held().filter((job) => !lost.has(job))
     this.#next = 0
     return gone
   }

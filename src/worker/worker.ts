@@ -42,6 +42,8 @@ export class Worker {
   #wanted = false
   #stopping = false
   #suspectsSince: number | null = null
+  /** Claims whose answer never came: they may have taken jobs that nobody knows of. */
+  readonly #doubtful = new Set<number>()
 
   constructor(parts: WorkerParts, options: WorkerOptions) {
     this.#parts = parts
@@ -116,6 +118,7 @@ export class Worker {
   async #claim(): Promise<void> {
     const lease = this.#lease
     if (this.#stopping || lease === undefined) return
+    if (this.#doubtful.size > 0 && !(await this.#clearDoubts(lease))) return
     const { slots, meter, isAlone } = this.#hand
     const plan = planClaim({
       concurrency: this.#options.concurrency,
@@ -141,13 +144,32 @@ export class Worker {
       starting,
       suspects,
     }
+    const askedAt = this.#parts.world.clock.monotonic()
     try {
       const claimed = await this.#parts.store.leases.claimJobs(request)
+      const tookMs = this.#parts.world.clock.monotonic() - askedAt
       if (claimed.lost) await this.#lostLease('it was taken for dead', lease)
+      // An answer so late may be that of a process that was suspended: somebody else may run these by now.
+      else if (tookMs > this.#options.leaseMs / 2) this.#hand.refuse(claimed.jobs, fence)
       else this.#took(claimed, fence, starting, suspects)
+    } catch (error) {
+      this.#doubtful.add(fence)
+      this.#parts.events.troubled('claim', error)
+      this.#wakeIn(TROUBLE_MS)
+    }
+  }
+
+  /** Gives back what claims without an answer may have taken: a live worker's lease is nobody else's to free. */
+  async #clearDoubts(lease: Lease): Promise<boolean> {
+    try {
+      const leased = await this.#parts.store.leases.readLeases(lease.worker)
+      for (const fence of this.#doubtful) this.#hand.refuse(leased.filter((job) => job.fence === fence), fence)
+      this.#doubtful.clear()
+      return true
     } catch (error) {
       this.#parts.events.troubled('claim', error)
       this.#wakeIn(TROUBLE_MS)
+      return false
     }
   }
 
@@ -166,6 +188,7 @@ export class Worker {
     this.#lease = undefined
     this.#parts.events.lost(`worker ${lease.worker}: ${why}`)
     this.#hand.lose(new LeaseLostError(`worker ${lease.worker} ${why}`))
+    this.#doubtful.clear()
     await lease.abandon()
     await this.#beginAnew()
   }

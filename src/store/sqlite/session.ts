@@ -1,7 +1,5 @@
 import type { Due, Hint } from '../store.js'
-import type { SqliteStatement } from './driver.js'
-import { Statements } from './driver.js'
-import type { SqliteDatabase } from './driver.js'
+import type { SqliteStatement, Statements } from './driver.js'
 import { Lanes } from './lanes.js'
 import type { Queries } from './queries.js'
 
@@ -12,8 +10,8 @@ export class Session {
   readonly lanes: Lanes
   #hint: Hint = QUIET
 
-  constructor(database: SqliteDatabase, queries: Queries) {
-    this.statements = new Statements(database)
+  constructor(statements: Statements, queries: Queries) {
+    this.statements = statements
     this.queries = queries
     this.lanes = new Lanes(this.statements, queries)
   }

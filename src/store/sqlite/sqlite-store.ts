@@ -30,6 +30,7 @@ import { Ballast } from './ballast.js'
 import { changeJob } from './change.js'
 import { claimJobs, confirmJobs, reportJobs } from './claim.js'
 import { CommitQueue } from './commit-queue.js'
+import { Statements } from './driver.js'
 import { startHeart } from './heart.js'
 import { insertJobs } from './insert.js'
 import type { OpenedFile } from './open.js'
@@ -44,6 +45,8 @@ export interface SqliteStoreOptions {
   readonly durability: 'power' | 'process'
   /** The statements; a test may plant a wrong one. */
   readonly queries?: Queries | undefined
+  /** Prepared statements to share: the simulator's processes are all on one connection. */
+  readonly statements?: Statements | undefined
   /** The database's clock; only the simulator passes one. */
   readonly now?: (() => number) | undefined
 }
@@ -75,7 +78,7 @@ export class SqliteStore implements Store, JobStore, LeaseStore, ChangeStore {
     this.#file = file
     this.#world = world
     const queries = options.queries ?? ownQueries
-    this.#session = new Session(file.database, queries)
+    this.#session = new Session(options.statements ?? new Statements(file.database), queries)
     this.#commits = new CommitQueue(this.#session.statements, queries, world, {
       name: file.path,
       durability: options.durability,

@@ -1,0 +1,62 @@
+import { describe, expect, test } from 'vitest'
+import type { Command } from './command.js'
+import { decideCommand } from './command.js'
+import { mayMove, STATES } from './states.js'
+import type { State } from './states.js'
+
+/** What each command makes of each state; nothing where it means nothing. */
+const TABLE: { readonly [C in Command]: { readonly [S in State]?: State | 'gone' } } = {
+  cancel: {
+    scheduled: 'cancelled',
+    ready: 'cancelled',
+    retrying: 'cancelled',
+    blocked: 'cancelled',
+    paused: 'cancelled',
+  },
+  unschedule: {
+    scheduled: 'cancelled',
+    ready: 'cancelled',
+    retrying: 'cancelled',
+    blocked: 'cancelled',
+    paused: 'cancelled',
+  },
+  retry: { failed: 'ready', cancelled: 'ready', parked: 'ready', retrying: 'ready' },
+  delete: {
+    scheduled: 'gone',
+    ready: 'gone',
+    retrying: 'gone',
+    blocked: 'gone',
+    paused: 'gone',
+    parked: 'gone',
+    done: 'gone',
+    failed: 'gone',
+    cancelled: 'gone',
+  },
+  edit: {
+    scheduled: 'scheduled',
+    ready: 'ready',
+    retrying: 'retrying',
+    blocked: 'blocked',
+    paused: 'paused',
+    parked: 'ready',
+  },
+}
+
+const COMMANDS = Object.keys(TABLE) as Command[]
+
+describe.each(COMMANDS)('the command %s', (command) => {
+  test.each(STATES)('on a job that is %s', (state) => {
+    expect(decideCommand(state, command)?.to).toBe(TABLE[command][state])
+  })
+
+  test('makes only legal moves', () => {
+    for (const state of STATES) {
+      const to = decideCommand(state, command)?.to
+      if (to !== undefined && to !== 'gone') expect(mayMove(state, to), `${state} to ${to}`).toBe(true)
+    }
+  })
+
+  test('never touches a job whose handler runs', () => {
+    expect(decideCommand('running', command)).toBeNull()
+  })
+})

@@ -1,0 +1,215 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { DecisionPolicy, Tally } from './decide.js'
+import { decide } from './decide.js'
+import type { Outcome } from './outcome.js'
+import { isFinal, LEGAL_MOVES } from './states.js'
+
+const error = { name: 'Error', message: 'no' }
+const policy: DecisionPolicy = { crashBudget: 3, keepMs: { done: 1, failed: 2, cancelled: 3 } }
+const fresh: Tally = { attempt: 0, retries: 0, crashes: 0 }
+const failed = (change: Partial<Extract<Outcome, { kind: 'failed' }>> = {}): Outcome => ({
+  kind: 'failed',
+  error,
+  retryable: true,
+  retryLimit: 25,
+  delayMs: 1_000,
+  ...change,
+})
+
+describe('an outcome becomes a settlement', () => {
+  test('a return is done, counted, kept as done, with its result and its note', () => {
+    expect(decide(fresh, { kind: 'succeeded', result: '1', note: 'cut' }, policy)).toEqual({
+      to: 'done',
+      attempt: 1,
+      retries: 0,
+      crashes: 0,
+      delayMs: null,
+      suspect: false,
+      result: '1',
+      error: null,
+      reason: 'cut',
+      remember: false,
+      exit: null,
+      keepMs: 1,
+    })
+  })
+
+  test('a failure with retries left waits for its delay, counted as an attempt and as a retry', () => {
+    const settlement = decide({ attempt: 4, retries: 2, crashes: 1 }, failed(), policy)
+    expect(settlement).toMatchObject({ to: 'retrying', attempt: 5, retries: 3, crashes: 1, delayMs: 1_000, error })
+    expect(settlement.remember).toBe(true)
+    expect(settlement.keepMs).toBe(Infinity)
+  })
+
+  test.each([
+    ['the limit is reached', { attempt: 3, retries: 2, crashes: 0 }, failed({ retryLimit: 2 })],
+    ['the limit is 0', fresh, failed({ retryLimit: 0 })],
+    ['it is not worth another try', fresh, failed({ retryable: false, retryLimit: Infinity })],
+    ['the limit was lowered below what was used', { attempt: 9, retries: 9, crashes: 0 }, failed({ retryLimit: 2 })],
+  ])('a failure is for good when %s', (_, tally, outcome) => {
+    const settlement = decide(tally, outcome, policy)
+    expect(settlement).toMatchObject({ to: 'failed', attempt: tally.attempt + 1, retries: tally.retries, keepMs: 2 })
+    expect(settlement.delayMs).toBeNull()
+  })
+
+  test('a limit of Infinity never ends', () => {
+    const tally = { attempt: 1e9, retries: 1e9, crashes: 0 }
+    expect(decide(tally, failed({ retryLimit: Infinity }), policy).to).toBe('retrying')
+  })
+
+  test('an abort fails at once, whatever is left of the retries', () => {
+    expect(decide(fresh, { kind: 'aborted', error }, policy)).toMatchObject({
+      to: 'failed',
+      attempt: 1,
+      retries: 0,
+      error,
+      remember: true,
+      keepMs: 2,
+    })
+  })
+
+  test('a snooze waits and counts nothing', () => {
+    const tally = { attempt: 2, retries: 1, crashes: 1 }
+    expect(decide(tally, { kind: 'snoozed', delayMs: 600_000 }, policy)).toMatchObject({
+      ...tally,
+      to: 'scheduled',
+      delayMs: 600_000,
+      exit: 'snoozed',
+      remember: true,
+    })
+  })
+
+  test('what does not decode is parked with the reason and burns no try', () => {
+    expect(decide(fresh, { kind: 'unreadable', error }, policy)).toMatchObject({
+      ...fresh,
+      to: 'parked',
+      error,
+      reason: 'no',
+      keepMs: Infinity,
+    })
+  })
+
+  test('what is given back keeps its place in the line and is charged nothing', () => {
+    const tally = { attempt: 1, retries: 1, crashes: 2 }
+    expect(decide(tally, { kind: 'released' }, policy)).toMatchObject({ ...tally, to: 'ready', delayMs: null })
+  })
+
+  test('a crash beside others charges nothing and makes a suspect', () => {
+    const tally = { attempt: 1, retries: 1, crashes: 2 }
+    expect(decide(tally, { kind: 'crashed', alone: false }, policy)).toMatchObject({
+      ...tally,
+      to: 'ready',
+      suspect: true,
+      exit: 'crashed',
+      remember: true,
+    })
+  })
+
+  test('a crash beside others never parks, however often the job crashed alone before', () => {
+    const tally = { attempt: 0, retries: 0, crashes: 99 }
+    expect(decide(tally, { kind: 'crashed', alone: false }, policy).to).toBe('ready')
+  })
+
+  test.each([
+    [0, 'ready'],
+    [1, 'ready'],
+    [2, 'parked'],
+  ] as const)('a crash alone after %d others leaves it %s under a budget of 3', (crashes, to) => {
+    const settlement = decide({ ...fresh, crashes }, { kind: 'crashed', alone: true }, policy)
+    expect(settlement).toMatchObject({ to, crashes: crashes + 1, attempt: 0, suspect: to === 'ready' })
+    if (to === 'parked') expect(settlement.reason).toContain('3 times')
+  })
+
+  test('what expired is cancelled, says so, and is kept as cancelled', () => {
+    expect(decide(fresh, { kind: 'expired' }, policy)).toMatchObject({
+      ...fresh,
+      to: 'cancelled',
+      reason: 'it expired before it began',
+      keepMs: 3,
+    })
+  })
+})
+
+const anyTally = fc.record({
+  attempt: fc.nat(1_000),
+  retries: fc.nat(1_000),
+  crashes: fc.nat(1_000),
+})
+const anyOutcome: fc.Arbitrary<Outcome> = fc.oneof(
+  fc.record({ kind: fc.constant('succeeded' as const), result: fc.option(fc.string()) }),
+  fc.record({
+    kind: fc.constant('failed' as const),
+    error: fc.constant(error),
+    retryable: fc.boolean(),
+    retryLimit: fc.oneof(fc.nat(1_000), fc.constant(Infinity)),
+    delayMs: fc.nat(),
+  }),
+  fc.record({ kind: fc.constant('aborted' as const), error: fc.constant(error) }),
+  fc.record({ kind: fc.constant('snoozed' as const), delayMs: fc.nat() }),
+  fc.record({ kind: fc.constant('unreadable' as const), error: fc.constant(error) }),
+  fc.record({ kind: fc.constant('released' as const) }),
+  fc.record({ kind: fc.constant('crashed' as const), alone: fc.boolean() }),
+  fc.record({ kind: fc.constant('expired' as const) }),
+)
+const anyPolicy: fc.Arbitrary<DecisionPolicy> = fc.record({
+  crashBudget: fc.integer({ min: 1, max: 1_000 }),
+  keepMs: fc.record({ done: fc.nat(), failed: fc.nat(), cancelled: fc.nat() }),
+})
+
+describe('whatever happened', () => {
+  const always = (holds: (tally: Tally, outcome: Outcome, policy: DecisionPolicy) => void): void =>
+    fc.assert(fc.property(anyTally, anyOutcome, anyPolicy, holds), { numRuns: 2_000 })
+
+  test('the settlement is a legal move from running', () => {
+    always((tally, outcome, p) => {
+      expect(LEGAL_MOVES.running).toContain(decide(tally, outcome, p).to)
+    })
+  })
+
+  test('no tally goes down, and an attempt counts one at the most', () => {
+    always((tally, outcome, p) => {
+      const settlement = decide(tally, outcome, p)
+      expect(settlement.attempt - tally.attempt).toBeOneOf([0, 1])
+      expect(settlement.retries - tally.retries).toBeOneOf([0, 1])
+      expect(settlement.crashes - tally.crashes).toBeOneOf([0, 1])
+    })
+  })
+
+  test('a retry is counted only where one follows, and never past the limit', () => {
+    always((tally, outcome, p) => {
+      const settlement = decide(tally, outcome, p)
+      expect(settlement.retries > tally.retries).toBe(settlement.to === 'retrying')
+      if (settlement.to === 'retrying' && outcome.kind === 'failed')
+        expect(settlement.retries).toBeLessThanOrEqual(outcome.retryLimit)
+    })
+  })
+
+  test('a crash is counted only when the job ran alone', () => {
+    always((tally, outcome, p) => {
+      const charged = decide(tally, outcome, p).crashes > tally.crashes
+      expect(charged).toBe(outcome.kind === 'crashed' && outcome.alone)
+    })
+  })
+
+  test('how long it is kept is said for final states only', () => {
+    always((tally, outcome, p) => {
+      const { to, keepMs } = decide(tally, outcome, p)
+      expect(keepMs).toBe(isFinal(to) ? p.keepMs[to] : Infinity)
+    })
+  })
+
+  test('a delay is given exactly to what waits for a time', () => {
+    always((tally, outcome, p) => {
+      const { to, delayMs } = decide(tally, outcome, p)
+      expect(delayMs !== null).toBe(to === 'retrying' || to === 'scheduled')
+    })
+  })
+
+  test('only a job that is to run again is a suspect', () => {
+    always((tally, outcome, p) => {
+      const { to, suspect } = decide(tally, outcome, p)
+      if (suspect) expect(to).toBe('ready')
+    })
+  })
+})

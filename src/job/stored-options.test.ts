@@ -1,0 +1,72 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { StoredOptions } from './stored-options.js'
+import { NO_OPTIONS, readOptions, writeOptions } from './stored-options.js'
+
+const roundTrip = (options: StoredOptions): StoredOptions => readOptions(writeOptions(options))
+
+describe('what was given at enqueue', () => {
+  test('is nothing at all when nothing was given', () => {
+    expect(writeOptions({})).toBeNull()
+    expect(writeOptions({ title: undefined, labels: undefined, meta: undefined })).toBeNull()
+    expect(readOptions(null)).toBe(NO_OPTIONS)
+  })
+
+  test('comes back as it was', () => {
+    const options: StoredOptions = {
+      title: 'Mail',
+      labels: ['a', 'b'],
+      retry: { limit: 3, backoff: { start: '1s', factor: 2, max: '1h' }, jitter: 0.5 },
+      timeout: 5_000,
+      meta: { text: '{"a":1}' },
+    }
+    expect(roundTrip(options)).toEqual(options)
+  })
+
+  test('keeps a retry limit of Infinity and of 0', () => {
+    expect(roundTrip({ retry: { limit: Infinity } }).retry?.limit).toBe(Infinity)
+    expect(roundTrip({ retry: { limit: 0 } }).retry?.limit).toBe(0)
+  })
+
+  test('tells a lifted timeout from none', () => {
+    expect(roundTrip({ timeout: null, title: 'x' }).timeout).toBeNull()
+    expect(roundTrip({ title: 'x' }).timeout).toBeUndefined()
+  })
+
+  test('does not take the text ∞ for a number anywhere but in a limit', () => {
+    const options: StoredOptions = { title: '∞', labels: ['∞'], meta: { text: '"∞"' } }
+    expect(roundTrip(options)).toEqual(options)
+  })
+
+  test('is plain ASCII-safe JSON where the text is troublesome: NUL and lone surrogates are escaped', () => {
+    const title = 'a\u0000b\ud800c'
+    const written = writeOptions({ title }) as string
+    expect(written).not.toContain('\u0000')
+    expect((written as string & { isWellFormed(): boolean }).isWellFormed()).toBe(true)
+    expect(readOptions(written).title).toBe(title)
+  })
+
+  test('comes back whatever it was', () => {
+    const options = fc.record(
+      {
+        title: fc.string({ unit: 'binary' }),
+        labels: fc.array(fc.string({ unit: 'binary' })),
+        retry: fc.record(
+          { limit: fc.oneof(fc.nat(), fc.constant(Infinity)), jitter: fc.constantFrom(0, 0.5, 1) },
+          { requiredKeys: [] },
+        ),
+        timeout: fc.oneof(fc.nat(), fc.constant(null)),
+        meta: fc.oneof(
+          fc.record({ text: fc.string({ unit: 'binary' }) }),
+          fc.record({ base64: fc.base64String() }),
+        ),
+      },
+      { requiredKeys: ['title'] },
+    )
+    fc.assert(
+      fc.property(options, (given) => {
+        expect(roundTrip(given)).toEqual(given)
+      }),
+    )
+  })
+})

@@ -1,0 +1,72 @@
+import type { FaultRates } from './faults.js'
+import { ALL_FAULTS, NO_FAULTS } from './faults.js'
+import { seeded } from './random.js'
+import type { Coverage, Plants, SimulationConfig } from './simulation.js'
+import { Simulation } from './simulation.js'
+import { tellStory, workloadJobs } from './workload.js'
+
+/** What became of one seed. */
+export interface SeedReport {
+  readonly seed: number
+  readonly config: SimulationConfig
+  readonly ok: boolean
+  readonly error: unknown
+  readonly coverage: Coverage
+  readonly trace: readonly string[]
+  readonly steps: number
+}
+
+/** Derives everything a seed decides: the fleet, its settings, how much goes wrong. */
+export function configOf(seed: number): SimulationConfig {
+  const random = seeded(seed).fork('config')
+  const storm = random.next() * 2
+  const faults = random.chance(0.1) ? NO_FAULTS : scaled(ALL_FAULTS, storm)
+  return {
+    seed,
+    workers: random.int(1, 4),
+    concurrency: random.pick([1, 2, 5, 10]),
+    leaseMs: random.pick([1_500, 3_000, 5_000]),
+    pollMs: random.pick([200, 1_000, 2_000]),
+    crashBudget: random.pick([1, 2, 3]),
+    skewMs: random.pick([0, 5_000, 3_600_000]),
+    faults,
+    faultyMs: random.int(4_000, 20_000),
+    drainMs: 600_000,
+  }
+}
+
+function scaled(rates: FaultRates, by: number): FaultRates {
+  return Object.fromEntries(Object.entries(rates).map(([kind, rate]) => [kind, (rate as number) * by])) as unknown as FaultRates
+}
+
+/** Runs one seed of the campaign; a broken promise is in the report, not thrown. */
+export async function runSeed(seed: number, plants: Plants = {}, change: Partial<SimulationConfig> = {}): Promise<SeedReport> {
+  const config = { ...configOf(seed), ...change }
+  const dozed = new Map<string, number>()
+  const sim: Simulation = new Simulation(config, (process) => workloadJobs(sim, process, dozed), plants)
+  const steps = seeded(seed).fork('steps').int(5, 30)
+  let error: unknown
+  try {
+    await sim.run((mill, client) => tellStory(sim, mill, client, steps))
+  } catch (thrown) {
+    error = thrown
+  }
+  sim.count('runs', sim.book.total)
+  return { seed, config, ok: error === undefined, error, coverage: sim.coverage, trace: sim.trace, steps: sim.trace.length }
+}
+
+/** What a campaign must have met to be worth its name: a zero here means that something was never tried. */
+export const MUST_COVER: readonly string[] = [
+  'fault: crash', 'fault: failBefore', 'fault: failAfter', 'fault: slow', 'fault: loseHint', 'fault: lateHint', 'fault: freeze', 'fault: block',
+  'restarts', 'rescues', 'rescued jobs', 'fence refusals', 'suspect runs', 'crash-budget parks', 'processes killed by a handler', 'runs', 'to done',
+  'to failed', 'to retrying', 'to scheduled', 'cancelled', 'retried by command', 'edited', 'deleted', 'duplicates returned', 'scheduled', 'moved', 'bulks',
+  'unscheduled',
+]
+
+export function addCoverage(into: Coverage, from: Coverage): void {
+  for (const [what, times] of Object.entries(from)) into[what] = (into[what] ?? 0) + times
+}
+
+export function uncovered(coverage: Coverage): string[] {
+  return MUST_COVER.filter((what) => (coverage[what] ?? 0) === 0)
+}

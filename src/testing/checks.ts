@@ -1,0 +1,118 @@
+import type { Census, CensusJob } from '../store/sqlite/census.js'
+import { isFinal } from '../job/states.js'
+import type { State } from '../job/states.js'
+
+/**
+ * The promises as checkers: what must hold of the store after every step, whatever went wrong. They see the store from
+ * outside (a census) and what the simulated world knows to be true (facts), and never ask the engine what it thinks.
+ */
+export interface Facts {
+  /** Ids whose enqueue was acknowledged. */
+  readonly acknowledged: ReadonlySet<string>
+  /** Ids that a recorded command or the keep policy may have forgotten. */
+  readonly forgettable: ReadonlySet<string>
+  /** How many recorded commands may have taken this id out of a final state. */
+  readonly revivals: ReadonlyMap<string, number>
+  readonly crashBudget: number
+}
+
+/** A promise that was broken, in words. */
+export class BrokenPromise extends Error {
+  constructor(message: string) {
+    super(message)
+    this.name = 'BrokenPromise'
+  }
+}
+
+export class Checker {
+  #before: Census | undefined
+  #jobsBefore = new Map<string, CensusJob>()
+  readonly #revived = new Map<string, number>()
+  readonly #fences = new Set<number>()
+
+  /** Compares the store with itself as it was at the last look, and with the facts. */
+  look(census: Census, facts: Facts): void {
+    const jobs = new Map(census.jobs.map((job) => [job.id, job]))
+    this.#checkPlaces(census)
+    this.#checkKeys(census)
+    this.#checkLeases(census)
+    for (const id of facts.acknowledged)
+      if (!jobs.has(id) && !facts.forgettable.has(id)) throw new BrokenPromise(`I1: acknowledged job ${id} is not there, and nobody forgot it`)
+    for (const job of census.jobs) this.#checkJob(this.#jobsBefore.get(job.id), job, census, facts)
+    this.#before = census
+    this.#jobsBefore = jobs
+  }
+
+  #checkPlaces(census: Census): void {
+    if (census.strays > 0) throw new BrokenPromise(`G3: ${census.strays} rows belong to no job`)
+    for (const job of census.jobs) {
+      if (job.places !== 1) throw new BrokenPromise(`G3: job ${job.id} is in ${job.places} places instead of one`)
+      if (job.state === 'running' && job.fence === null) throw new BrokenPromise(`G3: job ${job.id} runs without a fence`)
+    }
+  }
+
+  #checkKeys(census: Census): void {
+    const holders = new Map<string, string>()
+    for (const job of census.jobs) {
+      if (job.key === null || job.state === null || isFinal(job.state)) continue
+      const name = `${job.name}\n${job.key}`
+      const other = holders.get(name)
+      if (other !== undefined) throw new BrokenPromise(`I7: jobs ${other} and ${job.id} both hold key ${JSON.stringify(job.key)}`)
+      holders.set(name, job.id)
+      if (!census.keys.some((key) => key.seq === job.seq && key.key === job.key)) throw new BrokenPromise(`I7: job ${job.id} does not hold its key`)
+    }
+    if (census.keys.length !== holders.size) throw new BrokenPromise(`I7: ${census.keys.length} keys are held by ${holders.size} jobs`)
+  }
+
+  /** A job that is held must be findable by a rescuer, and no fence serves two claims. */
+  #checkLeases(census: Census): void {
+    const leases = new Map(census.leases.map((lease) => [lease.fence, lease]))
+    for (const job of census.jobs)
+      if (job.fence !== null && leases.get(job.fence)?.jobs.includes(job.seq) !== true)
+        throw new BrokenPromise(`G3: job ${job.id} is held by a fence that no lease has, so nobody could rescue it`)
+    const known = new Set(this.#before?.leases.map((lease) => lease.fence))
+    for (const { fence } of census.leases) {
+      if (!known.has(fence) && this.#fences.has(fence)) throw new BrokenPromise(`I3: fence ${fence} was used before`)
+      this.#fences.add(fence)
+    }
+  }
+
+  #checkJob(was: CensusJob | undefined, job: CensusJob, census: Census, facts: Facts): void {
+    if (was === undefined) return
+    if (job.attempt < was.attempt) throw new BrokenPromise(`I3: job ${job.id} went from attempt ${was.attempt} back to ${job.attempt}`)
+    if (isFinal(was.state as State) && job.state !== was.state) this.#checkRevival(was, job, facts)
+    if (job.crashes > was.crashes) this.#checkCharge(was, job, census)
+    if (job.state === 'parked' && job.crashes > 0 && job.crashes < facts.crashBudget && was.state !== 'parked')
+      throw new BrokenPromise(`G6: job ${job.id} was parked after ${job.crashes} crashes, before its budget of ${facts.crashBudget}`)
+    if (job.crashes >= facts.crashBudget && job.state === 'ready' && was.crashes < job.crashes)
+      throw new BrokenPromise(`G6: job ${job.id} spent its crash budget and was not parked`)
+  }
+
+  #checkRevival(was: CensusJob, job: CensusJob, facts: Facts): void {
+    const revived = (this.#revived.get(job.id) ?? 0) + 1
+    this.#revived.set(job.id, revived)
+    if (revived > (facts.revivals.get(job.id) ?? 0))
+      throw new BrokenPromise(`I2: job ${job.id} left the final state ${was.state} for ${job.state} without a command`)
+  }
+
+  /** A crash is charged to a job only if the worker that was lost held nothing else. */
+  #checkCharge(was: CensusJob, job: CensusJob, census: Census): void {
+    if (job.crashes !== was.crashes + 1) throw new BrokenPromise(`G6: job ${job.id} was charged ${job.crashes - was.crashes} crashes at once`)
+    const lease = this.#before?.leases.find((each) => each.fence === was.fence)
+    const held = (this.#before?.leases ?? []).filter((each) => each.worker === lease?.worker)
+    const neighbours = (this.#before?.jobs ?? []).filter((each) => each.id !== job.id && held.some((l) => l.fence === each.fence))
+    if (lease === undefined || neighbours.length > 0)
+      throw new BrokenPromise(`G6: job ${job.id} was charged with a crash though ${neighbours.length} others were held by the same worker`)
+    if (census.workers.some((each) => each.worker === lease.worker))
+      throw new BrokenPromise(`G6: job ${job.id} was charged with a crash though its worker is on the list`)
+  }
+}
+
+/** What remains when everything should have drained: final, parked, or forgotten. */
+export function checkDrained(census: Census): void {
+  const stuck = census.jobs.filter((job) => job.state !== 'parked' && (job.state === null || !isFinal(job.state)))
+  if (stuck.length > 0) {
+    const shown = stuck.slice(0, 5).map((job) => `${job.id} (${job.name}) is ${job.state}${job.fence === null ? '' : ', held'}`)
+    throw new BrokenPromise(`I10: faults have stopped, and ${stuck.length} jobs do not end: ${shown.join('; ')}`)
+  }
+}

@@ -1,0 +1,112 @@
+import { StoreError } from '../errors.js'
+import type { Hint, Store } from '../store/store.js'
+import type { Random } from './random.js'
+import type { SimProcess } from './sim-process.js'
+
+/** How likely each fault is, at each seam where it can strike. */
+export interface FaultRates {
+  /** The process dies: at a store call before or after it took effect, or at a handler's start or end. */
+  readonly crash: number
+  /** A store call fails and has done nothing. */
+  readonly failBefore: number
+  /** A store call fails though it took effect: the reply was lost. */
+  readonly failAfter: number
+  /** A store call's reply takes up to two seconds. */
+  readonly slow: number
+  readonly loseHint: number
+  readonly lateHint: number
+  /** The whole process stops for up to three leases. */
+  readonly freeze: number
+  /** Its loop is blocked for up to three leases, and its heart beats on. */
+  readonly block: number
+}
+
+export const NO_FAULTS: FaultRates = { crash: 0, failBefore: 0, failAfter: 0, slow: 0, loseHint: 0, lateHint: 0, freeze: 0, block: 0 }
+export const ALL_FAULTS: FaultRates = {
+  crash: 0.006, failBefore: 0.02, failAfter: 0.01, slow: 0.03, loseHint: 0.2, lateHint: 0.2, freeze: 0.003, block: 0.004,
+}
+
+export type FaultKind = keyof FaultRates
+
+/** Where faults come from: asked at every seam, quiet once `stop` was called. */
+export class Faults {
+  readonly #rates: FaultRates
+  readonly #random: Random
+  readonly #struck: (kind: FaultKind, process: SimProcess, where: string) => void
+  #stopped = false
+
+  constructor(rates: FaultRates, random: Random, struck: (kind: FaultKind, process: SimProcess, where: string) => void) {
+    this.#rates = rates
+    this.#random = random
+    this.#struck = struck
+  }
+
+  /** From here on nothing goes wrong: what was broken must mend. */
+  stop(): void {
+    this.#stopped = true
+  }
+
+  strikes(kind: FaultKind, process: SimProcess, where: string): boolean {
+    if (this.#stopped || !process.alive || !this.#random.chance(this.#rates[kind])) return false
+    this.#struck(kind, process, where)
+    return true
+  }
+
+  /** A seam of a process: it may die, freeze or be blocked here. False when it is no more. */
+  seam(process: SimProcess, where: string, leaseMs: number): boolean {
+    if (!process.mortal) return true
+    if (this.strikes('crash', process, where)) process.die()
+    else if (this.strikes('freeze', process, where)) process.freeze(this.#random.next() * 3 * leaseMs)
+    else if (this.strikes('block', process, where)) process.block(this.#random.next() * 3 * leaseMs)
+    return process.alive
+  }
+
+  delayMs(most: number): number {
+    return this.#random.next() * most
+  }
+}
+
+/** What never comes. A dead process waits for it, and for nothing else. */
+export function never<T>(): Promise<T> {
+  return new Promise<T>(() => undefined)
+}
+
+/** A store seen through a bad connection: every verb may be slow, fail before or after, or be the last thing a process does. */
+export function faultyStore(inner: Store, process: SimProcess, faults: Faults, leaseMs: number): Store {
+  const call = async (verb: string, run: () => Promise<unknown>): Promise<unknown> => {
+    if (!faults.seam(process, `before ${verb}`, leaseMs)) return never()
+    await thaw(process)
+    if (faults.strikes('failBefore', process, verb)) throw new StoreError('E_STORE', `${verb} failed in the simulation; nothing was done`)
+    const result = await run()
+    if (!faults.seam(process, `after ${verb}`, leaseMs)) return never()
+    await thaw(process)
+    if (faults.strikes('slow', process, verb)) await waitInside(process, faults.delayMs(2_000))
+    if (faults.strikes('failAfter', process, verb)) throw new StoreError('E_STORE', `${verb} failed in the simulation; its reply was lost`)
+    return process.alive ? result : never()
+  }
+  const bad = new Proxy(inner, {
+    get(target, name) {
+      if (name === 'jobs' || name === 'leases' || name === 'changes') return bad
+      if (name === 'onHint') return (callback: (hint: Hint) => void) => target.changes.onHint((hint) => hinted(hint, callback))
+      const value: unknown = Reflect.get(target, name, target)
+      if (typeof value !== 'function' || name === 'startHeart' || name === 'close') return typeof value === 'function' ? value.bind(target) : value
+      return (...given: unknown[]) => call(String(name), () => (value as (...a: unknown[]) => Promise<unknown>).apply(target, given))
+    },
+  })
+  const hinted = (hint: Hint, callback: (hint: Hint) => void): void => {
+    if (faults.strikes('loseHint', process, 'hint')) return
+    if (faults.strikes('lateHint', process, 'hint')) void waitInside(process, faults.delayMs(3_000)).then(() => callback(hint))
+    else callback(hint)
+  }
+  return bad
+}
+
+/** A process that froze at a seam goes on from there when it wakes. */
+export function thaw(process: SimProcess): Promise<void> | undefined {
+  return process.isHeld ? waitInside(process, 0) : undefined
+}
+
+/** A wait of a process's own: it does not end once the process is dead. */
+export function waitInside(process: SimProcess, ms: number): Promise<void> {
+  return new Promise((resolve) => process.world.timers.after(ms, resolve))
+}

@@ -1,0 +1,78 @@
+import { makeIds } from '../world/ids.js'
+import type { World } from '../world/world.js'
+import type { Random } from './random.js'
+import type { VirtualTime } from './virtual-time.js'
+
+/**
+ * A process in the simulated world: its own wall clock (which may be wrong), its own timers, its own randomness. It can die,
+ * and then nothing of it ever goes on; it can freeze whole, as a suspended machine does; and its loop alone can be blocked,
+ * while its heart goes on in its thread.
+ */
+export class SimProcess {
+  readonly name: string
+  readonly world: World
+  /** The world of its heart's thread. */
+  readonly heart: World
+  alive = true
+  /** Whether faults may end or stall it. The client of a scenario is spared: its story must be told to the end. */
+  readonly mortal: boolean
+  frozenUntil = -Infinity
+  blockedUntil = -Infinity
+  readonly #time: VirtualTime
+  readonly #random: Random
+  #soonAt = -Infinity
+
+  constructor(name: string, time: VirtualTime, random: Random, skewMs: number, mortal = true) {
+    this.name = name
+    this.mortal = mortal
+    this.#time = time
+    this.#random = random
+    this.world = this.#makeWorld(skewMs, () => Math.max(this.frozenUntil, this.blockedUntil))
+    this.heart = this.#makeWorld(skewMs, () => this.frozenUntil)
+  }
+
+  /** Frozen or blocked right now. */
+  get isHeld(): boolean {
+    return Math.max(this.frozenUntil, this.blockedUntil) > this.#time.now
+  }
+
+  die(): void {
+    this.alive = false
+  }
+
+  freeze(ms: number): void {
+    this.frozenUntil = Math.max(this.frozenUntil, this.#time.now + ms)
+  }
+
+  block(ms: number): void {
+    this.blockedUntil = Math.max(this.blockedUntil, this.#time.now + ms)
+  }
+
+  #makeWorld(skewMs: number, heldUntil: () => number): World {
+    const time = this.#time
+    const born = time.now
+    // A dead process does nothing more; a held one does it later.
+    const deliver = (run: () => void, idle: boolean): void => {
+      if (!this.alive) return
+      if (time.now < heldUntil()) time.at(heldUntil(), () => deliver(run, idle), { idle })
+      else run()
+    }
+    return {
+      clock: { now: () => Math.floor(time.now + skewMs), monotonic: () => time.now - born },
+      timers: {
+        after: (ms, run, options) => {
+          const idle = options?.idle === true
+          const late = this.#random.next() * 2
+          return time.at(time.now + Math.max(0, ms) + late, () => deliver(run, idle), { idle })
+        },
+        soon: (run) => {
+          // Turns of one process keep their order; between processes the seed decides.
+          this.#soonAt = Math.max(this.#soonAt, time.now + this.#random.next() * 0.5)
+          time.at(this.#soonAt, () => deliver(run, false))
+        },
+      },
+      ids: makeIds(() => this.#random.word()),
+      random: () => this.#random.next(),
+    }
+  }
+}

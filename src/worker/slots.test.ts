@@ -1,0 +1,147 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { ClaimedJob } from '../store/store.js'
+import type { Running } from './running.js'
+import { Slots } from './slots.js'
+
+let refs = 0
+function claimed(queue: string): ClaimedJob {
+  refs += 1
+  return {
+    ref: refs,
+    fence: 1,
+    id: `id-${refs}`,
+    name: 'mail',
+    queue,
+    key: null,
+    payload: '1',
+    options: null,
+    dueAt: 0,
+    expiresAt: null,
+    attempt: 0,
+    retries: 0,
+    crashes: 0,
+    suspect: false,
+    log: null,
+  }
+}
+
+/** Slots look at nothing of an attempt but its job. */
+const running = (job: ClaimedJob): Running => ({ claimed: job }) as unknown as Running
+
+describe('slots', () => {
+  test('are idle when nothing is in hand', () => {
+    const slots = new Slots()
+    expect(slots.isIdle).toBe(true)
+    expect(slots.nextHeld()).toBeUndefined()
+    expect(slots.takeHeld()).toEqual([])
+    expect(slots.inQueue('mail')).toBe(0)
+  })
+
+  test('give held jobs in the order they came', () => {
+    const slots = new Slots()
+    const jobs = ['a', 'b', 'a'].map(claimed)
+    for (const job of jobs) slots.hold(job)
+    expect([slots.nextHeld(), slots.nextHeld(), slots.nextHeld(), slots.nextHeld()]).toEqual([...jobs, undefined])
+  })
+
+  test('count a job once while it goes from held to running to ended', () => {
+    const slots = new Slots()
+    const job = claimed('mail')
+    slots.hold(job)
+    expect(slots.inQueue('mail')).toBe(1)
+    slots.nextHeld()
+    const attempt = running(job)
+    slots.begin(attempt)
+    expect(slots.inQueue('mail')).toBe(1)
+    slots.end(attempt)
+    slots.end(attempt)
+    expect(slots.inQueue('mail')).toBe(0)
+  })
+
+  test('let go of what was not confirmed, and give it', () => {
+    const slots = new Slots()
+    const [a, b, c] = [claimed('x'), claimed('x'), claimed('y')]
+    for (const job of [a, b, c]) slots.hold(job)
+    expect(slots.keepHeld(new Set([b.ref]))).toEqual([a, c])
+    expect(slots.held()).toEqual([b])
+    expect([slots.inQueue('x'), slots.inQueue('y')]).toEqual([1, 0])
+  })
+})
+
+type Step =
+  | { readonly do: 'hold'; readonly queue: string }
+  | { readonly do: 'next' | 'takeHeld' }
+  | { readonly do: 'end' | 'keep'; readonly pick: number }
+
+const anyStep: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 5, arbitrary: fc.record({ do: fc.constant('hold' as const), queue: fc.constantFrom('a', 'b', 'c') }) },
+  { weight: 4, arbitrary: fc.record({ do: fc.constant('next' as const) }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant('end' as const), pick: fc.nat(20) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('keep' as const), pick: fc.nat(3) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('takeHeld' as const) }) },
+)
+
+/** The same by plain lists, counted anew each time. */
+class Naive {
+  held: ClaimedJob[] = []
+  running: Running[] = []
+  inQueue(queue: string): number {
+    const jobs = [...this.held, ...this.running.map((r) => r.claimed)]
+    return jobs.filter((job) => job.queue === queue).length
+  }
+}
+
+test('slots do what plain lists would, whatever is done in whatever order', () => {
+  fc.assert(
+    fc.property(fc.array(anyStep, { maxLength: 200 }), (steps) => {
+      const slots = new Slots()
+      const naive = new Naive()
+      for (const step of steps) apply(step, slots, naive)
+    }),
+  )
+})
+
+function apply(step: Step, slots: Slots, naive: Naive): void {
+  switch (step.do) {
+    case 'hold': {
+      const job = claimed(step.queue)
+      slots.hold(job)
+      naive.held.push(job)
+      break
+    }
+    case 'next': {
+      const job = naive.held.shift()
+      expect(slots.nextHeld()).toBe(job)
+      if (job === undefined) break
+      const attempt = running(job)
+      slots.begin(attempt)
+      naive.running.push(attempt)
+      break
+    }
+    case 'end': {
+      const attempt = naive.running[step.pick]
+      if (attempt === undefined) break
+      slots.end(attempt)
+      naive.running = naive.running.filter((each) => each !== attempt)
+      break
+    }
+    case 'keep': {
+      const confirmed = new Set(naive.held.filter((job) => job.ref % 4 !== step.pick).map((job) => job.ref))
+      expect(slots.keepHeld(confirmed)).toEqual(naive.held.filter((job) => !confirmed.has(job.ref)))
+      naive.held = naive.held.filter((job) => confirmed.has(job.ref))
+      break
+    }
+    case 'takeHeld':
+      expect(slots.takeHeld()).toEqual(naive.held)
+      naive.held = []
+      break
+    default:
+      step satisfies never
+  }
+  expect(slots.held()).toEqual(naive.held)
+  expect(slots.heldCount).toBe(naive.held.length)
+  expect([...slots.running]).toEqual(naive.running)
+  expect(slots.isIdle).toBe(naive.held.length + naive.running.length === 0)
+  for (const queue of ['a', 'b', 'c']) expect(slots.inQueue(queue)).toBe(naive.inQueue(queue))
+}

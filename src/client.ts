@@ -1,31 +1,22 @@
-import { reviveError } from './codec/error-text.js'
 import type { Codec } from './codec/codec.js'
-import {
-  InvalidOptionsError,
-  InvalidPayloadError,
-  JobCancelledError,
-  JobFailedError,
-  JobGoneError,
-  NotYetError,
-  ResultInHandlerError,
-  TimeoutError,
-} from './errors.js'
+import { ClosedError, InvalidOptionsError, InvalidPayloadError, NotYetError, ResultInHandlerError } from './errors.js'
 import { encodePayload, prepare, whenOf } from './client/prepare.js'
 import type { Item } from './client/prepare.js'
 import { editedOptions } from './client/edit.js'
 import type { JobEdit } from './client/edit.js'
-import { read, toRecord } from './client/records.js'
+import { queryOf } from './client/query.js'
+import { toRecord } from './client/records.js'
+import { awaitResult } from './client/results.js'
 import { Waiters } from './client/wait.js'
 import { show } from './codec/show.js'
 import { checkFilter, checkEdit } from './client/check.js'
 import type { Command } from './job/command.js'
 import { decideCommand } from './job/command.js'
-import { formatDuration, parseDuration, parseWhen } from './job/duration.js'
+import { parseDuration, parseWhen } from './job/duration.js'
 import type { EnqueueOptions, Enqueueable, Handle } from './job/enqueue.js'
 import type { JobFilter, JobRecord } from './job/record.js'
 import type { Registered, Registry } from './job/registry.js'
 import { checkPayload } from './job/schema.js'
-import { FINAL_STATES } from './job/states.js'
 import type { State } from './job/states.js'
 import type { OnDuplicate } from './job/unique.js'
 import type { Claim, FindQuery, GuardedChange, JobRow, NewJob, Store } from './store/store.js'
@@ -33,8 +24,6 @@ import type { World } from './world/world.js'
 
 /** Jobs in one bulk. */
 const BULK_MAX = 1_000_000
-/** Jobs `find` reads at a time. */
-const PAGE = 200
 /** A command that keeps meeting a job in another state gives up. */
 const COMMAND_TRIES = 20
 
@@ -46,6 +35,8 @@ export interface ClientParts {
   /** True inside a handler of this mill, where waiting for a result is refused. */
   readonly insideHandler: () => boolean
   readonly enqueued: (jobs: readonly NewJob[]) => void
+  /** A command moved a job, or forgot it. */
+  readonly changed: (job: JobRow, to: State | 'gone', reason: string | undefined) => void
 }
 
 /** Commands going down: enqueue, schedule, cancel, retry, edit, delete; and reading. It holds no state but its waiters. */
@@ -133,9 +124,9 @@ export class Client {
     const problems = checkFilter(filter)
     if (problems.length > 0) throw new InvalidOptionsError('find()', problems)
     let left = filter.limit ?? Infinity
-    let query: FindQuery | null = this.#query(filter)
+    let query: FindQuery | null = queryOf(filter, this.#parts.registry)
     while (query !== null && left > 0) {
-      const page = await this.#parts.store.jobs.findJobs({ ...query, limit: Math.min(PAGE, left) })
+      const page = await this.#parts.store.jobs.findJobs({ ...query, limit: Math.min(query.limit, left) })
       for (const row of page.rows) yield this.#record(row)
       left -= page.rows.length
       query = page.cursor === null ? null : { ...query, cursor: page.cursor }
@@ -166,6 +157,11 @@ export class Client {
     const problems = checkEdit(change)
     if (problems.length > 0) throw new InvalidOptionsError(`edit(${checkId(id)})`, problems)
     return this.#command(id, 'edit', (row) => this.#editOf(row, change))
+  }
+
+  /** Nobody waits for a result any longer. */
+  close(): void {
+    this.#waiters.close(new ClosedError())
   }
 
   handle(id: string): Handle<unknown> {
@@ -208,8 +204,12 @@ export class Client {
       const [row] = await this.#parts.store.jobs.readJobs([id])
       const move = row === undefined ? null : decideCommand(row.state, command)
       if (row === undefined || move === null) return false
-      const done = await this.#parts.store.jobs.changeJob({ id, from: row.state, to: move.to, ...(await how(row)) })
-      if (done === 'changed') return true
+      const change = await how(row)
+      const done = await this.#parts.store.jobs.changeJob({ id, from: row.state, to: move.to, ...change })
+      if (done === 'changed') {
+        this.#parts.changed(row, move.to, change.reason)
+        return true
+      }
     }
     return false
   }
@@ -259,58 +259,11 @@ export class Client {
     if (this.#parts.insideHandler()) return Promise.reject(new ResultInHandlerError())
     const limit = timeout === undefined || timeout === Infinity ? undefined : parseDuration(timeout)
     if (limit !== undefined && !limit.ok) return Promise.reject(bad('result()', 'timeout', limit.problem))
-    return new Promise((resolve, reject) => {
-      let state: State | 'unseen' = 'unseen'
-      const leave = this.#waiters.wait(id, (row) => {
-        state = row?.state ?? 'unseen'
-        if (row !== undefined && !(FINAL_STATES as readonly State[]).includes(row.state)) return false
-        stopTimer()
-        if (row === undefined) reject(new JobGoneError(id))
-        else this.#conclude(row, resolve, reject)
-        return true
-      })
-      const stopTimer =
-        limit === undefined
-          ? (): void => undefined
-          : this.#parts.world.timers.after(limit.ms, () => {
-              leave()
-              reject(new TimeoutError(`job ${id} did not end within ${formatDuration(limit.ms)}; it is ${state}`))
-            })
+    return awaitResult(id, limit?.ms, {
+      waiters: this.#waiters,
+      world: this.#parts.world,
+      codecOf: (name) => this.#codecOf(name),
     })
-  }
-
-  #conclude(row: JobRow, resolve: (value: unknown) => void, reject: (error: unknown) => void): void {
-    if (row.state === 'cancelled')
-      return reject(new JobCancelledError(row.id, row.name, row.reason ?? 'no reason was given'))
-    if (row.state === 'failed') {
-      const cause =
-        row.error === null ? undefined : reviveError(JSON.parse(row.error) as Parameters<typeof reviveError>[0])
-      return reject(new JobFailedError(row.id, row.name, cause?.message ?? row.reason ?? 'no reason was given', cause))
-    }
-    if (row.result === null) return resolve(undefined)
-    const decoded = read(this.#codecOf(row.name), row.result)
-    if (decoded.ok) resolve(decoded.value)
-    else
-      reject(
-        new JobFailedError(row.id, row.name, `it is done, but its result does not decode: ${decoded.why}`, undefined),
-      )
-  }
-
-  #query(filter: JobFilter): FindQuery {
-    const list = <T>(value: T | readonly T[] | undefined): readonly T[] | undefined =>
-      value === undefined ? undefined : Array.isArray(value) ? (value as readonly T[]) : [value as T]
-    return {
-      names: filter.job === undefined ? undefined : this.#parts.registry.namesOf(filter.job),
-      queues: list(filter.queue),
-      states: list(filter.state),
-      label: filter.label,
-      key: filter.key,
-      createdAfter: filter.createdAfter?.getTime(),
-      createdBefore: filter.createdBefore?.getTime(),
-      order: filter.order ?? 'newest',
-      limit: PAGE,
-      cursor: null,
-    }
   }
 
   #record(row: JobRow): JobRecord {

@@ -152,6 +152,13 @@ export class StoppedError extends MillraceError {
 /** The mill was closed, or the store could not be opened or used. */
 export class StoreError extends MillraceError {}
 
+/** The mill was closed: nothing more can be asked of it. */
+export class ClosedError extends StoreError {
+  constructor() {
+    super('E_CLOSED', 'this mill is closed; make a new one with millrace()')
+  }
+}
+
 /** The disk is full. Nothing was written; claiming pauses and resumes by itself. */
 export class StoreFullError extends StoreError {
   constructor(where: string, cause: unknown) {

@@ -1,8 +1,8 @@
 /** The front door: every public name, listed by hand. What is not listed is not promised. */
 export { millrace } from './mill.js'
-export type { Mill, ListedJob, ScheduleOptions } from './surface.js'
-export { defaults } from './options.js'
-export type { MillOptions } from './options.js'
+export type { Mill, ListedJob, ScheduleOptions } from './mill/surface.js'
+export { defaults } from './mill/options.js'
+export type { MillOptions } from './mill/options.js'
 
 export { job, category } from './job/define.js'
 export type {
@@ -57,6 +57,7 @@ export {
   LeaseLostError,
   StoppedError,
   StoreError,
+  ClosedError,
   StoreFullError,
 } from './errors.js'
 export type { Problem } from './errors.js'

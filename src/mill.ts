@@ -2,9 +2,8 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { hostname } from 'node:os'
 import { Client } from './client.js'
 import { defaultCodec } from './codec/codec.js'
-import { InvalidOptionsError, NotYetError, UnknownJobError } from './errors.js'
+import { InvalidOptionsError, UnknownJobError } from './errors.js'
 import { didYouMean } from './codec/near-name.js'
-import { show } from './codec/show.js'
 import { parseDuration } from './job/duration.js'
 import type { EnqueueOptions, Enqueueable, Handle } from './job/enqueue.js'
 import { Registry } from './job/registry.js'
@@ -13,14 +12,13 @@ import { categoriesOf } from './job/resolve.js'
 import { mergeRetry } from './job/retry.js'
 import { engineEvents } from './observe/engine-events.js'
 import type { EngineEvents } from './observe/engine-events.js'
-import { checkChange, checkMillOptions, toMs } from './options.js'
-import type { MillOptions } from './options.js'
+import { checkChange, checkMillOptions, toMs } from './mill/options.js'
+import type { MillOptions } from './mill/options.js'
 import type { StoreChoice } from './store/choice.js'
-import { isStoreChoice } from './store/choice.js'
-import { sqlite } from './store/sqlite/sqlite.js'
 import type { Store } from './store/store.js'
-import type { Later, ListedJob, Mill } from './surface.js'
-import { LATER } from './surface.js'
+import type { Later, ListedJob, Mill } from './mill/surface.js'
+import { logOf, storeOf } from './mill/choose.js'
+import { refuseLater } from './mill/later.js'
 import { Promoter } from './upkeep/promote.js'
 import { Pruner } from './upkeep/prune.js'
 import { Rescuer } from './upkeep/rescue.js'
@@ -29,9 +27,7 @@ import type { Executor } from './worker/executors/loop.js'
 import type { Running } from './worker/running.js'
 import { Worker } from './worker/worker.js'
 import type { WorkerOptions } from './worker/worker.js'
-import { consoleLog, logTo, silentLog } from './world/log.js'
 import type { Log } from './world/log.js'
-import { printLine, readEnvironment } from './world/process.js'
 import { systemWorld } from './world/world.js'
 import type { World } from './world/world.js'
 
@@ -103,7 +99,12 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
   #changing: Promise<void> = Promise.resolve()
   #closed = false
 
-  constructor(options: MillOptions, parts: Omit<MillParts, 'store'> & { readonly store: Store }, registry: Registry, log: Log) {
+  constructor(
+    options: MillOptions,
+    parts: Omit<MillParts, 'store'> & { readonly store: Store },
+    registry: Registry,
+    log: Log,
+  ) {
     const { world, store } = parts
     this.#options = options
     this.#world = world
@@ -119,6 +120,7 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
       codec: options.codec ?? defaultCodec,
       insideHandler: () => this.#inside.getStore() !== undefined,
       enqueued: (jobs) => this.#events.enqueued(jobs),
+      changed: (job, to, reason) => this.#events.changed(job, to, reason),
     })
   }
 
@@ -195,6 +197,7 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
     if (this.#closed) return
     await this.stop(options)
     this.#closed = true
+    this.#client.close()
     await this.#store.close()
   }
 
@@ -219,7 +222,14 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
     )
     await worker.start()
     const troubled = (what: string, error: unknown): void => events.troubled(what, error)
-    const promoter = new Promoter({ world, store, registry, pollMs: () => this.#workerOptions().pollMs, troubled })
+    const promoter = new Promoter({
+      world,
+      store,
+      registry,
+      pollMs: () => this.#workerOptions().pollMs,
+      expired: (job) => events.changed(job, 'cancelled', 'it expired before it began'),
+      troubled,
+    })
     const rescuer = new Rescuer({
       world,
       store,
@@ -262,13 +272,7 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
   }
 }
 
-// What is promised and not built yet is refused by name: "mill.recurring is not a function" would help nobody.
-for (const name of LATER)
-  Object.defineProperty(Millrace.prototype, name, {
-    value: () => {
-      throw new NotYetError(`mill.${name}()`)
-    },
-  })
+refuseLater(Millrace.prototype)
 
 function listed(registered: Registered): ListedJob {
   return {
@@ -282,30 +286,4 @@ function listed(registered: Registered): ListedJob {
     labels: registered.labels,
     job: registered.job,
   }
-}
-
-/** Which store: what was given, else $MILLRACE_STORE, else ./millrace.db, which production must ask for by name. */
-function storeOf(given: unknown): StoreChoice {
-  if (isStoreChoice(given)) return given
-  const { store, production } = readEnvironment()
-  const target = given ?? store
-  if (target === undefined && production)
-    throw new InvalidOptionsError('millrace()', [
-      {
-        path: 'store',
-        message: 'must be chosen when NODE_ENV is production: pass store: "path/to/jobs.db" or set MILLRACE_STORE',
-      },
-    ])
-  const path = target ?? './millrace.db'
-  if (typeof path === 'string' && /^postgres(ql)?:/.test(path)) throw new NotYetError('store: "postgres://…"')
-  if (typeof path === 'string' || (typeof path === 'object' && path !== null)) return sqlite(path as string)
-  throw new InvalidOptionsError('millrace()', [
-    { path: 'store', message: `must be a path, ":memory:" or sqlite(…), got ${show(path)}` },
-  ])
-}
-
-function logOf(logger: MillOptions['logger'], world: World): Log {
-  if (logger === false) return silentLog
-  if (logger === undefined || typeof logger === 'string') return consoleLog(logger ?? 'info', world, printLine)
-  return logTo(logger)
 }

@@ -1,5 +1,5 @@
-import { readFileSync, readdirSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, readFileSync, readdirSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
 import { build } from '../scripts/build.mjs'
 import { root, runNode } from '../scripts/run.mjs'
@@ -32,6 +32,30 @@ test.each(programs)('%s prints what it says it prints, and nothing else', async 
   expect(output.trimEnd().split('\n')).toEqual(expected)
   expect(code).toBe(0)
 })
+
+test('every link in the documents leads to a file', () => {
+  const documents = [
+    'README.md',
+    'ARCHITECTURE.md',
+    'CONTRIBUTING.md',
+    'CHANGELOG.md',
+    'examples/README.md',
+    ...guides(),
+  ]
+  const broken = documents.flatMap((document) => {
+    const links = readFileSync(join(root, document), 'utf8').matchAll(/\]\(([^)\s#]+)/g)
+    const files = [...links].map(([, link = '']) => link).filter((link) => !/^\w+:/.test(link))
+    return files
+      .filter((file) => !existsSync(join(root, dirname(document), file)))
+      .map((file) => `${document}: ${file}`)
+  })
+  expect(broken).toEqual([])
+})
+
+function guides(): string[] {
+  const found = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
+  return found.filter((file) => file.endsWith('.md')).map((file) => `docs/${file}`)
+}
 
 /** As a reader's terminal would be: no colours, no warnings of Node's own, nothing that this test run put there. */
 const QUIET = {

@@ -11,6 +11,7 @@ const LOOK_BATCH = 500
 interface Waiter {
   readonly id: string
   readonly settle: (row: JobRow | undefined) => boolean
+  readonly giveUp: (error: Error) => void
 }
 
 /**
@@ -32,8 +33,8 @@ export class Waiters {
   }
 
   /** Calls `settle` with the job (undefined once it is gone) at every look, until it returns true. Gives the way out. */
-  wait(id: string, settle: (row: JobRow | undefined) => boolean): Cancel {
-    const waiter: Waiter = { id, settle }
+  wait(id: string, settle: (row: JobRow | undefined) => boolean, giveUp: (error: Error) => void): Cancel {
+    const waiter: Waiter = { id, settle, giveUp }
     this.#waiting.add(waiter)
     this.#unhint ??= this.#store.changes.onHint((hint) => {
       if (hint.settled) this.#soon()
@@ -41,6 +42,14 @@ export class Waiters {
     this.#lookMs = LOOK_FIRST_MS
     this.#soon()
     return () => this.#leave(waiter)
+  }
+
+  /** Nobody waits any longer: the store is closed. */
+  close(error: Error): void {
+    for (const waiter of this.#waiting) {
+      this.#leave(waiter)
+      waiter.giveUp(error)
+    }
   }
 
   #leave(waiter: Waiter): void {

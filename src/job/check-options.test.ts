@@ -15,19 +15,22 @@ function only(problems: string[]): string {
 describe('the options of an enqueue', () => {
   test.each<[string, unknown]>([
     ['nothing', {}],
-    ['everything', {
-      title: 'For {to}',
-      labels: ['a', 'b'],
-      queue: 'mail',
-      priority: -5,
-      key: 'order-1',
-      onDuplicate: 'replace',
-      in: '5m',
-      retry: { limit: Infinity, backoff: { start: '1s', factor: 1.5, max: '1h' }, jitter: 0 },
-      timeout: Infinity,
-      expires: new Date(),
-      meta: { anything: 1 },
-    }],
+    [
+      'everything',
+      {
+        title: 'For {to}',
+        labels: ['a', 'b'],
+        queue: 'mail',
+        priority: -5,
+        key: 'order-1',
+        onDuplicate: 'replace',
+        in: '5m',
+        retry: { limit: Infinity, backoff: { start: '1s', factor: 1.5, max: '1h' }, jitter: 0 },
+        timeout: Infinity,
+        expires: new Date(),
+        meta: { anything: 1 },
+      },
+    ],
     ['an instant', { at: '2026-11-01T08:00:00Z' }],
     ['a title of 500 characters with a NUL', { title: '\u0000'.repeat(500) }],
     ['16 labels of 100 characters', { labels: Array.from({ length: 16 }, (_, i) => `${i}`.padEnd(100, 'x')) }],
@@ -35,7 +38,10 @@ describe('the options of an enqueue', () => {
     ['the highest priority', { priority: 1_000_000 }],
     ['a name of 200 characters', { queue: 'q'.repeat(200) }],
     ['no retries', { retry: { limit: 0, backoff: 'fixed' } }],
-    ['everything undefined', { title: undefined, in: undefined, at: undefined, key: undefined, onDuplicate: undefined }],
+    [
+      'everything undefined',
+      { title: undefined, in: undefined, at: undefined, key: undefined, onDuplicate: undefined },
+    ],
   ])('may be %s', (_, options) => {
     expect(enqueue(options)).toEqual([])
   })
@@ -43,13 +49,13 @@ describe('the options of an enqueue', () => {
   test.each<[string, unknown, RegExp]>([
     ['title', 5, /^options\.title must be text of at most 500 characters, got 5$/],
     ['title', 'x'.repeat(501), /^options\.title must be text of at most 500/],
-    ['labels', 'a', /^options\.labels must be an array of at most 16, got "a"$/],
-    ['labels', Array(17).fill('a'), /^options\.labels must be an array of at most 16/],
-    ['labels', ['a', ''], /\[1\]: it must have 1 to 100 characters, got 0$/],
-    ['labels', ['x'.repeat(101)], /\[0\]: it must have 1 to 100 characters, got 101$/],
-    ['labels', [5], /\[0\]: it must be text, got 5$/],
-    ['labels', ['a\u0000'], /\[0\]: it must not have control characters/],
-    ['labels', ['\ud800'], /\[0\]: it must be well-formed Unicode/],
+    ['labels', 'a', /^options\.labels must be an array of at most 16 texts, got "a"$/],
+    ['labels', Array(17).fill('a'), /^options\.labels must be at most 16, got 17$/],
+    ['labels', ['a', ''], /^options\.labels\[1\] must have 1 to 100 characters, got 0$/],
+    ['labels', ['x'.repeat(101)], /^options\.labels\[0\] must have 1 to 100 characters, got 101$/],
+    ['labels', [5], /^options\.labels\[0\] must be text, got 5$/],
+    ['labels', ['a\u0000'], /^options\.labels\[0\] must not have control characters/],
+    ['labels', ['\ud800'], /^options\.labels\[0\] must be well-formed Unicode/],
     ['queue', '', /^options\.queue must have 1 to 200 characters, got 0$/],
     ['queue', 'q'.repeat(201), /got 201$/],
     ['queue', 5, /^options\.queue must be text, got 5$/],
@@ -142,11 +148,11 @@ describe('the options of an enqueue', () => {
     expect(only(enqueue(value))).toMatch(/^options must be an object/)
   })
 
-  test.fails('say how many labels came when there are too many', () => {
+  test('say how many labels came when there are too many', () => {
     expect(only(enqueue({ labels: Array(17).fill('a') }))).toMatch(/got .*17/)
   })
 
-  test.fails('have every wrong label told, not only the first', () => {
+  test('have every wrong label told, not only the first', () => {
     const [problem] = enqueue({ labels: ['', 5] })
     expect(problem).toContain('[0]')
     expect(enqueue({ labels: ['', 5] }).join('\n')).toContain('[1]')
@@ -158,21 +164,24 @@ describe('the options of a job', () => {
 
   test.each<[string, unknown]>([
     ['a handler alone', { run: () => 1 }],
-    ['everything', {
-      description: 'Charges a card once',
-      run: () => 1,
-      input: schema,
-      queue: 'billing',
-      is: [category('payments')],
-      priority: 3,
-      retry: { limit: 10, backoff: () => '1s', jitter: 1, when: () => true },
-      timeout: '30s',
-      keep: { done: '1d', failed: Infinity, cancelled: 0 },
-      treatAsDone: () => false,
-      labels: ['a'],
-      codec: { encode: String, decode: String },
-      title: () => 'x',
-    }],
+    [
+      'everything',
+      {
+        description: 'Charges a card once',
+        run: () => 1,
+        input: schema,
+        queue: 'billing',
+        is: [category('payments')],
+        priority: 3,
+        retry: { limit: 10, backoff: () => '1s', jitter: 1, when: () => true },
+        timeout: '30s',
+        keep: { done: '1d', failed: Infinity, cancelled: 0 },
+        treatAsDone: () => false,
+        labels: ['a'],
+        codec: { encode: String, decode: String },
+        title: () => 'x',
+      },
+    ],
     ['a schema that is a function, as arktype makes them', { run: () => 1, input: Object.assign(() => 1, schema) }],
     ['keep none', { run: () => 1, keep: 'none' }],
     ['not-yet parts at what they are anyway', { run: () => 1, executor: 'loop', encrypt: false }],
@@ -238,7 +247,7 @@ describe('the options of a job', () => {
 
 describe('a category', () => {
   // A category's schema, title and accepts are passed over when its jobs are worked out, so giving one is a mistake.
-  test.fails.each(['input', 'accepts', 'title'])('is refused with %s, which only a job can have', (name) => {
+  test.each(['input', 'accepts', 'title'])('is refused with %s, which only a job can have', (name) => {
     const value = name === 'input' ? { '~standard': { validate: () => ({ value: 1 }) } } : () => true
     expect(() => category('c', { [name]: value } as object)).toThrow(name)
   })

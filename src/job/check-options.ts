@@ -66,13 +66,12 @@ export const isOneOf =
       : `must be ${allowed.map((a) => JSON.stringify(a)).join(' or ')}, got ${show(value)}`
 
 const isLabels: Check = (value) => {
-  if (!Array.isArray(value) || value.length > LABELS_MAX)
-    return `must be an array of at most ${LABELS_MAX}, got ${show(value)}`
-  for (const [i, label] of value.entries()) {
+  if (!Array.isArray(value)) return `must be an array of at most ${LABELS_MAX} texts, got ${show(value)}`
+  if (value.length > LABELS_MAX) return `must be at most ${LABELS_MAX}, got ${value.length}`
+  return value.flatMap((label, i) => {
     const wrong = textProblem(label, LABEL_MAX, 'text')
-    if (wrong !== undefined) return `has a wrong entry at [${i}]: it ${wrong}`
-  }
-  return undefined
+    return wrong === undefined ? [] : [{ path: `[${i}]`, message: wrong }]
+  })
 }
 
 const isTitle: Check = (value) =>
@@ -185,7 +184,13 @@ const JOB_FIELDS: Fields = {
   },
 }
 
-/** A job's, or a category's, options. */
+/** A category says what its jobs share: their payload, its check and its title are each job's own. */
+export function checkCategoryOptions(options: unknown): Problem[] {
+  const { input: _input, accepts: _accepts, title: _title, ...fields } = JOB_FIELDS.fields
+  return checkFields(options, '', { ...JOB_FIELDS, fields })
+}
+
+/** A job's options. */
 export function checkJobOptions(options: unknown): Problem[] {
   return checkFields(options, '', JOB_FIELDS)
 }

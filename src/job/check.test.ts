@@ -30,11 +30,14 @@ describe('an object of options', () => {
     ])
   })
 
-  test.each([null, undefined, 5, 'text', true, [], () => 1, 5n, Symbol('s')])('is refused when it is none: %#', (value) => {
-    const [problem, ...more] = checkFields(value, 'options', shape)
-    expect(more).toEqual([])
-    expect(problem).toEqual({ path: 'options', message: `must be an object, got ${show(value)}` })
-  })
+  test.each([null, undefined, 5, 'text', true, [], () => 1, 5n, Symbol('s')])(
+    'is refused when it is none: %#',
+    (value) => {
+      const [problem, ...more] = checkFields(value, 'options', shape)
+      expect(more).toEqual([])
+      expect(problem).toEqual({ path: 'options', message: `must be an object, got ${show(value)}` })
+    },
+  )
 
   test('may leave out an option by giving undefined', () => {
     expect(problems({ timeout: undefined, group: undefined })).toEqual([])

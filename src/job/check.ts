@@ -1,4 +1,5 @@
 import { didYouMean } from '../codec/near-name.js'
+import { joinPath } from '../codec/path.js'
 import { show } from '../codec/show.js'
 import type { Problem } from '../errors.js'
 
@@ -14,8 +15,9 @@ export interface Fields {
   readonly notYet?: { readonly [name: string]: NotYet } | undefined
 }
 
-/** Values of a not-yet option that change nothing and so may be given. */
+/** Values of a not-yet option that change nothing and so may be given; EMPTY stands for any empty object or array. */
 export type NotYet = readonly unknown[]
+export const EMPTY = Symbol('empty')
 
 /** Checks an options object as a set: unknown names with the near spelling, wrong values, parts not yet built. */
 export function checkFields(value: unknown, path: string, shape: Fields): Problem[] {
@@ -30,12 +32,16 @@ export function checkFields(value: unknown, path: string, shape: Fields): Proble
     if (check !== undefined) {
       const wrong = given === undefined ? undefined : check(given)
       if (typeof wrong === 'string') problems.push({ path: at, message: wrong })
-      else
-        for (const p of wrong ?? []) problems.push({ path: p.path === '' ? at : `${at}.${p.path}`, message: p.message })
+      else for (const p of wrong ?? []) problems.push({ path: joinPath(at, p.path), message: p.message })
     } else if (notYet !== undefined) {
-      if (given !== undefined && !notYet.includes(given))
+      if (given !== undefined && !notYet.includes(given) && !(notYet.includes(EMPTY) && isEmpty(given)))
         problems.push({ path: at, message: 'is not yet part of this version' })
     } else problems.push({ path: at, message: `is not an option${didYouMean(name, known)}` })
   }
   return problems
+}
+
+/** Nothing was asked for: `hooks: {}`, `redact: []`. */
+function isEmpty(given: unknown): boolean {
+  return typeof given === 'object' && given !== null && Object.keys(given).length === 0
 }

@@ -1,7 +1,8 @@
 import { DefinitionError, InvalidOptionsError, InvalidPayloadError } from '../errors.js'
 import type { Codec } from '../codec/codec.js'
+import { show } from '../codec/show.js'
 import { CATEGORY, JOB } from './brands.js'
-import { checkJobOptions, checkName } from './check-options.js'
+import { checkCategoryOptions, checkJobOptions, checkName } from './check-options.js'
 import type { Context } from './context.js'
 import type { Duration } from './duration.js'
 import type { KeepOptions } from './keep.js'
@@ -104,7 +105,7 @@ export function job(name: string, options: SharedOptions & { readonly is: readon
 export function job(name: string, given: unknown): AnyJob {
   const options = (typeof given === 'function' ? { run: given } : given) as ResolvedOptions
   const problems = [...checkName('name', name), ...checkJobOptions(options)]
-  if (problems.length > 0) throw new InvalidOptionsError(`job(${JSON.stringify(name)})`, problems)
+  if (problems.length > 0) throw new InvalidOptionsError(`job(${show(name)})`, problems)
   const defined: AnyJob = {
     [JOB]: true,
     name,
@@ -136,8 +137,8 @@ export interface CategoryOptions extends SharedOptions {
  * ```
  */
 export function category(name: string, options: CategoryOptions = {}): Category {
-  const problems = [...checkName('name', name), ...checkJobOptions(options)]
-  if (problems.length > 0) throw new InvalidOptionsError(`category(${JSON.stringify(name)})`, problems)
+  const problems = [...checkName('name', name), ...checkCategoryOptions(options)]
+  if (problems.length > 0) throw new InvalidOptionsError(`category(${show(name)})`, problems)
   return Object.freeze({ [CATEGORY]: true as const, name, options })
 }
 

@@ -1,5 +1,6 @@
 import { DefinitionError } from '../errors.js'
 import type { AnyJob, Category, CategoryOptions, ResolvedOptions } from './define.js'
+import type { KeepOptions } from './keep.js'
 
 /**
  * How a job inherits from its categories. The nearest wins, then the order of `is` within one list. Two categories equally
@@ -39,17 +40,25 @@ export function resolveHandler(job: AnyJob): ResolvedOptions['run'] {
 
 /** Looks at everything a job inherits, so that ties and cycles are found when the app is built and not at work. */
 export function checkInheritance(job: AnyJob): void {
+  for (const part of ['limit', 'backoff', 'jitter', 'when'] as const)
+    if (job.options.retry?.[part] === undefined)
+      nearest(job, `option retry.${part}`, (options) => options.retry?.[part])
+  for (const state of ['done', 'failed', 'cancelled'] as const)
+    if (job.options.keep === undefined) nearest(job, `option keep.${state}`, (options) => keptIn(options.keep, state))
   for (const name of ['run', 'queue', 'priority', 'timeout', 'treatAsDone', 'codec', 'description'] as const)
     inherited(job, name)
 }
 
 function nearest<T>(job: AnyJob, what: string, read: (options: CategoryOptions) => T | undefined): T | undefined {
   let best: (Placed & { value: T }) | undefined
+  const answered = new Set<AnyJob | Category>()
   for (const placed of place(job)) {
     const value = read(placed.category.options)
-    if (value === undefined) continue
+    // Within one list the first answer is that list's; the others do not speak for it.
+    if (value === undefined || answered.has(placed.listedBy)) continue
+    answered.add(placed.listedBy)
     if (best === undefined) best = { ...placed, value }
-    else if (placed.depth === best.depth && placed.listedBy !== best.listedBy && value !== best.value)
+    else if (placed.depth === best.depth && value !== best.value)
       throw new DefinitionError(
         `job ${quote(job)}: ${what} comes equally near from categories ${quote(best.category)} and ${quote(placed.category)}; ` +
           `give it to the job itself, or to a nearer category`,
@@ -90,4 +99,8 @@ function place(job: AnyJob): Placed[] {
 
 function quote(named: { readonly name: string }): string {
   return JSON.stringify(named.name)
+}
+
+function keptIn(keep: KeepOptions | undefined, state: 'done' | 'failed' | 'cancelled'): unknown {
+  return keep === 'none' ? 0 : keep?.[state]
 }

@@ -103,7 +103,12 @@ describe('retry policies laid over each other', () => {
   })
 
   test('take a limit of 0 and a jitter of 0 for an answer', () => {
-    expect(mergeRetry([{ limit: 0, jitter: 0 }, { limit: 5, jitter: 0.5 }])).toMatchObject({ limit: 0, jitter: 0 })
+    expect(
+      mergeRetry([
+        { limit: 0, jitter: 0 },
+        { limit: 5, jitter: 0.5 },
+      ]),
+    ).toMatchObject({ limit: 0, jitter: 0 })
   })
 
   test('take Infinity for an answer', () => {
@@ -111,7 +116,12 @@ describe('retry policies laid over each other', () => {
   })
 
   test('pass over what is given as undefined', () => {
-    expect(mergeRetry([{ limit: undefined, backoff: undefined }, { limit: 5, backoff: 'fixed' }])).toMatchObject({
+    expect(
+      mergeRetry([
+        { limit: undefined, backoff: undefined },
+        { limit: 5, backoff: 'fixed' },
+      ]),
+    ).toMatchObject({
       limit: 5,
       backoff: 'fixed',
     })

@@ -36,7 +36,7 @@ export function checkPayload(
 ): Checked | Promise<Checked> {
   if (rules.input !== undefined) {
     const result = rules.input['~standard'].validate(payload)
-    return result instanceof Promise ? result.then(checked) : checked(result)
+    return isThenable(result) ? Promise.resolve(result).then(checked) : checked(result)
   }
   if (rules.accepts !== undefined && !rules.accepts(payload as never))
     return {
@@ -58,4 +58,9 @@ function pathText(issue: SchemaIssue): string {
     text += typeof key === 'number' ? `[${key}]` : `.${String(key)}`
   }
   return text
+}
+
+/** A promise of another realm or library is one too. */
+function isThenable<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
+  return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
 }

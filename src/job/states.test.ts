@@ -36,15 +36,15 @@ describe('the table of legal moves', () => {
 
   test('reaches every state from the two that an enqueue makes', () => {
     const reached = new Set<State>(['ready', 'scheduled'])
-    for (let size = 0; size !== reached.size; ) {
+    for (let size = 0; size !== reached.size;) {
       size = reached.size
       for (const from of reached) for (const to of LEGAL_MOVES[from]) reached.add(to)
     }
     expect([...reached].sort()).toEqual([...STATES].sort())
   })
 
-  test('lets a parked job go only by retry or edit, never to cancelled', () => {
-    expect([...LEGAL_MOVES.parked].sort()).toEqual(['ready', 'scheduled'])
+  test('lets a parked job go by retry or edit, and to cancelled only for the enqueue that replaces it', () => {
+    expect([...LEGAL_MOVES.parked].sort()).toEqual(['cancelled', 'ready', 'scheduled'])
   })
 })
 

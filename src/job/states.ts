@@ -25,7 +25,8 @@ export const LEGAL_MOVES: { readonly [From in State]: readonly State[] } = {
   retrying: ['retrying', 'scheduled', 'ready', 'paused', 'cancelled'],
   blocked: ['blocked', 'scheduled', 'ready', 'paused', 'cancelled'],
   paused: ['paused', 'scheduled', 'ready', 'retrying', 'blocked', 'cancelled'],
-  parked: ['ready', 'scheduled'],
+  // Left by retry, edit or delete; `cancelled` only when an enqueue replaces it under its key.
+  parked: ['ready', 'scheduled', 'cancelled'],
   done: [],
   failed: ['ready'],
   cancelled: ['ready'],

@@ -56,10 +56,7 @@ describe('what was given at enqueue', () => {
           { requiredKeys: [] },
         ),
         timeout: fc.oneof(fc.nat(), fc.constant(null)),
-        meta: fc.oneof(
-          fc.record({ text: fc.string({ unit: 'binary' }) }),
-          fc.record({ base64: fc.base64String() }),
-        ),
+        meta: fc.oneof(fc.record({ text: fc.string({ unit: 'binary' }) }), fc.record({ base64: fc.base64String() })),
       },
       { requiredKeys: ['title'] },
     )

@@ -1,5 +1,6 @@
 import type { ErrorRecord } from '../codec/error-text.js'
 import { formatDuration } from '../job/duration.js'
+import type { State } from '../job/states.js'
 import type { ClaimedJob, LeasedJob, NewJob, SettledJob } from '../store/store.js'
 import type { Log } from '../world/log.js'
 import { logTransition } from './log-lines.js'
@@ -14,6 +15,12 @@ interface Shown {
 /** What the engine's parts tell, turned into log lines. */
 export interface EngineEvents {
   enqueued(jobs: readonly NewJob[]): void
+  /** A command, or the end of its time, moved a job that no worker holds. */
+  changed(
+    job: { readonly id: string; readonly name: string; readonly queue: string },
+    to: State | 'gone',
+    reason: string | undefined,
+  ): void
   began(job: ClaimedJob): void
   settled(job: SettledJob, claimed: ClaimedJob, tookMs: number): void
   rescued(worker: string, jobs: readonly LeasedJob[], parked: number): void
@@ -41,6 +48,10 @@ export function engineEvents(log: Log): EngineEvents {
           dueInMs: 'inMs' in due ? due.inMs : undefined,
         })
       }
+    },
+    changed({ id, name, queue }, to, reason) {
+      if (to === 'gone') log.write('info', { id, queue }, `deleted ${name}`)
+      else logTransition(log, { id, job: name, queue, to, reason })
     },
     began(job) {
       if (log.debugs)

@@ -192,7 +192,12 @@ export interface GuardedChange {
 
 export interface Promoted {
   readonly promoted: number
-  readonly expired: readonly { readonly id: string; readonly name: string; readonly state: State }[]
+  readonly expired: readonly {
+    readonly id: string
+    readonly name: string
+    readonly queue: string
+    readonly state: State
+  }[]
   /** When the next waiting job is due; null when none waits for a time. */
   readonly nextInMs: number | null
 }

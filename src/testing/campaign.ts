@@ -31,16 +31,22 @@ export function configOf(seed: number): SimulationConfig {
     skewMs: random.pick([0, 5_000, 3_600_000]),
     faults,
     faultyMs: random.int(4_000, 20_000),
-    drainMs: 600_000,
+    drainMs: 180_000,
   }
 }
 
 function scaled(rates: FaultRates, by: number): FaultRates {
-  return Object.fromEntries(Object.entries(rates).map(([kind, rate]) => [kind, (rate as number) * by])) as unknown as FaultRates
+  return Object.fromEntries(
+    Object.entries(rates).map(([kind, rate]) => [kind, (rate as number) * by]),
+  ) as unknown as FaultRates
 }
 
 /** Runs one seed of the campaign; a broken promise is in the report, not thrown. */
-export async function runSeed(seed: number, plants: Plants = {}, change: Partial<SimulationConfig> = {}): Promise<SeedReport> {
+export async function runSeed(
+  seed: number,
+  plants: Plants = {},
+  change: Partial<SimulationConfig> = {},
+): Promise<SeedReport> {
   const config = { ...configOf(seed), ...change }
   const dozed = new Map<string, number>()
   const sim: Simulation = new Simulation(config, (process) => workloadJobs(sim, process, dozed), plants)
@@ -52,14 +58,47 @@ export async function runSeed(seed: number, plants: Plants = {}, change: Partial
     error = thrown
   }
   sim.count('runs', sim.book.total)
-  return { seed, config, ok: error === undefined, error, coverage: sim.coverage, trace: sim.trace, steps: sim.trace.length }
+  return {
+    seed,
+    config,
+    ok: error === undefined,
+    error,
+    coverage: sim.coverage,
+    trace: sim.trace,
+    steps: sim.trace.length,
+  }
 }
 
 /** What a campaign must have met to be worth its name: a zero here means that something was never tried. */
 export const MUST_COVER: readonly string[] = [
-  'fault: crash', 'fault: failBefore', 'fault: failAfter', 'fault: slow', 'fault: loseHint', 'fault: lateHint', 'fault: freeze', 'fault: block',
-  'restarts', 'rescues', 'rescued jobs', 'fence refusals', 'suspect runs', 'crash-budget parks', 'processes killed by a handler', 'runs', 'to done',
-  'to failed', 'to retrying', 'to scheduled', 'cancelled', 'retried by command', 'edited', 'deleted', 'duplicates returned', 'scheduled', 'moved', 'bulks',
+  'fault: crash',
+  'fault: failBefore',
+  'fault: failAfter',
+  'fault: slow',
+  'fault: loseHint',
+  'fault: lateHint',
+  'fault: freeze',
+  'fault: block',
+  'restarts',
+  'rescues',
+  'rescued jobs',
+  'fence refusals',
+  'suspect runs',
+  'crash-budget parks',
+  'processes killed by a handler',
+  'runs',
+  'to done',
+  'to failed',
+  'to retrying',
+  'to scheduled',
+  'cancelled',
+  'retried by command',
+  'edited',
+  'deleted',
+  'duplicates returned',
+  'scheduled',
+  'moved',
+  'bulks',
   'unscheduled',
 ]
 

@@ -37,7 +37,8 @@ export class Checker {
     this.#checkKeys(census)
     this.#checkLeases(census)
     for (const id of facts.acknowledged)
-      if (!jobs.has(id) && !facts.forgettable.has(id)) throw new BrokenPromise(`I1: acknowledged job ${id} is not there, and nobody forgot it`)
+      if (!jobs.has(id) && !facts.forgettable.has(id))
+        throw new BrokenPromise(`I1: acknowledged job ${id} is not there, and nobody forgot it`)
     for (const job of census.jobs) this.#checkJob(this.#jobsBefore.get(job.id), job, census, facts)
     this.#before = census
     this.#jobsBefore = jobs
@@ -47,7 +48,8 @@ export class Checker {
     if (census.strays > 0) throw new BrokenPromise(`G3: ${census.strays} rows belong to no job`)
     for (const job of census.jobs) {
       if (job.places !== 1) throw new BrokenPromise(`G3: job ${job.id} is in ${job.places} places instead of one`)
-      if (job.state === 'running' && job.fence === null) throw new BrokenPromise(`G3: job ${job.id} runs without a fence`)
+      if (job.state === 'running' && job.fence === null)
+        throw new BrokenPromise(`G3: job ${job.id} runs without a fence`)
     }
   }
 
@@ -57,11 +59,14 @@ export class Checker {
       if (job.key === null || job.state === null || isFinal(job.state)) continue
       const name = `${job.name}\n${job.key}`
       const other = holders.get(name)
-      if (other !== undefined) throw new BrokenPromise(`I7: jobs ${other} and ${job.id} both hold key ${JSON.stringify(job.key)}`)
+      if (other !== undefined)
+        throw new BrokenPromise(`I7: jobs ${other} and ${job.id} both hold key ${JSON.stringify(job.key)}`)
       holders.set(name, job.id)
-      if (!census.keys.some((key) => key.seq === job.seq && key.key === job.key)) throw new BrokenPromise(`I7: job ${job.id} does not hold its key`)
+      if (!census.keys.some((key) => key.seq === job.seq && key.key === job.key))
+        throw new BrokenPromise(`I7: job ${job.id} does not hold its key`)
     }
-    if (census.keys.length !== holders.size) throw new BrokenPromise(`I7: ${census.keys.length} keys are held by ${holders.size} jobs`)
+    if (census.keys.length !== holders.size)
+      throw new BrokenPromise(`I7: ${census.keys.length} keys are held by ${holders.size} jobs`)
   }
 
   /** A job that is held must be findable by a rescuer, and no fence serves two claims. */
@@ -79,11 +84,14 @@ export class Checker {
 
   #checkJob(was: CensusJob | undefined, job: CensusJob, census: Census, facts: Facts): void {
     if (was === undefined) return
-    if (job.attempt < was.attempt) throw new BrokenPromise(`I3: job ${job.id} went from attempt ${was.attempt} back to ${job.attempt}`)
+    if (job.attempt < was.attempt)
+      throw new BrokenPromise(`I3: job ${job.id} went from attempt ${was.attempt} back to ${job.attempt}`)
     if (isFinal(was.state as State) && job.state !== was.state) this.#checkRevival(was, job, facts)
     if (job.crashes > was.crashes) this.#checkCharge(was, job, census)
     if (job.state === 'parked' && job.crashes > 0 && job.crashes < facts.crashBudget && was.state !== 'parked')
-      throw new BrokenPromise(`G6: job ${job.id} was parked after ${job.crashes} crashes, before its budget of ${facts.crashBudget}`)
+      throw new BrokenPromise(
+        `G6: job ${job.id} was parked after ${job.crashes} crashes, before its budget of ${facts.crashBudget}`,
+      )
     if (job.crashes >= facts.crashBudget && job.state === 'ready' && was.crashes < job.crashes)
       throw new BrokenPromise(`G6: job ${job.id} spent its crash budget and was not parked`)
   }
@@ -97,12 +105,17 @@ export class Checker {
 
   /** A crash is charged to a job only if the worker that was lost held nothing else. */
   #checkCharge(was: CensusJob, job: CensusJob, census: Census): void {
-    if (job.crashes !== was.crashes + 1) throw new BrokenPromise(`G6: job ${job.id} was charged ${job.crashes - was.crashes} crashes at once`)
+    if (job.crashes !== was.crashes + 1)
+      throw new BrokenPromise(`G6: job ${job.id} was charged ${job.crashes - was.crashes} crashes at once`)
     const lease = this.#before?.leases.find((each) => each.fence === was.fence)
     const held = (this.#before?.leases ?? []).filter((each) => each.worker === lease?.worker)
-    const neighbours = (this.#before?.jobs ?? []).filter((each) => each.id !== job.id && held.some((l) => l.fence === each.fence))
+    const neighbours = (this.#before?.jobs ?? []).filter(
+      (each) => each.id !== job.id && held.some((l) => l.fence === each.fence),
+    )
     if (lease === undefined || neighbours.length > 0)
-      throw new BrokenPromise(`G6: job ${job.id} was charged with a crash though ${neighbours.length} others were held by the same worker`)
+      throw new BrokenPromise(
+        `G6: job ${job.id} was charged with a crash though ${neighbours.length} others were held by the same worker`,
+      )
     if (census.workers.some((each) => each.worker === lease.worker))
       throw new BrokenPromise(`G6: job ${job.id} was charged with a crash though its worker is on the list`)
   }
@@ -112,7 +125,9 @@ export class Checker {
 export function checkDrained(census: Census): void {
   const stuck = census.jobs.filter((job) => job.state !== 'parked' && (job.state === null || !isFinal(job.state)))
   if (stuck.length > 0) {
-    const shown = stuck.slice(0, 5).map((job) => `${job.id} (${job.name}) is ${job.state}${job.fence === null ? '' : ', held'}`)
+    const shown = stuck
+      .slice(0, 5)
+      .map((job) => `${job.id} (${job.name}) is ${job.state}${job.fence === null ? '' : ', held'}`)
     throw new BrokenPromise(`I10: faults have stopped, and ${stuck.length} jobs do not end: ${shown.join('; ')}`)
   }
 }

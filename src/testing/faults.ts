@@ -21,9 +21,25 @@ export interface FaultRates {
   readonly block: number
 }
 
-export const NO_FAULTS: FaultRates = { crash: 0, failBefore: 0, failAfter: 0, slow: 0, loseHint: 0, lateHint: 0, freeze: 0, block: 0 }
+export const NO_FAULTS: FaultRates = {
+  crash: 0,
+  failBefore: 0,
+  failAfter: 0,
+  slow: 0,
+  loseHint: 0,
+  lateHint: 0,
+  freeze: 0,
+  block: 0,
+}
 export const ALL_FAULTS: FaultRates = {
-  crash: 0.006, failBefore: 0.02, failAfter: 0.01, slow: 0.03, loseHint: 0.2, lateHint: 0.2, freeze: 0.003, block: 0.004,
+  crash: 0.006,
+  failBefore: 0.02,
+  failAfter: 0.01,
+  slow: 0.03,
+  loseHint: 0.2,
+  lateHint: 0.2,
+  freeze: 0.003,
+  block: 0.004,
 }
 
 export type FaultKind = keyof FaultRates
@@ -35,7 +51,11 @@ export class Faults {
   readonly #struck: (kind: FaultKind, process: SimProcess, where: string) => void
   #stopped = false
 
-  constructor(rates: FaultRates, random: Random, struck: (kind: FaultKind, process: SimProcess, where: string) => void) {
+  constructor(
+    rates: FaultRates,
+    random: Random,
+    struck: (kind: FaultKind, process: SimProcess, where: string) => void,
+  ) {
     this.#rates = rates
     this.#random = random
     this.#struck = struck
@@ -76,26 +96,32 @@ export function faultyStore(inner: Store, process: SimProcess, faults: Faults, l
   const call = async (verb: string, run: () => Promise<unknown>): Promise<unknown> => {
     if (!faults.seam(process, `before ${verb}`, leaseMs)) return never()
     await thaw(process)
-    if (faults.strikes('failBefore', process, verb)) throw new StoreError('E_STORE', `${verb} failed in the simulation; nothing was done`)
+    if (faults.strikes('failBefore', process, verb))
+      throw new StoreError('E_STORE', `${verb} failed in the simulation; nothing was done`)
     const result = await run()
     if (!faults.seam(process, `after ${verb}`, leaseMs)) return never()
     await thaw(process)
     if (faults.strikes('slow', process, verb)) await waitInside(process, faults.delayMs(2_000))
-    if (faults.strikes('failAfter', process, verb)) throw new StoreError('E_STORE', `${verb} failed in the simulation; its reply was lost`)
+    if (faults.strikes('failAfter', process, verb))
+      throw new StoreError('E_STORE', `${verb} failed in the simulation; its reply was lost`)
     return process.alive ? result : never()
   }
   const bad = new Proxy(inner, {
     get(target, name) {
       if (name === 'jobs' || name === 'leases' || name === 'changes') return bad
-      if (name === 'onHint') return (callback: (hint: Hint) => void) => target.changes.onHint((hint) => hinted(hint, callback))
+      if (name === 'onHint')
+        return (callback: (hint: Hint) => void) => target.changes.onHint((hint) => hinted(hint, callback))
       const value: unknown = Reflect.get(target, name, target)
-      if (typeof value !== 'function' || name === 'startHeart' || name === 'close') return typeof value === 'function' ? value.bind(target) : value
-      return (...given: unknown[]) => call(String(name), () => (value as (...a: unknown[]) => Promise<unknown>).apply(target, given))
+      if (typeof value !== 'function' || name === 'startHeart' || name === 'close')
+        return typeof value === 'function' ? value.bind(target) : value
+      return (...given: unknown[]) =>
+        call(String(name), () => (value as (...a: unknown[]) => Promise<unknown>).apply(target, given))
     },
   })
   const hinted = (hint: Hint, callback: (hint: Hint) => void): void => {
     if (faults.strikes('loseHint', process, 'hint')) return
-    if (faults.strikes('lateHint', process, 'hint')) void waitInside(process, faults.delayMs(3_000)).then(() => callback(hint))
+    if (faults.strikes('lateHint', process, 'hint'))
+      void waitInside(process, faults.delayMs(3_000)).then(() => callback(hint))
     else callback(hint)
   }
   return bad

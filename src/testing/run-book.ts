@@ -76,12 +76,15 @@ export class RunBook {
       return
     }
     const how = last.end === undefined ? 'still runs' : 'returned'
-    throw new BrokenPromise(`I6: job ${id} begins again though its last run in ${last.process.name} ${how} and that process is well`)
+    throw new BrokenPromise(
+      `I6: job ${id} begins again though its last run in ${last.process.name} ${how} and that process is well`,
+    )
   }
 
   #checkTime(id: string, process: SimProcess, now: number): void {
     const moment = this.#notBefore.get(id)
-    if (moment !== undefined && now < moment) throw new BrokenPromise(`G8: job ${id} begins ${moment - now} ms before its time`)
+    if (moment !== undefined && now < moment)
+      throw new BrokenPromise(`G8: job ${id} begins ${moment - now} ms before its time`)
     const cancelledAt = this.#cancelled.get(id)
     // A cancel that meets a job in its last moment before it begins is allowed to lose, and only then; a stall stretches that.
     const stalled = cancelledAt !== undefined && Math.max(process.frozenUntil, process.blockedUntil) > cancelledAt
@@ -91,8 +94,10 @@ export class RunBook {
 
   #checkCrowd(process: SimProcess, concurrency: number): void {
     let running = 0
-    for (const runs of this.#runs.values()) for (const run of runs) if (run.process === process && run.end === undefined) running += 1
-    if (running > concurrency) throw new BrokenPromise(`I8: ${process.name} runs ${running} handlers at once, and ${concurrency} are allowed`)
+    for (const runs of this.#runs.values())
+      for (const run of runs) if (run.process === process && run.end === undefined) running += 1
+    if (running > concurrency)
+      throw new BrokenPromise(`I8: ${process.name} runs ${running} handlers at once, and ${concurrency} are allowed`)
   }
 }
 

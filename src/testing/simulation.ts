@@ -1,7 +1,7 @@
 import type { AnyJob } from '../job/define.js'
 import type { KeepOptions } from '../job/keep.js'
 import { buildMill } from '../mill.js'
-import type { Mill } from '../surface.js'
+import type { Mill } from '../mill/surface.js'
 import { STORE_CHOICE } from '../store/choice.js'
 import type { StoreChoice } from '../store/choice.js'
 import { countChanges, readCensus } from '../store/sqlite/census.js'
@@ -45,7 +45,7 @@ export interface SimulationConfig {
 
 /** Parts a test may replace by wrong ones, to see that they are found. */
 export interface Plants {
-  readonly queries?: Queries | undefined
+  readonly queries?: ((right: Queries) => Queries) | undefined
   /** The clock the database of a process goes by. */
   readonly databaseClock?: ((time: VirtualTime, process: SimProcess) => number) | undefined
   readonly wrapStore?: ((store: Store, process: SimProcess) => Store) | undefined
@@ -88,7 +88,9 @@ export class Simulation {
     this.#jobs = jobs
     this.#plants = plants
     this.#random = seeded(config.seed)
-    this.#faults = new Faults(config.faults, this.#random.fork('faults'), (kind, process, where) => this.#struck(kind, process, where))
+    this.#faults = new Faults(config.faults, this.#random.fork('faults'), (kind, process, where) =>
+      this.#struck(kind, process, where),
+    )
   }
 
   random(name: string): Random {
@@ -109,7 +111,8 @@ export class Simulation {
     await this.#until(() => done && this.time.now >= START + this.config.faultyMs, START + this.config.faultyMs * 20)
     this.#faults.stop()
     this.note('-', 'faults stop')
-    for (const process of this.#processes) process.frozenUntil = process.blockedUntil = Math.min(this.time.now, process.frozenUntil)
+    for (const process of this.#processes)
+      process.frozenUntil = process.blockedUntil = Math.min(this.time.now, process.frozenUntil)
     const end = this.time.now + this.config.drainMs
     await this.#until(() => this.#isDrained(), end)
     checkDrained(this.#look(true))
@@ -170,7 +173,12 @@ export class Simulation {
     if (!always && changes === this.#changesSeen) return EMPTY
     this.#changesSeen = changes
     const census = this.census()
-    this.#checker.look(census, { acknowledged: this.acknowledged, forgettable: this.forgettable, revivals: this.revivals, crashBudget: this.config.crashBudget })
+    this.#checker.look(census, {
+      acknowledged: this.acknowledged,
+      forgettable: this.forgettable,
+      revivals: this.revivals,
+      crashBudget: this.config.crashBudget,
+    })
     return census
   }
 
@@ -210,7 +218,13 @@ export class Simulation {
   #mill(process: SimProcess): Promise<Mill> {
     const { concurrency, leaseMs, pollMs, crashBudget, keep } = this.config
     const options = {
-      jobs: [...this.#jobs(process)], logger: false as const, concurrency, lease: leaseMs, poll: pollMs, crashBudget, ...(keep === undefined ? {} : { keep }),
+      jobs: [...this.#jobs(process)],
+      logger: false as const,
+      concurrency,
+      lease: leaseMs,
+      poll: pollMs,
+      crashBudget,
+      ...(keep === undefined ? {} : { keep }),
     }
     const world = this.#plants.wrapWorld?.(process.world) ?? process.world
     return buildMill(options, {
@@ -234,11 +248,17 @@ export class Simulation {
   }
 
   #storeOf(process: SimProcess): StoreChoice {
-    const queries = this.#plants.queries ?? { ...ownQueries, dataVersion: SHARED_DATA_VERSION as Queries['dataVersion'] }
+    const right: Queries = { ...ownQueries, dataVersion: SHARED_DATA_VERSION }
+    const queries = this.#plants.queries?.(right) ?? right
     const clock = this.#plants.databaseClock
     const now = (): number => Math.floor(clock === undefined ? this.time.now : clock(this.time, process))
     const on = (world: World): SqliteStore =>
-      new SqliteStore(this.#file as OpenedFile, world, { durability: 'process', queries, now, statements: this.#statements })
+      new SqliteStore(this.#file as OpenedFile, world, {
+        durability: 'process',
+        queries,
+        now,
+        statements: this.#statements,
+      })
     return {
       [STORE_CHOICE]: true,
       open: () => {
@@ -254,8 +274,12 @@ export class Simulation {
   #executor(process: SimProcess): Executor {
     return {
       call: async (handler, payload, running) => {
+        if (!process.alive) return never()
         if (running.claimed.suspect) this.count('suspect runs')
-        this.note(process.name, `begins ${running.job} ${running.id.slice(-6)} attempt ${running.attempt}${running.claimed.suspect ? ' as a suspect' : ''}`)
+        this.note(
+          process.name,
+          `begins ${running.job} ${running.id.slice(-6)} attempt ${running.attempt}${running.claimed.suspect ? ' as a suspect' : ''}`,
+        )
         const run = this.#begin(running.id, process, running.claimed.fence)
         if (!this.#faults.seam(process, 'handler start', this.config.leaseMs)) return never()
         await thaw(process)
@@ -304,7 +328,8 @@ function withHeart(store: SqliteStore, heartStore: SqliteStore, process: SimProc
     let ended = false
     const beat = async (): Promise<void> => {
       if (ended) return
-      if (!(await heartStore.beat(worker)) && !ended) return process.world.timers.soon(() => onLost('it was taken for dead'))
+      if (!(await heartStore.beat(worker)) && !ended)
+        return process.world.timers.soon(() => onLost('it was taken for dead'))
       process.heart.timers.after(everyMs, () => void beat(), { idle: true })
     }
     void beat()

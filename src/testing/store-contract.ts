@@ -182,7 +182,7 @@ contract('an inserted job can be read back as it was given', async (b) => {
 })
 
 contract('bytes and hostile text come back as they were', async (b) => {
-  const text = JSON.stringify({ nul: '\u0000', lone: '\ud800', quote: `'"; drop table millrace_jobs; --` })
+  const text = JSON.stringify({ nul: '\u0000', lone: '\ud800', quote: `'"); -- x` })
   const id = await b.one({ payload: text, name: 'mail', queue: `o'brien"; --` })
   const bytes = await b.one({ payload: new Uint8Array([0, 255, 1, 254]) })
   assert.equal((await b.read(id)).payload, text)
@@ -465,7 +465,7 @@ contract('expired jobs are named while they wait, and not once they are held', a
   await b.claim(worker)
   b.clock.now += 1_000
   const { expired } = await b.store.jobs.promoteJobs(10)
-  assert.deepEqual(expired, [{ id: waiting, name: 'mail', state: 'scheduled' }])
+  assert.deepEqual(expired, [{ id: waiting, name: 'mail', queue: 'default', state: 'scheduled' }])
 })
 
 contract('a command is done only in the state it was decided for', async (b) => {

@@ -26,7 +26,13 @@ export class VirtualTime {
   }
 
   at(moment: number, run: () => void, options?: { readonly idle?: boolean | undefined }): Cancel {
-    const happening = { at: Math.max(moment, this.now), order: (this.#order += 1), run, idle: options?.idle === true, cancelled: false }
+    const happening = {
+      at: Math.max(moment, this.now),
+      order: (this.#order += 1),
+      run,
+      idle: options?.idle === true,
+      cancelled: false,
+    }
     this.#push(happening)
     if (!happening.idle) this.#waited += 1
     return () => {
@@ -83,7 +89,7 @@ export class VirtualTime {
     const last = heap.pop()
     if (first === undefined || last === undefined || heap.length === 0) return first
     heap[0] = last
-    for (let i = 0; ; ) {
+    for (let i = 0; ;) {
       const [left, right] = [2 * i + 1, 2 * i + 2]
       let least = i
       if (left < heap.length && before(heap[left] as Happening, heap[least] as Happening)) least = left

@@ -3,7 +3,7 @@ import type { AnyJob } from '../job/define.js'
 import { Abort, Snooze } from '../job/signals.js'
 import { MillraceError } from '../errors.js'
 import type { EnqueueOptions, Handle } from '../job/enqueue.js'
-import type { Mill } from '../surface.js'
+import type { Mill } from '../mill/surface.js'
 import type { Random } from './random.js'
 import type { SimProcess } from './sim-process.js'
 import type { Simulation } from './simulation.js'
@@ -114,7 +114,9 @@ async function enqueue(sim: Simulation, mill: Mill, random: Random, known: strin
     ...(random.chance(0.2) ? { priority: random.int(-2, 2) } : {}),
     ...(random.chance(0.15) ? { queue: random.pick(['mail', 'slow']) } : {}),
     ...(random.chance(0.08) ? { expires: random.int(1, 3_000) } : {}),
-    ...(keyed ? { key: `key-${random.int(1, 3)}`, onDuplicate: random.pick(['return', 'reject', 'replace'] as const) } : {}),
+    ...(keyed
+      ? { key: `key-${random.int(1, 3)}`, onDuplicate: random.pick(['return', 'reject', 'replace'] as const) }
+      : {}),
   }
   const handle = await mill.enqueue(name, payload, options)
   noteEnqueued(sim, handle, known)
@@ -124,7 +126,9 @@ async function enqueue(sim: Simulation, mill: Mill, random: Random, known: strin
 }
 
 async function schedule(sim: Simulation, mill: Mill, random: Random, known: string[]): Promise<void> {
-  const handle = await mill.schedule('steady', { ms: 5, n: 1 }, random.int(1, 6_000), { key: `key-${random.int(1, 3)}` })
+  const handle = await mill.schedule('steady', { ms: 5, n: 1 }, random.int(1, 6_000), {
+    key: `key-${random.int(1, 3)}`,
+  })
   noteEnqueued(sim, handle, known)
   sim.book.notBefore(handle.id, 0)
   sim.count(handle.isNew ? 'scheduled' : 'moved')
@@ -155,7 +159,8 @@ async function retry(sim: Simulation, mill: Mill, id: string): Promise<void> {
 
 async function edit(sim: Simulation, mill: Mill, id: string, random: Random): Promise<void> {
   sim.book.notBefore(id, 0)
-  if (await mill.edit(id, { priority: random.int(-1, 3), ...(random.chance(0.5) ? { in: random.int(1, 2_000) } : {}) })) sim.count('edited')
+  if (await mill.edit(id, { priority: random.int(-1, 3), ...(random.chance(0.5) ? { in: random.int(1, 2_000) } : {}) }))
+    sim.count('edited')
 }
 
 async function forget(sim: Simulation, mill: Mill, id: string): Promise<void> {

@@ -15,12 +15,12 @@ interface Look {
 }
 
 /** Looks one after the other; who was dead at each. */
-function deadAt(looks: readonly Look[], self: string | undefined = 'me'): string[][] {
+function deadAt(looks: readonly Look[], who: { readonly self: string | undefined } = { self: 'me' }): string[][] {
   let seen: Observation = NOTHING_SEEN
   return looks.map(({ at, me, others }) => {
     const beats: WorkerBeat[] = Object.entries(others).map(([id, beat]) => ({ id, beat }))
     if (me !== undefined) beats.push({ id: 'me', beat: me })
-    const { observation, dead } = observeBeats(seen, beats, self, at, LEASE)
+    const { observation, dead } = observeBeats(seen, beats, who.self, at, LEASE)
     seen = observation
     return dead.map(({ id }) => id)
   })
@@ -90,7 +90,12 @@ describe('an observer', () => {
   })
 
   test('that is no worker itself calls nobody dead', () => {
-    expect(deadAt(seconds(60, () => 7), undefined).flat()).toEqual([])
+    expect(
+      deadAt(
+        seconds(60, () => 7),
+        { self: undefined },
+      ).flat(),
+    ).toEqual([])
   })
 
   test('that did not look for half a lease begins all its watches anew', () => {
@@ -118,10 +123,9 @@ describe('an observer', () => {
 })
 
 test('nobody whose beat was seen to move within a lease is ever called dead', () => {
-  const steps = fc.array(
-    fc.record({ wait: fc.integer({ min: 1, max: 20_000 }), other: fc.nat(3), mine: fc.nat(3) }),
-    { maxLength: 80 },
-  )
+  const steps = fc.array(fc.record({ wait: fc.integer({ min: 1, max: 20_000 }), other: fc.nat(3), mine: fc.nat(3) }), {
+    maxLength: 80,
+  })
   fc.assert(
     fc.property(steps, (given) => {
       let [at, other, me, movedAt, seen] = [0, 0, 0, 0, NOTHING_SEEN]

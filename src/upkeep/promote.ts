@@ -1,6 +1,5 @@
 import type { Registry } from '../job/registry.js'
-import type { State } from '../job/states.js'
-import type { Store } from '../store/store.js'
+import type { Promoted, Store } from '../store/store.js'
 import type { Cancel } from '../world/timers.js'
 import type { World } from '../world/world.js'
 
@@ -14,6 +13,7 @@ export interface PromoterParts {
   readonly store: Store
   readonly registry: Registry
   readonly pollMs: () => number
+  readonly expired: (job: { readonly id: string; readonly name: string; readonly queue: string }) => void
   readonly troubled: (what: string, error: unknown) => void
 }
 
@@ -72,13 +72,15 @@ export class Promoter {
     if (this.#unhint !== undefined) this.#lookIn(waitMs)
   }
 
-  async #expire(job: { readonly id: string; readonly name: string; readonly state: State }): Promise<void> {
-    await this.#parts.store.jobs.changeJob({
+  async #expire(job: Promoted['expired'][number]): Promise<void> {
+    const keepMs = this.#parts.registry.runnable(job.name)?.keepMs.cancelled ?? Infinity
+    const change = {
       id: job.id,
       from: job.state,
       to: 'cancelled',
       reason: 'it expired before it began',
-      keepMs: this.#parts.registry.runnable(job.name)?.keepMs.cancelled ?? Infinity,
-    })
+      keepMs,
+    } as const
+    if ((await this.#parts.store.jobs.changeJob(change)) === 'changed') this.#parts.expired(job)
   }
 }

@@ -22,8 +22,16 @@ describe('how much to claim', () => {
       { averageMs: 5 },
       { claim: true, max: 110, starting: 10, suspects: 'alone' },
     ],
-    ['idle, very fast: no more than a batch', { averageMs: 0.01 }, { claim: true, max: BATCH_MAX, starting: 10, suspects: 'alone' }],
-    ['idle, slow handlers: nothing ahead', { averageMs: 60_000 }, { claim: true, max: 10, starting: 10, suspects: 'alone' }],
+    [
+      'idle, very fast: no more than a batch',
+      { averageMs: 0.01 },
+      { claim: true, max: BATCH_MAX, starting: 10, suspects: 'alone' },
+    ],
+    [
+      'idle, slow handlers: nothing ahead',
+      { averageMs: 60_000 },
+      { claim: true, max: 10, starting: 10, suspects: 'alone' },
+    ],
     ['some running: the free slots', { running: 4 }, { claim: true, max: 6, starting: 6, suspects: 'none' }],
     [
       'some running, fast: the free slots and 50 ms of work',
@@ -37,13 +45,21 @@ describe('how much to claim', () => {
       { running: 10, averageMs: 5 },
       { claim: true, max: 100, starting: 0, suspects: 'none' },
     ],
-    ['full, fast, more than half in hand: nothing yet', { running: 10, held: 51, averageMs: 5 }, { claim: false, againInMs: null }],
+    [
+      'full, fast, more than half in hand: nothing yet',
+      { running: 10, held: 51, averageMs: 5 },
+      { claim: false, againInMs: null },
+    ],
     [
       'full, fast, half in hand: the other half',
       { running: 10, held: 50, averageMs: 5 },
       { claim: true, max: 50, starting: 0, suspects: 'none' },
     ],
-    ['more in hand than there are slots after a change of concurrency', { running: 20 }, { claim: false, againInMs: null }],
+    [
+      'more in hand than there are slots after a change of concurrency',
+      { running: 20 },
+      { claim: false, againInMs: null },
+    ],
     ['a suspect runs alone: nothing joins it', { alone: true, running: 1 }, { claim: false, againInMs: null }],
     [
       'suspects wait and something runs: hold back until they have waited long enough',
@@ -55,7 +71,11 @@ describe('how much to claim', () => {
       { running: 1, suspectsSince: 100_000 - SUSPECT_PATIENCE_MS },
       { claim: true, max: 9, starting: 9, suspects: 'beside' },
     ],
-    ['suspects have waited, but every slot is taken', { running: 10, suspectsSince: 0 }, { claim: false, againInMs: null }],
+    [
+      'suspects have waited, but every slot is taken',
+      { running: 10, suspectsSince: 0 },
+      { claim: false, againInMs: null },
+    ],
     [
       'suspects wait and nothing runs: now, alone',
       { suspectsSince: 99_999 },
@@ -79,7 +99,10 @@ describe('how much to claim', () => {
     fc.assert(
       fc.property(anyHand, (hand) => {
         const made = planClaim(hand)
-        if (made.claim) expect(made.starting + hand.running + hand.held).toBeLessThanOrEqual(Math.max(hand.concurrency, hand.running + hand.held))
+        if (made.claim)
+          expect(made.starting + hand.running + hand.held).toBeLessThanOrEqual(
+            Math.max(hand.concurrency, hand.running + hand.held),
+          )
       }),
     )
   })

@@ -163,7 +163,11 @@ export class Worker {
   async #clearDoubts(lease: Lease): Promise<boolean> {
     try {
       const leased = await this.#parts.store.leases.readLeases(lease.worker)
-      for (const fence of this.#doubtful) this.#hand.refuse(leased.filter((job) => job.fence === fence), fence)
+      for (const fence of this.#doubtful)
+        this.#hand.refuse(
+          leased.filter((job) => job.fence === fence),
+          fence,
+        )
       this.#doubtful.clear()
       return true
     } catch (error) {

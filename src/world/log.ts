@@ -21,7 +21,7 @@ export interface Log {
 /** Wraps the user's logger. Its faults are its own: a throwing logger never costs a job. */
 export function logTo(logger: Logger): Log {
   return {
-    debugs: logger.isLevelEnabled?.('debug') ?? true,
+    debugs: wantsDebug(logger),
     write(level, fields, message) {
       try {
         logger[level](fields, message)
@@ -29,6 +29,14 @@ export function logTo(logger: Logger): Log {
         // There is nowhere left to say so.
       }
     },
+  }
+}
+
+function wantsDebug(logger: Logger): boolean {
+  try {
+    return logger.isLevelEnabled?.('debug') ?? true
+  } catch {
+    return true // It cannot say: then it gets every line.
   }
 }
 
@@ -81,8 +89,8 @@ const ORDER: { readonly [level in LogLevel]: number } = { debug: 0, info: 1, war
 
 function line(level: LogLevel, fields: object, message: string, now: number): string {
   const { error, ...rest } = fields as { error?: unknown }
-  const pairs = Object.entries(rest).map(([name, value]) => `${name}=${visible(String(value))}`)
-  const text = [stamp(now), level.padEnd(5), visible(message), ...pairs].join(' ')
+  const pairs = Object.entries(rest).map(([name, value]) => `${name}=${oneLine(String(value))}`)
+  const text = [stamp(now), level.padEnd(5), oneLine(message), ...pairs].join(' ')
   return error === undefined
     ? text
     : `${text}\n        ${visible(typeof error === 'string' ? error : JSON.stringify(error))}`
@@ -98,4 +106,9 @@ export function visible(text: string): string {
     /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g,
     (c) => `\\x${c.charCodeAt(0).toString(16).padStart(2, '0')}`,
   )
+}
+
+/** A line break in a job's own text must not be able to forge a line of the log. */
+function oneLine(text: string): string {
+  return visible(text).replaceAll('\n', '\\n')
 }

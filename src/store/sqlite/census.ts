@@ -6,7 +6,12 @@ export interface Census {
   readonly jobs: readonly CensusJob[]
   readonly keys: readonly { readonly name: string; readonly key: string; readonly seq: number }[]
   readonly workers: readonly { readonly worker: string; readonly beat: number }[]
-  readonly leases: readonly { readonly fence: number; readonly worker: string; readonly alone: number; readonly jobs: readonly number[] }[]
+  readonly leases: readonly {
+    readonly fence: number
+    readonly worker: string
+    readonly alone: number
+    readonly jobs: readonly number[]
+  }[]
   /** Rows of live or history that no job row stands behind. */
   readonly strays: number
 }
@@ -45,11 +50,13 @@ export function readCensus(statements: Statements): Census {
       left join millrace_history h on h.seq = j.seq`),
     keys: all('select name, key, seq from millrace_keys'),
     workers: all('select worker, beat from millrace_workers'),
-    leases: all<{ fence: number; worker: string; alone: number; jobs: string }>('select fence, worker, alone, jobs from millrace_leases').map(
-      (lease) => ({ ...lease, jobs: JSON.parse(lease.jobs) as number[] }),
-    ),
-    strays: all<{ strays: number }>(`
+    leases: all<{ fence: number; worker: string; alone: number; jobs: string }>(
+      'select fence, worker, alone, jobs from millrace_leases',
+    ).map((lease) => ({ ...lease, jobs: JSON.parse(lease.jobs) as number[] })),
+    strays:
+      all<{ strays: number }>(`
       select (select count(*) from millrace_live where seq not in (select seq from millrace_jobs))
-           + (select count(*) from millrace_history where seq not in (select seq from millrace_jobs)) as strays`)[0]?.strays ?? 0,
+           + (select count(*) from millrace_history where seq not in (select seq from millrace_jobs)) as strays`)[0]
+        ?.strays ?? 0,
   }
 }

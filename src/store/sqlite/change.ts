@@ -4,10 +4,9 @@ import type { State } from '../../job/states.js'
 import { isFinal, isTimed } from '../../job/states.js'
 import type { GuardedChange, JobRow } from '../store.js'
 import { appendHistory } from './history.js'
-import { PRIORITY_STEP_MS } from './queries.js'
 import { readForChange } from './read.js'
 import type { Session } from './session.js'
-import { instant } from './session.js'
+import { instant, sortOf } from './session.js'
 
 type Target = JobRow & { readonly lane: number }
 
@@ -100,10 +99,6 @@ function applyEdit(session: Session, job: Target, change: GuardedChange): { prio
 
 function freeKey(session: Session, job: Target): void {
   if (job.key !== null) session.statement(session.queries.freeKey).run(job.name, job.key, job.ref)
-}
-
-function sortOf(dueAt: number, priority: number): number {
-  return dueAt - priority * PRIORITY_STEP_MS
 }
 
 function command(exit: string, now: number): { startedAt: number; endedAt: number; worker: string; exit: string } {

@@ -1,4 +1,4 @@
-import { StoreError } from '../../errors.js'
+import { ClosedError } from '../../errors.js'
 import type { World } from '../../world/world.js'
 import { isBusy } from './driver.js'
 import type { Statements } from './driver.js'
@@ -52,7 +52,7 @@ export class CommitQueue {
 
   /** Runs the work in the next transaction; resolves when that is committed. `now` is the database's clock. */
   write<T>(work: (now: number) => T, options: WriteOptions = { durable: true }): Promise<T> {
-    if (this.#closed) return Promise.reject(closedError())
+    if (this.#closed) return Promise.reject(new ClosedError())
     return new Promise((resolve, reject) => {
       this.#pending.push({ work, durable: options.durable, resolve, reject })
       this.#schedule()
@@ -61,7 +61,7 @@ export class CommitQueue {
 
   /** Runs a read now, or a little later when the file is busy for readers too (recovery, closing). */
   read<T>(work: (now: number) => T): Promise<T> {
-    if (this.#closed) return Promise.reject(closedError())
+    if (this.#closed) return Promise.reject(new ClosedError())
     return new Promise((resolve, reject) => this.#tryRead(work, resolve, reject, this.#world.clock.monotonic()))
   }
 
@@ -191,6 +191,7 @@ export class CommitQueue {
     } catch {
       // There was none left to roll back: SQLite did it itself.
     }
+    this.#options.onRollback()
   }
 
   #fail(error: unknown): unknown {
@@ -205,9 +206,7 @@ export interface CommitQueueOptions {
   readonly durability: 'power' | 'process'
   readonly now: (() => number) | undefined
   readonly onCommit: () => void
+  /** What a transaction made is not there: whoever remembers it must forget it. */
+  readonly onRollback: () => void
   readonly onFailure: (error: unknown) => void
-}
-
-function closedError(): StoreError {
-  return new StoreError('E_CLOSED', 'this mill is closed; make a new one with millrace()')
 }

@@ -6,7 +6,7 @@ import type { SqliteValue } from './driver.js'
 import { appendHistory, cancelledRow } from './history.js'
 import { ROWS_PER_INSERT } from './queries.js'
 import type { Session } from './session.js'
-import { instant } from './session.js'
+import { instant, sortOf } from './session.js'
 
 /** Writes jobs within the current transaction. Bodies go in in rows of twenty, then each run of equal times in one statement. */
 export function insertJobs(session: Session, jobs: readonly NewJob[], options: InsertOptions, now: number): Inserted[] {
@@ -89,9 +89,10 @@ function moveHolder(session: Session, job: NewJob, holder: Holder, now: number):
   const dueAt = instant(job.due, now)
   const state = dueAt <= now ? 'ready' : 'scheduled'
   const expiresAt = job.expires === null ? null : instant(job.expires, now)
-  session.statement(session.queries.moveJob).run(state, dueAt, dueAt, expiresAt, holder.seq)
-  session.statement(session.queries.movePayload).run(job.payload, job.options, holder.seq)
-  noteTime(session, dueAt, now)
+  const { lane } = session.lanes.need(job.queue, job.name)
+  session.statement(session.queries.moveJob).run(state, dueAt, sortOf(dueAt, job.priority), lane, expiresAt, holder.seq)
+  session.statement(session.queries.editJob).run(job.payload, job.options, job.priority, lane, holder.seq)
+  noteTimes(session, dueAt, expiresAt, now)
 }
 
 function writeJobs(session: Session, jobs: readonly NewJob[], now: number): void {
@@ -102,7 +103,7 @@ function writeJobs(session: Session, jobs: readonly NewJob[], now: number): void
     const first = last - (run.end - from) + 1
     const state = run.dueAt <= now ? 'ready' : 'scheduled'
     session.statement(session.queries.insertLive).run(state, run.dueAt, run.dueAt, run.expiresAt, first, last)
-    noteTime(session, run.dueAt, now)
+    noteTimes(session, run.dueAt, run.expiresAt, now)
     const only = jobs[from] as NewJob
     // Keyed jobs come one at a time, so that a key twice in one bulk meets its first holder.
     if (only.key !== null) session.statement(session.queries.takeKey).run(only.name, only.key, last)
@@ -144,9 +145,11 @@ function runOfEqualTimes(
   return { end, dueAt, expiresAt }
 }
 
-function noteTime(session: Session, dueAt: number, now: number): void {
+/** An expiry is a time to look at too: the job must be called off by then. */
+function noteTimes(session: Session, dueAt: number, expiresAt: number | null, now: number): void {
   if (dueAt <= now) session.noteReady()
   else session.noteDue(dueAt - now)
+  if (expiresAt !== null) session.noteDue(Math.max(0, expiresAt - now))
 }
 
 function holds(session: Session, ref: number, fence: number): boolean {

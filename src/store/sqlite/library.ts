@@ -32,9 +32,10 @@ export function chooseLibrary(): SqliteLibrary {
 
 /** The library behind a handle the user made: only its constructor is ours, unless it is one we know by name. */
 export function libraryOf(handle: object): SqliteLibrary {
-  const open = handle.constructor as SqliteConstructor
-  const known = [builtInLibrary(), packagedLibrary()].find((library) => library?.open === open)
-  return known ?? { open, module: undefined }
+  // By prototype: a package may export a wrapper around the class of its handles.
+  const prototype: unknown = Object.getPrototypeOf(handle)
+  const known = [builtInLibrary(), packagedLibrary()].find((library) => library?.open.prototype === prototype)
+  return known ?? { open: handle.constructor as SqliteConstructor, module: undefined }
 }
 
 export function isOlder(version: string, than: string): boolean {

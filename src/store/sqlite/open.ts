@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, statSync } from 'node:fs'
+import { chmodSync, existsSync, rmSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { StoreError } from '../../errors.js'
 import type { World } from '../../world/world.js'
@@ -56,6 +56,7 @@ export async function openFile(given: SqliteTarget, autoMigrate: boolean, world:
     }
   } catch (error) {
     undoAll(undo)
+    if (isNew && statSync(path, { throwIfNoEntry: false })?.size === 0) rmSync(path)
     throw translate(error, path)
   }
 }

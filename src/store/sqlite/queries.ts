@@ -54,13 +54,8 @@ export const queries = {
     where name = ? and key = ? and seq = ?`,
   moveJob: `
     update millrace_live
-    set state = ?, due_at = ?, sort = ? - (select priority from millrace_jobs where seq = millrace_live.seq) * ${PRIORITY_STEP_MS},
-        expires_at = ?
+    set state = ?, due_at = ?, sort = ?, lane = ?, expires_at = ?, error = null, reason = null
     where seq = ? and fence is null`,
-  movePayload: `
-    update millrace_jobs
-    set payload = ?, options = ?
-    where seq = ?`,
   holdsClaim: `
     select 1
     from millrace_live
@@ -121,7 +116,7 @@ export const queries = {
     from millrace_live
     where state in ('scheduled', 'retrying')`,
   expiredJobs: `
-    select j.id, n.name, l.state
+    select j.id, n.name, n.queue, l.state
     from millrace_live l
     join millrace_jobs j on j.seq = l.seq
     join millrace_lanes n on n.lane = j.lane
@@ -262,7 +257,7 @@ export const queries = {
   endWorker: `
     delete from millrace_workers
     where worker = ? and beat = ?`,
-} as const
+}
 
 export type Queries = typeof queries
 

@@ -1,6 +1,7 @@
 import type { Due, Hint } from '../store.js'
 import type { SqliteStatement, Statements } from './driver.js'
 import { Lanes } from './lanes.js'
+import { PRIORITY_STEP_MS } from './queries.js'
 import type { Queries } from './queries.js'
 
 /** One connection with what the verbs share: statements, lanes, and what the next commit will have changed. */
@@ -32,6 +33,12 @@ export class Session {
     this.#hint = { ...this.#hint, settled: true }
   }
 
+  /** The transaction was rolled back: what it added and noted never was. */
+  forget(): void {
+    this.lanes.forget()
+    this.#hint = QUIET
+  }
+
   /** Gives what was noted since the last call, or undefined when nothing was. */
   takeHint(): Hint | undefined {
     const hint = this.#hint
@@ -41,6 +48,11 @@ export class Session {
 }
 
 const QUIET: Hint = { ready: false, dueInMs: null, settled: false }
+
+/** The place in the line: the due time, moved by priority. */
+export function sortOf(dueAt: number, priority: number): number {
+  return dueAt - priority * PRIORITY_STEP_MS
+}
 
 export function instant(due: Due, now: number): number {
   return 'at' in due ? due.at : now + due.inMs

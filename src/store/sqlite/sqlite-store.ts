@@ -28,7 +28,8 @@ import type {
 } from '../store.js'
 import { Ballast } from './ballast.js'
 import { changeJob } from './change.js'
-import { claimJobs, confirmJobs, reportJobs } from './claim.js'
+import { claimJobs, reportJobs } from './claim.js'
+import { Confirmed } from './confirmed.js'
 import { CommitQueue } from './commit-queue.js'
 import { Statements } from './driver.js'
 import { startHeart } from './heart.js'
@@ -65,25 +66,24 @@ export class SqliteStore implements Store, JobStore, LeaseStore, ChangeStore {
   readonly #world: World
   readonly #session: Session
   readonly #commits: CommitQueue
+  readonly #confirmed: Confirmed
   readonly #ballast: Ballast | undefined
   readonly #listeners = new Set<(hint: Hint) => void>()
   #idle: Cancel | undefined
   #probe: Cancel | undefined
-  #dataVersion = -1
-  /** Counts our own commands that can take a held job away; those do not change `data_version`. */
-  #takings = 0
-  #takingsSeen = 0
 
   constructor(file: OpenedFile, world: World, options: SqliteStoreOptions) {
     this.#file = file
     this.#world = world
     const queries = options.queries ?? ownQueries
     this.#session = new Session(options.statements ?? new Statements(file.database), queries)
+    this.#confirmed = new Confirmed(this.#session)
     this.#commits = new CommitQueue(this.#session.statements, queries, world, {
       name: file.path,
       durability: options.durability,
       now: options.now,
       onCommit: () => this.#committed(),
+      onRollback: () => this.#session.forget(),
       onFailure: (error) => this.#failed(error),
     })
     this.#ballast = file.path === ':memory:' ? undefined : new Ballast(file.path)
@@ -119,8 +119,10 @@ export class SqliteStore implements Store, JobStore, LeaseStore, ChangeStore {
   }
 
   changeJob(change: GuardedChange): Promise<'changed' | 'stale'> {
-    this.#takings += 1
-    return this.#commits.write((now) => changeJob(this.#session, change, now))
+    return this.#commits.write((now) => {
+      this.#confirmed.noteTaking()
+      return changeJob(this.#session, change, now)
+    })
   }
 
   promoteJobs(limit: number): Promise<Promoted> {
@@ -165,21 +167,15 @@ export class SqliteStore implements Store, JobStore, LeaseStore, ChangeStore {
 
   claimJobs(request: ClaimRequest): Promise<Claimed> {
     if (this.#probe !== undefined) return Promise.reject(new StoreFullError(this.info.name, undefined))
-    return this.#commits.write((now) => claimJobs(this.#session, request, now), NOT_FLUSHED)
+    return this.#commits.write((now) => {
+      const claimed = claimJobs(this.#session, request, now)
+      if (claimed.jobs.length > 0) this.#confirmed.claimed(request.fence)
+      return claimed
+    }, NOT_FLUSHED)
   }
 
-  /** Asked before every held job begins, so nearly always answered without a read: nobody else has committed anything. */
   confirmJobs(claims: readonly Claim[]): Promise<ReadonlySet<number>> {
-    return this.#commits.read(() => {
-      const { data_version: version } = this.#session.statement(this.#session.queries.dataVersion).get() as {
-        data_version: number
-      }
-      if (version === this.#dataVersion && this.#takings === this.#takingsSeen)
-        return new Set(claims.map((claim) => claim.ref))
-      this.#dataVersion = version
-      this.#takingsSeen = this.#takings
-      return confirmJobs(this.#session, claims)
-    })
+    return this.#commits.read(() => this.#confirmed.confirm(claims))
   }
 
   reportJobs(reports: readonly Report[]): Promise<readonly number[]> {
@@ -187,6 +183,7 @@ export class SqliteStore implements Store, JobStore, LeaseStore, ChangeStore {
   }
 
   settleJobs(settled: readonly SettledJob[], closeLeases: readonly number[]): Promise<readonly number[]> {
+    this.#confirmed.closed(closeLeases)
     return this.#commits.write((now) => settleJobs(this.#session, settled, closeLeases, now))
   }
 
@@ -227,8 +224,6 @@ export class SqliteStore implements Store, JobStore, LeaseStore, ChangeStore {
   }
 
   #failed(error: unknown): void {
-    this.#session.lanes.forget()
-    this.#session.takeHint()
     if (error instanceof StoreFullError && this.#ballast !== undefined && this.#probe === undefined)
       this.#runFull(this.#ballast)
   }

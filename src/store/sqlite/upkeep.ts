@@ -1,4 +1,3 @@
-import type { State } from '../../job/states.js'
 import type { Promoted } from '../store.js'
 import type { Session } from './session.js'
 
@@ -6,11 +5,7 @@ import type { Session } from './session.js'
 export function promoteJobs(session: Session, limit: number, now: number): Promoted {
   const promoted = Number(session.statement(session.queries.promoteJobs).run(now, limit).changes)
   if (promoted > 0) session.noteReady()
-  const expired = session.statement(session.queries.expiredJobs).all(now, limit) as {
-    id: string
-    name: string
-    state: State
-  }[]
+  const expired = session.statement(session.queries.expiredJobs).all(now, limit) as Promoted['expired'][number][]
   const next = [nextTime(session, session.queries.nextDue), nextTime(session, session.queries.nextExpiry)]
   const times = next.filter((time) => time !== null)
   const nextInMs = times.length === 0 ? null : Math.max(0, Math.min(...times) - now)

@@ -8,6 +8,31 @@ import { SAFE_VERSION } from './library.js'
  */
 export function lockWriter(path: string, version: string): () => void {
   const lock = `${path}-writer`
+  const locks = heldHere()
+  const users = locks.get(lock) ?? 0
+  if (users === 0) take(lock, path, version)
+  locks.set(lock, users + 1)
+  let released = false
+  return () => {
+    if (released) return
+    released = true
+    const left = (locks.get(lock) ?? 1) - 1
+    locks.set(lock, left)
+    if (left > 0) return
+    locks.delete(lock)
+    rmSync(lock, { force: true })
+  }
+}
+
+/** Mills of one process share its lock: they use one library, which is safe. The process's own truth, so on `globalThis`. */
+function heldHere(): Map<string, number> {
+  const host = globalThis as { [HELD]?: Map<string, number> }
+  host[HELD] ??= new Map()
+  return host[HELD]
+}
+const HELD = Symbol.for('millrace.sqlite.writer-locks')
+
+function take(lock: string, path: string, version: string): void {
   if (!create(lock)) {
     const holder = Number(readFileSync(lock, 'utf8'))
     if (isAlive(holder))
@@ -19,7 +44,6 @@ export function lockWriter(path: string, version: string): () => void {
     rmSync(lock, { force: true })
     create(lock)
   }
-  return () => rmSync(lock, { force: true })
 }
 
 function create(lock: string): boolean {
@@ -34,7 +58,7 @@ function create(lock: string): boolean {
   }
 }
 
-/** Signal 0 only asks. Our own id counts as gone: a second mill in this process shares the library and is safe. */
+/** Signal 0 only asks. Our own id was left by an earlier process that had it: nobody here holds the lock. */
 function isAlive(pid: number): boolean {
   if (!Number.isInteger(pid) || pid <= 0 || pid === process.pid) return false
   try {

@@ -1,5 +1,5 @@
-import { InvalidOptionsError } from './errors.js'
-import type { Codec } from './codec/codec.js'
+import { InvalidOptionsError } from '../errors.js'
+import type { Codec } from '../codec/codec.js'
 import {
   isCodec,
   isCount,
@@ -9,16 +9,16 @@ import {
   isKeep,
   isName,
   isRetry,
-} from './job/check-options.js'
-import type { Check, Fields } from './job/check.js'
-import { checkFields } from './job/check.js'
-import { show } from './codec/show.js'
-import type { Handler } from './job/define.js'
-import type { Duration } from './job/duration.js'
-import { parseDuration } from './job/duration.js'
-import type { KeepOptions } from './job/keep.js'
-import type { RetryOptions } from './job/retry.js'
-import type { Logger, LogLevel } from './world/log.js'
+} from '../job/check-options.js'
+import type { Check, Fields } from '../job/check.js'
+import { checkFields, EMPTY } from '../job/check.js'
+import { show } from '../codec/show.js'
+import type { Handler } from '../job/define.js'
+import type { Duration } from '../job/duration.js'
+import { parseDuration } from '../job/duration.js'
+import type { KeepOptions } from '../job/keep.js'
+import type { RetryOptions } from '../job/retry.js'
+import type { Logger, LogLevel } from '../world/log.js'
 
 /** What `millrace()` takes. Every option has a default, listed in `defaults`. */
 export interface MillOptions {
@@ -135,15 +135,15 @@ const FIELDS: Fields = {
   },
   // Promised and not built yet: refused by name unless they ask for what is so anyway.
   notYet: {
-    capture: [],
+    capture: [EMPTY],
     executor: ['loop'],
     partition: [],
     changeLog: [false],
     allowedErrorTime: ['15m'],
     startGrace: ['10m'],
     dashboard: [false],
-    redact: [],
-    hooks: [],
+    redact: [EMPTY],
+    hooks: [EMPTY],
     onSystemError: [],
     onSystemRecovery: [],
     encrypt: [false],

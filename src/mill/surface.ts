@@ -1,8 +1,8 @@
-import type { JobEdit } from './client/edit.js'
-import type { AnyJob, Job } from './job/define.js'
-import type { Duration, When } from './job/duration.js'
-import type { EnqueueArguments, EnqueueOptions, Enqueueable, Handle } from './job/enqueue.js'
-import type { JobFilter, JobRecord } from './job/record.js'
+import type { JobEdit } from '../client/edit.js'
+import type { AnyJob, Job } from '../job/define.js'
+import type { Duration, When } from '../job/duration.js'
+import type { EnqueueArguments, EnqueueOptions, Enqueueable, Handle } from '../job/enqueue.js'
+import type { JobFilter, JobRecord } from '../job/record.js'
 import type { MillOptions } from './options.js'
 
 /** A registered job as `mill.jobs()` lists it. */
@@ -127,30 +127,33 @@ export interface Later {
   events(): never
   changes(consumerId: string): never
   stopChanges(consumerId: string): Promise<never>
+  stopAllChanges(): Promise<never>
   upcoming(span: Duration): Promise<never>
   dashboard(options?: { readonly port?: number }): Promise<never>
   send(workflowId: string, event: unknown, payload?: unknown): Promise<never>
+  readonly schedules: never
+  readonly stats: never
+  readonly live: never
 }
 
-export const LATER: readonly (keyof Later)[] = [
-  'recurring',
-  'deleteRecurring',
-  'sequence',
-  'group',
-  'flow',
-  'retryOne',
-  'retryAll',
-  'pause',
-  'resume',
-  'queue',
-  'why',
-  'healthy',
-  'health',
-  'watch',
-  'events',
-  'changes',
-  'stopChanges',
-  'upcoming',
-  'dashboard',
-  'send',
-]
+/** Those whose promise is rejected, those that throw at once, and names that throw when they are looked at. */
+export const LATER = {
+  rejecting: [
+    'recurring',
+    'deleteRecurring',
+    'sequence',
+    'flow',
+    'retryOne',
+    'retryAll',
+    'pause',
+    'resume',
+    'why',
+    'stopChanges',
+    'stopAllChanges',
+    'upcoming',
+    'dashboard',
+    'send',
+  ],
+  throwing: ['group', 'queue', 'healthy', 'health', 'watch', 'events', 'changes'],
+  named: ['schedules', 'stats', 'live'],
+} as const

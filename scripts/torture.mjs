@@ -1,0 +1,43 @@
+import { execFileSync } from 'node:child_process'
+import { readOptions, usage } from './torture/options.mjs'
+import { root } from './run.mjs'
+
+/**
+ * `npm run torture -- <kind>`: real processes on a real file, hurt on purpose. Exit 0 only when every promise held, 1 when
+ * one was broken, 2 when the run proved nothing or was asked for wrongly. See docs/guides/torture.md.
+ */
+const RUNS = {
+  kill: () => import('./torture/kill.mjs'),
+  power: () => import('./torture/power.mjs'),
+  io: () => import('./torture/io.mjs'),
+  disk: () => import('./torture/disk.mjs'),
+}
+
+process.exitCode = await main(process.argv.slice(2))
+
+async function main(args) {
+  let asked
+  try {
+    asked = readOptions(args)
+  } catch (error) {
+    console.error(`torture: ${error.message}\n${usage()}`)
+    return 2
+  }
+  const { kind, options } = asked
+  const shown = Object.entries(options).map(([name, value]) => `--${name} ${value}`)
+  console.log(`torture ${kind} ${shown.join(' ')} (commit ${commit()}, node ${process.version})`)
+  const began = performance.now()
+  const { torture } = await RUNS[kind]()
+  const verdict = await torture(options)
+  console.log(`seed ${options.seed}, ${((performance.now() - began) / 1000).toFixed(1)} s`)
+  verdict.print()
+  return verdict.exitCode
+}
+
+function commit() {
+  try {
+    return execFileSync('git', ['rev-parse', '--short', 'HEAD'], { cwd: root, encoding: 'utf8' }).trim()
+  } catch {
+    return 'unknown' // Not a checkout: the figure is still worth printing.
+  }
+}

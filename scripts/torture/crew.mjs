@@ -1,0 +1,92 @@
+import { join } from 'node:path'
+import { Child, until } from './child.mjs'
+import { readDiary } from './diary.mjs'
+
+/** The processes of a run, alive and dead, each life with its own diary. */
+export class Crew {
+  /** What went wrong in the eyes of a caller. */
+  troubles = []
+  lives = []
+  #ground
+  #ledger
+  #config
+  #env
+  #random
+  results = 0
+  acknowledged = 0
+
+  /** @param {{ ground: object, ledger: object, random: object, config: object, env?: object }} parts */
+  constructor({ ground, ledger, random, config, env = {} }) {
+    this.#ground = ground
+    this.#ledger = ledger
+    this.#random = random
+    this.#config = config
+    this.#env = env
+    this.folder = ground.room('diaries')
+  }
+
+  get living() {
+    return this.lives.filter((life) => life.child.how === undefined)
+  }
+  /** Those at work: what is not yet is still opening the file, or waiting for its first job. */
+  get working() {
+    return this.living.filter((life) => life.hasBegun)
+  }
+
+  start(change = {}, env = this.#env) {
+    const diary = join(this.folder, `${this.lives.length}.txt`)
+    const config = { entry: this.#ground.entry, diary, seed: this.#random.fork(), ...this.#config, ...change }
+    const life = { diary, isUp: false, hasBegun: false, told: false, child: undefined }
+    life.child = new Child('laborer', config, { env, hear: (words) => this.#hear(life, words) })
+    void life.child.ended.then((how) => {
+      if (!life.told) this.troubles.push(`a process ended by itself (${how}): ${life.child.errors.trim()}`)
+    })
+    this.lives.push(life)
+    return life
+  }
+
+  /** Ends one with -9 and gives its diary, complete. */
+  async kill(life) {
+    life.told = true
+    await life.child.kill()
+    return readDiary(life.diary)
+  }
+
+  killAll() {
+    return Promise.all(this.living.map((life) => this.kill(life)))
+  }
+
+  /** All enqueue, or none do; those started later are told the same. */
+  produce(wanted) {
+    if (wanted === this.#config.produce) return
+    this.#config = { ...this.#config, produce: wanted }
+    for (const life of this.living) life.child.tell(wanted ? 'go' : 'rest')
+  }
+
+  /** Asks all to close, and gives those a second chance to be gone that do not. */
+  async close(withinMs = 20_000) {
+    for (const life of this.living) {
+      life.told = true
+      life.child.tell('close')
+    }
+    const closed = await until(() => this.living.length === 0, withinMs)
+    if (!closed) this.troubles.push(`${this.living.length} processes did not close within ${withinMs} ms`)
+    await this.killAll()
+  }
+
+  diaries() {
+    return this.lives.map((life) => readDiary(life.diary))
+  }
+
+  #hear(life, [word, ...rest]) {
+    if (word === 'up') life.isUp = true
+    else if (word === 'began') life.hasBegun = true
+    else if (word === 'ack') {
+      this.acknowledged += 1
+      this.#ledger.acknowledge(rest[0])
+    } else if (word === 'result') {
+      this.results += 1
+      this.#ledger.acknowledgeResult(rest[0], rest[1])
+    } else if (word === 'trouble') this.troubles.push(rest.join(' '))
+  }
+}

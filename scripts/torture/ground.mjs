@@ -1,0 +1,31 @@
+import { cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { build } from '../build.mjs'
+import { root } from '../run.mjs'
+
+/**
+ * Where a run takes place: a folder of its own, with a copy of the built package. A run of minutes starts hundreds of
+ * processes; a build in between must not pull the files from under them, or change what is being tested half way.
+ */
+export async function breakGround(kind) {
+  const built = await build()
+  if (built.code !== 0) throw new Error(`the package does not build:\n${built.output}`)
+  // The real path, because the shims compare it with what the kernel says a file descriptor is.
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), `millrace-torture-${kind}-`)))
+  cpSync(join(root, 'dist'), join(folder, 'package', 'dist'), { recursive: true })
+  cpSync(join(root, 'package.json'), join(folder, 'package', 'package.json'))
+  symlinkSync(join(root, 'node_modules'), join(folder, 'package', 'node_modules'))
+  return {
+    folder,
+    entry: pathToFileURL(join(folder, 'package', 'dist', 'index.js')).href,
+    /** A new folder in here. */
+    room(name) {
+      const path = join(folder, name)
+      mkdirSync(path, { recursive: true })
+      return path
+    },
+    clear: () => rmSync(folder, { recursive: true, force: true }),
+  }
+}

@@ -1,0 +1,52 @@
+/** What each kind takes, with its defaults: every run is bounded in count and in time. */
+export const KINDS = {
+  kill: {
+    about: 'kill -9 of producers and workers at random moments',
+    options: { cycles: 50, processes: 4, rate: 4, seed: undefined, minutes: 15 },
+  },
+  power: {
+    about: 'power cuts: only flushed bytes survive',
+    options: { cuts: 10, seed: undefined, minutes: 15 },
+  },
+  io: {
+    about: 'the n-th write or flush of the database fails',
+    options: { faults: 20, seed: undefined, minutes: 15 },
+  },
+  disk: {
+    about: 'a disk that is full for a while',
+    options: { seconds: 10, seed: undefined, minutes: 5 },
+  },
+}
+
+/**
+ * Reads `kind --name value …`. Throws one error with everything that is wrong.
+ * @param {readonly string[]} args
+ */
+export function readOptions(args) {
+  const [kind, ...rest] = args
+  const known = kind === undefined ? undefined : KINDS[kind]
+  if (known === undefined) throw new Error(`kind must be one of ${Object.keys(KINDS).join(', ')}, got ${kind ?? 'none'}`)
+  const options = { ...known.options }
+  const problems = []
+  for (let i = 0; i < rest.length; i += 2) {
+    const name = rest[i].replace(/^--/, '')
+    const value = Number(rest[i + 1])
+    const least = name === 'seed' ? 0 : 1
+    if (!rest[i].startsWith('--') || !(name in known.options))
+      problems.push(`${rest[i]} is not an option of ${kind}; it has ${Object.keys(known.options).join(', ')}`)
+    else if (rest[i + 1] === undefined || !Number.isInteger(value) || value < least)
+      problems.push(`--${name} must be a whole number of ${least} or more, got ${rest[i + 1] ?? 'nothing'}`)
+    else options[name] = value
+  }
+  if (problems.length > 0) throw new Error(problems.join('; '))
+  options.seed ??= Math.floor(Math.random() * 1_000_000)
+  return { kind, options }
+}
+
+export function usage() {
+  const lines = Object.entries(KINDS).map(([kind, { about, options }]) => {
+    const given = Object.entries(options).map(([name, value]) => `[--${name} ${value ?? 'N'}]`)
+    return `  npm run torture -- ${kind} ${given.join(' ')}\n      ${about}`
+  })
+  return ['usage:', ...lines].join('\n')
+}

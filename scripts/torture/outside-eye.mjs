@@ -1,0 +1,102 @@
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { root } from '../run.mjs'
+
+/**
+ * Reads the tables directly, past the engine: what the engine says about itself is no evidence. The statements name the
+ * engine's tables on purpose; a change of the schema must be looked at here too.
+ */
+const PLACES = `
+select
+  coalesce(jobs.id, '#' || places.seq) as id,
+  jobs.seq is not null as hasBody,
+  live.state as live,
+  live.crashes as crashes,
+  history.state as history,
+  history.result as result
+from (
+  select seq from millrace_jobs
+  union
+  select seq from millrace_live
+  union
+  select seq from millrace_history
+) as places
+left join millrace_jobs as jobs using (seq)
+left join millrace_live as live using (seq)
+left join millrace_history as history using (seq)`
+
+/**
+ * Counts settlements in the transaction that makes them, so that a second one cannot hide: history has one row a job, and
+ * an overwritten row looks like a single one.
+ */
+const WATCH_SETTLEMENTS = `
+create table if not exists torture_settled (seq integer not null);
+create trigger if not exists torture_settled after insert on millrace_history
+begin
+  insert into torture_settled (seq) values (new.seq);
+end`
+
+const SETTLED_TWICE = `
+select jobs.id, count(*) as times
+from torture_settled
+join millrace_jobs as jobs using (seq)
+group by torture_settled.seq
+having count(*) > 1`
+
+const SETTLED_OF = `
+select jobs.id
+from millrace_jobs as jobs
+join millrace_history using (seq)
+where jobs.id in (select value from json_each(?))`
+
+const UNFINISHED = `select count(*) as count from millrace_live where state <> 'parked'`
+
+export class OutsideEye {
+  #database
+  constructor(file) {
+    const require = createRequire(join(root, 'package.json'))
+    const { DatabaseSync } = loadSqlite(require)
+    this.#database = new DatabaseSync(file)
+    this.#database.exec('pragma busy_timeout = 10000')
+  }
+
+  watchSettlements() {
+    this.#database.exec(WATCH_SETTLEMENTS)
+  }
+  /** Every job there is, and where: a body without a place and a place without a body are seen too. */
+  places() {
+    return this.#database.prepare(PLACES).all()
+  }
+  settledTwice() {
+    return this.#database.prepare(SETTLED_TWICE).all()
+  }
+  /** Which of these have ended. */
+  settledOf(ids) {
+    return new Set(
+      this.#database
+        .prepare(SETTLED_OF)
+        .all(JSON.stringify(ids))
+        .map((row) => row.id),
+    )
+  }
+  unfinished() {
+    return Number(this.#database.prepare(UNFINISHED).get().count)
+  }
+  /** 'ok', or what is broken. */
+  integrity() {
+    const rows = this.#database.prepare('pragma integrity_check').all()
+    return rows.map((row) => row.integrity_check).join('; ')
+  }
+  close() {
+    this.#database.close()
+  }
+}
+
+/** The library the engine uses here: the packaged one, else the runtime's own. */
+function loadSqlite(require) {
+  try {
+    return require('@photostructure/sqlite')
+  } catch {
+    return process.getBuiltinModule('node:sqlite') // No packaged binary for this machine; the engine chooses the same.
+  }
+}

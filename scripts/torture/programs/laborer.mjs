@@ -1,0 +1,107 @@
+import { openSync, writeSync } from 'node:fs'
+import { createInterface } from 'node:readline'
+import { seededRandom } from '../random.mjs'
+
+/**
+ * A process as users have them: it enqueues, it works, and it waits for results, all on one file. It is made to be killed,
+ * so whatever must be known about it afterwards is written at once, past every buffer: acknowledgements into the pipe,
+ * its runs into its diary.
+ *
+ * It says `up`, `began` (its first handler), `ack id`, `result id value` and `trouble text`, and is told `rest` and `go` (enqueue no more, enqueue again) and `close`.
+ */
+const config = JSON.parse(process.argv[2])
+const { millrace, job, sqlite } = await import(config.entry)
+const random = seededRandom(config.seed)
+const diary = openSync(config.diary, 'a')
+const note = (mark, text) => writeSync(diary, `${mark} ${text}\n`)
+const say = (...words) => writeSync(1, `${words.join(' ')}\n`)
+const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
+
+/** Began here, and not yet known to be recorded: these may run again when this worker loses its lease. */
+const unrecorded = new Set()
+/** Enqueued here and not known to have ended: bounded, so that a backlog cannot grow without end. */
+let outstanding = 0
+let producing = config.produce
+let count = 0
+let began = false
+
+const leaf = job('leaf', async (payload, ctx) => run(payload, ctx))
+const work = job('work', async (payload, ctx) => {
+  if (payload.spawns) acknowledge(await ctx.enqueue(leaf, { n: payload.n, ms: 1 }))
+  return run(payload, ctx)
+})
+
+const mill = await millrace({
+  store: sqlite(config.file, { durability: config.durability }),
+  jobs: { work, leaf },
+  concurrency: config.concurrency,
+  lease: '1s',
+  poll: '50ms',
+  logger: { debug: () => undefined, info: recorded, warn: lost, error: (fields, text) => note('t', `${text} ${fields.error ?? ''}`) },
+})
+createInterface({ input: process.stdin }).on('line', (word) => {
+  if (word === 'rest') producing = false
+  if (word === 'go') producing = true
+  if (word === 'close') void mill.close().then(() => process.exit(0))
+})
+await mill.start()
+say('up')
+for (;;) {
+  if (!producing || outstanding >= config.outstanding) await sleep(5)
+  else await produce().catch((error) => say('trouble', error.code, String(error.message).replaceAll('\n', ' ')))
+}
+
+/** One of the ways to enqueue: one, many, later. */
+async function produce() {
+  const kind = random.next()
+  if (kind < 0.6) return follow(acknowledge(await mill.enqueue(work, payload())))
+  if (kind < 0.7) return follow(acknowledge(await mill.enqueue(work, payload(), { in: random.between(50, 400) })))
+  const many = await mill.enqueueMany(work, Array.from({ length: random.between(2, 12) }, payload))
+  for (const handle of many) follow(acknowledge(handle))
+}
+
+function payload() {
+  count += 1
+  return { n: count, ms: handlerMs(), spawns: random.next() < 0.05 }
+}
+
+/** Most are short, and some are long enough that a kill at any moment finds one running. */
+function handlerMs() {
+  return random.next() < 0.7 ? random.between(0, 8) : random.between(60, 140)
+}
+
+function acknowledge(handle) {
+  say('ack', handle.id)
+  return handle
+}
+
+function follow(handle) {
+  outstanding += 1
+  void handle
+    .result()
+    .then(
+      (result) => say('result', handle.id, result),
+      (error) => say('trouble', error.code ?? 'result', String(error.message).replaceAll('\n', ' ')),
+    )
+    .finally(() => (outstanding -= 1))
+}
+
+async function run({ n, ms }, ctx) {
+  note('s', ctx.id)
+  if (!began) say('began')
+  began = true
+  unrecorded.add(ctx.id)
+  await sleep(ms)
+  note('e', ctx.id)
+  return `r${n}`
+}
+
+function recorded(fields) {
+  if (fields.id !== undefined) unrecorded.delete(fields.id)
+}
+
+/** Taken for dead while alive (a machine that stalled for a lease): what is in hand here may run elsewhere, rightly. */
+function lost(fields, text) {
+  if (!text.startsWith('lost worker')) return
+  for (const id of unrecorded) note('l', id)
+}

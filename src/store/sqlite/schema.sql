@@ -1,0 +1,98 @@
+CREATE INDEX millrace_history_keep on millrace_history (keep_until) where keep_until is not null;
+
+CREATE INDEX millrace_jobs_key on millrace_jobs (key, seq) where key is not null;
+
+CREATE INDEX millrace_leases_worker on millrace_leases (worker);
+
+CREATE INDEX millrace_live_due on millrace_live (due_at) where state in ('scheduled', 'retrying');
+
+CREATE INDEX millrace_live_expires on millrace_live (expires_at) where expires_at is not null and fence is null and state <> 'parked';
+
+CREATE INDEX millrace_live_ready on millrace_live (lane, sort) where state = 'ready' and fence is null and suspect = 0;
+
+CREATE INDEX millrace_live_suspect on millrace_live (lane, sort) where state = 'ready' and fence is null and suspect = 1;
+
+CREATE TABLE millrace_history (
+  seq integer primary key,
+  state text not null check (state in ('done', 'failed', 'cancelled')),
+  due_at integer not null,
+  attempt integer not null,
+  retries integer not null,
+  crashes integer not null,
+  started_at integer,
+  settled_at integer not null,
+  keep_until integer,
+  worker text,
+  result any,
+  error text,
+  reason text,
+  log text
+) strict;
+
+CREATE TABLE millrace_jobs (
+  seq integer primary key,
+  id text not null unique,
+  lane integer not null,
+  priority integer not null,
+  key text,
+  payload any not null,
+  options text,
+  created_at integer not null
+) strict;
+
+CREATE TABLE millrace_keys (
+  name text not null,
+  key text not null,
+  seq integer not null,
+  primary key (name, key)
+) strict, without rowid;
+
+CREATE TABLE millrace_lanes (
+  lane integer primary key,
+  queue text not null,
+  name text not null,
+  unique (queue, name)
+) strict;
+
+CREATE TABLE millrace_leases (
+  fence integer primary key,
+  worker text not null,
+  alone integer not null check (alone in (0, 1)),
+  claimed_at integer not null,
+  jobs text not null
+) strict;
+
+CREATE TABLE millrace_live (
+  seq integer primary key,
+  lane integer not null,
+  state text not null check (state in ('scheduled', 'ready', 'running', 'retrying', 'blocked', 'paused', 'parked')),
+  sort integer not null,
+  due_at integer not null,
+  attempt integer not null default 0 check (attempt >= 0),
+  retries integer not null default 0 check (retries >= 0),
+  crashes integer not null default 0 check (crashes >= 0),
+  suspect integer not null default 0 check (suspect in (0, 1)),
+  fence integer,
+  started_at integer,
+  expires_at integer,
+  error text,
+  reason text,
+  log text,
+  progress text,
+  check (fence is not null or state <> 'running'),
+  check (fence is null or state in ('ready', 'running'))
+) strict;
+
+CREATE TABLE millrace_migrations (
+  version integer primary key,
+  name text not null,
+  applied_at integer not null
+) strict;
+
+CREATE TABLE millrace_workers (
+  worker text primary key,
+  beat integer not null default 0,
+  host text not null,
+  pid integer not null,
+  started_at integer not null
+) strict, without rowid;

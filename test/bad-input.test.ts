@@ -1,0 +1,813 @@
+import { createRequire } from 'node:module'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { build } from '../scripts/build.mjs'
+import { codec, defaults, job, millrace, sqlite } from '../src/index.js'
+import type { JobRecord, Mill, MillOptions, MillraceError, Problem } from '../src/index.js'
+import { usePlace } from './processes/child.js'
+
+/** What a stranger may get wrong, through the front door only: it is refused before anything is written. */
+
+const folder = mkdtempSync(join(tmpdir(), 'millrace-bad-input-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const place = usePlace()
+
+const MIB = 1024 * 1024
+const TROUBLE = 'a\u0000b\ud800c\udfffd'
+
+const send = job('send', async (p: { to: string }) => p.to)
+const echo = job('echo', async (p: unknown) => p)
+const positive = job('positive', { run: async (p: { n: number }) => p.n, accepts: (p) => p.n > 0 })
+const checked = job('checked', {
+  run: async (p: { to: string }) => p.to,
+  input: {
+    '~standard': {
+      version: 1,
+      vendor: 'us',
+      validate: (value: unknown) =>
+        typeof (value as { to?: unknown } | undefined)?.to === 'string'
+          ? { value }
+          : { issues: [{ message: 'must be an address', path: ['to'] }] },
+    },
+  },
+} as never) as typeof send
+
+let mill: Mill
+beforeEach(async () => {
+  mill = await millrace({ store: ':memory:', jobs: [send, echo, positive, checked], logger: false })
+})
+afterEach(() => mill.close())
+
+type Refused = MillraceError & { readonly problems?: readonly Problem[] }
+
+async function refused(work: () => unknown): Promise<Refused> {
+  try {
+    await work()
+  } catch (error) {
+    expect((error as Refused).code, String(error)).toMatch(/^E_/)
+    return error as Refused
+  }
+  throw new Error('it was not refused')
+}
+
+async function all(from: Mill = mill): Promise<JobRecord[]> {
+  const found: JobRecord[] = []
+  for await (const each of from.find({ order: 'oldest' })) found.push(each)
+  return found
+}
+
+/** Refused, with this code, and the store is as it was. */
+async function refusedUnwritten(work: () => unknown, code: string): Promise<Refused> {
+  const before = await all()
+  const error = await refused(work)
+  expect(error.code).toBe(code)
+  expect(await all()).toEqual(before)
+  return error
+}
+
+const paths = (error: Refused): (string | undefined)[] => (error.problems ?? []).map((p) => p.path)
+
+describe('millrace()', () => {
+  test.each<[string, object, RegExp]>([
+    ['concurrency', { concurrency: 0 }, /concurrency must be a whole number from 1 to 100000, got 0/],
+    ['concurrency', { concurrency: 1.5 }, /got 1\.5/],
+    ['concurrency', { concurrency: '5' }, /got "5"/],
+    ['queues', { queues: { mail: 0 } }, /queues\."mail" concurrency must be .* got 0/],
+    ['queues', { queues: [1] }, /queues must be an object of queue names/],
+    ['queues', { queues: { mail: { concurency: 5 } } }, /queues\."mail" concurrency must be/],
+    ['poll', { poll: '1 second' }, /poll must be a duration/],
+    ['poll', { poll: 1 }, /poll must be 10 ms or more, got 1/],
+    ['lease', { lease: '1ms' }, /lease must be 500 ms or more/],
+    ['crashBudget', { crashBudget: 0 }, /crashBudget must be a whole number/],
+    ['retry', { retry: { limit: -1 } }, /retry\.limit must be/],
+    ['retry', { retry: { backof: 'fixed' } }, /retry\.backof is not an option; did you mean "backoff"\?/],
+    ['timeout', { timeout: '1M' }, /timeout must be a duration/],
+    ['slowAfter', { slowAfter: -1 }, /slowAfter must be a duration/],
+    ['keep', { keep: 'some' }, /keep must be an object/],
+    ['autoMigrate', { autoMigrate: 'yes' }, /autoMigrate must be true or false, got "yes"/],
+    ['logger', { logger: 'loud' }, /logger must be false, a level, or a logger/],
+    ['logger', { logger: { info: () => 1 } }, /debug, warn, error missing/],
+    ['codec', { codec: {} }, /codec must be a codec with encode and decode/],
+    ['unknown', { unknown: 'x' }, /unknown must be a function/],
+    ['a typo', { concurency: 5 }, /concurency is not an option; did you mean "concurrency"\?/],
+    ['a typo', { sotre: 'x' }, /sotre is not an option; did you mean "store"\?/],
+  ])('refuses a wrong %s: %#', async (_, options, message) => {
+    const error = await refused(() => millrace({ store: ':memory:', ...options }))
+    expect(error.code).toBe('E_INVALID_OPTIONS')
+    expect(error.message).toMatch(message)
+  })
+
+  test.each([
+    'capture',
+    'executor',
+    'partition',
+    'changeLog',
+    'allowedErrorTime',
+    'startGrace',
+    'dashboard',
+    'redact',
+    'hooks',
+    'onSystemError',
+    'onSystemRecovery',
+    'encrypt',
+    'limit',
+    'rate',
+    'outage',
+  ])('refuses %s by name, as not yet', async (name) => {
+    const error = await refused(() => millrace({ store: ':memory:', [name]: { some: 'thing' } }))
+    expect(error.message).toContain(`${name} is not yet part of this version`)
+  })
+
+  test('takes what is not yet built at the value it has anyway', async () => {
+    const same = { executor: 'loop', changeLog: false, allowedErrorTime: '15m', startGrace: '10m', dashboard: false }
+    const opened = await millrace({ store: ':memory:', logger: false, ...same } as MillOptions)
+    await opened.close()
+  })
+
+  test('tells all that is wrong in one error', async () => {
+    const error = await refused(() =>
+      millrace({ store: ':memory:', concurrency: 0, poll: 'x', keep: { doen: '1d' }, dashboard: true, lese: 1 } as MillOptions),
+    )
+    expect(paths(error)).toEqual(['concurrency', 'poll', 'keep.doen', 'dashboard', 'lese'])
+    expect(error.message).toContain('5 problems')
+  })
+
+  // Store and jobs are looked at one after the other, each in an error of its own.
+  test.fails('tells a wrong store and wrong jobs in the same error as the rest', async () => {
+    const error = await refused(() => millrace({ store: 5, jobs: 'all', concurrency: 0 } as never))
+    expect(error.message).toMatch(/concurrency/)
+    expect(error.message).toMatch(/store/)
+    expect(error.message).toMatch(/jobs/)
+  })
+
+  test.each([null, 5, 'app.db', []])('refuses options that are no object: %#', async (options) => {
+    expect((await refused(() => millrace(options as never))).code).toBe('E_INVALID_OPTIONS')
+  })
+
+  test.each<[string, unknown]>([
+    ['a number', 5],
+    ['nothing', ''],
+    ['a NUL', 'a\u0000b'],
+    ['an object that is no handle', {}],
+    ['true', true],
+  ])('refuses a store that is %s', async (_, store) => {
+    expect((await refused(() => millrace({ store, logger: false }))).code).toBe('E_INVALID_OPTIONS')
+  })
+
+  test('refuses PostgreSQL as not yet', async () => {
+    for (const store of ['postgres://localhost/x', 'postgresql://localhost/x'])
+      expect((await refused(() => millrace({ store }))).code).toBe('E_NOT_YET')
+  })
+
+  // Null is passed over like undefined, and the jobs go to ./millrace.db, which nobody chose.
+  test.fails('refuses a store that is null', async () => {
+    const before = process.cwd()
+    const somewhere = mkdtempSync(join(folder, 'null-'))
+    process.chdir(somewhere)
+    try {
+      const error = await refused(async () => (await millrace({ store: null, logger: false })).close())
+      expect(error.code).toBe('E_INVALID_OPTIONS')
+    } finally {
+      process.chdir(before)
+    }
+  })
+
+  test('refuses wrong jobs before the file is made', async () => {
+    const store = join(folder, 'never.db')
+    for (const jobs of [null, 'send', [5], { send: () => 1 }, [send, job('send', async () => 2)]])
+      expect((await refused(() => millrace({ store, jobs: jobs as never, logger: false }))).code).toBe('E_DEFINITION')
+    expect(existsSync(store)).toBe(false)
+  })
+
+  test('refuses wrong options of sqlite()', async () => {
+    expect((await refused(() => sqlite('x.db', { durability: 'none' as never }))).message).toContain('"power" or "process"')
+    expect((await refused(() => sqlite('x.db', { durabilty: 'power' } as never))).message).toContain('did you mean "durability"?')
+  })
+})
+
+describe('enqueue()', () => {
+  const enqueue = (options: unknown, payload: unknown = { to: 'a' }) => mill.enqueue(send, payload as never, options as never)
+
+  test.each<[string, unknown, RegExp]>([
+    ['title', { title: 5 }, /options\.title must be text/],
+    ['labels', { labels: 'a' }, /options\.labels must be an array/],
+    ['labels', { labels: ['a\u0000'] }, /control characters/],
+    ['labels', { labels: ['\ud800'] }, /well-formed/],
+    ['queue', { queue: '' }, /options\.queue must have 1 to 200 characters/],
+    ['priority', { priority: 0.5 }, /options\.priority must be a whole number/],
+    ['key', { key: 5 }, /options\.key must be text, got 5/],
+    ['key', { key: 'a\u0000' }, /control characters/],
+    ['key', { key: '\udfff' }, /well-formed/],
+    ['onDuplicate', { key: 'k', onDuplicate: 'merge' }, /options\.onDuplicate must be/],
+    ['onDuplicate', { onDuplicate: 'reject' }, /needs a key/],
+    ['in', { in: '5 minutes' }, /options\.in must be a duration/],
+    ['in', { in: '1M' }, /options\.in/],
+    ['in', { in: 'P1M' }, /options\.in/],
+    ['in', { in: 1e13 }, /did you mean a Date/],
+    ['at', { at: '2026-11-01' }, /options\.at/],
+    ['in and at', { in: '1s', at: new Date() }, /has both in and at/],
+    ['retry', { retry: { when: () => true } }, /has a function, which cannot be stored/],
+    ['timeout', { timeout: 'soon' }, /options\.timeout must be a duration/],
+    ['expires', { expires: 'x' }, /options\.expires/],
+    ['a typo', { lables: ['a'] }, /options\.lables is not an option; did you mean "labels"\?/],
+    ['group', { group: 'g' }, /options\.group is not yet part of this version/],
+    ['after', { after: [] }, /options\.after is not yet/],
+    ['tx', { tx: {} }, /options\.tx is not yet/],
+    ['unique', { unique: { by: 'x' } }, /options\.unique is not yet/],
+    ['null', null, /options must be an object, got null/],
+    ['a number', 5, /options must be an object, got 5/],
+  ])('refuses a wrong %s: %#', async (_, options, message) => {
+    const error = await refusedUnwritten(() => enqueue(options), 'E_INVALID_OPTIONS')
+    expect(error.message).toMatch(message)
+    expect(error.message).toContain('job "send"')
+  })
+
+  test('tells all that is wrong with options and payload in one error', async () => {
+    const wrong = { titel: 'x', priority: 1.5, in: 'x', group: 'g' }
+    const error = await refusedUnwritten(() => mill.enqueue(checked, {} as never, wrong as never), 'E_INVALID_OPTIONS')
+    expect(paths(error)).toEqual(['options.titel', 'options.priority', 'options.in', 'options.group', 'payload.to'])
+  })
+
+  test.fails('tells a payload that cannot be written in the same error as wrong options', async () => {
+    const error = await refused(() => mill.enqueue(echo, { db: () => 1 }, { priority: 1.5 }))
+    expect(error.message).toContain('options.priority')
+    expect(error.message).toContain('payload.db')
+  })
+
+  test('refuses a payload that its schema or accepts does not take, with the path', async () => {
+    const bySchema = await refusedUnwritten(() => mill.enqueue(checked, { to: 5 } as never), 'E_INVALID_PAYLOAD')
+    expect(bySchema.problems).toEqual([{ path: 'payload.to', message: 'must be an address' }])
+    const byAccepts = await refusedUnwritten(() => mill.enqueue(positive, { n: 0 }), 'E_INVALID_PAYLOAD')
+    expect(byAccepts.message).toContain('accepts() returned false')
+  })
+
+  // What the user's own check throws comes out bare, without the job's name and without a code.
+  test.fails('refuses a payload at which accepts throws', async () => {
+    const error = await refused(() => mill.enqueue(positive, null as never))
+    expect(error.code).toBe('E_INVALID_PAYLOAD')
+  })
+
+  test.each<[string, unknown, string]>([
+    ['a function', { a: { b: () => 1 } }, 'payload.a.b'],
+    ['a symbol', [1, Symbol('x')], 'payload[1]'],
+    ['an instance of a class', { conn: new (class Socket {})() }, 'payload.conn'],
+    ['a promise', { p: Promise.resolve(1) }, 'payload.p'],
+    ['a WeakMap', { deep: [{ w: new WeakMap() }] }, 'payload.deep[0].w'],
+  ])('refuses a payload with %s, naming the path', async (_, payload, path) => {
+    const error = await refusedUnwritten(() => mill.enqueue(echo, payload), 'E_INVALID_PAYLOAD')
+    expect(paths(error)).toEqual([path])
+  })
+
+  test('refuses a payload that leads back to itself', async () => {
+    const loop: Record<string, unknown> = {}
+    loop['self'] = loop
+    expect(paths(await refusedUnwritten(() => mill.enqueue(echo, loop), 'E_INVALID_PAYLOAD'))).toEqual(['payload.self'])
+  })
+
+  test.fails('names the path of a meta that cannot be written, also in a bulk', async () => {
+    const meta = (_: unknown, i: number): object => (i === 1 ? { meta: { fn: () => 1 } } : {})
+    const error = await refusedUnwritten(() => mill.enqueueMany(echo, [1, 2], meta), 'E_INVALID_OPTIONS')
+    expect(error.message).toContain('options[1].meta')
+  })
+
+  test.each<[unknown, string]>([
+    [5, 'E_DEFINITION'],
+    [null, 'E_DEFINITION'],
+    [{}, 'E_DEFINITION'],
+    [() => 1, 'E_DEFINITION'],
+    ['sned', 'E_UNKNOWN_JOB'],
+    ['', 'E_UNKNOWN_JOB'],
+    ['constructor', 'E_UNKNOWN_JOB'],
+    ['__proto__', 'E_UNKNOWN_JOB'],
+  ])('refuses a job that is none: %#', async (given, code) => {
+    await refusedUnwritten(() => mill.enqueue(given as never, { to: 'a' } as never), code)
+  })
+
+  test('tells the near spelling of an unknown name', async () => {
+    expect((await refused(() => mill.enqueue('sned'))).message).toContain('did you mean "send"?')
+  })
+})
+
+describe('a payload’s size', () => {
+  // JSON text of a string of n ASCII characters has n + 2 bytes.
+  test.each([
+    ['one less than the limit', 'x'.repeat(MIB - 3)],
+    ['the limit', 'x'.repeat(MIB - 2)],
+    ['the limit in letters of two bytes', 'ß'.repeat((MIB - 2) / 2)],
+    ['the limit in letters of three bytes', `${'日'.repeat((MIB - 4) / 3)}xx`],
+    ['the limit in letters of four bytes', `${'🎉'.repeat((MIB - 4) / 4)}xx`],
+  ])('of %s is taken and comes back', async (_, payload) => {
+    const handle = await mill.enqueue(echo, payload)
+    expect((await handle.get())?.payload).toBe(payload)
+  })
+
+  test.each([
+    ['one more than the limit', 'x'.repeat(MIB - 1), MIB + 1],
+    ['one more in letters of two bytes', `${'ß'.repeat((MIB - 2) / 2)}x`, MIB + 1],
+    ['one more in letters of four bytes', `${'🎉'.repeat((MIB - 4) / 4)}xxx`, MIB + 1],
+    ['ten times the limit', 'x'.repeat(10 * MIB), 10 * MIB + 2],
+  ])('of %s is refused with its size and advice', async (_, payload, bytes) => {
+    const error = await refusedUnwritten(() => mill.enqueue(echo, payload), 'E_PAYLOAD_TOO_LARGE')
+    expect(error.message).toContain(`${bytes} bytes`)
+    expect(error.message).toContain(`${MIB}`)
+    expect(error.message).toContain('reference')
+    expect((error as unknown as { bytes: number }).bytes).toBe(bytes)
+  })
+
+  test('is that of the bytes a codec of bytes writes', async () => {
+    const raw = job('raw', {
+      run: async (p: Uint8Array) => p.length,
+      codec: codec({ encode: (value) => value as Uint8Array, decode: (bytes) => bytes }),
+    })
+    const handle = await mill.enqueue(raw, new Uint8Array(MIB))
+    expect((await refused(() => mill.enqueue(raw, new Uint8Array(MIB + 1)))).code).toBe('E_PAYLOAD_TOO_LARGE')
+    expect((await all()).map((each) => each.id)).toEqual([handle.id])
+  })
+})
+
+describe('enqueueMany()', () => {
+  test('with one bad payload writes nothing and names its index', async () => {
+    const payloads = Array.from({ length: 100 }, (_, i) => (i === 57 ? { to: 5 } : { to: 'a' }))
+    const error = await refusedUnwritten(() => mill.enqueueMany(checked, payloads as never), 'E_INVALID_PAYLOAD')
+    expect(paths(error)).toEqual(['payloads[57].to'])
+  })
+
+  test('with one payload that cannot be written names its index and the path in it', async () => {
+    const error = await refusedUnwritten(() => mill.enqueueMany(echo, [1, { f: () => 1 }, 3]), 'E_INVALID_PAYLOAD')
+    expect(paths(error)).toEqual(['payloads[1].f'])
+  })
+
+  test('with one payload too large names its index', async () => {
+    const error = await refusedUnwritten(
+      () => mill.enqueueMany(echo, [1, 2, 'x'.repeat(MIB)]),
+      'E_PAYLOAD_TOO_LARGE',
+    )
+    expect(error.message).toContain('payloads[2]')
+  })
+
+  test('with options that are wrong for one names its index', async () => {
+    const error = await refusedUnwritten(
+      () => mill.enqueueMany(echo, [1, 2, 3], (_, i) => ({ priority: i === 2 ? 0.5 : 1 })),
+      'E_INVALID_OPTIONS',
+    )
+    expect(paths(error)).toEqual(['options[2].priority'])
+  })
+
+  test('whose options function throws writes nothing', async () => {
+    const before = await all()
+    const calling = mill.enqueueMany(echo, [1, 2], (_, i) => {
+      if (i === 1) throw new RangeError('mine')
+      return {}
+    })
+    await expect(calling).rejects.toThrow('mine')
+    expect(await all()).toEqual(before)
+  })
+
+  test('with a key that is held and rejected names its index and writes nothing', async () => {
+    const held = await mill.enqueue(echo, 0, { key: 'b' })
+    const error = await refusedUnwritten(
+      () => mill.enqueueMany(echo, [1, 2, 3], (p) => ({ key: 'abc'[(p as number) - 1] as string, onDuplicate: 'reject' })),
+      'E_DUPLICATE_KEY',
+    )
+    expect(error.message).toContain('item 1')
+    expect((error as unknown as { existingId: string }).existingId).toBe(held.id)
+  })
+
+  test('with different policies for held keys is refused', async () => {
+    const policies = ['return', 'replace'] as const
+    const error = await refusedUnwritten(
+      () => mill.enqueueMany(echo, [1, 2], (_, i) => ({ key: `k${i}`, onDuplicate: policies[i] })),
+      'E_INVALID_OPTIONS',
+    )
+    expect(paths(error)).toEqual(['options[1].onDuplicate'])
+  })
+
+  test.each([undefined, null, 5, 'abc', {}, new Set([1])])('refuses payloads that are no array: %#', async (payloads) => {
+    const error = await refusedUnwritten(() => mill.enqueueMany(echo, payloads as never), 'E_INVALID_OPTIONS')
+    expect(error.message).toMatch(/payloads must be an array/)
+  })
+
+  test('of nothing writes nothing and gives nothing', async () => {
+    expect(await mill.enqueueMany(echo, [])).toEqual([])
+    expect(await all()).toEqual([])
+  })
+
+  test.fails('with two bad items names both', async () => {
+    const error = await refused(() => mill.enqueueMany(checked, [{ to: 1 }, { to: 'a' }, { to: 2 }] as never))
+    expect(paths(error)).toEqual(['payloads[0].to', 'payloads[2].to'])
+  })
+})
+
+describe('schedule()', () => {
+  test.each<[unknown, RegExp]>([
+    ['5 minutes', /when must be a duration/],
+    ['1M', /when must be/],
+    ['P1Y', /when must be/],
+    [-5, /negative/],
+    [NaN, /when must be/],
+    [1e13, /did you mean a Date/],
+    [new Date(NaN), /invalid/],
+    ['2026-02-30T00:00:00Z', /no such day/],
+    [null, /got null/],
+    [undefined, /got undefined/],
+    [{}, /when must be/],
+    [new Date(8.64e15), /more than 100 years away/],
+  ])('refuses a time that is none: %#', async (when, message) => {
+    const error = await refusedUnwritten(() => mill.schedule(send, { to: 'a' }, when as never), 'E_INVALID_OPTIONS')
+    expect(error.message).toMatch(message)
+  })
+
+  test('refuses a second time in the options', async () => {
+    for (const options of [{ in: '1s' }, { at: new Date() }])
+      expect(
+        (await refusedUnwritten(() => mill.schedule(send, { to: 'a' }, '1h', options as never), 'E_INVALID_OPTIONS')).message,
+      ).toContain('the time is the third argument')
+  })
+
+  test('refuses wrong options and payloads like enqueue', async () => {
+    await refusedUnwritten(() => mill.schedule(send, { to: 'a' }, '1h', { kye: 'x' } as never), 'E_INVALID_OPTIONS')
+    await refusedUnwritten(() => mill.schedule(checked, {} as never, '1h'), 'E_INVALID_PAYLOAD')
+  })
+
+  test.fails('tells a wrong time, wrong options and a wrong payload in one error', async () => {
+    const error = await refused(() => mill.schedule(checked, {} as never, 'soon' as never, { kye: 'x' } as never))
+    for (const part of ['when', 'options.kye', 'payload.to']) expect(error.message).toContain(part)
+  })
+
+  test.fails.each([null, 5, true])('refuses options that are no object: %#', async (options) => {
+    await refusedUnwritten(() => mill.schedule(send, { to: 'a' }, '1h', options as never), 'E_INVALID_OPTIONS')
+  })
+
+  test('unschedule refuses a job that is none and a key that is no text', async () => {
+    expect((await refused(() => mill.unschedule('sned', 'k'))).code).toBe('E_UNKNOWN_JOB')
+    expect((await refused(() => mill.unschedule(send as never, 5 as never))).code).toBe('E_INVALID_OPTIONS')
+    expect(await mill.unschedule('send', 'nothing there')).toBe(false)
+  })
+})
+
+describe('an id', () => {
+  const wrong: unknown[] = ['', 'x', 5, null, undefined, {}, '0190-nope', "' or 1=1 --"]
+  const verbs: [string, (id: never) => unknown][] = [
+    ['get', (id) => mill.get(id)],
+    ['cancel', (id) => mill.cancel(id)],
+    ['retry', (id) => mill.retry(id)],
+    ['delete', (id) => mill.delete(id)],
+    ['edit', (id) => mill.edit(id, { priority: 1 })],
+    ['handle', (id) => mill.handle(id)],
+  ]
+
+  test.each(verbs)('that is none is refused by %s', async (_, verb) => {
+    await mill.enqueue(send, { to: 'a' })
+    for (const id of wrong) {
+      const error = await refusedUnwritten(() => verb(id as never), 'E_INVALID_OPTIONS')
+      expect(error.message).toContain("must be a job's id (a UUID)")
+    }
+  })
+
+  test('that is a handle is told to be handle.id', async () => {
+    const handle = await mill.enqueue(send, { to: 'a' })
+    expect((await refused(() => mill.get(handle as never))).message).toContain('pass handle.id')
+  })
+
+  test.each(verbs.slice(0, 5))('that nobody has means nothing to %s', async (_, verb) => {
+    const before = await all()
+    expect(await verb('00000000-0000-7000-8000-000000000000' as never)).toBeOneOf([false, undefined])
+    expect(await all()).toEqual(before)
+  })
+})
+
+describe('edit(), find(), configure(), register(), run(), stop() and result()', () => {
+  let id: string
+  beforeEach(async () => {
+    id = (await mill.enqueue(checked, { to: 'a' })).id
+  })
+
+  test.each<[object, string]>([
+    [{ priorty: 1 }, 'priorty'],
+    [{ priority: 0.5 }, 'priority'],
+    [{ in: 'x' }, 'in'],
+    [{ key: 'k' }, 'key'],
+    [{ expires: '1h' }, 'expires'],
+    [{ onDuplicate: 'reject', key: 'k' }, 'onDuplicate'],
+    [{ group: 'g' }, 'group'],
+  ])('edit refuses %j', async (change, path) => {
+    const error = await refusedUnwritten(() => mill.edit(id, change), 'E_INVALID_OPTIONS')
+    expect(paths(error)).toContain(path)
+  })
+
+  test('edit refuses a payload that does not fit or cannot be written', async () => {
+    await refusedUnwritten(() => mill.edit(id, { payload: { to: 5 } }), 'E_INVALID_PAYLOAD')
+    const other = await mill.enqueue(echo, 1)
+    await refusedUnwritten(() => mill.edit(other.id, { payload: () => 1 }), 'E_INVALID_PAYLOAD')
+    await refusedUnwritten(() => mill.edit(other.id, { payload: 'x'.repeat(MIB) }), 'E_PAYLOAD_TOO_LARGE')
+  })
+
+  test('edit refuses what is no change', async () => {
+    for (const change of [null, undefined, 5, 'x'])
+      await refusedUnwritten(() => mill.edit(id, change as never), 'E_INVALID_OPTIONS')
+  })
+
+  test.fails('edit refuses an array, also an empty one', async () => {
+    await refusedUnwritten(() => mill.edit(id, [] as never), 'E_INVALID_OPTIONS')
+  })
+
+  test.fails('edit refuses a meta that cannot be written as wrong options', async () => {
+    await refusedUnwritten(() => mill.edit(id, { meta: () => 1 }), 'E_INVALID_OPTIONS')
+  })
+
+  test.each<[object, string]>([
+    [{ sate: 'ready' }, 'sate is not an option; did you mean "state"?'],
+    [{ state: 'sleeping' }, 'state must be one of'],
+    [{ state: ['ready', 'nope'] }, 'state must be one of'],
+    [{ queue: 5 }, 'queue must be text'],
+    [{ label: '' }, 'label must have'],
+    [{ key: 5 }, 'key must be text'],
+    [{ createdAfter: 'yesterday' }, 'createdAfter must be a valid Date'],
+    [{ createdBefore: new Date(NaN) }, 'createdBefore must be a valid Date'],
+    [{ order: 'random' }, 'order must be "newest" or "oldest"'],
+    [{ limit: -1 }, 'limit must be a whole number'],
+    [{ group: 'g' }, 'group is not yet part'],
+  ])('find refuses %j', async (filter, message) => {
+    const error = await refused(async () => {
+      for await (const _ of mill.find(filter)) throw new Error('it found something')
+    })
+    expect(error.message).toContain(message)
+  })
+
+  test('find tells all that is wrong at once', async () => {
+    const error = await refused(() => mill.find({ sate: 1, limit: -1, order: 'x' } as never).next())
+    expect(paths(error)).toEqual(['sate', 'limit', 'order'])
+  })
+
+  test('find refuses a job that is none', async () => {
+    expect((await refused(() => mill.find({ job: 5 }).next())).code).toBe('E_DEFINITION')
+  })
+
+  test('configure refuses what is wrong and what needs a new mill, and says so', async () => {
+    expect((await refused(() => mill.configure({ concurrency: 0 }))).message).toContain('concurrency must be')
+    expect((await refused(() => mill.configure({ concurrrency: 1 } as never))).message).toContain('did you mean')
+    const fixed = await refused(() => mill.configure({ store: 'x', lease: '5s' } as never))
+    expect(paths(fixed)).toEqual(['store', 'lease'])
+    expect(fixed.message).toContain('make a new one')
+    expect((await refused(() => mill.configure(null as never))).code).toBe('E_INVALID_OPTIONS')
+  })
+
+  test('register refuses what is no job and a name that is taken', async () => {
+    expect((await refused(() => mill.register((() => 1) as never))).code).toBe('E_DEFINITION')
+    expect((await refused(() => mill.register(job('send', async () => 'other')))).message).toContain('two different jobs are named "send"')
+  })
+
+  test('run refuses a name it does not know and a payload that does not fit', async () => {
+    expect((await refused(() => mill.run('sned'))).message).toContain('did you mean "send"?')
+    expect((await refused(() => mill.run('checked', { to: 5 }))).code).toBe('E_INVALID_PAYLOAD')
+    expect(mill.has('sned')).toBe(false)
+  })
+
+  test('stop and close refuse a deadline that is none', async () => {
+    expect((await refused(() => mill.stop({ deadline: 'soon' as never }))).message).toContain('deadline must be a duration')
+    expect((await refused(() => mill.close({ deadline: -1 }))).message).toContain('deadline must be a duration')
+  })
+
+  // A typo, or the time without its object, is passed over and the default of 30 s is taken.
+  test.fails.each<unknown>([{ deadlin: '1s' }, '1s', 5])('stop refuses options it does not know: %#', async (options) => {
+    await refused(() => mill.stop(options as never))
+  })
+
+  test('result refuses a timeout that is none', async () => {
+    expect((await refused(() => mill.handle(id).result({ timeout: 'soon' as never }))).message).toContain('timeout must be')
+  })
+
+  test.fails('result refuses options it does not know', async () => {
+    await mill.start()
+    await refused(() => mill.handle(id).result({ timout: '1m' } as never))
+  })
+
+  test.each([
+    'recurring',
+    'deleteRecurring',
+    'sequence',
+    'group',
+    'flow',
+    'retryOne',
+    'retryAll',
+    'pause',
+    'resume',
+    'queue',
+    'why',
+    'healthy',
+    'health',
+    'watch',
+    'events',
+    'changes',
+    'stopChanges',
+    'upcoming',
+    'dashboard',
+    'send',
+  ] as const)('mill.%s() is refused by name, as not yet', async (verb) => {
+    const error = await refusedUnwritten(() => (mill[verb] as (...args: unknown[]) => unknown)('x', 'y', 'z', '1h'), 'E_NOT_YET')
+    expect(error.message).toContain(`mill.${verb}()`)
+    expect(error.message).toContain('not yet')
+  })
+
+  test.each(['stats', 'schedules', 'live'])('mill.%s is refused by name, as not yet', async (part) => {
+    const error = await refused(() => ((mill as never)[part] as { list(): unknown }).list())
+    expect(error.code).toBe('E_NOT_YET')
+  })
+
+  test('handle.watch() is refused by name, as not yet', async () => {
+    expect((await refused(() => mill.handle(id).watch())).code).toBe('E_NOT_YET')
+  })
+})
+
+describe('NUL and lone surrogates', () => {
+  test('round-trip in a payload, a result, a title, meta and keys of objects', async () => {
+    await mill.start()
+    const value = { [TROUBLE]: [TROUBLE, { deep: TROUBLE }], text: TROUBLE }
+    const handle = await mill.enqueue(echo, value, { title: TROUBLE, meta: value })
+    expect(await handle.result()).toEqual(value)
+    expect(await handle.get()).toMatchObject({ payload: value, result: value, title: TROUBLE, meta: value })
+  })
+
+  test('round-trip in an error’s message and in what was logged', async () => {
+    const failing = job('failing', async (_: undefined, ctx) => {
+      ctx.log(TROUBLE, { t: TROUBLE })
+      throw new Error(TROUBLE, { cause: new Error(TROUBLE) })
+    })
+    mill.register(failing)
+    await mill.start()
+    const handle = await mill.enqueue(failing, undefined, { retry: { limit: 0 } })
+    const error = (await handle.result().catch((thrown: unknown) => thrown)) as Error
+    expect((error.cause as Error).message).toBe(TROUBLE)
+    const record = await handle.get()
+    expect(record?.error).toMatchObject({ message: TROUBLE, cause: { message: TROUBLE } })
+    expect(record?.attempts[0]).toMatchObject({ error: { message: TROUBLE } })
+    expect(record?.attempts[0]?.log?.[0]?.startsWith(TROUBLE)).toBe(true)
+  })
+
+  test('on a file are still there for the next process', async () => {
+    const store = join(folder, 'trouble.db')
+    const first = await millrace({ store, jobs: [echo], logger: false })
+    const { id } = await first.enqueue(echo, { a: TROUBLE }, { title: TROUBLE, meta: TROUBLE })
+    await first.close()
+    const second = await millrace({ store, jobs: [echo], logger: false })
+    await second.start()
+    expect(await second.handle(id).result()).toEqual({ a: TROUBLE })
+    expect(await second.get(id)).toMatchObject({ title: TROUBLE, meta: TROUBLE, payload: { a: TROUBLE } })
+    await second.close()
+  })
+
+  test('in a job’s name, a queue and a label are refused, since they are names', async () => {
+    for (const bad of ['a\u0000', '\ud800', 'a\nb', '\u001b[2J']) {
+      await refused(() => job(bad, async () => 1))
+      await refusedUnwritten(() => mill.enqueue(echo, 1, { queue: bad }), 'E_INVALID_OPTIONS')
+      await refusedUnwritten(() => mill.enqueue(echo, 1, { labels: [bad] }), 'E_INVALID_OPTIONS')
+    }
+  })
+})
+
+describe('what a handler gives back', () => {
+  beforeEach(() => mill.start())
+
+  test('an error message of 10 MiB is cut, says so, and the job settles', async () => {
+    const shouting = job('shouting', async () => {
+      throw new Error('x'.repeat(10 * MIB))
+    })
+    mill.register(shouting)
+    const handle = await mill.enqueue(shouting, undefined, { retry: { limit: 0 } })
+    await expect(handle.result()).rejects.toMatchObject({ code: 'E_JOB_FAILED' })
+    const record = await handle.get()
+    expect(record?.state).toBe('failed')
+    expect(record?.error?.message.length).toBeLessThan(70_000)
+    expect(record?.error?.message).toMatch(/more characters\]$/)
+  })
+
+  test.each<[string, unknown]>([
+    ['a function', () => 1],
+    ['a class instance', new (class Socket {})()],
+    ['a text of 2 MiB', 'x'.repeat(2 * MIB)],
+  ])('%s that cannot be kept is still a success, and the record says why', async (_, value) => {
+    const giving = job('giving', async () => value)
+    mill.register(giving)
+    const handle = await mill.enqueue(giving)
+    expect(await handle.result()).toBeUndefined()
+    const record = await handle.get()
+    expect(record).toMatchObject({ state: 'done', result: undefined, attempt: 1 })
+    expect(record?.reason).toMatch(/^the result is not kept: /)
+  })
+
+  test('log lines are bounded, in number and in length', async () => {
+    const chatty = job('chatty', async (_: undefined, ctx) => {
+      ctx.log('x'.repeat(10_000))
+      for (let i = 0; i < 1_000; i += 1) ctx.log(`line ${i}`)
+    })
+    mill.register(chatty)
+    const handle = await mill.enqueue(chatty)
+    await handle.result()
+    const log = (await handle.get())?.attempts[0]?.log ?? []
+    expect(log).toHaveLength(101)
+    expect(log[0]).toHaveLength(2_000)
+    expect(log[100]).toContain('more lines were logged')
+  })
+
+  test.each<[string, unknown]>([
+    ['undefined', undefined],
+    ['null', null],
+    ['a text', 'just text'],
+    ['a number', 5],
+    ['a symbol', Symbol('s')],
+    ['an object without a prototype', Object.create(null)],
+    ['a proxy that throws', new Proxy({}, { get: () => JSON.parse('{') as never, getPrototypeOf: () => JSON.parse('{') as never })],
+  ])('throwing %s fails the attempt and nothing else', async (_, thrown) => {
+    const odd = job('odd', async () => {
+      throw thrown
+    })
+    mill.register(odd)
+    const handle = await mill.enqueue(odd, undefined, { retry: { limit: 0 } })
+    await expect(handle.result()).rejects.toMatchObject({ code: 'E_JOB_FAILED' })
+    expect((await handle.get())?.error?.name).toEqual(expect.any(String))
+    expect(await (await mill.enqueue(send, { to: 'still here' })).result()).toBe('still here')
+  })
+})
+
+describe('hostile names', () => {
+  const hostile = ["'; drop table millrace_jobs; --", '" or ""="', '$1', '?1', ':name', '%s%n', '../../etc/passwd', '<script>', '__proto__', '{to}', '日本🎉']
+
+  test('in queue, key, label and the job’s name change nothing, and are found again', async () => {
+    const bystander = await mill.enqueue(send, { to: 'bystander' }, { key: 'k', labels: ['l'], queue: 'q' })
+    await mill.start()
+    await bystander.result()
+    for (const name of hostile) {
+      const named = job(name, async (p: { n: number }) => p.n)
+      mill.register(named)
+      const handle = await mill.enqueue(named, { n: 1 }, { queue: name, key: name, labels: [name], title: name })
+      expect(await handle.result()).toBe(1)
+      const found: JobRecord[] = []
+      for await (const each of mill.find({ job: name, queue: name, key: name, label: name })) found.push(each)
+      expect(found.map((each) => each.id)).toEqual([handle.id])
+      expect(found[0]).toMatchObject({ job: name, queue: name, key: name, labels: [name] })
+      expect(await mill.unschedule(name, name)).toBe(false)
+    }
+    expect((await all()).length).toBe(hostile.length + 1)
+    expect(await bystander.get()).toMatchObject({ state: 'done', payload: { to: 'bystander' } })
+  })
+})
+
+describe('in production', () => {
+  beforeAll(async () => {
+    expect((await build()).code).toBe(0)
+  })
+
+  test('a store must be chosen, and none is made', async () => {
+    const child = place().run(`
+      process.chdir(${JSON.stringify(place().folder)})
+      process.env.NODE_ENV = 'production'
+      delete process.env.MILLRACE_STORE
+      const error = await millrace({ logger: false }).catch((thrown) => thrown)
+      say('refused', { code: error.code, message: error.message })
+      process.env.MILLRACE_STORE = file
+      const mill = await millrace({ logger: false })
+      await mill.close()
+      say('chosen')`)
+    expect(await child.hears('refused')).toMatchObject({
+      code: 'E_INVALID_OPTIONS',
+      message: expect.stringMatching(/store must be chosen when NODE_ENV is production/) as string,
+    })
+    await child.hears('chosen')
+    expect(readdirSync(place().folder)).not.toContain('millrace.db')
+    expect(readdirSync(place().folder)).toContain('jobs.db')
+  })
+})
+
+describe('a second process with an old SQLite', () => {
+  beforeAll(async () => {
+    expect((await build()).code).toBe(0)
+  })
+
+  test('is refused while the first has the file, and served when that is gone', async () => {
+    const libsql = createRequire(import.meta.url).resolve('libsql')
+    const program = `
+      import { createRequire } from 'node:module'
+      const Database = createRequire(import.meta.url)(${JSON.stringify(libsql)})
+      const opened = await millrace({ store: sqlite(new Database(file)), logger: false }).catch((error) => error)
+      say(opened.code ?? 'opened', { message: opened.message })
+      setInterval(() => {}, 1000)`
+    const first = place().run(program)
+    await first.hears('opened')
+    const second = place().run(program)
+    expect((await second.hears('E_OLD_SQLITE'))['message']).toContain(`process ${first.process.pid}`)
+    await first.kill()
+    await place().run(program).hears('opened')
+  })
+})
+
+test.skipIf(!existsSync(new URL('../docs/options.md', import.meta.url)))('docs/options.md tells every default as it is', () => {
+  const text = readFileSync(new URL('../docs/options.md', import.meta.url), 'utf8')
+  for (const [name, value] of Object.entries(defaults)) {
+    const row = text.split('\n').find((line) => line.includes(`\`${name}\``))
+    expect(row, `${name} is in docs/options.md`).toBeDefined()
+    if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean')
+      expect(row, `${name} has its default`).toContain(String(value).replace(/^(.*)$/, '$1'))
+  }
+})

@@ -34,10 +34,13 @@ async function main(args) {
   return verdict.exitCode
 }
 
+/** The commit, and whether the source is still just that. */
 function commit() {
+  const git = (...args) =>
+    execFileSync('git', args, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim()
   try {
-    return execFileSync('git', ['rev-parse', '--short', 'HEAD'], { cwd: root, encoding: 'utf8' }).trim()
+    return git('rev-parse', '--short', 'HEAD') + (git('status', '--porcelain', 'src') === '' ? '' : ' with changes')
   } catch {
-    return 'unknown' // Not a checkout: the figure is still worth printing.
+    return 'unknown' // Not a checkout: the figures are still worth having.
   }
 }

@@ -128,10 +128,22 @@ describe('millrace()', () => {
 
   test('tells all that is wrong in one error', async () => {
     const error = await refused(() =>
-      millrace({ store: ':memory:', concurrency: 0, poll: 'x', keep: { doen: '1d' }, dashboard: true, lese: 1 } as MillOptions),
+      millrace({
+        store: ':memory:',
+        concurrency: 0,
+        poll: 'x',
+        keep: { doen: '1d' },
+        dashboard: true,
+        lese: 1,
+      } as never),
     )
     expect(paths(error)).toEqual(['concurrency', 'poll', 'keep.doen', 'dashboard', 'lese'])
     expect(error.message).toContain('5 problems')
+  })
+
+  // It is taken, and then a running handler is logged as slow once a millisecond, for as long as it runs.
+  test.fails('refuses a slowAfter of nothing', async () => {
+    await refused(async () => (await millrace({ store: ':memory:', slowAfter: 0, logger: false })).close())
   })
 
   // Store and jobs are looked at one after the other, each in an error of its own.
@@ -182,13 +194,18 @@ describe('millrace()', () => {
   })
 
   test('refuses wrong options of sqlite()', async () => {
-    expect((await refused(() => sqlite('x.db', { durability: 'none' as never }))).message).toContain('"power" or "process"')
-    expect((await refused(() => sqlite('x.db', { durabilty: 'power' } as never))).message).toContain('did you mean "durability"?')
+    expect((await refused(() => sqlite('x.db', { durability: 'none' as never }))).message).toContain(
+      '"power" or "process"',
+    )
+    expect((await refused(() => sqlite('x.db', { durabilty: 'power' } as never))).message).toContain(
+      'did you mean "durability"?',
+    )
   })
 })
 
 describe('enqueue()', () => {
-  const enqueue = (options: unknown, payload: unknown = { to: 'a' }) => mill.enqueue(send, payload as never, options as never)
+  const enqueue = (options: unknown, payload: unknown = { to: 'a' }) =>
+    mill.enqueue(send, payload as never, options as never)
 
   test.each<[string, unknown, RegExp]>([
     ['title', { title: 5 }, /options\.title must be text/],
@@ -247,6 +264,11 @@ describe('enqueue()', () => {
   test.fails('refuses a payload at which accepts throws', async () => {
     const error = await refused(() => mill.enqueue(positive, null as never))
     expect(error.code).toBe('E_INVALID_PAYLOAD')
+  })
+
+  test.fails('refuses a payload at which the job’s title throws', async () => {
+    const titled = job('titled', { run: async (p: { to: string }) => p.to, title: (p) => p.to.toUpperCase() })
+    expect((await refused(() => mill.enqueue(titled, {} as never))).message).toContain('job "titled"')
   })
 
   test.each<[string, unknown, string]>([
@@ -340,10 +362,7 @@ describe('enqueueMany()', () => {
   })
 
   test('with one payload too large names its index', async () => {
-    const error = await refusedUnwritten(
-      () => mill.enqueueMany(echo, [1, 2, 'x'.repeat(MIB)]),
-      'E_PAYLOAD_TOO_LARGE',
-    )
+    const error = await refusedUnwritten(() => mill.enqueueMany(echo, [1, 2, 'x'.repeat(MIB)]), 'E_PAYLOAD_TOO_LARGE')
     expect(error.message).toContain('payloads[2]')
   })
 
@@ -368,7 +387,8 @@ describe('enqueueMany()', () => {
   test('with a key that is held and rejected names its index and writes nothing', async () => {
     const held = await mill.enqueue(echo, 0, { key: 'b' })
     const error = await refusedUnwritten(
-      () => mill.enqueueMany(echo, [1, 2, 3], (p) => ({ key: 'abc'[(p as number) - 1] as string, onDuplicate: 'reject' })),
+      () =>
+        mill.enqueueMany(echo, [1, 2, 3], (p) => ({ key: 'abc'[(p as number) - 1] as string, onDuplicate: 'reject' })),
       'E_DUPLICATE_KEY',
     )
     expect(error.message).toContain('item 1')
@@ -384,10 +404,13 @@ describe('enqueueMany()', () => {
     expect(paths(error)).toEqual(['options[1].onDuplicate'])
   })
 
-  test.each([undefined, null, 5, 'abc', {}, new Set([1])])('refuses payloads that are no array: %#', async (payloads) => {
-    const error = await refusedUnwritten(() => mill.enqueueMany(echo, payloads as never), 'E_INVALID_OPTIONS')
-    expect(error.message).toMatch(/payloads must be an array/)
-  })
+  test.each([undefined, null, 5, 'abc', {}, new Set([1])])(
+    'refuses payloads that are no array: %#',
+    async (payloads) => {
+      const error = await refusedUnwritten(() => mill.enqueueMany(echo, payloads as never), 'E_INVALID_OPTIONS')
+      expect(error.message).toMatch(/payloads must be an array/)
+    },
+  )
 
   test('of nothing writes nothing and gives nothing', async () => {
     expect(await mill.enqueueMany(echo, [])).toEqual([])
@@ -422,7 +445,8 @@ describe('schedule()', () => {
   test('refuses a second time in the options', async () => {
     for (const options of [{ in: '1s' }, { at: new Date() }])
       expect(
-        (await refusedUnwritten(() => mill.schedule(send, { to: 'a' }, '1h', options as never), 'E_INVALID_OPTIONS')).message,
+        (await refusedUnwritten(() => mill.schedule(send, { to: 'a' }, '1h', options as never), 'E_INVALID_OPTIONS'))
+          .message,
       ).toContain('the time is the third argument')
   })
 
@@ -556,7 +580,9 @@ describe('edit(), find(), configure(), register(), run(), stop() and result()', 
 
   test('register refuses what is no job and a name that is taken', async () => {
     expect((await refused(() => mill.register((() => 1) as never))).code).toBe('E_DEFINITION')
-    expect((await refused(() => mill.register(job('send', async () => 'other')))).message).toContain('two different jobs are named "send"')
+    expect((await refused(() => mill.register(job('send', async () => 'other')))).message).toContain(
+      'two different jobs are named "send"',
+    )
   })
 
   test('run refuses a name it does not know and a payload that does not fit', async () => {
@@ -566,17 +592,24 @@ describe('edit(), find(), configure(), register(), run(), stop() and result()', 
   })
 
   test('stop and close refuse a deadline that is none', async () => {
-    expect((await refused(() => mill.stop({ deadline: 'soon' as never }))).message).toContain('deadline must be a duration')
+    expect((await refused(() => mill.stop({ deadline: 'soon' as never }))).message).toContain(
+      'deadline must be a duration',
+    )
     expect((await refused(() => mill.close({ deadline: -1 }))).message).toContain('deadline must be a duration')
   })
 
   // A typo, or the time without its object, is passed over and the default of 30 s is taken.
-  test.fails.each<unknown>([{ deadlin: '1s' }, '1s', 5])('stop refuses options it does not know: %#', async (options) => {
-    await refused(() => mill.stop(options as never))
-  })
+  test.fails.each<unknown>([{ deadlin: '1s' }, '1s', 5])(
+    'stop refuses options it does not know: %#',
+    async (options) => {
+      await refused(() => mill.stop(options as never))
+    },
+  )
 
   test('result refuses a timeout that is none', async () => {
-    expect((await refused(() => mill.handle(id).result({ timeout: 'soon' as never }))).message).toContain('timeout must be')
+    expect((await refused(() => mill.handle(id).result({ timeout: 'soon' as never }))).message).toContain(
+      'timeout must be',
+    )
   })
 
   test.fails('result refuses options it does not know', async () => {
@@ -606,7 +639,10 @@ describe('edit(), find(), configure(), register(), run(), stop() and result()', 
     'dashboard',
     'send',
   ] as const)('mill.%s() is refused by name, as not yet', async (verb) => {
-    const error = await refusedUnwritten(() => (mill[verb] as (...args: unknown[]) => unknown)('x', 'y', 'z', '1h'), 'E_NOT_YET')
+    const error = await refusedUnwritten(
+      () => (mill[verb] as (...args: unknown[]) => unknown)('x', 'y', 'z', '1h'),
+      'E_NOT_YET',
+    )
     expect(error.message).toContain(`mill.${verb}()`)
     expect(error.message).toContain('not yet')
   })
@@ -718,7 +754,10 @@ describe('what a handler gives back', () => {
     ['a number', 5],
     ['a symbol', Symbol('s')],
     ['an object without a prototype', Object.create(null)],
-    ['a proxy that throws', new Proxy({}, { get: () => JSON.parse('{') as never, getPrototypeOf: () => JSON.parse('{') as never })],
+    [
+      'a proxy that throws',
+      new Proxy({}, { get: () => JSON.parse('{') as never, getPrototypeOf: () => JSON.parse('{') as never }),
+    ],
   ])('throwing %s fails the attempt and nothing else', async (_, thrown) => {
     const odd = job('odd', async () => {
       throw thrown
@@ -732,7 +771,19 @@ describe('what a handler gives back', () => {
 })
 
 describe('hostile names', () => {
-  const hostile = ["'; drop table millrace_jobs; --", '" or ""="', '$1', '?1', ':name', '%s%n', '../../etc/passwd', '<script>', '__proto__', '{to}', '日本🎉']
+  const hostile = [
+    "'; drop table millrace_jobs; --",
+    '" or ""="',
+    '$1',
+    '?1',
+    ':name',
+    '%s%n',
+    '../../etc/passwd',
+    '<script>',
+    '__proto__',
+    '{to}',
+    '日本🎉',
+  ]
 
   test('in queue, key, label and the job’s name change nothing, and are found again', async () => {
     const bystander = await mill.enqueue(send, { to: 'bystander' }, { key: 'k', labels: ['l'], queue: 'q' })
@@ -802,12 +853,15 @@ describe('a second process with an old SQLite', () => {
   })
 })
 
-test.skipIf(!existsSync(new URL('../docs/options.md', import.meta.url)))('docs/options.md tells every default as it is', () => {
-  const text = readFileSync(new URL('../docs/options.md', import.meta.url), 'utf8')
-  for (const [name, value] of Object.entries(defaults)) {
-    const row = text.split('\n').find((line) => line.includes(`\`${name}\``))
-    expect(row, `${name} is in docs/options.md`).toBeDefined()
-    if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean')
-      expect(row, `${name} has its default`).toContain(String(value).replace(/^(.*)$/, '$1'))
-  }
-})
+test.skipIf(!existsSync(new URL('../docs/options.md', import.meta.url)))(
+  'docs/options.md tells every default as it is',
+  () => {
+    const text = readFileSync(new URL('../docs/options.md', import.meta.url), 'utf8')
+    for (const [name, value] of Object.entries(defaults)) {
+      const row = text.split('\n').find((line) => line.includes(`\`${name}\``))
+      expect(row, `${name} is in docs/options.md`).toBeDefined()
+      if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean')
+        expect(row, `${name} has its default`).toContain(String(value).replace(/^(.*)$/, '$1'))
+    }
+  },
+)

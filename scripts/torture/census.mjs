@@ -39,8 +39,7 @@ function bucketOf(place, isAcknowledged, starts) {
   // A body that is in neither table is out of everybody's sight, and a place without its body cannot run: both are lost.
   if ((place.live === null && place.history === null) || !place.hasBody) return 'LOST'
   if (!isAcknowledged) return 'unacknowledged but present'
-  if (place.history === 'done')
-    return starts > 1 ? 'acknowledged, done after extra runs' : 'acknowledged, done once'
+  if (place.history === 'done') return starts > 1 ? 'acknowledged, done after extra runs' : 'acknowledged, done once'
   if (place.history !== null) return 'failed or cancelled'
   return place.live === 'parked' ? 'parked' : 'still waiting or running'
 }

@@ -39,3 +39,10 @@ export function readLedger(path) {
   }
   return { acknowledged, results }
 }
+
+/** Jobs whose result was given to a caller and is not, or no longer, on record as it was given. */
+export function forgottenResults({ results }, places) {
+  const kept = new Map(places.map((place) => [place.id, place]))
+  const isKept = (id, result) => kept.get(id)?.history === 'done' && kept.get(id).result === JSON.stringify(result)
+  return [...results].filter(([id, result]) => !isKept(id, result)).map(([id]) => id)
+}

@@ -25,7 +25,8 @@ export const KINDS = {
 export function readOptions(args) {
   const [kind, ...rest] = args
   const known = kind === undefined ? undefined : KINDS[kind]
-  if (known === undefined) throw new Error(`kind must be one of ${Object.keys(KINDS).join(', ')}, got ${kind ?? 'none'}`)
+  if (known === undefined)
+    throw new Error(`kind must be one of ${Object.keys(KINDS).join(', ')}, got ${kind ?? 'none'}`)
   const options = { ...known.options }
   const problems = []
   for (let i = 0; i < rest.length; i += 2) {

@@ -60,6 +60,9 @@ export class OutsideEye {
     this.#database.exec('pragma busy_timeout = 10000')
   }
 
+  hasTables() {
+    return this.#has('millrace_history')
+  }
   watchSettlements() {
     this.#database.exec(WATCH_SETTLEMENTS)
   }
@@ -68,6 +71,7 @@ export class OutsideEye {
     return this.#database.prepare(PLACES).all()
   }
   settledTwice() {
+    if (!this.#has('torture_settled')) return []
     return this.#database.prepare(SETTLED_TWICE).all()
   }
   /** Which of these have ended. */
@@ -89,6 +93,12 @@ export class OutsideEye {
   }
   close() {
     this.#database.close()
+  }
+
+  #has(table) {
+    return (
+      this.#database.prepare(`select 1 from sqlite_schema where type = 'table' and name = ?`).get(table) !== undefined
+    )
   }
 }
 

@@ -7,15 +7,17 @@ const SOURCES = {
   fault: new URL('./fault-shim.c', import.meta.url),
 }
 
+const COMPILER = 'cc'
+
 /**
- * Compiles a shim into `folder` with the machine's `cc`.
+ * Compiles a shim into `folder` with the machine's compiler.
  * @returns {{ library: string } | { skip: string }}
  */
 export function compileShim(name, folder) {
   if (process.platform !== 'linux') return { skip: `LD_PRELOAD is needed, and this is ${process.platform}` }
   const library = join(folder, `${name}-shim.so`)
   const compiled = spawnSync(
-    'cc',
+    COMPILER,
     ['-shared', '-fPIC', '-O2', '-Wall', '-Wextra', '-Werror', '-o', library, fileURLToPath(SOURCES[name]), '-ldl'],
     { encoding: 'utf8' },
   )

@@ -86,14 +86,14 @@ describe('running a job directly', () => {
 
   test('checks the payload first, and then does not call the handler', async () => {
     let called = 0
-    const positive = job('positive', { run: (_: number) => (called += 1), accepts: (n) => n > 0 })
+    const positive = job('positive', { run: (n: number) => (called += n), accepts: (n) => n > 0 })
     expect(await positive.run(1)).toBe(1)
     expect(await caught(positive.run(-1))).toBeInstanceOf(InvalidPayloadError)
     expect(called).toBe(1)
   })
 
   test('uses a recording context when none is given', async () => {
-    const child = job('child', (_: { n: number }) => 1)
+    const child = job('child', (p: { n: number }) => p.n)
     let seen: TestContext | undefined
     const parent = job('parent', {
       queue: 'family',

@@ -223,6 +223,8 @@ export interface ClaimRequest {
   readonly fence: number
   /** Names this worker can run; undefined: any. */
   readonly names: readonly string[] | undefined
+  /** Only of these queues; undefined: of any. */
+  readonly queues?: readonly string[] | undefined
   /** How many it takes at the most. */
   readonly max: number
   /** The first so many begin at once; the rest are held, show as ready and can be cancelled. */

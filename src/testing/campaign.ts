@@ -1,7 +1,8 @@
 import type { FaultRates } from './faults.js'
 import { ALL_FAULTS, NO_FAULTS } from './faults.js'
 import { seeded } from './random.js'
-import type { Coverage, Plants, SimulationConfig } from './simulation.js'
+import type { Plants } from './sim-database.js'
+import type { Coverage, SimulationConfig } from './simulation.js'
 import { Simulation } from './simulation.js'
 import { tellStory, workloadJobs } from './workload.js'
 
@@ -108,4 +109,19 @@ export function addCoverage(into: Coverage, from: Coverage): void {
 
 export function uncovered(coverage: Coverage): string[] {
   return MUST_COVER.filter((what) => (coverage[what] ?? 0) === 0)
+}
+
+/** A smaller configuration that still breaks: faults taken away one kind at a time, then workers. Cheap, and often telling. */
+export async function shrink(seed: number, plants: Plants = {}): Promise<Partial<SimulationConfig>> {
+  let change: Partial<SimulationConfig> = {}
+  const stillBreaks = async (candidate: Partial<SimulationConfig>): Promise<boolean> =>
+    !(await runSeed(seed, plants, candidate)).ok
+  const config = configOf(seed)
+  for (const kind of Object.keys(config.faults) as (keyof FaultRates)[]) {
+    const candidate = { ...change, faults: { ...(change.faults ?? config.faults), [kind]: 0 } }
+    if (await stillBreaks(candidate)) change = candidate
+  }
+  for (const smaller of [{ workers: 1 }, { workers: 2 }, { concurrency: 1 }, { skewMs: 0 }])
+    if (await stillBreaks({ ...change, ...smaller })) change = { ...change, ...smaller }
+  return change
 }

@@ -53,7 +53,14 @@ export class RunBook {
     this.#runs.set(id, runs)
     this.#checkCause(id, runs, process, now)
     this.#checkTime(id, process, now)
-    const run: Run = { process, fence, beganAt: now, endedAt: undefined, end: undefined, excused: false }
+    const run: Run = {
+      process,
+      fence,
+      beganAt: now,
+      endedAt: undefined,
+      end: undefined,
+      excused: process.frozenUntil > now,
+    }
     runs.push(run)
     this.#total += 1
     this.#checkCrowd(process, concurrency)

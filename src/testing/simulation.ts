@@ -2,27 +2,16 @@ import type { AnyJob } from '../job/define.js'
 import type { KeepOptions } from '../job/keep.js'
 import { buildMill } from '../mill.js'
 import type { Mill } from '../mill/surface.js'
-import { STORE_CHOICE } from '../store/choice.js'
-import type { StoreChoice } from '../store/choice.js'
-import { countChanges, readCensus } from '../store/sqlite/census.js'
 import type { Census } from '../store/sqlite/census.js'
-import { Statements } from '../store/sqlite/driver.js'
-import { chooseLibrary } from '../store/sqlite/library.js'
-import { openFile } from '../store/sqlite/open.js'
-import type { OpenedFile } from '../store/sqlite/open.js'
-import { queries as ownQueries } from '../store/sqlite/queries.js'
-import type { Queries } from '../store/sqlite/queries.js'
-import { SqliteStore } from '../store/sqlite/sqlite-store.js'
-import type { Heart, Store } from '../store/store.js'
 import type { Executor } from '../worker/executors/loop.js'
-import type { World } from '../world/world.js'
-import { systemWorld } from '../world/world.js'
 import { checkDrained, Checker } from './checks.js'
 import type { FaultKind, FaultRates } from './faults.js'
-import { Faults, faultyStore, never, thaw, waitInside } from './faults.js'
+import { Faults, never, thaw, waitInside } from './faults.js'
 import type { Random } from './random.js'
 import { seeded } from './random.js'
 import { RunBook } from './run-book.js'
+import { SimDatabase } from './sim-database.js'
+import type { Plants } from './sim-database.js'
 import { SimProcess } from './sim-process.js'
 import { VirtualTime } from './virtual-time.js'
 
@@ -41,15 +30,6 @@ export interface SimulationConfig {
   readonly faultyMs: number
   readonly drainMs: number
   readonly keep?: KeepOptions | undefined
-}
-
-/** Parts a test may replace by wrong ones, to see that they are found. */
-export interface Plants {
-  readonly queries?: ((right: Queries) => Queries) | undefined
-  /** The clock the database of a process goes by. */
-  readonly databaseClock?: ((time: VirtualTime, process: SimProcess) => number) | undefined
-  readonly wrapStore?: ((store: Store, process: SimProcess) => Store) | undefined
-  readonly wrapWorld?: ((world: World) => World) | undefined
 }
 
 export type Coverage = Record<string, number>
@@ -77,8 +57,7 @@ export class Simulation {
   readonly #faults: Faults
   readonly #checker = new Checker()
   readonly #processes: SimProcess[] = []
-  #file: OpenedFile | undefined
-  #statements: Statements | undefined
+  #shared: SimDatabase | undefined
   #changesSeen = -1
   #broken: unknown
   #started = 0
@@ -99,7 +78,7 @@ export class Simulation {
 
   /** Runs a scenario against the fleet: first with faults, then without until all has drained. Throws what was broken. */
   async run(scenario: (mill: Mill, process: SimProcess) => Promise<void>): Promise<void> {
-    await this.#open()
+    this.#shared = await SimDatabase.open(this.time, this.#plants)
     for (let i = 0; i < this.config.workers; i += 1) this.#startWorker(`worker-${i + 1}`)
     let done = false
     const client = this.#newProcess('client', 0, false)
@@ -116,6 +95,16 @@ export class Simulation {
     const end = this.time.now + this.config.drainMs
     await this.#until(() => this.#isDrained(), end)
     checkDrained(this.#look(true))
+  }
+
+  /** Lets the fleet go on until this is settled: for questions asked after all has drained. */
+  async finish(work: Promise<void>): Promise<void> {
+    let done = false
+    work.then(
+      () => (done = true),
+      (error: unknown) => this.fail(error),
+    )
+    await this.#until(() => done, this.time.now + this.config.drainMs)
   }
 
   /** Something was broken: the run ends with it. */
@@ -147,14 +136,12 @@ export class Simulation {
   }
 
   census(): Census {
-    return readCensus(this.#statements as Statements)
+    return this.#database().census()
   }
 
-  async #open(): Promise<void> {
-    const library = chooseLibrary()
-    const database = new library.open(':memory:')
-    this.#file = await openFile({ target: database, durability: 'process' }, true, systemWorld())
-    this.#statements = new Statements(database)
+  #database(): SimDatabase {
+    if (this.#shared === undefined) throw new Error('the simulation has not begun')
+    return this.#shared
   }
 
   async #until(isOver: () => boolean, end: number): Promise<void> {
@@ -169,7 +156,7 @@ export class Simulation {
 
   /** Checks every promise, when anything has changed since the last look. */
   #look(always: boolean): Census {
-    const changes = countChanges(this.#statements as Statements)
+    const changes = this.#database().countChanges()
     if (!always && changes === this.#changesSeen) return EMPTY
     this.#changesSeen = changes
     const census = this.census()
@@ -229,7 +216,7 @@ export class Simulation {
     const world = this.#plants.wrapWorld?.(process.world) ?? process.world
     return buildMill(options, {
       world,
-      store: this.#storeOf(process),
+      store: this.#database().storeFor(process, this.#faults, this.config.leaseMs),
       executor: this.#executor(process),
       watch: {
         lost: (what) => {
@@ -245,29 +232,6 @@ export class Simulation {
         settled: (job) => this.count(`to ${job.to}`),
       },
     })
-  }
-
-  #storeOf(process: SimProcess): StoreChoice {
-    const right: Queries = { ...ownQueries, dataVersion: SHARED_DATA_VERSION }
-    const queries = this.#plants.queries?.(right) ?? right
-    const clock = this.#plants.databaseClock
-    const now = (): number => Math.floor(clock === undefined ? this.time.now : clock(this.time, process))
-    const on = (world: World): SqliteStore =>
-      new SqliteStore(this.#file as OpenedFile, world, {
-        durability: 'process',
-        queries,
-        now,
-        statements: this.#statements,
-      })
-    return {
-      [STORE_CHOICE]: true,
-      open: () => {
-        const inner = on(process.world)
-        const hearted = withHeart(inner, on(process.heart), process)
-        const planted = this.#plants.wrapStore?.(hearted, process) ?? hearted
-        return Promise.resolve(faultyStore(planted, process, this.#faults, this.config.leaseMs))
-      },
-    }
   }
 
   /** Handlers are called here: their beginning and their end are seams too, and go into the book. */
@@ -319,33 +283,3 @@ export class Simulation {
 
 const ENDED = new Set(['done', 'failed', 'cancelled'])
 const EMPTY: Census = { jobs: [], keys: [], workers: [], leases: [], strays: 0 }
-/** All simulated processes share a connection, where `data_version` stands still: what it has changed serves instead. */
-const SHARED_DATA_VERSION = 'select total_changes() as data_version'
-
-/** The heart beats from its own thread, with its own connection: it goes on while the loop is blocked. */
-function withHeart(store: SqliteStore, heartStore: SqliteStore, process: SimProcess): Store {
-  const startHeart = (worker: string, everyMs: number, onLost: (why: string) => void): Promise<Heart> => {
-    let ended = false
-    const beat = async (): Promise<void> => {
-      if (ended) return
-      if (!(await heartStore.beat(worker)) && !ended)
-        return process.world.timers.soon(() => onLost('it was taken for dead'))
-      process.heart.timers.after(everyMs, () => void beat(), { idle: true })
-    }
-    void beat()
-    return Promise.resolve({
-      stop: () => {
-        ended = true
-        return Promise.resolve()
-      },
-    })
-  }
-  return new Proxy(store, {
-    get(target, name, proxy: Store) {
-      if (name === 'leases' || name === 'jobs' || name === 'changes') return proxy
-      if (name === 'startHeart') return startHeart
-      const value: unknown = Reflect.get(target, name, target)
-      return typeof value === 'function' ? value.bind(target) : value
-    },
-  })
-}

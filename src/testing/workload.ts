@@ -122,7 +122,7 @@ async function enqueue(sim: Simulation, mill: Mill, random: Random, known: strin
   noteEnqueued(sim, handle, known)
   sim.note('client', `enqueued ${name}${handle.isNew ? '' : ' (held key)'}`)
   if (!handle.isNew) sim.count('duplicates returned')
-  else if (delay > 0) sim.book.notBefore(handle.id, before + delay)
+  else if (delay > 0) sim.book.notBefore(handle.id, Math.floor(before) + delay)
 }
 
 async function schedule(sim: Simulation, mill: Mill, random: Random, known: string[]): Promise<void> {

@@ -7,6 +7,7 @@ const idle: Hand = {
   concurrency: 10,
   running: 0,
   held: 0,
+  unwritten: false,
   averageMs: undefined,
   alone: false,
   suspectsSince: null,
@@ -93,6 +94,7 @@ describe('how much to claim', () => {
     alone: fc.boolean(),
     suspectsSince: fc.option(fc.nat(200_000)),
     now: fc.constant(200_000),
+    unwritten: fc.boolean(),
   })
 
   test('never begins more than there are free slots', () => {

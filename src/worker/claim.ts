@@ -16,6 +16,8 @@ export interface Hand {
   readonly running: number
   /** Claimed and not begun. */
   readonly held: number
+  /** Ended, and not written yet: to everybody else these are still in this hand. */
+  readonly unwritten: boolean
   /** Average handler time, undefined when none was measured. */
   readonly averageMs: number | undefined
   /** A suspect runs here alone: nothing may join it. */
@@ -37,7 +39,7 @@ export type ClaimPlan =
 export function planClaim(hand: Hand): ClaimPlan {
   if (hand.alone) return { claim: false, againInMs: null }
   const free = hand.concurrency - hand.running - hand.held
-  if (hand.running + hand.held === 0)
+  if (hand.running + hand.held === 0 && !hand.unwritten)
     return { claim: true, max: firstBatch(hand), starting: hand.concurrency, suspects: 'alone' }
   if (hand.suspectsSince !== null) {
     const waited = hand.now - hand.suspectsSince

@@ -29,4 +29,6 @@ export interface Master {
   readonly workerId: () => string
   /** Something ended or freed a slot: another turn is wanted. */
   readonly wake: () => void
+  /** Settlements were written: to everybody else these jobs are out of this hand now. */
+  readonly written: () => void
 }

@@ -266,6 +266,7 @@ export class Hand implements Surroundings {
       if (refused.has(job.ref)) events.lost(`job ${running.job} ${running.id}`)
       else events.settled(job, running.claimed, running.tookMs)
     }
+    this.#master.written()
   }
 
   #forget(running: Running): void {

@@ -52,6 +52,8 @@ export class Worker {
       options: () => this.#options,
       workerId: () => this.workerId ?? '',
       wake: () => this.wake(),
+      // A suspect that waits for this worker to be idle need not wait longer.
+      written: () => this.#suspectsSince !== null && this.wake(),
     })
   }
 
@@ -119,11 +121,12 @@ export class Worker {
     const lease = this.#lease
     if (this.#stopping || lease === undefined) return
     if (this.#doubtful.size > 0 && !(await this.#clearDoubts(lease))) return
-    const { slots, meter, isAlone } = this.#hand
+    const { slots, meter, outbox, isAlone } = this.#hand
     const plan = planClaim({
       concurrency: this.#options.concurrency,
       running: slots.running.size,
       held: slots.heldCount,
+      unwritten: !outbox.isEmpty,
       averageMs: meter.averageMs,
       alone: isAlone,
       suspectsSince: this.#suspectsSince,

@@ -1,4 +1,4 @@
-import type { Plants } from '../../src/testing/simulation.js'
+import type { Plants } from '../../src/testing/sim-database.js'
 
 /**
  * Planted bugs: each is a fault that bit somebody, put into the store's statements or the world's parts. The simulator must

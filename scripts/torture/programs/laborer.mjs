@@ -37,7 +37,12 @@ const mill = await millrace({
   concurrency: config.concurrency,
   lease: '1s',
   poll: '50ms',
-  logger: { debug: () => undefined, info: recorded, warn: lost, error: (fields, text) => note('t', `${text} ${fields.error ?? ''}`) },
+  logger: {
+    debug: () => undefined,
+    info: recorded,
+    warn: lost,
+    error: (fields, text) => note('t', `${text} ${fields.error ?? ''}`),
+  },
 })
 createInterface({ input: process.stdin }).on('line', (word) => {
   if (word === 'rest') producing = false
@@ -67,7 +72,7 @@ function payload() {
 
 /** Most are short, and some are long enough that a kill at any moment finds one running. */
 function handlerMs() {
-  return random.next() < 0.7 ? random.between(0, 8) : random.between(60, 140)
+  return random.next() < 0.6 ? random.between(0, 8) : random.between(60, 140)
 }
 
 function acknowledge(handle) {

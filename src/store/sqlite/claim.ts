@@ -34,7 +34,12 @@ function eligibleLanes(session: Session, request: ClaimRequest): Lane[] {
   const known = request.names === undefined ? undefined : new Set(request.names)
   const lanes: Lane[] = []
   for (const lane of session.lanes.all())
-    if ((known === undefined || known.has(lane.name)) && (request.rooms.get(lane.queue) ?? 1) > 0) lanes.push(lane)
+    if (
+      request.queues?.includes(lane.queue) !== false &&
+      (known === undefined || known.has(lane.name)) &&
+      (request.rooms.get(lane.queue) ?? 1) > 0
+    )
+      lanes.push(lane)
   return lanes
 }
 

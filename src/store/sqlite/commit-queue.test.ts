@@ -49,6 +49,7 @@ let database: Noted
 let statements: Statements
 let commits: CommitQueue
 let committed: number
+let rolledBack: number
 let failures: unknown[]
 
 function queue(durability: 'power' | 'process' = 'power', now?: () => number): CommitQueue {
@@ -57,7 +58,7 @@ function queue(durability: 'power' | 'process' = 'power', now?: () => number): C
     durability,
     now,
     onCommit: () => (committed += 1),
-    onRollback: () => undefined,
+    onRollback: () => (rolledBack += 1),
     onFailure: (error) => failures.push(error),
   })
 }
@@ -69,6 +70,7 @@ beforeEach(() => {
   database.executed.length = 0
   statements = new Statements(database)
   committed = 0
+  rolledBack = 0
   failures = []
   commits = queue()
 })
@@ -148,6 +150,20 @@ describe('a work that throws', () => {
     expect(settled.map((each) => each.status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
     expect(rows()).toEqual([1, 3])
     expect(failures).toMatchObject([{ message: 'boom' }])
+  })
+
+  test('has what was rolled back told before the others are done again', async () => {
+    const seen: number[] = []
+    const settled = await Promise.allSettled([
+      commits.write(() => seen.push(rolledBack)),
+      commits.write(boom),
+      commits.write(() => seen.push(rolledBack)),
+    ])
+    expect(settled.map((each) => each.status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+    // The first was done in the common transaction, then again once that was known to be rolled back.
+    expect(seen[0]).toBe(0)
+    expect(seen.slice(1).every((count) => count > 0)).toBe(true)
+    expect(rolledBack).toBe(2)
   })
 
   test('leaves nothing of what it wrote', async () => {

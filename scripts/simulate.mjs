@@ -1,0 +1,110 @@
+import { fork } from 'node:child_process'
+import { availableParallelism } from 'node:os'
+import { parseArgs } from 'node:util'
+
+/**
+ * `npm run simulate -- --seeds 10000 [--from 1]` runs a campaign over many seeds on all cores; `--seed N` tells one seed again,
+ * with its trace. A failure prints the seed, its configuration, and the command that replays it.
+ */
+const usage = 'usage: npm run simulate -- [--seeds N] [--from N] | --seed N'
+
+if (process.send === undefined) await main()
+else process.once('message', ({ from, to }) => void runShare(from, to))
+
+async function main() {
+  const { values } = parseArgs({
+    options: { seeds: { type: 'string' }, from: { type: 'string' }, seed: { type: 'string' } },
+  })
+  const [seeds, from, seed] = [values.seeds ?? '500', values.from ?? '1', values.seed].map((v) =>
+    v === undefined ? undefined : Number(v),
+  )
+  if ([seeds, from, seed].some((v) => v !== undefined && (!Number.isInteger(v) || v < 0))) {
+    console.error(usage)
+    process.exitCode = 2
+  } else if (seed !== undefined) await tellOne(seed)
+  else await campaign(from, seeds)
+}
+
+async function tellOne(seed) {
+  const { runSeed, shrink } = await import('../dist/testing/campaign.js')
+  const report = await runSeed(seed)
+  console.log(report.trace.join('\n'))
+  console.log(
+    `seed ${seed} ${report.ok ? 'holds every promise' : `breaks one: ${report.error?.message ?? report.error}`}`,
+  )
+  console.log(`configuration: ${JSON.stringify(report.config)}`)
+  if (!report.ok) console.log(`still broken with: ${JSON.stringify(await shrink(seed))}`)
+  process.exitCode = report.ok ? 0 : 1
+}
+
+async function campaign(from, seeds) {
+  const began = Date.now()
+  const shares = Math.min(availableParallelism(), 8)
+  const coverage = {}
+  const failures = []
+  let done = 0
+  const share = (index) =>
+    new Promise((resolve, reject) => {
+      const child = fork(new URL(import.meta.url))
+      const size = Math.ceil(seeds / shares)
+      child.send({ from: from + index * size, to: Math.min(from + seeds, from + (index + 1) * size) })
+      child.on('message', (told) => {
+        done += told.seeds
+        for (const [what, times] of Object.entries(told.coverage)) coverage[what] = (coverage[what] ?? 0) + times
+        for (const failure of told.failures) {
+          failures.push(failure)
+          console.log(
+            `\nseed ${failure.seed}: ${failure.message}\n  configuration: ${failure.config}\n  replay: npm run simulate -- --seed ${failure.seed}`,
+          )
+        }
+        progress(done, seeds, began)
+      })
+      child.on('exit', (code) =>
+        code === 0 ? resolve() : reject(new Error(`a share of the seeds ended with ${code}`)),
+      )
+    })
+  await Promise.all(Array.from({ length: shares }, (_, index) => share(index)))
+  await conclude(coverage, failures, done, began)
+}
+
+async function conclude(coverage, failures, seeds, began) {
+  const { uncovered } = await import('../dist/testing/campaign.js')
+  console.log('\nwhat was met:')
+  for (const [what, times] of Object.entries(coverage).sort(([a], [b]) => a.localeCompare(b)))
+    console.log(`  ${what.padEnd(32)} ${times.toLocaleString('en')}`)
+  const missing = uncovered(coverage)
+  if (missing.length > 0) console.log(`never met, so the campaign proves less than it says: ${missing.join(', ')}`)
+  console.log(`${seeds} seeds in ${((Date.now() - began) / 1000).toFixed(0)} s, ${failures.length} broke a promise`)
+  console.log(`${seeds - failures.length} passed, ${failures.length + missing.length} failed`)
+  process.exitCode = failures.length + missing.length > 0 ? 1 : 0
+}
+
+async function runShare(from, to) {
+  const { runSeed, addCoverage } = await import('../dist/testing/campaign.js')
+  let told = { seeds: 0, coverage: {}, failures: [] }
+  for (let seed = from; seed < to; seed += 1) {
+    const report = await runSeed(seed)
+    told.seeds += 1
+    addCoverage(told.coverage, report.coverage)
+    if (!report.ok)
+      told.failures.push({
+        seed,
+        message: String(report.error?.message ?? report.error),
+        config: JSON.stringify(report.config),
+      })
+    if (told.seeds < 20 && seed + 1 < to) continue
+    process.send(told)
+    told = { seeds: 0, coverage: {}, failures: [] }
+  }
+  process.disconnect()
+}
+
+function progress(done, all, began) {
+  if (!process.stdout.isTTY) return
+  const width = 30
+  const full = Math.round((done / all) * width)
+  const left = done === 0 ? '?' : (((Date.now() - began) / done) * (all - done)) / 1000
+  process.stdout.write(
+    `\r${'█'.repeat(full)}${'░'.repeat(width - full)} ${done}/${all} seeds, ${Math.round(left)} s left `,
+  )
+}

@@ -1,0 +1,90 @@
+import { formatCensus, takeCensus } from './census.mjs'
+import { countStarts } from './diary.mjs'
+import { forgottenResults } from './ledger.mjs'
+
+/** A kill of a process that did nothing shows nothing: of so many kills at least, a job must have been running. */
+const HIT_SHARE_MIN = 0.8
+/** The engine's default: so many crashes alone park a job. */
+const CRASH_BUDGET = 3
+
+/** The census, the figures, and which promises held. */
+export function judgeKills(verdict, { kills, drainedInMs, drainMs, crew, eye, ledger, options }) {
+  const diaries = crew.diaries()
+  const starts = countStarts(diaries)
+  const places = eye.places()
+  const census = takeCensus({ acknowledged: ledger.acknowledged, places, starts })
+  const runs = countRuns(starts, diaries, kills)
+  const share = kills.hits / kills.done
+  console.log(formatCensus(census))
+  console.log(figures(kills, runs, ledger, share))
+
+  const [lost, left, parked] = [census.of('LOST'), census.of('still waiting or running'), census.of('parked')]
+  const drained = drainedInMs === undefined ? `${left.length} left` : `in ${(drainedInMs / 1000).toFixed(1)} s`
+  const inTime = kills.done === options.cycles
+  verdict.expect('every kill was made within the time', inTime, `${kills.done} of ${options.cycles}`)
+  verdict.none('0 acknowledged jobs are lost', lost, `${lost.length} of ${ledger.acknowledged.size}`)
+  verdict.none('no job is in two places', census.of('IN TWO PLACES'))
+  verdict.none(
+    'every result that was given is on record',
+    forgottenResults(ledger, places),
+    `${ledger.results.size} given`,
+  )
+  verdict.expect(`0 are stuck: all drained within ${drainMs / 1000} s`, drainedInMs !== undefined, drained)
+  verdict.none('none failed', census.of('failed or cancelled'))
+  verdict.none('a job is parked only after 3 kills', parkedEarly(parked, kills), `${parked.length} parked`)
+  verdict.expect(
+    'extra runs are at most the jobs in flight',
+    runs.extra <= runs.excused,
+    `${runs.extra} of ${runs.excused}`,
+  )
+  verdict.none('no job ran again without a cause of its own', runs.unexcused)
+  verdict.none(
+    'no job was settled twice',
+    eye.settledTwice().map(({ id, times }) => `${id} ${times} times`),
+  )
+  verdict.none('no job is done without a run', doneUnseen(places, starts))
+  verdict.none('no error reached a caller', crew.troubles)
+  verdict.expect('the file is sound', eye.integrity() === 'ok', eye.integrity().slice(0, 200))
+  if (share < HIT_SHARE_MIN) verdict.void(`only ${percent(share)} of the kills hit running jobs, and 80 % are needed`)
+}
+
+/**
+ * Runs beyond the first, and what excuses them: the job was in flight at a kill, or its worker, alive, was taken for dead
+ * because the machine stalled. Nothing else does, as no handler here ever throws.
+ */
+function countRuns(starts, diaries, kills) {
+  const excuses = new Map(kills.excuses)
+  const lost = diaries.flatMap((diary) => diary.lost)
+  for (const id of lost) excuses.set(id, (excuses.get(id) ?? 0) + 1)
+  return {
+    lost: lost.length,
+    extra: [...starts.values()].reduce((sum, times) => sum + times - 1, 0),
+    excused: kills.inFlight + lost.length,
+    unexcused: [...starts]
+      .filter(([id, times]) => times > 1 + (excuses.get(id) ?? 0))
+      .map(([id, times]) => `${id} ran ${times} times, in flight at ${excuses.get(id) ?? 0} kills`),
+  }
+}
+
+function parkedEarly(parked, kills) {
+  return parked.filter((id) => (kills.excuses.get(id) ?? 0) < CRASH_BUDGET)
+}
+
+function doneUnseen(places, starts) {
+  return places.filter(({ id, history }) => history === 'done' && !starts.has(id)).map(({ id }) => id)
+}
+
+function figures(kills, runs, ledger, share) {
+  return [
+    `${kills.done} kills (${((kills.done / kills.tookMs) * 1000).toFixed(1)} a second)`,
+    `${kills.hits} hit running jobs (${percent(share)})`,
+    `${kills.running} handlers running and ${kills.inFlight} jobs in flight at the kills`,
+    `${runs.extra} extra runs`,
+    `${ledger.acknowledged.size} acknowledged, ${ledger.results.size} results given`,
+    `${runs.lost} runs whose live worker lost its lease`,
+  ].join(', ')
+}
+
+function percent(share) {
+  return `${(share * 100).toFixed(1)} %`
+}

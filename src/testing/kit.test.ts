@@ -1,0 +1,145 @@
+import { afterEach, describe, expect, test } from 'vitest'
+import { job } from '../job/define.js'
+import { Snooze } from '../job/signals.js'
+import { testing } from './kit.js'
+import type { TestKit } from './kit.js'
+
+const greet = job('greet', async (p: { name: string }, ctx) => {
+  ctx.log('greeting', p.name)
+  return `hello ${p.name}`
+})
+const flaky = job('flaky', {
+  run: async (p: { fails: number }, ctx) => {
+    if (ctx.attempt <= p.fails) throw new Error(`attempt ${ctx.attempt}`)
+    return ctx.attempt
+  },
+  retry: { limit: 2, backoff: { start: '10s' }, jitter: 0 },
+  queue: 'api',
+})
+const parent = job('parent', async (p: { name: string }, ctx) => {
+  await ctx.enqueue(greet, p)
+})
+const loop = job('loop', async (_: undefined, ctx) => {
+  await ctx.enqueue('loop')
+})
+const nap = job('nap', async () => {
+  throw new Snooze('1h')
+})
+
+let t: TestKit
+const begin = async (): Promise<TestKit> => (t = await testing({ jobs: { greet, flaky, parent, loop, nap } }))
+afterEach(() => t.close())
+
+describe('consume', () => {
+  test('runs one job of the queue and gives its result', async () => {
+    await begin()
+    await t.mill.enqueueMany(greet, [{ name: 'Ada' }, { name: 'Bob' }])
+    expect(await t.consume()).toBe('hello Ada')
+    expect(await t.consume('default')).toBe('hello Bob')
+  })
+
+  test('throws the very error the handler threw, and records the retry', async () => {
+    await begin()
+    const handle = await t.mill.enqueue(flaky, { fails: 1 })
+    await expect(t.consume('api')).rejects.toThrow('attempt 1')
+    expect(await handle.get()).toMatchObject({ state: 'retrying', attempt: 1 })
+  })
+
+  test('of an empty queue throws and says what there is instead', async () => {
+    await begin()
+    await expect(t.consume('nowhere')).rejects.toMatchObject({ code: 'E_QUEUE_EMPTY' })
+    await t.mill.schedule(greet, { name: 'later' }, '5m')
+    await expect(t.consume()).rejects.toThrow('greet is scheduled, due in 5')
+  })
+
+  test('leaves other queues alone', async () => {
+    await begin()
+    await t.mill.enqueue(greet, { name: 'Ada' })
+    await expect(t.consume('api')).rejects.toMatchObject({ code: 'E_QUEUE_EMPTY' })
+  })
+})
+
+describe('forceRetry', () => {
+  test('calls the handler of the last consumed job again and records nothing', async () => {
+    await begin()
+    const handle = await t.mill.enqueue(greet, { name: 'Ada' })
+    await t.consume()
+    const before = await handle.get()
+    expect(await t.forceRetry()).toBe('hello Ada')
+    expect(await handle.get()).toEqual(before)
+  })
+
+  test('before anything was consumed throws', async () => {
+    await begin()
+    await expect(t.forceRetry('api')).rejects.toMatchObject({ code: 'E_QUEUE_EMPTY' })
+  })
+})
+
+describe('drain and advance', () => {
+  test('run what is due, with what it enqueues, and nothing before its time', async () => {
+    await begin()
+    await t.mill.enqueue(parent, { name: 'Ada' })
+    const later = await t.mill.schedule(greet, { name: 'later' }, '2h')
+    expect(await t.drain()).toEqual({ ran: 2, done: 2, failed: 0, retrying: 0 })
+    await t.advance('119m')
+    expect((await t.drain()).ran).toBe(0)
+    await t.advance('1m')
+    expect((await t.drain()).done).toBe(1)
+    expect((await later.get())?.startedAt?.getTime()).toBe(t.now.getTime())
+  })
+
+  test('walk a job through its retries to its end', async () => {
+    await begin()
+    const handle = await t.mill.enqueue(flaky, { fails: 9 })
+    expect(await t.drain()).toMatchObject({ ran: 1, retrying: 1 })
+    await t.advance('10s')
+    expect(await t.drain()).toMatchObject({ ran: 1, retrying: 1 })
+    await t.advance('20s')
+    expect(await t.drain()).toMatchObject({ ran: 1, failed: 1 })
+    await expect(handle.result()).rejects.toMatchObject({ code: 'E_JOB_FAILED' })
+  })
+
+  test('of a job that enqueues itself says so instead of running for ever', async () => {
+    await begin()
+    await t.mill.enqueue(loop)
+    await expect(t.drain()).rejects.toThrow(/does loop enqueue itself/)
+  })
+
+  test('a snooze comes back after its time', async () => {
+    await begin()
+    const handle = await t.mill.enqueue(nap)
+    await t.drain()
+    expect(await handle.get()).toMatchObject({ state: 'scheduled', attempt: 0 })
+    await t.advance('1h')
+    expect((await t.drain()).ran).toBe(1)
+  })
+
+  test('a wrong duration is refused', async () => {
+    await begin()
+    await expect(t.advance('soon' as never)).rejects.toThrow(/duration/)
+  })
+})
+
+describe('expectEnqueued', () => {
+  test('finds a job by the fields named', async () => {
+    await begin()
+    await t.mill.enqueue(greet, { name: 'Ada' }, { labels: ['x'] })
+    expect(await t.expectEnqueued(greet)).toMatchObject({ labels: ['x'], state: 'ready' })
+    expect(await t.expectEnqueued('greet', { name: 'Ada' })).toMatchObject({ job: 'greet' })
+  })
+
+  test('tells what is there when it is not', async () => {
+    await begin()
+    await expect(t.expectEnqueued(greet)).rejects.toThrow('nothing was enqueued')
+    await t.mill.enqueue(greet, { name: 'Ada' })
+    await expect(t.expectEnqueued(greet, { name: 'Bob' })).rejects.toThrow('greet {"name":"Ada"} (ready)')
+  })
+})
+
+test('start and stop change nothing', async () => {
+  await begin()
+  await t.mill.start()
+  await t.mill.enqueue(greet, { name: 'Ada' })
+  await t.mill.stop()
+  expect(await t.consume()).toBe('hello Ada')
+})

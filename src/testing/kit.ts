@@ -1,0 +1,158 @@
+import { inspectParts } from '../job/log-text.js'
+import { MillraceError, NotYetError } from '../errors.js'
+import { show } from '../codec/show.js'
+import { isJob } from '../job/brands.js'
+import type { Duration } from '../job/duration.js'
+import { formatDuration, parseDuration } from '../job/duration.js'
+import type { Enqueueable } from '../job/enqueue.js'
+import type { JobRecord } from '../job/record.js'
+import type { Mill } from '../mill/surface.js'
+import type { MillOptions } from '../mill/options.js'
+import { checkMillOptions } from '../mill/options.js'
+import { buildTestMill } from './test-mill.js'
+import type { TestMill } from './test-mill.js'
+import { matches } from './matches.js'
+import type { Running } from '../worker/running.js'
+
+/** A mill under test: virtual time, no timers, no threads; nothing runs unless you say so. */
+export interface TestKit {
+  /** Give this to the code under test. Its `start` and `stop` do nothing. */
+  readonly mill: Mill
+  /** Virtual now. */
+  readonly now: Date
+  /** Runs the next job of a queue and gives its result, or throws its error. An empty queue throws. */
+  consume(queue?: string): Promise<unknown>
+  /** Calls the handler of the last consumed job of a queue once more: is it idempotent? Nothing is recorded. */
+  forceRetry(queue?: string): Promise<unknown>
+  /** Runs everything that is due, and what that enqueues, until nothing is; tells what became of it. Errors are not thrown. */
+  drain(): Promise<Drained>
+  /** Moves time on; jobs that came due are then ready. */
+  advance(by: Duration | number): Promise<void>
+  /** The job that was enqueued with such a payload (fields you leave out are not looked at); throws when there is none. */
+  expectEnqueued(job: Enqueueable, payload?: unknown): Promise<JobRecord>
+  /** Lets go of everything. */
+  close(): Promise<void>
+}
+
+export interface Drained {
+  readonly ran: number
+  readonly done: number
+  readonly failed: number
+  readonly retrying: number
+}
+
+/** More than this in one drain is a job that enqueues itself. */
+const DRAIN_MAX = 2_000
+
+/**
+ * A mill for unit tests, on a store in memory.
+ *
+ * ```ts
+ * import { job } from 'millrace'
+ * import { testing } from 'millrace/testing'
+ * const greet = job('greet', async (p: { name: string }) => `hello ${p.name}`)
+ * const t = await testing({ jobs: [greet] })
+ * await t.mill.enqueue(greet, { name: 'Ada' })
+ * console.log(await t.consume())
+ * await t.close()
+ * ```
+ */
+export async function testing(options: Omit<MillOptions, 'store'> = {}): Promise<TestKit> {
+  checkMillOptions(options, 'testing()')
+  return new Kit(await buildTestMill(options))
+}
+
+class Kit implements TestKit {
+  readonly mill: Mill
+  readonly #bench: TestMill
+  readonly #last = new Map<string, Running>()
+
+  constructor(bench: TestMill) {
+    this.#bench = bench
+    this.mill = bench.mill
+  }
+
+  get now(): Date {
+    return new Date(this.#bench.time.now)
+  }
+
+  async consume(queue = 'default'): Promise<unknown> {
+    await this.#bench.promote()
+    const ended = await this.#bench.runNext([queue])
+    if (ended === undefined) throw new MillraceError('E_QUEUE_EMPTY', await this.#whyEmpty(queue))
+    this.#last.set(queue, ended.running)
+    if (ended.threw) throw ended.thrown
+    return ended.returned
+  }
+
+  async forceRetry(queue = 'default'): Promise<unknown> {
+    const last = this.#last.get(queue)
+    if (last === undefined)
+      throw new MillraceError(
+        'E_QUEUE_EMPTY',
+        `queue ${show(queue)}: nothing was consumed yet, so there is nothing to run again`,
+      )
+    return this.#bench.callAgain(last)
+  }
+
+  async drain(): Promise<Drained> {
+    const sum = { ran: 0, done: 0, failed: 0, retrying: 0 }
+    for (;;) {
+      await this.#bench.promote()
+      const ended = await this.#bench.runNext(undefined)
+      if (ended === undefined) return sum
+      sum.ran += 1
+      if (ended.to === 'done' || ended.to === 'failed' || ended.to === 'retrying') sum[ended.to] += 1
+      this.#last.set(ended.running.claimed.queue, ended.running)
+      if (sum.ran > DRAIN_MAX)
+        throw new MillraceError(
+          'E_NEVER_DRAINS',
+          `drain() ran ${DRAIN_MAX} jobs and there are more; does ${ended.running.job} enqueue itself?`,
+        )
+    }
+  }
+
+  async advance(by: Duration | number): Promise<void> {
+    const parsed = parseDuration(by)
+    if (!parsed.ok) throw new MillraceError('E_INVALID_OPTIONS', `advance(): the duration ${parsed.problem}`)
+    await this.#bench.time.advanceTo(this.#bench.time.now + parsed.ms)
+    await this.#bench.promote()
+  }
+
+  async expectEnqueued(job: Enqueueable, payload?: unknown): Promise<JobRecord> {
+    const name = isJob(job) ? job.name : job
+    const seen: string[] = []
+    for await (const found of this.mill.find({ order: 'newest' })) {
+      if (found.job === name && (payload === undefined || matches(found.payload, payload))) return found
+      seen.push(`${found.job} ${inspectParts([found.payload])} (${found.state})`)
+    }
+    const asked = payload === undefined ? '' : ` with ${inspectParts([payload])}`
+    const there = seen.length === 0 ? 'nothing was enqueued' : `there is: ${seen.slice(0, 10).join('; ')}`
+    throw new MillraceError('E_NOT_ENQUEUED', `expected a job ${show(name)}${asked} to be enqueued; ${there}`)
+  }
+
+  close(): Promise<void> {
+    return this.#bench.close()
+  }
+
+  async #whyEmpty(queue: string): Promise<string> {
+    const others: string[] = []
+    for await (const { state, job, dueAt } of this.mill.find({
+      queue,
+      state: ['scheduled', 'retrying', 'parked', 'ready'],
+      order: 'oldest',
+      limit: 5,
+    }))
+      others.push(
+        state === 'parked' || state === 'ready'
+          ? `${job} is ${state}`
+          : `${job} is ${state}, due in ${formatDuration(dueAt.getTime() - this.#bench.time.now)}`,
+      )
+    return `queue ${show(queue)} has nothing to run${others.length === 0 ? '' : `; ${others.join('; ')}`}`
+  }
+}
+
+/** Not yet part of this version: it comes with the PostgreSQL store. */
+export function startPostgres(): Promise<never> {
+  return Promise.reject(new NotYetError('startPostgres()'))
+}

@@ -1,0 +1,50 @@
+import { describe, expect, test } from 'vitest'
+import { addCoverage, runSeed, uncovered } from '../src/testing/campaign.js'
+import type { Coverage } from '../src/testing/simulation.js'
+
+/** Seeds that once found a fault, with what it was: they stay. */
+const KEPT: readonly [seed: number, found: string][] = [
+  [2, 'a claim whose reply was lost kept its jobs for as long as the worker lived'],
+  [12, 'jobs claimed while a confirmation was on its way were taken for cancelled'],
+  [25, 'a process suspended inside a claim began stale jobs when it woke'],
+  [146, 'a suspect was taken for alone while ended jobs were not written yet'],
+  [163, 'the same, by a claim that was given back late'],
+]
+
+/** In shares, so that both cores work and a failure names its place. */
+const SHARES = 10
+const SEEDS_PER_SHARE = 50
+
+describe('the simulated fleet', () => {
+  test.each(KEPT)('seed %i holds every promise: %s', async (seed) => {
+    expect((await runSeed(seed)).error).toBeUndefined()
+  })
+
+  const coverage: Coverage = {}
+  test.each(Array.from({ length: SHARES }, (_, i) => 1 + i * SEEDS_PER_SHARE))(
+    'holds every promise for 50 seeds from %i',
+    { timeout: 120_000 },
+    async (from) => {
+      for (let seed = from; seed < from + SEEDS_PER_SHARE; seed += 1) {
+        const report = await runSeed(seed)
+        addCoverage(coverage, report.coverage)
+        if (!report.ok)
+          throw new Error(
+            `seed ${seed}: ${String(report.error)}\nconfiguration: ${JSON.stringify(report.config)}\nreplay: npm run simulate -- --seed ${seed}`,
+          )
+      }
+    },
+  )
+
+  test('met everything that can go wrong', () => {
+    expect(uncovered(coverage)).toEqual([])
+  })
+
+  test('gives the same history for the same seed, to the byte', { timeout: 60_000 }, async () => {
+    for (let seed = 1000; seed < 1020; seed += 1) {
+      const [first, second] = [await runSeed(seed), await runSeed(seed)]
+      expect(second.trace.join('\n')).toBe(first.trace.join('\n'))
+      expect(second.coverage).toEqual(first.coverage)
+    }
+  })
+})

@@ -121,7 +121,7 @@ export function faultyStore(inner: Store, process: SimProcess, faults: Faults, l
   const hinted = (hint: Hint, callback: (hint: Hint) => void): void => {
     if (faults.strikes('loseHint', process, 'hint')) return
     if (faults.strikes('lateHint', process, 'hint'))
-      void waitInside(process, faults.delayMs(3_000)).then(() => callback(hint))
+      process.world.timers.after(faults.delayMs(3_000), () => callback(hint))
     else callback(hint)
   }
   return bad

@@ -37,9 +37,9 @@ export interface SimulatedApp {
   /** Seeded randomness of your own. */
   readonly random: Random
   /** Waits in virtual time. */
-  sleep(ms: number): Promise<void>
+  readonly sleep: (ms: number) => Promise<void>
   /** Virtual now, in ms since 1970. */
-  now(): number
+  readonly now: () => number
 }
 
 export interface SimulationReport {

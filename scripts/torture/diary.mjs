@@ -19,6 +19,11 @@ export function readDiary(path) {
   return diary
 }
 
+/** A handler has begun and not ended. */
+export function isBusy({ starts, ends }) {
+  return starts.length > ends.length
+}
+
 /** How often each job began, over many diaries. */
 export function countStarts(diaries) {
   const counts = new Map()

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { pause, until } from './child.mjs'
 import { Crew } from './crew.mjs'
+import { isBusy, readDiary } from './diary.mjs'
 import { breakGround } from './ground.mjs'
 import { judgeKills } from './kill-judge.mjs'
 import { Ledger, readLedger } from './ledger.mjs'
@@ -12,8 +13,10 @@ import { Verdict } from './verdict.mjs'
 
 /** What is left when the killing stops must be done within this. */
 const DRAIN_MS = 60_000
-/** One kill in twenty may hit a process that is still opening the file: that must be survived too. */
-const YOUNG_SHARE = 1 / 20
+/** One kill in twenty is aimed at a process that still opens the file: that must be survived too. */
+const YOUNG_SHARE = 0.05
+/** So many are aimed at a process with a handler running; the rest may meet one between two jobs, or as it commits. */
+const BUSY_SHARE = 0.8
 /** Jobs kept waiting. */
 const BACKLOG = 300
 
@@ -52,9 +55,8 @@ async function killMany({ options, random, crew, eye }) {
   const meanMs = 1000 / options.rate
   for (let cycle = 0; cycle < options.cycles; cycle += 1) {
     await pause(random.next() * 2 * meanMs)
-    const young = random.next() < YOUNG_SHARE ? crew.living.filter((life) => !life.hasBegun) : []
     await until(() => crew.working.length > 0, 30_000)
-    const victim = random.pick(young.length > 0 ? young : crew.working)
+    const victim = chooseVictim(crew, random)
     if (victim === undefined || performance.now() - began > options.minutes * 60_000) break
     note(kills, await crew.kill(victim), eye)
     crew.start()
@@ -64,6 +66,15 @@ async function killMany({ options, random, crew, eye }) {
   progress.end()
   kills.tookMs = performance.now() - began
   return kills
+}
+
+/** At a moment that has nothing to do with what they are doing: mostly one with a handler running, now and then any. */
+function chooseVictim(crew, random) {
+  const kind = random.next()
+  const young = crew.living.filter((life) => !life.hasBegun)
+  if (kind < YOUNG_SHARE && young.length > 0) return random.pick(young)
+  const busy = kind < BUSY_SHARE ? crew.working.filter((life) => isBusy(readDiary(life.diary))) : []
+  return random.pick(busy.length > 0 ? busy : crew.working)
 }
 
 /** Keeps a backlog: a kill of a worker with nothing to do shows nothing, and a backlog without end never drains. */

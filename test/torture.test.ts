@@ -1,0 +1,115 @@
+import { join } from 'node:path'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { build } from '../scripts/build.mjs'
+import { root, runNode } from '../scripts/run.mjs'
+import { formatCensus, takeCensus } from '../scripts/torture/census.mjs'
+import { Verdict } from '../scripts/torture/verdict.mjs'
+
+/**
+ * The torture in small: the same script as by hand, as a process of its own. The large figures are in docs/guides/torture.md.
+ * Each is judged by its exit code, which is 0 only when every promise held and the run proved something.
+ */
+beforeAll(async () => {
+  expect((await build()).code).toBe(0)
+})
+
+const torture = (...args: string[]): ReturnType<typeof runNode> =>
+  runNode([join(root, 'scripts', 'torture.mjs'), ...args], { timeoutMs: 120_000 })
+
+describe('torture', () => {
+  test('20 kills lose nothing', { timeout: 120_000 }, async () => {
+    const { code, output } = await torture('kill', '--cycles', '20', '--seed', '20')
+    expect(output).toMatch(/^ {2}LOST +0$/m)
+    expect(output).toMatch(/^ {2}IN TWO PLACES +0$/m)
+    expect(output).toContain('20 kills')
+    expect(output).toMatch(/^\d+ passed, 0 failed$/m)
+    expect({ code, output: code === 0 ? '' : output }).toEqual({ code: 0, output: '' })
+  })
+
+  test('5 power cuts lose nothing when flushed, and something when not', { timeout: 120_000 }, async (context) => {
+    const { code, output } = await torture('power', '--cuts', '5', '--seed', '5')
+    if (output.includes('1 skipped')) context.skip(reasonOf(output))
+    const [full, fast] = output.split(`census, durability 'process'`)
+    expect(full).toMatch(/^ {2}LOST +0$/m)
+    expect(fast).toMatch(/^ {2}LOST +[1-9]/m)
+    expect(output).toMatch(/^\d+ passed, 0 failed$/m)
+    expect({ code, output: code === 0 ? '' : output }).toEqual({ code: 0, output: '' })
+  })
+
+  test('failing writes and flushes lose nothing', { timeout: 120_000 }, async (context) => {
+    const { code, output } = await torture('io', '--faults', '6', '--seed', '6')
+    if (output.includes('1 skipped')) context.skip(reasonOf(output))
+    expect(output).toMatch(/^ {2}LOST +0$/m)
+    expect(output).toContain('E_STORE_IO')
+    expect({ code, output: code === 0 ? '' : output }).toEqual({ code: 0, output: '' })
+  })
+
+  test('an unknown kind or option is refused before anything starts', async () => {
+    expect(await torture('burn')).toMatchObject({ code: 2 })
+    const { code, output } = await torture('kill', '--cycles', '0', '--cuts', '3')
+    expect(code).toBe(2)
+    expect(output).toContain('--cycles must be a whole number of 1 or more, got 0')
+    expect(output).toContain('--cuts is not an option of kill')
+  })
+})
+
+/** A judge that cannot say no proves nothing. */
+describe('the census', () => {
+  const done = { hasBody: 1, live: null, history: 'done' }
+  const once = new Map([['a', 1]])
+
+  test('finds the one acknowledged job that is not in the store', () => {
+    const census = takeCensus({ acknowledged: new Set(['a', 'b']), places: [{ id: 'a', ...done }], starts: once })
+    expect(census.of('LOST')).toEqual(['b'])
+    expect(census.of('acknowledged, done once')).toEqual(['a'])
+    expect(formatCensus(census)).toMatch(/LOST +1 {2}b$/m)
+  })
+
+  test('takes a job that no query looks at for lost', () => {
+    const places = [
+      { id: 'body only', hasBody: 1, live: null, history: null },
+      { id: 'place only', hasBody: 0, live: 'ready', history: null },
+    ]
+    const census = takeCensus({ acknowledged: new Set(), places, starts: new Map() })
+    expect(census.of('LOST')).toEqual(['body only', 'place only'])
+  })
+
+  test('puts every job into exactly one bucket', () => {
+    const places = [
+      { id: 'once', ...done },
+      { id: 'again', ...done },
+      { id: 'waiting', hasBody: 1, live: 'ready', history: null },
+      { id: 'failed', hasBody: 1, live: null, history: 'failed' },
+      { id: 'parked', hasBody: 1, live: 'parked', history: null },
+      { id: 'both', hasBody: 1, live: 'running', history: 'done' },
+      { id: 'unheard', ...done },
+    ]
+    const acknowledged = new Set(['once', 'again', 'waiting', 'failed', 'parked', 'both', 'gone'])
+    const census = takeCensus({ acknowledged, places, starts: new Map([['again', 2]]) })
+    expect([...census.buckets.values()]).toEqual([
+      ['once'],
+      ['again'],
+      ['waiting'],
+      ['failed'],
+      ['parked'],
+      ['unheard'],
+      ['gone'],
+      ['both'],
+    ])
+    expect(census.total).toBe(8)
+  })
+
+  test('a broken promise is exit 1, and a run that proves nothing is exit 2', () => {
+    const verdict = new Verdict()
+    verdict.none('nothing is lost', [])
+    expect(verdict.exitCode).toBe(0)
+    verdict.void('nobody was hit')
+    expect(verdict.exitCode).toBe(2)
+    verdict.none('nothing is lost', ['b'])
+    expect(verdict.exitCode).toBe(1)
+  })
+})
+
+function reasonOf(output: string): string {
+  return /^skipped: (.*)$/m.exec(output)?.[1] ?? 'no reason was given'
+}

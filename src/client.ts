@@ -1,7 +1,8 @@
 import type { Codec } from './codec/codec.js'
 import { ClosedError, InvalidOptionsError, InvalidPayloadError, NotYetError, ResultInHandlerError } from './errors.js'
-import { encodePayload, prepare, whenOf } from './client/prepare.js'
+import { encodePayload, prepare, refuse, whenOf } from './client/prepare.js'
 import type { Item } from './client/prepare.js'
+import { onePolicy, prepareMany } from './client/bulk.js'
 import { editedOptions } from './client/edit.js'
 import type { JobEdit } from './client/edit.js'
 import { queryOf } from './client/query.js'
@@ -9,7 +10,7 @@ import { toRecord } from './client/records.js'
 import { awaitResult } from './client/results.js'
 import { Waiters } from './client/wait.js'
 import { show } from './codec/show.js'
-import { checkFilter, checkEdit } from './client/check.js'
+import { checkEdit, checkFilter, checkId, checkResultOptions } from './client/check.js'
 import type { Command } from './job/command.js'
 import { decideCommand } from './job/command.js'
 import { parseDuration, parseWhen } from './job/duration.js'
@@ -68,22 +69,14 @@ export class Client {
     if (!Array.isArray(payloads)) throw bad('enqueueMany()', 'payloads', `must be an array, got ${show(payloads)}`)
     if (payloads.length > BULK_MAX)
       throw bad('enqueueMany()', 'payloads', `must be at most ${BULK_MAX}, got ${payloads.length}`)
-    const rows: NewJob[] = []
-    let onDuplicate: OnDuplicate | undefined
-    for (const [index, payload] of payloads.entries()) {
-      const own = typeof options === 'function' ? options(payload as never, index) : options
-      const made = prepare({ registered, payload, options: own, index }, this.#newId())
-      rows.push(made instanceof Promise ? await made : made)
-      const asked = own?.onDuplicate ?? 'return'
-      if (onDuplicate !== undefined && asked !== onDuplicate && rows.at(-1)?.key !== null)
-        throw bad(
-          'enqueueMany()',
-          `options[${index}].onDuplicate`,
-          `must be the same for all, got ${show(asked)} after ${show(onDuplicate)}`,
-        )
-      if (rows.at(-1)?.key !== null) onDuplicate = asked
-    }
-    const inserted = await this.#insert(rows, onDuplicate ?? 'return', registered, undefined)
+    const rows = await prepareMany(registered, payloads, options, () => this.#newId())
+    const onDuplicate = onePolicy(rows)
+    const inserted = await this.#insert(
+      rows.map((made) => made.row),
+      onDuplicate,
+      registered,
+      undefined,
+    )
     return inserted.map((one) => this.#handle(one.id, one.isNew))
   }
 
@@ -94,13 +87,14 @@ export class Client {
     options: EnqueueOptions | undefined,
   ): Promise<Handle<unknown>> {
     const registered = this.#parts.registry.lookUp(job)
-    const wrong = parseWhen(when, this.#parts.world.clock.now())
-    const subject = `schedule(${JSON.stringify(registered.job.name)})`
-    if (!wrong.ok) throw bad(subject, 'when', wrong.problem)
+    const parsed = parseWhen(when, this.#parts.world.clock.now())
+    const problems = parsed.ok ? [] : [{ path: 'when', message: parsed.problem }]
     if (options?.in !== undefined || options?.at !== undefined)
-      throw bad(subject, 'options', 'has in or at; the time is the third argument')
-    const timed = { ...options, ...('inMs' in whenOf(when) ? { in: when as never } : { at: when as never }) }
-    return this.#insertOne({ registered, payload, options: timed }, options?.onDuplicate ?? 'move', undefined)
+      problems.push({ path: 'options', message: 'has in or at; the time is the third argument' })
+    const isObject = typeof options === 'object' && options !== null && !Array.isArray(options)
+    // What is no object is passed on as it is, to be refused with the rest.
+    const timed = options !== undefined && !isObject ? options : { ...options, ...timeOption(parsed.ok, when) }
+    return this.#insertOne({ registered, payload, options: timed, problems }, options?.onDuplicate ?? 'move', undefined)
   }
 
   async unschedule(job: Enqueueable, key: string): Promise<boolean> {
@@ -169,8 +163,9 @@ export class Client {
   }
 
   async #insertOne(item: Item, onDuplicate: OnDuplicate, under: Claim | undefined): Promise<Handle<unknown>> {
-    const made = prepare(item, this.#newId())
-    const row = made instanceof Promise ? await made : made
+    const made = await prepare(item, this.#newId())
+    if ('wrong' in made) refuse(item.registered.job.name, [made.wrong])
+    const { row } = made
     const [inserted] = await this.#insert([row], onDuplicate, item.registered, under)
     return this.#handle(inserted?.id ?? row.id, inserted?.isNew === true)
   }
@@ -218,13 +213,19 @@ export class Client {
     const registered = this.#parts.registry.runnable(row.name)
     const payload = 'payload' in change ? await this.#editedPayload(row.name, registered, change.payload) : undefined
     const when = change.in ?? change.at
+    const codec = registered?.codec ?? this.#parts.codec
     return {
       exit: 'edited',
       keepMs: Infinity,
       ...(when === undefined ? (row.state === 'parked' ? { due: { inMs: 0 } } : {}) : { due: whenOf(when) }),
       edit: {
         payload,
-        options: editedOptions(row.options, change, registered?.codec ?? this.#parts.codec),
+        options: editedOptions(
+          row.options,
+          change,
+          codec,
+          'payload' in change ? change.payload : toRecord(row, codec).payload,
+        ),
         priority: change.priority,
         queue: change.queue,
       },
@@ -248,18 +249,20 @@ export class Client {
       isNew,
       get: () => this.get(id),
       cancel: () => this.cancel(id),
-      result: (options) => this.#result(id, options?.timeout),
+      result: (options) => this.#result(id, options),
       watch: () => {
         throw new NotYetError('handle.watch()')
       },
     }
   }
 
-  #result(id: string, timeout: unknown): Promise<unknown> {
+  #result(id: string, options: { readonly timeout?: unknown } = {}): Promise<unknown> {
     if (this.#parts.insideHandler()) return Promise.reject(new ResultInHandlerError())
-    const limit = timeout === undefined || timeout === Infinity ? undefined : parseDuration(timeout)
-    if (limit !== undefined && !limit.ok) return Promise.reject(bad('result()', 'timeout', limit.problem))
-    return awaitResult(id, limit?.ms, {
+    const problems = checkResultOptions(options)
+    if (problems.length > 0) return Promise.reject(new InvalidOptionsError('result()', problems))
+    const limit =
+      options.timeout === undefined || options.timeout === Infinity ? undefined : parseDuration(options.timeout)
+    return awaitResult(id, limit?.ok === true ? limit.ms : undefined, {
       waiters: this.#waiters,
       world: this.#parts.world,
       codecOf: (name) => this.#codecOf(name),
@@ -283,13 +286,9 @@ export class Client {
   }
 }
 
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
-
-/** An id is what a handle has: anything else is a mistake worth an error, not an empty answer. */
-function checkId(id: unknown): string {
-  if (typeof id === 'string' && UUID.test(id)) return id
-  const advice = typeof id === 'object' && id !== null && 'id' in id ? '; pass handle.id' : ''
-  throw bad('job id', 'id', `must be a job's id (a UUID), got ${show(id)}${advice}`)
+function timeOption(isRight: boolean, when: unknown): EnqueueOptions {
+  if (!isRight) return {}
+  return 'inMs' in whenOf(when) ? { in: when as never } : { at: when as never }
 }
 
 function bad(subject: string, path: string, message: string): InvalidOptionsError {

@@ -4,7 +4,6 @@ import { Client } from './client.js'
 import { defaultCodec } from './codec/codec.js'
 import { InvalidOptionsError, UnknownJobError } from './errors.js'
 import { didYouMean } from './codec/near-name.js'
-import { parseDuration } from './job/duration.js'
 import type { EnqueueOptions, Enqueueable, Handle } from './job/enqueue.js'
 import { Registry } from './job/registry.js'
 import type { Registered } from './job/registry.js'
@@ -12,8 +11,8 @@ import { categoriesOf } from './job/resolve.js'
 import { mergeRetry } from './job/retry.js'
 import { engineEvents } from './observe/engine-events.js'
 import type { EngineEvents } from './observe/engine-events.js'
-import { checkChange, checkMillOptions, toMs } from './mill/options.js'
-import type { MillOptions } from './mill/options.js'
+import { checkChange, checkMillOptions, deadlineOf, toMs } from './mill/options.js'
+import type { MillOptions, StopOptions } from './mill/options.js'
 import type { StoreChoice } from './store/choice.js'
 import type { Store } from './store/store.js'
 import type { Later, ListedJob, Mill } from './mill/surface.js'
@@ -82,8 +81,6 @@ interface Crew {
   readonly pruner: Pruner
 }
 
-const STOP_DEADLINE_MS = 30_000
-
 class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | 'schedule'> {
   #options: MillOptions
   readonly #world: World
@@ -98,6 +95,7 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
   /** start and stop one after the other, whoever calls them. */
   #changing: Promise<void> = Promise.resolve()
   #closed = false
+  #closing: Promise<void> | undefined
 
   constructor(
     options: MillOptions,
@@ -180,21 +178,24 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
     })
   }
 
-  async stop(options: { readonly deadline?: unknown } = {}): Promise<void> {
-    const deadline =
-      options.deadline === undefined ? { ok: true as const, ms: STOP_DEADLINE_MS } : parseDuration(options.deadline)
-    if (!deadline.ok) throw new InvalidOptionsError('stop()', [{ path: 'deadline', message: deadline.problem }])
+  async stop(options: StopOptions = {}): Promise<void> {
+    const deadlineMs = deadlineOf(options, 'stop()')
     return this.#next(async () => {
       const crew = this.#crew
       this.#crew = undefined
       if (crew === undefined) return
-      await Promise.all([crew.promoter.stop(), crew.rescuer.stop(), crew.pruner.stop(), crew.worker.stop(deadline.ms)])
+      await Promise.all([crew.promoter.stop(), crew.rescuer.stop(), crew.pruner.stop(), crew.worker.stop(deadlineMs)])
       this.#log.write('info', {}, 'stopped')
     })
   }
 
-  async close(options: { readonly deadline?: unknown } = {}): Promise<void> {
-    if (this.#closed) return
+  async close(options: StopOptions = {}): Promise<void> {
+    deadlineOf(options, 'close()')
+    this.#closing ??= this.#closeOnce(options)
+    return this.#closing
+  }
+
+  async #closeOnce(options: StopOptions): Promise<void> {
     await this.stop(options)
     this.#closed = true
     this.#client.close()

@@ -223,7 +223,7 @@ const commands = [
 
 test('the engine does what a plain model says, whatever the commands', { timeout: 110_000 }, async () => {
   await fc.assert(
-    fc.asyncProperty(fc.commands(commands, { maxCommands: 40 }), async (steps) => {
+    fc.asyncProperty(fc.commands(commands, { maxCommands: 60, size: 'max' }), async (steps) => {
       const t = await testing({ jobs: [work] })
       try {
         await fc.asyncModelRun(() => ({ model: { now: t.now.getTime(), jobs: [] }, real: { t, ids: [] } }), steps)
@@ -231,6 +231,6 @@ test('the engine does what a plain model says, whatever the commands', { timeout
         await t.close()
       }
     }),
-    { numRuns: 120, interruptAfterTimeLimit: 60_000, markInterruptAsFailure: false },
+    { numRuns: 250, interruptAfterTimeLimit: 60_000, markInterruptAsFailure: false },
   )
 })

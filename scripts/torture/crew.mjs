@@ -10,18 +10,16 @@ export class Crew {
   #ground
   #ledger
   #config
-  #env
   #random
   results = 0
   acknowledged = 0
 
-  /** @param {{ ground: object, ledger: object, random: object, config: object, env?: object }} parts */
-  constructor({ ground, ledger, random, config, env = {} }) {
+  /** @param {{ ground: object, ledger: object, random: object, config: object }} parts */
+  constructor({ ground, ledger, random, config }) {
     this.#ground = ground
     this.#ledger = ledger
     this.#random = random
     this.#config = config
-    this.#env = env
     this.folder = ground.room('diaries')
   }
 
@@ -33,9 +31,9 @@ export class Crew {
     return this.living.filter((life) => life.hasBegun)
   }
 
-  start(change = {}, env = this.#env) {
+  start(env = {}) {
     const diary = join(this.folder, `${this.lives.length}.txt`)
-    const config = { entry: this.#ground.entry, diary, seed: this.#random.fork(), ...this.#config, ...change }
+    const config = { entry: this.#ground.entry, diary, seed: this.#random.fork(), ...this.#config }
     const life = { diary, isUp: false, hasBegun: false, told: false, child: undefined }
     life.child = new Child('laborer', config, { env, hear: (words) => this.#hear(life, words) })
     void life.child.ended.then((how) => {

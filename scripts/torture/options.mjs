@@ -6,7 +6,7 @@ export const KINDS = {
   },
   power: {
     about: 'power cuts: only flushed bytes survive',
-    options: { cuts: 10, seed: undefined, minutes: 15 },
+    options: { cuts: 10, 'failing-flushes': 0, seed: undefined, minutes: 15 },
   },
   io: {
     about: 'the n-th write or flush of the database fails',

@@ -26,6 +26,10 @@ export class PowerDisk {
   env(library) {
     return { LD_PRELOAD: library, TORTURE_FILE: this.#file, TORTURE_ASIDE: this.#aside }
   }
+  /** With this added, the process's n-th flush of the WAL fails, and forgets what was dirty. */
+  static forgetAt(n) {
+    return { TORTURE_FORGET: String(n) }
+  }
 
   /** The power is gone (all who had the file open are dead): the files become what was flushed of them. */
   cut() {

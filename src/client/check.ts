@@ -1,8 +1,9 @@
+import { InvalidOptionsError } from '../errors.js'
 import type { Problem } from '../errors.js'
 import type { Check, Fields } from '../job/check.js'
 import { checkFields } from '../job/check.js'
 import { show } from '../codec/show.js'
-import { checkEnqueueOptions, isCount, isName } from '../job/check-options.js'
+import { checkEnqueueOptions, isCount, isDurationOrInfinity, isName } from '../job/check-options.js'
 import { STATES } from '../job/states.js'
 
 const oneOrMany =
@@ -31,13 +32,17 @@ const FILTER: Fields = {
   notYet: { group: [], text: [] },
 }
 
+export function checkResultOptions(options: unknown): Problem[] {
+  return checkFields(options, '', { fields: { timeout: isDurationOrInfinity } })
+}
+
 export function checkFilter(filter: unknown): Problem[] {
   return checkFields(filter, '', FILTER)
 }
 
 /** An edit says what an enqueue may say, less what makes the job another one. */
 export function checkEdit(change: unknown): Problem[] {
-  if (typeof change !== 'object' || change === null)
+  if (typeof change !== 'object' || change === null || Array.isArray(change))
     return [{ path: 'change', message: `must be an object, got ${show(change)}` }]
   const { payload: _, ...options } = change as Record<string, unknown>
   const fixed = ['key', 'onDuplicate', 'expires'].filter((name) => options[name] !== undefined)
@@ -45,4 +50,15 @@ export function checkEdit(change: unknown): Problem[] {
     ...checkEnqueueOptions(options, ''),
     ...fixed.map((path) => ({ path, message: 'cannot be edited; enqueue another job' })),
   ]
+}
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+
+/** An id is what a handle has: anything else is a mistake worth an error, not an empty answer. */
+export function checkId(id: unknown): string {
+  if (typeof id === 'string' && UUID.test(id)) return id
+  const advice = typeof id === 'object' && id !== null && 'id' in id ? '; pass handle.id' : ''
+  throw new InvalidOptionsError('job id', [
+    { path: 'id', message: `must be a job's id (a UUID), got ${show(id)}${advice}` },
+  ])
 }

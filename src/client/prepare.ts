@@ -1,7 +1,8 @@
 import { problemOf } from '../codec/path.js'
+import { reason, show } from '../codec/show.js'
 import { CodecError, InvalidOptionsError, InvalidPayloadError, PayloadTooLargeError } from '../errors.js'
 import type { Problem } from '../errors.js'
-import { checkEnqueueOptions, TITLE_MAX } from '../job/check-options.js'
+import { checkEnqueueOptions, LABELS_MAX, TITLE_MAX } from '../job/check-options.js'
 import { parseDuration, parseInstant } from '../job/duration.js'
 import type { EnqueueOptions } from '../job/enqueue.js'
 import type { Encoded } from '../job/outcome.js'
@@ -19,43 +20,95 @@ export const PAYLOAD_MAX_BYTES = 1024 * 1024
 
 const NONE: EnqueueOptions = {}
 
-/** One job as a call gave it, checked and encoded; nothing is written yet. */
+/** One job as a call gave it. */
 export interface Item {
   readonly registered: Registered
   readonly payload: unknown
   readonly options: EnqueueOptions | undefined
   /** Where it stands in a bulk, for errors; undefined for a single one. */
   readonly index?: number | undefined
+  /** What the call itself already found wrong. */
+  readonly problems?: readonly Problem[] | undefined
 }
 
-/** Makes the row of one item, or throws what is wrong with it. A promise only where the schema is asynchronous. */
-export function prepare(item: Item, id: string): NewJob | Promise<NewJob> {
-  const problems = item.options === undefined ? [] : checkEnqueueOptions(item.options, place('options', item.index))
-  const checked = checkPayload(item.registered.job.options, item.payload)
-  if (checked instanceof Promise) return checked.then((settled) => finish(item, id, problems, settled))
-  return finish(item, id, problems, checked)
+/** Everything that is wrong with one item; empty when nothing is. */
+export interface Wrong {
+  readonly options: Problem[]
+  readonly payload: Problem[]
+  cause?: unknown
+  tooLarge?: PayloadTooLargeError
 }
 
-function finish(item: Item, id: string, problems: Problem[], checked: Checked): NewJob {
-  const subject = `job ${JSON.stringify(item.registered.job.name)}`
-  if (problems.length > 0) {
-    const all = checked.ok ? problems : [...problems, ...placed(checked.problems, item.index)]
-    throw new InvalidOptionsError(subject, all)
+/** The row of one item, checked and encoded, with nothing written yet; or all that is wrong with it. */
+export type Prepared = { readonly row: NewJob } | { readonly wrong: Wrong }
+
+/** A promise only where the job's schema is asynchronous. */
+export function prepare(item: Item, id: string): Prepared | Promise<Prepared> {
+  const wrong: Wrong = { options: [...(item.problems ?? [])], payload: [] }
+  if (item.options !== undefined) wrong.options.push(...checkEnqueueOptions(item.options, place('options', item.index)))
+  let checked: Checked | Promise<Checked>
+  try {
+    checked = checkPayload(item.registered.job.options, item.payload)
+  } catch (error) {
+    return finish(item, id, wrong, threw('the job’s check', error))
   }
-  if (!checked.ok) throw new InvalidPayloadError(subject, placed(checked.problems, item.index))
+  if (checked instanceof Promise)
+    return checked.then(
+      (settled) => finish(item, id, wrong, settled),
+      (error: unknown) => finish(item, id, wrong, threw('the job’s check', error)),
+    )
+  return finish(item, id, wrong, checked)
+}
+
+/** Throws all that is wrong with a call's items in one error. */
+export function refuse(name: string, wrongs: readonly Wrong[]): never {
+  const subject = `job ${JSON.stringify(name)}`
+  const options = wrongs.flatMap((wrong) => wrong.options)
+  const payload = wrongs.flatMap((wrong) => wrong.payload)
+  const cause = wrongs.find((wrong) => wrong.cause !== undefined)?.cause
+  const tooLarge = wrongs.find((wrong) => wrong.tooLarge !== undefined)?.tooLarge
+  if (options.length > 0) throw new InvalidOptionsError(subject, [...options, ...payload])
+  if (tooLarge !== undefined && payload.length === 1) throw tooLarge
+  throw new InvalidPayloadError(subject, payload, cause === undefined ? undefined : { cause })
+}
+
+function finish(item: Item, id: string, wrong: Wrong, checked: Checked): Prepared {
+  if (!checked.ok) wrong.payload.push(...placed(checked.problems, item.index))
+  const options = wrong.options.length > 0 ? NONE : (item.options ?? NONE)
+  const payload = checked.ok ? encodeInto(item, wrong) : ''
+  const stored = storedOptions(item, options, wrong)
+  if (wrong.options.length > 0 || wrong.payload.length > 0) return { wrong }
   const { registered } = item
-  const options = item.options ?? NONE
   return {
-    id,
-    name: registered.job.name,
-    queue: options.queue ?? registered.queue,
-    priority: options.priority ?? registered.priority,
-    key: options.key ?? null,
-    // Stored as it was given; the schema's output is made anew at each attempt.
-    payload: encodePayload(registered, item.payload, item.index),
-    options: writeOptions(storedOptions(registered, item.payload, options)),
-    due: dueOf(options),
-    expires: options.expires === undefined ? null : whenOf(options.expires),
+    row: {
+      id,
+      name: registered.job.name,
+      queue: options.queue ?? registered.queue,
+      priority: options.priority ?? registered.priority,
+      key: options.key ?? null,
+      // Stored as it was given; the schema's output is made anew at each attempt.
+      payload,
+      options: writeOptions(stored),
+      due: dueOf(options),
+      expires: options.expires === undefined ? null : whenOf(options.expires),
+    },
+  }
+}
+
+function encodeInto(item: Item, wrong: Wrong): Encoded {
+  try {
+    return encodePayload(item.registered, item.payload, item.index)
+  } catch (error) {
+    wrong.cause = error
+    if (error instanceof InvalidPayloadError) wrong.payload.push(...error.problems)
+    else if (error instanceof PayloadTooLargeError) {
+      wrong.tooLarge = error
+      wrong.payload.push({
+        path: place('payload', item.index),
+        message: `has ${error.bytes} bytes and the limit is ${PAYLOAD_MAX_BYTES}`,
+      })
+    } else throw error
+    return ''
   }
 }
 
@@ -76,37 +129,65 @@ function encode(registered: Registered, payload: unknown, subject: string, index
     return registered.codec.encode(payload)
   } catch (error) {
     const root = place('payload', index)
-    if (!(error instanceof CodecError))
-      throw new InvalidPayloadError(subject, [{ path: root, message: `could not be written: ${String(error)}` }], {
-        cause: error,
-      })
-    throw new InvalidPayloadError(subject, [problemOf(error, root)], { cause: error })
+    const problem =
+      error instanceof CodecError
+        ? problemOf(error, root)
+        : { path: root, message: `could not be written: ${reason(error)}` }
+    throw new InvalidPayloadError(subject, [problem], { cause: error })
   }
 }
 
-function storedOptions(registered: Registered, payload: unknown, options: EnqueueOptions): StoredOptions {
-  const title = options.title ?? registered.job.options.title
+function storedOptions(item: Item, options: EnqueueOptions, wrong: Wrong): StoredOptions {
+  const { registered, index } = item
   const labels = [...new Set([...registered.labels, ...(options.labels ?? [])])]
+  if (labels.length > LABELS_MAX)
+    wrong.options.push({
+      path: `${place('options', index)}.labels`,
+      message: `and the job’s own must be at most ${LABELS_MAX} together, got ${labels.length}`,
+    })
   return {
-    title:
-      title === undefined
-        ? undefined
-        : fillTitle(title as string | ((p: unknown) => string), payload).slice(0, TITLE_MAX),
+    title: titleOf(item, options, wrong),
     labels: labels.length === 0 ? undefined : labels,
     retry: options.retry,
     timeout: options.timeout === undefined ? undefined : finite(timeoutMs(options.timeout, Infinity)),
-    meta: options.meta === undefined ? undefined : writeMeta(registered, options.meta),
+    meta: options.meta === undefined ? undefined : metaOf(item, options.meta, wrong),
   }
 }
 
-function writeMeta(registered: Registered, meta: unknown): NonNullable<StoredOptions['meta']> {
+function titleOf(item: Item, options: EnqueueOptions, wrong: Wrong): string | undefined {
+  const title = options.title ?? item.registered.job.options.title
+  if (title === undefined || wrong.payload.length > 0) return undefined
   try {
-    const written = registered.codec.encode(meta)
-    return typeof written === 'string' ? { text: written } : { base64: Buffer.from(written).toString('base64') }
+    return fillTitle(title as string | ((p: unknown) => string), item.payload).slice(0, TITLE_MAX)
   } catch (error) {
-    const problem = { path: 'options.meta', message: error instanceof Error ? error.message : String(error) }
-    throw new InvalidOptionsError(`job ${JSON.stringify(registered.job.name)}`, [problem])
+    wrong.payload.push({
+      path: place('payload', item.index),
+      message: `cannot be given a title: the job’s title() threw ${reason(error)}`,
+    })
+    wrong.cause = error
+    return undefined
   }
+}
+
+function metaOf(item: Item, meta: unknown, wrong: Wrong): StoredOptions['meta'] {
+  try {
+    return writeMeta(item.registered, meta)
+  } catch (error) {
+    wrong.options.push(metaProblem(error, `${place('options', item.index)}.meta`))
+    return undefined
+  }
+}
+
+export function metaProblem(error: unknown, path: string): Problem {
+  return error instanceof CodecError
+    ? problemOf(error, path)
+    : { path, message: `could not be written: ${reason(error)}` }
+}
+
+/** Written by the job's codec, so that it may hold what payloads may. */
+export function writeMeta({ codec }: Pick<Registered, 'codec'>, meta: unknown): NonNullable<StoredOptions['meta']> {
+  const written = codec.encode(meta)
+  return typeof written === 'string' ? { text: written } : { base64: Buffer.from(written).toString('base64') }
 }
 
 function dueOf(options: EnqueueOptions): Due {
@@ -123,6 +204,13 @@ export function whenOf(value: unknown): Due {
   if (duration.ok) return { inMs: duration.ms }
   const instant = parseInstant(value)
   return instant.ok ? { at: instant.atMs } : NOW
+}
+
+function threw(what: string, error: unknown): Checked {
+  return {
+    ok: false,
+    problems: [{ path: 'payload', message: `could not be checked: ${what} threw ${show(reason(error))}` }],
+  }
 }
 
 function place(name: string, index: number | undefined): string {

@@ -53,7 +53,7 @@ describe('a record', () => {
   })
 
   // The line of the command bears the same millisecond as the start, and is taken for the run's own.
-  test.fails.each(['retried', 'edited'])('tells the run that began in the millisecond in which it was %s', (exit) => {
+  test.each(['retried', 'edited'])('tells the run that began in the millisecond in which it was %s', (exit) => {
     const log = appendLog(null, { startedAt: 5_000, endedAt: 5_000, worker: '', exit })
     expect(read({ log }).attempts.map((a) => [a.exit, a.worker])).toEqual([
       [exit, ''],
@@ -61,7 +61,7 @@ describe('a record', () => {
     ])
   })
 
-  test.fails('tells the run that began in the millisecond in which the one before failed', () => {
+  test('tells the run that began in the millisecond in which the one before failed', () => {
     const error = { name: 'Error', message: 'no' }
     const log = appendLog(null, { startedAt: 5_000, endedAt: 5_000, worker: 'w', error })
     expect(read({ log, attempt: 2 }).attempts).toHaveLength(2)

@@ -44,7 +44,13 @@ export function toRecord(row: JobRow, codec: Codec): JobRecord {
 function attemptsOf(row: JobRow): AttemptRecord[] {
   const attempts = readLog(row.log).map(toAttempt)
   const last = attempts.at(-1)
-  const isTold = row.state !== 'done' || last?.startedAt.getTime() === row.startedAt
+  // A line that failed or ended otherwise is another run's, even if it began in the same millisecond.
+  const isLastRun =
+    last !== undefined &&
+    last.error === undefined &&
+    last.exit === undefined &&
+    last.startedAt.getTime() === row.startedAt
+  const isTold = row.state !== 'done' || isLastRun
   if (!isTold && row.startedAt !== null && row.settledAt !== null)
     attempts.push({ startedAt: new Date(row.startedAt), endedAt: new Date(row.settledAt), worker: row.worker ?? '' })
   return attempts

@@ -41,6 +41,14 @@ export const isDurationOption: Check = (value) => {
 /** Infinity lifts the limit. */
 export const isDurationOrInfinity: Check = (value) => (value === Infinity ? undefined : isDurationOption(value))
 
+/** A timeout of nothing would end every attempt before it began. */
+export const isTimeout: Check = (value) => {
+  const wrong = isDurationOrInfinity(value)
+  if (wrong !== undefined) return wrong
+  const parsed = parseDuration(value)
+  return parsed.ok && parsed.ms < 1 ? `must be 1 ms or more, got ${show(value)}` : undefined
+}
+
 /** A duration from now or an instant; the past is allowed and runs at once. */
 const isWhen: Check = (value) => {
   if (parseDuration(value).ok) return undefined
@@ -160,7 +168,7 @@ const JOB_FIELDS: Fields = {
     is: isCategories,
     priority: isCount(-PRIORITY_MAX, PRIORITY_MAX),
     retry: isRetry,
-    timeout: isDurationOrInfinity,
+    timeout: isTimeout,
     keep: isKeep,
     treatAsDone: isFunction,
     labels: isLabels,
@@ -206,7 +214,7 @@ const ENQUEUE_FIELDS: Fields = {
     in: isDurationOption,
     at: isWhen,
     retry: isRetryData,
-    timeout: isDurationOrInfinity,
+    timeout: isTimeout,
     expires: isWhen,
     meta: () => undefined,
   },

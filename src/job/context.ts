@@ -24,7 +24,10 @@ export interface Context {
   /** Tells how far the job has come; readable from any process while it runs. */
   progress(done: number, total?: number): void
   /** Enqueues another job; refused once this claim is lost. */
-  enqueue<Payload, Result>(job: Job<Payload, Result>, ...rest: EnqueueArguments<Payload>): Promise<Handle<Result>>
+  enqueue<Payload, Result>(
+    job: Job<Payload, Result>,
+    ...rest: EnqueueArguments<NoInfer<Payload>>
+  ): Promise<Handle<Result>>
   enqueue(job: Enqueueable, payload?: unknown, options?: EnqueueArguments<unknown>[1]): Promise<Handle<unknown>>
   /** The results of the jobs this one came after. Not yet part of this version. */
   results<Result>(parent: Job<never, Result> | Job<unknown, Result>): Promise<Result[]>

@@ -63,7 +63,7 @@ export interface JobOptions<Payload, Result> extends SharedOptions {
     | undefined
 }
 
-export interface SchemaJobOptions<Schema extends StandardSchema<never, unknown>, Result> extends Omit<
+export interface SchemaJobOptions<Schema extends StandardSchema<unknown, unknown>, Result> extends Omit<
   JobOptions<InferOutput<Schema>, Result>,
   'accepts'
 > {
@@ -93,7 +93,7 @@ export function job<Payload = undefined, Result = void>(
   name: string,
   run: Handler<Payload, Result>,
 ): Job<Payload, Awaited<Result>>
-export function job<Schema extends StandardSchema<never, unknown>, Result>(
+export function job<Schema extends StandardSchema<unknown, unknown>, Result>(
   name: string,
   options: SchemaJobOptions<Schema, Result>,
 ): Job<InferInput<Schema>, Awaited<Result>>

@@ -144,7 +144,7 @@ export class Registry {
 }
 
 /** `jobs` may be an array, an object or a module namespace; an object's keys mean nothing, and other exports are passed over. */
-function listJobs(given: unknown): readonly AnyJob[] {
+export function listJobs(given: unknown): readonly AnyJob[] {
   if (given === undefined) return []
   if (Array.isArray(given)) {
     const wrong = given.findIndex((one) => !isJob(one))

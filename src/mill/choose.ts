@@ -13,7 +13,7 @@ import type { MillOptions } from './options.js'
 export function storeOf(given: unknown): StoreChoice {
   if (isStoreChoice(given)) return given
   const { store, production } = readEnvironment()
-  const target = given ?? store
+  const target = given === undefined ? store : given
   if (target === undefined && production)
     throw new InvalidOptionsError('millrace()', [
       {
@@ -21,7 +21,7 @@ export function storeOf(given: unknown): StoreChoice {
         message: 'must be chosen when NODE_ENV is production: pass store: "path/to/jobs.db" or set MILLRACE_STORE',
       },
     ])
-  const path = target ?? './millrace.db'
+  const path = target === undefined ? './millrace.db' : target
   if (typeof path === 'string' && /^postgres(ql)?:/.test(path)) throw new NotYetError('store: "postgres://…"')
   if (typeof path === 'string' || (typeof path === 'object' && path !== null)) return sqlite(path as string)
   throw new InvalidOptionsError('millrace()', [

@@ -4,7 +4,7 @@ import {
   isCodec,
   isCount,
   isDurationOption,
-  isDurationOrInfinity,
+  isTimeout,
   isFunction,
   isKeep,
   isName,
@@ -12,11 +12,12 @@ import {
 } from '../job/check-options.js'
 import type { Check, Fields } from '../job/check.js'
 import { checkFields, EMPTY } from '../job/check.js'
-import { show } from '../codec/show.js'
+import { reason, show } from '../codec/show.js'
 import type { Handler } from '../job/define.js'
 import type { Duration } from '../job/duration.js'
 import { parseDuration } from '../job/duration.js'
 import type { KeepOptions } from '../job/keep.js'
+import { listJobs } from '../job/registry.js'
 import type { RetryOptions } from '../job/retry.js'
 import type { Logger, LogLevel } from '../world/log.js'
 
@@ -115,10 +116,24 @@ const isQueues: Check = (value) => {
   return problems
 }
 
+const isStore: Check = (value) =>
+  (typeof value === 'string' && value !== '') || (typeof value === 'object' && value !== null)
+    ? undefined
+    : `must be a path, ":memory:" or sqlite(…), got ${show(value)}`
+
+const isJobs: Check = (value) => {
+  try {
+    listJobs(value)
+    return undefined
+  } catch (error) {
+    return `must be an array, an object or a module of jobs: ${reason(error)}`
+  }
+}
+
 const FIELDS: Fields = {
   fields: {
-    store: () => undefined,
-    jobs: () => undefined,
+    store: isStore,
+    jobs: isJobs,
     unknown: isFunction,
     codec: isCodec,
     concurrency: isCount(1, 100_000),
@@ -127,8 +142,8 @@ const FIELDS: Fields = {
     lease: isPositiveDuration(500),
     crashBudget: isCount(1, 1_000),
     retry: isRetry,
-    timeout: isDurationOrInfinity,
-    slowAfter: isDurationOption,
+    timeout: isTimeout,
+    slowAfter: isPositiveDuration(10),
     keep: isKeep,
     autoMigrate: (value) => (typeof value === 'boolean' ? undefined : `must be true or false, got ${show(value)}`),
     logger: isLogger,
@@ -157,6 +172,8 @@ const FIELDS: Fields = {
 /** Throws one error with everything that is wrong. */
 export function checkMillOptions(options: unknown, subject: string): void {
   const problems = checkFields(options, '', FIELDS)
+  // Jobs that contradict each other, with nothing else wrong, say so in their own words.
+  if (problems.length === 1 && problems[0]?.path === 'jobs') listJobs((options as MillOptions).jobs)
   if (problems.length > 0) throw new InvalidOptionsError(subject, problems)
 }
 
@@ -179,4 +196,18 @@ export function toMs(value: Duration | number | undefined, otherwise: Duration):
   if (value === Infinity) return Infinity
   const parsed = parseDuration(value ?? otherwise)
   return parsed.ok ? parsed.ms : 0
+}
+
+export interface StopOptions {
+  readonly deadline?: unknown
+}
+
+const STOP_DEADLINE_MS = 30_000
+
+/** How long a stop waits for what runs. */
+export function deadlineOf(options: StopOptions, subject: string): number {
+  const problems = checkFields(options, '', { fields: { deadline: isDurationOption } })
+  if (problems.length > 0) throw new InvalidOptionsError(subject, problems)
+  const parsed = parseDuration(options.deadline ?? STOP_DEADLINE_MS)
+  return parsed.ok ? parsed.ms : STOP_DEADLINE_MS
 }

@@ -30,14 +30,17 @@ export interface Mill extends Later {
    * const handle = await mill.enqueue(greet, { name: 'Ada' }, { labels: ['welcome'] })
    * ```
    */
-  enqueue<Payload, Result>(job: Job<Payload, Result>, ...rest: EnqueueArguments<Payload>): Promise<Handle<Result>>
+  enqueue<Payload, Result>(
+    job: Job<Payload, Result>,
+    ...rest: EnqueueArguments<NoInfer<Payload>>
+  ): Promise<Handle<Result>>
   enqueue(job: string, payload?: unknown, options?: EnqueueOptions): Promise<Handle<unknown>>
 
   /** Enqueues all of them or none; an error names the index. */
   enqueueMany<Payload, Result>(
     job: Job<Payload, Result>,
-    payloads: readonly Payload[],
-    options?: EnqueueOptions | ((payload: Payload, index: number) => EnqueueOptions),
+    payloads: readonly NoInfer<Payload>[],
+    options?: EnqueueOptions | ((payload: NoInfer<Payload>, index: number) => EnqueueOptions),
   ): Promise<Handle<Result>[]>
   enqueueMany(
     job: string,
@@ -48,7 +51,7 @@ export interface Mill extends Later {
   /** Enqueues for later. Under a key, the one that waits is moved. */
   schedule<Payload, Result>(
     job: Job<Payload, Result>,
-    payload: Payload,
+    payload: NoInfer<Payload>,
     when: When | Duration | number,
     options?: ScheduleOptions,
   ): Promise<Handle<Result>>

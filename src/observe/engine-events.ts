@@ -22,7 +22,7 @@ export interface EngineEvents {
     reason: string | undefined,
   ): void
   began(job: ClaimedJob): void
-  settled(job: SettledJob, claimed: ClaimedJob, tookMs: number): void
+  settled(job: SettledJob, tookMs: number | undefined): void
   rescued(worker: string, jobs: readonly LeasedJob[], parked: number): void
   lost(what: string): void
   troubled(what: string, error: unknown): void
@@ -57,11 +57,11 @@ export function engineEvents(log: Log): EngineEvents {
       if (log.debugs)
         logTransition(log, { id: job.id, job: job.name, queue: job.queue, to: 'running', tries: job.attempt + 1 })
     },
-    settled(job, claimed, ms) {
+    settled(job, ms) {
       logTransition(log, {
-        id: claimed.id,
+        id: job.id,
         job: job.name,
-        queue: claimed.queue,
+        queue: job.queue,
         to: job.to,
         tries: job.attempt,
         ms,

@@ -25,7 +25,7 @@ export interface JobStore {
   /** Writes all of them or none. A held key is answered by `onDuplicate`; 'reject' throws DuplicateKeyError. */
   insertJobs(jobs: readonly NewJob[], options: InsertOptions): Promise<readonly Inserted[]>
   readJobs(ids: readonly string[]): Promise<readonly (JobRow | undefined)[]>
-  /** The newest job of that name that was enqueued under that key. */
+  /** The unfinished job that holds this key, else the newest that had it. */
   readKeyed(name: string, key: string): Promise<JobRow | undefined>
   /** One page. An empty page with a cursor means: nothing here, go on. */
   findJobs(query: FindQuery): Promise<FoundPage>
@@ -269,7 +269,9 @@ export interface Report extends Claim {
 
 /** A decided settlement as the store writes it. */
 export interface SettledJob extends Claim {
+  readonly id: string
   readonly name: string
+  readonly queue: string
   readonly key: string | null
   readonly to: State
   /** Due in so many ms; null keeps its place in the line. */

@@ -104,7 +104,9 @@ class Bench {
     return {
       ref: job.ref,
       fence: job.fence,
+      id: job.id,
       name: job.name,
+      queue: job.queue,
       key: job.key,
       to: 'done',
       delayMs: null,

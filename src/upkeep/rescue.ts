@@ -85,7 +85,9 @@ export class Rescuer {
     return {
       ref: job.ref,
       fence: job.fence,
+      id: job.id,
       name: job.name,
+      queue: job.queue,
       key: job.key,
       to: settlement.to,
       delayMs: settlement.delayMs,

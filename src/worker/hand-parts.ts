@@ -16,7 +16,8 @@ export interface HandParts {
 /** What others may want to know: the log, hooks, tests. */
 export interface WorkerEvents {
   began(job: ClaimedJob): void
-  settled(job: SettledJob, claimed: ClaimedJob, tookMs: number): void
+  /** `tookMs` is undefined for a job that never began. */
+  settled(job: SettledJob, tookMs: number | undefined): void
   lost(what: string): void
   troubled(what: string, error: unknown): void
   slow(running: Running, forMs: number): void

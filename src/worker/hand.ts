@@ -6,11 +6,11 @@ import type { Registered } from '../job/registry.js'
 import { readOptions } from '../job/stored-options.js'
 import type { Claimed, ClaimedJob, SettledJob } from '../store/store.js'
 import type { Cancel } from '../world/timers.js'
+import { attemptOf } from './attempt-of.js'
 import type { HandParts, Master } from './hand-parts.js'
 import { Meter } from './meter.js'
 import { Outbox } from './outbox.js'
 import { failure, runAttempt } from './run.js'
-import type { Attempt } from './run.js'
 import { Running } from './running.js'
 import type { Surroundings } from './running.js'
 import { settlementOf } from './settle.js'
@@ -205,7 +205,7 @@ export class Hand implements Surroundings {
   }
 
   async #run(running: Running): Promise<void> {
-    const outcome = await runAttempt(this.#attempt(running))
+    const outcome = await runAttempt(attemptOf(running, this.#parts))
     running.tookMs = this.#parts.world.clock.monotonic() - running.begunAt
     this.meter.add(running.tookMs)
     this.slots.end(running)
@@ -213,19 +213,6 @@ export class Hand implements Surroundings {
     this.#settle(running, outcome)
     this.#pump()
     this.#master.wake()
-  }
-
-  #attempt(running: Running): Attempt {
-    return {
-      registered: running.registered,
-      payload: running.claimed.payload,
-      retry: running.options.retry,
-      retries: running.claimed.retries,
-      attempt: running.attempt,
-      random: this.#parts.world.random,
-      call: (handler, payload) => this.#parts.executor.call(handler, payload, running),
-      abortReason: () => running.abortReason,
-    }
   }
 
   /** Hands an attempt's outcome to the outbox, once: whoever comes second finds it settled. */
@@ -261,10 +248,10 @@ export class Hand implements Surroundings {
     const { events } = this.#parts
     for (const job of settled) {
       const running = this.#attempts.get(job.ref)
-      if (running === undefined || running.claimed.fence !== job.fence) continue
-      this.#forget(running)
-      if (refused.has(job.ref)) events.lost(`job ${running.job} ${running.id}`)
-      else events.settled(job, running.claimed, running.tookMs)
+      const mine = running?.claimed.fence === job.fence ? running : undefined
+      if (mine !== undefined) this.#forget(mine)
+      if (refused.has(job.ref)) events.lost(`job ${job.name} ${job.id}`)
+      else events.settled(job, mine?.tookMs)
     }
     this.#master.written()
   }
@@ -279,6 +266,11 @@ export class Hand implements Surroundings {
       running.slowAt = now + this.#master.options().slowAfterMs
     }
     if (running.alarmAt > now) return
+    // Told to stop, or robbed of its claim: it is given back or let go, and no timeout is held against it.
+    if (running.abortReason !== undefined && !(running.abortReason instanceof TimeoutError)) {
+      running.alarmAt = Infinity
+      return
+    }
     if (running.abortReason === undefined) {
       const took = formatDuration(now - running.begunAt)
       running.abort(new TimeoutError(`job ${running.job} ${running.id} ran longer than its timeout (${took})`))
@@ -287,7 +279,7 @@ export class Hand implements Surroundings {
     }
     // It did not come back within its grace: the attempt is over, and the handler keeps its slot until it really ends.
     running.alarmAt = Infinity
-    this.#settle(running, failure(this.#attempt(running), running.abortReason))
+    this.#settle(running, failure(attemptOf(running, this.#parts), running.abortReason))
   }
 
   /** The store's clock, as far as the last claim told it. */

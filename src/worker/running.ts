@@ -96,7 +96,8 @@ export class Running implements Context {
   }
 
   progress(done: number, total?: number): void {
-    this.progressText = JSON.stringify(total === undefined ? { done } : { done, total })
+    const told = total === undefined ? { done: Number(done) } : { done: Number(done), total: Number(total) }
+    this.progressText = JSON.stringify(told)
     this.lastWord = `progress: ${done}${total === undefined ? '' : ` of ${total}`}`
     this.#around.noteProgress(this)
   }

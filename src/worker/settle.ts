@@ -18,7 +18,9 @@ export function settlementOf(claimed: ClaimedJob, outcome: Outcome, policy: Deci
   return {
     ref: claimed.ref,
     fence: claimed.fence,
+    id: claimed.id,
     name: claimed.name,
+    queue: claimed.queue,
     key: claimed.key,
     to: settlement.to,
     delayMs: settlement.delayMs,

@@ -30,7 +30,9 @@ const mill = await millrace({
   poll: '100ms',
   logger: false,
 })
-createInterface({ input: process.stdin }).on('line', (word) => {
+const orders = createInterface({ input: process.stdin })
+orders.on('close', () => process.exit(1)) // The supervisor is gone: nobody must be left behind.
+orders.on('line', (word) => {
   const { user, system } = process.cpuUsage()
   if (word === 'cpu') say('cpu', (user + system) / 1000)
   if (word === 'rest') producing = false

@@ -44,7 +44,9 @@ const mill = await millrace({
     error: (fields, text) => note('t', `${text} ${fields.error ?? ''}`),
   },
 })
-createInterface({ input: process.stdin }).on('line', (word) => {
+const orders = createInterface({ input: process.stdin })
+orders.on('close', () => process.exit(1)) // The supervisor is gone: nobody must be left behind.
+orders.on('line', (word) => {
   if (word === 'rest') producing = false
   if (word === 'go') producing = true
   if (word === 'close') void mill.close().then(() => process.exit(0))
@@ -70,9 +72,9 @@ function payload() {
   return { n: count, ms: handlerMs(), spawns: random.next() < 0.05 }
 }
 
-/** Most are short, and some are long enough that a kill at any moment finds one running. */
+/** Short, and a share of them long enough that a kill at any moment finds one running. */
 function handlerMs() {
-  return random.next() < 0.6 ? random.between(0, 8) : random.between(60, 140)
+  return random.next() < config.longShare ? random.between(60, 140) : random.between(0, 8)
 }
 
 function acknowledge(handle) {

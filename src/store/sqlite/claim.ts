@@ -1,5 +1,6 @@
 import type { Encoded } from '../../job/outcome.js'
 import type { Claim, ClaimedJob, ClaimRequest, Claimed, Report } from '../store.js'
+import { toEncoded } from './driver.js'
 import type { Lane } from './lanes.js'
 import type { Session } from './session.js'
 
@@ -168,7 +169,7 @@ export function toClaimedJob(session: Session, row: BodyRow, fence: number): Cla
     name: lane.name,
     queue: lane.queue,
     key,
-    payload: row.payload,
+    payload: toEncoded(row.payload),
     options,
     dueAt: row.due_at,
     expiresAt,

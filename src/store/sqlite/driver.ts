@@ -72,3 +72,8 @@ export class Statements {
     return statement
   }
 }
+
+/** Text as it is; bytes as a Uint8Array, whatever a driver gives them as. */
+export function toEncoded(value: unknown): string | Uint8Array {
+  return typeof value === 'string' || value instanceof Uint8Array ? value : new Uint8Array(value as ArrayBuffer)
+}

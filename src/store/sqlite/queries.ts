@@ -67,7 +67,7 @@ export const queries = {
   readKeyed: `
     ${jobRow()}
     where j.key = ? and n.name = ?
-    order by j.seq desc
+    order by l.seq is not null desc, j.seq desc
     limit 1`,
   findJobs: (conditions: readonly string[], order: 'asc' | 'desc'): string => `
     ${jobRow()}
@@ -241,7 +241,7 @@ export const queries = {
     set state = ?, due_at = coalesce(?, due_at),
         sort = coalesce(?, due_at) - (select priority from millrace_jobs where seq = millrace_live.seq) * ${PRIORITY_STEP_MS},
         attempt = ?, retries = ?, crashes = ?, suspect = ?, fence = null, started_at = null,
-        error = ?, reason = ?, log = ?, progress = null
+        error = ?, reason = ?, log = ?, progress = null, expires_at = case when ? then null else expires_at end
     where seq = ? and fence = ?`,
 
   readLeases: `

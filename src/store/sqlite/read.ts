@@ -3,6 +3,7 @@ import type { State } from '../../job/states.js'
 import { isFinal } from '../../job/states.js'
 import type { FindQuery, FoundPage, JobRow } from '../store.js'
 import type { SqliteValue } from './driver.js'
+import { toEncoded } from './driver.js'
 import type { Session } from './session.js'
 
 /** How many jobs one page looks at, at the most: a sparse filter must not hold the event loop. */
@@ -107,7 +108,7 @@ function toJobRow(row: StoredRow): JobRow {
     queue: row.queue,
     priority: row.priority,
     key: row.key,
-    payload: row.payload,
+    payload: toEncoded(row.payload),
     options: row.options,
     createdAt: row.created_at,
     state: row.state,
@@ -121,7 +122,7 @@ function toJobRow(row: StoredRow): JobRow {
     settledAt: row.settled_at,
     expiresAt: row.expires_at,
     worker: row.worker,
-    result: row.result,
+    result: row.result === null ? null : toEncoded(row.result),
     error: row.error,
     reason: row.reason,
     log: row.log,

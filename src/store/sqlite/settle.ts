@@ -26,22 +26,22 @@ export function settleJobs(
 /** A job that goes on: back in line, later, or aside. */
 function giveBack(session: Session, job: SettledJob, now: number): boolean {
   const dueAt = job.delayMs === null ? null : now + job.delayMs
-  const { changes } = session
-    .statement(session.queries.giveBack)
-    .run(
-      job.to,
-      dueAt,
-      dueAt,
-      job.attempt,
-      job.retries,
-      job.crashes,
-      job.suspect ? 1 : 0,
-      job.error,
-      job.reason,
-      job.log,
-      job.ref,
-      job.fence,
-    )
+  const { changes } = session.statement(session.queries.giveBack).run(
+    job.to,
+    dueAt,
+    dueAt,
+    job.attempt,
+    job.retries,
+    job.crashes,
+    job.suspect ? 1 : 0,
+    job.error,
+    job.reason,
+    job.log,
+    // It has begun, so it can no longer expire before it begins.
+    job.to !== 'ready' || job.suspect ? 1 : 0,
+    job.ref,
+    job.fence,
+  )
   if (Number(changes) === 0) return false
   if (job.to === 'ready') session.noteReady()
   else if (isTimed(job.to)) session.noteDue(job.delayMs ?? 0)

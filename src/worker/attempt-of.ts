@@ -1,0 +1,17 @@
+import type { HandParts } from './hand-parts.js'
+import type { Attempt } from './run.js'
+import type { Running } from './running.js'
+
+/** What running this job needs to know, from what was claimed and from the worker's parts. */
+export function attemptOf(running: Running, parts: Pick<HandParts, 'world' | 'executor'>): Attempt {
+  return {
+    registered: running.registered,
+    payload: running.claimed.payload,
+    retry: running.options.retry,
+    retries: running.claimed.retries,
+    attempt: running.attempt,
+    random: parts.world.random,
+    call: (handler, payload) => parts.executor.call(handler, payload, running),
+    abortReason: () => running.abortReason,
+  }
+}

@@ -97,7 +97,7 @@ const enqueue = (key: string | null, delay: number, fails: number, priority: num
     const handle = await real.t.mill.enqueue(work, { fails }, { in: delay, priority, ...(key === null ? {} : { key }) })
     const holder = key === null ? undefined : model.jobs.find((each) => each.key === key && isLive(each))
     expect(handle.isNew).toBe(holder === undefined)
-    if (holder !== undefined) return void expect(handle.id).toBe(real.ids[holder.order])
+    if (holder !== undefined) return expect(handle.id).toBe(real.ids[holder.order])
     model.jobs.push({
       order: real.ids.length,
       key,
@@ -142,8 +142,7 @@ const consume = (): Step =>
   command('consume()', async (model, real) => {
     promote(model)
     const next = nextReady(model)
-    if (next === undefined)
-      return void (await expect(real.t.consume()).rejects.toMatchObject({ code: 'E_QUEUE_EMPTY' }))
+    if (next === undefined) return await expect(real.t.consume()).rejects.toMatchObject({ code: 'E_QUEUE_EMPTY' })
     next.attempt += 1
     if (next.attempt > next.fails) {
       expect(await real.t.consume()).toBe(next.attempt)
@@ -174,8 +173,7 @@ const retry = (at: number): Step =>
       each.key !== null &&
       isFinal(each.state) &&
       model.jobs.some((other) => other !== each && other.key === each.key && isLive(other))
-    if (can && taken)
-      return void (await expect(real.t.mill.retry(id)).rejects.toMatchObject({ code: 'E_DUPLICATE_KEY' }))
+    if (can && taken) return await expect(real.t.mill.retry(id)).rejects.toMatchObject({ code: 'E_DUPLICATE_KEY' })
     expect(await real.t.mill.retry(id)).toBe(can)
     if (can) Object.assign(each, { state: 'ready', dueAt: model.now, retries: 0 })
   })

@@ -59,7 +59,7 @@ function releaseRun(run: Run): void {
 }
 
 /** Throws into the parked body, and lets it clean up with a log of its own. */
-function unwind(run: Run, error: CancelledError | DisposedError): void {
+function unwind(run: Run, error: CancelledError): void {
   run.isCancelThrown = true
   run.log = new ReplayLog(new MemoryLogStore(), run.context.logPolicy)
   callHooks(run)
@@ -99,6 +99,12 @@ function callHooks(run: Run): void {
   }
 }
 
+/** Forgets a cell made in the body of a spin. */
+export function dropCell(node: SpinNode, addr: string): void {
+  node.cells?.get(addr)?.dropped()
+  node.cells?.delete(addr)
+}
+
 /** Takes a spin out of everything it observes, and forgets what it read. */
 export function forgetReads(node: SpinNode): void {
   dropAfter(node, undefined)
@@ -126,7 +132,7 @@ function disposeOne(node: SpinNode): void {
   node.callers = undefined
   node.spawned = undefined
   node.children = undefined
-  node.cells = undefined
+  for (const addr of node.cells?.keys() ?? []) dropCell(node, addr)
   forgetReads(node)
   for (const caller of callers ?? []) caller.reject(error)
   if (node.waiters !== undefined && context.state === 'running') context.enqueue({ type: 'spin-completion', node })
@@ -139,7 +145,9 @@ function disposeOne(node: SpinNode): void {
     run.cancelled ??= new CancelledError(node.addr, error)
     return
   }
+  const children = abandonedBy(run)
   releaseRun(run)
   run.cancelled = new CancelledError(node.addr, 'it was disposed')
   unwind(run, run.cancelled)
+  for (const child of children) if (child.isUnobserved) cancelSpin(child, 'the spin that waited for it was disposed')
 }

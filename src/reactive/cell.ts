@@ -17,6 +17,9 @@ export abstract class Cell {
     this.addr = addr
   }
 
+  /** Called when the run of the body it was made in no longer has it. */
+  dropped(): void {}
+
   /** The context a write goes to; throws when there is none, when it is foreign, stopped, or in a computed. */
   protected writable(what: string): ReactiveContext {
     const context = requireContext(what)

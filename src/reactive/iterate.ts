@@ -1,5 +1,5 @@
 import { Scope, formatAddress } from './address.js'
-import { disposeSpin } from './cancel.js'
+import { disposeSpin, dropCell } from './cancel.js'
 import { disposeOwned } from './effect.js'
 import { EffectTypeError, describe } from './errors.js'
 import { dropAfter } from './graph.js'
@@ -76,7 +76,7 @@ function forgetTurn(run: Run, base: number): void {
   for (const addr of held.met ?? []) {
     const child = node.children?.get(addr)
     if (child !== undefined) disposeSpin(child)
-    node.cells?.delete(addr)
+    dropCell(node, addr)
   }
   disposeOwned(held)
 }

@@ -1,4 +1,4 @@
-import { disposeSpin, forgetReads } from './cancel.js'
+import { disposeSpin, dropCell, forgetReads } from './cancel.js'
 import type { ReactiveContext } from './context.js'
 import { disposeOwned } from './effect.js'
 import { CancelledError, CycleError, EffectTypeError } from './errors.js'
@@ -283,7 +283,7 @@ const CLOSE_TRIES_MAX = 100
 function dropUnmet(run: Run): void {
   const { node, met } = run
   for (const child of node.children?.values() ?? []) if (met?.has(child.addr) !== true) disposeSpin(child)
-  for (const addr of node.cells?.keys() ?? []) if (met?.has(addr) !== true) node.cells?.delete(addr)
+  for (const addr of node.cells?.keys() ?? []) if (met?.has(addr) !== true) dropCell(node, addr)
 }
 
 function isSameResult(node: SpinNode, next: Result<unknown>): boolean {

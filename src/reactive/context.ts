@@ -109,6 +109,8 @@ export class ReactiveContext implements Context {
   readonly #onFault: ContextOptions['onFault']
   readonly #idleWaits = new IdleWaits()
   readonly #offloads = new Offloads()
+  /** Those whose call of `run` has not been answered. */
+  readonly #callers = new Set<Caller>()
   #isUnbounded: boolean
   #isRunInBodyReported = false
   #stopped: Promise<StopReport> | undefined
@@ -424,19 +426,24 @@ export class ReactiveContext implements Context {
     return enter(this, () => nodeOf(this, spin, what))
   }
 
-  /** The one who asked. A body without a handle is over when it has answered. */
+  /** The one who asked, told at the stop at the latest. A body without a handle is over when it has answered. */
   #callerFor(spin: unknown, node: SpinNode, resolve: Caller['resolve'], reject: Caller['reject']): Caller {
-    if (typeof spin !== 'function') return { resolve, reject }
-    return {
+    const end = (): void => {
+      this.#callers.delete(caller)
+      if (typeof spin === 'function') node.cell.dispose()
+    }
+    const caller: Caller = {
       resolve: (value) => {
         resolve(value)
-        node.cell.dispose()
+        end()
       },
       reject: (error) => {
         reject(error)
-        node.cell.dispose()
+        end()
       },
     }
+    this.#callers.add(caller)
+    return caller
   }
 
   #start(node: SpinNode, caller: Caller | undefined): void {
@@ -462,6 +469,7 @@ export class ReactiveContext implements Context {
     const isInTime = await this.#offloads.ended(deadlineMs)
     this.state = 'stopped'
     this.#idleWaits.end(false)
+    for (const caller of Array.from(this.#callers)) caller.reject(new ContextStoppedError('run', this.state))
     return {
       state: 'stopped',
       timedOut: !isInTime,

@@ -161,7 +161,7 @@ export class Machine {
 
   /** Calls the body; for a generator function this runs none of its code yet. */
   #open(node: SpinNode, run: Run): Driven {
-    const opened = run.call(node.body) as unknown
+    const opened = run.call(() => openIterator(node.body())) as unknown
     if (isGenerator(opened)) return opened
     if (opened instanceof Promise) opened.catch(() => undefined) // The mistake is reported; its outcome is of no use.
     throw notAGenerator(opened)
@@ -291,6 +291,12 @@ function isSameResult(node: SpinNode, next: Result<unknown>): boolean {
   if (result === undefined || result.ok !== next.ok) return false
   if (!result.ok) return Object.is(result.error, (next as { error: unknown }).error)
   return isEqual(node.context, node.equals, result.value, (next as { value: unknown }).value, node.addr)
+}
+
+/** A body may also return one effect, as in `() => iterate(...)`: then that is what is driven. */
+function openIterator(opened: unknown): unknown {
+  if (isGenerator(opened) || typeof opened !== 'object' || opened === null) return opened
+  return (opened as Partial<Iterable<unknown>>)[Symbol.iterator]?.() ?? opened
 }
 
 function isGenerator(value: unknown): value is Driven {

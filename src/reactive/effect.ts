@@ -2,7 +2,18 @@ import { requireContext, swapContext } from './ambient.js'
 import { batchIn } from './batch.js'
 import type { ReactiveContext } from './context.js'
 import { ContextStoppedError, CycleError, describe } from './errors.js'
-import { DISPOSED, EFFECT, GraphNode, MARKED, RUNNING, dropAfter, dropUnread, hasChangedDeps } from './graph.js'
+import {
+  CAUSED_MAX,
+  DISPOSED,
+  EFFECT,
+  GraphNode,
+  MARKED,
+  RUNNING,
+  acceptDeps,
+  dropAfter,
+  dropUnread,
+  hasChangedDeps,
+} from './graph.js'
 
 /** What an effect may return: a function that is called before the next run and at the end. */
 export type Cleanup = () => void
@@ -74,6 +85,7 @@ export class EffectNode extends GraphNode implements EffectOwner {
     if (this.owner instanceof EffectNode && (this.owner.flags & MARKED) !== 0) this.owner.refresh()
     if ((this.flags & MARKED) === 0 || (this.flags & (DISPOSED | RUNNING)) !== 0) return
     this.flags &= ~MARKED
+    if (this.caused > CAUSED_MAX) return acceptDeps(this)
     if (!hasChangedDeps(this)) return
     try {
       this.run()
@@ -95,10 +107,8 @@ export class EffectNode extends GraphNode implements EffectOwner {
     }
   }
 
-  /** Gives up after too many runs it caused itself: what it wrote last is taken as seen. */
+  /** Gives up after too many runs it caused itself: until the queue is empty it does not run again. */
   giveUp(): void {
-    for (let link = this.deps; link !== undefined; link = link.nextDep) link.stamp = link.dep.stamp
-    this.flags &= ~MARKED
     const message = 'an effect keeps changing what it reads; let its writes settle, or read with peek()'
     this.context.fault('event-error', 'effect', new CycleError([this.addr, this.addr], message))
   }

@@ -3,7 +3,7 @@ import type { ReactiveContext } from './context.js'
 import type { DeferredNode } from './deferred.js'
 import { EffectNode } from './effect.js'
 import { EffectTypeError } from './errors.js'
-import { DISPOSED, MARKED, QUEUED, STALE } from './graph.js'
+import { CAUSED_MAX, DISPOSED, MARKED, QUEUED, STALE } from './graph.js'
 import type { MailboxNode } from './mailbox.js'
 import type { Request } from './request.js'
 import type { Result } from './result.js'
@@ -32,9 +32,6 @@ export type ReactiveEvent =
 export interface Generation {
   number: number
 }
-
-/** So many generations may one spin or effect cause by its writes before the queue was empty again. */
-export const CAUSED_MAX = 100
 
 export function processEvent(context: ReactiveContext, event: ReactiveEvent): void {
   switch (event.type) {
@@ -85,7 +82,7 @@ function onSignalChange(context: ReactiveContext, { generation, cause }: SignalC
 /** A writer whose writes keep bringing it back is told so instead of going round for ever. */
 function countCaused(context: ReactiveContext, cause: EffectNode | SpinNode): void {
   if (++cause.caused === 1) context.causers.push(cause)
-  if (cause.caused <= CAUSED_MAX || (cause.flags & (MARKED | STALE)) === 0) return
+  if (cause.caused !== CAUSED_MAX + 1) return
   if (cause instanceof EffectNode) cause.giveUp()
   else context.machine.giveUp(cause)
 }

@@ -62,6 +62,15 @@ export const EVALUATED = 16
 /** A spin whose code was replaced: it runs again whatever its stamps say. */
 export const STALE = 32
 
+/** So many generations may one spin or effect cause by its writes before the queue was empty again. */
+export const CAUSED_MAX = 100
+
+/** Takes the present values of everything a node read as seen. */
+export function acceptDeps(node: GraphNode): void {
+  for (let link = node.deps; link !== undefined; link = link.nextDep) link.stamp = link.dep.stamp
+  node.flags &= ~(MARKED | STALE)
+}
+
 export abstract class GraphNode {
   abstract readonly kind: NodeKind
   readonly graph: Graph

@@ -3,7 +3,7 @@ import type { ReactiveContext } from './context.js'
 import { disposeOwned } from './effect.js'
 import { CancelledError, CycleError, EffectTypeError } from './errors.js'
 import type { Link } from './graph.js'
-import { COMPUTED, DISPOSED, MARKED, SPIN, STALE, dropUnread, refresh } from './graph.js'
+import { CAUSED_MAX, COMPUTED, DISPOSED, MARKED, SPIN, STALE, acceptDeps, dropUnread, refresh } from './graph.js'
 import type { MailboxNode } from './mailbox.js'
 import type { Result } from './result.js'
 import { failure, success } from './result.js'
@@ -94,6 +94,10 @@ export class Machine {
   #validate(frame: Frame): SpinNode | 'go on' | undefined {
     const { node } = frame
     if (node.run === undefined && node.result === undefined) return this.#start(node, false)
+    if (node.caused > CAUSED_MAX) {
+      acceptDeps(node)
+      return this.#unblock(node)
+    }
     if ((node.flags & STALE) !== 0) return this.#restart(node, 0, true)
     if (frame.index < 0 && (node.flags & MARKED) === 0) return this.#unblock(node)
     if (frame.index < 0) frame.index = 0
@@ -240,12 +244,11 @@ export class Machine {
     context.enqueue({ type: 'spin-completion', node })
   }
 
-  /** A spin that keeps changing what it reads gets this as its result; what it wrote last is taken as seen. */
+  /** A spin that keeps changing what it reads gets this as its result; until the queue is empty it does not run. */
   giveUp(node: SpinNode): void {
     const { run } = node
     if (run !== undefined) this.abandon(run, Number.POSITIVE_INFINITY)
-    for (let link = node.deps; link !== undefined; link = link.nextDep) link.stamp = link.dep.stamp
-    node.flags &= ~(MARKED | STALE)
+    acceptDeps(node)
     const message = `spin ${node.addr} keeps changing what it reads; let its writes settle, or read with peek()`
     node.result = failure(new CycleError([node.addr, node.addr], message))
     node.stamp = this.#context.graph.drawStamp()

@@ -1,3 +1,4 @@
+/* oxlint-disable require-yield -- a body need not wait for anything */
 import { describe, expect, test } from 'vitest'
 import type { Context, Mailbox, Permit, Spin } from './index.js'
 import {

@@ -1,3 +1,4 @@
+/* oxlint-disable require-yield -- a body need not wait for anything */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { describe, expect, test } from 'vitest'
 import type { Context, Spin } from './index.js'

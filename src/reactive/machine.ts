@@ -10,6 +10,7 @@ import { failure, success } from './result.js'
 import type { Driven } from './run.js'
 import { Run } from './run.js'
 import { isEqual } from './signal.js'
+import { findWait } from './spin-wait.js'
 import type { SpinNode } from './spin.js'
 import { notAGenerator } from './spin.js'
 
@@ -122,6 +123,8 @@ export class Machine {
       if ((child.flags & DISPOSED) !== 0) return 'changed'
       if (!child.isSettled) {
         if (frame.tried === child || !child.needsSettling) {
+          // A dependency that needs this very spin will never settle: asking again makes the body hear of it.
+          if (findWait(child, frame.node) !== undefined) return 'changed'
           frame.node.flags |= MARKED
           frame.node.blockedOn = child
           return 'blocked'
@@ -231,7 +234,7 @@ export class Machine {
     context.runningCount--
     if (node.run !== run) return // Cancelled meanwhile: its result stands, this was only its cleaning up.
     node.run = undefined
-    node.log.cut(node.log.cursor)
+    node.log.trim(node.log.cursor)
     dropUnread(node)
     dropUnmet(run)
     const isCancelled = run.isCancelThrown && run.cancelled !== undefined

@@ -1,3 +1,4 @@
+/* oxlint-disable require-yield -- a body need not wait for anything */
 import { describe, expect, test } from 'vitest'
 import { observersOf } from './graph.js'
 import type { Context, Fault, Op, Signal, Spin } from './index.js'

@@ -12,6 +12,7 @@ import type { SpinCell, SpinNode } from './spin.js'
 export class SpinWait<T> extends Request<T> {
   readonly #cell: SpinCell
   readonly #node: SpinNode
+  #targets: readonly SpinNode[] | undefined
   #isTried = false
   #link: Link | undefined
 
@@ -22,7 +23,7 @@ export class SpinWait<T> extends Request<T> {
   }
 
   override get targets(): readonly SpinNode[] {
-    return [this.#node]
+    return (this.#targets ??= [this.#node])
   }
 
   protected override perform(run: Run): unknown {
@@ -33,9 +34,14 @@ export class SpinWait<T> extends Request<T> {
     const entry = run.ask('wait', '', node)
     if (entry.isAnswered) return replay(entry)
     if ((node.flags & DISPOSED) !== 0) throw new DisposedError(node.addr)
-    refuseCycle(run.node, node)
     this.entry = entry
     this.#link = recordRead(run.node, node)
+    const cycle = findWait(node, run.node)
+    if (cycle !== undefined) {
+      // Recorded like any error, with its dependency, so that a change that opens the cycle heals it.
+      this.#settle(run, entry, failure(new CycleError([...cycle, node.addr])))
+      return replay(entry)
+    }
     if (node.isSettled) {
       this.#settle(run, entry, node.result as Result<unknown>)
       return replay(entry)
@@ -86,25 +92,35 @@ export function removeWaiter(request: Request<unknown>, node: SpinNode): void {
 
 /** Throws when `target`, directly or through what it waits for, waits for `waiter`: that wait would never end. */
 export function refuseCycle(waiter: SpinNode, target: SpinNode): void {
-  const cameFrom = new Map<SpinNode, SpinNode | undefined>([[target, undefined]])
-  const todo = [target]
+  const path = findWait(target, waiter)
+  if (path !== undefined) throw new CycleError([...path, target.addr])
+}
+
+/** The way from `from` to `goal` along "cannot go on without", as addresses; undefined when there is none. */
+export function findWait(from: SpinNode, goal: SpinNode): string[] | undefined {
+  if (from !== goal && neededBy(from).length === 0) return undefined
+  const cameFrom = new Map<SpinNode, SpinNode | undefined>([[from, undefined]])
+  const todo = [from]
   for (let node = todo.pop(); node !== undefined; node = todo.pop()) {
-    if (node === waiter) throw new CycleError([waiter.addr, ...pathTo(node, cameFrom)])
+    if (node === goal) return pathTo(node, cameFrom)
     for (const next of neededBy(node)) {
       if (cameFrom.has(next)) continue
       cameFrom.set(next, node)
       todo.push(next)
     }
   }
+  return undefined
 }
 
 function neededBy(node: SpinNode): readonly SpinNode[] {
   if (node.blockedOn !== undefined) return [node.blockedOn]
-  return node.run?.parked?.targets ?? []
+  return node.run?.parked?.targets ?? NONE
 }
+
+const NONE: readonly SpinNode[] = []
 
 function pathTo(node: SpinNode, cameFrom: Map<SpinNode, SpinNode | undefined>): string[] {
   const path: string[] = []
-  for (let at: SpinNode | undefined = node; at !== undefined; at = cameFrom.get(at)) path.unshift(at.addr)
-  return path
+  for (let at: SpinNode | undefined = node; at !== undefined; at = cameFrom.get(at)) path.push(at.addr)
+  return path.reverse()
 }

@@ -1,9 +1,9 @@
+/* oxlint-disable require-yield -- a body need not wait for anything */
 import { describe, expect, test } from 'vitest'
-import type { Deferred, Fault, Op, Spin } from './index.js'
+import type { Deferred, DerefInDrainError, Fault, Op, Spin } from './index.js'
 import {
   AddressCollisionError,
   CancelledError,
-  DerefInDrainError,
   DisposedError,
   EffectTypeError,
   NotReadyError,
@@ -586,7 +586,7 @@ describe('errors and ends', () => {
       (act) =>
         ctx
           .run(function* () {
-            act()
+            void act()
           })
           .catch((error: unknown) => (error as DerefInDrainError).code),
     )

@@ -139,7 +139,7 @@ test('an effect over random computeds never sees a state between two settled one
           ctx.enter(() => batch(() => changes.forEach(([index, value]) => (cells[index] as Signal<number>).set(value))))
           settled.push(recompute(values, plain))
         }
-        const distinct = settled.filter((state, index) => index === 0 || `${state}` !== `${settled[index - 1]}`)
+        const distinct = settled.filter((state, index) => index === 0 || String(state) !== String(settled[index - 1]))
         expect(seen).toEqual(distinct)
       },
     ),

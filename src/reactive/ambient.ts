@@ -43,8 +43,6 @@ export function swapContext(context: ReactiveContext | undefined): ReactiveConte
 }
 
 /** Captures the caller's async-local stores, with `context` current in them; undefined where there are none. */
-export function captureStores(context: ReactiveContext): host.Bound | undefined {
-  const stores = host.AsyncStores
-  if (store === undefined || stores === undefined) return undefined
-  return store.run(context, () => stores.snapshot()) as host.Bound
+export function captureStores(context: ReactiveContext): host.Stores | undefined {
+  return store === undefined || store.getStore() === context ? host.keepStores() : store.run(context, host.keepStores)
 }

@@ -17,7 +17,7 @@ import { eventLoopExecutor, synchronousExecutor } from './executors.js'
 import type { FaultCode } from './fault.js'
 import { reportFault } from './fault.js'
 import { DISPOSED, Graph } from './graph.js'
-import type { Bound } from './host.js'
+import type { Stores } from './host.js'
 import * as host from './host.js'
 import { IdleWaits } from './idle.js'
 import type { Entry, LogPolicy } from './log.js'
@@ -99,7 +99,7 @@ export class ReactiveContext implements Context {
   /** Those whose writes caused generations since the queue was last empty. */
   readonly causers: (EffectNode | SpinNode)[] = []
   /** The stores that are in place, while a body runs with its own. */
-  bindingsNow: Bound | undefined
+  bindingsNow: Stores | undefined
   tracer: Tracer | undefined
   /** For tests: called between the last take of a session and the release of its lock. */
   beforeRelease: (() => void) | undefined

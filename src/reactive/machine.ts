@@ -7,12 +7,10 @@ import { CAUSED_MAX, COMPUTED, DISPOSED, MARKED, SPIN, STALE, acceptDeps, dropUn
 import type { MailboxNode } from './mailbox.js'
 import type { Result } from './result.js'
 import { failure, success } from './result.js'
-import type { Driven } from './run.js'
 import { Run } from './run.js'
 import { isEqual } from './signal.js'
 import { findWait } from './spin-wait.js'
 import type { SpinNode } from './spin.js'
-import { notAGenerator } from './spin.js'
 
 /**
  * Brings spins up to date, without recursion.
@@ -158,20 +156,7 @@ export class Machine {
     if (node.cancelFirst !== undefined) run.cancelled = new CancelledError(node.addr, node.cancelFirst.reason)
     node.cancelFirst = undefined
     this.#context.tracer?.ran(node)
-    try {
-      run.generator = this.#open(node, run)
-    } catch (error) {
-      this.complete(run, failure(error))
-    }
     return 'go on'
-  }
-
-  /** Calls the body; for a generator function this runs none of its code yet. */
-  #open(node: SpinNode, run: Run): Driven {
-    const opened = run.call(() => openIterator(node.body())) as unknown
-    if (isGenerator(opened)) return opened
-    if (opened instanceof Promise) opened.catch(() => undefined) // The mistake is reported; its outcome is of no use.
-    throw notAGenerator(opened)
   }
 
   #restart(node: SpinNode, index: number, isCodeNew: boolean): 'go on' {
@@ -297,16 +282,4 @@ function isSameResult(node: SpinNode, next: Result<unknown>): boolean {
   if (result === undefined || result.ok !== next.ok) return false
   if (!result.ok) return Object.is(result.error, (next as { error: unknown }).error)
   return isEqual(node.context, node.equals, result.value, (next as { value: unknown }).value, node.addr)
-}
-
-/** A body may also return one effect, as in `() => iterate(...)`: then that is what is driven. */
-function openIterator(opened: unknown): unknown {
-  if (isGenerator(opened) || typeof opened !== 'object' || opened === null) return opened
-  return (opened as Partial<Iterable<unknown>>)[Symbol.iterator]?.() ?? opened
-}
-
-function isGenerator(value: unknown): value is Driven {
-  if (typeof value !== 'object' || value === null) return false
-  const { next, throw: raise, return: close } = value as Record<string, unknown>
-  return typeof next === 'function' && typeof raise === 'function' && typeof close === 'function'
 }

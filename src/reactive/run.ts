@@ -4,6 +4,7 @@ import { swapContext } from './ambient.js'
 import type { ReactiveContext } from './context.js'
 import type { EffectNode, EffectOwner } from './effect.js'
 import type { CancelledError } from './errors.js'
+import { describe } from './errors.js'
 import type { Entry, ReplayLog } from './log.js'
 import type { Request } from './request.js'
 import { Refusal } from './request.js'
@@ -70,21 +71,11 @@ export class Run implements Holdings {
     return this.#hasBegun
   }
 
-  /** Calls the body with everything in place as for a step. */
-  call(body: () => unknown): unknown {
-    this.generator = { next: () => ({ done: true, value: body() }) }
-    try {
-      return this.step('next', undefined).value
-    } finally {
-      this.generator = undefined
-    }
-  }
-
   /** Starts the generator, or gives it the answer it is parked on. */
   resume(): IteratorResult<unknown, unknown> {
     if (!this.#hasBegun) {
       this.#hasBegun = true
-      return this.step('next', undefined)
+      return this.step('begin', undefined)
     }
     const request = this.parked as Request<unknown>
     this.parked = undefined
@@ -121,7 +112,7 @@ export class Run implements Holdings {
     const before = context.bindingsNow
     context.bindingsNow = bindings
     try {
-      return bindings(stepHere, this, how, input)
+      return bindings.runInAsyncScope(stepHere, undefined, this, how, input)
     } finally {
       context.bindingsNow = before
     }
@@ -138,8 +129,11 @@ export class Run implements Holdings {
     graph.active = undefined
     this.isDriving = true
     try {
-      const generator = this.generator as Required<Driven>
-      return generator[how](input)
+      if (how !== 'begin') return (this.generator as Required<Driven>)[how](input)
+      // For a generator function this call runs none of its code yet.
+      const generator = openBody(this.node)
+      this.generator = generator
+      return generator.next()
     } finally {
       this.isDriving = false
       graph.active = active
@@ -150,6 +144,32 @@ export class Run implements Holdings {
   }
 }
 
-type How = 'next' | 'throw' | 'return'
+type How = 'begin' | 'next' | 'throw' | 'return'
 
 const stepHere = (run: Run, how: How, input: unknown): IteratorResult<unknown, unknown> => run.stepHere(how, input)
+
+/** Calls the body. It may also return one effect, as in `() => iterate(...)`: then that is what is driven. */
+function openBody(node: SpinNode): Driven {
+  const opened: unknown = node.body()
+  if (node.isBodyChecked) return opened as Driven
+  if (isDriven(opened)) {
+    node.isBodyChecked = true
+    return opened
+  }
+  const inner: unknown = (opened as Partial<Iterable<unknown>> | null | undefined)?.[Symbol.iterator]?.()
+  if (isDriven(inner)) return inner
+  if (opened instanceof Promise) opened.catch(() => undefined) // The mistake is reported; its outcome is of no use.
+  throw notAGenerator(opened)
+}
+
+function isDriven(value: unknown): value is Driven {
+  if (typeof value !== 'object' || value === null) return false
+  const { next, throw: raise, return: close } = value as Record<string, unknown>
+  return typeof next === 'function' && typeof raise === 'function' && typeof close === 'function'
+}
+
+export function notAGenerator(got: unknown): TypeError {
+  return new TypeError(
+    `spin body must be a generator function; use yield* waitFor(promise) instead of await (got ${describe(got)})`,
+  )
+}

@@ -13,13 +13,14 @@ import {
   describe,
 } from './errors.js'
 import { DISPOSED, GraphNode, MARKED, SPIN, STALE, markObservers } from './graph.js'
-import type { Bound } from './host.js'
+import type { Stores } from './host.js'
 import { MemoryLogStore } from './log-store.js'
 import { ReplayLog } from './log.js'
 import type { Op, Request } from './request.js'
 import type { Result } from './result.js'
 import { unwrap } from './result.js'
 import type { Run } from './run.js'
+import { notAGenerator } from './run.js'
 import type { Equality } from './signal.js'
 import { checkCellOptions, refuseInComputed } from './signal.js'
 
@@ -119,6 +120,8 @@ export class SpinNode extends GraphNode {
   readonly cell: SpinCell
   readonly log: ReplayLog
   body: Body<unknown>
+  /** The body is known to return a generator. */
+  isBodyChecked = false
   /** The `deps` option: what the closure depends on, as its author says. */
   captures: readonly unknown[] | undefined
   result: Result<unknown> | undefined
@@ -138,7 +141,7 @@ export class SpinNode extends GraphNode {
   /** A cancel that came before the first run. */
   cancelFirst: { readonly reason: unknown } | undefined
   /** The stores its body runs with: those of whoever started it. */
-  bindings: Bound | undefined
+  bindings: Stores | undefined
   /** Generations its writes have caused since the queue was last empty. */
   caused = 0
 
@@ -184,6 +187,7 @@ export class SpinNode extends GraphNode {
     }
     if (!isOwnerLive || areSame(this.captures, options.deps)) return
     this.body = body
+    this.isBodyChecked = false
     this.captures = options.deps
     if (this.run === undefined && this.result === undefined) return
     this.flags |= STALE
@@ -249,12 +253,6 @@ const isAsync = /^\[object Async/
 function checkBody(body: unknown): void {
   if (typeof body === 'function' && !isAsync.test(Object.prototype.toString.call(body))) return
   throw notAGenerator(body)
-}
-
-export function notAGenerator(got: unknown): TypeError {
-  return new TypeError(
-    `spin body must be a generator function; use yield* waitFor(promise) instead of await (got ${describe(got)})`,
-  )
 }
 
 function shapeOf(equals: unknown): string {

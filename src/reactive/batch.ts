@@ -6,18 +6,20 @@ import { isEqual, refuseInComputed } from './signal.js'
 
 /** The writes of an open batch, in the order of each signal's first write. */
 export class Batch {
-  readonly #written = new Map<SignalNode, { readonly value: unknown; readonly stamp: number }>()
+  #written: Map<SignalNode, { readonly value: unknown; readonly stamp: number }> | undefined
 
   /** Called before each write; what the signal held before the first one is kept. */
   note(node: SignalNode): void {
-    if (!this.#written.has(node)) this.#written.set(node, { value: node.value, stamp: node.stamp })
+    const written = (this.#written ??= new Map())
+    if (!written.has(node)) written.set(node, { value: node.value, stamp: node.stamp })
   }
 
   /** Announces every written signal as one change. One that came back to its value is what it was: same stamp. */
   announce(context: ReactiveContext): void {
+    if (this.#written === undefined) return
     const generation = context.openGeneration()
     for (const [node, before] of this.#written) {
-      if (isEqual(context, node.equals, before.value, node.value, node.addr)) node.stamp = before.stamp
+      if (isEqual(context, node.equals, before.value, node.value, node)) node.stamp = before.stamp
       context.announceChange(node, generation)
     }
   }

@@ -63,14 +63,22 @@ export class ComputedNode<T = unknown> extends GraphNode {
     this.#equals = equals
   }
 
-  get name(): string {
+  get addr(): string {
     return this.#f.name === '' ? 'computed' : `computed ${this.#f.name}`
   }
 
   /** The value, up to date. */
   read(): T {
+    this.bringUp()
+    return this.give()
+  }
+
+  bringUp(): void {
     if ((this.flags & RUNNING) !== 0) throw new CycleError(this.#cycle())
     refresh(this)
+  }
+
+  give(): T {
     if (this.isFailed) throw this.error
     return this.value as T
   }
@@ -112,15 +120,15 @@ export class ComputedNode<T = unknown> extends GraphNode {
 
   #isSame(value: T | undefined, error: unknown): boolean {
     if (this.isFailed) return Object.is(this.error, error)
-    return isEqual(this.context, this.#equals, this.value as T, value as T, this.name)
+    return isEqual(this.context, this.#equals, this.value as T, value as T, this)
   }
 
   #cycle(): string[] {
-    const path = [this.name]
+    const path = [this.addr]
     for (let node = this.graph.active; node instanceof ComputedNode && node !== this; node = node.#askedBy) {
-      path.unshift(node.name)
+      path.unshift(node.addr)
     }
-    return [this.name, ...path]
+    return [this.addr, ...path]
   }
 }
 
@@ -128,7 +136,7 @@ export class ComputedCell<T = unknown> extends Cell implements Computed<T> {
   readonly node: ComputedNode<T>
 
   constructor(home: ReactiveContext, node: ComputedNode<T>) {
-    super(home, node.name)
+    super(home, node.addr)
     this.node = node
   }
 
@@ -139,12 +147,10 @@ export class ComputedCell<T = unknown> extends Cell implements Computed<T> {
       refuseForeignRead(this)
       return node.read()
     }
-    try {
-      return node.read()
-    } finally {
-      // After the read, so that the link remembers the stamp of what was given.
-      if ((node.flags & RUNNING) === 0) readByActive(active, node)
-    }
+    node.bringUp()
+    // After that, so that the link remembers the stamp of what is given.
+    readByActive(active, node)
+    return node.give()
   }
 
   peek(): T {

@@ -417,8 +417,7 @@ export class ReactiveContext implements Context {
   readonly #failed = (event: ReactiveEvent, error: unknown): void => failEvent(this, event, error)
 
   #emptied(): void {
-    for (const causer of this.causers) causer.caused = 0
-    this.causers.length = 0
+    if (this.causers.length > 0) for (const causer of this.causers.splice(0)) causer.caused = 0
     this.checkIdle()
   }
 

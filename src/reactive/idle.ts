@@ -23,6 +23,6 @@ export class IdleWaits {
   }
 
   end(isIdle: boolean): void {
-    for (const end of Array.from(this.#waits)) end(isIdle)
+    if (this.#waits.size > 0) for (const end of Array.from(this.#waits)) end(isIdle)
   }
 }

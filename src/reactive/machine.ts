@@ -281,5 +281,5 @@ function isSameResult(node: SpinNode, next: Result<unknown>): boolean {
   const { result } = node
   if (result === undefined || result.ok !== next.ok) return false
   if (!result.ok) return Object.is(result.error, (next as { error: unknown }).error)
-  return isEqual(node.context, node.equals, result.value, (next as { value: unknown }).value, node.addr)
+  return isEqual(node.context, node.equals, result.value, (next as { value: unknown }).value, node)
 }

@@ -138,7 +138,7 @@ export class SignalCell<T = unknown> extends Cell implements Signal<T> {
 /** Takes a value: stamp, marks, watchers, and the event that makes the drain follow. */
 function write<T>(context: ReactiveContext, node: SignalNode<T>, value: T): T {
   const old = node.value
-  if (isEqual(context, node.equals, old, value, node.addr)) return old
+  if (isEqual(context, node.equals, old, value, node)) return old
   context.batch?.note(node as SignalNode)
   node.old = old
   node.value = value
@@ -158,14 +158,14 @@ export function isEqual<T>(
   equals: Equality<T> | undefined,
   a: T,
   b: T,
-  addr: string,
+  subject: { readonly addr: string },
 ): boolean {
   if (equals === undefined) return Object.is(a, b)
   if (equals === false) return false
   try {
     return equals(a, b)
   } catch (error) {
-    context.fault('event-error', 'equals', error, addr)
+    context.fault('event-error', 'equals', error, subject.addr)
     return false
   }
 }

@@ -107,6 +107,7 @@ export function dropCell(node: SpinNode, addr: string): void {
 
 /** Takes a spin out of everything it observes, and forgets what it read. */
 export function forgetReads(node: SpinNode): void {
+  disposeOwned(node)
   dropAfter(node, undefined)
   node.log.cut(0)
 }

@@ -2,6 +2,7 @@ import { Scope } from './address.js'
 import type { Kind } from './address.js'
 import { captureStores, enter, requireContext } from './ambient.js'
 import type { Batch } from './batch.js'
+import { Calls } from './calls.js'
 import type { Cell } from './cell.js'
 import type { Timers } from './clock.js'
 import { RealTimers, VirtualTimers, requireVirtual } from './clock.js'
@@ -109,8 +110,7 @@ export class ReactiveContext implements Context {
   readonly #onFault: ContextOptions['onFault']
   readonly #idleWaits = new IdleWaits()
   readonly #offloads = new Offloads()
-  /** Those whose call of `run` has not been answered. */
-  readonly #callers = new Set<Caller>()
+  readonly #calls = new Calls()
   #isUnbounded: boolean
   #isRunInBodyReported = false
   #stopped: Promise<StopReport> | undefined
@@ -126,7 +126,7 @@ export class ReactiveContext implements Context {
     this.timers = clock === 'virtual' ? new VirtualTimers() : new RealTimers(executor, keepAlive)
     const { events = DRAIN_EVENTS_MAX, ms = DRAIN_MS_MAX } = options.drainBudget ?? {}
     this.#budget = { events, ms, monotonic: host.monotonic }
-    this.logPolicy = this.#makeLogPolicy(options.logLimit ?? LOG_ENTRIES_MAX)
+    this.logPolicy = reactivePolicy(this, options.logLimit ?? LOG_ENTRIES_MAX)
     this.#drainer = this.#makeDrainer()
   }
 
@@ -150,7 +150,7 @@ export class ReactiveContext implements Context {
       return result.ok ? Promise.resolve(result.value as T) : Promise.reject(result.error)
     }
     return new Promise<T>((resolve, reject) => {
-      this.#start(node, this.#callerFor(spin, node, resolve as (value: unknown) => void, reject))
+      this.#start(node, this.#calls.open(node, typeof spin === 'function', resolve as Caller['resolve'], reject))
     })
   }
 
@@ -164,18 +164,7 @@ export class ReactiveContext implements Context {
     }
     const node = this.#nodeFor(spin as Spin<unknown> | Body<unknown>, 'runSync')
     if ((node.flags & DISPOSED) !== 0) throw new DisposedError(node.addr)
-    let outcome: Result<unknown> | undefined = node.isSettled ? node.result : undefined
-    if (outcome === undefined) {
-      const take = (result: Result<unknown>): void => void (outcome = result)
-      const caller = this.#callerFor(
-        spin,
-        node,
-        (v) => take(success(v)),
-        (e) => take(failure(e)),
-      )
-      this.#start(node, caller)
-      this.drainNow()
-    }
+    const outcome = node.isSettled ? node.result : this.#runNow(node, typeof spin === 'function')
     if (outcome === undefined) {
       throw new NotSettledError(`runSync: spin ${node.addr} waits for something that has not come; its run goes on`)
     }
@@ -369,18 +358,6 @@ export class ReactiveContext implements Context {
     })
   }
 
-  #makeLogPolicy(limit: number): LogPolicy {
-    const diverged = (path: string, recorded: Entry): void => {
-      const message = `the body asked for something else than it did before at ${recorded.addr}; it started over from there`
-      this.fault('divergence', 'replay', new EffectTypeError(message), path)
-    }
-    const overflowed = (path: string): void => {
-      const message = `the log reached ${limit} entries and dropped those no re-run needs; use iterate for long loops`
-      this.fault('log-overflow', 'log', new EffectTypeError(message), path)
-    }
-    return { identity: 'position', limit, diverged, overflowed }
-  }
-
   #schedule(session: () => void, afterPause: boolean): void {
     const executor = this.#executor
     if (!afterPause) executor.execute(session)
@@ -425,24 +402,14 @@ export class ReactiveContext implements Context {
     return enter(this, () => nodeOf(this, spin, what))
   }
 
-  /** The one who asked, told at the stop at the latest. A body without a handle is over when it has answered. */
-  #callerFor(spin: unknown, node: SpinNode, resolve: Caller['resolve'], reject: Caller['reject']): Caller {
-    const end = (): void => {
-      this.#callers.delete(caller)
-      if (typeof spin === 'function') node.cell.dispose()
-    }
-    const caller: Caller = {
-      resolve: (value) => {
-        resolve(value)
-        end()
-      },
-      reject: (error) => {
-        reject(error)
-        end()
-      },
-    }
-    this.#callers.add(caller)
-    return caller
+  /** Runs a spin here and now; undefined when it waits for something. */
+  #runNow(node: SpinNode, isOnce: boolean): Result<unknown> | undefined {
+    const outcomes: Result<unknown>[] = []
+    const resolve = (value: unknown): void => void outcomes.push(success(value))
+    const reject = (error: unknown): void => void outcomes.push(failure(error))
+    this.#start(node, this.#calls.open(node, isOnce, resolve, reject))
+    this.drainNow()
+    return outcomes[0]
   }
 
   #start(node: SpinNode, caller: Caller | undefined): void {
@@ -468,7 +435,7 @@ export class ReactiveContext implements Context {
     const isInTime = await this.#offloads.ended(deadlineMs)
     this.state = 'stopped'
     this.#idleWaits.end(false)
-    for (const caller of Array.from(this.#callers)) caller.reject(new ContextStoppedError('run', this.state))
+    this.#calls.rejectAll(new ContextStoppedError('run', this.state))
     return {
       state: 'stopped',
       timedOut: !isInTime,
@@ -482,6 +449,21 @@ export class ReactiveContext implements Context {
     const report = await this.stop({ deadlineMs })
     await this.#executor.close()
     this.state = 'closed'
+    this.#drainer.clear()
+    this.tracer = undefined
     return report
   }
+}
+
+/** The log policy of spins: cut and re-grown, and what goes wrong is a fault. */
+function reactivePolicy(context: ReactiveContext, limit: number): LogPolicy {
+  const diverged = (path: string, recorded: Entry): void => {
+    const message = `the body asked for something else than before at ${recorded.addr}; it started over from there`
+    context.fault('divergence', 'replay', new EffectTypeError(message), path)
+  }
+  const overflowed = (path: string): void => {
+    const message = `the log reached ${limit} entries and dropped those no re-run needs; use iterate for long loops`
+    context.fault('log-overflow', 'log', new EffectTypeError(message), path)
+  }
+  return { identity: 'position', limit, diverged, overflowed }
 }

@@ -58,6 +58,11 @@ export class Drainer<E> {
     this.#queue.push(event)
   }
 
+  /** Forgets what is queued. */
+  clear(): void {
+    while (this.#queue.shift() !== undefined);
+  }
+
   /** Asks for a session, at most once until it has begun. */
   trigger(afterPause = false): void {
     if (this.#isAsked || this.#isLocked || this.#queue.length === 0 || !this.#mayRun()) return

@@ -78,8 +78,12 @@ export class Machine {
     if (frame.phase === 'owner') {
       frame.phase = 'validate'
       const { owner } = node
-      if (owner !== undefined && (owner.flags & MARKED) !== 0 && owner.needsSettling) return owner
+      if (owner !== undefined && (owner.flags & MARKED) !== 0 && owner.needsSettling) {
+        node.isOnStack = false // The owner may need it settled, and then that is done there.
+        return owner
+      }
     }
+    node.isOnStack = true
     if ((node.flags & DISPOSED) !== 0) return undefined
     if (frame.phase === 'validate') {
       const first = this.#validate(frame)
@@ -151,6 +155,7 @@ export class Machine {
     node.blockedOn = undefined
     node.flags &= ~(MARKED | STALE)
     this.#context.runningCount++
+    disposeOwned(node)
     node.log.rewind()
     node.depsTail = node.log.lastLinkBefore(node.log.length)
     if (node.cancelFirst !== undefined) run.cancelled = new CancelledError(node.addr, node.cancelFirst.reason)
@@ -222,6 +227,7 @@ export class Machine {
     node.log.trim(node.log.cursor)
     dropUnread(node)
     dropUnmet(run)
+    node.owned = run.owned
     const isCancelled = run.isCancelThrown && run.cancelled !== undefined
     if (isCancelled) forgetReads(node)
     const result = isCancelled ? failure(run.cancelled) : outcome

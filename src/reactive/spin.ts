@@ -3,6 +3,7 @@ import { ambientContext, requireContext } from './ambient.js'
 import { cancelSpin, disposeSpin } from './cancel.js'
 import { Cell } from './cell.js'
 import type { ReactiveContext } from './context.js'
+import type { EffectNode, EffectOwner } from './effect.js'
 import {
   AddressCollisionError,
   DerefInDrainError,
@@ -111,7 +112,7 @@ function openChild(run: Run, kind: Kind, body: Body<unknown>, options: SpinOptio
   return child
 }
 
-export class SpinNode extends GraphNode {
+export class SpinNode extends GraphNode implements EffectOwner {
   readonly kind = SPIN
   readonly context: ReactiveContext
   readonly addr: string
@@ -129,6 +130,8 @@ export class SpinNode extends GraphNode {
   /** Spins and cells made in its body, by address. */
   children: Map<string, SpinNode> | undefined
   cells: Map<string, Cell> | undefined
+  /** Effects its last run has made; they end with the next one. */
+  owned: EffectNode[] | undefined
   /** Those who asked for the next result. */
   callers: Caller[] | undefined
   /** Requests of other runs parked on this spin. */

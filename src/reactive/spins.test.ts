@@ -633,6 +633,26 @@ describe('errors and ends', () => {
     expect(() => createContext().runSync(each)).toThrow(NotSettledError)
   })
 
+  test('an effect made in a body ends with the run that made it', () => {
+    const { ctx } = simulate()
+    const { s, watched } = ctx.enter(() => ({ s: signal('a'), watched: signal(0) }))
+    const seen: string[] = []
+    const each = ctx.enter(() =>
+      spin(function* () {
+        const name = yield* read(s)
+        effect(() => void seen.push(`${name}${watched.get()}`))
+      }),
+    )
+    ctx.spawn(each)
+    ctx.enter(() => watched.set(1))
+    ctx.enter(() => s.set('b'))
+    ctx.enter(() => watched.set(2))
+    expect(seen).toEqual(['a0', 'a1', 'b1', 'b2'])
+    each.dispose()
+    ctx.enter(() => watched.set(3))
+    expect([seen.length, ctx.inspect().observers]).toEqual([4, 0])
+  })
+
   test('a disposed spin answers its callers and waiters, and cannot run again', async () => {
     const { ctx } = simulate()
     const d = ctx.enter(() => deferred<number>())

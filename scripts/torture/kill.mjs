@@ -26,7 +26,7 @@ export async function torture(options) {
   const ground = await breakGround('kill')
   const file = join(ground.room('store'), 'jobs.db')
   const ledger = new Ledger(join(ground.folder, 'ledger.txt'))
-  const config = { file, durability: 'power', concurrency: 3, longShare: 0.4, outstanding: 400, produce: true }
+  const config = { file, durability: 'power', concurrency: 3, longShare: 0.25, outstanding: 400, produce: true }
   const crew = new Crew({ ground, ledger, random, config })
   const verdict = new Verdict()
   makeStore(file, ground.entry)

@@ -2,7 +2,7 @@
 export const KINDS = {
   kill: {
     about: 'kill -9 of producers and workers at random moments',
-    options: { cycles: 50, processes: 4, rate: 4, seed: undefined, minutes: 15 },
+    options: { cycles: 50, processes: 4, rate: 5, seed: undefined, minutes: 15 },
   },
   power: {
     about: 'power cuts: only flushed bytes survive',

@@ -19,12 +19,23 @@ export const EXCEPTIONS: readonly Exception[] = [
     reason:
       'The heartbeat runs in a thread of its own, started from a string; the world lives on the main thread, whose blocking it must outlive.',
   },
+  {
+    rule: 'no module keeps state',
+    file: 'src/reactive/ambient.ts',
+    saying: 'let current',
+    reason:
+      'Who is running at this instant, as a call stack says it: set around a synchronous call and put back before control leaves.',
+  },
 ]
 
 /** Files past 300 lines, with the length they may have. It may only shrink. */
 export const LONG_FILES: Ceilings = {
   // A list of cases, one after the other: it grows with the contract and has no second idea inside.
   'src/testing/store-contract.ts': 662,
+  // One class with one method for each verb of its interface; its parts already live in files of their own.
+  'src/reactive/context.ts': 469,
+  // The propagation algorithm in one piece: its phases share the walk and read worse apart.
+  'src/reactive/graph.ts': 324,
 }
 
 /** Functions past 60 lines, as `path#name`, with the length they may have. It may only shrink. */

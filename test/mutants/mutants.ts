@@ -13,7 +13,10 @@ export interface Mutant {
 type Statements = Parameters<NonNullable<Plants['queries']>>[0]
 
 /** Changes statements; throws when the text to change is not there, so that a mutant cannot quietly become the original. */
-function statements(name: string, change: Partial<Record<keyof Statements, readonly [from: string, to: string]>>): Mutant {
+function statements(
+  name: string,
+  change: Partial<Record<keyof Statements, readonly [from: string, to: string]>>,
+): Mutant {
   const queries = (right: Statements): Statements => {
     const wrong: Record<string, unknown> = { ...right }
     for (const [statement, [from, to]] of Object.entries(change)) {
@@ -31,13 +34,17 @@ export const MUTANTS: readonly Mutant[] = [
     endJobs: ['where fence = ?', 'where ? is not null'],
     ownedJobs: ['where fence = ?', 'where ? is not null'],
   }),
-  statements('a retry is written without its fence', { giveBack: ['where seq = ? and fence = ?', 'where seq = ? and ? is not null'] }),
+  statements('a retry is written without its fence', {
+    giveBack: ['where seq = ? and fence = ?', 'where seq = ? and ? is not null'],
+  }),
   statements('a rescue is not guarded by the beat', { endWorker: ['and beat = ?', 'and ? is not null'] }),
   statements('a claim takes jobs that are held', {
     headOfLane: ["l.state = 'ready' and l.fence is null", "l.state in ('ready', 'running')"],
     readyJobs: ["state = 'ready' and fence is null", "state in ('ready', 'running')"],
   }),
-  statements('a claim leaves no lease to be found by', { addLease: ['values (?, ?, ?, ?, ?)', 'select ?, ?, ?, ?, ? where false'] }),
+  statements('a claim leaves no lease to be found by', {
+    addLease: ['values (?, ?, ?, ?, ?)', 'select ?, ?, ?, ?, ? where false'],
+  }),
   statements('closing one lease closes them all', { closeLease: ['where fence = ?', 'where ? is not null'] }),
   statements('a dead worker off the list keeps its leases unseen', {
     readWorkers: ['where worker not in (select worker from millrace_workers)', 'where false'],
@@ -48,19 +55,35 @@ export const MUTANTS: readonly Mutant[] = [
   statements('beats do not count', { beat: ['beat + 1', 'beat'] }),
   statements('due jobs are promoted before their time', { promoteJobs: ['due_at <= ?', 'due_at <= ? + 400'] }),
   statements('retries are never promoted', { promoteJobs: ["('scheduled', 'retrying')", "('scheduled')"] }),
-  statements('a scheduled job is written as ready', { insertLive: ['select seq, lane, ?,', "select seq, lane, coalesce('ready', ?),"] }),
-  statements('a key can be taken twice', { keyHolder: ['where k.name = ? and k.key = ?', 'where k.name = ? and k.key = ? and false'] }),
+  statements('a scheduled job is written as ready', {
+    insertLive: ['select seq, lane, ?,', "select seq, lane, coalesce('ready', ?),"],
+  }),
+  statements('a key can be taken twice', {
+    keyHolder: ['where k.name = ? and k.key = ?', 'where k.name = ? and k.key = ? and false'],
+  }),
   statements('a finished job keeps its key', { freeKey: ['where name = ?', 'where false and name = ?'] }),
   statements('pruning forgets what is still kept', { oldJobs: ['keep_until <= ?', 'keep_until <= ? + 1e12'] }),
-  statements('an ended job stays in the live table', { endJobs: ['delete from millrace_live', 'update millrace_live set reason = reason'] }),
-  statements('a retry forgets how often it was tried', { giveBack: ['retries = ?', 'retries = 0 * ?'], reviveJob: ['values', 'values'] }),
-  statements('a retry by command counts attempts anew', { reviveJob: ['values (?, ?, ?, ?, ?, ?,', 'values (?, ?, ?, ?, ?, 0 * ?,'] }),
-  statements('every crash is charged as if the job ran alone', { readLeases: ['select fence, alone,', 'select fence, 1 as alone,'] }),
+  statements('an ended job stays in the live table', {
+    endJobs: ['delete from millrace_live', 'update millrace_live set reason = reason'],
+  }),
+  statements('a retry forgets how often it was tried', {
+    giveBack: ['retries = ?', 'retries = 0 * ?'],
+    reviveJob: ['values', 'values'],
+  }),
+  statements('a retry by command counts attempts anew', {
+    reviveJob: ['values (?, ?, ?, ?, ?, ?,', 'values (?, ?, ?, ?, ?, 0 * ?,'],
+  }),
+  statements('every crash is charged as if the job ran alone', {
+    readLeases: ['select fence, alone,', 'select fence, 1 as alone,'],
+  }),
   statements('no crash is ever charged', { readLeases: ['select fence, alone,', 'select fence, 0 as alone,'] }),
   statements('a rescued job is no suspect', { giveBack: ['suspect = ?', 'suspect = 0 * ?'] }),
   statements('new lanes are never seen', { newLanes: ['where lane > ?', 'where lane > ? and lane <= 2'] }),
   statements('a held job that was cancelled begins all the same', {
-    confirmJobs: ['cross join millrace_live l on l.seq = e.value\n    where l.fence = ?', 'cross join (select value as seq from json_each(?)) l on false'],
+    confirmJobs: [
+      'cross join millrace_live l on l.seq = e.value\n    where l.fence = ?',
+      'cross join (select value as seq from json_each(?)) l on false',
+    ],
     dataVersion: ['total_changes()', '1'],
   }),
   statements('a worker off the list may claim', { isWorker: ['where worker = ?', 'where ? is not null'] }),
@@ -70,14 +93,20 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a lease is judged by a clock that runs six times too fast',
-    plants: { wrapWorld: (world) => ({ ...world, clock: { ...world.clock, monotonic: () => world.clock.monotonic() * 6 } }) },
+    plants: {
+      wrapWorld: (world) => ({ ...world, clock: { ...world.clock, monotonic: () => world.clock.monotonic() * 6 } }),
+    },
   },
   {
     name: 'long timers are lost',
     plants: {
       wrapWorld: (world) => ({
         ...world,
-        timers: { ...world.timers, after: (ms, run, options) => (ms >= 150 && ms <= 2_100 ? () => undefined : world.timers.after(ms, run, options)) },
+        timers: {
+          ...world.timers,
+          after: (ms, run, options) =>
+            ms >= 150 && ms <= 2_100 ? () => undefined : world.timers.after(ms, run, options),
+        },
       }),
     },
   },

@@ -1,0 +1,82 @@
+/**
+ * Where a thing stands: `parent/kind:key#n`, where `n` counts earlier uses of the same kind and key under the same
+ * parent in this run. No source positions, which change with bundling, and nothing random: two runs that take the
+ * same path give the same addresses. Spins and durable workflows share this.
+ */
+export type Kind =
+  | 'spin'
+  | 'signal'
+  | 'deferred'
+  | 'mailbox'
+  | 'track'
+  | 'wait'
+  | 'take'
+  | 'sleep'
+  | 'step'
+  | 'now'
+  | 'rand'
+  | 'spawn'
+  | 'scope'
+
+export const ADDRESS_MAX = 200
+
+export function formatAddress(parent: string, kind: Kind, key: string, n: number): string {
+  const own = `/${kind}:${escapeKey(key)}#${n}`
+  return parent.length + own.length <= ADDRESS_MAX ? parent + own : `~${hash128(parent)}${own}`
+}
+
+/** Counts the uses of each kind and key under one parent. */
+export class Scope {
+  readonly path: string
+  #counts: Map<string, number> | undefined
+
+  constructor(path: string) {
+    this.path = path
+  }
+
+  next(kind: Kind, key: string): number {
+    const name = key === '' ? kind : `${kind}:${key}`
+    const counts = (this.#counts ??= new Map<string, number>())
+    const n = counts.get(name) ?? 0
+    counts.set(name, n + 1)
+    return n
+  }
+
+  address(kind: Kind, key: string): string {
+    return formatAddress(this.path, kind, key, this.next(kind, key))
+  }
+
+  reset(): void {
+    this.#counts?.clear()
+  }
+}
+
+/** The separators of an address may not come from a key, or two places could share one. */
+function escapeKey(key: string): string {
+  return /[/#%]/.test(key) ? key.replace(/[/#%]/g, (c) => `%${c.charCodeAt(0).toString(16)}`) : key
+}
+
+/**
+ * A 128-bit hash of a text in 32 hex characters. It only has to be the same everywhere and to spread well; it guards
+ * against nothing. Four lanes of multiply and rotate, each started and stepped with its own odd number, then mixed.
+ */
+export function hash128(text: string): string {
+  const lanes = [0x9e3779b9, 0x85ebca6b, 0xc2b2ae35, 0x27d4eb2f]
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i)
+    for (let lane = 0; lane < 4; lane++) {
+      const mixed = Math.imul((lanes[lane] as number) ^ unit, STEPS[lane] as number)
+      lanes[lane] = ((mixed << 13) | (mixed >>> 19)) + (lanes[(lane + 1) & 3] as number)
+    }
+  }
+  return lanes.map((lane, i) => finish(lane ^ text.length ^ (lanes[(i + 1) & 3] as number))).join('')
+}
+
+const STEPS = [0xcc9e2d51, 0x1b873593, 0x7feb352d, 0x846ca68b] as const
+
+function finish(lane: number): string {
+  let h = lane
+  h = Math.imul(h ^ (h >>> 16), 0x21f0aaad)
+  h = Math.imul(h ^ (h >>> 15), 0x735a2d97)
+  return ((h ^ (h >>> 15)) >>> 0).toString(16).padStart(8, '0')
+}

@@ -1,0 +1,118 @@
+import { DisposedError, describe } from '../errors.js'
+import { PARK, Request } from '../request.js'
+import { success, unwrap } from '../result.js'
+import type { Run } from '../run.js'
+import { addWaiter, refuseCycle, removeWaiter } from '../spin-wait.js'
+import type { Spin, SpinNode } from '../spin.js'
+import { SpinCell, spin } from '../spin.js'
+import { cancelSpin } from '../cancel.js'
+import { DISPOSED } from '../graph.js'
+import type { Waitable } from '../wait.js'
+import { waitFor } from '../wait.js'
+
+/**
+ * Waits for several spins at once, without a log entry of its own: a re-run looks again. Ready by `isEnough`, which
+ * is asked for the first child that decides, or undefined.
+ */
+export class JoinRequest extends Request<number> {
+  readonly #children: readonly SpinNode[]
+  readonly #isEnough: (children: readonly SpinNode[]) => number | undefined
+  #tried = 0
+
+  constructor(children: readonly SpinNode[], isEnough: (children: readonly SpinNode[]) => number | undefined) {
+    super('waitFor')
+    this.#children = children
+    this.#isEnough = isEnough
+  }
+
+  override get targets(): readonly SpinNode[] {
+    return this.#children
+  }
+
+  protected override perform(run: Run): unknown {
+    const decided = this.#isEnough(this.#children)
+    if (decided !== undefined) return decided
+    for (const child of this.#children) refuseCycle(run.node, child)
+    run.isLive = true
+    for (const child of this.#children) addWaiter(this, child)
+    return PARK
+  }
+
+  override nextChild(): SpinNode | undefined {
+    while (this.#tried < this.#children.length) {
+      const child = this.#children[this.#tried++] as SpinNode
+      if (child.needsSettling) return child
+    }
+    return undefined
+  }
+
+  override poll(): boolean {
+    if (this.arrival !== undefined) return true
+    const decided = this.#isEnough(this.#children)
+    if (decided === undefined) return false
+    this.arrival = success(decided)
+    this.release()
+    return true
+  }
+
+  override release(): void {
+    for (const child of this.#children) removeWaiter(this, child)
+  }
+}
+
+/** The first child that has ended, however it ended. */
+export function firstEnded(children: readonly SpinNode[]): number | undefined {
+  const index = children.findIndex(hasEnded)
+  return index < 0 ? undefined : index
+}
+
+/** The first child that failed, or the last one when all have ended. */
+export function firstFailedOrAll(children: readonly SpinNode[]): number | undefined {
+  let isComplete = true
+  for (const [index, child] of children.entries()) {
+    if (!hasEnded(child)) isComplete = false
+    else if (child.result?.ok !== true) return index
+  }
+  return isComplete ? children.length - 1 : undefined
+}
+
+function hasEnded(child: SpinNode): boolean {
+  return child.isSettled || (child.flags & DISPOSED) !== 0
+}
+
+/** Spins as they are; what is not a spin is wrapped in one that waits for it. Call it inside the body that waits. */
+export function asSpins<T>(sources: readonly Waitable<T>[]): Spin<T>[] {
+  return sources.map((source) => {
+    if (source instanceof SpinCell) return source as unknown as Spin<T>
+    return spin(function* () {
+      return yield* waitFor(source)
+    })
+  })
+}
+
+export function nodesOf(spins: readonly Spin<unknown>[]): SpinNode[] {
+  return spins.map((each) => (each as unknown as SpinCell).node)
+}
+
+/** The value of a spin that has ended, or throws its error. */
+export function resultOf(node: SpinNode): unknown {
+  if (node.result === undefined) throw new DisposedError(node.addr)
+  return unwrap(node.result)
+}
+
+/** Cancels those that nobody else waits for. */
+export function cancelOthers(children: readonly SpinNode[], winner: SpinNode | undefined, reason: string): void {
+  for (const child of children) if (child !== winner && child.isUnobserved) cancelSpin(child, reason)
+}
+
+export function checkSources(what: string, sources: readonly unknown[]): void {
+  if (sources.length === 0)
+    throw new TypeError(`${what} needs at least one spin, deferred, mailbox or promise, got none`)
+  for (const [index, source] of sources.entries()) {
+    if (typeof source !== 'object' && typeof source !== 'function') {
+      throw new TypeError(
+        `${what}: argument ${index} must be a spin, deferred, mailbox or promise, got ${describe(source)}`,
+      )
+    }
+  }
+}

@@ -1,0 +1,114 @@
+import { requireContext } from '../ambient.js'
+import { Cell } from '../cell.js'
+import type { ReactiveContext } from '../context.js'
+import { describe } from '../errors.js'
+import { checkDelay } from '../executors.js'
+import type { Op } from '../request.js'
+import { SignalCell } from '../signal.js'
+import type { Spin } from '../spin.js'
+import { SpinCell, spin } from '../spin.js'
+import { NowRequest, SleepRequest, onCancel } from '../step.js'
+import type { Readable, Source } from '../track.js'
+import { read } from '../track.js'
+import { waitFor } from '../wait.js'
+
+/**
+ * Spins that pass on the values of a source at a slower pace. Each delivery is a new result; whoever waits for the spin
+ * runs again with it. They live on replay: a change of the source cuts the log at its reading, which throws away the
+ * sleep that came after it and starts another.
+ */
+
+/**
+ * Delivers the latest value once the source has been quiet for `ms`.
+ *
+ * ```ts
+ * import { debounce, spin, step, waitFor, type Signal } from 'millrace/reactive'
+ *
+ * const results = (query: Signal<string>, search: (q: string) => Promise<string[]>) => spin(function* () {
+ *   const q = yield* waitFor(debounce(query, 300))
+ *   return yield* step('search', () => search(q))
+ * })
+ * ```
+ */
+export function debounce<T>(source: Source<T>, ms: number): Spin<T> {
+  checkDelay(ms)
+  return spin(function* () {
+    const value = yield* valueOf(source)
+    yield* new SleepRequest(ms)
+    return value
+  })
+}
+
+/** Delivers the latest value every `ms`, if it has changed since the last delivery. */
+export function sample<T>(source: Source<T>, ms: number): Spin<T> {
+  checkDelay(ms)
+  const context = requireContext('sample')
+  return spin(function* () {
+    const startedAt = yield* new NowRequest()
+    const value = yield* valueOf(source)
+    const passed = context.now() - startedAt
+    yield* new SleepRequest(ms === 0 ? 0 : (Math.floor(passed / ms) + 1) * ms - passed)
+    return value
+  })
+}
+
+/**
+ * Delivers at most `hz` times a second: one interval after the first value since the last delivery, all values since
+ * then folded by `merge`, which gets undefined as its first accumulator.
+ */
+export function throttle<T, A>(source: Source<T>, hz: number, merge: (acc: A | undefined, value: T) => A): Spin<A> {
+  if (!(Number.isFinite(hz) && hz > 0))
+    throw new RangeError(`throttle: hz must be a number above 0, got ${describe(hz)}`)
+  if (typeof merge !== 'function') throw new TypeError(`throttle: merge must be a function, got ${describe(merge)}`)
+  const context = requireContext('throttle')
+  return spin(
+    function* () {
+      const fold = context.openCell('mailbox', 'fold', (addr) => new FoldCell(context, addr, source)) as FoldCell
+      yield* onCancel(() => fold.dropped())
+      const window = fold.add(yield* valueOf(source), context.now())
+      yield* new SleepRequest(Math.max(0, window.openedAt + 1000 / hz - context.now()))
+      return fold.take(merge as (acc: unknown, value: unknown) => unknown) as A
+    },
+    { equals: false },
+  )
+}
+
+/** The values since the last delivery. Of a signal it hears every write, even those one drain makes one change of. */
+class FoldCell extends Cell {
+  #values: unknown[] = []
+  #openedAt: number | undefined
+  readonly #unwatch: (() => void) | undefined
+  #isHearing = false
+
+  constructor(home: ReactiveContext, addr: string, source: unknown) {
+    super(home, addr)
+    if (source instanceof SignalCell) this.#unwatch = source.watch(this, (value) => this.#hear(value))
+  }
+
+  add(value: unknown, now: number): { readonly openedAt: number } {
+    if (!this.#isHearing) this.#values.push(value)
+    this.#isHearing = false
+    this.#openedAt ??= now
+    return { openedAt: this.#openedAt }
+  }
+
+  take(merge: (acc: unknown, value: unknown) => unknown): unknown {
+    const values = this.#values
+    this.#values = []
+    this.#openedAt = undefined
+    return values.reduce((acc, value) => merge(acc, value), undefined)
+  }
+
+  override dropped(): void {
+    this.#unwatch?.()
+  }
+
+  #hear(value: unknown): void {
+    this.#values.push(value)
+    this.#isHearing = true
+  }
+}
+
+function valueOf<T>(source: Source<T>): Op<T> {
+  return (source as unknown) instanceof SpinCell ? waitFor(source as Spin<T>) : read(source as Readable<T>)
+}

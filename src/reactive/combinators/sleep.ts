@@ -1,0 +1,26 @@
+import { checkDelay } from '../executors.js'
+import type { Spin } from '../spin.js'
+import { spin } from '../spin.js'
+import { SleepRequest } from '../step.js'
+
+/**
+ * Completes after `ms` milliseconds of the context's time, with `value` if given.
+ *
+ * ```ts
+ * import { sleep, spin, waitFor } from 'millrace/reactive'
+ *
+ * const later = () => spin(function* () {
+ *   yield* waitFor(sleep(1000))
+ *   return 'done'
+ * })
+ * ```
+ */
+export function sleep(ms: number): Spin<void>
+export function sleep<T>(ms: number, value: T): Spin<T>
+export function sleep<T>(ms: number, value?: T): Spin<T | undefined> {
+  checkDelay(ms)
+  return spin(function* () {
+    yield* new SleepRequest(ms)
+    return value
+  })
+}

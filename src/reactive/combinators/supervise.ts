@@ -1,0 +1,109 @@
+import { requireContext } from '../ambient.js'
+import { cancelSpin, disposeSpin } from '../cancel.js'
+import { describe } from '../errors.js'
+import type { Body, Spin, SpinNode } from '../spin.js'
+import { spin } from '../spin.js'
+import { JoinRequest, firstFailedOrAll, nodesOf } from './join.js'
+
+/** One supervised child. */
+export interface ChildSpec {
+  /** Names the child in addresses. Default: its place in the list. */
+  readonly key?: string | undefined
+  /** Its code; it starts from the top at each restart. */
+  readonly body: Body<unknown>
+}
+
+export interface SupervisorOptions {
+  /**
+   * Who is restarted when one fails: only that one, all, or that one and those after it in the list.
+   * Default: `'one-for-one'`.
+   */
+  readonly strategy?: 'one-for-one' | 'one-for-all' | 'rest-for-one' | undefined
+  /** So many restarts within the window are tried. Default: 5. */
+  readonly maxRestarts?: number | undefined
+  /** The window, in milliseconds. Default: 60,000. */
+  readonly windowMs?: number | undefined
+  /** Called once when the restarts are used up, with the last error. */
+  readonly onFatal?: ((error: unknown) => void) | undefined
+}
+
+export const RESTARTS_MAX = 5
+export const RESTART_WINDOW_MS = 60_000
+
+/**
+ * Runs children and restarts those that fail. Completes when all have completed, or when the restarts are used up;
+ * then those still running are cancelled.
+ *
+ * ```ts
+ * import { iterate, supervise, waitFor, type Mailbox } from 'millrace/reactive'
+ *
+ * const consumer = (box: Mailbox<string>, handle: (m: string) => void) => supervise([{
+ *   key: 'consumer',
+ *   body: () => iterate(undefined, function* () {
+ *     handle(yield* waitFor(box))
+ *     return { next: undefined }
+ *   }),
+ * }])
+ * ```
+ */
+export function supervise(children: readonly ChildSpec[], options: SupervisorOptions = {}): Spin<void> {
+  const { strategy = 'one-for-one', maxRestarts = RESTARTS_MAX, windowMs = RESTART_WINDOW_MS, onFatal } = options
+  checkSupervisor(children, strategy, maxRestarts, windowMs)
+  const context = requireContext('supervise')
+  return spin(function* () {
+    const running = children.map((_, index) => startChild(children, index))
+    let restarts: number[] = []
+    for (;;) {
+      const failed = yield* new JoinRequest(running, firstFailedOrAll)
+      const result = running[failed]?.result
+      if (result === undefined || result.ok) return
+      const now = context.now()
+      restarts = [...restarts.filter((at) => now - at < windowMs), now]
+      if (restarts.length > maxRestarts) {
+        for (const child of running) cancelSpin(child, 'its supervisor gave up')
+        onFatal?.(result.error)
+        return
+      }
+      for (const index of replacedBy(strategy, failed, children.length)) {
+        cancelSpin(running[index] as SpinNode, 'its supervisor restarts it')
+        disposeSpin(running[index] as SpinNode)
+        running[index] = startChild(children, index)
+      }
+    }
+  })
+}
+
+function startChild(children: readonly ChildSpec[], index: number): SpinNode {
+  const spec = children[index] as ChildSpec
+  return nodesOf([spin(spec.body, { key: spec.key ?? String(index) })])[0] as SpinNode
+}
+
+function replacedBy(strategy: string, failed: number, count: number): number[] {
+  if (strategy === 'one-for-one') return [failed]
+  const from = strategy === 'one-for-all' ? 0 : failed
+  return Array.from({ length: count - from }, (_, index) => from + index)
+}
+
+function checkSupervisor(
+  children: readonly ChildSpec[],
+  strategy: string,
+  maxRestarts: number,
+  windowMs: number,
+): void {
+  if (!Array.isArray(children) || children.length === 0) {
+    throw new TypeError(`supervise: children must be a list of { body }, got ${describe(children)}`)
+  }
+  for (const [index, child] of children.entries()) {
+    if (typeof (child as Partial<ChildSpec> | undefined)?.body === 'function') continue
+    throw new TypeError(`supervise: children[${index}].body must be a generator function, got ${describe(child)}`)
+  }
+  if (!['one-for-one', 'one-for-all', 'rest-for-one'].includes(strategy)) {
+    throw new TypeError(
+      `supervise: strategy must be one-for-one, one-for-all or rest-for-one, got ${describe(strategy)}`,
+    )
+  }
+  if (!(Number.isInteger(maxRestarts) && maxRestarts >= 0)) {
+    throw new RangeError(`supervise: maxRestarts must be a whole number of 0 or more, got ${describe(maxRestarts)}`)
+  }
+  if (!(windowMs > 0)) throw new RangeError(`supervise: windowMs must be above 0, got ${describe(windowMs)}`)
+}

@@ -1,0 +1,97 @@
+import { expect, test } from 'vitest'
+import { Drainer, eachAlone } from './drainer.js'
+import { Fifo } from './fifo.js'
+
+test('a fifo gives back what it took, in order, across compactions and returns', () => {
+  const fifo = new Fifo<number>()
+  const out: number[] = []
+  for (let i = 0; i < 10_000; i++) {
+    fifo.push(i)
+    if (i % 3 === 0) out.push(fifo.shift() as number)
+  }
+  fifo.unshift(-1)
+  expect(fifo.peek()).toBe(-1)
+  fifo.shift()
+  expect(fifo.toArray().length).toBe(fifo.length)
+  while (fifo.length > 0) out.push(fifo.shift() as number)
+  expect(out).toEqual(Array.from({ length: 10_000 }, (_, i) => i))
+  expect(fifo.shift()).toBe(undefined)
+  fifo.unshift(7)
+  expect(fifo.toArray()).toEqual([7])
+})
+
+test('the drainer serves a group commit: what arrives during a commit rides in the next', async () => {
+  const commits: number[][] = []
+  const isWaiting: (() => void)[] = []
+  const drainer = new Drainer<number>({
+    schedule: (session) => queueMicrotask(session),
+    session: async (take) => {
+      const group: number[] = []
+      for (let row = take(); row !== undefined; row = take()) group.push(row)
+      commits.push(group)
+      await new Promise<void>((resolve) => isWaiting.push(resolve))
+      return { count: group.length, paused: false }
+    },
+    failed: () => undefined,
+  })
+  const add = (row: number): void => {
+    drainer.enqueue(row)
+    drainer.trigger()
+  }
+  add(1)
+  add(2)
+  await Promise.resolve()
+  expect(commits).toEqual([[1, 2]])
+  add(3)
+  add(4)
+  await Promise.resolve()
+  expect([commits, drainer.pending, drainer.isDraining, drainer.drain()]).toEqual([[[1, 2]], 2, true, 0])
+  isWaiting.shift()?.()
+  while (commits.length < 2) await Promise.resolve()
+  expect(commits).toEqual([
+    [1, 2],
+    [3, 4],
+  ])
+})
+
+test('a session that throws or rejects is reported, the lock is released and the rest is handled', async () => {
+  const failures: unknown[] = []
+  const handled: number[] = []
+  let mode: 'throw' | 'reject' | 'work' = 'throw'
+  const drainer = new Drainer<number>({
+    schedule: (session) => queueMicrotask(session),
+    session: (take) => {
+      const before = mode
+      mode = before === 'throw' ? 'reject' : 'work'
+      if (before === 'throw') throw new Error('thrown')
+      if (before === 'reject') return Promise.reject(new Error('rejected'))
+      return eachAlone(
+        take,
+        (row) => handled.push(row),
+        () => undefined,
+      )
+    },
+    failed: (error) => failures.push((error as Error).message),
+  })
+  drainer.enqueue(1)
+  drainer.trigger()
+  while (handled.length === 0) await Promise.resolve()
+  expect([failures, handled]).toEqual([['thrown', 'rejected'], [1]])
+})
+
+test('each event is handled alone, and a spent budget pauses', () => {
+  const failed: unknown[] = []
+  const queue = [1, 2, 3, 4]
+  const run = (events: number): unknown =>
+    eachAlone(
+      () => queue.shift(),
+      (row) => {
+        if (row === 1) throw new Error('first')
+      },
+      (row, error) => failed.push([row, (error as Error).message]),
+      { events, ms: 60_000, monotonic: () => 0 },
+    )
+  expect(run(2)).toEqual({ count: 2, paused: true })
+  expect(run(10)).toEqual({ count: 2, paused: false })
+  expect(failed).toEqual([[1, 'first']])
+})

@@ -1,0 +1,164 @@
+import { MillraceError } from '../errors.js'
+
+/**
+ * Every error of `millrace/reactive`. Each extends `MillraceError`, has a stable `code`, and its message names
+ * the thing, what was expected, what came and what to try.
+ */
+
+/** A constructor or a write was called where no context is current. */
+export class NoContextError extends MillraceError {
+  constructor(what: string) {
+    super('E_NO_CONTEXT', `${what}: no current context: call inside ctx.enter(...)`)
+  }
+}
+
+/** The context was stopped or closed; nothing of it runs any more. */
+export class ContextStoppedError extends MillraceError {
+  constructor(what: string, state: string) {
+    super('E_CONTEXT_STOPPED', `${what}: the context is ${state}, so nothing of it runs any more; create a new one`)
+  }
+}
+
+/** A synchronous read or a clock move was tried from inside a drain, where it could only deadlock. */
+export class DerefInDrainError extends MillraceError {
+  constructor(what: string) {
+    super(
+      'E_DEREF_IN_DRAIN',
+      `${what}: cannot read a spin synchronously from inside a drain; use yield* waitFor(spin) or ctx.spawn(spin)`,
+    )
+  }
+}
+
+/** `spin.get()` where there is no valid result to give. */
+export class NotReadyError extends MillraceError {
+  constructor(addr: string, why: string) {
+    super('E_NOT_READY', `spin ${addr} ${why}; await ctx.run(spin) first, or use result() for the last one`)
+  }
+}
+
+/** `runSync` of something that cannot finish now; the run goes on. */
+export class NotSettledError extends MillraceError {
+  constructor(message: string) {
+    super('E_NOT_SETTLED', message)
+  }
+}
+
+/** A computation depends on itself, or keeps changing what it reads. */
+export class CycleError extends MillraceError {
+  /** The way round, first and last being the same. */
+  readonly path: readonly string[]
+  constructor(path: readonly string[], message?: string) {
+    super('E_CYCLE', message ?? `a computation waits for itself: ${path.join(' -> ')}; break one of these dependencies`)
+    this.path = path
+  }
+}
+
+/** The run was cancelled; `cause` is the reason given to `cancel(reason)`. */
+export class CancelledError extends MillraceError {
+  constructor(addr: string, reason?: unknown) {
+    const why = reason === undefined ? '' : `: ${describe(reason)}`
+    super('E_CANCELLED', `spin ${addr} was cancelled${why}`, { cause: reason })
+  }
+}
+
+/** The spin was disposed; it has no result and will not run again. */
+export class DisposedError extends MillraceError {
+  constructor(addr: string) {
+    super('E_DISPOSED', `spin ${addr} was disposed and cannot run again; create a new one`)
+  }
+}
+
+/** Something of the wrong kind was given to an effect, yielded from a body, or done inside a computed. */
+export class EffectTypeError extends MillraceError {
+  constructor(message: string) {
+    super('E_EFFECT_TYPE', message)
+  }
+}
+
+/** An effect such as `track(...)` was used outside the body that created it, or twice. */
+export class EffectOutsideSpinError extends MillraceError {
+  constructor(kind: string, why: string) {
+    super(
+      'E_EFFECT_OUTSIDE',
+      `${kind}(...) ${why}; write yield* ${kind}(...) directly in the body of a spin, each time anew`,
+    )
+  }
+}
+
+/** A durable body asked for other things than its log holds. It is parked, not failed. */
+export class NonDeterminismError extends MillraceError {
+  readonly addr: string
+  readonly recorded: string
+  readonly asked: string
+  constructor(addr: string, recorded: string, asked: string) {
+    super(
+      'E_NON_DETERMINISM',
+      `${addr}: the log holds ${recorded}, which the code did not ask for, while it asked for ${asked}, which is new; ` +
+        `put the change behind a version, and await nothing but the log's own effects`,
+    )
+    this.addr = addr
+    this.recorded = recorded
+    this.asked = asked
+  }
+}
+
+/** A log that must keep every entry has reached its limit. */
+export class LogLimitError extends MillraceError {
+  constructor(addr: string, limit: number) {
+    super(
+      'E_LOG_LIMIT',
+      `${addr}: its log has reached ${limit} entries and may not drop any; use iterate for long loops`,
+    )
+  }
+}
+
+/** Two live things claim one address with options that contradict each other. */
+export class AddressCollisionError extends MillraceError {
+  readonly addr: string
+  constructor(addr: string, detail: string) {
+    super('E_ADDRESS', `${addr} is already taken ${detail}; give the two different keys`)
+    this.addr = addr
+  }
+}
+
+/** The clock was moved by hand in a context that runs on real time. */
+export class ClockModeError extends MillraceError {
+  constructor(what: string) {
+    super(
+      'E_CLOCK_MODE',
+      `${what} needs a virtual clock; create the context with createSimulation() or { clock: 'virtual' }`,
+    )
+  }
+}
+
+/** A cell of one root context was used in another. */
+export class ForeignContextError extends MillraceError {
+  constructor(what: string) {
+    super(
+      'E_FOREIGN_CONTEXT',
+      `${what} belongs to another root context; pass its value, or create the cell in the context that uses it`,
+    )
+  }
+}
+
+/** A value cannot be written to a snapshot or read back from one. */
+export class SerializeError extends MillraceError {
+  readonly path: string
+  constructor(path: string, message: string, options?: { cause?: unknown }) {
+    super('E_SERIALIZE', `${path}: ${message}`, options)
+    this.path = path
+  }
+}
+
+/** Says what a value is, for a message: its type, and its text where that is short. */
+export function describe(value: unknown): string {
+  if (value instanceof Error) return value.message
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return 'an array'
+  if (typeof value === 'string') return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}...` : value)
+  if (typeof value === 'function') return value.name === '' ? 'a function' : `the function ${value.name}`
+  if (typeof value === 'symbol') return 'a symbol'
+  if (typeof value !== 'object') return `${value as number}`
+  const name: unknown = value.constructor?.name
+  return typeof name === 'string' && name !== 'Object' ? `a ${name}` : 'an object'
+}

@@ -37,7 +37,7 @@ describe('torture', () => {
   })
 
   test('failing writes and flushes lose nothing', { timeout: 120_000 }, async (context) => {
-    const { code, output } = await torture('io', '--faults', '6', '--seed', '6')
+    const { code, output } = await torture('io', '--faults', '4', '--seed', '4')
     if (output.includes('1 skipped')) context.skip(reasonOf(output))
     expect(output).toMatch(/^ {2}LOST +0$/m)
     expect(output).toContain('E_STORE_IO')

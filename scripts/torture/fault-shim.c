@@ -5,6 +5,8 @@
  *   TORTURE_FILE     the database; its -wal and its -journal are watched too
  *   TORTURE_FAULT    write (EIO) | short (half of it is written, then EIO) | sync (EIO)
  *   TORTURE_AT       n, from 1; 0 fails nothing and only counts
+ *   TORTURE_ONLY     checkpoint: only the database itself, which is written when the WAL is folded back
+ *                    heart: only threads other than the first; else everything counts
  *   TORTURE_COUNT    how many in a row fail
  *   TORTURE_REPORT   a file that gets a line for each fault, and the totals when the process ends
  */
@@ -27,6 +29,7 @@ static int (*real_fdatasync)(int);
 static const char *database;
 static const char *report;
 static const char *fault = "none";
+static const char *only = "";
 static long first, last;
 static atomic_long writes, syncs;
 /* The rest of a short write, which is what fails. */
@@ -45,6 +48,7 @@ __attribute__((constructor)) static void begin(void) {
   database = getenv("TORTURE_FILE");
   report = getenv("TORTURE_REPORT");
   if (getenv("TORTURE_FAULT") != NULL) fault = getenv("TORTURE_FAULT");
+  if (getenv("TORTURE_ONLY") != NULL) only = getenv("TORTURE_ONLY");
   first = number("TORTURE_AT");
   last = first + number("TORTURE_COUNT") - 1;
 }
@@ -63,6 +67,8 @@ __attribute__((destructor)) static void end(void) {
   if (database != NULL) tell(line);
 }
 
+static int is_main(void) { return syscall(SYS_gettid) == getpid(); }
+
 /* The ending of a watched file ("" for the database itself), or NULL. */
 static const char *watched(int fd, char *path) {
   char link[64];
@@ -74,6 +80,8 @@ static const char *watched(int fd, char *path) {
   size_t base = strlen(database);
   if (strncmp(path, database, base) != 0) return NULL;
   const char *ending = path + base;
+  if (strcmp(only, "checkpoint") == 0 && *ending != '\0') return NULL;
+  if (strcmp(only, "heart") == 0 && is_main()) return NULL;
   if (*ending == '\0' || strcmp(ending, "-wal") == 0 || strcmp(ending, "-journal") == 0) return ending;
   return NULL;
 }
@@ -85,7 +93,7 @@ static int is_due(atomic_long *counter) {
 
 static void record(const char *what, const char *ending) {
   char line[96];
-  const char *who = syscall(SYS_gettid) == getpid() ? "main" : "thread";
+  const char *who = is_main() ? "main" : "thread";
   snprintf(line, sizeof line, "fault %s db%s %s\n", what, ending, who);
   tell(line);
 }

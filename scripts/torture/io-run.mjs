@@ -4,6 +4,8 @@ import { Child, until } from './child.mjs'
 
 /** Jobs a run enqueues: enough that claims, settlements and checkpoints come between them. */
 const JOBS = 25
+/** After so long without a write the engine folds the WAL back into the file. */
+const FOLDED_MS = 2_300
 const RUN_MS = 60_000
 const DRAIN_MS = 15_000
 
@@ -34,6 +36,7 @@ export async function oneRun(seen, file, fault) {
     file,
     diary,
     seed: seen.random.fork(),
+    restMs: fault?.only === 'checkpoint' ? FOLDED_MS : 0,
     jobs: fault === undefined ? 0 : JOBS,
     drainMs: fault === undefined ? DRAIN_MS : 0,
   }
@@ -44,11 +47,12 @@ export async function oneRun(seen, file, fault) {
   return { ...run, ...readReport(reportFile), how: child.how, errors: child.errors }
 }
 
-function shimEnv(library, file, { kind, at, count }, report) {
+function shimEnv(library, file, { kind, only, at, count }, report) {
   return {
     LD_PRELOAD: library,
     TORTURE_FILE: file,
     TORTURE_FAULT: kind,
+    TORTURE_ONLY: only,
     TORTURE_AT: String(at),
     TORTURE_COUNT: String(count),
     TORTURE_REPORT: report,

@@ -10,6 +10,10 @@ import { compileShim } from './shim.mjs'
 import { Verdict } from './verdict.mjs'
 
 const KINDS = ['write', 'sync', 'short']
+/** Where it strikes: anywhere, mostly; checkpoints and heartbeats are too rare to be met by chance. */
+const ONLY = ['', '', '', 'checkpoint', 'heart']
+/** Writes there are to choose from in those. */
+const RARE_MAX = 3
 /** In a row: most faults pass, some stay for a while. */
 const BURSTS = [1, 1, 1, 3, 12]
 /** A new file this often, so that the making of the tables is hit too; else the file of the runs before goes on. */
@@ -49,16 +53,23 @@ async function faultMany(seen, options) {
   const [fresh, old] = [await count(seen, newFile(seen)), await count(seen, seen.files[0])]
   for (let i = 0; i < options.faults && performance.now() < end; i += 1) {
     const isNew = i % NEW_FILE_EVERY === 0
-    const kind = KINDS[i % KINDS.length]
-    const total = (isNew ? fresh : old)[kind === 'sync' ? 'syncs' : 'writes']
-    // Spread evenly over the run, so that N faults leave no part of it out.
-    const at = 1 + Math.floor(((i + seen.random.next()) / options.faults) * total)
     const file = isNew ? newFile(seen) : seen.files.at(-1)
-    const fault = { kind, at, count: seen.random.pick(BURSTS) }
+    const fault = plan(seen.random, (i + seen.random.next()) / options.faults, i, isNew ? fresh : old)
     seen.runs.push(await oneFault(seen, file, fault, i))
-    progress.step(`${kind} ${at} x${fault.count}: ${seen.runs.at(-1).summary}`)
+    progress.step(`${fault.kind} ${fault.at} x${fault.count} ${fault.only}: ${seen.runs.at(-1).summary}`)
   }
   progress.end()
+}
+
+/** Which call fails: spread evenly over a run, so that N faults leave no part of it out, and the rare ones by name. */
+function plan(random, part, i, total) {
+  const kind = KINDS[i % KINDS.length]
+  const only = ONLY[i % ONLY.length]
+  const most = only === '' ? total[kind === 'sync' ? 'syncs' : 'writes'] : RARE_MAX
+  // A heart writes and never flushes, and a checkpoint flushes once.
+  if (only === 'heart') return { kind: kind === 'sync' ? 'write' : kind, only, at: 1, count: random.pick(BURSTS) }
+  const at = kind === 'sync' && only === 'checkpoint' ? 1 : 1 + Math.floor(part * most)
+  return { kind, only, at, count: random.pick(BURSTS) }
 }
 
 function newFile(seen) {
@@ -69,7 +80,7 @@ function newFile(seen) {
 }
 
 async function count(seen, file) {
-  const run = await oneRun(seen, file, { kind: 'write', at: 0, count: 0 })
+  const run = await oneRun(seen, file, { kind: 'write', only: '', at: 0, count: 0 })
   if (run.total === undefined) throw new Error(`the counting run ended with ${run.how}: ${run.errors}`)
   return run.total
 }
@@ -83,7 +94,7 @@ async function oneFault(seen, file, fault, i) {
   const { places } = look(file)
   const present = new Set(places.map((place) => place.id))
   return {
-    name: `fault ${i} (${fault.kind} ${fault.at} x${fault.count})`,
+    name: `fault ${i} (${fault.kind} ${fault.at} x${fault.count} ${fault.only})`,
     run,
     restart,
     integrity: after.integrity,

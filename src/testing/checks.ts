@@ -14,6 +14,10 @@ export interface Facts {
   /** How many recorded commands may have taken this id out of a final state. */
   readonly revivals: ReadonlyMap<string, number>
   readonly crashBudget: number
+  /** When each worker's last beat went through, what time it is, and how long a silent worker is believed to live. */
+  readonly lastBeats: ReadonlyMap<string, number>
+  readonly now: number
+  readonly leaseMs: number
 }
 
 /** A promise that was broken, in words. */
@@ -36,6 +40,7 @@ export class Checker {
     this.#checkPlaces(census)
     this.#checkKeys(census)
     this.#checkLeases(census)
+    this.#checkRescues(census, facts)
     for (const id of facts.acknowledged)
       if (!jobs.has(id) && !facts.forgettable.has(id))
         throw new BrokenPromise(`I1: acknowledged job ${id} is not there, and nobody forgot it`)
@@ -82,11 +87,24 @@ export class Checker {
     }
   }
 
+  /** No worker of a simulation leaves by itself, so one that is gone was taken for dead: its heart must have been silent. */
+  #checkRescues(census: Census, facts: Facts): void {
+    const there = new Set(census.workers.map((each) => each.worker))
+    for (const { worker } of this.#before?.workers ?? []) {
+      const silentMs = facts.now - (facts.lastBeats.get(worker) ?? -Infinity)
+      if (!there.has(worker) && silentMs < facts.leaseMs * 0.9)
+        throw new BrokenPromise(
+          `G7: a worker was taken for dead ${silentMs.toFixed(0)} ms after its last beat, and a lease is ${facts.leaseMs} ms`,
+        )
+    }
+  }
+
   #checkJob(was: CensusJob | undefined, job: CensusJob, census: Census, facts: Facts): void {
     if (was === undefined) return
     if (job.attempt < was.attempt)
       throw new BrokenPromise(`I3: job ${job.id} went from attempt ${was.attempt} back to ${job.attempt}`)
     if (isFinal(was.state as State) && job.state !== was.state) this.#checkRevival(was, job, facts)
+    if ((job.state === 'done' || job.state === 'failed') && job.state !== was.state) this.#checkEnd(was, job)
     if (job.crashes > was.crashes) this.#checkCharge(was, job, census)
     if (job.state === 'parked' && job.crashes > 0 && job.crashes < facts.crashBudget && was.state !== 'parked')
       throw new BrokenPromise(
@@ -94,6 +112,14 @@ export class Checker {
       )
     if (job.crashes >= facts.crashBudget && job.state === 'ready' && was.crashes < job.crashes)
       throw new BrokenPromise(`G6: job ${job.id} spent its crash budget and was not parked`)
+  }
+
+  /** Only the holder of the current fence ends a job: one that nobody held, or that somebody else holds, was ended by a stranger. */
+  #checkEnd(was: CensusJob, job: CensusJob): void {
+    const lease = this.#before?.leases.find((each) => each.fence === was.fence)
+    if (was.fence === null) throw new BrokenPromise(`G5: job ${job.id} became ${job.state} though nobody held it`)
+    if (lease !== undefined && job.worker !== lease.worker)
+      throw new BrokenPromise(`G5: job ${job.id} became ${job.state} by a worker that did not hold it`)
   }
 
   #checkRevival(was: CensusJob, job: CensusJob, facts: Facts): void {

@@ -33,6 +33,8 @@ export class SimDatabase {
   readonly #file: OpenedFile
   readonly #statements: Statements
   #beats = 0
+  /** When each worker's last beat went through: the truth that a rescuer must not contradict. */
+  readonly lastBeats = new Map<string, number>()
 
   private constructor(time: VirtualTime, plants: Plants, file: OpenedFile) {
     this.#time = time
@@ -59,6 +61,11 @@ export class SimDatabase {
     return countChanges(this.#statements) - this.#beats
   }
 
+  #beaten(worker: string): void {
+    this.#beats += 1
+    this.lastBeats.set(worker, this.#time.now)
+  }
+
   storeFor(process: SimProcess, faults: Faults, leaseMs: number): StoreChoice {
     const right: Queries = { ...ownQueries, dataVersion: SHARED_DATA_VERSION }
     const queries = this.#plants.queries?.(right) ?? right
@@ -69,7 +76,7 @@ export class SimDatabase {
     return {
       [STORE_CHOICE]: true,
       open: () => {
-        const hearted = withHeart(on(process.world), on(process.heart), process, () => (this.#beats += 1))
+        const hearted = withHeart(on(process.world), on(process.heart), process, (worker) => this.#beaten(worker))
         const planted = this.#plants.wrapStore?.(hearted, process) ?? hearted
         return Promise.resolve(faultyStore(planted, process, faults, leaseMs))
       },
@@ -81,12 +88,17 @@ export class SimDatabase {
 const SHARED_DATA_VERSION = 'select total_changes() as data_version'
 
 /** The heart beats from its own thread, with its own connection: it goes on while the loop is blocked. */
-function withHeart(store: SqliteStore, heartStore: SqliteStore, process: SimProcess, beaten: () => void): Store {
+function withHeart(
+  store: SqliteStore,
+  heartStore: SqliteStore,
+  process: SimProcess,
+  beaten: (worker: string) => void,
+): Store {
   const startHeart = (worker: string, everyMs: number, onLost: (why: string) => void): Promise<Heart> => {
     let ended = false
     const beat = async (): Promise<void> => {
       if (ended) return
-      if (await heartStore.beat(worker)) beaten()
+      if (await heartStore.beat(worker)) beaten(worker)
       else if (!ended) return process.world.timers.soon(() => onLost('it was taken for dead'))
       process.heart.timers.after(everyMs, () => void beat(), { idle: true })
     }

@@ -165,6 +165,9 @@ export class Simulation {
       forgettable: this.forgettable,
       revivals: this.revivals,
       crashBudget: this.config.crashBudget,
+      lastBeats: this.#database().lastBeats,
+      now: this.time.now,
+      leaseMs: this.config.leaseMs,
     })
     return census
   }

@@ -50,6 +50,7 @@ async function labour() {
   await persist('start', () => mill.start())
   const waiting = []
   for (let n = 0; n < config.jobs; n += 1) {
+    if (n === config.jobs - 5) await sleep(config.restMs)
     const handle = await persist('enqueue', () => mill.enqueue(work, { n, ms: random.between(0, 10) }))
     if (handle === undefined) continue
     say('ack', handle.id)

@@ -30,6 +30,8 @@ export interface CensusJob {
   readonly retries: number
   readonly crashes: number
   readonly suspect: number
+  /** Who ended it. */
+  readonly worker: string | null
 }
 
 /** How often this connection has changed anything: when it has not, the census is as it was. */
@@ -55,7 +57,7 @@ const CENSUS = `
        'seq', j.seq, 'id', j.id, 'name', n.name, 'key', j.key, 'places', (l.seq is not null) + (h.seq is not null),
        'state', coalesce(l.state, h.state), 'fence', l.fence, 'dueAt', coalesce(l.due_at, h.due_at),
        'attempt', coalesce(l.attempt, h.attempt), 'retries', coalesce(l.retries, h.retries),
-       'crashes', coalesce(l.crashes, h.crashes), 'suspect', coalesce(l.suspect, 0)))
+       'crashes', coalesce(l.crashes, h.crashes), 'suspect', coalesce(l.suspect, 0), 'worker', h.worker))
      from millrace_jobs j
      join millrace_lanes n on n.lane = j.lane
      left join millrace_live l on l.seq = j.seq

@@ -6,6 +6,7 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { StoreError } from '../../errors.js'
 import { systemWorld } from '../../world/world.js'
 import type { SqliteConstructor } from './driver.js'
+import { chooseLibrary } from './library.js'
 import { holdFile } from './one-library.js'
 import { openFile } from './open.js'
 
@@ -106,7 +107,7 @@ describe('a store', () => {
   test('opened by path and by a handle of the very same library is fine', async () => {
     const path = join(folder, 'path-and-handle.db')
     const byPath = await open(path)
-    const handle = new DatabaseSync(path)
+    const handle = new (chooseLibrary().open)(path)
     try {
       ;(await open(handle)).close()
     } finally {

@@ -24,7 +24,8 @@ import { openFile } from './open.js'
 
 const require = createRequire(import.meta.url)
 const Libsql = require('libsql') as SqliteConstructor
-const { DatabaseSync } = require('@photostructure/sqlite') as { DatabaseSync: SqliteConstructor }
+// The library the engine itself takes here: another one in this process would lose its locks.
+const DatabaseSync = chooseLibrary().open
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-open-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))

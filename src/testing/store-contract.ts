@@ -600,6 +600,25 @@ contract('leases left behind by a worker off the list are named, and free at onc
   assert.deepEqual(await b.store.leases.readWorkers(), [])
 })
 
+contract('a rescue leaves what was claimed after it looked, and the next one frees it', async (b) => {
+  const worker = await b.worker()
+  await b.one()
+  await b.claim(worker)
+  const seen = (await b.store.leases.readLeases(worker)).map((l) =>
+    b.settled(l, { to: 'ready', attempt: 0, suspect: true }),
+  )
+  const late = await b.one()
+  await b.claim(worker)
+  assert.equal(await b.store.leases.rescueJobs(worker, 0, seen), 1)
+  assert.deepEqual(await b.store.leases.readWorkers(), [{ id: worker, beat: null }])
+  const rest = (await b.store.leases.readLeases(worker)).map((l) =>
+    b.settled(l, { to: 'ready', attempt: 0, suspect: true }),
+  )
+  assert.equal(await b.store.leases.rescueJobs(worker, null, rest), 1)
+  assert.equal(await b.state(late), 'ready')
+  assert.deepEqual(await b.store.leases.readWorkers(), [])
+})
+
 contract('closed leases hold nothing more', async (b) => {
   const worker = await b.worker()
   await b.one()

@@ -1,6 +1,6 @@
 import { ClosedError } from '../../errors.js'
 import type { World } from '../../world/world.js'
-import { isBusy } from './driver.js'
+import { isBusy, SQLITE, sqliteCode } from './driver.js'
 import type { Statements } from './driver.js'
 import { translate } from './faults.js'
 import type { Queries } from './queries.js'
@@ -39,6 +39,7 @@ export class CommitQueue {
   #pending: Pending[] = []
   #scheduled = false
   #busySince: number | null = null
+  #doubtsWal = false
   #synchronous = 'full'
   #closed = false
 
@@ -105,6 +106,7 @@ export class CommitQueue {
       this.#execute(this.#queries.commit)
     } catch (error) {
       this.#rollBack()
+      if (sqliteCode(error) === SQLITE.ioError) this.#doubtsWal = true
       const only = batch[0]
       if (batch.length === 1 && only !== undefined) only.reject(this.#fail(error))
       else this.#runEach(batch)
@@ -130,8 +132,22 @@ export class CommitQueue {
   }
 
   #begin(durable: boolean): void {
+    if (this.#doubtsWal) this.#mend()
     this.#setSynchronous(durable && this.#options.durability === 'power' ? 'full' : 'normal')
     this.#execute(this.#queries.begin)
+  }
+
+  /**
+   * A flush failed. The kernel forgets what it could not write, so flushing again proves nothing: a hole may stay in the WAL,
+   * and all that is acknowledged behind it would be lost at a power cut. Folding the whole WAL into the file writes every page
+   * anew from what SQLite holds, and flushes that; until it has worked, nothing more is written.
+   */
+  #mend(): void {
+    this.#setSynchronous('full')
+    const folded = this.#statements.of(this.#queries.foldBack).get() as { busy: number }
+    if (folded.busy !== 0)
+      throw Object.assign(new Error('a reader keeps the WAL from being folded back'), { errcode: SQLITE.busy })
+    this.#doubtsWal = false
   }
 
   /** Puts the batch back in front and tries again by timer; false when it has waited too long. */
@@ -195,6 +211,7 @@ export class CommitQueue {
   }
 
   #fail(error: unknown): unknown {
+    if (sqliteCode(error) === SQLITE.ioError) this.#doubtsWal = true
     const failure = translate(error, this.#options.name)
     this.#options.onFailure(failure)
     return failure

@@ -127,8 +127,17 @@ function prepare(database: SqliteDatabase, path: string, autoMigrate: boolean): 
     migrate(database, now)
     database.exec('commit')
   } catch (error) {
-    database.exec('rollback')
+    rollBack(database)
     throw error
+  }
+}
+
+/** A full or failing disk may have ended the transaction already; what went wrong there is what must be told. */
+function rollBack(database: SqliteDatabase): void {
+  try {
+    database.exec('rollback')
+  } catch {
+    // There was none left.
   }
 }
 

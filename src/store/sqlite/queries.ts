@@ -150,9 +150,15 @@ export const queries = {
   dropWorker: `
     delete from millrace_workers
     where worker = ?`,
+  /** Only leases that hold nothing: one taken after the rescuer looked still names its jobs, and the next round frees them. */
   dropLeases: `
     delete from millrace_leases
-    where worker = ?`,
+    where worker = ?
+      and not exists (
+        select 1
+        from json_each(millrace_leases.jobs) held
+        join millrace_live l on l.seq = held.value
+        where l.fence = millrace_leases.fence)`,
   readWorkers: `
     select worker, beat
     from millrace_workers
@@ -213,6 +219,7 @@ export const queries = {
     cross join millrace_live l on l.seq = e.value
     where l.fence = ?`,
   dataVersion: `pragma data_version`,
+  foldBack: `pragma wal_checkpoint(truncate)`,
   reportJob: `
     update millrace_live
     set state = 'running', started_at = ?, progress = coalesce(?, progress)

@@ -70,6 +70,7 @@ export class SqliteStore implements Store, JobStore, LeaseStore, ChangeStore {
   readonly #ballast: Ballast | undefined
   readonly #listeners = new Set<(hint: Hint) => void>()
   #idle: Cancel | undefined
+  #committedAt = 0
   #probe: Cancel | undefined
 
   constructor(file: OpenedFile, world: World, options: SqliteStoreOptions) {
@@ -208,6 +209,7 @@ export class SqliteStore implements Store, JobStore, LeaseStore, ChangeStore {
   }
 
   #committed(): void {
+    this.#committedAt = this.#world.clock.monotonic()
     this.#idle ??= this.#world.timers.after(IDLE_MS, () => this.#foldBack(), { idle: true })
     const hint = this.#session.takeHint()
     if (hint !== undefined) for (const listener of this.#listeners) listener(hint)
@@ -215,9 +217,14 @@ export class SqliteStore implements Store, JobStore, LeaseStore, ChangeStore {
 
   /** When nothing has been written for a while, the WAL goes back into the file and is cut to nothing. */
   #foldBack(): void {
+    const quietMs = this.#world.clock.monotonic() - this.#committedAt
+    if (quietMs < IDLE_MS) {
+      this.#idle = this.#world.timers.after(IDLE_MS - quietMs, () => this.#foldBack(), { idle: true })
+      return
+    }
     this.#idle = undefined
     try {
-      this.#file.database.exec('pragma wal_checkpoint(truncate)')
+      this.#session.statement(this.#session.queries.foldBack).get()
     } catch {
       // Busy or full: the next quiet moment, or the automatic checkpoint, does it.
     }

@@ -9,6 +9,8 @@ const KEPT: readonly [seed: number, found: string][] = [
   [25, 'a process suspended inside a claim began stale jobs when it woke'],
   [146, 'a suspect was taken for alone while ended jobs were not written yet'],
   [163, 'the same, by a claim that was given back late'],
+  [7532, 'a suspect that had ended and was not written yet was charged with the crash of the next one'],
+  [7609, 'a rescue dropped a lease that was taken after it had looked'],
 ]
 
 /** In shares, so that both cores work and a failure names its place. */

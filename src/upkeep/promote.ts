@@ -5,6 +5,8 @@ import type { World } from '../world/world.js'
 
 /** Jobs made ready in one write. */
 const BATCH = 1_000
+/** The wait when what is due could not be moved. */
+const STUCK_MS = 50
 /** The wait after a failure of the store. */
 const TROUBLE_MS = 500
 
@@ -64,6 +66,8 @@ export class Promoter {
       const { promoted, expired, nextInMs } = await this.#parts.store.jobs.promoteJobs(BATCH)
       for (const job of expired) await this.#expire(job)
       if (promoted === BATCH || expired.length === BATCH) waitMs = 0
+      // Something is due and was not moved: whatever keeps it must not be asked in a hot loop.
+      else if (nextInMs === 0 && promoted + expired.length === 0) waitMs = Math.min(waitMs, STUCK_MS)
       else if (nextInMs !== null) waitMs = Math.min(waitMs, nextInMs)
     } catch (error) {
       this.#parts.troubled('promote', error)

@@ -105,6 +105,7 @@ export class Hand implements Surroundings {
     this.abortAll(reason)
     this.slots.takeHeld()
     this.#attempts.clear()
+    this.#alone = undefined
     this.outbox.abandon()
   }
 
@@ -209,7 +210,6 @@ export class Hand implements Surroundings {
     running.tookMs = this.#parts.world.clock.monotonic() - running.begunAt
     this.meter.add(running.tookMs)
     this.slots.end(running)
-    if (this.#alone === running) this.#alone = undefined
     this.#settle(running, outcome)
     this.#pump()
     this.#master.wake()
@@ -256,7 +256,12 @@ export class Hand implements Surroundings {
     this.#master.written()
   }
 
+  /** Its story is written, or no longer ours to tell. Only then is a suspect no longer alone: a crash before would be charged to it. */
   #forget(running: Running): void {
+    if (this.#alone === running) {
+      this.#alone = undefined
+      this.#master.wake()
+    }
     if (this.#attempts.get(running.claimed.ref) === running) this.#attempts.delete(running.claimed.ref)
   }
 

@@ -10,6 +10,7 @@ const KEPT: readonly [seed: number, found: string][] = [
   [146, 'a suspect was taken for alone while ended jobs were not written yet'],
   [163, 'the same, by a claim that was given back late'],
   [7532, 'a suspect that had ended and was not written yet was charged with the crash of the next one'],
+  [6240, 'a suspect whose claim was never answered was charged, though it was on its way back'],
   [7609, 'a rescue dropped a lease that was taken after it had looked'],
 ]
 

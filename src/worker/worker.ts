@@ -1,5 +1,5 @@
 import { LeaseLostError, StoppedError } from '../errors.js'
-import type { Claimed } from '../store/store.js'
+import type { Claimed, ClaimedJob } from '../store/store.js'
 import type { Cancel } from '../world/timers.js'
 import { planClaim } from './claim.js'
 import { Hand } from './hand.js'
@@ -44,6 +44,7 @@ export class Worker {
   #suspectsSince: number | null = null
   /** Claims whose answer never came: they may have taken jobs that nobody knows of. */
   readonly #doubtful = new Set<number>()
+  #returning = false
 
   constructor(parts: WorkerParts, options: WorkerOptions) {
     this.#parts = parts
@@ -53,7 +54,7 @@ export class Worker {
       workerId: () => this.workerId ?? '',
       wake: () => this.wake(),
       // A suspect that waits for this worker to be idle need not wait longer.
-      written: () => this.#suspectsSince !== null && this.wake(),
+      written: () => (this.#suspectsSince !== null || this.#returning) && this.wake(),
     })
   }
 
@@ -120,7 +121,8 @@ export class Worker {
   async #claim(): Promise<void> {
     const lease = this.#lease
     if (this.#stopping || lease === undefined) return
-    if (this.#doubtful.size > 0 && !(await this.#clearDoubts(lease))) return
+    if (this.#doubtful.size > 0) await this.#clearDoubts(lease)
+    if (this.#doubtful.size > 0 || this.#isReturning()) return
     const { slots, meter, outbox, isAlone } = this.#hand
     const plan = planClaim({
       concurrency: this.#options.concurrency,
@@ -153,7 +155,7 @@ export class Worker {
       const tookMs = this.#parts.world.clock.monotonic() - askedAt
       if (claimed.lost) await this.#lostLease('it was taken for dead', lease)
       // An answer so late may be that of a process that was suspended: somebody else may run these by now.
-      else if (tookMs > this.#options.leaseMs / 2) this.#hand.refuse(claimed.jobs, fence)
+      else if (tookMs > this.#options.leaseMs / 2) this.#refuse(claimed.jobs, fence)
       else this.#took(claimed, fence, starting, suspects)
     } catch (error) {
       this.#doubtful.add(fence)
@@ -162,21 +164,30 @@ export class Worker {
     }
   }
 
+  /** Jobs are on their way back: until that is written they are in this hand, and a crash would be charged to the wrong one. */
+  #isReturning(): boolean {
+    if (this.#hand.outbox.isEmpty) this.#returning = false
+    return this.#returning
+  }
+
+  #refuse(jobs: readonly ClaimedJob[], fence: number): void {
+    if (jobs.length > 0) this.#returning = true
+    this.#hand.refuse(jobs, fence)
+  }
+
   /** Gives back what claims without an answer may have taken: a live worker's lease is nobody else's to free. */
-  async #clearDoubts(lease: Lease): Promise<boolean> {
+  async #clearDoubts(lease: Lease): Promise<void> {
     try {
       const leased = await this.#parts.store.leases.readLeases(lease.worker)
       for (const fence of this.#doubtful)
-        this.#hand.refuse(
+        this.#refuse(
           leased.filter((job) => job.fence === fence),
           fence,
         )
       this.#doubtful.clear()
-      return true
     } catch (error) {
       this.#parts.events.troubled('claim', error)
       this.#wakeIn(TROUBLE_MS)
-      return false
     }
   }
 

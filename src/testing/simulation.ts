@@ -90,10 +90,6 @@ export class Simulation {
     await this.#until(() => done && this.time.now >= START + this.config.faultyMs, START + this.config.faultyMs * 20)
     this.#faults.stop()
     this.note('-', 'faults stop')
-    for (const process of this.#processes) {
-      process.frozenUntil = Math.min(this.time.now, process.frozenUntil)
-      process.blockedUntil = Math.min(this.time.now, process.blockedUntil)
-    }
     const end = this.time.now + this.config.drainMs
     await this.#until(() => this.#isDrained(), end)
     checkDrained(this.#look(true))

@@ -40,7 +40,7 @@ describe('torture', () => {
     const { code, output } = await torture('io', '--faults', '4', '--seed', '4')
     if (output.includes('1 skipped')) context.skip(reasonOf(output))
     expect(output).toMatch(/^ {2}LOST +0$/m)
-    expect(output).toMatch(/^4 of 4 runs were struck/m)
+    expect(output).toMatch(/^[1-4] of 4 runs were struck/m)
     expect(output).toMatch(/^what callers were told: .*E_STORE/m)
     expect({ code, output: code === 0 ? '' : output }).toEqual({ code: 0, output: '' })
   })

@@ -8,8 +8,7 @@ import { type Rules, rulesOf } from './rules.js'
 import { reason, show } from './show.js'
 import { writeText } from './write.js'
 
-export type { BuiltInTag, CodecOptions } from './options.js'
-export type { CodecType } from './tags.js'
+export type { CodecOptions } from './options.js'
 
 /*
  * Tagged JSON. A value that JSON can say is written as that JSON and nothing else, so a payload can be read and

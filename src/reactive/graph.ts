@@ -214,8 +214,11 @@ export function dropAfter(sub: GraphNode, last: Link | undefined): void {
   }
 }
 
-/** Marks everything that depends on `from`, and notes effects and spins in the order they are reached. */
-export function markObservers(from: GraphNode): void {
+/**
+ * Marks everything that depends on `from`, and notes effects and spins in the order they are reached; all but `except`,
+ * which knows already.
+ */
+export function markObservers(from: GraphNode, except?: GraphNode): void {
   const stack: Link[] = []
   let link = from.subs
   for (;;) {
@@ -225,6 +228,10 @@ export function markObservers(from: GraphNode): void {
     }
     const sub: GraphNode = link.sub
     const next: Link | undefined = link.nextSub
+    if (sub === except) {
+      link = next
+      continue
+    }
     if (sub.kind >= EFFECT) reach(sub)
     if ((sub.flags & MARKED) === 0 && sub.subs !== undefined) {
       sub.flags |= MARKED

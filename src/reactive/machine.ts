@@ -87,6 +87,7 @@ export class Machine {
     if ((node.flags & DISPOSED) !== 0) return undefined
     if (frame.phase === 'validate') {
       const first = this.#validate(frame)
+      node.isBeingChecked = typeof first === 'object'
       if (first !== 'go on') return first
       frame.phase = 'drive'
     }
@@ -129,6 +130,7 @@ export class Machine {
           if (findWait(child, frame.node) !== undefined) return 'changed'
           frame.node.flags |= MARKED
           frame.node.blockedOn = child
+          child.hasBlocked = true
           return 'blocked'
         }
         frame.tried = child
@@ -140,9 +142,10 @@ export class Machine {
 
   /** Valid as it is. Those who could not go on because of it hear of it as of a completion. */
   #unblock(node: SpinNode): 'go on' {
-    const wasBlocked = node.blockedOn !== undefined
+    const isAwaited = node.blockedOn !== undefined || node.hasBlocked
     node.blockedOn = undefined
-    if (node.run === undefined && (wasBlocked || node.callers !== undefined || node.waiters !== undefined)) {
+    node.hasBlocked = false
+    if (node.run === undefined && (isAwaited || node.callers !== undefined || node.waiters !== undefined)) {
       this.#context.enqueue({ type: 'spin-completion', node })
     }
     return 'go on'
@@ -224,6 +227,7 @@ export class Machine {
     context.runningCount--
     if (node.run !== run) return // Cancelled meanwhile: its result stands, this was only its cleaning up.
     node.run = undefined
+    node.hasBlocked = false
     node.log.trim(node.log.cursor)
     dropUnread(node)
     dropUnmet(run)

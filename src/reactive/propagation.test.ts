@@ -4,6 +4,7 @@ import { observersOf } from './graph.js'
 import type { Context, Fault, Op, Signal, Spin } from './index.js'
 import {
   CycleError,
+  attempt,
   batch,
   computed,
   createSimulation,
@@ -108,6 +109,39 @@ describe('generations and order', () => {
       }),
     )
     expect(results).toEqual([12])
+  })
+
+  test('R38 a spin is not taken for valid while one it waits for is still being checked', () => {
+    for (const isSourceEqual of [false, true]) {
+      const ctx = createSimulation()
+      const { x, y, result, first } = ctx.enter(() => {
+        const x = signal(0)
+        const y = signal(0)
+        const copyOf = (cell: Signal<number>, by = 1) =>
+          spin(function* () {
+            return Math.floor((yield* read(cell)) / by)
+          })
+        const first = spin(function* () {
+          return (yield* read(x)) + (yield* waitFor(copyOf(y)))
+        })
+        const result = spin(function* () {
+          yield* waitFor(first)
+          const last = yield* waitFor(attempt(copyOf(x, isSourceEqual ? 10 : 1)))
+          return last.ok ? last.value : undefined
+        })
+        return { x, y, result, first }
+      })
+      ctx.spawn(result)
+      ctx.enter(() => y.set(2))
+      ctx.enter(() =>
+        batch(() => {
+          x.set(1)
+          y.set(1)
+        }),
+      )
+      expect([first.dirty, result.dirty]).toEqual([false, false])
+      expect(result.get()).toBe(isSourceEqual ? 0 : 1)
+    }
   })
 
   test('R39 each node runs at most once for a change, whatever the paths', () => {

@@ -138,7 +138,11 @@ export class SpinNode extends GraphNode implements EffectOwner {
   waiters: Set<Request<unknown>> | undefined
   /** While it cannot be validated: the dependency whose result it needs first. */
   blockedOn: SpinNode | undefined
+  /** Others could not be validated because of it: they hear of it when it is found valid. */
+  hasBlocked = false
   isOnStack = false
+  /** Its log is being walked, and a dependency is settled first: whether it is out of date is not known yet. */
+  isBeingChecked = false
   /** Set by `spawn`: what to do with an error nobody else will see. */
   spawned: { readonly onError: ((error: unknown) => void) | undefined } | undefined
   /** A cancel that came before the first run. */
@@ -168,7 +172,8 @@ export class SpinNode extends GraphNode implements EffectOwner {
 
   /** It has a result, and nothing it depends on has changed since. */
   get isSettled(): boolean {
-    return this.result !== undefined && this.run === undefined && (this.flags & (MARKED | STALE)) === 0
+    if (this.result === undefined || this.run !== undefined || this.isBeingChecked) return false
+    return (this.flags & (MARKED | STALE)) === 0
   }
 
   /** It can be brought forward now: it never ran, or may be out of date. */
@@ -194,7 +199,9 @@ export class SpinNode extends GraphNode implements EffectOwner {
     this.captures = options.deps
     if (this.run === undefined && this.result === undefined) return
     this.flags |= STALE
-    markObservers(this)
+    // The owner is in the run that replaced the code. Unless that run has used the old result, it cannot be behind.
+    const { owner } = this
+    markObservers(this, owner?.run?.log.recall(this) === undefined ? owner : undefined)
     this.context.machine.noteStale(this)
   }
 }

@@ -13,6 +13,7 @@ import {
   NotReadyError,
   describe,
 } from './errors.js'
+import type { Write } from './graph.js'
 import { DISPOSED, GraphNode, MARKED, SPIN, STALE, markObservers } from './graph.js'
 import type { Stores } from './host.js'
 import { MemoryLogStore } from './log-store.js'
@@ -149,8 +150,12 @@ export class SpinNode extends GraphNode implements EffectOwner {
   cancelFirst: { readonly reason: unknown } | undefined
   /** The stores its body runs with: those of whoever started it. */
   bindings: Stores | undefined
-  /** Generations its writes have caused since the queue was last empty. */
+  /** Generations its writes have caused since the queue was last empty, up to `CAUSED_MAX`; more when it gave up. */
   caused = 0
+  /** The write behind its last event. */
+  trigger: Write | undefined
+  /** The stamp of the error that was reported because nobody else would see it. */
+  reportedStamp = 0
 
   constructor(
     context: ReactiveContext,

@@ -198,7 +198,9 @@ export class SpinNode extends GraphNode implements EffectOwner {
     if (shapeOf(options.equals) !== shapeOf(this.equals)) {
       throw new AddressCollisionError(this.addr, 'by a spin with another `equals`')
     }
-    if (!isOwnerLive || areSame(this.captures, options.deps)) return
+    if (!isOwnerLive) return
+    this.cancelFirst = undefined // It was meant for what the run before would have started.
+    if (areSame(this.captures, options.deps)) return
     this.body = body
     this.isBodyChecked = false
     this.captures = options.deps

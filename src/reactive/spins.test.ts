@@ -21,6 +21,7 @@ import {
   sleep,
   spin,
   step,
+  timeout,
   waitFor,
 } from './index.js'
 
@@ -559,6 +560,30 @@ describe('errors and ends', () => {
     done.dispose()
     done.cancel()
     expect(done.result()).toBe(undefined)
+  })
+
+  test('R34 a child that was cancelled before it ran may run for the next run of its owner', () => {
+    const { ctx } = simulate()
+    const { s, outer } = ctx.enter(() => {
+      const s = signal(0)
+      const ready = spin(function* () {
+        return 'ready'
+      })
+      const inner = spin(function* () {
+        return [yield* read(s), yield* waitFor(timeout(ready, 60_000, 'late'))]
+      })
+      const outer = spin(function* () {
+        yield* read(s)
+        return yield* waitFor(timeout(inner, 60_000, 'late'))
+      })
+      return { s, outer }
+    })
+    ctx.spawn(outer)
+    for (const value of [1, 2]) {
+      ctx.enter(() => s.set(value))
+      expect([outer.get(), ctx.now()]).toEqual([[value, 'ready'], 0])
+    }
+    expect([ctx.inspect().timers, ctx.isIdle()]).toEqual([0, true])
   })
 
   test('R34 cancelling a race that is won leaves the winner its value', () => {

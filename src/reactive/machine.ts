@@ -1,4 +1,4 @@
-import { disposeSpin, dropCell, forgetReads } from './cancel.js'
+import { cancelSpin, disposeSpin, dropCell, forgetReads } from './cancel.js'
 import type { ReactiveContext } from './context.js'
 import { disposeOwned } from './effect.js'
 import { CancelledError, CycleError, EffectTypeError } from './errors.js'
@@ -39,9 +39,13 @@ export class Machine {
   settle(node: SpinNode): void {
     this.#push(node)
     this.#advanceAll()
-    // Children whose code was replaced, and whom nobody waited for.
+    // Children whose code was replaced, and whom nobody waited for in these runs.
     for (let child = this.#stale.pop(); child !== undefined; child = this.#stale.pop()) {
       if ((child.flags & STALE) === 0 || !child.needsSettling) continue
+      if (child.isUnobserved) {
+        rest(child)
+        continue
+      }
       this.#push(child)
       this.#advanceAll()
     }
@@ -261,6 +265,13 @@ interface Frame {
   /** The child that was settled for this entry already: it is not tried twice. */
   tried: SpinNode | undefined
   phase: 'owner' | 'validate' | 'drive'
+}
+
+/** A stale child nobody wants: what its old code has in progress ends, the new code runs when somebody waits for it. */
+function rest(child: SpinNode): void {
+  if (child.run === undefined) return
+  cancelSpin(child, 'its owner made it anew, and nobody waits for it')
+  if ((child.flags & DISPOSED) === 0) child.flags |= STALE
 }
 
 /** Closes a superseded generator. Its `finally` blocks may throw, which is a fault, and may not wait. */

@@ -312,6 +312,29 @@ describe('nested spins', () => {
     expect([outer.get(), runs]).toEqual([9, { deps: 2, prefix: 1 }])
   })
 
+  test('R32 a child that nobody waits for any more is not started for its new code', () => {
+    const { ctx } = simulate()
+    const { s, source } = ctx.enter(() => ({
+      s: signal(0),
+      source: spin(function* () {
+        yield* waitFor(sleep(1))
+        return 'source'
+      }),
+    }))
+    const guarded = ctx.enter(() =>
+      spin(function* () {
+        yield* read(s)
+        return yield* waitFor(timeout(source, 60_000, 'late'))
+      }),
+    )
+    ctx.spawn(guarded)
+    ctx.advanceBy(5)
+    for (const value of [1, 2]) {
+      ctx.enter(() => s.set(value))
+      expect([guarded.get(), ctx.inspect().timers, ctx.isIdle()]).toEqual(['source', 0, true])
+    }
+  })
+
   test('R32 a child that is not met again is disposed', () => {
     const { ctx } = simulate()
     const { on, s } = ctx.enter(() => ({ on: signal(true), s: signal(1) }))

@@ -298,14 +298,16 @@ export function refresh(target: GraphNode): void {
   let node = target
   let link = target.deps
   for (;;) {
-    const stale = firstStale(link)
+    // One that keeps no value, because it was in a cycle, is asked again whatever it read.
+    const isKept = (node.flags & EVALUATED) !== 0
+    const stale = isKept ? firstStale(link) : undefined
     if (stale !== undefined && mustDescend(stale.dep)) {
       above = { node, link: stale, above }
       node = stale.dep
       link = node.deps
       continue
     }
-    if (stale === undefined) confirm(node)
+    if (isKept && stale === undefined) confirm(node)
     else node.evaluate()
     // Climb: the dependency is fresh now, so its stamp decides whether the search goes on after it.
     while (above !== undefined && above.link.stamp !== above.link.dep.stamp) {

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { ADDRESS_MAX, Scope, formatAddress, hash128 } from './address.js'
 import { LogLimitError, NonDeterminismError } from './errors.js'
 import type { Fault, Spin } from './index.js'
-import { createSimulation, deferred, iterate, mailbox, read, signal, spin, waitFor } from './index.js'
+import { createSimulation, deferred, effect, iterate, mailbox, onCancel, read, signal, spin, waitFor } from './index.js'
 import { AppendOnlyLogStore, MemoryLogStore } from './log-store.js'
 import type { Entry } from './log.js'
 import { ReplayLog } from './log.js'
@@ -92,6 +92,37 @@ describe('long loops', () => {
     expect(ctx.runSync(each)).toBe(6)
     ctx.enter(() => s.set(2))
     expect([each.get(), turns, ctx.inspect().nodes]).toEqual([7, 6, 2])
+  })
+
+  test('R71 what was made before a loop ends with the spin, whichever way it ends', () => {
+    for (const end of ['cancel', 'dispose'] as const) {
+      const ctx = createSimulation()
+      const { a, box } = ctx.enter(() => ({ a: signal(0), box: mailbox<number>() }))
+      const seen: string[] = []
+      const note = (where: string) => onCancel(() => void seen.push(`${where} cancelled`))
+      const watch = (where: string): void => void effect(() => void seen.push(`${where} ${a.get()}`))
+      const loop = ctx.enter(() =>
+        spin(function* () {
+          yield* note('outer')
+          watch('outer')
+          yield* iterate(0, function* (n) {
+            yield* note('middle')
+            watch('middle')
+            yield* iterate(0, function* (m) {
+              yield* note('inner')
+              yield* waitFor(box)
+              return { next: m + 1 }
+            })
+            return { next: n + 1 }
+          })
+        }),
+      )
+      ctx.spawn(loop, { onError: () => undefined })
+      loop[end]()
+      ctx.enter(() => a.set(1))
+      expect(seen).toEqual(['outer 0', 'middle 0', 'outer cancelled', 'middle cancelled', 'inner cancelled'])
+      expect(ctx.inspect().observers).toBe(0)
+    }
   })
 
   test('R71 a million turns keep nothing', () => {

@@ -609,6 +609,26 @@ describe('errors and ends', () => {
     expect([ctx.inspect().timers, ctx.isIdle()]).toEqual([0, true])
   })
 
+  test('R34 a timeout whose source was there at once waits for the next source its full time', () => {
+    const { ctx } = simulate()
+    const isSlow = ctx.enter(() => signal(false))
+    const guarded = ctx.enter(() =>
+      spin(function* () {
+        const delay = (yield* read(isSlow)) ? 50 : undefined
+        const source = spin(function* () {
+          if (delay !== undefined) yield* waitFor(sleep(delay))
+          return 'source'
+        })
+        return yield* waitFor(timeout(source, 60_000, 'late'))
+      }),
+    )
+    ctx.spawn(guarded)
+    ctx.enter(() => isSlow.set(true))
+    expect(guarded.running).toBe(true)
+    ctx.advanceBy(50)
+    expect([guarded.get(), ctx.inspect().timers]).toEqual(['source', 0])
+  })
+
   test('R34 cancelling a race that is won leaves the winner its value', () => {
     const { ctx } = simulate()
     const winner = ctx.enter(() =>

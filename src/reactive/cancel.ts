@@ -55,6 +55,7 @@ function cancelParked(run: Run, error: CancelledError): void {
 function releaseRun(run: Run): void {
   run.parked?.release()
   run.parked = undefined
+  run.gatherHoldings()
   disposeOwned(run)
 }
 

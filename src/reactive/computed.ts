@@ -55,6 +55,8 @@ export class ComputedNode<T = unknown> extends GraphNode {
   version = -1
   /** While running: who asked, so that a cycle can be named. */
   #askedBy: GraphNode | undefined
+  /** This evaluation met a cycle through this computed. */
+  #isInCycle = false
 
   constructor(context: ReactiveContext, f: () => T, equals: Equality<T> | undefined) {
     super(context.graph)
@@ -92,13 +94,15 @@ export class ComputedNode<T = unknown> extends GraphNode {
     graph.activeRun = graph.drawRun()
     graph.computing++
     this.depsTail = undefined
+    this.#isInCycle = false
     this.flags |= RUNNING
     try {
       this.#take(this.#f(), undefined, false)
     } catch (error) {
       this.#take(undefined, error, true)
     }
-    this.flags = (this.flags & ~(RUNNING | MARKED)) | EVALUATED
+    // The read that closed a cycle is no dependency, so what came of it is not kept: the next reader tries again.
+    this.flags = (this.flags & ~(RUNNING | MARKED | EVALUATED)) | (this.#isInCycle ? 0 : EVALUATED)
     this.validAt = graph.writes
     graph.computing--
     graph.active = active
@@ -123,10 +127,13 @@ export class ComputedNode<T = unknown> extends GraphNode {
     return isEqual(this.context, this.#equals, this.value as T, value as T, this)
   }
 
+  /** The way round, as addresses; everyone on it is told. */
   #cycle(): string[] {
     const path = [this.addr]
+    this.#isInCycle = true
     for (let node = this.graph.active; node instanceof ComputedNode && node !== this; node = node.#askedBy) {
       path.unshift(node.addr)
+      node.#isInCycle = true
     }
     return [this.addr, ...path]
   }

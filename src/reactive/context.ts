@@ -97,7 +97,7 @@ export class ReactiveContext implements Context {
   activeRun: Run | undefined
   /** The spin or effect whose code is executing. */
   cause: EffectNode | SpinNode | undefined
-  /** Those whose writes caused generations since the queue was last empty. */
+  /** Those who wrote since the queue was last empty. */
   readonly causers: (EffectNode | SpinNode)[] = []
   /** The stores that are in place, while a body runs with its own. */
   bindingsNow: Stores | undefined
@@ -294,12 +294,13 @@ export class ReactiveContext implements Context {
 
   /** Queues the event of a write; `trigger` follows when the writer is done. */
   announceChange(node: SignalNode, generation: Generation = this.openGeneration()): void {
-    this.#drainer.enqueue({ type: 'signal-change', node, generation, cause: this.cause })
+    this.#drainer.enqueue({ type: 'signal-change', node, generation, write: this.graph.write })
   }
 
   /** Queues an event and asks for a drain. After the stop it is dropped. */
   enqueue(event: ReactiveEvent): void {
     if (this.state !== 'running') return
+    if (event.type === 'spin-execution' || event.type === 'spin-completion') event.node.trigger = this.graph.trigger
     this.#drainer.enqueue(event)
     this.trigger()
   }

@@ -79,6 +79,36 @@ test('a session that throws or rejects is reported, the lock is released and the
   expect([failures, handled]).toEqual([['thrown', 'rejected'], [1]])
 })
 
+test('a schedule that throws, or a report that does, leaves the drainer usable', async () => {
+  const handled: number[] = []
+  const wrong = new Set(['schedule', 'session', 'failed'])
+  const fail = (what: string): void => {
+    if (wrong.delete(what)) throw new Error(what)
+  }
+  const drainer = new Drainer<number>({
+    schedule: (session) => {
+      fail('schedule')
+      queueMicrotask(session)
+    },
+    session: (take) => {
+      fail('session')
+      return eachAlone(
+        take,
+        (row) => handled.push(row),
+        () => undefined,
+      )
+    },
+    failed: () => fail('failed'),
+  })
+  drainer.enqueue(1)
+  expect(() => drainer.trigger()).toThrow('schedule')
+  expect(() => drainer.drain()).toThrow('failed')
+  expect(drainer.isDraining).toBe(false)
+  drainer.enqueue(2)
+  while (handled.length < 2) await Promise.resolve()
+  expect(handled).toEqual([1, 2])
+})
+
 test('each event is handled alone, and a spent budget pauses', () => {
   const failed: unknown[] = []
   const queue = [1, 2, 3, 4]

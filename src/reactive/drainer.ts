@@ -67,26 +67,33 @@ export class Drainer<E> {
   trigger(afterPause = false): void {
     if (this.#isAsked || this.#isLocked || this.#queue.length === 0 || !this.#mayRun()) return
     this.#isAsked = true
-    this.#options.schedule(this.#scheduled, afterPause)
+    try {
+      this.#options.schedule(this.#scheduled, afterPause)
+    } catch (error) {
+      this.#isAsked = false // Nobody will come; the next one who asks tries again.
+      throw error
+    }
   }
 
   /** Runs a session now; 0 at once when one is at work or nothing may run. */
   drain(): number | Promise<number> {
     if (!this.#mayRun() || this.#isLocked) return 0
     this.#isLocked = true
-    let handled: Handled | Promise<Handled> = NOTHING
+    let handled: Handled | Promise<Handled>
     try {
       handled = this.#options.session(this.#take)
     } catch (error) {
-      this.#options.failed(error)
+      this.#isLocked = false // Before any call: after a stack overflow that could fail too.
+      return this.#fail(error)
     }
     if (!(handled instanceof Promise)) return this.#release(handled)
-    return handled
-      .catch((error: unknown) => {
-        this.#options.failed(error)
-        return NOTHING
-      })
-      .then((result) => this.#release(result))
+    return handled.then(
+      (result) => this.#release(result),
+      (error: unknown) => {
+        this.#isLocked = false
+        return this.#fail(error)
+      },
+    )
   }
 
   readonly #scheduled = (): void => {
@@ -99,17 +106,28 @@ export class Drainer<E> {
   #release(handled: Handled): number {
     this.#options.beforeRelease?.()
     this.#isLocked = false
-    if (this.#queue.length > 0) this.trigger(handled.paused)
-    else this.#options.emptied?.()
+    this.#goOn(handled.paused)
     return handled.count
+  }
+
+  #fail(error: unknown): number {
+    try {
+      this.#options.failed(error)
+    } finally {
+      this.#goOn(false)
+    }
+    return 0
+  }
+
+  #goOn(afterPause: boolean): void {
+    if (this.#queue.length > 0) this.trigger(afterPause)
+    else this.#options.emptied?.()
   }
 
   #mayRun(): boolean {
     return this.#options.mayRun?.() ?? true
   }
 }
-
-const NOTHING: Handled = { count: 0, paused: false }
 
 /** How long one session may go on before others get their turn. */
 export interface Budget {

@@ -104,11 +104,8 @@ export class NonDeterminismError extends MillraceError {
 
 /** A log that must keep every entry has reached its limit. */
 export class LogLimitError extends MillraceError {
-  constructor(addr: string, limit: number) {
-    super(
-      'E_LOG_LIMIT',
-      `${addr}: its log has reached ${limit} entries and may not drop any; use iterate for long loops`,
-    )
+  constructor(addr: string, limit: number, detail = 'may not drop any') {
+    super('E_LOG_LIMIT', `${addr}: its log has reached ${limit} entries and ${detail}; use iterate for long loops`)
   }
 }
 

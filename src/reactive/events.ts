@@ -3,7 +3,8 @@ import type { ReactiveContext } from './context.js'
 import type { DeferredNode } from './deferred.js'
 import { EffectNode } from './effect.js'
 import { EffectTypeError } from './errors.js'
-import { CAUSED_MAX, DISPOSED, MARKED, QUEUED, STALE } from './graph.js'
+import type { Write } from './graph.js'
+import { CAUSED_MAX, DISPOSED, MARKED, QUEUED, STALE, countRounds } from './graph.js'
 import type { MailboxNode } from './mailbox.js'
 import type { Request } from './request.js'
 import type { Result } from './result.js'
@@ -19,8 +20,8 @@ export type ReactiveEvent =
       readonly type: 'signal-change'
       readonly node: SignalNode
       readonly generation: Generation
-      /** The spin or effect whose code wrote. */
-      readonly cause: EffectNode | SpinNode | undefined
+      /** Which spin or effect wrote, and why; undefined when the write came from outside. */
+      readonly write: Write | undefined
     }
   | { readonly type: 'spin-execution'; readonly node: SpinNode; readonly caller: Caller | undefined }
   | { readonly type: 'spin-completion'; readonly node: SpinNode }
@@ -34,6 +35,7 @@ export interface Generation {
 }
 
 export function processEvent(context: ReactiveContext, event: ReactiveEvent): void {
+  context.graph.trigger = undefined
   switch (event.type) {
     case 'signal-change':
       return onSignalChange(context, event)
@@ -71,20 +73,27 @@ function failRun(context: ReactiveContext, run: Run, error: unknown): void {
 
 type SignalChange = Extract<ReactiveEvent, { type: 'signal-change' }>
 
-function onSignalChange(context: ReactiveContext, { generation, cause }: SignalChange): void {
+function onSignalChange(context: ReactiveContext, { generation, write }: SignalChange): void {
   if (generation.number === 0) {
     generation.number = ++context.generation
-    if (cause !== undefined) countCaused(context, cause)
+    if (write !== undefined) countCaused(context, write)
   }
   settleReached(context)
 }
 
-/** A writer whose writes keep bringing it back is told so instead of going round for ever. */
-function countCaused(context: ReactiveContext, cause: EffectNode | SpinNode): void {
-  if (++cause.caused === 1) context.causers.push(cause)
-  if (cause.caused !== CAUSED_MAX + 1) return
-  if (cause instanceof EffectNode) cause.giveUp()
-  else context.machine.giveUp(cause)
+/**
+ * A writer whose writes keep bringing it back is told so instead of going round for ever. One that merely writes often
+ * is not: past the limit the chain of writes tells the two apart.
+ */
+function countCaused(context: ReactiveContext, write: Write): void {
+  const cause = write.writer as EffectNode | SpinNode
+  if (cause.caused === 0) context.causers.push(cause)
+  if (cause.caused < CAUSED_MAX) cause.caused++
+  else if (cause.caused === CAUSED_MAX && countRounds(write) > CAUSED_MAX) {
+    cause.caused++
+    if (cause instanceof EffectNode) cause.giveUp()
+    else context.machine.giveUp(cause)
+  }
 }
 
 /** Looks at what was reached before this event; what its own writes reach has events of its own. */
@@ -94,6 +103,8 @@ function settleReached(context: ReactiveContext): void {
     const node = reached.shift()
     if (node === undefined) return
     node.flags &= ~QUEUED
+    context.graph.trigger = node.reachedBy
+    node.reachedBy = undefined
     if ((node.flags & DISPOSED) !== 0) continue
     if (node instanceof EffectNode) node.refresh()
     else if (node instanceof SpinNode && (node.flags & (MARKED | STALE)) !== 0) context.machine.settle(node)
@@ -101,12 +112,14 @@ function settleReached(context: ReactiveContext): void {
 }
 
 function onSpinExecution(context: ReactiveContext, node: SpinNode, caller: Caller | undefined): void {
+  context.graph.trigger = node.trigger
   if (caller !== undefined) (node.callers ??= []).push(caller)
   if (node.isSettled || (node.flags & DISPOSED) !== 0) return answerCallers(context, node)
   context.machine.settle(node)
 }
 
 function onSpinCompletion(context: ReactiveContext, node: SpinNode): void {
+  context.graph.trigger = node.trigger
   if (node.waiters !== undefined)
     for (const { run } of Array.from(node.waiters)) if (run !== undefined) wake(context, run)
   for (const parent of blockedObservers(node)) context.machine.settle(parent)
@@ -144,5 +157,7 @@ function answerCallers(context: ReactiveContext, node: SpinNode): void {
     if (result.ok) caller.resolve(result.value)
     else caller.reject(result.error)
   }
-  if (!result.ok && spawned !== undefined && callers === undefined) context.reportSpawned(node, result.error)
+  if (result.ok || spawned === undefined || callers !== undefined || node.reportedStamp === node.stamp) return
+  node.reportedStamp = node.stamp
+  context.reportSpawned(node, result.error)
 }

@@ -31,9 +31,12 @@ export class Graph {
   computing = 0
   /** Effects and spins that were marked and wait to be looked at, in the order they were reached. */
   readonly reached = new Fifo<GraphNode>()
+  /** The write that made the code run that is running now; undefined when something outside did. */
+  trigger: Write | undefined
   nodeCount = 0
   linkCount = 0
   #lastRun = 0
+  #write: Write | undefined
 
   drawStamp(): number {
     return ++this.stamp
@@ -42,6 +45,33 @@ export class Graph {
   drawRun(): number {
     return ++this.#lastRun
   }
+
+  /** Notes whose code is about to write; all writes of one run are one. */
+  noteWriter(writer: GraphNode | undefined): void {
+    const { trigger } = this
+    if (writer === undefined) this.#write = undefined
+    else if (this.#write?.writer !== writer || this.#write.before !== trigger) this.#write = { writer, before: trigger }
+  }
+
+  /** The last write noted: what reaches a node now. */
+  get write(): Write | undefined {
+    return this.#write
+  }
+}
+
+/** That a spin or effect wrote, and the write that had made it run: a chain in which a feedback shows as a repetition. */
+export interface Write {
+  readonly writer: GraphNode
+  readonly before: Write | undefined
+}
+
+/** How often its last writer stands in a chain of writes: how often its own writes have brought it back. */
+export function countRounds(write: Write): number {
+  let count = 0
+  for (let link: Write | undefined = write; link !== undefined; link = link.before) {
+    if (link.writer === write.writer) count++
+  }
+  return count
 }
 
 export const SIGNAL = 0
@@ -62,7 +92,7 @@ export const EVALUATED = 16
 /** A spin whose code was replaced: it runs again whatever its stamps say. */
 export const STALE = 32
 
-/** So many generations may one spin or effect cause by its writes before the queue was empty again. */
+/** So often may the writes of one spin or effect bring it back, before something outside happens, until it is stopped. */
 export const CAUSED_MAX = 100
 
 /** Takes the present values of everything a node read as seen. */
@@ -84,6 +114,8 @@ export abstract class GraphNode {
   subsTail: Link | undefined
   /** The last run that read this node, so that a second read in the same run costs nothing. */
   readInRun = 0
+  /** While in `reached`: the write that put it there. */
+  reachedBy: Write | undefined
   /** For an unobserved computed: the write count at which it was last known to be valid. */
   validAt = -1
 
@@ -214,8 +246,11 @@ export function dropAfter(sub: GraphNode, last: Link | undefined): void {
   }
 }
 
-/** Marks everything that depends on `from`, and notes effects and spins in the order they are reached. */
-export function markObservers(from: GraphNode): void {
+/**
+ * Marks everything that depends on `from`, and notes effects and spins in the order they are reached; all but `except`,
+ * which knows already.
+ */
+export function markObservers(from: GraphNode, except?: GraphNode): void {
   const stack: Link[] = []
   let link = from.subs
   for (;;) {
@@ -225,6 +260,10 @@ export function markObservers(from: GraphNode): void {
     }
     const sub: GraphNode = link.sub
     const next: Link | undefined = link.nextSub
+    if (sub === except) {
+      link = next
+      continue
+    }
     if (sub.kind >= EFFECT) reach(sub)
     if ((sub.flags & MARKED) === 0 && sub.subs !== undefined) {
       sub.flags |= MARKED
@@ -241,6 +280,7 @@ export function markObservers(from: GraphNode): void {
 export function reach(node: GraphNode): void {
   if ((node.flags & (QUEUED | DISPOSED)) !== 0) return
   node.flags |= QUEUED
+  node.reachedBy = node.graph.write
   node.graph.reached.push(node)
 }
 
@@ -258,14 +298,16 @@ export function refresh(target: GraphNode): void {
   let node = target
   let link = target.deps
   for (;;) {
-    const stale = firstStale(link)
+    // One that keeps no value, because it was in a cycle, is asked again whatever it read.
+    const isKept = (node.flags & EVALUATED) !== 0
+    const stale = isKept ? firstStale(link) : undefined
     if (stale !== undefined && mustDescend(stale.dep)) {
       above = { node, link: stale, above }
       node = stale.dep
       link = node.deps
       continue
     }
-    if (stale === undefined) confirm(node)
+    if (isKept && stale === undefined) confirm(node)
     else node.evaluate()
     // Climb: the dependency is fresh now, so its stamp decides whether the search goes on after it.
     while (above !== undefined && above.link.stamp !== above.link.dep.stamp) {

@@ -4,7 +4,7 @@ import { disposeOwned } from './effect.js'
 import { EffectTypeError, describe } from './errors.js'
 import { dropAfter } from './graph.js'
 import type { Op } from './request.js'
-import type { Holdings, Run } from './run.js'
+import type { Run } from './run.js'
 import { Delegated } from './scope.js'
 
 /** What a turn of `iterate` ends with: the state of the next turn, or the result of the loop. */
@@ -43,7 +43,7 @@ function* loop<S, T>(run: Run, init: S, turn: (state: S) => Op<Turned<S, T>>): O
   if (!entry.isAnswered) log.settle(entry, false, { turn: 0, state: init } satisfies Progress<S, T>)
   const base = log.cursor
   const { addr } = entry
-  const kept = run.swapHoldings({})
+  run.enterLoop()
   try {
     for (;;) {
       const progress = entry.value as Progress<S, T>
@@ -55,7 +55,7 @@ function* loop<S, T>(run: Run, init: S, turn: (state: S) => Op<Turned<S, T>>): O
     }
   } finally {
     run.scope = outer
-    run.mergeHoldings(kept)
+    run.leaveLoop()
   }
 }
 
@@ -72,7 +72,7 @@ function forgetTurn(run: Run, base: number): void {
   const { node } = run
   run.log.trim(base)
   dropAfter(node, run.log.lastLinkBefore(base))
-  const held: Holdings = run.swapHoldings({})
+  const held = run.takeHoldings()
   for (const addr of held.met ?? []) {
     const child = node.children?.get(addr)
     if (child !== undefined) disposeSpin(child)

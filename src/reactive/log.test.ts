@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { ADDRESS_MAX, Scope, formatAddress, hash128 } from './address.js'
 import { LogLimitError, NonDeterminismError } from './errors.js'
 import type { Fault, Spin } from './index.js'
-import { createSimulation, deferred, iterate, mailbox, read, signal, spin, waitFor } from './index.js'
+import { createSimulation, deferred, effect, iterate, mailbox, onCancel, read, signal, spin, waitFor } from './index.js'
 import { AppendOnlyLogStore, MemoryLogStore } from './log-store.js'
 import type { Entry } from './log.js'
 import { ReplayLog } from './log.js'
@@ -94,6 +94,37 @@ describe('long loops', () => {
     expect([each.get(), turns, ctx.inspect().nodes]).toEqual([7, 6, 2])
   })
 
+  test('R71 what was made before a loop ends with the spin, whichever way it ends', () => {
+    for (const end of ['cancel', 'dispose'] as const) {
+      const ctx = createSimulation()
+      const { a, box } = ctx.enter(() => ({ a: signal(0), box: mailbox<number>() }))
+      const seen: string[] = []
+      const note = (where: string) => onCancel(() => void seen.push(`${where} cancelled`))
+      const watch = (where: string): void => void effect(() => void seen.push(`${where} ${a.get()}`))
+      const loop = ctx.enter(() =>
+        spin(function* () {
+          yield* note('outer')
+          watch('outer')
+          yield* iterate(0, function* (n) {
+            yield* note('middle')
+            watch('middle')
+            yield* iterate(0, function* (m) {
+              yield* note('inner')
+              yield* waitFor(box)
+              return { next: m + 1 }
+            })
+            return { next: n + 1 }
+          })
+        }),
+      )
+      ctx.spawn(loop, { onError: () => undefined })
+      loop[end]()
+      ctx.enter(() => a.set(1))
+      expect(seen).toEqual(['outer 0', 'middle 0', 'outer cancelled', 'middle cancelled', 'inner cancelled'])
+      expect(ctx.inspect().observers).toBe(0)
+    }
+  })
+
   test('R71 a million turns keep nothing', () => {
     const ctx = createSimulation()
     const loop = ctx.enter(() =>
@@ -127,24 +158,27 @@ describe('long loops', () => {
     expect(faults.map((fault) => fault.code)).toEqual(['log-overflow'])
   })
 
-  test('R72 what must be re-checked stays: after an overflow a change starts over from the gap', () => {
+  test('R72 after an overflow nothing new may be observed, so that no step is done and no message taken twice', () => {
     const faults: Fault[] = []
     const ctx = createSimulation({ logLimit: 3, onFault: (fault) => faults.push(fault) })
     const { box, first, last } = ctx.enter(() => ({ box: mailbox<number>(), first: signal(1), last: signal(1) }))
     const out: unknown[] = []
-    ctx.spawn(function* () {
-      const a = yield* read(first)
-      const taken: number[] = []
-      for (let i = 0; i < 5; i++) taken.push(yield* waitFor(box))
-      out.push([a, taken, yield* read(last)])
-    })
-    ctx.enter(() => [1, 2, 3, 4, 5].forEach((m) => box.post(m)))
-    ctx.enter(() => [6, 7, 8, 9, 10].forEach((m) => box.post(m)))
+    const long = ctx.enter(() =>
+      spin(function* () {
+        const a = yield* read(first)
+        const taken: number[] = []
+        for (let i = 0; i < 5; i++) taken.push(yield* waitFor(box))
+        out.push([a, taken, yield* read(first)])
+        yield* read(last)
+      }),
+    )
+    ctx.spawn(long, { onError: (error) => out.push((error as LogLimitError).code) })
+    ctx.enter(() => [1, 2, 3, 4, 5, 6, 7, 8, 9, 10].forEach((m) => box.post(m)))
     ctx.enter(() => last.set(2))
-    expect(out).toEqual([
-      [1, [1, 2, 3, 4, 5], 1],
-      [1, [6, 7, 8, 9, 10], 2],
-    ])
+    expect([out, box.size, long.running]).toEqual([[[1, [1, 2, 3, 4, 5], 1], 'E_LOG_LIMIT'], 5, false])
+    // What was read before the gap is still observed: its change starts over from there.
+    ctx.enter(() => first.set(2))
+    expect([out.slice(2), box.size]).toEqual([[[2, [6, 7, 8, 9, 10], 2], 'E_LOG_LIMIT'], 0])
     expect(faults.map((fault) => fault.code)).toEqual(['log-overflow'])
   })
 

@@ -1,7 +1,8 @@
 import type { Kind, Scope } from './address.js'
 import { formatAddress } from './address.js'
 import { LogLimitError, NonDeterminismError } from './errors.js'
-import type { GraphNode, Link } from './graph.js'
+import type { Link } from './graph.js'
+import { GraphNode } from './graph.js'
 import type { LogStore } from './log-store.js'
 
 /**
@@ -63,7 +64,7 @@ export class ReplayLog {
   /** By position: the next entry to be met. */
   #cursor = 0
   #asked: Set<string> | undefined
-  /** After an overflow: from here on the log cannot answer, only re-check. */
+  /** After an overflow: from here on the log cannot answer, so nothing that would need it may be observed. */
   #hole: number | undefined
   #isOverflowReported = false
   #isDivergenceReported = false
@@ -104,7 +105,13 @@ export class ReplayLog {
     const { path } = scope
     if (this.#policy.identity === 'address') return this.#askByAddress(new Entry(kind, key, path, n, target))
     const recorded = this.isCaughtUp ? undefined : this.#store.at(this.#cursor)
-    if (recorded === undefined) return new Entry(kind, key, path, n, target)
+    if (recorded === undefined) {
+      // A change of it would start the body over from the hole, and what was done and taken in there a second time.
+      if (this.#hole !== undefined && target instanceof GraphNode) {
+        throw new LogLimitError(path, this.#policy.limit, 'has dropped entries, so that nothing new may be observed')
+      }
+      return new Entry(kind, key, path, n, target)
+    }
     if (recorded.kind === kind && recorded.key === key && recorded.n === n && recorded.path === path) {
       if (recorded.target === target) {
         this.#cursor++
@@ -148,12 +155,11 @@ export class ReplayLog {
     return undefined
   }
 
-  /** Forgets every entry from `from` on; after an overflow from the hole on, if that comes first. */
+  /** Forgets every entry from `from` on. */
   cut(from: number): void {
-    const index = this.#hole !== undefined && from > this.#hole ? this.#hole : from
-    this.#store.truncate(index)
-    if (this.#cursor > index) this.#cursor = index
-    if (this.#hole !== undefined && index <= this.#hole) this.#hole = undefined
+    this.#store.truncate(from)
+    if (this.#cursor > from) this.#cursor = from
+    if (this.#hole !== undefined && from <= this.#hole) this.#hole = undefined
     this.#reads = undefined
   }
 
@@ -189,7 +195,7 @@ export class ReplayLog {
     return asked
   }
 
-  /** Makes room for a one-shot entry; false when the log has a hole and keeps re-checkable entries only. */
+  /** Makes room for a one-shot entry; false when the log has a hole, and keeps nothing more. */
   #hasRoom(path: string): boolean {
     if (this.#hole !== undefined) return false
     if (this.#store.length < this.#policy.limit) return true

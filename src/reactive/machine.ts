@@ -1,4 +1,4 @@
-import { disposeSpin, dropCell, forgetReads } from './cancel.js'
+import { cancelSpin, disposeSpin, dropCell, forgetReads } from './cancel.js'
 import type { ReactiveContext } from './context.js'
 import { disposeOwned } from './effect.js'
 import { CancelledError, CycleError, EffectTypeError } from './errors.js'
@@ -39,9 +39,13 @@ export class Machine {
   settle(node: SpinNode): void {
     this.#push(node)
     this.#advanceAll()
-    // Children whose code was replaced, and whom nobody waited for.
+    // Children whose code was replaced, and whom nobody waited for in these runs.
     for (let child = this.#stale.pop(); child !== undefined; child = this.#stale.pop()) {
       if ((child.flags & STALE) === 0 || !child.needsSettling) continue
+      if (child.isUnobserved) {
+        rest(child)
+        continue
+      }
       this.#push(child)
       this.#advanceAll()
     }
@@ -87,6 +91,7 @@ export class Machine {
     if ((node.flags & DISPOSED) !== 0) return undefined
     if (frame.phase === 'validate') {
       const first = this.#validate(frame)
+      node.isBeingChecked = typeof first === 'object'
       if (first !== 'go on') return first
       frame.phase = 'drive'
     }
@@ -129,6 +134,7 @@ export class Machine {
           if (findWait(child, frame.node) !== undefined) return 'changed'
           frame.node.flags |= MARKED
           frame.node.blockedOn = child
+          child.hasBlocked = true
           return 'blocked'
         }
         frame.tried = child
@@ -140,9 +146,10 @@ export class Machine {
 
   /** Valid as it is. Those who could not go on because of it hear of it as of a completion. */
   #unblock(node: SpinNode): 'go on' {
-    const wasBlocked = node.blockedOn !== undefined
+    const isAwaited = node.blockedOn !== undefined || node.hasBlocked
     node.blockedOn = undefined
-    if (node.run === undefined && (wasBlocked || node.callers !== undefined || node.waiters !== undefined)) {
+    node.hasBlocked = false
+    if (node.run === undefined && (isAwaited || node.callers !== undefined || node.waiters !== undefined)) {
       this.#context.enqueue({ type: 'spin-completion', node })
     }
     return 'go on'
@@ -224,6 +231,7 @@ export class Machine {
     context.runningCount--
     if (node.run !== run) return // Cancelled meanwhile: its result stands, this was only its cleaning up.
     node.run = undefined
+    node.hasBlocked = false
     node.log.trim(node.log.cursor)
     dropUnread(node)
     dropUnmet(run)
@@ -257,6 +265,13 @@ interface Frame {
   /** The child that was settled for this entry already: it is not tried twice. */
   tried: SpinNode | undefined
   phase: 'owner' | 'validate' | 'drive'
+}
+
+/** A stale child nobody wants: what its old code has in progress ends, the new code runs when somebody waits for it. */
+function rest(child: SpinNode): void {
+  if (child.run === undefined) return
+  cancelSpin(child, 'its owner made it anew, and nobody waits for it')
+  if ((child.flags & DISPOSED) === 0) child.flags |= STALE
 }
 
 /** Closes a superseded generator. Its `finally` blocks may throw, which is a fault, and may not wait. */

@@ -4,11 +4,14 @@ import { observersOf } from './graph.js'
 import type { Context, Fault, Op, Signal, Spin } from './index.js'
 import {
   CycleError,
+  attempt,
   batch,
   computed,
   createSimulation,
   deferred,
   effect,
+  iterate,
+  mailbox,
   read,
   signal,
   spin,
@@ -108,6 +111,39 @@ describe('generations and order', () => {
       }),
     )
     expect(results).toEqual([12])
+  })
+
+  test('R38 a spin is not taken for valid while one it waits for is still being checked', () => {
+    for (const isSourceEqual of [false, true]) {
+      const ctx = createSimulation()
+      const { x, y, result, first } = ctx.enter(() => {
+        const x = signal(0)
+        const y = signal(0)
+        const copyOf = (cell: Signal<number>, by = 1) =>
+          spin(function* () {
+            return Math.floor((yield* read(cell)) / by)
+          })
+        const first = spin(function* () {
+          return (yield* read(x)) + (yield* waitFor(copyOf(y)))
+        })
+        const result = spin(function* () {
+          yield* waitFor(first)
+          const last = yield* waitFor(attempt(copyOf(x, isSourceEqual ? 10 : 1)))
+          return last.ok ? last.value : undefined
+        })
+        return { x, y, result, first }
+      })
+      ctx.spawn(result)
+      ctx.enter(() => y.set(2))
+      ctx.enter(() =>
+        batch(() => {
+          x.set(1)
+          y.set(1)
+        }),
+      )
+      expect([first.dirty, result.dirty]).toEqual([false, false])
+      expect(result.get()).toBe(isSourceEqual ? 0 : 1)
+    }
   })
 
   test('R39 each node runs at most once for a change, whatever the paths', () => {
@@ -340,6 +376,59 @@ describe('edges', () => {
     expect(faults.map((fault) => (fault.error as CycleError).code)).toEqual(['E_CYCLE'])
     ctx.enter(() => other.set(2))
     expect(watching.get()).toBe(2)
+  })
+
+  test('R46 writing often is not feedback: neither in one run, nor message by message, nor passed on', () => {
+    const faults: Fault[] = []
+    const ctx = createSimulation({ onFault: (fault) => faults.push(fault) })
+    const { inbox, total, shown } = ctx.enter(() => ({ inbox: mailbox<number>(), total: signal(0), shown: signal(0) }))
+    ctx.spawn(() =>
+      iterate(0, function* (n) {
+        total.set(total.peek() + (yield* waitFor(inbox)))
+        return { next: n + 1 }
+      }),
+    )
+    ctx.enter(() => effect(() => void shown.set(total.get() * 2)))
+    // One event after another in one drain, so that every message makes the effect run.
+    const post = (left: number): void => {
+      inbox.post(1)
+      if (left > 1)
+        ctx.spawn(function* () {
+          post(left - 1)
+        })
+    }
+    ctx.spawn(function* () {
+      post(150)
+    })
+    expect([total.peek(), shown.peek(), inbox.waiters, inbox.size]).toEqual([150, 300, 1, 0])
+    ctx.spawn(function* () {
+      yield* read(shown)
+      for (let i = 0; i < 150; i++) total.set(-i)
+    })
+    expect([total.peek(), shown.peek(), faults]).toEqual([-149, -298, []])
+  })
+
+  test('R46 a chain through a child, a parent and a spawned spin is feedback, and is reported once', () => {
+    const faults: Fault[] = []
+    const ctx = createSimulation({ onFault: (fault) => faults.push(fault) })
+    const n = ctx.enter(() => signal(0))
+    const copy = ctx.enter(() =>
+      spin(function* () {
+        return yield* read(n)
+      }),
+    )
+    ctx.spawn(function* () {
+      const seen = yield* waitFor(copy)
+      ctx.spawn(function* () {
+        n.set(seen + 1)
+      })
+    })
+    expect([n.peek() < 1000, ctx.isIdle()]).toEqual([true, true])
+    expect(faults.map((fault) => (fault.error as CycleError).code)).toEqual(['E_CYCLE'])
+    ctx.spawn(function* () {
+      n.set((yield* waitFor(copy)) + 1)
+    })
+    expect(faults.slice(1).map((fault) => (fault.error as CycleError).code)).toContain('E_CYCLE')
   })
 
   test('R46 two that write to each other for ever are stopped too', () => {

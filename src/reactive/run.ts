@@ -49,6 +49,8 @@ export class Run implements Holdings {
   met: Set<string> | undefined
   owned: EffectNode[] | undefined
   cancelHooks: (() => void)[] | undefined
+  /** What was made before the loops it is in, outermost first. */
+  readonly #outside: Holdings[] = []
   #hasBegun = false
 
   constructor(node: SpinNode, log: ReplayLog) {
@@ -88,20 +90,36 @@ export class Run implements Holdings {
     this.parked = new Refusal(yielded)
   }
 
-  /** Puts other holdings in place and gives those that were there. */
-  swapHoldings({ met, owned, cancelHooks }: Partial<Holdings>): Holdings {
-    const before: Holdings = { met: this.met, owned: this.owned, cancelHooks: this.cancelHooks }
-    this.met = met
-    this.owned = owned
-    this.cancelHooks = cancelHooks
-    return before
+  /** A loop begins: what was made so far is put aside, and what its turns make is theirs. */
+  enterLoop(): void {
+    this.#outside.push(this.takeHoldings())
   }
 
-  /** Adds holdings to those in place. */
-  mergeHoldings({ met, owned, cancelHooks }: Holdings): void {
+  /** The loop is over: what was put aside and what its last turn made are together again. */
+  leaveLoop(): void {
+    const { met, owned, cancelHooks } = this.#outside.pop() as Holdings
     if (met !== undefined) this.met = new Set([...met, ...(this.met ?? [])])
     if (owned !== undefined) this.owned = [...owned, ...(this.owned ?? [])]
     if (cancelHooks !== undefined) this.cancelHooks = [...cancelHooks, ...(this.cancelHooks ?? [])]
+  }
+
+  /** Gives what is in place, and leaves nothing there. */
+  takeHoldings(): Holdings {
+    const { met, owned, cancelHooks } = this
+    this.met = undefined
+    this.owned = undefined
+    this.cancelHooks = undefined
+    return { met, owned, cancelHooks }
+  }
+
+  /** The run ends inside a loop: effects and hooks made before it end and are called with those of the turn. */
+  gatherHoldings(): void {
+    for (const held of this.#outside.toReversed()) {
+      if (held.owned !== undefined) this.owned = [...held.owned, ...(this.owned ?? [])]
+      if (held.cancelHooks !== undefined) this.cancelHooks = [...held.cancelHooks, ...(this.cancelHooks ?? [])]
+      held.owned = undefined
+      held.cancelHooks = undefined
+    }
   }
 
   /** Lets the body go on, with the context, the run and the caller's stores in place. */

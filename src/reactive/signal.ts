@@ -145,6 +145,7 @@ function write<T>(context: ReactiveContext, node: SignalNode<T>, value: T): T {
   node.version++
   node.stamp = context.graph.drawStamp()
   context.graph.writes++
+  context.graph.noteWriter(context.cause)
   markObservers(node)
   if (context.batch === undefined) context.announceChange(node as SignalNode)
   if (node.watchers !== undefined) callWatchers(context, node, value, old)

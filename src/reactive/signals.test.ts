@@ -247,6 +247,34 @@ describe('signals', () => {
     })
   })
 
+  test('R25 computeds that were in a cycle heal when it opens, whoever was asked first', () => {
+    for (const isObserved of [false, true]) {
+      createSimulation().enter(() => {
+        const { on, other } = { on: signal(true), other: signal(0) }
+        const a: { get(): number } = computed(() => (on.get() ? b.get() : 1))
+        const b: { get(): number } = computed(() => a.get() + 1)
+        const c = computed(() => other.get() + b.get())
+        const tried = (cell: { get(): number }): unknown => {
+          try {
+            return cell.get()
+          } catch (error) {
+            return (error as CycleError).code
+          }
+        }
+        const seen: unknown[] = []
+        if (isObserved) effect(() => void seen.push([tried(a), tried(b), tried(c)]))
+        for (const value of [true, false, true, false]) {
+          on.set(value)
+          other.set(other.get() + 1)
+          const n = other.get()
+          const expected = value ? ['E_CYCLE', 'E_CYCLE', 'E_CYCLE'] : [1, 2, n + 2]
+          expect([tried(a), tried(b), tried(c)]).toEqual(expected)
+          if (isObserved) expect(seen.at(-1)).toEqual(expected)
+        }
+      })
+    }
+  })
+
   test('R25 a computed nobody observes is held by nothing it reads', () => {
     const ctx = createSimulation()
     ctx.enter(() => {

@@ -13,6 +13,7 @@ import {
   NotReadyError,
   describe,
 } from './errors.js'
+import type { Write } from './graph.js'
 import { DISPOSED, GraphNode, MARKED, SPIN, STALE, markObservers } from './graph.js'
 import type { Stores } from './host.js'
 import { MemoryLogStore } from './log-store.js'
@@ -138,15 +139,23 @@ export class SpinNode extends GraphNode implements EffectOwner {
   waiters: Set<Request<unknown>> | undefined
   /** While it cannot be validated: the dependency whose result it needs first. */
   blockedOn: SpinNode | undefined
+  /** Others could not be validated because of it: they hear of it when it is found valid. */
+  hasBlocked = false
   isOnStack = false
+  /** Its log is being walked, and a dependency is settled first: whether it is out of date is not known yet. */
+  isBeingChecked = false
   /** Set by `spawn`: what to do with an error nobody else will see. */
   spawned: { readonly onError: ((error: unknown) => void) | undefined } | undefined
   /** A cancel that came before the first run. */
   cancelFirst: { readonly reason: unknown } | undefined
   /** The stores its body runs with: those of whoever started it. */
   bindings: Stores | undefined
-  /** Generations its writes have caused since the queue was last empty. */
+  /** Generations its writes have caused since the queue was last empty, up to `CAUSED_MAX`; more when it gave up. */
   caused = 0
+  /** The write behind its last event. */
+  trigger: Write | undefined
+  /** The stamp of the error that was reported because nobody else would see it. */
+  reportedStamp = 0
 
   constructor(
     context: ReactiveContext,
@@ -168,7 +177,8 @@ export class SpinNode extends GraphNode implements EffectOwner {
 
   /** It has a result, and nothing it depends on has changed since. */
   get isSettled(): boolean {
-    return this.result !== undefined && this.run === undefined && (this.flags & (MARKED | STALE)) === 0
+    if (this.result === undefined || this.run !== undefined || this.isBeingChecked) return false
+    return (this.flags & (MARKED | STALE)) === 0
   }
 
   /** It can be brought forward now: it never ran, or may be out of date. */
@@ -188,13 +198,17 @@ export class SpinNode extends GraphNode implements EffectOwner {
     if (shapeOf(options.equals) !== shapeOf(this.equals)) {
       throw new AddressCollisionError(this.addr, 'by a spin with another `equals`')
     }
-    if (!isOwnerLive || areSame(this.captures, options.deps)) return
+    if (!isOwnerLive) return
+    this.cancelFirst = undefined // It was meant for what the run before would have started.
+    if (areSame(this.captures, options.deps)) return
     this.body = body
     this.isBodyChecked = false
     this.captures = options.deps
     if (this.run === undefined && this.result === undefined) return
     this.flags |= STALE
-    markObservers(this)
+    // The owner is in the run that replaced the code. Unless that run has used the old result, it cannot be behind.
+    const { owner } = this
+    markObservers(this, owner?.run?.log.recall(this) === undefined ? owner : undefined)
     this.context.machine.noteStale(this)
   }
 }

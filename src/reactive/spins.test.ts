@@ -21,6 +21,7 @@ import {
   sleep,
   spin,
   step,
+  timeout,
   waitFor,
 } from './index.js'
 
@@ -311,6 +312,29 @@ describe('nested spins', () => {
     expect([outer.get(), runs]).toEqual([9, { deps: 2, prefix: 1 }])
   })
 
+  test('R32 a child that nobody waits for any more is not started for its new code', () => {
+    const { ctx } = simulate()
+    const { s, source } = ctx.enter(() => ({
+      s: signal(0),
+      source: spin(function* () {
+        yield* waitFor(sleep(1))
+        return 'source'
+      }),
+    }))
+    const guarded = ctx.enter(() =>
+      spin(function* () {
+        yield* read(s)
+        return yield* waitFor(timeout(source, 60_000, 'late'))
+      }),
+    )
+    ctx.spawn(guarded)
+    ctx.advanceBy(5)
+    for (const value of [1, 2]) {
+      ctx.enter(() => s.set(value))
+      expect([guarded.get(), ctx.inspect().timers, ctx.isIdle()]).toEqual(['source', 0, true])
+    }
+  })
+
   test('R32 a child that is not met again is disposed', () => {
     const { ctx } = simulate()
     const { on, s } = ctx.enter(() => ({ on: signal(true), s: signal(1) }))
@@ -559,6 +583,50 @@ describe('errors and ends', () => {
     done.dispose()
     done.cancel()
     expect(done.result()).toBe(undefined)
+  })
+
+  test('R34 a child that was cancelled before it ran may run for the next run of its owner', () => {
+    const { ctx } = simulate()
+    const { s, outer } = ctx.enter(() => {
+      const s = signal(0)
+      const ready = spin(function* () {
+        return 'ready'
+      })
+      const inner = spin(function* () {
+        return [yield* read(s), yield* waitFor(timeout(ready, 60_000, 'late'))]
+      })
+      const outer = spin(function* () {
+        yield* read(s)
+        return yield* waitFor(timeout(inner, 60_000, 'late'))
+      })
+      return { s, outer }
+    })
+    ctx.spawn(outer)
+    for (const value of [1, 2]) {
+      ctx.enter(() => s.set(value))
+      expect([outer.get(), ctx.now()]).toEqual([[value, 'ready'], 0])
+    }
+    expect([ctx.inspect().timers, ctx.isIdle()]).toEqual([0, true])
+  })
+
+  test('R34 a timeout whose source was there at once waits for the next source its full time', () => {
+    const { ctx } = simulate()
+    const isSlow = ctx.enter(() => signal(false))
+    const guarded = ctx.enter(() =>
+      spin(function* () {
+        const delay = (yield* read(isSlow)) ? 50 : undefined
+        const source = spin(function* () {
+          if (delay !== undefined) yield* waitFor(sleep(delay))
+          return 'source'
+        })
+        return yield* waitFor(timeout(source, 60_000, 'late'))
+      }),
+    )
+    ctx.spawn(guarded)
+    ctx.enter(() => isSlow.set(true))
+    expect(guarded.running).toBe(true)
+    ctx.advanceBy(50)
+    expect([guarded.get(), ctx.inspect().timers]).toEqual(['source', 0])
   })
 
   test('R34 cancelling a race that is won leaves the winner its value', () => {

@@ -1,9 +1,10 @@
 /* oxlint-disable require-yield -- a body need not wait for anything */
 import { describe, expect, test } from 'vitest'
-import type { Context, Op, Spin } from '../index.js'
+import type { Context, Mailbox, Op, Spin } from '../index.js'
 import {
   attempt,
   computed,
+  createContext,
   createSimulation,
   debounce,
   deferred,
@@ -270,6 +271,48 @@ describe('together', () => {
     expect(await all).toEqual([1, 2, 3])
     const raced = ctx.run(ctx.enter(() => race(d, box)))
     expect([await raced, box.waiters]).toEqual([1, 0])
+  })
+
+  test('R52 the earlier message wins a race, and the other goes back to the front of its mailbox', async () => {
+    const ctx = createContext()
+    const { a, b } = ctx.enter(() => ({ a: mailbox<string>(), b: mailbox<string>() }))
+    const raced = ctx.run(ctx.enter(() => race(a, b)))
+    await ctx.idle({ timeoutMs: 0 })
+    ctx.enter(() => {
+      b.post('first')
+      a.post('second')
+      a.post('third')
+    })
+    expect([await raced, a.size, b.size]).toEqual(['first', 2, 0])
+    expect(
+      await ctx.run(function* () {
+        return yield* waitFor(a)
+      }),
+    ).toBe('second')
+    await ctx.close()
+  })
+
+  test('R52 a race or timeout that is cancelled with a message in hand gives it back', async () => {
+    const ctx = createContext()
+    for (const make of [
+      (box: Mailbox<string>) => race(box, never()),
+      (box: Mailbox<string>) => timeout(box, 1e6, 'late'),
+    ]) {
+      const box = ctx.enter(() => mailbox<string>())
+      const waiting = ctx.enter(() => make(box))
+      const outcome = ctx.run(waiting)
+      await ctx.idle({ timeoutMs: 0 })
+      const end = ctx.trace((record) => {
+        // The wrapper has taken the message and the race has not heard of it yet.
+        if (record.type !== 'event' || record.event !== 'resume') return
+        end()
+        waiting.cancel()
+      })
+      ctx.enter(() => box.post('kept'))
+      await expect(outcome).rejects.toThrow(/cancelled/)
+      expect(box.size).toBe(1)
+    }
+    await ctx.close()
   })
 
   test('R54 attempt always succeeds', () => {

@@ -5,8 +5,9 @@ import type { Run } from '../run.js'
 import { addWaiter, refuseCycle, removeWaiter } from '../spin-wait.js'
 import type { Spin, SpinNode } from '../spin.js'
 import { SpinCell, spin } from '../spin.js'
-import { cancelSpin } from '../cancel.js'
+import { cancelSpin, disposeSpin } from '../cancel.js'
 import { DISPOSED } from '../graph.js'
+import { MailboxCell } from '../mailbox.js'
 import type { Waitable } from '../wait.js'
 import { waitFor } from '../wait.js'
 
@@ -60,10 +61,17 @@ export class JoinRequest extends Request<number> {
   }
 }
 
-/** The first child that has ended, however it ended. */
+/**
+ * The child that ended first, however it ended. Several may have ended before anyone looks; their stamps, drawn as they
+ * completed, tell which was the first.
+ */
 export function firstEnded(children: readonly SpinNode[]): number | undefined {
-  const index = children.findIndex(hasEnded)
-  return index < 0 ? undefined : index
+  let first: number | undefined
+  for (const [index, child] of children.entries()) {
+    if (!hasEnded(child)) continue
+    if (first === undefined || child.stamp < (children[first] as SpinNode).stamp) first = index
+  }
+  return first
 }
 
 /** The first child that failed, or the last one when all have ended. */
@@ -103,6 +111,22 @@ export function resultOf(node: SpinNode): unknown {
 /** Cancels those that nobody else waits for. */
 export function cancelOthers(children: readonly SpinNode[], winner: SpinNode | undefined, reason: string): void {
   for (const child of children) if (child !== winner && child.isUnobserved) cancelSpin(child, reason)
+}
+
+/**
+ * A loser that wraps a mailbox may have taken a message before the race was decided: it goes back to the front, and on
+ * to whoever waits.
+ */
+export function giveBackTaken(sources: readonly unknown[], children: readonly SpinNode[], winner?: SpinNode): void {
+  for (const [index, source] of sources.entries()) {
+    const child = children[index]
+    if (!(source instanceof MailboxCell) || child === undefined || child === winner) continue
+    if (child.result?.ok !== true) continue // One that is still waiting gives back by itself when it is cancelled.
+    const taken = child.log.at(0)
+    if (taken !== undefined) source.node.putBack(taken, child.result.value)
+    disposeSpin(child)
+    source.node.serve()
+  }
 }
 
 export function checkSources(what: string, sources: readonly unknown[]): void {

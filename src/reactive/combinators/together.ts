@@ -12,6 +12,7 @@ import {
   checkSources,
   firstEnded,
   firstFailedOrAll,
+  giveBackTaken,
   nodesOf,
   resultOf,
 } from './join.js'
@@ -54,8 +55,13 @@ export function race<T>(...sources: Waitable<T>[]): Spin<T> {
   checkSources('race', sources)
   return spin(function* () {
     const children = nodesOf(asSpins(sources))
-    // No dependency is recorded, so nothing can make this run again.
-    const winner = children[yield* new JoinRequest(children, firstEnded)] as SpinNode
+    let winner: SpinNode | undefined
+    try {
+      // No dependency is recorded, so nothing can make this run again.
+      winner = children[yield* new JoinRequest(children, firstEnded)] as SpinNode
+    } finally {
+      giveBackTaken(sources, children, winner)
+    }
     cancelOthers(children, winner, 'another one won the race')
     return resultOf(winner) as T
   })
@@ -68,7 +74,12 @@ export function timeout<T, F>(source: Waitable<T>, ms: number, fallback: F): Spi
   return spin(function* () {
     const [spun] = asSpins([source]) as [Spin<T>]
     const children = nodesOf([spun, sleep(ms)])
-    const first = yield* new JoinRequest(children, firstEnded)
+    let first: number | undefined
+    try {
+      first = yield* new JoinRequest(children, firstEnded)
+    } finally {
+      if (first !== 0) giveBackTaken([source], children)
+    }
     cancelOthers(children, children[first], 'the timeout was decided')
     return first === 0 ? yield* waitFor(spun) : fallback
   })

@@ -85,6 +85,36 @@ describe('time', () => {
     expect(guarded.get()).toBe(2)
   })
 
+  test('R51 a shared spin that one waiter gave up on runs anew for the next', async () => {
+    const ctx = createSimulation()
+    const load = ctx.enter(() =>
+      spin(function* () {
+        yield* waitFor(sleep(10))
+        return 'data'
+      }),
+    )
+    const ask = (make: () => Spin<unknown>): Promise<unknown> => {
+      const asked = ctx.run(ctx.enter(make)).catch((error: unknown) => error)
+      ctx.advanceBy(1000)
+      return asked
+    }
+    expect(await ask(() => timeout(load, 5, 'gave up'))).toBe('gave up')
+    expect(ctx.inspect().timers).toBe(0)
+    expect(await ask(() => timeout(load, 500, 'gave up'))).toBe('data')
+  })
+
+  test.each(['cancel', 'dispose'] as const)('R34 a shared spin outlives the %s of its only waiter', async (end) => {
+    const ctx = createSimulation()
+    const load = ctx.enter(() => sleep(10, 'data'))
+    const waiter = ctx.enter(() => parallel(load))
+    ctx.spawn(waiter, { onError: () => undefined })
+    waiter[end]()
+    expect([load.running, ctx.inspect().timers]).toEqual([false, 0])
+    const again = ctx.run(load)
+    ctx.advanceBy(10)
+    expect(await again).toBe('data')
+  })
+
   test('R51 never ends only by cancelling', () => {
     const ctx = createSimulation()
     const each = ctx.enter(() => never())

@@ -5,7 +5,7 @@ import type { Run } from '../run.js'
 import { addWaiter, refuseCycle, removeWaiter } from '../spin-wait.js'
 import type { Spin, SpinNode } from '../spin.js'
 import { SpinCell, spin } from '../spin.js'
-import { cancelSpin, disposeSpin } from '../cancel.js'
+import { abandonSpins, disposeSpin } from '../cancel.js'
 import { DISPOSED } from '../graph.js'
 import { MailboxCell } from '../mailbox.js'
 import type { Waitable } from '../wait.js'
@@ -108,9 +108,12 @@ export function resultOf(node: SpinNode): unknown {
   return unwrap(node.result)
 }
 
-/** Cancels those that nobody else waits for. */
+/** Cancels those that nobody else waits for; they run anew when somebody asks for them later. */
 export function cancelOthers(children: readonly SpinNode[], winner: SpinNode | undefined, reason: string): void {
-  for (const child of children) if (child !== winner && child.isUnobserved) cancelSpin(child, reason)
+  abandonSpins(
+    children.filter((child) => child !== winner),
+    reason,
+  )
 }
 
 /**

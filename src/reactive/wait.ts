@@ -13,7 +13,7 @@ import type { Run } from './run.js'
 import { SignalCell } from './signal.js'
 import { SpinCell } from './spin.js'
 import type { Spin } from './spin.js'
-import { SpinWait } from './spin-wait.js'
+import { FreshWait, SpinWait } from './spin-wait.js'
 
 /** What a body can wait for. */
 export type Waitable<T> = Spin<T> | Deferred<T> | Mailbox<T> | PromiseLike<T>
@@ -31,7 +31,9 @@ export type Waitable<T> = Spin<T> | Deferred<T> | Mailbox<T> | PromiseLike<T>
  * ```
  */
 export function waitFor<T>(target: Waitable<T>): Op<T> {
-  if (target instanceof SpinCell) return new SpinWait<T>(target)
+  if (target instanceof SpinCell) {
+    return target.node.isSpent === undefined ? new SpinWait<T>(target) : new FreshWait<T>(target)
+  }
   if (target instanceof DeferredCell) return new DeferredWait<T>(target)
   if (target instanceof MailboxCell) return new MessageWait<T>(target)
   if (isPromise(target)) return new PromiseWait<T>(target)

@@ -1,6 +1,6 @@
 /* oxlint-disable require-yield -- a body need not wait for anything */
 import { describe, expect, test } from 'vitest'
-import type { Context, Mailbox, Op, Spin } from '../index.js'
+import type { Context, Fault, Mailbox, Op, Spin } from '../index.js'
 import {
   attempt,
   computed,
@@ -390,6 +390,22 @@ describe('supervision', () => {
     const supervised = ctx.enter(() => supervise([{ body: failing }, { body: () => waitFor(never()) }], options))
     expect(await ctx.run(supervised)).toBe(undefined)
     expect([starts, fatal, ctx.isIdle()]).toEqual([3, ['always'], true])
+  })
+
+  test('R54 giving up without onFatal is a fault, and the child that failed does not come back', async () => {
+    const faults: Fault[] = []
+    const ctx = createSimulation({ onFault: (fault) => faults.push(fault) })
+    const s = ctx.enter(() => signal(1))
+    let starts = 0
+    const child = function* (): Op<void> {
+      starts++
+      if ((yield* read(s)) === 1) throw new Error('db down')
+      yield* waitFor(never())
+    }
+    await ctx.run(ctx.enter(() => supervise([{ body: child }], { maxRestarts: 0 })))
+    expect(faults).toMatchObject([{ code: 'continuation-fault', site: 'supervise', error: { message: 'db down' } }])
+    ctx.enter(() => s.set(2))
+    expect([starts, ctx.inspect().running]).toEqual([1, 0])
   })
 
   test('R54 restarts outside the window do not count', () => {

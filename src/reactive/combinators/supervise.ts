@@ -23,7 +23,7 @@ export interface SupervisorOptions {
   readonly maxRestarts?: number | undefined
   /** The window, in milliseconds. Default: 60,000. */
   readonly windowMs?: number | undefined
-  /** Called once when the restarts are used up, with the last error. */
+  /** Called once when the restarts are used up, with the last error. Default: it is a `continuation-fault`. */
   readonly onFatal?: ((error: unknown) => void) | undefined
 }
 
@@ -60,8 +60,12 @@ export function supervise(children: readonly ChildSpec[], options: SupervisorOpt
       const now = context.now()
       restarts = [...restarts.filter((at) => now - at < windowMs), now]
       if (restarts.length > maxRestarts) {
-        for (const child of running) cancelSpin(child, 'its supervisor gave up')
-        onFatal?.(result.error)
+        for (const child of running) {
+          cancelSpin(child, 'its supervisor gave up')
+          disposeSpin(child) // One that failed has ended already, and would come back when what it read changes.
+        }
+        if (onFatal === undefined) context.fault('continuation-fault', 'supervise', result.error, running[failed]?.addr)
+        else onFatal(result.error)
         return
       }
       for (const index of replacedBy(strategy, failed, children.length)) {

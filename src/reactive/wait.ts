@@ -45,6 +45,11 @@ export function isPromise(value: unknown): value is PromiseLike<unknown> {
   return typeof (value as { then?: unknown }).then === 'function'
 }
 
+/** A promise as it is; of another thenable a promise, so that it answers once, later, and may not throw at us. */
+export function settled(thenable: PromiseLike<unknown>): Promise<unknown> {
+  return Promise.resolve(thenable)
+}
+
 export function refuseForeign(run: Run, cell: Cell): void {
   if (cell.home.root !== run.context.root) throw new ForeignContextError(`waitFor: ${cell.addr}`)
 }
@@ -143,8 +148,9 @@ class PromiseWait<T> extends Request<T> {
   constructor(promise: PromiseLike<unknown>) {
     super('waitFor')
     this.#promise = promise
-    // In a replay the answer comes from the log, and a rejection of this new promise has no other reader.
-    promise.then(undefined, () => undefined)
+    // In a replay the answer comes from the log, and a rejection of this new promise has no other reader. Of another
+    // thenable nothing is asked before it is needed: a query builder runs its query when `then` is called.
+    if (promise instanceof Promise) promise.catch(() => undefined)
   }
 
   protected override perform(run: Run): unknown {
@@ -152,7 +158,7 @@ class PromiseWait<T> extends Request<T> {
     const entry = run.ask('wait', 'promise', undefined)
     if (entry.isAnswered) return replay(entry)
     this.entry = entry
-    this.#promise.then(
+    settled(this.#promise).then(
       (value) => this.arrive(success(value)),
       (error: unknown) => this.arrive(failure(error)),
     )

@@ -156,6 +156,7 @@ export class ReactiveContext implements Context {
 
   runSync<T>(spin: Spin<T> | Body<T>): T {
     this.#requireRunning('runSync')
+    refuseInComputed(this, 'runSync')
     if (this.isDraining) throw new DerefInDrainError('runSync')
     if (this.#executor.isInline !== true) {
       throw new NotSettledError(
@@ -200,6 +201,7 @@ export class ReactiveContext implements Context {
   advanceTo(time: number): number {
     const timers = requireVirtual(this.timers, 'advanceTo', this.isDraining)
     this.#requireRunning('advanceTo')
+    refuseInComputed(this, 'advanceTo')
     this.drainNow()
     return timers.advanceTo(time, () => this.drainNow())
   }

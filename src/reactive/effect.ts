@@ -14,6 +14,7 @@ import {
   dropUnread,
   hasChangedDeps,
 } from './graph.js'
+import { refuseInComputed } from './signal.js'
 
 /** What an effect may return: a function that is called before the next run and at the end. */
 export type Cleanup = () => void
@@ -37,6 +38,7 @@ export type Cleanup = () => void
  */
 export function effect(f: () => void | Cleanup): () => void {
   const context = requireContext('effect')
+  refuseInComputed(context, 'effect')
   if (typeof f !== 'function') throw new TypeError(`effect: expected a function, got ${describe(f)}`)
   if (context.state !== 'running') throw new ContextStoppedError('effect', context.state)
   const node = new EffectNode(context, f, ownerOf(context))

@@ -126,6 +126,7 @@ export class SignalCell<T = unknown> extends Cell implements Signal<T> {
   }
 
   watch(key: unknown, f: (next: T, old: T) => void): () => void {
+    refuseInComputed(this.home, 'signal.watch')
     if (typeof f !== 'function') throw new TypeError(`signal.watch: expected a function, got ${describe(f)}`)
     const watchers = (this.node.watchers ??= new Map())
     watchers.set(key, f)

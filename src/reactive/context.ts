@@ -10,11 +10,18 @@ import type { Context, ContextState, ContextStats, SpawnHandle, SpawnOptions } f
 import type { Budget, Handled } from './drainer.js'
 import { Drainer, eachAlone } from './drainer.js'
 import type { EffectNode } from './effect.js'
-import { ContextStoppedError, DerefInDrainError, DisposedError, EffectTypeError, NotSettledError } from './errors.js'
+import {
+  ContextStoppedError,
+  DerefInDrainError,
+  DisposedError,
+  EffectTypeError,
+  NotSettledError,
+  describe,
+} from './errors.js'
 import type { Generation, ReactiveEvent } from './events.js'
 import { failEvent, processEvent } from './events.js'
 import type { Executor } from './executors.js'
-import { eventLoopExecutor, synchronousExecutor } from './executors.js'
+import { checkDelay, eventLoopExecutor, synchronousExecutor } from './executors.js'
 import type { FaultCode } from './fault.js'
 import { reportFault } from './fault.js'
 import { DISPOSED, Graph } from './graph.js'
@@ -24,7 +31,14 @@ import { IdleWaits } from './idle.js'
 import type { Entry, LogPolicy } from './log.js'
 import { Machine } from './machine.js'
 import type { ContextOptions } from './options.js'
-import { DRAIN_EVENTS_MAX, DRAIN_MS_MAX, LOG_ENTRIES_MAX, checkContextOptions } from './options.js'
+import {
+  DRAIN_EVENTS_MAX,
+  DRAIN_MS_MAX,
+  LOG_ENTRIES_MAX,
+  checkContextOptions,
+  checkRecord,
+  checkSimulationOptions,
+} from './options.js'
 import type { Result } from './result.js'
 import { failure, success, unwrap } from './result.js'
 import type { Run } from './run.js'
@@ -67,6 +81,7 @@ export function createContext(options: ContextOptions = {}): Context {
  * ```
  */
 export function createSimulation(options: Omit<ContextOptions, 'clock'> = {}): Context {
+  checkSimulationOptions(options)
   return createContext({ executor: synchronousExecutor(), ...options, clock: 'virtual' })
 }
 
@@ -183,6 +198,7 @@ export class ReactiveContext implements Context {
   }
 
   idle(options: { readonly timeoutMs?: number | undefined } = {}): Promise<boolean> {
+    checkRecord('idle', options)
     if (this.isDraining) throw new DerefInDrainError('idle')
     if (this.state !== 'running') return Promise.resolve(this.isIdle())
     const waited = this.#idleWaits.wait(options.timeoutMs)
@@ -195,6 +211,8 @@ export class ReactiveContext implements Context {
   }
 
   advanceBy(ms: number): number {
+    requireVirtual(this.timers, 'advanceBy', this.isDraining)
+    checkDelay(ms)
     return this.advanceTo(this.timers.now() + ms)
   }
 
@@ -268,7 +286,8 @@ export class ReactiveContext implements Context {
   }
 
   trace(listener: TraceListener): () => void {
-    const tracer = (this.tracer ??= new Tracer())
+    if (typeof listener !== 'function') throw new TypeError(`trace: expected a function, got ${describe(listener)}`)
+    const tracer = (this.tracer ??= new Tracer(this))
     tracer.listeners.add(listener)
     return () => {
       tracer.listeners.delete(listener)

@@ -39,7 +39,7 @@ export type Cleanup = () => void
 export function effect(f: () => void | Cleanup): () => void {
   const context = requireContext('effect')
   refuseInComputed(context, 'effect')
-  if (typeof f !== 'function') throw new TypeError(`effect: expected a function, got ${describe(f)}`)
+  checkEffect(f)
   if (context.state !== 'running') throw new ContextStoppedError('effect', context.state)
   const node = new EffectNode(context, f, ownerOf(context))
   try {
@@ -50,6 +50,18 @@ export function effect(f: () => void | Cleanup): () => void {
     throw error
   }
   return () => node.dispose()
+}
+
+const UNTRACKABLE = /^\[object (Async|Generator)/
+
+/** What an async function reads after its first await would not be heard of, and its clean-up would be a promise. */
+function checkEffect(f: unknown): void {
+  if (typeof f !== 'function') throw new TypeError(`effect: expected a function, got ${describe(f)}`)
+  if (!UNTRACKABLE.test(Object.prototype.toString.call(f))) return
+  throw new TypeError(
+    `effect: expected a plain function, got ${describe(f)}, which is async or a generator; ` +
+      'to wait for something use ctx.spawn(function* () { ... })',
+  )
 }
 
 /** Who an effect made now belongs to: the effect that is running, or the run of a spin. */

@@ -190,9 +190,21 @@ export function refuseForeignRead(cell: Cell): void {
   }
 }
 
+/** Where there is more than `key`. */
+const KNOWN_OPTIONS: Readonly<Record<string, readonly string[]>> = {
+  signal: ['key', 'equals'],
+  computed: ['equals'],
+  spin: ['key', 'deps', 'equals'],
+}
+
 export function checkCellOptions(what: string, options: { readonly key?: unknown; readonly equals?: unknown }): void {
   if (typeof options !== 'object' || options === null) {
     throw new TypeError(`${what}: options must be an object, got ${describe(options)}`)
+  }
+  const known = KNOWN_OPTIONS[what] ?? ['key']
+  const unknown = Object.keys(options).filter((name) => !known.includes(name))
+  if (unknown.length > 0) {
+    throw new TypeError(`${what}: unknown option ${unknown.join(', ')}; known are ${known.join(', ')}`)
   }
   const { key, equals } = options
   if (key !== undefined && typeof key !== 'string') {

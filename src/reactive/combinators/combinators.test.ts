@@ -290,7 +290,8 @@ describe('together', () => {
     expect([raced.get(), winner.get(), runs]).toEqual(['now', 'changed', 2])
     await expect(ctx.run(ctx.enter(() => race(never(), failed('first'))))).rejects.toThrow('first')
     expect(() => ctx.enter(() => race())).toThrow(TypeError)
-    expect(() => ctx.enter(() => parallel())).toThrow(/needs at least one/)
+    expect(() => ctx.enter(() => race())).toThrow(/needs at least one/)
+    expect(await ctx.run(ctx.enter(() => parallel()))).toEqual([])
   })
 
   test('R52 deferreds, mailboxes and promises take part, and losers give their place back', async () => {

@@ -135,8 +135,12 @@ export function giveBackTaken(sources: readonly unknown[], children: readonly Sp
 export function checkSources(what: string, sources: readonly unknown[]): void {
   if (sources.length === 0)
     throw new TypeError(`${what} needs at least one spin, deferred, mailbox or promise, got none`)
+  checkEach(what, sources)
+}
+
+export function checkEach(what: string, sources: readonly unknown[]): void {
   for (const [index, source] of sources.entries()) {
-    if (typeof source !== 'object' && typeof source !== 'function') {
+    if ((typeof source !== 'object' || source === null) && typeof source !== 'function') {
       throw new TypeError(
         `${what}: argument ${index} must be a spin, deferred, mailbox or promise, got ${describe(source)}`,
       )

@@ -1,6 +1,7 @@
 import { requireContext } from '../ambient.js'
 import { cancelSpin, disposeSpin } from '../cancel.js'
 import { describe } from '../errors.js'
+import { checkRecord } from '../options.js'
 import type { Body, Spin, SpinNode } from '../spin.js'
 import { spin } from '../spin.js'
 import { JoinRequest, firstFailedOrAll, nodesOf } from './join.js'
@@ -47,6 +48,7 @@ export const RESTART_WINDOW_MS = 60_000
  * ```
  */
 export function supervise(children: readonly ChildSpec[], options: SupervisorOptions = {}): Spin<void> {
+  checkRecord('supervise', options)
   const { strategy = 'one-for-one', maxRestarts = RESTARTS_MAX, windowMs = RESTART_WINDOW_MS, onFatal } = options
   checkSupervisor(children, strategy, maxRestarts, windowMs)
   const context = requireContext('supervise')
@@ -95,7 +97,8 @@ function checkSupervisor(
   windowMs: number,
 ): void {
   if (!Array.isArray(children) || children.length === 0) {
-    throw new TypeError(`supervise: children must be a list of { body }, got ${describe(children)}`)
+    const got = Array.isArray(children) ? 'an empty list' : describe(children)
+    throw new TypeError(`supervise: children must be a list of one or more { body }, got ${got}`)
   }
   for (const [index, child] of children.entries()) {
     if (typeof (child as Partial<ChildSpec> | undefined)?.body === 'function') continue

@@ -9,6 +9,7 @@ import {
   JoinRequest,
   asSpins,
   cancelOthers,
+  checkEach,
   checkSources,
   firstEnded,
   firstFailedOrAll,
@@ -20,7 +21,7 @@ import { sleep } from './sleep.js'
 
 /**
  * Runs all and gives their values in order; fails with the first error and cancels the rest. It stays reactive: when
- * one of them has a new value, so has this.
+ * one of them has a new value, so has this. Of nothing it gives an empty list.
  *
  * ```ts
  * import { parallel, spin, waitFor, type Spin } from 'millrace/reactive'
@@ -32,8 +33,9 @@ import { sleep } from './sleep.js'
  * ```
  */
 export function parallel<T extends readonly unknown[]>(...sources: { [K in keyof T]: Waitable<T[K]> }): Spin<T> {
-  checkSources('parallel', sources)
+  checkEach('parallel', sources)
   return spin(function* () {
+    if (sources.length === 0) return [] as unknown as T
     const spins = asSpins(sources)
     const children = nodesOf(spins)
     const decided = yield* new JoinRequest(children, firstFailedOrAll)

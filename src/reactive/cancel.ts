@@ -106,6 +106,14 @@ export function driveCleanup(run: Run, first: () => IteratorResult<unknown, unkn
   }
 }
 
+/** The context is closing: releases what the run holds outside and tells its hooks. Its body hears nothing. */
+export function endRun(run: Run): void {
+  run.isDead = true
+  run.parked?.release()
+  run.parked = undefined
+  callHooks(run)
+}
+
 function callHooks(run: Run): void {
   for (const hook of run.cancelHooks ?? []) {
     try {

@@ -3,6 +3,7 @@ import type { Kind } from './address.js'
 import { captureStores, enter, requireContext } from './ambient.js'
 import type { Batch } from './batch.js'
 import { Calls } from './calls.js'
+import { endRun } from './cancel.js'
 import type { Cell } from './cell.js'
 import type { Timers } from './clock.js'
 import { RealTimers, VirtualTimers, requireVirtual } from './clock.js'
@@ -104,7 +105,10 @@ export class ReactiveContext implements Context {
   readonly scope = new Scope('')
   state: ContextState = 'running'
   generation = 0
-  runningCount = 0
+  /** Bodies in progress, those that clean up after a cancel included. */
+  readonly runs = new Set<Run>()
+  /** Effects that have something to clean up. */
+  readonly cleanups = new Set<EffectNode>()
   waiterCount = 0
   /** The open batch. */
   batch: Batch | undefined
@@ -207,7 +211,7 @@ export class ReactiveContext implements Context {
   }
 
   isIdle(): boolean {
-    return !this.isDraining && this.#drainer.pending === 0 && this.runningCount === 0
+    return !this.isDraining && this.#drainer.pending === 0 && this.runs.size === 0
   }
 
   advanceBy(ms: number): number {
@@ -272,7 +276,7 @@ export class ReactiveContext implements Context {
     return {
       state,
       pending,
-      running: this.runningCount,
+      running: this.runs.size,
       timers: this.timers.count,
       nodes: graph.nodeCount,
       observers: graph.linkCount,
@@ -461,13 +465,20 @@ export class ReactiveContext implements Context {
       state: 'stopped',
       timedOut: !isInTime,
       pending: this.#drainer.pending,
-      running: this.runningCount,
+      running: this.runs.size,
       offloaded: this.#offloads.count,
     }
   }
 
+  /** Lets go of what is outside. No body runs any more, so `finally` blocks do not. */
+  #cleanUp(): void {
+    for (const run of Array.from(this.runs)) endRun(run)
+    for (const effect of Array.from(this.cleanups)) effect.dispose()
+  }
+
   async #close(deadlineMs: number): Promise<StopReport> {
     const report = await this.stop({ deadlineMs })
+    this.#cleanUp()
     await this.#executor.close()
     this.state = 'closed'
     this.#drainer.clear()

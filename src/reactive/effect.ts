@@ -148,7 +148,10 @@ export class EffectNode extends GraphNode implements EffectOwner {
     this.flags |= RUNNING
     try {
       const cleanup = this.#f()
-      if (typeof cleanup === 'function') this.#cleanup = cleanup
+      if (typeof cleanup === 'function') {
+        this.#cleanup = cleanup
+        this.context.cleanups.add(this)
+      }
     } finally {
       this.flags &= ~RUNNING
       graph.active = active
@@ -169,6 +172,7 @@ export class EffectNode extends GraphNode implements EffectOwner {
     const cleanup = this.#cleanup
     if (cleanup === undefined) return
     this.#cleanup = undefined
+    this.context.cleanups.delete(this)
     const { active } = this.graph
     this.graph.active = undefined
     const before = swapContext(this.context)

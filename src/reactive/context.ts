@@ -1,6 +1,6 @@
 import { Scope } from './address.js'
 import type { Kind } from './address.js'
-import { captureStores, enter, requireContext } from './ambient.js'
+import { captureStores, enter } from './ambient.js'
 import type { Batch } from './batch.js'
 import { Calls } from './calls.js'
 import { endRun } from './cancel.js'
@@ -22,7 +22,7 @@ import {
 import type { Generation, ReactiveEvent } from './events.js'
 import { failEvent, processEvent } from './events.js'
 import type { Executor } from './executors.js'
-import { checkDelay, eventLoopExecutor, synchronousExecutor } from './executors.js'
+import { checkDelay, eventLoopExecutor } from './executors.js'
 import type { FaultCode } from './fault.js'
 import { reportFault } from './fault.js'
 import { DISPOSED, Graph } from './graph.js'
@@ -32,14 +32,7 @@ import { IdleWaits } from './idle.js'
 import type { Entry, LogPolicy } from './log.js'
 import { Machine } from './machine.js'
 import type { ContextOptions } from './options.js'
-import {
-  DRAIN_EVENTS_MAX,
-  DRAIN_MS_MAX,
-  LOG_ENTRIES_MAX,
-  checkContextOptions,
-  checkRecord,
-  checkSimulationOptions,
-} from './options.js'
+import { DRAIN_EVENTS_MAX, DRAIN_MS_MAX, LOG_ENTRIES_MAX, checkRecord } from './options.js'
 import type { Result } from './result.js'
 import { failure, success, unwrap } from './result.js'
 import type { Run } from './run.js'
@@ -51,45 +44,6 @@ import type { StopOptions, StopReport } from './stop.js'
 import { Offloads, deadlineOf } from './stop.js'
 import type { TraceListener } from './trace.js'
 import { Tracer } from './trace.js'
-
-/**
- * Creates a context: a reactive world of its own. Nothing is scheduled until work arrives, so an idle context does not
- * keep the process alive.
- *
- * ```ts
- * import { createContext, signal } from 'millrace/reactive'
- *
- * const ctx = createContext({ onFault: (fault) => console.error(fault.code, fault.error) })
- * const count = ctx.enter(() => signal(0))
- * await ctx.close()
- * ```
- */
-export function createContext(options: ContextOptions = {}): Context {
-  checkContextOptions(options)
-  return new ReactiveContext(options)
-}
-
-/**
- * Creates a context for tests: a virtual clock and an executor that runs inline, so every call has taken effect when
- * it returns, and the same calls give the same trace.
- *
- * ```ts
- * import { createSimulation, sleep } from 'millrace/reactive'
- *
- * const ctx = createSimulation()
- * ctx.spawn(ctx.enter(() => sleep(1000)))
- * ctx.advanceBy(1000) // 1
- * ```
- */
-export function createSimulation(options: Omit<ContextOptions, 'clock'> = {}): Context {
-  checkSimulationOptions(options)
-  return createContext({ executor: synchronousExecutor(), ...options, clock: 'virtual' })
-}
-
-/** The context that is current here; throws `NoContextError` when there is none. */
-export function currentContext(): Context {
-  return requireContext('currentContext')
-}
 
 export class ReactiveContext implements Context {
   readonly id = host.randomId()

@@ -1,5 +1,5 @@
 /* oxlint-disable require-yield -- a body need not wait for anything */
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import type { Context, Fault, Mailbox, Op, Spin } from '../index.js'
 import {
   attempt,
@@ -23,6 +23,7 @@ import {
   timeout,
   waitFor,
 } from '../index.js'
+import { SpinNode } from '../spin.js'
 
 /** Notes every result of a spin, with the time. */
 function deliveries<T>(ctx: Context, make: () => Spin<T>): [number, T][] {
@@ -344,6 +345,18 @@ describe('together', () => {
       expect(box.size).toBe(1)
     }
     await ctx.close()
+  })
+
+  test('R52 waiting for many looks at each a few times, however many there are', async () => {
+    const ctx = createSimulation()
+    const count = 500
+    const deferreds = ctx.enter(() => Array.from({ length: count }, () => deferred<number>()))
+    const looks = vi.spyOn(SpinNode.prototype, 'isSettled', 'get')
+    const all = ctx.run(ctx.enter(() => parallel<number[]>(...deferreds)))
+    ctx.enter(() => deferreds.forEach((each, index) => each.deliver(index)))
+    expect((await all).length).toBe(count)
+    expect(looks.mock.calls.length).toBeLessThan(20 * count)
+    looks.mockRestore()
   })
 
   test('R54 attempt always succeeds', () => {

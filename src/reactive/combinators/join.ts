@@ -13,12 +13,17 @@ import { waitFor } from '../wait.js'
 
 /**
  * Waits for several spins at once, without a log entry of its own: a re-run looks again. Ready by `isEnough`, which
- * is asked for the first child that decides, or undefined.
+ * is asked for the first child that decides, or undefined. Asking looks at all children, so it is done only when a
+ * child has ended that can decide, or the last of those that were open: with many children anything else is quadratic.
  */
 export class JoinRequest extends Request<number> {
   readonly #children: readonly SpinNode[]
   readonly #isEnough: (children: readonly SpinNode[]) => number | undefined
   #tried = 0
+  /** Children that had not ended when last looked at. */
+  #open = new Set<SpinNode>()
+  /** Children that may have ended since. */
+  #news: SpinNode[] = []
 
   constructor(children: readonly SpinNode[], isEnough: (children: readonly SpinNode[]) => number | undefined) {
     super('waitFor')
@@ -36,21 +41,32 @@ export class JoinRequest extends Request<number> {
     for (const child of this.#children) refuseCycle(run.node, child)
     run.isLive = true
     for (const child of this.#children) addWaiter(this, child)
+    this.#open = this.#findOpen()
     return PARK
   }
 
   override nextChild(): SpinNode | undefined {
     while (this.#tried < this.#children.length) {
       const child = this.#children[this.#tried++] as SpinNode
-      if (child.needsSettling) return child
+      if (!child.needsSettling) continue
+      this.#news.push(child)
+      return child
     }
     return undefined
   }
 
+  override heard(child: SpinNode): void {
+    this.#news.push(child)
+  }
+
   override poll(): boolean {
     if (this.arrival !== undefined) return true
+    if (!this.#mayBeDecided()) return false
     const decided = this.#isEnough(this.#children)
-    if (decided === undefined) return false
+    if (decided === undefined) {
+      this.#open = this.#findOpen() // One that had ended is out of date again; it will be heard of.
+      return false
+    }
     this.arrival = success(decided)
     this.release()
     return true
@@ -58,6 +74,20 @@ export class JoinRequest extends Request<number> {
 
   override release(): void {
     for (const child of this.#children) removeWaiter(this, child)
+  }
+
+  #mayBeDecided(): boolean {
+    let isDecisive = false
+    for (const child of this.#news.splice(0)) {
+      if (!hasEnded(child)) continue
+      this.#open.delete(child)
+      if (this.#isEnough === firstEnded || child.result?.ok !== true) isDecisive = true
+    }
+    return isDecisive || this.#open.size === 0
+  }
+
+  #findOpen(): Set<SpinNode> {
+    return new Set(this.#children.filter((child) => !hasEnded(child)))
   }
 }
 

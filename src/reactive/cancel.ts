@@ -11,22 +11,39 @@ import type { SpinNode } from './spin.js'
  * Cancelling is cooperative. A parked spin has its result at once, `CancelledError`; then that error is thrown where
  * its body is parked, so that `catch` and `finally` run, and whatever it may still wait for while cleaning up changes
  * nothing any more. A spin whose code is on the call stack, or that never ran, hears of it at its next effect. Children
- * that only it waited for go with it; a child somebody else observes stays.
+ * that only it waited for are abandoned; a child somebody else observes stays.
  */
 export function cancelSpin(node: SpinNode, reason: unknown): void {
-  const todo = [node]
-  for (let next = todo.pop(); next !== undefined; next = todo.pop()) {
-    const { run } = next
-    if ((next.flags & DISPOSED) !== 0) continue
-    if (run === undefined) {
-      if (next.result === undefined) next.cancelFirst ??= { reason }
-    } else if (run.isDriving) {
-      run.cancelled ??= new CancelledError(next.addr, reason)
-    } else {
-      const children = abandonedBy(run)
-      cancelParked(run, new CancelledError(next.addr, reason))
-      for (const child of children) if (child.isUnobserved) todo.push(child)
+  const { run } = node
+  if ((node.flags & DISPOSED) !== 0) return
+  if (run === undefined) {
+    if (node.result === undefined) node.cancelFirst ??= { reason }
+  } else if (run.isDriving) {
+    run.cancelled ??= new CancelledError(node.addr, reason)
+  } else {
+    const children = abandonedBy(run)
+    cancelParked(run, new CancelledError(node.addr, reason))
+    abandonSpins(children, reason)
+  }
+}
+
+/**
+ * Ends the runs of spins whose last waiter is gone, and of those only they waited for. Nobody asked for these to be
+ * cancelled for good, so the error is no valid result: whoever asks next makes them run anew.
+ */
+export function abandonSpins(nodes: readonly SpinNode[], reason: unknown): void {
+  const todo = nodes.toReversed()
+  for (let node = todo.pop(); node !== undefined; node = todo.pop()) {
+    const { run } = node
+    if (run === undefined || !node.isUnobserved || (node.flags & DISPOSED) !== 0) continue
+    if (run.isDriving) {
+      run.cancelled ??= new CancelledError(node.addr, reason)
+      continue
     }
+    const children = abandonedBy(run)
+    cancelParked(run, new CancelledError(node.addr, reason))
+    node.flags |= STALE
+    todo.push(...children.toReversed())
   }
 }
 
@@ -90,6 +107,14 @@ export function driveCleanup(run: Run, first: () => IteratorResult<unknown, unkn
   }
 }
 
+/** The context is closing: releases what the run holds outside and tells its hooks. Its body hears nothing. */
+export function endRun(run: Run): void {
+  run.isDead = true
+  run.parked?.release()
+  run.parked = undefined
+  callHooks(run)
+}
+
 function callHooks(run: Run): void {
   for (const hook of run.cancelHooks ?? []) {
     try {
@@ -151,5 +176,5 @@ function disposeOne(node: SpinNode): void {
   releaseRun(run)
   run.cancelled = new CancelledError(node.addr, 'it was disposed')
   unwind(run, run.cancelled)
-  for (const child of children) if (child.isUnobserved) cancelSpin(child, 'the spin that waited for it was disposed')
+  abandonSpins(children, 'the spin that waited for it was disposed')
 }

@@ -1,6 +1,6 @@
 /* oxlint-disable require-yield -- a body need not wait for anything */
 import { describe, expect, test } from 'vitest'
-import type { Context, Mailbox, Permit, Spin } from './index.js'
+import type { Context, Mailbox, Op, Permit, Spin } from './index.js'
 import {
   ForeignContextError,
   createContext,
@@ -224,6 +224,56 @@ describe('deferreds and mailboxes', () => {
     ctx.enter(() => permit.release())
     expect(() => ctx.enter(() => permit.release())).toThrow('over-released')
     for (const n of [0, -1, 1.5, Number.NaN]) expect(() => ctx.enter(() => semaphore(n))).toThrow(RangeError)
+  })
+
+  test('R50 a body that runs again after giving its permit back acquires another', () => {
+    const ctx = createSimulation({ onFault: (fault) => faults.push(fault.error) })
+    const faults: unknown[] = []
+    const { gate, a } = ctx.enter(() => ({ gate: semaphore(1), a: signal(0) }))
+    let inside = 0
+    const seen: number[] = []
+    const body = function* (): Op<void> {
+      const permit = yield* waitFor(gate.acquire())
+      try {
+        yield* read(a)
+        seen.push(++inside)
+        try {
+          yield* waitFor(sleep(10))
+        } finally {
+          inside--
+        }
+      } finally {
+        permit.release()
+      }
+    }
+    ctx.spawn(body)
+    ctx.spawn(body)
+    ctx.enter(() => a.set(1))
+    ctx.advanceBy(100)
+    expect([seen, inside, gate.permits, faults]).toEqual([[1, 1, 1], 0, 1, []])
+  })
+
+  test('R50 a body that runs again keeps the permit it still holds', () => {
+    const ctx = createSimulation()
+    const { gate, a } = ctx.enter(() => ({ gate: semaphore(2), a: signal(0) }))
+    const permits = new Set<unknown>()
+    ctx.spawn(function* () {
+      permits.add(yield* waitFor(gate.acquire()))
+      yield* read(a)
+    })
+    ctx.enter(() => a.set(1))
+    expect([permits.size, gate.permits]).toEqual([1, 1])
+  })
+
+  test('R50 a permit comes back from outside any context', async () => {
+    const ctx = createSimulation()
+    const gate = ctx.enter(() => semaphore(1))
+    const permit = await ctx.run(ctx.enter(() => gate.acquire()))
+    const next = ctx.run(ctx.enter(() => gate.holding(sleep(0, 'served'))))
+    permit.release()
+    ctx.advanceBy(0)
+    expect([await next, gate.permits]).toEqual(['served', 1])
+    expect(() => permit.release()).toThrow('over-released')
   })
 
   test('cells made in a body are the same ones in its re-runs', () => {

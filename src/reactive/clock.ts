@@ -93,8 +93,10 @@ export class VirtualTimers implements Timers {
 
   /** Moves time to `t`, firing all that is due on the way; gives how many fired. */
   advanceTo(t: number, settle: () => void): number {
-    if (typeof t !== 'number' || Number.isNaN(t) || t < this.#now) {
-      throw new RangeError(`advanceTo: time only goes forward: expected ${this.#now} or later, got ${describe(t)}`)
+    if (typeof t !== 'number' || !Number.isFinite(t) || t < this.#now) {
+      throw new RangeError(
+        `advanceTo: time only goes forward: expected a finite time of ${this.#now} or later, got ${describe(t)}`,
+      )
     }
     let fired = 0
     for (let timer = this.#takeDue(t); timer !== undefined; timer = this.#takeDue(t)) {

@@ -176,6 +176,7 @@ export class ComputedCell<T = unknown> extends Cell implements Computed<T> {
  * ```
  */
 export function untracked<R>(f: () => R): R {
+  if (typeof f !== 'function') throw new TypeError(`untracked: expected a function, got ${describe(f)}`)
   return withoutReader(requireContext('untracked').graph, f)
 }
 

@@ -31,9 +31,12 @@ export interface Context extends AsyncDisposable {
   execute(task: () => void): void
   /** Runs an exported function of the worker pool's module in a worker thread. */
   offload<T>(name: string, args: readonly unknown[]): Promise<T>
-  /** Ends all activity; queued events stay queued. Never rejects because of user code. */
+  /** Ends all activity; queued events stay queued, and nothing is cleaned up yet. Never rejects because of user code. */
   stop(options?: StopOptions): Promise<StopReport>
-  /** Stops, closes the executor and drops all state. */
+  /**
+   * Stops, aborts the signals of steps in flight, calls `onCancel` hooks and the clean-ups of effects, closes the
+   * executor and drops all state. Bodies do not run again, so their `finally` blocks do not run: cancel first for that.
+   */
   close(options?: StopOptions): Promise<StopReport>
   inspect(): ContextStats
   /** Reports each event, run and ask; gives the function that ends it. */

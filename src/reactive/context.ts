@@ -1,8 +1,9 @@
 import { Scope } from './address.js'
 import type { Kind } from './address.js'
-import { captureStores, enter, requireContext } from './ambient.js'
+import { captureStores, enter } from './ambient.js'
 import type { Batch } from './batch.js'
 import { Calls } from './calls.js'
+import { endRun } from './cancel.js'
 import type { Cell } from './cell.js'
 import type { Timers } from './clock.js'
 import { RealTimers, VirtualTimers, requireVirtual } from './clock.js'
@@ -10,11 +11,18 @@ import type { Context, ContextState, ContextStats, SpawnHandle, SpawnOptions } f
 import type { Budget, Handled } from './drainer.js'
 import { Drainer, eachAlone } from './drainer.js'
 import type { EffectNode } from './effect.js'
-import { ContextStoppedError, DerefInDrainError, DisposedError, EffectTypeError, NotSettledError } from './errors.js'
+import {
+  ContextStoppedError,
+  DerefInDrainError,
+  DisposedError,
+  EffectTypeError,
+  NotSettledError,
+  describe,
+} from './errors.js'
 import type { Generation, ReactiveEvent } from './events.js'
 import { failEvent, processEvent } from './events.js'
 import type { Executor } from './executors.js'
-import { eventLoopExecutor, synchronousExecutor } from './executors.js'
+import { checkDelay, eventLoopExecutor } from './executors.js'
 import type { FaultCode } from './fault.js'
 import { reportFault } from './fault.js'
 import { DISPOSED, Graph } from './graph.js'
@@ -24,7 +32,7 @@ import { IdleWaits } from './idle.js'
 import type { Entry, LogPolicy } from './log.js'
 import { Machine } from './machine.js'
 import type { ContextOptions } from './options.js'
-import { DRAIN_EVENTS_MAX, DRAIN_MS_MAX, LOG_ENTRIES_MAX, checkContextOptions } from './options.js'
+import { DRAIN_EVENTS_MAX, DRAIN_MS_MAX, LOG_ENTRIES_MAX, checkRecord } from './options.js'
 import type { Result } from './result.js'
 import { failure, success, unwrap } from './result.js'
 import type { Run } from './run.js'
@@ -36,44 +44,6 @@ import type { StopOptions, StopReport } from './stop.js'
 import { Offloads, deadlineOf } from './stop.js'
 import type { TraceListener } from './trace.js'
 import { Tracer } from './trace.js'
-
-/**
- * Creates a context: a reactive world of its own. Nothing is scheduled until work arrives, so an idle context does not
- * keep the process alive.
- *
- * ```ts
- * import { createContext, signal } from 'millrace/reactive'
- *
- * const ctx = createContext({ onFault: (fault) => console.error(fault.code, fault.error) })
- * const count = ctx.enter(() => signal(0))
- * await ctx.close()
- * ```
- */
-export function createContext(options: ContextOptions = {}): Context {
-  checkContextOptions(options)
-  return new ReactiveContext(options)
-}
-
-/**
- * Creates a context for tests: a virtual clock and an executor that runs inline, so every call has taken effect when
- * it returns, and the same calls give the same trace.
- *
- * ```ts
- * import { createSimulation, sleep } from 'millrace/reactive'
- *
- * const ctx = createSimulation()
- * ctx.spawn(ctx.enter(() => sleep(1000)))
- * ctx.advanceBy(1000) // 1
- * ```
- */
-export function createSimulation(options: Omit<ContextOptions, 'clock'> = {}): Context {
-  return createContext({ executor: synchronousExecutor(), ...options, clock: 'virtual' })
-}
-
-/** The context that is current here; throws `NoContextError` when there is none. */
-export function currentContext(): Context {
-  return requireContext('currentContext')
-}
 
 export class ReactiveContext implements Context {
   readonly id = host.randomId()
@@ -89,7 +59,10 @@ export class ReactiveContext implements Context {
   readonly scope = new Scope('')
   state: ContextState = 'running'
   generation = 0
-  runningCount = 0
+  /** Bodies in progress, those that clean up after a cancel included. */
+  readonly runs = new Set<Run>()
+  /** Effects that have something to clean up. */
+  readonly cleanups = new Set<EffectNode>()
   waiterCount = 0
   /** The open batch. */
   batch: Batch | undefined
@@ -156,6 +129,7 @@ export class ReactiveContext implements Context {
 
   runSync<T>(spin: Spin<T> | Body<T>): T {
     this.#requireRunning('runSync')
+    refuseInComputed(this, 'runSync')
     if (this.isDraining) throw new DerefInDrainError('runSync')
     if (this.#executor.isInline !== true) {
       throw new NotSettledError(
@@ -182,6 +156,7 @@ export class ReactiveContext implements Context {
   }
 
   idle(options: { readonly timeoutMs?: number | undefined } = {}): Promise<boolean> {
+    checkRecord('idle', options)
     if (this.isDraining) throw new DerefInDrainError('idle')
     if (this.state !== 'running') return Promise.resolve(this.isIdle())
     const waited = this.#idleWaits.wait(options.timeoutMs)
@@ -190,16 +165,19 @@ export class ReactiveContext implements Context {
   }
 
   isIdle(): boolean {
-    return !this.isDraining && this.#drainer.pending === 0 && this.runningCount === 0
+    return !this.isDraining && this.#drainer.pending === 0 && this.runs.size === 0
   }
 
   advanceBy(ms: number): number {
+    requireVirtual(this.timers, 'advanceBy', this.isDraining)
+    checkDelay(ms)
     return this.advanceTo(this.timers.now() + ms)
   }
 
   advanceTo(time: number): number {
     const timers = requireVirtual(this.timers, 'advanceTo', this.isDraining)
     this.#requireRunning('advanceTo')
+    refuseInComputed(this, 'advanceTo')
     this.drainNow()
     return timers.advanceTo(time, () => this.drainNow())
   }
@@ -252,7 +230,7 @@ export class ReactiveContext implements Context {
     return {
       state,
       pending,
-      running: this.runningCount,
+      running: this.runs.size,
       timers: this.timers.count,
       nodes: graph.nodeCount,
       observers: graph.linkCount,
@@ -266,7 +244,8 @@ export class ReactiveContext implements Context {
   }
 
   trace(listener: TraceListener): () => void {
-    const tracer = (this.tracer ??= new Tracer())
+    if (typeof listener !== 'function') throw new TypeError(`trace: expected a function, got ${describe(listener)}`)
+    const tracer = (this.tracer ??= new Tracer(this))
     tracer.listeners.add(listener)
     return () => {
       tracer.listeners.delete(listener)
@@ -441,13 +420,20 @@ export class ReactiveContext implements Context {
       state: 'stopped',
       timedOut: !isInTime,
       pending: this.#drainer.pending,
-      running: this.runningCount,
+      running: this.runs.size,
       offloaded: this.#offloads.count,
     }
   }
 
+  /** Lets go of what is outside. No body runs any more, so `finally` blocks do not. */
+  #cleanUp(): void {
+    for (const run of Array.from(this.runs)) endRun(run)
+    for (const effect of Array.from(this.cleanups)) effect.dispose()
+  }
+
   async #close(deadlineMs: number): Promise<StopReport> {
     const report = await this.stop({ deadlineMs })
+    this.#cleanUp()
     await this.#executor.close()
     this.state = 'closed'
     this.#drainer.clear()

@@ -14,6 +14,7 @@ import {
   dropUnread,
   hasChangedDeps,
 } from './graph.js'
+import { refuseInComputed } from './signal.js'
 
 /** What an effect may return: a function that is called before the next run and at the end. */
 export type Cleanup = () => void
@@ -37,7 +38,8 @@ export type Cleanup = () => void
  */
 export function effect(f: () => void | Cleanup): () => void {
   const context = requireContext('effect')
-  if (typeof f !== 'function') throw new TypeError(`effect: expected a function, got ${describe(f)}`)
+  refuseInComputed(context, 'effect')
+  checkEffect(f)
   if (context.state !== 'running') throw new ContextStoppedError('effect', context.state)
   const node = new EffectNode(context, f, ownerOf(context))
   try {
@@ -48,6 +50,18 @@ export function effect(f: () => void | Cleanup): () => void {
     throw error
   }
   return () => node.dispose()
+}
+
+const UNTRACKABLE = /^\[object (Async|Generator)/
+
+/** What an async function reads after its first await would not be heard of, and its clean-up would be a promise. */
+function checkEffect(f: unknown): void {
+  if (typeof f !== 'function') throw new TypeError(`effect: expected a function, got ${describe(f)}`)
+  if (!UNTRACKABLE.test(Object.prototype.toString.call(f))) return
+  throw new TypeError(
+    `effect: expected a plain function, got ${describe(f)}, which is async or a generator; ` +
+      'to wait for something use ctx.spawn(function* () { ... })',
+  )
 }
 
 /** Who an effect made now belongs to: the effect that is running, or the run of a spin. */
@@ -134,7 +148,10 @@ export class EffectNode extends GraphNode implements EffectOwner {
     this.flags |= RUNNING
     try {
       const cleanup = this.#f()
-      if (typeof cleanup === 'function') this.#cleanup = cleanup
+      if (typeof cleanup === 'function') {
+        this.#cleanup = cleanup
+        this.context.cleanups.add(this)
+      }
     } finally {
       this.flags &= ~RUNNING
       graph.active = active
@@ -155,6 +172,7 @@ export class EffectNode extends GraphNode implements EffectOwner {
     const cleanup = this.#cleanup
     if (cleanup === undefined) return
     this.#cleanup = undefined
+    this.context.cleanups.delete(this)
     const { active } = this.graph
     this.graph.active = undefined
     const before = swapContext(this.context)

@@ -120,8 +120,10 @@ function onSpinExecution(context: ReactiveContext, node: SpinNode, caller: Calle
 
 function onSpinCompletion(context: ReactiveContext, node: SpinNode): void {
   context.graph.trigger = node.trigger
-  if (node.waiters !== undefined)
-    for (const { run } of Array.from(node.waiters)) if (run !== undefined) wake(context, run)
+  for (const request of Array.from(node.waiters ?? [])) {
+    request.heard(node)
+    if (request.run !== undefined) wake(context, request.run)
+  }
   for (const parent of blockedObservers(node)) context.machine.settle(parent)
   answerCallers(context, node)
 }

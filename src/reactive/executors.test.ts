@@ -115,6 +115,21 @@ describe('executors', () => {
     await expect(executor.offload?.('double', [1])).rejects.toThrow('the worker pool is closed')
   })
 
+  test('R5 closing rejects offloaded tasks that run and those still queued', async () => {
+    const ctx = createContext({ executor: workerPoolExecutor({ size: 1, module: workerModule }) })
+    const shared = new Int32Array(new SharedArrayBuffer(8))
+    const tasks = [1, 2, 3].map(() => ctx.offload('hold', [shared]))
+    const ended = Promise.allSettled(tasks)
+    expect(await ctx.close({ deadlineMs: 0 })).toMatchObject({ timedOut: true, offloaded: 3 })
+    expect((await ended).map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected'])
+  })
+
+  test('R17 a worker pool needs its module', () => {
+    for (const options of [{}, { module: '' }, { module: 5 }, undefined, null]) {
+      expect(() => workerPoolExecutor(options as never)).toThrow(/module must be the file: address/)
+    }
+  })
+
   test('R18 armed timers are counted, cleared by cancel and by stop', async () => {
     const ctx = createContext()
     const sleeps = ctx.enter(() => [100_000, 100_000, 100_000].map((ms) => sleep(ms)))

@@ -1,6 +1,6 @@
 /* oxlint-disable require-yield -- a body need not wait for anything */
 import { describe, expect, test } from 'vitest'
-import type { Executor } from './index.js'
+import type { Executor, Fault } from './index.js'
 import {
   ContextStoppedError,
   NoContextError,
@@ -11,9 +11,11 @@ import {
   effect,
   eventLoopExecutor,
   mailbox,
+  onCancel,
   signal,
   sleep,
   spin,
+  step,
   waitFor,
 } from './index.js'
 
@@ -210,6 +212,36 @@ describe('stopping', () => {
     expect(() => s.peek()).toThrow(ContextStoppedError)
     await expect(ctx.run(function* () {})).rejects.toThrow(ContextStoppedError)
     expect(await ctx.close()).toMatchObject({ state: 'stopped' })
+  })
+
+  test('R5 closing cleans up: steps are aborted, hooks called, effects ended, and no body runs', async () => {
+    const faults: Fault[] = []
+    const ctx = createContext({ onFault: (fault) => faults.push(fault) })
+    const log: string[] = []
+    ctx.enter(() => {
+      effect(() => () => log.push('effect'))
+      effect(() => () => {
+        throw new Error('clean-up')
+      })
+      effect(() => () => log.push('ended before'))()
+    })
+    ctx.spawn(function* () {
+      try {
+        yield* onCancel(() => log.push('hook'))
+        yield* step('hang', (signal) => {
+          signal.addEventListener('abort', () => log.push('abort'))
+          return new Promise(() => undefined)
+        })
+      } finally {
+        log.push('finally')
+      }
+    })
+    await ctx.idle({ timeoutMs: 0 })
+    await ctx.stop()
+    expect(log).toEqual(['ended before'])
+    expect(await ctx.close()).toMatchObject({ running: 1 })
+    expect(log).toEqual(['ended before', 'abort', 'hook', 'effect'])
+    expect(faults).toMatchObject([{ site: 'effect cleanup' }])
   })
 
   test('R5 closing ends the executor, also at the end of a scope', async () => {

@@ -161,7 +161,7 @@ export class Machine {
     node.run = run
     node.blockedOn = undefined
     node.flags &= ~(MARKED | STALE)
-    this.#context.runningCount++
+    this.#context.runs.add(run)
     disposeOwned(node)
     node.log.rewind()
     node.depsTail = node.log.lastLinkBefore(node.log.length)
@@ -181,7 +181,7 @@ export class Machine {
   abandon(run: Run, cutAt: number): void {
     run.isDead = true
     run.node.run = undefined
-    this.#context.runningCount--
+    this.#context.runs.delete(run)
     this.#giveBack(run, cutAt)
     run.parked?.release()
     run.parked = undefined
@@ -228,7 +228,7 @@ export class Machine {
     const context = this.#context
     run.isDead = true
     run.parked = undefined
-    context.runningCount--
+    context.runs.delete(run)
     if (node.run !== run) return // Cancelled meanwhile: its result stands, this was only its cleaning up.
     node.run = undefined
     node.hasBlocked = false

@@ -13,12 +13,15 @@ import {
   mailbox,
   onCancel,
   parallel,
+  race,
   read,
   scope,
   signal,
   spin,
   step,
+  supervise,
   track,
+  untracked,
   waitFor,
 } from './index.js'
 
@@ -122,6 +125,53 @@ describe('the wrong kind', () => {
         }),
       ),
     ).rejects.toThrow('iterate: a turn must return { next } or { done }')
+  })
+})
+
+describe('wrong arguments', () => {
+  const ctx = createSimulation()
+  const body = function* (): Op<void> {}
+  test.each<[string, () => unknown, RegExp]>([
+    ['effect(async)', () => effect((async () => undefined) as never), /effect: expected a plain function/],
+    ['effect(function*)', () => effect(function* () {} as never), /effect: expected a plain function/],
+    [
+      'signal option',
+      () => signal(1, { equal: false } as never),
+      /signal: unknown option equal; known are key, equals/,
+    ],
+    ['mailbox option', () => mailbox({ name: 'a' } as never), /mailbox: unknown option name; known are key/],
+    ['spin option', () => spin(body, { kye: 'a' } as never), /spin: unknown option kye; known are key, deps, equals/],
+    ['simulation null', () => createSimulation(null as never), /createSimulation: options must be an object/],
+    ['simulation 0', () => createSimulation(0 as never), /createSimulation: options must be an object/],
+    ['simulation fn', () => createSimulation((() => 1) as never), /createSimulation: options must be an object/],
+    ['simulation clock', () => createSimulation({ clock: 'real' } as never), /clock of a simulation is virtual/],
+    ['supervise []', () => supervise([]), /supervise: children must be a list of one or more .* got an empty list/],
+    ['supervise null', () => supervise([{ body }], null as never), /supervise: options must be an object, got null/],
+    ['untracked', () => untracked(5 as never), /untracked: expected a function, got 5/],
+    ['stop', () => ctx.stop(null as never), /stop: options must be an object, got null/],
+    ['idle', () => ctx.idle(null as never), /idle: options must be an object, got null/],
+    ['trace', () => ctx.trace(5 as never), /trace: expected a function, got 5/],
+    ['advanceBy Infinity', () => ctx.advanceBy(Number.POSITIVE_INFINITY), /must be a finite number/],
+    ['advanceTo Infinity', () => ctx.advanceTo(Number.POSITIVE_INFINITY), /expected a finite time/],
+    ['advanceBy null', () => ctx.advanceBy(null as never), /must be a finite number/],
+    ['advanceBy true', () => ctx.advanceBy(true as never), /must be a finite number/],
+    ['advanceBy text', () => ctx.advanceBy('5' as never), /must be a finite number/],
+    ['race(null)', () => race(null as never), /race: argument 0 must be a spin/],
+  ])('%s is refused in words', (_, use, message) => {
+    expect(() => ctx.enter(use)).toThrow(message)
+    expect([ctx.state, ctx.now()]).toEqual(['running', 0])
+  })
+
+  test('a trace listener that throws is a fault and no result', async () => {
+    const faults: string[] = []
+    const traced = createSimulation({ onFault: ({ code, site }) => faults.push(`${code} ${site}`) })
+    const end = traced.trace(() => {
+      throw new Error('listener')
+    })
+    const s = traced.enter(() => signal(1))
+    expect(await traced.run(() => read(s))).toBe(1)
+    end()
+    expect(new Set(faults)).toEqual(new Set(['watcher-fault trace']))
   })
 })
 

@@ -27,11 +27,23 @@ const KNOWN = ['executor', 'clock', 'bindings', 'drainBudget', 'onFault', 'keepA
 
 /** Throws a `TypeError` that names every option that is wrong. */
 export function checkContextOptions(options: unknown): asserts options is ContextOptions {
-  if (typeof options !== 'object' || options === null) {
-    throw new TypeError(`createContext: options must be an object, got ${describe(options)}`)
-  }
+  checkRecord('createContext', options)
   const problems = [...findProblems(options as Record<string, unknown>)]
   if (problems.length > 0) throw new TypeError(`createContext: ${problems.join('; ')}`)
+}
+
+/** The same for a simulation, whose clock is not a choice. */
+export function checkSimulationOptions(options: unknown): void {
+  checkRecord('createSimulation', options)
+  const { clock } = options as Record<string, unknown>
+  if (clock === undefined || clock === 'virtual') return
+  throw new TypeError(
+    `createSimulation: the clock of a simulation is virtual, got ${describe(clock)}; use createContext for another`,
+  )
+}
+
+export function checkRecord(what: string, options: unknown): void {
+  if (!isRecord(options)) throw new TypeError(`${what}: options must be an object, got ${describe(options)}`)
 }
 
 function* findProblems(options: Record<string, unknown>): Generator<string> {

@@ -56,6 +56,9 @@ export abstract class Request<T> implements EffectRequest, Op<T>, Iterator<Effec
     return undefined
   }
 
+  /** One of its targets has completed; `poll` follows. */
+  heard(_target: SpinNode): void {}
+
   /** True when `arrival` is there, or can be had now. */
   poll(): boolean {
     return this.arrival !== undefined

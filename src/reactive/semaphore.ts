@@ -5,12 +5,12 @@ import type { ReactiveContext } from './context.js'
 import type { CellOptions } from './deferred.js'
 import { describe } from './errors.js'
 import { MailboxCell, MailboxNode } from './mailbox.js'
-import { checkCellOptions } from './signal.js'
+import { checkCellOptions, refuseInComputed } from './signal.js'
 import type { Spin, SpinNode } from './spin.js'
 import { spin } from './spin.js'
 import { waitFor } from './wait.js'
 
-/** The right to be one of the few; give it back once. */
+/** The right to be one of the few; give it back once, from anywhere. */
 export interface Permit {
   release(): void
 }
@@ -39,6 +39,7 @@ export interface Semaphore {
  */
 export function semaphore(max: number, options: CellOptions = {}): Semaphore {
   const context = requireContext('semaphore')
+  refuseInComputed(context, 'semaphore')
   if (!(Number.isInteger(max) && max > 0)) {
     throw new RangeError(`semaphore: the number of permits must be a whole number of 1 or more, got ${describe(max)}`)
   }
@@ -50,7 +51,6 @@ export function semaphore(max: number, options: CellOptions = {}): Semaphore {
 /** A mailbox that starts with `max` permits in it: waiting, fairness and giving back are the mailbox's. */
 class SemaphoreCell extends Cell implements Semaphore {
   readonly #box: MailboxCell
-  readonly #max: number
   #free: number
 
   constructor(home: ReactiveContext, addr: string, max: number) {
@@ -58,7 +58,6 @@ class SemaphoreCell extends Cell implements Semaphore {
     const node = new MailboxNode(home, addr)
     for (let each = 0; each < max; each++) node.receive(undefined)
     this.#box = new MailboxCell(home, node)
-    this.#max = max
     this.#free = max
   }
 
@@ -69,10 +68,13 @@ class SemaphoreCell extends Cell implements Semaphore {
   acquire(): Spin<Permit> {
     const take = this.#take.bind(this)
     const box = this.#box
-    return spin(function* () {
+    const acquired: Spin<Permit> = spin(function* () {
       yield* waitFor(box)
       return take()
     })
+    // A body that runs again gets the permit it still holds, and never one that it has given back.
+    for (const node of nodesOf([acquired])) node.isSpent = isGivenBack
+    return acquired
   }
 
   holding<T>(inner: Spin<T>): Spin<T> {
@@ -93,14 +95,34 @@ class SemaphoreCell extends Cell implements Semaphore {
 
   #take(): Permit {
     this.#free--
-    let isHeld = true
-    return {
-      release: () => {
-        if (!isHeld || this.#free === this.#max) throw new Error('over-released: this permit was given back already')
-        isHeld = false
-        this.#free++
-        this.#box.post(undefined)
-      },
-    }
+    return new HeldPermit(this.home, () => this.#giveBack())
   }
+
+  /** Goes to the semaphore's own context: a permit may come back from anywhere, a timer or callback included. */
+  #giveBack(): void {
+    this.#free++
+    this.home.enqueue({ type: 'mailbox-post', node: this.#box.node, message: undefined })
+  }
+}
+
+class HeldPermit implements Permit {
+  readonly #home: ReactiveContext
+  readonly #giveBack: () => void
+  isHeld = true
+
+  constructor(home: ReactiveContext, giveBack: () => void) {
+    this.#home = home
+    this.#giveBack = giveBack
+  }
+
+  release(): void {
+    refuseInComputed(this.#home, 'permit.release')
+    if (!this.isHeld) throw new Error('over-released: this permit was given back already')
+    this.isHeld = false
+    this.#giveBack()
+  }
+}
+
+function isGivenBack(permit: unknown): boolean {
+  return permit instanceof HeldPermit && !permit.isHeld
 }

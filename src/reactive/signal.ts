@@ -126,6 +126,7 @@ export class SignalCell<T = unknown> extends Cell implements Signal<T> {
   }
 
   watch(key: unknown, f: (next: T, old: T) => void): () => void {
+    refuseInComputed(this.home, 'signal.watch')
     if (typeof f !== 'function') throw new TypeError(`signal.watch: expected a function, got ${describe(f)}`)
     const watchers = (this.node.watchers ??= new Map())
     watchers.set(key, f)
@@ -190,9 +191,21 @@ export function refuseForeignRead(cell: Cell): void {
   }
 }
 
+/** Where there is more than `key`. */
+const KNOWN_OPTIONS: Readonly<Record<string, readonly string[]>> = {
+  signal: ['key', 'equals'],
+  computed: ['equals'],
+  spin: ['key', 'deps', 'equals'],
+}
+
 export function checkCellOptions(what: string, options: { readonly key?: unknown; readonly equals?: unknown }): void {
   if (typeof options !== 'object' || options === null) {
     throw new TypeError(`${what}: options must be an object, got ${describe(options)}`)
+  }
+  const known = KNOWN_OPTIONS[what] ?? ['key']
+  const unknown = Object.keys(options).filter((name) => !known.includes(name))
+  if (unknown.length > 0) {
+    throw new TypeError(`${what}: unknown option ${unknown.join(', ')}; known are ${known.join(', ')}`)
   }
   const { key, equals } = options
   if (key !== undefined && typeof key !== 'string') {

@@ -1,6 +1,6 @@
 /* oxlint-disable require-yield -- a body need not wait for anything */
 import { describe, expect, test } from 'vitest'
-import type { Fault } from './index.js'
+import type { Context, Fault, Signal } from './index.js'
 import {
   CycleError,
   EffectTypeError,
@@ -12,6 +12,7 @@ import {
   effect,
   mailbox,
   read,
+  semaphore,
   signal,
   spin,
   track,
@@ -226,6 +227,21 @@ describe('signals', () => {
       for (const attempt of attempts) expect(() => computed(attempt).get()).toThrow(EffectTypeError)
       expect([s.get(), ctx.isIdle()]).toEqual([0, true])
     })
+  })
+
+  test.each<[string, (ctx: Context, s: Signal<number>) => unknown]>([
+    ['effect', () => effect(() => undefined)],
+    ['runSync', (ctx) => ctx.runSync(function* () {})],
+    ['advanceBy', (ctx) => ctx.advanceBy(1)],
+    ['semaphore', () => semaphore(1)],
+    ['watch', (_, s) => s.watch('k', () => undefined)],
+  ])('R25 %s is refused in a computed', (_, use) => {
+    const ctx = createSimulation()
+    ctx.enter(() => {
+      const s = signal(1)
+      expect(() => computed(() => use(ctx, s)).get()).toThrow(EffectTypeError)
+    })
+    expect(ctx.inspect().running).toBe(0)
   })
 
   test('R25 a computed that reads itself is told the way round', () => {

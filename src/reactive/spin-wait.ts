@@ -1,10 +1,10 @@
 import { CycleError, DisposedError, ForeignContextError } from './errors.js'
 import type { Link } from './graph.js'
-import { DISPOSED, recordRead } from './graph.js'
+import { DISPOSED, STALE, recordRead } from './graph.js'
 import type { Entry } from './log.js'
 import { PARK, Request, replay } from './request.js'
 import type { Result } from './result.js'
-import { failure } from './result.js'
+import { failure, unwrap } from './result.js'
 import type { Run } from './run.js'
 import type { SpinCell, SpinNode } from './spin.js'
 
@@ -76,6 +76,61 @@ export class SpinWait<T> extends Request<T> {
     const link = this.#link as Link
     link.stamp = this.#node.stamp
     run.log.settle(entry, !result.ok, result.ok ? result.value : result.error, link)
+  }
+}
+
+/**
+ * Waits for a spin whose result can be used up. Like a join it has no log entry: a re-run looks again, gets the result
+ * while it is good, and otherwise makes the spin run anew.
+ */
+export class FreshWait<T> extends Request<T> {
+  readonly #cell: SpinCell
+  readonly #node: SpinNode
+  #targets: readonly SpinNode[] | undefined
+  #isTried = false
+
+  constructor(cell: SpinCell) {
+    super('waitFor')
+    this.#cell = cell
+    this.#node = cell.node
+  }
+
+  override get targets(): readonly SpinNode[] {
+    return (this.#targets ??= [this.#node])
+  }
+
+  protected override perform(run: Run): unknown {
+    const node = this.#node
+    if (this.#cell.home.root !== run.context.root) throw new ForeignContextError(`waitFor: ${node.addr}`)
+    if ((node.flags & DISPOSED) !== 0) throw new DisposedError(node.addr)
+    const { result } = node
+    if (result !== undefined && node.isSettled) {
+      if (!result.ok || node.isSpent?.(result.value) !== true) return unwrap(result)
+      node.flags |= STALE
+    }
+    refuseCycle(run.node, node)
+    run.isLive = true
+    addWaiter(this, node)
+    return PARK
+  }
+
+  override nextChild(): SpinNode | undefined {
+    if (this.#isTried || !this.#node.needsSettling) return undefined
+    this.#isTried = true
+    return this.#node
+  }
+
+  override poll(): boolean {
+    return this.#node.isSettled || (this.#node.flags & DISPOSED) !== 0
+  }
+
+  override take(): Result<unknown> {
+    removeWaiter(this, this.#node)
+    return this.#node.result ?? failure(new DisposedError(this.#node.addr))
+  }
+
+  override release(): void {
+    removeWaiter(this, this.#node)
   }
 }
 

@@ -150,6 +150,8 @@ export class SpinNode extends GraphNode implements EffectOwner {
   cancelFirst: { readonly reason: unknown } | undefined
   /** The stores its body runs with: those of whoever started it. */
   bindings: Stores | undefined
+  /** For a result that can be used up, like a permit: a wait then looks anew in each run and records nothing. */
+  isSpent: ((value: unknown) => boolean) | undefined
   /** Generations its writes have caused since the queue was last empty, up to `CAUSED_MAX`; more when it gave up. */
   caused = 0
   /** The write behind its last event. */

@@ -262,6 +262,30 @@ describe('the body', () => {
       ['continuation-fault', 'in finally'],
     ])
   })
+
+  test('R31 a thenable is asked once, and not at all in a replay', async () => {
+    const { ctx } = simulate()
+    const s = ctx.enter(() => signal(1))
+    let asked = 0
+    const query = {
+      // oxlint-disable-next-line no-thenable -- query builders are like this
+      then(resolve: (rows: string) => void) {
+        asked++
+        resolve('rows')
+        throw new Error('too late to matter')
+      },
+    } as PromiseLike<string>
+    const body = ctx.enter(() =>
+      spin(function* () {
+        const waited = yield* waitFor(query)
+        const stepped = yield* step('query', () => query)
+        return [waited, stepped, yield* read(s)]
+      }),
+    )
+    expect(await ctx.run(body)).toEqual(['rows', 'rows', 1])
+    ctx.enter(() => s.set(2))
+    expect([await ctx.run(body), asked]).toEqual([['rows', 'rows', 2], 2])
+  })
 })
 
 describe('nested spins', () => {

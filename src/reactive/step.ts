@@ -4,7 +4,7 @@ import type { Op } from './request.js'
 import { PARK, Request, replay } from './request.js'
 import { failure, success } from './result.js'
 import type { Run } from './run.js'
-import { isPromise } from './wait.js'
+import { isPromise, settled } from './wait.js'
 
 /**
  * Does something outside, once: its outcome is recorded, and a re-run that keeps this entry gets the recorded outcome
@@ -53,7 +53,7 @@ class StepRequest<T> extends Request<T> {
       return outcome
     }
     this.entry = entry
-    outcome.then(
+    settled(outcome).then(
       (value) => this.arrive(success(value)),
       (error: unknown) => this.arrive(failure(error)),
     )

@@ -1,5 +1,6 @@
 import { describe } from './errors.js'
 import * as host from './host.js'
+import { checkRecord } from './options.js'
 
 export interface StopOptions {
   /** How long to wait for offloaded tasks that are running, in milliseconds. Default: 5,000. */
@@ -22,6 +23,7 @@ export interface StopReport {
 export const STOP_DEADLINE_MS = 5000
 
 export function deadlineOf(options: StopOptions): number {
+  checkRecord('stop', options)
   const { deadlineMs = STOP_DEADLINE_MS } = options
   if (Number.isFinite(deadlineMs) && deadlineMs >= 0) return deadlineMs
   throw new RangeError(`stop: deadlineMs must be a number of 0 or more, got ${describe(deadlineMs)}`)

@@ -1,5 +1,6 @@
 import type { Kind } from './address.js'
 import type { ReactiveEvent } from './events.js'
+import type { FaultCode } from './fault.js'
 import type { Entry } from './log.js'
 import type { SpinNode } from './spin.js'
 
@@ -25,8 +26,18 @@ export type TraceRecord =
 
 export type TraceListener = (record: TraceRecord) => void
 
+/** Who hears of a listener that throws. */
+interface FaultHook {
+  fault(code: FaultCode, site: string, error: unknown): void
+}
+
 export class Tracer {
+  readonly #home: FaultHook
   readonly listeners = new Set<TraceListener>()
+
+  constructor(home: FaultHook) {
+    this.#home = home
+  }
 
   processed(event: ReactiveEvent, generation: number): void {
     this.#tell({ type: 'event', event: event.type, addr: subjectOf(event), generation })
@@ -42,7 +53,13 @@ export class Tracer {
   }
 
   #tell(record: TraceRecord): void {
-    for (const listener of this.listeners) listener(record)
+    for (const listener of this.listeners) {
+      try {
+        listener(record)
+      } catch (error) {
+        this.#home.fault('watcher-fault', 'trace', error)
+      }
+    }
   }
 }
 

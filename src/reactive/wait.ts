@@ -13,7 +13,7 @@ import type { Run } from './run.js'
 import { SignalCell } from './signal.js'
 import { SpinCell } from './spin.js'
 import type { Spin } from './spin.js'
-import { SpinWait } from './spin-wait.js'
+import { FreshWait, SpinWait } from './spin-wait.js'
 
 /** What a body can wait for. */
 export type Waitable<T> = Spin<T> | Deferred<T> | Mailbox<T> | PromiseLike<T>
@@ -31,7 +31,9 @@ export type Waitable<T> = Spin<T> | Deferred<T> | Mailbox<T> | PromiseLike<T>
  * ```
  */
 export function waitFor<T>(target: Waitable<T>): Op<T> {
-  if (target instanceof SpinCell) return new SpinWait<T>(target)
+  if (target instanceof SpinCell) {
+    return target.node.isSpent === undefined ? new SpinWait<T>(target) : new FreshWait<T>(target)
+  }
   if (target instanceof DeferredCell) return new DeferredWait<T>(target)
   if (target instanceof MailboxCell) return new MessageWait<T>(target)
   if (isPromise(target)) return new PromiseWait<T>(target)
@@ -41,6 +43,11 @@ export function waitFor<T>(target: Waitable<T>): Op<T> {
 export function isPromise(value: unknown): value is PromiseLike<unknown> {
   if ((typeof value !== 'object' || value === null) && typeof value !== 'function') return false
   return typeof (value as { then?: unknown }).then === 'function'
+}
+
+/** A promise as it is; of another thenable a promise, so that it answers once, later, and may not throw at us. */
+export function settled(thenable: PromiseLike<unknown>): Promise<unknown> {
+  return Promise.resolve(thenable)
 }
 
 export function refuseForeign(run: Run, cell: Cell): void {
@@ -141,8 +148,9 @@ class PromiseWait<T> extends Request<T> {
   constructor(promise: PromiseLike<unknown>) {
     super('waitFor')
     this.#promise = promise
-    // In a replay the answer comes from the log, and a rejection of this new promise has no other reader.
-    promise.then(undefined, () => undefined)
+    // In a replay the answer comes from the log, and a rejection of this new promise has no other reader. Of another
+    // thenable nothing is asked before it is needed: a query builder runs its query when `then` is called.
+    if (promise instanceof Promise) promise.catch(() => undefined)
   }
 
   protected override perform(run: Run): unknown {
@@ -150,7 +158,7 @@ class PromiseWait<T> extends Request<T> {
     const entry = run.ask('wait', 'promise', undefined)
     if (entry.isAnswered) return replay(entry)
     this.entry = entry
-    this.#promise.then(
+    settled(this.#promise).then(
       (value) => this.arrive(success(value)),
       (error: unknown) => this.arrive(failure(error)),
     )

@@ -16,7 +16,12 @@ export interface WorkerPoolOptions {
  * replaced. Threads start with the first task and do not keep the process alive while they have none.
  */
 export function workerPoolExecutor(options: WorkerPoolOptions): Executor {
-  const { size = 1, module } = options
+  const { size = 1, module } = (options ?? {}) as Partial<WorkerPoolOptions>
+  if (!(module instanceof URL || (typeof module === 'string' && module !== ''))) {
+    throw new TypeError(
+      `workerPoolExecutor: module must be the file: address of the module to load, got ${describe(module)}`,
+    )
+  }
   if (!(Number.isInteger(size) && size > 0)) {
     throw new RangeError(`workerPoolExecutor: size must be a whole number of 1 or more, got ${describe(size)}`)
   }
@@ -51,7 +56,7 @@ class WorkerPool {
   }
 
   run(name: string, args: readonly unknown[]): Promise<unknown> {
-    if (this.#isClosed) return Promise.reject(new Error('offload: the worker pool is closed'))
+    if (this.#isClosed) return Promise.reject(closedError())
     return new Promise((resolve, reject) => {
       this.#waiting.push({ name, args, resolve, reject })
       this.#assign()
@@ -60,6 +65,7 @@ class WorkerPool {
 
   async close(): Promise<void> {
     this.#isClosed = true
+    for (const task of this.#waiting.splice(0)) task.reject(closedError())
     await Promise.all(Array.from(this.#tasks.keys(), (thread) => thread.terminate()))
   }
 
@@ -112,6 +118,10 @@ class WorkerPool {
     task?.reject(error)
     if (!this.#isClosed) this.#assign()
   }
+}
+
+function closedError(): Error {
+  return new Error('offload: the worker pool is closed')
 }
 
 /** What runs in the thread: plain JavaScript, because it is started from text. */

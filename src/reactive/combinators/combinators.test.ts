@@ -1,9 +1,10 @@
 /* oxlint-disable require-yield -- a body need not wait for anything */
-import { describe, expect, test } from 'vitest'
-import type { Context, Op, Spin } from '../index.js'
+import { describe, expect, test, vi } from 'vitest'
+import type { Context, Fault, Mailbox, Op, Spin } from '../index.js'
 import {
   attempt,
   computed,
+  createContext,
   createSimulation,
   debounce,
   deferred,
@@ -22,6 +23,7 @@ import {
   timeout,
   waitFor,
 } from '../index.js'
+import { SpinNode } from '../spin.js'
 
 /** Notes every result of a spin, with the time. */
 function deliveries<T>(ctx: Context, make: () => Spin<T>): [number, T][] {
@@ -82,6 +84,36 @@ describe('time', () => {
     ctx.runSync(guarded)
     ctx.enter(() => s.set(2))
     expect(guarded.get()).toBe(2)
+  })
+
+  test('R51 a shared spin that one waiter gave up on runs anew for the next', async () => {
+    const ctx = createSimulation()
+    const load = ctx.enter(() =>
+      spin(function* () {
+        yield* waitFor(sleep(10))
+        return 'data'
+      }),
+    )
+    const ask = (make: () => Spin<unknown>): Promise<unknown> => {
+      const asked = ctx.run(ctx.enter(make)).catch((error: unknown) => error)
+      ctx.advanceBy(1000)
+      return asked
+    }
+    expect(await ask(() => timeout(load, 5, 'gave up'))).toBe('gave up')
+    expect(ctx.inspect().timers).toBe(0)
+    expect(await ask(() => timeout(load, 500, 'gave up'))).toBe('data')
+  })
+
+  test.each(['cancel', 'dispose'] as const)('R34 a shared spin outlives the %s of its only waiter', async (end) => {
+    const ctx = createSimulation()
+    const load = ctx.enter(() => sleep(10, 'data'))
+    const waiter = ctx.enter(() => parallel(load))
+    ctx.spawn(waiter, { onError: () => undefined })
+    waiter[end]()
+    expect([load.running, ctx.inspect().timers]).toEqual([false, 0])
+    const again = ctx.run(load)
+    ctx.advanceBy(10)
+    expect(await again).toBe('data')
   })
 
   test('R51 never ends only by cancelling', () => {
@@ -259,7 +291,8 @@ describe('together', () => {
     expect([raced.get(), winner.get(), runs]).toEqual(['now', 'changed', 2])
     await expect(ctx.run(ctx.enter(() => race(never(), failed('first'))))).rejects.toThrow('first')
     expect(() => ctx.enter(() => race())).toThrow(TypeError)
-    expect(() => ctx.enter(() => parallel())).toThrow(/needs at least one/)
+    expect(() => ctx.enter(() => race())).toThrow(/needs at least one/)
+    expect(await ctx.run(ctx.enter(() => parallel()))).toEqual([])
   })
 
   test('R52 deferreds, mailboxes and promises take part, and losers give their place back', async () => {
@@ -270,6 +303,60 @@ describe('together', () => {
     expect(await all).toEqual([1, 2, 3])
     const raced = ctx.run(ctx.enter(() => race(d, box)))
     expect([await raced, box.waiters]).toEqual([1, 0])
+  })
+
+  test('R52 the earlier message wins a race, and the other goes back to the front of its mailbox', async () => {
+    const ctx = createContext()
+    const { a, b } = ctx.enter(() => ({ a: mailbox<string>(), b: mailbox<string>() }))
+    const raced = ctx.run(ctx.enter(() => race(a, b)))
+    await ctx.idle({ timeoutMs: 0 })
+    ctx.enter(() => {
+      b.post('first')
+      a.post('second')
+      a.post('third')
+    })
+    expect([await raced, a.size, b.size]).toEqual(['first', 2, 0])
+    expect(
+      await ctx.run(function* () {
+        return yield* waitFor(a)
+      }),
+    ).toBe('second')
+    await ctx.close()
+  })
+
+  test('R52 a race or timeout that is cancelled with a message in hand gives it back', async () => {
+    const ctx = createContext()
+    for (const make of [
+      (box: Mailbox<string>) => race(box, never()),
+      (box: Mailbox<string>) => timeout(box, 1e6, 'late'),
+    ]) {
+      const box = ctx.enter(() => mailbox<string>())
+      const waiting = ctx.enter(() => make(box))
+      const outcome = ctx.run(waiting)
+      await ctx.idle({ timeoutMs: 0 })
+      const end = ctx.trace((record) => {
+        // The wrapper has taken the message and the race has not heard of it yet.
+        if (record.type !== 'event' || record.event !== 'resume') return
+        end()
+        waiting.cancel()
+      })
+      ctx.enter(() => box.post('kept'))
+      await expect(outcome).rejects.toThrow(/cancelled/)
+      expect(box.size).toBe(1)
+    }
+    await ctx.close()
+  })
+
+  test('R52 waiting for many looks at each a few times, however many there are', async () => {
+    const ctx = createSimulation()
+    const count = 500
+    const deferreds = ctx.enter(() => Array.from({ length: count }, () => deferred<number>()))
+    const looks = vi.spyOn(SpinNode.prototype, 'isSettled', 'get')
+    const all = ctx.run(ctx.enter(() => parallel<number[]>(...deferreds)))
+    ctx.enter(() => deferreds.forEach((each, index) => each.deliver(index)))
+    expect((await all).length).toBe(count)
+    expect(looks.mock.calls.length).toBeLessThan(20 * count)
+    looks.mockRestore()
   })
 
   test('R54 attempt always succeeds', () => {
@@ -317,6 +404,22 @@ describe('supervision', () => {
     const supervised = ctx.enter(() => supervise([{ body: failing }, { body: () => waitFor(never()) }], options))
     expect(await ctx.run(supervised)).toBe(undefined)
     expect([starts, fatal, ctx.isIdle()]).toEqual([3, ['always'], true])
+  })
+
+  test('R54 giving up without onFatal is a fault, and the child that failed does not come back', async () => {
+    const faults: Fault[] = []
+    const ctx = createSimulation({ onFault: (fault) => faults.push(fault) })
+    const s = ctx.enter(() => signal(1))
+    let starts = 0
+    const child = function* (): Op<void> {
+      starts++
+      if ((yield* read(s)) === 1) throw new Error('db down')
+      yield* waitFor(never())
+    }
+    await ctx.run(ctx.enter(() => supervise([{ body: child }], { maxRestarts: 0 })))
+    expect(faults).toMatchObject([{ code: 'continuation-fault', site: 'supervise', error: { message: 'db down' } }])
+    ctx.enter(() => s.set(2))
+    expect([starts, ctx.inspect().running]).toEqual([1, 0])
   })
 
   test('R54 restarts outside the window do not count', () => {

@@ -5,19 +5,25 @@ import type { Run } from '../run.js'
 import { addWaiter, refuseCycle, removeWaiter } from '../spin-wait.js'
 import type { Spin, SpinNode } from '../spin.js'
 import { SpinCell, spin } from '../spin.js'
-import { cancelSpin } from '../cancel.js'
+import { abandonSpins, disposeSpin } from '../cancel.js'
 import { DISPOSED } from '../graph.js'
+import { MailboxCell } from '../mailbox.js'
 import type { Waitable } from '../wait.js'
 import { waitFor } from '../wait.js'
 
 /**
  * Waits for several spins at once, without a log entry of its own: a re-run looks again. Ready by `isEnough`, which
- * is asked for the first child that decides, or undefined.
+ * is asked for the first child that decides, or undefined. Asking looks at all children, so it is done only when a
+ * child has ended that can decide, or the last of those that were open: with many children anything else is quadratic.
  */
 export class JoinRequest extends Request<number> {
   readonly #children: readonly SpinNode[]
   readonly #isEnough: (children: readonly SpinNode[]) => number | undefined
   #tried = 0
+  /** Children that had not ended when last looked at. */
+  #open = new Set<SpinNode>()
+  /** Children that may have ended since. */
+  #news: SpinNode[] = []
 
   constructor(children: readonly SpinNode[], isEnough: (children: readonly SpinNode[]) => number | undefined) {
     super('waitFor')
@@ -35,21 +41,32 @@ export class JoinRequest extends Request<number> {
     for (const child of this.#children) refuseCycle(run.node, child)
     run.isLive = true
     for (const child of this.#children) addWaiter(this, child)
+    this.#open = this.#findOpen()
     return PARK
   }
 
   override nextChild(): SpinNode | undefined {
     while (this.#tried < this.#children.length) {
       const child = this.#children[this.#tried++] as SpinNode
-      if (child.needsSettling) return child
+      if (!child.needsSettling) continue
+      this.#news.push(child)
+      return child
     }
     return undefined
   }
 
+  override heard(child: SpinNode): void {
+    this.#news.push(child)
+  }
+
   override poll(): boolean {
     if (this.arrival !== undefined) return true
+    if (!this.#mayBeDecided()) return false
     const decided = this.#isEnough(this.#children)
-    if (decided === undefined) return false
+    if (decided === undefined) {
+      this.#open = this.#findOpen() // One that had ended is out of date again; it will be heard of.
+      return false
+    }
     this.arrival = success(decided)
     this.release()
     return true
@@ -58,12 +75,33 @@ export class JoinRequest extends Request<number> {
   override release(): void {
     for (const child of this.#children) removeWaiter(this, child)
   }
+
+  #mayBeDecided(): boolean {
+    let isDecisive = false
+    for (const child of this.#news.splice(0)) {
+      if (!hasEnded(child)) continue
+      this.#open.delete(child)
+      if (this.#isEnough === firstEnded || child.result?.ok !== true) isDecisive = true
+    }
+    return isDecisive || this.#open.size === 0
+  }
+
+  #findOpen(): Set<SpinNode> {
+    return new Set(this.#children.filter((child) => !hasEnded(child)))
+  }
 }
 
-/** The first child that has ended, however it ended. */
+/**
+ * The child that ended first, however it ended. Several may have ended before anyone looks; their stamps, drawn as they
+ * completed, tell which was the first.
+ */
 export function firstEnded(children: readonly SpinNode[]): number | undefined {
-  const index = children.findIndex(hasEnded)
-  return index < 0 ? undefined : index
+  let first: number | undefined
+  for (const [index, child] of children.entries()) {
+    if (!hasEnded(child)) continue
+    if (first === undefined || child.stamp < (children[first] as SpinNode).stamp) first = index
+  }
+  return first
 }
 
 /** The first child that failed, or the last one when all have ended. */
@@ -100,16 +138,39 @@ export function resultOf(node: SpinNode): unknown {
   return unwrap(node.result)
 }
 
-/** Cancels those that nobody else waits for. */
+/** Cancels those that nobody else waits for; they run anew when somebody asks for them later. */
 export function cancelOthers(children: readonly SpinNode[], winner: SpinNode | undefined, reason: string): void {
-  for (const child of children) if (child !== winner && child.isUnobserved) cancelSpin(child, reason)
+  abandonSpins(
+    children.filter((child) => child !== winner),
+    reason,
+  )
+}
+
+/**
+ * A loser that wraps a mailbox may have taken a message before the race was decided: it goes back to the front, and on
+ * to whoever waits.
+ */
+export function giveBackTaken(sources: readonly unknown[], children: readonly SpinNode[], winner?: SpinNode): void {
+  for (const [index, source] of sources.entries()) {
+    const child = children[index]
+    if (!(source instanceof MailboxCell) || child === undefined || child === winner) continue
+    if (child.result?.ok !== true) continue // One that is still waiting gives back by itself when it is cancelled.
+    const taken = child.log.at(0)
+    if (taken !== undefined) source.node.putBack(taken, child.result.value)
+    disposeSpin(child)
+    source.node.serve()
+  }
 }
 
 export function checkSources(what: string, sources: readonly unknown[]): void {
   if (sources.length === 0)
     throw new TypeError(`${what} needs at least one spin, deferred, mailbox or promise, got none`)
+  checkEach(what, sources)
+}
+
+export function checkEach(what: string, sources: readonly unknown[]): void {
   for (const [index, source] of sources.entries()) {
-    if (typeof source !== 'object' && typeof source !== 'function') {
+    if ((typeof source !== 'object' || source === null) && typeof source !== 'function') {
       throw new TypeError(
         `${what}: argument ${index} must be a spin, deferred, mailbox or promise, got ${describe(source)}`,
       )

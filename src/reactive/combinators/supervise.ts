@@ -1,6 +1,7 @@
 import { requireContext } from '../ambient.js'
 import { cancelSpin, disposeSpin } from '../cancel.js'
 import { describe } from '../errors.js'
+import { checkRecord } from '../options.js'
 import type { Body, Spin, SpinNode } from '../spin.js'
 import { spin } from '../spin.js'
 import { JoinRequest, firstFailedOrAll, nodesOf } from './join.js'
@@ -23,7 +24,7 @@ export interface SupervisorOptions {
   readonly maxRestarts?: number | undefined
   /** The window, in milliseconds. Default: 60,000. */
   readonly windowMs?: number | undefined
-  /** Called once when the restarts are used up, with the last error. */
+  /** Called once when the restarts are used up, with the last error. Default: it is a `continuation-fault`. */
   readonly onFatal?: ((error: unknown) => void) | undefined
 }
 
@@ -47,6 +48,7 @@ export const RESTART_WINDOW_MS = 60_000
  * ```
  */
 export function supervise(children: readonly ChildSpec[], options: SupervisorOptions = {}): Spin<void> {
+  checkRecord('supervise', options)
   const { strategy = 'one-for-one', maxRestarts = RESTARTS_MAX, windowMs = RESTART_WINDOW_MS, onFatal } = options
   checkSupervisor(children, strategy, maxRestarts, windowMs)
   const context = requireContext('supervise')
@@ -60,8 +62,12 @@ export function supervise(children: readonly ChildSpec[], options: SupervisorOpt
       const now = context.now()
       restarts = [...restarts.filter((at) => now - at < windowMs), now]
       if (restarts.length > maxRestarts) {
-        for (const child of running) cancelSpin(child, 'its supervisor gave up')
-        onFatal?.(result.error)
+        for (const child of running) {
+          cancelSpin(child, 'its supervisor gave up')
+          disposeSpin(child) // One that failed has ended already, and would come back when what it read changes.
+        }
+        if (onFatal === undefined) context.fault('continuation-fault', 'supervise', result.error, running[failed]?.addr)
+        else onFatal(result.error)
         return
       }
       for (const index of replacedBy(strategy, failed, children.length)) {
@@ -91,7 +97,8 @@ function checkSupervisor(
   windowMs: number,
 ): void {
   if (!Array.isArray(children) || children.length === 0) {
-    throw new TypeError(`supervise: children must be a list of { body }, got ${describe(children)}`)
+    const got = Array.isArray(children) ? 'an empty list' : describe(children)
+    throw new TypeError(`supervise: children must be a list of one or more { body }, got ${got}`)
   }
   for (const [index, child] of children.entries()) {
     if (typeof (child as Partial<ChildSpec> | undefined)?.body === 'function') continue

@@ -9,9 +9,11 @@ import {
   JoinRequest,
   asSpins,
   cancelOthers,
+  checkEach,
   checkSources,
   firstEnded,
   firstFailedOrAll,
+  giveBackTaken,
   nodesOf,
   resultOf,
 } from './join.js'
@@ -19,7 +21,7 @@ import { sleep } from './sleep.js'
 
 /**
  * Runs all and gives their values in order; fails with the first error and cancels the rest. It stays reactive: when
- * one of them has a new value, so has this.
+ * one of them has a new value, so has this. Of nothing it gives an empty list.
  *
  * ```ts
  * import { parallel, spin, waitFor, type Spin } from 'millrace/reactive'
@@ -31,8 +33,9 @@ import { sleep } from './sleep.js'
  * ```
  */
 export function parallel<T extends readonly unknown[]>(...sources: { [K in keyof T]: Waitable<T[K]> }): Spin<T> {
-  checkSources('parallel', sources)
+  checkEach('parallel', sources)
   return spin(function* () {
+    if (sources.length === 0) return [] as unknown as T
     const spins = asSpins(sources)
     const children = nodesOf(spins)
     const decided = yield* new JoinRequest(children, firstFailedOrAll)
@@ -54,8 +57,13 @@ export function race<T>(...sources: Waitable<T>[]): Spin<T> {
   checkSources('race', sources)
   return spin(function* () {
     const children = nodesOf(asSpins(sources))
-    // No dependency is recorded, so nothing can make this run again.
-    const winner = children[yield* new JoinRequest(children, firstEnded)] as SpinNode
+    let winner: SpinNode | undefined
+    try {
+      // No dependency is recorded, so nothing can make this run again.
+      winner = children[yield* new JoinRequest(children, firstEnded)] as SpinNode
+    } finally {
+      giveBackTaken(sources, children, winner)
+    }
     cancelOthers(children, winner, 'another one won the race')
     return resultOf(winner) as T
   })
@@ -68,7 +76,12 @@ export function timeout<T, F>(source: Waitable<T>, ms: number, fallback: F): Spi
   return spin(function* () {
     const [spun] = asSpins([source]) as [Spin<T>]
     const children = nodesOf([spun, sleep(ms)])
-    const first = yield* new JoinRequest(children, firstEnded)
+    let first: number | undefined
+    try {
+      first = yield* new JoinRequest(children, firstEnded)
+    } finally {
+      if (first !== 0) giveBackTaken([source], children)
+    }
     cancelOthers(children, children[first], 'the timeout was decided')
     return first === 0 ? yield* waitFor(spun) : fallback
   })

@@ -113,7 +113,7 @@ export class CommitQueue {
       return
     }
     for (const [i, p] of batch.entries()) p.resolve(results[i] as never)
-    this.#options.onCommit()
+    this.#options.onCommit(batch.some((p) => p.durable))
   }
 
   #runEach(batch: readonly Pending[]): void {
@@ -222,7 +222,8 @@ export interface CommitQueueOptions {
   readonly name: string
   readonly durability: 'power' | 'process'
   readonly now: (() => number) | undefined
-  readonly onCommit: () => void
+  /** `durable`: something was written that must be kept, not only claims and looks. */
+  readonly onCommit: (durable: boolean) => void
   /** What a transaction made is not there: whoever remembers it must forget it. */
   readonly onRollback: () => void
   readonly onFailure: (error: unknown) => void

@@ -83,7 +83,7 @@ export class SqliteStore implements Store, JobStore, LeaseStore, ChangeStore {
       name: file.path,
       durability: options.durability,
       now: options.now,
-      onCommit: () => this.#committed(),
+      onCommit: (durable) => this.#committed(durable),
       onRollback: () => this.#session.forget(),
       onFailure: (error) => this.#failed(error),
     })
@@ -208,8 +208,9 @@ export class SqliteStore implements Store, JobStore, LeaseStore, ChangeStore {
     this.#file.close()
   }
 
-  #committed(): void {
-    this.#committedAt = this.#world.clock.monotonic()
+  #committed(durable: boolean): void {
+    // A worker looks for work at every poll: that is no reason to call it busy.
+    if (durable) this.#committedAt = this.#world.clock.monotonic()
     this.#idle ??= this.#world.timers.after(IDLE_MS, () => this.#foldBack(), { idle: true })
     const hint = this.#session.takeHint()
     if (hint !== undefined) for (const listener of this.#listeners) listener(hint)

@@ -274,7 +274,7 @@ export class Client {
   }
 
   #codecOf(name: string): Codec {
-    return this.#parts.registry.get(name)?.codec ?? this.#parts.codec
+    return this.#parts.registry.codecOf(name)
   }
 
   #keepMs(name: string, state: 'cancelled'): number {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as v from 'valibot'
 import { afterAll, afterEach, describe, expect, test, vi } from 'vitest'
-import { Abort, category, job, lazy, millrace, Snooze } from '../src/index.js'
+import { Abort, category, codec, job, lazy, millrace, Snooze } from '../src/index.js'
 import type { Context, Handle, Job, JobFilter, JobRecord, Logger, Mill, MillOptions, State } from '../src/index.js'
 
 /** The engine at work, through the front door, on real files. Nothing sleeps: handles, gates and records are awaited. */
@@ -1396,4 +1396,33 @@ describe('log lines', () => {
     })
     expect(await (await mill.enqueue(echo, 1)).result()).toBe(1)
   })
+})
+
+test('a producer that does not list the job reads a result with the job’s own codec', async () => {
+  class Money {
+    readonly cents: number
+    constructor(cents: number) {
+      this.cents = cents
+    }
+  }
+  const shop = codec({
+    types: {
+      money: {
+        is: (v: unknown): v is Money => v instanceof Money,
+        write: (m: Money) => m.cents,
+        read: (c: unknown) => new Money(c as number),
+      },
+    },
+  })
+  const bill = job('bill', { run: async (m: Money) => new Money(m.cents + 1), codec: shop })
+  const folder = mkdtempSync(join(tmpdir(), 'millrace-own-codec-'))
+  const store = join(folder, 'jobs.db')
+  const worker = await millrace({ store, jobs: [bill], logger: false, poll: 50 })
+  const producer = await millrace({ store, logger: false })
+  await worker.start()
+  const handle = await producer.enqueue(bill, new Money(1))
+  expect(await handle.result({ timeout: '10s' })).toEqual(new Money(2))
+  expect((await handle.get())?.payload).toEqual(new Money(1))
+  await Promise.all([worker.close(), producer.close()])
+  rmSync(folder, { recursive: true, force: true })
 })

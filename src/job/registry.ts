@@ -40,6 +40,8 @@ export interface Registered {
 /** The jobs this process knows. Looked up by own name only, so `constructor` and `__proto__` are names like any other. */
 export class Registry {
   readonly #jobs = new Map<string, Registered>()
+  /** Jobs that were enqueued here and are registered elsewhere: their results are read with their own codec. */
+  readonly #met = new Map<string, Registered>()
   readonly #system: SystemOptions
   /** The names as an array, remade when a job is added: the claim asks for it at every turn. */
   #names: readonly string[] = []
@@ -73,6 +75,11 @@ export class Registry {
     return this.#resolveUnknown(name, this.#system.unknown)
   }
 
+  /** What reads and writes this name's payloads and results. */
+  codecOf(name: string): Codec {
+    return (this.#jobs.get(name) ?? this.#met.get(name))?.codec ?? this.#system.codec
+  }
+
   has(name: string): boolean {
     return this.#jobs.has(name)
   }
@@ -89,8 +96,11 @@ export class Registry {
   /** Finds what `enqueue` was given. A job value need not be registered here: producers may know fewer than workers. */
   lookUp(given: Enqueueable): Registered {
     if (isJob(given)) {
-      const known = this.#jobs.get(given.name)
-      return known?.job === given ? known : this.#resolve(given)
+      const known = this.#jobs.get(given.name) ?? this.#met.get(given.name)
+      if (known?.job === given) return known
+      const resolved = this.#resolve(given)
+      this.#met.set(given.name, resolved)
+      return resolved
     }
     if (typeof given !== 'string')
       throw new DefinitionError(`expected a job made by job(), or its name, got ${show(given)}`)

@@ -104,6 +104,7 @@ export class Checker {
     if (job.attempt < was.attempt)
       throw new BrokenPromise(`I3: job ${job.id} went from attempt ${was.attempt} back to ${job.attempt}`)
     if (isFinal(was.state as State) && job.state !== was.state) this.#checkRevival(was, job, facts)
+    if (job.attempt > was.attempt || job.lines > was.lines) this.#checkTeller(was, job)
     if ((job.state === 'done' || job.state === 'failed') && job.state !== was.state) this.#checkEnd(was, job)
     if (job.crashes > was.crashes) this.#checkCharge(was, job, census)
     if (job.state === 'parked' && job.crashes > 0 && job.crashes < facts.crashBudget && was.state !== 'parked')
@@ -112,6 +113,15 @@ export class Checker {
       )
     if (job.crashes >= facts.crashBudget && job.state === 'ready' && was.crashes < job.crashes)
       throw new BrokenPromise(`G6: job ${job.id} spent its crash budget and was not parked`)
+  }
+
+  /** Only the holder of the current fence tells of an attempt; a rescuer tells it in the name of the dead. */
+  #checkTeller(was: CensusJob, job: CensusJob): void {
+    if (was.fence === null && job.attempt > was.attempt)
+      throw new BrokenPromise(`G5: an attempt of job ${job.id} was told though nobody held it`)
+    const lease = this.#before?.leases.find((each) => each.fence === was.fence)
+    if (lease !== undefined && job.lines > was.lines && job.told !== '' && job.told !== lease.worker)
+      throw new BrokenPromise(`G5: the history of job ${job.id} was written by a worker that did not hold it`)
   }
 
   /** Only the holder of the current fence ends a job: one that nobody held, or that somebody else holds, was ended by a stranger. */

@@ -32,6 +32,9 @@ export interface CensusJob {
   readonly suspect: number
   /** Who ended it. */
   readonly worker: string | null
+  /** Whose the last line of its history is ('' for a command's), and how many lines there are. */
+  readonly told: string | null
+  readonly lines: number
 }
 
 /** How often this connection has changed anything: when it has not, the census is as it was. */
@@ -57,7 +60,8 @@ const CENSUS = `
        'seq', j.seq, 'id', j.id, 'name', n.name, 'key', j.key, 'places', (l.seq is not null) + (h.seq is not null),
        'state', coalesce(l.state, h.state), 'fence', l.fence, 'dueAt', coalesce(l.due_at, h.due_at),
        'attempt', coalesce(l.attempt, h.attempt), 'retries', coalesce(l.retries, h.retries),
-       'crashes', coalesce(l.crashes, h.crashes), 'suspect', coalesce(l.suspect, 0), 'worker', h.worker))
+       'crashes', coalesce(l.crashes, h.crashes), 'suspect', coalesce(l.suspect, 0), 'worker', h.worker,
+       'told', json_extract(coalesce(l.log, h.log), '$[#-1].worker'), 'lines', coalesce(json_array_length(coalesce(l.log, h.log)), 0)))
      from millrace_jobs j
      join millrace_lanes n on n.lane = j.lane
      left join millrace_live l on l.seq = j.seq

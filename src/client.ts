@@ -278,7 +278,7 @@ export class Client {
   }
 
   #keepMs(name: string, state: 'cancelled'): number {
-    return this.#parts.registry.runnable(name)?.keepMs[state] ?? Infinity
+    return this.#parts.registry.keepOf(name)[state]
   }
 
   #newId(): string {

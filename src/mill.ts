@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { hostname } from 'node:os'
 import { Client } from './client.js'
 import { defaultCodec } from './codec/codec.js'
-import { InvalidOptionsError, UnknownJobError } from './errors.js'
+import { ClosedError, UnknownJobError } from './errors.js'
 import { didYouMean } from './codec/near-name.js'
 import type { EnqueueOptions, Enqueueable, Handle } from './job/enqueue.js'
 import { Registry } from './job/registry.js'
@@ -94,7 +94,6 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
   #crew: Crew | undefined
   /** start and stop one after the other, whoever calls them. */
   #changing: Promise<void> = Promise.resolve()
-  #closed = false
   #closing: Promise<void> | undefined
 
   constructor(
@@ -170,10 +169,7 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
 
   start(): Promise<void> {
     return this.#next(async () => {
-      if (this.#closed)
-        throw new InvalidOptionsError('start()', [
-          { path: '', message: 'this mill is closed; make a new one with millrace()' },
-        ])
+      if (this.#closing !== undefined) throw new ClosedError()
       this.#crew ??= await this.#startCrew()
     })
   }
@@ -197,7 +193,6 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
 
   async #closeOnce(options: StopOptions): Promise<void> {
     await this.stop(options)
-    this.#closed = true
     this.#client.close()
     await this.#store.close()
   }

@@ -20,6 +20,7 @@ export interface ResultParts {
 export function awaitResult(id: string, limitMs: number | undefined, parts: ResultParts): Promise<unknown> {
   return new Promise((resolve, reject) => {
     let state: State | 'unseen' = 'unseen'
+    let stopTimer = (): void => undefined
     const giveUp = (error: Error): void => {
       stopTimer()
       reject(error)
@@ -37,7 +38,7 @@ export function awaitResult(id: string, limitMs: number | undefined, parts: Resu
       leave()
       reject(new TimeoutError(`job ${id} did not end within ${formatDuration(limitMs ?? 0)}; it is ${state}`))
     }
-    const stopTimer = limitMs === undefined ? (): void => undefined : parts.world.timers.after(limitMs, late)
+    if (limitMs !== undefined) stopTimer = parts.world.timers.after(limitMs, late)
   })
 }
 

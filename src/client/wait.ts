@@ -5,6 +5,8 @@ import type { World } from '../world/world.js'
 /** Pause between two looks at what is awaited: short at first, since most waits are. */
 const LOOK_FIRST_MS = 15
 const LOOK_MAX_MS = 500
+/** So many waiters put the next look off by a millisecond. */
+const WAITERS_PER_MS = 50
 /** Ids read in one look. */
 const LOOK_BATCH = 500
 
@@ -26,6 +28,7 @@ export class Waiters {
   #timer: Cancel | undefined
   #unhint: Cancel | undefined
   #looking = false
+  #closedBy: Error | undefined
 
   constructor(store: Store, world: World) {
     this.#store = store
@@ -35,6 +38,10 @@ export class Waiters {
   /** Calls `settle` with the job (undefined once it is gone) at every look, until it returns true. Gives the way out. */
   wait(id: string, settle: (row: JobRow | undefined) => boolean, giveUp: (error: Error) => void): Cancel {
     const waiter: Waiter = { id, settle, giveUp }
+    if (this.#closedBy !== undefined) {
+      giveUp(this.#closedBy)
+      return () => undefined
+    }
     this.#waiting.add(waiter)
     this.#unhint ??= this.#store.changes.onHint((hint) => {
       if (hint.settled) this.#soon()
@@ -46,6 +53,7 @@ export class Waiters {
 
   /** Nobody waits any longer: the store is closed. */
   close(error: Error): void {
+    this.#closedBy = error
     for (const waiter of this.#waiting) {
       this.#leave(waiter)
       waiter.giveUp(error)
@@ -66,7 +74,10 @@ export class Waiters {
     this.#looking = true
     this.#timer?.()
     this.#timer = undefined
-    this.#world.timers.soon(() => void this.#look())
+    // Every look reads all that is awaited: thousands of waiters must not crowd out the work they wait for.
+    const pauseMs = this.#waiting.size / WAITERS_PER_MS
+    if (pauseMs < 10) this.#world.timers.soon(() => void this.#look())
+    else this.#world.timers.after(pauseMs, () => void this.#look())
   }
 
   async #look(): Promise<void> {

@@ -21,7 +21,7 @@ export const EMPTY = Symbol('empty')
 
 /** Checks an options object as a set: unknown names with the near spelling, wrong values, parts not yet built. */
 export function checkFields(value: unknown, path: string, shape: Fields): Problem[] {
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
+  if (typeof value !== 'object' || value === null || Array.isArray(value) || isNoOptions(value))
     return [{ path, message: `must be an object, got ${show(value)}` }]
   const problems: Problem[] = []
   const known = [...Object.keys(shape.fields), ...Object.keys(shape.notYet ?? {})]
@@ -44,4 +44,9 @@ export function checkFields(value: unknown, path: string, shape: Fields): Proble
 /** Nothing was asked for: `hooks: {}`, `redact: []`. */
 function isEmpty(given: unknown): boolean {
   return typeof given === 'object' && given !== null && Object.keys(given).length === 0
+}
+
+/** A forgotten await, or a value that has no fields of its own and would pass for "no options". */
+function isNoOptions(value: object): boolean {
+  return value instanceof Promise || value instanceof Date || value instanceof Map || value instanceof Set
 }

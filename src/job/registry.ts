@@ -80,6 +80,11 @@ export class Registry {
     return (this.#jobs.get(name) ?? this.#met.get(name))?.codec ?? this.#system.codec
   }
 
+  /** How long finished jobs of this name are kept: as the job says, else as the app says of all. */
+  keepOf(name: string): KeepMs {
+    return (this.#jobs.get(name) ?? this.#met.get(name))?.keepMs ?? mergeKeep([this.#system.keep])
+  }
+
   has(name: string): boolean {
     return this.#jobs.has(name)
   }

@@ -38,7 +38,13 @@ export function checkPayload(
     const result = rules.input['~standard'].validate(payload)
     return isThenable(result) ? Promise.resolve(result).then(checked) : checked(result)
   }
-  if (rules.accepts !== undefined && !rules.accepts(payload as never))
+  const accepted: unknown = rules.accepts === undefined ? true : rules.accepts(payload as never)
+  if (isThenable(accepted)) return Promise.resolve(accepted).then((settled) => acceptedOr(settled, payload))
+  return acceptedOr(accepted, payload)
+}
+
+function acceptedOr(accepted: unknown, payload: unknown): Checked {
+  if (accepted !== true && !accepted)
     return {
       ok: false,
       problems: [{ path: 'payload', message: 'was not accepted: the job’s accepts() returned false for it' }],

@@ -88,6 +88,8 @@ export class Simulation {
       (error: unknown) => this.fail(error),
     )
     await this.#until(() => done && this.time.now >= START + this.config.faultyMs, START + this.config.faultyMs * 20)
+    if (!done) this.fail(new Error('the scenario did not end in time; does it wait for something that never comes?'))
+    if (this.#broken !== undefined) throw this.#broken
     this.#faults.stop()
     this.note('-', 'faults stop')
     const end = this.time.now + this.config.drainMs
@@ -107,7 +109,7 @@ export class Simulation {
 
   /** Something was broken: the run ends with it. */
   fail(error: unknown): void {
-    this.#broken ??= error
+    this.#broken ??= error ?? new Error('it was rejected without a reason')
   }
 
   count(what: string, by = 1): void {

@@ -77,7 +77,7 @@ export class Promoter {
   }
 
   async #expire(job: Promoted['expired'][number]): Promise<void> {
-    const keepMs = this.#parts.registry.runnable(job.name)?.keepMs.cancelled ?? Infinity
+    const keepMs = this.#parts.registry.keepOf(job.name).cancelled
     const change = {
       id: job.id,
       from: job.state,

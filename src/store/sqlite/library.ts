@@ -56,8 +56,9 @@ function builtInLibrary(): SqliteLibrary | undefined {
 }
 
 function packagedLibrary(): SqliteLibrary | undefined {
-  const require = createRequire(import.meta.url)
   try {
+    // In a CommonJS bundle there is no import.meta.url: the app's own folder serves then.
+    const require = createRequire(import.meta.url ?? `${process.cwd()}/`)
     const module = require.resolve('@photostructure/sqlite')
     return { open: (require(module) as SqliteModule).DatabaseSync, module }
   } catch {

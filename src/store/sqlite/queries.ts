@@ -75,8 +75,7 @@ export const queries = {
     order by j.seq ${order}
     limit ?`,
   seqBounds: `
-    select min(seq) as first, max(seq) as last
-    from millrace_jobs`,
+    select (select min(seq) from millrace_jobs) as first, (select max(seq) from millrace_jobs) as last`,
 
   changeTarget: `
     ${jobRow()}

@@ -205,6 +205,8 @@ export class SqliteStore implements Store, JobStore, LeaseStore, ChangeStore {
     await this.#commits.close()
     this.#idle?.()
     this.#probe?.()
+    // Folded back by hand: not every library does it when it closes, and a copy of the file must have everything.
+    this.#tryFold()
     this.#file.close()
   }
 
@@ -224,6 +226,10 @@ export class SqliteStore implements Store, JobStore, LeaseStore, ChangeStore {
       return
     }
     this.#idle = undefined
+    this.#tryFold()
+  }
+
+  #tryFold(): void {
     try {
       this.#session.statement(this.#session.queries.foldBack).get()
     } catch {

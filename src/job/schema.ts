@@ -67,6 +67,6 @@ function pathText(issue: SchemaIssue): string {
 }
 
 /** A promise of another realm or library is one too. */
-function isThenable<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
+export function isThenable<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
   return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
 }

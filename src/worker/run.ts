@@ -6,7 +6,7 @@ import type { Encoded, Outcome } from '../job/outcome.js'
 import type { Registered } from '../job/registry.js'
 import type { RetryOptions, RetryPolicy } from '../job/retry.js'
 import { mergeRetry, retryDelayMs } from '../job/retry.js'
-import { checkPayload } from '../job/schema.js'
+import { checkPayload, isThenable } from '../job/schema.js'
 import { isAbort, isSnooze } from '../job/signals.js'
 import { LeaseLostError, StoppedError, TimeoutError } from '../errors.js'
 
@@ -139,8 +139,4 @@ function isTreatedAsDone(registered: Registered, thrown: unknown): boolean {
   } catch {
     return false
   }
-}
-
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
 }

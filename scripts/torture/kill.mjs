@@ -13,10 +13,16 @@ import { Verdict } from './verdict.mjs'
 
 /** What is left when the killing stops must be done within this. */
 const DRAIN_MS = 60_000
-/** One kill in twenty is aimed at a process that still opens the file: that must be survived too. */
-const YOUNG_SHARE = 0.05
+/** Of the kills that may miss, one in five is aimed at a process that still opens the file: that must be survived too. */
+const YOUNG_SHARE = 0.2
 /** So many are aimed at a process with a handler running; the rest may meet one between two jobs, or as it commits. */
 const BUSY_SHARE = 0.8
+/**
+ * If a miss would bring the share of hits below this, the aim is at the busy alone. A handler runs somewhere within the
+ * other, or nobody works at all.
+ */
+const HIT_SHARE_SOUGHT = 0.88
+const BUSY_WITHIN_MS = 2000
 /** Jobs kept waiting. */
 const BACKLOG = 300
 
@@ -56,7 +62,7 @@ async function killMany({ options, random, crew, eye }) {
   for (let cycle = 0; cycle < options.cycles; cycle += 1) {
     await pause(random.next() * 2 * meanMs)
     await until(() => crew.working.length > 0, 30_000)
-    const victim = chooseVictim(crew, random)
+    const victim = await chooseVictim(crew, random, kills)
     if (victim === undefined || performance.now() - began > options.minutes * 60_000) break
     note(kills, await crew.kill(victim), eye)
     crew.start()
@@ -68,13 +74,22 @@ async function killMany({ options, random, crew, eye }) {
   return kills
 }
 
-/** At a moment that has nothing to do with what they are doing: mostly one with a handler running, now and then any. */
-function chooseVictim(crew, random) {
+/**
+ * At a moment that has nothing to do with what they are doing: mostly one with a handler running, now and then any. When
+ * too many would have missed, the next waits for one that is at it, as a run that hits nobody shows nothing.
+ */
+async function chooseVictim(crew, random, { hits, done }) {
   const kind = random.next()
   const young = crew.living.filter((life) => !life.hasBegun)
-  if (kind < YOUNG_SHARE && young.length > 0) return random.pick(young)
-  const busy = kind < BUSY_SHARE ? crew.working.filter((life) => isBusy(readDiary(life.diary))) : []
+  const isBehind = hits < (done + 1) * HIT_SHARE_SOUGHT
+  if (!isBehind && kind < YOUNG_SHARE && young.length > 0) return random.pick(young)
+  if (isBehind) await until(() => busyOf(crew).length > 0, BUSY_WITHIN_MS)
+  const busy = kind < BUSY_SHARE || isBehind ? busyOf(crew) : []
   return random.pick(busy.length > 0 ? busy : crew.working)
+}
+
+function busyOf(crew) {
+  return crew.working.filter((life) => isBusy(readDiary(life.diary)))
 }
 
 /** Keeps a backlog: a kill of a worker with nothing to do shows nothing, and a backlog without end never drains. */

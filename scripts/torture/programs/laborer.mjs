@@ -22,6 +22,7 @@ const unrecorded = new Set()
 /** Enqueued here and not known to have ended: bounded, so that a backlog cannot grow without end. */
 let outstanding = 0
 let producing = config.produce
+let closing = false
 let count = 0
 let began = false
 
@@ -49,13 +50,22 @@ orders.on('close', () => process.exit(1)) // The supervisor is gone: nobody must
 orders.on('line', (word) => {
   if (word === 'rest') producing = false
   if (word === 'go') producing = true
-  if (word === 'close') void mill.close().then(() => process.exit(0))
+  if (word === 'close') {
+    closing = true
+    void mill.close().then(() => process.exit(0))
+  }
 })
 await mill.start()
 say('up')
 for (;;) {
   if (!producing || outstanding >= config.outstanding) await sleep(5)
-  else await produce().catch((error) => say('trouble', error.code, String(error.message).replaceAll('\n', ' ')))
+  else await produce().catch(complain)
+}
+
+/** What a caller must never be told. A mill that was asked to close says so to those who still wait for a result. */
+function complain(error) {
+  if (closing && error.code === 'E_CLOSED') return
+  say('trouble', error.code ?? 'untyped', String(error.message).replaceAll('\n', ' '))
 }
 
 /** One of the ways to enqueue: one, many, later. */
@@ -86,10 +96,7 @@ function follow(handle) {
   outstanding += 1
   void handle
     .result()
-    .then(
-      (result) => say('result', handle.id, result),
-      (error) => say('trouble', error.code ?? 'result', String(error.message).replaceAll('\n', ' ')),
-    )
+    .then((result) => say('result', handle.id, result), complain)
     .finally(() => (outstanding -= 1))
 }
 

@@ -8,6 +8,9 @@ import { ROWS_PER_INSERT } from './queries.js'
 import type { Session } from './session.js'
 import { instant, sortOf } from './session.js'
 
+/** So many bodies are still in SQLite's cache when their places are written; in a larger bulk they would be read back. */
+const JOBS_PER_RUN = 1_000
+
 /** Writes jobs within the current transaction. Bodies go in in rows of twenty, then each run of equal times in one statement. */
 export function insertJobs(session: Session, jobs: readonly NewJob[], options: InsertOptions, now: number): Inserted[] {
   if (options.under !== undefined && !holds(session, options.under.ref, options.under.fence))
@@ -98,7 +101,7 @@ function moveHolder(session: Session, job: NewJob, holder: Holder, now: number):
 function writeJobs(session: Session, jobs: readonly NewJob[], now: number): void {
   let from = 0
   while (from < jobs.length) {
-    const run = runOfEqualTimes(jobs, from, now)
+    const run = runOfEqualTimes(jobs, from, Math.min(jobs.length, from + JOBS_PER_RUN), now)
     const last = writeBodies(session, jobs, from, run.end, now)
     const first = last - (run.end - from) + 1
     const state = run.dueAt <= now ? 'ready' : 'scheduled'
@@ -130,6 +133,7 @@ function writeBodies(session: Session, jobs: readonly NewJob[], from: number, to
 function runOfEqualTimes(
   jobs: readonly NewJob[],
   from: number,
+  to: number,
   now: number,
 ): { end: number; dueAt: number; expiresAt: number | null } {
   const timeOf = (job: NewJob): [number, number | null] => [
@@ -138,7 +142,7 @@ function runOfEqualTimes(
   ]
   const [dueAt, expiresAt] = timeOf(jobs[from] as NewJob)
   let end = from + 1
-  for (; end < jobs.length; end += 1) {
+  for (; end < to; end += 1) {
     const [due, expires] = timeOf(jobs[end] as NewJob)
     if (due !== dueAt || expires !== expiresAt) break
   }

@@ -20,6 +20,15 @@ const RESULTS = fileURLToPath(new URL('./results/', import.meta.url))
  */
 export async function runBench({ kind, options }) {
   const place = new Place(ROOT)
+  // Whoever has seen enough leaves no gigabyte behind.
+  for (const [signal, code] of [
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ])
+    process.once(signal, () => {
+      place.clear()
+      process.exit(code)
+    })
   try {
     const machine = await describe(place)
     console.log(formatMachine(machine))

@@ -18,8 +18,9 @@ async function main(args) {
     console.error(`bench: ${error.message}\n${usage()}`)
     return 2
   }
-  const prepared = [build, install]
-  for (const step of prepared) {
+  // A crowd has no contestants, so it needs no registry either.
+  const steps = asked.kind === 'crowd' ? [build] : [build, install]
+  for (const step of steps) {
     const { name, code, output } = await step()
     if (code === 0) continue
     console.error(`bench: ${name} failed\n${output}`)

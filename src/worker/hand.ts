@@ -6,15 +6,14 @@ import type { Registered } from '../job/registry.js'
 import { readOptions } from '../job/stored-options.js'
 import type { Claimed, ClaimedJob, SettledJob } from '../store/store.js'
 import type { Cancel } from '../world/timers.js'
-import { attemptOf } from './attempt-of.js'
 import type { HandParts, Master } from './hand-parts.js'
 import { Meter } from './meter.js'
 import { Outbox } from './outbox.js'
-import { failure, runAttempt } from './run.js'
 import { Running } from './running.js'
 import type { Surroundings } from './running.js'
 import { settlementOf } from './settle.js'
 import { Slots } from './slots.js'
+import { failureOf, runBegun } from './surround.js'
 import { Watchdog } from './watchdog.js'
 
 /** How long after its timeout an attempt is given to come back before it is settled without it. */
@@ -206,7 +205,7 @@ export class Hand implements Surroundings {
   }
 
   async #run(running: Running): Promise<void> {
-    const outcome = await runAttempt(attemptOf(running, this.#parts))
+    const outcome = await runBegun(running, this.#parts)
     running.tookMs = this.#parts.world.clock.monotonic() - running.begunAt
     this.meter.add(running.tookMs)
     this.slots.end(running)
@@ -251,7 +250,7 @@ export class Hand implements Surroundings {
       const mine = running?.claimed.fence === job.fence ? running : undefined
       if (mine !== undefined) this.#forget(mine)
       if (refused.has(job.ref)) events.lost(`job ${job.name} ${job.id}`)
-      else events.settled(job, mine?.tookMs)
+      else events.settled(job, mine?.tookMs, mine)
     }
     this.#master.written()
   }
@@ -284,7 +283,8 @@ export class Hand implements Surroundings {
     }
     // It did not come back within its grace: the attempt is over, and the handler keeps its slot until it really ends.
     running.alarmAt = Infinity
-    this.#settle(running, failure(attemptOf(running, this.#parts), running.abortReason))
+    running.tookMs = now - running.begunAt
+    this.#settle(running, failureOf(running, this.#parts))
   }
 
   /** The store's clock, as far as the last claim told it. */

@@ -101,7 +101,7 @@ describe('millrace()', () => {
     ['capture', { capture: { tenant: true } }, /capture\.tenant must be an AsyncLocalStorage.* got true/],
     ['capture', { capture: { tenant: { getStore() {} } } }, /capture\.tenant must be .* getStore\(\) and run/],
     ['capture', { capture: { trace: 'on' } }, /capture\.trace must be .* or true or false, got "on"/],
-    ['capture', { capture: { 'a\nb': new AsyncLocalStorage() } }, /as a name must not have control characters/],
+    ['capture', { capture: { 'a\nb': new AsyncLocalStorage() } }, /capture\."a\\nb" must not have control characters/],
     ['capture', { capture: Object.fromEntries(many) }, /capture must be at most 16 stores, got 17/],
     ['hooks', { hooks: 5 }, /hooks must be an object, got 5/],
     ['hooks', { hooks: { strat() {} } }, /hooks\.strat is not an option; did you mean "start"\?/],

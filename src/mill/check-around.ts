@@ -2,7 +2,7 @@ import { show } from '../codec/show.js'
 import type { Problem } from '../errors.js'
 import { checkFields } from '../job/check.js'
 import type { Check, Fields } from '../job/check.js'
-import { isFunction, isName } from '../job/check-options.js'
+import { checkName, isFunction } from '../job/check-options.js'
 
 /** Names that `capture` may take, and objects of hooks. */
 const CAPTURES_MAX = 16
@@ -19,8 +19,8 @@ export const isCapture: Check = (value) => {
 }
 
 function captureProblems(name: string, store: unknown): Problem[] {
-  const wrongName = isName(name)
-  if (wrongName !== undefined) return [{ path: JSON.stringify(name), message: `as a name ${String(wrongName)}` }]
+  const wrongName = checkName(JSON.stringify(name), name)
+  if (wrongName.length > 0) return wrongName
   if (store === undefined || isStore(store)) return []
   if (name === 'trace' && typeof store === 'boolean') return []
   const expected = `must be an AsyncLocalStorage, or an object with getStore() and run(value, call)`

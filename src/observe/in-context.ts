@@ -4,14 +4,19 @@ import type { EngineEvents, Shown } from './engine-events.js'
 export function toldInContext(events: EngineEvents): EngineEvents {
   return {
     ...events,
-    settled: (job, ms, running) => within(running, () => events.settled(job, ms, running)),
-    slow: (running, forMs) => within(running, () => events.slow(running, forMs)),
+    settled(job, ms, running) {
+      if (running?.within === undefined) events.settled(job, ms, running)
+      else tellWithin(running.within, () => events.settled(job, ms, running))
+    },
+    slow(running, forMs) {
+      if (running.within === undefined) events.slow(running, forMs)
+      else tellWithin(running.within, () => events.slow(running, forMs))
+    },
   }
 }
 
 /** A store of the user's that throws costs the context and never the line: the engine goes on from here. */
-function within(running: Shown | undefined, tell: () => void): void {
-  if (running?.within === undefined) return tell()
+function tellWithin(within: NonNullable<Shown['within']>, tell: () => void): void {
   let told = false
   const once = (): void => {
     if (told) return
@@ -19,7 +24,7 @@ function within(running: Shown | undefined, tell: () => void): void {
     tell()
   }
   try {
-    running.within(once)
+    within(once)
   } catch {
     once()
   }

@@ -388,6 +388,67 @@ contract('a retry waits for its time and then is claimed with its tries', async 
   assert.deepEqual([again.attempt, again.retries], [1, 1])
 })
 
+contract('jobs settled side by side are each recorded as themselves', async (b) => {
+  const rows = Array.from({ length: 40 }, (_, i) => b.job({ due: { inMs: -i }, key: i === 3 ? 'k' : null }))
+  await b.insert(rows)
+  const worker = await b.worker()
+  const { jobs } = await b.claim(worker, { starting: 10 })
+  assert.equal(jobs.length, 40)
+  b.clock.now += 5
+  const settled = jobs.map((job, i) =>
+    b.settled(job, {
+      startedAt: b.clock.now - (i > 20 ? 1 : 2),
+      worker: 'me',
+      ...(i === 7 ? { result: '"seven"' } : {}),
+      ...(i === 30 ? { to: 'failed', error: '{"name":"E"}' } : {}),
+    }),
+  )
+  assert.deepEqual(await b.store.leases.settleJobs(settled, []), [])
+  for (const [i, job] of jobs.entries()) {
+    const row = await b.read(job.id)
+    assert.deepEqual(
+      [row.state, row.dueAt, row.startedAt, row.settledAt, row.attempt, row.result, row.worker],
+      [
+        i === 30 ? 'failed' : 'done',
+        job.dueAt,
+        b.clock.now - (i > 20 ? 1 : 2),
+        b.clock.now,
+        1,
+        i === 7 ? '"seven"' : null,
+        'me',
+      ],
+    )
+  }
+  const [again] = await b.insert([b.job({ key: 'k' })])
+  assert.equal(again?.isNew, true, 'the key is free')
+})
+
+contract('one lost fence among many side by side is refused alone', async (b) => {
+  await b.insert(Array.from({ length: 20 }, () => b.job()))
+  const { jobs } = await b.claim(await b.worker(), { starting: 0 })
+  const settled = jobs.map((job, i) => b.settled(i === 9 ? { ...job, fence: job.fence + 1 } : job))
+  assert.deepEqual(await b.store.leases.settleJobs(settled, []), [jobs[9]?.ref])
+  const states = await Promise.all(jobs.map((job) => b.state(job.id)))
+  assert.deepEqual(
+    states,
+    jobs.map((_, i) => (i === 9 ? 'ready' : 'done')),
+  )
+})
+
+contract('a job settled under its old and its new fence at once is ended by the new one', async (b) => {
+  await b.insert(Array.from({ length: 6 }, () => b.job()))
+  const worker = await b.worker()
+  const { jobs } = await b.claim(worker)
+  const [again] = jobs
+  assert.ok(again)
+  await b.settle(again, { to: 'ready', attempt: 0 })
+  const renewed = only(await b.claim(worker))
+  const settled = [...jobs.map((job) => b.settled(job, { result: '"old"' })), b.settled(renewed, { result: '"new"' })]
+  assert.deepEqual(await b.store.leases.settleJobs(settled, []), [again.ref])
+  assert.equal((await b.read(again.id)).result, '"new"')
+  for (const job of jobs) assert.equal(await b.state(job.id), 'done')
+})
+
 contract('a settlement under a lost fence writes nothing and is named', async (b) => {
   const worker = await b.worker()
   const [first, second] = [await b.one(), await b.one()]

@@ -1,3 +1,4 @@
+import { KEEP_ALL } from '../job/keep.js'
 import { appendLog } from '../job/attempt-log.js'
 import { decide } from '../job/decide.js'
 import type { LeasedJob, SettledJob, Store, WorkerBeat } from '../store/store.js'
@@ -107,6 +108,3 @@ export class Rescuer {
     }
   }
 }
-
-/** No crash ends a job, so nothing here is kept or forgotten. */
-const KEEP_ALL = { done: Infinity, failed: Infinity, cancelled: Infinity }

@@ -11,12 +11,12 @@ import type { Attempt } from './run.js'
 import type { Running } from './running.js'
 
 /** Runs an attempt with what was captured at its enqueue in place. */
-export type Surround = (running: Running, attempt: Attempt) => Promise<Outcome>
+export type Surround = (running: Running, attempt: Attempt) => Outcome | Promise<Outcome>
 
 type Parts = Pick<HandParts, 'world' | 'executor' | 'surround'>
 
 /** Runs what was begun. */
-export function runBegun(running: Running, parts: Parts): Promise<Outcome> {
+export function runBegun(running: Running, parts: Parts): Outcome | Promise<Outcome> {
   const attempt = attemptOf(running, parts)
   return parts.surround === undefined ? runAttempt(attempt) : parts.surround(running, attempt)
 }
@@ -40,7 +40,7 @@ export function surroundWith(capture: Capture | undefined): Surround | undefined
       within = capture.restore(running.options.captured)
     } catch (error) {
       // Like a payload that does not decode: parked, no try burnt. To run without a tenant could be to run for another.
-      return Promise.resolve({ kind: 'unreadable', error: describeError(error) })
+      return { kind: 'unreadable', error: describeError(error) }
     }
     if (within === undefined) return runAttempt(attempt)
     running.within = within

@@ -136,6 +136,7 @@ export class Worker {
       held: slots.heldCount,
       unwritten: !outbox.isEmpty,
       averageMs: meter.averageMs,
+      averageBytes: meter.averageBytes,
       alone: isAlone,
       suspectsSince: this.#suspectsSince,
       now: this.#parts.world.clock.monotonic(),

@@ -35,7 +35,7 @@ export function appendHistory(session: Session, rows: readonly HistoryRow[], now
 }
 
 /** A first run that went well and said nothing: nearly every row there is. */
-function isPlain(row: HistoryRow): boolean {
+export function isPlain(row: HistoryRow): boolean {
   return (
     row.to === 'done' &&
     row.attempt === 1 &&
@@ -90,7 +90,7 @@ function appendOne(session: Session, row: HistoryRow, now: number): void {
     )
 }
 
-function keepUntil(keepMs: number, now: number): number | null {
+export function keepUntil(keepMs: number, now: number): number | null {
   return keepMs === Infinity ? null : now + keepMs
 }
 

@@ -194,8 +194,12 @@ export const queries = {
     update millrace_live
     set fence = ?
     where seq in (select value from json_each(?))`,
+  claimHeldRun: `
+    update millrace_live
+    set fence = ?
+    where seq between ? and ?`,
   claimedBodies: `
-    select ${claimedColumns()}
+    select ${claimedColumns()}, l.lane
     from json_each(?) e
     cross join millrace_live l on l.seq = e.value
     cross join millrace_jobs j on j.seq = l.seq`,
@@ -231,6 +235,9 @@ export const queries = {
   endJobs: `
     delete from millrace_live
     where fence = ? and seq in (select value from json_each(?))`,
+  endRun: `
+    delete from millrace_live
+    where seq between ? and ? and fence = ?`,
   appendHistory: `
     insert into millrace_history
       (seq, state, due_at, attempt, retries, crashes, started_at, settled_at, keep_until, worker, result, error, reason, log)
@@ -242,6 +249,13 @@ export const queries = {
       (seq, state, due_at, attempt, retries, crashes, started_at, settled_at, keep_until, worker, result)
     select each.column1, 'done', each.column2, 1, 0, 0, each.column3, settled_at, keep_until, worker, each.column4
     from batch, (values ${Array(rows).fill('(?, ?, ?, ?)').join(', ')}) as each`,
+  /** The same for neighbours that returned nothing: all there is to say of each is in its row already. */
+  appendDoneRun: `
+    insert into millrace_history
+      (seq, state, due_at, attempt, retries, crashes, started_at, settled_at, keep_until, worker)
+    select seq, 'done', due_at, 1, 0, 0, ?, ?, ?, ?
+    from millrace_live
+    where seq between ? and ? and fence = ?`,
   giveBack: `
     update millrace_live
     set state = ?, due_at = coalesce(?, due_at),
@@ -255,7 +269,7 @@ export const queries = {
     from millrace_leases
     where worker = ?`,
   leasedBodies: `
-    select ${claimedColumns()}, l.started_at
+    select ${claimedColumns()}, l.lane, l.started_at
     from json_each(?) e
     cross join millrace_live l on l.seq = e.value
     cross join millrace_jobs j on j.seq = l.seq
@@ -293,7 +307,7 @@ function jobRow(): string {
 
 /** What a claim needs of a job. Most jobs have none of the rare things, and a column read is a column paid for: they come as one. */
 function claimedColumns(): string {
-  return `l.seq, l.lane, j.id, j.payload, l.due_at,
+  return `l.seq, j.id, j.payload, l.due_at,
            case
              when l.attempt = 0 and l.retries = 0 and l.crashes = 0 and l.suspect = 0 and l.log is null
                and l.expires_at is null and j.key is null and j.options is null then null

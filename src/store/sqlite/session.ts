@@ -1,5 +1,5 @@
 import type { Due, Hint } from '../store.js'
-import type { SqliteStatement, Statements } from './driver.js'
+import type { RowStatement, SqliteStatement, Statements } from './driver.js'
 import { Lanes } from './lanes.js'
 import { PRIORITY_STEP_MS } from './queries.js'
 import type { Queries } from './queries.js'
@@ -19,6 +19,9 @@ export class Session {
 
   statement(sql: string): SqliteStatement {
     return this.statements.of(sql)
+  }
+  rows(sql: string): RowStatement {
+    return this.statements.rowsOf(sql)
   }
 
   /** Notes what this transaction changes, for those who wait. */

@@ -67,6 +67,13 @@ export class NotYetError extends MillraceError {
   }
 }
 
+/** A hook did not do its part: it never called `next()`, called it twice, or was asynchronous where that cannot be. */
+export class HookError extends MillraceError {
+  constructor(message: string) {
+    super('E_HOOK', message)
+  }
+}
+
 /** A job definition, or the set of jobs given to `millrace()`, contradicts itself. */
 export class DefinitionError extends MillraceError {
   constructor(message: string) {

@@ -2,19 +2,25 @@
  * What TypeScript infers from every public form. Nothing here runs: `npm run check` compiles it, and a line under
  * `@ts-expect-error` that compiles is an error as well.
  */
+import { AsyncLocalStorage } from 'node:async_hooks'
 import * as v from 'valibot'
 import { Abort, category, codec, defaults, job, lazy, millrace, Snooze, sqlite } from './index.js'
 import type {
   AnyJob,
+  AttemptEnd,
   AttemptRecord,
   Category,
   Codec,
   Context,
+  ContextStore,
   Duration,
+  EnqueueCall,
+  EnqueueNext,
   EnqueueOptions,
   ErrorRecord,
   FinalState,
   Handle,
+  Hooks,
   Job,
   JobEdit,
   JobFilter,
@@ -29,6 +35,7 @@ import type {
   Problem,
   RetryOptions,
   ScheduleOptions,
+  SettledAttempt,
   StandardSchema,
   State,
   StoreChoice,
@@ -40,6 +47,7 @@ import {
   CodecError,
   DefinitionError,
   DuplicateKeyError,
+  HookError,
   InvalidOptionsError,
   InvalidPayloadError,
   JobCancelledError,
@@ -480,6 +488,55 @@ export async function later(mill: Mill): Promise<void> {
   expectType<never>()(await mill.send('id', {}, {}))
 }
 
+// ── Context and hooks ───────────────────────────────────────────────────────────────────────────────────────────────
+
+const tenant = new AsyncLocalStorage<{ id: number }>()
+const view: ContextStore = {
+  getStore: () => tenant.getStore()?.id,
+  run: (id: number | undefined, call) => tenant.run({ id: id ?? 0 }, call),
+}
+export const captures: readonly MillOptions[] = [
+  { capture: { tenant, view } },
+  { capture: { tenant, trace: false } },
+  { capture: false },
+  { capture: {} },
+  // @ts-expect-error it has nothing to be asked
+  { capture: { tenant: 'acme' } },
+  // @ts-expect-error the stores have names
+  { capture: true },
+]
+export const hooks: Hooks = {
+  enqueue: async (call, next) => {
+    expectType<EnqueueCall>()(call)
+    expectType<EnqueueNext>()(next)
+    expectType<unknown>()(call.items[0]?.payload)
+    expectType<Handle<unknown>[]>()(await next({ labels: ['a'] }))
+    await next((item, index) => ({ ...item.options, priority: index }))
+    // @ts-expect-error a typo in what is laid over
+    return next({ lables: ['a'] })
+  },
+  start: async (ctx, next) => {
+    expectType<Context>()(ctx)
+    expectType<unknown>()(await next())
+  },
+  settle: (attempt, end) => {
+    expectType<SettledAttempt>()(attempt)
+    expectType<AttemptEnd>()(end)
+    expectType<State>()(end.state)
+    expectType<number | undefined>()(end.ms)
+    expectType<ErrorRecord | undefined>()(end.error)
+  },
+}
+export const hooked: readonly MillOptions[] = [
+  { hooks },
+  { hooks: [hooks, {}] },
+  // @ts-expect-error a typo
+  { hooks: { strat: () => undefined } },
+]
+declare const shown: JobRecord
+expectType<Readonly<Record<string, unknown>>>()(shown.captured)
+expectType<{ readonly trace: true }>()(defaults.capture)
+
 // ── Codecs and errors ───────────────────────────────────────────────────────────────────────────────────────────────
 
 class Money {
@@ -512,6 +569,7 @@ export const errors: readonly (new (...args: never[]) => MillraceError)[] = [
   CodecError,
   DefinitionError,
   DuplicateKeyError,
+  HookError,
   InvalidOptionsError,
   InvalidPayloadError,
   JobCancelledError,

@@ -23,6 +23,8 @@ export type { EnqueueOptions, EnqueueArguments, Enqueueable, Handle } from './jo
 export type { JobRecord, AttemptRecord, JobFilter } from './job/record.js'
 export type { JobEdit } from './client/edit.js'
 export type { State, WaitingState, FinalState } from './job/states.js'
+export type { CaptureOptions, ContextStore } from './job/capture.js'
+export type { Hooks, EnqueueCall, EnqueueItem, EnqueueNext, SettledAttempt, AttemptEnd } from './job/hooks.js'
 export type { RetryOptions, Backoff, BackoffSteps } from './job/retry.js'
 export type { KeepOptions } from './job/keep.js'
 export type { Duration, When } from './job/duration.js'
@@ -47,6 +49,7 @@ export {
   CodecError,
   NotYetError,
   DefinitionError,
+  HookError,
   UnknownJobError,
   DuplicateKeyError,
   JobFailedError,

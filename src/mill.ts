@@ -1,6 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { hostname } from 'node:os'
 import { Client } from './client.js'
+import { throughHooks } from './client/hooked.js'
+import type { Enqueuer } from './client/hooked.js'
 import { defaultCodec } from './codec/codec.js'
 import { ClosedError, UnknownJobError } from './errors.js'
 import { didYouMean } from './codec/near-name.js'
@@ -11,6 +13,8 @@ import { categoriesOf } from './job/resolve.js'
 import { mergeRetry } from './job/retry.js'
 import { engineEvents } from './observe/engine-events.js'
 import type { EngineEvents } from './observe/engine-events.js'
+import { aroundOf } from './mill/around.js'
+import type { Around } from './mill/around.js'
 import { checkChange, checkMillOptions, deadlineOf, toMs } from './mill/options.js'
 import type { MillOptions, StopOptions } from './mill/options.js'
 import type { StoreChoice } from './store/choice.js'
@@ -88,8 +92,9 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
   readonly #registry: Registry
   readonly #log: Log
   readonly #events: EngineEvents
-  readonly #executor: Executor
+  readonly #around: Around
   readonly #client: Client
+  readonly #enqueuer: Enqueuer
   readonly #inside = new AsyncLocalStorage<Running>()
   #crew: Crew | undefined
   /** start and stop one after the other, whoever calls them. */
@@ -108,27 +113,30 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
     this.#store = store
     this.#registry = registry
     this.#log = log
-    this.#events = { ...engineEvents(log), ...parts.watch }
-    this.#executor = parts.executor ?? loopExecutor(this.#inside)
+    const executor = parts.executor ?? loopExecutor(this.#inside)
+    this.#around = aroundOf(options, { events: { ...engineEvents(log), ...parts.watch }, executor })
+    this.#events = this.#around.events
     this.#client = new Client({
       world,
       store,
       registry,
       codec: options.codec ?? defaultCodec,
+      capture: this.#around.capture,
       insideHandler: () => this.#inside.getStore() !== undefined,
       enqueued: (jobs) => this.#events.enqueued(jobs),
       changed: (job, to, reason) => this.#events.changed(job, to, reason),
     })
+    this.#enqueuer = throughHooks(this.#client, registry, this.#around.enqueueHooks)
   }
 
   enqueue(job: Enqueueable, payload?: unknown, options?: EnqueueOptions): Promise<Handle<unknown>> {
-    return this.#client.enqueue(job, payload, options)
+    return this.#enqueuer.enqueue(job, payload, options)
   }
   enqueueMany(job: Enqueueable, payloads: readonly unknown[], options?: EnqueueOptions): Promise<Handle<unknown>[]> {
-    return this.#client.enqueueMany(job, payloads, options)
+    return this.#enqueuer.enqueueMany(job, payloads, options)
   }
   schedule(job: Enqueueable, payload: unknown, when: unknown, options?: EnqueueOptions): Promise<Handle<unknown>> {
-    return this.#client.schedule(job, payload, when, options)
+    return this.#enqueuer.schedule(job, payload, when, options)
   }
   unschedule: Mill['unschedule'] = (job, key) => this.#client.unschedule(job, key)
   get: Mill['get'] = (id) => this.#client.get(id)
@@ -208,10 +216,11 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
         world,
         store,
         registry,
-        executor: this.#executor,
+        executor: this.#around.executor,
+        surround: this.#around.surround,
         process: { host: hostname(), pid: process.pid },
         enqueue: (under, job, payload, options) =>
-          this.#client.enqueue(job, payload, options as EnqueueOptions | undefined, under),
+          this.#enqueuer.enqueue(job, payload, options as EnqueueOptions | undefined, under),
         events,
       },
       this.#workerOptions(),
@@ -232,7 +241,10 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
       self: () => worker.workerId,
       leaseMs: () => this.#workerOptions().leaseMs,
       crashBudget: () => this.#workerOptions().crashBudget,
-      rescued: (worker, jobs, parked) => events.rescued(worker, jobs, parked),
+      rescued: (worker, jobs, parked) => {
+        events.rescued(worker, jobs, parked.length)
+        for (const job of parked) events.settled(job, undefined)
+      },
       troubled,
     })
     const pruner = new Pruner(world, store, troubled)

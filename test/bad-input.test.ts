@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { createRequire } from 'node:module'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -69,6 +70,8 @@ async function refusedUnwritten(work: () => unknown, code: string): Promise<Refu
 
 const paths = (error: Refused): (string | undefined)[] => (error.problems ?? []).map((p) => p.path)
 
+const many = Array.from({ length: 17 }, (_, i) => [`store-${i}`, new AsyncLocalStorage()] as const)
+
 describe('millrace()', () => {
   test.each<[string, object, RegExp]>([
     ['concurrency', { concurrency: 0 }, /concurrency must be a whole number from 1 to 100000, got 0/],
@@ -92,6 +95,39 @@ describe('millrace()', () => {
     ['codec', { codec: {} }, /codec must be a codec with encode and decode/],
     ['unknown', { unknown: 'x' }, /unknown must be a function/],
     ['a typo', { concurency: 5 }, /concurency is not an option; did you mean "concurrency"\?/],
+    ['capture', { capture: true }, /capture must be false or an object of AsyncLocalStorages by name.* got true/],
+    ['capture', { capture: new AsyncLocalStorage() }, /capture must be false or an object .* got an AsyncLocalStorage/],
+    ['capture', { capture: { tenant: 'acme' } }, /capture\.tenant must be an AsyncLocalStorage.* got "acme"/],
+    ['capture', { capture: { tenant: true } }, /capture\.tenant must be an AsyncLocalStorage.* got true/],
+    ['capture', { capture: { tenant: { getStore() {} } } }, /capture\.tenant must be .* getStore\(\) and run/],
+    ['capture', { capture: { trace: 'on' } }, /capture\.trace must be .* or true or false, got "on"/],
+    ['capture', { capture: { 'a\nb': new AsyncLocalStorage() } }, /capture\."a\\nb" must not have control characters/],
+    ['capture', { capture: Object.fromEntries(many) }, /capture must be at most 16 stores, got 17/],
+    ['hooks', { hooks: 5 }, /hooks must be an object, got 5/],
+    ['hooks', { hooks: { strat() {} } }, /hooks\.strat is not an option; did you mean "start"\?/],
+    ['hooks', { hooks: { settle: true } }, /hooks\.settle must be a function, got true/],
+    ['hooks', { hooks: [{}, { enqueue: 'x' }] }, /hooks\[1\]\.enqueue must be a function, got "x"/],
+    [
+      'hooks',
+      {
+        hooks: new (class Mine {
+          start = 5
+          own = 1
+        })(),
+      },
+      /hooks\.start must be a function, got 5$/,
+    ],
+    [
+      'hooks',
+      {
+        hooks: new (class Mine {
+          strat = () => 5
+        })(),
+      },
+      /hooks\.strat is not an option; did you mean "start"\?/,
+    ],
+    ['hooks', { hooks: [null] }, /hooks\[0\] must be an object, got null/],
+    ['hooks', { hooks: Array(17).fill({}) }, /hooks must be at most 16 objects of hooks, got 17/],
     ['a typo', { sotre: 'x' }, /sotre is not an option; did you mean "store"\?/],
   ])('refuses a wrong %s: %#', async (_, options, message) => {
     const error = await refused(() => millrace({ store: ':memory:', ...options }))
@@ -100,7 +136,6 @@ describe('millrace()', () => {
   })
 
   test.each([
-    'capture',
     'executor',
     'partition',
     'changeLog',
@@ -108,7 +143,6 @@ describe('millrace()', () => {
     'startGrace',
     'dashboard',
     'redact',
-    'hooks',
     'onSystemError',
     'onSystemRecovery',
     'encrypt',

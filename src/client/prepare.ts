@@ -2,6 +2,7 @@ import { problemOf } from '../codec/path.js'
 import { reason, show } from '../codec/show.js'
 import { CodecError, InvalidOptionsError, InvalidPayloadError, PayloadTooLargeError } from '../errors.js'
 import type { Problem } from '../errors.js'
+import type { Taken } from '../job/capture.js'
 import { checkEnqueueOptions, LABELS_MAX, TITLE_MAX } from '../job/check-options.js'
 import { parseDuration, parseInstant } from '../job/duration.js'
 import type { EnqueueOptions } from '../job/enqueue.js'
@@ -10,8 +11,8 @@ import type { Registered } from '../job/registry.js'
 import { timeoutMs } from '../job/registry.js'
 import { checkPayload } from '../job/schema.js'
 import type { Checked } from '../job/schema.js'
-import { writeOptions } from '../job/stored-options.js'
-import type { StoredOptions } from '../job/stored-options.js'
+import { writeOptions, writeWith } from '../job/stored-options.js'
+import type { Captured, StoredOptions } from '../job/stored-options.js'
 import { fillTitle } from '../job/title.js'
 import type { Due, NewJob } from '../store/store.js'
 
@@ -27,6 +28,8 @@ export interface Item {
   readonly options: EnqueueOptions | undefined
   /** Where it stands in a bulk, for errors; undefined for a single one. */
   readonly index?: number | undefined
+  /** What `capture` took where the call was made. */
+  readonly captured?: Captured | undefined
   /** What the call itself already found wrong. */
   readonly problems?: readonly Problem[] | undefined
 }
@@ -58,6 +61,12 @@ export function prepare(item: Item, id: string): Prepared | Promise<Prepared> {
       (error: unknown) => finish(item, id, wrong, threw('the job’s check', error)),
     )
   return finish(item, id, wrong, checked)
+}
+
+/** The item with the context that was taken for it, or what is wrong with that context. */
+export function withTaken(item: Item, taken: Taken | undefined): Item {
+  if (taken === undefined || (taken.captured === undefined && taken.problems.length === 0)) return item
+  return { ...item, captured: taken.captured, problems: [...(item.problems ?? []), ...taken.problems] }
 }
 
 /** Throws all that is wrong with a call's items in one error. */
@@ -151,6 +160,7 @@ function storedOptions(item: Item, options: EnqueueOptions, wrong: Wrong): Store
     retry: options.retry,
     timeout: options.timeout === undefined ? undefined : finite(timeoutMs(options.timeout, Infinity)),
     meta: options.meta === undefined ? undefined : metaOf(item, options.meta, wrong),
+    captured: item.captured,
   }
 }
 
@@ -186,8 +196,7 @@ export function metaProblem(error: unknown, path: string): Problem {
 
 /** Written by the job's codec, so that it may hold what payloads may. */
 export function writeMeta({ codec }: Pick<Registered, 'codec'>, meta: unknown): NonNullable<StoredOptions['meta']> {
-  const written = codec.encode(meta)
-  return typeof written === 'string' ? { text: written } : { base64: Buffer.from(written).toString('base64') }
+  return writeWith(codec, meta)
 }
 
 function dueOf(options: EnqueueOptions): Due {

@@ -1,4 +1,12 @@
+import type { Codec } from '../codec/codec.js'
+import type { Encoded } from './outcome.js'
 import type { RetryOptions } from './retry.js'
+
+/** A value as a codec wrote it; bytes stand as base64. */
+export type Written = { readonly text: string } | { readonly base64: string }
+
+/** What `capture` took at the enqueue, by name. */
+export type Captured = Readonly<Record<string, Written>>
 
 /** What was given at enqueue beyond queue, priority, key and times, as it stands in the job's row. */
 export interface StoredOptions {
@@ -7,8 +15,10 @@ export interface StoredOptions {
   readonly retry?: RetryOptions | undefined
   /** Milliseconds; null lifts the limit (JSON has no Infinity). */
   readonly timeout?: number | null | undefined
-  /** Written by the job's codec, which may write bytes: then as base64. */
-  readonly meta?: { readonly text: string } | { readonly base64: string } | undefined
+  /** Written by the job's codec. */
+  readonly meta?: Written | undefined
+  /** Written by the mill's codec, each by itself: a mill that does not know a name never reads it. */
+  readonly captured?: Captured | undefined
 }
 
 export const NO_OPTIONS: StoredOptions = {}
@@ -21,6 +31,16 @@ export function writeOptions(options: StoredOptions): string | null {
 
 export function readOptions(text: string | null): StoredOptions {
   return text === null ? NO_OPTIONS : (JSON.parse(text, fromInfinities) as StoredOptions)
+}
+
+export function writeWith(codec: Codec, value: unknown): Written {
+  const written = codec.encode(value)
+  return typeof written === 'string' ? { text: written } : { base64: Buffer.from(written).toString('base64') }
+}
+
+/** As the codec wrote it, to be decoded. */
+export function readWritten(written: Written): Encoded {
+  return 'text' in written ? written.text : new Uint8Array(Buffer.from(written.base64, 'base64'))
 }
 
 const INFINITE = '\u221e'

@@ -1,4 +1,9 @@
 import { defaultCodec } from '../codec/codec.js'
+import type { Handler } from '../job/define.js'
+import { aroundOf } from '../mill/around.js'
+import type { Around } from '../mill/around.js'
+import { logOf } from '../mill/choose.js'
+import { engineEvents } from '../observe/engine-events.js'
 import { buildMill } from '../mill.js'
 import type { MillOptions } from '../mill/options.js'
 import { toMs } from '../mill/options.js'
@@ -84,6 +89,8 @@ class Bench implements TestMill {
   readonly #world: World
   readonly #options: Omit<MillOptions, 'store'>
   readonly #worker: string
+  /** What stands around an attempt, as in a real mill: captured context and hooks. */
+  readonly #around: Around
 
   constructor(
     mill: Mill,
@@ -99,6 +106,10 @@ class Bench implements TestMill {
     this.#world = world
     this.#options = options
     this.#worker = worker
+    this.#around = aroundOf(options, {
+      events: engineEvents(logOf(options.logger ?? false, world)),
+      executor: { call: (handler, payload, running) => handler(payload, running) },
+    })
   }
 
   async promote(): Promise<void> {
@@ -154,23 +165,25 @@ class Bench implements TestMill {
       thrown: undefined,
       returned: undefined,
     }
-    const outcome = await runAttempt({
+    const attempt = {
       registered,
       payload: claimed.payload,
       retry: running.options.retry,
       retries: claimed.retries,
       attempt: running.attempt,
       random: this.#world.random,
-      call: async (handler, payload) => {
+      call: async (handler: Handler<unknown, unknown>, payload: unknown) => {
         try {
-          return (seen.returned = await handler(payload, running))
+          return (seen.returned = await this.#around.executor.call(handler, payload, running))
         } catch (error) {
           seen.threw = true
           throw (seen.thrown = error)
         }
       },
       abortReason: () => undefined,
-    })
+    }
+    const { surround } = this.#around
+    const outcome = await (surround === undefined ? runAttempt(attempt) : surround(running, attempt))
     if (outcome.kind === 'unreadable') Object.assign(seen, { threw: true, thrown: new Error(outcome.error.message) })
     const ended = {
       startedAt: running.startedAt,
@@ -185,6 +198,7 @@ class Bench implements TestMill {
       ended,
     )
     await this.#store.leases.settleJobs([settled], [claimed.fence])
+    this.#around.events.settled(settled, 0, running)
     return { running, to: settled.to, ...seen, threw: seen.threw && settled.to !== 'done' }
   }
 

@@ -14,7 +14,7 @@ export interface RescuerParts {
   readonly self: () => string | undefined
   readonly leaseMs: () => number
   readonly crashBudget: () => number
-  readonly rescued: (worker: string, jobs: readonly LeasedJob[], parked: number) => void
+  readonly rescued: (worker: string, jobs: readonly LeasedJob[], parked: readonly SettledJob[]) => void
   readonly troubled: (what: string, error: unknown) => void
 }
 
@@ -73,7 +73,8 @@ export class Rescuer {
     const settled = leased.map((job) => this.#crashed(job, worker.id))
     const freed = await store.leases.rescueJobs(worker.id, worker.beat, settled)
     if (freed === null) return
-    this.#parts.rescued(worker.id, leased, settled.filter((job) => job.to === 'parked').length)
+    const parked = settled.filter((job) => job.to === 'parked')
+    this.#parts.rescued(worker.id, leased, parked)
   }
 
   #crashed(job: LeasedJob, worker: string): SettledJob {

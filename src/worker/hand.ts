@@ -7,16 +7,15 @@ import type { Registered } from '../job/registry.js'
 import { readOptions } from '../job/stored-options.js'
 import type { Claimed, ClaimedJob, SettledJob } from '../store/store.js'
 import type { Cancel } from '../world/timers.js'
-import { attemptOf } from './attempt-of.js'
 import type { HandParts, Master } from './hand-parts.js'
 import { Meter } from './meter.js'
 import { Outbox } from './outbox.js'
-import { failure, runAttempt } from './run.js'
 import { Running } from './running.js'
 import type { Surroundings } from './running.js'
 import { settlementOf } from './settle.js'
 import { Slots } from './slots.js'
 import { StoreClock } from './store-clock.js'
+import { failureOf, runBegun } from './surround.js'
 import { Watchdog } from './watchdog.js'
 
 /** How long after its timeout an attempt is given to come back before it is settled without it. */
@@ -207,7 +206,7 @@ export class Hand implements Surroundings {
     this.#watchdog.watch(running)
     events.began(job)
     // A handler that returned at once is settled a moment later too: it must not begin the next one from within itself.
-    void Promise.resolve(runAttempt(attemptOf(running, this.#parts))).then((outcome) => this.#ended(running, outcome))
+    void Promise.resolve(runBegun(running, this.#parts)).then((outcome) => this.#ended(running, outcome))
   }
 
   #ended(running: Running, outcome: Outcome): void {
@@ -262,7 +261,7 @@ export class Hand implements Surroundings {
       const mine = running?.claimed.fence === job.fence ? running : undefined
       if (mine !== undefined) this.#forget(mine)
       if (refused.has(job.ref)) events.lost(`job ${job.name} ${job.id}`)
-      else events.settled(job, mine?.tookMs)
+      else events.settled(job, mine?.tookMs, mine)
     }
     this.#master.written()
   }
@@ -295,6 +294,7 @@ export class Hand implements Surroundings {
     }
     // It did not come back within its grace: the attempt is over, and the handler keeps its slot until it really ends.
     running.alarmAt = Infinity
-    this.#settle(running, failure(attemptOf(running, this.#parts), running.abortReason))
+    running.tookMs = now - running.begunAt
+    this.#settle(running, failureOf(running, this.#parts))
   }
 }

@@ -1,3 +1,4 @@
+import { AsyncResource } from 'node:async_hooks'
 import { LeaseLostError, StoppedError } from '../errors.js'
 import type { Claimed, ClaimedJob } from '../store/store.js'
 import type { Cancel } from '../world/timers.js'
@@ -45,6 +46,11 @@ export class Worker {
   /** Claims whose answer never came: they may have taken jobs that nobody knows of. */
   readonly #doubtful = new Set<number>()
   #returning = false
+  /**
+   * A turn begins in the context in which the worker was made, whoever woke it: else jobs would run in the async context of
+   * a request that happened to enqueue something, with its tenant and its trace.
+   */
+  readonly #beginTurn = AsyncResource.bind(() => void this.#turn())
 
   constructor(parts: WorkerParts, options: WorkerOptions) {
     this.#parts = parts
@@ -84,7 +90,7 @@ export class Worker {
     this.#wanted = true
     if (this.#turning || this.#lease === undefined) return
     this.#turning = true
-    void this.#turn()
+    this.#beginTurn()
   }
 
   /** Stops claiming, gives back what has not begun, waits for what has, and gives that back too when the deadline passes. */

@@ -1,4 +1,5 @@
 import type { RetryOptions } from './retry.js'
+import type { PlaceRequest } from './unique.js'
 
 /** What was given at enqueue beyond queue, priority, key and times, as it stands in the job's row. */
 export interface StoredOptions {
@@ -9,6 +10,8 @@ export interface StoredOptions {
   readonly timeout?: number | null | undefined
   /** Written by the job's codec, which may write bytes: then as base64. */
   readonly meta?: { readonly text: string } | { readonly base64: string } | undefined
+  /** The place it took when it was enqueued, to be taken anew by a retry. */
+  readonly unique?: Pick<PlaceRequest, 'key' | 'while'> | undefined
 }
 
 export const NO_OPTIONS: StoredOptions = {}
@@ -21,6 +24,11 @@ export function writeOptions(options: StoredOptions): string | null {
 
 export function readOptions(text: string | null): StoredOptions {
   return text === null ? NO_OPTIONS : (JSON.parse(text, fromInfinities) as StoredOptions)
+}
+
+/** The new options of a job that keeps the place it has. */
+export function withPlaceOf(before: string | null, after: string | null): string | null {
+  return writeOptions({ ...readOptions(after), unique: readOptions(before).unique })
 }
 
 const INFINITE = '\u221e'

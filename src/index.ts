@@ -25,7 +25,7 @@ export type { JobEdit } from './client/edit.js'
 export type { State, WaitingState, FinalState } from './job/states.js'
 export type { RetryOptions, Backoff, BackoffSteps } from './job/retry.js'
 export type { KeepOptions } from './job/keep.js'
-export type { UniqueOptions, UniqueField } from './job/unique-options.js'
+export type { UniqueOptions } from './job/unique-options.js'
 export type { Duration, When } from './job/duration.js'
 export type { StandardSchema } from './job/schema.js'
 

@@ -52,7 +52,7 @@ export interface SharedOptions {
   readonly unique?: UniqueOptions | false | undefined
 }
 
-export interface JobOptions<Payload, Result> extends Omit<SharedOptions, 'unique'> {
+export interface JobOptions<Payload, Result> extends SharedOptions {
   readonly run: Handler<Payload, Result> | Lazy<Payload, Result>
   /** The plain form of a schema: false refuses the payload. */
   readonly accepts?: ((payload: Payload) => boolean) | undefined

@@ -7,7 +7,7 @@ export interface UniqueOptions<Payload = never> {
    * What makes two jobs the same: a field of the payload (`'user'`, `'order.id'`), several, or a function of the payload as it
    * was given. Default: the whole payload.
    */
-  readonly by?: UniqueField<Payload> | readonly UniqueField<Payload>[] | ((payload: Payload) => unknown) | undefined
+  readonly by?: string | readonly string[] | ((payload: Payload) => unknown) | undefined
   /**
    * A window that the first enqueue opens: until it is over a second one is a duplicate, also when the first has finished.
    * With 'reschedule' it is the longest that a job can be put off. Infinity: for ever. Default: none.
@@ -24,13 +24,6 @@ export interface UniqueOptions<Payload = never> {
    */
   readonly onDuplicate?: UniquePolicy | undefined
 }
-
-/** A field of the payload, and what lies below it after a dot. */
-export type UniqueField<Payload> = [Payload] extends [never]
-  ? string
-  : unknown extends Payload
-    ? string
-    : Extract<keyof Payload, string> | `${Extract<keyof Payload, string>}.${string}`
 
 /** The levels laid over each other, most specific first, part by part; `false` ends what it stands over. */
 export function mergeUnique(levels: readonly (UniqueOptions | false | undefined)[]): UniqueOptions | undefined {

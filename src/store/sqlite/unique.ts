@@ -67,11 +67,12 @@ export function retakePlace(session: Session, job: JobRow, now: number): void {
   const { unique } = readOptions(job.options)
   if (unique === undefined) return
   const row = readPlace(session, job.name, unique.key)
-  if (row?.id === job.id) return
-  const place = { ...placeNow(row, now), windowRuns: false }
-  if (row !== undefined && decidePlace(place, { while: unique.while, onDuplicate: 'reject' }) === 'reject')
+  const { holder, windowRuns } = placeNow(row, now)
+  const other = row?.id === job.id ? null : holder
+  const verdict = decidePlace({ holder: other, windowRuns: false }, { while: unique.while, onDuplicate: 'reject' })
+  if (row !== undefined && verdict === 'reject')
     throw new DuplicateJobError(job.name, unique.key, row.id, 'is now unfinished')
-  takePlace(session, job, unique.key, job.ref, row?.until ?? null)
+  takePlace(session, job, unique.key, job.ref, row !== undefined && windowRuns ? row.until : null)
 }
 
 /** Forgets places that no longer count: the next few of a walk round the table. Gives how many. */

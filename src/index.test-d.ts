@@ -370,7 +370,7 @@ expectType<Job<{ site: string }, void>>()(
 )
 // Before the schema: a job is unique by what was given.
 job('by-schema', { input: dated, run: async (p) => p.at.getTime(), unique: { by: (p) => p.at.toUpperCase() } })
-job('none', { run: async (_: { a: 1 }) => {}, unique: false, is: [category('c', { unique: { by: 'a' } })] })
+job('none', { run: async (p: { a: 1 }) => p.a, unique: false, is: [category('c', { unique: { by: 'a' } })] })
 category('tenants', { unique: { by: (p: { tenant: string }) => p.tenant, onDuplicate: 'reject' } })
 export const unique: UniqueOptions<{ a: { b: string } }> = { by: (p) => p.a.b, for: 5_000, onDuplicate: 'ignore' }
 export async function uniquely(mill: Mill): Promise<void> {

@@ -14,7 +14,7 @@ export type DuplicateVerdict =
   | 'move'
 
 /** An unfinished job as a duplicate meets it. */
-export interface Holder {
+interface Holder {
   readonly state: State
   /** A worker has it: it runs, or is about to. */
   readonly claimed: boolean

@@ -2,6 +2,7 @@ import { DuplicateJobError, DuplicateKeyError, LeaseLostError } from '../../erro
 import type { State } from '../../job/states.js'
 import { withPlaceOf } from '../../job/stored-options.js'
 import { decideDuplicate, decidePlace } from '../../job/unique.js'
+import type { PlaceVerdict } from '../../job/unique.js'
 import type { InsertOptions, Inserted, NewJob } from '../store.js'
 import type { SqliteValue } from './driver.js'
 import { appendHistory, cancelledRow } from './history.js'
@@ -79,41 +80,49 @@ function answerKey(session: Session, job: NewJob, holder: InTheWay, how: Inserti
   }
 }
 
-/** Writes the job if its place is free, or was just made free; `replaced` holds its key and goes if the job comes. */
+/** Writes the job if its place is free, or can be made free; `replaced` holds its key and goes if the job comes. */
 function insertInPlace(session: Session, job: NewJob, replaced: InTheWay | undefined, how: Insertion): Inserted {
   const { unique } = job
   const row = unique === undefined ? undefined : readPlace(session, job.name, unique.key)
   // The one whose key is taken over gives up its place too.
-  const taken = row === undefined || row.id === replaced?.id ? undefined : row
+  const taken = row?.id === replaced?.id ? undefined : row
   const verdict = unique === undefined ? 'free' : decidePlace(placeNow(taken, how.now), unique)
+  const answer = taken === undefined ? undefined : answerPlace(session, job, taken, verdict, how)
+  if (answer !== undefined) return answer
+  const isReplacing = taken !== undefined && verdict === 'replace'
+  if (replaced !== undefined) replaceHolder(session, job, replaced, how)
+  if (isReplacing) replaceHolder(session, job, taken, how)
+  writeOne(session, job, isReplacing ? taken.until : null, how.now)
+  return { id: job.id, isNew: true }
+}
+
+/** What the one that has the place gets; undefined: it is not in the way, or waits and is to be replaced. */
+function answerPlace(
+  session: Session,
+  job: NewJob,
+  taken: PlaceRow,
+  verdict: PlaceVerdict,
+  how: Insertion,
+): Inserted | undefined {
   switch (verdict) {
     case 'ignore':
-      return { id: (taken as PlaceRow).id, isNew: false }
+      return { id: taken.id, isNew: false }
     case 'reject':
-      throw new DuplicateJobError(
-        job.name,
-        unique?.key ?? '',
-        (taken as PlaceRow).id,
-        `${whyRefused(taken)}${how.which}`,
-      )
+      throw new DuplicateJobError(job.name, job.unique?.key ?? '', taken.id, `${whyRefused(taken)}${how.which}`)
     case 'reschedule':
-      moveHolder(session, putOff(job, taken?.until ?? null, how.now), (taken as PlaceRow).seq, how.now)
-      return { id: (taken as PlaceRow).id, isNew: false }
+      moveHolder(session, putOff(job, taken.until, how.now), taken.seq, how.now)
+      return { id: taken.id, isNew: false }
+    case 'free':
     case 'replace':
-    case 'free': {
-      if (replaced !== undefined) replaceHolder(session, job, replaced, how)
-      if (verdict === 'replace') replaceHolder(session, job, taken as InTheWay, how)
-      writeOne(session, job, verdict === 'replace' ? (taken as PlaceRow).until : null, how.now)
-      return { id: job.id, isNew: true }
-    }
+      return undefined
     default:
       return verdict satisfies never
   }
 }
 
-function whyRefused(row: PlaceRow | undefined): string {
-  if (row?.state === null) return 'ran within its window'
-  return row?.fence === null ? 'is unfinished' : 'is unfinished and a worker has it'
+function whyRefused(row: PlaceRow): string {
+  if (row.state === null) return 'ran within its window'
+  return row.fence === null ? 'is unfinished' : 'is unfinished and a worker has it'
 }
 
 /** `window`: where the place's window ends that the job comes into; one that is over, or null, makes it open its own. */
@@ -130,7 +139,12 @@ function putOff(job: NewJob, until: number | null, now: number): NewJob {
   return until === null || instant(job.due, now) <= until ? job : { ...job, due: { at: until } }
 }
 
-function replaceHolder(session: Session, job: NewJob, holder: InTheWay, how: Insertion): void {
+function replaceHolder(
+  session: Session,
+  job: NewJob,
+  holder: Pick<InTheWay, 'seq' | 'id' | 'key'>,
+  how: Insertion,
+): void {
   const row = cancelledRow(session, holder.id, `replaced by ${job.id}`, how.keepCancelledMs, how.now)
   session.statement(session.queries.deleteLive).run(holder.seq)
   appendHistory(session, [row], how.now)

@@ -16,7 +16,7 @@ import { SqliteStore } from './sqlite-store.js'
 interface ModelJob {
   readonly id: string
   readonly key: string
-  readonly whilst: UniqueWhile
+  whilst: UniqueWhile
   payload: string
   state: State | 'gone'
   claim: ClaimedJob | null
@@ -126,7 +126,8 @@ function expectedAnswer(model: Model, asked: Asked, id: string, payload: string,
 function putOff(holder: ModelJob, asked: Asked, payload: string, until: number, now: number): string {
   if (!isWaiting(holder)) return 'E_DUPLICATE_JOB'
   const dueAt = dueOf(asked, until, now)
-  Object.assign(holder, { payload, dueAt, state: dueAt > now ? 'scheduled' : 'ready' })
+  const state = dueAt > now ? 'scheduled' : 'ready'
+  Object.assign(holder, { whilst: asked.whilst, payload, dueAt, state })
   return holder.id
 }
 

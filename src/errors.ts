@@ -98,6 +98,19 @@ export class DuplicateKeyError extends MillraceError {
   }
 }
 
+/** A job that counts as the same is in the way, and the caller asked to be told or cannot have what it asked for. */
+export class DuplicateJobError extends MillraceError {
+  /** The id of the job that is in the way. */
+  readonly existingId: string
+  constructor(job: string, value: string, existingId: string, why: string) {
+    super(
+      'E_DUPLICATE_JOB',
+      `job ${JSON.stringify(job)}: another one with the unique value ${value} ${why} (${existingId})`,
+    )
+    this.existingId = existingId
+  }
+}
+
 /** Awaited a job that failed for good; `cause` is the error its handler threw. */
 export class JobFailedError extends MillraceError {
   readonly jobId: string

@@ -40,12 +40,14 @@ import type {
   State,
   StoreChoice,
   TestContext,
+  UniqueOptions,
   WaitingState,
   When,
 } from './index.js'
 import {
   CodecError,
   DefinitionError,
+  DuplicateJobError,
   DuplicateKeyError,
   HookError,
   InvalidOptionsError,
@@ -361,6 +363,37 @@ export const given: EnqueueOptions = {
   timeout: Infinity,
   expires: '1d',
   meta: { any: 1 },
+  unique: { by: ['a', 'b.c'], for: '1m', while: 'waiting', onDuplicate: 'reschedule' },
+}
+
+// ── Unique jobs ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const crawl = job('crawl', {
+  run: async (p: { site: string; depth: number }, ctx) => ctx.log(p.site),
+  unique: { by: (p) => expectType<{ site: string; depth: number }>()(p) ?? p.site, for: Infinity },
+})
+expectType<Job<{ site: string; depth: number }, void>>()(crawl)
+expectType<Job<{ site: string }, void>>()(
+  job('crawl', { run: async (p: { site: string }, ctx) => ctx.log(p), unique: { by: 'site', while: 'unfinished' } }),
+)
+// Before the schema: a job is unique by what was given.
+job('by-schema', { input: dated, run: async (p) => p.at.getTime(), unique: { by: (p) => p.at.toUpperCase() } })
+job('none', { run: async (p: { a: 1 }) => p.a, unique: false, is: [category('c', { unique: { by: 'a' } })] })
+category('tenants', { unique: { by: (p: { tenant: string }) => p.tenant, onDuplicate: 'reject' } })
+export const unique: UniqueOptions<{ a: { b: string } }> = { by: (p) => p.a.b, for: 5_000, onDuplicate: 'ignore' }
+export async function uniquely(mill: Mill): Promise<void> {
+  await mill.enqueue(crawl, { site: 'a', depth: 1 }, { unique: { onDuplicate: 'replace' } })
+  await mill.enqueue(crawl, { site: 'a', depth: 1 }, { unique: { by: (p: { site: string }) => p.site } })
+  await mill.schedule(crawl, { site: 'a', depth: 1 }, '1h', { unique: { by: 'site', onDuplicate: 'reschedule' } })
+  await mill.enqueueMany(crawl, [{ site: 'a', depth: 1 }], (p) => ({ unique: p.depth > 1 && { by: 'site' } }))
+  // @ts-expect-error there is no such policy
+  await mill.enqueue(crawl, { site: 'a', depth: 1 }, { unique: { onDuplicate: 'return' } })
+  // @ts-expect-error there is no such state
+  await mill.enqueue(crawl, { site: 'a', depth: 1 }, { unique: { while: 'running' } })
+  // @ts-expect-error a typo
+  await mill.enqueue(crawl, { site: 'a', depth: 1 }, { unique: { key: 'site' } })
+  // @ts-expect-error its parts are asked for, or nothing
+  await mill.enqueue(crawl, { site: 'a', depth: 1 }, { unique: true })
 }
 
 // ── Reading and acting ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -562,12 +595,14 @@ export function told(error: InvalidOptionsError | InvalidPayloadError): readonly
   expectType<string>()(error.code)
   return error.problems
 }
+expectType<string>()(new DuplicateJobError('job', 'value', 'id', 'why').existingId)
 expectType<string>()(new DuplicateKeyError('job', 'key', 'id', 'why').existingId)
 expectType<number>()(new PayloadTooLargeError('job', 2, 1).bytes)
 expectType<string>()(new JobFailedError('id', 'job', 'no', undefined).jobId)
 export const errors: readonly (new (...args: never[]) => MillraceError)[] = [
   CodecError,
   DefinitionError,
+  DuplicateJobError,
   DuplicateKeyError,
   HookError,
   InvalidOptionsError,

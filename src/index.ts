@@ -27,6 +27,7 @@ export type { CaptureOptions, ContextStore } from './job/capture.js'
 export type { Hooks, EnqueueCall, EnqueueItem, EnqueueNext, SettledAttempt, AttemptEnd } from './job/hooks.js'
 export type { RetryOptions, Backoff, BackoffSteps } from './job/retry.js'
 export type { KeepOptions } from './job/keep.js'
+export type { UniqueOptions } from './job/unique-options.js'
 export type { Duration, When } from './job/duration.js'
 export type { StandardSchema } from './job/schema.js'
 
@@ -52,6 +53,7 @@ export {
   HookError,
   UnknownJobError,
   DuplicateKeyError,
+  DuplicateJobError,
   JobFailedError,
   JobCancelledError,
   JobGoneError,

@@ -266,7 +266,7 @@ describe('enqueue()', () => {
     ['group', { group: 'g' }, /options\.group is not yet part of this version/],
     ['after', { after: [] }, /options\.after is not yet/],
     ['tx', { tx: {} }, /options\.tx is not yet/],
-    ['unique', { unique: { by: 'x' } }, /options\.unique is not yet/],
+    ['unique', { unique: { by: [], for: 'x' } }, /2 problems[^]*options\.unique\.by[^]*options\.unique\.for/],
     ['null', null, /options must be an object, got null/],
     ['a number', 5, /options must be an object, got 5/],
   ])('refuses a wrong %s: %#', async (_, options, message) => {
@@ -285,6 +285,21 @@ describe('enqueue()', () => {
     const error = await refused(() => mill.enqueue(echo, { db: () => 1 }, { priority: 1.5 }))
     expect(error.message).toContain('options.priority')
     expect(error.message).toContain('payload.db')
+  })
+
+  test.each<[string, unknown, RegExp]>([
+    ['a field that is missing', { by: 'cc' }, /payload\.cc is missing, and the job is unique by it/],
+    ['a field below nothing', { by: ['to', 'cc.name'] }, /payload\.cc\.name is missing/],
+    ['an inherited field', { by: 'constructor' }, /payload\.constructor is missing/],
+    ['a function that throws', { by: (p: { cc: { x: 1 } }) => p.cc.x }, /payload .*unique\.by threw Cannot read/],
+    ['a function that gives nothing', { by: () => undefined }, /unique\.by returned undefined/],
+    ['a function that gives a promise', { by: async () => 1 }, /what unique\.by returned is a Promise; did you forget/],
+    ['a function that gives a function', { by: () => () => 1 }, /what unique\.by returned is a function/],
+  ])('refuses a job that is unique by %s', async (_, unique, message) => {
+    const error = await refusedUnwritten(() => enqueue({ unique }), 'E_INVALID_PAYLOAD')
+    expect(error.message).toMatch(message)
+    const many = () => mill.enqueueMany(send, [{ to: 'a' }, { to: 'b' }], { unique } as never)
+    expect(paths(await refusedUnwritten(many, 'E_INVALID_PAYLOAD'))[1]).toMatch(/^payloads\[1\]/)
   })
 
   test('refuses a payload that its schema or accepts does not take, with the path', async () => {

@@ -14,7 +14,9 @@ import type { Checked } from '../job/schema.js'
 import { writeOptions, writeWith } from '../job/stored-options.js'
 import type { Captured, StoredOptions } from '../job/stored-options.js'
 import { fillTitle } from '../job/title.js'
+import type { PlaceRequest } from '../job/unique.js'
 import type { Due, NewJob } from '../store/store.js'
+import { placeOf } from './unique.js'
 
 /** A payload may have so many bytes as it is stored. */
 export const PAYLOAD_MAX_BYTES = 1024 * 1024
@@ -85,7 +87,8 @@ function finish(item: Item, id: string, wrong: Wrong, checked: Checked): Prepare
   if (!checked.ok) wrong.payload.push(...placed(checked.problems, item.index))
   const options = wrong.options.length > 0 ? NONE : (item.options ?? NONE)
   const payload = checked.ok ? encodeInto(item, wrong) : ''
-  const stored = storedOptions(item, options, wrong)
+  const unique = checked.ok ? uniqueOf(item, options, wrong) : undefined
+  const stored = storedOptions(item, options, unique, wrong)
   if (wrong.options.length > 0 || wrong.payload.length > 0) return { wrong }
   const { registered } = item
   return {
@@ -95,6 +98,7 @@ function finish(item: Item, id: string, wrong: Wrong, checked: Checked): Prepare
       queue: options.queue ?? registered.queue,
       priority: options.priority ?? registered.priority,
       key: options.key ?? null,
+      unique,
       // Stored as it was given; the schema's output is made anew at each attempt.
       payload,
       options: writeOptions(stored),
@@ -146,7 +150,22 @@ function encode(registered: Registered, payload: unknown, subject: string, index
   }
 }
 
-function storedOptions(item: Item, options: EnqueueOptions, wrong: Wrong): StoredOptions {
+/** A payload or a `unique` that was found wrong already needs no second complaint. */
+function uniqueOf(item: Item, options: EnqueueOptions, wrong: Wrong): PlaceRequest | undefined {
+  if (wrong.payload.length > 0 || (options === NONE && item.options?.unique !== undefined)) return undefined
+  const placed = placeOf(item.registered, options, item.payload, place('payload', item.index))
+  if (placed.ok) return placed.place
+  wrong.payload.push(placed.problem)
+  wrong.cause ??= placed.cause
+  return undefined
+}
+
+function storedOptions(
+  item: Item,
+  options: EnqueueOptions,
+  unique: PlaceRequest | undefined,
+  wrong: Wrong,
+): StoredOptions {
   const { registered, index } = item
   const labels = [...new Set([...registered.labels, ...(options.labels ?? [])])]
   if (labels.length > LABELS_MAX)
@@ -161,6 +180,7 @@ function storedOptions(item: Item, options: EnqueueOptions, wrong: Wrong): Store
     timeout: options.timeout === undefined ? undefined : finite(timeoutMs(options.timeout, Infinity)),
     meta: options.meta === undefined ? undefined : metaOf(item, options.meta, wrong),
     captured: item.captured,
+    unique: unique === undefined ? undefined : { key: unique.key, while: unique.while },
   }
 }
 

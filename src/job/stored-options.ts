@@ -1,6 +1,7 @@
 import type { Codec } from '../codec/codec.js'
 import type { Encoded } from './outcome.js'
 import type { RetryOptions } from './retry.js'
+import type { PlaceRequest } from './unique.js'
 
 /** A value as a codec wrote it; bytes stand as base64. */
 export type Written = { readonly text: string } | { readonly base64: string }
@@ -19,6 +20,8 @@ export interface StoredOptions {
   readonly meta?: Written | undefined
   /** Written by the mill's codec, each by itself: a mill that does not know a name never reads it. */
   readonly captured?: Captured | undefined
+  /** The place it took when it was enqueued, to be taken anew by a retry. */
+  readonly unique?: Pick<PlaceRequest, 'key' | 'while'> | undefined
 }
 
 export const NO_OPTIONS: StoredOptions = {}
@@ -41,6 +44,11 @@ export function writeWith(codec: Codec, value: unknown): Written {
 /** As the codec wrote it, to be decoded. */
 export function readWritten(written: Written): Encoded {
   return 'text' in written ? written.text : new Uint8Array(Buffer.from(written.base64, 'base64'))
+}
+
+/** The new options of a job that keeps the place it has. */
+export function withPlaceOf(before: string | null, after: string | null): string | null {
+  return writeOptions({ ...readOptions(after), unique: readOptions(before).unique })
 }
 
 const INFINITE = '\u221e'

@@ -40,7 +40,7 @@ export const queries = {
     from millrace_jobs
     where seq between ? and ?`,
   keyHolder: `
-    select k.seq, j.id, l.state, l.fence
+    select k.seq, j.id, j.key, j.options, l.state, l.fence
     from millrace_keys k
     join millrace_jobs j on j.seq = k.seq
     join millrace_live l on l.seq = k.seq
@@ -52,6 +52,35 @@ export const queries = {
   freeKey: `
     delete from millrace_keys
     where name = ? and key = ? and seq = ?`,
+  readPlace: `
+    select u.seq, u.id, u.until, j.key, j.options, l.state, l.fence
+    from millrace_uniques u
+    left join millrace_jobs j on j.seq = u.seq and j.id = u.id
+    left join millrace_live l on l.seq = j.seq
+    where u.name = ? and u.key = ?`,
+  takePlace: `
+    insert into millrace_uniques (name, key, seq, id, until)
+    values (?, ?, ?, ?, ?)
+    on conflict (name, key) do update set seq = excluded.seq, id = excluded.id, until = excluded.until`,
+  /** Of a job that is called off or deleted, while its row is still there to say which place it has. */
+  freePlace: `
+    delete from millrace_uniques
+    where (name, key, id) = (
+      select n.name, json_extract(j.options, '$.unique.key'), j.id
+      from millrace_jobs j
+      join millrace_lanes n on n.lane = j.lane
+      where j.seq = ?)`,
+  nextPlaces: `
+    select u.name, u.key, u.id, (u.until is null or u.until <= ?) and l.seq is null as over
+    from millrace_uniques u
+    left join millrace_jobs j on j.seq = u.seq and j.id = u.id
+    left join millrace_live l on l.seq = j.seq
+    where (u.name, u.key) > (?, ?)
+    order by u.name, u.key
+    limit ?`,
+  sweepPlace: `
+    delete from millrace_uniques
+    where name = ? and key = ? and id = ?`,
   moveJob: `
     update millrace_live
     set state = ?, due_at = ?, sort = ?, lane = ?, expires_at = ?, error = null, reason = null

@@ -89,6 +89,15 @@ CREATE TABLE millrace_migrations (
   applied_at integer not null
 ) strict;
 
+CREATE TABLE millrace_uniques (
+  name text not null,
+  key text not null,
+  seq integer not null,
+  id text not null,
+  until integer,
+  primary key (name, key)
+) strict, without rowid;
+
 CREATE TABLE millrace_workers (
   worker text primary key,
   beat integer not null default 0,

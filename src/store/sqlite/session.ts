@@ -9,6 +9,8 @@ export class Session {
   readonly statements: Statements
   readonly queries: Queries
   readonly lanes: Lanes
+  /** How far the walk through the places has come; a new session begins anew. */
+  sweptTo: readonly [name: string, key: string] = ['', '']
   #hint: Hint = QUIET
 
   constructor(statements: Statements, queries: Queries) {

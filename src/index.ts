@@ -55,6 +55,7 @@ export {
   TimeoutError,
   ResultInHandlerError,
   LeaseLostError,
+  TransactionError,
   StoppedError,
   StoreError,
   ClosedError,

@@ -25,6 +25,8 @@ export interface EngineEvents {
   settled(job: SettledJob, tookMs: number | undefined): void
   rescued(worker: string, jobs: readonly LeasedJob[], parked: number): void
   lost(what: string): void
+  /** A job that has settled itself threw afterwards: it stays done. */
+  threwAfterwards(running: Shown, error: string): void
   troubled(what: string, error: unknown): void
   slow(running: Shown, forMs: number): void
   logLine(running: Shown, line: string): void
@@ -76,6 +78,9 @@ export function engineEvents(log: Log): EngineEvents {
     },
     lost(what) {
       log.write('warn', {}, `lost ${what}: its claim was gone, and nothing of it was recorded`)
+    },
+    threwAfterwards({ id, job }, error) {
+      log.write('error', { id, error }, `${job} threw after it had settled itself; it stays done`)
     },
     troubled(what, error) {
       const text = error instanceof Error ? error.message : String(error)

@@ -1,5 +1,4 @@
 import { LeaseLostError, TimeoutError } from '../errors.js'
-import type { DecisionPolicy } from '../job/decide.js'
 import { formatDuration } from '../job/duration.js'
 import type { Outcome } from '../job/outcome.js'
 import type { Registered } from '../job/registry.js'
@@ -13,8 +12,10 @@ import { Outbox } from './outbox.js'
 import { failure, runAttempt } from './run.js'
 import { Running } from './running.js'
 import type { Surroundings } from './running.js'
-import { settlementOf } from './settle.js'
+import { policyOf, settlementOf } from './settle.js'
+import { SelfSettler } from './settle-in.js'
 import { Slots } from './slots.js'
+import { StoreClock } from './store-clock.js'
 import { Watchdog } from './watchdog.js'
 
 /** How long after its timeout an attempt is given to come back before it is settled without it. */
@@ -34,6 +35,7 @@ export class Hand implements Surroundings {
   readonly meter = new Meter()
   readonly outbox: Outbox
   readonly enqueue: Surroundings['enqueue']
+  readonly settling: SelfSettler
   readonly #parts: HandParts
   readonly #master: Master
   readonly #watchdog: Watchdog
@@ -44,13 +46,16 @@ export class Hand implements Surroundings {
   #confirmedAt = -Infinity
   #pumping = false
   #reporting: Cancel | undefined
-  /** The store's clock at a moment of the monotonic one: dates what is recorded without trusting this machine's date. */
-  #storeClock = { now: 0, at: 0 }
+  readonly #clock: StoreClock
 
   constructor(parts: HandParts, master: Master) {
     this.#parts = parts
     this.#master = master
     this.enqueue = parts.enqueue
+    this.#clock = new StoreClock(parts.world)
+    this.settling = new SelfSettler(parts, (each, outcome) =>
+      this.#settlement(each.claimed, outcome, each.registered, each),
+    )
     this.outbox = new Outbox(parts.store.leases, parts.world, {
       written: (settled, refused) => this.#written(settled, refused),
       failed: (error) => parts.events.troubled('settle', error),
@@ -66,7 +71,7 @@ export class Hand implements Surroundings {
   /** Takes what was claimed: the first `starting` begin, the rest is held for the next free slots. */
   take(claimed: Claimed, fence: number, starting: number, alone: boolean): void {
     const { world } = this.#parts
-    this.#storeClock = { now: claimed.now, at: world.clock.monotonic() }
+    this.#clock.tell(claimed.now)
     this.#confirmedAt = world.clock.monotonic()
     this.outbox.opened(fence, claimed.jobs.length)
     for (const [i, job] of claimed.jobs.entries()) {
@@ -137,7 +142,7 @@ export class Hand implements Surroundings {
     try {
       const lost = new Set(await this.#parts.store.leases.reportJobs(reports))
       for (const running of unreported)
-        if (lost.has(running.claimed.ref))
+        if (lost.has(running.claimed.ref) && running.settledIn === undefined)
           running.abort(new LeaseLostError(`job ${running.id} was taken away as it began`))
     } catch (error) {
       for (const running of unreported) running.reported = false
@@ -181,7 +186,7 @@ export class Hand implements Surroundings {
     const { world, registry, events } = this.#parts
     const registered = registry.runnable(job.name)
     if (registered === undefined) return this.#put(job, { kind: 'released' }, undefined)
-    const now = this.#now()
+    const now = this.#clock.now()
     if (job.expiresAt !== null && job.expiresAt <= now) return this.#put(job, { kind: 'expired' }, registered)
     const options = readOptions(job.options)
     const timeoutMs = options.timeout === undefined ? registered.timeoutMs : (options.timeout ?? Infinity)
@@ -219,29 +224,31 @@ export class Hand implements Surroundings {
   #settle(running: Running, outcome: Outcome): void {
     if (running.settled) return
     running.settled = true
-    // Its claim is lost: whoever has it now tells its story.
-    if (running.abortReason instanceof LeaseLostError) {
-      this.#parts.events.lost(`job ${running.job} ${running.id}`)
+    const rest = this.settling.outcomeOf(running, outcome)
+    // It has written its own story, or its claim is lost and whoever has it now tells it.
+    if (running.committed || running.abortReason instanceof LeaseLostError) {
+      void this.settling.tellGone(running.claimed, running)
       this.#forget(running)
       return this.outbox.leave(running.claimed.fence)
     }
-    this.#put(running.claimed, outcome, running.registered, running)
+    this.#put(running.claimed, rest, running.registered, running)
   }
 
   #put(job: ClaimedJob, outcome: Outcome, registered: Registered | undefined, running?: Running): void {
-    const now = this.#now()
-    const policy: DecisionPolicy = {
-      crashBudget: this.#master.options().crashBudget,
-      keepMs: registered?.keepMs ?? KEEP_ALL,
-    }
+    this.outbox.put(this.#settlement(job, outcome, registered, running))
+    this.#master.wake()
+  }
+
+  #settlement(job: ClaimedJob, outcome: Outcome, registered?: Registered, running?: Running): SettledJob {
+    const now = this.#clock.now()
+    const policy = policyOf(this.#master.options().crashBudget, registered?.keepMs)
     const ended = {
       startedAt: running?.startedAt ?? now,
       endedAt: now,
       worker: this.#master.workerId(),
       lines: running?.lines,
     }
-    this.outbox.put(settlementOf(job, outcome, policy, ended))
-    this.#master.wake()
+    return settlementOf(job, outcome, policy, ended)
   }
 
   #written(settled: readonly SettledJob[], refused: ReadonlySet<number>): void {
@@ -250,7 +257,7 @@ export class Hand implements Surroundings {
       const running = this.#attempts.get(job.ref)
       const mine = running?.claimed.fence === job.fence ? running : undefined
       if (mine !== undefined) this.#forget(mine)
-      if (refused.has(job.ref)) events.lost(`job ${job.name} ${job.id}`)
+      if (refused.has(job.ref)) void this.settling.tellGone(job, mine)
       else events.settled(job, mine?.tookMs)
     }
     this.#master.written()
@@ -286,12 +293,4 @@ export class Hand implements Surroundings {
     running.alarmAt = Infinity
     this.#settle(running, failure(attemptOf(running, this.#parts), running.abortReason))
   }
-
-  /** The store's clock, as far as the last claim told it. */
-  #now(): number {
-    return Math.round(this.#storeClock.now + (this.#parts.world.clock.monotonic() - this.#storeClock.at))
-  }
 }
-
-/** A job given back is not kept by any policy: it goes on. */
-const KEEP_ALL = { done: Infinity, failed: Infinity, cancelled: Infinity }

@@ -12,6 +12,12 @@ export interface Ended {
   readonly lines: readonly string[] | undefined
 }
 
+/** By which a job's end is decided; one that is only given back is kept by no policy. */
+export function policyOf(crashBudget: number, keepMs: DecisionPolicy['keepMs'] = KEEP_ALL): DecisionPolicy {
+  return { crashBudget, keepMs }
+}
+const KEEP_ALL = { done: Infinity, failed: Infinity, cancelled: Infinity }
+
 /** Decides what becomes of a claimed job and says it as the store writes it. */
 export function settlementOf(claimed: ClaimedJob, outcome: Outcome, policy: DecisionPolicy, ended: Ended): SettledJob {
   const settlement = decide(claimed, outcome, policy)

@@ -21,6 +21,6 @@ export function atOnce(registered: Registered, made: Prepared | Promise<Prepared
 }
 
 /** What follows the write: at once where the store is synchronous, so that a throw is one within the call. */
-export function afterwards<T, R>(written: T | Promise<T>, next: (value: T) => R): Promise<R> {
-  return isThenable(written) ? Promise.resolve(written).then(next) : Promise.resolve(next(written))
+export function afterwards<T, R>(written: T | Promise<T>, toAnswer: (value: T) => R): Promise<R> {
+  return isThenable(written) ? Promise.resolve(written).then(toAnswer) : Promise.resolve(toAnswer(written))
 }

@@ -76,12 +76,9 @@ export function engineEvents(log: Log): EngineEvents {
       const fields = { worker, jobs: jobs.length, ...(parked === 0 ? {} : { parked }) }
       log.write('warn', fields, 'rescued: a worker died; what it held runs again, each job alone first')
     },
-    lost(what) {
-      log.write('warn', {}, `lost ${what}: its claim was gone, and nothing of it was recorded`)
-    },
-    threwAfterwards({ id, job }, error) {
-      log.write('error', { id, error }, `${job} threw after it had settled itself; it stays done`)
-    },
+    lost: (what) => log.write('warn', {}, `lost ${what}: its claim was gone, and nothing of it was recorded`),
+    threwAfterwards: ({ id, job }, error) =>
+      log.write('error', { id, error }, `${job} threw after it had settled itself; it stays done`),
     troubled(what, error) {
       const text = error instanceof Error ? error.message : String(error)
       const times = troubles.get(what + text) ?? 0

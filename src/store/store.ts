@@ -2,12 +2,12 @@ import type { Encoded } from '../job/outcome.js'
 import type { State } from '../job/states.js'
 import type { OnDuplicate } from '../job/unique.js'
 import type { Cancel } from '../world/timers.js'
+import type { TransactionStore } from './transaction-store.js'
 
 /**
  * The store contract: whole job verbs, never parts of SQL. One verb is one statement or one transaction, all or nothing.
- * Verbs come in roles, by who uses them: `jobs` (client and upkeep), `leases` (worker and rescue), `changes` (whoever
- * waits), `transactions` (client and worker, inside a transaction of the caller's own). The roles `schedules` and `steps` join with the parts that need them. Every store passes
- * `testing/store-contract.ts`.
+ * Verbs come in roles, by who uses them: `jobs` (client, upkeep), `leases` (worker, rescue), `changes` (whoever waits),
+ * `transactions` (inside the caller's own). More join with the parts that need them. All pass `testing/store-contract.ts`.
  *
  * Two rules hold for every verb. Time is the store's own clock, so callers pass delays and never instants of their own.
  * And a write made under a claim carries its fence, and writes nothing when that fence is no longer the job's.
@@ -64,34 +64,6 @@ export interface LeaseStore {
 export interface ChangeStore {
   /** Called after each commit of this process. A hint is a hint: the poll is the truth. */
   onHint(callback: (hint: Hint) => void): Cancel
-}
-
-/**
- * Writing inside a transaction of the caller's own. `tx` is any handle that the store knows; another is refused with a
- * TransactionError. What a call writes is there if and only if that transaction commits, and a call that is refused leaves
- * nothing in it, also when its owner swallows the error and commits. Where the handle is synchronous so is the call, its
- * refusals included: it must fit into a callback that cannot await.
- */
-export interface TransactionStore {
-  /** As `insertJobs`. */
-  insertJobsIn(
-    tx: unknown,
-    jobs: readonly NewJob[],
-    options: InsertOptions,
-  ): readonly Inserted[] | Promise<readonly Inserted[]>
-  /** Writes what became of a claimed job; false, and nothing written, when its fence is not its any more. */
-  settleJobIn(tx: unknown, settled: SettledJob): boolean | Promise<boolean>
-  /** Opens a transaction of its own, lets `work` write in it, settles the job and commits. Throws LeaseLostError when the fence is gone. */
-  transact<T>(request: Transact<T>): Promise<T>
-}
-
-export interface Transact<T> {
-  readonly claim: Claim
-  /** Given the handle of the open transaction. A throw rolls it back. */
-  readonly work: (tx: unknown) => T
-  readonly settle: (value: T) => SettledJob
-  /** Why it need not wait any longer for its turn, once it need not. */
-  readonly stopped: () => unknown
 }
 
 export interface StoreInfo {

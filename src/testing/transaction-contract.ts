@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import type { InsertOptions, Inserted, NewJob } from '../store/store.js'
+import { systemTimers } from '../world/timers.js'
 import { Bench, only } from './store-contract.js'
 import type { ContractSubject } from './store-contract.js'
 
@@ -11,22 +12,22 @@ export interface TransactionCase {
 
 export interface TransactionSubject extends ContractSubject {
   /** A transaction on a connection of the caller's. */
-  begin(): Promise<CallerTransaction> | CallerTransaction
+  openTransaction(): Promise<CallerTransaction> | CallerTransaction
 }
 
 export interface CallerTransaction {
   readonly tx: unknown
-  commit(): Promise<void> | void
-  rollBack(): Promise<void> | void
+  readonly commit: () => Promise<void> | void
+  readonly rollBack: () => Promise<void> | void
 }
 
 const cases: TransactionCase[] = []
 
 class TransactionBench extends Bench {
-  readonly begin: TransactionSubject['begin']
+  readonly openTransaction: TransactionSubject['openTransaction']
   constructor(subject: TransactionSubject) {
     super(subject)
-    this.begin = () => subject.begin()
+    this.openTransaction = () => subject.openTransaction()
   }
   /** Refusals may be thrown within the call or by a promise. */
   async insertIn(
@@ -61,7 +62,7 @@ contract('jobs written in a transaction are there when it commits', async (b) =>
     b.job({ queue: 'new', due: { inMs: 5_000 } }),
     b.job({ key: 'k', payload: new Uint8Array([1]) }),
   ]
-  const { tx, commit } = await b.begin()
+  const { tx, commit } = await b.openTransaction()
   assert.deepEqual(
     await b.insertIn(tx, jobs),
     jobs.map(({ id }) => ({ id, isNew: true })),
@@ -80,7 +81,7 @@ contract('jobs written in a transaction are there when it commits', async (b) =>
 })
 
 contract('nothing of them is there when it is rolled back, and no later job is led astray', async (b) => {
-  const { tx, rollBack } = await b.begin()
+  const { tx, rollBack } = await b.openTransaction()
   await b.insertIn(tx, [b.job({ queue: 'fleeting', key: 'k' })])
   await rollBack()
   assert.deepEqual(await b.found({}), [])
@@ -90,7 +91,7 @@ contract('nothing of them is there when it is rolled back, and no later job is l
 
 contract('a bulk that is refused leaves nothing, though its error is swallowed and the rest commits', async (b) => {
   const held = await b.one({ key: 'held' })
-  const { tx, commit } = await b.begin()
+  const { tx, commit } = await b.openTransaction()
   const before = b.job()
   const after = b.job()
   await b.insertIn(tx, [before])
@@ -105,11 +106,11 @@ contract('a bulk that is refused leaves nothing, though its error is swallowed a
 
 contract('keys are answered as ever, and a rollback gives them back', async (b) => {
   const first = await b.one({ key: 'k', due: { inMs: 60_000 }, payload: '1' })
-  const undone = await b.begin()
+  const undone = await b.openTransaction()
   await b.insertIn(undone.tx, [b.job({ key: 'k' })], { onDuplicate: 'replace' })
   await undone.rollBack()
   assert.equal(await b.state(first), 'scheduled')
-  const done = await b.begin()
+  const done = await b.openTransaction()
   const moved = b.job({ key: 'k', due: { inMs: 5_000 }, payload: '2' })
   assert.deepEqual(await b.insertIn(done.tx, [moved], { onDuplicate: 'move' }), [{ id: first, isNew: false }])
   assert.deepEqual(await b.insertIn(done.tx, [b.job({ key: 'k' })]), [{ id: first, isNew: false }])
@@ -121,7 +122,7 @@ contract('keys are answered as ever, and a rollback gives them back', async (b) 
 contract('a child of a lost run is refused in a transaction too', async (b) => {
   await b.one()
   const job = only(await b.claim(await b.worker()))
-  const { tx, commit } = await b.begin()
+  const { tx, commit } = await b.openTransaction()
   await assert.rejects(b.insertIn(tx, [b.job()], { under: { ref: job.ref, fence: job.fence + 1 } }), {
     code: 'E_LEASE_LOST',
   })
@@ -133,7 +134,7 @@ contract('a child of a lost run is refused in a transaction too', async (b) => {
 contract('a job settled in a transaction is done when it commits, and its key is free', async (b) => {
   const id = await b.one({ key: 'k' })
   const job = only(await b.claim(await b.worker()))
-  const { tx, commit } = await b.begin()
+  const { tx, commit } = await b.openTransaction()
   assert.equal(await b.store.transactions.settleJobIn(tx, b.settled(job, { result: '42', log: '[]' })), true)
   await commit()
   const row = await b.read(id)
@@ -145,7 +146,7 @@ contract('a job settled in a transaction is done when it commits, and its key is
 contract('a job settled in a transaction that is rolled back is still its claim’s', async (b) => {
   const id = await b.one({ key: 'k' })
   const job = only(await b.claim(await b.worker()))
-  const { tx, rollBack } = await b.begin()
+  const { tx, rollBack } = await b.openTransaction()
   await b.store.transactions.settleJobIn(tx, b.settled(job))
   await rollBack()
   assert.equal(await b.state(id), 'running')
@@ -156,7 +157,7 @@ contract('a job settled in a transaction that is rolled back is still its claim�
 contract('a settlement under a lost fence writes nothing in a transaction', async (b) => {
   const id = await b.one({ key: 'k' })
   const job = only(await b.claim(await b.worker()))
-  const { tx, commit } = await b.begin()
+  const { tx, commit } = await b.openTransaction()
   const lost = b.settled({ ...job, fence: job.fence + 1 })
   assert.equal(await b.store.transactions.settleJobIn(tx, lost), false)
   await commit()
@@ -166,7 +167,7 @@ contract('a settlement under a lost fence writes nothing in a transaction', asyn
 contract('a job that is kept for no time is gone when the transaction it was settled in commits', async (b) => {
   const id = await b.one()
   const job = only(await b.claim(await b.worker()))
-  const { tx, commit } = await b.begin()
+  const { tx, commit } = await b.openTransaction()
   await b.store.transactions.settleJobIn(tx, b.settled(job, { keepMs: 0 }))
   await commit()
   assert.equal(await b.state(id), 'gone')
@@ -216,11 +217,11 @@ contract('work is not begun in the store’s own transaction when the claim is l
 })
 
 contract('the commit of a caller’s transaction is a hint', async (b) => {
-  const { tx, commit } = await b.begin()
+  const { tx, commit } = await b.openTransaction()
   let hints = 0
   const hinted = new Promise<void>((resolve) => b.store.changes.onHint(() => (hints += 1) && resolve()))
   await b.insertIn(tx, [b.job()])
-  await new Promise((next) => setImmediate(next))
+  await new Promise<void>((next) => systemTimers.soon(next))
   assert.equal(hints, 0, 'nothing is there yet')
   await commit()
   await hinted

@@ -5,6 +5,9 @@ export const callerQueries = {
   commit: `commit`,
   rollback: `rollback`,
 
+  /** Changes nothing, and takes the transaction's turn to write, or tells that it cannot have it. */
+  takeTurn: `delete from main.millrace_lanes where false`,
+
   /** Around each call, so that one that is refused leaves nothing even if its error is swallowed. */
   savepoint: `savepoint millrace`,
   release: `release millrace`,

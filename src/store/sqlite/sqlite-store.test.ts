@@ -18,7 +18,11 @@ async function open(target: string) {
   const clock = { now: 1_800_000_000_000 }
   const file = await openFile({ target, durability: 'power' }, true, world)
   const store = new SqliteStore(file, world, { durability: 'power', now: () => clock.now })
-  return { store, clock, begin: () => begin(target === ':memory:' ? file.database : new file.library.open(target)) }
+  return {
+    store,
+    clock,
+    openTransaction: () => begin(target === ':memory:' ? file.database : new file.library.open(target)),
+  }
 }
 
 /** A transaction on a connection of the caller's own; in memory there is only the store's. */

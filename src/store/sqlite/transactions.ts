@@ -1,7 +1,8 @@
 import { ClosedError, LeaseLostError, TransactionError } from '../../errors.js'
 import { isThenable } from '../../job/schema.js'
 import type { World } from '../../world/world.js'
-import type { Inserted, InsertOptions, NewJob, SettledJob, Transact, TransactionStore } from '../store.js'
+import type { Inserted, InsertOptions, NewJob, SettledJob } from '../store.js'
+import type { Transact, TransactionStore } from '../transaction-store.js'
 import { CallerStatements, callerOf, checkHome, transactionOf } from './caller.js'
 import type { Home } from './caller.js'
 import { callerQueries } from './caller-queries.js'
@@ -114,6 +115,8 @@ export class SqliteTransactions implements TransactionStore {
 
   /** All of a work or nothing of it. What it looked up is forgotten with its session: the caller may roll back. */
   #guarded<T>(statements: Statements, work: (session: Session, now: number) => T): T {
+    // Not by a prepared statement: libsql leaves one that failed in progress, and then no savepoint can be opened any more.
+    this.#ours(() => statements.database.exec(callerQueries.takeTurn))
     try {
       statements.of(callerQueries.savepoint).run()
       const result = work(new Session(statements, this.#parts.queries), this.#parts.now())
@@ -140,6 +143,7 @@ export class SqliteTransactions implements TransactionStore {
     if (known !== undefined && isAlive(known)) return known
     this.#ours(() => checkHome(handle, this.#home))
     const statements = new CallerStatements(handle)
+    statements.of(callerQueries.files).all()
     this.#known.set(handle, statements)
     return statements
   }
@@ -177,7 +181,7 @@ export class SqliteTransactions implements TransactionStore {
     try {
       // The wait is ours, by timer: the driver's own would block the event loop.
       handle.exec(callerQueries.setBusyTimeout(0))
-      statements.of(callerQueries.beginNow).run()
+      handle.exec(callerQueries.beginNow)
       return true
     } catch (error) {
       if (isBusy(error)) return false
@@ -235,7 +239,7 @@ export class SqliteTransactions implements TransactionStore {
   }
 }
 
-/** A handle that was closed and opened again has none of its old statements. */
+/** A handle that was closed and opened again has none of its old statements: one of them tells. */
 function isAlive(statements: Statements): boolean {
   if (transactionOf(statements.database) === 'closed') return false
   try {

@@ -60,6 +60,7 @@ export {
   TimeoutError,
   ResultInHandlerError,
   LeaseLostError,
+  TransactionError,
   StoppedError,
   StoreError,
   ClosedError,

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { hostname } from 'node:os'
 import { Client } from './client.js'
 import { throughHooks } from './client/hooked.js'
-import type { Enqueuer } from './client/hooked.js'
+import type { EnqueueVerbs } from './client/hooked.js'
 import { defaultCodec } from './codec/codec.js'
 import { ClosedError, UnknownJobError } from './errors.js'
 import { didYouMean } from './codec/near-name.js'
@@ -94,7 +94,7 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
   readonly #events: EngineEvents
   readonly #around: Around
   readonly #client: Client
-  readonly #enqueuer: Enqueuer
+  readonly #enqueuer: EnqueueVerbs
   readonly #inside = new AsyncLocalStorage<Running>()
   #crew: Crew | undefined
   /** start and stop one after the other, whoever calls them. */

@@ -10,16 +10,19 @@ import { toMs } from '../mill/options.js'
 import type { Mill } from '../mill/surface.js'
 import { Registry } from '../job/registry.js'
 import type { Registered } from '../job/registry.js'
+import type { Outcome } from '../job/outcome.js'
 import { readOptions } from '../job/stored-options.js'
 import type { State } from '../job/states.js'
 import { STORE_CHOICE } from '../store/choice.js'
 import { chooseLibrary } from '../store/sqlite/library.js'
 import { openFile } from '../store/sqlite/open.js'
 import { SqliteStore } from '../store/sqlite/sqlite-store.js'
-import type { ClaimedJob, Store } from '../store/store.js'
+import type { SqliteDatabase } from '../store/sqlite/driver.js'
+import type { ClaimedJob, SettledJob, Store } from '../store/store.js'
 import { runAttempt } from '../worker/run.js'
 import { Running } from '../worker/running.js'
-import { settlementOf } from '../worker/settle.js'
+import { policyOf, settlementOf } from '../worker/settle.js'
+import { SelfSettler } from '../worker/settle-in.js'
 import { makeIds } from '../world/ids.js'
 import { systemTimers } from '../world/timers.js'
 import type { World } from '../world/world.js'
@@ -49,11 +52,14 @@ export interface TestMill {
   close(): Promise<void>
 }
 
-export async function buildTestMill(options: Omit<MillOptions, 'store'>): Promise<TestMill> {
+/** What a mill under test takes: all that any mill does, but for its store, which is in memory unless you have a handle. */
+export type TestOptions = Omit<MillOptions, 'store'> & { readonly store?: SqliteDatabase | undefined }
+
+export async function buildTestMill({ store: given, ...options }: TestOptions): Promise<TestMill> {
   const time = new VirtualTime(START)
   const world = testWorld(time)
   const file = await openFile(
-    { target: new (chooseLibrary().open)(':memory:'), durability: 'process' },
+    { target: given ?? new (chooseLibrary().open)(':memory:'), durability: 'process' },
     true,
     systemWorld(),
   )
@@ -91,6 +97,7 @@ class Bench implements TestMill {
   readonly #worker: string
   /** What stands around an attempt, as in a real mill: captured context and hooks. */
   readonly #around: Around
+  readonly #settling: SelfSettler
 
   constructor(
     mill: Mill,
@@ -110,6 +117,8 @@ class Bench implements TestMill {
       events: engineEvents(logOf(options.logger ?? false, world)),
       executor: { call: (handler, payload, running) => handler(payload, running) },
     })
+    const parts = { store, world, events: this.#around.events }
+    this.#settling = new SelfSettler(parts, (running, outcome) => this.#settlement(running, outcome))
   }
 
   async promote(): Promise<void> {
@@ -185,21 +194,18 @@ class Bench implements TestMill {
     const { surround } = this.#around
     const outcome = await (surround === undefined ? runAttempt(attempt) : surround(running, attempt))
     if (outcome.kind === 'unreadable') Object.assign(seen, { threw: true, thrown: new Error(outcome.error.message) })
-    const ended = {
-      startedAt: running.startedAt,
-      endedAt: this.#world.clock.now(),
-      worker: this.#worker,
-      lines: running.lines,
-    }
-    const settled = settlementOf(
-      claimed,
-      outcome,
-      { crashBudget: this.#options.crashBudget ?? 3, keepMs: registered.keepMs },
-      ended,
-    )
-    await this.#store.leases.settleJobs([settled], [claimed.fence])
+    const settled = this.#settlement(running, this.#settling.outcomeOf(running, outcome))
+    const refused = await this.#store.leases.settleJobs([settled], [claimed.fence])
+    const to = refused.length > 0 && running.settledIn !== undefined ? 'done' : settled.to
     this.#around.events.settled(settled, 0, running)
-    return { running, to: settled.to, ...seen, threw: seen.threw && settled.to !== 'done' }
+    return { running, to, ...seen, threw: seen.threw && to !== 'done' }
+  }
+
+  #settlement(running: Running, outcome: Outcome): SettledJob {
+    const { startedAt, lines } = running
+    const ended = { startedAt, endedAt: this.#world.clock.now(), worker: this.#worker, lines }
+    const policy = policyOf(this.#options.crashBudget ?? 3, running.registered.keepMs)
+    return settlementOf(running.claimed, outcome, policy, ended)
   }
 
   #running(claimed: ClaimedJob, registered: Registered): Running {
@@ -215,9 +221,10 @@ class Bench implements TestMill {
       reported: true,
     }
     return new Running(begin, {
-      enqueue: (_under, job, payload, options) => this.mill.enqueue(job as string, payload, options as object),
+      enqueue: (_, job, payload, options) => this.mill.enqueue(job as string, payload, options as object),
       noteProgress: () => undefined,
       logLine: () => undefined,
+      settling: this.#settling,
     })
   }
 }

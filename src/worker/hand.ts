@@ -1,7 +1,5 @@
 import { LeaseLostError, TimeoutError } from '../errors.js'
-import type { DecisionPolicy } from '../job/decide.js'
 import { formatDuration } from '../job/duration.js'
-import { KEEP_ALL } from '../job/keep.js'
 import type { Outcome } from '../job/outcome.js'
 import type { Registered } from '../job/registry.js'
 import { readOptions } from '../job/stored-options.js'
@@ -12,7 +10,8 @@ import { Meter } from './meter.js'
 import { Outbox } from './outbox.js'
 import { Running } from './running.js'
 import type { Surroundings } from './running.js'
-import { settlementOf } from './settle.js'
+import { policyOf, settlementOf } from './settle.js'
+import { SelfSettler } from './settle-in.js'
 import { Slots } from './slots.js'
 import { StoreClock } from './store-clock.js'
 import { failureOf, runBegun } from './surround.js'
@@ -35,6 +34,7 @@ export class Hand implements Surroundings {
   readonly meter = new Meter()
   readonly outbox: Outbox
   readonly enqueue: Surroundings['enqueue']
+  readonly settling: SelfSettler
   readonly #parts: HandParts
   readonly #master: Master
   readonly #watchdog: Watchdog
@@ -45,12 +45,16 @@ export class Hand implements Surroundings {
   #confirmedAt = -Infinity
   #pumping = false
   #reporting: Cancel | undefined
-  readonly #storeClock = new StoreClock()
+  readonly #clock: StoreClock
 
   constructor(parts: HandParts, master: Master) {
     this.#parts = parts
     this.#master = master
     this.enqueue = parts.enqueue
+    this.#clock = new StoreClock(parts.world)
+    this.settling = new SelfSettler(parts, (each, outcome) =>
+      this.#settlement(each.claimed, outcome, each.registered, each),
+    )
     this.outbox = new Outbox(parts.store.leases, parts.world, {
       written: (settled, refused) => this.#written(settled, refused),
       failed: (error) => parts.events.troubled('settle', error),
@@ -67,7 +71,7 @@ export class Hand implements Surroundings {
   take(claimed: Claimed, fence: number, starting: number, alone: boolean): void {
     const { world } = this.#parts
     const now = world.clock.monotonic()
-    this.#storeClock.set(claimed.now, now)
+    this.#clock.tell(claimed.now, now)
     this.#confirmedAt = now
     this.outbox.opened(fence, claimed.jobs.length)
     for (const [i, job] of claimed.jobs.entries()) {
@@ -139,7 +143,7 @@ export class Hand implements Surroundings {
     try {
       const lost = new Set(await this.#parts.store.leases.reportJobs(reports))
       for (const running of unreported)
-        if (lost.has(running.claimed.ref))
+        if (lost.has(running.claimed.ref) && running.settledIn === undefined)
           running.abort(new LeaseLostError(`job ${running.id} was taken away as it began`))
     } catch (error) {
       for (const running of unreported) running.reported = false
@@ -184,7 +188,7 @@ export class Hand implements Surroundings {
     const { registry, events } = this.#parts
     const registered = registry.runnable(job.name)
     if (registered === undefined) return this.#put(job, { kind: 'released' }, undefined)
-    const startedAt = this.#storeClock.at(begunAt)
+    const startedAt = this.#clock.at(begunAt)
     if (job.expiresAt !== null && job.expiresAt <= startedAt) return this.#put(job, { kind: 'expired' }, registered)
     const options = readOptions(job.options)
     const timeoutMs = options.timeout === undefined ? registered.timeoutMs : (options.timeout ?? Infinity)
@@ -223,13 +227,14 @@ export class Hand implements Surroundings {
   #settle(running: Running, outcome: Outcome, now = this.#parts.world.clock.monotonic()): void {
     if (running.settled) return
     running.settled = true
-    // Its claim is lost: whoever has it now tells its story.
-    if (running.abortReason instanceof LeaseLostError) {
-      this.#parts.events.lost(`job ${running.job} ${running.id}`)
+    const rest = this.settling.outcomeOf(running, outcome)
+    // It has written its own story, or its claim is lost and whoever has it now tells it.
+    if (running.committed || running.abortReason instanceof LeaseLostError) {
+      void this.settling.tellGone(running.claimed, running)
       this.#forget(running)
       return this.outbox.leave(running.claimed.fence)
     }
-    this.#put(running.claimed, outcome, running.registered, running, now)
+    this.#put(running.claimed, rest, running.registered, running, now)
   }
 
   #put(
@@ -237,21 +242,28 @@ export class Hand implements Surroundings {
     outcome: Outcome,
     registered: Registered | undefined,
     running?: Running,
-    endedAt = this.#parts.world.clock.monotonic(),
+    endedAt?: number,
   ): void {
-    const now = this.#storeClock.at(endedAt)
-    const policy: DecisionPolicy = {
-      crashBudget: this.#master.options().crashBudget,
-      keepMs: registered?.keepMs ?? KEEP_ALL,
-    }
+    this.outbox.put(this.#settlement(job, outcome, registered, running, endedAt))
+    this.#master.wake()
+  }
+
+  #settlement(
+    job: ClaimedJob,
+    outcome: Outcome,
+    registered?: Registered,
+    running?: Running,
+    endedAt?: number,
+  ): SettledJob {
+    const now = this.#clock.at(endedAt)
+    const policy = policyOf(this.#master.options().crashBudget, registered?.keepMs)
     const ended = {
       startedAt: running?.startedAt ?? now,
       endedAt: now,
       worker: this.#master.workerId(),
       lines: running?.lines,
     }
-    this.outbox.put(settlementOf(job, outcome, policy, ended))
-    this.#master.wake()
+    return settlementOf(job, outcome, policy, ended)
   }
 
   #written(settled: readonly SettledJob[], refused: ReadonlySet<number>): void {
@@ -260,7 +272,7 @@ export class Hand implements Surroundings {
       const running = this.#attempts.get(job.ref)
       const mine = running?.claimed.fence === job.fence ? running : undefined
       if (mine !== undefined) this.#forget(mine)
-      if (refused.has(job.ref)) events.lost(`job ${job.name} ${job.id}`)
+      if (refused.has(job.ref)) void this.settling.tellGone(job, mine)
       else events.settled(job, mine?.tookMs, mine)
     }
     this.#master.written()

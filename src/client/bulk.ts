@@ -98,11 +98,14 @@ function otherTransaction(index: number): Wrong {
 
 /** What to do about held keys, which one insert answers in one way. */
 export function onePolicy(rows: readonly BulkRow[]): OnDuplicate {
-  const keyed = rows.flatMap(({ row, onDuplicate }, index) => (row.key === null ? [] : [{ onDuplicate, index }]))
-  const [first] = keyed
-  const other = keyed.find((each) => each.onDuplicate !== first?.onDuplicate)
-  if (first === undefined) return 'return'
-  if (other === undefined) return first.onDuplicate
-  const message = `must be the same for all, got ${show(other.onDuplicate)} after ${show(first.onDuplicate)}`
-  throw new InvalidOptionsError('enqueueMany()', [{ path: `options[${other.index}].onDuplicate`, message }])
+  let policy: OnDuplicate | undefined
+  for (const [index, { row, onDuplicate }] of rows.entries()) {
+    if (row.key === null || onDuplicate === policy) continue
+    if (policy === undefined) policy = onDuplicate
+    else {
+      const message = `must be the same for all, got ${show(onDuplicate)} after ${show(policy)}`
+      throw new InvalidOptionsError('enqueueMany()', [{ path: `options[${index}].onDuplicate`, message }])
+    }
+  }
+  return policy ?? 'return'
 }

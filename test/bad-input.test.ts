@@ -231,7 +231,7 @@ describe('enqueue()', () => {
     ['a typo', { lables: ['a'] }, /options\.lables is not an option; did you mean "labels"\?/],
     ['group', { group: 'g' }, /options\.group is not yet part of this version/],
     ['after', { after: [] }, /options\.after is not yet/],
-    ['tx', { tx: {} }, /options\.tx is not yet/],
+    ['tx', { tx: 'db' }, /options\.tx must be the handle/],
     ['unique', { unique: { by: 'x' } }, /options\.unique is not yet/],
     ['null', null, /options must be an object, got null/],
     ['a number', 5, /options must be an object, got 5/],

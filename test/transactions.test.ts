@@ -16,7 +16,15 @@ const library = pathToFileURL(join(import.meta.dirname, '..', 'dist', 'store', '
 const business = `
 const { chooseLibrary } = await import(${JSON.stringify(library)})
 const db = new (chooseLibrary().open)(file)
-db.exec('pragma journal_mode = wal; pragma busy_timeout = 5000; create table if not exists ledger (n integer)')
+db.exec('pragma busy_timeout = 5000')
+for (;;)
+  try {
+    db.exec('pragma journal_mode = wal; create table if not exists ledger (n integer)')
+    break
+  } catch (error) {
+    // Others make the file at this moment, or mend it: that is waited for by no busy_timeout.
+    if (!error.message.includes('locked')) throw error
+  }
 const rows = () => db.prepare('select count(*) as n from ledger').get().n
 `
 

@@ -1,5 +1,6 @@
 import type { World } from '../../world/world.js'
 import type { Cancel } from '../../world/timers.js'
+import type { Watch } from '../../world/watch.js'
 import { StoreFullError } from '../../errors.js'
 import type {
   ChangeStore,
@@ -28,14 +29,15 @@ import type {
 } from '../store.js'
 import { Ballast } from './ballast.js'
 import { changeJob } from './change.js'
-import { claimJobs, reportJobs } from './claim.js'
+import { claimJobs, nothingToClaim, reportJobs } from './claim.js'
 import { Confirmed } from './confirmed.js'
 import { CommitQueue } from './commit-queue.js'
 import { Statements } from './driver.js'
 import { startHeart } from './heart.js'
+import { Hints } from './hints.js'
 import { insertJobs } from './insert.js'
 import type { OpenedFile } from './open.js'
-import { promoteJobs, pruneJobs } from './upkeep.js'
+import { nothingToPromote, promoteJobs, pruneJobs } from './upkeep.js'
 import type { Queries } from './queries.js'
 import { queries as ownQueries } from './queries.js'
 import { findJobs, readJobs, readKeyed } from './read.js'
@@ -50,6 +52,8 @@ export interface SqliteStoreOptions {
   readonly statements?: Statements | undefined
   /** The database's clock; only the simulator passes one. */
   readonly now?: (() => number) | undefined
+  /** How other processes' commits are watched for; without it they are found by polling alone. */
+  readonly watch?: Watch | undefined
 }
 
 /** Nothing was written for so long: the WAL is folded back into the file. */
@@ -68,7 +72,7 @@ export class SqliteStore implements Store, JobStore, LeaseStore, ChangeStore {
   readonly #commits: CommitQueue
   readonly #confirmed: Confirmed
   readonly #ballast: Ballast | undefined
-  readonly #listeners = new Set<(hint: Hint) => void>()
+  readonly #hints: Hints
   #idle: Cancel | undefined
   #committedAt = 0
   #probe: Cancel | undefined
@@ -89,7 +93,10 @@ export class SqliteStore implements Store, JobStore, LeaseStore, ChangeStore {
     })
     this.#ballast = file.path === ':memory:' ? undefined : new Ballast(file.path)
     this.#ballast?.take()
-    this.info = { name: file.path, engine: `SQLite ${file.version}`, warnings: file.warnings }
+    const warnings = [...file.warnings]
+    this.info = { name: file.path, engine: `SQLite ${file.version}`, warnings }
+    const note = (sentence: string): void => void warnings.push(sentence)
+    this.#hints = new Hints({ session: this.#session, path: file.path, world, watch: options.watch, note })
   }
 
   get jobs(): JobStore {
@@ -127,7 +134,8 @@ export class SqliteStore implements Store, JobStore, LeaseStore, ChangeStore {
   }
 
   promoteJobs(limit: number): Promise<Promoted> {
-    return this.#commits.write((now) => promoteJobs(this.#session, limit, now), NOT_FLUSHED)
+    const look = (now: number): Promoted | undefined => nothingToPromote(this.#session, now)
+    return this.#commits.write((now) => promoteJobs(this.#session, limit, now), { ...NOT_FLUSHED, look })
   }
 
   pruneJobs(limit: number): Promise<number> {
@@ -135,6 +143,7 @@ export class SqliteStore implements Store, JobStore, LeaseStore, ChangeStore {
   }
 
   async addWorker(worker: WorkerInfo): Promise<void> {
+    this.#hints.worksHere = true
     const sql = this.#session.queries.addWorker
     await this.#commits.write(
       (now) => this.#session.statement(sql).run(worker.id, worker.host, worker.pid, now),
@@ -154,6 +163,7 @@ export class SqliteStore implements Store, JobStore, LeaseStore, ChangeStore {
   }
 
   async dropWorker(worker: string): Promise<void> {
+    this.#hints.worksHere = false
     const sql = this.#session.queries.dropWorker
     await this.#commits.write(() => this.#session.statement(sql).run(worker), NOT_FLUSHED)
   }
@@ -168,11 +178,13 @@ export class SqliteStore implements Store, JobStore, LeaseStore, ChangeStore {
 
   claimJobs(request: ClaimRequest): Promise<Claimed> {
     if (this.#probe !== undefined) return Promise.reject(new StoreFullError(this.info.name, undefined))
-    return this.#commits.write((now) => {
+    const claim = (now: number): Claimed => {
       const claimed = claimJobs(this.#session, request, now)
       if (claimed.jobs.length > 0) this.#confirmed.claimed(request.fence)
       return claimed
-    }, NOT_FLUSHED)
+    }
+    const look = (now: number): Claimed | undefined => nothingToClaim(this.#session, request, now)
+    return this.#commits.write(claim, { ...NOT_FLUSHED, look })
   }
 
   confirmJobs(claims: readonly Claim[]): Promise<ReadonlySet<number>> {
@@ -197,14 +209,14 @@ export class SqliteStore implements Store, JobStore, LeaseStore, ChangeStore {
   }
 
   onHint(callback: (hint: Hint) => void): Cancel {
-    this.#listeners.add(callback)
-    return () => this.#listeners.delete(callback)
+    return this.#hints.on(callback)
   }
 
   async close(): Promise<void> {
     await this.#commits.close()
     this.#idle?.()
     this.#probe?.()
+    this.#hints.close()
     // Folded back by hand: not every library does it when it closes, and a copy of the file must have everything.
     this.#tryFold()
     this.#file.close()
@@ -214,8 +226,7 @@ export class SqliteStore implements Store, JobStore, LeaseStore, ChangeStore {
     // A worker looks for work at every poll: that is no reason to call it busy.
     if (durable) this.#committedAt = this.#world.clock.monotonic()
     this.#idle ??= this.#world.timers.after(IDLE_MS, () => this.#foldBack(), { idle: true })
-    const hint = this.#session.takeHint()
-    if (hint !== undefined) for (const listener of this.#listeners) listener(hint)
+    this.#hints.committed()
   }
 
   /** When nothing has been written for a while, the WAL goes back into the file and is cut to nothing. */

@@ -65,7 +65,6 @@ export async function buildMill(options: MillOptions, parts: MillParts): Promise
   })
   const store = await parts.store.open(world, options.autoMigrate ?? true)
   log.write('info', { engine: store.info.engine }, `store ${store.info.name}`)
-  for (const warning of store.info.warnings) log.write('warn', {}, warning)
   return new Millrace(options, { ...parts, store }, registry, log) as unknown as Mill
 }
 
@@ -100,6 +99,7 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
   /** start and stop one after the other, whoever calls them. */
   #changing: Promise<void> = Promise.resolve()
   #closing: Promise<void> | undefined
+  #warned = 0
 
   constructor(
     options: MillOptions,
@@ -127,6 +127,7 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
       changed: (job, to, reason) => this.#events.changed(job, to, reason),
     })
     this.#enqueuer = throughHooks(this.#client, registry, this.#around.enqueueHooks)
+    this.#warn()
   }
 
   enqueue(job: Enqueueable, payload?: unknown, options?: EnqueueOptions): Promise<Handle<unknown>> {
@@ -226,6 +227,7 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
       this.#workerOptions(),
     )
     await worker.start()
+    this.#warn()
     const troubled = (what: string, error: unknown): void => events.troubled(what, error)
     const promoter = new Promoter({
       world,
@@ -254,6 +256,13 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
       : { heart: 'on the event loop: a handler that blocks it for a lease is taken for dead' }
     this.#log.write('info', { worker: worker.workerId, jobs: registry.list().length, ...heart }, 'started')
     return { worker, promoter, rescuer, pruner }
+  }
+
+  /** Each note of the store once; some are known only when a worker listens. */
+  #warn(): void {
+    const { warnings } = this.#store.info
+    for (const warning of warnings.slice(this.#warned)) this.#log.write('warn', {}, warning)
+    this.#warned = warnings.length
   }
 
   #workerOptions(): WorkerOptions {

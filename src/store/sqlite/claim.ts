@@ -28,6 +28,20 @@ export function claimJobs(session: Session, request: ClaimRequest, now: number):
   return { now, jobs, suspectsWait: suspects.length > 0, lost: false }
 }
 
+/** The answer of a claim that would take nothing, by reading alone; undefined when it must be made. */
+export function nothingToClaim(session: Session, request: ClaimRequest, now: number): Claimed | undefined {
+  if (session.statement(session.queries.isWorker).get(request.worker) === undefined) return undefined
+  if (isAnyReady(session, eligibleLanes(session, request))) return undefined
+  return { now, jobs: [], suspectsWait: false, lost: false }
+}
+
+export function isAnyReady(session: Session, lanes: Iterable<Lane>): boolean {
+  const { readyJobs, readySuspect } = session.queries
+  for (const { lane } of lanes)
+    for (const sql of [readyJobs, readySuspect]) if (session.statement(sql).get(lane, 1) !== undefined) return true
+  return false
+}
+
 function eligibleLanes(session: Session, request: ClaimRequest): Lane[] {
   const known = request.names === undefined ? undefined : new Set(request.names)
   const lanes: Lane[] = []

@@ -52,7 +52,8 @@ export class Session {
   }
 }
 
-const QUIET: Hint = { ready: false, dueInMs: null, settled: false }
+/** Nothing to tell. */
+export const QUIET: Hint = { ready: false, dueInMs: null, settled: false }
 
 /** The place in the line: the due time, moved by priority. */
 export function sortOf(dueAt: number, priority: number): number {

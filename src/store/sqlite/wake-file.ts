@@ -46,13 +46,12 @@ export class WakeFile {
     return this.#file !== undefined
   }
 
-  /** What is in the slots; undefined when there is no file to read. What it does not have is zero. */
-  read(): Buffer | undefined {
-    const slots = Buffer.alloc(FILE_BYTES)
-    return this.#attempt((file) => {
-      readSync(file, slots, 0, FILE_BYTES, 0)
-      return slots
-    })
+  /** Reads the slots into `slots`; false when there is no file to read. What the file does not have is zero. */
+  read(slots: Buffer): boolean {
+    const read = this.#attempt((file) => readSync(file, slots, 0, FILE_BYTES, 0))
+    if (read === undefined) return false
+    slots.fill(0, read)
+    return true
   }
 
   /** Each slot by itself: one write over all of them would paint over what a neighbour wrote in between. */

@@ -58,6 +58,8 @@ export class Wake {
   readonly #commits: ForeignCommits
   /** The slots as we last saw or wrote them, while somebody listens. */
   #seen: Buffer | undefined
+  /** As they are read: at full speed that is hundreds of times a second, and each need not be a new piece of memory. */
+  readonly #slots = Buffer.alloc(FILE_BYTES)
   #reading: Cancel | undefined
   #readAt = -Infinity
   /** News that nobody was told yet. */
@@ -88,7 +90,8 @@ export class Wake {
   /** Somebody wants to know: hears of what is committed from now on. */
   listen(): void {
     if (this.#seen !== undefined) return
-    this.#seen = this.#file.read() ?? Buffer.alloc(FILE_BYTES)
+    this.#seen = Buffer.alloc(FILE_BYTES)
+    this.#file.read(this.#seen)
     this.#watchFile()
     this.#commits.listen()
   }
@@ -157,10 +160,10 @@ export class Wake {
   /** Reads the slots and passes on what others changed. */
   #take(): void {
     if (this.#seen === undefined) return
-    const [before, slots] = [this.#seen, this.#file.read()]
-    if (slots === undefined || slots.equals(before)) return
-    this.#seen = slots
+    const [before, slots] = [this.#seen, this.#slots]
+    if (!this.#file.read(slots) || slots.equals(before)) return
     const news = KINDS.filter((kind) => !slotOf(slots, kind).equals(slotOf(before, kind)))
+    before.set(slots)
     this.#parts.heard({ ...QUIET, ...Object.fromEntries(news.map((kind) => [kind, EVERYTHING[kind]])) })
   }
 

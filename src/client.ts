@@ -3,6 +3,8 @@ import { ClosedError, InvalidOptionsError, InvalidPayloadError, NotYetError, Res
 import { encodePayload, prepare, refuse, whenOf } from './client/prepare.js'
 import type { Item } from './client/prepare.js'
 import { onePolicy, prepareMany } from './client/bulk.js'
+import { commandJob } from './client/command.js'
+import type { Change, CommandParts } from './client/command.js'
 import { editedOptions } from './client/edit.js'
 import type { JobEdit } from './client/edit.js'
 import { queryOf } from './client/query.js'
@@ -12,35 +14,26 @@ import { Waiters } from './client/wait.js'
 import { show } from './codec/show.js'
 import { checkEdit, checkFilter, checkId, checkResultOptions } from './client/check.js'
 import type { Command } from './job/command.js'
-import { decideCommand } from './job/command.js'
 import { parseDuration, parseWhen } from './job/duration.js'
 import type { EnqueueOptions, Enqueueable, Handle } from './job/enqueue.js'
 import type { JobFilter, JobRecord } from './job/record.js'
 import type { Registered, Registry } from './job/registry.js'
 import { checkPayload } from './job/schema.js'
-import type { State } from './job/states.js'
 import type { OnDuplicate } from './job/unique.js'
-import type { Claim, FindQuery, GuardedChange, JobRow, NewJob, Store } from './store/store.js'
-import type { World } from './world/world.js'
+import type { Claim, FindQuery, JobRow, NewJob } from './store/store.js'
 
 /** Jobs in one bulk. */
 const BULK_MAX = 1_000_000
-/** A command that keeps meeting a job in another state gives up. */
-const COMMAND_TRIES = 20
 
-export interface ClientParts {
-  readonly world: World
-  readonly store: Store
+export interface ClientParts extends CommandParts {
   readonly registry: Registry
   readonly codec: Codec
   /** True inside a handler of this mill, where waiting for a result is refused. */
   readonly insideHandler: () => boolean
   readonly enqueued: (jobs: readonly NewJob[]) => void
-  /** A command moved a job, or forgot it. */
-  readonly changed: (job: JobRow, to: State | 'gone', reason: string | undefined) => void
 }
 
-/** Commands going down: enqueue, schedule, cancel, retry, edit, delete; and reading. It holds no state but its waiters. */
+/** Commands going down: enqueue, schedule, cancel, pause, retry, edit, delete; and reading. It holds no state but its waiters. */
 export class Client {
   readonly #parts: ClientParts
   readonly #waiters: Waiters
@@ -134,6 +127,14 @@ export class Client {
     }))
   }
 
+  pause(id: string): Promise<boolean> {
+    return this.#command(id, 'pause', () => ({ reason: 'paused by command', exit: 'paused', keepMs: Infinity }))
+  }
+
+  resume(id: string): Promise<boolean> {
+    return this.#command(id, 'resume', () => ({ exit: 'resumed', keepMs: Infinity }))
+  }
+
   retry(id: string): Promise<boolean> {
     return this.#command(id, 'retry', () => ({
       due: { inMs: 0 },
@@ -186,30 +187,11 @@ export class Client {
     return inserted
   }
 
-  /** Reads, decides, and writes only if the job is still as it was read; else again. */
-  async #command(
-    id: string,
-    command: Command,
-    how: (
-      row: JobRow,
-    ) => Omit<GuardedChange, 'id' | 'from' | 'to'> | Promise<Omit<GuardedChange, 'id' | 'from' | 'to'>>,
-  ): Promise<boolean> {
-    checkId(id)
-    for (let tries = 0; tries < COMMAND_TRIES; tries += 1) {
-      const [row] = await this.#parts.store.jobs.readJobs([id])
-      const move = row === undefined ? null : decideCommand(row.state, command)
-      if (row === undefined || move === null) return false
-      const change = await how(row)
-      const done = await this.#parts.store.jobs.changeJob({ id, from: row.state, to: move.to, ...change })
-      if (done === 'changed') {
-        this.#parts.changed(row, move.to, change.reason)
-        return true
-      }
-    }
-    return false
+  #command(id: string, command: Command, how: (row: JobRow) => Change | Promise<Change>): Promise<boolean> {
+    return commandJob(this.#parts, id, command, how)
   }
 
-  async #editOf(row: JobRow, change: JobEdit): Promise<Omit<GuardedChange, 'id' | 'from' | 'to'>> {
+  async #editOf(row: JobRow, change: JobEdit): Promise<Change> {
     const registered = this.#parts.registry.runnable(row.name)
     const payload = 'payload' in change ? await this.#editedPayload(row.name, registered, change.payload) : undefined
     const when = change.in ?? change.at

@@ -1,6 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { hostname } from 'node:os'
 import { Client } from './client.js'
+import { pauseQueueUntil, queueHandle } from './client/queues.js'
+import type { QueueParts } from './client/queues.js'
 import { defaultCodec } from './codec/codec.js'
 import { ClosedError, UnknownJobError } from './errors.js'
 import { didYouMean } from './codec/near-name.js'
@@ -118,6 +120,7 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
       insideHandler: () => this.#inside.getStore() !== undefined,
       enqueued: (jobs) => this.#events.enqueued(jobs),
       changed: (job, to, reason) => this.#events.changed(job, to, reason),
+      asked: (job, ask) => this.#events.asked(job, ask),
     })
   }
 
@@ -136,6 +139,9 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
   handle: Mill['handle'] = (id) => this.#client.handle(id)
   retry: Mill['retry'] = (id) => this.#client.retry(id)
   cancel: Mill['cancel'] = (id) => this.#client.cancel(id)
+  pause: Mill['pause'] = (id) => this.#client.pause(id)
+  resume: Mill['resume'] = (id) => this.#client.resume(id)
+  queue: Mill['queue'] = (name) => queueHandle(this.#queueParts(), name)
   delete: Mill['delete'] = (id) => this.#client.delete(id)
   edit: Mill['edit'] = (id, change) => this.#client.edit(id, change)
 
@@ -212,6 +218,7 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
         process: { host: hostname(), pid: process.pid },
         enqueue: (under, job, payload, options) =>
           this.#client.enqueue(job, payload, options as EnqueueOptions | undefined, under),
+        pauseQueue: (under, queue, when) => pauseQueueUntil(this.#queueParts(), queue, when, under),
         events,
       },
       this.#workerOptions(),
@@ -233,6 +240,7 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
       leaseMs: () => this.#workerOptions().leaseMs,
       crashBudget: () => this.#workerOptions().crashBudget,
       rescued: (worker, jobs, parked) => events.rescued(worker, jobs, parked),
+      turned: (job) => events.changed(job, job.to, job.reason ?? undefined),
       troubled,
     })
     const pruner = new Pruner(world, store, troubled)
@@ -242,6 +250,11 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
       : { heart: 'on the event loop: a handler that blocks it for a lease is taken for dead' }
     this.#log.write('info', { worker: worker.workerId, jobs: registry.list().length, ...heart }, 'started')
     return { worker, promoter, rescuer, pruner }
+  }
+
+  #queueParts(): QueueParts {
+    const paused: QueueParts['paused'] = (queue, pause) => this.#events.queuePaused(queue, pause)
+    return { world: this.#world, store: this.#store, paused }
   }
 
   #workerOptions(): WorkerOptions {

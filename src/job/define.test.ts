@@ -149,13 +149,18 @@ describe('running a job directly', () => {
       ctx.results(parent),
       ctx.settleIn({}) as Promise<void>,
       ctx.transaction(() => 1),
-      ctx.queue.pauseUntil(1),
       handle.get(),
       handle.cancel(),
       handle.result(),
     ]
     for (const each of refused) expect(await caught(each)).toBeInstanceOf(NotYetError)
     expect(() => handle.watch()).toThrow(NotYetError)
+  })
+
+  test('records when the handler pauses its queue', async () => {
+    const ctx = testContext(job('a', () => 1) as AnyJob)
+    await job('a', (_: undefined, c) => c.queue.pauseUntil('1m')).run(undefined, ctx)
+    expect(ctx.pausedUntil).toEqual(['1m'])
   })
 })
 

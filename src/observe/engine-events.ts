@@ -1,9 +1,11 @@
 import type { ErrorRecord } from '../codec/error-text.js'
 import { formatDuration } from '../job/duration.js'
 import type { State } from '../job/states.js'
+import type { Ask } from '../job/wish.js'
+import type { StandingPause } from '../store/queues.js'
 import type { ClaimedJob, LeasedJob, NewJob, SettledJob } from '../store/store.js'
 import type { Log } from '../world/log.js'
-import { logTransition } from './log-lines.js'
+import { logAsked, logQueue, logTransition } from './log-lines.js'
 
 /** What a running job shows of itself. */
 interface Shown {
@@ -21,6 +23,10 @@ export interface EngineEvents {
     to: State | 'gone',
     reason: string | undefined,
   ): void
+  /** Something was asked of a job that runs. */
+  asked(job: { readonly id: string; readonly name: string; readonly queue: string }, ask: Ask): void
+  /** A queue was paused, or runs again (undefined). */
+  queuePaused(queue: string, pause: StandingPause | undefined): void
   began(job: ClaimedJob): void
   settled(job: SettledJob, tookMs: number | undefined): void
   rescued(worker: string, jobs: readonly LeasedJob[], parked: number): void
@@ -53,6 +59,8 @@ export function engineEvents(log: Log): EngineEvents {
       if (to === 'gone') log.write('info', { id, queue }, `deleted ${name}`)
       else logTransition(log, { id, job: name, queue, to, reason })
     },
+    asked: (job, ask) => logAsked(log, job, ask),
+    queuePaused: (queue, pause) => logQueue(log, queue, pause),
     began(job) {
       if (log.debugs)
         logTransition(log, { id: job.id, job: job.name, queue: job.queue, to: 'running', tries: job.attempt + 1 })

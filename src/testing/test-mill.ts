@@ -1,4 +1,5 @@
 import { defaultCodec } from '../codec/codec.js'
+import { JobCancelledError } from '../errors.js'
 import { buildMill } from '../mill.js'
 import type { MillOptions } from '../mill/options.js'
 import { toMs } from '../mill/options.js'
@@ -12,7 +13,11 @@ import { chooseLibrary } from '../store/sqlite/library.js'
 import { openFile } from '../store/sqlite/open.js'
 import { SqliteStore } from '../store/sqlite/sqlite-store.js'
 import type { ClaimedJob, Store } from '../store/store.js'
-import { runAttempt } from '../worker/run.js'
+import type { Outcome } from '../job/outcome.js'
+import { pauseQueueUntil } from '../client/queues.js'
+import { tellWishes } from '../worker/listen.js'
+import { ABORT_GRACE_MS, tellCancelled } from '../worker/overdue.js'
+import { cancelledOutcome, runAttempt } from '../worker/run.js'
 import { Running } from '../worker/running.js'
 import { settlementOf } from '../worker/settle.js'
 import { makeIds } from '../world/ids.js'
@@ -84,6 +89,8 @@ class Bench implements TestMill {
   readonly #world: World
   readonly #options: Omit<MillOptions, 'store'>
   readonly #worker: string
+  /** What runs now, and how each is settled without its handler. */
+  readonly #inHand = new Map<Running, (outcome: Outcome) => void>()
 
   constructor(
     mill: Mill,
@@ -99,6 +106,9 @@ class Bench implements TestMill {
     this.#world = world
     this.#options = options
     this.#worker = worker
+    store.changes.onHint((hint) => {
+      if (hint.asked && this.#inHand.size > 0) void this.#tellCancelled()
+    })
   }
 
   async promote(): Promise<void> {
@@ -154,7 +164,7 @@ class Bench implements TestMill {
       thrown: undefined,
       returned: undefined,
     }
-    const outcome = await runAttempt({
+    const handled = runAttempt({
       registered,
       payload: claimed.payload,
       retry: running.options.retry,
@@ -169,8 +179,12 @@ class Bench implements TestMill {
           throw (seen.thrown = error)
         }
       },
-      abortReason: () => undefined,
+      abortReason: () => running.abortReason,
     })
+    const graceOver = new Promise<Outcome>((settle) => this.#inHand.set(running, settle))
+    const outcome = await Promise.race([handled, graceOver])
+    this.#inHand.delete(running)
+    if (outcome.kind === 'cancelled' && !seen.threw) Object.assign(seen, { threw: true, thrown: running.abortReason })
     if (outcome.kind === 'unreadable') Object.assign(seen, { threw: true, thrown: new Error(outcome.error.message) })
     const ended = {
       startedAt: running.startedAt,
@@ -184,8 +198,22 @@ class Bench implements TestMill {
       { crashBudget: this.#options.crashBudget ?? 3, keepMs: registered.keepMs },
       ended,
     )
-    await this.#store.leases.settleJobs([settled], [claimed.fence])
-    return { running, to: settled.to, ...seen, threw: seen.threw && settled.to !== 'done' }
+    const { turned } = await this.#store.leases.settleJobs([settled], [claimed.fence])
+    return { running, to: turned[0]?.to ?? settled.to, ...seen, threw: seen.threw && settled.to !== 'done' }
+  }
+
+  /** As a worker does it: the handler is told, and has its grace, in virtual time, to come back. */
+  async #tellCancelled(): Promise<void> {
+    await tellWishes({
+      store: this.#store,
+      running: new Set(this.#inHand.keys()),
+      cancelled: (running, reason) => {
+        tellCancelled(running, reason, this.time.now)
+        const cancel = running.abortReason
+        if (cancel instanceof JobCancelledError)
+          this.#world.timers.after(ABORT_GRACE_MS, () => this.#inHand.get(running)?.(cancelledOutcome(cancel, cancel)))
+      },
+    })
   }
 
   #running(claimed: ClaimedJob, registered: Registered): Running {
@@ -202,6 +230,8 @@ class Bench implements TestMill {
     }
     return new Running(begin, {
       enqueue: (_under, job, payload, options) => this.mill.enqueue(job as string, payload, options as object),
+      pauseQueue: (under, queue, when) =>
+        pauseQueueUntil({ world: this.#world, store: this.#store, paused: () => undefined }, queue, when, under),
       noteProgress: () => undefined,
       logLine: () => undefined,
     })

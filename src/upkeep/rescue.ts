@@ -1,6 +1,7 @@
 import { appendLog } from '../job/attempt-log.js'
 import { decide } from '../job/decide.js'
-import type { LeasedJob, SettledJob, Store, WorkerBeat } from '../store/store.js'
+import type { LeasedJob, SettledJob, Store } from '../store/store.js'
+import type { WorkerBeat } from '../store/workers.js'
 import type { Cancel } from '../world/timers.js'
 import type { World } from '../world/world.js'
 import type { Observation } from './observe-beats.js'
@@ -14,6 +15,8 @@ export interface RescuerParts {
   readonly leaseMs: () => number
   readonly crashBudget: () => number
   readonly rescued: (worker: string, jobs: readonly LeasedJob[], parked: number) => void
+  /** A job of the dead does not run again: it had been cancelled or paused while it ran. */
+  readonly turned: (job: SettledJob) => void
   readonly troubled: (what: string, error: unknown) => void
 }
 
@@ -70,9 +73,10 @@ export class Rescuer {
     const { store } = this.#parts
     const leased = await store.leases.readLeases(worker.id)
     const settled = leased.map((job) => this.#crashed(job, worker.id))
-    const freed = await store.leases.rescueJobs(worker.id, worker.beat, settled)
-    if (freed === null) return
+    const written = await store.leases.rescueJobs(worker.id, worker.beat, settled)
+    if (written === null) return
     this.#parts.rescued(worker.id, leased, settled.filter((job) => job.to === 'parked').length)
+    for (const job of written.turned) this.#parts.turned(job)
   }
 
   #crashed(job: LeasedJob, worker: string): SettledJob {
@@ -107,5 +111,5 @@ export class Rescuer {
   }
 }
 
-/** No crash ends a job, so nothing here is kept or forgotten. */
+/** No crash ends a job, so nothing here is kept or forgotten; one that was cancelled brings its own time to keep. */
 const KEEP_ALL = { done: Infinity, failed: Infinity, cancelled: Infinity }

@@ -10,6 +10,7 @@ export interface HandParts {
   readonly registry: Registry
   readonly executor: Executor
   readonly enqueue: Surroundings['enqueue']
+  readonly pauseQueue: Surroundings['pauseQueue']
   readonly events: WorkerEvents
 }
 

@@ -1,6 +1,5 @@
-import { LeaseLostError, TimeoutError } from '../errors.js'
+import { LeaseLostError } from '../errors.js'
 import type { DecisionPolicy } from '../job/decide.js'
-import { formatDuration } from '../job/duration.js'
 import type { Outcome } from '../job/outcome.js'
 import type { Registered } from '../job/registry.js'
 import { readOptions } from '../job/stored-options.js'
@@ -10,17 +9,15 @@ import { attemptOf } from './attempt-of.js'
 import type { HandParts, Master } from './hand-parts.js'
 import { Meter } from './meter.js'
 import { Outbox } from './outbox.js'
-import { failure, runAttempt } from './run.js'
+import { overdue, tellCancelled } from './overdue.js'
+import { runAttempt } from './run.js'
 import { Running } from './running.js'
 import type { Surroundings } from './running.js'
 import { settlementOf } from './settle.js'
 import { Slots } from './slots.js'
+import { Trust } from './trust.js'
 import { Watchdog } from './watchdog.js'
 
-/** How long after its timeout an attempt is given to come back before it is settled without it. */
-const TIMEOUT_GRACE_MS = 30_000
-/** A held job that was confirmed this recently begins without asking again. */
-const CONFIRMED_FOR_MS = 5
 /** The wait after a question that failed. */
 const TROUBLE_MS = 500
 const PROGRESS_EVERY_MS = 250
@@ -32,8 +29,10 @@ const PROGRESS_EVERY_MS = 250
 export class Hand implements Surroundings {
   readonly slots = new Slots()
   readonly meter = new Meter()
+  readonly trust = new Trust()
   readonly outbox: Outbox
   readonly enqueue: Surroundings['enqueue']
+  readonly pauseQueue: Surroundings['pauseQueue']
   readonly #parts: HandParts
   readonly #master: Master
   readonly #watchdog: Watchdog
@@ -41,7 +40,6 @@ export class Hand implements Surroundings {
   readonly #attempts = new Map<number, Running>()
   #alone: Running | undefined
   #closed = false
-  #confirmedAt = -Infinity
   #pumping = false
   #reporting: Cancel | undefined
   /** The store's clock at a moment of the monotonic one: dates what is recorded without trusting this machine's date. */
@@ -51,6 +49,7 @@ export class Hand implements Surroundings {
     this.#parts = parts
     this.#master = master
     this.enqueue = parts.enqueue
+    this.pauseQueue = parts.pauseQueue
     this.outbox = new Outbox(parts.store.leases, parts.world, {
       written: (settled, refused) => this.#written(settled, refused),
       failed: (error) => parts.events.troubled('settle', error),
@@ -63,11 +62,11 @@ export class Hand implements Surroundings {
     return this.#alone !== undefined
   }
 
-  /** Takes what was claimed: the first `starting` begin, the rest is held for the next free slots. */
-  take(claimed: Claimed, fence: number, starting: number, alone: boolean): void {
+  /** Takes what was claimed, asked for at this mark: the first `starting` begin, the rest is held for the next free slots. */
+  take(claimed: Claimed, fence: number, starting: number, alone: boolean, mark: number): void {
     const { world } = this.#parts
     this.#storeClock = { now: claimed.now, at: world.clock.monotonic() }
-    this.#confirmedAt = world.clock.monotonic()
+    this.trust.confirm(mark, world.clock.monotonic())
     this.outbox.opened(fence, claimed.jobs.length)
     for (const [i, job] of claimed.jobs.entries()) {
       if (this.#closed) this.#put(job, { kind: 'released' }, undefined)
@@ -107,6 +106,18 @@ export class Hand implements Surroundings {
     this.#attempts.clear()
     this.#alone = undefined
     this.outbox.abandon()
+  }
+
+  /** Something was asked that may be about held jobs: none begins before it is confirmed, and those of paused queues go back. */
+  doubt(): void {
+    this.trust.doubt()
+    if (this.slots.heldCount > 0 && !this.#pumping && !this.#closed) void this.#confirm()
+  }
+
+  /** A running job was cancelled: its handler is told, and is given a while to come back. */
+  cancelled(running: Running, reason: string): void {
+    tellCancelled(running, reason, this.#parts.world.clock.monotonic())
+    this.#watchdog.watch(running)
   }
 
   logLine(running: Running, line: string): void {
@@ -149,23 +160,23 @@ export class Hand implements Surroundings {
   #pump(): void {
     if (this.#pumping || this.#closed) return
     while (this.slots.heldCount > 0 && this.slots.running.size < this.#master.options().concurrency) {
-      if (this.#parts.world.clock.monotonic() - this.#confirmedAt > CONFIRMED_FOR_MS) {
-        this.#pumping = true
-        void this.#confirm()
-        return
-      }
+      if (!this.trust.isFresh(this.#parts.world.clock.monotonic())) return void this.#confirm()
       const job = this.slots.nextHeld()
       if (job !== undefined) this.#begin(job, false, false)
     }
   }
 
   async #confirm(): Promise<void> {
+    this.#pumping = true
     try {
       // Jobs claimed while the answer is on its way were not asked about, and are not judged by it.
       const asked = this.slots.held()
-      const confirmed = await this.#parts.store.leases.confirmJobs(asked)
-      for (const job of this.slots.letGo(asked.filter((each) => !confirmed.has(each.ref)))) this.outbox.leave(job.fence)
-      this.#confirmedAt = this.#parts.world.clock.monotonic()
+      const mark = this.trust.mark
+      const { mine, paused } = await this.#parts.store.leases.confirmJobs(asked)
+      for (const job of this.slots.letGo(asked.filter((each) => !mine.has(each.ref))))
+        if (paused.has(job.ref)) this.#put(job, { kind: 'released' }, undefined)
+        else this.outbox.leave(job.fence)
+      this.trust.confirm(mark, this.#parts.world.clock.monotonic())
       this.#pumping = false
       this.#pump()
     } catch (error) {
@@ -271,20 +282,8 @@ export class Hand implements Surroundings {
       running.slowAt = now + this.#master.options().slowAfterMs
     }
     if (running.alarmAt > now) return
-    // Told to stop, or robbed of its claim: it is given back or let go, and no timeout is held against it.
-    if (running.abortReason !== undefined && !(running.abortReason instanceof TimeoutError)) {
-      running.alarmAt = Infinity
-      return
-    }
-    if (running.abortReason === undefined) {
-      const took = formatDuration(now - running.begunAt)
-      running.abort(new TimeoutError(`job ${running.job} ${running.id} ran longer than its timeout (${took})`))
-      running.alarmAt = now + TIMEOUT_GRACE_MS
-      return
-    }
-    // It did not come back within its grace: the attempt is over, and the handler keeps its slot until it really ends.
-    running.alarmAt = Infinity
-    this.#settle(running, failure(attemptOf(running, this.#parts), running.abortReason))
+    const outcome = overdue(running, now, this.#parts)
+    if (outcome !== undefined) this.#settle(running, outcome)
   }
 
   /** The store's clock, as far as the last claim told it. */

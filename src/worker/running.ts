@@ -13,6 +13,8 @@ const LOG_LINE_MAX = 2_000
 /** What a running job asks of its worker. */
 export interface Surroundings {
   enqueue(under: Claim, job: Enqueueable, payload: unknown, options: unknown): Promise<Handle<unknown>>
+  /** Pauses a queue on behalf of the handler under this claim. */
+  pauseQueue(under: Claim, queue: string, when: unknown): Promise<void>
   noteProgress(running: Running): void
   logLine(running: Running, line: string): void
 }
@@ -73,7 +75,8 @@ export class Running implements Context {
     return this.#controller.signal
   }
   get queue(): Context['queue'] {
-    return { name: this.claimed.queue, pauseUntil: () => Promise.reject(new NotYetError('ctx.queue.pauseUntil()')) }
+    const name = this.claimed.queue
+    return { name, pauseUntil: (when) => this.#around.pauseQueue(this.claimed, name, when) }
   }
   get abortReason(): unknown {
     return this.#abortReason

@@ -5,6 +5,7 @@ import { planClaim } from './claim.js'
 import { Hand } from './hand.js'
 import type { HandParts } from './hand-parts.js'
 import { Lease } from './lease.js'
+import { Listener } from './listen.js'
 
 /** What the worker is told from outside; it may change while it runs. */
 export interface WorkerOptions {
@@ -33,10 +34,12 @@ const STOP_GRACE_MS = 250
 export class Worker {
   readonly #parts: WorkerParts
   readonly #hand: Hand
+  readonly #listener: Listener
   #options: WorkerOptions
   #lease: Lease | undefined
   #poll: Cancel | undefined
   #again: Cancel | undefined
+  #resumes: Cancel | undefined
   #unhint: Cancel | undefined
   #turning = false
   #wanted = false
@@ -56,6 +59,15 @@ export class Worker {
       // A suspect that waits for this worker to be idle need not wait longer.
       written: () => (this.#suspectsSince !== null || this.#returning) && this.wake(),
     })
+    this.#listener = new Listener({
+      world: parts.world,
+      store: parts.store,
+      leaseMs: () => this.#options.leaseMs,
+      running: this.#hand.slots.running,
+      doubt: () => this.#hand.doubt(),
+      cancelled: (running, reason) => this.#hand.cancelled(running, reason),
+      troubled: (what, error) => parts.events.troubled(what, error),
+    })
   }
 
   get workerId(): string | undefined {
@@ -68,8 +80,10 @@ export class Worker {
   async start(): Promise<void> {
     this.#lease = await this.#takeLease()
     this.#unhint = this.#parts.store.changes.onHint((hint) => {
-      if (hint.ready) this.wake()
+      // Also when something was asked: a queue that is paused until a time tells so in answer to a claim.
+      if (hint.ready || hint.asked) this.wake()
     })
+    this.#listener.start()
     this.#pollAgain()
     this.wake()
   }
@@ -93,11 +107,13 @@ export class Worker {
     this.#stopping = true
     this.#poll?.()
     this.#again?.()
+    this.#resumes?.()
     this.#unhint?.()
     this.#hand.close()
     await this.#untilIdle(deadlineMs)
     this.#hand.abortAll(new StoppedError())
     await this.#untilIdle(STOP_GRACE_MS)
+    this.#listener.stop()
     this.#hand.giveUp()
     // A claim under way when the stop came gives its jobs back when it returns.
     while (this.#turning) await new Promise<void>((next) => world.timers.after(1, next))
@@ -150,13 +166,14 @@ export class Worker {
       suspects,
     }
     const askedAt = this.#parts.world.clock.monotonic()
+    const mark = this.#hand.trust.mark
     try {
       const claimed = await this.#parts.store.leases.claimJobs(request)
       const tookMs = this.#parts.world.clock.monotonic() - askedAt
       if (claimed.lost) await this.#lostLease('it was taken for dead', lease)
       // An answer so late may be that of a process that was suspended: somebody else may run these by now.
       else if (tookMs > this.#options.leaseMs / 2) this.#refuse(claimed.jobs, fence)
-      else this.#took(claimed, fence, starting, suspects)
+      else this.#took(claimed, { fence, starting, suspects, mark })
     } catch (error) {
       this.#doubtful.add(fence)
       this.#parts.events.troubled('claim', error)
@@ -191,12 +208,14 @@ export class Worker {
     }
   }
 
-  #took(claimed: Claimed, fence: number, starting: number, suspects: 'none' | 'alone' | 'beside'): void {
+  #took(claimed: Claimed, asked: Asked): void {
+    const { fence, starting, suspects, mark } = asked
     const tookSuspect = claimed.jobs[0]?.suspect === true
     // While suspects wait, normal claims pause until the worker is idle; one that ran beside others starts that wait anew.
     if (!claimed.suspectsWait) this.#suspectsSince = null
     else if (tookSuspect || this.#suspectsSince === null) this.#suspectsSince = this.#parts.world.clock.monotonic()
-    this.#hand.take(claimed, fence, starting, tookSuspect && suspects === 'alone')
+    this.#hand.take(claimed, fence, starting, tookSuspect && suspects === 'alone', mark)
+    this.#wakeAtResume(claimed.resumesInMs)
     if (claimed.jobs.length > 0) this.wake()
   }
 
@@ -252,6 +271,12 @@ export class Worker {
     this.#again = this.#parts.world.timers.after(ms, () => this.wake())
   }
 
+  /** A queue is paused until then. The timer is this worker's own, so that it needs nobody to tell it. */
+  #wakeAtResume(inMs: number | null): void {
+    this.#resumes?.()
+    this.#resumes = inMs === null ? undefined : this.#parts.world.timers.after(inMs, () => this.wake())
+  }
+
   async #untilIdle(ms: number): Promise<void> {
     const { world } = this.#parts
     const end = world.clock.monotonic() + ms
@@ -260,4 +285,12 @@ export class Worker {
         world.timers.after(Math.min(10, Math.max(1, end - world.clock.monotonic())), next),
       )
   }
+}
+
+/** What a claim asked for, and when: see `Trust`. */
+interface Asked {
+  readonly fence: number
+  readonly starting: number
+  readonly suspects: 'none' | 'alone' | 'beside'
+  readonly mark: number
 }

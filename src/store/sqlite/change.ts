@@ -1,5 +1,6 @@
 import { DuplicateKeyError } from '../../errors.js'
 import { appendLog } from '../../job/attempt-log.js'
+import { resumedState } from '../../job/command.js'
 import type { State } from '../../job/states.js'
 import { isFinal, isTimed } from '../../job/states.js'
 import type { GuardedChange, JobRow } from '../store.js'
@@ -18,8 +19,12 @@ export function changeJob(session: Session, change: GuardedChange, now: number):
   if (change.to === 'gone') forget(session, job)
   else if (isFinal(change.to)) end(session, job, change, now)
   else if (isFinal(job.state)) revive(session, job, change, now)
+  else if (change.to === 'paused' && job.state !== 'paused') pause(session, job, change, now)
+  else if (change.to !== 'paused' && job.state === 'paused') resume(session, job, change, now)
   else if (job.claimed) return 'stale'
   else move(session, job, change, change.to, now)
+  // Its holder may be about to begin it, and is told to ask first.
+  if (job.claimed) session.noteAsked()
   return 'changed'
 }
 
@@ -48,7 +53,7 @@ function revive(session: Session, job: Target, change: GuardedChange, now: numbe
     const holder = session.statement(session.queries.keyHolder).get(job.name, job.key) as { id: string }
     throw new DuplicateKeyError(job.name, job.key, holder.id, 'is now held by another unfinished job')
   }
-  const log = change.exit === undefined ? job.log : appendLog(job.log, command(change.exit, now))
+  const log = logAfter(job, change, now)
   const retries = change.freshRetries === true ? 0 : job.retries
   session.statement(session.queries.deleteHistory).run(job.ref)
   session
@@ -57,12 +62,24 @@ function revive(session: Session, job: Target, change: GuardedChange, now: numbe
   session.noteReady()
 }
 
+/** A held job is taken from its holder. Time, tries, place in the line and key stay as they are. */
+function pause(session: Session, job: Target, change: GuardedChange, now: number): void {
+  session.statement(session.queries.pauseJob).run(change.reason ?? null, logAfter(job, change, now), job.ref)
+}
+
+function resume(session: Session, job: Target, change: GuardedChange, now: number): void {
+  const state = resumedState({ isDue: job.dueAt <= now, hasFailed: job.error !== null })
+  session.statement(session.queries.resumeJob).run(state, logAfter(job, change, now), job.ref)
+  if (state === 'ready') session.noteReady()
+  else session.noteDue(job.dueAt - now)
+}
+
 function move(session: Session, job: Target, change: GuardedChange, to: State, now: number): void {
   const edited = applyEdit(session, job, change)
   const dueAt = change.due === undefined ? job.dueAt : instant(change.due, now)
   const state = isTimed(job.state) || to === 'ready' ? timedState(job, to, dueAt, now) : to
   const retries = change.freshRetries === true ? 0 : job.retries
-  const log = change.exit === undefined ? job.log : appendLog(job.log, command(change.exit, now))
+  const log = logAfter(job, change, now)
   const leftParked = job.state === 'parked'
   session
     .statement(session.queries.changeLive)
@@ -99,6 +116,10 @@ function applyEdit(session: Session, job: Target, change: GuardedChange): { prio
 
 function freeKey(session: Session, job: Target): void {
   if (job.key !== null) session.statement(session.queries.freeKey).run(job.name, job.key, job.ref)
+}
+
+function logAfter(job: Target, change: GuardedChange, now: number): string | null {
+  return change.exit === undefined ? job.log : appendLog(job.log, command(change.exit, now))
 }
 
 function command(exit: string, now: number): { startedAt: number; endedAt: number; worker: string; exit: string } {

@@ -2,6 +2,7 @@ import type { Encoded } from '../../job/outcome.js'
 import type { Claim, ClaimedJob, ClaimRequest, Claimed, Report } from '../store.js'
 import { toEncoded } from './driver.js'
 import type { Lane } from './lanes.js'
+import { pausedNow } from './pause.js'
 import type { Session } from './session.js'
 
 /**
@@ -10,10 +11,11 @@ import type { Session } from './session.js'
  * is how a rescuer finds the jobs of the dead without an index that every claim would have to pay for.
  */
 export function claimJobs(session: Session, request: ClaimRequest, now: number): Claimed {
-  const nothing = { now, jobs: [], suspectsWait: false, lost: false }
+  const nothing = { now, jobs: [], suspectsWait: false, lost: false, resumesInMs: null }
   if (session.statement(session.queries.isWorker).get(request.worker) === undefined) return { ...nothing, lost: true }
-  const lanes = eligibleLanes(session, request)
-  if (lanes.length === 0) return nothing
+  const { queues: paused, resumesInMs } = pausedNow(session, now)
+  const lanes = eligibleLanes(session, request, paused)
+  if (lanes.length === 0) return { ...nothing, resumesInMs }
   const suspects = waitingSuspects(session, lanes)
   if (suspects.length > 0 && request.suspects !== 'none') {
     const taken = heads(session, session.queries.readySuspect, suspects, 1, new Map())
@@ -22,23 +24,31 @@ export function claimJobs(session: Session, request: ClaimRequest, now: number):
       jobs: take(session, request, taken, request.suspects === 'alone', now),
       suspectsWait: true,
       lost: false,
+      resumesInMs,
     }
   }
   const taken =
     lanes.length === 1
       ? headOfOneLane(session, request, lanes[0] as Lane)
       : heads(session, session.queries.readyJobs, lanes, request.max, request.rooms)
-  return { now, jobs: take(session, request, taken, false, now), suspectsWait: suspects.length > 0, lost: false }
+  return {
+    now,
+    jobs: take(session, request, taken, false, now),
+    suspectsWait: suspects.length > 0,
+    lost: false,
+    resumesInMs,
+  }
 }
 
-function eligibleLanes(session: Session, request: ClaimRequest): Lane[] {
+function eligibleLanes(session: Session, request: ClaimRequest, paused: ReadonlySet<string>): Lane[] {
   const known = request.names === undefined ? undefined : new Set(request.names)
   const lanes: Lane[] = []
   for (const lane of session.lanes.all())
     if (
       request.queues?.includes(lane.queue) !== false &&
       (known === undefined || known.has(lane.name)) &&
-      (request.rooms.get(lane.queue) ?? 1) > 0
+      (request.rooms.get(lane.queue) ?? 1) > 0 &&
+      !paused.has(lane.queue)
     )
       lanes.push(lane)
   return lanes

@@ -87,7 +87,8 @@ function replaceHolder(
 /** The one that waits gets the new time and payload and keeps its id. */
 function moveHolder(session: Session, job: NewJob, holder: Holder, now: number): void {
   const dueAt = instant(job.due, now)
-  const state = dueAt <= now ? 'ready' : 'scheduled'
+  // A paused one stays paused, with its new time: only a resume lets it go.
+  const state = holder.state === 'paused' ? 'paused' : dueAt <= now ? 'ready' : 'scheduled'
   const expiresAt = job.expires === null ? null : instant(job.expires, now)
   const { lane } = session.lanes.need(job.queue, job.name)
   session.statement(session.queries.moveJob).run(state, dueAt, sortOf(dueAt, job.priority), lane, expiresAt, holder.seq)

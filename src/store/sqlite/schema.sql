@@ -89,6 +89,20 @@ CREATE TABLE millrace_migrations (
   applied_at integer not null
 ) strict;
 
+CREATE TABLE millrace_pauses (
+  queue text primary key,
+  until integer,
+  paused_at integer not null
+) strict, without rowid;
+
+CREATE TABLE millrace_wishes (
+  seq integer primary key,
+  kind text not null check (kind in ('cancel', 'pause')),
+  reason text not null,
+  keep_ms integer,
+  asked_at integer not null
+) strict;
+
 CREATE TABLE millrace_workers (
   worker text primary key,
   beat integer not null default 0,

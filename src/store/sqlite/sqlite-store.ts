@@ -3,13 +3,11 @@ import type { Cancel } from '../../world/timers.js'
 import { StoreFullError } from '../../errors.js'
 import type {
   ChangeStore,
-  Claim,
   Claimed,
   ClaimRequest,
   FindQuery,
   FoundPage,
   GuardedChange,
-  Heart,
   Hint,
   Inserted,
   InsertOptions,
@@ -23,9 +21,10 @@ import type {
   SettledJob,
   Store,
   StoreInfo,
-  WorkerBeat,
-  WorkerInfo,
 } from '../store.js'
+import type { Heart, WorkerBeat, WorkerInfo } from '../workers.js'
+import type { Confirmation, HeldJob, PausedQueue, QueueChange, QueueStore, StandingPause } from '../queues.js'
+import type { JobAsk, StandingWish, Written } from '../wishes.js'
 import { Ballast } from './ballast.js'
 import { changeJob } from './change.js'
 import { claimJobs, reportJobs } from './claim.js'
@@ -35,12 +34,14 @@ import { Statements } from './driver.js'
 import { startHeart } from './heart.js'
 import { insertJobs } from './insert.js'
 import type { OpenedFile } from './open.js'
+import { pauseQueue, readPause, resumeQueue } from './pause.js'
 import { promoteJobs, pruneJobs } from './upkeep.js'
 import type { Queries } from './queries.js'
 import { queries as ownQueries } from './queries.js'
 import { findJobs, readJobs, readKeyed } from './read.js'
 import { Session } from './session.js'
 import { readLeases, rescueJobs, settleJobs } from './settle.js'
+import { askJob, readWishes } from './wish.js'
 
 export interface SqliteStoreOptions {
   readonly durability: 'power' | 'process'
@@ -60,7 +61,7 @@ const FULL_PROBE_MS = 1_000
 const NOT_FLUSHED = { durable: false }
 
 /** The store contract on one SQLite file. The verbs are in the files beside this one; here they meet the commit queue. */
-export class SqliteStore implements Store, JobStore, LeaseStore, ChangeStore {
+export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, ChangeStore {
   readonly info: StoreInfo
   readonly #file: OpenedFile
   readonly #world: World
@@ -98,6 +99,9 @@ export class SqliteStore implements Store, JobStore, LeaseStore, ChangeStore {
   get leases(): LeaseStore {
     return this
   }
+  get queues(): QueueStore {
+    return this
+  }
   get changes(): ChangeStore {
     return this
   }
@@ -124,6 +128,25 @@ export class SqliteStore implements Store, JobStore, LeaseStore, ChangeStore {
       this.#confirmed.noteTaking()
       return changeJob(this.#session, change, now)
     })
+  }
+
+  askJob(ask: JobAsk): Promise<'noted' | 'refused' | 'stale'> {
+    return this.#commits.write((now) => askJob(this.#session, ask, now))
+  }
+
+  pauseQueue(change: QueueChange): Promise<PausedQueue> {
+    return this.#commits.write((now) => {
+      this.#confirmed.noteTaking()
+      return pauseQueue(this.#session, change, now)
+    })
+  }
+
+  resumeQueue(queue: string): Promise<boolean> {
+    return this.#commits.write(() => resumeQueue(this.#session, queue))
+  }
+
+  readPause(queue: string): Promise<StandingPause | undefined> {
+    return this.#commits.read((now) => readPause(this.#session, queue, now))
   }
 
   promoteJobs(limit: number): Promise<Promoted> {
@@ -175,15 +198,19 @@ export class SqliteStore implements Store, JobStore, LeaseStore, ChangeStore {
     }, NOT_FLUSHED)
   }
 
-  confirmJobs(claims: readonly Claim[]): Promise<ReadonlySet<number>> {
-    return this.#commits.read(() => this.#confirmed.confirm(claims))
+  confirmJobs(held: readonly HeldJob[]): Promise<Confirmation> {
+    return this.#commits.read((now) => this.#confirmed.confirm(held, now))
+  }
+
+  readWishes(): Promise<readonly StandingWish[]> {
+    return this.#commits.read(() => readWishes(this.#session))
   }
 
   reportJobs(reports: readonly Report[]): Promise<readonly number[]> {
     return this.#commits.write(() => reportJobs(this.#session, reports), NOT_FLUSHED)
   }
 
-  settleJobs(settled: readonly SettledJob[], closeLeases: readonly number[]): Promise<readonly number[]> {
+  settleJobs(settled: readonly SettledJob[], closeLeases: readonly number[]): Promise<Written> {
     this.#confirmed.closed(closeLeases)
     return this.#commits.write((now) => settleJobs(this.#session, settled, closeLeases, now))
   }
@@ -192,7 +219,7 @@ export class SqliteStore implements Store, JobStore, LeaseStore, ChangeStore {
     return this.#commits.read(() => readLeases(this.#session, worker))
   }
 
-  rescueJobs(worker: string, beat: number | null, settled: readonly SettledJob[]): Promise<number | null> {
+  rescueJobs(worker: string, beat: number | null, settled: readonly SettledJob[]): Promise<Written | null> {
     return this.#commits.write((now) => rescueJobs(this.#session, worker, beat, settled, now))
   }
 

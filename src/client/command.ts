@@ -48,7 +48,7 @@ async function moveJob(parts: CommandParts, row: JobRow, to: State | 'gone', cha
   const done = await parts.store.jobs.changeJob({ id: row.id, from: row.state, to, ...change })
   if (done === 'stale') return 'stale'
   parts.changed(row, row.state === 'paused' && to === 'ready' ? resumed(row, parts.world) : to, change.reason)
-  if (row.claimed) await holderAsks(parts.world)
+  if (done === 'taken') await holderAsks(parts.world)
   return true
 }
 

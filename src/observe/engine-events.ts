@@ -82,9 +82,7 @@ export function engineEvents(log: Log): EngineEvents {
       const fields = { worker, jobs: jobs.length, ...(parked === 0 ? {} : { parked }) }
       log.write('warn', fields, 'rescued: a worker died; what it held runs again, each job alone first')
     },
-    lost(what) {
-      log.write('warn', {}, `lost ${what}: its claim was gone, and nothing of it was recorded`)
-    },
+    lost: (what) => log.write('warn', {}, `lost ${what}: its claim was gone, and nothing of it was recorded`),
     troubled(what, error) {
       const text = error instanceof Error ? error.message : String(error)
       const times = troubles.get(what + text) ?? 0
@@ -96,8 +94,6 @@ export function engineEvents(log: Log): EngineEvents {
       const word = lastWord === undefined ? {} : { last: lastWord }
       log.write('error', { id, ...word }, `slow ${job}: running for ${formatDuration(forMs)}`)
     },
-    logLine({ id, job }, line) {
-      log.write('info', { id }, `${job}: ${line}`)
-    },
+    logLine: ({ id, job }, line) => log.write('info', { id }, `${job}: ${line}`),
   }
 }

@@ -33,8 +33,8 @@ export interface JobStore {
   readKeyed(name: string, key: string): Promise<JobRow | undefined>
   /** One page. An empty page with a cursor means: nothing here, go on. */
   findJobs(query: FindQuery): Promise<FoundPage>
-  /** Does a command to a job that no handler holds, if it is still in the state the decision was made for. */
-  changeJob(change: GuardedChange): Promise<'changed' | 'stale'>
+  /** Does a command to a job that does not run, if it is still in the state the decision was made for. */
+  changeJob(change: GuardedChange): Promise<Changed>
   /** Writes down what is wanted of a job that runs; 'refused' when it means nothing, 'stale' when the job does not run. */
   askJob(ask: JobAsk): Promise<'noted' | 'refused' | 'stale'>
   /** Makes due jobs ready, a bounded number at a time, and names those that have expired. */
@@ -199,6 +199,9 @@ export interface GuardedChange {
       }
     | undefined
 }
+
+/** Done; done, and taken from a worker that held it in advance (see `HELD_UNASKED_MS`); or not done. */
+export type Changed = 'changed' | 'taken' | 'stale'
 
 export interface Promoted {
   readonly promoted: number

@@ -351,10 +351,7 @@ contract('held jobs show as ready, and can be cancelled until they begin', async
   const claimed = await b.claim(worker, { starting: 1 })
   assert.deepEqual([await b.state(first), await b.state(second)], ['running', 'ready'])
   assert.equal((await b.claim(worker)).jobs.length, 0, 'a held job is not claimed again')
-  assert.equal(
-    await b.store.jobs.changeJob({ id: second, from: 'ready', to: 'cancelled', keepMs: Infinity }),
-    'changed',
-  )
+  assert.equal(await b.store.jobs.changeJob({ id: second, from: 'ready', to: 'cancelled', keepMs: Infinity }), 'taken')
   const confirmed = await b.store.leases.confirmJobs(claimed.jobs)
   assert.deepEqual([...confirmed.mine], [claimed.jobs[0]?.ref])
   const held = claimed.jobs[1] as ClaimedJob
@@ -866,7 +863,7 @@ contract('a held job can be paused, and its holder finds out before it begins', 
   const worker = await b.worker()
   const id = await b.one()
   const held = only(await b.claim(worker, { starting: 0 }))
-  assert.equal(await b.pause(id, 'ready'), 'changed')
+  assert.equal(await b.pause(id, 'ready'), 'taken')
   const { mine, paused } = await b.store.leases.confirmJobs([held])
   assert.deepEqual([mine.size, paused.size], [0, 0])
   assert.deepEqual(await b.settle(held, { to: 'ready' }), [held.ref], 'the holder has nothing to give back')

@@ -3,6 +3,7 @@ import type { DecisionPolicy } from '../job/decide.js'
 import type { Outcome } from '../job/outcome.js'
 import type { Registered } from '../job/registry.js'
 import { readOptions } from '../job/stored-options.js'
+import { HELD_UNASKED_MS } from '../store/queues.js'
 import type { Claimed, ClaimedJob, SettledJob } from '../store/store.js'
 import type { Cancel } from '../world/timers.js'
 import { attemptOf } from './attempt-of.js'
@@ -15,7 +16,6 @@ import { Running } from './running.js'
 import type { Surroundings } from './running.js'
 import { settlementOf } from './settle.js'
 import { Slots } from './slots.js'
-import { Trust } from './trust.js'
 import { Watchdog } from './watchdog.js'
 
 /** The wait after a question that failed. */
@@ -29,7 +29,6 @@ const PROGRESS_EVERY_MS = 250
 export class Hand implements Surroundings {
   readonly slots = new Slots()
   readonly meter = new Meter()
-  readonly trust = new Trust()
   readonly outbox: Outbox
   readonly enqueue: Surroundings['enqueue']
   readonly pauseQueue: Surroundings['pauseQueue']
@@ -40,6 +39,7 @@ export class Hand implements Surroundings {
   readonly #attempts = new Map<number, Running>()
   #alone: Running | undefined
   #closed = false
+  #confirmedAt = -Infinity
   #pumping = false
   #reporting: Cancel | undefined
   /** The store's clock at a moment of the monotonic one: dates what is recorded without trusting this machine's date. */
@@ -62,11 +62,12 @@ export class Hand implements Surroundings {
     return this.#alone !== undefined
   }
 
-  /** Takes what was claimed, asked for at this mark: the first `starting` begin, the rest is held for the next free slots. */
-  take(claimed: Claimed, fence: number, starting: number, alone: boolean, mark: number): void {
+  /** Takes what was claimed: the first `starting` begin, the rest is held for the next free slots. */
+  take(claimed: Claimed, fence: number, starting: number, alone: boolean): void {
     const { world } = this.#parts
     this.#storeClock = { now: claimed.now, at: world.clock.monotonic() }
-    this.trust.confirm(mark, world.clock.monotonic())
+    // A claim says nothing about what was held before it: those are still trusted for as long as they were, and no longer.
+    if (this.slots.heldCount === 0) this.#confirmedAt = world.clock.monotonic()
     this.outbox.opened(fence, claimed.jobs.length)
     for (const [i, job] of claimed.jobs.entries()) {
       if (this.#closed) this.#put(job, { kind: 'released' }, undefined)
@@ -108,9 +109,9 @@ export class Hand implements Surroundings {
     this.outbox.abandon()
   }
 
-  /** Something was asked that may be about held jobs: none begins before it is confirmed, and those of paused queues go back. */
+  /** Something was asked that may be about held jobs: they are confirmed now, and those of paused queues go back. */
   doubt(): void {
-    this.trust.doubt()
+    this.#confirmedAt = -Infinity
     if (this.slots.heldCount > 0 && !this.#pumping && !this.#closed) void this.#confirm()
   }
 
@@ -160,7 +161,7 @@ export class Hand implements Surroundings {
   #pump(): void {
     if (this.#pumping || this.#closed) return
     while (this.slots.heldCount > 0 && this.slots.running.size < this.#master.options().concurrency) {
-      if (!this.trust.isFresh(this.#parts.world.clock.monotonic())) return void this.#confirm()
+      if (this.#parts.world.clock.monotonic() - this.#confirmedAt > HELD_UNASKED_MS) return void this.#confirm()
       const job = this.slots.nextHeld()
       if (job !== undefined) this.#begin(job, false, false)
     }
@@ -171,12 +172,11 @@ export class Hand implements Surroundings {
     try {
       // Jobs claimed while the answer is on its way were not asked about, and are not judged by it.
       const asked = this.slots.held()
-      const mark = this.trust.mark
       const { mine, paused } = await this.#parts.store.leases.confirmJobs(asked)
       for (const job of this.slots.letGo(asked.filter((each) => !mine.has(each.ref))))
         if (paused.has(job.ref)) this.#put(job, { kind: 'released' }, undefined)
         else this.outbox.leave(job.fence)
-      this.trust.confirm(mark, this.#parts.world.clock.monotonic())
+      this.#confirmedAt = this.#parts.world.clock.monotonic()
       this.#pumping = false
       this.#pump()
     } catch (error) {

@@ -166,14 +166,13 @@ export class Worker {
       suspects,
     }
     const askedAt = this.#parts.world.clock.monotonic()
-    const mark = this.#hand.trust.mark
     try {
       const claimed = await this.#parts.store.leases.claimJobs(request)
       const tookMs = this.#parts.world.clock.monotonic() - askedAt
       if (claimed.lost) await this.#lostLease('it was taken for dead', lease)
       // An answer so late may be that of a process that was suspended: somebody else may run these by now.
       else if (tookMs > this.#options.leaseMs / 2) this.#refuse(claimed.jobs, fence)
-      else this.#took(claimed, { fence, starting, suspects, mark })
+      else this.#took(claimed, fence, starting, suspects)
     } catch (error) {
       this.#doubtful.add(fence)
       this.#parts.events.troubled('claim', error)
@@ -208,13 +207,12 @@ export class Worker {
     }
   }
 
-  #took(claimed: Claimed, asked: Asked): void {
-    const { fence, starting, suspects, mark } = asked
+  #took(claimed: Claimed, fence: number, starting: number, suspects: 'none' | 'alone' | 'beside'): void {
     const tookSuspect = claimed.jobs[0]?.suspect === true
     // While suspects wait, normal claims pause until the worker is idle; one that ran beside others starts that wait anew.
     if (!claimed.suspectsWait) this.#suspectsSince = null
     else if (tookSuspect || this.#suspectsSince === null) this.#suspectsSince = this.#parts.world.clock.monotonic()
-    this.#hand.take(claimed, fence, starting, tookSuspect && suspects === 'alone', mark)
+    this.#hand.take(claimed, fence, starting, tookSuspect && suspects === 'alone')
     this.#wakeAtResume(claimed.resumesInMs)
     if (claimed.jobs.length > 0) this.wake()
   }
@@ -285,12 +283,4 @@ export class Worker {
         world.timers.after(Math.min(10, Math.max(1, end - world.clock.monotonic())), next),
       )
   }
-}
-
-/** What a claim asked for, and when: see `Trust`. */
-interface Asked {
-  readonly fence: number
-  readonly starting: number
-  readonly suspects: 'none' | 'alone' | 'beside'
-  readonly mark: number
 }

@@ -3,7 +3,7 @@ import { appendLog } from '../../job/attempt-log.js'
 import { resumedState } from '../../job/command.js'
 import type { State } from '../../job/states.js'
 import { isFinal, isTimed } from '../../job/states.js'
-import type { GuardedChange, JobRow } from '../store.js'
+import type { Changed, GuardedChange, JobRow } from '../store.js'
 import { appendHistory } from './history.js'
 import { readForChange } from './read.js'
 import type { Session } from './session.js'
@@ -12,7 +12,7 @@ import { instant, sortOf } from './session.js'
 type Target = JobRow & { readonly lane: number }
 
 /** Does a command within the current transaction, if the job is still as the decision saw it. */
-export function changeJob(session: Session, change: GuardedChange, now: number): 'changed' | 'stale' {
+export function changeJob(session: Session, change: GuardedChange, now: number): Changed {
   const job = readForChange(session, change.id)
   // A held job is claimed and yet `ready`: it can be taken from its holder, who asks before it begins one.
   if (job === undefined || job.state !== change.from || job.state === 'running') return 'stale'
@@ -23,9 +23,9 @@ export function changeJob(session: Session, change: GuardedChange, now: number):
   else if (change.to !== 'paused' && job.state === 'paused') resume(session, job, change, now)
   else if (job.claimed) return 'stale'
   else move(session, job, change, change.to, now)
-  // Its holder may be about to begin it, and is told to ask first.
-  if (job.claimed) session.noteAsked()
-  return 'changed'
+  if (!job.claimed) return 'changed'
+  session.noteAsked()
+  return 'taken'
 }
 
 function forget(session: Session, job: Target): void {

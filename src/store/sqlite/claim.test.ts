@@ -53,7 +53,7 @@ test('a held job is not confirmed after its cancellation, also when another conf
   const [job] = held as [ClaimedJob]
   const cancelling = store.changeJob(cancelled(job.id))
   await store.confirmJobs(held)
-  expect(await cancelling).toBe('changed')
+  expect(await cancelling).toBe('taken')
   const confirmed = await store.confirmJobs(held)
   await store.close()
   expect(confirmed.mine).toEqual(new Set())

@@ -2,6 +2,7 @@ import type { World } from '../../world/world.js'
 import type { Cancel } from '../../world/timers.js'
 import { StoreFullError } from '../../errors.js'
 import type {
+  Changed,
   ChangeStore,
   Claimed,
   ClaimRequest,
@@ -123,7 +124,7 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
     return this.#commits.read(() => findJobs(this.#session, query))
   }
 
-  changeJob(change: GuardedChange): Promise<'changed' | 'stale'> {
+  changeJob(change: GuardedChange): Promise<Changed> {
     return this.#commits.write((now) => {
       this.#confirmed.noteTaking()
       return changeJob(this.#session, change, now)

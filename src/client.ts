@@ -1,6 +1,6 @@
 import type { Codec } from './codec/codec.js'
 import { ClosedError, InvalidOptionsError, InvalidPayloadError, NotYetError, ResultInHandlerError } from './errors.js'
-import { encodePayload, prepare, refuse, whenOf } from './client/prepare.js'
+import { encodePayload, prepare, refuse, whenOf, withTaken } from './client/prepare.js'
 import type { Item } from './client/prepare.js'
 import { onePolicy, prepareMany } from './client/bulk.js'
 import { commandJob } from './client/command.js'
@@ -13,6 +13,7 @@ import { awaitResult } from './client/results.js'
 import { Waiters } from './client/wait.js'
 import { show } from './codec/show.js'
 import { checkEdit, checkFilter, checkId, checkResultOptions } from './client/check.js'
+import type { Capture } from './job/capture.js'
 import type { Command } from './job/command.js'
 import { parseDuration, parseWhen } from './job/duration.js'
 import type { EnqueueOptions, Enqueueable, Handle } from './job/enqueue.js'
@@ -28,6 +29,8 @@ const BULK_MAX = 1_000_000
 export interface ClientParts extends CommandParts {
   readonly registry: Registry
   readonly codec: Codec
+  /** Takes context at each enqueue; undefined when none is captured. */
+  readonly capture: Capture | undefined
   /** True inside a handler of this mill, where waiting for a result is refused. */
   readonly insideHandler: () => boolean
   readonly enqueued: (jobs: readonly NewJob[]) => void
@@ -62,7 +65,7 @@ export class Client {
     if (!Array.isArray(payloads)) throw bad('enqueueMany()', 'payloads', `must be an array, got ${show(payloads)}`)
     if (payloads.length > BULK_MAX)
       throw bad('enqueueMany()', 'payloads', `must be at most ${BULK_MAX}, got ${payloads.length}`)
-    const rows = await prepareMany(registered, payloads, options, () => this.#newId())
+    const rows = await prepareMany(registered, payloads, options, () => this.#newId(), this.#parts.capture?.take())
     const onDuplicate = onePolicy(rows)
     const inserted = await this.#insert(
       rows.map((made) => made.row),
@@ -164,7 +167,7 @@ export class Client {
   }
 
   async #insertOne(item: Item, onDuplicate: OnDuplicate, under: Claim | undefined): Promise<Handle<unknown>> {
-    const made = await prepare(item, this.#newId())
+    const made = await prepare(withTaken(item, this.#parts.capture?.take()), this.#newId())
     if ('wrong' in made) refuse(item.registered.job.name, [made.wrong])
     const { row } = made
     const [inserted] = await this.#insert([row], onDuplicate, item.registered, under)
@@ -252,7 +255,7 @@ export class Client {
   }
 
   #record(row: JobRow): JobRecord {
-    return toRecord(row, this.#codecOf(row.name))
+    return toRecord(row, this.#codecOf(row.name), this.#parts.codec)
   }
 
   #codecOf(name: string): Codec {

@@ -67,6 +67,13 @@ export class NotYetError extends MillraceError {
   }
 }
 
+/** A hook did not do its part: it never called `next()`, called it twice, or was asynchronous where that cannot be. */
+export class HookError extends MillraceError {
+  constructor(message: string) {
+    super('E_HOOK', message)
+  }
+}
+
 /** A job definition, or the set of jobs given to `millrace()`, contradicts itself. */
 export class DefinitionError extends MillraceError {
   constructor(message: string) {
@@ -87,6 +94,19 @@ export class DuplicateKeyError extends MillraceError {
   readonly existingId: string
   constructor(job: string, key: string, existingId: string, why: string) {
     super('E_DUPLICATE_KEY', `job ${JSON.stringify(job)}: key ${JSON.stringify(key)} ${why} (${existingId})`)
+    this.existingId = existingId
+  }
+}
+
+/** A job that counts as the same is in the way, and the caller asked to be told or cannot have what it asked for. */
+export class DuplicateJobError extends MillraceError {
+  /** The id of the job that is in the way. */
+  readonly existingId: string
+  constructor(job: string, value: string, existingId: string, why: string) {
+    super(
+      'E_DUPLICATE_JOB',
+      `job ${JSON.stringify(job)}: another one with the unique value ${value} ${why} (${existingId})`,
+    )
     this.existingId = existingId
   }
 }

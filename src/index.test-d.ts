@@ -2,19 +2,25 @@
  * What TypeScript infers from every public form. Nothing here runs: `npm run check` compiles it, and a line under
  * `@ts-expect-error` that compiles is an error as well.
  */
+import { AsyncLocalStorage } from 'node:async_hooks'
 import * as v from 'valibot'
 import { Abort, category, codec, defaults, job, lazy, millrace, Snooze, sqlite } from './index.js'
 import type {
   AnyJob,
+  AttemptEnd,
   AttemptRecord,
   Category,
   Codec,
   Context,
+  ContextStore,
   Duration,
+  EnqueueCall,
+  EnqueueNext,
   EnqueueOptions,
   ErrorRecord,
   FinalState,
   Handle,
+  Hooks,
   Job,
   JobEdit,
   JobFilter,
@@ -31,17 +37,21 @@ import type {
   QueueRecord,
   RetryOptions,
   ScheduleOptions,
+  SettledAttempt,
   StandardSchema,
   State,
   StoreChoice,
   TestContext,
+  UniqueOptions,
   WaitingState,
   When,
 } from './index.js'
 import {
   CodecError,
   DefinitionError,
+  DuplicateJobError,
   DuplicateKeyError,
+  HookError,
   InvalidOptionsError,
   InvalidPayloadError,
   JobCancelledError,
@@ -355,6 +365,37 @@ export const given: EnqueueOptions = {
   timeout: Infinity,
   expires: '1d',
   meta: { any: 1 },
+  unique: { by: ['a', 'b.c'], for: '1m', while: 'waiting', onDuplicate: 'reschedule' },
+}
+
+// ── Unique jobs ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const crawl = job('crawl', {
+  run: async (p: { site: string; depth: number }, ctx) => ctx.log(p.site),
+  unique: { by: (p) => expectType<{ site: string; depth: number }>()(p) ?? p.site, for: Infinity },
+})
+expectType<Job<{ site: string; depth: number }, void>>()(crawl)
+expectType<Job<{ site: string }, void>>()(
+  job('crawl', { run: async (p: { site: string }, ctx) => ctx.log(p), unique: { by: 'site', while: 'unfinished' } }),
+)
+// Before the schema: a job is unique by what was given.
+job('by-schema', { input: dated, run: async (p) => p.at.getTime(), unique: { by: (p) => p.at.toUpperCase() } })
+job('none', { run: async (p: { a: 1 }) => p.a, unique: false, is: [category('c', { unique: { by: 'a' } })] })
+category('tenants', { unique: { by: (p: { tenant: string }) => p.tenant, onDuplicate: 'reject' } })
+export const unique: UniqueOptions<{ a: { b: string } }> = { by: (p) => p.a.b, for: 5_000, onDuplicate: 'ignore' }
+export async function uniquely(mill: Mill): Promise<void> {
+  await mill.enqueue(crawl, { site: 'a', depth: 1 }, { unique: { onDuplicate: 'replace' } })
+  await mill.enqueue(crawl, { site: 'a', depth: 1 }, { unique: { by: (p: { site: string }) => p.site } })
+  await mill.schedule(crawl, { site: 'a', depth: 1 }, '1h', { unique: { by: 'site', onDuplicate: 'reschedule' } })
+  await mill.enqueueMany(crawl, [{ site: 'a', depth: 1 }], (p) => ({ unique: p.depth > 1 && { by: 'site' } }))
+  // @ts-expect-error there is no such policy
+  await mill.enqueue(crawl, { site: 'a', depth: 1 }, { unique: { onDuplicate: 'return' } })
+  // @ts-expect-error there is no such state
+  await mill.enqueue(crawl, { site: 'a', depth: 1 }, { unique: { while: 'running' } })
+  // @ts-expect-error a typo
+  await mill.enqueue(crawl, { site: 'a', depth: 1 }, { unique: { key: 'site' } })
+  // @ts-expect-error its parts are asked for, or nothing
+  await mill.enqueue(crawl, { site: 'a', depth: 1 }, { unique: true })
 }
 
 // ── Reading and acting ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -494,6 +535,55 @@ export async function later(mill: Mill): Promise<void> {
   expectType<never>()(await mill.send('id', {}, {}))
 }
 
+// ── Context and hooks ───────────────────────────────────────────────────────────────────────────────────────────────
+
+const tenant = new AsyncLocalStorage<{ id: number }>()
+const view: ContextStore = {
+  getStore: () => tenant.getStore()?.id,
+  run: (id: number | undefined, call) => tenant.run({ id: id ?? 0 }, call),
+}
+export const captures: readonly MillOptions[] = [
+  { capture: { tenant, view } },
+  { capture: { tenant, trace: false } },
+  { capture: false },
+  { capture: {} },
+  // @ts-expect-error it has nothing to be asked
+  { capture: { tenant: 'acme' } },
+  // @ts-expect-error the stores have names
+  { capture: true },
+]
+export const hooks: Hooks = {
+  enqueue: async (call, next) => {
+    expectType<EnqueueCall>()(call)
+    expectType<EnqueueNext>()(next)
+    expectType<unknown>()(call.items[0]?.payload)
+    expectType<Handle<unknown>[]>()(await next({ labels: ['a'] }))
+    await next((item, index) => ({ ...item.options, priority: index }))
+    // @ts-expect-error a typo in what is laid over
+    return next({ lables: ['a'] })
+  },
+  start: async (ctx, next) => {
+    expectType<Context>()(ctx)
+    expectType<unknown>()(await next())
+  },
+  settle: (attempt, end) => {
+    expectType<SettledAttempt>()(attempt)
+    expectType<AttemptEnd>()(end)
+    expectType<State>()(end.state)
+    expectType<number | undefined>()(end.ms)
+    expectType<ErrorRecord | undefined>()(end.error)
+  },
+}
+export const hooked: readonly MillOptions[] = [
+  { hooks },
+  { hooks: [hooks, {}] },
+  // @ts-expect-error a typo
+  { hooks: { strat: () => undefined } },
+]
+declare const shown: JobRecord
+expectType<Readonly<Record<string, unknown>>>()(shown.captured)
+expectType<{ readonly trace: true }>()(defaults.capture)
+
 // ── Codecs and errors ───────────────────────────────────────────────────────────────────────────────────────────────
 
 class Money {
@@ -519,13 +609,16 @@ export function told(error: InvalidOptionsError | InvalidPayloadError): readonly
   expectType<string>()(error.code)
   return error.problems
 }
+expectType<string>()(new DuplicateJobError('job', 'value', 'id', 'why').existingId)
 expectType<string>()(new DuplicateKeyError('job', 'key', 'id', 'why').existingId)
 expectType<number>()(new PayloadTooLargeError('job', 2, 1).bytes)
 expectType<string>()(new JobFailedError('id', 'job', 'no', undefined).jobId)
 export const errors: readonly (new (...args: never[]) => MillraceError)[] = [
   CodecError,
   DefinitionError,
+  DuplicateJobError,
   DuplicateKeyError,
+  HookError,
   InvalidOptionsError,
   InvalidPayloadError,
   JobCancelledError,

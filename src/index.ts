@@ -24,8 +24,11 @@ export type { JobRecord, AttemptRecord, JobFilter } from './job/record.js'
 export type { JobEdit } from './client/edit.js'
 export type { QueueHandle, QueueRecord } from './client/queues.js'
 export type { State, WaitingState, FinalState } from './job/states.js'
+export type { CaptureOptions, ContextStore } from './job/capture.js'
+export type { Hooks, EnqueueCall, EnqueueItem, EnqueueNext, SettledAttempt, AttemptEnd } from './job/hooks.js'
 export type { RetryOptions, Backoff, BackoffSteps } from './job/retry.js'
 export type { KeepOptions } from './job/keep.js'
+export type { UniqueOptions } from './job/unique-options.js'
 export type { Duration, When } from './job/duration.js'
 export type { StandardSchema } from './job/schema.js'
 
@@ -48,8 +51,10 @@ export {
   CodecError,
   NotYetError,
   DefinitionError,
+  HookError,
   UnknownJobError,
   DuplicateKeyError,
+  DuplicateJobError,
   JobFailedError,
   JobCancelledError,
   JobGoneError,

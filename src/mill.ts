@@ -3,21 +3,24 @@ import { hostname } from 'node:os'
 import { Client } from './client.js'
 import { pauseQueueUntil, queueHandle } from './client/queues.js'
 import type { QueueParts } from './client/queues.js'
+import { throughHooks } from './client/hooked.js'
+import type { Enqueuer } from './client/hooked.js'
 import { defaultCodec } from './codec/codec.js'
 import { ClosedError, UnknownJobError } from './errors.js'
 import { didYouMean } from './codec/near-name.js'
 import type { EnqueueOptions, Enqueueable, Handle } from './job/enqueue.js'
 import { Registry } from './job/registry.js'
 import type { Registered } from './job/registry.js'
-import { categoriesOf } from './job/resolve.js'
-import { mergeRetry } from './job/retry.js'
 import { engineEvents } from './observe/engine-events.js'
 import type { EngineEvents } from './observe/engine-events.js'
+import { aroundOf } from './mill/around.js'
+import type { Around } from './mill/around.js'
 import { checkChange, checkMillOptions, deadlineOf, toMs } from './mill/options.js'
 import type { MillOptions, StopOptions } from './mill/options.js'
 import type { StoreChoice } from './store/choice.js'
 import type { Store } from './store/store.js'
 import type { Later, ListedJob, Mill } from './mill/surface.js'
+import { listed } from './mill/listed.js'
 import { logOf, storeOf } from './mill/choose.js'
 import { refuseLater } from './mill/later.js'
 import { Promoter } from './upkeep/promote.js'
@@ -90,8 +93,9 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
   readonly #registry: Registry
   readonly #log: Log
   readonly #events: EngineEvents
-  readonly #executor: Executor
+  readonly #around: Around
   readonly #client: Client
+  readonly #enqueuer: Enqueuer
   readonly #inside = new AsyncLocalStorage<Running>()
   #crew: Crew | undefined
   /** start and stop one after the other, whoever calls them. */
@@ -110,28 +114,31 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
     this.#store = store
     this.#registry = registry
     this.#log = log
-    this.#events = { ...engineEvents(log), ...parts.watch }
-    this.#executor = parts.executor ?? loopExecutor(this.#inside)
+    const executor = parts.executor ?? loopExecutor(this.#inside)
+    this.#around = aroundOf(options, { events: { ...engineEvents(log), ...parts.watch }, executor })
+    this.#events = this.#around.events
     this.#client = new Client({
       world,
       store,
       registry,
       codec: options.codec ?? defaultCodec,
+      capture: this.#around.capture,
       insideHandler: () => this.#inside.getStore() !== undefined,
       enqueued: (jobs) => this.#events.enqueued(jobs),
       changed: (job, to, reason) => this.#events.changed(job, to, reason),
       asked: (job, ask) => this.#events.asked(job, ask),
     })
+    this.#enqueuer = throughHooks(this.#client, registry, this.#around.enqueueHooks)
   }
 
   enqueue(job: Enqueueable, payload?: unknown, options?: EnqueueOptions): Promise<Handle<unknown>> {
-    return this.#client.enqueue(job, payload, options)
+    return this.#enqueuer.enqueue(job, payload, options)
   }
   enqueueMany(job: Enqueueable, payloads: readonly unknown[], options?: EnqueueOptions): Promise<Handle<unknown>[]> {
-    return this.#client.enqueueMany(job, payloads, options)
+    return this.#enqueuer.enqueueMany(job, payloads, options)
   }
   schedule(job: Enqueueable, payload: unknown, when: unknown, options?: EnqueueOptions): Promise<Handle<unknown>> {
-    return this.#client.schedule(job, payload, when, options)
+    return this.#enqueuer.schedule(job, payload, when, options)
   }
   unschedule: Mill['unschedule'] = (job, key) => this.#client.unschedule(job, key)
   get: Mill['get'] = (id) => this.#client.get(id)
@@ -214,10 +221,11 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
         world,
         store,
         registry,
-        executor: this.#executor,
+        executor: this.#around.executor,
+        surround: this.#around.surround,
         process: { host: hostname(), pid: process.pid },
         enqueue: (under, job, payload, options) =>
-          this.#client.enqueue(job, payload, options as EnqueueOptions | undefined, under),
+          this.#enqueuer.enqueue(job, payload, options as EnqueueOptions | undefined, under),
         pauseQueue: (under, queue, when) => pauseQueueUntil(this.#queueParts(), queue, when, under),
         events,
       },
@@ -240,7 +248,7 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
       leaseMs: () => this.#workerOptions().leaseMs,
       crashBudget: () => this.#workerOptions().crashBudget,
       rescued: (worker, jobs, parked) => events.rescued(worker, jobs, parked),
-      turned: (job) => events.changed(job, job.to, job.reason ?? undefined),
+      settled: (job) => events.settled(job, undefined),
       troubled,
     })
     const pruner = new Pruner(world, store, troubled)
@@ -282,17 +290,3 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
 }
 
 refuseLater(Millrace.prototype)
-
-function listed(registered: Registered): ListedJob {
-  return {
-    name: registered.job.name,
-    description: registered.job.options.description,
-    queue: registered.queue,
-    priority: registered.priority,
-    timeoutMs: registered.timeoutMs,
-    retryLimit: mergeRetry(registered.retryLevels).limit,
-    categories: categoriesOf(registered.job).map((category) => category.name),
-    labels: registered.labels,
-    job: registered.job,
-  }
-}

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { createRequire } from 'node:module'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -69,6 +70,8 @@ async function refusedUnwritten(work: () => unknown, code: string): Promise<Refu
 
 const paths = (error: Refused): (string | undefined)[] => (error.problems ?? []).map((p) => p.path)
 
+const many = Array.from({ length: 17 }, (_, i) => [`store-${i}`, new AsyncLocalStorage()] as const)
+
 describe('millrace()', () => {
   test.each<[string, object, RegExp]>([
     ['concurrency', { concurrency: 0 }, /concurrency must be a whole number from 1 to 100000, got 0/],
@@ -92,6 +95,39 @@ describe('millrace()', () => {
     ['codec', { codec: {} }, /codec must be a codec with encode and decode/],
     ['unknown', { unknown: 'x' }, /unknown must be a function/],
     ['a typo', { concurency: 5 }, /concurency is not an option; did you mean "concurrency"\?/],
+    ['capture', { capture: true }, /capture must be false or an object of AsyncLocalStorages by name.* got true/],
+    ['capture', { capture: new AsyncLocalStorage() }, /capture must be false or an object .* got an AsyncLocalStorage/],
+    ['capture', { capture: { tenant: 'acme' } }, /capture\.tenant must be an AsyncLocalStorage.* got "acme"/],
+    ['capture', { capture: { tenant: true } }, /capture\.tenant must be an AsyncLocalStorage.* got true/],
+    ['capture', { capture: { tenant: { getStore() {} } } }, /capture\.tenant must be .* getStore\(\) and run/],
+    ['capture', { capture: { trace: 'on' } }, /capture\.trace must be .* or true or false, got "on"/],
+    ['capture', { capture: { 'a\nb': new AsyncLocalStorage() } }, /capture\."a\\nb" must not have control characters/],
+    ['capture', { capture: Object.fromEntries(many) }, /capture must be at most 16 stores, got 17/],
+    ['hooks', { hooks: 5 }, /hooks must be an object, got 5/],
+    ['hooks', { hooks: { strat() {} } }, /hooks\.strat is not an option; did you mean "start"\?/],
+    ['hooks', { hooks: { settle: true } }, /hooks\.settle must be a function, got true/],
+    ['hooks', { hooks: [{}, { enqueue: 'x' }] }, /hooks\[1\]\.enqueue must be a function, got "x"/],
+    [
+      'hooks',
+      {
+        hooks: new (class Mine {
+          start = 5
+          own = 1
+        })(),
+      },
+      /hooks\.start must be a function, got 5$/,
+    ],
+    [
+      'hooks',
+      {
+        hooks: new (class Mine {
+          strat = () => 5
+        })(),
+      },
+      /hooks\.strat is not an option; did you mean "start"\?/,
+    ],
+    ['hooks', { hooks: [null] }, /hooks\[0\] must be an object, got null/],
+    ['hooks', { hooks: Array(17).fill({}) }, /hooks must be at most 16 objects of hooks, got 17/],
     ['a typo', { sotre: 'x' }, /sotre is not an option; did you mean "store"\?/],
   ])('refuses a wrong %s: %#', async (_, options, message) => {
     const error = await refused(() => millrace({ store: ':memory:', ...options }))
@@ -100,7 +136,6 @@ describe('millrace()', () => {
   })
 
   test.each([
-    'capture',
     'executor',
     'partition',
     'changeLog',
@@ -108,7 +143,6 @@ describe('millrace()', () => {
     'startGrace',
     'dashboard',
     'redact',
-    'hooks',
     'onSystemError',
     'onSystemRecovery',
     'encrypt',
@@ -232,7 +266,7 @@ describe('enqueue()', () => {
     ['group', { group: 'g' }, /options\.group is not yet part of this version/],
     ['after', { after: [] }, /options\.after is not yet/],
     ['tx', { tx: {} }, /options\.tx is not yet/],
-    ['unique', { unique: { by: 'x' } }, /options\.unique is not yet/],
+    ['unique', { unique: { by: [], for: 'x' } }, /2 problems[^]*options\.unique\.by[^]*options\.unique\.for/],
     ['null', null, /options must be an object, got null/],
     ['a number', 5, /options must be an object, got 5/],
   ])('refuses a wrong %s: %#', async (_, options, message) => {
@@ -251,6 +285,21 @@ describe('enqueue()', () => {
     const error = await refused(() => mill.enqueue(echo, { db: () => 1 }, { priority: 1.5 }))
     expect(error.message).toContain('options.priority')
     expect(error.message).toContain('payload.db')
+  })
+
+  test.each<[string, unknown, RegExp]>([
+    ['a field that is missing', { by: 'cc' }, /payload\.cc is missing, and the job is unique by it/],
+    ['a field below nothing', { by: ['to', 'cc.name'] }, /payload\.cc\.name is missing/],
+    ['an inherited field', { by: 'constructor' }, /payload\.constructor is missing/],
+    ['a function that throws', { by: (p: { cc: { x: 1 } }) => p.cc.x }, /payload .*unique\.by threw Cannot read/],
+    ['a function that gives nothing', { by: () => undefined }, /unique\.by returned undefined/],
+    ['a function that gives a promise', { by: async () => 1 }, /what unique\.by returned is a Promise; did you forget/],
+    ['a function that gives a function', { by: () => () => 1 }, /what unique\.by returned is a function/],
+  ])('refuses a job that is unique by %s', async (_, unique, message) => {
+    const error = await refusedUnwritten(() => enqueue({ unique }), 'E_INVALID_PAYLOAD')
+    expect(error.message).toMatch(message)
+    const many = () => mill.enqueueMany(send, [{ to: 'a' }, { to: 'b' }], { unique } as never)
+    expect(paths(await refusedUnwritten(many, 'E_INVALID_PAYLOAD'))[1]).toMatch(/^payloads\[1\]/)
   })
 
   test('refuses a payload that its schema or accepts does not take, with the path', async () => {

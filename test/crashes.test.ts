@@ -53,7 +53,8 @@ describe('a worker killed with -9', () => {
       const program = (enqueue: string): string => `
       const pill = job('pill', async () => { say('pill'); process.kill(process.pid, 'SIGKILL'); await new Promise(() => {}) })
       const good = job('good', async (p) => { say('good', { n: p.n }) })
-      const mill = await millrace({ store: file, jobs: { pill, good }, logger: false, lease: '1s', poll: '100ms' })
+      const logger = { debug() {}, info() {}, warn() {}, error: (fields, text) => say('error', { text, job: fields.job }) }
+      const mill = await millrace({ store: file, jobs: { pill, good }, logger, lease: '1s', poll: '100ms' })
       ${enqueue}
       await mill.start()
       for await (const found of mill.find({ job: good })) await mill.handle(found.id).result({ timeout: '60s' })
@@ -79,6 +80,10 @@ describe('a worker killed with -9', () => {
       const { census: found } = (await child.hears('census')) as unknown as {
         census: { job: string; state: string; crashes: number; attempt: number }[]
       }
+      expect(await child.hears('error')).toMatchObject({
+        text: 'parked pill (its process died 3 times while it ran alone)',
+        job: 'pill',
+      })
       expect(found.filter((job) => job.job === 'pill')).toMatchObject([{ state: 'parked', crashes: 3, attempt: 0 }])
       const good = found.filter((job) => job.job === 'good')
       expect(good).toHaveLength(20)

@@ -728,7 +728,14 @@ describe('X8: timeouts and slow handlers', () => {
     await handle.result()
     expect(lines.find((l) => l.message.startsWith('slow slow'))).toMatchObject({
       level: 'error',
-      fields: { id: handle.id, last: 'log: half-way' },
+      fields: {
+        id: handle.id,
+        job: 'slow',
+        queue: 'default',
+        tries: 1,
+        ms: expect.any(Number) as number,
+        last: 'log: half-way',
+      },
     })
   })
 })
@@ -1341,7 +1348,8 @@ describe('log lines', () => {
     ])
     expect(told(lines, failing.id)).toEqual(['debug ready boom', 'debug running boom', 'error failed boom'])
     const done = lines.find((line) => line.message.startsWith('done flaky'))
-    expect(done?.fields).toMatchObject({ id: fine.id, queue: 'default', tries: 2, ms: expect.any(Number) as number })
+    const ms = expect.any(Number) as number
+    expect(done?.fields).toEqual({ id: fine.id, job: 'flaky', queue: 'default', tries: 2, ms })
     const failed = lines.find((line) => line.message.startsWith('failed boom'))
     expect(failed?.fields).toMatchObject({ tries: 1, error: 'RangeError: boom' })
   })
@@ -1394,7 +1402,8 @@ describe('log lines', () => {
     const mill = await started({ jobs: [chatty], logger })
     const handle = await mill.enqueue(chatty)
     await handle.result()
-    expect(lines).toContainEqual({ level: 'info', fields: { id: handle.id }, message: 'chatty: hello 5' })
+    const fields = { id: handle.id, job: 'chatty', queue: 'default', tries: 1 }
+    expect(lines).toContainEqual({ level: 'info', fields, message: 'chatty: hello 5' })
   })
 
   test('a logger that throws costs no job', async () => {

@@ -51,6 +51,8 @@ where jobs.id in (select value from json_each(?))`
 
 const UNFINISHED = `select count(*) as count from millrace_live where state <> 'parked'`
 
+const DONE = `select count(*) as count from millrace_history where state = 'done'`
+
 export class OutsideEye {
   #database
   constructor(file) {
@@ -85,6 +87,9 @@ export class OutsideEye {
   }
   unfinished() {
     return Number(this.#database.prepare(UNFINISHED).get().count)
+  }
+  done() {
+    return Number(this.#database.prepare(DONE).get().count)
   }
   /** 'ok', or what is broken. */
   integrity() {

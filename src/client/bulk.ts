@@ -1,5 +1,6 @@
 import { show } from '../codec/show.js'
 import { InvalidOptionsError } from '../errors.js'
+import type { Taken } from '../job/capture.js'
 import type { EnqueueOptions } from '../job/enqueue.js'
 import type { Registered } from '../job/registry.js'
 import type { OnDuplicate } from '../job/unique.js'
@@ -21,12 +22,15 @@ export async function prepareMany(
   payloads: readonly unknown[],
   options: EnqueueOptions | ((payload: never, index: number) => EnqueueOptions) | undefined,
   newId: () => string,
+  taken?: Taken,
 ): Promise<BulkRow[]> {
   const rows: BulkRow[] = []
   const wrongs: Wrong[] = []
   for (const [index, payload] of payloads.entries()) {
     const own = typeof options === 'function' ? options(payload as never, index) : options
-    const making = prepare({ registered, payload, options: own, index }, newId())
+    // Taken once for the whole bulk, and told once when it is wrong.
+    const problems = index === 0 ? taken?.problems : undefined
+    const making = prepare({ registered, payload, options: own, index, captured: taken?.captured, problems }, newId())
     const made = making instanceof Promise ? await making : making
     if ('row' in made) rows.push({ row: made.row, onDuplicate: own?.onDuplicate ?? 'return' })
     else wrongs.push(made.wrong)

@@ -45,7 +45,7 @@ export function checkEdit(change: unknown): Problem[] {
   if (typeof change !== 'object' || change === null || Array.isArray(change))
     return [{ path: 'change', message: `must be an object, got ${show(change)}` }]
   const { payload: _, ...options } = change as Record<string, unknown>
-  const fixed = ['key', 'onDuplicate', 'expires'].filter((name) => options[name] !== undefined)
+  const fixed = ['key', 'onDuplicate', 'unique', 'expires'].filter((name) => options[name] !== undefined)
   return [
     ...checkEnqueueOptions(options, ''),
     ...fixed.map((path) => ({ path, message: 'cannot be edited; enqueue another job' })),

@@ -2,6 +2,7 @@ import { problemOf } from '../codec/path.js'
 import { reason, show } from '../codec/show.js'
 import { CodecError, InvalidOptionsError, InvalidPayloadError, PayloadTooLargeError } from '../errors.js'
 import type { Problem } from '../errors.js'
+import type { Taken } from '../job/capture.js'
 import { checkEnqueueOptions, LABELS_MAX, TITLE_MAX } from '../job/check-options.js'
 import { parseDuration, parseInstant } from '../job/duration.js'
 import type { EnqueueOptions } from '../job/enqueue.js'
@@ -10,10 +11,12 @@ import type { Registered } from '../job/registry.js'
 import { timeoutMs } from '../job/registry.js'
 import { checkPayload } from '../job/schema.js'
 import type { Checked } from '../job/schema.js'
-import { writeOptions } from '../job/stored-options.js'
-import type { StoredOptions } from '../job/stored-options.js'
+import { writeOptions, writeWith } from '../job/stored-options.js'
+import type { Captured, StoredOptions } from '../job/stored-options.js'
 import { fillTitle } from '../job/title.js'
+import type { PlaceRequest } from '../job/unique.js'
 import type { Due, NewJob } from '../store/store.js'
+import { placeOf } from './unique.js'
 
 /** A payload may have so many bytes as it is stored. */
 export const PAYLOAD_MAX_BYTES = 1024 * 1024
@@ -27,6 +30,8 @@ export interface Item {
   readonly options: EnqueueOptions | undefined
   /** Where it stands in a bulk, for errors; undefined for a single one. */
   readonly index?: number | undefined
+  /** What `capture` took where the call was made. */
+  readonly captured?: Captured | undefined
   /** What the call itself already found wrong. */
   readonly problems?: readonly Problem[] | undefined
 }
@@ -60,6 +65,12 @@ export function prepare(item: Item, id: string): Prepared | Promise<Prepared> {
   return finish(item, id, wrong, checked)
 }
 
+/** The item with the context that was taken for it, or what is wrong with that context. */
+export function withTaken(item: Item, taken: Taken | undefined): Item {
+  if (taken === undefined || (taken.captured === undefined && taken.problems.length === 0)) return item
+  return { ...item, captured: taken.captured, problems: [...(item.problems ?? []), ...taken.problems] }
+}
+
 /** Throws all that is wrong with a call's items in one error. */
 export function refuse(name: string, wrongs: readonly Wrong[]): never {
   const subject = `job ${JSON.stringify(name)}`
@@ -76,7 +87,8 @@ function finish(item: Item, id: string, wrong: Wrong, checked: Checked): Prepare
   if (!checked.ok) wrong.payload.push(...placed(checked.problems, item.index))
   const options = wrong.options.length > 0 ? NONE : (item.options ?? NONE)
   const payload = checked.ok ? encodeInto(item, wrong) : ''
-  const stored = storedOptions(item, options, wrong)
+  const unique = checked.ok ? uniqueOf(item, options, wrong) : undefined
+  const stored = storedOptions(item, options, unique, wrong)
   if (wrong.options.length > 0 || wrong.payload.length > 0) return { wrong }
   const { registered } = item
   return {
@@ -86,6 +98,7 @@ function finish(item: Item, id: string, wrong: Wrong, checked: Checked): Prepare
       queue: options.queue ?? registered.queue,
       priority: options.priority ?? registered.priority,
       key: options.key ?? null,
+      unique,
       // Stored as it was given; the schema's output is made anew at each attempt.
       payload,
       options: writeOptions(stored),
@@ -137,7 +150,22 @@ function encode(registered: Registered, payload: unknown, subject: string, index
   }
 }
 
-function storedOptions(item: Item, options: EnqueueOptions, wrong: Wrong): StoredOptions {
+/** A payload or a `unique` that was found wrong already needs no second complaint. */
+function uniqueOf(item: Item, options: EnqueueOptions, wrong: Wrong): PlaceRequest | undefined {
+  if (wrong.payload.length > 0 || (options === NONE && item.options?.unique !== undefined)) return undefined
+  const placed = placeOf(item.registered, options, item.payload, place('payload', item.index))
+  if (placed.ok) return placed.place
+  wrong.payload.push(placed.problem)
+  wrong.cause ??= placed.cause
+  return undefined
+}
+
+function storedOptions(
+  item: Item,
+  options: EnqueueOptions,
+  unique: PlaceRequest | undefined,
+  wrong: Wrong,
+): StoredOptions {
   const { registered, index } = item
   const labels = [...new Set([...registered.labels, ...(options.labels ?? [])])]
   if (labels.length > LABELS_MAX)
@@ -151,6 +179,8 @@ function storedOptions(item: Item, options: EnqueueOptions, wrong: Wrong): Store
     retry: options.retry,
     timeout: options.timeout === undefined ? undefined : finite(timeoutMs(options.timeout, Infinity)),
     meta: options.meta === undefined ? undefined : metaOf(item, options.meta, wrong),
+    captured: item.captured,
+    unique: unique === undefined ? undefined : { key: unique.key, while: unique.while },
   }
 }
 
@@ -186,8 +216,7 @@ export function metaProblem(error: unknown, path: string): Problem {
 
 /** Written by the job's codec, so that it may hold what payloads may. */
 export function writeMeta({ codec }: Pick<Registered, 'codec'>, meta: unknown): NonNullable<StoredOptions['meta']> {
-  const written = codec.encode(meta)
-  return typeof written === 'string' ? { text: written } : { base64: Buffer.from(written).toString('base64') }
+  return writeWith(codec, meta)
 }
 
 function dueOf(options: EnqueueOptions): Due {

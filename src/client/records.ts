@@ -4,12 +4,16 @@ import { readLog } from '../job/attempt-log.js'
 import type { AttemptEntry } from '../job/decide.js'
 import type { Encoded } from '../job/outcome.js'
 import type { AttemptRecord, JobRecord } from '../job/record.js'
-import { readOptions } from '../job/stored-options.js'
+import { readCaptured } from '../job/capture.js'
+import { readOptions, readWritten } from '../job/stored-options.js'
 import type { StoredOptions } from '../job/stored-options.js'
 import type { JobRow } from '../store/store.js'
 
-/** Turns a stored job into what people read. It never throws: what does not decode is said in the record. */
-export function toRecord(row: JobRow, codec: Codec): JobRecord {
+/**
+ * Turns a stored job into what people read. It never throws: what does not decode is said in the record. Captured values
+ * are the app's and not the job's own: the mill's codec wrote them.
+ */
+export function toRecord(row: JobRow, codec: Codec, millCodec: Codec = codec): JobRecord {
   const options = readOptions(row.options)
   const payload = read(codec, row.payload)
   const result = row.result === null ? { ok: true as const, value: undefined } : read(codec, row.result)
@@ -29,6 +33,7 @@ export function toRecord(row: JobRow, codec: Codec): JobRecord {
     labels: options.labels ?? [],
     key: row.key ?? undefined,
     meta: readMeta(codec, options.meta),
+    captured: readCaptured(options.captured, millCodec),
     progress: row.progress === null ? undefined : (JSON.parse(row.progress) as JobRecord['progress']),
     createdAt: new Date(row.createdAt),
     dueAt: new Date(row.dueAt),
@@ -62,8 +67,7 @@ function toAttempt(entry: AttemptEntry): AttemptRecord {
 
 function readMeta(codec: Codec, meta: StoredOptions['meta']): unknown {
   if (meta === undefined) return undefined
-  const stored = 'text' in meta ? meta.text : new Uint8Array(Buffer.from(meta.base64, 'base64'))
-  const decoded = read(codec, stored)
+  const decoded = read(codec, readWritten(meta))
   return decoded.ok ? decoded.value : undefined
 }
 

@@ -1,4 +1,5 @@
 import { CodecError } from '../errors.js'
+import { canonicalJson } from './canonical.js'
 import { PARTS_MAX } from './limits.js'
 import { checkCodecOptions, type CodecOptions } from './options.js'
 import { codecError } from './path.js'
@@ -29,6 +30,11 @@ export interface Codec {
   readonly encode: (value: unknown) => string | Uint8Array
   /** The value again. Throws CodecError when the text is damaged or names a type this codec does not know. */
   readonly decode: (text: string | Uint8Array) => unknown
+  /**
+   * The value as text that is the same for equal values, whatever the order of their keys: what jobs are compared by when they
+   * are to be unique. Default: tagged JSON with its keys in order.
+   */
+  readonly canonical?: ((value: unknown) => string) | undefined
 }
 
 /**
@@ -57,8 +63,19 @@ export function codec<Types extends object = Record<string, unknown>>(options?: 
   const checked = (options ?? {}) as CodecOptions
   if (checked.encode !== undefined && checked.decode !== undefined) return replaced(checked.encode, checked.decode)
   const rules = rulesOf(checked)
-  return { encode: (value) => encode(value, rules), decode: (text) => decode(text, rules) }
+  return {
+    encode: (value) => encode(value, rules),
+    decode: (text) => decode(text, rules),
+    canonical: (value) => canonicalJson(encode(value, rules)),
+  }
 }
+
+/** A codec of a stranger's need not write the same twice (it may encrypt): then values are compared as tagged JSON. */
+export function canonicalText(own: Codec, value: unknown): string {
+  return own.canonical === undefined ? canonicalJson(encode(value, PLAIN_RULES)) : own.canonical(value)
+}
+
+const PLAIN_RULES = rulesOf({})
 
 /** The codec used where none is given. */
 export const defaultCodec: Codec = codec()

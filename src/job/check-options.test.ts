@@ -109,11 +109,42 @@ describe('the options of an enqueue', () => {
     expect(only(enqueue({ onDuplicate: 'reject' }))).toBe('options.onDuplicate needs a key to be a duplicate of')
   })
 
+  test.each([
+    ['x', /^options\.unique must be \{ by, for, while, onDuplicate \} or false, got "x"$/],
+    [true, /^options\.unique must be \{ by, for, while, onDuplicate \} or false, got true$/],
+    [[], /^options\.unique must be \{ by/],
+    [{ By: 'a' }, /^options\.unique\.By is not an option; did you mean "by"\?$/],
+    [{ by: 5 }, /^options\.unique\.by must be a field of the payload, a list of them, or a function, got 5$/],
+    [{ by: '' }, /^options\.unique\.by must have 1 to 200 characters, got 0$/],
+    [{ by: 'a..b' }, /^options\.unique\.by must have a name on each side of a dot, got "a\.\.b"$/],
+    [{ by: [] }, /^options\.unique\.by must name 1 to 16 fields, got 0; leave it out for the whole payload$/],
+    [
+      { by: ['a', 3] },
+      /^options\.unique\.by\[1\] must be the path of a field of the payload, as in "order\.id", got 3$/,
+    ],
+    [{ for: 'soon' }, /^options\.unique\.for must be a duration/],
+    [{ for: 0 }, /^options\.unique\.for must be 1 ms or more, got 0$/],
+    [{ while: 'running' }, /^options\.unique\.while must be "unfinished" or "waiting", got "running"$/],
+    [{ onDuplicate: 'return' }, /^options\.unique\.onDuplicate must be "ignore" or .*, got "return"$/],
+  ])('are refused for a wrong unique: %#', (unique, message) => {
+    expect(only(enqueue({ unique }))).toMatch(message)
+  })
+
+  test.each([
+    [{}],
+    [false],
+    [{ by: 'a.b', for: Infinity, while: 'waiting', onDuplicate: 'reschedule' }],
+    [{ by: ['a', 'b'] }],
+    [{ by: () => 1 }],
+  ])('may have unique: %#', (unique) => {
+    expect(enqueue({ unique })).toEqual([])
+  })
+
   test('are refused for both in and at', () => {
     expect(only(enqueue({ in: '1h', at: new Date() }))).toBe('options has both in and at; give one of them')
   })
 
-  test.each(['group', 'after', 'tx', 'unique', 'onParentFailure', 'limit', 'rate'])(
+  test.each(['group', 'after', 'tx', 'onParentFailure', 'limit', 'rate'])(
     'are refused for %s, which is not yet built',
     (name) => {
       expect(only(enqueue({ [name]: 'x' }))).toBe(`options.${name} is not yet part of this version`)
@@ -223,7 +254,6 @@ describe('the options of a job', () => {
     'rate',
     'executor',
     'encrypt',
-    'unique',
     'outage',
     'onParentFailure',
     'partition',

@@ -13,6 +13,7 @@ export const TITLE_MAX = 500
 export const LABELS_MAX = 16
 export const LABEL_MAX = 100
 export const PRIORITY_MAX = 1_000_000
+export const UNIQUE_FIELDS_MAX = 16
 
 /** Names are stored as text and shown to people, so what a database or a terminal would bend is refused. */
 export const isName: Check = (value) => textProblem(value, NAME_MAX, 'text')
@@ -149,6 +150,42 @@ const isSchema: Check = (value) => {
   return `must be a Standard Schema (zod 3.24+, valibot 1, arktype 2 …), got ${show(value)}`
 }
 
+const isField: Check = (value) => {
+  const wrong = textProblem(value, NAME_MAX, 'the path of a field of the payload, as in "order.id"')
+  if (wrong !== undefined) return wrong
+  return (value as string).split('.').includes('')
+    ? `must have a name on each side of a dot, got ${show(value)}`
+    : undefined
+}
+
+const isBy: Check = (value) => {
+  if (typeof value === 'function') return undefined
+  if (typeof value === 'string') return isField(value)
+  if (!Array.isArray(value)) return `must be a field of the payload, a list of them, or a function, got ${show(value)}`
+  if (value.length === 0 || value.length > UNIQUE_FIELDS_MAX)
+    return `must name 1 to ${UNIQUE_FIELDS_MAX} fields, got ${value.length}; leave it out for the whole payload`
+  return value.flatMap((field, i) => {
+    const wrong = isField(field)
+    return typeof wrong === 'string' ? [{ path: `[${i}]`, message: wrong }] : []
+  })
+}
+
+const UNIQUE_FIELDS: Fields = {
+  fields: {
+    by: isBy,
+    for: (value) => isTimeout(value),
+    while: isOneOf('unfinished', 'waiting'),
+    onDuplicate: isOneOf('ignore', 'replace', 'reject', 'reschedule'),
+  },
+}
+
+/** False: this one is not unique, whatever its job or category says. */
+const isUnique: Check = (value) => {
+  if (value === false) return undefined
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return checkFields(value, '', UNIQUE_FIELDS)
+  return `must be { by, for, while, onDuplicate } or false, got ${show(value)}`
+}
+
 const isCategories: Check = (value) => {
   if (!Array.isArray(value)) return `must be an array of categories, got ${show(value)}`
   const wrong = value.findIndex((one) => !isCategory(one))
@@ -173,6 +210,7 @@ const JOB_FIELDS: Fields = {
     treatAsDone: isFunction,
     labels: isLabels,
     codec: isCodec,
+    unique: isUnique,
     title: (value) => (typeof value === 'function' ? undefined : isTitle(value)),
   },
   notYet: {
@@ -181,7 +219,6 @@ const JOB_FIELDS: Fields = {
     rate: [],
     executor: ['loop'],
     encrypt: [false],
-    unique: [],
     outage: [],
     onParentFailure: [],
     partition: [],
@@ -216,9 +253,10 @@ const ENQUEUE_FIELDS: Fields = {
     retry: isRetryData,
     timeout: isTimeout,
     expires: isWhen,
+    unique: isUnique,
     meta: () => undefined,
   },
-  notYet: { group: [], after: [], tx: [], unique: [], onParentFailure: [], limit: [], rate: [] },
+  notYet: { group: [], after: [], tx: [], onParentFailure: [], limit: [], rate: [] },
 }
 
 /** What one enqueue says. `path` is where it stands in the call, for bulk: `options[3]`. */

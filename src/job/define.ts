@@ -10,6 +10,7 @@ import type { RetryOptions } from './retry.js'
 import { isLazy, loadHandler } from './lazy.js'
 import type { Lazy } from './lazy.js'
 import { resolveHandler } from './resolve.js'
+import type { UniqueOptions } from './unique-options.js'
 import { testContext } from './test-context.js'
 import type { InferInput, InferOutput, StandardSchema } from './schema.js'
 import { checkPayload } from './schema.js'
@@ -47,6 +48,8 @@ export interface SharedOptions {
   readonly labels?: readonly string[] | undefined
   /** Writes and reads this job's payloads and results. */
   readonly codec?: Codec | undefined
+  /** Which jobs of this name count as the same, and what becomes of the second one; false: none. Default: none. */
+  readonly unique?: UniqueOptions | false | undefined
 }
 
 export interface JobOptions<Payload, Result> extends SharedOptions {
@@ -55,6 +58,8 @@ export interface JobOptions<Payload, Result> extends SharedOptions {
   readonly accepts?: ((payload: Payload) => boolean) | undefined
   /** A title for people: text with `{field}` places, or a function of the payload. */
   readonly title?: string | ((payload: Payload) => string) | undefined
+  /** Which jobs of this name count as the same, and what becomes of the second one; false: none. Default: none. */
+  readonly unique?: UniqueOptions<NoInfer<Payload>> | false | undefined
   /** At most so many at once per key. Not yet part of this version. */
   readonly limit?: { readonly key?: (payload: Payload) => string; readonly max: number } | undefined
   /** At most so many starts in a window. Not yet part of this version. */
@@ -65,8 +70,10 @@ export interface JobOptions<Payload, Result> extends SharedOptions {
 
 export interface SchemaJobOptions<Schema extends StandardSchema<unknown, unknown>, Result> extends Omit<
   JobOptions<InferOutput<Schema>, Result>,
-  'accepts'
+  'accepts' | 'unique'
 > {
+  /** As of any job; it is asked of the payload as it was given, before the schema. */
+  readonly unique?: UniqueOptions<InferInput<NoInfer<Schema>>> | false | undefined
   /** Any Standard Schema (zod, valibot, arktype …): checked at enqueue, read anew at each attempt. */
   readonly input: Schema
 }

@@ -2,6 +2,7 @@ import type { AnyJob } from './define.js'
 import type { Duration, When } from './duration.js'
 import type { JobRecord } from './record.js'
 import type { RetryOptions } from './retry.js'
+import type { UniqueOptions } from './unique-options.js'
 
 /** What may be enqueued: the job's value, or its registered name. */
 export type Enqueueable = AnyJob | string
@@ -20,6 +21,8 @@ export interface EnqueueOptions {
   readonly key?: string | undefined
   /** What to do when the key is held: 'return' its handle (default), 'reject', or 'replace' the one that waits. */
   readonly onDuplicate?: 'return' | 'reject' | 'replace' | undefined
+  /** As the job's own `unique`, laid over it part by part; false: this one whatever others there are. */
+  readonly unique?: UniqueOptions | false | undefined
   /** Runs no earlier than so long from now. */
   readonly in?: Duration | number | undefined
   /** Runs no earlier than then. */
@@ -49,7 +52,7 @@ export type EnqueueArguments<Payload> = undefined extends Payload
 export interface Handle<Result> {
   /** A time-ordered UUIDv7. */
   readonly id: string
-  /** False when an unfinished job already held the key and this is its handle. */
+  /** False when nothing new was written and this is the handle of the job that has the key, or is the same. */
   readonly isNew: boolean
   /** The job's record, or undefined once it is gone. */
   get(): Promise<JobRecord | undefined>

@@ -18,6 +18,8 @@ export interface KeepMs {
 
 const DAY_MS = 86_400_000
 export const KEEP_DEFAULTS: KeepMs = { done: 7 * DAY_MS, cancelled: 7 * DAY_MS, failed: 30 * DAY_MS }
+/** For a job that goes on: given back or rescued, no policy applies to it yet. */
+export const KEEP_ALL: KeepMs = { done: Infinity, cancelled: Infinity, failed: Infinity }
 
 /** Lays the levels over each other, most specific first, state by state. */
 export function mergeKeep(levels: readonly (KeepOptions | undefined)[]): KeepMs {

@@ -22,6 +22,8 @@ export interface JobRecord {
   readonly labels: readonly string[]
   readonly key: string | undefined
   readonly meta: unknown
+  /** What `capture` took when it was enqueued, by name. Empty when there was nothing. */
+  readonly captured: Readonly<Record<string, unknown>>
   readonly progress: { readonly done: number; readonly total?: number | undefined } | undefined
   readonly createdAt: Date
   readonly dueAt: Date

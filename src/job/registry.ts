@@ -12,6 +12,8 @@ import type { KeepMs, KeepOptions } from './keep.js'
 import { mergeKeep } from './keep.js'
 import { categoriesOf, checkInheritance, inherited, levels, resolveHandler } from './resolve.js'
 import type { RetryOptions } from './retry.js'
+import { mergeUnique } from './unique-options.js'
+import type { UniqueOptions } from './unique-options.js'
 
 /** What the app as a whole says of its jobs; jobs and categories say more specific things. */
 export interface SystemOptions {
@@ -35,6 +37,7 @@ export interface Registered {
   readonly treatAsDone: ((error: unknown) => boolean) | undefined
   readonly codec: Codec
   readonly labels: readonly string[]
+  readonly unique: UniqueOptions | undefined
 }
 
 /** The jobs this process knows. Looked up by own name only, so `constructor` and `__proto__` are names like any other. */
@@ -154,6 +157,7 @@ export class Registry {
       treatAsDone: inherited(job, 'treatAsDone'),
       codec: inherited(job, 'codec') ?? system.codec,
       labels: inherited(job, 'labels') ?? [],
+      unique: mergeUnique(levels(job, 'unique')),
     }
   }
 }

@@ -1,6 +1,7 @@
 import { DefinitionError } from '../errors.js'
 import type { AnyJob, Category, CategoryOptions, ResolvedOptions } from './define.js'
 import type { KeepOptions } from './keep.js'
+import type { UniqueOptions } from './unique-options.js'
 
 /**
  * How a job inherits from its categories. The nearest wins, then the order of `is` within one list. Two categories equally
@@ -45,6 +46,9 @@ export function checkInheritance(job: AnyJob): void {
       nearest(job, `option retry.${part}`, (options) => options.retry?.[part])
   for (const state of ['done', 'failed', 'cancelled'] as const)
     if (job.options.keep === undefined) nearest(job, `option keep.${state}`, (options) => keptIn(options.keep, state))
+  for (const part of ['by', 'for', 'while', 'onDuplicate'] as const)
+    if (uniquePart(job.options.unique, part) === undefined)
+      nearest(job, `option unique.${part}`, (options) => uniquePart(options.unique, part))
   for (const name of ['run', 'queue', 'priority', 'timeout', 'treatAsDone', 'codec', 'description'] as const)
     inherited(job, name)
 }
@@ -103,4 +107,9 @@ function quote(named: { readonly name: string }): string {
 
 function keptIn(keep: KeepOptions | undefined, state: 'done' | 'failed' | 'cancelled'): unknown {
   return keep === 'none' ? 0 : keep?.[state]
+}
+
+/** False speaks for every part. */
+function uniquePart(unique: CategoryOptions['unique'], part: keyof UniqueOptions): unknown {
+  return unique === false ? false : unique?.[part]
 }

@@ -1,4 +1,13 @@
+import type { Codec } from '../codec/codec.js'
+import type { Encoded } from './outcome.js'
 import type { RetryOptions } from './retry.js'
+import type { PlaceRequest } from './unique.js'
+
+/** A value as a codec wrote it; bytes stand as base64. */
+export type Written = { readonly text: string } | { readonly base64: string }
+
+/** What `capture` took at the enqueue, by name. */
+export type Captured = Readonly<Record<string, Written>>
 
 /** What was given at enqueue beyond queue, priority, key and times, as it stands in the job's row. */
 export interface StoredOptions {
@@ -7,8 +16,12 @@ export interface StoredOptions {
   readonly retry?: RetryOptions | undefined
   /** Milliseconds; null lifts the limit (JSON has no Infinity). */
   readonly timeout?: number | null | undefined
-  /** Written by the job's codec, which may write bytes: then as base64. */
-  readonly meta?: { readonly text: string } | { readonly base64: string } | undefined
+  /** Written by the job's codec. */
+  readonly meta?: Written | undefined
+  /** Written by the mill's codec, each by itself: a mill that does not know a name never reads it. */
+  readonly captured?: Captured | undefined
+  /** The place it took when it was enqueued, to be taken anew by a retry. */
+  readonly unique?: Pick<PlaceRequest, 'key' | 'while'> | undefined
 }
 
 export const NO_OPTIONS: StoredOptions = {}
@@ -21,6 +34,21 @@ export function writeOptions(options: StoredOptions): string | null {
 
 export function readOptions(text: string | null): StoredOptions {
   return text === null ? NO_OPTIONS : (JSON.parse(text, fromInfinities) as StoredOptions)
+}
+
+export function writeWith(codec: Codec, value: unknown): Written {
+  const written = codec.encode(value)
+  return typeof written === 'string' ? { text: written } : { base64: Buffer.from(written).toString('base64') }
+}
+
+/** As the codec wrote it, to be decoded. */
+export function readWritten(written: Written): Encoded {
+  return 'text' in written ? written.text : new Uint8Array(Buffer.from(written.base64, 'base64'))
+}
+
+/** The new options of a job that keeps the place it has. */
+export function withPlaceOf(before: string | null, after: string | null): string | null {
+  return writeOptions({ ...readOptions(after), unique: readOptions(before).unique })
 }
 
 const INFINITE = '\u221e'

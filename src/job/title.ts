@@ -9,7 +9,8 @@ export function fillTitle(title: string | ((payload: unknown) => string), payloa
   })
 }
 
-function ownField(from: unknown, name: string): unknown {
+/** A part of a value by its own name: what it inherits is no data. */
+export function ownField(from: unknown, name: string): unknown {
   return typeof from === 'object' && from !== null && Object.hasOwn(from, name)
     ? (from as Record<string, unknown>)[name]
     : undefined

@@ -1,11 +1,15 @@
 import { InvalidOptionsError, NotYetError } from '../errors.js'
+import type { Codec } from '../codec/codec.js'
 import { show } from '../codec/show.js'
+import { Capture } from '../job/capture.js'
+import type { ContextStore } from '../job/capture.js'
 import type { StoreChoice } from '../store/choice.js'
 import { isStoreChoice } from '../store/choice.js'
 import { sqlite } from '../store/sqlite/sqlite.js'
 import { consoleLog, logTo, silentLog } from '../world/log.js'
 import type { Log } from '../world/log.js'
 import { printLine, readEnvironment } from '../world/process.js'
+import { traceContext } from '../world/trace.js'
 import type { World } from '../world/world.js'
 import type { MillOptions } from './options.js'
 
@@ -33,4 +37,16 @@ export function logOf(logger: MillOptions['logger'], world: World): Log {
   if (logger === false) return silentLog
   if (logger === undefined || typeof logger === 'string') return consoleLog(logger ?? 'info', world, printLine)
   return logTo(logger)
+}
+
+/** What is captured at enqueue: the stores given by name, and the trace context unless it is switched off. */
+export function captureOf(given: MillOptions['capture'], codec: Codec): Capture | undefined {
+  if (given === false) return undefined
+  const { trace = true, ...own } = given ?? {}
+  const stores = Object.entries({ ...own, trace }).filter((entry): entry is [string, ContextStore] => {
+    const [, store] = entry
+    return typeof store === 'object' || typeof store === 'function'
+  })
+  if (stores.length === 0 && trace === false) return undefined
+  return new Capture(Object.fromEntries(stores), trace === true ? traceContext : undefined, codec)
 }

@@ -13,13 +13,16 @@ import {
 import type { Check, Fields } from '../job/check.js'
 import { checkFields, EMPTY } from '../job/check.js'
 import { reason, show } from '../codec/show.js'
+import type { CaptureOptions } from '../job/capture.js'
 import type { Handler } from '../job/define.js'
 import type { Duration } from '../job/duration.js'
 import { parseDuration } from '../job/duration.js'
+import type { Hooks } from '../job/hooks.js'
 import type { KeepOptions } from '../job/keep.js'
 import { listJobs } from '../job/registry.js'
 import type { RetryOptions } from '../job/retry.js'
 import type { Logger, LogLevel } from '../world/log.js'
+import { isCapture, isHooks } from './check-around.js'
 
 /** What `millrace()` takes. Every option has a default, listed in `defaults`. */
 export interface MillOptions {
@@ -31,6 +34,11 @@ export interface MillOptions {
   readonly unknown?: Handler<never, unknown> | undefined
   /** Writes and reads payloads and results. Default: tagged JSON. */
   readonly codec?: Codec | undefined
+  /**
+   * Context taken at each enqueue and in place when the job runs and when its errors are logged: AsyncLocalStorages by name.
+   * Default `{ trace: true }`: OpenTelemetry's trace context, when its API is loaded. `false` takes nothing.
+   */
+  readonly capture?: CaptureOptions | false | undefined
   /** Handlers running at once in this process. Default 10. */
   readonly concurrency?: number | undefined
   /** The most of a queue at once in this process: `{ mail: 5 }`. Default: no bound but `concurrency`. */
@@ -49,6 +57,8 @@ export interface MillOptions {
   readonly keep?: KeepOptions | undefined
   /** Bring the tables up to date when the store is opened. Default true. */
   readonly autoMigrate?: boolean | undefined
+  /** Your code around enqueue, start and settle; of several, the first is outermost. */
+  readonly hooks?: Hooks | readonly Hooks[] | undefined
   /** A logger in pino's call shape, a level for the built-in one ('debug' | 'info' | 'warn' | 'error'), or false. Default 'info'. */
   readonly logger?: Logger | LogLevel | false | undefined
 }
@@ -59,7 +69,7 @@ export const defaults = {
   jobs: [],
   unknown: undefined,
   codec: 'tagged JSON',
-  capture: {},
+  capture: { trace: true },
   concurrency: 10,
   queues: {},
   poll: '5s',
@@ -136,6 +146,7 @@ const FIELDS: Fields = {
     jobs: isJobs,
     unknown: isFunction,
     codec: isCodec,
+    capture: isCapture,
     concurrency: isCount(1, 100_000),
     queues: isQueues,
     poll: isPositiveDuration(10),
@@ -146,11 +157,11 @@ const FIELDS: Fields = {
     slowAfter: isPositiveDuration(10),
     keep: isKeep,
     autoMigrate: (value) => (typeof value === 'boolean' ? undefined : `must be true or false, got ${show(value)}`),
+    hooks: isHooks,
     logger: isLogger,
   },
   // Promised and not built yet: refused by name unless they ask for what is so anyway.
   notYet: {
-    capture: [EMPTY],
     executor: ['loop'],
     partition: [],
     changeLog: [false],
@@ -158,7 +169,6 @@ const FIELDS: Fields = {
     startGrace: ['10m'],
     dashboard: [false],
     redact: [EMPTY],
-    hooks: [EMPTY],
     onSystemError: [],
     onSystemRecovery: [],
     encrypt: [false],

@@ -1,4 +1,5 @@
 import type { ErrorRecord } from '../codec/error-text.js'
+import { reason } from '../codec/show.js'
 import { formatDuration } from '../job/duration.js'
 import type { State } from '../job/states.js'
 import type { Ask } from '../job/wish.js'
@@ -6,12 +7,17 @@ import type { StandingPause } from '../store/queues.js'
 import type { ClaimedJob, LeasedJob, NewJob, SettledJob } from '../store/store.js'
 import type { Log } from '../world/log.js'
 import { logAsked, logQueue, logTransition } from './log-lines.js'
+import type { Transition } from './log-lines.js'
 
 /** What a running job shows of itself. */
-interface Shown {
+export interface Shown {
   readonly id: string
   readonly job: string
+  readonly attempt: number
+  readonly claimed: { readonly queue: string }
   readonly lastWord: string | undefined
+  /** Calls with what the job captured in place. */
+  readonly within: (<T>(call: () => T) => T) | undefined
 }
 
 /** What the engine's parts tell, turned into log lines. */
@@ -28,35 +34,29 @@ export interface EngineEvents {
   /** A queue was paused, or runs again (undefined). */
   queuePaused(queue: string, pause: StandingPause | undefined): void
   began(job: ClaimedJob): void
-  settled(job: SettledJob, tookMs: number | undefined): void
+  /** `running` is the attempt that ended, where there was one. */
+  settled(job: SettledJob, tookMs: number | undefined, running?: Shown): void
   rescued(worker: string, jobs: readonly LeasedJob[], parked: number): void
   lost(what: string): void
   troubled(what: string, error: unknown): void
   slow(running: Shown, forMs: number): void
   logLine(running: Shown, line: string): void
+  /** A hook that nothing waits for threw. */
+  hookFailed(which: string, job: { readonly id: string; readonly name: string }, error: unknown): void
 }
 
-/** A fault of the store repeats many times a second; it is said when it is new, and again after this many. */
+/** A fault repeats many times a second; it is said when it is new, and again after this many. */
 const REPEAT_EVERY = 100
 
 export function engineEvents(log: Log): EngineEvents {
-  const troubles = new Map<string, number>()
+  const isNews = newsOf()
   return {
     enqueued(jobs) {
       if (!log.debugs) return
-      for (const { id, name, queue, due } of jobs) {
-        const later = 'at' in due || due.inMs > 0
-        logTransition(log, {
-          id,
-          job: name,
-          queue,
-          to: later ? 'scheduled' : 'ready',
-          dueInMs: 'inMs' in due ? due.inMs : undefined,
-        })
-      }
+      for (const job of jobs) logTransition(log, arrivalOf(job))
     },
     changed({ id, name, queue }, to, reason) {
-      if (to === 'gone') log.write('info', { id, queue }, `deleted ${name}`)
+      if (to === 'gone') log.write('info', { id, job: name, queue }, `deleted ${name}`)
       else logTransition(log, { id, job: name, queue, to, reason })
     },
     asked: (job, ask) => logAsked(log, job, ask),
@@ -85,15 +85,38 @@ export function engineEvents(log: Log): EngineEvents {
     lost: (what) => log.write('warn', {}, `lost ${what}: its claim was gone, and nothing of it was recorded`),
     troubled(what, error) {
       const text = error instanceof Error ? error.message : String(error)
-      const times = troubles.get(what + text) ?? 0
-      troubles.set(what + text, times + 1)
-      if (troubles.size > 100) troubles.clear()
-      if (times % REPEAT_EVERY === 0) log.write('error', { error: text }, `cannot ${what} for now; it is tried again`)
+      if (isNews(what + text)) log.write('error', { error: text }, `cannot ${what} for now; it is tried again`)
     },
-    slow({ id, job, lastWord }, forMs) {
-      const word = lastWord === undefined ? {} : { last: lastWord }
-      log.write('error', { id, ...word }, `slow ${job}: running for ${formatDuration(forMs)}`)
+    slow(running, forMs) {
+      const last = running.lastWord === undefined ? {} : { last: running.lastWord }
+      const fields = { ...fieldsOf(running), ms: Math.round(forMs), ...last }
+      log.write('error', fields, `slow ${running.job}: running for ${formatDuration(forMs)}`)
     },
-    logLine: ({ id, job }, line) => log.write('info', { id }, `${job}: ${line}`),
+    logLine: (running, line) => log.write('info', fieldsOf(running), `${running.job}: ${line}`),
+    hookFailed(which, { id, name }, thrown) {
+      const error = reason(thrown)
+      if (isNews(`hook ${which} ${error}`))
+        log.write('error', { id, job: name, error }, `hooks.${which} failed; nothing depends on it, and work goes on`)
+    },
+  }
+}
+
+function arrivalOf({ id, name, queue, due }: NewJob): Transition {
+  const dueInMs = 'inMs' in due ? due.inMs : undefined
+  return { id, job: name, queue, to: dueInMs === 0 ? 'ready' : 'scheduled', dueInMs }
+}
+
+function fieldsOf({ id, job, claimed, attempt }: Shown): object {
+  return { id, job, queue: claimed.queue, tries: attempt }
+}
+
+/** Whether something is worth saying: the first time, and then at times. Bounded, since texts may differ without end. */
+function newsOf(): (what: string) => boolean {
+  const times = new Map<string, number>()
+  return (what) => {
+    const before = times.get(what) ?? 0
+    times.set(what, before + 1)
+    if (times.size > 100) times.clear()
+    return before % REPEAT_EVERY === 0
   }
 }

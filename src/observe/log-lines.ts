@@ -37,6 +37,7 @@ export function logTransition(log: Log, transition: Transition): void {
   const { id, job, queue, tries, ms, error } = transition
   const fields = {
     id,
+    job,
     queue,
     ...(tries === undefined ? {} : { tries }),
     ...(ms === undefined ? {} : { ms: Math.round(ms * 10) / 10 }),

@@ -1,6 +1,6 @@
 import type { Encoded } from '../job/outcome.js'
 import type { State } from '../job/states.js'
-import type { OnDuplicate } from '../job/unique.js'
+import type { OnDuplicate, PlaceRequest } from '../job/unique.js'
 import type { Cancel } from '../world/timers.js'
 import type { Confirmation, HeldJob, QueueStore } from './queues.js'
 import type { JobAsk, StandingWish, Written } from './wishes.js'
@@ -26,20 +26,27 @@ export interface Store {
 }
 
 export interface JobStore {
-  /** Writes all of them or none. A held key is answered by `onDuplicate`; 'reject' throws DuplicateKeyError. */
+  /**
+   * Writes all of them or none. A held key is answered by `onDuplicate`; 'reject' throws DuplicateKeyError. Then a taken place
+   * is answered as the job's `unique` says; 'reject' throws DuplicateJobError. A job that meets one of its own bulk is answered
+   * like any other.
+   */
   insertJobs(jobs: readonly NewJob[], options: InsertOptions): Promise<readonly Inserted[]>
   readJobs(ids: readonly string[]): Promise<readonly (JobRow | undefined)[]>
   /** The unfinished job that holds this key, else the newest that had it. */
   readKeyed(name: string, key: string): Promise<JobRow | undefined>
   /** One page. An empty page with a cursor means: nothing here, go on. */
   findJobs(query: FindQuery): Promise<FoundPage>
-  /** Does a command to a job that does not run, if it is still in the state the decision was made for. */
+  /**
+   * Does a command to a job that does not run, if it is still in the state the decision was made for. A finished job that is
+   * made live again takes its key and its place anew, and is refused when another unfinished one has them.
+   */
   changeJob(change: GuardedChange): Promise<Changed>
   /** Writes down what is wanted of a job that runs; 'refused' when it means nothing, 'stale' when the job does not run. */
   askJob(ask: JobAsk): Promise<'noted' | 'refused' | 'stale'>
   /** Makes due jobs ready, a bounded number at a time, and names those that have expired. */
   promoteJobs(limit: number): Promise<Promoted>
-  /** Forgets finished jobs whose time is over, a bounded number at a time; gives how many. */
+  /** Forgets finished jobs and places whose time is over, a bounded number of each at a time; gives how many. */
   pruneJobs(limit: number): Promise<number>
 }
 
@@ -102,8 +109,13 @@ export interface NewJob {
   readonly queue: string
   readonly priority: number
   readonly key: string | null
+  /**
+   * The place it wants. A place is taken while its window runs, which the one that took it opened, or while that one is
+   * unfinished (or waiting, as is asked). A cancelled or deleted job gives up its place with the window; a pruned one does not.
+   */
+  readonly unique?: PlaceRequest | undefined
   readonly payload: Encoded
-  /** What was given at enqueue, as JSON text; the store reads only its `labels`. */
+  /** What was given at enqueue, as JSON text; the store reads only its `labels` and `unique`. */
   readonly options: string | null
   readonly due: Due
   readonly expires: Due | null
@@ -113,7 +125,7 @@ export interface InsertOptions {
   readonly onDuplicate: OnDuplicate
   /** Written only while this claim holds: a child of a lost run is refused with LeaseLostError. */
   readonly under?: Claim | undefined
-  /** How long a job that `replace` cancels is kept. */
+  /** How long a job that is replaced, and so cancelled, is kept. */
   readonly keepCancelledMs: number
 }
 

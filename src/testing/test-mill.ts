@@ -1,5 +1,10 @@
 import { defaultCodec } from '../codec/codec.js'
 import { JobCancelledError } from '../errors.js'
+import type { Handler } from '../job/define.js'
+import { aroundOf } from '../mill/around.js'
+import type { Around } from '../mill/around.js'
+import { logOf } from '../mill/choose.js'
+import { engineEvents } from '../observe/engine-events.js'
 import { buildMill } from '../mill.js'
 import type { MillOptions } from '../mill/options.js'
 import { toMs } from '../mill/options.js'
@@ -91,6 +96,8 @@ class Bench implements TestMill {
   readonly #worker: string
   /** What runs now, and how each is settled without its handler. */
   readonly #inHand = new Map<Running, (outcome: Outcome) => void>()
+  /** What stands around an attempt, as in a real mill: captured context and hooks. */
+  readonly #around: Around
 
   constructor(
     mill: Mill,
@@ -106,6 +113,10 @@ class Bench implements TestMill {
     this.#world = world
     this.#options = options
     this.#worker = worker
+    this.#around = aroundOf(options, {
+      events: engineEvents(logOf(options.logger ?? false, world)),
+      executor: { call: (handler, payload, running) => handler(payload, running) },
+    })
     store.changes.onHint((hint) => {
       if (hint.asked && this.#inHand.size > 0) void this.#tellCancelled()
     })
@@ -164,23 +175,25 @@ class Bench implements TestMill {
       thrown: undefined,
       returned: undefined,
     }
-    const handled = runAttempt({
+    const attempt = {
       registered,
       payload: claimed.payload,
       retry: running.options.retry,
       retries: claimed.retries,
       attempt: running.attempt,
       random: this.#world.random,
-      call: async (handler, payload) => {
+      call: async (handler: Handler<unknown, unknown>, payload: unknown) => {
         try {
-          return (seen.returned = await handler(payload, running))
+          return (seen.returned = await this.#around.executor.call(handler, payload, running))
         } catch (error) {
           seen.threw = true
           throw (seen.thrown = error)
         }
       },
       abortReason: () => running.abortReason,
-    })
+    }
+    const { surround } = this.#around
+    const handled = surround === undefined ? runAttempt(attempt) : surround(running, attempt)
     const graceOver = new Promise<Outcome>((settle) => this.#inHand.set(running, settle))
     const outcome = await Promise.race([handled, graceOver])
     this.#inHand.delete(running)
@@ -199,7 +212,9 @@ class Bench implements TestMill {
       ended,
     )
     const { turned } = await this.#store.leases.settleJobs([settled], [claimed.fence])
-    return { running, to: turned[0]?.to ?? settled.to, ...seen, threw: seen.threw && settled.to !== 'done' }
+    const written = turned[0] ?? settled
+    this.#around.events.settled(written, 0, running)
+    return { running, to: written.to, ...seen, threw: seen.threw && settled.to !== 'done' }
   }
 
   /** As a worker does it: the handler is told, and has its grace, in virtual time, to come back. */

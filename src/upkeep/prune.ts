@@ -2,14 +2,14 @@ import type { Store } from '../store/store.js'
 import type { Cancel } from '../world/timers.js'
 import type { World } from '../world/world.js'
 
-/** Jobs forgotten in one write: a few milliseconds of the event loop. */
+/** Jobs, and places, forgotten in one write: a few milliseconds of the event loop. */
 const BATCH = 500
 /** Between two full batches, so that pruning never crowds out work. */
 const NEXT_BATCH_MS = 50
 /** When there was nothing more to forget. */
 const QUIET_MS = 30_000
 
-/** Forgets finished jobs whose time is over, in small steps. */
+/** Forgets finished jobs and places whose time is over, in small steps. */
 export class Pruner {
   readonly #world: World
   readonly #store: Store
@@ -41,7 +41,7 @@ export class Pruner {
   async #prune(): Promise<void> {
     let waitMs = QUIET_MS
     try {
-      if ((await this.#store.jobs.pruneJobs(BATCH)) === BATCH) waitMs = NEXT_BATCH_MS
+      if ((await this.#store.jobs.pruneJobs(BATCH)) >= BATCH) waitMs = NEXT_BATCH_MS
     } catch (error) {
       this.#troubled('prune', error)
     }

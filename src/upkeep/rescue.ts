@@ -1,3 +1,4 @@
+import { KEEP_ALL } from '../job/keep.js'
 import { appendLog } from '../job/attempt-log.js'
 import { decide } from '../job/decide.js'
 import type { LeasedJob, SettledJob, Store } from '../store/store.js'
@@ -15,8 +16,8 @@ export interface RescuerParts {
   readonly leaseMs: () => number
   readonly crashBudget: () => number
   readonly rescued: (worker: string, jobs: readonly LeasedJob[], parked: number) => void
-  /** A job of the dead does not run again: it had been cancelled or paused while it ran. */
-  readonly turned: (job: SettledJob) => void
+  /** A job of the dead does not run again: it is parked, or had been cancelled or paused while it ran. */
+  readonly settled: (job: SettledJob) => void
   readonly troubled: (what: string, error: unknown) => void
 }
 
@@ -75,8 +76,10 @@ export class Rescuer {
     const settled = leased.map((job) => this.#crashed(job, worker.id))
     const written = await store.leases.rescueJobs(worker.id, worker.beat, settled)
     if (written === null) return
-    this.#parts.rescued(worker.id, leased, settled.filter((job) => job.to === 'parked').length)
-    for (const job of written.turned) this.#parts.turned(job)
+    const turned = new Set(written.turned.map((job) => job.ref))
+    const parked = settled.filter((job) => job.to === 'parked' && !turned.has(job.ref))
+    this.#parts.rescued(worker.id, leased, parked.length)
+    for (const job of [...parked, ...written.turned]) this.#parts.settled(job)
   }
 
   #crashed(job: LeasedJob, worker: string): SettledJob {
@@ -110,6 +113,3 @@ export class Rescuer {
     }
   }
 }
-
-/** No crash ends a job, so nothing here is kept or forgotten; one that was cancelled brings its own time to keep. */
-const KEEP_ALL = { done: Infinity, failed: Infinity, cancelled: Infinity }

@@ -9,6 +9,7 @@ const idle: Hand = {
   held: 0,
   unwritten: false,
   averageMs: undefined,
+  averageBytes: 20,
   alone: false,
   suspectsSince: null,
   now: 100_000,
@@ -91,6 +92,7 @@ describe('how much to claim', () => {
     running: fc.nat(2_000),
     held: fc.nat(600),
     averageMs: fc.option(fc.double({ min: 0, max: 1e6, noNaN: true }), { nil: undefined }),
+    averageBytes: fc.nat(2_000_000),
     alone: fc.boolean(),
     suspectsSince: fc.option(fc.nat(200_000)),
     now: fc.constant(200_000),
@@ -133,13 +135,16 @@ describe('how much to claim', () => {
 
 describe('looking ahead', () => {
   test.each([
-    [undefined, 10, 0],
-    [50, 10, 10],
-    [51, 1, 0],
-    [1, 2, 100],
-    [0, 1, BATCH_MAX],
-    [1e9, 1_000, 0],
-  ])('at %s ms with %d slots is %d jobs', (averageMs, concurrency, jobs) => {
-    expect(lookAhead({ averageMs, concurrency })).toBe(jobs)
+    [undefined, 20, 10, 0],
+    [50, 20, 10, 10],
+    [51, 20, 1, 0],
+    [1, 20, 2, 100],
+    [0, 20, 1, BATCH_MAX],
+    [0, 0, 1, BATCH_MAX],
+    [0, 4_096, 10, 128],
+    [0, 1_048_576, 10, 0],
+    [1e9, 20, 1_000, 0],
+  ])('at %s ms and %d bytes with %d slots is %d jobs', (averageMs, averageBytes, concurrency, jobs) => {
+    expect(lookAhead({ averageMs, averageBytes, concurrency })).toBe(jobs)
   })
 })

@@ -7,6 +7,8 @@
 export const LOOK_AHEAD_MS = 50
 /** Jobs in one claim: keeps one turn's transaction to a few milliseconds. */
 export const BATCH_MAX = 500
+/** Payloads in one claim: held in memory until their turn, they must not become the garbage collector's main work. */
+const BATCH_BYTES_MAX = 512 * 1024
 /** How long normal claims are held back so that a suspect can run alone; after that it runs beside others, uncharged. */
 export const SUSPECT_PATIENCE_MS = 2_000
 
@@ -20,6 +22,8 @@ export interface Hand {
   readonly unwritten: boolean
   /** Average handler time, undefined when none was measured. */
   readonly averageMs: number | undefined
+  /** Average size of a payload, lately. */
+  readonly averageBytes: number
   /** A suspect runs here alone: nothing may join it. */
   readonly alone: boolean
   /** Since when suspects have been seen waiting, by the monotonic clock; null when none were. */
@@ -57,9 +61,10 @@ function firstBatch(hand: Hand): number {
   return Math.min(BATCH_MAX, hand.concurrency + lookAhead(hand))
 }
 
-/** Jobs that fit into LOOK_AHEAD_MS at the measured time; none while nothing was measured. */
-export function lookAhead(hand: Pick<Hand, 'averageMs' | 'concurrency'>): number {
+/** Jobs that fit into LOOK_AHEAD_MS at the measured time, and into memory; none while nothing was measured. */
+export function lookAhead(hand: Pick<Hand, 'averageMs' | 'averageBytes' | 'concurrency'>): number {
   if (hand.averageMs === undefined) return 0
   const perSlot = LOOK_AHEAD_MS / Math.max(hand.averageMs, 0.001)
-  return Math.min(BATCH_MAX, Math.floor(perSlot * hand.concurrency))
+  const inMemory = Math.floor(BATCH_BYTES_MAX / Math.max(hand.averageBytes, 1))
+  return Math.min(BATCH_MAX, inMemory, Math.floor(perSlot * hand.concurrency))
 }

@@ -3,12 +3,15 @@ import type { ClaimedJob, SettledJob, Store } from '../store/store.js'
 import type { World } from '../world/world.js'
 import type { Executor } from './executors/loop.js'
 import type { Running, Surroundings } from './running.js'
+import type { Surround } from './surround.js'
 
 export interface HandParts {
   readonly world: World
   readonly store: Store
   readonly registry: Registry
   readonly executor: Executor
+  /** Puts in place what jobs captured; undefined when nothing is. */
+  readonly surround: Surround | undefined
   readonly enqueue: Surroundings['enqueue']
   readonly pauseQueue: Surroundings['pauseQueue']
   readonly events: WorkerEvents
@@ -18,7 +21,7 @@ export interface HandParts {
 export interface WorkerEvents {
   began(job: ClaimedJob): void
   /** `tookMs` is undefined for a job that never began. */
-  settled(job: SettledJob, tookMs: number | undefined): void
+  settled(job: SettledJob, tookMs: number | undefined, running?: Running): void
   lost(what: string): void
   troubled(what: string, error: unknown): void
   slow(running: Running, forMs: number): void

@@ -1,21 +1,22 @@
 import { LeaseLostError } from '../errors.js'
 import type { DecisionPolicy } from '../job/decide.js'
+import { KEEP_ALL } from '../job/keep.js'
 import type { Outcome } from '../job/outcome.js'
 import type { Registered } from '../job/registry.js'
 import { readOptions } from '../job/stored-options.js'
 import { HELD_UNASKED_MS } from '../store/queues.js'
 import type { Claimed, ClaimedJob, SettledJob } from '../store/store.js'
 import type { Cancel } from '../world/timers.js'
-import { attemptOf } from './attempt-of.js'
 import type { HandParts, Master } from './hand-parts.js'
 import { Meter } from './meter.js'
 import { Outbox } from './outbox.js'
 import { overdue, tellCancelled } from './overdue.js'
-import { runAttempt } from './run.js'
 import { Running } from './running.js'
 import type { Surroundings } from './running.js'
 import { settlementOf } from './settle.js'
 import { Slots } from './slots.js'
+import { StoreClock } from './store-clock.js'
+import { runBegun } from './surround.js'
 import { Watchdog } from './watchdog.js'
 
 /** The wait after a question that failed. */
@@ -42,8 +43,7 @@ export class Hand implements Surroundings {
   #confirmedAt = -Infinity
   #pumping = false
   #reporting: Cancel | undefined
-  /** The store's clock at a moment of the monotonic one: dates what is recorded without trusting this machine's date. */
-  #storeClock = { now: 0, at: 0 }
+  readonly #storeClock = new StoreClock()
 
   constructor(parts: HandParts, master: Master) {
     this.#parts = parts
@@ -65,13 +65,15 @@ export class Hand implements Surroundings {
   /** Takes what was claimed: the first `starting` begin, the rest is held for the next free slots. */
   take(claimed: Claimed, fence: number, starting: number, alone: boolean): void {
     const { world } = this.#parts
-    this.#storeClock = { now: claimed.now, at: world.clock.monotonic() }
+    const now = world.clock.monotonic()
+    this.#storeClock.set(claimed.now, now)
     // A claim says nothing about what was held before it: those are still trusted for as long as they were, and no longer.
-    if (this.slots.heldCount === 0) this.#confirmedAt = world.clock.monotonic()
+    if (this.slots.heldCount === 0) this.#confirmedAt = now
     this.outbox.opened(fence, claimed.jobs.length)
     for (const [i, job] of claimed.jobs.entries()) {
+      this.meter.addPayload(job.payload)
       if (this.#closed) this.#put(job, { kind: 'released' }, undefined)
-      else if (i < starting) this.#begin(job, true, alone)
+      else if (i < starting) this.#begin(job, true, alone, now)
       else this.slots.hold(job)
     }
     this.#pump()
@@ -161,9 +163,10 @@ export class Hand implements Surroundings {
   #pump(): void {
     if (this.#pumping || this.#closed) return
     while (this.slots.heldCount > 0 && this.slots.running.size < this.#master.options().concurrency) {
-      if (this.#parts.world.clock.monotonic() - this.#confirmedAt > HELD_UNASKED_MS) return void this.#confirm()
+      const now = this.#parts.world.clock.monotonic()
+      if (now - this.#confirmedAt > HELD_UNASKED_MS) return void this.#confirm()
       const job = this.slots.nextHeld()
-      if (job !== undefined) this.#begin(job, false, false)
+      if (job !== undefined) this.#begin(job, false, false, now)
     }
   }
 
@@ -188,12 +191,12 @@ export class Hand implements Surroundings {
     }
   }
 
-  #begin(job: ClaimedJob, reported: boolean, alone: boolean): void {
-    const { world, registry, events } = this.#parts
+  #begin(job: ClaimedJob, reported: boolean, alone: boolean, begunAt: number): void {
+    const { registry, events } = this.#parts
     const registered = registry.runnable(job.name)
     if (registered === undefined) return this.#put(job, { kind: 'released' }, undefined)
-    const now = this.#now()
-    if (job.expiresAt !== null && job.expiresAt <= now) return this.#put(job, { kind: 'expired' }, registered)
+    const startedAt = this.#storeClock.at(begunAt)
+    if (job.expiresAt !== null && job.expiresAt <= startedAt) return this.#put(job, { kind: 'expired' }, registered)
     const options = readOptions(job.options)
     const timeoutMs = options.timeout === undefined ? registered.timeoutMs : (options.timeout ?? Infinity)
     const slowAfterMs = this.#master.options().slowAfterMs
@@ -201,8 +204,8 @@ export class Hand implements Surroundings {
       claimed: job,
       registered,
       options,
-      startedAt: now,
-      begunAt: world.clock.monotonic(),
+      startedAt,
+      begunAt,
       timeoutMs,
       slowAfterMs,
       reported,
@@ -213,21 +216,22 @@ export class Hand implements Surroundings {
     this.slots.begin(running)
     this.#watchdog.watch(running)
     events.began(job)
-    void this.#run(running)
+    // A handler that returned at once is settled a moment later too: it must not begin the next one from within itself.
+    void Promise.resolve(runBegun(running, this.#parts)).then((outcome) => this.#ended(running, outcome))
   }
 
-  async #run(running: Running): Promise<void> {
-    const outcome = await runAttempt(attemptOf(running, this.#parts))
-    running.tookMs = this.#parts.world.clock.monotonic() - running.begunAt
+  #ended(running: Running, outcome: Outcome): void {
+    const now = this.#parts.world.clock.monotonic()
+    running.tookMs = now - running.begunAt
     this.meter.add(running.tookMs)
     this.slots.end(running)
-    this.#settle(running, outcome)
+    this.#settle(running, outcome, now)
     this.#pump()
     this.#master.wake()
   }
 
   /** Hands an attempt's outcome to the outbox, once: whoever comes second finds it settled. */
-  #settle(running: Running, outcome: Outcome): void {
+  #settle(running: Running, outcome: Outcome, now = this.#parts.world.clock.monotonic()): void {
     if (running.settled) return
     running.settled = true
     // Its claim is lost: whoever has it now tells its story.
@@ -236,11 +240,17 @@ export class Hand implements Surroundings {
       this.#forget(running)
       return this.outbox.leave(running.claimed.fence)
     }
-    this.#put(running.claimed, outcome, running.registered, running)
+    this.#put(running.claimed, outcome, running.registered, running, now)
   }
 
-  #put(job: ClaimedJob, outcome: Outcome, registered: Registered | undefined, running?: Running): void {
-    const now = this.#now()
+  #put(
+    job: ClaimedJob,
+    outcome: Outcome,
+    registered: Registered | undefined,
+    running?: Running,
+    endedAt = this.#parts.world.clock.monotonic(),
+  ): void {
+    const now = this.#storeClock.at(endedAt)
     const policy: DecisionPolicy = {
       crashBudget: this.#master.options().crashBudget,
       keepMs: registered?.keepMs ?? KEEP_ALL,
@@ -262,7 +272,7 @@ export class Hand implements Surroundings {
       const mine = running?.claimed.fence === job.fence ? running : undefined
       if (mine !== undefined) this.#forget(mine)
       if (refused.has(job.ref)) events.lost(`job ${job.name} ${job.id}`)
-      else events.settled(job, mine?.tookMs)
+      else events.settled(job, mine?.tookMs, mine)
     }
     this.#master.written()
   }
@@ -283,14 +293,8 @@ export class Hand implements Surroundings {
     }
     if (running.alarmAt > now) return
     const outcome = overdue(running, now, this.#parts)
-    if (outcome !== undefined) this.#settle(running, outcome)
-  }
-
-  /** The store's clock, as far as the last claim told it. */
-  #now(): number {
-    return Math.round(this.#storeClock.now + (this.#parts.world.clock.monotonic() - this.#storeClock.at))
+    if (outcome === undefined) return
+    running.tookMs = now - running.begunAt
+    this.#settle(running, outcome)
   }
 }
-
-/** A job given back is not kept by any policy: it goes on. */
-const KEEP_ALL = { done: Infinity, failed: Infinity, cancelled: Infinity }

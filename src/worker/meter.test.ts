@@ -30,3 +30,12 @@ test('a new pace has taken over after a few hundred', () => {
   for (let i = 0; i < 300; i += 1) meter.add(1_000)
   expect(meter.averageMs).toBeGreaterThan(990)
 })
+
+test('large payloads are noticed, and forgotten when small ones follow', () => {
+  const meter = new Meter()
+  expect(meter.averageBytes).toBe(0)
+  for (let i = 0; i < 500; i += 1) meter.addPayload('x'.repeat(4_000))
+  expect(meter.averageBytes).toBeCloseTo(4_000, -1)
+  for (let i = 0; i < 500; i += 1) meter.addPayload(new Uint8Array(20))
+  expect(meter.averageBytes).toBeCloseTo(20, -1)
+})

@@ -1,12 +1,22 @@
-/** How long handlers take, lately: an average in which the last hundred weigh most. Decides how far the claim looks ahead. */
+/**
+ * How long handlers take and how large payloads are, lately: averages in which the last hundred weigh most. They decide how
+ * far the claim looks ahead.
+ */
 export class Meter {
   #averageMs: number | undefined
+  #averageBytes = 0
   add(ms: number): void {
     this.#averageMs = this.#averageMs === undefined ? ms : this.#averageMs + (ms - this.#averageMs) * WEIGHT
+  }
+  addPayload(payload: string | Uint8Array): void {
+    this.#averageBytes += (payload.length - this.#averageBytes) * WEIGHT
   }
   /** Undefined until something was measured. */
   get averageMs(): number | undefined {
     return this.#averageMs
+  }
+  get averageBytes(): number {
+    return this.#averageBytes
   }
 }
 

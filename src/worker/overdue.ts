@@ -2,9 +2,9 @@ import { JobCancelledError, TimeoutError } from '../errors.js'
 import { formatDuration } from '../job/duration.js'
 import type { Outcome } from '../job/outcome.js'
 import type { HandParts } from './hand-parts.js'
-import { attemptOf } from './attempt-of.js'
-import { cancelledOutcome, failure } from './run.js'
+import { cancelledOutcome } from './run.js'
 import type { Running } from './running.js'
+import { failureOf } from './surround.js'
 
 /** How long a handler that was told to stop is given to come back before its attempt is settled without it. */
 export const ABORT_GRACE_MS = 30_000
@@ -23,7 +23,7 @@ export function tellCancelled(running: Running, reason: string, now: number): vo
 export function overdue(
   running: Running,
   now: number,
-  parts: Pick<HandParts, 'world' | 'executor'>,
+  parts: Pick<HandParts, 'world' | 'executor' | 'surround'>,
 ): Outcome | undefined {
   const reason = running.abortReason
   if (reason === undefined) {
@@ -33,7 +33,7 @@ export function overdue(
     return undefined
   }
   running.alarmAt = Infinity
-  if (reason instanceof TimeoutError) return failure(attemptOf(running, parts), reason)
+  if (reason instanceof TimeoutError) return failureOf(running, parts)
   if (reason instanceof JobCancelledError) return cancelledOutcome(reason, reason)
   // The worker stops, or was robbed of the claim: it is given back or let go, and no timeout is held against it.
   return undefined

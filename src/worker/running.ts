@@ -1,4 +1,5 @@
 import type { EnqueueArguments, Enqueueable, Handle } from '../job/enqueue.js'
+import type { Within } from '../job/capture.js'
 import type { Context } from '../job/context.js'
 import { inspectParts } from '../job/log-text.js'
 import type { Registered } from '../job/registry.js'
@@ -42,6 +43,8 @@ export class Running implements Context {
   /** How long the handler took, once it came back. */
   tookMs = 0
   lastWord: string | undefined
+  /** Calls with what the job captured in place; undefined when there is nothing to put. */
+  within: Within | undefined = undefined
   readonly #around: Surroundings
   #controller: AbortController | undefined
   #abortReason: unknown

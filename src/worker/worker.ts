@@ -1,3 +1,4 @@
+import { AsyncResource } from 'node:async_hooks'
 import { LeaseLostError, StoppedError } from '../errors.js'
 import type { Claimed, ClaimedJob } from '../store/store.js'
 import type { Cancel } from '../world/timers.js'
@@ -48,6 +49,11 @@ export class Worker {
   /** Claims whose answer never came: they may have taken jobs that nobody knows of. */
   readonly #doubtful = new Set<number>()
   #returning = false
+  /**
+   * A turn begins in the context in which the worker was made, whoever woke it: else jobs would run in the async context of
+   * a request that happened to enqueue something, with its tenant and its trace.
+   */
+  readonly #beginTurn = AsyncResource.bind(() => void this.#turn())
 
   constructor(parts: WorkerParts, options: WorkerOptions) {
     this.#parts = parts
@@ -98,7 +104,7 @@ export class Worker {
     this.#wanted = true
     if (this.#turning || this.#lease === undefined) return
     this.#turning = true
-    void this.#turn()
+    this.#beginTurn()
   }
 
   /** Stops claiming, gives back what has not begun, waits for what has, and gives that back too when the deadline passes. */
@@ -146,6 +152,7 @@ export class Worker {
       held: slots.heldCount,
       unwritten: !outbox.isEmpty,
       averageMs: meter.averageMs,
+      averageBytes: meter.averageBytes,
       alone: isAlone,
       suspectsSince: this.#suspectsSince,
       now: this.#parts.world.clock.monotonic(),

@@ -18,13 +18,17 @@ export interface Log {
   write(level: LogLevel, fields: object, message: string): void
 }
 
-/** Wraps the user's logger. Its faults are its own: a throwing logger never costs a job. */
+/** Wraps the user's logger. Its faults are its own: one that throws, or rejects, never costs a job. */
 export function logTo(logger: Logger): Log {
   return {
-    debugs: wantsDebug(logger),
+    // Asked anew each time: loggers change their level while a process runs.
+    get debugs() {
+      return wantsDebug(logger)
+    },
     write(level, fields, message) {
       try {
-        logger[level](fields, message)
+        const told = logger[level](fields, message) as unknown
+        if (told instanceof Promise) told.catch(() => undefined)
       } catch {
         // There is nowhere left to say so.
       }
@@ -88,7 +92,8 @@ export function consoleLog(
 const ORDER: { readonly [level in LogLevel]: number } = { debug: 0, info: 1, warn: 2, error: 3 }
 
 function line(level: LogLevel, fields: object, message: string, now: number): string {
-  const { error, ...rest } = fields as { error?: unknown }
+  // The text names the job already; the field is for loggers that are searched.
+  const { error, job: _, ...rest } = fields as { error?: unknown; job?: unknown }
   const pairs = Object.entries(rest).map(([name, value]) => `${name}=${oneLine(String(value))}`)
   const text = [stamp(now), level.padEnd(5), oneLine(message), ...pairs].join(' ')
   return error === undefined

@@ -32,6 +32,8 @@ function statements(
 export const MUTANTS: readonly Mutant[] = [
   statements('an end is written without its fence', {
     endJobs: ['where fence = ?', 'where ? is not null'],
+    endRun: ['and fence = ?', 'and ? is not null'],
+    appendDoneRun: ['and fence = ?', 'and ? is not null'],
     ownedJobs: ['where fence = ?', 'where ? is not null'],
   }),
   statements('a retry is written without its fence', {

@@ -8,6 +8,7 @@ import { appendHistory } from './history.js'
 import { readForChange } from './read.js'
 import type { Session } from './session.js'
 import { instant, sortOf } from './session.js'
+import { freePlace, retakePlace } from './unique.js'
 
 type Target = JobRow & { readonly lane: number }
 
@@ -29,6 +30,7 @@ export function changeJob(session: Session, change: GuardedChange, now: number):
 }
 
 function forget(session: Session, job: Target): void {
+  freePlace(session, job.ref)
   session.statement(session.queries.deleteLive).run(job.ref)
   session.statement(session.queries.deleteHistory).run(job.ref)
   session.statement(session.queries.deleteJob).run(job.ref)
@@ -44,7 +46,7 @@ function end(session: Session, job: Target, change: GuardedChange, now: number):
   session.noteSettled()
 }
 
-/** A finished job is made live again by a recorded command; it must take its key anew. */
+/** A finished job is made live again by a recorded command; it must take its key and its place anew. */
 function revive(session: Session, job: Target, change: GuardedChange, now: number): void {
   if (
     job.key !== null &&
@@ -53,6 +55,7 @@ function revive(session: Session, job: Target, change: GuardedChange, now: numbe
     const holder = session.statement(session.queries.keyHolder).get(job.name, job.key) as { id: string }
     throw new DuplicateKeyError(job.name, job.key, holder.id, 'is now held by another unfinished job')
   }
+  retakePlace(session, job, now)
   const log = logAfter(job, change, now)
   const retries = change.freshRetries === true ? 0 : job.retries
   session.statement(session.queries.deleteHistory).run(job.ref)

@@ -4,6 +4,7 @@ import { toEncoded } from './driver.js'
 import type { Lane } from './lanes.js'
 import { pausedNow } from './pause.js'
 import type { Session } from './session.js'
+import { stretchesOf } from './stretches.js'
 
 /**
  * Taking jobs. Each lane is one line in one index; the claim reads the head of every lane it may take from, merges them by
@@ -18,26 +19,15 @@ export function claimJobs(session: Session, request: ClaimRequest, now: number):
   if (lanes.length === 0) return { ...nothing, resumesInMs }
   const suspects = waitingSuspects(session, lanes)
   if (suspects.length > 0 && request.suspects !== 'none') {
-    const taken = heads(session, session.queries.readySuspect, suspects, 1, new Map())
-    return {
-      now,
-      jobs: take(session, request, taken, request.suspects === 'alone', now),
-      suspectsWait: true,
-      lost: false,
-      resumesInMs,
-    }
+    const refs = heads(session, session.queries.readySuspect, suspects, 1, new Map())
+    mark(session, request, refs, request.suspects === 'alone', now)
+    return { now, jobs: readBodies(session, refs, request.fence), suspectsWait: true, lost: false, resumesInMs }
   }
-  const taken =
+  const jobs =
     lanes.length === 1
-      ? headOfOneLane(session, request, lanes[0] as Lane)
-      : heads(session, session.queries.readyJobs, lanes, request.max, request.rooms)
-  return {
-    now,
-    jobs: take(session, request, taken, false, now),
-    suspectsWait: suspects.length > 0,
-    lost: false,
-    resumesInMs,
-  }
+      ? takeFromLane(session, request, lanes[0] as Lane, now)
+      : takeMerged(session, request, lanes, now)
+  return { now, jobs, suspectsWait: suspects.length > 0, lost: false, resumesInMs }
 }
 
 function eligibleLanes(session: Session, request: ClaimRequest, paused: ReadonlySet<string>): Lane[] {
@@ -61,19 +51,25 @@ function waitingSuspects(session: Session, lanes: readonly Lane[]): Lane[] {
   return lanes.filter((lane) => numbers.has(lane.lane))
 }
 
-/** A job that may be taken; its body too where the line was read in one go. */
-interface Head {
-  readonly seq: number
-  readonly queue: string
-  readonly body?: BodyRow | undefined
-}
-
 /** One lane needs no merging, so its jobs are read whole at once. */
-function headOfOneLane(session: Session, request: ClaimRequest, lane: Lane): Head[] {
+function takeFromLane(session: Session, request: ClaimRequest, lane: Lane, now: number): ClaimedJob[] {
   const room = Math.min(request.max, request.rooms.get(lane.queue) ?? request.max)
   if (room <= 0) return []
-  const rows = session.statement(session.queries.headOfLane).all(lane.lane, room) as BodyRow[]
-  return rows.map((body) => ({ seq: body.seq, queue: lane.queue, body }))
+  const rows = session.rows(session.queries.headOfLane).all(lane.lane, room) as BodyRow[]
+  mark(
+    session,
+    request,
+    rows.map((row) => row[0]),
+    false,
+    now,
+  )
+  return rows.map((row) => toClaimedJob(lane, row, request.fence))
+}
+
+function takeMerged(session: Session, request: ClaimRequest, lanes: readonly Lane[], now: number): ClaimedJob[] {
+  const refs = heads(session, session.queries.readyJobs, lanes, request.max, request.rooms)
+  mark(session, request, refs, false, now)
+  return readBodies(session, refs, request.fence)
 }
 
 /** The first `max` of several lanes together, no more of a queue than it has room for. */
@@ -83,9 +79,9 @@ function heads(
   lanes: readonly Lane[],
   max: number,
   rooms: ReadonlyMap<string, number>,
-): Head[] {
+): number[] {
   if (max <= 0) return []
-  const found: (Head & { readonly sort: number })[] = []
+  const found: { readonly seq: number; readonly sort: number; readonly queue: string }[] = []
   for (const { lane, queue } of lanes) {
     const room = Math.min(max, rooms.get(queue) ?? max)
     for (const row of session.statement(sql).all(lane, room) as { seq: number; sort: number }[])
@@ -93,37 +89,38 @@ function heads(
   }
   found.sort((a, b) => a.sort - b.sort || a.seq - b.seq)
   const left = new Map(rooms)
-  const taken: Head[] = []
+  const taken: number[] = []
   for (const head of found) {
     if (taken.length === max) break
     const room = left.get(head.queue)
     if (room === 0) continue
     if (room !== undefined) left.set(head.queue, room - 1)
-    taken.push(head)
+    taken.push(head.seq)
   }
   return taken
 }
 
-function take(
-  session: Session,
-  request: ClaimRequest,
-  taken: readonly Head[],
-  alone: boolean,
-  now: number,
-): ClaimedJob[] {
-  if (taken.length === 0) return []
-  const refs = taken.map((head) => head.seq)
-  const all = JSON.stringify(refs)
-  const starting = refs.length <= request.starting ? all : JSON.stringify(refs.slice(0, request.starting))
-  session.statement(session.queries.claimStarting).run(request.fence, now, starting)
-  if (starting !== all)
-    session.statement(session.queries.claimHeld).run(request.fence, JSON.stringify(refs.slice(request.starting)))
-  session.statement(session.queries.addLease).run(request.fence, request.worker, alone ? 1 : 0, now, all)
-  const read = taken[0]?.body !== undefined
-  const rows = read
-    ? taken.map((head) => head.body as BodyRow)
-    : (session.statement(session.queries.claimedBodies).all(all) as BodyRow[])
-  return rows.map((row) => toClaimedJob(session, row, request.fence))
+/** Puts the claim's fence on them: the first `starting` run from now on, the rest is held. */
+function mark(session: Session, request: ClaimRequest, refs: readonly number[], alone: boolean, now: number): void {
+  if (refs.length === 0) return
+  const starting = refs.slice(0, request.starting)
+  session.statement(session.queries.claimStarting).run(request.fence, now, JSON.stringify(starting))
+  const { runs, rest } = stretchesOf(refs.slice(request.starting), itself, always)
+  for (const run of runs)
+    session.statement(session.queries.claimHeldRun).run(request.fence, run[0] as number, run.at(-1) as number)
+  if (rest.length > 0) session.statement(session.queries.claimHeld).run(request.fence, JSON.stringify(rest))
+  session
+    .statement(session.queries.addLease)
+    .run(request.fence, request.worker, alone ? 1 : 0, now, JSON.stringify(refs))
+}
+
+const itself = (ref: number): number => ref
+const always = (): boolean => true
+
+function readBodies(session: Session, refs: readonly number[], fence: number): ClaimedJob[] {
+  if (refs.length === 0) return []
+  const rows = session.rows(session.queries.claimedBodies).all(JSON.stringify(refs)) as LanedRow[]
+  return rows.map((row) => toClaimedJob(session.lanes.get(row[5]), row, fence))
 }
 
 /** Which of these are still held under their fence. */
@@ -155,33 +152,28 @@ export function byFence(claims: readonly Claim[]): Map<number, number[]> {
   return groups
 }
 
-export interface BodyRow {
-  readonly seq: number
-  readonly lane: number
-  readonly id: string
-  readonly payload: Encoded
-  readonly due_at: number
-  /** JSON text of the columns that most jobs have nothing in; null when this one has not either. */
-  readonly rare: string | null
-}
+/** seq, id, payload, due_at, and as JSON text the columns that most jobs have nothing in; null when this one has not either. */
+type BodyRow = readonly [number, string, Encoded, number, string | null, ...(readonly unknown[])]
+/** The same with its lane. */
+type LanedRow = readonly [number, string, Encoded, number, string | null, number]
 
 type Rare = readonly [number, number, number, number, string | null, number | null, string | null, string | null]
 const NOTHING_RARE: Rare = [0, 0, 0, 0, null, null, null, null]
 
-export function toClaimedJob(session: Session, row: BodyRow, fence: number): ClaimedJob {
-  const lane = session.lanes.get(row.lane)
+export function toClaimedJob(lane: Lane, row: BodyRow, fence: number): ClaimedJob {
+  const [ref, id, payload, dueAt, rare] = row
   const [attempt, retries, crashes, suspect, log, expiresAt, key, options] =
-    row.rare === null ? NOTHING_RARE : (JSON.parse(row.rare) as Rare)
+    rare === null ? NOTHING_RARE : (JSON.parse(rare) as Rare)
   return {
-    ref: row.seq,
+    ref,
     fence,
-    id: row.id,
+    id,
     name: lane.name,
     queue: lane.queue,
     key,
-    payload: toEncoded(row.payload),
+    payload: toEncoded(payload),
     options,
-    dueAt: row.due_at,
+    dueAt,
     expiresAt,
     attempt,
     retries,

@@ -7,10 +7,15 @@ import type { Queries } from './queries.js'
  * The heartbeat, from a thread with its own connection, so that a handler that blocks the event loop is not taken for dead.
  * The thread's program is a string, because a file of its own is what bundlers lose. It waits for a busy file by itself
  * (it may: it is not the event loop), and it says when its row is gone, which means that somebody took it for dead.
+ *
+ * It also keeps the WAL small. Where somebody is always reading, the automatic checkpoint copies everything and still can
+ * never begin the WAL anew, as it waits for nobody. Here one may wait: a moment in which nobody writes, new readers need
+ * nothing of the WAL, and the old ones come to their end. A reader that stays longer costs that moment now and then.
  */
 const PROGRAM = `
 const { parentPort, workerData } = require('node:worker_threads')
-const { module: name, path, worker, everyMs, sql } = workerData
+const { statSync } = require('node:fs')
+const { module: name, path, worker, everyMs, sql, foldBack, walMax, foldEveryMs, foldWaitMs } = workerData
 const { DatabaseSync } = name === 'node:sqlite' ? process.getBuiltinModule(name) : require(name)
 const database = new DatabaseSync(path)
 database.exec('pragma busy_timeout = 2000; pragma synchronous = normal')
@@ -26,15 +31,33 @@ const beat = () => {
     failing = true
   }
 }
-const timer = setInterval(beat, everyMs)
+const fold = () => {
+  try {
+    // Stat only: to open the file and close it again would drop this process's locks on it.
+    if (statSync(path + '-wal').size <= walMax) return
+    database.exec('pragma busy_timeout = ' + foldWaitMs)
+    database.prepare(foldBack).get()
+  } catch {
+    // Busy, full or gone: the next look comes soon.
+  } finally {
+    database.exec('pragma busy_timeout = 2000')
+  }
+}
+const timers = [setInterval(beat, everyMs), setInterval(fold, foldEveryMs)]
 parentPort.on('message', () => {
-  clearInterval(timer)
+  for (const timer of timers) clearInterval(timer)
   database.close()
   parentPort.close()
 })
 beat()
 parentPort.postMessage({ ready: true })
 `
+
+/** A WAL beyond this is folded back and begun anew; how often its size is looked at. */
+const WAL_MAX_BYTES = 16 * 1024 * 1024
+const FOLD_EVERY_MS = 500
+/** For so long nobody can write while the last readers of the WAL come to their end. */
+const FOLD_WAIT_MS = 100
 
 export interface HeartOptions {
   readonly library: SqliteLibrary
@@ -52,7 +75,17 @@ export async function startHeart(options: HeartOptions): Promise<Heart | undefin
   const thread = new Worker(PROGRAM, {
     eval: true,
     name: 'millrace-heart',
-    workerData: { module: library.module, path, worker, everyMs, sql: queries.beat },
+    workerData: {
+      module: library.module,
+      path,
+      worker,
+      everyMs,
+      sql: queries.beat,
+      foldBack: queries.foldBack,
+      walMax: WAL_MAX_BYTES,
+      foldEveryMs: FOLD_EVERY_MS,
+      foldWaitMs: FOLD_WAIT_MS,
+    },
     // Nothing of the app's own flags: a loader or an inspector there must not run in here.
     execArgv: [],
     stderr: false,

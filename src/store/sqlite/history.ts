@@ -3,6 +3,7 @@ import type { SqliteValue } from './driver.js'
 import { ROWS_PER_INSERT } from './queries.js'
 import { readForChange } from './read.js'
 import type { Session } from './session.js'
+import { freePlace } from './unique.js'
 
 /** A job's end as history keeps it; a settlement is one already. */
 export interface HistoryRow {
@@ -26,6 +27,7 @@ export function appendHistory(session: Session, rows: readonly HistoryRow[], now
   const plain = new Map<string, HistoryRow[]>()
   const forgotten: number[] = []
   for (const row of rows) {
+    if (row.to === 'cancelled') freePlace(session, row.ref)
     if (row.keepMs === 0) forgotten.push(row.ref)
     else if (isPlain(row)) gather(plain, row)
     else appendOne(session, row, now)
@@ -35,7 +37,7 @@ export function appendHistory(session: Session, rows: readonly HistoryRow[], now
 }
 
 /** A first run that went well and said nothing: nearly every row there is. */
-function isPlain(row: HistoryRow): boolean {
+export function isPlain(row: HistoryRow): boolean {
   return (
     row.to === 'done' &&
     row.attempt === 1 &&
@@ -90,7 +92,7 @@ function appendOne(session: Session, row: HistoryRow, now: number): void {
     )
 }
 
-function keepUntil(keepMs: number, now: number): number | null {
+export function keepUntil(keepMs: number, now: number): number | null {
   return keepMs === Infinity ? null : now + keepMs
 }
 

@@ -1,12 +1,19 @@
-import { DuplicateKeyError, LeaseLostError } from '../../errors.js'
+import { DuplicateJobError, DuplicateKeyError, LeaseLostError } from '../../errors.js'
 import type { State } from '../../job/states.js'
-import { decideDuplicate } from '../../job/unique.js'
+import { withPlaceOf } from '../../job/stored-options.js'
+import { decideDuplicate, decidePlace } from '../../job/unique.js'
+import type { PlaceVerdict } from '../../job/unique.js'
 import type { InsertOptions, Inserted, NewJob } from '../store.js'
 import type { SqliteValue } from './driver.js'
 import { appendHistory, cancelledRow } from './history.js'
 import { ROWS_PER_INSERT } from './queries.js'
 import type { Session } from './session.js'
 import { instant, sortOf } from './session.js'
+import { placeNow, readPlace, takePlace, windowEnd } from './unique.js'
+import type { PlaceRow } from './unique.js'
+
+/** So many bodies are still in SQLite's cache when their live rows are written; in a larger bulk they would be read back. */
+const JOBS_PER_RUN = 1_000
 
 /** Writes jobs within the current transaction. Bodies go in in rows of twenty, then each run of equal times in one statement. */
 export function insertJobs(session: Session, jobs: readonly NewJob[], options: InsertOptions, now: number): Inserted[] {
@@ -15,92 +22,157 @@ export function insertJobs(session: Session, jobs: readonly NewJob[], options: I
   const inserted: Inserted[] = []
   const fresh: NewJob[] = []
   for (const [index, job] of jobs.entries()) {
-    const held =
-      job.key === null
-        ? undefined
-        : answerDuplicate(session, { ...job, key: job.key }, options, now, index, jobs.length)
-    if (held === undefined) {
-      if (job.key !== null) writeJobs(session, [job], now)
-      else fresh.push(job)
+    if (job.key === null && job.unique === undefined) {
+      fresh.push(job)
       inserted.push({ id: job.id, isNew: true })
-    } else inserted.push(held)
+    } else inserted.push(insertOne(session, job, { ...options, now, which: jobs.length > 1 ? ` (item ${index})` : '' }))
   }
   writeJobs(session, fresh, now)
   return inserted
 }
 
-interface Holder {
+/** How one job is written that may meet another. */
+interface Insertion extends InsertOptions {
+  readonly now: number
+  /** Which of a bulk, for errors. */
+  readonly which: string
+}
+
+/** The job that is in the way. */
+interface InTheWay {
   readonly seq: number
   readonly id: string
+  readonly key: string | null
+  readonly options: string | null
   readonly state: State
   readonly fence: number | null
 }
 
-/** Undefined: the key is free (or was just made free) and the job is to be written. */
-function answerDuplicate(
-  session: Session,
-  job: NewJob & { readonly key: string },
-  options: InsertOptions,
-  now: number,
-  index: number,
-  count: number,
-): Inserted | undefined {
-  const holder = session.statement(session.queries.keyHolder).get(job.name, job.key) as Holder | undefined
-  if (holder === undefined) return undefined
-  const verdict = decideDuplicate({ state: holder.state, claimed: holder.fence !== null }, options.onDuplicate)
+/** Asks for the key and then for the place; nothing is changed before both have answered. */
+function insertOne(session: Session, job: NewJob, how: Insertion): Inserted {
+  const holder =
+    job.key === null
+      ? undefined
+      : (session.statement(session.queries.keyHolder).get(job.name, job.key) as InTheWay | undefined)
+  const answer = holder === undefined ? undefined : answerKey(session, job, holder, how)
+  if (answer !== undefined) return answer
+  return insertInPlace(session, job, holder, how)
+}
+
+/** What the one that holds the key gets; undefined: it waits and is to be replaced. */
+function answerKey(session: Session, job: NewJob, holder: InTheWay, how: Insertion): Inserted | undefined {
+  const verdict = decideDuplicate({ state: holder.state, claimed: holder.fence !== null }, how.onDuplicate)
   switch (verdict) {
     case 'return':
       return { id: holder.id, isNew: false }
     case 'reject': {
-      const which = count > 1 ? ` (item ${index})` : ''
       const why =
-        options.onDuplicate === 'replace'
+        how.onDuplicate === 'replace'
           ? 'is held by a job that is running and cannot be replaced'
           : 'is held by an unfinished job'
-      throw new DuplicateKeyError(job.name, job.key, holder.id, `${why}${which}`)
+      throw new DuplicateKeyError(job.name, job.key ?? '', holder.id, `${why}${how.which}`)
     }
     case 'replace':
-      replaceHolder(session, job, holder, options, now)
       return undefined
     case 'move':
-      moveHolder(session, job, holder, now)
+      // It has the place it was enqueued for, whatever the new payload would ask for.
+      moveHolder(session, { ...job, options: withPlaceOf(holder.options, job.options) }, holder.seq, how.now)
       return { id: holder.id, isNew: false }
     default:
       return verdict satisfies never
   }
 }
 
+/** Writes the job if its place is free, or can be made free; `replaced` holds its key and goes if the job comes. */
+function insertInPlace(session: Session, job: NewJob, replaced: InTheWay | undefined, how: Insertion): Inserted {
+  const { unique } = job
+  const row = unique === undefined ? undefined : readPlace(session, job.name, unique.key)
+  // The one whose key is taken over gives up its place too.
+  const taken = row?.id === replaced?.id ? undefined : row
+  const verdict = unique === undefined ? 'free' : decidePlace(placeNow(taken, how.now), unique)
+  const answer = taken === undefined ? undefined : answerPlace(session, job, taken, verdict, how)
+  if (answer !== undefined) return answer
+  const isReplacing = taken !== undefined && verdict === 'replace'
+  if (replaced !== undefined) replaceHolder(session, job, replaced, how)
+  if (isReplacing) replaceHolder(session, job, taken, how)
+  writeOne(session, job, isReplacing ? taken.until : null, how.now)
+  return { id: job.id, isNew: true }
+}
+
+/** What the one that has the place gets; undefined: it is not in the way, or waits and is to be replaced. */
+function answerPlace(
+  session: Session,
+  job: NewJob,
+  taken: PlaceRow,
+  verdict: PlaceVerdict,
+  how: Insertion,
+): Inserted | undefined {
+  switch (verdict) {
+    case 'ignore':
+      return { id: taken.id, isNew: false }
+    case 'reject':
+      throw new DuplicateJobError(job.name, job.unique?.key ?? '', taken.id, `${whyRefused(taken)}${how.which}`)
+    case 'reschedule':
+      moveHolder(session, putOff(job, taken.until, how.now), taken.seq, how.now)
+      return { id: taken.id, isNew: false }
+    case 'free':
+    case 'replace':
+      return undefined
+    default:
+      return verdict satisfies never
+  }
+}
+
+function whyRefused(row: PlaceRow): string {
+  if (row.state === null) return 'ran within its window'
+  return row.fence === null ? 'is unfinished' : 'is unfinished and a worker has it'
+}
+
+/** `window`: where the place's window ends that the job comes into; one that is over, or null, makes it open its own. */
+function writeOne(session: Session, job: NewJob, window: number | null, now: number): void {
+  const { unique } = job
+  if (unique === undefined) return void writeJobs(session, [job], now)
+  const until = window !== null && window > now ? window : windowEnd(unique, now)
+  const seq = writeJobs(session, [unique.onDuplicate === 'reschedule' ? putOff(job, until, now) : job], now)
+  takePlace(session, job, unique.key, seq, until)
+}
+
+/** A job that may be put off again and again is due at the end of its window at the latest. */
+function putOff(job: NewJob, until: number | null, now: number): NewJob {
+  return until === null || instant(job.due, now) <= until ? job : { ...job, due: { at: until } }
+}
+
 function replaceHolder(
   session: Session,
-  job: NewJob & { readonly key: string },
-  holder: Holder,
-  options: InsertOptions,
-  now: number,
+  job: NewJob,
+  holder: Pick<InTheWay, 'seq' | 'id' | 'key'>,
+  how: Insertion,
 ): void {
-  const row = cancelledRow(session, holder.id, `replaced by ${job.id}`, options.keepCancelledMs, now)
+  const row = cancelledRow(session, holder.id, `replaced by ${job.id}`, how.keepCancelledMs, how.now)
   session.statement(session.queries.deleteLive).run(holder.seq)
-  appendHistory(session, [row], now)
-  session.statement(session.queries.freeKey).run(job.name, job.key, holder.seq)
+  appendHistory(session, [row], how.now)
+  if (holder.key !== null) session.statement(session.queries.freeKey).run(job.name, holder.key, holder.seq)
   session.noteSettled()
 }
 
 /** The one that waits gets the new time and payload and keeps its id. */
-function moveHolder(session: Session, job: NewJob, holder: Holder, now: number): void {
+function moveHolder(session: Session, job: NewJob, seq: number, now: number): void {
   const dueAt = instant(job.due, now)
-  // A paused one stays paused, with its new time: only a resume lets it go.
-  const state = holder.state === 'paused' ? 'paused' : dueAt <= now ? 'ready' : 'scheduled'
+  const state = dueAt <= now ? 'ready' : 'scheduled'
   const expiresAt = job.expires === null ? null : instant(job.expires, now)
   const { lane } = session.lanes.need(job.queue, job.name)
-  session.statement(session.queries.moveJob).run(state, dueAt, sortOf(dueAt, job.priority), lane, expiresAt, holder.seq)
-  session.statement(session.queries.editJob).run(job.payload, job.options, job.priority, lane, holder.seq)
+  session.statement(session.queries.moveJob).run(state, dueAt, sortOf(dueAt, job.priority), lane, expiresAt, seq)
+  session.statement(session.queries.editJob).run(job.payload, job.options, job.priority, lane, seq)
   noteTimes(session, dueAt, expiresAt, now)
 }
 
-function writeJobs(session: Session, jobs: readonly NewJob[], now: number): void {
+/** Gives the number of the last one. */
+function writeJobs(session: Session, jobs: readonly NewJob[], now: number): number {
   let from = 0
+  let last = 0
   while (from < jobs.length) {
-    const run = runOfEqualTimes(jobs, from, now)
-    const last = writeBodies(session, jobs, from, run.end, now)
+    const run = runOfEqualTimes(jobs, from, Math.min(jobs.length, from + JOBS_PER_RUN), now)
+    last = writeBodies(session, jobs, from, run.end, now)
     const first = last - (run.end - from) + 1
     const state = run.dueAt <= now ? 'ready' : 'scheduled'
     session.statement(session.queries.insertLive).run(state, run.dueAt, run.dueAt, run.expiresAt, first, last)
@@ -110,6 +182,7 @@ function writeJobs(session: Session, jobs: readonly NewJob[], now: number): void
     if (only.key !== null) session.statement(session.queries.takeKey).run(only.name, only.key, last)
     from = run.end
   }
+  return last
 }
 
 /** Rowids within one transaction are consecutive, so the last one tells them all. */
@@ -131,6 +204,7 @@ function writeBodies(session: Session, jobs: readonly NewJob[], from: number, to
 function runOfEqualTimes(
   jobs: readonly NewJob[],
   from: number,
+  to: number,
   now: number,
 ): { end: number; dueAt: number; expiresAt: number | null } {
   const timeOf = (job: NewJob): [number, number | null] => [
@@ -139,7 +213,7 @@ function runOfEqualTimes(
   ]
   const [dueAt, expiresAt] = timeOf(jobs[from] as NewJob)
   let end = from + 1
-  for (; end < jobs.length; end += 1) {
+  for (; end < to; end += 1) {
     const [due, expires] = timeOf(jobs[end] as NewJob)
     if (due !== dueAt || expires !== expiresAt) break
   }

@@ -116,7 +116,7 @@ function prepare(database: SqliteDatabase, path: string, autoMigrate: boolean): 
     )
   database.exec('pragma journal_mode = wal')
   database.exec(
-    'pragma synchronous = full; pragma temp_store = memory; pragma cache_size = -16000; pragma journal_size_limit = 67108864',
+    'pragma synchronous = full; pragma temp_store = memory; pragma cache_size = -8000; pragma journal_size_limit = 67108864',
   )
   if (schemaVersion(database) === SCHEMA_VERSION) return
   database.exec('begin immediate')

@@ -40,7 +40,7 @@ export const queries = {
     from millrace_jobs
     where seq between ? and ?`,
   keyHolder: `
-    select k.seq, j.id, l.state, l.fence
+    select k.seq, j.id, j.key, j.options, l.state, l.fence
     from millrace_keys k
     join millrace_jobs j on j.seq = k.seq
     join millrace_live l on l.seq = k.seq
@@ -52,9 +52,39 @@ export const queries = {
   freeKey: `
     delete from millrace_keys
     where name = ? and key = ? and seq = ?`,
+  readPlace: `
+    select u.seq, u.id, u.until, j.key, j.options, l.state, l.fence
+    from millrace_uniques u
+    left join millrace_jobs j on j.seq = u.seq and j.id = u.id
+    left join millrace_live l on l.seq = j.seq
+    where u.name = ? and u.key = ?`,
+  takePlace: `
+    insert into millrace_uniques (name, key, seq, id, until)
+    values (?, ?, ?, ?, ?)
+    on conflict (name, key) do update set seq = excluded.seq, id = excluded.id, until = excluded.until`,
+  /** Of a job that is called off or deleted, while its row is still there to say which place it has. */
+  freePlace: `
+    delete from millrace_uniques
+    where (name, key, id) = (
+      select n.name, json_extract(j.options, '$.unique.key'), j.id
+      from millrace_jobs j
+      join millrace_lanes n on n.lane = j.lane
+      where j.seq = ?)`,
+  nextPlaces: `
+    select u.name, u.key, u.id, (u.until is null or u.until <= ?) and l.seq is null as over
+    from millrace_uniques u
+    left join millrace_jobs j on j.seq = u.seq and j.id = u.id
+    left join millrace_live l on l.seq = j.seq
+    where (u.name, u.key) > (?, ?)
+    order by u.name, u.key
+    limit ?`,
+  sweepPlace: `
+    delete from millrace_uniques
+    where name = ? and key = ? and id = ?`,
+  /** A paused one stays paused, with its new time: only a resume lets it go. */
   moveJob: `
     update millrace_live
-    set state = ?, due_at = ?, sort = ?, lane = ?, expires_at = ?, error = null, reason = null
+    set state = case when state = 'paused' then 'paused' else ? end, due_at = ?, sort = ?, lane = ?, expires_at = ?, error = null, reason = null
     where seq = ? and fence is null`,
   holdsClaim: `
     select 1
@@ -251,8 +281,12 @@ export const queries = {
     update millrace_live
     set fence = ?
     where seq in (select value from json_each(?))`,
+  claimHeldRun: `
+    update millrace_live
+    set fence = ?
+    where seq between ? and ?`,
   claimedBodies: `
-    select ${claimedColumns()}
+    select ${claimedColumns()}, l.lane
     from json_each(?) e
     cross join millrace_live l on l.seq = e.value
     cross join millrace_jobs j on j.seq = l.seq`,
@@ -288,6 +322,9 @@ export const queries = {
   endJobs: `
     delete from millrace_live
     where fence = ? and seq in (select value from json_each(?))`,
+  endRun: `
+    delete from millrace_live
+    where seq between ? and ? and fence = ?`,
   appendHistory: `
     insert into millrace_history
       (seq, state, due_at, attempt, retries, crashes, started_at, settled_at, keep_until, worker, result, error, reason, log)
@@ -299,6 +336,13 @@ export const queries = {
       (seq, state, due_at, attempt, retries, crashes, started_at, settled_at, keep_until, worker, result)
     select each.column1, 'done', each.column2, 1, 0, 0, each.column3, settled_at, keep_until, worker, each.column4
     from batch, (values ${Array(rows).fill('(?, ?, ?, ?)').join(', ')}) as each`,
+  /** The same for neighbours that returned nothing: all there is to say of each is in its row already. */
+  appendDoneRun: `
+    insert into millrace_history
+      (seq, state, due_at, attempt, retries, crashes, started_at, settled_at, keep_until, worker)
+    select seq, 'done', due_at, 1, 0, 0, ?, ?, ?, ?
+    from millrace_live
+    where seq between ? and ? and fence = ?`,
   giveBack: `
     update millrace_live
     set state = ?, due_at = coalesce(?, due_at),
@@ -312,7 +356,7 @@ export const queries = {
     from millrace_leases
     where worker = ?`,
   leasedBodies: `
-    select ${claimedColumns()}, l.started_at
+    select ${claimedColumns()}, l.lane, l.started_at
     from json_each(?) e
     cross join millrace_live l on l.seq = e.value
     cross join millrace_jobs j on j.seq = l.seq
@@ -350,7 +394,7 @@ function jobRow(): string {
 
 /** What a claim needs of a job. Most jobs have none of the rare things, and a column read is a column paid for: they come as one. */
 function claimedColumns(): string {
-  return `l.seq, l.lane, j.id, j.payload, l.due_at,
+  return `l.seq, j.id, j.payload, l.due_at,
            case
              when l.attempt = 0 and l.retries = 0 and l.crashes = 0 and l.suspect = 0 and l.log is null
                and l.expires_at is null and j.key is null and j.options is null then null

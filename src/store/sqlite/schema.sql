@@ -95,6 +95,15 @@ CREATE TABLE millrace_pauses (
   paused_at integer not null
 ) strict, without rowid;
 
+CREATE TABLE millrace_uniques (
+  name text not null,
+  key text not null,
+  seq integer not null,
+  id text not null,
+  until integer,
+  primary key (name, key)
+) strict, without rowid;
+
 CREATE TABLE millrace_wishes (
   seq integer primary key,
   kind text not null check (kind in ('cancel', 'pause')),

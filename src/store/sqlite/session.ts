@@ -1,5 +1,5 @@
 import type { Due, Hint } from '../store.js'
-import type { SqliteStatement, Statements } from './driver.js'
+import type { RowStatement, SqliteStatement, Statements } from './driver.js'
 import { Lanes } from './lanes.js'
 import { PRIORITY_STEP_MS } from './queries.js'
 import type { Queries } from './queries.js'
@@ -9,6 +9,8 @@ export class Session {
   readonly statements: Statements
   readonly queries: Queries
   readonly lanes: Lanes
+  /** How far the walk through the places has come; a new session begins anew. */
+  sweptTo: readonly [name: string, key: string] = ['', '']
   #hint: Hint = QUIET
 
   constructor(statements: Statements, queries: Queries) {
@@ -19,6 +21,9 @@ export class Session {
 
   statement(sql: string): SqliteStatement {
     return this.statements.of(sql)
+  }
+  rows(sql: string): RowStatement {
+    return this.statements.rowsOf(sql)
   }
 
   /** Notes what this transaction changes, for those who wait. */

@@ -1,10 +1,11 @@
+import type { Encoded } from '../../job/outcome.js'
 import { isFinal, isTimed } from '../../job/states.js'
 import type { LeasedJob, SettledJob } from '../store.js'
 import type { Written } from '../wishes.js'
-import type { BodyRow } from './claim.js'
 import { byFence, toClaimedJob } from './claim.js'
-import { appendHistory } from './history.js'
+import { appendHistory, isPlain, keepUntil } from './history.js'
 import type { Session } from './session.js'
+import { stretchesOf } from './stretches.js'
 import { dropWishes, honourWishes } from './wish.js'
 
 /** Writes what became of claimed jobs, each as its wish turns it and only if the fence is still the job's. */
@@ -52,37 +53,69 @@ function giveBack(session: Session, job: SettledJob, now: number): boolean {
   return true
 }
 
+/** Nearly always all of them are ours, and then the counts alone say so; when not, it is undone and ours are found first. */
 function endJobs(session: Session, ended: readonly SettledJob[], now: number): number[] {
-  const owned = removeOwned(session, ended)
-  const mine = owned === undefined ? ended : ended.filter((job) => owned.has(job.ref))
-  appendHistory(session, mine, now)
+  session.statement(session.queries.savepoint).run()
+  const all = end(session, ended, now)
+  if (!all) session.statement(session.queries.rollbackTo).run()
+  session.statement(session.queries.release).run()
+  const [mine, refused] = all ? [ended, []] : partOwned(session, ended)
+  if (!all && !end(session, mine, now))
+    throw new Error(`of ${mine.length} ended jobs that are ours, some could not be ended`)
   for (const job of mine)
     if (job.key !== null) session.statement(session.queries.freeKey).run(job.name, job.key, job.ref)
   if (mine.length > 0) session.noteSettled()
-  return owned === undefined ? [] : ended.filter((job) => !owned.has(job.ref)).map((job) => job.ref)
+  return refused.map(refOf)
 }
 
-/**
- * Takes ended jobs out of the live table. Nearly always all of them are ours, and then the count alone says so (undefined);
- * when it does not, the delete is undone and those that are ours are found first.
- */
-function removeOwned(session: Session, ended: readonly SettledJob[]): Set<number> | undefined {
-  const groups = byFence(ended)
-  session.statement(session.queries.savepoint).run()
+/** Moves ended jobs from the live table to history; false when some of them were not under their fence. */
+function end(session: Session, ended: readonly SettledJob[], now: number): boolean {
+  const { runs, rest } = stretchesOf(ended, refOf, endedAlike)
+  for (const run of runs) if (!endRun(session, run, now)) return false
   let removed = 0
-  for (const [fence, refs] of groups)
+  for (const [fence, refs] of byFence(rest))
     removed += Number(session.statement(session.queries.endJobs).run(fence, JSON.stringify(refs)).changes)
-  const all = removed === ended.length
-  if (!all) session.statement(session.queries.rollbackTo).run()
-  session.statement(session.queries.release).run()
-  if (all) return undefined
-  const owned = new Set<number>()
-  for (const [fence, refs] of groups) {
+  if (removed < rest.length) return false
+  appendHistory(session, rest, now)
+  return true
+}
+
+function endRun(session: Session, run: readonly SettledJob[], now: number): boolean {
+  const { ref: first, fence, startedAt, keepMs, worker } = run[0] as SettledJob
+  const last = first + run.length - 1
+  const { changes } = session
+    .statement(session.queries.appendDoneRun)
+    .run(startedAt, now, keepUntil(keepMs, now), worker, first, last, fence)
+  if (Number(changes) < run.length) return false
+  return Number(session.statement(session.queries.endRun).run(first, last, fence).changes) === run.length
+}
+
+const refOf = (job: SettledJob): number => job.ref
+
+/** Neighbours that can be ended by one statement. */
+function endedAlike(before: SettledJob, job: SettledJob): boolean {
+  return (
+    before.fence === job.fence &&
+    before.startedAt === job.startedAt &&
+    before.keepMs === job.keepMs &&
+    isSilent(before) &&
+    isSilent(job)
+  )
+}
+
+function isSilent(job: SettledJob): boolean {
+  return job.result === null && job.keepMs !== 0 && isPlain(job)
+}
+
+/** Those that are still under their fence, and the others. */
+function partOwned(session: Session, ended: readonly SettledJob[]): [SettledJob[], SettledJob[]] {
+  const fences = new Map<number, number>()
+  for (const [fence, refs] of byFence(ended)) {
     const rows = session.statement(session.queries.ownedJobs).all(fence, JSON.stringify(refs)) as { seq: number }[]
-    for (const row of rows) owned.add(row.seq)
-    session.statement(session.queries.endJobs).run(fence, JSON.stringify(rows.map((row) => row.seq)))
+    for (const row of rows) fences.set(row.seq, fence)
   }
-  return owned
+  const isOwned = (job: SettledJob): boolean => fences.get(job.ref) === job.fence
+  return [ended.filter(isOwned), ended.filter((job) => !isOwned(job))]
 }
 
 /** What a worker's leases hold, asked of the jobs themselves: the list in a lease is only where to look. */
@@ -90,19 +123,20 @@ export function readLeases(session: Session, worker: string): LeasedJob[] {
   const leases = session.statement(session.queries.readLeases).all(worker) as LeaseRow[]
   const jobs: LeasedJob[] = []
   for (const lease of leases) {
-    const rows = session.statement(session.queries.leasedBodies).all(lease.jobs, lease.fence) as (BodyRow & {
-      started_at: number | null
-    })[]
+    const rows = session.rows(session.queries.leasedBodies).all(lease.jobs, lease.fence) as LeasedRow[]
     for (const row of rows)
       jobs.push({
-        ...toClaimedJob(session, row, lease.fence),
+        ...toClaimedJob(session.lanes.get(row[5]), row, lease.fence),
         alone: lease.alone === 1,
         claimedAt: lease.claimed_at,
-        startedAt: row.started_at,
+        startedAt: row[6],
       })
   }
   return jobs
 }
+
+/** A body with its lane, and when it began. */
+type LeasedRow = readonly [number, string, Encoded, number, string | null, number, number | null]
 
 interface LeaseRow {
   readonly fence: number

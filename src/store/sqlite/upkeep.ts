@@ -1,5 +1,6 @@
 import type { Promoted } from '../store.js'
 import type { Session } from './session.js'
+import { sweepPlaces } from './unique.js'
 
 /** Makes due jobs ready and names the expired; within the current transaction, at most `limit` of each. */
 export function promoteJobs(session: Session, limit: number, now: number): Promoted {
@@ -16,7 +17,12 @@ function nextTime(session: Session, sql: string): number | null {
   return (session.statement(sql).get() as { due: number | null }).due
 }
 
+/** Forgets old jobs and, a step at a time, places that no longer count. */
 export function pruneJobs(session: Session, limit: number, now: number): number {
+  return forgetJobs(session, limit, now) + sweepPlaces(session, limit, now)
+}
+
+function forgetJobs(session: Session, limit: number, now: number): number {
   const rows = session.statement(session.queries.oldJobs).all(now, limit) as { seq: number }[]
   if (rows.length === 0) return 0
   const seqs = JSON.stringify(rows.map((row) => row.seq))

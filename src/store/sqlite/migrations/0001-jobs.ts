@@ -83,6 +83,17 @@ create table millrace_keys (
   primary key (name, key)
 ) strict, without rowid;
 
+-- insertJobs: the newest job of a (job, unique value), and until when its window runs. Nothing is written here when a job ends:
+-- a row counts while its window runs or its job is live. Numbers of jobs that are gone are given again, so the id is kept too.
+create table millrace_uniques (
+  name text not null,
+  key text not null,
+  seq integer not null,
+  id text not null,
+  until integer,
+  primary key (name, key)
+) strict, without rowid;
+
 create table millrace_workers (
   worker text primary key,
   beat integer not null default 0,

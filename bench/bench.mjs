@@ -1,0 +1,129 @@
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { cpus, loadavg } from 'node:os'
+import { dirname, join, relative, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { formatGate, isMet } from './gates.mjs'
+import { emptyTemplate } from './measure.mjs'
+import { runTask } from './child.mjs'
+import { SCENARIOS } from './options.mjs'
+import { Place } from './place.mjs'
+import { formatTable, showNumber } from './table.mjs'
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const RESULTS = fileURLToPath(new URL('./results/', import.meta.url))
+
+/**
+ * Runs the scenarios one after another, prints each as it ends, and writes all figures as JSON. 0 when everything could be
+ * measured, whatever the figures are; 1 when something broke, such as a job that was lost.
+ * @param {{ kind: string, options: { [name: string]: any } }} asked
+ */
+export async function runBench({ kind, options }) {
+  const place = new Place(ROOT)
+  // Whoever has seen enough leaves no gigabyte behind.
+  for (const [signal, code] of [
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ])
+    process.once(signal, () => {
+      place.clear()
+      process.exit(code)
+    })
+  try {
+    const machine = await describe(place)
+    console.log(formatMachine(machine))
+    if (options.quick) console.log('quick: so few jobs show that the bench works, and nothing about speed')
+    const names = kind === 'crowd' ? ['crowd'] : (options.only ?? SCENARIOS)
+    const scenarios = []
+    for (const name of SCENARIOS.filter((each) => names.includes(each))) {
+      const { scenario } = await import(`./sqlite/${name}.mjs`)
+      scenarios.push(await scenario(benchOf(place, options)))
+      print(scenarios.at(-1))
+      await place.dropTemplates()
+    }
+    return conclude({ kind, options, machine, scenarios })
+  } finally {
+    place.clear()
+  }
+}
+
+function benchOf(place, options) {
+  const tell = (line) => console.log(`  ${line}`)
+  const profiles = ['--cpu-prof', `--cpu-prof-dir=${join(RESULTS, 'profiles')}`]
+  return {
+    options,
+    place,
+    tell,
+    nodeArgs: options.profile ? profiles : [],
+    plan: (scenario) => ({ scenario, rounds: options.rounds, tell }),
+  }
+}
+
+async function describe(place) {
+  const file = await emptyTemplate(place, 'bare')
+  const { driver, sqlite } = await runTask({ task: 'fold', file, dist: place.dist })
+  return {
+    at: new Date().toISOString(),
+    commit: commit(),
+    node: process.version,
+    driver,
+    sqlite,
+    cpus: cpus().length,
+    cpu: cpus()[0]?.model ?? 'unknown',
+    load: loadavg()[0],
+    flushMs: place.flushMs(),
+  }
+}
+
+/** Below this a flush is none: the disk is memory, or does not mean it. */
+const REAL_FLUSH_MS = 0.02
+
+function formatMachine({ commit: at, node, driver, sqlite, cpus: count, cpu, load, flushMs }) {
+  const warning = flushMs.p50 < REAL_FLUSH_MS ? '; a flush costs nothing here, so FULL shows nothing' : ''
+  return (
+    `commit ${at}, node ${node}, ${driver} (SQLite ${sqlite}), ${count} × ${cpu}, load ${load.toFixed(1)}\n` +
+    `a flush takes ${showNumber(flushMs.p50)} ms (p99 ${showNumber(flushMs.p99)})${warning}`
+  )
+}
+
+function print({ title, heads, rows, notes = [], gates }) {
+  console.log(`\n${title}`)
+  if (rows.length > 0) console.log(formatTable(heads, rows))
+  for (const note of notes) console.log(note)
+  for (const gate of gates) console.log(formatGate(gate))
+  console.log('')
+}
+
+function conclude({ kind, options, machine, scenarios }) {
+  const gates = scenarios.flatMap((scenario) => scenario.gates)
+  const broken = scenarios.flatMap(({ rounds }) => rounds.broken)
+  const file = options.json === undefined ? nameOf(kind, machine) : resolve(options.json)
+  mkdirSync(dirname(file), { recursive: true })
+  const told = scenarios.map(({ name, title, rounds, ...rest }) => ({
+    name,
+    title,
+    figures: rounds,
+    gates: rest.gates.map((gate) => ({ ...gate, met: isMet(gate) ?? null })),
+  }))
+  writeFileSync(file, `${JSON.stringify({ kind, options, machine, scenarios: told, broken }, undefined, 1)}\n`)
+  const met = gates.filter(isMet).length
+  console.log(`${met} of ${gates.length} gates met; all figures in ${relative(process.cwd(), file)}`)
+  for (const gate of gates.filter((each) => isMet(each) !== true)) console.log(formatGate(gate))
+  for (const problem of broken) console.log(`BROKEN   ${problem}`)
+  return broken.length > 0 ? 1 : 0
+}
+
+function nameOf(kind, { at }) {
+  return join(RESULTS, `${kind}-${at.slice(0, 19).replaceAll(':', '')}.json`)
+}
+
+/** The commit, and whether the source is still just that. */
+function commit() {
+  const git = (...args) =>
+    execFileSync('git', args, { cwd: ROOT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim()
+  try {
+    return git('rev-parse', '--short', 'HEAD') + (git('status', '--porcelain', 'src') === '' ? '' : ' with changes')
+  } catch {
+    return 'unknown' // Not a checkout: the figures are still worth having.
+  }
+}

@@ -1,0 +1,50 @@
+import { pathToFileURL } from 'node:url'
+import { join } from 'node:path'
+import { OutsideEye } from '../../scripts/torture/outside-eye.mjs'
+
+/**
+ * Millrace as a user has it: its defaults (history kept for a week), apart from the log, which is off as it is for the others.
+ * @param {{ dist: string, file: string, durability: 'power' | 'process', concurrency: number }} spec
+ */
+export async function openParty({ dist, file, durability, concurrency }) {
+  const { job, millrace, sqlite } = await import(pathToFileURL(join(dist, 'index.js')).href)
+  let handler = () => {}
+  const noop = job('noop', async (payload, ctx) => handler(payload, ctx.id))
+  const store = sqlite(file, { durability })
+  const mill = await millrace({ store, jobs: [noop], concurrency, logger: false })
+  return {
+    add: (payload) => mill.enqueue(noop, payload),
+    async addMany(payloads, { queue, name = 'noop' } = {}) {
+      if (!mill.has(name)) mill.register(job(name, async () => {}))
+      await mill.enqueueMany(name, payloads, queue === undefined ? {} : { queue })
+    },
+    /** Until `count` jobs have run and the last one's end is on disk. */
+    async drain(count, each) {
+      let ran = 0
+      const last = new Promise((resolve) => {
+        handler = (payload, id) => {
+          each(payload)
+          ran += 1
+          if (ran === count) resolve(id)
+        }
+      })
+      await mill.start()
+      await mill.handle(await last).result({ timeout: '1m' })
+    },
+    async work(each) {
+      handler = each
+      await mill.start()
+    },
+    close: () => mill.close(),
+  }
+}
+
+/** Counted past the engine. */
+export function countJobs(file) {
+  const eye = new OutsideEye(file)
+  try {
+    return { done: eye.done(), left: eye.unfinished() }
+  } finally {
+    eye.close()
+  }
+}

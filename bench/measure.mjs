@@ -1,0 +1,39 @@
+import { runTask } from './child.mjs'
+
+/**
+ * One measurement on a fresh copy of a template. Afterwards the jobs in the file are counted by another process; a count
+ * that is not the expected one is an error, as figures of a run that lost a job are worth nothing.
+ *
+ * @param {{ place: import('./place.mjs').Place, nodeArgs: readonly string[] }} bench
+ * @param {{ template: string, spec: { jobs: number }, expected: { done: number, left: number } | { total: number } }} what
+ */
+export async function measureOn({ place, nodeArgs }, { template, spec, expected }) {
+  const file = place.copyOf(template)
+  try {
+    const result = await runTask({ ...spec, file, dist: place.dist }, { nodeArgs })
+    await expect({ contestant: spec.contestant, file, dist: place.dist }, expected)
+    return { ...result, rate: (spec.jobs / result.ms) * 1000, cpuUsPerJob: result.cpuUs / spec.jobs }
+  } finally {
+    place.remove(file)
+  }
+}
+
+/** @param {{ contestant: string, file: string, dist: string }} where */
+async function expect(where, expected) {
+  const { done, left } = await runTask({ task: 'count', ...where })
+  const seen = { done, left, total: done + left }
+  for (const [what, count] of Object.entries(expected))
+    if (seen[what] !== count)
+      throw new Error(`of ${count} jobs ${what} the file has ${seen[what]}: ${JSON.stringify(seen)}`)
+}
+
+/** The tables of a contestant, and nothing in them. */
+export function emptyTemplate(place, contestant) {
+  return place.template(`${contestant} empty`, [{ task: 'fill', contestant, bytes: 20, groups: [] }])
+}
+
+/** So many jobs waiting in the default queue. */
+export function filledTemplate(place, contestant, bytes, jobs) {
+  const groups = [{ count: jobs }]
+  return place.template(`${contestant} ${bytes} ${jobs}`, [{ task: 'fill', contestant, bytes, groups }])
+}

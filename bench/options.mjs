@@ -1,0 +1,112 @@
+/** The scenarios of `sqlite`, in the order they run. */
+export const SCENARIOS = ['drain', 'enqueue-many', 'enqueue-one', 'latency', 'memory', 'neighbours', 'crowd']
+
+const count = (least, most) => ({ least, most, whole: true })
+
+/** What an option takes. */
+const RULES = {
+  rounds: count(1, 100),
+  jobs: count(100, 10_000_000),
+  others: count(100, 10_000_000),
+  concurrency: count(1, 10_000),
+  processes: count(2, 64),
+  rate: count(1, 10_000),
+  minutes: { least: 0.01, most: 1440, whole: false },
+  only: 'scenarios',
+  json: 'text',
+  quick: 'flag',
+  profile: 'flag',
+}
+
+/** What each kind takes, with its defaults and those of `--quick`. Every run is bounded. */
+export const KINDS = {
+  sqlite: {
+    about: 'Millrace, plainjob and the bare driver on one SQLite file',
+    options: {
+      rounds: 5,
+      jobs: 100_000,
+      others: 1_000_000,
+      concurrency: 10,
+      only: undefined,
+      minutes: 0.25,
+      processes: 8,
+      rate: 100,
+      json: undefined,
+      quick: false,
+      profile: false,
+    },
+    quick: { rounds: 2, jobs: 5_000, others: 20_000, minutes: 0.05 },
+  },
+  crowd: {
+    about: 'several processes that all enqueue and work on one file, counted from outside',
+    options: { minutes: 1, processes: 8, rate: 100, json: undefined, quick: false },
+    quick: { minutes: 0.05 },
+  },
+}
+
+/**
+ * Reads `kind --name value …`. Throws one error with everything that is wrong.
+ * @param {readonly string[]} args
+ */
+export function readOptions(args) {
+  const [kind, ...rest] = args
+  const known = kind !== undefined && Object.hasOwn(KINDS, kind) ? KINDS[kind] : undefined
+  if (known === undefined)
+    throw new Error(`kind must be one of ${Object.keys(KINDS).join(', ')}, got ${kind ?? 'none'}`)
+  const { given, problems } = readGiven(kind, known, rest)
+  if (problems.length > 0) throw new Error(problems.join('; '))
+  return { kind, options: { ...known.options, ...(given.quick ? known.quick : {}), ...given } }
+}
+
+function readGiven(kind, known, rest) {
+  const given = {}
+  const problems = []
+  for (let i = 0; i < rest.length; i += 1) {
+    const name = rest[i].replace(/^--/, '')
+    if (!rest[i].startsWith('--') || !Object.hasOwn(known.options, name)) {
+      problems.push(`${rest[i]} is not an option of ${kind}; it has ${Object.keys(known.options).join(', ')}`)
+      // What follows an unknown option is its value, and not a second mistake.
+      if (rest[i].startsWith('--') && rest[i + 1]?.startsWith('--') === false) i += 1
+      continue
+    }
+    if (RULES[name] === 'flag') given[name] = true
+    else {
+      const { value, problem } = readValue(name, rest[i + 1])
+      if (problem !== undefined) problems.push(problem)
+      given[name] = value
+      i += 1
+    }
+  }
+  return { given, problems }
+}
+
+function readValue(name, text) {
+  const rule = RULES[name]
+  if (text === undefined || text.startsWith('--')) return { problem: `--${name} needs a value, got nothing` }
+  if (rule === 'text') return { value: text }
+  if (rule === 'scenarios') return readScenarios(text)
+  const value = Number(text)
+  const wrong = text.trim() === '' || !(value >= rule.least && value <= rule.most)
+  if (wrong || (rule.whole && !Number.isInteger(value)))
+    return {
+      problem: `--${name} must be a ${rule.whole ? 'whole ' : ''}number from ${rule.least} to ${rule.most}, got ${text}`,
+    }
+  return { value }
+}
+
+function readScenarios(text) {
+  const names = text.split(',')
+  const unknown = names.filter((name) => !SCENARIOS.includes(name))
+  if (unknown.length === 0) return { value: names }
+  return { problem: `--only must name some of ${SCENARIOS.join(', ')}, with commas between; got ${unknown.join(', ')}` }
+}
+
+export function usage() {
+  const lines = Object.entries(KINDS).map(([kind, { about, options }]) => {
+    const given = Object.entries(options).map(([name, value]) =>
+      RULES[name] === 'flag' ? `[--${name}]` : `[--${name} ${value ?? (name === 'json' ? 'file' : SCENARIOS[0])}]`,
+    )
+    return `  npm run bench -- ${kind} ${given.join(' ')}\n      ${about}`
+  })
+  return ['usage:', ...lines].join('\n')
+}

@@ -1,0 +1,11 @@
+/**
+ * One measurement, in a process of its own, so that CPU and memory are its own too: `node task.mjs '{"task": …}'`. It says
+ * JSON lines: `{ ready: true }` where somebody waits for that, and `{ result }` at the end.
+ */
+const spec = JSON.parse(process.argv[2])
+const say = (line) => process.stdout.write(`${JSON.stringify(line)}\n`)
+const [{ run }, contestant] = await Promise.all([
+  import(`./tasks/${spec.task}.mjs`),
+  spec.contestant === undefined ? undefined : import(`./contestants/${spec.contestant}.mjs`),
+])
+say({ result: (await run(spec, contestant, say)) ?? null })

@@ -1,0 +1,36 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { setTimeout } from 'node:timers/promises'
+import { peakMiB, Watch } from '../clock.mjs'
+
+/**
+ * Works off jobs that are already stored: from the call that starts the worker until the last one's end is written. The
+ * delay of the event loop is read as Node gives it, nothing subtracted: the time between two firings of a timer of 1 ms.
+ */
+export async function run(spec, { openParty }) {
+  const party = await openParty(spec)
+  const delay = monitorEventLoopDelay({ resolution: 1 })
+  let ran = 0
+  let firstMs
+  delay.enable()
+  // The first firing is only where the counting begins.
+  await setTimeout(5)
+  const watch = new Watch()
+  await party.drain(spec.jobs, (payload) => {
+    if (ran === 0) firstMs = watch.ms()
+    // The same for all of them: the payload has been read.
+    if (payload.n > 0) ran += 1
+  })
+  const took = watch.stop()
+  // A loop that was never let go has no sample yet; this lets the one that spans it all be taken.
+  await setTimeout(3)
+  delay.disable()
+  await party.close()
+  return {
+    ...took,
+    firstMs,
+    ran,
+    delayP99Ms: delay.percentile(99) / 1e6,
+    delayMaxMs: delay.max / 1e6,
+    peakMiB: peakMiB(),
+  }
+}

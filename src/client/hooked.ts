@@ -1,0 +1,108 @@
+import { show } from '../codec/show.js'
+import { InvalidOptionsError } from '../errors.js'
+import { around } from '../job/around.js'
+import { checkEnqueueOptions } from '../job/check-options.js'
+import type { EnqueueOptions, Enqueueable, Handle } from '../job/enqueue.js'
+import type { EnqueueCall, EnqueueItem, EnqueueNext, HookLists } from '../job/hooks.js'
+import type { Registry } from '../job/registry.js'
+import type { Claim } from '../store/store.js'
+
+/** The calls that enqueue. */
+export interface Enqueuer {
+  enqueue(
+    job: Enqueueable,
+    payload: unknown,
+    options: EnqueueOptions | undefined,
+    under?: Claim,
+  ): Promise<Handle<unknown>>
+  enqueueMany(job: Enqueueable, payloads: readonly unknown[], options: BulkOptions): Promise<Handle<unknown>[]>
+  schedule(
+    job: Enqueueable,
+    payload: unknown,
+    when: unknown,
+    options: EnqueueOptions | undefined,
+  ): Promise<Handle<unknown>>
+}
+
+type BulkOptions = EnqueueOptions | ((payload: never, index: number) => EnqueueOptions) | undefined
+
+/** The same calls through the hooks; without hooks, the calls themselves. */
+export function throughHooks(client: Enqueuer, registry: Registry, hooks: HookLists['enqueue']): Enqueuer {
+  if (hooks.length === 0) return client
+  const known = (job: Enqueueable): string => registry.lookUp(job).job.name
+  return {
+    enqueue: (job, payload, options, under) =>
+      asked(options?.tx !== undefined, () => {
+        const items = [{ payload, options: given(options) }]
+        const insert: Insert = ([one]) => client.enqueue(job, payload, one?.options, under).then((handle) => [handle])
+        return first(pass(hooks, { verb: 'enqueue', job: known(job), items }, insert))
+      }),
+    enqueueMany: (job, payloads, options) =>
+      asked(typeof options === 'object' && options?.tx !== undefined, () => {
+        if (!Array.isArray(payloads)) return client.enqueueMany(job, payloads, options)
+        const items = (payloads as readonly unknown[]).map((payload, index) => ({
+          payload,
+          options: given(typeof options === 'function' ? options(payload as never, index) : options),
+        }))
+        const insert: Insert = (all) => client.enqueueMany(job, payloads, (_, i) => (all[i] as EnqueueItem).options)
+        return pass(hooks, { verb: 'enqueueMany', job: known(job), items }, insert)
+      }),
+    schedule: (job, payload, when, options) =>
+      asked(options?.tx !== undefined, () => {
+        const items = [{ payload, options: given(options) }]
+        const insert: Insert = ([one]) => client.schedule(job, payload, when, one?.options).then((handle) => [handle])
+        return first(pass(hooks, { verb: 'schedule', job: known(job), items, when }, insert))
+      }),
+  }
+}
+
+type Insert = (items: readonly EnqueueItem[]) => Promise<Handle<unknown>[]>
+
+const NONE: EnqueueOptions = {}
+/** What is no object at all is passed on as it is, to be refused. */
+const given = (options: EnqueueOptions | undefined): EnqueueOptions => (options === undefined ? NONE : options)
+
+/** One hook inside the other. A call whose options are wrong in themselves is refused as ever, and no hook sees it. */
+function pass(hooks: HookLists['enqueue'], call: EnqueueCall, insert: Insert): Promise<Handle<unknown>[]> {
+  const all = [...new Set(call.items.map(({ options }) => options))]
+  if (all.some((options) => checkEnqueueOptions(options, '').length > 0)) return insert(call.items)
+  const sync = all.some(({ tx }) => tx !== undefined)
+  const step = (at: number, items: readonly EnqueueItem[]): unknown => {
+    const hook = hooks[at]
+    if (hook === undefined) return insert(items)
+    const inner = (change?: Change): unknown => step(at + 1, change === undefined ? items : changed(items, change))
+    return around('enqueue', (next) => hook({ ...call, items }, next as EnqueueNext), inner, sync)
+  }
+  return step(0, call.items) as Promise<Handle<unknown>[]>
+}
+
+type Change = NonNullable<Parameters<EnqueueNext>[0]>
+
+function changed(items: readonly EnqueueItem[], change: Change): EnqueueItem[] {
+  return items.map((item, index) => {
+    const laid: unknown = typeof change === 'function' ? change(item, index) : change
+    if (typeof laid !== 'object' || laid === null || Array.isArray(laid))
+      throw new InvalidOptionsError('hooks.enqueue', [
+        {
+          path: 'next()',
+          message: `takes options to lay over the job’s own, or a function of them, got ${show(laid)}`,
+        },
+      ])
+    return { payload: item.payload, options: { ...item.options, ...laid } }
+  })
+}
+
+/** As from an async function: what is refused rejects. In a caller's transaction it is thrown, so that it rolls back. */
+function asked<T>(inTransaction: boolean, call: () => Promise<T>): Promise<T> {
+  if (inTransaction) return call()
+  try {
+    return call()
+  } catch (error) {
+    return Promise.reject(error as Error)
+  }
+}
+
+async function first(handles: Promise<Handle<unknown>[]>): Promise<Handle<unknown>> {
+  const [handle] = await handles
+  return handle as Handle<unknown>
+}

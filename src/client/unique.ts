@@ -1,0 +1,96 @@
+import { canonicalText } from '../codec/codec.js'
+import { joinPath, problemOf } from '../codec/path.js'
+import { reason } from '../codec/show.js'
+import { CodecError } from '../errors.js'
+import type { Problem } from '../errors.js'
+import { parseDuration } from '../job/duration.js'
+import type { EnqueueOptions } from '../job/enqueue.js'
+import type { Registered } from '../job/registry.js'
+import { ownField } from '../job/title.js'
+import type { PlaceRequest } from '../job/unique.js'
+import { mergeUnique } from '../job/unique-options.js'
+import type { UniqueOptions } from '../job/unique-options.js'
+import { digest } from '../world/digest.js'
+
+/** A place's text of at most so many characters is stored as it is, so that people can read it; a longer one by its digest. */
+const PLACE_TEXT_MAX = 200
+
+/** The place that an item wants, undefined when it need not be unique, or why that cannot be said. */
+export type Placed =
+  | { readonly ok: true; readonly place: PlaceRequest | undefined }
+  | { readonly ok: false; readonly problem: Problem; readonly cause: unknown }
+
+/** `root` is what errors call the payload: `payload`, `payloads[3]`. */
+export function placeOf(registered: Registered, options: EnqueueOptions, payload: unknown, root: string): Placed {
+  const unique = options.unique === undefined ? registered.unique : mergeUnique([options.unique, registered.unique])
+  if (unique === undefined) return NOT_UNIQUE
+  const text = valueText(registered, unique.by, payload, root)
+  if (!text.ok) return text
+  const onDuplicate = unique.onDuplicate ?? 'ignore'
+  return {
+    ok: true,
+    place: {
+      // Written text never begins so: JSON has no such word, and a field's name is followed by a colon and JSON.
+      key: text.text.length <= PLACE_TEXT_MAX ? text.text : `sha256 ${digest(text.text)}`,
+      onDuplicate,
+      // Put off while it waits: once a worker has it, what comes later must run too, or the last change would be lost.
+      while: unique.while ?? (onDuplicate === 'reschedule' ? 'waiting' : 'unfinished'),
+      forMs: windowMs(unique.for),
+    },
+  }
+}
+
+const NOT_UNIQUE: Placed = { ok: true, place: undefined }
+
+type Text = { readonly ok: true; readonly text: string } | Extract<Placed, { ok: false }>
+
+function valueText(registered: Registered, by: UniqueOptions['by'], payload: unknown, root: string): Text {
+  if (by === undefined) return written(registered, payload, root)
+  if (typeof by === 'function') return calledText(registered, by as (payload: unknown) => unknown, payload, root)
+  const texts: string[] = []
+  for (const field of [...new Set(typeof by === 'string' ? [by] : by)].sort()) {
+    const value = field.split('.').reduce<unknown>(ownField, payload)
+    const path = joinPath(root, field)
+    if (value === undefined) return wrong(path, 'is missing, and the job is unique by it')
+    const text = written(registered, value, path)
+    if (!text.ok) return text
+    // With its name, so that one job's user 7 is not another's tenant 7.
+    texts.push(`${field}:${text.text}`)
+  }
+  return { ok: true, text: texts.join(',') }
+}
+
+function calledText(registered: Registered, by: (payload: unknown) => unknown, payload: unknown, root: string): Text {
+  let value: unknown
+  try {
+    value = by(payload)
+  } catch (error) {
+    return wrong(root, `cannot be told from others: unique.by threw ${reason(error)}`, error)
+  }
+  if (value === undefined) return wrong(root, 'cannot be told from others: unique.by returned undefined for it')
+  const text = written(registered, value, '')
+  return text.ok ? text : wrong(root, `cannot be told from others: what unique.by returned ${text.problem.message}`)
+}
+
+function written(registered: Registered, value: unknown, root: string): Text {
+  try {
+    return { ok: true, text: canonicalText(registered.codec, value) }
+  } catch (error) {
+    const problem =
+      error instanceof CodecError
+        ? problemOf(error, root)
+        : { path: root, message: `could not be written: ${reason(error)}` }
+    return { ok: false, problem, cause: error }
+  }
+}
+
+function wrong(path: string, message: string, cause?: unknown): Text {
+  return { ok: false, problem: { path, message }, cause }
+}
+
+function windowMs(value: UniqueOptions['for']): number | null {
+  if (value === undefined) return null
+  if (value === Infinity) return Infinity
+  const parsed = parseDuration(value)
+  return parsed.ok ? parsed.ms : null
+}

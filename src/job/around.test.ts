@@ -1,0 +1,171 @@
+import { describe, expect, test, vi } from 'vitest'
+import { around } from './around.js'
+
+type Next = () => unknown
+const through = (hook: (next: Next) => unknown, inner: () => unknown, sync = false): unknown =>
+  around('start', hook as never, inner, sync)
+const boom = (): never => {
+  throw new Error('boom')
+}
+const later = <T>(value: T): Promise<T> => new Promise((resolve) => setImmediate(() => resolve(value)))
+const failLater = (message: string): Promise<never> =>
+  new Promise((_, reject) => setImmediate(() => reject(new Error(message))))
+
+describe('the result', () => {
+  test('is what was inside, synchronous or not, whatever the hook returns', async () => {
+    expect(
+      through(
+        (next) => next(),
+        () => 5,
+      ),
+    ).toBe(5)
+    expect(
+      through(
+        (next) => void next(),
+        () => 5,
+      ),
+    ).toBe(5)
+    expect(
+      await through(
+        async (next) => `changed ${String(await next())}`,
+        () => later(5),
+      ),
+    ).toBe(5)
+    expect(
+      await through(
+        (next) => void next(),
+        () => later(5),
+      ),
+    ).toBe(5)
+    expect(
+      await through(
+        async (next) => void next(),
+        () => later(5),
+      ),
+    ).toBe(5)
+  })
+
+  test('is the very promise that was inside when the hook passes it on', () => {
+    const promise = Promise.resolve(5)
+    expect(
+      through(
+        (next) => next(),
+        () => promise,
+      ),
+    ).toBe(promise)
+  })
+
+  test('is the failure inside, also when the hook catches it', async () => {
+    const swallow = (next: Next): void => {
+      try {
+        next()
+      } catch {
+        // As a hook that only logs might.
+      }
+    }
+    expect(() => through(swallow, boom)).toThrow('boom')
+    const swallowLater = async (next: Next): Promise<void> => {
+      await Promise.resolve(next()).catch(() => undefined)
+    }
+    await expect(through(swallowLater, () => failLater('late boom'))).rejects.toThrow('late boom')
+  })
+
+  test('is what the hook throws, before, after and instead of a failure inside', async () => {
+    const inside = vi.fn(() => 5)
+    expect(() => through(() => boom(), inside)).toThrow('boom')
+    expect(inside).not.toHaveBeenCalled()
+    await expect(
+      through(
+        async (next) => (await next(), boom()),
+        () => later(5),
+      ),
+    ).rejects.toThrow('boom')
+    const wrap = async (next: Next): Promise<void> => {
+      await Promise.resolve(next()).catch((cause: unknown) => {
+        throw new Error('wrapped', { cause })
+      })
+    }
+    await expect(through(wrap, () => failLater('first'))).rejects.toThrow('wrapped')
+  })
+})
+
+test('a hook that gives up is not over before what is inside', async () => {
+  const order: string[] = []
+  const inside = async (): Promise<void> => {
+    await later(0)
+    order.push('inside ended')
+  }
+  const giveUp = (next: Next): never => {
+    void next()
+    return boom()
+  }
+  await expect(through(giveUp, inside)).rejects.toThrow('boom')
+  expect(order).toEqual(['inside ended'])
+})
+
+describe('a hook', () => {
+  test('that never calls next is refused, and what was inside is not called', async () => {
+    const inside = vi.fn()
+    expect(() => through(() => undefined, inside)).toThrow('hooks.start ended without calling next()')
+    await expect(through(async () => undefined, inside)).rejects.toThrow(/ended without calling next/)
+    expect(inside).not.toHaveBeenCalled()
+  })
+
+  test('that calls next twice is refused the second time', () => {
+    const inside = vi.fn()
+    const twice = (next: Next): void => {
+      next()
+      next()
+    }
+    expect(() => through(twice, inside)).toThrow('hooks.start called next() twice')
+    expect(inside).toHaveBeenCalledTimes(1)
+  })
+
+  test('that calls next when it is over does nothing, and harms nobody who does not look', async () => {
+    const inside = vi.fn()
+    let late: Next = () => undefined
+    expect(() => through((next) => void (late = next), inside)).toThrow(/without calling next/)
+    // Not looked at: an unhandled rejection would fail this run.
+    void late()
+    await expect(late()).rejects.toThrow('called next() after it had ended')
+    expect(inside).not.toHaveBeenCalled()
+  })
+
+  test('that looks at a failure late does not make it an unhandled one', async () => {
+    const slow = async (next: Next): Promise<void> => {
+      const running = next()
+      await later(0)
+      await later(0)
+      await running
+    }
+    await expect(through(slow, () => Promise.reject(new Error('early')))).rejects.toThrow('early')
+  })
+})
+
+describe('where everything must happen within the call', () => {
+  test('a hook may pass on what next gave, or return nothing', () => {
+    const promise = Promise.resolve(5)
+    expect(
+      through(
+        (next) => next(),
+        () => promise,
+        true,
+      ),
+    ).toBe(promise)
+    expect(
+      through(
+        (next) => void next(),
+        () => promise,
+        true,
+      ),
+    ).toBe(promise)
+  })
+
+  test('a promise of its own is refused at once, and its failure is nobody’s', () => {
+    const asynchronous = async (next: Next): Promise<void> => {
+      await next()
+      boom()
+    }
+    expect(() => through(asynchronous, () => 5, true)).toThrow(/returned a promise, and with tx/)
+  })
+})

@@ -1,0 +1,32 @@
+/**
+ * Rows that lie side by side. Jobs that were enqueued together are mostly claimed and settled together, and `between` walks
+ * them in one go, where a list is looked up row by row.
+ */
+export interface Stretches<Item> {
+  /** Each is a run of neighbours that belong together, in order. */
+  readonly runs: readonly (readonly Item[])[]
+  /** Those that stand alone or in too short a run. */
+  readonly rest: readonly Item[]
+}
+
+/** A shorter run is as well off in a list. */
+const RUN_MIN = 4
+
+export function stretchesOf<Item>(
+  items: readonly Item[],
+  refOf: (item: Item) => number,
+  belongs: (before: Item, item: Item) => boolean,
+): Stretches<Item> {
+  const runs: Item[][] = []
+  const rest: Item[] = []
+  let from = 0
+  for (let i = 1; i <= items.length; i += 1) {
+    const before = items[i - 1] as Item
+    const item = items[i]
+    if (item !== undefined && refOf(item) === refOf(before) + 1 && belongs(before, item)) continue
+    if (i - from >= RUN_MIN) runs.push(items.slice(from, i))
+    else for (let k = from; k < i; k += 1) rest.push(items[k] as Item)
+    from = i
+  }
+  return { runs, rest }
+}

@@ -1,0 +1,127 @@
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { median, percent, percentile, ratio, summarise } from '../bench/figures.mjs'
+import { formatGate, isMet } from '../bench/gates.mjs'
+import { readOptions } from '../bench/options.mjs'
+import { payloadOf } from '../bench/payloads.mjs'
+import { inRounds } from '../bench/rounds.mjs'
+import { formatTable, showNumber, showSummary } from '../bench/table.mjs'
+import { root, runNode } from '../scripts/run.mjs'
+
+/** The parts of the bench that decide what its figures say. The measuring itself needs contestants from the registry. */
+describe('figures', () => {
+  test('the median is the middle, or the middle of the two', () => {
+    expect(median([3, 1, 2])).toBe(2)
+    expect(median([10, 1, 2, 3])).toBe(2.5)
+  })
+
+  test('a round that failed is left out, and none at all is no figure', () => {
+    expect(summarise([5, undefined, 1])).toEqual({ median: 3, min: 1, max: 5, rounds: 2 })
+    expect(summarise([undefined])).toBeUndefined()
+  })
+
+  test('a quotient is taken round by round, so that a slow round cancels', () => {
+    expect(ratio([100, 10, 100], [50, 5, 50])).toEqual({ median: 2, min: 2, max: 2, rounds: 3 })
+    expect(ratio([100, 10], [50, undefined])).toEqual({ median: 2, min: 2, max: 2, rounds: 1 })
+    expect(percent(ratio([1], [4]))).toEqual({ median: 25, min: 25, max: 25, rounds: 1 })
+  })
+
+  test('a percentile is one of the values', () => {
+    const values = Array.from({ length: 100 }, (_, i) => 100 - i)
+    expect([50, 99, 100].map((percentage) => percentile(values, percentage))).toEqual([50, 99, 100])
+    expect(percentile([7], 99)).toBe(7)
+  })
+
+  test('payloads have the size they claim', () => {
+    for (const bytes of [20, 4096])
+      for (const index of [0, 1, 899_999, 900_000]) expect(JSON.stringify(payloadOf(bytes, index))).toHaveLength(bytes)
+  })
+})
+
+describe('rounds', () => {
+  test('every case once a round, and nobody is always first', async () => {
+    const order: string[] = []
+    const cases = [{ key: 'a' }, { key: 'b' }, { key: 'c' }]
+    const rounds = await inRounds({ scenario: 'x', cases, rounds: 3, tell: () => {} }, async ({ key }) => {
+      order.push(key)
+      return { ms: order.length }
+    })
+    expect(order.join('')).toBe('abcbcacab')
+    expect(rounds.values('a', (result: { ms: number }) => result.ms)).toEqual([1, 6, 8])
+  })
+
+  test('a measurement that fails is told and breaks the run, and the others go on', async () => {
+    const told: string[] = []
+    const cases = [{ key: 'good' }, { key: 'bad' }]
+    const plan = { scenario: 'x', cases, rounds: 2, tell: (line: string) => told.push(line) }
+    const rounds = await inRounds(plan, async ({ key }) => {
+      if (key === 'bad') throw new Error('a job was lost')
+      return { ms: 1 }
+    })
+    expect(rounds.broken).toEqual(['x 1/2 bad: a job was lost', 'x 2/2 bad: a job was lost'])
+    expect(told.filter((line) => line.includes('BROKEN'))).toHaveLength(2)
+    expect(rounds.summary('bad', (result: { ms: number }) => result.ms)).toBeUndefined()
+    expect(rounds.summary('good', (result: { ms: number }) => result.ms)?.rounds).toBe(2)
+  })
+})
+
+describe('gates and tables', () => {
+  const measured = { median: 7, min: 5, max: 9, rounds: 5 }
+
+  test('the median decides, whichever way the gate opens', () => {
+    expect(isMet({ name: '', unit: '', measured, least: 7 })).toBe(true)
+    expect(isMet({ name: '', unit: '', measured, least: 7.1 })).toBe(false)
+    expect(isMet({ name: '', unit: '', measured, most: 7 })).toBe(true)
+    expect(isMet({ name: '', unit: '', measured, most: 6.9 })).toBe(false)
+    expect(isMet({ name: '', unit: '', measured: undefined, most: 6.9 })).toBeUndefined()
+  })
+
+  test('a gate is one line that says what was asked and what came', () => {
+    const gate = { name: 'drain', unit: '×', measured, least: 6, goal: 10 }
+    expect(formatGate(gate)).toBe('met      drain: asked ≥ 6 ×, goal 10; measured 7 (5–9)')
+    expect(formatGate({ ...gate, goal: 6.5 })).toContain('goal 6.50 reached')
+    expect(formatGate({ name: 'cpu', unit: 'µs', measured, most: 6 })).toMatch(/^missed {3}cpu: asked ≤ 6 µs/)
+    expect(formatGate({ name: 'cpu', unit: 'µs', measured: undefined, most: 6 })).toMatch(/^unknown {2}cpu/)
+  })
+
+  test('numbers have as many digits as they mean', () => {
+    expect([123_456.7, 12.34, 0.456, 6].map(showNumber)).toEqual(['123,457', '12.3', '0.46', '6'])
+    expect(showSummary(undefined)).toBe('–')
+  })
+
+  test('columns stand in line', () => {
+    expect(
+      formatTable(
+        ['', 'jobs/s'],
+        [
+          ['bare', '200,000'],
+          ['millrace', '9'],
+        ],
+      ).split('\n'),
+    ).toEqual(['           jobs/s', '────────  ───────', 'bare      200,000', 'millrace        9'])
+  })
+})
+
+describe('options', () => {
+  test('what is given wins over quick, and quick over the defaults', () => {
+    const { options } = readOptions(['sqlite', '--rounds', '7', '--quick', '--only', 'drain,crowd'])
+    expect(options).toMatchObject({ rounds: 7, jobs: 5_000, only: ['drain', 'crowd'], concurrency: 10 })
+  })
+
+  test('everything that is wrong is told at once, with exit 2 and before anything is built', async () => {
+    const args = ['sqlite', '--rounds', '0', '--speed', '9', '--only', 'drain,fly', '--jobs']
+    const { code, output } = await runNode([join(root, 'scripts', 'bench.mjs'), ...args])
+    expect(code).toBe(2)
+    expect(output).toContain('--rounds must be a whole number from 1 to 100, got 0')
+    expect(output).toContain('--speed is not an option of sqlite')
+    expect(output).toMatch(/--only must name some of drain, .*; got fly/)
+    expect(output).toContain('--jobs needs a value, got nothing')
+    expect(output).toContain('npm run bench -- sqlite')
+  })
+
+  test('an unknown kind is refused', async () => {
+    const { code, output } = await runNode([join(root, 'scripts', 'bench.mjs'), 'redis'])
+    expect(code).toBe(2)
+    expect(output).toContain('kind must be one of sqlite, crowd, got redis')
+  })
+})

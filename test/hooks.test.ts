@@ -1,0 +1,403 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, describe, expect, test, vi } from 'vitest'
+import { Abort, job, millrace, Snooze } from '../src/index.js'
+import type { AttemptEnd, EnqueueCall, Hooks, Logger, Mill, MillOptions, SettledAttempt } from '../src/index.js'
+import { testing } from '../src/testing/index.js'
+
+/** S10: hooks around enqueue, start and settle, through the front door, on real files. */
+
+const folder = mkdtempSync(join(tmpdir(), 'millrace-hooks-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const mills: Mill[] = []
+afterEach(async () => {
+  for (const mill of mills.splice(0)) await mill.close({ deadline: 0 })
+})
+let files = 0
+async function open(options: MillOptions): Promise<Mill> {
+  const store = join(folder, `${(files += 1)}.db`)
+  const mill = await millrace({ store, logger: false, poll: '20ms', ...options })
+  mills.push(mill)
+  return mill
+}
+async function started(options: MillOptions): Promise<Mill> {
+  const mill = await open(options)
+  await mill.start()
+  return mill
+}
+const refusal = async (promise: Promise<unknown>): Promise<Error & { code?: string }> =>
+  promise.then(
+    () => {
+      throw new Error('it was not refused')
+    },
+    (error: Error) => error,
+  )
+const count = async (mill: Mill): Promise<number> => {
+  let found = 0
+  for await (const { state } of mill.find()) found += state === 'cancelled' ? 0 : 1
+  return found
+}
+
+const echo = job('echo', async (p: unknown) => p)
+const once = { retry: { limit: 0 } } as const
+
+describe('the enqueue hook', () => {
+  test('sees each call that enqueues, with the job, the payloads and the options', async () => {
+    const calls: EnqueueCall[] = []
+    const parent = job('parent', async (_: undefined, ctx) => void (await ctx.enqueue(echo, 'child')))
+    const hooks: Hooks = {
+      enqueue: (call, next) => {
+        calls.push(call)
+        return next()
+      },
+    }
+    const mill = await started({ jobs: [echo, parent], hooks })
+    await mill.enqueue(echo, 1, { labels: ['a'] })
+    await mill.enqueueMany('echo', [1, 2], (payload, index) => ({ priority: index, title: String(payload) }))
+    await mill.schedule(echo, 3, '1h', { key: 'k' })
+    await (await mill.enqueue(parent)).result()
+    expect(calls).toEqual([
+      { verb: 'enqueue', job: 'echo', items: [{ payload: 1, options: { labels: ['a'] } }] },
+      {
+        verb: 'enqueueMany',
+        job: 'echo',
+        items: [
+          { payload: 1, options: { priority: 0, title: '1' } },
+          { payload: 2, options: { priority: 1, title: '2' } },
+        ],
+      },
+      { verb: 'schedule', job: 'echo', items: [{ payload: 3, options: { key: 'k' } }], when: '1h' },
+      { verb: 'enqueue', job: 'parent', items: [{ payload: undefined, options: {} }] },
+      { verb: 'enqueue', job: 'echo', items: [{ payload: 'child', options: {} }] },
+    ])
+  })
+
+  test('gives the caller its handles, also when it forgets to return them, and sees them itself', async () => {
+    const seen: string[] = []
+    const hooks: Hooks = {
+      enqueue: async (_, next) => {
+        for (const handle of await next()) seen.push(handle.id)
+      },
+    }
+    const mill = await open({ jobs: [echo], hooks })
+    const one = await mill.enqueue(echo, 1)
+    const many = await mill.enqueueMany(echo, [1, 2])
+    expect([one, ...many].map((handle) => handle.id)).toEqual(seen)
+    expect(await mill.enqueueMany(echo, [])).toEqual([])
+  })
+
+  test('may lay options over those of the call, for all or for each', async () => {
+    const hooks: Hooks = {
+      enqueue: (call, next) =>
+        call.verb === 'enqueueMany'
+          ? next((item, index) => ({ labels: [...(item.options.labels ?? []), `no-${index}`] }))
+          : next({ queue: 'tenant-7', labels: ['hooked'] }),
+    }
+    const mill = await open({ jobs: [echo], hooks })
+    expect(await (await mill.enqueue(echo, 1, { priority: 3, labels: ['own'] })).get()).toMatchObject({
+      queue: 'tenant-7',
+      priority: 3,
+      labels: ['hooked'],
+    })
+    const many = await mill.enqueueMany(echo, [1, 2], { labels: ['own'] })
+    const labels = await Promise.all(many.map(async (handle) => (await handle.get())?.labels))
+    expect(labels).toEqual([
+      ['own', 'no-0'],
+      ['own', 'no-1'],
+    ])
+    expect(await (await mill.schedule(echo, 1, '1h')).get()).toMatchObject({ state: 'scheduled', queue: 'tenant-7' })
+  })
+
+  test.each<[string, Hooks['enqueue'], RegExp]>([
+    ['throws', () => Promise.reject(new RangeError('quota spent')), /^quota spent$/],
+    [
+      'throws at once',
+      () => {
+        throw new RangeError('quota spent')
+      },
+      /^quota spent$/,
+    ],
+    ['never calls next', () => undefined, /hooks\.enqueue ended without calling next\(\)/],
+    ['lays over a typo', (_, next) => next({ lables: ['x'] } as never), /did you mean "labels"\?/],
+    ['lays over what is no options', (_, next) => next(5 as never), /next\(\) takes options to lay over.* got 5/],
+    ['lays over a time where there is one', (_, next) => next({ in: '1h' }), /both in and at/],
+  ])('that %s refuses the call, and nothing is written', async (_, enqueue, message) => {
+    const mill = await open({ jobs: [echo], hooks: { enqueue } })
+    expect((await refusal(mill.enqueue(echo, 1, { at: new Date() }))).message).toMatch(message)
+    expect((await refusal(mill.enqueueMany(echo, [1, 2], { at: new Date() }))).message).toMatch(message)
+    expect(await count(mill)).toBe(0)
+  })
+
+  test('that calls next twice enqueues once and says so', async () => {
+    const twice: Hooks['enqueue'] = async (_, next) => {
+      await next()
+      await next()
+    }
+    const mill = await open({ jobs: [echo], hooks: { enqueue: twice } })
+    expect(await refusal(mill.enqueue(echo, 1))).toMatchObject({ code: 'E_HOOK' })
+    expect(await count(mill)).toBe(1)
+  })
+
+  test('does not see a call that is wrong in itself, which is refused as ever', async () => {
+    const enqueue = vi.fn((_: EnqueueCall, next: () => unknown) => next())
+    const mill = await open({ jobs: [echo], hooks: { enqueue } })
+    const wrongs = [
+      mill.enqueue(echo, 1, { lables: [] } as never),
+      mill.enqueue(echo, 1, null as never),
+      mill.enqueue('ecko', 1),
+      mill.enqueueMany(echo, 5 as never),
+      mill.schedule(echo, 1, '1h', 5 as never),
+    ]
+    const messages = (await Promise.all(wrongs.map(refusal))).map((error) => error.message)
+    expect(messages).toEqual([
+      expect.stringContaining('did you mean "labels"?') as string,
+      expect.stringContaining('must be an object, got null') as string,
+      expect.stringContaining('did you mean "echo"?') as string,
+      expect.stringContaining('payloads must be an array, got 5') as string,
+      expect.stringContaining('must be an object, got 5') as string,
+    ])
+    expect(enqueue).not.toHaveBeenCalled()
+  })
+
+  test('around a wrong payload sees the refusal, and cannot hide it', async () => {
+    const seen: string[] = []
+    const picky = job('picky', { run: async (n: number) => n, accepts: (n) => n > 0 })
+    const hooks: Hooks = {
+      enqueue: async (_, next) => {
+        await next().catch((error: { code: string }) => seen.push(error.code))
+      },
+    }
+    const mill = await open({ jobs: [picky], hooks })
+    expect(await refusal(mill.enqueue(picky, -1))).toMatchObject({ code: 'E_INVALID_PAYLOAD' })
+    expect(seen).toEqual(['E_INVALID_PAYLOAD'])
+  })
+
+  test('decides what is captured: context is taken where next is called', async () => {
+    const span = new AsyncLocalStorage<unknown>()
+    const asking = job('asking', async () => span.getStore())
+    const hooks: Hooks = { enqueue: (call, next) => span.run(`${call.job} producer`, () => next()) }
+    const mill = await started({ jobs: [asking], hooks, capture: { span } })
+    expect(await (await mill.enqueue(asking)).result()).toBe('asking producer')
+  })
+})
+
+describe('the start hook', () => {
+  test('is around the handler of each attempt, and sees its context and its result', async () => {
+    const seen: unknown[] = []
+    const connection = new AsyncLocalStorage<string>()
+    const using = job('using', {
+      run: (p: number, ctx) => {
+        if (ctx.attempt === 1) throw new Error('first')
+        return `${p} on ${connection.getStore() ?? 'nothing'}`
+      },
+      retry: { backoff: () => 0, jitter: 0 },
+    })
+    const hooks: Hooks = {
+      start: async (ctx, next) => {
+        seen.push(['before', ctx.job, ctx.attempt, ctx.queue.name])
+        await connection.run('a connection', next).then(
+          (result) => seen.push(['after', result]),
+          (error: Error) => seen.push(['failed', error.message]),
+        )
+      },
+    }
+    const mill = await started({ jobs: [using], hooks })
+    expect(await (await mill.enqueue(using, 5)).result()).toBe('5 on a connection')
+    expect(seen).toEqual([
+      ['before', 'using', 1, 'default'],
+      ['failed', 'first'],
+      ['before', 'using', 2, 'default'],
+      ['after', '5 on a connection'],
+    ])
+  })
+
+  test('has what was captured in place around it', async () => {
+    const tenant = new AsyncLocalStorage<unknown>()
+    const seen: unknown[] = []
+    const hooks: Hooks = {
+      start: async (_, next) => {
+        seen.push(tenant.getStore())
+        await next()
+      },
+      settle: () => seen.push(tenant.getStore()),
+    }
+    const mill = await started({ jobs: [echo], hooks, capture: { tenant } })
+    await (await tenant.run('acme', () => mill.enqueue(echo, 1))).result()
+    await vi.waitFor(() => expect(seen).toEqual(['acme', 'acme']))
+  })
+
+  test.each<[string, Hooks['start'], RegExp]>([
+    ['throws before', () => Promise.reject(new Error('no connection')), /no connection/],
+    ['throws after', async (_, next) => void (await next(), await Promise.reject(new Error('no commit'))), /no commit/],
+    ['never calls next', () => undefined, /hooks\.start ended without calling next\(\)/],
+    ['aborts', () => Promise.reject(new Abort('closed for good')), /closed for good/],
+  ])('that %s fails the attempt', async (_, start, message) => {
+    const mill = await started({ jobs: [echo], hooks: { start }, ...once })
+    const error = await refusal((await mill.enqueue(echo, 1)).result())
+    expect(error).toMatchObject({ code: 'E_JOB_FAILED' })
+    expect(error.message).toMatch(message)
+  })
+
+  test('that snoozes costs no try', async () => {
+    let open = false
+    const hooks: Hooks = {
+      start: async (_, next) => {
+        if (!open) {
+          open = true
+          throw new Snooze('10ms')
+        }
+        await next()
+      },
+    }
+    const mill = await started({ jobs: [echo], hooks, ...once })
+    const handle = await mill.enqueue(echo, 1)
+    expect(await handle.result()).toBe(1)
+    expect(await handle.get()).toMatchObject({ attempt: 1, attempts: [{ exit: 'snoozed' }, {}] })
+  })
+
+  test('that swallows the handler’s error does not make it a success', async () => {
+    const boom = job('boom', async () => {
+      throw new Error('boom')
+    })
+    const hooks: Hooks = { start: (_, next) => next().catch(() => 'fine') }
+    const mill = await started({ jobs: [boom], hooks, ...once })
+    expect((await refusal((await mill.enqueue(boom)).result())).message).toContain('boom')
+  })
+
+  test('of several is nested, the first outermost, each with its own this', async () => {
+    const order: string[] = []
+    class Layer implements Hooks {
+      readonly name: string
+      constructor(name: string) {
+        this.name = name
+      }
+      async start(_: unknown, next: () => Promise<unknown>): Promise<void> {
+        order.push(`${this.name} in`)
+        await next()
+        order.push(`${this.name} out`)
+      }
+      enqueue(_: unknown, next: () => unknown): unknown {
+        order.push(`${this.name} enqueue`)
+        return next()
+      }
+    }
+    const mill = await started({ jobs: [echo], hooks: [new Layer('a'), {}, new Layer('b')] })
+    await (await mill.enqueue(echo, 1)).result()
+    expect(order).toEqual(['a enqueue', 'b enqueue', 'a in', 'b in', 'b out', 'a out'])
+  })
+})
+
+describe('the settle hook', () => {
+  const told = (): { ends: [SettledAttempt, AttemptEnd][]; hooks: Hooks } => {
+    const ends: [SettledAttempt, AttemptEnd][] = []
+    return { ends, hooks: { settle: (attempt, end) => void ends.push([attempt, end]) } }
+  }
+
+  test('is told of each end, once it is on disk', async () => {
+    const flaky = job('flaky', {
+      run: async (_: undefined, ctx) => {
+        if (ctx.attempt === 1) throw new RangeError('first')
+        return 'fine'
+      },
+      retry: { backoff: () => 5, jitter: 0 },
+    })
+    const states: unknown[] = []
+    const { ends, hooks } = told()
+    const mill = await started({
+      jobs: [flaky],
+      hooks: [
+        hooks,
+        { settle: async ({ id }, { state }) => state === 'done' && states.push((await mill.get(id))?.state) },
+      ],
+    })
+    const { id } = await mill.enqueue(flaky)
+    await vi.waitFor(() => expect(states).toEqual(['done']))
+    const ms = expect.any(Number) as number
+    const error = expect.objectContaining({ name: 'RangeError', message: 'first' }) as object
+    const of = { id, job: 'flaky', queue: 'default' }
+    expect(ends).toEqual([
+      [
+        { ...of, attempt: 1 },
+        { state: 'retrying', ms, error, reason: undefined, againInMs: 5 },
+      ],
+      [
+        { ...of, attempt: 2 },
+        { state: 'done', ms, error: undefined, reason: undefined, againInMs: undefined },
+      ],
+    ])
+  })
+
+  test('is told of what failed, was snoozed, parked and given back', async () => {
+    let fits = true
+    const sleepy = job('sleepy', async () => {
+      throw new Snooze('1h')
+    })
+    const boom = job('boom', async () => {
+      throw new Abort('never')
+    })
+    const picky = job('picky', { run: async () => 1, accepts: () => fits })
+    const endless = job('endless', async () => new Promise(() => undefined))
+    const { ends, hooks } = told()
+    const mill = await open({ jobs: [sleepy, boom, picky, endless, echo], hooks })
+    await mill.enqueue(sleepy)
+    await mill.enqueue(boom)
+    await mill.enqueue(picky)
+    await mill.enqueue(endless)
+    fits = false
+    await mill.start()
+    await vi.waitFor(() => expect(ends).toHaveLength(3), { timeout: 15_000 })
+    await mill.stop({ deadline: 0 })
+    const byJob = Object.fromEntries(ends.map(([{ job: name }, end]) => [name, end]))
+    expect(byJob).toMatchObject({
+      sleepy: { state: 'scheduled', againInMs: 3_600_000 },
+      boom: { state: 'failed', error: { message: 'never' } },
+      picky: { state: 'parked', reason: expect.stringContaining('no longer fits') as string },
+      endless: { state: 'ready', againInMs: undefined },
+    })
+    expect(ends).toHaveLength(4)
+  })
+
+  test('that throws or rejects is logged at times, changes nothing, and work goes on', async () => {
+    const lines: { fields: Record<string, unknown>; message: string }[] = []
+    const error: Logger['error'] = (fields, message) =>
+      void lines.push({ fields: fields as Record<string, unknown>, message })
+    const logger: Logger = { debug: () => undefined, info: () => undefined, warn: () => undefined, error }
+    const throwing: Hooks = {
+      settle: () => {
+        throw new Error('no metrics')
+      },
+    }
+    const rejecting: Hooks = { settle: () => Promise.reject(new Error('no network')) }
+    const mill = await started({ jobs: [echo], hooks: [throwing, rejecting], logger })
+    const handles = await mill.enqueueMany(
+      echo,
+      Array.from({ length: 150 }, (_, i) => i),
+    )
+    await Promise.all(handles.map((handle) => handle.result()))
+    await mill.stop()
+    const message = 'hooks.settle failed; nothing depends on it, and work goes on'
+    expect(lines.filter((line) => line.fields['error'] === 'no metrics')).toHaveLength(2)
+    expect(lines.filter((line) => line.fields['error'] === 'no network')).toHaveLength(2)
+    expect(lines[0]).toEqual({ fields: { id: handles[0]?.id, job: 'echo', error: 'no metrics' }, message })
+    expect((await handles[149]?.get())?.state).toBe('done')
+  })
+})
+
+test('the testing kit calls the hooks too', async () => {
+  const seen: string[] = []
+  const hooks: Hooks = {
+    enqueue: (call, next) => (seen.push(`enqueue ${call.job}`), next()),
+    start: async (ctx, next) => {
+      seen.push(`start ${ctx.job}`)
+      await next()
+    },
+    settle: (attempt, end) => seen.push(`settle ${attempt.job} ${end.state}`),
+  }
+  const t = await testing({ jobs: [echo], hooks })
+  await t.mill.enqueue(echo, 1)
+  await t.drain()
+  expect(seen).toEqual(['enqueue echo', 'start echo', 'settle echo done'])
+  await t.close()
+})

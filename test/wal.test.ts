@@ -1,0 +1,56 @@
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+import { beforeAll, expect, test } from 'vitest'
+import { build } from '../scripts/build.mjs'
+import { root } from '../scripts/run.mjs'
+import { usePlace } from './processes/child.js'
+
+const place = usePlace()
+beforeAll(async () => {
+  expect((await build()).code).toBe(0)
+})
+
+/** Reads in another process, each a few moments long, so that of several of them one is always under way. */
+const READER = `
+import { createRequire } from 'node:module'
+const require = createRequire(${JSON.stringify(join(root, 'package.json'))})
+const { DatabaseSync } = require('@photostructure/sqlite')
+const db = new DatabaseSync(file)
+const read = () => {
+  try {
+    db.exec('begin')
+    db.prepare('select count(*) from millrace_live').get()
+  } catch {}
+  setTimeout(() => {
+    try { db.exec('commit') } catch {}
+    read()
+  }, 20 + Math.random() * 20)
+}
+read()
+say('reading')
+`
+
+const MB = 1024 * 1024
+
+test('the WAL stays small while somebody is always reading', { timeout: 60_000 }, async () => {
+  const writer = place().run(`
+const noop = job('noop', async () => undefined)
+const mill = await millrace({ store: file, jobs: [noop], logger: false })
+await mill.start()
+say('open')
+await new Promise((resolve) => setTimeout(resolve, 2000))
+const pad = 'x'.repeat(4000)
+for (let i = 0; i < 120; i += 1) await mill.enqueueMany(noop, Array.from({ length: 100 }, () => ({ pad })))
+say('written')
+// Goes on a little, as a program does: a WAL that nobody writes to is begun anew by nobody.
+setInterval(() => mill.enqueue(noop, {}), 50)
+`)
+  await writer.hears('open')
+  const readers = [0, 1, 2, 3].map(() => place().run(READER))
+  for (const reader of readers) await reader.hears('reading')
+  await writer.hears('written', 40_000)
+  const walBytes = (): number => statSync(`${place().file}-wal`).size
+  // Close to 50 MB were written; with the automatic checkpoint alone the WAL would have all of it, and keep it.
+  await expect.poll(walBytes, { timeout: 15_000, interval: 20 }).toBeLessThan(16 * MB)
+  for (const reader of readers) expect(reader.process.exitCode).toBeNull()
+})

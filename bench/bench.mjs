@@ -37,7 +37,8 @@ export async function runBench({ kind, options }) {
     const scenarios = []
     for (const name of SCENARIOS.filter((each) => names.includes(each))) {
       const { scenario } = await import(`./sqlite/${name}.mjs`)
-      scenarios.push(await scenario(benchOf(place, options)))
+      const begun = loadavg()[0]
+      scenarios.push({ ...(await scenario(benchOf(place, options))), load: [begun, loadavg()[0]] })
       print(scenarios.at(-1))
       await place.dropTemplates()
     }
@@ -86,8 +87,9 @@ function formatMachine({ commit: at, node, driver, sqlite, cpus: count, cpu, loa
   )
 }
 
-function print({ title, heads, rows, notes = [], gates }) {
-  console.log(`\n${title}`)
+function print({ title, heads, rows, notes = [], gates, load }) {
+  const shown = load.map((each) => each.toFixed(1)).join(' to ')
+  console.log(`\n${title}\nload ${shown} on ${cpus().length} cores`)
   if (rows.length > 0) console.log(formatTable(heads, rows))
   for (const note of notes) console.log(note)
   for (const gate of gates) console.log(formatGate(gate))
@@ -99,9 +101,10 @@ function conclude({ kind, options, machine, scenarios }) {
   const broken = scenarios.flatMap(({ rounds }) => rounds.broken)
   const file = options.json === undefined ? nameOf(kind, machine) : resolve(options.json)
   mkdirSync(dirname(file), { recursive: true })
-  const told = scenarios.map(({ name, title, rounds, ...rest }) => ({
+  const told = scenarios.map(({ name, title, load, rounds, ...rest }) => ({
     name,
     title,
+    load,
     figures: rounds,
     gates: rest.gates.map((gate) => ({ ...gate, met: isMet(gate) ?? null })),
   }))

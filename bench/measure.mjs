@@ -11,6 +11,9 @@ export async function measureOn({ place, nodeArgs }, { template, spec, expected 
   const file = place.copyOf(template)
   try {
     const result = await runTask({ ...spec, file, dist: place.dist }, { nodeArgs })
+    // A job that ran twice is done once in the file; only its handler knows.
+    if ('done' in expected && result.ran !== undefined && result.ran !== spec.jobs)
+      throw new Error(`handlers ran ${result.ran} times for ${spec.jobs} jobs`)
     await expect({ contestant: spec.contestant, file, dist: place.dist }, expected)
     return { ...result, rate: (spec.jobs / result.ms) * 1000, cpuUsPerJob: result.cpuUs / spec.jobs }
   } finally {

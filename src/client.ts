@@ -1,10 +1,10 @@
 import type { Codec } from './codec/codec.js'
 import { ClosedError, InvalidOptionsError, InvalidPayloadError, NotYetError, ResultInHandlerError } from './errors.js'
-import { encodePayload, prepare, refuse, whenOf, withTaken } from './client/prepare.js'
-import type { Item } from './client/prepare.js'
-import { onePolicy, prepareMany } from './client/bulk.js'
+import { encodePayload, whenOf } from './client/prepare.js'
+import type { BulkOptions } from './client/bulk.js'
 import { commandJob } from './client/command.js'
 import type { Change, CommandParts } from './client/command.js'
+import { Enqueuer } from './client/enqueuer.js'
 import { editedOptions } from './client/edit.js'
 import type { JobEdit } from './client/edit.js'
 import { queryOf } from './client/query.js'
@@ -15,16 +15,12 @@ import { show } from './codec/show.js'
 import { checkEdit, checkFilter, checkId, checkResultOptions } from './client/check.js'
 import type { Capture } from './job/capture.js'
 import type { Command } from './job/command.js'
-import { parseDuration, parseWhen } from './job/duration.js'
+import { parseDuration } from './job/duration.js'
 import type { EnqueueOptions, Enqueueable, Handle } from './job/enqueue.js'
 import type { JobFilter, JobRecord } from './job/record.js'
 import type { Registered, Registry } from './job/registry.js'
 import { checkPayload } from './job/schema.js'
-import type { OnDuplicate } from './job/unique.js'
 import type { Claim, FindQuery, JobRow, NewJob } from './store/store.js'
-
-/** Jobs in one bulk. */
-const BULK_MAX = 1_000_000
 
 export interface ClientParts extends CommandParts {
   readonly registry: Registry
@@ -40,57 +36,34 @@ export interface ClientParts extends CommandParts {
 export class Client {
   readonly #parts: ClientParts
   readonly #waiters: Waiters
+  readonly #enqueuer: Enqueuer
 
   constructor(parts: ClientParts) {
     this.#parts = parts
     this.#waiters = new Waiters(parts.store, parts.world)
+    this.#enqueuer = new Enqueuer({ ...parts, toHandle: (id, isNew) => this.#handle(id, isNew) })
   }
 
-  async enqueue(
+  enqueue(
     job: Enqueueable,
     payload: unknown,
     options: EnqueueOptions | undefined,
     under?: Claim,
   ): Promise<Handle<unknown>> {
-    const item: Item = { registered: this.#parts.registry.lookUp(job), payload, options }
-    return this.#insertOne(item, options?.onDuplicate ?? 'return', under)
+    return this.#enqueuer.enqueue(job, payload, options, under)
   }
 
-  async enqueueMany(
-    job: Enqueueable,
-    payloads: readonly unknown[],
-    options: EnqueueOptions | ((payload: never, index: number) => EnqueueOptions) | undefined,
-  ): Promise<Handle<unknown>[]> {
-    const registered = this.#parts.registry.lookUp(job)
-    if (!Array.isArray(payloads)) throw bad('enqueueMany()', 'payloads', `must be an array, got ${show(payloads)}`)
-    if (payloads.length > BULK_MAX)
-      throw bad('enqueueMany()', 'payloads', `must be at most ${BULK_MAX}, got ${payloads.length}`)
-    const rows = await prepareMany(registered, payloads, options, () => this.#newId(), this.#parts.capture?.take())
-    const onDuplicate = onePolicy(rows)
-    const inserted = await this.#insert(
-      rows.map((made) => made.row),
-      onDuplicate,
-      registered,
-      undefined,
-    )
-    return inserted.map((one) => this.#handle(one.id, one.isNew))
+  enqueueMany(job: Enqueueable, payloads: readonly unknown[], options: BulkOptions): Promise<Handle<unknown>[]> {
+    return this.#enqueuer.enqueueMany(job, payloads, options)
   }
 
-  async schedule(
+  schedule(
     job: Enqueueable,
     payload: unknown,
     when: unknown,
     options: EnqueueOptions | undefined,
   ): Promise<Handle<unknown>> {
-    const registered = this.#parts.registry.lookUp(job)
-    const parsed = parseWhen(when, this.#parts.world.clock.now())
-    const problems = parsed.ok ? [] : [{ path: 'when', message: parsed.problem }]
-    if (options?.in !== undefined || options?.at !== undefined)
-      problems.push({ path: 'options', message: 'has in or at; the time is the third argument' })
-    const isObject = typeof options === 'object' && options !== null && !Array.isArray(options)
-    // What is no object is passed on as it is, to be refused with the rest.
-    const timed = options !== undefined && !isObject ? options : { ...options, ...timeOption(parsed.ok, when) }
-    return this.#insertOne({ registered, payload, options: timed, problems }, options?.onDuplicate ?? 'move', undefined)
+    return this.#enqueuer.schedule(job, payload, when, options)
   }
 
   async unschedule(job: Enqueueable, key: string): Promise<boolean> {
@@ -164,30 +137,6 @@ export class Client {
 
   handle(id: string): Handle<unknown> {
     return this.#handle(checkId(id), false)
-  }
-
-  async #insertOne(item: Item, onDuplicate: OnDuplicate, under: Claim | undefined): Promise<Handle<unknown>> {
-    const made = await prepare(withTaken(item, this.#parts.capture?.take()), this.#newId())
-    if ('wrong' in made) refuse(item.registered.job.name, [made.wrong])
-    const { row } = made
-    const [inserted] = await this.#insert([row], onDuplicate, item.registered, under)
-    return this.#handle(inserted?.id ?? row.id, inserted?.isNew === true)
-  }
-
-  async #insert(
-    rows: readonly NewJob[],
-    onDuplicate: OnDuplicate,
-    registered: Registered,
-    under: Claim | undefined,
-  ): Promise<readonly { id: string; isNew: boolean }[]> {
-    const keepCancelledMs = registered.keepMs.cancelled
-    const inserted = await this.#parts.store.jobs.insertJobs(rows, {
-      onDuplicate,
-      keepCancelledMs,
-      ...(under === undefined ? {} : { under }),
-    })
-    this.#parts.enqueued(rows.filter((_, i) => inserted[i]?.isNew === true))
-    return inserted
   }
 
   #command(id: string, command: Command, how: (row: JobRow) => Change | Promise<Change>): Promise<boolean> {
@@ -265,15 +214,6 @@ export class Client {
   #keepMs(name: string, state: 'cancelled'): number {
     return this.#parts.registry.keepOf(name)[state]
   }
-
-  #newId(): string {
-    return this.#parts.world.ids.jobId(this.#parts.world.clock.now())
-  }
-}
-
-function timeOption(isRight: boolean, when: unknown): EnqueueOptions {
-  if (!isRight) return {}
-  return 'inMs' in whenOf(when) ? { in: when as never } : { at: when as never }
 }
 
 function bad(subject: string, path: string, message: string): InvalidOptionsError {

@@ -164,6 +164,12 @@ export class LeaseLostError extends MillraceError {
   }
 }
 
+/**
+ * A transaction handed in as `tx` cannot be used, was rolled back, or its job is settled already. Nothing of the call is in
+ * it, whatever its owner does with it next.
+ */
+export class TransactionError extends MillraceError {}
+
 /** The worker is stopping and the deadline has passed; the job goes back uncharged. */
 export class StoppedError extends MillraceError {
   constructor() {

@@ -499,6 +499,9 @@ export const parent = job('parent', async (_: undefined, ctx) => {
   expectType<{ sent: string }[]>()(await ctx.results(sendEmail))
   await ctx.settleIn({}, 1)
   expectType<number>()(await ctx.transaction(() => 5))
+  expectType<string>()(await ctx.transaction((tx: { exec(sql: string): void }) => (tx.exec('delete from t'), 'x')))
+  expectType<Promise<void> | void>()(ctx.settleIn({}))
+  await ctx.enqueue(sendEmail, { to: 'a' }, { tx: {} })
 })
 
 export async function directly(ctx: TestContext): Promise<void> {

@@ -61,6 +61,7 @@ export {
   TimeoutError,
   ResultInHandlerError,
   LeaseLostError,
+  TransactionError,
   StoppedError,
   StoreError,
   ClosedError,

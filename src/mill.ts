@@ -4,7 +4,7 @@ import { Client } from './client.js'
 import { pauseQueueUntil, queueHandle } from './client/queues.js'
 import type { QueueParts } from './client/queues.js'
 import { throughHooks } from './client/hooked.js'
-import type { Enqueuer } from './client/hooked.js'
+import type { EnqueueVerbs } from './client/hooked.js'
 import { defaultCodec } from './codec/codec.js'
 import { ClosedError, UnknownJobError } from './errors.js'
 import { didYouMean } from './codec/near-name.js'
@@ -95,7 +95,7 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
   readonly #events: EngineEvents
   readonly #around: Around
   readonly #client: Client
-  readonly #enqueuer: Enqueuer
+  readonly #enqueuer: EnqueueVerbs
   readonly #inside = new AsyncLocalStorage<Running>()
   #crew: Crew | undefined
   /** start and stop one after the other, whoever calls them. */

@@ -265,7 +265,6 @@ describe('enqueue()', () => {
     ['a typo', { lables: ['a'] }, /options\.lables is not an option; did you mean "labels"\?/],
     ['group', { group: 'g' }, /options\.group is not yet part of this version/],
     ['after', { after: [] }, /options\.after is not yet/],
-    ['tx', { tx: {} }, /options\.tx is not yet/],
     ['unique', { unique: { by: [], for: 'x' } }, /2 problems[^]*options\.unique\.by[^]*options\.unique\.for/],
     ['null', null, /options must be an object, got null/],
     ['a number', 5, /options must be an object, got 5/],

@@ -414,3 +414,20 @@ async function claimed(mill: Mill): Promise<number> {
   for await (const _ of mill.find({ state: 'running' })) count += 1
   return count
 }
+
+test('a job that was asked to pause and settles itself in a transaction is done', async () => {
+  const release = gate()
+  const { work, begun } = working(async (ctx) => {
+    await release.opened
+    return ctx.transaction(() => 'settled')
+  })
+  const store = fresh()
+  const mill = await started({ store, jobs: [work] })
+  const handle = await mill.enqueue(work)
+  await begun
+  expect(await mill.pause(handle.id)).toBe(true)
+  release.open()
+  expect(await handle.result()).toBe('settled')
+  expect((await record(handle)).state).toBe('done')
+  expect([await mill.pause(handle.id), await mill.cancel(handle.id)]).toEqual([false, false])
+})

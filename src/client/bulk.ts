@@ -5,8 +5,9 @@ import type { EnqueueOptions } from '../job/enqueue.js'
 import type { Registered } from '../job/registry.js'
 import type { OnDuplicate } from '../job/unique.js'
 import type { NewJob } from '../store/store.js'
+import { atOnce, txOf } from './in-transaction.js'
 import { prepare, refuse } from './prepare.js'
-import type { Wrong } from './prepare.js'
+import type { Prepared, Wrong } from './prepare.js'
 
 /** Bad items of a bulk that one error names. */
 const WRONG_MAX = 20
@@ -16,37 +17,95 @@ export interface BulkRow {
   readonly onDuplicate: OnDuplicate
 }
 
+export type BulkOptions = EnqueueOptions | ((payload: never, index: number) => EnqueueOptions) | undefined
+
+/** A bulk as a call gave it. */
+export interface Bulk {
+  readonly registered: Registered
+  readonly payloads: readonly unknown[]
+  readonly options: BulkOptions
+  /** The options of the first item, which say whether all of them go into a transaction. */
+  readonly first: EnqueueOptions | undefined
+  readonly newId: () => string
+  /** Context taken where the call was made, once for the whole bulk. */
+  readonly taken: Taken | undefined
+}
+
+/** Asked once and kept: a function of the caller's is called once for each item. */
+export function firstOptions(payloads: unknown, options: BulkOptions): EnqueueOptions | undefined {
+  if (typeof options !== 'function') return options
+  return Array.isArray(payloads) && payloads.length > 0 ? options(payloads[0] as never, 0) : undefined
+}
+
 /** The rows of a bulk. Every item is looked at before one is refused, so that one error names all of them. */
-export async function prepareMany(
-  registered: Registered,
-  payloads: readonly unknown[],
-  options: EnqueueOptions | ((payload: never, index: number) => EnqueueOptions) | undefined,
-  newId: () => string,
-  taken?: Taken,
-): Promise<BulkRow[]> {
-  const rows: BulkRow[] = []
-  const wrongs: Wrong[] = []
-  for (const [index, payload] of payloads.entries()) {
-    const own = typeof options === 'function' ? options(payload as never, index) : options
-    // Taken once for the whole bulk, and told once when it is wrong.
-    const problems = index === 0 ? taken?.problems : undefined
-    const making = prepare({ registered, payload, options: own, index, captured: taken?.captured, problems }, newId())
-    const made = making instanceof Promise ? await making : making
-    if ('row' in made) rows.push({ row: made.row, onDuplicate: own?.onDuplicate ?? 'return' })
-    else wrongs.push(made.wrong)
-    if (wrongs.length >= WRONG_MAX) break
+export async function prepareMany(bulk: Bulk): Promise<BulkRow[]> {
+  const gathered = new Gathered(bulk)
+  for (let index = 0; gathered.wants(index); index += 1) {
+    const making = gathered.prepare(index)
+    gathered.add(index, making instanceof Promise ? await making : making)
   }
-  if (wrongs.length > 0) refuse(registered.job.name, wrongs)
-  return rows
+  return gathered.rows()
+}
+
+/** The same within the call, for a bulk that goes into the caller's transaction. */
+export function prepareManyAtOnce(bulk: Bulk): BulkRow[] {
+  const gathered = new Gathered(bulk)
+  for (let index = 0; gathered.wants(index); index += 1)
+    gathered.add(index, atOnce(bulk.registered, gathered.prepare(index)))
+  return gathered.rows()
+}
+
+class Gathered {
+  readonly #bulk: Bulk
+  readonly #rows: BulkRow[] = []
+  readonly #wrongs: Wrong[] = []
+  #own: EnqueueOptions | undefined
+
+  constructor(bulk: Bulk) {
+    this.#bulk = bulk
+  }
+
+  wants(index: number): boolean {
+    return index < this.#bulk.payloads.length && this.#wrongs.length < WRONG_MAX
+  }
+
+  prepare(index: number): Prepared | Promise<Prepared> {
+    const { registered, payloads, options, first, newId, taken } = this.#bulk
+    const payload = payloads[index]
+    // Told once when it is wrong.
+    const problems = index === 0 ? taken?.problems : undefined
+    this.#own = index === 0 || typeof options !== 'function' ? first : options(payload as never, index)
+    return prepare({ registered, payload, options: this.#own, index, captured: taken?.captured, problems }, newId())
+  }
+
+  add(index: number, made: Prepared): void {
+    const own = this.#own
+    if ('wrong' in made) this.#wrongs.push(made.wrong)
+    else if (txOf(own) !== txOf(this.#bulk.first)) this.#wrongs.push(otherTransaction(index))
+    else this.#rows.push({ row: made.row, onDuplicate: own?.onDuplicate ?? 'return' })
+  }
+
+  rows(): BulkRow[] {
+    if (this.#wrongs.length > 0) refuse(this.#bulk.registered.job.name, this.#wrongs)
+    return this.#rows
+  }
+}
+
+function otherTransaction(index: number): Wrong {
+  const message = 'must be the same for all: a bulk is written whole or not at all'
+  return { options: [{ path: `options[${index}].tx`, message }], payload: [] }
 }
 
 /** What to do about held keys, which one insert answers in one way. */
 export function onePolicy(rows: readonly BulkRow[]): OnDuplicate {
-  const keyed = rows.flatMap(({ row, onDuplicate }, index) => (row.key === null ? [] : [{ onDuplicate, index }]))
-  const [first] = keyed
-  const other = keyed.find((each) => each.onDuplicate !== first?.onDuplicate)
-  if (first === undefined) return 'return'
-  if (other === undefined) return first.onDuplicate
-  const message = `must be the same for all, got ${show(other.onDuplicate)} after ${show(first.onDuplicate)}`
-  throw new InvalidOptionsError('enqueueMany()', [{ path: `options[${other.index}].onDuplicate`, message }])
+  let policy: OnDuplicate | undefined
+  for (const [index, { row, onDuplicate }] of rows.entries()) {
+    if (row.key === null || onDuplicate === policy) continue
+    if (policy === undefined) policy = onDuplicate
+    else {
+      const message = `must be the same for all, got ${show(onDuplicate)} after ${show(policy)}`
+      throw new InvalidOptionsError('enqueueMany()', [{ path: `options[${index}].onDuplicate`, message }])
+    }
+  }
+  return policy ?? 'return'
 }

@@ -49,6 +49,9 @@ export function checkEdit(change: unknown): Problem[] {
   return [
     ...checkEnqueueOptions(options, ''),
     ...fixed.map((path) => ({ path, message: 'cannot be edited; enqueue another job' })),
+    ...(options['tx'] === undefined
+      ? []
+      : [{ path: 'tx', message: 'cannot be given to an edit, which commits by itself' }]),
   ]
 }
 

@@ -8,7 +8,7 @@ import type { Registry } from '../job/registry.js'
 import type { Claim } from '../store/store.js'
 
 /** The calls that enqueue. */
-export interface Enqueuer {
+export interface EnqueueVerbs {
   enqueue(
     job: Enqueueable,
     payload: unknown,
@@ -27,7 +27,7 @@ export interface Enqueuer {
 type BulkOptions = EnqueueOptions | ((payload: never, index: number) => EnqueueOptions) | undefined
 
 /** The same calls through the hooks; without hooks, the calls themselves. */
-export function throughHooks(client: Enqueuer, registry: Registry, hooks: HookLists['enqueue']): Enqueuer {
+export function throughHooks(client: EnqueueVerbs, registry: Registry, hooks: HookLists['enqueue']): EnqueueVerbs {
   if (hooks.length === 0) return client
   const known = (job: Enqueueable): string => registry.lookUp(job).job.name
   return {

@@ -11,7 +11,7 @@ import type { Registered } from '../job/registry.js'
 import { timeoutMs } from '../job/registry.js'
 import { checkPayload } from '../job/schema.js'
 import type { Checked } from '../job/schema.js'
-import { writeOptions, writeWith } from '../job/stored-options.js'
+import { NO_OPTIONS, writeOptions, writeWith } from '../job/stored-options.js'
 import type { Captured, StoredOptions } from '../job/stored-options.js'
 import { fillTitle } from '../job/title.js'
 import type { PlaceRequest } from '../job/unique.js'
@@ -127,17 +127,17 @@ function encodeInto(item: Item, wrong: Wrong): Encoded {
 
 /** Writes a payload with its job's codec; what cannot be written is refused with its path, what is too large with its size. */
 export function encodePayload(registered: Registered, payload: unknown, index?: number): Encoded {
-  const subject = `job ${JSON.stringify(registered.job.name)}`
-  const encoded = encode(registered, payload, subject, index)
+  const encoded = encode(registered, payload, index)
   // Three bytes a character is the most UTF-8 needs: short texts need no counting.
   if (typeof encoded === 'string' && encoded.length * 3 <= PAYLOAD_MAX_BYTES) return encoded
   const bytes = typeof encoded === 'string' ? Buffer.byteLength(encoded) : encoded.byteLength
+  const subject = subjectOf(registered)
   const where = index === undefined ? subject : `${subject}: payloads[${index}]`
   if (bytes > PAYLOAD_MAX_BYTES) throw new PayloadTooLargeError(where, bytes, PAYLOAD_MAX_BYTES)
   return encoded
 }
 
-function encode(registered: Registered, payload: unknown, subject: string, index: number | undefined): Encoded {
+function encode(registered: Registered, payload: unknown, index: number | undefined): Encoded {
   try {
     return registered.codec.encode(payload)
   } catch (error) {
@@ -146,8 +146,12 @@ function encode(registered: Registered, payload: unknown, subject: string, index
       error instanceof CodecError
         ? problemOf(error, root)
         : { path: root, message: `could not be written: ${reason(error)}` }
-    throw new InvalidPayloadError(subject, [problem], { cause: error })
+    throw new InvalidPayloadError(subjectOf(registered), [problem], { cause: error })
   }
+}
+
+function subjectOf(registered: Registered): string {
+  return `job ${JSON.stringify(registered.job.name)}`
 }
 
 /** A payload or a `unique` that was found wrong already needs no second complaint. */
@@ -167,6 +171,7 @@ function storedOptions(
   wrong: Wrong,
 ): StoredOptions {
   const { registered, index } = item
+  if (options === NONE && unique === undefined && isSilent(item)) return NO_OPTIONS
   const labels = [...new Set([...registered.labels, ...(options.labels ?? [])])]
   if (labels.length > LABELS_MAX)
     wrong.options.push({
@@ -182,6 +187,11 @@ function storedOptions(
     captured: item.captured,
     unique: unique === undefined ? undefined : { key: unique.key, while: unique.while },
   }
+}
+
+/** The commonest case, and the one that bulks are made of: nothing is stored beside the payload. */
+function isSilent({ registered, captured }: Item): boolean {
+  return captured === undefined && registered.labels.length === 0 && registered.job.options.title === undefined
 }
 
 function titleOf(item: Item, options: EnqueueOptions, wrong: Wrong): string | undefined {

@@ -144,12 +144,18 @@ describe('the options of an enqueue', () => {
     expect(only(enqueue({ in: '1h', at: new Date() }))).toBe('options has both in and at; give one of them')
   })
 
-  test.each(['group', 'after', 'tx', 'onParentFailure', 'limit', 'rate'])(
+  test.each(['group', 'after', 'onParentFailure', 'limit', 'rate'])(
     'are refused for %s, which is not yet built',
     (name) => {
       expect(only(enqueue({ [name]: 'x' }))).toBe(`options.${name} is not yet part of this version`)
     },
   )
+
+  test('are refused for a tx that is no handle of anything, and which handles there are the store says', () => {
+    expect(only(enqueue({ tx: 5 }))).toBe('options.tx must be the handle of your open transaction, got 5')
+    expect(only(enqueue({ tx: null }))).toBe('options.tx must be the handle of your open transaction, got null')
+    for (const tx of [{}, () => 1, undefined]) expect(enqueue({ tx })).toEqual([])
+  })
 
   test.each([
     ['titel', 'title'],

@@ -240,6 +240,12 @@ export function checkJobOptions(options: unknown): Problem[] {
   return checkFields(options, '', JOB_FIELDS)
 }
 
+/** Which handles it knows, the store says; what is no object at all is nobody's. */
+const isTransactionHandle: Check = (value) =>
+  (typeof value === 'object' && value !== null) || typeof value === 'function'
+    ? undefined
+    : `must be the handle of your open transaction, got ${show(value)}`
+
 const ENQUEUE_FIELDS: Fields = {
   fields: {
     title: isTitle,
@@ -255,8 +261,9 @@ const ENQUEUE_FIELDS: Fields = {
     expires: isWhen,
     unique: isUnique,
     meta: () => undefined,
+    tx: isTransactionHandle,
   },
-  notYet: { group: [], after: [], tx: [], onParentFailure: [], limit: [], rate: [] },
+  notYet: { group: [], after: [], onParentFailure: [], limit: [], rate: [] },
 }
 
 /** What one enqueue says. `path` is where it stands in the call, for bulk: `options[3]`. */

@@ -35,10 +35,16 @@ export interface Context {
   enqueue(job: Enqueueable, payload?: unknown, options?: EnqueueArguments<unknown>[1]): Promise<Handle<unknown>>
   /** The results of the jobs this one came after. Not yet part of this version. */
   results<Result>(parent: Job<never, Result> | Job<unknown, Result>): Promise<Result[]>
-  /** Settles this job inside your own transaction. Not yet part of this version. */
+  /**
+   * Settles this job inside your own open transaction: it is done, with this result, if and only if that commits. On SQLite
+   * it is written, and every refusal thrown, within the call; through Kysely it must be awaited.
+   */
   settleIn(tx: unknown, result?: unknown): Promise<void> | void
-  /** Opens a transaction that settles this job when it commits. Not yet part of this version. */
-  transaction<T>(work: (tx: unknown) => T): Promise<T>
+  /**
+   * Waits for its turn to write, opens a transaction, calls `work` with its handle and settles this job with what that
+   * returns, all in one commit. A throw rolls all of it back. On SQLite `work` must be synchronous.
+   */
+  transaction<T, Tx = unknown>(work: (tx: Tx) => T): Promise<T>
 }
 
 /** A context that records instead of acting: what `job.run(payload)` passes when it is given none. */
@@ -46,5 +52,7 @@ export interface TestContext extends Context {
   readonly logged: readonly string[]
   readonly progressed: readonly { readonly done: number; readonly total: number | undefined }[]
   readonly pausedUntil: readonly When[]
+  /** What `settleIn` and `transaction` would have settled the job with. */
+  readonly settled: readonly { readonly tx: unknown; readonly result: unknown }[]
   readonly enqueued: readonly { readonly job: AnyJob | string; readonly payload: unknown; readonly options: unknown }[]
 }

@@ -141,18 +141,26 @@ describe('running a job directly', () => {
     expect(await caught(job('a', { is: [category('c')] }).run(1))).toBeInstanceOf(DefinitionError)
   })
 
+  test('records how it would have settled itself, and has no database to do it in', async () => {
+    const ctx = testContext(job('a', () => 1) as AnyJob)
+    const tx = { mine: true }
+    expect(ctx.settleIn(tx, 5)).toBeUndefined()
+    expect(await ctx.transaction(() => 'value')).toBe('value')
+    expect(ctx.settled).toEqual([
+      { tx, result: 5 },
+      { tx: undefined, result: 'value' },
+    ])
+    expect(await caught(ctx.transaction((db: { exec(sql: string): void }) => db.exec('delete from t')))).toMatchObject({
+      code: 'E_TX_UNREACHABLE',
+    })
+    expect(ctx.settled).toHaveLength(2)
+  })
+
   test('refuses by name what a recorded context cannot answer', async () => {
     const ctx = testContext(job('a', () => 1) as AnyJob)
     const handle = await ctx.enqueue('x')
     const parent = job('p', () => 1)
-    const refused = [
-      ctx.results(parent),
-      ctx.settleIn({}) as Promise<void>,
-      ctx.transaction(() => 1),
-      handle.get(),
-      handle.cancel(),
-      handle.result(),
-    ]
+    const refused = [ctx.results(parent), handle.get(), handle.cancel(), handle.result()]
     for (const each of refused) expect(await caught(each)).toBeInstanceOf(NotYetError)
     expect(() => handle.watch()).toThrow(NotYetError)
   })

@@ -39,7 +39,10 @@ export interface EnqueueOptions {
   readonly group?: string | undefined
   /** Not yet part of this version. */
   readonly after?: readonly unknown[] | undefined
-  /** Not yet part of this version. */
+  /**
+   * The handle of your own open transaction on the store's file: the job exists if and only if that commits. It is written,
+   * and every refusal thrown, within the call.
+   */
   readonly tx?: unknown
 }
 

@@ -28,6 +28,7 @@ export const NO_OPTIONS: StoredOptions = {}
 
 /** JSON text, or null when there is nothing to keep; it escapes NUL and lone surrogates, so every store keeps it whole. */
 export function writeOptions(options: StoredOptions): string | null {
+  if (options === NO_OPTIONS) return null
   for (const value of Object.values(options)) if (value !== undefined) return JSON.stringify(options, infinities)
   return null
 }

@@ -1,4 +1,4 @@
-import { NotYetError } from '../errors.js'
+import { NotYetError, TransactionError } from '../errors.js'
 import type { TestContext } from './context.js'
 import type { AnyJob } from './define.js'
 import { isJob } from './brands.js'
@@ -12,6 +12,7 @@ export function testContext(job: AnyJob, attempt = 1): TestContext {
   const logged: string[] = []
   const progressed: { done: number; total: number | undefined }[] = []
   const pausedUntil: When[] = []
+  const settled: { tx: unknown; result: unknown }[] = []
   const enqueued: { job: AnyJob | string; payload: unknown; options: unknown }[] = []
   const enqueue = (target: AnyJob | string, payload?: unknown, options?: unknown): Promise<Handle<never>> => {
     enqueued.push({ job: target, payload, options })
@@ -30,13 +31,29 @@ export function testContext(job: AnyJob, attempt = 1): TestContext {
     progress: (done, total) => void progressed.push({ done, total }),
     enqueue: enqueue as TestContext['enqueue'],
     results: () => Promise.reject(new NotYetError('ctx.results()')),
-    settleIn: () => Promise.reject(new NotYetError('ctx.settleIn()')),
-    transaction: () => Promise.reject(new NotYetError('ctx.transaction()')),
+    settleIn: (tx, result) => void settled.push({ tx, result }),
+    transaction: async (work) => {
+      const result = work(noDatabase() as never)
+      settled.push({ tx: undefined, result })
+      return result
+    },
     logged,
     progressed,
     pausedUntil,
+    settled,
     enqueued,
   }
+}
+
+/** There is no database behind a recording context: work that touches it is told where to find one. */
+function noDatabase(): object {
+  const refuse = (): never => {
+    throw new TransactionError(
+      'E_TX_UNREACHABLE',
+      'ctx.transaction(): this context only records and has no database; test the job on one with testing({ jobs, store: db })',
+    )
+  }
+  return new Proxy({}, { get: refuse, set: refuse, has: refuse })
 }
 
 /** Nothing was enqueued, so there is nothing to wait for: every question is refused by name. */

@@ -38,6 +38,8 @@ export interface EngineEvents {
   settled(job: SettledJob, tookMs: number | undefined, running?: Shown): void
   rescued(worker: string, jobs: readonly LeasedJob[], parked: number): void
   lost(what: string): void
+  /** A job that has settled itself threw afterwards: it stays done. */
+  threwAfterwards(running: Shown, error: string): void
   troubled(what: string, error: unknown): void
   slow(running: Shown, forMs: number): void
   logLine(running: Shown, line: string): void
@@ -83,6 +85,8 @@ export function engineEvents(log: Log): EngineEvents {
       log.write('warn', fields, 'rescued: a worker died; what it held runs again, each job alone first')
     },
     lost: (what) => log.write('warn', {}, `lost ${what}: its claim was gone, and nothing of it was recorded`),
+    threwAfterwards: ({ id, job }, error) =>
+      log.write('error', { id, error }, `${job} threw after it had settled itself; it stays done`),
     troubled(what, error) {
       const text = error instanceof Error ? error.message : String(error)
       if (isNews(what + text)) log.write('error', { error: text }, `cannot ${what} for now; it is tried again`)

@@ -3,14 +3,14 @@ import type { State } from '../job/states.js'
 import type { OnDuplicate, PlaceRequest } from '../job/unique.js'
 import type { Cancel } from '../world/timers.js'
 import type { Confirmation, HeldJob, QueueStore } from './queues.js'
+import type { TransactionStore } from './transaction-store.js'
 import type { JobAsk, StandingWish, Written } from './wishes.js'
 import type { Heart, WorkerBeat, WorkerInfo } from './workers.js'
 
 /**
  * The store contract: whole job verbs, never parts of SQL. One verb is one statement or one transaction, all or nothing.
- * Verbs come in roles, by who uses them: `jobs` (client and upkeep), `leases` (worker and rescue), `queues` (whoever
- * pauses one), `changes` (whoever waits). The roles `schedules` and `steps` join with the parts that need them. Every store passes
- * `testing/store-contract.ts`.
+ * Verbs come in roles, by who uses them: `jobs` (client, upkeep), `leases` (worker, rescue), `queues` (whoever pauses one),
+ * `changes` (whoever waits), `transactions` (inside the caller's own). All pass `testing/store-contract.ts`.
  *
  * Two rules hold for every verb. Time is the store's own clock, so callers pass delays and never instants of their own.
  * And a write made under a claim carries its fence, and writes nothing when that fence is no longer the job's.
@@ -20,6 +20,7 @@ export interface Store {
   readonly leases: LeaseStore
   readonly queues: QueueStore
   readonly changes: ChangeStore
+  readonly transactions: TransactionStore
   readonly info: StoreInfo
   /** Lets go of the store. What was acknowledged is safe; what is under way is finished first. */
   close(): Promise<void>

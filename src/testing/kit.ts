@@ -7,10 +7,9 @@ import { formatDuration, parseDuration } from '../job/duration.js'
 import type { Enqueueable } from '../job/enqueue.js'
 import type { JobRecord } from '../job/record.js'
 import type { Mill } from '../mill/surface.js'
-import type { MillOptions } from '../mill/options.js'
 import { checkMillOptions } from '../mill/options.js'
 import { buildTestMill } from './test-mill.js'
-import type { TestMill } from './test-mill.js'
+import type { TestMill, TestOptions } from './test-mill.js'
 import { matches } from './matches.js'
 import type { Running } from '../worker/running.js'
 
@@ -57,7 +56,7 @@ const DRAIN_MAX = 2_000
  * await t.close()
  * ```
  */
-export async function testing(options: Omit<MillOptions, 'store'> = {}): Promise<TestKit> {
+export async function testing(options: TestOptions = {}): Promise<TestKit> {
   checkMillOptions(options, 'testing()')
   return new Kit(await buildTestMill(options))
 }

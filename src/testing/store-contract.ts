@@ -38,7 +38,7 @@ function contract(name: string, run: (bench: Bench) => Promise<void>): void {
 }
 
 /** Short words for the cases: a worker's and a client's view of one store. */
-class Bench {
+export class Bench {
   readonly store: Store
   readonly clock: { now: number }
   readonly ids: Ids = makeIds(counted())
@@ -182,7 +182,7 @@ function placed(change: Partial<PlaceRequest> = {}): Partial<NewJob> {
 }
 
 /** The only job of a claim. */
-function only(claimed: Claimed): ClaimedJob {
+export function only(claimed: Claimed): ClaimedJob {
   assert.equal(claimed.jobs.length, 1)
   return claimed.jobs[0] as ClaimedJob
 }

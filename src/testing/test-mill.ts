@@ -11,20 +11,22 @@ import { toMs } from '../mill/options.js'
 import type { Mill } from '../mill/surface.js'
 import { Registry } from '../job/registry.js'
 import type { Registered } from '../job/registry.js'
+import type { Outcome } from '../job/outcome.js'
 import { readOptions } from '../job/stored-options.js'
 import type { State } from '../job/states.js'
 import { STORE_CHOICE } from '../store/choice.js'
 import { chooseLibrary } from '../store/sqlite/library.js'
 import { openFile } from '../store/sqlite/open.js'
 import { SqliteStore } from '../store/sqlite/sqlite-store.js'
-import type { ClaimedJob, Store } from '../store/store.js'
-import type { Outcome } from '../job/outcome.js'
+import type { SqliteDatabase } from '../store/sqlite/driver.js'
+import type { ClaimedJob, SettledJob, Store } from '../store/store.js'
 import { pauseQueueUntil } from '../client/queues.js'
 import { tellWishes } from '../worker/listen.js'
 import { ABORT_GRACE_MS, tellCancelled } from '../worker/overdue.js'
 import { cancelledOutcome, runAttempt } from '../worker/run.js'
 import { Running } from '../worker/running.js'
-import { settlementOf } from '../worker/settle.js'
+import { policyOf, settlementOf } from '../worker/settle.js'
+import { SelfSettler } from '../worker/settle-in.js'
 import { makeIds } from '../world/ids.js'
 import { systemTimers } from '../world/timers.js'
 import type { World } from '../world/world.js'
@@ -54,11 +56,14 @@ export interface TestMill {
   close(): Promise<void>
 }
 
-export async function buildTestMill(options: Omit<MillOptions, 'store'>): Promise<TestMill> {
+/** What a mill under test takes: all that any mill does, but for its store, which is in memory unless you have a handle. */
+export type TestOptions = Omit<MillOptions, 'store'> & { readonly store?: SqliteDatabase | undefined }
+
+export async function buildTestMill({ store: given, ...options }: TestOptions): Promise<TestMill> {
   const time = new VirtualTime(START)
   const world = testWorld(time)
   const file = await openFile(
-    { target: new (chooseLibrary().open)(':memory:'), durability: 'process' },
+    { target: given ?? new (chooseLibrary().open)(':memory:'), durability: 'process' },
     true,
     systemWorld(),
   )
@@ -98,6 +103,7 @@ class Bench implements TestMill {
   readonly #inHand = new Map<Running, (outcome: Outcome) => void>()
   /** What stands around an attempt, as in a real mill: captured context and hooks. */
   readonly #around: Around
+  readonly #settling: SelfSettler
 
   constructor(
     mill: Mill,
@@ -117,6 +123,8 @@ class Bench implements TestMill {
       events: engineEvents(logOf(options.logger ?? false, world)),
       executor: { call: (handler, payload, running) => handler(payload, running) },
     })
+    const parts = { store, world, events: this.#around.events }
+    this.#settling = new SelfSettler(parts, (running, outcome) => this.#settlement(running, outcome))
     store.changes.onHint((hint) => {
       if (hint.asked && this.#inHand.size > 0) void this.#tellCancelled()
     })
@@ -199,22 +207,19 @@ class Bench implements TestMill {
     this.#inHand.delete(running)
     if (outcome.kind === 'cancelled' && !seen.threw) Object.assign(seen, { threw: true, thrown: running.abortReason })
     if (outcome.kind === 'unreadable') Object.assign(seen, { threw: true, thrown: new Error(outcome.error.message) })
-    const ended = {
-      startedAt: running.startedAt,
-      endedAt: this.#world.clock.now(),
-      worker: this.#worker,
-      lines: running.lines,
-    }
-    const settled = settlementOf(
-      claimed,
-      outcome,
-      { crashBudget: this.#options.crashBudget ?? 3, keepMs: registered.keepMs },
-      ended,
-    )
-    const { turned } = await this.#store.leases.settleJobs([settled], [claimed.fence])
+    const settled = this.#settlement(running, this.#settling.outcomeOf(running, outcome))
+    const { refused, turned } = await this.#store.leases.settleJobs([settled], [claimed.fence])
     const written = turned[0] ?? settled
+    const to = refused.length > 0 && running.settledIn !== undefined ? 'done' : written.to
     this.#around.events.settled(written, 0, running)
-    return { running, to: written.to, ...seen, threw: seen.threw && settled.to !== 'done' }
+    return { running, to, ...seen, threw: seen.threw && to !== 'done' }
+  }
+
+  #settlement(running: Running, outcome: Outcome): SettledJob {
+    const { startedAt, lines } = running
+    const ended = { startedAt, endedAt: this.#world.clock.now(), worker: this.#worker, lines }
+    const policy = policyOf(this.#options.crashBudget ?? 3, running.registered.keepMs)
+    return settlementOf(running.claimed, outcome, policy, ended)
   }
 
   /** As a worker does it: the handler is told, and has its grace, in virtual time, to come back. */
@@ -244,11 +249,12 @@ class Bench implements TestMill {
       reported: true,
     }
     return new Running(begin, {
-      enqueue: (_under, job, payload, options) => this.mill.enqueue(job as string, payload, options as object),
+      enqueue: (_, job, payload, options) => this.mill.enqueue(job as string, payload, options as object),
       pauseQueue: (under, queue, when) =>
         pauseQueueUntil({ world: this.#world, store: this.#store, paused: () => undefined }, queue, when, under),
       noteProgress: () => undefined,
       logLine: () => undefined,
+      settling: this.#settling,
     })
   }
 }

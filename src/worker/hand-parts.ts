@@ -23,6 +23,8 @@ export interface WorkerEvents {
   /** `tookMs` is undefined for a job that never began. */
   settled(job: SettledJob, tookMs: number | undefined, running?: Running): void
   lost(what: string): void
+  /** A job that has settled itself threw afterwards: it stays done. */
+  threwAfterwards(running: Running, error: string): void
   troubled(what: string, error: unknown): void
   slow(running: Running, forMs: number): void
   logLine(running: Running, line: string): void

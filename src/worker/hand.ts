@@ -1,19 +1,18 @@
 import { LeaseLostError } from '../errors.js'
-import type { DecisionPolicy } from '../job/decide.js'
-import { KEEP_ALL } from '../job/keep.js'
 import type { Outcome } from '../job/outcome.js'
 import type { Registered } from '../job/registry.js'
 import { readOptions } from '../job/stored-options.js'
 import { HELD_UNASKED_MS } from '../store/queues.js'
 import type { Claimed, ClaimedJob, SettledJob } from '../store/store.js'
-import type { Cancel } from '../world/timers.js'
 import type { HandParts, Master } from './hand-parts.js'
 import { Meter } from './meter.js'
 import { Outbox } from './outbox.js'
 import { overdue, tellCancelled } from './overdue.js'
+import { Reports } from './reports.js'
 import { Running } from './running.js'
 import type { Surroundings } from './running.js'
-import { settlementOf } from './settle.js'
+import { policyOf, settlementOf } from './settle.js'
+import { SelfSettler } from './settle-in.js'
 import { Slots } from './slots.js'
 import { StoreClock } from './store-clock.js'
 import { runBegun } from './surround.js'
@@ -21,7 +20,6 @@ import { Watchdog } from './watchdog.js'
 
 /** The wait after a question that failed. */
 const TROUBLE_MS = 500
-const PROGRESS_EVERY_MS = 250
 
 /**
  * What a worker has in its hand: jobs held and attempts running, from the moment they are claimed to the moment their
@@ -31,8 +29,10 @@ export class Hand implements Surroundings {
   readonly slots = new Slots()
   readonly meter = new Meter()
   readonly outbox: Outbox
+  readonly reports: Reports
   readonly enqueue: Surroundings['enqueue']
   readonly pauseQueue: Surroundings['pauseQueue']
+  readonly settling: SelfSettler
   readonly #parts: HandParts
   readonly #master: Master
   readonly #watchdog: Watchdog
@@ -42,14 +42,18 @@ export class Hand implements Surroundings {
   #closed = false
   #confirmedAt = -Infinity
   #pumping = false
-  #reporting: Cancel | undefined
-  readonly #storeClock = new StoreClock()
+  readonly #clock: StoreClock
 
   constructor(parts: HandParts, master: Master) {
     this.#parts = parts
     this.#master = master
     this.enqueue = parts.enqueue
     this.pauseQueue = parts.pauseQueue
+    this.#clock = new StoreClock(parts.world)
+    this.settling = new SelfSettler(parts, (each, outcome) =>
+      this.#settlement(each.claimed, outcome, each.registered, each),
+    )
+    this.reports = new Reports(parts, this.slots.running)
     this.outbox = new Outbox(parts.store.leases, parts.world, {
       written: (settled, refused) => this.#written(settled, refused),
       failed: (error) => parts.events.troubled('settle', error),
@@ -66,7 +70,7 @@ export class Hand implements Surroundings {
   take(claimed: Claimed, fence: number, starting: number, alone: boolean): void {
     const { world } = this.#parts
     const now = world.clock.monotonic()
-    this.#storeClock.set(claimed.now, now)
+    this.#clock.tell(claimed.now, now)
     // A claim says nothing about what was held before it: those are still trusted for as long as they were, and no longer.
     if (this.slots.heldCount === 0) this.#confirmedAt = now
     this.outbox.opened(fence, claimed.jobs.length)
@@ -95,7 +99,7 @@ export class Hand implements Surroundings {
   giveUp(): void {
     for (const running of this.slots.running) this.#settle(running, { kind: 'released' })
     this.#watchdog.stop()
-    this.#reporting?.()
+    this.reports.stop()
   }
 
   abortAll(reason: Error): void {
@@ -127,36 +131,8 @@ export class Hand implements Surroundings {
     this.#parts.events.logLine(running, line)
   }
 
-  /** Progress is told to the store a few times a second at the most, whatever the handler's pace. */
   noteProgress(running: Running): void {
-    running.reported = false
-    const tell = (): void => {
-      this.#reporting = undefined
-      void this.report()
-    }
-    this.#reporting ??= this.#parts.world.timers.after(PROGRESS_EVERY_MS, tell, { idle: true })
-  }
-
-  /** Tells the store which held jobs have begun since the last commit, and how far jobs have come. */
-  async report(): Promise<void> {
-    const unreported = [...this.slots.running].filter((running) => !running.reported && !running.settled)
-    if (unreported.length === 0) return
-    for (const running of unreported) running.reported = true
-    const reports = unreported.map(({ claimed: { ref, fence }, startedAt, progressText }) => ({
-      ref,
-      fence,
-      startedAt,
-      progress: progressText,
-    }))
-    try {
-      const lost = new Set(await this.#parts.store.leases.reportJobs(reports))
-      for (const running of unreported)
-        if (lost.has(running.claimed.ref))
-          running.abort(new LeaseLostError(`job ${running.id} was taken away as it began`))
-    } catch (error) {
-      for (const running of unreported) running.reported = false
-      this.#parts.events.troubled('report', error)
-    }
+    this.reports.noteProgress(running)
   }
 
   /** Lets held jobs begin where slots are free, if they are still ours. */
@@ -195,7 +171,7 @@ export class Hand implements Surroundings {
     const { registry, events } = this.#parts
     const registered = registry.runnable(job.name)
     if (registered === undefined) return this.#put(job, { kind: 'released' }, undefined)
-    const startedAt = this.#storeClock.at(begunAt)
+    const startedAt = this.#clock.at(begunAt)
     if (job.expiresAt !== null && job.expiresAt <= startedAt) return this.#put(job, { kind: 'expired' }, registered)
     const options = readOptions(job.options)
     const timeoutMs = options.timeout === undefined ? registered.timeoutMs : (options.timeout ?? Infinity)
@@ -234,13 +210,14 @@ export class Hand implements Surroundings {
   #settle(running: Running, outcome: Outcome, now = this.#parts.world.clock.monotonic()): void {
     if (running.settled) return
     running.settled = true
-    // Its claim is lost: whoever has it now tells its story.
-    if (running.abortReason instanceof LeaseLostError) {
-      this.#parts.events.lost(`job ${running.job} ${running.id}`)
+    const rest = this.settling.outcomeOf(running, outcome)
+    // It has written its own story, or its claim is lost and whoever has it now tells it.
+    if (running.committed || running.abortReason instanceof LeaseLostError) {
+      void this.settling.tellGone(running.claimed, running)
       this.#forget(running)
       return this.outbox.leave(running.claimed.fence)
     }
-    this.#put(running.claimed, outcome, running.registered, running, now)
+    this.#put(running.claimed, rest, running.registered, running, now)
   }
 
   #put(
@@ -248,21 +225,28 @@ export class Hand implements Surroundings {
     outcome: Outcome,
     registered: Registered | undefined,
     running?: Running,
-    endedAt = this.#parts.world.clock.monotonic(),
+    endedAt?: number,
   ): void {
-    const now = this.#storeClock.at(endedAt)
-    const policy: DecisionPolicy = {
-      crashBudget: this.#master.options().crashBudget,
-      keepMs: registered?.keepMs ?? KEEP_ALL,
-    }
+    this.outbox.put(this.#settlement(job, outcome, registered, running, endedAt))
+    this.#master.wake()
+  }
+
+  #settlement(
+    job: ClaimedJob,
+    outcome: Outcome,
+    registered?: Registered,
+    running?: Running,
+    endedAt?: number,
+  ): SettledJob {
+    const now = this.#clock.at(endedAt)
+    const policy = policyOf(this.#master.options().crashBudget, registered?.keepMs)
     const ended = {
       startedAt: running?.startedAt ?? now,
       endedAt: now,
       worker: this.#master.workerId(),
       lines: running?.lines,
     }
-    this.outbox.put(settlementOf(job, outcome, policy, ended))
-    this.#master.wake()
+    return settlementOf(job, outcome, policy, ended)
   }
 
   #written(settled: readonly SettledJob[], refused: ReadonlySet<number>): void {
@@ -271,7 +255,7 @@ export class Hand implements Surroundings {
       const running = this.#attempts.get(job.ref)
       const mine = running?.claimed.fence === job.fence ? running : undefined
       if (mine !== undefined) this.#forget(mine)
-      if (refused.has(job.ref)) events.lost(`job ${job.name} ${job.id}`)
+      if (refused.has(job.ref)) void this.settling.tellGone(job, mine)
       else events.settled(job, mine?.tookMs, mine)
     }
     this.#master.written()

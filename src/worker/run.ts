@@ -95,7 +95,7 @@ function unreadable(error: unknown): Ready {
 }
 
 /** Anything returned is a success, also what cannot be written: the record then says why it is not kept. */
-function succeeded(registered: Registered, returned: unknown): Outcome {
+export function succeeded(registered: Registered, returned: unknown): Outcome {
   if (returned === undefined) return NOTHING_RETURNED
   try {
     const result = registered.codec.encode(returned)

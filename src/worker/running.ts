@@ -4,7 +4,7 @@ import type { Context } from '../job/context.js'
 import { inspectParts } from '../job/log-text.js'
 import type { Registered } from '../job/registry.js'
 import { NotYetError } from '../errors.js'
-import type { Claim, ClaimedJob } from '../store/store.js'
+import type { Claim, ClaimedJob, SettledJob } from '../store/store.js'
 import type { StoredOptions } from '../job/stored-options.js'
 
 /** Lines one attempt's log keeps, and characters of a line. */
@@ -13,11 +13,19 @@ const LOG_LINE_MAX = 2_000
 
 /** What a running job asks of its worker. */
 export interface Surroundings {
-  enqueue(under: Claim, job: Enqueueable, payload: unknown, options: unknown): Promise<Handle<unknown>>
+  /** `under` is the claim that must still hold; undefined once the job has settled itself. */
+  enqueue(under: Claim | undefined, job: Enqueueable, payload: unknown, options: unknown): Promise<Handle<unknown>>
   /** Pauses a queue on behalf of the handler under this claim. */
   pauseQueue(under: Claim, queue: string, when: unknown): Promise<void>
   noteProgress(running: Running): void
   logLine(running: Running, line: string): void
+  readonly settling: Settling
+}
+
+/** How a job settles itself, in a transaction of its handler's. */
+export interface Settling {
+  settleIn(running: Running, tx: unknown, result: unknown): Promise<void> | void
+  transaction<T>(running: Running, work: (tx: unknown) => T): Promise<T>
 }
 
 /**
@@ -45,6 +53,12 @@ export class Running implements Context {
   lastWord: string | undefined
   /** Calls with what the job captured in place; undefined when there is nothing to put. */
   within: Within | undefined = undefined
+  /** The end that the handler put into a transaction of its own, whatever became of that. */
+  settledIn: SettledJob | undefined
+  /** That transaction is known to have committed. */
+  committed = false
+  /** What the handler threw after that. */
+  afterword: string | undefined
   readonly #around: Surroundings
   #controller: AbortController | undefined
   #abortReason: unknown
@@ -109,17 +123,19 @@ export class Running implements Context {
   }
 
   enqueue(job: Enqueueable, payload?: unknown, options?: EnqueueArguments<unknown>[1]): Promise<Handle<never>> {
-    return this.#around.enqueue(this.claimed, job, payload, options) as Promise<Handle<never>>
+    // Once it has settled itself it holds no claim, and what it enqueues is no longer a lost run's.
+    const under = this.settledIn === undefined ? this.claimed : undefined
+    return this.#around.enqueue(under, job, payload, options) as Promise<Handle<never>>
   }
 
   results(): Promise<never> {
     return Promise.reject(new NotYetError('ctx.results()'))
   }
-  settleIn(): Promise<never> {
-    return Promise.reject(new NotYetError('ctx.settleIn()'))
+  settleIn(tx: unknown, result?: unknown): Promise<void> | void {
+    return this.#around.settling.settleIn(this, tx, result)
   }
-  transaction(): Promise<never> {
-    return Promise.reject(new NotYetError('ctx.transaction()'))
+  transaction<T, Tx>(work: (tx: Tx) => T): Promise<T> {
+    return this.#around.settling.transaction(this, work as (tx: unknown) => T)
   }
 }
 

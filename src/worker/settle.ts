@@ -1,6 +1,7 @@
 import { appendLog } from '../job/attempt-log.js'
 import type { AttemptEntry, DecisionPolicy, Settlement } from '../job/decide.js'
 import { decide } from '../job/decide.js'
+import { KEEP_ALL } from '../job/keep.js'
 import type { Outcome } from '../job/outcome.js'
 import type { ClaimedJob, SettledJob } from '../store/store.js'
 
@@ -10,6 +11,11 @@ export interface Ended {
   readonly endedAt: number
   readonly worker: string
   readonly lines: readonly string[] | undefined
+}
+
+/** By which a job's end is decided; one that is only given back is kept by no policy. */
+export function policyOf(crashBudget: number, keepMs: DecisionPolicy['keepMs'] = KEEP_ALL): DecisionPolicy {
+  return { crashBudget, keepMs }
 }
 
 /** Decides what becomes of a claimed job and says it as the store writes it. */

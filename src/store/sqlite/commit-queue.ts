@@ -132,6 +132,8 @@ export class CommitQueue {
   }
 
   #begin(durable: boolean): void {
+    if (this.#options.isTaken?.() === true)
+      throw Object.assign(new Error('the handle is in a transaction of its owner'), { errcode: SQLITE.busy })
     if (this.#doubtsWal) this.#mend()
     this.#setSynchronous(durable && this.#options.durability === 'power' ? 'full' : 'normal')
     this.#execute(this.#queries.begin)
@@ -222,6 +224,8 @@ export interface CommitQueueOptions {
   readonly name: string
   readonly durability: 'power' | 'process'
   readonly now: (() => number) | undefined
+  /** The connection is not ours alone, and its owner has a transaction open: nothing of ours may slip into it. */
+  readonly isTaken?: (() => boolean) | undefined
   /** `durable`: something was written that must be kept, not only claims and looks. */
   readonly onCommit: (durable: boolean) => void
   /** What a transaction made is not there: whoever remembers it must forget it. */

@@ -56,6 +56,19 @@ export function sqliteCode(error: unknown): number | undefined {
   return undefined
 }
 
+/** The transaction began by reading, and others have written since: it can never write. */
+export function isStale(error: unknown): boolean {
+  const given = Object(error) as { errcode?: unknown; rawCode?: unknown; code?: unknown }
+  return [given.errcode, given.rawCode].includes(BUSY_SNAPSHOT) || given.code === 'SQLITE_BUSY_SNAPSHOT'
+}
+const BUSY_SNAPSHOT = 517
+
+/** Anything with the two methods that every synchronous driver has. */
+export function isHandle(value: unknown): value is SqliteDatabase {
+  const given = value as { prepare?: unknown; exec?: unknown } | null
+  return typeof value === 'object' && typeof given?.prepare === 'function' && typeof given.exec === 'function'
+}
+
 export function isBusy(error: unknown): boolean {
   const code = sqliteCode(error)
   return code === SQLITE.busy || code === SQLITE.locked
@@ -72,7 +85,7 @@ export class Statements {
   of(sql: string): SqliteStatement {
     let statement = this.#prepared.get(sql)
     if (statement === undefined) {
-      statement = this.database.prepare(sql)
+      statement = this.prepare(sql)
       this.#prepared.set(sql, statement)
     }
     return statement
@@ -81,10 +94,13 @@ export class Statements {
   rowsOf(sql: string): RowStatement {
     let statement = this.#rows.get(sql)
     if (statement === undefined) {
-      statement = asRows(this.database.prepare(sql))
+      statement = asRows(this.prepare(sql))
       this.#rows.set(sql, statement)
     }
     return statement
+  }
+  protected prepare(sql: string): SqliteStatement {
+    return this.database.prepare(sql)
   }
 }
 

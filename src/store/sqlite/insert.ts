@@ -190,32 +190,65 @@ function writeBodies(session: Session, jobs: readonly NewJob[], from: number, to
   let last = 0
   for (let start = from; start < to; start += ROWS_PER_INSERT) {
     const end = Math.min(to, start + ROWS_PER_INSERT)
-    const values: SqliteValue[] = []
-    for (let i = start; i < end; i += 1) {
-      const job = jobs[i] as NewJob
-      const lane = session.lanes.need(job.queue, job.name).lane
-      values.push(job.id, lane, job.priority, job.key, job.payload, job.options, now)
-    }
-    last = Number(session.statement(session.queries.insertJobs(end - start)).run(...values).lastInsertRowid)
+    const { sql, values } = areAlike(jobs, start, end)
+      ? alikeBodies(session, jobs, start, end, now)
+      : bodies(session, jobs, start, end, now)
+    last = Number(session.statement(sql).run(...values).lastInsertRowid)
   }
   return last
 }
 
-function runOfEqualTimes(
-  jobs: readonly NewJob[],
-  from: number,
-  to: number,
-  now: number,
-): { end: number; dueAt: number; expiresAt: number | null } {
-  const timeOf = (job: NewJob): [number, number | null] => [
-    instant(job.due, now),
-    job.expires === null ? null : instant(job.expires, now),
-  ]
-  const [dueAt, expiresAt] = timeOf(jobs[from] as NewJob)
+interface Bodies {
+  readonly sql: string
+  readonly values: readonly SqliteValue[]
+}
+
+/** Jobs of one lane and priority with nothing but a payload: what a bulk mostly is. */
+function areAlike(jobs: readonly NewJob[], from: number, to: number): boolean {
+  const { queue, name, priority } = jobs[from] as NewJob
+  for (let i = from; i < to; i += 1) {
+    const job = jobs[i] as NewJob
+    if (job.options !== null || job.key !== null || job.name !== name) return false
+    if (job.queue !== queue || job.priority !== priority) return false
+  }
+  return true
+}
+
+function alikeBodies(session: Session, jobs: readonly NewJob[], from: number, to: number, now: number): Bodies {
+  const { queue, name, priority } = jobs[from] as NewJob
+  const values: SqliteValue[] = [session.lanes.need(queue, name).lane, priority, now]
+  for (let i = from; i < to; i += 1) {
+    const { id, payload } = jobs[i] as NewJob
+    values.push(id, payload)
+  }
+  return { sql: session.queries.insertAlike(to - from), values }
+}
+
+function bodies(session: Session, jobs: readonly NewJob[], from: number, to: number, now: number): Bodies {
+  const values: SqliteValue[] = []
+  for (let i = from; i < to; i += 1) {
+    const job = jobs[i] as NewJob
+    const { lane } = session.lanes.need(job.queue, job.name)
+    values.push(job.id, lane, job.priority, job.key, job.payload, job.options, now)
+  }
+  return { sql: session.queries.insertJobs(to - from), values }
+}
+
+interface RunOfEqualTimes {
+  readonly end: number
+  readonly dueAt: number
+  readonly expiresAt: number | null
+}
+
+function runOfEqualTimes(jobs: readonly NewJob[], from: number, to: number, now: number): RunOfEqualTimes {
+  const { due, expires } = jobs[from] as NewJob
+  const dueAt = instant(due, now)
+  const expiresAt = expires === null ? null : instant(expires, now)
   let end = from + 1
   for (; end < to; end += 1) {
-    const [due, expires] = timeOf(jobs[end] as NewJob)
-    if (due !== dueAt || expires !== expiresAt) break
+    const job = jobs[end] as NewJob
+    if (job.due !== due && instant(job.due, now) !== dueAt) break
+    if (job.expires !== expires && (job.expires === null ? null : instant(job.expires, now)) !== expiresAt) break
   }
   return { end, dueAt, expiresAt }
 }

@@ -38,7 +38,7 @@ export function holdFile(path: string, library: SqliteConstructor): () => void {
 }
 
 /** The file itself, not its name: a link or a second spelling is the same file. Stat only; opening it would drop locks. */
-function identify(path: string): string {
+export function identify(path: string): string {
   const { dev, ino } = statSync(path)
   return `${dev}:${ino}`
 }

@@ -21,6 +21,8 @@ export interface SqliteTarget {
 /** A file that was opened, checked and brought up to date. */
 export interface OpenedFile {
   readonly database: SqliteDatabase
+  /** The handle the user gave, which is `database` itself only for a database in memory. */
+  readonly given: SqliteDatabase | undefined
   readonly library: SqliteLibrary
   /** The absolute path, or `:memory:`. */
   readonly path: string
@@ -48,6 +50,7 @@ export async function openFile(given: SqliteTarget, autoMigrate: boolean, world:
     await patiently(world, path, () => prepare(database, path, autoMigrate))
     return {
       database,
+      given: typeof given.target === 'string' ? undefined : (given.target as SqliteDatabase),
       library,
       path,
       version,

@@ -31,9 +31,19 @@ export const queries = {
     values (?, ?)
     on conflict (queue, name) do nothing`,
 
-  insertJobs: (rows: number): string => `
+  insertJobs: byRows(
+    (rows) => `
     insert into millrace_jobs (id, lane, priority, key, payload, options, created_at)
     values ${Array(rows).fill('(?, ?, ?, ?, ?, ?, ?)').join(', ')}`,
+  ),
+  /** Rows that share all but id and payload: what they share is bound once. */
+  insertAlike: byRows(
+    (rows) => `
+    with batch (lane, priority, created_at) as (values (?, ?, ?))
+    insert into millrace_jobs (id, lane, priority, payload, created_at)
+    select each.column1, lane, priority, each.column2, created_at
+    from batch, (values ${Array(rows).fill('(?, ?)').join(', ')}) as each`,
+  ),
   insertLive: `
     insert into millrace_live (seq, lane, state, sort, due_at, expires_at)
     select seq, lane, ?, ? - priority * ${PRIORITY_STEP_MS}, ?, ?
@@ -330,12 +340,14 @@ export const queries = {
       (seq, state, due_at, attempt, retries, crashes, started_at, settled_at, keep_until, worker, result, error, reason, log)
     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   /** The commonest end, a first run that went well: what all rows share is bound once. */
-  appendDone: (rows: number): string => `
+  appendDone: byRows(
+    (rows) => `
     with batch (settled_at, keep_until, worker) as (values (?, ?, ?))
     insert into millrace_history
       (seq, state, due_at, attempt, retries, crashes, started_at, settled_at, keep_until, worker, result)
     select each.column1, 'done', each.column2, 1, 0, 0, each.column3, settled_at, keep_until, worker, each.column4
     from batch, (values ${Array(rows).fill('(?, ?, ?, ?)').join(', ')}) as each`,
+  ),
   /** The same for neighbours that returned nothing: all there is to say of each is in its row already. */
   appendDoneRun: `
     insert into millrace_history
@@ -367,6 +379,12 @@ export const queries = {
 }
 
 export type Queries = typeof queries
+
+/** A statement for so many rows, built once for each number. */
+function byRows(build: (rows: number) => string): (rows: number) => string {
+  const built: string[] = []
+  return (rows) => (built[rows] ??= build(rows))
+}
 
 /** A whole job, wherever it is. */
 function jobRow(): string {

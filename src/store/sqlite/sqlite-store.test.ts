@@ -3,7 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, test } from 'vitest'
 import { storeContract } from '../../testing/store-contract.js'
+import { transactionContract } from '../../testing/transaction-contract.js'
+import type { CallerTransaction } from '../../testing/transaction-contract.js'
 import { systemWorld } from '../../world/world.js'
+import type { SqliteDatabase } from './driver.js'
 import { openFile } from './open.js'
 import { SqliteStore } from './sqlite-store.js'
 
@@ -14,14 +17,28 @@ async function open(target: string) {
   const world = systemWorld()
   const clock = { now: 1_800_000_000_000 }
   const file = await openFile({ target, durability: 'power' }, true, world)
-  return { store: new SqliteStore(file, world, { durability: 'power', now: () => clock.now }), clock }
+  const store = new SqliteStore(file, world, { durability: 'power', now: () => clock.now })
+  return {
+    store,
+    clock,
+    openTransaction: () => begin(target === ':memory:' ? file.database : new file.library.open(target)),
+  }
+}
+
+/** A transaction on a connection of the caller's own; in memory there is only the store's. */
+function begin(tx: SqliteDatabase): CallerTransaction {
+  tx.exec('begin')
+  return { tx, commit: () => void tx.exec('commit'), rollBack: () => void tx.exec('rollback') }
 }
 
 describe('the store contract on an SQLite file', () => {
   for (const [i, { name, run }] of storeContract.entries())
     test(name, async () => run(await open(join(folder, `${i}.db`))))
+  for (const [i, { name, run }] of transactionContract.entries())
+    test(name, async () => run(await open(join(folder, `tx-${i}.db`))))
 })
 
 describe('the store contract on SQLite in memory', () => {
   for (const { name, run } of storeContract) test(name, async () => run(await open(':memory:')))
+  for (const { name, run } of transactionContract) test(name, async () => run(await open(':memory:')))
 })

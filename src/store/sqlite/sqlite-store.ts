@@ -27,10 +27,12 @@ import type { Heart, WorkerBeat, WorkerInfo } from '../workers.js'
 import type { Confirmation, HeldJob, PausedQueue, QueueChange, QueueStore, StandingPause } from '../queues.js'
 import type { JobAsk, StandingWish, Written } from '../wishes.js'
 import { Ballast } from './ballast.js'
+import { transactionOf } from './caller.js'
 import { changeJob } from './change.js'
 import { claimJobs, reportJobs } from './claim.js'
 import { Confirmed } from './confirmed.js'
 import { CommitQueue } from './commit-queue.js'
+import { CommitWatch } from './commit-watch.js'
 import { Statements } from './driver.js'
 import { startHeart } from './heart.js'
 import { insertJobs } from './insert.js'
@@ -42,6 +44,7 @@ import { queries as ownQueries } from './queries.js'
 import { findJobs, readJobs, readKeyed } from './read.js'
 import { Session } from './session.js'
 import { readLeases, rescueJobs, settleJobs } from './settle.js'
+import { SqliteTransactions } from './transactions.js'
 import { askJob, readWishes } from './wish.js'
 
 export interface SqliteStoreOptions {
@@ -59,17 +62,22 @@ const IDLE_MS = 2_000
 /** How often a full disk is looked at again. */
 const FULL_PROBE_MS = 1_000
 
+/** What a commit on another connection has changed nobody tells: everybody looks. */
+const SOMETHING: Hint = { ready: true, dueInMs: 0, settled: true, asked: false }
+
 const NOT_FLUSHED = { durable: false }
 
 /** The store contract on one SQLite file. The verbs are in the files beside this one; here they meet the commit queue. */
 export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, ChangeStore {
   readonly info: StoreInfo
+  readonly transactions: SqliteTransactions
   readonly #file: OpenedFile
   readonly #world: World
   readonly #session: Session
   readonly #commits: CommitQueue
   readonly #confirmed: Confirmed
   readonly #ballast: Ballast | undefined
+  readonly #watch: CommitWatch
   readonly #listeners = new Set<(hint: Hint) => void>()
   #idle: Cancel | undefined
   #committedAt = 0
@@ -85,12 +93,29 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
       name: file.path,
       durability: options.durability,
       now: options.now,
+      isTaken: file.given === file.database ? () => transactionOf(file.database) === 'open' : undefined,
       onCommit: (durable) => this.#committed(durable),
       onRollback: () => this.#session.forget(),
       onFailure: (error) => this.#failed(error),
     })
     this.#ballast = file.path === ':memory:' ? undefined : new Ballast(file.path)
     this.#ballast?.take()
+    this.#watch = new CommitWatch(world, {
+      version: () => this.#dataVersion(),
+      isOwn: (handle) => handle === file.database,
+      committed: () => this.#hint(SOMETHING),
+    })
+    this.transactions = new SqliteTransactions({
+      file,
+      world,
+      queries,
+      durability: options.durability,
+      now: () => this.#commits.now(),
+      refusal: () => (this.#probe === undefined ? undefined : new StoreFullError(file.path, undefined)),
+      expectCommit: (handle) => this.#watch.expect(handle),
+      committed: () => this.#hint(SOMETHING),
+      failed: (error) => this.#failed(error),
+    })
     this.info = { name: file.path, engine: `SQLite ${file.version}`, warnings: file.warnings }
   }
 
@@ -233,6 +258,8 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
     await this.#commits.close()
     this.#idle?.()
     this.#probe?.()
+    this.#watch.close()
+    this.transactions.close()
     // Folded back by hand: not every library does it when it closes, and a copy of the file must have everything.
     this.#tryFold()
     this.#file.close()
@@ -243,7 +270,20 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
     if (durable) this.#committedAt = this.#world.clock.monotonic()
     this.#idle ??= this.#world.timers.after(IDLE_MS, () => this.#foldBack(), { idle: true })
     const hint = this.#session.takeHint()
-    if (hint !== undefined) for (const listener of this.#listeners) listener(hint)
+    if (hint !== undefined) this.#hint(hint)
+  }
+
+  #hint(hint: Hint): void {
+    for (const listener of this.#listeners) listener(hint)
+  }
+
+  #dataVersion(): number {
+    try {
+      const row = this.#session.statement(this.#session.queries.dataVersion).get()
+      return (row as { data_version: number }).data_version
+    } catch {
+      return -1 // Busy, recovering: something moves, and a look costs little.
+    }
   }
 
   /** When nothing has been written for a while, the WAL goes back into the file and is cut to nothing. */

@@ -4,6 +4,7 @@ import { checkFields } from '../../job/check.js'
 import { show } from '../../codec/show.js'
 import type { StoreChoice } from '../choice.js'
 import { STORE_CHOICE } from '../choice.js'
+import { isHandle } from './driver.js'
 import type { SqliteDatabase } from './driver.js'
 import { openFile } from './open.js'
 import { SqliteStore } from './sqlite-store.js'
@@ -33,12 +34,7 @@ export function sqlite(target: string | SqliteDatabase, options: SqliteOptions =
         value === 'power' || value === 'process' ? undefined : `must be "power" or "process", got ${show(value)}`,
     },
   })
-  const isHandle =
-    typeof target === 'object' &&
-    target !== null &&
-    typeof target.prepare === 'function' &&
-    typeof target.exec === 'function'
-  if (!isHandle && (typeof target !== 'string' || target === '' || target.includes('\u0000')))
+  if (!isHandle(target) && (typeof target !== 'string' || target === '' || target.includes('\u0000')))
     problems.unshift({
       path: 'target',
       message: `must be a path, ":memory:" or an open SQLite handle, got ${show(target)}`,

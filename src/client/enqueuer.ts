@@ -1,0 +1,166 @@
+import { show } from '../codec/show.js'
+import { InvalidOptionsError } from '../errors.js'
+import type { Capture } from '../job/capture.js'
+import { parseWhen } from '../job/duration.js'
+import type { EnqueueOptions, Enqueueable, Handle } from '../job/enqueue.js'
+import type { Registered, Registry } from '../job/registry.js'
+import type { OnDuplicate } from '../job/unique.js'
+import type { Claim, Inserted, InsertOptions, NewJob, Store } from '../store/store.js'
+import type { World } from '../world/world.js'
+import { firstOptions, onePolicy, prepareMany, prepareManyAtOnce } from './bulk.js'
+import type { Bulk, BulkOptions } from './bulk.js'
+import { afterwards, atOnce, txOf } from './in-transaction.js'
+import { prepare, refuse, whenOf, withTaken } from './prepare.js'
+import type { Item, Prepared } from './prepare.js'
+
+/** Jobs in one bulk. */
+const BULK_MAX = 1_000_000
+
+export interface EnqueuerParts {
+  readonly world: World
+  readonly store: Store
+  readonly registry: Registry
+  /** Takes context at each enqueue; undefined when none is captured. */
+  readonly capture: Capture | undefined
+  readonly enqueued: (jobs: readonly NewJob[]) => void
+  readonly toHandle: (id: string, isNew: boolean) => Handle<unknown>
+}
+
+/**
+ * The three verbs that make jobs. Each checks and encodes, then writes: by itself, all by its promise, or within the caller's
+ * transaction, and then all within the call, refusals too.
+ */
+export class Enqueuer {
+  readonly #parts: EnqueuerParts
+
+  constructor(parts: EnqueuerParts) {
+    this.#parts = parts
+  }
+
+  enqueue(
+    job: Enqueueable,
+    payload: unknown,
+    options: EnqueueOptions | undefined,
+    under: Claim | undefined,
+  ): Promise<Handle<unknown>> {
+    const make = (): Item => ({ registered: this.#parts.registry.lookUp(job), payload, options })
+    return this.#one(make, options, options?.onDuplicate ?? 'return', under)
+  }
+
+  schedule(
+    job: Enqueueable,
+    payload: unknown,
+    when: unknown,
+    options: EnqueueOptions | undefined,
+  ): Promise<Handle<unknown>> {
+    const make = (): Item => this.#timed(job, payload, when, options)
+    return this.#one(make, options, options?.onDuplicate ?? 'move', undefined)
+  }
+
+  enqueueMany(job: Enqueueable, payloads: readonly unknown[], options: BulkOptions): Promise<Handle<unknown>[]> {
+    const first = firstOptions(payloads, options)
+    const make = (): Bulk => this.#bulk(job, payloads, options, first)
+    const tx = txOf(first)
+    if (tx === undefined) return this.#many(make)
+    const bulk = make()
+    const rows = prepareManyAtOnce(bulk)
+    const written = this.#insertIn(tx, rows.map(rowOf), insertOptions(bulk.registered, onePolicy(rows), undefined))
+    return afterwards(written, (inserted) => this.#handles(inserted))
+  }
+
+  #one(
+    make: () => Item,
+    options: EnqueueOptions | undefined,
+    onDuplicate: OnDuplicate,
+    under: Claim | undefined,
+  ): Promise<Handle<unknown>> {
+    const tx = txOf(options)
+    if (tx === undefined) return this.#alone(make, onDuplicate, under)
+    const item = make()
+    const row = rightOf(item, atOnce(item.registered, this.#prepare(item)))
+    const written = this.#insertIn(tx, [row], insertOptions(item.registered, onDuplicate, under))
+    return afterwards(written, (inserted) => this.#handles(inserted)[0] as Handle<unknown>)
+  }
+
+  async #alone(make: () => Item, onDuplicate: OnDuplicate, under: Claim | undefined): Promise<Handle<unknown>> {
+    const item = make()
+    const made = await this.#prepare(item)
+    const inserted = await this.#insert([rightOf(item, made)], insertOptions(item.registered, onDuplicate, under))
+    return this.#handles(inserted)[0] as Handle<unknown>
+  }
+
+  async #many(make: () => Bulk): Promise<Handle<unknown>[]> {
+    const bulk = make()
+    const rows = await prepareMany(bulk)
+    const options = insertOptions(bulk.registered, onePolicy(rows), undefined)
+    return this.#handles(await this.#insert(rows.map(rowOf), options))
+  }
+
+  #prepare(item: Item): Prepared | Promise<Prepared> {
+    return prepare(withTaken(item, this.#parts.capture?.take()), this.#newId())
+  }
+
+  async #insert(rows: readonly NewJob[], options: InsertOptions): Promise<readonly Inserted[]> {
+    const inserted = await this.#parts.store.jobs.insertJobs(rows, options)
+    this.#parts.enqueued(rows.filter((_, i) => inserted[i]?.isNew === true))
+    return inserted
+  }
+
+  /** Nobody is told that they were enqueued: only the commit of their owner makes it true. */
+  #insertIn(
+    tx: unknown,
+    rows: readonly NewJob[],
+    options: InsertOptions,
+  ): readonly Inserted[] | Promise<readonly Inserted[]> {
+    return this.#parts.store.transactions.insertJobsIn(tx, rows, options)
+  }
+
+  #timed(job: Enqueueable, payload: unknown, when: unknown, options: EnqueueOptions | undefined): Item {
+    const registered = this.#parts.registry.lookUp(job)
+    const parsed = parseWhen(when, this.#parts.world.clock.now())
+    const problems = parsed.ok ? [] : [{ path: 'when', message: parsed.problem }]
+    if (options?.in !== undefined || options?.at !== undefined)
+      problems.push({ path: 'options', message: 'has in or at; the time is the third argument' })
+    const isObject = typeof options === 'object' && options !== null && !Array.isArray(options)
+    // What is no object is passed on as it is, to be refused with the rest.
+    const timed = options !== undefined && !isObject ? options : { ...options, ...timeOption(parsed.ok, when) }
+    return { registered, payload, options: timed, problems }
+  }
+
+  #bulk(job: Enqueueable, payloads: readonly unknown[], options: BulkOptions, first: EnqueueOptions | undefined): Bulk {
+    const registered = this.#parts.registry.lookUp(job)
+    if (!Array.isArray(payloads)) throw badPayloads(`must be an array, got ${show(payloads)}`)
+    if (payloads.length > BULK_MAX) throw badPayloads(`must be at most ${BULK_MAX}, got ${payloads.length}`)
+    return { registered, payloads, options, first, newId: () => this.#newId(), taken: this.#parts.capture?.take() }
+  }
+
+  #handles(inserted: readonly Inserted[]): Handle<unknown>[] {
+    return inserted.map((one) => this.#parts.toHandle(one.id, one.isNew))
+  }
+
+  #newId(): string {
+    return this.#parts.world.ids.jobId(this.#parts.world.clock.now())
+  }
+}
+
+function insertOptions(registered: Registered, onDuplicate: OnDuplicate, under: Claim | undefined): InsertOptions {
+  return { onDuplicate, keepCancelledMs: registered.keepMs.cancelled, under }
+}
+
+function rowOf(made: { readonly row: NewJob }): NewJob {
+  return made.row
+}
+
+function rightOf(item: Item, made: Prepared): NewJob {
+  if ('wrong' in made) refuse(item.registered.job.name, [made.wrong])
+  return made.row
+}
+
+function timeOption(isRight: boolean, when: unknown): EnqueueOptions {
+  if (!isRight) return {}
+  return 'inMs' in whenOf(when) ? { in: when as never } : { at: when as never }
+}
+
+function badPayloads(message: string): InvalidOptionsError {
+  return new InvalidOptionsError('enqueueMany()', [{ path: 'payloads', message }])
+}

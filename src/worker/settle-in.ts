@@ -1,0 +1,114 @@
+import { LeaseLostError, TransactionError } from '../errors.js'
+import type { Outcome } from '../job/outcome.js'
+import { isThenable } from '../job/schema.js'
+import type { ClaimedJob, SettledJob } from '../store/store.js'
+import type { HandParts } from './hand-parts.js'
+import { failure, succeeded } from './run.js'
+import type { Running, Settling } from './running.js'
+
+/**
+ * Jobs that settle themselves. `settleIn` writes the job's end into a transaction of the handler's own, which commits later
+ * or never, and nobody tells the worker which. So when the handler is back the worker writes an ordinary settlement, "it was
+ * rolled back": under the fence it is written only if that is true, and not before the transaction has ended, since there is
+ * one writer. If it is refused, the job is no longer in our hand: because it is done, or because the claim was lost.
+ */
+export class SelfSettler implements Settling {
+  readonly #parts: Parts
+  readonly #settlement: (running: Running, outcome: Outcome) => SettledJob
+
+  /** `settlement` says what is written of an attempt that ends like this now. */
+  constructor(parts: Parts, settlement: (running: Running, outcome: Outcome) => SettledJob) {
+    this.#parts = parts
+    this.#settlement = settlement
+  }
+
+  settleIn(running: Running, tx: unknown, result: unknown): Promise<void> | void {
+    refuseEnded(running)
+    const settled = this.#settlement(running, succeeded(running.registered, result))
+    const note = (held: boolean): void => {
+      if (!held) throw notHeld(running, 'ctx.settleIn()')
+      running.settledIn = settled
+    }
+    const written = this.#parts.store.transactions.settleJobIn(tx, settled)
+    return isThenable(written) ? Promise.resolve(written).then(note) : note(written)
+  }
+
+  async transaction<T>(running: Running, work: (tx: unknown) => T): Promise<T> {
+    refuseEnded(running)
+    let settled: SettledJob | undefined
+    try {
+      const value = await this.#parts.store.transactions.transact({
+        claim: running.claimed,
+        work,
+        settle: (returned) => (settled = this.#settlement(running, succeeded(running.registered, returned))),
+        stopped: () => running.abortReason,
+      })
+      running.settledIn = settled
+      running.committed = true
+      return value
+    } catch (error) {
+      throw error instanceof LeaseLostError ? notHeld(running, 'ctx.transaction()') : error
+    }
+  }
+
+  /** What to write of an attempt that is over. One that put its end into a transaction failed, unless that has committed. */
+  outcomeOf(running: Running, outcome: Outcome): Outcome {
+    if (running.settledIn === undefined) return outcome
+    if (outcome.kind === 'failed' || outcome.kind === 'aborted')
+      running.afterword = `${outcome.error.name}: ${outcome.error.message}`
+    else if (outcome.kind === 'cancelled') running.afterword = outcome.error?.message ?? outcome.reason
+    else if (outcome.kind === 'snoozed') running.afterword = 'Snooze'
+    return outcome.kind === 'succeeded' ? this.#rolledBack(running) : outcome
+  }
+
+  #rolledBack({ registered, options, claimed, attempt }: Running): Outcome {
+    const error = new TransactionError(
+      'E_TX_ROLLED_BACK',
+      'the transaction given to settleIn was rolled back, so nothing of it was recorded, though the handler returned',
+    )
+    const { random } = this.#parts.world
+    return failure({ registered, retry: options.retry, retries: claimed.retries, attempt, random }, error)
+  }
+
+  /** Tells of a job that is no longer ours: it was settled by its own transaction, or its claim was lost. */
+  async tellGone(job: ClaimedJob | SettledJob, running: Running | undefined): Promise<void> {
+    const { events } = this.#parts
+    const settled = running?.settledIn
+    try {
+      if (running === undefined || settled === undefined || !(await this.isDone(running, settled)))
+        return events.lost(`job ${job.name} ${job.id}`)
+      events.settled(settled, running.tookMs, running)
+      if (running.afterword !== undefined) events.threwAfterwards(running, running.afterword)
+    } catch (error) {
+      events.troubled('read what became of a job', error)
+    }
+  }
+
+  async isDone(running: Running, settled: SettledJob): Promise<boolean> {
+    if (running.committed) return true
+    const [row] = await this.#parts.store.jobs.readJobs([settled.id])
+    // Kept for no time, or deleted since: only a job that ended can be.
+    if (row === undefined) return true
+    return row.state === 'done' && row.worker === settled.worker && row.attempt === settled.attempt
+  }
+}
+
+type Parts = Pick<HandParts, 'store' | 'world' | 'events'>
+
+/** Nothing more can be settled by a handler whose attempt is over, or whose claim is known to be lost. */
+function refuseEnded(running: Running): void {
+  if (running.abortReason instanceof LeaseLostError) throw running.abortReason
+  if (running.settled)
+    throw new TransactionError(
+      'E_ALREADY_SETTLED',
+      `job ${running.job} ${running.id}: this attempt is over; settle it before its handler returns`,
+    )
+}
+
+function notHeld(running: Running, what: string): Error {
+  if (running.settledIn === undefined) return new LeaseLostError(`job ${running.job} ${running.id}: ${what}`)
+  return new TransactionError(
+    'E_ALREADY_SETTLED',
+    `job ${running.job} ${running.id}: ${what}: this attempt has settled itself already; a job is settled once`,
+  )
+}

@@ -66,7 +66,6 @@ export async function buildMill(options: MillOptions, parts: MillParts): Promise
   })
   const store = await parts.store.open(world, options.autoMigrate ?? true)
   log.write('info', { engine: store.info.engine }, `store ${store.info.name}`)
-  for (const warning of store.info.warnings) log.write('warn', {}, warning)
   return new Millrace(options, { ...parts, store }, registry, log) as unknown as Mill
 }
 
@@ -101,6 +100,7 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
   /** start and stop one after the other, whoever calls them. */
   #changing: Promise<void> = Promise.resolve()
   #closing: Promise<void> | undefined
+  #warned = 0
 
   constructor(
     options: MillOptions,
@@ -129,6 +129,7 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
       asked: (job, ask) => this.#events.asked(job, ask),
     })
     this.#enqueuer = throughHooks(this.#client, registry, this.#around.enqueueHooks)
+    this.#warn()
   }
 
   enqueue(job: Enqueueable, payload?: unknown, options?: EnqueueOptions): Promise<Handle<unknown>> {
@@ -232,6 +233,7 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
       this.#workerOptions(),
     )
     await worker.start()
+    this.#warn()
     const troubled = (what: string, error: unknown): void => events.troubled(what, error)
     const promoter = new Promoter({
       world,
@@ -261,8 +263,14 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
   }
 
   #queueParts(): QueueParts {
-    const paused: QueueParts['paused'] = (queue, pause) => this.#events.queuePaused(queue, pause)
-    return { world: this.#world, store: this.#store, paused }
+    return { world: this.#world, store: this.#store, paused: (queue, pause) => this.#events.queuePaused(queue, pause) }
+  }
+
+  /** Each note of the store once; some are known only when a worker listens. */
+  #warn(): void {
+    const { warnings } = this.#store.info
+    for (const warning of warnings.slice(this.#warned)) this.#log.write('warn', {}, warning)
+    this.#warned = warnings.length
   }
 
   #workerOptions(): WorkerOptions {

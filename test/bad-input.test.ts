@@ -266,6 +266,7 @@ describe('enqueue()', () => {
     ['group', { group: 'g' }, /options\.group is not yet part of this version/],
     ['after', { after: [] }, /options\.after is not yet/],
     ['unique', { unique: { by: [], for: 'x' } }, /2 problems[^]*options\.unique\.by[^]*options\.unique\.for/],
+    ['tx', { tx: 'db' }, /options\.tx must be the handle/],
     ['null', null, /options must be an object, got null/],
     ['a number', 5, /options must be an object, got 5/],
   ])('refuses a wrong %s: %#', async (_, options, message) => {

@@ -77,7 +77,7 @@ export interface LeaseStore {
 }
 
 export interface ChangeStore {
-  /** Called after each commit of this process. A hint is a hint: the poll is the truth. */
+  /** Called after commits of this process, and when one of another is heard of. A hint is a hint: the poll is the truth. */
   onHint(callback: (hint: Hint) => void): Cancel
 }
 
@@ -93,7 +93,7 @@ export interface StoreInfo {
 export interface Hint {
   /** Something became ready. */
   readonly ready: boolean
-  /** Something was scheduled: due in so many ms. */
+  /** Something was scheduled: due in so many ms; by another process: 0, and who looks finds out when. */
   readonly dueInMs: number | null
   /** Something ended. */
   readonly settled: boolean

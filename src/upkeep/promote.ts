@@ -29,6 +29,7 @@ export class Promoter {
   #unhint: Cancel | undefined
   #dueAt = Infinity
   #working: Promise<void> | undefined
+  #again = false
 
   constructor(parts: PromoterParts) {
     this.#parts = parts
@@ -56,7 +57,9 @@ export class Promoter {
     this.#dueAt = at
     this.#timer = this.#parts.world.timers.after(ms, () => {
       this.#dueAt = Infinity
-      this.#working ??= this.#look().finally(() => (this.#working = undefined))
+      // A look under way may have read before what this one is to see was written.
+      if (this.#working !== undefined) this.#again = true
+      else this.#working = this.#look().finally(() => (this.#working = undefined))
     })
   }
 
@@ -73,7 +76,8 @@ export class Promoter {
       this.#parts.troubled('promote', error)
       waitMs = TROUBLE_MS
     }
-    if (this.#unhint !== undefined) this.#lookIn(waitMs)
+    if (this.#unhint !== undefined) this.#lookIn(this.#again ? 0 : waitMs)
+    this.#again = false
   }
 
   async #expire(job: Promoted['expired'][number]): Promise<void> {

@@ -33,7 +33,7 @@ async function setUp(
   const path = memory ? ':memory:' : join(folder, 'app.db')
   const db = new (chooseLibrary().open)(path)
   undo.push(() => db.close())
-  db.exec('pragma journal_mode = wal; pragma busy_timeout = 0; create table ledger (n integer)')
+  db.exec('pragma busy_timeout = 5000; pragma journal_mode = wal; create table ledger (n integer)')
   const lines: string[] = []
   const write = (level: string) => (fields: unknown, text?: unknown) => {
     lines.push(`${level} ${typeof fields === 'string' ? fields : `${String(text)} ${JSON.stringify(fields)}`}`)

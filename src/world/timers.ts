@@ -27,3 +27,15 @@ export const systemTimers: Timers = {
     setImmediate(callback)
   },
 }
+
+/** After so long, or when this turn has ended if that is no time at all; does not keep the process alive. */
+export function afterIdle(timers: Timers, ms: number, callback: () => void): Cancel {
+  if (ms > 0) return timers.after(ms, callback, { idle: true })
+  let cancelled = false
+  timers.soon(() => {
+    if (!cancelled) callback()
+  })
+  return () => {
+    cancelled = true
+  }
+}

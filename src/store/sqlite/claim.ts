@@ -2,7 +2,7 @@ import type { Encoded } from '../../job/outcome.js'
 import type { Claim, ClaimedJob, ClaimRequest, Claimed, Report } from '../store.js'
 import { toEncoded } from './driver.js'
 import type { Lane } from './lanes.js'
-import { pausedNow } from './pause.js'
+import { pausedNow, resumeQueue } from './pause.js'
 import type { Session } from './session.js'
 import { stretchesOf } from './stretches.js'
 
@@ -14,7 +14,9 @@ import { stretchesOf } from './stretches.js'
 export function claimJobs(session: Session, request: ClaimRequest, now: number): Claimed {
   const nothing = { now, jobs: [], suspectsWait: false, lost: false, resumesInMs: null }
   if (session.statement(session.queries.isWorker).get(request.worker) === undefined) return { ...nothing, lost: true }
-  const { queues: paused, resumesInMs } = pausedNow(session, now)
+  const { queues: paused, over, resumesInMs } = pausedNow(session, now)
+  // An old pause costs one claim and no other.
+  for (const queue of over) resumeQueue(session, queue)
   const lanes = eligibleLanes(session, request, paused)
   if (lanes.length === 0) return { ...nothing, resumesInMs }
   const suspects = waitingSuspects(session, lanes)
@@ -28,6 +30,21 @@ export function claimJobs(session: Session, request: ClaimRequest, now: number):
       ? takeFromLane(session, request, lanes[0] as Lane, now)
       : takeMerged(session, request, lanes, now)
   return { now, jobs, suspectsWait: suspects.length > 0, lost: false, resumesInMs }
+}
+
+/** The answer of a claim that would take nothing, by reading alone; undefined when it must be made. */
+export function nothingToClaim(session: Session, request: ClaimRequest, now: number): Claimed | undefined {
+  if (session.statement(session.queries.isWorker).get(request.worker) === undefined) return undefined
+  const { queues: paused, resumesInMs } = pausedNow(session, now)
+  if (isAnyReady(session, eligibleLanes(session, request, paused))) return undefined
+  return { now, jobs: [], suspectsWait: false, lost: false, resumesInMs }
+}
+
+export function isAnyReady(session: Session, lanes: Iterable<Lane>): boolean {
+  const { readyJobs, readySuspect } = session.queries
+  for (const { lane } of lanes)
+    for (const sql of [readyJobs, readySuspect]) if (session.statement(sql).get(lane, 1) !== undefined) return true
+  return false
 }
 
 function eligibleLanes(session: Session, request: ClaimRequest, paused: ReadonlySet<string>): Lane[] {

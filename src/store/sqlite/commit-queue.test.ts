@@ -255,6 +255,48 @@ describe('while another connection holds the file', () => {
   })
 })
 
+describe('a write that looks first', () => {
+  const look = { durable: false, look: (): string | undefined => (rows().length === 0 ? 'nothing' : undefined) }
+  const work = (): string => `wrote ${rows().length}`
+
+  test('takes no lock when there is nothing to write', async () => {
+    const other = new (chooseLibrary().open)(path)
+    other.exec('begin immediate')
+    expect(await commits.write(work, look)).toBe('nothing')
+    expect(database.count('begin immediate')).toBe(0)
+    expect(committed).toBe(0)
+    other.exec('rollback')
+    other.close()
+  })
+
+  test('writes when there is', async () => {
+    await commits.write(add(1))
+    expect(await commits.write(work, look)).toBe('wrote 1')
+    expect(database.count('commit')).toBe(2)
+  })
+
+  test('rides along without a look when a transaction comes anyway', async () => {
+    expect(await Promise.all([commits.write(add(1)), commits.write(work, look)])).toEqual([1, 'wrote 1'])
+    expect(database.count('commit')).toBe(1)
+  })
+
+  test('looks again when the file was busy: what there was may be gone', async () => {
+    await commits.write(add(1))
+    const other = new (chooseLibrary().open)(path)
+    other.exec('begin immediate; delete from t')
+    const answer = commits.write(work, look)
+    await expect.poll(() => database.count('begin immediate')).toBeGreaterThan(1)
+    other.exec('commit')
+    expect(await answer).toBe('nothing')
+    other.close()
+  })
+
+  test('that cannot look fails by itself, and the next is not harmed', async () => {
+    await expect(commits.write(work, { durable: false, look: boom })).rejects.toThrow('boom')
+    expect(await commits.write(add(1))).toBe(1)
+  })
+})
+
 describe('a queue that is closed', () => {
   test('finished what was asked for in the same turn', async () => {
     const written = commits.write(add(1))

@@ -20,8 +20,14 @@ export interface WriteOptions {
   readonly durable: boolean
 }
 
+/** A write that mostly has nothing to do: `look` gives the answer when that is so, by reading alone. */
+export interface LookingWriteOptions<T> extends WriteOptions {
+  readonly look: (now: number) => T | undefined
+}
+
 interface Pending {
   readonly work: (now: number) => unknown
+  readonly look: ((now: number) => unknown) | undefined
   readonly durable: boolean
   readonly resolve: (value: never) => void
   readonly reject: (error: unknown) => void
@@ -29,7 +35,11 @@ interface Pending {
 
 /** After so long somebody is told that another process does not let go of the file. */
 const BUSY_LIMIT_MS = 60_000
-const BUSY_STEP_MAX_MS = 20
+/**
+ * The longest wait between two tries. It does not grow: those who have waited longest would be the least likely to come next.
+ * Measured with eight processes that all write at full speed: as many commits, and the longest wait a third.
+ */
+const BUSY_STEP_MAX_MS = 4
 
 export class CommitQueue {
   readonly #statements: Statements
@@ -52,10 +62,11 @@ export class CommitQueue {
   }
 
   /** Runs the work in the next transaction; resolves when that is committed. `now` is the database's clock. */
-  write<T>(work: (now: number) => T, options: WriteOptions = { durable: true }): Promise<T> {
+  write<T>(work: (now: number) => T, options: WriteOptions | LookingWriteOptions<T> = { durable: true }): Promise<T> {
     if (this.#closed) return Promise.reject(new ClosedError())
+    const look = 'look' in options ? options.look : undefined
     return new Promise((resolve, reject) => {
-      this.#pending.push({ work, durable: options.durable, resolve, reject })
+      this.#pending.push({ work, look, durable: options.durable, resolve, reject })
       this.#schedule()
     })
   }
@@ -82,10 +93,12 @@ export class CommitQueue {
   }
 
   #flush(): void {
-    const batch = this.#pending
+    let batch = this.#pending
     if (batch.length === 0) return
     this.#pending = []
     try {
+      if (batch.every((p) => p.look !== undefined)) batch = this.#look(batch)
+      if (batch.length === 0) return void (this.#busySince = null)
       this.#begin(batch.some((p) => p.durable))
     } catch (error) {
       if (isBusy(error) && this.#waitForFile(batch)) return
@@ -95,6 +108,18 @@ export class CommitQueue {
     }
     this.#busySince = null
     this.#run(batch)
+  }
+
+  /**
+   * Gives those their answer that have nothing to write, and the rest back. When all in a batch may have nothing, none of
+   * them takes the write lock before it has looked: idle processes must not take it from those that work, each time one of
+   * those commits. Beside others a look gains nothing, since a transaction comes anyway.
+   */
+  #look(batch: Pending[]): Pending[] {
+    const now = this.now()
+    const answers = batch.map((p) => p.look?.(now))
+    for (const [i, p] of batch.entries()) if (answers[i] !== undefined) p.resolve(answers[i] as never)
+    return batch.filter((_, i) => answers[i] === undefined)
   }
 
   /** One transaction for all; when a work or the commit fails, one each, so that one bad event costs only itself. */
@@ -162,9 +187,7 @@ export class CommitQueue {
     }
     this.#pending = [...batch, ...this.#pending]
     this.#scheduled = true
-    const waited = now - this.#busySince
-    const step = 0.5 + this.#world.random() * Math.min(BUSY_STEP_MAX_MS, 1 + waited / 10)
-    this.#world.timers.after(step, () => {
+    this.#world.timers.after(0.5 + this.#world.random() * BUSY_STEP_MAX_MS, () => {
       this.#scheduled = false
       this.#flush()
     })

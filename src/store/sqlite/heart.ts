@@ -6,7 +6,9 @@ import type { Queries } from './queries.js'
 /**
  * The heartbeat, from a thread with its own connection, so that a handler that blocks the event loop is not taken for dead.
  * The thread's program is a string, because a file of its own is what bundlers lose. It waits for a busy file by itself
- * (it may: it is not the event loop), and it says when its row is gone, which means that somebody took it for dead.
+ * (it may: it is not the event loop), in steps of a few milliseconds. SQLite's own wait takes steps of up to a tenth of a
+ * second, and where many processes write at full speed, those few tries all find the file busy: live workers were taken for
+ * dead. It says when its row is gone, which means that somebody did.
  *
  * It also keeps the WAL small. Where somebody is always reading, the automatic checkpoint copies everything and still can
  * never begin the WAL anew, as it waits for nobody. Here one may wait: a moment in which nobody writes, new readers need
@@ -20,16 +22,27 @@ const { DatabaseSync } = name === 'node:sqlite' ? process.getBuiltinModule(name)
 const database = new DatabaseSync(path)
 database.exec('pragma busy_timeout = 2000; pragma synchronous = normal')
 const statement = database.prepare(sql)
+database.exec('pragma busy_timeout = 0')
+const stepMs = 3
+const tries = Math.max(1, Math.floor(Math.min(everyMs / 2, 2000) / stepMs))
+const pause = new Int32Array(new SharedArrayBuffer(4))
 let failing = false
 const beat = () => {
-  try {
-    if (Number(statement.run(worker).changes) === 0) return parentPort.postMessage({ lost: 'it was taken for dead' })
-    failing = false
-  } catch (error) {
-    // Busy, full or failing for now: the next beat tries again, and the rescuer's patience is one lease.
-    if (!failing) parentPort.postMessage({ failed: String(error && error.message || error) })
-    failing = true
-  }
+  for (let left = tries; ; left -= 1)
+    try {
+      if (Number(statement.run(worker).changes) === 0) parentPort.postMessage({ lost: 'it was taken for dead' })
+      failing = false
+      return
+    } catch (error) {
+      if (left > 1) {
+        Atomics.wait(pause, 0, 0, stepMs)
+        continue
+      }
+      // Busy, full or failing for now: the next beat tries again, and the rescuer's patience is one lease.
+      if (!failing) parentPort.postMessage({ failed: String(error && error.message || error) })
+      failing = true
+      return
+    }
 }
 const fold = () => {
   try {
@@ -40,7 +53,7 @@ const fold = () => {
   } catch {
     // Busy, full or gone: the next look comes soon.
   } finally {
-    database.exec('pragma busy_timeout = 2000')
+    database.exec('pragma busy_timeout = 0')
   }
 }
 const timers = [setInterval(beat, everyMs), setInterval(fold, foldEveryMs)]

@@ -40,29 +40,29 @@ export function readPause(session: Session, queue: string, now: number): Standin
   return standing !== undefined && isPaused({ until: standing.until ?? Infinity }, now) ? standing : undefined
 }
 
-/** What a claim must not take, and when to come again. */
+/** What a claim must not take, what it may take again, and when to come again. */
 export interface PausedNow {
   readonly queues: ReadonlySet<string>
+  /** Queues whose pause is written still and over. */
+  readonly over: readonly string[]
   readonly resumesInMs: number | null
 }
 
-/** Within a claim: queues whose pause is over are swept away here, so that an old pause costs one claim and no other. */
 export function pausedNow(session: Session, now: number): PausedNow {
   const pauses = readPauses(session)
   if (pauses.size === 0) return NONE_PAUSED
   const queues = new Set<string>()
+  const over: string[] = []
   let nextAt = Infinity
-  for (const [queue, { until }] of pauses) {
-    if (until !== null && until <= now) session.statement(session.queries.dropPause).run(queue)
-    else {
+  for (const [queue, { until }] of pauses)
+    if (isPaused({ until: until ?? Infinity }, now)) {
       queues.add(queue)
       nextAt = Math.min(nextAt, until ?? Infinity)
-    }
-  }
-  return { queues, resumesInMs: nextAt === Infinity ? null : nextAt - now }
+    } else over.push(queue)
+  return { queues, over, resumesInMs: nextAt === Infinity ? null : nextAt - now }
 }
 
-const NONE_PAUSED: PausedNow = { queues: new Set(), resumesInMs: null }
+const NONE_PAUSED: PausedNow = { queues: new Set(), over: [], resumesInMs: null }
 
 /** Every queue with a pause written for it, over or not. */
 export function readPauses(session: Session): Map<string, StandingPause> {

@@ -14,7 +14,7 @@ CREATE INDEX millrace_live_suspect on millrace_live (lane, sort) where state = '
 
 CREATE TABLE millrace_history (
   seq integer primary key,
-  state text not null check (state in ('done', 'failed', 'cancelled')),
+  state text not null check (state = 'done' or state = 'failed' or state = 'cancelled'),
   due_at integer not null,
   attempt integer not null,
   retries integer not null,
@@ -65,7 +65,10 @@ CREATE TABLE millrace_leases (
 CREATE TABLE millrace_live (
   seq integer primary key,
   lane integer not null,
-  state text not null check (state in ('scheduled', 'ready', 'running', 'retrying', 'blocked', 'paused', 'parked')),
+  -- Spelled out, commonest first: for a list of more than two, SQLite looks into a table of its own at every row.
+  state text not null check (
+    state = 'ready' or state = 'running' or state = 'scheduled' or state = 'retrying' or state = 'blocked'
+      or state = 'paused' or state = 'parked'),
   sort integer not null,
   due_at integer not null,
   attempt integer not null default 0 check (attempt >= 0),

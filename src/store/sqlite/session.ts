@@ -55,7 +55,8 @@ export class Session {
   }
 }
 
-const QUIET: Hint = { ready: false, dueInMs: null, settled: false, asked: false }
+/** Nothing to tell. */
+export const QUIET: Hint = { ready: false, dueInMs: null, settled: false, asked: false }
 
 /** The place in the line: the due time, moved by priority. */
 export function sortOf(dueAt: number, priority: number): number {

@@ -1,12 +1,13 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, describe, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { storeContract } from '../../testing/store-contract.js'
 import { transactionContract } from '../../testing/transaction-contract.js'
 import type { CallerTransaction } from '../../testing/transaction-contract.js'
 import { systemWorld } from '../../world/world.js'
 import type { SqliteDatabase } from './driver.js'
+import { chooseLibrary } from './library.js'
 import { openFile } from './open.js'
 import { SqliteStore } from './sqlite-store.js'
 
@@ -41,4 +42,19 @@ describe('the store contract on an SQLite file', () => {
 describe('the store contract on SQLite in memory', () => {
   for (const { name, run } of storeContract) test(name, async () => run(await open(':memory:')))
   for (const { name, run } of transactionContract) test(name, async () => run(await open(':memory:')))
+})
+
+/** Every commit wakes every idle worker of a file: they must not fight for its lock when there is nothing for them. */
+test('a claim and a promotion with nothing to do go through while another process writes', async () => {
+  const path = join(folder, 'idle.db')
+  const { store } = await open(path)
+  await store.addWorker({ id: 'w', host: 'h', pid: 1 })
+  const other = new (chooseLibrary().open)(path)
+  other.exec('begin immediate')
+  const request = { worker: 'w', fence: 1, names: undefined, max: 1, starting: 1, rooms: new Map<string, number>() }
+  expect(await store.claimJobs({ ...request, suspects: 'none' })).toMatchObject({ jobs: [], lost: false })
+  expect(await store.promoteJobs(10)).toEqual({ promoted: 0, expired: [], nextInMs: null })
+  other.exec('rollback')
+  other.close()
+  await store.close()
 })

@@ -1,5 +1,6 @@
 import type { World } from '../../world/world.js'
 import type { Cancel } from '../../world/timers.js'
+import type { Watch } from '../../world/watch.js'
 import { StoreFullError } from '../../errors.js'
 import type {
   Changed,
@@ -29,16 +30,17 @@ import type { JobAsk, StandingWish, Written } from '../wishes.js'
 import { Ballast } from './ballast.js'
 import { transactionOf } from './caller.js'
 import { changeJob } from './change.js'
-import { claimJobs, reportJobs } from './claim.js'
+import { claimJobs, nothingToClaim, reportJobs } from './claim.js'
 import { Confirmed } from './confirmed.js'
 import { CommitQueue } from './commit-queue.js'
 import { CommitWatch } from './commit-watch.js'
 import { Statements } from './driver.js'
 import { startHeart } from './heart.js'
+import { Hints } from './hints.js'
 import { insertJobs } from './insert.js'
 import type { OpenedFile } from './open.js'
 import { pauseQueue, readPause, resumeQueue } from './pause.js'
-import { promoteJobs, pruneJobs } from './upkeep.js'
+import { nothingToPromote, promoteJobs, pruneJobs } from './upkeep.js'
 import type { Queries } from './queries.js'
 import { queries as ownQueries } from './queries.js'
 import { findJobs, readJobs, readKeyed } from './read.js'
@@ -55,15 +57,14 @@ export interface SqliteStoreOptions {
   readonly statements?: Statements | undefined
   /** The database's clock; only the simulator passes one. */
   readonly now?: (() => number) | undefined
+  /** How other processes' commits are watched for; without it they are found by polling alone. */
+  readonly watch?: Watch | undefined
 }
 
 /** Nothing was written for so long: the WAL is folded back into the file. */
 const IDLE_MS = 2_000
 /** How often a full disk is looked at again. */
 const FULL_PROBE_MS = 1_000
-
-/** What a commit on another connection has changed nobody tells: everybody looks. */
-const SOMETHING: Hint = { ready: true, dueInMs: 0, settled: true, asked: false }
 
 const NOT_FLUSHED = { durable: false }
 
@@ -78,7 +79,7 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
   readonly #confirmed: Confirmed
   readonly #ballast: Ballast | undefined
   readonly #watch: CommitWatch
-  readonly #listeners = new Set<(hint: Hint) => void>()
+  readonly #hints: Hints
   #idle: Cancel | undefined
   #committedAt = 0
   #probe: Cancel | undefined
@@ -100,10 +101,14 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
     })
     this.#ballast = file.path === ':memory:' ? undefined : new Ballast(file.path)
     this.#ballast?.take()
+    const warnings = [...file.warnings]
+    this.info = { name: file.path, engine: `SQLite ${file.version}`, warnings }
+    const note = (sentence: string): void => void warnings.push(sentence)
+    this.#hints = new Hints({ session: this.#session, path: file.path, world, watch: options.watch, note })
     this.#watch = new CommitWatch(world, {
-      version: () => this.#dataVersion(),
+      version: () => this.#hints.version(),
       isOwn: (handle) => handle === file.database,
-      committed: () => this.#hint(SOMETHING),
+      committed: () => this.#hints.callerCommitted(),
     })
     this.transactions = new SqliteTransactions({
       file,
@@ -113,10 +118,9 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
       now: () => this.#commits.now(),
       refusal: () => (this.#probe === undefined ? undefined : new StoreFullError(file.path, undefined)),
       expectCommit: (handle) => this.#watch.expect(handle),
-      committed: () => this.#hint(SOMETHING),
+      committed: () => this.#hints.callerCommitted(),
       failed: (error) => this.#failed(error),
     })
-    this.info = { name: file.path, engine: `SQLite ${file.version}`, warnings: file.warnings }
   }
 
   get jobs(): JobStore {
@@ -176,7 +180,8 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
   }
 
   promoteJobs(limit: number): Promise<Promoted> {
-    return this.#commits.write((now) => promoteJobs(this.#session, limit, now), NOT_FLUSHED)
+    const look = (now: number): Promoted | undefined => nothingToPromote(this.#session, now)
+    return this.#commits.write((now) => promoteJobs(this.#session, limit, now), { ...NOT_FLUSHED, look })
   }
 
   pruneJobs(limit: number): Promise<number> {
@@ -184,6 +189,7 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
   }
 
   async addWorker(worker: WorkerInfo): Promise<void> {
+    this.#hints.worksHere = true
     const sql = this.#session.queries.addWorker
     await this.#commits.write(
       (now) => this.#session.statement(sql).run(worker.id, worker.host, worker.pid, now),
@@ -203,6 +209,7 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
   }
 
   async dropWorker(worker: string): Promise<void> {
+    this.#hints.worksHere = false
     const sql = this.#session.queries.dropWorker
     await this.#commits.write(() => this.#session.statement(sql).run(worker), NOT_FLUSHED)
   }
@@ -217,11 +224,13 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
 
   claimJobs(request: ClaimRequest): Promise<Claimed> {
     if (this.#probe !== undefined) return Promise.reject(new StoreFullError(this.info.name, undefined))
-    return this.#commits.write((now) => {
+    const claim = (now: number): Claimed => {
       const claimed = claimJobs(this.#session, request, now)
       if (claimed.jobs.length > 0) this.#confirmed.claimed(request.fence)
       return claimed
-    }, NOT_FLUSHED)
+    }
+    const look = (now: number): Claimed | undefined => nothingToClaim(this.#session, request, now)
+    return this.#commits.write(claim, { ...NOT_FLUSHED, look })
   }
 
   confirmJobs(held: readonly HeldJob[]): Promise<Confirmation> {
@@ -250,8 +259,7 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
   }
 
   onHint(callback: (hint: Hint) => void): Cancel {
-    this.#listeners.add(callback)
-    return () => this.#listeners.delete(callback)
+    return this.#hints.on(callback)
   }
 
   async close(): Promise<void> {
@@ -260,6 +268,7 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
     this.#probe?.()
     this.#watch.close()
     this.transactions.close()
+    this.#hints.close()
     // Folded back by hand: not every library does it when it closes, and a copy of the file must have everything.
     this.#tryFold()
     this.#file.close()
@@ -269,21 +278,7 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
     // A worker looks for work at every poll: that is no reason to call it busy.
     if (durable) this.#committedAt = this.#world.clock.monotonic()
     this.#idle ??= this.#world.timers.after(IDLE_MS, () => this.#foldBack(), { idle: true })
-    const hint = this.#session.takeHint()
-    if (hint !== undefined) this.#hint(hint)
-  }
-
-  #hint(hint: Hint): void {
-    for (const listener of this.#listeners) listener(hint)
-  }
-
-  #dataVersion(): number {
-    try {
-      const row = this.#session.statement(this.#session.queries.dataVersion).get()
-      return (row as { data_version: number }).data_version
-    } catch {
-      return -1 // Busy, recovering: something moves, and a look costs little.
-    }
+    this.#hints.committed()
   }
 
   /** When nothing has been written for a while, the WAL goes back into the file and is cut to nothing. */

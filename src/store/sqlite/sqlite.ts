@@ -1,4 +1,5 @@
 import { InvalidOptionsError } from '../../errors.js'
+import { systemWatch } from '../../world/watch.js'
 import type { World } from '../../world/world.js'
 import { checkFields } from '../../job/check.js'
 import { show } from '../../codec/show.js'
@@ -45,7 +46,7 @@ export function sqlite(target: string | SqliteDatabase, options: SqliteOptions =
     [STORE_CHOICE]: true,
     open: async (world: World, autoMigrate: boolean) => {
       const file = await openFile({ target, durability }, autoMigrate, world)
-      return new SqliteStore(file, world, { durability })
+      return new SqliteStore(file, world, { durability, watch: systemWatch })
     },
   }
 }

@@ -7,10 +7,19 @@ export function promoteJobs(session: Session, limit: number, now: number): Promo
   const promoted = Number(session.statement(session.queries.promoteJobs).run(now, limit).changes)
   if (promoted > 0) session.noteReady()
   const expired = session.statement(session.queries.expiredJobs).all(now, limit) as Promoted['expired'][number][]
+  return { promoted, expired: expired.map((row) => ({ ...row })), nextInMs: nextInMs(session, now) }
+}
+
+/** The answer when nothing is due, by reading alone; undefined when something is. */
+export function nothingToPromote(session: Session, now: number): Promoted | undefined {
+  const inMs = nextInMs(session, now)
+  return inMs === 0 ? undefined : { promoted: 0, expired: [], nextInMs: inMs }
+}
+
+function nextInMs(session: Session, now: number): number | null {
   const next = [nextTime(session, session.queries.nextDue), nextTime(session, session.queries.nextExpiry)]
   const times = next.filter((time) => time !== null)
-  const nextInMs = times.length === 0 ? null : Math.max(0, Math.min(...times) - now)
-  return { promoted, expired: expired.map((row) => ({ ...row })), nextInMs }
+  return times.length === 0 ? null : Math.max(0, Math.min(...times) - now)
 }
 
 function nextTime(session: Session, sql: string): number | null {

@@ -1,0 +1,173 @@
+import { mkdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { build } from '../scripts/build.mjs'
+import { usePlace } from './processes/child.js'
+import type { Child, Said } from './processes/child.js'
+
+/**
+ * X13 on real processes: a commit of one wakes the others. Every poll here is a minute, so only a push explains what comes
+ * sooner; times are bounded generously, because the machine may be busy with other tests.
+ */
+const place = usePlace()
+beforeAll(async () => {
+  expect((await build()).code).toBe(0)
+})
+
+const SOON_MS = 5_000
+const LIBRARY = pathToFileURL(join(import.meta.dirname, '..', 'dist', 'store', 'sqlite', 'library.js')).href
+const NO_WATCH = `
+  const fs = (await import('node:fs')).default
+  fs.watch = () => { throw Object.assign(new Error('ENOSPC: no watches left'), { code: 'ENOSPC' }) }
+  ;(await import('node:module')).syncBuiltinESMExports()`
+
+const worker = (options = '', before = ''): string => `${before}
+  const work = job('work', async (p) => { say('ran', { n: p.n }); return p.n * 2 })
+  const mill = await millrace({ store: file, jobs: { work }, poll: '60s', ${options}
+    logger: { debug() {}, info() {}, error: (_, m) => say('error', { m }), warn: (_, m) => say('warned', { m }) } })
+  await mill.start(); say('up')`
+
+const producer = (does: string, options = ''): string => `
+  const work = job('work', async () => {})
+  const mill = await millrace({ store: file, jobs: { work }, poll: '60s', logger: false, ${options} })
+  ${does}
+  say('did')`
+
+async function started(program: string): Promise<Child> {
+  const child = place().run(program)
+  await child.hears('up')
+  return child
+}
+
+/** Far sooner than the poll. */
+const expectSoon = (child: Child, what: string): Promise<Said> => child.hears(what, SOON_MS)
+
+describe('what one process commits', () => {
+  test('is started by an idle worker of another at once', async () => {
+    const idle = await started(worker())
+    place().run(producer(`await mill.enqueue(work, { n: 1 })`))
+    expect(await expectSoon(idle, 'ran')).toMatchObject({ n: 1 })
+  })
+
+  test('is started again and again, also after a long quiet', { timeout: 60_000 }, async () => {
+    const idle = await started(worker())
+    const other = place().run(
+      producer(`
+      for (let n = 0; n < 20; n += 1) {
+        const handle = await mill.enqueue(work, { n })
+        say('result', { result: await handle.result({ timeout: '4s' }) })
+        await new Promise((next) => setTimeout(next, n === 10 ? 3_000 : 20 * n))
+      }`),
+    )
+    await other.hears('did', 50_000)
+    expect(other.heard.filter((said) => said.what === 'result').map((said) => said['result'])).toEqual(
+      Array.from({ length: 20 }, (_, n) => n * 2),
+    )
+    expect(idle.heard.filter((said) => said.what === 'ran')).toHaveLength(20)
+  })
+
+  test('is promoted in time by another, though it was scheduled sooner than anything known there', async () => {
+    const idle = await started(worker())
+    place().run(producer(`await mill.schedule(work, { n: 1 }, '50s'); await mill.schedule(work, { n: 2 }, '300ms')`))
+    expect(await expectSoon(idle, 'ran')).toMatchObject({ n: 2 })
+  })
+
+  test('on a connection of another program is found by its write', async () => {
+    const idle = await started(worker())
+    // A copy of what the engine writes, by a plain connection that tells nobody.
+    const other = place().run(`
+      const { chooseLibrary } = await import(${JSON.stringify(LIBRARY)})
+      const { open } = chooseLibrary()
+      const db = new open(file)
+      db.exec("insert into millrace_lanes (queue, name) values ('default', 'work') on conflict do nothing")
+      db.exec(\`begin immediate;
+        insert into millrace_jobs (id, lane, priority, payload, created_at)
+          select '0198a000-0000-7000-8000-000000000001', lane, 0, '{"n":7}', unixepoch() * 1000 from millrace_lanes where name = 'work';
+        insert into millrace_live (seq, lane, state, sort, due_at)
+          select seq, lane, 'ready', 0, 0 from millrace_jobs;
+        commit\`)
+      say('did')`)
+    await other.hears('did')
+    expect(await expectSoon(idle, 'ran')).toMatchObject({ n: 7 })
+  })
+})
+
+describe('a push that is lost', () => {
+  test('because the wake file was removed costs nothing: it is made again, or found by the WAL', async () => {
+    const idle = await started(worker())
+    rmSync(`${place().file}-wake`)
+    place().run(producer(`await mill.enqueue(work, { n: 1 })`))
+    expect(await expectSoon(idle, 'ran')).toMatchObject({ n: 1 })
+  })
+
+  test('because something else has the wake file’s name costs nothing either', async () => {
+    mkdirSync(`${place().file}-wake`)
+    const idle = await started(worker())
+    place().run(producer(`await mill.enqueue(work, { n: 1 })`))
+    expect(await expectSoon(idle, 'ran')).toMatchObject({ n: 1 })
+    expect(idle.heard.map((said) => said.what)).not.toContain('error')
+  })
+
+  test('because nothing can be watched costs a poll at the most, and is said once', async () => {
+    const deaf = await started(worker(`poll: '500ms',`, NO_WATCH))
+    expect(await deaf.hears('warned')).toMatchObject({ m: expect.stringMatching(/cannot be watched.*no watches left/) })
+    for (let n = 0; n < 3; n += 1) {
+      const other = place().run(producer(`await mill.enqueue(work, { n: ${n} }); await mill.close()`))
+      await other.hears('did')
+    }
+    await expect.poll(() => deaf.heard.filter((said) => said.what === 'ran').length, { timeout: 10_000 }).toBe(3)
+    expect(deaf.heard.filter((said) => said.what === 'warned')).toHaveLength(1)
+  })
+})
+
+test('a mill that was started and closed lets the process end', async () => {
+  const child = place().run(`${worker()}; await mill.close(); say('closed')`)
+  await child.hears('closed')
+  expect(await child.exited).toBe(0)
+})
+
+test('a mill that only enqueues and waited for a result lets the process end without being closed', async () => {
+  await started(worker())
+  const child = place().run(producer(`say('result', { result: await (await mill.enqueue(work, { n: 21 })).result() })`))
+  expect(await child.hears('result')).toMatchObject({ result: 42 })
+  expect(await child.exited).toBe(0)
+})
+
+test(
+  'eight processes that enqueue to and work on one file lose nothing, run nothing twice and meet no error',
+  { timeout: 120_000 },
+  async () => {
+    const program = (who: number): string => `
+      const ran = [], troubles = []
+      const note = (fields, m) => troubles.push(m + ' ' + JSON.stringify(fields))
+      const work = job('work', async (p) => { ran.push(p.n) })
+      const mill = await millrace({ store: file, jobs: { work }, logger: { debug() {}, info() {}, warn: note, error: note } })
+      await mill.start()
+      let sent = 0
+      const end = Date.now() + 8_000
+      while (Date.now() < end) {
+        await Promise.all([mill.enqueue(work, { n: '${who}-' + sent++ }), mill.enqueue(work, { n: '${who}-' + sent++ })])
+        if (sent % 10 === 0) await mill.enqueueMany(work, Array.from({ length: 10 }, () => ({ n: '${who}-' + sent++ })))
+        await new Promise((next) => setTimeout(next, Math.random() * 20))
+      }
+      for (;;) {
+        let left = 0
+        for await (const _ of mill.find({ state: ['ready', 'running', 'retrying', 'scheduled'], limit: 1 })) left += 1
+        if (left === 0) break
+        await new Promise((next) => setTimeout(next, 100))
+      }
+      await mill.close()
+      say('ended', { ran, sent, troubles })`
+    const children = Array.from({ length: 8 }, (_, who) => place().run(program(who)))
+    const ends = (await Promise.all(children.map((child) => child.hears('ended', 100_000)))) as unknown as {
+      ran: string[]
+      sent: number
+      troubles: string[]
+    }[]
+    expect(ends.flatMap((end) => end.troubles)).toEqual([])
+    const expected = ends.flatMap((end, who) => Array.from({ length: end.sent }, (_, n) => `${who}-${n}`))
+    expect(ends.flatMap((end) => end.ran).sort()).toEqual(expected.sort())
+    expect(await Promise.all(children.map((child) => child.exited))).toEqual(Array(8).fill(0))
+  },
+)

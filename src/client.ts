@@ -2,6 +2,8 @@ import type { Codec } from './codec/codec.js'
 import { ClosedError, InvalidOptionsError, InvalidPayloadError, NotYetError, ResultInHandlerError } from './errors.js'
 import { encodePayload, whenOf } from './client/prepare.js'
 import type { BulkOptions } from './client/bulk.js'
+import { commandJob } from './client/command.js'
+import type { Change, CommandParts } from './client/command.js'
 import { Enqueuer } from './client/enqueuer.js'
 import { editedOptions } from './client/edit.js'
 import type { JobEdit } from './client/edit.js'
@@ -13,22 +15,14 @@ import { show } from './codec/show.js'
 import { checkEdit, checkFilter, checkId, checkResultOptions } from './client/check.js'
 import type { Capture } from './job/capture.js'
 import type { Command } from './job/command.js'
-import { decideCommand } from './job/command.js'
 import { parseDuration } from './job/duration.js'
 import type { EnqueueOptions, Enqueueable, Handle } from './job/enqueue.js'
 import type { JobFilter, JobRecord } from './job/record.js'
 import type { Registered, Registry } from './job/registry.js'
 import { checkPayload } from './job/schema.js'
-import type { State } from './job/states.js'
-import type { Claim, FindQuery, GuardedChange, JobRow, NewJob, Store } from './store/store.js'
-import type { World } from './world/world.js'
+import type { Claim, FindQuery, JobRow, NewJob } from './store/store.js'
 
-/** A command that keeps meeting a job in another state gives up. */
-const COMMAND_TRIES = 20
-
-export interface ClientParts {
-  readonly world: World
-  readonly store: Store
+export interface ClientParts extends CommandParts {
   readonly registry: Registry
   readonly codec: Codec
   /** Takes context at each enqueue; undefined when none is captured. */
@@ -36,11 +30,9 @@ export interface ClientParts {
   /** True inside a handler of this mill, where waiting for a result is refused. */
   readonly insideHandler: () => boolean
   readonly enqueued: (jobs: readonly NewJob[]) => void
-  /** A command moved a job, or forgot it. */
-  readonly changed: (job: JobRow, to: State | 'gone', reason: string | undefined) => void
 }
 
-/** Commands going down: enqueue, schedule, cancel, retry, edit, delete; and reading. It holds no state but its waiters. */
+/** Commands going down: enqueue, schedule, cancel, pause, retry, edit, delete; and reading. It holds no state but its waiters. */
 export class Client {
   readonly #parts: ClientParts
   readonly #waiters: Waiters
@@ -111,6 +103,14 @@ export class Client {
     }))
   }
 
+  pause(id: string): Promise<boolean> {
+    return this.#command(id, 'pause', () => ({ reason: 'paused by command', exit: 'paused', keepMs: Infinity }))
+  }
+
+  resume(id: string): Promise<boolean> {
+    return this.#command(id, 'resume', () => ({ exit: 'resumed', keepMs: Infinity }))
+  }
+
   retry(id: string): Promise<boolean> {
     return this.#command(id, 'retry', () => ({
       due: { inMs: 0 },
@@ -139,30 +139,11 @@ export class Client {
     return this.#handle(checkId(id), false)
   }
 
-  /** Reads, decides, and writes only if the job is still as it was read; else again. */
-  async #command(
-    id: string,
-    command: Command,
-    how: (
-      row: JobRow,
-    ) => Omit<GuardedChange, 'id' | 'from' | 'to'> | Promise<Omit<GuardedChange, 'id' | 'from' | 'to'>>,
-  ): Promise<boolean> {
-    checkId(id)
-    for (let tries = 0; tries < COMMAND_TRIES; tries += 1) {
-      const [row] = await this.#parts.store.jobs.readJobs([id])
-      const move = row === undefined ? null : decideCommand(row.state, command)
-      if (row === undefined || move === null) return false
-      const change = await how(row)
-      const done = await this.#parts.store.jobs.changeJob({ id, from: row.state, to: move.to, ...change })
-      if (done === 'changed') {
-        this.#parts.changed(row, move.to, change.reason)
-        return true
-      }
-    }
-    return false
+  #command(id: string, command: Command, how: (row: JobRow) => Change | Promise<Change>): Promise<boolean> {
+    return commandJob(this.#parts, id, command, how)
   }
 
-  async #editOf(row: JobRow, change: JobEdit): Promise<Omit<GuardedChange, 'id' | 'from' | 'to'>> {
+  async #editOf(row: JobRow, change: JobEdit): Promise<Change> {
     const registered = this.#parts.registry.runnable(row.name)
     const payload = 'payload' in change ? await this.#editedPayload(row.name, registered, change.payload) : undefined
     const when = change.in ?? change.at

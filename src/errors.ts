@@ -120,12 +120,14 @@ export class JobFailedError extends MillraceError {
   }
 }
 
-/** Awaited a job that was cancelled. */
+/** Awaited a job that was cancelled; and why `ctx.signal` is aborted when that happens to a job that runs. */
 export class JobCancelledError extends MillraceError {
   readonly jobId: string
+  readonly reason: string
   constructor(jobId: string, job: string, reason: string) {
     super('E_JOB_CANCELLED', `job ${JSON.stringify(job)} ${jobId} was cancelled: ${reason}`)
     this.jobId = jobId
+    this.reason = reason
   }
 }
 

@@ -33,6 +33,8 @@ import type {
   MillOptions,
   MillraceError,
   Problem,
+  QueueHandle,
+  QueueRecord,
   RetryOptions,
   ScheduleOptions,
   SettledAttempt,
@@ -443,6 +445,21 @@ export async function reading(mill: Mill): Promise<void> {
   expectType<Handle<unknown>>()(mill.handle('id'))
   expectType<boolean>()(await mill.retry('id'))
   expectType<boolean>()(await mill.cancel('id'))
+  expectType<boolean>()(await mill.pause('id'))
+  expectType<boolean>()(await mill.resume('id'))
+  const mail = mill.queue('mail')
+  expectType<QueueHandle>()(mail)
+  expectType<void>()(await mail.pause())
+  expectType<void>()(await mail.resume())
+  for (const when of ['1h', 5, new Date(), { minutes: 5 }, '2026-11-01T08:00:00Z'] as const)
+    expectType<void>()(await mail.pauseUntil(when))
+  expectType<QueueRecord>()(await mail.get())
+  expectType<boolean>()((await mail.get()).paused)
+  expectType<Date | undefined>()((await mail.get()).pausedUntil)
+  // @ts-expect-error a pause needs a time
+  await mail.pauseUntil()
+  // @ts-expect-error an hour is no time
+  await mail.pauseUntil('an hour')
   expectType<boolean>()(await mill.delete('id'))
   const edit: JobEdit = { payload: 1, title: 'x', in: '5m', retry: { limit: 1 }, priority: 2, queue: 'q', meta: 1 }
   expectType<boolean>()(await mill.edit('id', edit))
@@ -500,7 +517,6 @@ export async function directly(ctx: TestContext): Promise<void> {
 export async function later(mill: Mill): Promise<void> {
   const refused = (): never[] => [
     mill.group('g', {}),
-    mill.queue('mail'),
     mill.healthy(),
     mill.health(),
     mill.watch('id'),
@@ -515,8 +531,6 @@ export async function later(mill: Mill): Promise<void> {
   expectType<never>()(await mill.flow(() => {}))
   expectType<never>()(await mill.retryOne('mail'))
   expectType<never>()(await mill.retryAll({ state: 'failed' }))
-  expectType<never>()(await mill.pause('id'))
-  expectType<never>()(await mill.resume('id'))
   expectType<never>()(await mill.why('id'))
   expectType<never>()(await mill.stopChanges('consumer'))
   expectType<never>()(await mill.upcoming('24h'))

@@ -1,6 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { hostname } from 'node:os'
 import { Client } from './client.js'
+import { pauseQueueUntil, queueHandle } from './client/queues.js'
+import type { QueueParts } from './client/queues.js'
 import { throughHooks } from './client/hooked.js'
 import type { EnqueueVerbs } from './client/hooked.js'
 import { defaultCodec } from './codec/codec.js'
@@ -9,8 +11,6 @@ import { didYouMean } from './codec/near-name.js'
 import type { EnqueueOptions, Enqueueable, Handle } from './job/enqueue.js'
 import { Registry } from './job/registry.js'
 import type { Registered } from './job/registry.js'
-import { categoriesOf } from './job/resolve.js'
-import { mergeRetry } from './job/retry.js'
 import { engineEvents } from './observe/engine-events.js'
 import type { EngineEvents } from './observe/engine-events.js'
 import { aroundOf } from './mill/around.js'
@@ -20,6 +20,7 @@ import type { MillOptions, StopOptions } from './mill/options.js'
 import type { StoreChoice } from './store/choice.js'
 import type { Store } from './store/store.js'
 import type { Later, ListedJob, Mill } from './mill/surface.js'
+import { listed } from './mill/listed.js'
 import { logOf, storeOf } from './mill/choose.js'
 import { refuseLater } from './mill/later.js'
 import { Promoter } from './upkeep/promote.js'
@@ -125,6 +126,7 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
       insideHandler: () => this.#inside.getStore() !== undefined,
       enqueued: (jobs) => this.#events.enqueued(jobs),
       changed: (job, to, reason) => this.#events.changed(job, to, reason),
+      asked: (job, ask) => this.#events.asked(job, ask),
     })
     this.#enqueuer = throughHooks(this.#client, registry, this.#around.enqueueHooks)
     this.#warn()
@@ -145,6 +147,9 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
   handle: Mill['handle'] = (id) => this.#client.handle(id)
   retry: Mill['retry'] = (id) => this.#client.retry(id)
   cancel: Mill['cancel'] = (id) => this.#client.cancel(id)
+  pause: Mill['pause'] = (id) => this.#client.pause(id)
+  resume: Mill['resume'] = (id) => this.#client.resume(id)
+  queue: Mill['queue'] = (name) => queueHandle(this.#queueParts(), name)
   delete: Mill['delete'] = (id) => this.#client.delete(id)
   edit: Mill['edit'] = (id, change) => this.#client.edit(id, change)
 
@@ -222,6 +227,7 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
         process: { host: hostname(), pid: process.pid },
         enqueue: (under, job, payload, options) =>
           this.#enqueuer.enqueue(job, payload, options as EnqueueOptions | undefined, under),
+        pauseQueue: (under, queue, when) => pauseQueueUntil(this.#queueParts(), queue, when, under),
         events,
       },
       this.#workerOptions(),
@@ -243,10 +249,8 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
       self: () => worker.workerId,
       leaseMs: () => this.#workerOptions().leaseMs,
       crashBudget: () => this.#workerOptions().crashBudget,
-      rescued: (worker, jobs, parked) => {
-        events.rescued(worker, jobs, parked.length)
-        for (const job of parked) events.settled(job, undefined)
-      },
+      rescued: (worker, jobs, parked) => events.rescued(worker, jobs, parked),
+      settled: (job) => events.settled(job, undefined),
       troubled,
     })
     const pruner = new Pruner(world, store, troubled)
@@ -256,6 +260,10 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
       : { heart: 'on the event loop: a handler that blocks it for a lease is taken for dead' }
     this.#log.write('info', { worker: worker.workerId, jobs: registry.list().length, ...heart }, 'started')
     return { worker, promoter, rescuer, pruner }
+  }
+
+  #queueParts(): QueueParts {
+    return { world: this.#world, store: this.#store, paused: (queue, pause) => this.#events.queuePaused(queue, pause) }
   }
 
   /** Each note of the store once; some are known only when a worker listens. */
@@ -290,17 +298,3 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
 }
 
 refuseLater(Millrace.prototype)
-
-function listed(registered: Registered): ListedJob {
-  return {
-    name: registered.job.name,
-    description: registered.job.options.description,
-    queue: registered.queue,
-    priority: registered.priority,
-    timeoutMs: registered.timeoutMs,
-    retryLimit: mergeRetry(registered.retryLevels).limit,
-    categories: categoriesOf(registered.job).map((category) => category.name),
-    labels: registered.labels,
-    job: registered.job,
-  }
-}

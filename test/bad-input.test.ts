@@ -525,6 +525,8 @@ describe('an id', () => {
   const verbs: [string, (id: never) => unknown][] = [
     ['get', (id) => mill.get(id)],
     ['cancel', (id) => mill.cancel(id)],
+    ['pause', (id) => mill.pause(id)],
+    ['resume', (id) => mill.resume(id)],
     ['retry', (id) => mill.retry(id)],
     ['delete', (id) => mill.delete(id)],
     ['edit', (id) => mill.edit(id, { priority: 1 })],
@@ -671,9 +673,6 @@ describe('edit(), find(), configure(), register(), run(), stop() and result()', 
     'flow',
     'retryOne',
     'retryAll',
-    'pause',
-    'resume',
-    'queue',
     'why',
     'healthy',
     'health',
@@ -696,6 +695,26 @@ describe('edit(), find(), configure(), register(), run(), stop() and result()', 
   test.each(['stats', 'schedules', 'live'])('mill.%s is refused by name, as not yet', async (part) => {
     const error = await refused(() => ((mill as never)[part] as { list(): unknown }).list())
     expect(error.code).toBe('E_NOT_YET')
+  })
+
+  test.each<unknown>(['', 5, null, undefined, 'a\nb', 'q'.repeat(201), {}])(
+    'queue refuses the name %j',
+    async (name) => {
+      expect((await refused(() => mill.queue(name as never))).message).toMatch(/^queue\(\): name must/)
+    },
+  )
+
+  test.each<unknown>([undefined, null, '', 'soon', -1, NaN, Infinity, new Date(NaN), '1 month', {}, Date.now()])(
+    'pauseUntil refuses %s, and pauses nothing',
+    async (when) => {
+      const error = await refused(() => mill.queue('mail').pauseUntil(when as never))
+      expect(error.message).toMatch(/^queue "mail"\.pauseUntil\(\): when must be a duration .* or an instant/)
+      expect((await mill.queue('mail').get()).paused).toBe(false)
+    },
+  )
+
+  test('pauseUntil says what to call when there is no end', async () => {
+    expect((await refused(() => mill.queue('mail').pauseUntil(Infinity))).message).toContain('call pause()')
   })
 
   test('handle.watch() is refused by name, as not yet', async () => {

@@ -10,7 +10,7 @@ const CHANGE = { drainMs: 60_000 }
 
 /** Where each was found when it was planted: tried first, so that this test is quick; the search goes on if it is not there. */
 const FOUND_AT: { readonly [mutant: string]: number } = {
-  'a rescue is not guarded by the beat': 48,
+  'a rescue is not guarded by the beat': 502,
   'an end is written without its fence': 14,
   'a claim takes jobs that are held': 1,
   'a claim leaves no lease to be found by': 1,
@@ -44,7 +44,7 @@ test.each(MUTANTS.map((mutant) => [mutant.name, mutant] as const))(
   'the simulator finds: %s',
   { timeout: 120_000 },
   async (name, mutant) => {
-    for (let seed = 1; seed <= SEEDS_MAX; seed += 1) {
+    for (let seed = 0; seed <= SEEDS_MAX; seed += 1) {
       const report = await runSeed(seed === 0 ? (FOUND_AT[name] ?? 1) : seed, mutant.plants, CHANGE)
       if (report.ok) continue
       // The same seed without the bug: what was found is the bug, and nothing else.

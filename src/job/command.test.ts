@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Command } from './command.js'
-import { decideCommand } from './command.js'
+import { decideCommand, resumedState } from './command.js'
 import { mayMove, STATES } from './states.js'
 import type { State } from './states.js'
 
@@ -40,7 +40,12 @@ const TABLE: { readonly [C in Command]: { readonly [S in State]?: State | 'gone'
     paused: 'paused',
     parked: 'ready',
   },
+  pause: { scheduled: 'paused', ready: 'paused', retrying: 'paused', blocked: 'paused', paused: 'paused' },
+  resume: { paused: 'ready' },
 }
+
+/** What may only be asked of a job whose handler runs. */
+const ASKED: { readonly [C in Command]?: string } = { cancel: 'cancel', pause: 'pause', resume: 'resume' }
 
 const COMMANDS = Object.keys(TABLE) as Command[]
 
@@ -56,7 +61,17 @@ describe.each(COMMANDS)('the command %s', (command) => {
     }
   })
 
-  test('never touches a job whose handler runs', () => {
-    expect(decideCommand('running', command)).toBeNull()
+  test('never moves a job whose handler runs, and asks it for what can be asked', () => {
+    const ask = ASKED[command]
+    expect(decideCommand('running', command)).toEqual(ask === undefined ? null : { ask })
   })
+})
+
+test('a resumed job goes back to what it waited for, and into the line when its time has come', () => {
+  expect(resumedState({ isDue: true, hasFailed: true })).toBe('ready')
+  expect(resumedState({ isDue: true, hasFailed: false })).toBe('ready')
+  expect(resumedState({ isDue: false, hasFailed: true })).toBe('retrying')
+  expect(resumedState({ isDue: false, hasFailed: false })).toBe('scheduled')
+  for (const isDue of [true, false])
+    for (const hasFailed of [true, false]) expect(mayMove('paused', resumedState({ isDue, hasFailed }))).toBe(true)
 })

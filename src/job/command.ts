@@ -1,20 +1,31 @@
 import type { State } from './states.js'
 import { isFinal } from './states.js'
+import type { Ask } from './wish.js'
 
 /**
- * What a person or the app may ask of a job that no worker holds, and what becomes of it. Pure, like `decide`.
+ * What a person or the app may ask of a job, and what becomes of it. Pure, like `decide`.
  * `null`: it means nothing in this state, and nothing is written.
  */
-export type Command = 'cancel' | 'retry' | 'delete' | 'edit' | 'unschedule'
+export type Command = 'cancel' | 'retry' | 'delete' | 'edit' | 'unschedule' | 'pause' | 'resume'
 
-export interface CommandMove {
-  readonly to: State | 'gone'
-}
+export type CommandMove =
+  /** A job that no handler runs is moved at once. */
+  | { readonly to: State | 'gone'; readonly ask?: undefined }
+  /** One that runs can only be asked: see `wish.ts`. */
+  | { readonly ask: Ask; readonly to?: undefined }
 
 export function decideCommand(state: State, command: Command): CommandMove | null {
   switch (command) {
     case 'cancel':
+      if (state === 'running') return { ask: 'cancel' }
       return isWaiting(state) && state !== 'parked' ? { to: 'cancelled' } : null
+    case 'pause':
+      if (state === 'running') return { ask: 'pause' }
+      return isWaiting(state) && state !== 'parked' ? { to: 'paused' } : null
+    case 'resume':
+      if (state === 'running') return { ask: 'resume' }
+      // Where to is the store's to say, by its clock: `resumedState`.
+      return state === 'paused' ? { to: 'ready' } : null
     case 'unschedule':
       return isWaiting(state) && state !== 'parked' ? { to: 'cancelled' } : null
     case 'retry':
@@ -28,6 +39,12 @@ export function decideCommand(state: State, command: Command): CommandMove | nul
     default:
       return command satisfies never
   }
+}
+
+/** Where a paused job goes when it is resumed: back to what it waited for, or into the line if its time has come. */
+export function resumedState(job: { readonly isDue: boolean; readonly hasFailed: boolean }): State {
+  if (job.isDue) return 'ready'
+  return job.hasFailed ? 'retrying' : 'scheduled'
 }
 
 function isWaiting(state: State): boolean {

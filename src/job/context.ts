@@ -1,5 +1,6 @@
 import type { EnqueueArguments, Enqueueable, Handle } from './enqueue.js'
 import type { AnyJob, Job } from './define.js'
+import type { When } from './duration.js'
 
 /**
  * What a handler is given beside its payload.
@@ -11,13 +12,16 @@ export interface Context {
   readonly job: string
   /** Which attempt this is: 1 is the first. */
   readonly attempt: number
-  /** Aborted when the job times out, loses its claim, or the worker stops. Pass it on to what you await. */
+  /** Aborted when the job is cancelled, times out, loses its claim, or the worker stops. Pass it on to what you await. */
   readonly signal: AbortSignal
   /** The queue this job runs in. */
   readonly queue: {
     readonly name: string
-    /** Starts nothing more of this queue before then. Not yet part of this version. */
-    pauseUntil(when: Date | number | string): Promise<void>
+    /**
+     * Begins nothing more of this queue before then, in any process: a duration from now, or an instant. What runs goes on.
+     * From a handler a pause is only ever lengthened.
+     */
+    pauseUntil(when: When): Promise<void>
   }
   /** Adds a line to the job's history and to the log. */
   log(...parts: readonly unknown[]): void
@@ -47,6 +51,7 @@ export interface Context {
 export interface TestContext extends Context {
   readonly logged: readonly string[]
   readonly progressed: readonly { readonly done: number; readonly total: number | undefined }[]
+  readonly pausedUntil: readonly When[]
   /** What `settleIn` and `transaction` would have settled the job with. */
   readonly settled: readonly { readonly tx: unknown; readonly result: unknown }[]
   readonly enqueued: readonly { readonly job: AnyJob | string; readonly payload: unknown; readonly options: unknown }[]

@@ -121,6 +121,21 @@ describe('an outcome becomes a settlement', () => {
     if (to === 'parked') expect(settlement.reason).toContain('3 times')
   })
 
+  test('a handler that threw after a cancel ends the job, counts, and what it threw is kept', () => {
+    const outcome: Outcome = { kind: 'cancelled', error, reason: 'cancelled by command' }
+    expect(decide({ attempt: 1, retries: 1, crashes: 0 }, outcome, policy)).toMatchObject({
+      to: 'cancelled',
+      attempt: 2,
+      retries: 1,
+      error,
+      reason: 'cancelled by command',
+      keepMs: 3,
+      delayMs: null,
+      remember: true,
+      exit: 'cancelled',
+    })
+  })
+
   test('what expired is cancelled, says so, and is kept as cancelled', () => {
     expect(decide(fresh, { kind: 'expired' }, policy)).toMatchObject({
       ...fresh,
@@ -147,6 +162,11 @@ const anyOutcome: fc.Arbitrary<Outcome> = fc.oneof(
   }),
   fc.record({ kind: fc.constant('aborted' as const), error: fc.constant(error) }),
   fc.record({ kind: fc.constant('snoozed' as const), delayMs: fc.nat() }),
+  fc.record({
+    kind: fc.constant('cancelled' as const),
+    error: fc.option(fc.constant(error)),
+    reason: fc.string(),
+  }),
   fc.record({ kind: fc.constant('unreadable' as const), error: fc.constant(error) }),
   fc.record({ kind: fc.constant('released' as const) }),
   fc.record({ kind: fc.constant('crashed' as const), alone: fc.boolean() }),

@@ -32,7 +32,7 @@ export interface AttemptEntry {
   readonly endedAt: number
   readonly worker: string
   readonly error?: ErrorRecord | undefined
-  /** How it ended when it was not by returning or throwing: 'crashed', 'released', 'snoozed', 'expired'. */
+  /** How it ended when it was not by returning or throwing: 'crashed', 'released', 'snoozed', 'cancelled', 'expired'. */
   readonly exit?: string | undefined
   /** What the handler logged, bounded. */
   readonly log?: readonly string[] | undefined
@@ -71,6 +71,15 @@ export function decide(job: Tally, outcome: Outcome, policy: DecisionPolicy): Se
       return settle(job, policy, { to: 'failed', attempt: job.attempt + 1, error: outcome.error, remember: true })
     case 'snoozed':
       return settle(job, policy, { to: 'scheduled', delayMs: outcome.delayMs, remember: true, exit: 'snoozed' })
+    case 'cancelled':
+      return settle(job, policy, {
+        to: 'cancelled',
+        attempt: job.attempt + 1,
+        error: outcome.error,
+        reason: outcome.reason,
+        remember: true,
+        exit: 'cancelled',
+      })
     case 'unreadable':
       return settle(job, policy, { to: 'parked', error: outcome.error, reason: outcome.error.message })
     case 'released':

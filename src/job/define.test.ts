@@ -160,9 +160,15 @@ describe('running a job directly', () => {
     const ctx = testContext(job('a', () => 1) as AnyJob)
     const handle = await ctx.enqueue('x')
     const parent = job('p', () => 1)
-    const refused = [ctx.results(parent), ctx.queue.pauseUntil(1), handle.get(), handle.cancel(), handle.result()]
+    const refused = [ctx.results(parent), handle.get(), handle.cancel(), handle.result()]
     for (const each of refused) expect(await caught(each)).toBeInstanceOf(NotYetError)
     expect(() => handle.watch()).toThrow(NotYetError)
+  })
+
+  test('records when the handler pauses its queue', async () => {
+    const ctx = testContext(job('a', () => 1) as AnyJob)
+    await job('a', (_: undefined, c) => c.queue.pauseUntil('1m')).run(undefined, ctx)
+    expect(ctx.pausedUntil).toEqual(['1m'])
   })
 })
 

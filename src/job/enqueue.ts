@@ -59,7 +59,7 @@ export interface Handle<Result> {
   readonly isNew: boolean
   /** The job's record, or undefined once it is gone. */
   get(): Promise<JobRecord | undefined>
-  /** True when it was still waiting and now never runs. */
+  /** True when it was waiting and now never runs, or when it runs and was told to stop: see `mill.cancel`. */
   cancel(): Promise<boolean>
   /**
    * Waits for the job to end, from any process, and gives its result.

@@ -21,6 +21,8 @@ export type Outcome =
   | { readonly kind: 'aborted'; readonly error: ErrorRecord }
   /** The handler threw `Snooze`. */
   | { readonly kind: 'snoozed'; readonly delayMs: number }
+  /** The handler was told of a cancel and threw, or did not come back in time (no error then). */
+  | { readonly kind: 'cancelled'; readonly error: ErrorRecord | null; readonly reason: string }
   /** The payload does not decode, or no longer fits its schema. */
   | { readonly kind: 'unreadable'; readonly error: ErrorRecord }
   /** The worker gave the job back: it stopped, or never began it. */

@@ -40,7 +40,7 @@ export interface AttemptRecord {
   readonly endedAt: Date
   readonly worker: string
   readonly error?: ErrorRecord | undefined
-  /** How it ended when it was not by returning or throwing: 'crashed', 'snoozed', or a command such as 'retried'. */
+  /** How it ended when it was not by returning or throwing: 'crashed', 'snoozed', 'cancelled', or a command such as 'retried'. */
   readonly exit?: string | undefined
   readonly log?: readonly string[] | undefined
 }

@@ -2,6 +2,7 @@ import { NotYetError, TransactionError } from '../errors.js'
 import type { TestContext } from './context.js'
 import type { AnyJob } from './define.js'
 import { isJob } from './brands.js'
+import type { When } from './duration.js'
 import type { Handle } from './enqueue.js'
 import { inspectParts } from './log-text.js'
 import { inherited } from './resolve.js'
@@ -10,6 +11,7 @@ import { inherited } from './resolve.js'
 export function testContext(job: AnyJob, attempt = 1): TestContext {
   const logged: string[] = []
   const progressed: { done: number; total: number | undefined }[] = []
+  const pausedUntil: When[] = []
   const settled: { tx: unknown; result: unknown }[] = []
   const enqueued: { job: AnyJob | string; payload: unknown; options: unknown }[] = []
   const enqueue = (target: AnyJob | string, payload?: unknown, options?: unknown): Promise<Handle<never>> => {
@@ -23,7 +25,7 @@ export function testContext(job: AnyJob, attempt = 1): TestContext {
     signal: new AbortController().signal,
     queue: {
       name: inherited(job, 'queue') ?? 'default',
-      pauseUntil: () => Promise.reject(new NotYetError('ctx.queue.pauseUntil()')),
+      pauseUntil: (when) => Promise.resolve(void pausedUntil.push(when)),
     },
     log: (...parts) => void logged.push(inspectParts(parts)),
     progress: (done, total) => void progressed.push({ done, total }),
@@ -37,6 +39,7 @@ export function testContext(job: AnyJob, attempt = 1): TestContext {
     },
     logged,
     progressed,
+    pausedUntil,
     settled,
     enqueued,
   }

@@ -1,4 +1,5 @@
 import type { JobEdit } from '../client/edit.js'
+import type { QueueHandle } from '../client/queues.js'
 import type { AnyJob, Job } from '../job/define.js'
 import type { Duration, When } from '../job/duration.js'
 import type { EnqueueArguments, EnqueueOptions, Enqueueable, Handle } from '../job/enqueue.js'
@@ -81,8 +82,20 @@ export interface Mill extends Later {
   handle(id: string): Handle<unknown>
   /** Runs a failed, cancelled, parked or retrying job again, now, with all its retries. False when it is none of those. */
   retry(id: string): Promise<boolean>
-  /** True when the job was still waiting and now never runs. */
+  /**
+   * Cancels a job. One that waits is cancelled at once. One that runs, wherever that is, is told through `ctx.signal`, and
+   * never begins again; if its handler returns all the same, it is done. False when it has ended, is parked or unknown.
+   */
   cancel(id: string): Promise<boolean>
+  /**
+   * Pauses a job that waits. One that runs goes on, and is paused if it would be tried again. False when it has ended, was
+   * cancelled, is parked or unknown.
+   */
+  pause(id: string): Promise<boolean>
+  /** Lets a paused job go on, with its time and its retries as they were. False when it is not paused. */
+  resume(id: string): Promise<boolean>
+  /** A queue by its name: `pause()`, `resume()` and `pauseUntil(…)` it, for every process. */
+  queue(name: string): QueueHandle
   /** Forgets a job that is not running. */
   delete(id: string): Promise<boolean>
   /** Changes a job that waits; a parked one becomes ready. */
@@ -120,9 +133,6 @@ export interface Later {
   flow(build: (f: never) => void): Promise<never>
   retryOne(queue: string): Promise<never>
   retryAll(filter?: JobFilter): Promise<never>
-  pause(id: string): Promise<never>
-  resume(id: string): Promise<never>
-  queue(name: string): never
   why(id: string): Promise<never>
   healthy(): never
   health(): never
@@ -148,8 +158,6 @@ export const LATER = {
     'flow',
     'retryOne',
     'retryAll',
-    'pause',
-    'resume',
     'why',
     'stopChanges',
     'stopAllChanges',
@@ -157,6 +165,6 @@ export const LATER = {
     'dashboard',
     'send',
   ],
-  throwing: ['group', 'queue', 'healthy', 'health', 'watch', 'events', 'changes'],
+  throwing: ['group', 'healthy', 'health', 'watch', 'events', 'changes'],
   named: ['schedules', 'stats', 'live'],
 } as const

@@ -2,9 +2,11 @@ import type { ErrorRecord } from '../codec/error-text.js'
 import { reason } from '../codec/show.js'
 import { formatDuration } from '../job/duration.js'
 import type { State } from '../job/states.js'
+import type { Ask } from '../job/wish.js'
+import type { StandingPause } from '../store/queues.js'
 import type { ClaimedJob, LeasedJob, NewJob, SettledJob } from '../store/store.js'
 import type { Log } from '../world/log.js'
-import { logTransition } from './log-lines.js'
+import { logAsked, logQueue, logTransition } from './log-lines.js'
 import type { Transition } from './log-lines.js'
 
 /** What a running job shows of itself. */
@@ -27,6 +29,10 @@ export interface EngineEvents {
     to: State | 'gone',
     reason: string | undefined,
   ): void
+  /** Something was asked of a job that runs. */
+  asked(job: { readonly id: string; readonly name: string; readonly queue: string }, ask: Ask): void
+  /** A queue was paused, or runs again (undefined). */
+  queuePaused(queue: string, pause: StandingPause | undefined): void
   began(job: ClaimedJob): void
   /** `running` is the attempt that ended, where there was one. */
   settled(job: SettledJob, tookMs: number | undefined, running?: Shown): void
@@ -55,6 +61,8 @@ export function engineEvents(log: Log): EngineEvents {
       if (to === 'gone') log.write('info', { id, job: name, queue }, `deleted ${name}`)
       else logTransition(log, { id, job: name, queue, to, reason })
     },
+    asked: (job, ask) => logAsked(log, job, ask),
+    queuePaused: (queue, pause) => logQueue(log, queue, pause),
     began(job) {
       if (log.debugs)
         logTransition(log, { id: job.id, job: job.name, queue: job.queue, to: 'running', tries: job.attempt + 1 })
@@ -88,9 +96,7 @@ export function engineEvents(log: Log): EngineEvents {
       const fields = { ...fieldsOf(running), ms: Math.round(forMs), ...last }
       log.write('error', fields, `slow ${running.job}: running for ${formatDuration(forMs)}`)
     },
-    logLine(running, line) {
-      log.write('info', fieldsOf(running), `${running.job}: ${line}`)
-    },
+    logLine: (running, line) => log.write('info', fieldsOf(running), `${running.job}: ${line}`),
     hookFailed(which, { id, name }, thrown) {
       const error = reason(thrown)
       if (isNews(`hook ${which} ${error}`))

@@ -1,6 +1,8 @@
 import type { ErrorRecord } from '../codec/error-text.js'
 import { formatDuration } from '../job/duration.js'
 import type { State } from '../job/states.js'
+import type { Ask } from '../job/wish.js'
+import type { StandingPause } from '../store/queues.js'
 import type { Log, LogLevel } from '../world/log.js'
 
 /** One readable line a transition: debug ready and running, info done, warn retrying, error failed, parked and slow. */
@@ -42,6 +44,24 @@ export function logTransition(log: Log, transition: Transition): void {
     ...(error === undefined ? {} : { error: `${error.name}: ${error.message}` }),
   }
   log.write(level, fields, `${transition.to} ${job}${remark(transition)}`)
+}
+
+/** What was asked of a job that runs: nothing has moved yet, and a person waits for it. */
+export function logAsked(
+  log: Log,
+  job: { readonly id: string; readonly name: string; readonly queue: string },
+  ask: Ask,
+): void {
+  log.write('info', { id: job.id, queue: job.queue }, `${ASKED[ask]} ${job.name} (it runs)`)
+}
+
+const ASKED: { readonly [ask in Ask]: string } = { cancel: 'cancelling', pause: 'pausing', resume: 'resuming' }
+
+/** A queue was paused, or runs again (undefined). */
+export function logQueue(log: Log, queue: string, pause: StandingPause | undefined): void {
+  if (pause === undefined) return log.write('info', { queue }, `resumed queue ${queue}`)
+  const until = pause.until === null ? '' : ` until ${new Date(pause.until).toISOString()}`
+  log.write('info', { queue }, `paused queue ${queue}${until}`)
 }
 
 function remark({ to, dueInMs, reason }: Transition): string {

@@ -2,12 +2,15 @@ import type { Encoded } from '../job/outcome.js'
 import type { State } from '../job/states.js'
 import type { OnDuplicate, PlaceRequest } from '../job/unique.js'
 import type { Cancel } from '../world/timers.js'
+import type { Confirmation, HeldJob, QueueStore } from './queues.js'
 import type { TransactionStore } from './transaction-store.js'
+import type { JobAsk, StandingWish, Written } from './wishes.js'
+import type { Heart, WorkerBeat, WorkerInfo } from './workers.js'
 
 /**
  * The store contract: whole job verbs, never parts of SQL. One verb is one statement or one transaction, all or nothing.
- * Verbs come in roles, by who uses them: `jobs` (client, upkeep), `leases` (worker, rescue), `changes` (whoever waits),
- * `transactions` (inside the caller's own). More join with the parts that need them. All pass `testing/store-contract.ts`.
+ * Verbs come in roles, by who uses them: `jobs` (client, upkeep), `leases` (worker, rescue), `queues` (whoever pauses one),
+ * `changes` (whoever waits), `transactions` (inside the caller's own). All pass `testing/store-contract.ts`.
  *
  * Two rules hold for every verb. Time is the store's own clock, so callers pass delays and never instants of their own.
  * And a write made under a claim carries its fence, and writes nothing when that fence is no longer the job's.
@@ -15,6 +18,7 @@ import type { TransactionStore } from './transaction-store.js'
 export interface Store {
   readonly jobs: JobStore
   readonly leases: LeaseStore
+  readonly queues: QueueStore
   readonly changes: ChangeStore
   readonly transactions: TransactionStore
   readonly info: StoreInfo
@@ -35,10 +39,12 @@ export interface JobStore {
   /** One page. An empty page with a cursor means: nothing here, go on. */
   findJobs(query: FindQuery): Promise<FoundPage>
   /**
-   * Does a command to a job that no handler holds, if it is still in the state the decision was made for. A finished job that is
+   * Does a command to a job that does not run, if it is still in the state the decision was made for. A finished job that is
    * made live again takes its key and its place anew, and is refused when another unfinished one has them.
    */
-  changeJob(change: GuardedChange): Promise<'changed' | 'stale'>
+  changeJob(change: GuardedChange): Promise<Changed>
+  /** Writes down what is wanted of a job that runs; 'refused' when it means nothing, 'stale' when the job does not run. */
+  askJob(ask: JobAsk): Promise<'noted' | 'refused' | 'stale'>
   /** Makes due jobs ready, a bounded number at a time, and names those that have expired. */
   promoteJobs(limit: number): Promise<Promoted>
   /** Forgets finished jobs and places whose time is over, a bounded number of each at a time; gives how many. */
@@ -56,16 +62,18 @@ export interface LeaseStore {
   readWorkers(): Promise<readonly WorkerBeat[]>
   /** Takes ready jobs under one new fence. */
   claimJobs(request: ClaimRequest): Promise<Claimed>
-  /** Which of these claimed jobs are still this claim's, and not cancelled meanwhile. */
-  confirmJobs(claims: readonly Claim[]): Promise<ReadonlySet<number>>
+  /** Which of these held jobs may begin: still this claim's, and their queue is not paused. */
+  confirmJobs(held: readonly HeldJob[]): Promise<Confirmation>
+  /** What is wanted of jobs that run, anywhere. */
+  readWishes(): Promise<readonly StandingWish[]>
   /** Notes under the fence that held jobs have begun, and how far jobs have come; gives the refs that are lost. */
   reportJobs(reports: readonly Report[]): Promise<readonly number[]>
-  /** Writes what became of claimed jobs and closes leases; gives the refs whose fence was not theirs any more. */
-  settleJobs(settled: readonly SettledJob[], closeLeases: readonly number[]): Promise<readonly number[]>
+  /** Writes what became of claimed jobs, as their wishes turn it, and closes leases. */
+  settleJobs(settled: readonly SettledJob[], closeLeases: readonly number[]): Promise<Written>
   /** What a worker's leases hold. */
   readLeases(worker: string): Promise<readonly LeasedJob[]>
-  /** Ends a dead worker: one guarded write, void when its beat moved; gives how many jobs were freed, null when void. */
-  rescueJobs(worker: string, beat: number | null, settled: readonly SettledJob[]): Promise<number | null>
+  /** Ends a dead worker: one guarded write; null when its beat moved after all and nothing was written. */
+  rescueJobs(worker: string, beat: number | null, settled: readonly SettledJob[]): Promise<Written | null>
 }
 
 export interface ChangeStore {
@@ -89,6 +97,8 @@ export interface Hint {
   readonly dueInMs: number | null
   /** Something ended. */
   readonly settled: boolean
+  /** Something was asked that concerns jobs in hand: a cancel, a pause, a held job that was taken away. */
+  readonly asked: boolean
 }
 
 /** A time the store works out by its own clock: so long from its now, or a fixed instant. */
@@ -203,6 +213,9 @@ export interface GuardedChange {
     | undefined
 }
 
+/** Done; done, and taken from a worker that held it in advance (see `HELD_UNASKED_MS`); or not done. */
+export type Changed = 'changed' | 'taken' | 'stale'
+
 export interface Promoted {
   readonly promoted: number
   readonly expired: readonly {
@@ -213,22 +226,6 @@ export interface Promoted {
   }[]
   /** When the next waiting job is due; null when none waits for a time. */
   readonly nextInMs: number | null
-}
-
-export interface WorkerInfo {
-  readonly id: string
-  readonly host: string
-  readonly pid: number
-}
-
-export interface WorkerBeat {
-  readonly id: string
-  /** Null: the worker is gone and its leases are not. */
-  readonly beat: number | null
-}
-
-export interface Heart {
-  stop(): Promise<void>
 }
 
 export interface ClaimRequest {
@@ -256,6 +253,8 @@ export interface Claimed {
   readonly suspectsWait: boolean
   /** The worker has been taken for dead and must begin anew. */
   readonly lost: boolean
+  /** A paused queue runs again in so many ms; null when none is paused until a time. */
+  readonly resumesInMs: number | null
 }
 
 export interface ClaimedJob extends Claim {

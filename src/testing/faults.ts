@@ -108,7 +108,7 @@ export function faultyStore(inner: Store, process: SimProcess, faults: Faults, l
   }
   const bad = new Proxy(inner, {
     get(target, name) {
-      if (name === 'jobs' || name === 'leases' || name === 'changes') return bad
+      if (name === 'jobs' || name === 'leases' || name === 'queues' || name === 'changes') return bad
       if (name === 'onHint')
         return (callback: (hint: Hint) => void) => target.changes.onHint((hint) => hinted(hint, callback))
       const value: unknown = Reflect.get(target, name, target)

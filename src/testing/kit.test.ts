@@ -143,3 +143,68 @@ test('start and stop change nothing', async () => {
   await t.mill.stop()
   expect(await t.consume()).toBe('hello Ada')
 })
+
+describe('cancel and pause under test', () => {
+  const listening = job('listening', async (_: undefined, ctx) => {
+    await new Promise((_resolve, reject) => ctx.signal.addEventListener('abort', () => reject(new Error('stopped'))))
+  })
+  const deaf = job('deaf', async () => new Promise(() => undefined))
+  const resting = job('resting', async (_: undefined, ctx) => ctx.queue.pauseUntil('1h'))
+  const mine = async (): Promise<TestKit> => (t = await testing({ jobs: { greet, flaky, listening, deaf, resting } }))
+
+  test('a running job is told of its cancel', async () => {
+    await mine()
+    const handle = await t.mill.enqueue(listening)
+    const consuming = t.consume()
+    await t.advance(0)
+    expect(await handle.cancel()).toBe(true)
+    await expect(consuming).rejects.toThrow('stopped')
+    expect(await handle.get()).toMatchObject({ state: 'cancelled', error: { message: 'stopped' } })
+  })
+
+  test('one that does not listen is cancelled without it after its grace, in virtual time', async () => {
+    await mine()
+    const handle = await t.mill.enqueue(deaf)
+    const consuming = t.consume()
+    consuming.catch(() => undefined)
+    await t.advance(0)
+    await handle.cancel()
+    await t.advance('29s')
+    expect((await handle.get())?.state).toBe('running')
+    await t.advance('2s')
+    await expect(consuming).rejects.toMatchObject({ code: 'E_JOB_CANCELLED' })
+    expect((await handle.get())?.state).toBe('cancelled')
+  })
+
+  test('a paused job is left alone until it is resumed', async () => {
+    await mine()
+    const { id } = await t.mill.enqueue(greet, { name: 'Ada' })
+    await t.mill.pause(id)
+    await expect(t.consume()).rejects.toThrow('greet is paused')
+    await t.mill.resume(id)
+    expect(await t.consume()).toBe('hello Ada')
+  })
+
+  test('a running job that would be tried again pauses instead', async () => {
+    const paused: boolean[] = []
+    const failing = job('failing', async (_: undefined, ctx) => {
+      paused.push(await t.mill.pause(ctx.id))
+      throw new Error('again, please')
+    })
+    t = await testing({ jobs: { failing } })
+    const { id } = await t.mill.enqueue(failing)
+    expect(await t.drain()).toEqual({ ran: 1, done: 0, failed: 0, retrying: 0 })
+    expect([paused, (await t.mill.get(id))?.state]).toEqual([[true], 'paused'])
+  })
+
+  test('a queue paused by its handler runs nothing before its time', async () => {
+    await mine()
+    await t.mill.enqueueMany(resting, [undefined, undefined])
+    await t.consume()
+    await expect(t.consume()).rejects.toThrow('it is paused until 2030-01-01T13:00:00.000Z')
+    await t.advance('59m')
+    expect((await t.drain()).ran).toBe(0)
+    await t.advance('1m')
+    expect((await t.drain()).ran).toBe(1)
+  })
+})

@@ -138,15 +138,17 @@ class Kit implements TestKit {
     const others: string[] = []
     for await (const { state, job, dueAt } of this.mill.find({
       queue,
-      state: ['scheduled', 'retrying', 'parked', 'ready'],
+      state: ['scheduled', 'retrying', 'parked', 'paused', 'ready'],
       order: 'oldest',
       limit: 5,
     }))
       others.push(
-        state === 'parked' || state === 'ready'
+        state === 'parked' || state === 'paused' || state === 'ready'
           ? `${job} is ${state}`
           : `${job} is ${state}, due in ${formatDuration(dueAt.getTime() - this.#bench.time.now)}`,
       )
+    const { paused, pausedUntil } = await this.mill.queue(queue).get()
+    if (paused) others.unshift(`it is paused${pausedUntil === undefined ? '' : ` until ${pausedUntil.toISOString()}`}`)
     return `queue ${show(queue)} has nothing to run${others.length === 0 ? '' : `; ${others.join('; ')}`}`
   }
 }

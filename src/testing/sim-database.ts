@@ -9,7 +9,8 @@ import type { OpenedFile } from '../store/sqlite/open.js'
 import { queries as ownQueries } from '../store/sqlite/queries.js'
 import type { Queries } from '../store/sqlite/queries.js'
 import { SqliteStore } from '../store/sqlite/sqlite-store.js'
-import type { Heart, Store } from '../store/store.js'
+import type { Store } from '../store/store.js'
+import type { Heart } from '../store/workers.js'
 import type { World } from '../world/world.js'
 import { systemWorld } from '../world/world.js'
 import type { Faults } from './faults.js'
@@ -112,7 +113,7 @@ function withHeart(
   }
   return new Proxy(store, {
     get(target, name, proxy: Store) {
-      if (name === 'leases' || name === 'jobs' || name === 'changes') return proxy
+      if (name === 'leases' || name === 'jobs' || name === 'queues' || name === 'changes') return proxy
       if (name === 'startHeart') return startHeart
       const value: unknown = Reflect.get(target, name, target)
       return typeof value === 'function' ? value.bind(target) : value

@@ -1,4 +1,5 @@
 import { defaultCodec } from '../codec/codec.js'
+import { JobCancelledError } from '../errors.js'
 import type { Handler } from '../job/define.js'
 import { aroundOf } from '../mill/around.js'
 import type { Around } from '../mill/around.js'
@@ -19,7 +20,10 @@ import { openFile } from '../store/sqlite/open.js'
 import { SqliteStore } from '../store/sqlite/sqlite-store.js'
 import type { SqliteDatabase } from '../store/sqlite/driver.js'
 import type { ClaimedJob, SettledJob, Store } from '../store/store.js'
-import { runAttempt } from '../worker/run.js'
+import { pauseQueueUntil } from '../client/queues.js'
+import { tellWishes } from '../worker/listen.js'
+import { ABORT_GRACE_MS, tellCancelled } from '../worker/overdue.js'
+import { cancelledOutcome, runAttempt } from '../worker/run.js'
 import { Running } from '../worker/running.js'
 import { policyOf, settlementOf } from '../worker/settle.js'
 import { SelfSettler } from '../worker/settle-in.js'
@@ -95,6 +99,8 @@ class Bench implements TestMill {
   readonly #world: World
   readonly #options: Omit<MillOptions, 'store'>
   readonly #worker: string
+  /** What runs now, and how each is settled without its handler. */
+  readonly #inHand = new Map<Running, (outcome: Outcome) => void>()
   /** What stands around an attempt, as in a real mill: captured context and hooks. */
   readonly #around: Around
   readonly #settling: SelfSettler
@@ -119,6 +125,9 @@ class Bench implements TestMill {
     })
     const parts = { store, world, events: this.#around.events }
     this.#settling = new SelfSettler(parts, (running, outcome) => this.#settlement(running, outcome))
+    store.changes.onHint((hint) => {
+      if (hint.asked && this.#inHand.size > 0) void this.#tellCancelled()
+    })
   }
 
   async promote(): Promise<void> {
@@ -189,15 +198,20 @@ class Bench implements TestMill {
           throw (seen.thrown = error)
         }
       },
-      abortReason: () => undefined,
+      abortReason: () => running.abortReason,
     }
     const { surround } = this.#around
-    const outcome = await (surround === undefined ? runAttempt(attempt) : surround(running, attempt))
+    const handled = surround === undefined ? runAttempt(attempt) : surround(running, attempt)
+    const graceOver = new Promise<Outcome>((settle) => this.#inHand.set(running, settle))
+    const outcome = await Promise.race([handled, graceOver])
+    this.#inHand.delete(running)
+    if (outcome.kind === 'cancelled' && !seen.threw) Object.assign(seen, { threw: true, thrown: running.abortReason })
     if (outcome.kind === 'unreadable') Object.assign(seen, { threw: true, thrown: new Error(outcome.error.message) })
     const settled = this.#settlement(running, this.#settling.outcomeOf(running, outcome))
-    const refused = await this.#store.leases.settleJobs([settled], [claimed.fence])
-    const to = refused.length > 0 && running.settledIn !== undefined ? 'done' : settled.to
-    this.#around.events.settled(settled, 0, running)
+    const { refused, turned } = await this.#store.leases.settleJobs([settled], [claimed.fence])
+    const written = turned[0] ?? settled
+    const to = refused.length > 0 && running.settledIn !== undefined ? 'done' : written.to
+    this.#around.events.settled(written, 0, running)
     return { running, to, ...seen, threw: seen.threw && to !== 'done' }
   }
 
@@ -206,6 +220,20 @@ class Bench implements TestMill {
     const ended = { startedAt, endedAt: this.#world.clock.now(), worker: this.#worker, lines }
     const policy = policyOf(this.#options.crashBudget ?? 3, running.registered.keepMs)
     return settlementOf(running.claimed, outcome, policy, ended)
+  }
+
+  /** As a worker does it: the handler is told, and has its grace, in virtual time, to come back. */
+  async #tellCancelled(): Promise<void> {
+    await tellWishes({
+      store: this.#store,
+      running: new Set(this.#inHand.keys()),
+      cancelled: (running, reason) => {
+        tellCancelled(running, reason, this.time.now)
+        const cancel = running.abortReason
+        if (cancel instanceof JobCancelledError)
+          this.#world.timers.after(ABORT_GRACE_MS, () => this.#inHand.get(running)?.(cancelledOutcome(cancel, cancel)))
+      },
+    })
   }
 
   #running(claimed: ClaimedJob, registered: Registered): Running {
@@ -222,6 +250,8 @@ class Bench implements TestMill {
     }
     return new Running(begin, {
       enqueue: (_, job, payload, options) => this.mill.enqueue(job as string, payload, options as object),
+      pauseQueue: (under, queue, when) =>
+        pauseQueueUntil({ world: this.#world, store: this.#store, paused: () => undefined }, queue, when, under),
       noteProgress: () => undefined,
       logLine: () => undefined,
       settling: this.#settling,

@@ -134,9 +134,11 @@ contract('a child of a lost run is refused in a transaction too', async (b) => {
 contract('a job settled in a transaction is done when it commits, and its key is free', async (b) => {
   const id = await b.one({ key: 'k' })
   const job = only(await b.claim(await b.worker()))
+  await b.ask(id, 'cancel')
   const { tx, commit } = await b.openTransaction()
   assert.equal(await b.store.transactions.settleJobIn(tx, b.settled(job, { result: '42', log: '[]' })), true)
   await commit()
+  assert.deepEqual(await b.wishes(), [], 'what was asked of it is over')
   const row = await b.read(id)
   assert.deepEqual([row.state, row.result, row.log, row.attempt], ['done', '42', '[]', 1])
   assert.equal((await b.insert([b.job({ key: 'k' })]))[0]?.isNew, true)

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { WorkerBeat } from '../store/store.js'
+import type { WorkerBeat } from '../store/workers.js'
 import type { Observation } from './observe-beats.js'
 import { NOTHING_SEEN, observeBeats } from './observe-beats.js'
 

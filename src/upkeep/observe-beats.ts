@@ -1,4 +1,4 @@
-import type { WorkerBeat } from '../store/store.js'
+import type { WorkerBeat } from '../store/workers.js'
 
 /**
  * Who is dead: a pure judgement over what one observer has seen. A lease is dead when its beat did not move during one lease

@@ -89,6 +89,6 @@ export class Promoter {
       reason: 'it expired before it began',
       keepMs,
     } as const
-    if ((await this.#parts.store.jobs.changeJob(change)) === 'changed') this.#parts.expired(job)
+    if ((await this.#parts.store.jobs.changeJob(change)) !== 'stale') this.#parts.expired(job)
   }
 }

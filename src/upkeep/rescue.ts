@@ -1,7 +1,8 @@
 import { KEEP_ALL } from '../job/keep.js'
 import { appendLog } from '../job/attempt-log.js'
 import { decide } from '../job/decide.js'
-import type { LeasedJob, SettledJob, Store, WorkerBeat } from '../store/store.js'
+import type { LeasedJob, SettledJob, Store } from '../store/store.js'
+import type { WorkerBeat } from '../store/workers.js'
 import type { Cancel } from '../world/timers.js'
 import type { World } from '../world/world.js'
 import type { Observation } from './observe-beats.js'
@@ -14,7 +15,9 @@ export interface RescuerParts {
   readonly self: () => string | undefined
   readonly leaseMs: () => number
   readonly crashBudget: () => number
-  readonly rescued: (worker: string, jobs: readonly LeasedJob[], parked: readonly SettledJob[]) => void
+  readonly rescued: (worker: string, jobs: readonly LeasedJob[], parked: number) => void
+  /** A job of the dead does not run again: it is parked, or had been cancelled or paused while it ran. */
+  readonly settled: (job: SettledJob) => void
   readonly troubled: (what: string, error: unknown) => void
 }
 
@@ -71,10 +74,12 @@ export class Rescuer {
     const { store } = this.#parts
     const leased = await store.leases.readLeases(worker.id)
     const settled = leased.map((job) => this.#crashed(job, worker.id))
-    const freed = await store.leases.rescueJobs(worker.id, worker.beat, settled)
-    if (freed === null) return
-    const parked = settled.filter((job) => job.to === 'parked')
-    this.#parts.rescued(worker.id, leased, parked)
+    const written = await store.leases.rescueJobs(worker.id, worker.beat, settled)
+    if (written === null) return
+    const turned = new Set(written.turned.map((job) => job.ref))
+    const parked = settled.filter((job) => job.to === 'parked' && !turned.has(job.ref))
+    this.#parts.rescued(worker.id, leased, parked.length)
+    for (const job of [...parked, ...written.turned]) this.#parts.settled(job)
   }
 
   #crashed(job: LeasedJob, worker: string): SettledJob {

@@ -13,6 +13,7 @@ export interface HandParts {
   /** Puts in place what jobs captured; undefined when nothing is. */
   readonly surround: Surround | undefined
   readonly enqueue: Surroundings['enqueue']
+  readonly pauseQueue: Surroundings['pauseQueue']
   readonly events: WorkerEvents
 }
 

@@ -1,29 +1,25 @@
-import { LeaseLostError, TimeoutError } from '../errors.js'
-import { formatDuration } from '../job/duration.js'
+import { LeaseLostError } from '../errors.js'
 import type { Outcome } from '../job/outcome.js'
 import type { Registered } from '../job/registry.js'
 import { readOptions } from '../job/stored-options.js'
+import { HELD_UNASKED_MS } from '../store/queues.js'
 import type { Claimed, ClaimedJob, SettledJob } from '../store/store.js'
-import type { Cancel } from '../world/timers.js'
 import type { HandParts, Master } from './hand-parts.js'
 import { Meter } from './meter.js'
 import { Outbox } from './outbox.js'
+import { overdue, tellCancelled } from './overdue.js'
+import { Reports } from './reports.js'
 import { Running } from './running.js'
 import type { Surroundings } from './running.js'
 import { policyOf, settlementOf } from './settle.js'
 import { SelfSettler } from './settle-in.js'
 import { Slots } from './slots.js'
 import { StoreClock } from './store-clock.js'
-import { failureOf, runBegun } from './surround.js'
+import { runBegun } from './surround.js'
 import { Watchdog } from './watchdog.js'
 
-/** How long after its timeout an attempt is given to come back before it is settled without it. */
-const TIMEOUT_GRACE_MS = 30_000
-/** A held job that was confirmed this recently begins without asking again. */
-const CONFIRMED_FOR_MS = 5
 /** The wait after a question that failed. */
 const TROUBLE_MS = 500
-const PROGRESS_EVERY_MS = 250
 
 /**
  * What a worker has in its hand: jobs held and attempts running, from the moment they are claimed to the moment their
@@ -33,7 +29,9 @@ export class Hand implements Surroundings {
   readonly slots = new Slots()
   readonly meter = new Meter()
   readonly outbox: Outbox
+  readonly reports: Reports
   readonly enqueue: Surroundings['enqueue']
+  readonly pauseQueue: Surroundings['pauseQueue']
   readonly settling: SelfSettler
   readonly #parts: HandParts
   readonly #master: Master
@@ -44,17 +42,18 @@ export class Hand implements Surroundings {
   #closed = false
   #confirmedAt = -Infinity
   #pumping = false
-  #reporting: Cancel | undefined
   readonly #clock: StoreClock
 
   constructor(parts: HandParts, master: Master) {
     this.#parts = parts
     this.#master = master
     this.enqueue = parts.enqueue
+    this.pauseQueue = parts.pauseQueue
     this.#clock = new StoreClock(parts.world)
     this.settling = new SelfSettler(parts, (each, outcome) =>
       this.#settlement(each.claimed, outcome, each.registered, each),
     )
+    this.reports = new Reports(parts, this.slots.running)
     this.outbox = new Outbox(parts.store.leases, parts.world, {
       written: (settled, refused) => this.#written(settled, refused),
       failed: (error) => parts.events.troubled('settle', error),
@@ -72,7 +71,8 @@ export class Hand implements Surroundings {
     const { world } = this.#parts
     const now = world.clock.monotonic()
     this.#clock.tell(claimed.now, now)
-    this.#confirmedAt = now
+    // A claim says nothing about what was held before it: those are still trusted for as long as they were, and no longer.
+    if (this.slots.heldCount === 0) this.#confirmedAt = now
     this.outbox.opened(fence, claimed.jobs.length)
     for (const [i, job] of claimed.jobs.entries()) {
       this.meter.addPayload(job.payload)
@@ -99,7 +99,7 @@ export class Hand implements Surroundings {
   giveUp(): void {
     for (const running of this.slots.running) this.#settle(running, { kind: 'released' })
     this.#watchdog.stop()
-    this.#reporting?.()
+    this.reports.stop()
   }
 
   abortAll(reason: Error): void {
@@ -115,40 +115,24 @@ export class Hand implements Surroundings {
     this.outbox.abandon()
   }
 
+  /** Something was asked that may be about held jobs: they are confirmed now, and those of paused queues go back. */
+  doubt(): void {
+    this.#confirmedAt = -Infinity
+    if (this.slots.heldCount > 0 && !this.#pumping && !this.#closed) void this.#confirm()
+  }
+
+  /** A running job was cancelled: its handler is told, and is given a while to come back. */
+  cancelled(running: Running, reason: string): void {
+    tellCancelled(running, reason, this.#parts.world.clock.monotonic())
+    this.#watchdog.watch(running)
+  }
+
   logLine(running: Running, line: string): void {
     this.#parts.events.logLine(running, line)
   }
 
-  /** Progress is told to the store a few times a second at the most, whatever the handler's pace. */
   noteProgress(running: Running): void {
-    running.reported = false
-    const tell = (): void => {
-      this.#reporting = undefined
-      void this.report()
-    }
-    this.#reporting ??= this.#parts.world.timers.after(PROGRESS_EVERY_MS, tell, { idle: true })
-  }
-
-  /** Tells the store which held jobs have begun since the last commit, and how far jobs have come. */
-  async report(): Promise<void> {
-    const unreported = [...this.slots.running].filter((running) => !running.reported && !running.settled)
-    if (unreported.length === 0) return
-    for (const running of unreported) running.reported = true
-    const reports = unreported.map(({ claimed: { ref, fence }, startedAt, progressText }) => ({
-      ref,
-      fence,
-      startedAt,
-      progress: progressText,
-    }))
-    try {
-      const lost = new Set(await this.#parts.store.leases.reportJobs(reports))
-      for (const running of unreported)
-        if (lost.has(running.claimed.ref) && running.settledIn === undefined)
-          running.abort(new LeaseLostError(`job ${running.id} was taken away as it began`))
-    } catch (error) {
-      for (const running of unreported) running.reported = false
-      this.#parts.events.troubled('report', error)
-    }
+    this.reports.noteProgress(running)
   }
 
   /** Lets held jobs begin where slots are free, if they are still ours. */
@@ -156,22 +140,21 @@ export class Hand implements Surroundings {
     if (this.#pumping || this.#closed) return
     while (this.slots.heldCount > 0 && this.slots.running.size < this.#master.options().concurrency) {
       const now = this.#parts.world.clock.monotonic()
-      if (now - this.#confirmedAt > CONFIRMED_FOR_MS) {
-        this.#pumping = true
-        void this.#confirm()
-        return
-      }
+      if (now - this.#confirmedAt > HELD_UNASKED_MS) return void this.#confirm()
       const job = this.slots.nextHeld()
       if (job !== undefined) this.#begin(job, false, false, now)
     }
   }
 
   async #confirm(): Promise<void> {
+    this.#pumping = true
     try {
       // Jobs claimed while the answer is on its way were not asked about, and are not judged by it.
       const asked = this.slots.held()
-      const confirmed = await this.#parts.store.leases.confirmJobs(asked)
-      for (const job of this.slots.letGo(asked.filter((each) => !confirmed.has(each.ref)))) this.outbox.leave(job.fence)
+      const { mine, paused } = await this.#parts.store.leases.confirmJobs(asked)
+      for (const job of this.slots.letGo(asked.filter((each) => !mine.has(each.ref))))
+        if (paused.has(job.ref)) this.#put(job, { kind: 'released' }, undefined)
+        else this.outbox.leave(job.fence)
       this.#confirmedAt = this.#parts.world.clock.monotonic()
       this.#pumping = false
       this.#pump()
@@ -293,20 +276,9 @@ export class Hand implements Surroundings {
       running.slowAt = now + this.#master.options().slowAfterMs
     }
     if (running.alarmAt > now) return
-    // Told to stop, or robbed of its claim: it is given back or let go, and no timeout is held against it.
-    if (running.abortReason !== undefined && !(running.abortReason instanceof TimeoutError)) {
-      running.alarmAt = Infinity
-      return
-    }
-    if (running.abortReason === undefined) {
-      const took = formatDuration(now - running.begunAt)
-      running.abort(new TimeoutError(`job ${running.job} ${running.id} ran longer than its timeout (${took})`))
-      running.alarmAt = now + TIMEOUT_GRACE_MS
-      return
-    }
-    // It did not come back within its grace: the attempt is over, and the handler keeps its slot until it really ends.
-    running.alarmAt = Infinity
+    const outcome = overdue(running, now, this.#parts)
+    if (outcome === undefined) return
     running.tookMs = now - running.begunAt
-    this.#settle(running, failureOf(running, this.#parts))
+    this.#settle(running, outcome)
   }
 }

@@ -1,4 +1,5 @@
-import type { Heart, LeaseStore } from '../store/store.js'
+import type { LeaseStore } from '../store/store.js'
+import type { Heart } from '../store/workers.js'
 import type { World } from '../world/world.js'
 
 /**

@@ -83,10 +83,10 @@ export class Outbox {
 
   async #write(settled: readonly SettledJob[], closing: readonly number[]): Promise<void> {
     try {
-      const refused = await this.#store.settleJobs(settled, closing)
+      const { refused, turned } = await this.#store.settleJobs(settled, closing)
       this.#retryMs = RETRY_FIRST_MS
       this.#writing = undefined
-      this.#events.written(settled, new Set(refused))
+      this.#events.written(asTurned(settled, turned), new Set(refused))
     } catch (error) {
       this.#settled = [...settled, ...this.#settled]
       this.#closing = [...closing, ...this.#closing]
@@ -104,4 +104,11 @@ export class Outbox {
     })
     this.#retryMs = Math.min(RETRY_MAX_MS, this.#retryMs * 2)
   }
+}
+
+/** What was written: where a wish turned a settlement, that one. */
+function asTurned(settled: readonly SettledJob[], turned: readonly SettledJob[]): readonly SettledJob[] {
+  if (turned.length === 0) return settled
+  const instead = new Map(turned.map((job) => [job.ref, job]))
+  return settled.map((job) => instead.get(job.ref) ?? job)
 }

@@ -8,7 +8,7 @@ import type { RetryOptions, RetryPolicy } from '../job/retry.js'
 import { mergeRetry, retryDelayMs } from '../job/retry.js'
 import { checkPayload, isThenable } from '../job/schema.js'
 import { isAbort, isSnooze } from '../job/signals.js'
-import { LeaseLostError, StoppedError, TimeoutError } from '../errors.js'
+import { JobCancelledError, LeaseLostError, StoppedError, TimeoutError } from '../errors.js'
 
 /** A result larger than this is not kept; the job is done all the same. */
 const RESULT_MAX_BYTES = 1024 * 1024
@@ -117,6 +117,8 @@ function classify(attempt: Attempt, thrown: unknown): Outcome {
   const reason = attempt.abortReason()
   // Stopped or robbed of its claim: whatever it threw came of that, and is not held against it.
   if (reason instanceof StoppedError || reason instanceof LeaseLostError) return { kind: 'released' }
+  if (reason instanceof JobCancelledError && !isTreatedAsDone(attempt.registered, thrown))
+    return cancelledOutcome(reason, thrown)
   if (isSnooze(thrown)) return snoozed(thrown.delay, thrown)
   if (isAbort(thrown)) return { kind: 'aborted', error: describeError(thrown) }
   if (isTreatedAsDone(attempt.registered, thrown))
@@ -124,6 +126,11 @@ function classify(attempt: Attempt, thrown: unknown): Outcome {
   const error = reason instanceof TimeoutError && thrown !== reason ? new TimeoutError(reason.message) : thrown
   if (error !== thrown) (error as Error).cause = thrown
   return failure(attempt, error)
+}
+
+/** A handler that was told of a cancel and threw, whatever it threw: only what says more than the cancel itself is kept. */
+export function cancelledOutcome(cancel: JobCancelledError, thrown: unknown): Outcome {
+  return { kind: 'cancelled', error: thrown === cancel ? null : describeError(thrown), reason: cancel.reason }
 }
 
 /** What becomes of a failed attempt by its retry policy; also for an attempt that never came back. */

@@ -15,6 +15,8 @@ const LOG_LINE_MAX = 2_000
 export interface Surroundings {
   /** `under` is the claim that must still hold; undefined once the job has settled itself. */
   enqueue(under: Claim | undefined, job: Enqueueable, payload: unknown, options: unknown): Promise<Handle<unknown>>
+  /** Pauses a queue on behalf of the handler under this claim. */
+  pauseQueue(under: Claim, queue: string, when: unknown): Promise<void>
   noteProgress(running: Running): void
   logLine(running: Running, line: string): void
   readonly settling: Settling
@@ -90,7 +92,8 @@ export class Running implements Context {
     return this.#controller.signal
   }
   get queue(): Context['queue'] {
-    return { name: this.claimed.queue, pauseUntil: () => Promise.reject(new NotYetError('ctx.queue.pauseUntil()')) }
+    const name = this.claimed.queue
+    return { name, pauseUntil: (when) => this.#around.pauseQueue(this.claimed, name, when) }
   }
   get abortReason(): unknown {
     return this.#abortReason

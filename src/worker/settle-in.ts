@@ -56,6 +56,7 @@ export class SelfSettler implements Settling {
     if (running.settledIn === undefined) return outcome
     if (outcome.kind === 'failed' || outcome.kind === 'aborted')
       running.afterword = `${outcome.error.name}: ${outcome.error.message}`
+    else if (outcome.kind === 'cancelled') running.afterword = outcome.error?.message ?? outcome.reason
     else if (outcome.kind === 'snoozed') running.afterword = 'Snooze'
     return outcome.kind === 'succeeded' ? this.#rolledBack(running) : outcome
   }

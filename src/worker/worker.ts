@@ -6,6 +6,7 @@ import { planClaim } from './claim.js'
 import { Hand } from './hand.js'
 import type { HandParts } from './hand-parts.js'
 import { Lease } from './lease.js'
+import { Listener } from './listen.js'
 
 /** What the worker is told from outside; it may change while it runs. */
 export interface WorkerOptions {
@@ -34,10 +35,12 @@ const STOP_GRACE_MS = 250
 export class Worker {
   readonly #parts: WorkerParts
   readonly #hand: Hand
+  readonly #listener: Listener
   #options: WorkerOptions
   #lease: Lease | undefined
   #poll: Cancel | undefined
   #again: Cancel | undefined
+  #resumes: Cancel | undefined
   #unhint: Cancel | undefined
   #turning = false
   #wanted = false
@@ -62,6 +65,15 @@ export class Worker {
       // A suspect that waits for this worker to be idle need not wait longer.
       written: () => (this.#suspectsSince !== null || this.#returning) && this.wake(),
     })
+    this.#listener = new Listener({
+      world: parts.world,
+      store: parts.store,
+      leaseMs: () => this.#options.leaseMs,
+      running: this.#hand.slots.running,
+      doubt: () => this.#hand.doubt(),
+      cancelled: (running, reason) => this.#hand.cancelled(running, reason),
+      troubled: (what, error) => parts.events.troubled(what, error),
+    })
   }
 
   get workerId(): string | undefined {
@@ -74,8 +86,10 @@ export class Worker {
   async start(): Promise<void> {
     this.#lease = await this.#takeLease()
     this.#unhint = this.#parts.store.changes.onHint((hint) => {
-      if (hint.ready) this.wake()
+      // Also when something was asked: a queue that is paused until a time tells so in answer to a claim.
+      if (hint.ready || hint.asked) this.wake()
     })
+    this.#listener.start()
     this.#pollAgain()
     this.wake()
   }
@@ -99,11 +113,13 @@ export class Worker {
     this.#stopping = true
     this.#poll?.()
     this.#again?.()
+    this.#resumes?.()
     this.#unhint?.()
     this.#hand.close()
     await this.#untilIdle(deadlineMs)
     this.#hand.abortAll(new StoppedError())
     await this.#untilIdle(STOP_GRACE_MS)
+    this.#listener.stop()
     this.#hand.giveUp()
     // A claim under way when the stop came gives its jobs back when it returns.
     while (this.#turning) await new Promise<void>((next) => world.timers.after(1, next))
@@ -119,7 +135,7 @@ export class Worker {
         this.#wanted = false
         // Handlers that return at once end one after the other, right now: they ride in one commit, not the first few apart.
         if (this.#hand.slots.heldCount > 0) await new Promise<void>((next) => this.#parts.world.timers.soon(next))
-        await Promise.all([this.#hand.outbox.flush(), this.#hand.report(), this.#claim()])
+        await Promise.all([this.#hand.outbox.flush(), this.#hand.reports.report(), this.#claim()])
       }
     } finally {
       this.#turning = false
@@ -206,6 +222,7 @@ export class Worker {
     if (!claimed.suspectsWait) this.#suspectsSince = null
     else if (tookSuspect || this.#suspectsSince === null) this.#suspectsSince = this.#parts.world.clock.monotonic()
     this.#hand.take(claimed, fence, starting, tookSuspect && suspects === 'alone')
+    this.#wakeAtResume(claimed.resumesInMs)
     if (claimed.jobs.length > 0) this.wake()
   }
 
@@ -259,6 +276,12 @@ export class Worker {
   #wakeIn(ms: number): void {
     this.#again?.()
     this.#again = this.#parts.world.timers.after(ms, () => this.wake())
+  }
+
+  /** A queue is paused until then. The timer is this worker's own, so that it needs nobody to tell it. */
+  #wakeAtResume(inMs: number | null): void {
+    this.#resumes?.()
+    this.#resumes = inMs === null ? undefined : this.#parts.world.timers.after(inMs, () => this.wake())
   }
 
   async #untilIdle(ms: number): Promise<void> {

@@ -1,8 +1,9 @@
 import { DuplicateKeyError } from '../../errors.js'
 import { appendLog } from '../../job/attempt-log.js'
+import { resumedState } from '../../job/command.js'
 import type { State } from '../../job/states.js'
 import { isFinal, isTimed } from '../../job/states.js'
-import type { GuardedChange, JobRow } from '../store.js'
+import type { Changed, GuardedChange, JobRow } from '../store.js'
 import { appendHistory } from './history.js'
 import { readForChange } from './read.js'
 import type { Session } from './session.js'
@@ -12,16 +13,20 @@ import { freePlace, retakePlace } from './unique.js'
 type Target = JobRow & { readonly lane: number }
 
 /** Does a command within the current transaction, if the job is still as the decision saw it. */
-export function changeJob(session: Session, change: GuardedChange, now: number): 'changed' | 'stale' {
+export function changeJob(session: Session, change: GuardedChange, now: number): Changed {
   const job = readForChange(session, change.id)
   // A held job is claimed and yet `ready`: it can be taken from its holder, who asks before it begins one.
   if (job === undefined || job.state !== change.from || job.state === 'running') return 'stale'
   if (change.to === 'gone') forget(session, job)
   else if (isFinal(change.to)) end(session, job, change, now)
   else if (isFinal(job.state)) revive(session, job, change, now)
+  else if (change.to === 'paused' && job.state !== 'paused') pause(session, job, change, now)
+  else if (change.to !== 'paused' && job.state === 'paused') resume(session, job, change, now)
   else if (job.claimed) return 'stale'
   else move(session, job, change, change.to, now)
-  return 'changed'
+  if (!job.claimed) return 'changed'
+  session.noteAsked()
+  return 'taken'
 }
 
 function forget(session: Session, job: Target): void {
@@ -51,7 +56,7 @@ function revive(session: Session, job: Target, change: GuardedChange, now: numbe
     throw new DuplicateKeyError(job.name, job.key, holder.id, 'is now held by another unfinished job')
   }
   retakePlace(session, job, now)
-  const log = change.exit === undefined ? job.log : appendLog(job.log, command(change.exit, now))
+  const log = logAfter(job, change, now)
   const retries = change.freshRetries === true ? 0 : job.retries
   session.statement(session.queries.deleteHistory).run(job.ref)
   session
@@ -60,12 +65,24 @@ function revive(session: Session, job: Target, change: GuardedChange, now: numbe
   session.noteReady()
 }
 
+/** A held job is taken from its holder. Time, tries, place in the line and key stay as they are. */
+function pause(session: Session, job: Target, change: GuardedChange, now: number): void {
+  session.statement(session.queries.pauseJob).run(change.reason ?? null, logAfter(job, change, now), job.ref)
+}
+
+function resume(session: Session, job: Target, change: GuardedChange, now: number): void {
+  const state = resumedState({ isDue: job.dueAt <= now, hasFailed: job.error !== null })
+  session.statement(session.queries.resumeJob).run(state, logAfter(job, change, now), job.ref)
+  if (state === 'ready') session.noteReady()
+  else session.noteDue(job.dueAt - now)
+}
+
 function move(session: Session, job: Target, change: GuardedChange, to: State, now: number): void {
   const edited = applyEdit(session, job, change)
   const dueAt = change.due === undefined ? job.dueAt : instant(change.due, now)
   const state = isTimed(job.state) || to === 'ready' ? timedState(job, to, dueAt, now) : to
   const retries = change.freshRetries === true ? 0 : job.retries
-  const log = change.exit === undefined ? job.log : appendLog(job.log, command(change.exit, now))
+  const log = logAfter(job, change, now)
   const leftParked = job.state === 'parked'
   session
     .statement(session.queries.changeLive)
@@ -102,6 +119,10 @@ function applyEdit(session: Session, job: Target, change: GuardedChange): { prio
 
 function freeKey(session: Session, job: Target): void {
   if (job.key !== null) session.statement(session.queries.freeKey).run(job.name, job.key, job.ref)
+}
+
+function logAfter(job: Target, change: GuardedChange, now: number): string | null {
+  return change.exit === undefined ? job.log : appendLog(job.log, command(change.exit, now))
 }
 
 function command(exit: string, now: number): { startedAt: number; endedAt: number; worker: string; exit: string } {

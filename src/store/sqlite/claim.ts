@@ -2,6 +2,7 @@ import type { Encoded } from '../../job/outcome.js'
 import type { Claim, ClaimedJob, ClaimRequest, Claimed, Report } from '../store.js'
 import { toEncoded } from './driver.js'
 import type { Lane } from './lanes.js'
+import { pausedNow, resumeQueue } from './pause.js'
 import type { Session } from './session.js'
 import { stretchesOf } from './stretches.js'
 
@@ -11,28 +12,32 @@ import { stretchesOf } from './stretches.js'
  * is how a rescuer finds the jobs of the dead without an index that every claim would have to pay for.
  */
 export function claimJobs(session: Session, request: ClaimRequest, now: number): Claimed {
-  const nothing = { now, jobs: [], suspectsWait: false, lost: false }
+  const nothing = { now, jobs: [], suspectsWait: false, lost: false, resumesInMs: null }
   if (session.statement(session.queries.isWorker).get(request.worker) === undefined) return { ...nothing, lost: true }
-  const lanes = eligibleLanes(session, request)
-  if (lanes.length === 0) return nothing
+  const { queues: paused, over, resumesInMs } = pausedNow(session, now)
+  // An old pause costs one claim and no other.
+  for (const queue of over) resumeQueue(session, queue)
+  const lanes = eligibleLanes(session, request, paused)
+  if (lanes.length === 0) return { ...nothing, resumesInMs }
   const suspects = waitingSuspects(session, lanes)
   if (suspects.length > 0 && request.suspects !== 'none') {
     const refs = heads(session, session.queries.readySuspect, suspects, 1, new Map())
     mark(session, request, refs, request.suspects === 'alone', now)
-    return { now, jobs: readBodies(session, refs, request.fence), suspectsWait: true, lost: false }
+    return { now, jobs: readBodies(session, refs, request.fence), suspectsWait: true, lost: false, resumesInMs }
   }
   const jobs =
     lanes.length === 1
       ? takeFromLane(session, request, lanes[0] as Lane, now)
       : takeMerged(session, request, lanes, now)
-  return { now, jobs, suspectsWait: suspects.length > 0, lost: false }
+  return { now, jobs, suspectsWait: suspects.length > 0, lost: false, resumesInMs }
 }
 
 /** The answer of a claim that would take nothing, by reading alone; undefined when it must be made. */
 export function nothingToClaim(session: Session, request: ClaimRequest, now: number): Claimed | undefined {
   if (session.statement(session.queries.isWorker).get(request.worker) === undefined) return undefined
-  if (isAnyReady(session, eligibleLanes(session, request))) return undefined
-  return { now, jobs: [], suspectsWait: false, lost: false }
+  const { queues: paused, resumesInMs } = pausedNow(session, now)
+  if (isAnyReady(session, eligibleLanes(session, request, paused))) return undefined
+  return { now, jobs: [], suspectsWait: false, lost: false, resumesInMs }
 }
 
 export function isAnyReady(session: Session, lanes: Iterable<Lane>): boolean {
@@ -42,14 +47,15 @@ export function isAnyReady(session: Session, lanes: Iterable<Lane>): boolean {
   return false
 }
 
-function eligibleLanes(session: Session, request: ClaimRequest): Lane[] {
+function eligibleLanes(session: Session, request: ClaimRequest, paused: ReadonlySet<string>): Lane[] {
   const known = request.names === undefined ? undefined : new Set(request.names)
   const lanes: Lane[] = []
   for (const lane of session.lanes.all())
     if (
       request.queues?.includes(lane.queue) !== false &&
       (known === undefined || known.has(lane.name)) &&
-      (request.rooms.get(lane.queue) ?? 1) > 0
+      (request.rooms.get(lane.queue) ?? 1) > 0 &&
+      !paused.has(lane.queue)
     )
       lanes.push(lane)
   return lanes

@@ -1,11 +1,13 @@
-import type { Claim } from '../store.js'
+import type { Confirmation, HeldJob } from '../queues.js'
+import { isPaused } from '../../job/queue-pause.js'
 import { byFence, confirmJobs } from './claim.js'
+import { readPauses } from './pause.js'
 import type { Session } from './session.js'
 
 /**
  * Which claims need not be asked about. A held job is confirmed before it begins, many times a second, and nearly always
  * nobody has committed anything since its claim was made or last confirmed. That is what a claim's stamp says: the
- * connection's `data_version` (commits of others) and a count of our own commands that can take a job away.
+ * connection's `data_version` (commits of others) and a count of our own commands that can take a job away or pause a queue.
  */
 export class Confirmed {
   readonly #session: Session
@@ -29,14 +31,27 @@ export class Confirmed {
     for (const fence of fences) this.#stamps.delete(fence)
   }
 
-  confirm(claims: readonly Claim[]): Set<number> {
-    const now = this.#stamp()
-    const doubtful = claims.filter((claim) => this.#stamps.get(claim.fence) !== now)
-    if (doubtful.length === 0) return new Set(claims.map((claim) => claim.ref))
-    const confirmed = confirmJobs(this.#session, doubtful)
-    for (const fence of byFence(doubtful).keys()) this.#stamps.set(fence, now)
-    for (const claim of claims) if (!doubtful.includes(claim)) confirmed.add(claim.ref)
-    return confirmed
+  confirm(held: readonly HeldJob[], now: number): Confirmation {
+    const stamp = this.#stamp()
+    const doubtful = held.filter((job) => this.#stamps.get(job.fence) !== stamp)
+    if (doubtful.length === 0) return { mine: new Set(held.map((job) => job.ref)), paused: new Set() }
+    const mine = confirmJobs(this.#session, doubtful)
+    const paused = this.#takePaused(doubtful, mine, now)
+    for (const fence of byFence(doubtful).keys()) this.#stamps.set(fence, stamp)
+    for (const job of held) if (!doubtful.includes(job)) mine.add(job.ref)
+    return { mine, paused }
+  }
+
+  /** Moves the jobs of paused queues out of those that may begin. A claim takes none of them, so only doubtful ones can be such. */
+  #takePaused(doubtful: readonly HeldJob[], mine: Set<number>, now: number): Set<number> {
+    const pauses = readPauses(this.#session)
+    const paused = new Set<number>()
+    if (pauses.size === 0) return paused
+    for (const { ref, queue } of doubtful) {
+      const pause = pauses.get(queue)
+      if (pause !== undefined && isPaused({ until: pause.until ?? Infinity }, now) && mine.delete(ref)) paused.add(ref)
+    }
+    return paused
   }
 
   #stamp(): string {

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads'
-import type { Heart } from '../store.js'
+import type { Heart } from '../workers.js'
 import type { SqliteLibrary } from './library.js'
 import type { Queries } from './queries.js'
 

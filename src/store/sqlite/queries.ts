@@ -91,9 +91,10 @@ export const queries = {
   sweepPlace: `
     delete from millrace_uniques
     where name = ? and key = ? and id = ?`,
+  /** A paused one stays paused, with its new time: only a resume lets it go. */
   moveJob: `
     update millrace_live
-    set state = ?, due_at = ?, sort = ?, lane = ?, expires_at = ?, error = null, reason = null
+    set state = case when state = 'paused' then 'paused' else ? end, due_at = ?, sort = ?, lane = ?, expires_at = ?, error = null, reason = null
     where seq = ? and fence is null`,
   holdsClaim: `
     select 1
@@ -139,6 +140,63 @@ export const queries = {
   deleteJob: `
     delete from millrace_jobs
     where seq = ?`,
+
+  /** Takes a job that waits, also one that is held, out of every line. */
+  pauseJob: `
+    update millrace_live
+    set state = 'paused', fence = null, reason = ?, log = ?
+    where seq = ?`,
+  resumeJob: `
+    update millrace_live
+    set state = ?, reason = null, log = ?
+    where seq = ?`,
+
+  askTarget: `
+    select j.seq, l.state, w.kind
+    from millrace_jobs j
+    join millrace_live l on l.seq = j.seq
+    left join millrace_wishes w on w.seq = j.seq
+    where j.id = ?`,
+  putWish: `
+    insert into millrace_wishes (seq, kind, reason, keep_ms, asked_at)
+    values (?, ?, ?, ?, ?)
+    on conflict (seq) do update
+    set kind = excluded.kind, reason = excluded.reason, keep_ms = excluded.keep_ms, asked_at = excluded.asked_at
+    where kind <> excluded.kind`,
+  dropWishes: `
+    delete from millrace_wishes
+    where seq in (select value from json_each(?))`,
+  anyWish: `
+    select 1
+    from millrace_wishes
+    limit 1`,
+  wishesOf: `
+    select seq, kind, reason, keep_ms
+    from millrace_wishes
+    where seq in (select value from json_each(?))`,
+  readWishes: `
+    select w.seq, w.kind, w.reason, l.fence
+    from millrace_wishes w
+    join millrace_live l on l.seq = w.seq`,
+
+  /** Nearly always nothing: a queue that runs has no row. */
+  readPauses: `
+    select queue, until, paused_at
+    from millrace_pauses`,
+  putPause: `
+    insert into millrace_pauses (queue, until, paused_at)
+    values (?, ?, ?)
+    on conflict (queue) do update
+    set until = excluded.until, paused_at = excluded.paused_at`,
+  dropPause: `
+    delete from millrace_pauses
+    where queue = ?`,
+  anyHeld: `
+    select 1
+    from millrace_leases e, json_each(e.jobs) held
+    join millrace_live l on l.seq = held.value
+    where l.fence = e.fence and l.state = 'ready'
+    limit 1`,
 
   promoteJobs: `
     update millrace_live

@@ -92,6 +92,12 @@ CREATE TABLE millrace_migrations (
   applied_at integer not null
 ) strict;
 
+CREATE TABLE millrace_pauses (
+  queue text primary key,
+  until integer,
+  paused_at integer not null
+) strict, without rowid;
+
 CREATE TABLE millrace_uniques (
   name text not null,
   key text not null,
@@ -100,6 +106,14 @@ CREATE TABLE millrace_uniques (
   until integer,
   primary key (name, key)
 ) strict, without rowid;
+
+CREATE TABLE millrace_wishes (
+  seq integer primary key,
+  kind text not null check (kind in ('cancel', 'pause')),
+  reason text not null,
+  keep_ms integer,
+  asked_at integer not null
+) strict;
 
 CREATE TABLE millrace_workers (
   worker text primary key,

@@ -37,6 +37,9 @@ export class Session {
   noteSettled(): void {
     this.#hint = { ...this.#hint, settled: true }
   }
+  noteAsked(): void {
+    this.#hint = { ...this.#hint, asked: true }
+  }
 
   /** The transaction was rolled back: what it added and noted never was. */
   forget(): void {
@@ -53,7 +56,7 @@ export class Session {
 }
 
 /** Nothing to tell. */
-export const QUIET: Hint = { ready: false, dueInMs: null, settled: false }
+export const QUIET: Hint = { ready: false, dueInMs: null, settled: false, asked: false }
 
 /** The place in the line: the due time, moved by priority. */
 export function sortOf(dueAt: number, priority: number): number {

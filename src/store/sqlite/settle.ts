@@ -1,27 +1,31 @@
 import type { Encoded } from '../../job/outcome.js'
 import { isFinal, isTimed } from '../../job/states.js'
 import type { LeasedJob, SettledJob } from '../store.js'
+import type { Written } from '../wishes.js'
 import { byFence, toClaimedJob } from './claim.js'
 import { appendHistory, isPlain, keepUntil } from './history.js'
 import type { Session } from './session.js'
 import { stretchesOf } from './stretches.js'
+import { dropWishes, honourWishes } from './wish.js'
 
-/** Writes what became of claimed jobs, each only if the fence is still the job's; gives the refs that were refused. */
+/** Writes what became of claimed jobs, each as its wish turns it and only if the fence is still the job's. */
 export function settleJobs(
   session: Session,
   settled: readonly SettledJob[],
   closeLeases: readonly number[],
   now: number,
-): number[] {
+): Written {
+  const honoured = honourWishes(session, settled)
   const ended: SettledJob[] = []
   const refused: number[] = []
-  for (const job of settled) {
+  for (const job of honoured.settled) {
     if (isFinal(job.to)) ended.push(job)
     else if (!giveBack(session, job, now)) refused.push(job.ref)
   }
   if (ended.length > 0) refused.push(...endJobs(session, ended, now))
   for (const fence of closeLeases) session.statement(session.queries.closeLease).run(fence)
-  return refused
+  dropWishes(session, honoured.wished, refused)
+  return { refused, turned: honoured.turned.filter((job) => !refused.includes(job.ref)) }
 }
 
 /** A job that goes on: back in line, later, or aside. */
@@ -148,11 +152,11 @@ export function rescueJobs(
   beat: number | null,
   settled: readonly SettledJob[],
   now: number,
-): number | null {
+): Written | null {
   if (beat === null) {
     if (session.statement(session.queries.isWorker).get(worker) !== undefined) return null
   } else if (Number(session.statement(session.queries.endWorker).run(worker, beat).changes) === 0) return null
-  const refused = settleJobs(session, settled, [], now)
+  const written = settleJobs(session, settled, [], now)
   session.statement(session.queries.dropLeases).run(worker)
-  return settled.length - refused.length
+  return written
 }

@@ -3,14 +3,13 @@ import type { Cancel } from '../../world/timers.js'
 import type { Watch } from '../../world/watch.js'
 import { StoreFullError } from '../../errors.js'
 import type {
+  Changed,
   ChangeStore,
-  Claim,
   Claimed,
   ClaimRequest,
   FindQuery,
   FoundPage,
   GuardedChange,
-  Heart,
   Hint,
   Inserted,
   InsertOptions,
@@ -24,9 +23,10 @@ import type {
   SettledJob,
   Store,
   StoreInfo,
-  WorkerBeat,
-  WorkerInfo,
 } from '../store.js'
+import type { Heart, WorkerBeat, WorkerInfo } from '../workers.js'
+import type { Confirmation, HeldJob, PausedQueue, QueueChange, QueueStore, StandingPause } from '../queues.js'
+import type { JobAsk, StandingWish, Written } from '../wishes.js'
 import { Ballast } from './ballast.js'
 import { transactionOf } from './caller.js'
 import { changeJob } from './change.js'
@@ -39,6 +39,7 @@ import { startHeart } from './heart.js'
 import { Hints } from './hints.js'
 import { insertJobs } from './insert.js'
 import type { OpenedFile } from './open.js'
+import { pauseQueue, readPause, resumeQueue } from './pause.js'
 import { nothingToPromote, promoteJobs, pruneJobs } from './upkeep.js'
 import type { Queries } from './queries.js'
 import { queries as ownQueries } from './queries.js'
@@ -46,6 +47,7 @@ import { findJobs, readJobs, readKeyed } from './read.js'
 import { Session } from './session.js'
 import { readLeases, rescueJobs, settleJobs } from './settle.js'
 import { SqliteTransactions } from './transactions.js'
+import { askJob, readWishes } from './wish.js'
 
 export interface SqliteStoreOptions {
   readonly durability: 'power' | 'process'
@@ -67,7 +69,7 @@ const FULL_PROBE_MS = 1_000
 const NOT_FLUSHED = { durable: false }
 
 /** The store contract on one SQLite file. The verbs are in the files beside this one; here they meet the commit queue. */
-export class SqliteStore implements Store, JobStore, LeaseStore, ChangeStore {
+export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, ChangeStore {
   readonly info: StoreInfo
   readonly transactions: SqliteTransactions
   readonly #file: OpenedFile
@@ -127,6 +129,9 @@ export class SqliteStore implements Store, JobStore, LeaseStore, ChangeStore {
   get leases(): LeaseStore {
     return this
   }
+  get queues(): QueueStore {
+    return this
+  }
   get changes(): ChangeStore {
     return this
   }
@@ -148,11 +153,30 @@ export class SqliteStore implements Store, JobStore, LeaseStore, ChangeStore {
     return this.#commits.read(() => findJobs(this.#session, query))
   }
 
-  changeJob(change: GuardedChange): Promise<'changed' | 'stale'> {
+  changeJob(change: GuardedChange): Promise<Changed> {
     return this.#commits.write((now) => {
       this.#confirmed.noteTaking()
       return changeJob(this.#session, change, now)
     })
+  }
+
+  askJob(ask: JobAsk): Promise<'noted' | 'refused' | 'stale'> {
+    return this.#commits.write((now) => askJob(this.#session, ask, now))
+  }
+
+  pauseQueue(change: QueueChange): Promise<PausedQueue> {
+    return this.#commits.write((now) => {
+      this.#confirmed.noteTaking()
+      return pauseQueue(this.#session, change, now)
+    })
+  }
+
+  resumeQueue(queue: string): Promise<boolean> {
+    return this.#commits.write(() => resumeQueue(this.#session, queue))
+  }
+
+  readPause(queue: string): Promise<StandingPause | undefined> {
+    return this.#commits.read((now) => readPause(this.#session, queue, now))
   }
 
   promoteJobs(limit: number): Promise<Promoted> {
@@ -209,15 +233,19 @@ export class SqliteStore implements Store, JobStore, LeaseStore, ChangeStore {
     return this.#commits.write(claim, { ...NOT_FLUSHED, look })
   }
 
-  confirmJobs(claims: readonly Claim[]): Promise<ReadonlySet<number>> {
-    return this.#commits.read(() => this.#confirmed.confirm(claims))
+  confirmJobs(held: readonly HeldJob[]): Promise<Confirmation> {
+    return this.#commits.read((now) => this.#confirmed.confirm(held, now))
+  }
+
+  readWishes(): Promise<readonly StandingWish[]> {
+    return this.#commits.read(() => readWishes(this.#session))
   }
 
   reportJobs(reports: readonly Report[]): Promise<readonly number[]> {
     return this.#commits.write(() => reportJobs(this.#session, reports), NOT_FLUSHED)
   }
 
-  settleJobs(settled: readonly SettledJob[], closeLeases: readonly number[]): Promise<readonly number[]> {
+  settleJobs(settled: readonly SettledJob[], closeLeases: readonly number[]): Promise<Written> {
     this.#confirmed.closed(closeLeases)
     return this.#commits.write((now) => settleJobs(this.#session, settled, closeLeases, now))
   }
@@ -226,7 +254,7 @@ export class SqliteStore implements Store, JobStore, LeaseStore, ChangeStore {
     return this.#commits.read(() => readLeases(this.#session, worker))
   }
 
-  rescueJobs(worker: string, beat: number | null, settled: readonly SettledJob[]): Promise<number | null> {
+  rescueJobs(worker: string, beat: number | null, settled: readonly SettledJob[]): Promise<Written | null> {
     return this.#commits.write((now) => rescueJobs(this.#session, worker, beat, settled, now))
   }
 

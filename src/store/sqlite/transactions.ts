@@ -65,7 +65,7 @@ export class SqliteTransactions implements TransactionStore {
   }
 
   settleJobIn(tx: unknown, settled: SettledJob): boolean | Promise<boolean> {
-    return this.#inCaller(tx, (session, now) => settleJobs(session, [settled], [], now).length === 0)
+    return this.#inCaller(tx, (session, now) => settleJobs(session, [settled], [], now).refused.length === 0)
   }
 
   async transact<T>(request: Transact<T>): Promise<T> {
@@ -206,7 +206,7 @@ export class SqliteTransactions implements TransactionStore {
     if (transactionOf(handle) !== 'open')
       throw new TransactionError('E_TX_NOT_OPEN', 'ctx.transaction(): the function ended the transaction itself')
     const settled = settle(value)
-    if (this.#ours(() => settleJobs(session, [settled], [], this.#parts.now())).length > 0)
+    if (this.#ours(() => settleJobs(session, [settled], [], this.#parts.now())).refused.length > 0)
       throw new LeaseLostError('ctx.transaction()')
     return value
   }

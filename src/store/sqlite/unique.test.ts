@@ -159,7 +159,8 @@ const settle = (at: number, to: State, keepMs: number): Step =>
     const job = claimed[at % Math.max(1, claimed.length)]
     if (job === undefined || job.claim === null) return
     const delayMs = to === 'retrying' ? 500 : null
-    expect(await real.store.settleJobs([settlement(job.claim, to, delayMs, keepMs)], [job.claim.fence])).toEqual([])
+    const written = await real.store.settleJobs([settlement(job.claim, to, delayMs, keepMs)], [job.claim.fence])
+    expect(written).toEqual({ refused: [], turned: [] })
     Object.assign(job, { claim: null, state: to, dueAt: delayMs === null ? job.dueAt : real.clock.now + delayMs })
     if (isOver(job)) end(model, job, keepMs, real.clock.now)
   })
@@ -185,7 +186,7 @@ const command = (at: number, to: 'cancelled' | 'gone' | 'ready', keepMs: number)
     if (to === 'cancelled' && isOver(job)) return
     const changing = real.store.changeJob({ id: job.id, from: job.state, to, keepMs })
     if (to === 'ready') return await retry(model, real, job, changing)
-    expect(await changing).toBe('changed')
+    expect(await changing).toBe(job.claim === null ? 'changed' : 'taken')
     Object.assign(job, { state: to, claim: null })
     end(model, job, keepMs, real.clock.now)
   })

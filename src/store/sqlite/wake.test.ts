@@ -81,7 +81,7 @@ describe('what another commits', () => {
     const { hints } = await listening()
     const { store } = await open()
     await insert(store)
-    await heard(hints, { ready: true, dueInMs: null, settled: false })
+    await heard(hints, { ready: true, dueInMs: null, settled: false, asked: false })
     await insert(store, { due: { inMs: 60_000 } })
     await heard(hints, { ready: false, dueInMs: 0, settled: false })
   })
@@ -100,7 +100,7 @@ describe('what another commits', () => {
     const { store, hints } = await listening()
     for (let i = 0; i < 5; i += 1) await insert(store)
     await quiet()
-    expect(hints).toEqual(Array(5).fill({ ready: true, dueInMs: null, settled: false }))
+    expect(hints).toEqual(Array(5).fill({ ready: true, dueInMs: null, settled: false, asked: false }))
   })
 
   test('is heard by everybody else, while all of them commit', async () => {
@@ -136,7 +136,7 @@ describe('what another commits', () => {
 })
 
 describe('what became ready', () => {
-  const READY: Hint = { ready: true, dueInMs: null, settled: false }
+  const READY: Hint = { ready: true, dueInMs: null, settled: false, asked: false }
 
   /** A wake part whose timers fire when the test says so; gives what is in the wake file. */
   function telling(worksHere: boolean, isReady: boolean): { tell: (hint: Hint) => Buffer; later: () => Buffer } {

@@ -114,6 +114,22 @@ create table millrace_leases (
   jobs text not null
 ) strict;
 
+-- What is wanted of a job that runs. A row lives as long as that claim: whatever settles the job honours and removes it.
+create table millrace_wishes (
+  seq integer primary key,
+  kind text not null check (kind in ('cancel', 'pause')),
+  reason text not null,
+  keep_ms integer,
+  asked_at integer not null
+) strict;
+
+-- One row for each queue that is paused; \`until\` is null until somebody resumes it.
+create table millrace_pauses (
+  queue text primary key,
+  until integer,
+  paused_at integer not null
+) strict, without rowid;
+
 -- readLeases: a worker's leases
 create index millrace_leases_worker on millrace_leases (worker);
 `

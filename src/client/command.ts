@@ -1,0 +1,71 @@
+import type { Command } from '../job/command.js'
+import { decideCommand, resumedState } from '../job/command.js'
+import type { State } from '../job/states.js'
+import type { Ask } from '../job/wish.js'
+import { HELD_UNASKED_MS } from '../store/queues.js'
+import type { GuardedChange, JobRow, Store } from '../store/store.js'
+import type { World } from '../world/world.js'
+import { checkId } from './check.js'
+
+/** A command that keeps meeting a job in another state gives up. */
+const COMMAND_TRIES = 20
+
+export interface CommandParts {
+  readonly world: World
+  readonly store: Store
+  /** A command moved a job, or forgot it. */
+  readonly changed: (job: JobRow, to: State | 'gone', reason: string | undefined) => void
+  /** Something was asked of a job that runs. */
+  readonly asked: (job: JobRow, ask: Ask) => void
+}
+
+/** What a command writes beside the move itself. */
+export type Change = Omit<GuardedChange, 'id' | 'from' | 'to'>
+
+/** Reads, decides, and writes only if the job is still as it was read; else again. */
+export async function commandJob(
+  parts: CommandParts,
+  id: string,
+  command: Command,
+  how: (row: JobRow) => Change | Promise<Change>,
+): Promise<boolean> {
+  checkId(id)
+  for (let tries = 0; tries < COMMAND_TRIES; tries += 1) {
+    const [row] = await parts.store.jobs.readJobs([id])
+    const move = row === undefined ? null : decideCommand(row.state, command)
+    if (row === undefined || move === null) return false
+    const change = await how(row)
+    const answer =
+      move.ask === undefined ? await moveJob(parts, row, move.to, change) : await askJob(parts, row, move.ask, change)
+    if (answer !== 'stale') return answer
+  }
+  return false
+}
+
+async function moveJob(parts: CommandParts, row: JobRow, to: State | 'gone', change: Change): Promise<true | 'stale'> {
+  // Paused already, and asked to pause: it is as was asked for, and there is nothing to write or to tell.
+  if (to === 'paused' && row.state === 'paused' && change.edit === undefined) return true
+  const done = await parts.store.jobs.changeJob({ id: row.id, from: row.state, to, ...change })
+  if (done === 'stale') return 'stale'
+  parts.changed(row, row.state === 'paused' && to === 'ready' ? resumed(row, parts.world) : to, change.reason)
+  if (done === 'taken') await holderAsks(parts.world)
+  return true
+}
+
+/** For the log only: where it went, the store said by its own clock. */
+function resumed(row: JobRow, world: World): State {
+  return resumedState({ isDue: row.dueAt <= world.clock.now(), hasFailed: row.error !== null })
+}
+
+async function askJob(parts: CommandParts, row: JobRow, ask: Ask, change: Change): Promise<boolean | 'stale'> {
+  const { reason = '', keepMs } = change
+  const answer = await parts.store.jobs.askJob({ id: row.id, ask, reason, keepMs })
+  if (answer === 'stale') return 'stale'
+  if (answer === 'noted') parts.asked(row, ask)
+  return answer === 'noted'
+}
+
+/** Resolves when every holder of jobs in advance, in whatever process, has asked again: what was taken begins nowhere after. */
+export function holderAsks(world: World): Promise<void> {
+  return new Promise((resolve) => world.timers.after(HELD_UNASKED_MS + 1, resolve))
+}

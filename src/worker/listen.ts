@@ -1,0 +1,87 @@
+import type { Store } from '../store/store.js'
+import type { Cancel } from '../world/timers.js'
+import type { World } from '../world/world.js'
+import type { Running } from './running.js'
+
+/** How often what is wanted of running jobs is looked for without a hint; a third of a lease where that is shorter. */
+const LOOK_EVERY_MS = 1_000
+
+export interface ListenerParts {
+  readonly world: World
+  readonly store: Store
+  readonly leaseMs: () => number
+  /** What runs here now. */
+  readonly running: ReadonlySet<Running>
+  /** Something was asked, or a look is due: held jobs may have been taken or their queue paused. */
+  readonly doubt: () => void
+  readonly cancelled: (running: Running, reason: string) => void
+  readonly troubled: (what: string, error: unknown) => void
+}
+
+/**
+ * Hears what others want of the jobs in hand: at once when a hint says that something was asked, else at the next look.
+ * Only a cancel is told to a handler; a pause is the store's to honour when the attempt ends.
+ */
+export class Listener {
+  readonly #parts: ListenerParts
+  #timer: Cancel | undefined
+  #unhint: Cancel | undefined
+  #looking = false
+  #again = false
+
+  constructor(parts: ListenerParts) {
+    this.#parts = parts
+  }
+
+  start(): void {
+    this.#unhint = this.#parts.store.changes.onHint((hint) => {
+      if (hint.asked) this.#hear()
+    })
+    this.#next()
+  }
+
+  stop(): void {
+    this.#unhint?.()
+    this.#timer?.()
+  }
+
+  #next(): void {
+    const everyMs = Math.min(LOOK_EVERY_MS, this.#parts.leaseMs() / 3)
+    const look = (): void => {
+      this.#hear()
+      this.#next()
+    }
+    this.#timer = this.#parts.world.timers.after(everyMs, look, { idle: true })
+  }
+
+  #hear(): void {
+    this.#parts.doubt()
+    if (this.#looking) this.#again = true
+    else if (this.#parts.running.size > 0) void this.#look()
+  }
+
+  /** One look at a time; what is asked while it is under way is asked for again. */
+  async #look(): Promise<void> {
+    this.#looking = true
+    try {
+      do {
+        this.#again = false
+        await tellWishes(this.#parts)
+      } while (this.#again)
+    } catch (error) {
+      this.#parts.troubled('read wishes', error)
+    }
+    this.#looking = false
+  }
+}
+
+/** Tells every handler here whose job was cancelled. */
+export async function tellWishes(parts: Pick<ListenerParts, 'store' | 'running' | 'cancelled'>): Promise<void> {
+  const wishes = await parts.store.leases.readWishes()
+  if (wishes.length === 0) return
+  const cancels = new Map(wishes.filter(({ kind }) => kind === 'cancel').map((wish) => [wish.ref, wish]))
+  for (const running of parts.running) {
+    const wish = cancels.get(running.claimed.ref)
+    if (wish?.fence === running.claimed.fence && !running.settled) parts.cancelled(running, wish.reason)
+  }
+}

@@ -1,0 +1,205 @@
+import { beforeAll, describe, expect, test } from 'vitest'
+import { build } from '../scripts/build.mjs'
+import { usePlace } from './processes/child.js'
+import type { Child } from './processes/child.js'
+
+/** X7 and X14 between real processes: one that works, and another that cancels and pauses. */
+const place = usePlace()
+beforeAll(async () => {
+  expect((await build()).code).toBe(0)
+})
+
+/** A worker whose poll is a minute away: what it hears soon, it hears otherwise. */
+const worker = (handler: string, then: string, options = ''): Child =>
+  place().run(`
+    const work = job('work', { retry: { limit: 3, backoff: { start: '10ms' } }, run: async (p, ctx) => { ${handler} } })
+    const mill = await millrace({ store: file, jobs: { work }, logger: false, poll: '60s', lease: '15s', ${options} })
+    await mill.start()
+    ${then}
+    process.on('SIGTERM', () => mill.close().then(() => say('closed')))
+    say('up')`)
+
+/** Enqueues where the worker is, so that it begins at once. */
+const ENQUEUE = `const { id } = await mill.enqueue(work, { n: 1 }); say('id', { id })`
+
+/** Another process: it has no worker, and knows the job by its name only. */
+const other = (body: string, id = ''): Child =>
+  place().run(`
+    const mill = await millrace({ store: file, jobs: [job('work', () => 1)], logger: false })
+    const id = ${JSON.stringify(id)}
+    const get = async () => {
+      const found = await mill.get(id)
+      return { state: found?.state, attempt: found?.attempt, reason: found?.reason, exits: found?.attempts.map((a) => a.exit ?? null) }
+    }
+    const becomes = async (state) => {
+      for (;;) {
+        const found = await get()
+        if (found.state === state) return found
+        await new Promise((next) => setTimeout(next, 10))
+      }
+    }
+    ${body}
+    await mill.close(); say('over')`)
+
+const ran = (child: Child): number => child.heard.filter((said) => said.what === 'ran').length
+
+async function idOf(child: Child): Promise<string> {
+  return (await child.hears('id'))['id'] as string
+}
+
+describe('a job that runs in one process and is cancelled from another', () => {
+  test('is told within a heartbeat, though the poll is a minute away', { timeout: 90_000 }, async () => {
+    const first = worker(
+      `say('ran')
+       await new Promise((_, no) => ctx.signal.addEventListener('abort', () => {
+         say('told', { code: ctx.signal.reason.code })
+         no(new Error('stopped half-way'))
+       }))`,
+      ENQUEUE,
+    )
+    await first.hears('ran')
+    const second = other(
+      `say('asked', { cancelled: [await mill.cancel(id), await mill.cancel(id)] })
+       const code = await mill.handle(id).result({ timeout: '20s' }).catch((error) => error.code)
+       say('ended', { code, ...(await get()), again: await mill.cancel(id) })`,
+      await idOf(first),
+    )
+    const asked = await second.hears('asked')
+    expect(asked['cancelled']).toEqual([true, true])
+    const told = await first.hears('told', 20_000)
+    expect(told['code']).toBe('E_JOB_CANCELLED')
+    expect(told.at - asked.at).toBeLessThan(5_000)
+    expect(await second.hears('ended')).toMatchObject({
+      code: 'E_JOB_CANCELLED',
+      state: 'cancelled',
+      attempt: 1,
+      exits: ['cancelled'],
+      again: false,
+    })
+    expect(ran(first)).toBe(1)
+  })
+
+  test(
+    'and ignores its signal is ended without it after its grace, and keeps its slot',
+    { timeout: 120_000 },
+    async () => {
+      const first = worker(
+        `say(p.n === 1 ? 'ran' : 'next')
+       if (p.n === 1) await new Promise((go) => setTimeout(go, 35_000))
+       if (p.n === 1) say('came back')`,
+        `${ENQUEUE}; await mill.enqueue(work, { n: 2 })`,
+        `concurrency: 1,`,
+      )
+      await first.hears('ran')
+      const second = other(
+        `say('asked', { cancelled: await mill.cancel(id) }); say('ended', await becomes('cancelled'))`,
+        await idOf(first),
+      )
+      const asked = await second.hears('asked')
+      const ended = await second.hears('ended', 60_000)
+      expect(ended.at - asked.at).toBeGreaterThan(29_000)
+      expect(first.heard.some((said) => said.what === 'came back' || said.what === 'next')).toBe(false)
+      await first.hears('next', 30_000)
+      expect(first.heard.map((said) => said.what).filter((what) => what !== 'id' && what !== 'up')).toEqual([
+        'ran',
+        'came back',
+        'next',
+      ])
+    },
+  )
+
+  test('does not run again when its worker is killed before it could be told', { timeout: 90_000 }, async () => {
+    // It blocks its loop: no signal reaches it, and its heart beats on until it is killed.
+    const first = worker(
+      `say('ran'); setTimeout(() => { for (;;); }, 50); await new Promise(() => {})`,
+      ENQUEUE,
+      `lease: '1s',`,
+    )
+    await first.hears('ran')
+    const id = await idOf(first)
+    const second = other(`say('asked', { cancelled: await mill.cancel(id) })`, id)
+    expect((await second.hears('asked'))['cancelled']).toBe(true)
+    await first.kill()
+    const third = worker(`say('ran')`, '', `lease: '1s',`)
+    const fourth = other(`say('ended', await becomes('cancelled'))`, id)
+    expect(await fourth.hears('ended')).toMatchObject({
+      reason: 'cancelled by command',
+      attempt: 0,
+      exits: ['crashed'],
+    })
+    third.process.kill('SIGTERM')
+    await third.hears('closed')
+    expect(ran(third)).toBe(0)
+  })
+})
+
+describe('a queue that is paused from another process', () => {
+  /** A stream of jobs fast enough that many are held in advance; each says when it begins, by the machine's clock. */
+  const stream = `
+    const begun = []
+    const work = job('work', async (p) => { begun.push([p.n, Date.now()]); await new Promise((next) => setImmediate(next)) })
+    const mill = await millrace({ store: file, jobs: { work }, logger: false, concurrency: 5, lease: '15s' })`
+
+  test('begins nothing after the call has resolved, and goes on where it was', { timeout: 90_000 }, async () => {
+    const first = place().run(`${stream}
+      await mill.enqueueMany(work, Array.from({ length: 20_000 }, (_, n) => ({ n })))
+      await mill.start()
+      while (begun.length < 300) await new Promise((next) => setTimeout(next, 5))
+      say('fast')
+      process.on('SIGTERM', async () => { await mill.close(); say('begun', { begun }) })`)
+    await first.hears('fast')
+    const second = other(`
+      const spans = []
+      for (let round = 0; round < 5; round += 1) {
+        await mill.queue('default').pause()
+        const from = Date.now() + 1
+        await new Promise((next) => setTimeout(next, 300))
+        spans.push([from, Date.now()])
+        await mill.queue('default').resume()
+        await new Promise((next) => setTimeout(next, 300))
+      }
+      say('spans', { spans })`)
+    const spans = (await second.hears('spans', 60_000))['spans'] as [number, number][]
+    await second.hears('over')
+    first.process.kill('SIGTERM')
+    const begun = (await first.hears('begun'))['begun'] as [number, number][]
+    const late = begun.filter(([, at]) => spans.some(([from, to]) => at > from && at < to))
+    expect(late).toEqual([])
+    expect(new Set(begun.map(([n]) => n)).size).toBe(begun.length)
+  })
+
+  test('stays paused when the worker is started anew, and goes on at its time', { timeout: 90_000 }, async () => {
+    const first = worker(`say('ran', { now: Date.now() })`, '')
+    await first.hears('up')
+    const second = other(`
+      const until = new Date(Date.now() + 6_000)
+      await mill.queue('default').pauseUntil(until)
+      await mill.enqueue('work', { n: 1 })
+      say('paused', { until: until.getTime() })`)
+    const until = (await second.hears('paused'))['until'] as number
+    await second.hears('over')
+    await first.kill()
+    const third = worker(`say('ran', { now: Date.now() })`, '')
+    await third.hears('up')
+    expect(Date.now()).toBeLessThan(until)
+    const { now } = await third.hears('ran', 20_000)
+    expect(ran(first)).toBe(0)
+    expect(now).toBeGreaterThanOrEqual(until)
+    expect((now as number) - until).toBeLessThan(2_000)
+  })
+})
+
+test('a job that is paused from another process while it runs pauses instead of being tried again', async () => {
+  const first = worker(`say('ran'); await new Promise((go) => setTimeout(go, 1_500)); throw new Error('no')`, ENQUEUE)
+  await first.hears('ran')
+  const id = await idOf(first)
+  const second = other(
+    `const paused = await mill.pause(id)
+     await becomes('paused')
+     await new Promise((next) => setTimeout(next, 300))
+     say('paused', { paused, ...(await get()) })`,
+    id,
+  )
+  expect(await second.hears('paused')).toMatchObject({ paused: true, state: 'paused', attempt: 1 })
+  expect(ran(first)).toBe(1)
+})

@@ -3,7 +3,7 @@ import type { Outcome } from '../job/outcome.js'
 import type { Registered } from '../job/registry.js'
 import { readOptions } from '../job/stored-options.js'
 import { HELD_UNASKED_MS } from '../store/queues.js'
-import type { Claimed, ClaimedJob, SettledJob } from '../store/store.js'
+import type { Claimed, ClaimedJob } from '../store/store.js'
 import type { HandParts, Master } from './hand-parts.js'
 import { Meter } from './meter.js'
 import { Outbox } from './outbox.js'
@@ -12,6 +12,7 @@ import { Reports } from './reports.js'
 import { Running } from './running.js'
 import type { Surroundings } from './running.js'
 import { policyOf, settlementOf } from './settle.js'
+import type { SettledRun } from './settle.js'
 import { SelfSettler } from './settle-in.js'
 import { Slots } from './slots.js'
 import { StoreClock } from './store-clock.js'
@@ -36,8 +37,6 @@ export class Hand implements Surroundings {
   readonly #parts: HandParts
   readonly #master: Master
   readonly #watchdog: Watchdog
-  /** The attempt behind each claimed job, until its settlement is written. */
-  readonly #attempts = new Map<number, Running>()
   #alone: Running | undefined
   #closed = false
   #confirmedAt = -Infinity
@@ -110,7 +109,6 @@ export class Hand implements Surroundings {
   lose(reason: LeaseLostError): void {
     this.abortAll(reason)
     this.slots.takeHeld()
-    this.#attempts.clear()
     this.#alone = undefined
     this.outbox.abandon()
   }
@@ -188,7 +186,6 @@ export class Hand implements Surroundings {
     }
     const running = new Running(begin, this)
     if (alone) this.#alone = running
-    this.#attempts.set(job.ref, running)
     this.slots.begin(running)
     this.#watchdog.watch(running)
     events.began(job)
@@ -237,7 +234,7 @@ export class Hand implements Surroundings {
     registered?: Registered,
     running?: Running,
     endedAt?: number,
-  ): SettledJob {
+  ): SettledRun {
     const now = this.#clock.at(endedAt)
     const policy = policyOf(this.#master.options().crashBudget, registered?.keepMs)
     const ended = {
@@ -245,29 +242,27 @@ export class Hand implements Surroundings {
       endedAt: now,
       worker: this.#master.workerId(),
       lines: running?.lines,
+      running,
     }
     return settlementOf(job, outcome, policy, ended)
   }
 
-  #written(settled: readonly SettledJob[], refused: ReadonlySet<number>): void {
+  #written(settled: readonly SettledRun[], refused: ReadonlySet<number>): void {
     const { events } = this.#parts
     for (const job of settled) {
-      const running = this.#attempts.get(job.ref)
-      const mine = running?.claimed.fence === job.fence ? running : undefined
-      if (mine !== undefined) this.#forget(mine)
-      if (refused.has(job.ref)) void this.settling.tellGone(job, mine)
-      else events.settled(job, mine?.tookMs, mine)
+      const { running } = job
+      if (running !== undefined) this.#forget(running)
+      if (refused.has(job.ref)) void this.settling.tellGone(job, running)
+      else events.settled(job, running?.tookMs, running)
     }
     this.#master.written()
   }
 
   /** Its story is written, or no longer ours to tell. Only then is a suspect no longer alone: a crash before would be charged to it. */
   #forget(running: Running): void {
-    if (this.#alone === running) {
-      this.#alone = undefined
-      this.#master.wake()
-    }
-    if (this.#attempts.get(running.claimed.ref) === running) this.#attempts.delete(running.claimed.ref)
+    if (this.#alone !== running) return
+    this.#alone = undefined
+    this.#master.wake()
   }
 
   #overdue(running: Running, now: number): void {

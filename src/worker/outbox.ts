@@ -1,5 +1,6 @@
 import type { LeaseStore, SettledJob } from '../store/store.js'
 import type { World } from '../world/world.js'
+import type { SettledRun } from './settle.js'
 
 /** The wait before a failed write is tried again, doubled up to the longest. */
 const RETRY_FIRST_MS = 50
@@ -7,7 +8,7 @@ const RETRY_MAX_MS = 2_000
 
 export interface OutboxEvents {
   /** Settlements that were written, and which of them were refused because the claim was lost. */
-  written(settled: readonly SettledJob[], refused: ReadonlySet<number>): void
+  written(settled: readonly SettledRun[], refused: ReadonlySet<number>): void
   failed(error: unknown): void
 }
 
@@ -20,7 +21,7 @@ export class Outbox {
   readonly #world: World
   readonly #events: OutboxEvents
   readonly #open = new Map<number, number>()
-  #settled: SettledJob[] = []
+  #settled: SettledRun[] = []
   #closing: number[] = []
   #writing: Promise<void> | undefined
   #retryMs = RETRY_FIRST_MS
@@ -38,7 +39,7 @@ export class Outbox {
   }
 
   /** Takes a settlement; `flush` writes it. */
-  put(settled: SettledJob): void {
+  put(settled: SettledRun): void {
     this.#settled.push(settled)
     this.leave(settled.fence)
   }
@@ -81,7 +82,7 @@ export class Outbox {
     }
   }
 
-  async #write(settled: readonly SettledJob[], closing: readonly number[]): Promise<void> {
+  async #write(settled: readonly SettledRun[], closing: readonly number[]): Promise<void> {
     try {
       const { refused, turned } = await this.#store.settleJobs(settled, closing)
       this.#retryMs = RETRY_FIRST_MS
@@ -107,8 +108,11 @@ export class Outbox {
 }
 
 /** What was written: where a wish turned a settlement, that one. */
-function asTurned(settled: readonly SettledJob[], turned: readonly SettledJob[]): readonly SettledJob[] {
+function asTurned(settled: readonly SettledRun[], turned: readonly SettledJob[]): readonly SettledRun[] {
   if (turned.length === 0) return settled
   const instead = new Map(turned.map((job) => [job.ref, job]))
-  return settled.map((job) => instead.get(job.ref) ?? job)
+  return settled.map((job) => {
+    const other = instead.get(job.ref)
+    return other === undefined ? job : { ...other, running: job.running }
+  })
 }

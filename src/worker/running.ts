@@ -48,6 +48,8 @@ export class Running implements Context {
   reported: boolean
   progressText: string | null = null
   lines: string[] | undefined
+  /** Where it is among those that run. */
+  seat = -1
   /** How long the handler took, once it came back. */
   tookMs = 0
   lastWord: string | undefined

@@ -1,9 +1,10 @@
 import type { ClaimedJob } from '../store/store.js'
+import { Roster } from './roster.js'
 import type { Running } from './running.js'
 
 /** What a worker has in hand: handlers running, and jobs held for the next free slot. Counts are kept, not counted. */
 export class Slots {
-  readonly running = new Set<Running>()
+  readonly running = new Roster<Running>()
   readonly #inQueue = new Map<string, number>()
   #held: ClaimedJob[] = []
   #next = 0

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import type { InsertOptions, Inserted, NewJob } from '../store/store.js'
 import { systemTimers } from '../world/timers.js'
-import { Bench, only } from './store-contract.js'
-import type { ContractSubject } from './store-contract.js'
+import { Bench, only } from './contract/bench.js'
+import type { ContractSubject } from './contract/bench.js'
 
 /** What every store must do inside a transaction of the caller's own; joined like `storeContract`, with a way to begin one. */
 export interface TransactionCase {

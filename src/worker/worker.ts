@@ -25,6 +25,8 @@ export interface WorkerParts extends HandParts {
 
 /** The wait after a claim that failed. */
 const TROUBLE_MS = 500
+/** A claim of more begins in a turn of the event loop of its own. */
+const BREATHER_JOBS = 50
 /** What an aborted handler is given to come back when the worker's deadline has passed. */
 const STOP_GRACE_MS = 250
 
@@ -177,6 +179,9 @@ export class Worker {
     const askedAt = this.#parts.world.clock.monotonic()
     try {
       const claimed = await this.#parts.store.leases.claimJobs(request)
+      // The commit has had this turn of the event loop: many handlers that return at once get one of their own.
+      if (claimed.jobs.length > BREATHER_JOBS) await new Promise<void>((next) => this.#parts.world.timers.soon(next))
+      if (this.#lease !== lease) return // Lost meanwhile: whoever frees the dead has them.
       const tookMs = this.#parts.world.clock.monotonic() - askedAt
       if (claimed.lost) await this.#lostLease('it was taken for dead', lease)
       // An answer so late may be that of a process that was suspended: somebody else may run these by now.

@@ -4,6 +4,7 @@ import type { Registered } from '../job/registry.js'
 import { readOptions } from '../job/stored-options.js'
 import { HELD_UNASKED_MS } from '../store/queues.js'
 import type { Claimed, ClaimedJob } from '../store/store.js'
+import type { Cancel } from '../world/timers.js'
 import type { HandParts, Master } from './hand-parts.js'
 import { Meter } from './meter.js'
 import { Outbox } from './outbox.js'
@@ -19,6 +20,8 @@ import { StoreClock } from './store-clock.js'
 import { runBegun } from './surround.js'
 import { Watchdog } from './watchdog.js'
 
+/** Held jobs begin within 50 ms, if the next are like the last. When no slot has come free for this long, they are not. */
+const HELD_MAX_MS = 250
 /** The wait after a question that failed. */
 const TROUBLE_MS = 500
 
@@ -41,6 +44,7 @@ export class Hand implements Surroundings {
   #closed = false
   #confirmedAt = -Infinity
   #pumping = false
+  #patience: Cancel | undefined
   readonly #clock: StoreClock
 
   constructor(parts: HandParts, master: Master) {
@@ -55,9 +59,15 @@ export class Hand implements Surroundings {
     this.reports = new Reports(parts, this.slots.running)
     this.outbox = new Outbox(parts.store.leases, parts.world, {
       written: (settled, refused) => this.#written(settled, refused),
-      failed: (error) => parts.events.troubled('settle', error),
+      failed: (error, job) =>
+        parts.events.troubled(job === undefined ? 'settle' : `record the end of job ${job.name} ${job.id}`, error),
     })
     this.#watchdog = new Watchdog(parts.world, this.slots.running, (running, now) => this.#overdue(running, now))
+  }
+
+  /** For how long every slot has been taken and none came free. */
+  fullForMs(): number {
+    return this.slots.fullForMs(this.#master.options().concurrency, this.#parts.world.clock.monotonic())
   }
 
   /** A suspect runs here alone. */
@@ -76,10 +86,20 @@ export class Hand implements Surroundings {
     for (const [i, job] of claimed.jobs.entries()) {
       this.meter.addPayload(job.payload)
       if (this.#closed) this.#put(job, { kind: 'released' }, undefined)
-      else if (i < starting) this.#begin(job, true, alone, now)
+      else if (i < starting) this.#beginClaimed(job, alone, now)
       else this.slots.hold(job)
     }
     this.#pump()
+  }
+
+  /**
+   * Those before it may have blocked the event loop for long: what was asked of this one meanwhile (a cancel, a pause) is not
+   * known here, so it goes back, where all of that is honoured.
+   */
+  #beginClaimed(job: ClaimedJob, alone: boolean, claimedAt: number): void {
+    const now = this.#parts.world.clock.monotonic()
+    if (now - claimedAt > HELD_UNASKED_MS) this.#put(job, { kind: 'released' }, undefined)
+    else this.#begin(job, true, alone, now)
   }
 
   /** Gives back what was claimed and must not begin: nobody knows for how long the answer was on its way. */
@@ -91,6 +111,7 @@ export class Hand implements Surroundings {
   /** Begins nothing more; what is held goes back. */
   close(): void {
     this.#closed = true
+    this.#patience?.()
     for (const job of this.slots.takeHeld()) this.#put(job, { kind: 'released' }, undefined)
   }
 
@@ -142,6 +163,14 @@ export class Hand implements Surroundings {
       const job = this.slots.nextHeld()
       if (job !== undefined) this.#begin(job, false, false, now)
     }
+    if (this.slots.heldCount > 0) this.#patience ??= this.#parts.world.timers.after(HELD_MAX_MS, () => this.#letWait())
+  }
+
+  /** What is held for a slot that does not come free goes back: somebody else may have one. */
+  #letWait(): void {
+    this.#patience = undefined
+    if (this.fullForMs() < HELD_MAX_MS) return this.#pump()
+    for (const job of this.slots.takeHeld()) this.#put(job, { kind: 'released' }, undefined)
   }
 
   async #confirm(): Promise<void> {
@@ -174,16 +203,7 @@ export class Hand implements Surroundings {
     const options = readOptions(job.options)
     const timeoutMs = options.timeout === undefined ? registered.timeoutMs : (options.timeout ?? Infinity)
     const slowAfterMs = this.#master.options().slowAfterMs
-    const begin = {
-      claimed: job,
-      registered,
-      options,
-      startedAt,
-      begunAt,
-      timeoutMs,
-      slowAfterMs,
-      reported,
-    }
+    const begin = { claimed: job, registered, options, startedAt, begunAt, timeoutMs, slowAfterMs, reported }
     const running = new Running(begin, this)
     if (alone) this.#alone = running
     this.slots.begin(running)
@@ -197,7 +217,7 @@ export class Hand implements Surroundings {
     const now = this.#parts.world.clock.monotonic()
     running.tookMs = now - running.begunAt
     this.meter.add(running.tookMs)
-    this.slots.end(running)
+    this.slots.end(running, now)
     this.#settle(running, outcome, now)
     this.#pump()
     this.#master.wake()

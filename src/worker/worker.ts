@@ -1,6 +1,7 @@
 import { AsyncResource } from 'node:async_hooks'
 import { LeaseLostError, StoppedError } from '../errors.js'
 import type { Claimed, ClaimedJob } from '../store/store.js'
+import { settledWithin } from '../world/timers.js'
 import type { Cancel } from '../world/timers.js'
 import { planClaim } from './claim.js'
 import { Hand } from './hand.js'
@@ -27,6 +28,8 @@ export interface WorkerParts extends HandParts {
 const TROUBLE_MS = 500
 /** A claim of more begins in a turn of the event loop of its own. */
 const BREATHER_JOBS = 50
+/** What the last writes are given, however short the deadline was. */
+const STOP_WRITE_MS = 2_000
 /** What an aborted handler is given to come back when the worker's deadline has passed. */
 const STOP_GRACE_MS = 250
 
@@ -47,6 +50,9 @@ export class Worker {
   #turning = false
   #wanted = false
   #stopping = false
+  #renewing: Promise<void> | undefined
+  /** The time to write anything more is over. */
+  #abandoned = false
   #suspectsSince: number | null = null
   /** Claims whose answer never came: they may have taken jobs that nobody knows of. */
   readonly #doubtful = new Set<number>()
@@ -112,23 +118,35 @@ export class Worker {
   /** Stops claiming, gives back what has not begun, waits for what has, and gives that back too when the deadline passes. */
   async stop(deadlineMs: number): Promise<void> {
     const { world } = this.#parts
+    const end = world.clock.monotonic() + deadlineMs
     this.#stopping = true
     this.#poll?.()
     this.#again?.()
     this.#resumes?.()
     this.#unhint?.()
     this.#hand.close()
-    await this.#untilIdle(deadlineMs)
+    await this.#hand.slots.untilIdle(world, deadlineMs)
     this.#hand.abortAll(new StoppedError())
-    await this.#untilIdle(STOP_GRACE_MS)
+    await this.#hand.slots.untilIdle(world, STOP_GRACE_MS)
     this.#listener.stop()
     this.#hand.giveUp()
-    // A claim under way when the stop came gives its jobs back when it returns.
-    while (this.#turning) await new Promise<void>((next) => world.timers.after(1, next))
-    const start = world.clock.monotonic()
-    await this.#hand.outbox.drain(() => world.clock.monotonic() - start > this.#options.leaseMs)
-    await this.#lease?.end()
+    await settledWithin(world.timers, this.#writeLast(), Math.max(STOP_WRITE_MS, end - world.clock.monotonic()))
+    this.#abandoned = true
     this.#lease = undefined
+  }
+
+  /** What ended is recorded and what is left goes back. A store that does not answer in time has it all freed by the lease. */
+  async #writeLast(): Promise<void> {
+    const { timers } = this.#parts.world
+    // A claim under way when the stop came gives its jobs back when it returns.
+    while (this.#turning && !this.#abandoned) await new Promise<void>((next) => timers.after(1, next))
+    await this.#renewing
+    await this.#hand.outbox.drain(() => this.#abandoned)
+    try {
+      await this.#lease?.end()
+    } catch (error) {
+      this.#parts.events.troubled('take the worker off the list', error)
+    }
   }
 
   async #turn(): Promise<void> {
@@ -157,6 +175,7 @@ export class Worker {
       unwritten: !outbox.isEmpty,
       averageMs: meter.averageMs,
       averageBytes: meter.averageBytes,
+      fullForMs: this.#hand.fullForMs(),
       alone: isAlone,
       suspectsSince: this.#suspectsSince,
       now: this.#parts.world.clock.monotonic(),
@@ -167,15 +186,8 @@ export class Worker {
     }
     const { max, starting, suspects } = plan
     const fence = this.#parts.world.ids.fence()
-    const request = {
-      worker: lease.worker,
-      fence,
-      names: this.#parts.registry.claimable(),
-      rooms: this.#rooms(),
-      max,
-      starting,
-      suspects,
-    }
+    const [names, rooms] = [this.#parts.registry.claimable(), slots.rooms(this.#options.queues)]
+    const request = { worker: lease.worker, fence, names, rooms, max, starting, suspects }
     const askedAt = this.#parts.world.clock.monotonic()
     try {
       const claimed = await this.#parts.store.leases.claimJobs(request)
@@ -239,13 +251,17 @@ export class Worker {
     this.#hand.lose(new LeaseLostError(`worker ${lease.worker} ${why}`))
     this.#doubtful.clear()
     await lease.abandon()
-    await this.#beginAnew()
+    this.#renewing = this.#beginAnew()
+    await this.#renewing
   }
 
   async #beginAnew(): Promise<void> {
     if (this.#stopping) return
     try {
-      this.#lease = await this.#takeLease()
+      const lease = await this.#takeLease()
+      // Stopped meanwhile: nobody would end this one.
+      if (this.#stopping) return await lease.end()
+      this.#lease = lease
       this.wake()
     } catch (error) {
       this.#parts.events.troubled('register', error)
@@ -264,13 +280,6 @@ export class Worker {
     )
   }
 
-  #rooms(): Map<string, number> {
-    const rooms = new Map<string, number>()
-    for (const [queue, most] of this.#options.queues)
-      rooms.set(queue, Math.max(0, most - this.#hand.slots.inQueue(queue)))
-    return rooms
-  }
-
   #pollAgain(): void {
     this.#poll = this.#parts.world.timers.after(this.#options.pollMs, () => {
       this.wake()
@@ -287,14 +296,5 @@ export class Worker {
   #wakeAtResume(inMs: number | null): void {
     this.#resumes?.()
     this.#resumes = inMs === null ? undefined : this.#parts.world.timers.after(inMs, () => this.wake())
-  }
-
-  async #untilIdle(ms: number): Promise<void> {
-    const { world } = this.#parts
-    const end = world.clock.monotonic() + ms
-    while (this.#hand.slots.running.size > 0 && world.clock.monotonic() < end)
-      await new Promise<void>((next) =>
-        world.timers.after(Math.min(10, Math.max(1, end - world.clock.monotonic())), next),
-      )
   }
 }

@@ -39,3 +39,15 @@ export function afterIdle(timers: Timers, ms: number, callback: () => void): Can
     cancelled = true
   }
 }
+
+/** Resolves when the promise has settled, however it did, or when so long has passed. */
+export function settledWithin(timers: Timers, promise: Promise<unknown>, ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    const cancel = timers.after(ms, resolve)
+    const settled = (): void => {
+      cancel()
+      resolve()
+    }
+    promise.then(settled, settled)
+  })
+}

@@ -41,6 +41,9 @@ const BUSY_LIMIT_MS = 60_000
  */
 const BUSY_STEP_MAX_MS = 4
 
+/** What was asked for before the close is given so long to be written; then whoever asked is told that it was not. */
+const CLOSE_PATIENCE_MS = 2_000
+
 export class CommitQueue {
   readonly #statements: Statements
   readonly #queries: Queries
@@ -79,8 +82,14 @@ export class CommitQueue {
 
   /** Commits what was asked for and takes no more. */
   async close(): Promise<void> {
-    while (this.#pending.length > 0) await new Promise<void>((resolve) => this.#world.timers.after(1, resolve))
+    const { clock, timers } = this.#world
+    const end = clock.monotonic() + CLOSE_PATIENCE_MS
+    while (this.#pending.length > 0 && clock.monotonic() < end)
+      await new Promise<void>((resolve) => timers.after(1, resolve))
     this.#closed = true
+    const left = this.#pending
+    this.#pending = []
+    for (const p of left) p.reject(new ClosedError())
   }
 
   #schedule(): void {

@@ -99,6 +99,11 @@ export class Statements {
     }
     return statement
   }
+  /** Lets go of them: some libraries keep a closed file open for as long as a statement of it is held. */
+  clear(): void {
+    this.#prepared.clear()
+    this.#rows.clear()
+  }
   protected prepare(sql: string): SqliteStatement {
     return this.database.prepare(sql)
   }

@@ -13,6 +13,11 @@ export const callerQueries = {
   release: `release millrace`,
   rollbackTo: `rollback to millrace`,
 
+  /** A savepoint that stands for a transaction: once it is gone, so is that. */
+  holdName: (random: number): string => `millrace_${random.toString(36)}`,
+  hold: (name: string): string => `savepoint ${name}`,
+  letGo: (name: string): string => `release ${name}`,
+
   files: `pragma database_list`,
 
   busyTimeout: `pragma busy_timeout`,

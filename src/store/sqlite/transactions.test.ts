@@ -443,6 +443,54 @@ describe.each(libraries.filter((each) => each.builders))('a query builder on a h
     await expect(mill.enqueue(mail, { n: 3 }, { tx: trx })).rejects.toMatchObject({ code: 'E_TX_NOT_OPEN' })
   })
 
+  test('Kysely: without await a job is in its own transaction or in none', async () => {
+    const { db, mill } = await setUp(Database)
+    const kysely = kyselyOn(db)
+    for (const ending of ['commit', 'rollback'] as const) {
+      const before = (await all(mill)).length
+      let forgotten: Promise<unknown> | undefined
+      const first = kysely.transaction().execute(async (tx) => {
+        forgotten = mill.enqueue(mail, { n: 1 }, { tx }).then(
+          () => 'written',
+          (error: { code: string }) => error.code,
+        )
+        if (ending === 'rollback') throw new Error('undo')
+      })
+      const second = kysely.transaction().execute(async (tx) => {
+        await tx.insertInto('orders').values({ n: 1 }).execute()
+        await new Promise((next) => setTimeout(next, 20))
+        if (ending === 'commit') throw new Error('undo')
+      })
+      await Promise.allSettled([first, second])
+      // It may come in time, and is then as good as awaited; never is it the second one's.
+      const outcome = await forgotten
+      const written = (await all(mill)).length - before
+      if (outcome === 'written')
+        expect([ending, written]).toEqual(ending === 'commit' ? ['commit', 1] : ['rollback', 0])
+      else expect([outcome, written]).toEqual(['E_TX_NOT_OPEN', 0])
+    }
+    expect(transactionOf(db)).toBe('none')
+  })
+
+  test('Kysely: many calls at once in one transaction, beside its own writes, are all of it', async () => {
+    const { db, mill } = await setUp(Database)
+    const kysely = kyselyOn(db)
+    await kysely.transaction().execute(async (tx) => {
+      const calls = Array.from({ length: 20 }, (_, n) => [
+        mill.enqueue(mail, { n }, { tx }),
+        tx.insertInto('orders').values({ n }).execute(),
+      ])
+      await Promise.all(calls.flat())
+    })
+    expect([(await all(mill)).length, count(db)]).toEqual([20, 20])
+    const undone = kysely.transaction().execute(async (tx) => {
+      await Promise.all([1, 2, 3].map((n) => mill.enqueue(mail, { n }, { tx })))
+      throw new Error('undo')
+    })
+    await expect(undone).rejects.toThrow('undo')
+    expect([(await all(mill)).length, transactionOf(db)]).toEqual([20, 'none'])
+  })
+
   test('Kysely: refused when it is in no transaction, or on a handle that the mill does not know', async () => {
     const { mill, db, path } = await setUp(Database)
     await expect(mill.enqueue(mail, { n: 1 }, { tx: kyselyOn(db) })).rejects.toMatchObject({ code: 'E_TX_NOT_OPEN' })

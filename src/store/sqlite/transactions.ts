@@ -98,7 +98,7 @@ export class SqliteTransactions implements TransactionStore {
     if (this.#closed) throw new ClosedError()
     const caller = callerOf(tx)
     if ('handle' in caller) return this.#write(caller.handle, work)
-    return this.#kysely.open(caller.kysely).then((handle) => this.#write(handle, work))
+    return this.#kysely.within(caller.kysely, (handle) => this.#write(handle, work))
   }
 
   #write<T>(handle: SqliteDatabase, work: (session: Session, now: number) => T): T {

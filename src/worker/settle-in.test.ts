@@ -356,6 +356,23 @@ describe('ctx.transaction', () => {
     expect([ticks, count(db), db.prepare('pragma busy_timeout').get()]).toEqual([20, 1, { timeout: 10_000 }])
   })
 
+  test('that nobody awaits is waited for, and its failure is the attempt’s', async () => {
+    const { mill, work, db } = await setUp(({ db: own }) => async (p, ctx) => {
+      own.exec('begin')
+      void ctx.transaction((tx: SqliteDatabase) => {
+        tx.exec('insert into ledger values (1)')
+        if (p.n === 1) throw new Error('unheard')
+        return 'kept'
+      })
+      setTimeout(() => own.exec('rollback'), 30)
+      return 'returned'
+    })
+    expect(await (await mill.enqueue(work, { n: 0 })).result(limit)).toBe('kept')
+    const failing = await mill.enqueue(work, { n: 1 }, { retry: { limit: 0 } })
+    await expect(failing.result(limit)).rejects.toThrow('unheard')
+    expect(count(db)).toBe(1)
+  })
+
   test('gives up waiting when its job is over', async () => {
     const { mill, work } = await setUp(({ db: own }) => (_, ctx) => {
       own.exec('begin')

@@ -503,6 +503,59 @@ describe.each(libraries.filter((each) => each.builders))('a query builder on a h
     expect(await all(mill)).toEqual([])
   })
 
+  test('Kysely: a job that settles itself without await is settled so or fails, and nobody else’s transaction is touched', async () => {
+    const { db, mill } = await setUp(Database)
+    const kysely = kyselyOn(db)
+    const hasty = job('hasty', async (p: { n: number }, ctx: Context) => {
+      await kysely.transaction().execute(async (tx) => {
+        await tx.insertInto('orders').values({ n: p.n }).execute()
+        void ctx.settleIn(tx, 'settled')
+      })
+      return 'returned'
+    })
+    mill.register(hasty)
+    await mill.start()
+    let over = false
+    const others = (async () => {
+      while (!over) {
+        const undone = kysely.transaction().execute(async (tx) => {
+          await tx.insertInto('orders').values({ n: -1 }).execute()
+          throw new Error('undo')
+        })
+        await undone.catch(() => undefined)
+        await new Promise((next) => setTimeout(next, 1))
+      }
+    })()
+    const outcomes = new Set<unknown>()
+    for (let n = 0; n < 10; n += 1) {
+      const handle = await mill.enqueue(hasty, { n }, { retry: { limit: 0 } })
+      outcomes.add(await handle.result({ timeout: '20s' }).catch((error: Error) => (error.cause as Error).message))
+    }
+    over = true
+    await others
+    for (const outcome of outcomes) expect(outcome).toMatch(/^settled$|ended before anything was written; await/)
+    expect(count(db)).toBe(10)
+  })
+
+  test('Kysely: a handler that is back before its settleIn is waited for', async () => {
+    const { db, mill } = await setUp(Database)
+    const kysely = kyselyOn(db)
+    let end: (() => Promise<void>) | undefined
+    const early = job('early', async (_: undefined, ctx: Context) => {
+      const trx = await kysely.startTransaction().execute()
+      await trx.insertInto('orders').values({ n: 1 }).execute()
+      void ctx.settleIn(trx, 'kept')
+      end = () => trx.commit().execute()
+    })
+    mill.register(early)
+    await mill.start()
+    const handle = await mill.enqueue(early)
+    await expect.poll(() => end, { timeout: 20_000 }).toBeDefined()
+    await new Promise((next) => setTimeout(next, 50))
+    await end?.()
+    expect([await handle.result({ timeout: '20s' }), count(db)]).toEqual(['kept', 1])
+  })
+
   test('Kysely: a job settles itself in its transaction', async () => {
     const { db, mill } = await setUp(Database)
     const kysely = kyselyOn(db)

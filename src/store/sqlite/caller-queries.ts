@@ -18,6 +18,13 @@ export const callerQueries = {
   hold: (name: string): string => `savepoint ${name}`,
   letGo: (name: string): string => `release ${name}`,
 
+  /** Stands for the transaction of `ctx.transaction`, which its function must not end. */
+  holdWork: `savepoint millrace_work`,
+  letGoWork: `release millrace_work`,
+
+  /** What a user may have changed on the engine's connection. */
+  settings: (synchronous: 'full' | 'normal'): string => `pragma query_only = off; pragma synchronous = ${synchronous}`,
+
   files: `pragma database_list`,
 
   busyTimeout: `pragma busy_timeout`,

@@ -10,6 +10,7 @@ import { isBusy, isStale } from './driver.js'
 import type { SqliteDatabase, Statements } from './driver.js'
 import { translate } from './faults.js'
 import { insertJobs } from './insert.js'
+import { keepingOpen, KeptHandle } from './kept-handle.js'
 import { KyselyDoor } from './kysely.js'
 import type { OpenedFile } from './open.js'
 import type { Queries } from './queries.js'
@@ -44,7 +45,7 @@ export class SqliteTransactions implements TransactionStore {
   /** Handles that were checked, with our statements on them. A handle is its owner's to keep: nothing here keeps it. */
   #known = new WeakMap<SqliteDatabase, Statements>()
   /** The connection for `transact`, where the user gave none. */
-  #kept: SqliteDatabase | undefined
+  readonly #kept: KeptHandle
   #closed = false
 
   constructor(parts: TransactionParts) {
@@ -52,6 +53,10 @@ export class SqliteTransactions implements TransactionStore {
     this.#parts = parts
     this.#home = { name: path, library: library.open, only: path === ':memory:' ? database : undefined }
     this.#kysely = new KyselyDoor(given, parts.world.random)
+    this.#kept = new KeptHandle(
+      () => new library.open(path),
+      callerQueries.settings(parts.durability === 'power' ? 'full' : 'normal'),
+    )
   }
 
   insertJobsIn(
@@ -75,7 +80,7 @@ export class SqliteTransactions implements TransactionStore {
       if (this.#closed) throw new ClosedError()
       const stopped = request.stopped()
       if (stopped !== undefined) throw stopped
-      const done = this.#tryTransact(this.#ownHandle(), request)
+      const done = this.#tryOwn(request)
       if (done !== undefined) return done.value
       const waited = clock.monotonic() - start
       if (waited > BUSY_LIMIT_MS)
@@ -91,7 +96,7 @@ export class SqliteTransactions implements TransactionStore {
 
   close(): void {
     this.#closed = true
-    if (this.#kept !== undefined && transactionOf(this.#kept) !== 'closed') this.#kept.close()
+    this.#kept.drop()
   }
 
   #inCaller<T>(tx: unknown, work: (session: Session, now: number) => T): T | Promise<T> {
@@ -148,16 +153,19 @@ export class SqliteTransactions implements TransactionStore {
     return statements
   }
 
-  /** The user's own handle where there is one, so that `tx` is what he already works with. */
-  #ownHandle(): SqliteDatabase {
-    const { given, database, path, library } = this.#parts.file
-    if (given !== undefined) return given
-    if (path === ':memory:') return database
-    if (this.#kept === undefined || transactionOf(this.#kept) === 'closed') {
-      this.#kept = new library.open(path)
-      this.#kept.exec(`pragma synchronous = ${this.#parts.durability === 'power' ? 'full' : 'normal'}`)
+  /** On the user's own handle where there is one, so that `tx` is what he already works with. */
+  #tryOwn<T>(request: Transact<T>): { readonly value: T } | undefined {
+    const { given, database, path } = this.#parts.file
+    if (given !== undefined) return this.#tryTransact(given, request)
+    if (path === ':memory:') return this.#tryTransact(database, request)
+    try {
+      const done = this.#tryTransact(this.#kept.take(), request)
+      this.#kept.putBack()
+      return done
+    } catch (error) {
+      this.#kept.drop()
+      throw error
     }
-    return this.#kept
   }
 
   /** From begin to commit in one go, so that nobody else comes between. Undefined: it is not our turn yet. */
@@ -195,7 +203,8 @@ export class SqliteTransactions implements TransactionStore {
     const { holdsClaim } = session.queries
     if (this.#ours(() => session.statement(holdsClaim).get(claim.ref, claim.fence)) === undefined)
       throw new LeaseLostError('ctx.transaction()')
-    const value = work(handle)
+    this.#ours(() => handle.exec(callerQueries.holdWork))
+    const value = keepingOpen(handle, () => work(handle))
     if (isThenable(value)) {
       Promise.resolve(value).catch(() => undefined) // It is refused below; what it comes to interests nobody.
       throw new TransactionError(
@@ -203,8 +212,7 @@ export class SqliteTransactions implements TransactionStore {
         'ctx.transaction(): the function returned a promise, and an SQLite transaction is synchronous; await before it, and only write inside',
       )
     }
-    if (transactionOf(handle) !== 'open')
-      throw new TransactionError('E_TX_NOT_OPEN', 'ctx.transaction(): the function ended the transaction itself')
+    checkHeld(handle)
     const settled = settle(value)
     if (this.#ours(() => settleJobs(session, [settled], [], this.#parts.now())).refused.length > 0)
       throw new LeaseLostError('ctx.transaction()')
@@ -236,6 +244,17 @@ export class SqliteTransactions implements TransactionStore {
     const failure = translate(error, this.#home.name)
     this.#parts.failed(failure)
     return failure
+  }
+}
+
+/** It may have begun another one, too. */
+function checkHeld(handle: SqliteDatabase): void {
+  try {
+    handle.exec(callerQueries.letGoWork)
+  } catch (error) {
+    throw new TransactionError('E_TX_NOT_OPEN', 'ctx.transaction(): the function ended the transaction itself', {
+      cause: error,
+    })
   }
 }
 

@@ -302,6 +302,10 @@ describe.each([
               await Promise.resolve()
               throw new Error('nobody hears this')
             },
+            function* (tx) {
+              yield tx.exec('insert into ledger values (3)')
+            },
+            () => [1, 2].values(),
             (tx) => tx.exec('rollback'),
             (tx) => tx.exec('insert into nowhere values (1)'),
           ]
@@ -327,12 +331,14 @@ describe.each([
     expect(errors).toMatchObject([
       { message: 'boom' },
       { code: 'E_TX_PROMISE' },
+      { code: 'E_TX_PROMISE', message: expect.stringContaining('generator') as string },
+      { code: 'E_TX_PROMISE' },
       { code: 'E_TX_NOT_OPEN' },
       { message: expect.stringContaining('nowhere') as string },
       { code: 'E_ALREADY_SETTLED' },
     ])
     // What the user's own statement threw is the user's own error.
-    expect((errors[3] as { name: string }).name).not.toBe('StoreError')
+    expect((errors[5] as { name: string }).name).not.toBe('StoreError')
   })
 
   test('cannot be closed or replaced from within, and the file stays free for others', async () => {
@@ -438,6 +444,12 @@ describe('ctx.transaction', () => {
     kept?.run()
     expect(await (await mill.enqueue(work, { n: 2 })).result(limit)).toBe(2)
     expect(count(db)).toBe(2)
+  })
+
+  test('is given a function, and anything else is refused by name', async () => {
+    const { mill, work } = await setUp(() => (_, ctx) => ctx.transaction('insert' as never))
+    const handle = await mill.enqueue(work, { n: 1 }, { retry: { limit: 0 } })
+    await expect(handle.result(limit)).rejects.toThrow(/work must be a function.*got "insert"/)
   })
 
   test('gives up waiting when its job is over', async () => {

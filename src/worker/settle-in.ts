@@ -1,4 +1,5 @@
-import { LeaseLostError, TransactionError } from '../errors.js'
+import { show } from '../codec/show.js'
+import { InvalidOptionsError, LeaseLostError, TransactionError } from '../errors.js'
 import type { Outcome } from '../job/outcome.js'
 import { isThenable } from '../job/schema.js'
 import type { ClaimedJob, SettledJob } from '../store/store.js'
@@ -39,6 +40,10 @@ export class SelfSettler implements Settling {
   }
 
   async #transaction<T>(running: Running, work: (tx: unknown) => T): Promise<T> {
+    if (typeof work !== 'function') {
+      const message = `must be a function that is given tx and writes, such as (tx) => …, got ${show(work)}`
+      throw new InvalidOptionsError('ctx.transaction(work)', [{ path: 'work', message }])
+    }
     refuseEnded(running)
     let settled: SettledJob | undefined
     try {

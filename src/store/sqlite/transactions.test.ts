@@ -221,6 +221,44 @@ describe.each(libraries)('a transaction on a handle of $name', ({ Database }) =>
     expect(await all(mill)).toEqual(['mail ready'])
   })
 
+  test('that may only read says so, and one from before our tables is stale', async () => {
+    const path = join(folder(), 'app.db')
+    const early = open(Database, path)
+    early.exec('create table if not exists orders (n integer primary key); begin')
+    expect(count(early)).toBe(0)
+    const { db, mill } = await setUp(Database, path)
+    expect(thrownBy(() => mill.enqueue(mail, { n: 1 }, { tx: early }))).toMatchObject({ code: 'E_TX_STALE' })
+    early.exec('rollback')
+    db.exec('pragma query_only = on; begin')
+    const refused = thrownBy(() => mill.enqueue(mail, { n: 1 }, { tx: db }))
+    expect(refused).toMatchObject({ code: 'E_TX_READ_ONLY', cause: expect.anything() as unknown })
+    db.exec('rollback; pragma query_only = off; begin')
+    void mill.enqueue(mail, { n: 1 }, { tx: db })
+    db.exec('commit')
+    expect(await all(mill)).toEqual(['mail ready'])
+  })
+
+  test('that is full by a limit of its own handle leaves the mill as it was', async () => {
+    const { db, mill } = await setUp(Database)
+    const { page_count: pages } = db.prepare('pragma page_count').get() as { page_count: number }
+    db.exec(`pragma max_page_count = ${pages}; begin`)
+    const big = 'x'.repeat(100_000)
+    const refused = thrownBy(() => mill.enqueue(mail, { n: big as never }, { tx: db }))
+    expect(refused).toMatchObject({ code: 'E_STORE_FULL' })
+    if (transactionOf(db) === 'open') db.exec('rollback')
+    expect((await mill.enqueue(mail, { n: 1 })).isNew).toBe(true)
+  })
+
+  test('on a handle with full column names is read by ours all the same', async () => {
+    const { db, mill } = await setUp(Database)
+    db.exec('pragma full_column_names = on; pragma short_column_names = off; begin')
+    for (const n of [1, 2]) void mill.schedule(mail, { n }, '1h', { tx: db, key: 'k', queue: `q${n}` })
+    void mill.enqueue(mail, { n: 3 }, { tx: db, unique: { for: '1h' } })
+    const again = mill.enqueue(mail, { n: 3 }, { tx: db, unique: { for: '1h' } })
+    db.exec('commit')
+    expect([(await again).isNew, await all(mill)]).toEqual([false, ['mail scheduled', 'mail ready']])
+  })
+
   test('held open across an await does not stop others for good, in a file or in memory', async () => {
     for (const path of [undefined, ':memory:']) {
       const { db, mill, ran } = await setUp(Database, path)
@@ -274,6 +312,17 @@ test('a handle that reads rows as arrays and numbers as BigInt is read as any ot
   void mill.schedule(mail, { n: 2 }, '2h', { tx: db, key: 'k' })
   db.exec('commit')
   expect(await all(mill)).toEqual(['mail scheduled'])
+})
+
+test('a handle in memory that is closed under its mill is told by name', async () => {
+  const { Database } = libraries[1] as { Database: SqliteConstructor }
+  const { db, mill } = await setUp(Database, ':memory:')
+  const { id } = await mill.enqueue(mail, { n: 1 })
+  db.close()
+  for (const call of [() => mill.enqueue(mail, { n: 2 }), () => mill.get(id), () => mill.cancel(id)])
+    await expect(call()).rejects.toMatchObject({ code: 'E_STORE_CLOSED' })
+  expect(thrownBy(() => mill.enqueue(mail, { n: 1 }, { tx: db }))).toMatchObject({ code: 'E_TX_CLOSED' })
+  await mill.close()
 })
 
 test('a handle that was closed and opened again is as good as new', async () => {

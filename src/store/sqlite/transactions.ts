@@ -6,7 +6,7 @@ import type { Transact, TransactionStore } from '../transaction-store.js'
 import { CallerStatements, callerOf, checkHome, transactionOf } from './caller.js'
 import type { Home } from './caller.js'
 import { callerQueries } from './caller-queries.js'
-import { isBusy, isStale } from './driver.js'
+import { isBeforeTables, isBusy, isStale, SQLITE, sqliteCode } from './driver.js'
 import type { SqliteDatabase, Statements } from './driver.js'
 import { translate } from './faults.js'
 import { insertJobs } from './insert.js'
@@ -34,7 +34,6 @@ export interface TransactionParts {
   readonly expectCommit: (handle: SqliteDatabase) => void
   /** A transaction of ours has been committed. */
   readonly committed: () => void
-  readonly failed: (error: unknown) => void
 }
 
 /** The store's writes inside transactions that are not the commit queue's: the caller's, or one opened for a handler. */
@@ -205,13 +204,7 @@ export class SqliteTransactions implements TransactionStore {
       throw new LeaseLostError('ctx.transaction()')
     this.#ours(() => handle.exec(callerQueries.holdWork))
     const value = keepingOpen(handle, () => work(handle))
-    if (isThenable(value)) {
-      Promise.resolve(value).catch(() => undefined) // It is refused below; what it comes to interests nobody.
-      throw new TransactionError(
-        'E_TX_PROMISE',
-        'ctx.transaction(): the function returned a promise, and an SQLite transaction is synchronous; await before it, and only write inside',
-      )
-    }
+    refuseLater(value)
     checkHeld(handle)
     const settled = settle(value)
     if (this.#ours(() => settleJobs(session, [settled], [], this.#parts.now())).refused.length > 0)
@@ -229,10 +222,10 @@ export class SqliteTransactions implements TransactionStore {
   }
 
   #translate(error: unknown): unknown {
-    if (isStale(error))
+    if (isStale(error) || isBeforeTables(error))
       return new TransactionError(
         'E_TX_STALE',
-        'tx began by reading and others have written since, so it can no longer write; begin it with "begin immediate", or try it again',
+        'tx began by reading and others have written since (the tables of the jobs, it may be), so it can no longer write; begin it with "begin immediate", or try it again',
         { cause: error },
       )
     if (isBusy(error))
@@ -241,10 +234,28 @@ export class SqliteTransactions implements TransactionStore {
         `${this.#home.name} is being written by another connection, and tx did not get its turn; try the transaction again, or give its handle a busy_timeout`,
         { cause: error },
       )
-    const failure = translate(error, this.#home.name)
-    this.#parts.failed(failure)
-    return failure
+    if (sqliteCode(error) === SQLITE.readOnly)
+      return new TransactionError(
+        'E_TX_READ_ONLY',
+        `tx cannot write: its handle was opened read-only, or has "pragma query_only" on, or the file is; pass a handle that may write ${this.#home.name}`,
+        { cause: error },
+      )
+    // A full disk is not noted here: it may be a limit of this connection's own, and the store's next write finds out.
+    return translate(error, this.#home.name)
   }
+}
+
+/** What comes later, or only when it is asked for, would come after the commit. */
+function refuseLater(value: unknown): void {
+  const isPromise = isThenable(value)
+  if (isPromise) Promise.resolve(value).catch(() => undefined) // What it comes to interests nobody.
+  else if (typeof (Object(value) as { next?: unknown }).next !== 'function') return
+  throw new TransactionError(
+    'E_TX_PROMISE',
+    isPromise
+      ? 'ctx.transaction(): the function returned a promise, and an SQLite transaction is synchronous; await before it, and only write inside'
+      : 'ctx.transaction(): the function returned a generator or an iterator, of which nothing more would run; do all of it inside, and return what it gave',
+  )
 }
 
 /** It may have begun another one, too. */

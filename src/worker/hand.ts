@@ -210,7 +210,10 @@ export class Hand implements Surroundings {
     this.#watchdog.watch(running)
     events.began(job)
     // A handler that returned at once is settled a moment later too: it must not begin the next one from within itself.
-    void Promise.resolve(runBegun(running, this.#parts)).then((outcome) => this.#ended(running, outcome))
+    void Promise.resolve(runBegun(running, this.#parts)).then((outcome) => {
+      if (running.promised === undefined) return this.#ended(running, outcome)
+      return this.settling.complete(running, outcome).then((whole) => this.#ended(running, whole))
+    })
   }
 
   #ended(running: Running, outcome: Outcome): void {

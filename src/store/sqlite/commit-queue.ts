@@ -1,8 +1,9 @@
 import { ClosedError } from '../../errors.js'
 import type { World } from '../../world/world.js'
+import { transactionOf } from './caller.js'
 import { isBusy, SQLITE, sqliteCode } from './driver.js'
 import type { Statements } from './driver.js'
-import { translate } from './faults.js'
+import { handleClosed, translate } from './faults.js'
 import type { Queries } from './queries.js'
 
 /**
@@ -246,7 +247,8 @@ export class CommitQueue {
 
   #fail(error: unknown): unknown {
     if (sqliteCode(error) === SQLITE.ioError) this.#doubtsWal = true
-    const failure = translate(error, this.#options.name)
+    const isClosed = sqliteCode(error) === undefined && transactionOf(this.#statements.database) === 'closed'
+    const failure = isClosed ? handleClosed(this.#options.name, error) : translate(error, this.#options.name)
     this.#options.onFailure(failure)
     return failure
   }

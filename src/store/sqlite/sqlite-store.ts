@@ -119,7 +119,6 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
       refusal: () => (this.#probe === undefined ? undefined : new StoreFullError(file.path, undefined)),
       expectCommit: (handle) => this.#watch.expect(handle),
       committed: () => this.#hints.callerCommitted(),
-      failed: (error) => this.#failed(error),
     })
   }
 

@@ -433,6 +433,12 @@ describe('enqueueMany()', () => {
     expect(await all()).toEqual(before)
   })
 
+  test('whose options function is asynchronous is refused, and its failure ends nobody', async () => {
+    const optionsOf = (async () => Promise.reject(new Error('nobody’s'))) as never
+    const error = await refusedUnwritten(() => mill.enqueueMany(echo, [1, 2], optionsOf), 'E_INVALID_OPTIONS')
+    expect(paths(error)).toEqual(['options[0]', 'options[1]'])
+  })
+
   test('with a key that is held and rejected names its index and writes nothing', async () => {
     const held = await mill.enqueue(echo, 0, { key: 'b' })
     const error = await refusedUnwritten(

@@ -3,8 +3,10 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, describe, expect, test, vi } from 'vitest'
-import { Abort, job, millrace, Snooze } from '../src/index.js'
+import { Abort, job, millrace, Snooze, sqlite } from '../src/index.js'
 import type { AttemptEnd, EnqueueCall, Hooks, Logger, Mill, MillOptions, SettledAttempt } from '../src/index.js'
+import { chooseLibrary } from '../src/store/sqlite/library.js'
+import type { SqliteDatabase } from '../src/store/sqlite/driver.js'
 import { testing } from '../src/testing/index.js'
 
 /** S10: hooks around enqueue, start and settle, through the front door, on real files. */
@@ -12,8 +14,10 @@ import { testing } from '../src/testing/index.js'
 const folder = mkdtempSync(join(tmpdir(), 'millrace-hooks-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 const mills: Mill[] = []
+const handles: SqliteDatabase[] = []
 afterEach(async () => {
   for (const mill of mills.splice(0)) await mill.close({ deadline: 0 })
+  for (const handle of handles.splice(0)) handle.close()
 })
 let files = 0
 async function open(options: MillOptions): Promise<Mill> {
@@ -38,6 +42,23 @@ const count = async (mill: Mill): Promise<number> => {
   let found = 0
   for await (const { state } of mill.find()) found += state === 'cancelled' ? 0 : 1
   return found
+}
+
+/** A mill on a handle of the app's own, and a transaction on it that commits whatever happened inside. */
+async function withHandle(
+  hooks: Hooks,
+  more: MillOptions = {},
+): Promise<{ mill: Mill; inTransaction: (work: (tx: unknown) => void) => void }> {
+  const db = new (chooseLibrary().open)(join(folder, `${(files += 1)}.db`))
+  db.exec('pragma journal_mode = wal')
+  handles.push(db)
+  const mill = await open({ store: sqlite(db), jobs: [echo], hooks, ...more })
+  const inTransaction = (work: (tx: unknown) => void): void => {
+    db.exec('begin immediate')
+    work(db)
+    db.exec('commit')
+  }
+  return { mill, inTransaction }
 }
 
 const echo = job('echo', async (p: unknown) => p)
@@ -180,6 +201,27 @@ describe('the enqueue hook', () => {
     const hooks: Hooks = { enqueue: (call, next) => span.run(`${call.job} producer`, () => next()) }
     const mill = await started({ jobs: [asking], hooks, capture: { span } })
     expect(await (await mill.enqueue(asking)).result()).toBe('asking producer')
+  })
+})
+
+describe('the enqueue hook with tx', () => {
+  test.each<[string, Hooks['enqueue'], unknown, RegExp]>([
+    ['lets pass what is refused', (_, next) => next(), { f: () => 1 }, /payloads\[1\]\.f/],
+    [
+      'refuses',
+      () => {
+        throw new Error('quota spent')
+      },
+      2,
+      /quota spent/,
+    ],
+    ['lays over what is wrong', (_, next) => next({ queue: 5 as never }), 2, /queue must be text/],
+  ])('that %s: a bulk with a function of options is refused within the call', async (_, enqueue, second, message) => {
+    const { mill, inTransaction } = await withHandle({ enqueue })
+    const calls: number[] = []
+    const optionsOf = (tx: unknown) => (__: unknown, i: number) => (calls.push(i), { tx })
+    inTransaction((tx) => expect(() => void mill.enqueueMany(echo, [1, second], optionsOf(tx))).toThrow(message))
+    expect([await count(mill), calls]).toEqual([0, [0, 1]])
   })
 })
 

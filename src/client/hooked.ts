@@ -6,6 +6,8 @@ import type { EnqueueOptions, Enqueueable, Handle } from '../job/enqueue.js'
 import type { EnqueueCall, EnqueueItem, EnqueueNext, HookLists } from '../job/hooks.js'
 import type { Registry } from '../job/registry.js'
 import type { Claim } from '../store/store.js'
+import { askAll, BULK_MAX } from './bulk.js'
+import type { BulkOptions } from './bulk.js'
 
 /** The calls that enqueue. */
 export interface EnqueueVerbs {
@@ -24,8 +26,6 @@ export interface EnqueueVerbs {
   ): Promise<Handle<unknown>>
 }
 
-type BulkOptions = EnqueueOptions | ((payload: never, index: number) => EnqueueOptions) | undefined
-
 /** The same calls through the hooks; without hooks, the calls themselves. */
 export function throughHooks(client: EnqueueVerbs, registry: Registry, hooks: HookLists['enqueue']): EnqueueVerbs {
   if (hooks.length === 0) return client
@@ -37,16 +37,15 @@ export function throughHooks(client: EnqueueVerbs, registry: Registry, hooks: Ho
         const insert: Insert = ([one]) => client.enqueue(job, payload, one?.options, under).then((handle) => [handle])
         return first(pass(hooks, { verb: 'enqueue', job: known(job), items }, insert))
       }),
-    enqueueMany: (job, payloads, options) =>
-      asked(typeof options === 'object' && options?.tx !== undefined, () => {
-        if (!Array.isArray(payloads)) return client.enqueueMany(job, payloads, options)
-        const items = (payloads as readonly unknown[]).map((payload, index) => ({
-          payload,
-          options: given(typeof options === 'function' ? options(payload as never, index) : options),
-        }))
+    enqueueMany: (job, payloads, options) => {
+      if (!Array.isArray(payloads) || payloads.length > BULK_MAX) return client.enqueueMany(job, payloads, options)
+      const each = askAll(payloads, options)
+      return asked(each.tx !== undefined, () => {
+        const items = Array.from(payloads, (payload: unknown, index) => ({ payload, options: given(each.of(index)) }))
         const insert: Insert = (all) => client.enqueueMany(job, payloads, (_, i) => (all[i] as EnqueueItem).options)
         return pass(hooks, { verb: 'enqueueMany', job: known(job), items }, insert)
-      }),
+      })
+    },
     schedule: (job, payload, when, options) =>
       asked(options?.tx !== undefined, () => {
         const items = [{ payload, options: given(options) }]

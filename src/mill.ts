@@ -128,7 +128,10 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
       changed: (job, to, reason) => this.#events.changed(job, to, reason),
       asked: (job, ask) => this.#events.asked(job, ask),
     })
-    this.#enqueuer = throughHooks(this.#client, registry, this.#around.enqueueHooks)
+    this.#enqueuer = throughHooks(this.#client, registry, this.#around.enqueueHooks, {
+      transactions: store.transactions,
+      failed: (name, error) => this.#events.hookFailed('enqueue', { name }, error),
+    })
     this.#warn()
   }
 

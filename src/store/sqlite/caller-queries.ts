@@ -13,6 +13,11 @@ export const callerQueries = {
   release: `release millrace`,
   rollbackTo: `rollback to millrace`,
 
+  /** Around a call with the app's hooks, which may throw after the write. */
+  outerSavepoint: `savepoint millracehooks`,
+  outerRelease: `release millracehooks`,
+  outerRollbackTo: `rollback to millracehooks`,
+
   files: `pragma database_list`,
 
   busyTimeout: `pragma busy_timeout`,

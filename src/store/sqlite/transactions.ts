@@ -68,6 +68,23 @@ export class SqliteTransactions implements TransactionStore {
     return this.#inCaller(tx, (session, now) => settleJobs(session, [settled], [], now).refused.length === 0)
   }
 
+  guarded<T>(tx: unknown, call: (sync: boolean) => T): T {
+    if (this.#closed) throw new ClosedError()
+    const caller = callerOf(tx)
+    if (!('handle' in caller)) return call(false)
+    const statements = this.#openStatements(caller.handle)
+    this.#ours(() => statements.of(callerQueries.outerSavepoint).run())
+    try {
+      const result = call(true)
+      checkStillOpen(caller.handle, 'a hook')
+      this.#ours(() => statements.of(callerQueries.outerRelease).run())
+      return result
+    } catch (error) {
+      this.#undo(statements, callerQueries.outerRollbackTo, callerQueries.outerRelease)
+      throw error
+    }
+  }
+
   async transact<T>(request: Transact<T>): Promise<T> {
     const { timers, clock, random } = this.#parts.world
     const start = clock.monotonic()
@@ -102,19 +119,23 @@ export class SqliteTransactions implements TransactionStore {
   }
 
   #write<T>(handle: SqliteDatabase, work: (session: Session, now: number) => T): T {
-    const statements = this.#statementsOn(handle)
-    if (transactionOf(handle) !== 'open')
-      throw new TransactionError(
-        'E_TX_NOT_OPEN',
-        'tx has no open transaction: begin one first, and pass the handle while it is open; or enqueue without tx',
-      )
-    const result = this.#guarded(statements, work)
+    const result = this.#whole(this.#openStatements(handle), work)
     this.#parts.expectCommit(handle)
     return result
   }
 
+  /** Our statements on a handle that is in a transaction; another is refused. */
+  #openStatements(handle: SqliteDatabase): Statements {
+    const statements = this.#statementsOn(handle)
+    if (transactionOf(handle) === 'open') return statements
+    throw new TransactionError(
+      'E_TX_NOT_OPEN',
+      'tx has no open transaction: begin one first, and pass the handle while it is open; or enqueue without tx',
+    )
+  }
+
   /** All of a work or nothing of it. What it looked up is forgotten with its session: the caller may roll back. */
-  #guarded<T>(statements: Statements, work: (session: Session, now: number) => T): T {
+  #whole<T>(statements: Statements, work: (session: Session, now: number) => T): T {
     // Not by a prepared statement: libsql leaves one that failed in progress, and then no savepoint can be opened any more.
     this.#ours(() => statements.database.exec(callerQueries.takeTurn))
     try {
@@ -123,15 +144,15 @@ export class SqliteTransactions implements TransactionStore {
       statements.of(callerQueries.release).run()
       return result
     } catch (error) {
-      this.#undo(statements)
+      this.#undo(statements, callerQueries.rollbackTo, callerQueries.release)
       throw this.#translate(error)
     }
   }
 
-  #undo(statements: Statements): void {
+  #undo(statements: Statements, rollbackTo: string, release: string): void {
     try {
-      statements.of(callerQueries.rollbackTo).run()
-      statements.of(callerQueries.release).run()
+      statements.of(rollbackTo).run()
+      statements.of(release).run()
     } catch {
       // There is no savepoint: it never came about, or SQLite has ended the whole transaction.
     }
@@ -203,8 +224,7 @@ export class SqliteTransactions implements TransactionStore {
         'ctx.transaction(): the function returned a promise, and an SQLite transaction is synchronous; await before it, and only write inside',
       )
     }
-    if (transactionOf(handle) !== 'open')
-      throw new TransactionError('E_TX_NOT_OPEN', 'ctx.transaction(): the function ended the transaction itself')
+    checkStillOpen(handle, 'ctx.transaction(): the function')
     const settled = settle(value)
     if (this.#ours(() => settleJobs(session, [settled], [], this.#parts.now())).refused.length > 0)
       throw new LeaseLostError('ctx.transaction()')
@@ -237,6 +257,11 @@ export class SqliteTransactions implements TransactionStore {
     this.#parts.failed(failure)
     return failure
   }
+}
+
+function checkStillOpen(handle: SqliteDatabase, who: string): void {
+  if (transactionOf(handle) !== 'open')
+    throw new TransactionError('E_TX_NOT_OPEN', `${who} ended the transaction itself`)
 }
 
 /** A handle that was closed and opened again has none of its old statements: one of them tells. */

@@ -293,7 +293,7 @@ describe('enqueue()', () => {
     ['an inherited field', { by: 'constructor' }, /payload\.constructor is missing/],
     ['a function that throws', { by: (p: { cc: { x: 1 } }) => p.cc.x }, /payload .*unique\.by threw Cannot read/],
     ['a function that gives nothing', { by: () => undefined }, /unique\.by returned undefined/],
-    ['a function that gives a promise', { by: async () => 1 }, /what unique\.by returned is a Promise; did you forget/],
+    ['a function that gives a promise', { by: async () => 1 }, /unique\.by must be synchronous/],
     ['a function that gives a function', { by: () => () => 1 }, /what unique\.by returned is a function/],
   ])('refuses a job that is unique by %s', async (_, unique, message) => {
     const error = await refusedUnwritten(() => enqueue({ unique }), 'E_INVALID_PAYLOAD')
@@ -395,6 +395,26 @@ describe('a payload’s size', () => {
     const handle = await mill.enqueue(raw, new Uint8Array(MIB))
     expect((await refused(() => mill.enqueue(raw, new Uint8Array(MIB + 1)))).code).toBe('E_PAYLOAD_TOO_LARGE')
     expect((await all()).map((each) => each.id)).toEqual([handle.id])
+  })
+})
+
+describe('what must be synchronous', () => {
+  test('unique.by that returns a promise is refused by name, and its failure ends nobody', async () => {
+    const unique = { by: async () => Promise.reject(new Error('nobody’s')) } as never
+    const error = await refusedUnwritten(() => mill.enqueue(echo, 1, { unique }), 'E_INVALID_PAYLOAD')
+    expect(error.message).toContain('unique.by must be synchronous, and it returned a promise')
+  })
+
+  test('a captured store that gives a promise is refused by name, and its failure ends nobody', async () => {
+    const user = {
+      getStore: async () => Promise.reject(new Error('nobody’s')),
+      run: (_: never, call: () => unknown) => call(),
+    }
+    const capturing = await millrace({ store: ':memory:', jobs: [echo], logger: false, capture: { user } })
+    const error = await refused(() => capturing.enqueue(echo, 1))
+    expect(error).toMatchObject({ code: 'E_INVALID_OPTIONS', problems: [{ path: 'captured.user' }] })
+    expect(error.message).toContain('captured.user must be synchronous')
+    await capturing.close()
   })
 })
 

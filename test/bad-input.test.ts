@@ -398,6 +398,17 @@ describe('a payload’s size', () => {
   })
 })
 
+test.each(['cancel', 'pause', 'resume', 'retry', 'delete'] as const)('%s(id) takes no options', async (verb) => {
+  const { id } = await mill.enqueue(echo, 1)
+  const error = await refused(() => (mill[verb] as (...args: unknown[]) => unknown)(id, { tx: {} }))
+  expect([error.code, error.message]).toEqual([
+    'E_INVALID_OPTIONS',
+    expect.stringContaining(`${verb}(): options are not taken: the command commits by itself`),
+  ])
+  expect((await mill.get(id))?.state).toBe('ready')
+  expect(await Promise.all([id].map(mill.cancel))).toEqual([true])
+})
+
 describe('what must be synchronous', () => {
   test('unique.by that returns a promise is refused by name, and its failure ends nobody', async () => {
     const unique = { by: async () => Promise.reject(new Error('nobody’s')) } as never

@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { hostname } from 'node:os'
 import { Client } from './client.js'
+import { byIdAlone } from './client/check.js'
 import { pauseQueueUntil, queueHandle } from './client/queues.js'
 import type { QueueParts } from './client/queues.js'
 import { throughHooks } from './client/hooked.js'
@@ -132,7 +133,10 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
       changed: (job, to, reason) => this.#events.changed(job, to, reason),
       asked: (job, ask) => this.#events.asked(job, ask),
     })
-    this.#enqueuer = throughHooks(this.#client, registry, this.#around.enqueueHooks)
+    this.#enqueuer = throughHooks(this.#client, registry, this.#around.enqueueHooks, {
+      transactions: store.transactions,
+      failed: (name, error) => this.#events.hookFailed('enqueue', { name }, error),
+    })
     this.#warn()
   }
 
@@ -149,12 +153,12 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
   get: Mill['get'] = (id) => this.#client.get(id)
   find: Mill['find'] = (filter) => this.#client.find(filter)
   handle: Mill['handle'] = (id) => this.#client.handle(id)
-  retry: Mill['retry'] = (id) => this.#client.retry(id)
-  cancel: Mill['cancel'] = (id) => this.#client.cancel(id)
-  pause: Mill['pause'] = (id) => this.#client.pause(id)
-  resume: Mill['resume'] = (id) => this.#client.resume(id)
+  retry: Mill['retry'] = byIdAlone('retry', (id) => this.#client.retry(id))
+  cancel: Mill['cancel'] = byIdAlone('cancel', (id) => this.#client.cancel(id))
+  pause: Mill['pause'] = byIdAlone('pause', (id) => this.#client.pause(id))
+  resume: Mill['resume'] = byIdAlone('resume', (id) => this.#client.resume(id))
   queue: Mill['queue'] = (name) => queueHandle(this.#queueParts(), name)
-  delete: Mill['delete'] = (id) => this.#client.delete(id)
+  delete: Mill['delete'] = byIdAlone('delete', (id) => this.#client.delete(id))
   edit: Mill['edit'] = (id, change) => this.#client.edit(id, change)
 
   jobs(): readonly ListedJob[] {

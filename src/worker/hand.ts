@@ -85,7 +85,7 @@ export class Hand implements Surroundings {
     this.outbox.opened(fence, claimed.jobs.length)
     for (const [i, job] of claimed.jobs.entries()) {
       this.meter.addPayload(job.payload)
-      if (this.#closed) this.#put(job, { kind: 'released' }, undefined)
+      if (this.#closed) this.#put(job, { kind: 'released' })
       else if (i < starting) this.#beginClaimed(job, alone, now)
       else this.slots.hold(job)
     }
@@ -98,21 +98,21 @@ export class Hand implements Surroundings {
    */
   #beginClaimed(job: ClaimedJob, alone: boolean, claimedAt: number): void {
     const now = this.#parts.world.clock.monotonic()
-    if (now - claimedAt > HELD_UNASKED_MS) this.#put(job, { kind: 'released' }, undefined)
+    if (now - claimedAt > HELD_UNASKED_MS) this.#put(job, { kind: 'released' })
     else this.#begin(job, true, alone, now)
   }
 
   /** Gives back what was claimed and must not begin: nobody knows for how long the answer was on its way. */
   refuse(jobs: readonly ClaimedJob[], fence: number): void {
     this.outbox.opened(fence, jobs.length)
-    for (const job of jobs) this.#put(job, { kind: 'released' }, undefined)
+    for (const job of jobs) this.#put(job, { kind: 'released' })
   }
 
   /** Begins nothing more; what is held goes back. */
   close(): void {
     this.#closed = true
     this.#patience?.()
-    for (const job of this.slots.takeHeld()) this.#put(job, { kind: 'released' }, undefined)
+    for (const job of this.slots.takeHeld()) this.#put(job, { kind: 'released' })
   }
 
   /** Gives back what still runs: its handlers are on their own, and what they return is not recorded. */
@@ -170,7 +170,7 @@ export class Hand implements Surroundings {
   #letWait(): void {
     this.#patience = undefined
     if (this.fullForMs() < HELD_MAX_MS) return this.#pump()
-    for (const job of this.slots.takeHeld()) this.#put(job, { kind: 'released' }, undefined)
+    for (const job of this.slots.takeHeld()) this.#put(job, { kind: 'released' })
   }
 
   async #confirm(): Promise<void> {
@@ -180,7 +180,7 @@ export class Hand implements Surroundings {
       const asked = this.slots.held()
       const { mine, paused } = await this.#parts.store.leases.confirmJobs(asked)
       for (const job of this.slots.letGo(asked.filter((each) => !mine.has(each.ref))))
-        if (paused.has(job.ref)) this.#put(job, { kind: 'released' }, undefined)
+        if (paused.has(job.ref)) this.#put(job, { kind: 'released' })
         else this.outbox.leave(job.fence)
       this.#confirmedAt = this.#parts.world.clock.monotonic()
       this.#pumping = false
@@ -197,7 +197,7 @@ export class Hand implements Surroundings {
   #begin(job: ClaimedJob, reported: boolean, alone: boolean, begunAt: number): void {
     const { registry, events } = this.#parts
     const registered = registry.runnable(job.name)
-    if (registered === undefined) return this.#put(job, { kind: 'released' }, undefined)
+    if (registered === undefined) return this.#put(job, { kind: 'released' })
     const startedAt = this.#clock.at(begunAt)
     if (job.expiresAt !== null && job.expiresAt <= startedAt) return this.#put(job, { kind: 'expired' }, registered)
     const options = readOptions(job.options)
@@ -240,13 +240,7 @@ export class Hand implements Surroundings {
     this.#put(running.claimed, rest, running.registered, running, now)
   }
 
-  #put(
-    job: ClaimedJob,
-    outcome: Outcome,
-    registered: Registered | undefined,
-    running?: Running,
-    endedAt?: number,
-  ): void {
+  #put(job: ClaimedJob, outcome: Outcome, registered?: Registered, running?: Running, endedAt?: number): void {
     this.outbox.put(this.#settlement(job, outcome, registered, running, endedAt))
     this.#master.wake()
   }

@@ -24,6 +24,10 @@ export const callerQueries = {
 
   /** What a user may have changed on the engine's connection. */
   settings: (synchronous: 'full' | 'normal'): string => `pragma query_only = off; pragma synchronous = ${synchronous}`,
+  /** Around a call with the app's hooks, which may throw after the write. */
+  outerSavepoint: `savepoint millracehooks`,
+  outerRelease: `release millracehooks`,
+  outerRollbackTo: `rollback to millracehooks`,
 
   files: `pragma database_list`,
 

@@ -406,6 +406,13 @@ test('a bulk has one tx for all', async () => {
   db.exec('begin')
   const error = thrownBy(() => mill.enqueueMany(mail, [{ n: 1 }, { n: 2 }], (_, i) => (i === 0 ? { tx: db } : {})))
   expect(error).toMatchObject({ code: 'E_INVALID_OPTIONS', problems: [{ path: 'options[1].tx' }] })
+  const later = thrownBy(() => mill.enqueueMany(mail, [{ n: 1 }, { n: 2 }], (_, i) => (i === 1 ? { tx: db } : {})))
+  expect(later).toMatchObject({ code: 'E_INVALID_OPTIONS', problems: [{ path: 'options[1].tx' }] })
+  const throwing = (_: unknown, i: number): { tx: unknown } => {
+    if (i === 1) throw new RangeError('mine')
+    return { tx: db }
+  }
+  expect(thrownBy(() => mill.enqueueMany(mail, [{ n: 1 }, { n: 2 }], throwing))).toBeInstanceOf(RangeError)
   const calls: number[] = []
   const optionsOf = (_: unknown, i: number): { tx: unknown } => {
     calls.push(i)

@@ -1,5 +1,4 @@
 import { ClosedError, LeaseLostError, TransactionError } from '../../errors.js'
-import { isThenable } from '../../job/schema.js'
 import type { World } from '../../world/world.js'
 import type { Inserted, InsertOptions, NewJob, SettledJob } from '../store.js'
 import type { Transact, TransactionStore } from '../transaction-store.js'
@@ -16,6 +15,7 @@ import type { OpenedFile } from './open.js'
 import type { Queries } from './queries.js'
 import { Session } from './session.js'
 import { settleJobs } from './settle.js'
+import { checkHeld, checkStillOpen, refuseLater } from './transaction-guards.js'
 
 /** After so long somebody is told that the file is never free. */
 const BUSY_LIMIT_MS = 60_000
@@ -72,6 +72,23 @@ export class SqliteTransactions implements TransactionStore {
     return this.#inCaller(tx, (session, now) => settleJobs(session, [settled], [], now).refused.length === 0)
   }
 
+  guarded<T>(tx: unknown, call: (sync: boolean) => T): T {
+    if (this.#closed) throw new ClosedError()
+    const caller = callerOf(tx)
+    if (!('handle' in caller)) return call(false)
+    const statements = this.#openStatements(caller.handle)
+    this.#ours(() => statements.of(callerQueries.outerSavepoint).run())
+    try {
+      const result = call(true)
+      checkStillOpen(caller.handle, 'a hook')
+      this.#ours(() => statements.of(callerQueries.outerRelease).run())
+      return result
+    } catch (error) {
+      this.#undo(statements, callerQueries.outerRollbackTo, callerQueries.outerRelease)
+      throw error
+    }
+  }
+
   async transact<T>(request: Transact<T>): Promise<T> {
     const { timers, clock, random } = this.#parts.world
     const start = clock.monotonic()
@@ -106,19 +123,23 @@ export class SqliteTransactions implements TransactionStore {
   }
 
   #write<T>(handle: SqliteDatabase, work: (session: Session, now: number) => T): T {
-    const statements = this.#statementsOn(handle)
-    if (transactionOf(handle) !== 'open')
-      throw new TransactionError(
-        'E_TX_NOT_OPEN',
-        'tx has no open transaction: begin one first, and pass the handle while it is open; or enqueue without tx',
-      )
-    const result = this.#guarded(statements, work)
+    const result = this.#whole(this.#openStatements(handle), work)
     this.#parts.expectCommit(handle)
     return result
   }
 
+  /** Our statements on a handle that is in a transaction; another is refused. */
+  #openStatements(handle: SqliteDatabase): Statements {
+    const statements = this.#statementsOn(handle)
+    if (transactionOf(handle) === 'open') return statements
+    throw new TransactionError(
+      'E_TX_NOT_OPEN',
+      'tx has no open transaction: begin one first, and pass the handle while it is open; or enqueue without tx',
+    )
+  }
+
   /** All of a work or nothing of it. What it looked up is forgotten with its session: the caller may roll back. */
-  #guarded<T>(statements: Statements, work: (session: Session, now: number) => T): T {
+  #whole<T>(statements: Statements, work: (session: Session, now: number) => T): T {
     // Not by a prepared statement: libsql leaves one that failed in progress, and then no savepoint can be opened any more.
     this.#ours(() => statements.database.exec(callerQueries.takeTurn))
     try {
@@ -127,15 +148,15 @@ export class SqliteTransactions implements TransactionStore {
       statements.of(callerQueries.release).run()
       return result
     } catch (error) {
-      this.#undo(statements)
+      this.#undo(statements, callerQueries.rollbackTo, callerQueries.release)
       throw this.#translate(error)
     }
   }
 
-  #undo(statements: Statements): void {
+  #undo(statements: Statements, rollbackTo: string, release: string): void {
     try {
-      statements.of(callerQueries.rollbackTo).run()
-      statements.of(callerQueries.release).run()
+      statements.of(rollbackTo).run()
+      statements.of(release).run()
     } catch {
       // There is no savepoint: it never came about, or SQLite has ended the whole transaction.
     }
@@ -242,30 +263,6 @@ export class SqliteTransactions implements TransactionStore {
       )
     // A full disk is not noted here: it may be a limit of this connection's own, and the store's next write finds out.
     return translate(error, this.#home.name)
-  }
-}
-
-/** What comes later, or only when it is asked for, would come after the commit. */
-function refuseLater(value: unknown): void {
-  const isPromise = isThenable(value)
-  if (isPromise) Promise.resolve(value).catch(() => undefined) // What it comes to interests nobody.
-  else if (typeof (Object(value) as { next?: unknown }).next !== 'function') return
-  throw new TransactionError(
-    'E_TX_PROMISE',
-    isPromise
-      ? 'ctx.transaction(): the function returned a promise, and an SQLite transaction is synchronous; await before it, and only write inside'
-      : 'ctx.transaction(): the function returned a generator or an iterator, of which nothing more would run; do all of it inside, and return what it gave',
-  )
-}
-
-/** It may have begun another one, too. */
-function checkHeld(handle: SqliteDatabase): void {
-  try {
-    handle.exec(callerQueries.letGoWork)
-  } catch (error) {
-    throw new TransactionError('E_TX_NOT_OPEN', 'ctx.transaction(): the function ended the transaction itself', {
-      cause: error,
-    })
   }
 }
 

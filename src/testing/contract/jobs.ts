@@ -70,6 +70,11 @@ export const jobsCases: readonly ContractCase[] = [
       code: 'E_DUPLICATE_KEY',
       existingId: first,
     })
+    await assert.rejects(b.insert([b.job(), b.job({ key: 'new' }), b.job({ key: 'new' })], 'reject'), {
+      code: 'E_DUPLICATE_KEY',
+      existingId: undefined,
+      message: /item 1 of the same bulk \(item 2\)$/,
+    })
     assert.equal((await b.found({})).length, 1)
   }),
 

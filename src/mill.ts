@@ -1,7 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { hostname } from 'node:os'
 import { Client } from './client.js'
-import { byIdAlone } from './client/check.js'
 import { pauseQueueUntil, queueHandle } from './client/queues.js'
 import type { QueueParts } from './client/queues.js'
 import { throughHooks } from './client/hooked.js'
@@ -16,7 +15,7 @@ import { engineEvents } from './observe/engine-events.js'
 import type { EngineEvents } from './observe/engine-events.js'
 import { aroundOf } from './mill/around.js'
 import type { Around } from './mill/around.js'
-import { checkChange, checkMillOptions, deadlineOf, toMs } from './mill/options.js'
+import { byIdAlone, checkChange, checkMillOptions, deadlineOf, toMs } from './mill/options.js'
 import type { MillOptions, StopOptions } from './mill/options.js'
 import type { StoreChoice } from './store/choice.js'
 import type { Store } from './store/store.js'
@@ -133,10 +132,7 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
       changed: (job, to, reason) => this.#events.changed(job, to, reason),
       asked: (job, ask) => this.#events.asked(job, ask),
     })
-    this.#enqueuer = throughHooks(this.#client, registry, this.#around.enqueueHooks, {
-      transactions: store.transactions,
-      failed: (name, error) => this.#events.hookFailed('enqueue', { name }, error),
-    })
+    this.#enqueuer = throughHooks(this.#client, registry, this.#around.enqueueHooks, { store, events: this.#events })
     this.#warn()
   }
 

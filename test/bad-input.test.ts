@@ -406,7 +406,7 @@ test.each(['cancel', 'pause', 'resume', 'retry', 'delete'] as const)('%s(id) tak
     expect.stringContaining(`${verb}(): options are not taken: the command commits by itself`),
   ])
   expect((await mill.get(id))?.state).toBe('ready')
-  expect(await Promise.all([id].map(mill.cancel))).toEqual([true])
+  expect(await Promise.all([id].map((...args: [string]) => mill.cancel(...args)))).toEqual([true])
 })
 
 describe('what must be synchronous', () => {

@@ -7,8 +7,7 @@ import type { EnqueueOptions, Enqueueable, Handle } from '../job/enqueue.js'
 import type { EnqueueCall, EnqueueItem, EnqueueNext, HookLists } from '../job/hooks.js'
 import type { Registry } from '../job/registry.js'
 import { isThenable, quiet } from '../job/schema.js'
-import type { Claim } from '../store/store.js'
-import type { TransactionStore } from '../store/transaction-store.js'
+import type { Claim, Store } from '../store/store.js'
 import { askAll, BULK_MAX } from './bulk.js'
 import type { BulkOptions } from './bulk.js'
 
@@ -30,9 +29,9 @@ export interface EnqueueVerbs {
 }
 
 export interface HookedParts {
-  readonly transactions: Pick<TransactionStore, 'guarded'>
+  readonly store: Pick<Store, 'transactions'>
   /** Told of a hook's fault that changes nothing any more. */
-  readonly failed: (job: string, error: unknown) => void
+  readonly events: { hookFailed(which: 'enqueue', job: { readonly name: string }, error: unknown): void }
 }
 
 /** The same calls through the hooks; without hooks, the calls themselves. */
@@ -85,7 +84,7 @@ function passAll(
 ): Promise<Handle<unknown>[]> {
   const all = [...new Set(call.items.map(({ options }) => options))]
   if (all.some((options) => checkEnqueueOptions(options, '').length > 0)) return insert(call.items)
-  const failed = (error: unknown): void => parts.failed(call.job, error)
+  const failed = (error: unknown): void => parts.events.hookFailed('enqueue', { name: call.job }, error)
   const step = (at: number, items: readonly EnqueueItem[], sync: boolean): unknown => {
     const hook = hooks[at]
     if (hook === undefined) return insert(items)
@@ -96,7 +95,7 @@ function passAll(
   const start = (sync: boolean): Promise<Handle<unknown>[]> => step(0, call.items, sync) as Promise<Handle<unknown>[]>
   const tx = all.find((options) => options.tx !== undefined)?.tx
   // What a hook throws after next() must not leave in the transaction what next() wrote.
-  return tx === undefined ? start(false) : parts.transactions.guarded(tx, start)
+  return tx === undefined ? start(false) : parts.store.transactions.guarded(tx, start)
 }
 
 type Change = NonNullable<Parameters<EnqueueNext>[0]>

@@ -8,7 +8,7 @@ import { Kysely, CamelCasePlugin, SqliteDialect } from 'kysely'
 import type { SqliteDatabase as KyselyDatabase } from 'kysely'
 import { afterEach, describe, expect, test } from 'vitest'
 import { job, millrace, sqlite } from '../../index.js'
-import type { Context, Mill } from '../../index.js'
+import type { Context, Hooks, Mill } from '../../index.js'
 import { transactionOf } from './caller.js'
 import type { SqliteConstructor, SqliteDatabase } from './driver.js'
 import { isOlder } from './library.js'
@@ -610,6 +610,25 @@ describe.each(libraries.filter((each) => each.builders))('a query builder on a h
     await new Promise((next) => setTimeout(next, 50))
     await end?.()
     expect([await handle.result({ timeout: '20s' }), count(db)]).toEqual(['kept', 1])
+  })
+
+  test('Kysely: hooks around it may await, and what they throw comes by the promise', async () => {
+    const { db } = await setUp(Database)
+    const quota = job('quota', (n: number) => n)
+    const hooks: Hooks = {
+      enqueue: async (call, next) => {
+        await Promise.resolve()
+        await next()
+        if (call.items[0]?.payload === 2) throw new Error('spent')
+      },
+    }
+    const mill = await millrace({ store: sqlite(db), jobs: [quota], logger: false, hooks })
+    undo.push(() => mill.close({ deadline: 0 }))
+    const kysely = kyselyOn(db)
+    await kysely.transaction().execute(async (tx) => void (await mill.enqueue(quota, 1, { tx })))
+    const failing = kysely.transaction().execute(async (tx) => void (await mill.enqueue(quota, 2, { tx })))
+    await expect(failing).rejects.toThrow('spent')
+    expect(await all(mill)).toEqual(['quota ready'])
   })
 
   test('Kysely: a job settles itself in its transaction', async () => {

@@ -120,7 +120,7 @@ export class SqliteTransactions implements TransactionStore {
   /** All of a work or nothing of it. What it looked up is forgotten with its session: the caller may roll back. */
   #guarded<T>(statements: Statements, work: (session: Session, now: number) => T): T {
     // Not by a prepared statement: libsql leaves one that failed in progress, and then no savepoint can be opened any more.
-    this.#ours(() => statements.database.exec(callerQueries.takeTurn))
+    this.#ours(() => takeTurn(statements.database))
     try {
       statements.of(callerQueries.savepoint).run()
       const result = work(new Session(statements, this.#parts.queries), this.#parts.now())
@@ -222,10 +222,10 @@ export class SqliteTransactions implements TransactionStore {
   }
 
   #translate(error: unknown): unknown {
-    if (isStale(error) || isBeforeTables(error))
+    if (isStale(error))
       return new TransactionError(
         'E_TX_STALE',
-        'tx began by reading and others have written since (the tables of the jobs, it may be), so it can no longer write; begin it with "begin immediate", or try it again',
+        'tx began by reading and others have written since, so it can no longer write; begin it with "begin immediate", or try it again',
         { cause: error },
       )
     if (isBusy(error))
@@ -242,6 +242,20 @@ export class SqliteTransactions implements TransactionStore {
       )
     // A full disk is not noted here: it may be a limit of this connection's own, and the store's next write finds out.
     return translate(error, this.#home.name)
+  }
+}
+
+/** The first to touch our tables: where they are missing, the transaction's view is from before they were made. */
+function takeTurn(handle: SqliteDatabase): void {
+  try {
+    handle.exec(callerQueries.takeTurn)
+  } catch (error) {
+    if (!isBeforeTables(error)) throw error
+    throw new TransactionError(
+      'E_TX_STALE',
+      'tx began before the tables of the jobs were made and does not see them; roll back, and try it again',
+      { cause: error },
+    )
   }
 }
 

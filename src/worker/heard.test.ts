@@ -17,7 +17,7 @@ test.each<[string, (heard: Heard<never>) => unknown]>([
   ['awaited', async (heard) => await heard],
   ['returned', async (heard) => heard],
   ['caught', (heard) => heard.catch(() => undefined)],
-  ['among others', (heard) => Promise.all([heard, 1])],
+  ['among others', (heard) => Promise.all([heard, Promise.resolve()])],
 ])('one that is %s is its listener’s', async (_, listen) => {
   const heard = failing()
   await Promise.resolve(listen(heard)).catch(() => undefined)

@@ -16,14 +16,13 @@ export class Heard<T> extends Promise<T> {
   }
 
   // An await calls this too, since the class is not Promise itself.
-  // oxlint-disable-next-line unicorn/no-thenable -- a promise is one
+  // oxlint-disable-next-line unicorn/no-thenable -- it is a promise
   override then<A = T, B = never>(
-    done?: ((value: T) => A | PromiseLike<A>) | null,
-    failed?: ((reason: unknown) => B | PromiseLike<B>) | null,
+    fulfilled?: ((value: T) => A | PromiseLike<A>) | null,
+    rejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
   ): Promise<A | B> {
     this.isHeard = true
-    // oxlint-disable-next-line promise/no-callback-in-promise -- it is the promise's own
-    return super.then(done, failed)
+    return super.then(fulfilled, rejected)
   }
 
   /** Why it was rejected, where nobody else has heard it. Asking is not listening. */

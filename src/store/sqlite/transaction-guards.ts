@@ -2,7 +2,22 @@ import { TransactionError } from '../../errors.js'
 import { isThenable } from '../../job/schema.js'
 import { transactionOf } from './caller.js'
 import { callerQueries } from './caller-queries.js'
+import { isBeforeTables } from './driver.js'
 import type { SqliteDatabase } from './driver.js'
+
+/** The first to touch our tables: where they are missing, the transaction's view is from before they were made. */
+export function takeTurn(handle: SqliteDatabase): void {
+  try {
+    handle.exec(callerQueries.takeTurn)
+  } catch (error) {
+    if (!isBeforeTables(error)) throw error
+    throw new TransactionError(
+      'E_TX_STALE',
+      'tx began before the tables of the jobs were made and does not see them; roll back, and try it again',
+      { cause: error },
+    )
+  }
+}
 
 /** What comes later, or only when it is asked for, would come after the commit. */
 export function refuseLater(value: unknown): void {

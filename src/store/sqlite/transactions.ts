@@ -5,7 +5,7 @@ import type { Transact, TransactionStore } from '../transaction-store.js'
 import { CallerStatements, callerOf, checkHome, transactionOf } from './caller.js'
 import type { Home } from './caller.js'
 import { callerQueries } from './caller-queries.js'
-import { isBeforeTables, isBusy, isStale, SQLITE, sqliteCode } from './driver.js'
+import { isBusy, isStale, SQLITE, sqliteCode } from './driver.js'
 import type { SqliteDatabase, Statements } from './driver.js'
 import { translate } from './faults.js'
 import { insertJobs } from './insert.js'
@@ -15,7 +15,7 @@ import type { OpenedFile } from './open.js'
 import type { Queries } from './queries.js'
 import { Session } from './session.js'
 import { settleJobs } from './settle.js'
-import { checkHeld, checkStillOpen, refuseLater } from './transaction-guards.js'
+import { checkHeld, checkStillOpen, refuseLater, takeTurn } from './transaction-guards.js'
 
 /** After so long somebody is told that the file is never free. */
 const BUSY_LIMIT_MS = 60_000
@@ -141,7 +141,7 @@ export class SqliteTransactions implements TransactionStore {
   /** All of a work or nothing of it. What it looked up is forgotten with its session: the caller may roll back. */
   #whole<T>(statements: Statements, work: (session: Session, now: number) => T): T {
     // Not by a prepared statement: libsql leaves one that failed in progress, and then no savepoint can be opened any more.
-    this.#ours(() => statements.database.exec(callerQueries.takeTurn))
+    this.#ours(() => takeTurn(statements.database))
     try {
       statements.of(callerQueries.savepoint).run()
       const result = work(new Session(statements, this.#parts.queries), this.#parts.now())
@@ -243,10 +243,10 @@ export class SqliteTransactions implements TransactionStore {
   }
 
   #translate(error: unknown): unknown {
-    if (isStale(error) || isBeforeTables(error))
+    if (isStale(error))
       return new TransactionError(
         'E_TX_STALE',
-        'tx began by reading and others have written since (the tables of the jobs, it may be), so it can no longer write; begin it with "begin immediate", or try it again',
+        'tx began by reading and others have written since, so it can no longer write; begin it with "begin immediate", or try it again',
         { cause: error },
       )
     if (isBusy(error))

@@ -83,26 +83,26 @@ test('jobs taken in advance go back when slow ones hold every slot, and somebody
   await Promise.all([other.close(), hoarder.close()])
 })
 
-test('handlers that compute for long do not begin what was cancelled or paused meanwhile, nor cost others their time', async () => {
+test('handlers that compute for long do not begin what was cancelled meanwhile, nor cost others their time', async () => {
   const begun: number[] = []
   const compute = job('compute', (p: { n: number }) => {
     begun.push(p.n)
-    const until = performance.now() + 120
+    const until = performance.now() + 60
     while (performance.now() < until);
   })
-  const mill = await millrace({ store: join(folder, 'compute.db'), jobs: [compute], timeout: '400ms', logger: false })
+  const mill = await millrace({ store: join(folder, 'compute.db'), jobs: [compute], timeout: '300ms', logger: false })
   const handles = await mill.enqueueMany(
     compute,
-    Array.from({ length: 8 }, (_, n) => ({ n })),
+    Array.from({ length: 40 }, (_, n) => ({ n })),
+    { retry: { limit: 0 } },
   )
+  const last = handles.pop()
   await mill.start()
   await expect.poll(() => begun.length).toBeGreaterThan(0)
-  const cancelled = await handles[7]?.cancel()
-  const early = begun.includes(7)
-  for (const handle of handles.slice(0, 7)) await handle.result({ timeout: '10s' })
-  expect([cancelled, begun.includes(7)]).toEqual([true, early])
-  const record = await mill.get((handles[6] as { id: string }).id)
-  expect(record).toMatchObject({ state: 'done', attempt: 1 })
+  expect(await last?.cancel()).toBe(true)
+  // None of them fails, though all of them together take far longer than a timeout.
+  for (const handle of handles) await handle.result({ timeout: '20s' })
+  expect(begun).not.toContain(39)
   await mill.close()
 })
 

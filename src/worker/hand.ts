@@ -22,6 +22,8 @@ import { Watchdog } from './watchdog.js'
 
 /** Held jobs begin within 50 ms, if the next are like the last. When no slot has come free for this long, they are not. */
 const HELD_MAX_MS = 250
+/** More jobs held than this begin in a turn of the event loop of their own. */
+const BREATHER_JOBS = 50
 /** The wait after a question that failed. */
 const TROUBLE_MS = 500
 
@@ -89,13 +91,21 @@ export class Hand implements Surroundings {
       else if (i < starting) this.#beginClaimed(job, alone, now)
       else this.slots.hold(job)
     }
-    this.#pump()
+    if (this.slots.heldCount > BREATHER_JOBS) this.#pumpNextTurn()
+    else this.#pump()
   }
 
-  /**
-   * Those before it may have blocked the event loop for long: what was asked of this one meanwhile (a cancel, a pause) is not
-   * known here, so it goes back, where all of that is honoured.
-   */
+  /** The claim's commit has had this turn of the event loop: many handlers that return at once get one of their own. */
+  #pumpNextTurn(): void {
+    if (this.#pumping) return
+    this.#pumping = true
+    this.#parts.world.timers.soon(() => {
+      this.#pumping = false
+      this.#pump()
+    })
+  }
+
+  /** Those before it may have blocked the event loop: what was asked of this one meanwhile is honoured where it goes back to. */
   #beginClaimed(job: ClaimedJob, alone: boolean, claimedAt: number): void {
     const now = this.#parts.world.clock.monotonic()
     if (now - claimedAt > HELD_UNASKED_MS) this.#put(job, { kind: 'released' })
@@ -245,14 +255,8 @@ export class Hand implements Surroundings {
     this.#master.wake()
   }
 
-  #settlement(
-    job: ClaimedJob,
-    outcome: Outcome,
-    registered?: Registered,
-    running?: Running,
-    endedAt?: number,
-  ): SettledRun {
-    const now = this.#clock.at(endedAt)
+  #settlement(job: ClaimedJob, outcome: Outcome, registered?: Registered, running?: Running, at?: number): SettledRun {
+    const now = this.#clock.at(at)
     const policy = policyOf(this.#master.options().crashBudget, registered?.keepMs)
     const ended = {
       startedAt: running?.startedAt ?? now,

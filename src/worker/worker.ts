@@ -26,8 +26,6 @@ export interface WorkerParts extends HandParts {
 
 /** The wait after a claim that failed. */
 const TROUBLE_MS = 500
-/** A claim of more begins in a turn of the event loop of its own. */
-const BREATHER_JOBS = 50
 /** What the last writes are given, however short the deadline was. */
 const STOP_WRITE_MS = 2_000
 /** What an aborted handler is given to come back when the worker's deadline has passed. */
@@ -155,7 +153,8 @@ export class Worker {
         this.#wanted = false
         // Handlers that return at once end one after the other, right now: they ride in one commit, not the first few apart.
         if (this.#hand.slots.heldCount > 0) await new Promise<void>((next) => this.#parts.world.timers.soon(next))
-        await Promise.all([this.#hand.outbox.flush(), this.#hand.reports.report(), this.#claim()])
+        // The claim first: how fresh it is counts from when its answer is heard, and the others' answers are much to tell.
+        await Promise.all([this.#claim(), this.#hand.outbox.flush(), this.#hand.reports.report()])
       }
     } finally {
       this.#turning = false
@@ -191,8 +190,6 @@ export class Worker {
     const askedAt = this.#parts.world.clock.monotonic()
     try {
       const claimed = await this.#parts.store.leases.claimJobs(request)
-      // The commit has had this turn of the event loop: many handlers that return at once get one of their own.
-      if (claimed.jobs.length > BREATHER_JOBS) await new Promise<void>((next) => this.#parts.world.timers.soon(next))
       if (this.#lease !== lease) return // Lost meanwhile: whoever frees the dead has them.
       const tookMs = this.#parts.world.clock.monotonic() - askedAt
       if (claimed.lost) await this.#lostLease('it was taken for dead', lease)

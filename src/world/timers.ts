@@ -8,16 +8,20 @@ export interface Timers {
   soon(callback: () => void): void
 }
 
-/** `setTimeout` fires at once past 2^31 - 1 ms, so long waits are walked in steps of an hour. */
+/**
+ * `setTimeout` fires at once past 2^31 - 1 ms, so long waits are walked in steps of an hour. It counts whole milliseconds of
+ * its own and can fire a part of one early: what is left is waited for too.
+ */
 const STEP_MAX_MS = 3_600_000
 
 export const systemTimers: Timers = {
   after(ms, callback, options) {
     const start = performance.now()
-    let timer: NodeJS.Timeout
+    let timer: NodeJS.Timeout | undefined
     const step = (): void => {
       const left = ms - (performance.now() - start)
-      timer = left > STEP_MAX_MS ? setTimeout(step, STEP_MAX_MS) : setTimeout(callback, Math.max(0, left))
+      if (left <= 0 && timer !== undefined) return callback()
+      timer = setTimeout(step, Math.min(STEP_MAX_MS, Math.max(0, Math.ceil(left))))
       if (options?.idle) timer.unref()
     }
     step()

@@ -8,34 +8,46 @@ const SEEDS_MAX = 400
 /** Long enough for every honest seed here to drain, as the control shows, and short enough that a stuck one is soon told. */
 const CHANGE = { drainMs: 60_000 }
 
-/** Where each was found when it was planted: tried first, so that this test is quick; the search goes on if it is not there. */
+/** Where each was last found, if not by the first seed: tried first, so that this test is quick; the search goes on if it is not there. */
 const FOUND_AT: { readonly [mutant: string]: number } = {
-  'a rescue is not guarded by the beat': 502,
-  'an end is written without its fence': 14,
-  'a claim takes jobs that are held': 1,
-  'a claim leaves no lease to be found by': 1,
-  'closing one lease closes them all': 1,
-  'a dead worker off the list keeps its leases unseen': 1,
-  'beats do not count': 1,
-  'retries are never promoted': 1,
-  'a scheduled job is written as ready': 1,
-  'a finished job keeps its key': 1,
-  'pruning forgets what is still kept': 1,
-  'an ended job stays in the live table': 1,
-  'new lanes are never seen': 1,
-  'due times are judged by the clock of the worker': 1,
-  'a lease is judged by a clock that runs six times too fast': 1,
-  'long timers are lost': 1,
-  'a key can be taken twice': 2,
-  'every crash is charged as if the job ran alone': 2,
-  'a retry by command counts attempts anew': 3,
+  'a job that is put off keeps its old payload': 2,
+  'pruning forgets what is still kept': 2,
+  'a pause is forgotten when the attempt is over': 2,
+  'a wish outlives its claim': 2,
+  'jobs of a transaction are written without it': 2,
+  'a rescue is not guarded by the beat': 3,
+  'a dead worker off the list keeps its leases unseen': 3,
+  'beats do not count': 3,
+  'a finished job keeps its key': 3,
+  'a cancel is forgotten where its handler was not told': 3,
+  'the pause of a queue never ends': 3,
+  'a scheduled job is written as ready': 4,
   'a retry forgets how often it was tried': 4,
+  'every crash is charged as if the job ran alone': 4,
+  'due times are judged by the clock of the worker': 4,
+  'a lease is judged by a clock that runs six times too fast': 4,
   'due jobs are promoted before their time': 5,
-  'a worker off the list may claim': 12,
-  'no crash is ever charged': 19,
-  'a rescued job is no suspect': 19,
-  'a retry is written without its fence': 139,
-  'a held job that was cancelled begins all the same': 139,
+  'who holds jobs does not hear of the commits of others': 5,
+  'a paused queue is claimed from': 5,
+  'held jobs of a paused queue begin': 5,
+  'a cancel is forgotten at the rescue': 8,
+  'a wish is written beside another job': 8,
+  'a pause takes the place of a cancel': 8,
+  'places that count are swept away': 8,
+  'a retry by command counts attempts anew': 9,
+  'a cancelled job keeps its place': 10,
+  'no crash is ever charged': 11,
+  'a rescued job is no suspect': 11,
+  'a held job that was cancelled begins all the same': 11,
+  'a key can be taken twice': 12,
+  'a worker off the list may claim': 14,
+  'the window of a place is not looked at': 14,
+  'a refused bulk leaves a part in the transaction': 18,
+  'a resumed job is ready before its time': 21,
+  'a paused job that is moved runs': 22,
+  'an end is written without its fence': 23,
+  'a retry is written without its fence': 23,
+  'a job settles itself under whatever fence there is': 73,
 }
 
 const found: string[] = []
@@ -58,8 +70,8 @@ test.each(MUTANTS.map((mutant) => [mutant.name, mutant] as const))(
   },
 )
 
-test('at least twenty bugs were planted and all were found', () => {
+test('at least forty bugs were planted and all were found', () => {
   console.log(found.join('\n'))
-  expect(found.length).toBeGreaterThanOrEqual(20)
+  expect(found.length).toBeGreaterThanOrEqual(40)
   expect(found).toHaveLength(MUTANTS.length)
 })

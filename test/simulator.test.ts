@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { addCoverage, runSeed, uncovered } from '../src/testing/campaign.js'
 import type { Coverage } from '../src/testing/simulation.js'
 
-/** Seeds that once found a fault, with what it was: they stay. */
+/** Seeds that once found a fault, with what it was. They stay, though a seed tells another history when the workload changes. */
 const KEPT: readonly [seed: number, found: string][] = [
   [2, 'a claim whose reply was lost kept its jobs for as long as the worker lived'],
   [12, 'jobs claimed while a confirmation was on its way were taken for cancelled'],

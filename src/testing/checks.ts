@@ -1,31 +1,37 @@
 import type { Census, CensusJob } from '../store/sqlite/census.js'
 import { isFinal } from '../job/states.js'
 import type { State } from '../job/states.js'
+import { BrokenPromise } from './broken-promise.js'
+import { PlaceChecker } from './place-checks.js'
+import type { PlaceFacts } from './place-checks.js'
+import { checkWishes } from './wish-checks.js'
 
 /**
  * The promises as checkers: what must hold of the store after every step, whatever went wrong. They see the store from
  * outside (a census) and what the simulated world knows to be true (facts), and never ask the engine what it thinks.
  */
-export interface Facts {
+export interface Facts extends PlaceFacts {
   /** Ids whose enqueue was acknowledged. */
   readonly acknowledged: ReadonlySet<string>
   /** Ids that a recorded command or the keep policy may have forgotten. */
   readonly forgettable: ReadonlySet<string>
   /** How many recorded commands may have taken this id out of a final state. */
   readonly revivals: ReadonlyMap<string, number>
+  /** Ids that somebody asked to cancel. */
+  readonly calledOff: ReadonlySet<string>
   readonly crashBudget: number
   /** When each worker's last beat went through, what time it is, and how long a silent worker is believed to live. */
   readonly lastBeats: ReadonlyMap<string, number>
+  /** Workers that took themselves off the list. */
+  readonly leaving: ReadonlySet<string>
   readonly now: number
   readonly leaseMs: number
-}
-
-/** A promise that was broken, in words. */
-export class BrokenPromise extends Error {
-  constructor(message: string) {
-    super(message)
-    this.name = 'BrokenPromise'
-  }
+  /** Ids that were written in a transaction that was rolled back. */
+  readonly undone: ReadonlySet<string>
+  /** Names of jobs whose work and end are one transaction. */
+  readonly banking: ReadonlySet<string> | undefined
+  /** A job is no longer this claim's; `paused`: it was taken from a worker that held it in advance, and paused. */
+  readonly left: (id: string, fence: number, paused: boolean) => void
 }
 
 export class Checker {
@@ -33,6 +39,7 @@ export class Checker {
   #jobsBefore = new Map<string, CensusJob>()
   readonly #revived = new Map<string, number>()
   readonly #fences = new Set<number>()
+  readonly #uniques = new PlaceChecker()
 
   /** Compares the store with itself as it was at the last look, and with the facts. */
   look(census: Census, facts: Facts): void {
@@ -44,9 +51,20 @@ export class Checker {
     for (const id of facts.acknowledged)
       if (!jobs.has(id) && !facts.forgettable.has(id))
         throw new BrokenPromise(`I1: acknowledged job ${id} is not there, and nobody forgot it`)
+    checkWork(census, facts)
+    checkWishes(this.#before, census, facts.met)
+    this.#uniques.look(this.#jobsBefore, census, facts)
+    for (const job of this.#jobsBefore.values()) this.#noteLeft(job, jobs.get(job.id), facts)
     for (const job of census.jobs) this.#checkJob(this.#jobsBefore.get(job.id), job, census, facts)
     this.#before = census
     this.#jobsBefore = jobs
+  }
+
+  #noteLeft(was: CensusJob, job: CensusJob | undefined, facts: Facts): void {
+    if (was.fence === null || was.fence === job?.fence) return
+    const isHeld = was.state === 'ready'
+    facts.left(was.id, was.fence, isHeld && job?.state === 'paused')
+    if (isHeld && (job?.state === 'paused' || job?.state === 'cancelled')) facts.met(`held jobs ${job.state}`)
   }
 
   #checkPlaces(census: Census): void {
@@ -87,12 +105,12 @@ export class Checker {
     }
   }
 
-  /** No worker of a simulation leaves by itself, so one that is gone was taken for dead: its heart must have been silent. */
+  /** One that is gone and did not leave by itself was taken for dead: its heart must have been silent. */
   #checkRescues(census: Census, facts: Facts): void {
     const there = new Set(census.workers.map((each) => each.worker))
     for (const { worker } of this.#before?.workers ?? []) {
       const silentMs = facts.now - (facts.lastBeats.get(worker) ?? -Infinity)
-      if (!there.has(worker) && silentMs < facts.leaseMs * 0.9)
+      if (!there.has(worker) && !facts.leaving.has(worker) && silentMs < facts.leaseMs * 0.9)
         throw new BrokenPromise(
           `G7: a worker was taken for dead ${silentMs.toFixed(0)} ms after its last beat, and a lease is ${facts.leaseMs} ms`,
         )
@@ -104,6 +122,7 @@ export class Checker {
     if (job.attempt < was.attempt)
       throw new BrokenPromise(`I3: job ${job.id} went from attempt ${was.attempt} back to ${job.attempt}`)
     if (isFinal(was.state as State) && job.state !== was.state) this.#checkRevival(was, job, facts)
+    if (job.state === 'cancelled' && was.state !== 'cancelled') checkCalledOff(job, facts)
     if (job.attempt > was.attempt || job.lines > was.lines) this.#checkTeller(was, job)
     if ((job.state === 'done' || job.state === 'failed') && job.state !== was.state) this.#checkEnd(was, job)
     if (job.crashes > was.crashes) this.#checkCharge(was, job, census)
@@ -157,8 +176,32 @@ export class Checker {
   }
 }
 
+/** A job ends as cancelled by command only if there was one. */
+function checkCalledOff({ id, reason }: CensusJob, { calledOff }: Facts): void {
+  if (reason === 'cancelled by command' && !calledOff.has(id))
+    throw new BrokenPromise(`X7: job ${id} was cancelled, and nobody asked for it`)
+}
+
+/** A job that was rolled back is not there (G2); a job and the work it writes in its own transaction are one (I5). */
+function checkWork(census: Census, facts: Facts): void {
+  const works = new Map(census.works.map(({ id, times }) => [id, times]))
+  for (const job of census.jobs) {
+    if (facts.undone.has(job.id))
+      throw new BrokenPromise(`G2: job ${job.id} is there, and the transaction it was written in was rolled back`)
+    const times = works.get(job.id) ?? 0
+    works.delete(job.id)
+    if (facts.banking?.has(job.name) === true && times !== (job.state === 'done' ? 1 : 0))
+      throw new BrokenPromise(`I5: job ${job.id} is ${job.state}, and its work was done ${times} times`)
+  }
+  for (const [id, times] of works)
+    if (times !== 1 || !facts.forgettable.has(id))
+      throw new BrokenPromise(`I5: the work of job ${id} was done ${times} times, and the job is not there`)
+}
+
 /** What remains when everything should have drained: final, parked, or forgotten. */
 export function checkDrained(census: Census): void {
+  if (census.wishes.length > 0)
+    throw new BrokenPromise(`X7: nothing runs any more, and ${census.wishes.length} wishes are left`)
   const stuck = census.jobs.filter((job) => job.state !== 'parked' && (job.state === null || !isFinal(job.state)))
   if (stuck.length > 0) {
     const shown = stuck

@@ -1,5 +1,6 @@
 import { StoreError } from '../errors.js'
 import type { Hint, Store } from '../store/store.js'
+import type { Transact, TransactionStore } from '../store/transaction-store.js'
 import type { Random } from './random.js'
 import type { SimProcess } from './sim-process.js'
 
@@ -43,6 +44,9 @@ export const ALL_FAULTS: FaultRates = {
 }
 
 export type FaultKind = keyof FaultRates
+
+/** How a call fails that took effect. */
+export const REPLY_LOST = 'its reply was lost'
 
 /** Where faults come from: asked at every seam, quiet once `stop` was called. */
 export class Faults {
@@ -98,17 +102,21 @@ export function faultyStore(inner: Store, process: SimProcess, faults: Faults, l
     await thaw(process)
     if (faults.strikes('failBefore', process, verb))
       throw new StoreError('E_STORE', `${verb} failed in the simulation; nothing was done`)
-    const result = await run()
+    const result = await run().catch((error: unknown) => (process.alive ? Promise.reject(error) : never()))
     if (!faults.seam(process, `after ${verb}`, leaseMs)) return never()
     await thaw(process)
-    if (faults.strikes('slow', process, verb)) await waitInside(process, faults.delayMs(2_000))
+    if (faults.strikes('slow', process, verb)) {
+      await waitInside(process, faults.delayMs(2_000))
+      process.noteLate()
+    }
     if (faults.strikes('failAfter', process, verb))
-      throw new StoreError('E_STORE', `${verb} failed in the simulation; its reply was lost`)
+      throw new StoreError('E_STORE', `${verb} failed in the simulation; ${REPLY_LOST}`)
     return process.alive ? result : never()
   }
   const bad = new Proxy(inner, {
     get(target, name) {
       if (name === 'jobs' || name === 'leases' || name === 'queues' || name === 'changes') return bad
+      if (name === 'transactions') return badTransactions(target.transactions, process, faults, call)
       if (name === 'onHint')
         return (callback: (hint: Hint) => void) => target.changes.onHint((hint) => hinted(hint, callback))
       const value: unknown = Reflect.get(target, name, target)
@@ -125,6 +133,42 @@ export function faultyStore(inner: Store, process: SimProcess, faults: Faults, l
     else callback(hint)
   }
   return bad
+}
+
+/**
+ * Writing in transactions, through the same bad connection. A process may also die between the work and the commit, which
+ * takes the work along; what is written within a caller's own call can fail, and cannot wait.
+ */
+function badTransactions(
+  inner: TransactionStore,
+  process: SimProcess,
+  faults: Faults,
+  call: (verb: string, run: () => Promise<unknown>) => Promise<unknown>,
+): TransactionStore {
+  const failing = (verb: string): void => {
+    if (faults.strikes('failBefore', process, verb))
+      throw new StoreError('E_STORE', `${verb} failed in the simulation; nothing was done`)
+  }
+  const mortal = <T>(request: Transact<T>): Transact<T> => ({
+    ...request,
+    work: (tx) => {
+      const value = request.work(tx)
+      if (process.mortal && faults.strikes('crash', process, 'inside transact')) process.die()
+      if (!process.alive) throw new StoreError('E_STORE', 'the process died before the commit')
+      return value
+    },
+  })
+  return {
+    insertJobsIn: (tx, jobs, options) => {
+      failing('insertJobsIn')
+      return inner.insertJobsIn(tx, jobs, options)
+    },
+    settleJobIn: (tx, settled) => {
+      failing('settleJobIn')
+      return inner.settleJobIn(tx, settled)
+    },
+    transact: <T>(request: Transact<T>) => call('transact', () => inner.transact(mortal(request))) as Promise<T>,
+  }
 }
 
 /** A process that froze at a seam goes on from there when it wakes. */

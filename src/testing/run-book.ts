@@ -1,4 +1,5 @@
-import { BrokenPromise } from './checks.js'
+import { HELD_UNASKED_MS } from '../store/queues.js'
+import { BrokenPromise } from './broken-promise.js'
 import type { SimProcess } from './sim-process.js'
 
 /** One time a handler ran, as the world saw it. */
@@ -18,7 +19,8 @@ export interface Run {
  */
 export class RunBook {
   readonly #runs = new Map<string, Run[]>()
-  readonly #cancelled = new Map<string, number>()
+  /** When jobs left their claims. */
+  readonly #left = new Map<string, number>()
   readonly #commands = new Map<string, number>()
   readonly #notBefore = new Map<string, number>()
   #total = 0
@@ -35,7 +37,6 @@ export class RunBook {
   allow(id: string): void {
     this.#commands.set(id, (this.#commands.get(id) ?? 0) + 1)
     this.#notBefore.delete(id)
-    this.#cancelled.delete(id)
   }
 
   /** It was asked to begin no earlier than this, by the store's clock. */
@@ -43,23 +44,36 @@ export class RunBook {
     this.#notBefore.set(id, moment)
   }
 
-  /** Its cancel was acknowledged. */
-  cancelled(id: string, now: number): void {
-    this.#cancelled.set(id, now)
+  /** Its attempt counts as failed, though its handler returned. */
+  failed(id: string): void {
+    const last = this.#runs.get(id)?.at(-1)
+    if (last !== undefined) last.excused = true
+  }
+
+  /** The job is no longer this claim's: nothing of it begins from now on. */
+  left(id: string, fence: number, now: number): void {
+    this.#left.set(`${id} ${fence}`, now)
+  }
+
+  /** It was paused as it began, before its worker had told anybody: when it is resumed it runs again. */
+  excuseClaim(id: string, fence: number): void {
+    for (const run of this.runsOf(id)) if (run.fence === fence) run.excused = true
   }
 
   began(id: string, process: SimProcess, fence: number, now: number, concurrency: number): Run {
     const runs = this.#runs.get(id) ?? []
     this.#runs.set(id, runs)
-    this.#checkCause(id, runs, process, now)
-    this.#checkTime(id, process, now)
+    this.#checkCause(id, runs, process, fence)
+    this.#checkTime(id, now)
+    this.#checkClaim(id, process, fence, now)
     const run: Run = {
       process,
       fence,
       beganAt: now,
       endedAt: undefined,
       end: undefined,
-      excused: process.frozenUntil > now,
+      // One that begins under a claim it has lost, as it may on old news, is nobody's cause to stay away.
+      excused: process.frozenUntil > now || this.#left.has(`${id} ${fence}`),
     }
     runs.push(run)
     this.#total += 1
@@ -72,11 +86,11 @@ export class RunBook {
     for (const runs of this.#runs.values()) for (const run of runs) if (run.process === process) run.excused = true
   }
 
-  #checkCause(id: string, runs: readonly Run[], process: SimProcess, now: number): void {
+  #checkCause(id: string, runs: readonly Run[], process: SimProcess, fence: number): void {
     const last = runs.at(-1)
     if (last === undefined || last.excused || last.end === 'threw') return
-    // It was suspended between taking the job and beginning it: the stale one is this run, and its fence will be refused.
-    if (now - process.frozenUntil < STALE_BEGIN_MS) return
+    // It slept between taking the job and beginning it: the stale one is this run, and its fence will be refused.
+    if (process.isBehind && this.#left.has(`${id} ${fence}`)) return
     const allowed = this.#commands.get(id) ?? 0
     if (allowed > 0) {
       this.#commands.set(id, allowed - 1)
@@ -88,15 +102,19 @@ export class RunBook {
     )
   }
 
-  #checkTime(id: string, process: SimProcess, now: number): void {
+  #checkTime(id: string, now: number): void {
     const moment = this.#notBefore.get(id)
     if (moment !== undefined && now < moment)
       throw new BrokenPromise(`G8: job ${id} begins ${moment - now} ms before its time`)
-    const cancelledAt = this.#cancelled.get(id)
-    // A cancel that meets a job in its last moment before it begins is allowed to lose, and only then; a stall stretches that.
-    const stalled = cancelledAt !== undefined && Math.max(process.frozenUntil, process.blockedUntil) > cancelledAt
-    if (cancelledAt !== undefined && !stalled && now - cancelledAt > CANCEL_RACE_MS)
-      throw new BrokenPromise(`X7: job ${id} begins ${now - cancelledAt} ms after its cancel was acknowledged`)
+  }
+
+  /** A holder asks before it begins what it holds, and again after 5 ms. */
+  #checkClaim(id: string, process: SimProcess, fence: number, now: number): void {
+    const leftAt = this.#left.get(`${id} ${fence}`)
+    if (leftAt !== undefined && now - leftAt > HELD_UNASKED_MS && !process.isBehind)
+      throw new BrokenPromise(
+        `G5: job ${id} begins in ${process.name} ${(now - leftAt).toFixed(0)} ms after it left that claim`,
+      )
   }
 
   #checkCrowd(process: SimProcess, concurrency: number): void {
@@ -107,8 +125,3 @@ export class RunBook {
       throw new BrokenPromise(`I8: ${process.name} runs ${running} handlers at once, and ${concurrency} are allowed`)
   }
 }
-
-/** What a process does in the first moments after it woke was decided before it slept. */
-const STALE_BEGIN_MS = 10
-/** Held jobs are confirmed every 5 ms at the most; a slow reply adds to it. */
-const CANCEL_RACE_MS = 2_100

@@ -1,16 +1,18 @@
 import { STORE_CHOICE } from '../store/choice.js'
 import type { StoreChoice } from '../store/choice.js'
-import { countChanges, readCensus } from '../store/sqlite/census.js'
+import { countChanges, makeWork, readCensus, transact } from '../store/sqlite/census.js'
 import type { Census } from '../store/sqlite/census.js'
 import { Statements } from '../store/sqlite/driver.js'
+import type { SqliteDatabase } from '../store/sqlite/driver.js'
 import { chooseLibrary } from '../store/sqlite/library.js'
 import { openFile } from '../store/sqlite/open.js'
 import type { OpenedFile } from '../store/sqlite/open.js'
 import { queries as ownQueries } from '../store/sqlite/queries.js'
 import type { Queries } from '../store/sqlite/queries.js'
 import { SqliteStore } from '../store/sqlite/sqlite-store.js'
-import type { Store } from '../store/store.js'
+import type { Hint, Store } from '../store/store.js'
 import type { Heart } from '../store/workers.js'
+import type { Cancel } from '../world/timers.js'
 import type { World } from '../world/world.js'
 import { systemWorld } from '../world/world.js'
 import type { Faults } from './faults.js'
@@ -33,9 +35,12 @@ export class SimDatabase {
   readonly #plants: Plants
   readonly #file: OpenedFile
   readonly #statements: Statements
+  readonly #listeners = new Set<Listener>()
   #beats = 0
   /** When each worker's last beat went through: the truth that a rescuer must not contradict. */
   readonly lastBeats = new Map<string, number>()
+  /** Workers that take themselves off the list, and so were not taken for dead. */
+  readonly leaving = new Set<string>()
 
   private constructor(time: VirtualTime, plants: Plants, file: OpenedFile) {
     this.#time = time
@@ -46,6 +51,7 @@ export class SimDatabase {
 
   static async open(time: VirtualTime, plants: Plants): Promise<SimDatabase> {
     const database = new (chooseLibrary().open)(':memory:')
+    makeWork(database)
     return new SimDatabase(
       time,
       plants,
@@ -55,6 +61,11 @@ export class SimDatabase {
 
   census(): Census {
     return readCensus(this.#statements)
+  }
+
+  /** A transaction of an app's own on the jobs' database, ended in the turn in which it began. */
+  transact(work: (tx: SqliteDatabase) => void): void {
+    transact(this.#file.database, work)
   }
 
   /** Beats change one row each and nothing that is promised: they are not worth a look. */
@@ -77,24 +88,54 @@ export class SimDatabase {
     return {
       [STORE_CHOICE]: true,
       open: () => {
-        const hearted = withHeart(on(process.world), on(process.heart), process, (worker) => this.#beaten(worker))
+        const store = on(process.world)
+        store.onHint((hint) => this.#tellOthers(process, hint))
+        const hearted = withHeart(store, on(process.heart), {
+          process,
+          beaten: (worker) => this.#beaten(worker),
+          leaves: (worker) => void this.leaving.add(worker),
+          onHint: (callback) => this.#listen(store, { process, callback }),
+        })
         const planted = this.#plants.wrapStore?.(hearted, process) ?? hearted
         return Promise.resolve(faultyStore(planted, process, faults, leaseMs))
       },
     }
   }
+
+  #listen(store: SqliteStore, listener: Listener): Cancel {
+    const leave = store.onHint(listener.callback)
+    this.#listeners.add(listener)
+    return () => {
+      leave()
+      this.#listeners.delete(listener)
+    }
+  }
+
+  /** Processes on one file wake each other; when something is due, only its own process knows. */
+  #tellOthers(teller: SimProcess, hint: Hint): void {
+    const heard = { ...hint, dueInMs: hint.dueInMs === null ? null : 0 }
+    for (const { process, callback } of this.#listeners)
+      if (process !== teller && process.alive) process.world.timers.soon(() => callback(heard))
+  }
+}
+
+interface Listener {
+  readonly process: SimProcess
+  readonly callback: (hint: Hint) => void
 }
 
 /** All simulated processes share a connection, where `data_version` stands still: what it has changed serves instead. */
 const SHARED_DATA_VERSION = 'select total_changes() as data_version'
 
+interface Around {
+  readonly process: SimProcess
+  readonly beaten: (worker: string) => void
+  readonly leaves: (worker: string) => void
+  readonly onHint: (callback: (hint: Hint) => void) => Cancel
+}
+
 /** The heart beats from its own thread, with its own connection: it goes on while the loop is blocked. */
-function withHeart(
-  store: SqliteStore,
-  heartStore: SqliteStore,
-  process: SimProcess,
-  beaten: (worker: string) => void,
-): Store {
+function withHeart(store: SqliteStore, heartStore: SqliteStore, { process, beaten, leaves, onHint }: Around): Store {
   const startHeart = (worker: string, everyMs: number, onLost: (why: string) => void): Promise<Heart> => {
     let ended = false
     const beat = async (): Promise<void> => {
@@ -115,6 +156,12 @@ function withHeart(
     get(target, name, proxy: Store) {
       if (name === 'leases' || name === 'jobs' || name === 'queues' || name === 'changes') return proxy
       if (name === 'startHeart') return startHeart
+      if (name === 'onHint') return onHint
+      if (name === 'dropWorker')
+        return (worker: string) => {
+          leaves(worker)
+          return target.dropWorker(worker)
+        }
       const value: unknown = Reflect.get(target, name, target)
       return typeof value === 'function' ? value.bind(target) : value
     },

@@ -18,6 +18,8 @@ export class SimProcess {
   readonly mortal: boolean
   frozenUntil = -Infinity
   blockedUntil = -Infinity
+  /** When an answer of the store last came late: what is done on it was decided on old news. */
+  lateAt = -Infinity
   readonly #time: VirtualTime
   readonly #random: Random
   #soonAt = -Infinity
@@ -34,6 +36,15 @@ export class SimProcess {
   /** Frozen or blocked right now. */
   get isHeld(): boolean {
     return Math.max(this.frozenUntil, this.blockedUntil) > this.#time.now
+  }
+
+  /** What it does right now it may have decided before it slept, or on an answer that was long on its way. */
+  get isBehind(): boolean {
+    return this.#time.now - Math.max(this.frozenUntil, this.blockedUntil, this.lateAt) < BEHIND_MS
+  }
+
+  noteLate(): void {
+    this.lateAt = this.#time.now
   }
 
   die(): void {
@@ -76,3 +87,6 @@ export class SimProcess {
     }
   }
 }
+
+/** Old news is acted on at once, or after the short while for which held jobs are begun without asking again. */
+const BEHIND_MS = 10

@@ -100,7 +100,7 @@ export async function simulate(options: SimulateOptions): Promise<SimulationRepo
     unknown: undefined,
   })
   const list: readonly AnyJob[] = jobs.list().map((registered) => registered.job)
-  const sim = new Simulation(config, () => list)
+  const sim = new Simulation(config, { jobs: () => list })
   let app: SimulatedApp | undefined
   try {
     await sim.run(async (mill, client) => {

@@ -1,17 +1,22 @@
+import type { CaptureOptions } from '../job/capture.js'
 import type { AnyJob } from '../job/define.js'
 import type { KeepOptions } from '../job/keep.js'
-import { buildMill } from '../mill.js'
+import type { State } from '../job/states.js'
 import type { Mill } from '../mill/surface.js'
 import type { Census } from '../store/sqlite/census.js'
-import type { Executor } from '../worker/executors/loop.js'
+import type { SqliteDatabase } from '../store/sqlite/driver.js'
+import { AskBook } from './ask-book.js'
 import { checkDrained, Checker } from './checks.js'
+import type { Facts } from './checks.js'
 import type { FaultKind, FaultRates } from './faults.js'
-import { Faults, never, thaw, waitInside } from './faults.js'
+import { Faults, never, waitInside } from './faults.js'
+import type { UniqueRule } from './place-checks.js'
 import type { Random } from './random.js'
 import { seeded } from './random.js'
 import { RunBook } from './run-book.js'
 import { SimDatabase } from './sim-database.js'
 import type { Plants } from './sim-database.js'
+import { simMill } from './sim-mill.js'
 import { SimProcess } from './sim-process.js'
 import { VirtualTime } from './virtual-time.js'
 
@@ -32,6 +37,16 @@ export interface SimulationConfig {
   readonly keep?: KeepOptions | undefined
 }
 
+/** What a fleet runs, and what the checkers must know of it. */
+export interface Scene {
+  readonly jobs: (process: SimProcess) => readonly AnyJob[]
+  readonly capture?: CaptureOptions | undefined
+  /** Names of jobs whose work and end are one transaction. */
+  readonly banking?: ReadonlySet<string> | undefined
+  /** How jobs are unique, by name. */
+  readonly uniques?: ReadonlyMap<string, UniqueRule> | undefined
+}
+
 export type Coverage = Record<string, number>
 
 const START = 1_800_000_000_000
@@ -46,28 +61,35 @@ export class Simulation {
   readonly config: SimulationConfig
   readonly time = new VirtualTime(START)
   readonly book = new RunBook()
+  readonly asks = new AskBook()
   readonly coverage: Coverage = {}
   readonly trace: string[] = []
   readonly acknowledged = new Set<string>()
   readonly forgettable = new Set<string>()
   readonly revivals = new Map<string, number>()
-  readonly #jobs: (process: SimProcess) => readonly AnyJob[]
-  readonly #plants: Plants
+  readonly calledOff = new Set<string>()
+  /** Ids that were written in transactions that were rolled back. */
+  readonly undone = new Set<string>()
+  readonly scene: Scene
+  readonly plants: Plants
   readonly #random: Random
-  readonly #faults: Faults
+  readonly faults: Faults
   readonly #checker = new Checker()
   readonly #processes: SimProcess[] = []
+  /** The mills of workers that have started. */
+  readonly #mills = new Map<SimProcess, Mill>()
   #shared: SimDatabase | undefined
   #changesSeen = -1
+  #seen: Census | undefined
   #broken: unknown
   #started = 0
 
-  constructor(config: SimulationConfig, jobs: (process: SimProcess) => readonly AnyJob[], plants: Plants = {}) {
+  constructor(config: SimulationConfig, scene: Scene, plants: Plants = {}) {
     this.config = config
-    this.#jobs = jobs
-    this.#plants = plants
+    this.scene = scene
+    this.plants = plants
     this.#random = seeded(config.seed)
-    this.#faults = new Faults(config.faults, this.#random.fork('faults'), (kind, process, where) =>
+    this.faults = new Faults(config.faults, this.#random.fork('faults'), (kind, process, where) =>
       this.#struck(kind, process, where),
     )
   }
@@ -78,11 +100,11 @@ export class Simulation {
 
   /** Runs a scenario against the fleet: first with faults, then without until all has drained. Throws what was broken. */
   async run(scenario: (mill: Mill, process: SimProcess) => Promise<void>): Promise<void> {
-    this.#shared = await SimDatabase.open(this.time, this.#plants)
+    this.#shared = await SimDatabase.open(this.time, this.plants)
     for (let i = 0; i < this.config.workers; i += 1) this.#startWorker(`worker-${i + 1}`)
     let done = false
     const client = this.#newProcess('client', 0, false)
-    const story = this.#mill(client).then((mill) => scenario(mill, client))
+    const story = simMill(this, client).then((mill) => scenario(mill, client))
     story.then(
       () => (done = true),
       (error: unknown) => this.fail(error),
@@ -90,11 +112,11 @@ export class Simulation {
     await this.#until(() => done && this.time.now >= START + this.config.faultyMs, START + this.config.faultyMs * 20)
     if (!done) this.fail(new Error('the scenario did not end in time; does it wait for something that never comes?'))
     if (this.#broken !== undefined) throw this.#broken
-    this.#faults.stop()
+    this.faults.stop()
     this.note('-', 'faults stop')
     const end = this.time.now + this.config.drainMs
     await this.#until(() => this.#isDrained(), end)
-    checkDrained(this.#look(true))
+    checkDrained(this.#look())
   }
 
   /** Lets the fleet go on until this is settled: for questions asked after all has drained. */
@@ -135,11 +157,48 @@ export class Simulation {
     return never()
   }
 
-  census(): Census {
-    return this.#database().census()
+  /** A worker is stopped, with so long for what runs, and another takes its place: what a deploy does. */
+  deploy(random: Random, deadlineMs: number): void {
+    const working = [...this.#mills].filter(([process]) => process.alive)
+    if (working.length === 0) return
+    const [process, mill] = random.pick(working)
+    this.#mills.delete(process)
+    this.note(process.name, 'is stopped')
+    this.book.excuse(process)
+    const replace = (how: string): void => {
+      this.count(how)
+      process.die()
+      this.#startWorker(process.name)
+    }
+    mill.stop({ deadline: deadlineMs }).then(
+      () => replace('stops'),
+      () => replace('stops that failed'),
+    )
   }
 
-  #database(): SimDatabase {
+  /** A handler's whole process is suspended until a while after its lease is over. */
+  sleep(process: SimProcess): Promise<void> {
+    this.count('processes suspended in a handler')
+    this.note(process.name, 'is suspended in a handler')
+    process.freeze(this.config.leaseMs * (1 + this.#random.next() ** 2 / 2))
+    this.book.excuse(process)
+    return waitInside(process, 0)
+  }
+
+  /** A transaction of the app's own, within one turn; what `work` throws rolls it back. */
+  transaction(work: (tx: SqliteDatabase) => void): void {
+    this.database.transact(work)
+  }
+
+  census(): Census {
+    return this.database.census()
+  }
+
+  stateOf(id: string): State | undefined {
+    return this.census().jobs.find((job) => job.id === id)?.state ?? undefined
+  }
+
+  get database(): SimDatabase {
     if (this.#shared === undefined) throw new Error('the simulation has not begun')
     return this.#shared
   }
@@ -149,32 +208,47 @@ export class Simulation {
     while (!isOver() && this.time.now < end) {
       if (this.#broken !== undefined) throw this.#broken
       if (!(await this.time.step())) break
-      this.#look(false)
+      this.#look()
     }
     if (this.#broken !== undefined) throw this.#broken
   }
 
   /** Checks every promise, when anything has changed since the last look. */
-  #look(always: boolean): Census {
-    const changes = this.#database().countChanges()
-    if (!always && changes === this.#changesSeen) return EMPTY
+  #look(): Census {
+    const changes = this.database.countChanges()
+    if (this.#seen !== undefined && changes === this.#changesSeen) return this.#seen
     this.#changesSeen = changes
-    const census = this.census()
-    this.#checker.look(census, {
+    this.#seen = this.census()
+    this.#checker.look(this.#seen, this.#facts())
+    return this.#seen
+  }
+
+  #facts(): Facts {
+    const { crashBudget, leaseMs } = this.config
+    return {
       acknowledged: this.acknowledged,
       forgettable: this.forgettable,
       revivals: this.revivals,
-      crashBudget: this.config.crashBudget,
-      lastBeats: this.#database().lastBeats,
+      undone: this.undone,
+      calledOff: this.calledOff,
+      crashBudget,
+      lastBeats: this.database.lastBeats,
+      leaving: this.database.leaving,
       now: this.time.now,
-      leaseMs: this.config.leaseMs,
-    })
-    return census
+      leaseMs,
+      banking: this.scene.banking,
+      uniques: this.scene.uniques,
+      met: (what) => this.count(what),
+      left: (id, fence, paused) => {
+        this.book.left(id, fence, this.time.now)
+        if (paused) this.book.excuseClaim(id, fence)
+      },
+    }
   }
 
   #isDrained(): boolean {
     if (this.#processes.some((process) => process.alive && process.frozenUntil > this.time.now)) return false
-    return this.#look(true).jobs.every((job) => job.state === 'parked' || (job.state !== null && ENDED.has(job.state)))
+    return this.#look().jobs.every((job) => job.state === 'parked' || (job.state !== null && ENDED.has(job.state)))
   }
 
   #newProcess(name: string, skewMs: number, mortal = true): SimProcess {
@@ -188,8 +262,8 @@ export class Simulation {
     const skew = this.#random.fork(`skew ${this.#started}`)
     const process = this.#newProcess(name, Math.round((skew.next() * 2 - 1) * this.config.skewMs))
     this.note(name, 'starts')
-    this.#mill(process)
-      .then((mill) => mill.start())
+    simMill(this, process)
+      .then((mill) => mill.start().then(() => this.#mills.set(process, mill)))
       .catch((error: unknown) => {
         // A start may fail while faults strike; a supervisor would start it again.
         this.note(name, `could not start: ${error instanceof Error ? error.message : String(error)}`)
@@ -205,77 +279,6 @@ export class Simulation {
     })
   }
 
-  #mill(process: SimProcess): Promise<Mill> {
-    const { concurrency, leaseMs, pollMs, crashBudget, keep } = this.config
-    const options = {
-      jobs: [...this.#jobs(process)],
-      logger: false as const,
-      concurrency,
-      lease: leaseMs,
-      poll: pollMs,
-      crashBudget,
-      ...(keep === undefined ? {} : { keep }),
-    }
-    const world = this.#plants.wrapWorld?.(process.world) ?? process.world
-    return buildMill(options, {
-      world,
-      store: this.#database().storeFor(process, this.#faults, this.config.leaseMs),
-      executor: this.#executor(process),
-      watch: {
-        lost: (what) => {
-          this.count('fence refusals')
-          this.note(process.name, `lost ${what.replace(/[0-9a-f-]{16,}/g, '…')}`)
-          if (what.startsWith('worker')) this.book.excuse(process)
-        },
-        rescued: (_, jobs, parked) => {
-          this.count('rescues')
-          this.count('rescued jobs', jobs.length)
-          this.count('crash-budget parks', parked)
-        },
-        settled: (job) => this.count(`to ${job.to}`),
-      },
-    })
-  }
-
-  /** Handlers are called here: their beginning and their end are seams too, and go into the book. */
-  #executor(process: SimProcess): Executor {
-    return {
-      call: async (handler, payload, running) => {
-        if (!process.alive) return never()
-        if (running.claimed.suspect) this.count('suspect runs')
-        this.note(
-          process.name,
-          `begins ${running.job} ${running.id.slice(-6)} attempt ${running.attempt}${running.claimed.suspect ? ' as a suspect' : ''}`,
-        )
-        const run = this.#begin(running.id, process, running.claimed.fence)
-        if (!this.#faults.seam(process, 'handler start', this.config.leaseMs)) return never()
-        await thaw(process)
-        try {
-          const result = await handler(payload, running)
-          if (!this.#faults.seam(process, 'handler end', this.config.leaseMs)) return never()
-          await thaw(process)
-          run.end = 'returned'
-          this.note(process.name, `ends ${running.job} ${running.id.slice(-6)}`)
-          return result
-        } catch (error) {
-          run.end = 'threw'
-          throw error
-        } finally {
-          run.endedAt = this.time.now
-        }
-      },
-    }
-  }
-
-  #begin(id: string, process: SimProcess, fence: number): ReturnType<RunBook['began']> {
-    try {
-      return this.book.began(id, process, fence, this.time.now, this.config.concurrency)
-    } catch (error) {
-      this.fail(error)
-      throw error
-    }
-  }
-
   #struck(kind: FaultKind, process: SimProcess, where: string): void {
     this.count(`fault: ${kind}`)
     this.note(process.name, `${kind} at ${where}`)
@@ -285,4 +288,3 @@ export class Simulation {
 }
 
 const ENDED = new Set(['done', 'failed', 'cancelled'])
-const EMPTY: Census = { jobs: [], keys: [], workers: [], leases: [], strays: 0 }

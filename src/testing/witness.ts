@@ -1,53 +1,137 @@
-import type { Handle } from '../job/enqueue.js'
+import type { JobEdit } from '../client/edit.js'
+import type { QueueHandle } from '../client/queues.js'
+import type { When } from '../job/duration.js'
+import type { EnqueueOptions, Handle } from '../job/enqueue.js'
 import type { Mill } from '../mill/surface.js'
+import type { Pledge } from './ask-book.js'
 import type { Simulation } from './simulation.js'
 
 /** A mill whose acknowledgements are noted: what was promised through it is what the simulation holds the engine to. */
 export function witness(mill: Mill, sim: Simulation): Mill {
-  const acknowledge = <Result>(handle: Handle<Result>): Handle<Result> => {
-    sim.acknowledged.add(handle.id)
-    return handle
-  }
-  type Call = (...given: never[]) => Promise<never>
-  const noted: { readonly [verb: string]: (call: Call, given: never[]) => Promise<unknown> } = {
-    enqueue: async (call, given) => acknowledge(await call(...given)),
-    schedule: async (call, given) => {
-      const handle: Handle<unknown> = acknowledge(await call(...given))
-      sim.book.notBefore(handle.id, 0)
-      return handle
-    },
-    enqueueMany: async (call, given) => (await (call(...given) as Promise<Handle<unknown>[]>)).map(acknowledge),
-    retry: (call, given) => {
-      const id = idOf(given)
-      sim.revivals.set(id, (sim.revivals.get(id) ?? 0) + 1)
-      sim.book.allow(id)
-      return call(...given)
-    },
-    delete: (call, given) => {
-      sim.forgettable.add(idOf(given))
-      return call(...given)
-    },
-    edit: (call, given) => {
-      sim.book.notBefore(idOf(given), 0)
-      return call(...given)
-    },
-    cancel: async (call, given) => {
-      const cancelled: boolean = await call(...given)
-      if (cancelled) sim.book.cancelled(idOf(given), sim.time.now)
-      return cancelled
-    },
-  }
+  const noted = notedVerbs(mill, sim)
   return new Proxy(mill, {
     get(target, name) {
+      if (typeof name === 'string' && Object.hasOwn(noted, name)) return noted[name as keyof typeof noted]
       const value: unknown = Reflect.get(target, name, target)
-      if (typeof value !== 'function') return value
-      const call = value.bind(target) as Call
-      const note = typeof name === 'string' && Object.hasOwn(noted, name) ? noted[name] : undefined
-      return note === undefined ? call : (...given: never[]) => note(call, given)
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value
     },
   })
 }
 
-function idOf(given: readonly unknown[]): string {
-  return given[0] as string
+type Noted = Partial<{ readonly [Verb in keyof Mill]: unknown }>
+
+function notedVerbs(mill: Mill, sim: Simulation): Noted {
+  const cancel = (id: string): Promise<boolean> => {
+    sim.calledOff.add(id)
+    return sim.asks.ofJob(id, {
+      call: () => mill.cancel(id),
+      voids: false,
+      pledge: (done, standing) => (done ? since(sim, 'X7, cancelled', Infinity) : standing),
+    })
+  }
+  const seen = <Result>(handle: Handle<Result>): Handle<Result> => ({ ...handle, cancel: () => cancel(handle.id) })
+  // In a transaction it is the caller's commit that acknowledges, and who makes that knows it.
+  const acknowledge = <Result>(handle: Handle<Result>, options: EnqueueOptions | undefined): Handle<Result> => {
+    if (options?.tx === undefined) sim.acknowledged.add(handle.id)
+    return seen(handle)
+  }
+  return {
+    enqueue: (job: string, payload?: unknown, options?: EnqueueOptions) =>
+      mill.enqueue(job, payload, options).then((handle) => acknowledge(handle, options)),
+    schedule: async (job: string, payload: unknown, when: When, options?: EnqueueOptions) => {
+      const handle = acknowledge(await mill.schedule(job, payload, when, options), options)
+      sim.book.notBefore(handle.id, 0)
+      return handle
+    },
+    enqueueMany: (job: string, payloads: readonly unknown[], options?: BulkOptions) => {
+      const first = typeof options === 'function' ? options(payloads[0], 0) : options
+      return mill.enqueueMany(job, payloads, options).then((all) => all.map((handle) => acknowledge(handle, first)))
+    },
+    handle: (id: string) => seen(mill.handle(id)),
+    delete: (id: string) => {
+      sim.forgettable.add(id)
+      return mill.delete(id)
+    },
+    queue: (name: string) => witnessQueue(mill.queue(name), sim),
+    cancel,
+    ...notedChanges(mill, sim),
+  }
+}
+
+type BulkOptions = EnqueueOptions | ((payload: unknown, index: number) => EnqueueOptions)
+
+function notedChanges(mill: Mill, sim: Simulation): Noted {
+  return {
+    retry: (id: string) => {
+      sim.revivals.set(id, (sim.revivals.get(id) ?? 0) + 1)
+      sim.book.allow(id)
+      return sim.asks.ofJob(id, { call: () => mill.retry(id), voids: true, pledge: () => undefined })
+    },
+    edit: (id: string, change: JobEdit) => {
+      sim.book.notBefore(id, 0)
+      // A parked job runs again when it is edited; a paused one stays so, and a finished one cannot be.
+      const voids = !KEPT_BY_EDIT.has(sim.stateOf(id))
+      return sim.asks.ofJob(id, { call: () => mill.edit(id, change), voids, pledge: (_, standing) => standing })
+    },
+    pause: (id: string) =>
+      sim.asks.ofJob(id, {
+        call: () => mill.pause(id),
+        voids: false,
+        pledge: (done, standing) => standing ?? (done ? since(sim, 'X14, paused', Infinity) : undefined),
+      }),
+    resume: (id: string) => sim.asks.ofJob(id, { call: () => mill.resume(id), voids: true, pledge: () => undefined }),
+  }
+}
+
+const KEPT_BY_EDIT: ReadonlySet<string | undefined> = new Set(['paused', 'done', 'failed', 'cancelled'])
+
+function witnessQueue(queue: QueueHandle, sim: Simulation): QueueHandle {
+  const asked = (call: () => Promise<void>, until: (calledAt: number) => number | undefined): Promise<void> => {
+    const calledAt = Math.floor(sim.time.now)
+    return sim.asks.ofQueue(queue.name, {
+      call,
+      voids: true,
+      pledge: () => {
+        const end = until(calledAt)
+        return end === undefined ? undefined : since(sim, 'X14, queue paused', end)
+      },
+    })
+  }
+  return {
+    name: queue.name,
+    pause: () =>
+      asked(
+        () => queue.pause(),
+        () => Infinity,
+      ),
+    // Only a number of ms is followed: what else may be said needs a clock to be understood.
+    pauseUntil: (when) =>
+      asked(
+        () => queue.pauseUntil(when),
+        (calledAt) => (typeof when === 'number' ? calledAt + when : undefined),
+      ),
+    resume: () =>
+      asked(
+        () => queue.resume(),
+        () => undefined,
+      ),
+    get: () => queue.get(),
+  }
+}
+
+/** A handler pauses its queue: that only lengthens what stands. */
+export function handlerPauses(sim: Simulation, queue: string, ms: number, call: () => Promise<void>): Promise<void> {
+  const until = Math.floor(sim.time.now) + ms
+  return sim.asks.ofQueue(queue, {
+    call,
+    voids: false,
+    pledge: (_, standing) =>
+      standing !== undefined && standing.until >= until
+        ? standing
+        : { ...since(sim, 'X14, queue paused by a handler', until), since: standing?.since ?? sim.time.now },
+  })
+}
+
+function since(sim: Simulation, what: string, until: number): Pledge {
+  return { what, since: sim.time.now, until }
 }

@@ -1,3 +1,6 @@
+import type { SqliteDatabase } from '../../src/store/sqlite/driver.js'
+import type { NewJob, Store } from '../../src/store/store.js'
+import type { TransactionStore } from '../../src/store/transaction-store.js'
 import type { Plants } from '../../src/testing/sim-database.js'
 
 /**
@@ -15,18 +18,51 @@ type Statements = Parameters<NonNullable<Plants['queries']>>[0]
 /** Changes statements; throws when the text to change is not there, so that a mutant cannot quietly become the original. */
 function statements(
   name: string,
-  change: Partial<Record<keyof Statements, readonly [from: string, to: string]>>,
+  change: Partial<Record<keyof Statements, readonly [from: string, to: string, ...more: string[]]>>,
 ): Mutant {
   const queries = (right: Statements): Statements => {
     const wrong: Record<string, unknown> = { ...right }
-    for (const [statement, [from, to]] of Object.entries(change)) {
-      const text = wrong[statement] as string
-      if (!text.includes(from)) throw new Error(`mutant "${name}": ${statement} does not hold ${JSON.stringify(from)}`)
-      wrong[statement] = text.replace(from, to)
-    }
+    for (const [statement, texts] of Object.entries(change))
+      for (let i = 0; i < texts.length; i += 2) {
+        const [text, from, to] = [wrong[statement] as string, texts[i] ?? '', texts[i + 1] ?? '']
+        if (!text.includes(from))
+          throw new Error(`mutant "${name}": ${statement} does not hold ${JSON.stringify(from)}`)
+        wrong[statement] = text.replace(from, to)
+      }
     return wrong as unknown as Statements
   }
   return { name, plants: { queries } }
+}
+
+/** Changes verbs of the store; the rest is the original's. */
+function verbs(name: string, change: (right: Store) => object): Mutant {
+  const wrapStore = (right: Store): Store => {
+    const wrong = change(right)
+    const proxy: Store = new Proxy(right, {
+      get(target, verb) {
+        if (verb === 'jobs' || verb === 'leases' || verb === 'queues' || verb === 'changes') return proxy
+        const value: unknown = Reflect.get(Object.hasOwn(wrong, verb) ? wrong : target, verb)
+        return typeof value === 'function' ? (value.bind(target) as unknown) : value
+      },
+    })
+    return proxy
+  }
+  return { name, plants: { wrapStore } }
+}
+
+function transactions(
+  name: string,
+  change: (right: TransactionStore, store: Store) => Partial<TransactionStore>,
+): Mutant {
+  return verbs(name, (store) => {
+    const right = store.transactions
+    const own: TransactionStore = {
+      insertJobsIn: (tx, jobs, options) => right.insertJobsIn(tx, jobs, options),
+      settleJobIn: (tx, settled) => right.settleJobIn(tx, settled),
+      transact: (request) => right.transact(request),
+    }
+    return { transactions: { ...own, ...change(right, store) } }
+  })
 }
 
 export const MUTANTS: readonly Mutant[] = [
@@ -82,12 +118,9 @@ export const MUTANTS: readonly Mutant[] = [
   statements('a rescued job is no suspect', { giveBack: ['suspect = ?', 'suspect = 0 * ?'] }),
   statements('new lanes are never seen', { newLanes: ['where lane > ?', 'where lane > ? and lane <= 2'] }),
   statements('a held job that was cancelled begins all the same', {
-    confirmJobs: [
-      'cross join millrace_live l on l.seq = e.value\n    where l.fence = ?',
-      'cross join (select value as seq from json_each(?)) l on false',
-    ],
-    dataVersion: ['total_changes()', '1'],
+    confirmJobs: ['l.seq', 'e.value as seq', 'cross join', 'left join', 'l.fence = ?', '? is not null'],
   }),
+  statements('who holds jobs does not hear of the commits of others', { dataVersion: ['total_changes()', '1'] }),
   statements('a worker off the list may claim', { isWorker: ['where worker = ?', 'where ? is not null'] }),
   {
     name: 'due times are judged by the clock of the worker',
@@ -112,4 +145,72 @@ export const MUTANTS: readonly Mutant[] = [
       }),
     },
   },
+
+  statements('a cancel is forgotten at the rescue', {
+    wishesOf: [
+      'where seq in (select value from json_each(?))',
+      `where seq in (select value from json_each(?))
+         and exists (
+           select 1
+           from millrace_live l
+           join millrace_leases e on e.fence = l.fence
+           join millrace_workers w on w.worker = e.worker
+           where l.seq = millrace_wishes.seq)`,
+    ],
+  }),
+  statements('a cancel is forgotten where its handler was not told', {
+    wishesOf: ['where', "where kind <> 'cancel' and"],
+  }),
+  statements('a pause is forgotten when the attempt is over', { wishesOf: ['where', "where kind <> 'pause' and"] }),
+  statements('a wish outlives its claim', { dropWishes: ['where', 'where false and'] }),
+  statements('a wish is written beside another job', {
+    putWish: [
+      'values (?, ?',
+      `values (coalesce((select max(seq) from millrace_live where state = 'running' and seq <> ?1), ?1), ?`,
+    ],
+  }),
+  statements('a pause takes the place of a cancel', { askTarget: ['w.kind', "nullif(w.kind, 'cancel') as kind"] }),
+  statements('a paused queue is claimed from', {
+    readPauses: ['from millrace_pauses', 'from millrace_pauses where false'],
+  }),
+  verbs('held jobs of a paused queue begin', (store) => ({
+    confirmJobs: async (...given: Parameters<Store['leases']['confirmJobs']>) => {
+      const { mine, paused } = await store.leases.confirmJobs(...given)
+      return { mine: new Set([...mine, ...paused]), paused: new Set() }
+    },
+  })),
+  statements('the pause of a queue never ends', { putPause: ['values (?, ?', 'values (?, nullif(?, ?2)'] }),
+  statements('a resumed job is ready before its time', { resumeJob: ['state = ?', "state = coalesce('ready', ?)"] }),
+  statements('a paused job that is moved runs', {
+    moveJob: ["case when state = 'paused' then 'paused' else ? end", '?'],
+  }),
+  statements('a place is not looked at', { readPlace: ['where', 'where false and'] }),
+  statements('the window of a place is not looked at', { readPlace: ['u.until', 'null as until'] }),
+  statements('a job that is put off keeps its old payload', { editJob: ['where', 'where false and'] }),
+  statements('places that count are swept away', { nextPlaces: ['and l.seq is null as over', 'or true as over'] }),
+  statements('a cancelled job keeps its place', { freePlace: ['where', 'where false and'] }),
+  transactions('a job settles itself under whatever fence there is', (right) => ({
+    settleJobIn: (tx, settled) => {
+      const found = (tx as SqliteDatabase).prepare('select fence from millrace_live where seq = ?').get(settled.ref)
+      return right.settleJobIn(tx, { ...settled, fence: (found as { fence: number | null } | undefined)?.fence ?? 0 })
+    },
+  })),
+  transactions('a job believes that it has settled itself', () => ({ settleJobIn: () => true })),
+  transactions('jobs of a transaction are written without it', (_, store) => ({
+    insertJobsIn: (_tx, jobs, options) => {
+      void store.jobs.insertJobs(jobs, options).catch(() => undefined)
+      return jobs.map(({ id }) => ({ id, isNew: true }))
+    },
+  })),
+  transactions('a refused bulk leaves a part in the transaction', (right) => ({
+    insertJobsIn: (tx, jobs, options) =>
+      jobs.flatMap((job) => right.insertJobsIn(tx, [job], options) as readonly { id: string; isNew: boolean }[]),
+  })),
+  verbs('captured context is left behind', (store) => ({
+    insertJobs: (jobs: readonly NewJob[], ...rest: [Parameters<Store['jobs']['insertJobs']>[1]]) =>
+      store.jobs.insertJobs(
+        jobs.map((job) => ({ ...job, options: job.options?.replace('"captured"', '"lost"') ?? null })),
+        ...rest,
+      ),
+  })),
 ]

@@ -1,5 +1,8 @@
 import type { State } from '../../job/states.js'
-import type { Statements } from './driver.js'
+import type { UniqueWhile } from '../../job/unique.js'
+import type { WishKind } from '../../job/wish.js'
+import { callerQueries } from './caller-queries.js'
+import type { SqliteDatabase, Statements } from './driver.js'
 
 /** Everything in the store, for those who check it: the simulator's oracle and the torture's census. Not for production. */
 export interface Census {
@@ -12,6 +15,11 @@ export interface Census {
     readonly alone: number
     readonly jobs: readonly number[]
   }[]
+  /** What is wanted of jobs that run. */
+  readonly wishes: readonly { readonly seq: number; readonly kind: WishKind }[]
+  readonly pauses: readonly { readonly queue: string; readonly until: number | null }[]
+  /** How often the work of a job was written by its own transaction, where an app does so (see `makeWork`). */
+  readonly works: readonly { readonly id: string; readonly times: number }[]
   /** Rows of live or history that no job row stands behind. */
   readonly strays: number
 }
@@ -21,6 +29,10 @@ export interface CensusJob {
   readonly id: string
   readonly name: string
   readonly key: string | null
+  /** The place it was enqueued for, and what it asked of others there; null when it need not be unique. */
+  readonly place: string | null
+  readonly while: UniqueWhile | null
+  readonly createdAt: number
   /** How many of the two places it is in: must be one. */
   readonly places: number
   readonly state: State | null
@@ -30,6 +42,8 @@ export interface CensusJob {
   readonly retries: number
   readonly crashes: number
   readonly suspect: number
+  /** Why it is where it is. */
+  readonly reason: string | null
   /** Who ended it. */
   readonly worker: string | null
   /** Whose the last line of its history is ('' for a command's), and how many lines there are. */
@@ -44,31 +58,55 @@ export function countChanges(statements: Statements): number {
 
 /** As one text: thousands of small looks are taken, and a driver's rows cost more than the query. */
 export function readCensus(statements: Statements): Census {
-  const { jobs, keys, workers, leases, strays } = statements.of(CENSUS).get() as { [part: string]: string | number }
-  return {
-    jobs: JSON.parse(jobs as string) as CensusJob[],
-    keys: JSON.parse(keys as string) as Census['keys'],
-    workers: JSON.parse(workers as string) as Census['workers'],
-    leases: JSON.parse(leases as string) as Census['leases'],
-    strays: strays as number,
+  const { census } = statements.of(CENSUS).get() as { census: string }
+  return JSON.parse(census) as Census
+}
+
+/** A table of an app beside the jobs, to see whether a job and its work are one write. */
+export function makeWork(database: SqliteDatabase): void {
+  database.exec(MAKE_WORK)
+}
+
+/** The work of a job is done, if the transaction of this handle commits. */
+export function writeWork(tx: SqliteDatabase, id: string): void {
+  tx.prepare(WRITE_WORK).run(id)
+}
+
+/** A transaction of the app's own, from its begin to its end in one go; what `work` throws rolls it back. */
+export function transact(database: SqliteDatabase, work: (tx: SqliteDatabase) => void): void {
+  database.exec(callerQueries.beginNow)
+  try {
+    work(database)
+    database.exec(callerQueries.commit)
+  } catch (error) {
+    database.exec(callerQueries.rollback)
+    throw error
   }
 }
 
+const MAKE_WORK = `create table simulated_work (id text not null)`
+const WRITE_WORK = `insert into simulated_work (id) values (?)`
+
 const CENSUS = `
-  select
-    (select json_group_array(json_object(
+  select json_object(
+    'jobs', (select json_group_array(json_object(
        'seq', j.seq, 'id', j.id, 'name', n.name, 'key', j.key, 'places', (l.seq is not null) + (h.seq is not null),
+       'place', j.options ->> '$.unique.key', 'while', j.options ->> '$.unique.while', 'createdAt', j.created_at,
        'state', coalesce(l.state, h.state), 'fence', l.fence, 'dueAt', coalesce(l.due_at, h.due_at),
        'attempt', coalesce(l.attempt, h.attempt), 'retries', coalesce(l.retries, h.retries),
-       'crashes', coalesce(l.crashes, h.crashes), 'suspect', coalesce(l.suspect, 0), 'worker', h.worker,
+       'crashes', coalesce(l.crashes, h.crashes), 'suspect', coalesce(l.suspect, 0), 'reason', coalesce(l.reason, h.reason), 'worker', h.worker,
        'told', json_extract(coalesce(l.log, h.log), '$[#-1].worker'), 'lines', coalesce(json_array_length(coalesce(l.log, h.log)), 0)))
      from millrace_jobs j
      join millrace_lanes n on n.lane = j.lane
      left join millrace_live l on l.seq = j.seq
-     left join millrace_history h on h.seq = j.seq) as jobs,
-    (select json_group_array(json_object('name', name, 'key', key, 'seq', seq)) from millrace_keys) as keys,
-    (select json_group_array(json_object('worker', worker, 'beat', beat)) from millrace_workers) as workers,
-    (select json_group_array(json_object('fence', fence, 'worker', worker, 'alone', alone, 'jobs', json(jobs)))
-     from millrace_leases) as leases,
-    (select count(*) from millrace_live where seq not in (select seq from millrace_jobs))
-      + (select count(*) from millrace_history where seq not in (select seq from millrace_jobs)) as strays`
+     left join millrace_history h on h.seq = j.seq),
+    'keys', (select json_group_array(json_object('name', name, 'key', key, 'seq', seq)) from millrace_keys),
+    'workers', (select json_group_array(json_object('worker', worker, 'beat', beat)) from millrace_workers),
+    'leases', (select json_group_array(json_object('fence', fence, 'worker', worker, 'alone', alone, 'jobs', json(jobs)))
+     from millrace_leases),
+    'wishes', (select json_group_array(json_object('seq', seq, 'kind', kind)) from millrace_wishes),
+    'pauses', (select json_group_array(json_object('queue', queue, 'until', until)) from millrace_pauses),
+    'works', (select json_group_array(json_object('id', id, 'times', times))
+     from (select id, count(*) as times from simulated_work group by id)),
+    'strays', (select count(*) from millrace_live where seq not in (select seq from millrace_jobs))
+      + (select count(*) from millrace_history where seq not in (select seq from millrace_jobs))) as census`

@@ -1,0 +1,7 @@
+/** A promise that was broken, in words. */
+export class BrokenPromise extends Error {
+  constructor(message: string) {
+    super(message)
+    this.name = 'BrokenPromise'
+  }
+}

@@ -50,7 +50,8 @@ async function enqueueSome(teller: Teller, name: string): Promise<string> {
     return handles[0]?.id ?? ''
   } catch (error) {
     if (!(error instanceof DuplicateJobError)) throw error
-    return answered(error.existingId, 'refused')
+    // In the way may be one of the same bulk, and then nothing of it was written.
+    return error.existingId === undefined ? '' : answered(error.existingId, 'refused')
   }
 }
 

@@ -29,7 +29,7 @@ export async function enqueueUnique(teller: Teller): Promise<void> {
   for (let times = random.int(1, 4); times > 0; times -= 1) {
     const id = await enqueueSome(teller, name)
     // What becomes of the place of one that is called off, and of one that is put off while it is paused?
-    if (random.chance(0.2)) await random.pick([cancel, pause])(teller, id)
+    if (id !== '' && random.chance(0.2)) await random.pick([cancel, pause])(teller, id)
     if (random.chance(0.7)) await sim.wait(client, random.int(1, 400))
   }
 }

@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { build } from '../scripts/build.mjs'
 import { root, runNode } from '../scripts/run.mjs'
 import { formatCensus, takeCensus } from '../scripts/torture/census.mjs'
+import { judgeErrands } from '../scripts/torture/errands-judge.mjs'
 import { Verdict } from '../scripts/torture/verdict.mjs'
 
 /**
@@ -22,6 +23,7 @@ describe('torture', () => {
     expect(output).toMatch(/^ {2}LOST +0$/m)
     expect(output).toMatch(/^ {2}IN TWO PLACES +0$/m)
     expect(output).toContain('20 kills')
+    expect(output).toMatch(/^✓ a job and the work of its transaction are one: [1-9]\d* works$/m)
     expect(output).toMatch(/^\d+ passed, 0 failed$/m)
     expect({ code, output: code === 0 ? '' : output }).toEqual({ code: 0, output: '' })
   })
@@ -114,3 +116,61 @@ describe('the census', () => {
 function reasonOf(output: string): string {
   return /^skipped: (.*)$/m.exec(output)?.[1] ?? 'no reason was given'
 }
+
+describe('the judge of errands', () => {
+  const ms = (value: number): bigint => BigInt(value) * 1_000_000n
+  const ledger = {
+    calledOff: new Set(['off']),
+    cancelled: new Map([['off', ms(1_000)]]),
+    undone: new Set(['undone']),
+    pauses: [{ queue: 'q', at: ms(1_000) }],
+    resumes: [
+      { queue: 'q', at: ms(500) },
+      { queue: 'q', at: ms(5_000) },
+      { queue: 'q', at: ms(3_000) },
+    ],
+  }
+  const place = (id: string, history: string | null, reason: string | null = null): object => ({
+    id,
+    live: null,
+    history,
+    reason,
+  })
+  const off = place('off', 'cancelled', 'cancelled by command')
+  const eye = {
+    counts: () => ({ works: 1, orders: 1, soles: 1 }),
+    workAstray: () => [],
+    ordersAstray: () => [],
+    twice: () => [],
+  }
+  const judge = (change: object): number => {
+    const verdict = new Verdict()
+    judgeErrands(verdict, { diaries: [{ begins: [] }], ledger, places: [off], eye, ...change })
+    return verdict.exitCode
+  }
+  const begun = (id: string, at: number, queue = 'default'): object => ({
+    diaries: [{ begins: [{ id, at: ms(at), queue }] }],
+  })
+
+  test('lets pass what is as it should be', () => {
+    expect(judge({})).toBe(0)
+    expect(judge({ places: [place('off', 'done'), place('b', 'cancelled', 'replaced by c')] })).toBe(0)
+    for (const at of [1_200, 3_000, 9_000]) expect(judge(begun('a', at, 'q'))).toBe(0)
+    expect(judge(begun('off', 900))).toBe(0)
+  })
+
+  test('says no to each promise that was broken', () => {
+    expect(judge(begun('off', 1_600))).toBe(1)
+    expect(judge(begun('a', 2_900, 'q'))).toBe(1)
+    expect(judge({ places: [place('off', 'failed')] })).toBe(1)
+    expect(judge({ places: [off, place('b', 'cancelled', 'cancelled by command')] })).toBe(1)
+    expect(judge({ places: [off, place('undone', 'done')] })).toBe(1)
+    expect(judge({ eye: { ...eye, workAstray: () => [{ id: 'a', times: 2 }] } })).toBe(1)
+    expect(judge({ eye: { ...eye, ordersAstray: () => [{ id: 'a' }] } })).toBe(1)
+    expect(judge({ eye: { ...eye, twice: () => [{ id: 'a' }] } })).toBe(1)
+  })
+
+  test('calls a run void in which something was never done', () => {
+    expect(judge({ eye: { ...eye, counts: () => ({ works: 0, orders: 1, soles: 1 }) } })).toBe(2)
+  })
+})

@@ -2,6 +2,9 @@ import { join } from 'node:path'
 import { Child, until } from './child.mjs'
 import { readDiary } from './diary.mjs'
 
+/** What a laborer says of its errands goes into the ledger as it is. */
+const ERRANDS = new Set(['calloff', 'cancelled', 'undone', 'paused', 'resuming'])
+
 /** The processes of a run, alive and dead, each life with its own diary. */
 export class Crew {
   /** What went wrong in the eyes of a caller. */
@@ -33,14 +36,24 @@ export class Crew {
 
   start(env = {}) {
     const diary = join(this.folder, `${this.lives.length}.txt`)
-    const config = { entry: this.#ground.entry, diary, seed: this.#random.fork(), ...this.#config }
-    const life = { diary, isUp: false, hasBegun: false, told: false, child: undefined }
+    const queue = this.#freeQueue()
+    const config = { entry: this.#ground.entry, diary, queue, seed: this.#random.fork(), ...this.#config }
+    const life = { diary, queue: config.queue, isUp: false, hasBegun: false, told: false, child: undefined }
     life.child = new Child('laborer', config, { env, hear: (words) => this.#hear(life, words) })
     void life.child.ended.then((how) => {
       if (!life.told) this.troubles.push(`a process ended by itself (${how}): ${life.child.errors.trim()}`)
     })
     this.lives.push(life)
     return life
+  }
+
+  /** A queue that none of the living has; a few in all, since each process looks at every one of them. */
+  #freeQueue() {
+    const taken = new Set(this.living.map((life) => life.queue))
+    for (let i = this.lives.length; ; i += 1) {
+      const queue = `aside-${i % (2 * taken.size + 1)}`
+      if (!taken.has(queue)) return queue
+    }
   }
 
   /** Ends one with -9 and gives its diary, complete. */
@@ -59,6 +72,13 @@ export class Crew {
     if (wanted === this.#config.produce) return
     this.#config = { ...this.#config, produce: wanted }
     for (const life of this.living) life.child.tell(wanted ? 'go' : 'rest')
+  }
+
+  /** Nobody cancels or pauses anything any more, and one of them resumes what the dead have left paused. */
+  calm(pausedQueues) {
+    for (const life of this.living) life.child.tell('calm')
+    const working = this.working[0]
+    for (const queue of pausedQueues) working?.child.tell(`resume ${queue}`)
   }
 
   /** Asks all to close, and gives those a second chance to be gone that do not. */
@@ -85,6 +105,7 @@ export class Crew {
     } else if (word === 'result') {
       this.results += 1
       this.#ledger.acknowledgeResult(rest[0], rest[1])
-    } else if (word === 'trouble') this.troubles.push(rest.join(' '))
+    } else if (ERRANDS.has(word)) this.#ledger.note([word, ...rest])
+    else if (word === 'trouble') this.troubles.push(rest.join(' '))
   }
 }

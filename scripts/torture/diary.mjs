@@ -2,21 +2,28 @@ import { existsSync, readFileSync } from 'node:fs'
 
 /**
  * What a process wrote down about its own runs, in a file opened for appending: the kernel has each line when the call
- * returns, so a kill -9 loses none. `s id` a handler began, `e id` it ended, `l id` its worker lost its lease meanwhile.
- * @returns {{ starts: string[], ends: string[], lost: string[], troubles: string[] }}
+ * returns, so a kill -9 loses none. `s id ns queue` a handler began, `e id` it ended, `f id` it failed on purpose, `l id` its
+ * worker lost its lease meanwhile. Times are the machine's own, so that they compare between processes; not all give them.
+ * @returns {{ starts: string[], begins: { id: string, at: bigint, queue: string }[], ends: string[], failed: string[], lost: string[], troubles: string[] }}
  */
 export function readDiary(path) {
-  const diary = { starts: [], ends: [], lost: [], troubles: [] }
+  const diary = { starts: [], begins: [], ends: [], failed: [], lost: [], troubles: [] }
   if (!existsSync(path)) return diary
   const lines = readFileSync(path, 'utf8').split('\n')
   for (const line of lines) {
     const rest = line.slice(2)
-    if (line.startsWith('s ')) diary.starts.push(rest)
+    if (line.startsWith('s ')) begin(diary, rest.split(' '))
     else if (line.startsWith('e ')) diary.ends.push(rest)
+    else if (line.startsWith('f ')) diary.failed.push(rest)
     else if (line.startsWith('l ')) diary.lost.push(rest)
     else if (line.startsWith('t ')) diary.troubles.push(rest)
   }
   return diary
+}
+
+function begin(diary, [id, at, queue]) {
+  diary.starts.push(id)
+  if (at !== undefined) diary.begins.push({ id, at: BigInt(at), queue })
 }
 
 /** A handler has begun and not ended. */

@@ -1,5 +1,6 @@
 import { formatCensus, takeCensus } from './census.mjs'
 import { countStarts } from './diary.mjs'
+import { judgeErrands } from './errands-judge.mjs'
 import { forgottenResults } from './ledger.mjs'
 
 /** A kill of a process that did nothing shows nothing: of so many kills at least, a job must have been running. */
@@ -30,10 +31,10 @@ export function judgeKills(verdict, { kills, drainedInMs, drainMs, crew, eye, le
     `${ledger.results.size} given`,
   )
   verdict.expect(`0 are stuck: all drained within ${drainMs / 1000} s`, drainedInMs !== undefined, drained)
-  verdict.none('none failed', census.of('failed or cancelled'))
+  verdict.none('none failed', placesOf(places, 'failed'))
   verdict.none('a job is parked only after 3 kills', parkedEarly(parked, kills), `${parked.length} parked`)
   verdict.expect(
-    'extra runs are at most the jobs in flight',
+    'extra runs are at most the jobs in flight, and those that failed on purpose',
     runs.extra <= runs.excused,
     `${runs.extra} of ${runs.excused}`,
   )
@@ -44,30 +45,36 @@ export function judgeKills(verdict, { kills, drainedInMs, drainMs, crew, eye, le
   )
   verdict.none('no job is done without a run', doneUnseen(places, starts))
   verdict.none('no error reached a caller', crew.troubles)
+  judgeErrands(verdict, { diaries, ledger, places, eye })
   verdict.expect('the file is sound', eye.integrity() === 'ok', eye.integrity().slice(0, 200))
   if (share < HIT_SHARE_MIN) verdict.void(`only ${percent(share)} of the kills hit running jobs, and 80 % are needed`)
 }
 
 /**
  * Runs beyond the first, and what excuses them: the job was in flight at a kill, or its worker, alive, was taken for dead
- * because the machine stalled. Nothing else does, as no handler here ever throws.
+ * because the machine stalled, or it failed on purpose. Nothing else does, as no handler here throws otherwise.
  */
 function countRuns(starts, diaries, kills) {
   const excuses = new Map(kills.excuses)
   const lost = diaries.flatMap((diary) => diary.lost)
-  for (const id of lost) excuses.set(id, (excuses.get(id) ?? 0) + 1)
+  const failed = diaries.flatMap((diary) => diary.failed)
+  for (const id of [...lost, ...failed]) excuses.set(id, (excuses.get(id) ?? 0) + 1)
   return {
     lost: lost.length,
     extra: [...starts.values()].reduce((sum, times) => sum + times - 1, 0),
-    excused: kills.inFlight + lost.length,
+    excused: kills.inFlight + lost.length + failed.length,
     unexcused: [...starts]
       .filter(([id, times]) => times > 1 + (excuses.get(id) ?? 0))
-      .map(([id, times]) => `${id} ran ${times} times, in flight at ${excuses.get(id) ?? 0} kills`),
+      .map(([id, times]) => `${id} ran ${times} times, and has a cause for ${excuses.get(id) ?? 0} more`),
   }
 }
 
 function parkedEarly(parked, kills) {
   return parked.filter((id) => (kills.excuses.get(id) ?? 0) < CRASH_BUDGET)
+}
+
+function placesOf(places, state) {
+  return places.filter(({ history }) => history === state).map(({ id }) => id)
 }
 
 function doneUnseen(places, starts) {

@@ -32,7 +32,15 @@ export async function torture(options) {
   const ground = await breakGround('kill')
   const file = join(ground.room('store'), 'jobs.db')
   const ledger = new Ledger(join(ground.folder, 'ledger.txt'))
-  const config = { file, durability: 'power', concurrency: 3, longShare: 0.25, outstanding: 400, produce: true }
+  const config = {
+    file,
+    durability: 'power',
+    concurrency: 3,
+    longShare: 0.25,
+    outstanding: 400,
+    produce: true,
+    errands: true,
+  }
   const crew = new Crew({ ground, ledger, random, config })
   const verdict = new Verdict()
   makeStore(file, ground.entry)
@@ -115,10 +123,18 @@ function note(kills, diary, eye) {
   for (const id of inFlight) kills.excuses.set(id, (kills.excuses.get(id) ?? 0) + 1)
 }
 
+/** The errands are over, and no queue waits for somebody who is dead. */
+function isCalm(crew, eye) {
+  const paused = eye.pausedQueues()
+  crew.calm(paused)
+  return paused.length === 0
+}
+
 /** Nobody enqueues any more and nobody is killed: everything must come to its end. Gives how long it took, or undefined. */
 async function drain(crew, eye) {
   crew.produce(false)
   const began = performance.now()
+  await until(() => isCalm(crew, eye), DRAIN_MS, 100)
   const drained = await until(() => eye.unfinished() === 0, DRAIN_MS, 100)
   const tookMs = performance.now() - began
   await crew.close()

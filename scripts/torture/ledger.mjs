@@ -20,6 +20,11 @@ export class Ledger {
     writeSync(this.#file, `result ${id} ${result}\n`)
   }
 
+  /** Whatever else a child said that must be known afterwards. */
+  note(words) {
+    writeSync(this.#file, `${words.join(' ')}\n`)
+  }
+
   close() {
     closeSync(this.#file)
   }
@@ -27,17 +32,31 @@ export class Ledger {
 
 /**
  * The ledger as the census reads it: from the file, not from memory.
- * @returns {{ acknowledged: Set<string>, results: Map<string, string> }}
+ * @returns {{ acknowledged: Set<string>, results: Map<string, string>, calledOff: Set<string>, cancelled: Map<string, bigint>,
+ *   undone: Set<string>, pauses: { queue: string, at: bigint }[], resumes: { queue: string, at: bigint }[] }}
  */
 export function readLedger(path) {
-  const acknowledged = new Set()
-  const results = new Map()
-  for (const line of readFileSync(path, 'utf8').split('\n')) {
-    const [word, id, result] = line.split(' ')
-    if (word === 'ack') acknowledged.add(id)
-    if (word === 'result') results.set(id, result)
+  const ledger = {
+    acknowledged: new Set(),
+    results: new Map(),
+    calledOff: new Set(),
+    cancelled: new Map(),
+    undone: new Set(),
+    pauses: [],
+    resumes: [],
   }
-  return { acknowledged, results }
+  for (const line of readFileSync(path, 'utf8').split('\n')) enter(ledger, line.split(' '))
+  return ledger
+}
+
+function enter(ledger, [word, subject, value]) {
+  if (word === 'ack') ledger.acknowledged.add(subject)
+  else if (word === 'result') ledger.results.set(subject, value)
+  else if (word === 'calloff') ledger.calledOff.add(subject)
+  else if (word === 'cancelled' && !ledger.cancelled.has(subject)) ledger.cancelled.set(subject, BigInt(value))
+  else if (word === 'undone') ledger.undone.add(subject)
+  else if (word === 'paused') ledger.pauses.push({ queue: subject, at: BigInt(value) })
+  else if (word === 'resuming') ledger.resumes.push({ queue: subject, at: BigInt(value) })
 }
 
 /** Jobs whose result was given to a caller and is not, or no longer, on record as it was given. */

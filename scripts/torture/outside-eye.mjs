@@ -10,9 +10,11 @@ const PLACES = `
 select
   coalesce(jobs.id, '#' || places.seq) as id,
   jobs.seq is not null as hasBody,
+  lanes.name as name,
   live.state as live,
   live.crashes as crashes,
   history.state as history,
+  history.reason as reason,
   history.result as result
 from (
   select seq from millrace_jobs
@@ -22,6 +24,7 @@ from (
   select seq from millrace_history
 ) as places
 left join millrace_jobs as jobs using (seq)
+left join millrace_lanes as lanes using (lane)
 left join millrace_live as live using (seq)
 left join millrace_history as history using (seq)`
 
@@ -35,6 +38,66 @@ create trigger if not exists torture_settled after insert on millrace_history
 begin
   insert into torture_settled (seq) values (new.seq);
 end`
+
+/**
+ * What the errands of a run need: the tables of an app beside the jobs, and a note of each job that is written while another
+ * one of its unique value is unfinished, made in the transaction that writes it.
+ */
+const MAKE_ERRANDS = `
+create table if not exists torture_work (id text not null);
+create table if not exists torture_orders (id text not null);
+create table if not exists torture_twice (seq integer not null);
+create trigger if not exists torture_twice after insert on millrace_live
+when (select options ->> '$.unique.key' from millrace_jobs where seq = new.seq) is not null
+begin
+  insert into torture_twice (seq)
+  select new.seq
+  from millrace_live as live
+  join millrace_jobs as jobs using (seq)
+  where live.lane = new.lane
+    and live.seq <> new.seq
+    and jobs.options ->> '$.unique.key' = (select options ->> '$.unique.key' from millrace_jobs where seq = new.seq);
+end`
+
+/** Jobs whose work was not written once when they are done, or was when they are not. */
+const WORK_ASTRAY = `
+select coalesce(jobs.id, work.id) as id, coalesce(history.state, live.state, 'gone') as state, coalesce(work.times, 0) as times
+from (select id, count(*) as times from torture_work group by id) as work
+full join (
+  select jobs.*
+  from millrace_jobs as jobs
+  join millrace_lanes as lanes using (lane)
+  where lanes.name in ('banker', 'teller')
+) as jobs using (id)
+left join millrace_live as live using (seq)
+left join millrace_history as history using (seq)
+where coalesce(work.times, 0) <> (coalesce(history.state, '') = 'done')`
+
+/** Orders without their one job, and the other way round. */
+const ORDERS_ASTRAY = `
+select coalesce(orders.id, jobs.id) as id, coalesce(jobs.times, 0) as jobs
+from torture_orders as orders
+full join (
+  select payload ->> '$.order' as id, count(*) as times
+  from millrace_jobs
+  join millrace_lanes as lanes using (lane)
+  where lanes.name = 'ordered'
+  group by 1
+) as jobs using (id)
+where orders.id is null or coalesce(jobs.times, 0) <> 1`
+
+const TWICE = `
+select jobs.id
+from torture_twice
+join millrace_jobs as jobs using (seq)`
+
+const COUNTS = `
+select
+  (select count(*) from torture_work) as works,
+  (select count(*) from torture_orders) as orders,
+  (select count(*) from millrace_jobs join millrace_lanes as lanes using (lane) where lanes.name = 'sole') as soles`
+
+const PAUSED = `select queue from millrace_pauses where until is null`
 
 const SETTLED_TWICE = `
 select jobs.id, count(*) as times
@@ -67,6 +130,27 @@ export class OutsideEye {
   }
   watchSettlements() {
     this.#database.exec(WATCH_SETTLEMENTS)
+    this.#database.exec(MAKE_ERRANDS)
+  }
+  workAstray() {
+    return this.#database.prepare(WORK_ASTRAY).all()
+  }
+  ordersAstray() {
+    return this.#database.prepare(ORDERS_ASTRAY).all()
+  }
+  /** Jobs that were written while another one of their unique value was unfinished. */
+  twice() {
+    return this.#database.prepare(TWICE).all()
+  }
+  counts() {
+    return this.#database.prepare(COUNTS).get()
+  }
+  /** Queues that wait for somebody to resume them. */
+  pausedQueues() {
+    return this.#database
+      .prepare(PAUSED)
+      .all()
+      .map((row) => row.queue)
   }
   /** Every job there is, and where: a body without a place and a place without a body are seen too. */
   places() {

@@ -1,13 +1,15 @@
 import { openSync, writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { seededRandom } from '../random.mjs'
+import { Errands, now } from './errands.mjs'
 
 /**
  * A process as users have them: it enqueues, it works, and it waits for results, all on one file. It is made to be killed,
  * so whatever must be known about it afterwards is written at once, past every buffer: acknowledgements into the pipe,
  * its runs into its diary.
  *
- * It says `up`, `began` (its first handler), `ack id`, `result id value` and `trouble text`, and is told `rest` and `go` (enqueue no more, enqueue again) and `close`.
+ * It says `up`, `began` (its first handler), `ack id`, `result id value` and `trouble text`, and what its errands say. It is
+ * told `rest` and `go` (enqueue no more, enqueue again), `calm` (no more errands), `resume queue` and `close`.
  */
 const config = JSON.parse(process.argv[2])
 const { millrace, job, sqlite } = await import(config.entry)
@@ -26,6 +28,10 @@ let closing = false
 let count = 0
 let began = false
 
+/** Cancels, pauses, uniqueness, transactions: for the runs that ask for them. */
+const errands =
+  config.errands === true ? new Errands({ job, random, say, note, run, config, open: await library() }) : undefined
+
 const leaf = job('leaf', async (payload, ctx) => run(payload, ctx))
 const work = job('work', async (payload, ctx) => {
   if (payload.spawns) acknowledge(await ctx.enqueue(leaf, { n: payload.n, ms: 1 }))
@@ -34,7 +40,7 @@ const work = job('work', async (payload, ctx) => {
 
 const mill = await millrace({
   store: sqlite(config.file, { durability: config.durability }),
-  jobs: { work, leaf },
+  jobs: { work, leaf, ...errands?.jobs },
   concurrency: config.concurrency,
   lease: '1s',
   poll: '50ms',
@@ -47,9 +53,12 @@ const mill = await millrace({
 })
 const orders = createInterface({ input: process.stdin })
 orders.on('close', () => process.exit(1)) // The supervisor is gone: nobody must be left behind.
-orders.on('line', (word) => {
+orders.on('line', (line) => {
+  const [word, queue] = line.split(' ')
   if (word === 'rest') producing = false
   if (word === 'go') producing = true
+  if (word === 'calm') errands?.calm()
+  if (word === 'resume') void errands?.resume(mill, queue).catch(complain)
   if (word === 'close') {
     closing = true
     void mill.close().then(() => process.exit(0))
@@ -57,6 +66,7 @@ orders.on('line', (word) => {
 })
 await mill.start()
 say('up')
+void errands?.goAbout(mill, complain)
 for (;;) {
   if (!producing || outstanding >= config.outstanding) await sleep(5)
   else await produce().catch(complain)
@@ -68,13 +78,24 @@ function complain(error) {
   say('trouble', error.code ?? 'untyped', String(error.message).replaceAll('\n', ' '))
 }
 
-/** One of the ways to enqueue: one, many, later. */
+/** The same library as the engine's, for a handle of its own on the same file. */
+async function library() {
+  const { chooseLibrary } = await import(new URL('./store/sqlite/library.js', config.entry).href)
+  return chooseLibrary().open
+}
+
+/** One of the ways to enqueue: one, many, later, and what the errands have. */
 async function produce() {
   const kind = random.next()
+  if (errands !== undefined && random.next() < 0.5) return errands.enqueue(mill, payload()).then(followIfAny)
   if (kind < 0.6) return follow(acknowledge(await mill.enqueue(work, payload())))
   if (kind < 0.7) return follow(acknowledge(await mill.enqueue(work, payload(), { in: random.between(50, 400) })))
   const many = await mill.enqueueMany(work, Array.from({ length: random.between(2, 12) }, payload))
   for (const handle of many) follow(acknowledge(handle))
+}
+
+function followIfAny(handle) {
+  if (handle !== undefined) follow(acknowledge(handle))
 }
 
 function payload() {
@@ -89,6 +110,7 @@ function handlerMs() {
 
 function acknowledge(handle) {
   say('ack', handle.id)
+  errands?.remember(handle.id)
   return handle
 }
 
@@ -96,18 +118,29 @@ function follow(handle) {
   outstanding += 1
   void handle
     .result()
-    .then((result) => say('result', handle.id, result), complain)
+    .then((result) => say('result', handle.id, result), disappointed)
     .finally(() => (outstanding -= 1))
 }
 
-async function run({ n, ms }, ctx) {
-  note('s', ctx.id)
+/** Who calls jobs off, or has one replaced, must expect that they are cancelled. */
+function disappointed(error) {
+  if (errands === undefined || error.code !== 'E_JOB_CANCELLED') complain(error)
+}
+
+/** One in two obeys a cancel; the others do not look. */
+async function run({ n, ms }, ctx, work = async () => undefined) {
+  note('s', `${ctx.id} ${now()} ${ctx.queue.name}`)
   if (!began) say('began')
   began = true
   unrecorded.add(ctx.id)
-  await sleep(ms)
-  note('e', ctx.id)
-  return `r${n}`
+  try {
+    await sleep(ms)
+    if (n % 2 === 0) ctx.signal.throwIfAborted()
+    await work()
+    return `r${n}`
+  } finally {
+    note('e', ctx.id)
+  }
 }
 
 function recorded(fields) {

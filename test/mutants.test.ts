@@ -15,7 +15,6 @@ const FOUND_AT: { readonly [mutant: string]: number } = {
   'a pause is forgotten when the attempt is over': 2,
   'a wish outlives its claim': 2,
   'jobs of a transaction are written without it': 2,
-  'a rescue is not guarded by the beat': 3,
   'a dead worker off the list keeps its leases unseen': 3,
   'beats do not count': 3,
   'a finished job keeps its key': 3,

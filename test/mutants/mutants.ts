@@ -76,7 +76,6 @@ export const MUTANTS: readonly Mutant[] = [
   statements('a retry is written without its fence', {
     giveBack: ['where seq = ? and fence = ?', 'where seq = ? and ? is not null'],
   }),
-  statements('a rescue is not guarded by the beat', { endWorker: ['and beat = ?', 'and ? is not null'] }),
   statements('a claim takes jobs that are held', {
     headOfLane: ["l.state = 'ready' and l.fence is null", "l.state in ('ready', 'running')"],
     readyJobs: ["state = 'ready' and fence is null", "state in ('ready', 'running')"],
@@ -186,7 +185,7 @@ export const MUTANTS: readonly Mutant[] = [
     moveJob: ["case when state = 'paused' then 'paused' else ? end", '?'],
   }),
   statements('a place is not looked at', { readPlace: ['where', 'where false and'] }),
-  statements('the window of a place is not looked at', { readPlace: ['u.until', 'null as until'] }),
+  statements('the window of a place is not looked at', { readPlace: ['u.until as until', 'null as until'] }),
   statements('a job that is put off keeps its old payload', { editJob: ['where', 'where false and'] }),
   statements('places that count are swept away', { nextPlaces: ['and l.seq is null as over', 'or true as over'] }),
   statements('a cancelled job keeps its place', { freePlace: ['where', 'where false and'] }),

@@ -67,7 +67,7 @@ export class NotYetError extends MillraceError {
   }
 }
 
-/** A hook did not do its part: it never called `next()`, called it twice, or was asynchronous where that cannot be. */
+/** A hook did not do its part: it never called `next()`, or was asynchronous where that cannot be. */
 export class HookError extends MillraceError {
   constructor(message: string) {
     super('E_HOOK', message)
@@ -90,25 +90,29 @@ export class UnknownJobError extends MillraceError {
 
 /** An unfinished job already holds this key and the caller asked to be told. */
 export class DuplicateKeyError extends MillraceError {
-  /** The id of the job that holds the key. */
-  readonly existingId: string
-  constructor(job: string, key: string, existingId: string, why: string) {
-    super('E_DUPLICATE_KEY', `job ${JSON.stringify(job)}: key ${JSON.stringify(key)} ${why} (${existingId})`)
+  /** The id of the job that holds the key; undefined when that is one of the same bulk, which was refused with it. */
+  readonly existingId: string | undefined
+  constructor(job: string, key: string, existingId: string | undefined, why: string) {
+    super('E_DUPLICATE_KEY', `job ${JSON.stringify(job)}: key ${JSON.stringify(key)} ${why}${inBrackets(existingId)}`)
     this.existingId = existingId
   }
 }
 
 /** A job that counts as the same is in the way, and the caller asked to be told or cannot have what it asked for. */
 export class DuplicateJobError extends MillraceError {
-  /** The id of the job that is in the way. */
-  readonly existingId: string
-  constructor(job: string, value: string, existingId: string, why: string) {
+  /** The id of the job that is in the way; undefined when that is one of the same bulk, which was refused with it. */
+  readonly existingId: string | undefined
+  constructor(job: string, value: string, existingId: string | undefined, why: string) {
     super(
       'E_DUPLICATE_JOB',
-      `job ${JSON.stringify(job)}: another one with the unique value ${value} ${why} (${existingId})`,
+      `job ${JSON.stringify(job)}: another one with the unique value ${value} ${why}${inBrackets(existingId)}`,
     )
     this.existingId = existingId
   }
+}
+
+function inBrackets(id: string | undefined): string {
+  return id === undefined ? '' : ` (${id})`
 }
 
 /** Awaited a job that failed for good; `cause` is the error its handler threw. */

@@ -612,8 +612,8 @@ export function told(error: InvalidOptionsError | InvalidPayloadError): readonly
   expectType<string>()(error.code)
   return error.problems
 }
-expectType<string>()(new DuplicateJobError('job', 'value', 'id', 'why').existingId)
-expectType<string>()(new DuplicateKeyError('job', 'key', 'id', 'why').existingId)
+expectType<string | undefined>()(new DuplicateJobError('job', 'value', 'id', 'why').existingId)
+expectType<string | undefined>()(new DuplicateKeyError('job', 'key', 'id', 'why').existingId)
 expectType<number>()(new PayloadTooLargeError('job', 2, 1).bytes)
 expectType<string>()(new JobFailedError('id', 'job', 'no', undefined).jobId)
 export const errors: readonly (new (...args: never[]) => MillraceError)[] = [

@@ -15,13 +15,13 @@ import { engineEvents } from './observe/engine-events.js'
 import type { EngineEvents } from './observe/engine-events.js'
 import { aroundOf } from './mill/around.js'
 import type { Around } from './mill/around.js'
-import { checkChange, checkMillOptions, deadlineOf, toMs } from './mill/options.js'
+import { byIdAlone, checkChange, checkMillOptions, deadlineOf, toMs } from './mill/options.js'
 import type { MillOptions, StopOptions } from './mill/options.js'
 import type { StoreChoice } from './store/choice.js'
 import type { Store } from './store/store.js'
 import type { Later, ListedJob, Mill } from './mill/surface.js'
 import { listed } from './mill/listed.js'
-import { logOf, storeOf } from './mill/choose.js'
+import { logOf, storeOf, workerOptionsOf } from './mill/choose.js'
 import { refuseLater } from './mill/later.js'
 import { Promoter } from './upkeep/promote.js'
 import { Pruner } from './upkeep/prune.js'
@@ -32,6 +32,7 @@ import type { Running } from './worker/running.js'
 import { Worker } from './worker/worker.js'
 import type { WorkerOptions } from './worker/worker.js'
 import type { Log } from './world/log.js'
+import { settledWithin } from './world/timers.js'
 import { systemWorld } from './world/world.js'
 import type { World } from './world/world.js'
 
@@ -77,6 +78,9 @@ export interface MillParts {
   /** Told of every claim that was lost and every worker that was rescued, beside the log. */
   readonly watch?: Partial<EngineEvents> | undefined
 }
+
+/** Upkeep that a store does not answer is left to itself. */
+const UPKEEP_STOP_MS = 1_000
 
 interface Crew {
   readonly worker: Worker
@@ -128,7 +132,7 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
       changed: (job, to, reason) => this.#events.changed(job, to, reason),
       asked: (job, ask) => this.#events.asked(job, ask),
     })
-    this.#enqueuer = throughHooks(this.#client, registry, this.#around.enqueueHooks)
+    this.#enqueuer = throughHooks(this.#client, registry, this.#around.enqueueHooks, { store, events: this.#events })
     this.#warn()
   }
 
@@ -145,12 +149,12 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
   get: Mill['get'] = (id) => this.#client.get(id)
   find: Mill['find'] = (filter) => this.#client.find(filter)
   handle: Mill['handle'] = (id) => this.#client.handle(id)
-  retry: Mill['retry'] = (id) => this.#client.retry(id)
-  cancel: Mill['cancel'] = (id) => this.#client.cancel(id)
-  pause: Mill['pause'] = (id) => this.#client.pause(id)
-  resume: Mill['resume'] = (id) => this.#client.resume(id)
+  retry: Mill['retry'] = byIdAlone('retry', (id) => this.#client.retry(id))
+  cancel: Mill['cancel'] = byIdAlone('cancel', (id) => this.#client.cancel(id))
+  pause: Mill['pause'] = byIdAlone('pause', (id) => this.#client.pause(id))
+  resume: Mill['resume'] = byIdAlone('resume', (id) => this.#client.resume(id))
   queue: Mill['queue'] = (name) => queueHandle(this.#queueParts(), name)
-  delete: Mill['delete'] = (id) => this.#client.delete(id)
+  delete: Mill['delete'] = byIdAlone('delete', (id) => this.#client.delete(id))
   edit: Mill['edit'] = (id, change) => this.#client.edit(id, change)
 
   jobs(): readonly ListedJob[] {
@@ -194,7 +198,9 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
       const crew = this.#crew
       this.#crew = undefined
       if (crew === undefined) return
-      await Promise.all([crew.promoter.stop(), crew.rescuer.stop(), crew.pruner.stop(), crew.worker.stop(deadlineMs)])
+      const upkeep = Promise.all([crew.promoter.stop(), crew.rescuer.stop(), crew.pruner.stop()])
+      await crew.worker.stop(deadlineMs)
+      await settledWithin(this.#world.timers, upkeep, UPKEEP_STOP_MS)
       this.#log.write('info', {}, 'stopped')
     })
   }
@@ -206,9 +212,12 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
   }
 
   async #closeOnce(options: StopOptions): Promise<void> {
-    await this.stop(options)
-    this.#client.close()
-    await this.#store.close()
+    try {
+      await this.stop(options)
+    } finally {
+      this.#client.close()
+      await this.#store.close()
+    }
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -274,20 +283,7 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
   }
 
   #workerOptions(): WorkerOptions {
-    const options = this.#options
-    return {
-      concurrency: options.concurrency ?? 10,
-      queues: new Map(
-        Object.entries(options.queues ?? {}).map(([queue, most]) => [
-          queue,
-          typeof most === 'number' ? most : most.concurrency,
-        ]),
-      ),
-      pollMs: toMs(options.poll, '5s'),
-      leaseMs: toMs(options.lease, '15s'),
-      crashBudget: options.crashBudget ?? 3,
-      slowAfterMs: toMs(options.slowAfter, '5m'),
-    }
+    return workerOptionsOf(this.#options)
   }
 
   #next(step: () => Promise<void>): Promise<void> {

@@ -293,7 +293,7 @@ describe('enqueue()', () => {
     ['an inherited field', { by: 'constructor' }, /payload\.constructor is missing/],
     ['a function that throws', { by: (p: { cc: { x: 1 } }) => p.cc.x }, /payload .*unique\.by threw Cannot read/],
     ['a function that gives nothing', { by: () => undefined }, /unique\.by returned undefined/],
-    ['a function that gives a promise', { by: async () => 1 }, /what unique\.by returned is a Promise; did you forget/],
+    ['a function that gives a promise', { by: async () => 1 }, /unique\.by must be synchronous/],
     ['a function that gives a function', { by: () => () => 1 }, /what unique\.by returned is a function/],
   ])('refuses a job that is unique by %s', async (_, unique, message) => {
     const error = await refusedUnwritten(() => enqueue({ unique }), 'E_INVALID_PAYLOAD')
@@ -398,6 +398,37 @@ describe('a payload’s size', () => {
   })
 })
 
+test.each(['cancel', 'pause', 'resume', 'retry', 'delete'] as const)('%s(id) takes no options', async (verb) => {
+  const { id } = await mill.enqueue(echo, 1)
+  const error = await refused(() => (mill[verb] as (...args: unknown[]) => unknown)(id, { tx: {} }))
+  expect([error.code, error.message]).toEqual([
+    'E_INVALID_OPTIONS',
+    expect.stringContaining(`${verb}(): options are not taken: the command commits by itself`),
+  ])
+  expect((await mill.get(id))?.state).toBe('ready')
+  expect(await Promise.all([id].map((...args: [string]) => mill.cancel(...args)))).toEqual([true])
+})
+
+describe('what must be synchronous', () => {
+  test('unique.by that returns a promise is refused by name, and its failure ends nobody', async () => {
+    const unique = { by: async () => Promise.reject(new Error('nobody’s')) } as never
+    const error = await refusedUnwritten(() => mill.enqueue(echo, 1, { unique }), 'E_INVALID_PAYLOAD')
+    expect(error.message).toContain('unique.by must be synchronous, and it returned a promise')
+  })
+
+  test('a captured store that gives a promise is refused by name, and its failure ends nobody', async () => {
+    const user = {
+      getStore: async () => Promise.reject(new Error('nobody’s')),
+      run: (_: never, call: () => unknown) => call(),
+    }
+    const capturing = await millrace({ store: ':memory:', jobs: [echo], logger: false, capture: { user } })
+    const error = await refused(() => capturing.enqueue(echo, 1))
+    expect(error).toMatchObject({ code: 'E_INVALID_OPTIONS', problems: [{ path: 'captured.user' }] })
+    expect(error.message).toContain('captured.user must be synchronous')
+    await capturing.close()
+  })
+})
+
 describe('enqueueMany()', () => {
   test('with one bad payload writes nothing and names its index', async () => {
     const payloads = Array.from({ length: 100 }, (_, i) => (i === 57 ? { to: 5 } : { to: 'a' }))
@@ -431,6 +462,12 @@ describe('enqueueMany()', () => {
     })
     await expect(calling).rejects.toThrow('mine')
     expect(await all()).toEqual(before)
+  })
+
+  test('whose options function is asynchronous is refused, and its failure ends nobody', async () => {
+    const optionsOf = (async () => Promise.reject(new Error('nobody’s'))) as never
+    const error = await refusedUnwritten(() => mill.enqueueMany(echo, [1, 2], optionsOf), 'E_INVALID_OPTIONS')
+    expect(paths(error)).toEqual(['options[0]', 'options[1]'])
   })
 
   test('with a key that is held and rejected names its index and writes nothing', async () => {

@@ -59,7 +59,7 @@ describe('a job that runs in one process and is cancelled from another', () => {
     )
     await first.hears('ran')
     const second = other(
-      `say('asked', { cancelled: [await mill.cancel(id), await mill.cancel(id)] })
+      `say('asked', { cancelled: await Promise.all([mill.cancel(id), mill.cancel(id)]) })
        const code = await mill.handle(id).result({ timeout: '20s' }).catch((error) => error.code)
        say('ended', { code, ...(await get()), again: await mill.cancel(id) })`,
       await idOf(first),

@@ -1,8 +1,9 @@
-import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { job, millrace } from '../src/index.js'
+import { chooseLibrary } from '../src/store/sqlite/library.js'
 import { simulate } from '../src/testing/index.js'
 
 /** What people who set out to break it found; each stays mended. */
@@ -59,4 +60,73 @@ test('a scenario that is rejected without a reason, or never ends, is no green r
   await expect(
     simulate({ jobs: [plain], faults: 'none', scenario: () => new Promise(() => undefined) }),
   ).rejects.toThrow('did not end')
+})
+
+test('jobs taken in advance go back when slow ones hold every slot, and somebody else runs them', async () => {
+  const file = join(folder, 'hoard.db')
+  const ends: (() => void)[] = []
+  const ran: string[] = []
+  const fast = job('fast', async (_: undefined, ctx) => void ran.push(ctx.id))
+  const slow = job('slow', () => new Promise<void>((end) => ends.push(end)))
+  const hoarder = await millrace({ store: file, jobs: [fast, slow], concurrency: 1, logger: false })
+  await hoarder.start()
+  const warmUp = await hoarder.enqueueMany(fast, Array(50).fill(undefined))
+  for (const handle of warmUp) await handle.result()
+  await hoarder.enqueue(slow, undefined, { priority: 9 })
+  await expect.poll(() => ends.length).toBe(1)
+  const handles = await hoarder.enqueueMany(fast, Array(100).fill(undefined))
+  const other = await millrace({ store: file, jobs: [fast], logger: false })
+  await other.start()
+  for (const handle of handles) await handle.result({ timeout: '10s' })
+  expect(ends.length).toBe(1)
+  for (const end of ends) end()
+  await Promise.all([other.close(), hoarder.close()])
+})
+
+test('handlers that compute for long do not begin what was cancelled meanwhile, nor cost others their time', async () => {
+  const begun: number[] = []
+  const compute = job('compute', (p: { n: number }) => {
+    begun.push(p.n)
+    const until = performance.now() + 60
+    while (performance.now() < until);
+  })
+  const mill = await millrace({ store: join(folder, 'compute.db'), jobs: [compute], timeout: '300ms', logger: false })
+  const handles = await mill.enqueueMany(
+    compute,
+    Array.from({ length: 40 }, (_, n) => ({ n })),
+    { retry: { limit: 0 } },
+  )
+  const last = handles.pop()
+  await mill.start()
+  await expect.poll(() => begun.length).toBeGreaterThan(0)
+  expect(await last?.cancel()).toBe(true)
+  // None of them fails, though all of them together take far longer than a timeout.
+  for (const handle of handles) await handle.result({ timeout: '20s' })
+  expect(begun).not.toContain(39)
+  await mill.close()
+})
+
+test('a close keeps its deadline while another connection keeps the file locked, and closes', async () => {
+  const file = join(folder, 'locked.db')
+  const mill = await millrace({ store: file, jobs: [plain], logger: false })
+  await mill.start()
+  const other = new (chooseLibrary().open)(file)
+  other.exec('begin immediate')
+  const pending = mill.enqueue(plain)
+  const began = performance.now()
+  const [closed, enqueued] = await Promise.allSettled([mill.close({ deadline: '1s' }), pending])
+  expect(performance.now() - began).toBeLessThan(20_000)
+  expect([closed.status, enqueued.status]).toEqual(['fulfilled', 'rejected'])
+  other.exec('rollback')
+  other.close()
+  await expect(mill.enqueue(plain)).rejects.toMatchObject({ code: 'E_CLOSED' })
+})
+
+test('whatever stands where the ballast should be breaks nothing', async () => {
+  const file = join(folder, 'ballast.db')
+  mkdirSync(`${file}-ballast`)
+  const mill = await millrace({ store: file, jobs: [plain], logger: false })
+  await mill.start()
+  expect(await (await mill.enqueue(plain)).result()).toBe(1)
+  await mill.close()
 })

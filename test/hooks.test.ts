@@ -3,8 +3,10 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, describe, expect, test, vi } from 'vitest'
-import { Abort, job, millrace, Snooze } from '../src/index.js'
+import { Abort, job, millrace, Snooze, sqlite } from '../src/index.js'
 import type { AttemptEnd, EnqueueCall, Hooks, Logger, Mill, MillOptions, SettledAttempt } from '../src/index.js'
+import { chooseLibrary } from '../src/store/sqlite/library.js'
+import type { SqliteDatabase } from '../src/store/sqlite/driver.js'
 import { testing } from '../src/testing/index.js'
 
 /** S10: hooks around enqueue, start and settle, through the front door, on real files. */
@@ -12,8 +14,10 @@ import { testing } from '../src/testing/index.js'
 const folder = mkdtempSync(join(tmpdir(), 'millrace-hooks-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 const mills: Mill[] = []
+const handles: SqliteDatabase[] = []
 afterEach(async () => {
   for (const mill of mills.splice(0)) await mill.close({ deadline: 0 })
+  for (const handle of handles.splice(0)) handle.close()
 })
 let files = 0
 async function open(options: MillOptions): Promise<Mill> {
@@ -38,6 +42,23 @@ const count = async (mill: Mill): Promise<number> => {
   let found = 0
   for await (const { state } of mill.find()) found += state === 'cancelled' ? 0 : 1
   return found
+}
+
+/** A mill on a handle of the app's own, and a transaction on it that commits whatever happened inside. */
+async function withHandle(
+  hooks: NonNullable<MillOptions['hooks']>,
+  more: MillOptions = {},
+): Promise<{ mill: Mill; inTransaction: (work: (tx: unknown) => void) => void }> {
+  const db = new (chooseLibrary().open)(join(folder, `${(files += 1)}.db`))
+  db.exec('pragma journal_mode = wal')
+  handles.push(db)
+  const mill = await open({ store: sqlite(db), jobs: [echo], hooks, ...more })
+  const inTransaction = (work: (tx: unknown) => void): void => {
+    db.exec('begin immediate')
+    work(db)
+    db.exec('commit')
+  }
+  return { mill, inTransaction }
 }
 
 const echo = job('echo', async (p: unknown) => p)
@@ -122,6 +143,18 @@ describe('the enqueue hook', () => {
     ['never calls next', () => undefined, /hooks\.enqueue ended without calling next\(\)/],
     ['lays over a typo', (_, next) => next({ lables: ['x'] } as never), /did you mean "labels"\?/],
     ['lays over what is no options', (_, next) => next(5 as never), /next\(\) takes options to lay over.* got 5/],
+    ['lays over a date', (_, next) => next(new Date() as never), /next\(\) takes options to lay over/],
+    [
+      'lays over a promise',
+      (_, next) => next(Promise.reject(new Error('x')) as never),
+      /next\(\) takes options, and got a promise/,
+    ],
+    [
+      'lays over by an async function',
+      (_, next) => next((async () => ({})) as never),
+      /takes options, and got a promise/,
+    ],
+    ['lays over a tx', (_, next) => next({ tx: {} }), /next\(\)\.tx cannot be changed by a hook/],
     ['lays over a time where there is one', (_, next) => next({ in: '1h' }), /both in and at/],
   ])('that %s refuses the call, and nothing is written', async (_, enqueue, message) => {
     const mill = await open({ jobs: [echo], hooks: { enqueue } })
@@ -130,14 +163,19 @@ describe('the enqueue hook', () => {
     expect(await count(mill)).toBe(0)
   })
 
-  test('that calls next twice enqueues once and says so', async () => {
+  test('that calls next twice enqueues once, and the caller has its handle', async () => {
+    const lines: unknown[] = []
+    const logger = { debug: () => undefined, info: () => undefined, warn: () => undefined } as unknown as Logger
+    const error: Logger['error'] = (fields, message) => void lines.push([fields, message])
     const twice: Hooks['enqueue'] = async (_, next) => {
       await next()
-      await next()
+      await next({ queue: 'other' })
     }
-    const mill = await open({ jobs: [echo], hooks: { enqueue: twice } })
-    expect(await refusal(mill.enqueue(echo, 1))).toMatchObject({ code: 'E_HOOK' })
+    const mill = await open({ jobs: [echo], hooks: { enqueue: twice }, logger: { ...logger, error } })
+    expect((await (await mill.enqueue(echo, 1)).get())?.queue).toBe('default')
     expect(await count(mill)).toBe(1)
+    const text = expect.stringContaining('hooks.enqueue called next() twice') as string
+    expect(lines).toEqual([[{ job: 'echo', error: text }, expect.stringContaining('hooks.enqueue failed') as string]])
   })
 
   test('does not see a call that is wrong in itself, which is refused as ever', async () => {
@@ -180,6 +218,132 @@ describe('the enqueue hook', () => {
     const hooks: Hooks = { enqueue: (call, next) => span.run(`${call.job} producer`, () => next()) }
     const mill = await started({ jobs: [asking], hooks, capture: { span } })
     expect(await (await mill.enqueue(asking)).result()).toBe('asking producer')
+  })
+})
+
+describe('the enqueue hook with tx', () => {
+  test.each<[string, Hooks['enqueue'], unknown, RegExp]>([
+    ['lets pass what is refused', (_, next) => next(), { f: () => 1 }, /payloads\[1\]\.f/],
+    [
+      'refuses',
+      () => {
+        throw new Error('quota spent')
+      },
+      2,
+      /quota spent/,
+    ],
+    ['lays over what is wrong', (_, next) => next({ queue: 5 as never }), 2, /queue must be text/],
+  ])('that %s: a bulk with a function of options is refused within the call', async (_, enqueue, second, message) => {
+    const { mill, inTransaction } = await withHandle({ enqueue })
+    const calls: number[] = []
+    const optionsOf = (tx: unknown) => (__: unknown, i: number) => (calls.push(i), { tx })
+    inTransaction((tx) => expect(() => void mill.enqueueMany(echo, [1, second], optionsOf(tx))).toThrow(message))
+    expect([await count(mill), calls]).toEqual([0, [0, 1]])
+  })
+
+  const spans: string[] = []
+  const span = (end: string) => ({ end: () => spans.push(end) })
+
+  test('may wait for what next gave, as a span does, and sees refusals too', async () => {
+    const { mill, inTransaction } = await withHandle({
+      enqueue: (call, next) => next().finally(() => span(call.verb).end()),
+    })
+    inTransaction((tx) => {
+      void mill.enqueue(echo, 1, { tx })
+      void mill.schedule(echo, 2, '1h', { tx })
+      expect(() => void mill.enqueueMany(echo, [3, () => 4], { tx })).toThrow(/payloads\[1\]/)
+    })
+    await vi.waitFor(() => expect([...spans].sort()).toEqual(['enqueue', 'enqueueMany', 'schedule']))
+    expect(await count(mill)).toBe(2)
+  })
+
+  test.each<[string, Hooks['enqueue'], string]>([
+    [
+      'throws after next',
+      (_, next) => {
+        void next()
+        throw new Error('too late')
+      },
+      'too late',
+    ],
+    ['awaits before next', async (_, next) => void (await Promise.resolve(), await next()), 'awaited before it called'],
+    ['never calls next', () => undefined, 'ended without calling next()'],
+  ])('that %s is refused within the call and leaves nothing, also inside another', async (_, enqueue, message) => {
+    const outer: Hooks = { enqueue: async (__, next) => void (await next().catch(() => undefined)) }
+    const { mill, inTransaction } = await withHandle([outer, { enqueue }])
+    inTransaction((tx) => {
+      for (const call of [
+        () => mill.enqueue(echo, 1, { tx }),
+        () => mill.enqueueMany(echo, [1, 2], () => ({ tx })),
+        () => mill.schedule(echo, 1, '1h', { tx, key: 'k' }),
+      ])
+        expect(() => void call()).toThrow(message)
+    })
+    expect(await count(mill)).toBe(0)
+  })
+
+  test('cannot take a job out of its transaction, and may pass its options on', async () => {
+    const enqueue: Hooks['enqueue'] = (call, next) =>
+      next(call.verb === 'enqueue' ? { tx: undefined } : (item) => ({ ...item.options, queue: 'slow' }))
+    const { mill, inTransaction } = await withHandle({ enqueue })
+    inTransaction((tx) => {
+      expect(() => void mill.enqueue(echo, 1, { tx })).toThrow(/next\(\)\.tx cannot be changed by a hook/)
+      void mill.enqueueMany(echo, [2], { tx })
+    })
+    expect(await count(mill)).toBe(1)
+  })
+
+  test('that enqueues by itself in the same transaction is undone with the call, and what was before stays', async () => {
+    let fails = false
+    const made: { mill?: Mill } = {}
+    const hooks: Hooks = {
+      enqueue: (call, next) => {
+        void next()
+        const [item] = call.items
+        if (item?.payload === 'outer') void made.mill?.enqueue(echo, 'inner', { tx: item.options.tx })
+        if (fails && item?.payload === 'outer') throw new Error('undo')
+      },
+    }
+    const { mill, inTransaction } = await withHandle(hooks)
+    made.mill = mill
+    inTransaction((tx) => {
+      void mill.enqueue(echo, 'outer', { tx })
+      fails = true
+      expect(() => void mill.enqueue(echo, 'outer', { tx })).toThrow('undo')
+    })
+    expect(await count(mill)).toBe(2)
+  })
+
+  test('that calls next twice, or fails when the call is over, changes nothing any more', async () => {
+    const enqueue: Hooks['enqueue'] = async (_, next) => {
+      void next()
+      await next()
+      throw new Error('nobody waits')
+    }
+    const failures: string[] = []
+    const logger = { debug: () => undefined, info: () => undefined, warn: () => undefined } as unknown as Logger
+    const error: Logger['error'] = (fields) => void failures.push((fields as { error: string }).error)
+    const { mill, inTransaction } = await withHandle({ enqueue }, { logger: { ...logger, error } })
+    inTransaction((tx) => void mill.enqueue(echo, 1, { tx }))
+    await vi.waitFor(() => expect(failures).toEqual([expect.stringContaining('twice'), 'nobody waits']))
+    expect(await count(mill)).toBe(1)
+  })
+
+  test('is not called when there is no transaction, and is refused when it ends the one there is', async () => {
+    const enqueue = vi.fn((call: EnqueueCall, next: () => unknown) => {
+      void next()
+      const { tx } = (call.items[0] as { options: { tx: SqliteDatabase } }).options
+      tx.exec('rollback')
+    })
+    const { mill, inTransaction } = await withHandle({ enqueue })
+    const db = handles.at(-1) as SqliteDatabase
+    expect(() => void mill.enqueue(echo, 1, { tx: db })).toThrow(/no open transaction/)
+    expect(() => void mill.enqueue(echo, 1, { tx: {} })).toThrow(/tx must be/)
+    expect(enqueue).not.toHaveBeenCalled()
+    db.exec('begin')
+    expect(() => void mill.enqueue(echo, 1, { tx: db })).toThrow('a hook ended the transaction itself')
+    inTransaction(() => undefined)
+    expect(await count(mill)).toBe(0)
   })
 })
 

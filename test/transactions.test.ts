@@ -82,6 +82,24 @@ describe('kill -9 of a job that settles itself', () => {
   })
 })
 
+test('a handler that closes its tx does not keep the file from other processes', { timeout: 60_000 }, async () => {
+  const first = place().run(`
+    const work = job('work', { run: (p, ctx) => ctx.transaction((tx) => { tx.exec('create table t (x)'); tx.close() }), retry: { limit: 0 } })
+    const mill = await millrace({ store: file, jobs: { work }, logger: false })
+    await mill.start()
+    const error = await (await mill.enqueue(work, {})).result({ timeout: '20s' }).catch((thrown) => thrown)
+    say('failed', { message: error.message })
+    setInterval(() => {}, 1_000)`)
+  expect(await first.hears('failed')).toMatchObject({ message: expect.stringContaining('cannot be closed') as string })
+  const second = place().run(`
+    const mill = await millrace({ store: file, logger: false })
+    say('written', { isNew: (await mill.enqueue(job('other', () => 1), {})).isNew })
+    await mill.close()`)
+  expect(await second.hears('written')).toMatchObject({ isNew: true })
+  expect(await second.exited).toBe(0)
+  await first.kill()
+})
+
 test('kill -9 of many enqueuers leaves as many jobs as rows', { timeout: 90_000 }, async () => {
   const program = (n: number): string => `${business}
     const mail = job('mail', () => 1)

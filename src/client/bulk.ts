@@ -3,6 +3,7 @@ import { InvalidOptionsError } from '../errors.js'
 import type { Taken } from '../job/capture.js'
 import type { EnqueueOptions } from '../job/enqueue.js'
 import type { Registered } from '../job/registry.js'
+import { isThenable, quiet } from '../job/schema.js'
 import type { OnDuplicate } from '../job/unique.js'
 import type { NewJob } from '../store/store.js'
 import { atOnce, txOf } from './in-transaction.js'
@@ -19,22 +20,53 @@ export interface BulkRow {
 
 export type BulkOptions = EnqueueOptions | ((payload: never, index: number) => EnqueueOptions) | undefined
 
+/** Jobs in one bulk. */
+export const BULK_MAX = 1_000_000
+
 /** A bulk as a call gave it. */
 export interface Bulk {
   readonly registered: Registered
   readonly payloads: readonly unknown[]
-  readonly options: BulkOptions
-  /** The options of the first item, which say whether all of them go into a transaction. */
-  readonly first: EnqueueOptions | undefined
+  readonly asked: Asked
   readonly newId: () => string
   /** Context taken where the call was made, once for the whole bulk. */
   readonly taken: Taken | undefined
 }
 
-/** Asked once and kept: a function of the caller's is called once for each item. */
-export function firstOptions(payloads: unknown, options: BulkOptions): EnqueueOptions | undefined {
-  if (typeof options !== 'function') return options
-  return Array.isArray(payloads) && payloads.length > 0 ? options(payloads[0] as never, 0) : undefined
+/** What is asked for the items of a bulk. */
+export interface Asked {
+  readonly of: (index: number) => EnqueueOptions | undefined
+  /** The first transaction that is asked for, by whichever item: then all happens within the call. */
+  readonly tx: unknown
+}
+
+/** A function of the caller's is called once for each item, and for all of them before anything else: one may ask for a tx. */
+export function askAll(payloads: unknown, options: BulkOptions): Asked {
+  if (typeof options !== 'function') return { of: () => options, tx: txOf(options) }
+  const all: EnqueueOptions[] = []
+  let tx: unknown
+  // What is no bulk is refused as such, and nobody is asked about it.
+  const length = Array.isArray(payloads) && payloads.length <= BULK_MAX ? payloads.length : 0
+  for (let index = 0; index < length; index += 1) {
+    try {
+      all.push(quietly(options((payloads as readonly unknown[])[index] as never, index)))
+    } catch (error) {
+      // Thrown within the call where it may be part of a transaction, and by the promise where it is not.
+      if (index === 0 || tx !== undefined) throw error
+      return { of: (at) => (at < index ? all[at] : rethrow(error)), tx }
+    }
+    if (tx === undefined) tx = txOf(all[index])
+  }
+  return { of: (index) => all[index], tx }
+}
+
+/** Of an async function: refused below as what it is, and nobody else waits for it. */
+function quietly(options: EnqueueOptions): EnqueueOptions {
+  return isThenable<unknown>(options) ? (quiet(options) as EnqueueOptions) : options
+}
+
+function rethrow(error: unknown): never {
+  throw error
 }
 
 /** The rows of a bulk. Every item is looked at before one is refused, so that one error names all of them. */
@@ -70,18 +102,18 @@ class Gathered {
   }
 
   prepare(index: number): Prepared | Promise<Prepared> {
-    const { registered, payloads, options, first, newId, taken } = this.#bulk
+    const { registered, payloads, asked, newId, taken } = this.#bulk
     const payload = payloads[index]
     // Told once when it is wrong.
     const problems = index === 0 ? taken?.problems : undefined
-    this.#own = index === 0 || typeof options !== 'function' ? first : options(payload as never, index)
+    this.#own = asked.of(index)
     return prepare({ registered, payload, options: this.#own, index, captured: taken?.captured, problems }, newId())
   }
 
   add(index: number, made: Prepared): void {
     const own = this.#own
     if ('wrong' in made) this.#wrongs.push(made.wrong)
-    else if (txOf(own) !== txOf(this.#bulk.first)) this.#wrongs.push(otherTransaction(index))
+    else if (txOf(own) !== txOf(this.#bulk.asked.of(0))) this.#wrongs.push(otherTransaction(index))
     else this.#rows.push({ row: made.row, onDuplicate: own?.onDuplicate ?? 'return' })
   }
 

@@ -67,5 +67,5 @@ async function askJob(parts: CommandParts, row: JobRow, ask: Ask, change: Change
 
 /** Resolves when every holder of jobs in advance, in whatever process, has asked again: what was taken begins nowhere after. */
 export function holderAsks(world: World): Promise<void> {
-  return new Promise((resolve) => world.timers.after(HELD_UNASKED_MS + 1, resolve))
+  return new Promise((resolve) => world.timers.after(HELD_UNASKED_MS * 2, resolve))
 }

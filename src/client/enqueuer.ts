@@ -7,14 +7,11 @@ import type { Registered, Registry } from '../job/registry.js'
 import type { OnDuplicate } from '../job/unique.js'
 import type { Claim, Inserted, InsertOptions, NewJob, Store } from '../store/store.js'
 import type { World } from '../world/world.js'
-import { firstOptions, onePolicy, prepareMany, prepareManyAtOnce } from './bulk.js'
-import type { Bulk, BulkOptions } from './bulk.js'
+import { askAll, BULK_MAX, onePolicy, prepareMany, prepareManyAtOnce } from './bulk.js'
+import type { Asked, Bulk, BulkOptions } from './bulk.js'
 import { afterwards, atOnce, txOf } from './in-transaction.js'
 import { prepare, refuse, whenOf, withTaken } from './prepare.js'
 import type { Item, Prepared } from './prepare.js'
-
-/** Jobs in one bulk. */
-const BULK_MAX = 1_000_000
 
 export interface EnqueuerParts {
   readonly world: World
@@ -58,9 +55,9 @@ export class Enqueuer {
   }
 
   enqueueMany(job: Enqueueable, payloads: readonly unknown[], options: BulkOptions): Promise<Handle<unknown>[]> {
-    const first = firstOptions(payloads, options)
-    const make = (): Bulk => this.#bulk(job, payloads, options, first)
-    const tx = txOf(first)
+    const asked = askAll(payloads, options)
+    const make = (): Bulk => this.#bulk(job, payloads, asked)
+    const { tx } = asked
     if (tx === undefined) return this.#many(make)
     const bulk = make()
     const rows = prepareManyAtOnce(bulk)
@@ -127,11 +124,11 @@ export class Enqueuer {
     return { registered, payload, options: timed, problems }
   }
 
-  #bulk(job: Enqueueable, payloads: readonly unknown[], options: BulkOptions, first: EnqueueOptions | undefined): Bulk {
+  #bulk(job: Enqueueable, payloads: readonly unknown[], asked: Asked): Bulk {
     const registered = this.#parts.registry.lookUp(job)
     if (!Array.isArray(payloads)) throw badPayloads(`must be an array, got ${show(payloads)}`)
     if (payloads.length > BULK_MAX) throw badPayloads(`must be at most ${BULK_MAX}, got ${payloads.length}`)
-    return { registered, payloads, options, first, newId: () => this.#newId(), taken: this.#parts.capture?.take() }
+    return { registered, payloads, asked, newId: () => this.#newId(), taken: this.#parts.capture?.take() }
   }
 
   #handles(inserted: readonly Inserted[]): Handle<unknown>[] {

@@ -1,11 +1,15 @@
 import { show } from '../codec/show.js'
 import { InvalidOptionsError } from '../errors.js'
+import type { Problem } from '../errors.js'
 import { around } from '../job/around.js'
 import { checkEnqueueOptions } from '../job/check-options.js'
 import type { EnqueueOptions, Enqueueable, Handle } from '../job/enqueue.js'
 import type { EnqueueCall, EnqueueItem, EnqueueNext, HookLists } from '../job/hooks.js'
 import type { Registry } from '../job/registry.js'
-import type { Claim } from '../store/store.js'
+import { isThenable, quiet } from '../job/schema.js'
+import type { Claim, Store } from '../store/store.js'
+import { askAll, BULK_MAX } from './bulk.js'
+import type { BulkOptions } from './bulk.js'
 
 /** The calls that enqueue. */
 export interface EnqueueVerbs {
@@ -24,34 +28,43 @@ export interface EnqueueVerbs {
   ): Promise<Handle<unknown>>
 }
 
-type BulkOptions = EnqueueOptions | ((payload: never, index: number) => EnqueueOptions) | undefined
+export interface HookedParts {
+  readonly store: Pick<Store, 'transactions'>
+  /** Told of a hook's fault that changes nothing any more. */
+  readonly events: { hookFailed(which: 'enqueue', job: { readonly name: string }, error: unknown): void }
+}
 
 /** The same calls through the hooks; without hooks, the calls themselves. */
-export function throughHooks(client: EnqueueVerbs, registry: Registry, hooks: HookLists['enqueue']): EnqueueVerbs {
+export function throughHooks(
+  client: EnqueueVerbs,
+  registry: Registry,
+  hooks: HookLists['enqueue'],
+  parts: HookedParts,
+): EnqueueVerbs {
   if (hooks.length === 0) return client
+  const pass = (call: EnqueueCall, insert: Insert): Promise<Handle<unknown>[]> => passAll(hooks, call, insert, parts)
   const known = (job: Enqueueable): string => registry.lookUp(job).job.name
   return {
     enqueue: (job, payload, options, under) =>
       asked(options?.tx !== undefined, () => {
         const items = [{ payload, options: given(options) }]
         const insert: Insert = ([one]) => client.enqueue(job, payload, one?.options, under).then((handle) => [handle])
-        return first(pass(hooks, { verb: 'enqueue', job: known(job), items }, insert))
+        return first(pass({ verb: 'enqueue', job: known(job), items }, insert))
       }),
-    enqueueMany: (job, payloads, options) =>
-      asked(typeof options === 'object' && options?.tx !== undefined, () => {
-        if (!Array.isArray(payloads)) return client.enqueueMany(job, payloads, options)
-        const items = (payloads as readonly unknown[]).map((payload, index) => ({
-          payload,
-          options: given(typeof options === 'function' ? options(payload as never, index) : options),
-        }))
+    enqueueMany: (job, payloads, options) => {
+      if (!Array.isArray(payloads) || payloads.length > BULK_MAX) return client.enqueueMany(job, payloads, options)
+      const each = askAll(payloads, options)
+      return asked(each.tx !== undefined, () => {
+        const items = Array.from(payloads, (payload: unknown, index) => ({ payload, options: given(each.of(index)) }))
         const insert: Insert = (all) => client.enqueueMany(job, payloads, (_, i) => (all[i] as EnqueueItem).options)
-        return pass(hooks, { verb: 'enqueueMany', job: known(job), items }, insert)
-      }),
+        return pass({ verb: 'enqueueMany', job: known(job), items }, insert)
+      })
+    },
     schedule: (job, payload, when, options) =>
       asked(options?.tx !== undefined, () => {
         const items = [{ payload, options: given(options) }]
         const insert: Insert = ([one]) => client.schedule(job, payload, when, one?.options).then((handle) => [handle])
-        return first(pass(hooks, { verb: 'schedule', job: known(job), items, when }, insert))
+        return first(pass({ verb: 'schedule', job: known(job), items, when }, insert))
       }),
   }
 }
@@ -63,17 +76,26 @@ const NONE: EnqueueOptions = {}
 const given = (options: EnqueueOptions | undefined): EnqueueOptions => (options === undefined ? NONE : options)
 
 /** One hook inside the other. A call whose options are wrong in themselves is refused as ever, and no hook sees it. */
-function pass(hooks: HookLists['enqueue'], call: EnqueueCall, insert: Insert): Promise<Handle<unknown>[]> {
+function passAll(
+  hooks: HookLists['enqueue'],
+  call: EnqueueCall,
+  insert: Insert,
+  parts: HookedParts,
+): Promise<Handle<unknown>[]> {
   const all = [...new Set(call.items.map(({ options }) => options))]
   if (all.some((options) => checkEnqueueOptions(options, '').length > 0)) return insert(call.items)
-  const sync = all.some(({ tx }) => tx !== undefined)
-  const step = (at: number, items: readonly EnqueueItem[]): unknown => {
+  const failed = (error: unknown): void => parts.events.hookFailed('enqueue', { name: call.job }, error)
+  const step = (at: number, items: readonly EnqueueItem[], sync: boolean): unknown => {
     const hook = hooks[at]
     if (hook === undefined) return insert(items)
-    const inner = (change?: Change): unknown => step(at + 1, change === undefined ? items : changed(items, change))
-    return around('enqueue', (next) => hook({ ...call, items }, next as EnqueueNext), inner, sync)
+    const inner = (change?: Change): unknown =>
+      step(at + 1, change === undefined ? items : changed(items, change), sync)
+    return around('enqueue', (next) => hook({ ...call, items }, next as EnqueueNext), inner, { sync, failed })
   }
-  return step(0, call.items) as Promise<Handle<unknown>[]>
+  const start = (sync: boolean): Promise<Handle<unknown>[]> => step(0, call.items, sync) as Promise<Handle<unknown>[]>
+  const tx = all.find((options) => options.tx !== undefined)?.tx
+  // What a hook throws after next() must not leave in the transaction what next() wrote.
+  return tx === undefined ? start(false) : parts.store.transactions.guarded(tx, start)
 }
 
 type Change = NonNullable<Parameters<EnqueueNext>[0]>
@@ -81,15 +103,33 @@ type Change = NonNullable<Parameters<EnqueueNext>[0]>
 function changed(items: readonly EnqueueItem[], change: Change): EnqueueItem[] {
   return items.map((item, index) => {
     const laid: unknown = typeof change === 'function' ? change(item, index) : change
-    if (typeof laid !== 'object' || laid === null || Array.isArray(laid))
-      throw new InvalidOptionsError('hooks.enqueue', [
-        {
-          path: 'next()',
-          message: `takes options to lay over the job’s own, or a function of them, got ${show(laid)}`,
-        },
-      ])
-    return { payload: item.payload, options: { ...item.options, ...laid } }
+    const wrong = wrongChange(laid, item)
+    if (wrong !== undefined) throw new InvalidOptionsError('hooks.enqueue', [wrong])
+    return { payload: item.payload, options: { ...item.options, ...(laid as EnqueueOptions) } }
   })
+}
+
+function wrongChange(laid: unknown, item: EnqueueItem): Problem | undefined {
+  if (isThenable(laid)) {
+    quiet(laid)
+    return { path: 'next()', message: 'takes options, and got a promise of them; await it before you call next()' }
+  }
+  if (!isPlainObject(laid))
+    return {
+      path: 'next()',
+      message: `takes options to lay over the job’s own, or a function of them, got ${show(laid)}`,
+    }
+  // To pass on the item's own is no change: `next((item) => ({ ...item.options, queue: 'slow' }))`.
+  if ('tx' in laid && laid.tx !== item.options.tx)
+    return { path: 'next().tx', message: 'cannot be changed by a hook: the transaction is the caller’s to choose' }
+  return undefined
+}
+
+/** Whatever else has no fields of its own would pass for "no change". */
+function isPlainObject(value: unknown): value is object {
+  if (typeof value !== 'object' || value === null) return false
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === null || Object.getPrototypeOf(prototype) === null
 }
 
 /** As from an async function: what is refused rejects. In a caller's transaction it is thrown, so that it rolls back. */

@@ -6,6 +6,7 @@ import type { Problem } from '../errors.js'
 import { parseDuration } from '../job/duration.js'
 import type { EnqueueOptions } from '../job/enqueue.js'
 import type { Registered } from '../job/registry.js'
+import { isThenable, quiet } from '../job/schema.js'
 import { ownField } from '../job/title.js'
 import type { PlaceRequest } from '../job/unique.js'
 import { mergeUnique } from '../job/unique-options.js'
@@ -66,6 +67,10 @@ function calledText(registered: Registered, by: (payload: unknown) => unknown, p
     value = by(payload)
   } catch (error) {
     return wrong(root, `cannot be told from others: unique.by threw ${reason(error)}`, error)
+  }
+  if (isThenable(value)) {
+    quiet(value)
+    return wrong(root, 'cannot be told from others: unique.by must be synchronous, and it returned a promise')
   }
   if (value === undefined) return wrong(root, 'cannot be told from others: unique.by returned undefined for it')
   const text = written(registered, value, '')

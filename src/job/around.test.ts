@@ -1,9 +1,11 @@
-import { describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { around } from './around.js'
 
 type Next = () => unknown
+const told: unknown[] = []
+beforeEach(() => void told.splice(0))
 const through = (hook: (next: Next) => unknown, inner: () => unknown, sync = false): unknown =>
-  around('start', hook as never, inner, sync)
+  around('start', hook as never, inner, { sync, failed: (error) => told.push(error) })
 const boom = (): never => {
   throw new Error('boom')
 }
@@ -111,14 +113,39 @@ describe('a hook', () => {
     expect(inside).not.toHaveBeenCalled()
   })
 
-  test('that calls next twice is refused the second time', () => {
-    const inside = vi.fn()
-    const twice = (next: Next): void => {
-      next()
-      next()
-    }
-    expect(() => through(twice, inside)).toThrow('hooks.start called next() twice')
+  test('that calls next twice is given the first one’s result, and it is told', async () => {
+    const inside = vi.fn(() => later(5))
+    const given: unknown[] = []
+    const twice = (next: Next): void => void given.push(next(), next())
+    expect(await through(twice, inside)).toBe(5)
+    expect(given[0]).toBe(given[1])
     expect(inside).toHaveBeenCalledTimes(1)
+    expect(told.map(String)).toEqual([expect.stringContaining('hooks.start called next() twice')])
+  })
+
+  test('that calls next again when it failed, or when it is over, does nothing anew', async () => {
+    const inside = vi.fn(() => failLater('inside'))
+    let late: Next = () => undefined
+    const again = async (next: Next): Promise<void> => {
+      late = next
+      try {
+        await next()
+      } catch {
+        await next()
+      }
+    }
+    await expect(through(again, inside)).rejects.toThrow('inside')
+    await expect(late()).rejects.toThrow('inside')
+    expect([inside.mock.calls.length, told.length]).toEqual([1, 2])
+  })
+
+  test('meets every failure of what is inside by the promise', async () => {
+    const met: string[] = []
+    const watch = (next: Next): unknown => (next() as Promise<unknown>).finally(() => met.push('ended'))
+    await expect(through(watch, boom)).rejects.toThrow('boom')
+    expect(() => through(watch, boom, true)).toThrow('boom')
+    await later(0)
+    expect([met, told]).toEqual([['ended', 'ended'], []])
   })
 
   test('that calls next when it is over does nothing, and harms nobody who does not look', async () => {
@@ -161,11 +188,49 @@ describe('where everything must happen within the call', () => {
     ).toBe(promise)
   })
 
-  test('a promise of its own is refused at once, and its failure is nobody’s', () => {
+  test('what the hook still does is not waited for, and its failure is told', async () => {
+    const promise = Promise.resolve(5)
     const asynchronous = async (next: Next): Promise<void> => {
       await next()
       boom()
     }
-    expect(() => through(asynchronous, () => 5, true)).toThrow(/returned a promise, and with tx/)
+    expect(through(asynchronous, () => promise, true)).toBe(promise)
+    expect(
+      through(
+        (next) => (next() as Promise<unknown>).finally(() => undefined),
+        () => promise,
+        true,
+      ),
+    ).toBe(promise)
+    await later(0)
+    expect(told.map(String)).toEqual(['Error: boom'])
+  })
+
+  test('a failure inside that passes through what the hook still does is told by the result alone', async () => {
+    const inside = (): Promise<never> => failLater('inside')
+    const waiting = async (next: Next): Promise<unknown> => next()
+    await expect(through(waiting, inside, true)).rejects.toThrow('inside')
+    await later(0)
+    expect(told).toEqual([])
+  })
+
+  test('a hook that awaits before it calls next is refused at once, and its failure is nobody’s', async () => {
+    const inside = vi.fn()
+    const asking = async (next: Next): Promise<void> => {
+      await later(0)
+      await next()
+    }
+    expect(() => through(asking, inside, true)).toThrow(/awaited before it called next\(\), and with tx/)
+    await later(0)
+    await later(0)
+    expect([inside.mock.calls.length, told]).toEqual([0, []])
+  })
+
+  test('what the hook throws after next is thrown', () => {
+    const giveUp = (next: Next): never => {
+      void next()
+      return boom()
+    }
+    expect(() => through(giveUp, () => Promise.resolve(5), true)).toThrow('boom')
   })
 })

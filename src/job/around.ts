@@ -1,65 +1,87 @@
 import { HookError } from '../errors.js'
-import { isThenable } from './schema.js'
+import { isThenable, quiet } from './schema.js'
 
 /** What a hook goes round: synchronous, or a promise. */
 type Inner<Change> = (change?: Change) => unknown
+
+export interface AroundHow {
+  /** Everything must happen within the call: the caller is inside a synchronous transaction, and waits for nothing. */
+  readonly sync?: boolean | undefined
+  /** Told of a hook's fault that changes nothing any more. */
+  readonly failed: (error: unknown) => void
+}
 
 /**
  * Calls `inner` through one hook, which must call `next` once. The result is that of `inner`, whatever the hook returns, so
  * that a forgotten `return` or a swallowed error changes nothing; what the hook itself throws comes before it. Nothing is
  * over before `inner` is: a hook that gave up on its handler must not free the handler's slot.
- * With `sync` a hook may return nothing but what `next` gave, for callers inside a synchronous transaction.
+ * With `sync` the hook must have called `next` when it returns, and what it throws until then is thrown; what a promise of
+ * its own comes to later is too late to count.
  */
 export function around<Change>(
   which: string,
   hook: (next: Inner<Change>) => unknown,
   inner: Inner<Change>,
-  sync = false,
+  how: AroundHow,
 ): unknown {
-  const turn = new Turn(which, inner)
+  const turn = new Turn(which, inner, how.failed)
   let returned: unknown
   try {
     returned = hook((change) => turn.next(change))
   } catch (error) {
-    return turn.fail(error)
+    return how.sync === true ? turn.throwNow(error) : turn.fail(error)
   }
   if (!isThenable(returned) || returned === turn.given) return turn.end()
-  if (sync) return turn.refuseAsync(returned)
+  if (how.sync === true) return turn.endNow(returned)
   return Promise.resolve(returned).then(
     () => turn.end(),
     (error: unknown) => turn.fail(error),
   )
 }
 
+type Came = { readonly value: unknown } | { readonly thrown: unknown; readonly value: Promise<never> }
+
 class Turn<Change> {
   readonly #which: string
   readonly #inner: Inner<Change>
-  #came: { readonly value: unknown } | { readonly thrown: unknown } | undefined
+  readonly #failed: AroundHow['failed']
+  #came: Came | undefined
   #over = false
 
-  constructor(which: string, inner: Inner<Change>) {
+  constructor(which: string, inner: Inner<Change>, failed: AroundHow['failed']) {
     this.#which = which
     this.#inner = inner
+    this.#failed = failed
   }
 
   /** What `next` gave the hook. */
   get given(): unknown {
-    return this.#came !== undefined && 'value' in this.#came ? this.#came.value : undefined
+    return this.#came?.value
   }
 
   next(change: Change | undefined): unknown {
+    if (this.#came !== undefined) {
+      // What is written is written: an error now would tell the caller of a failure that did not happen.
+      this.#failed(
+        this.#misuse('called next() twice; once is all there is, and the second call was given the first one’s result'),
+      )
+      return this.#came.value
+    }
     // Called from a timer the hook left behind: nobody is there to catch it, and the process must not pay for it.
     if (this.#over)
       return quiet(Promise.reject(this.#misuse('called next() after it had ended; wait for it with await')))
-    if (this.#came !== undefined) throw this.#misuse('called next() twice; once is all there is')
+    this.#came = this.#call(change)
+    return this.#came.value
+  }
+
+  /** A failure is always a promise's for the hook, at once or later, so that `next().finally(…)` meets every one of them. */
+  #call(change: Change | undefined): Came {
     try {
       const value = this.#inner(change)
       // The hook may look at it late, or never; its failure is told by the result.
-      this.#came = { value: isThenable(value) ? quiet(value) : value }
-      return value
+      return { value: isThenable(value) ? quiet(value) : value }
     } catch (thrown) {
-      this.#came = { thrown }
-      throw thrown
+      return { thrown, value: quiet(Promise.reject(thrown as Error)) }
     }
   }
 
@@ -78,18 +100,30 @@ class Turn<Change> {
     return isThenable(this.given) ? this.given.then(rethrow, rethrow) : rethrow()
   }
 
-  refuseAsync(returned: PromiseLike<unknown>): never {
+  throwNow(error: unknown): never {
     this.#over = true
-    quiet(returned)
-    throw this.#misuse('returned a promise, and with tx everything must happen within the call; return next() itself')
+    throw error
+  }
+
+  /** The end where nobody waits for what the hook still does. */
+  endNow(returned: PromiseLike<unknown>): unknown {
+    if (this.#came === undefined) {
+      quiet(returned)
+      this.throwNow(
+        this.#misuse(
+          'awaited before it called next(), and with tx everything must happen within the call; call next() first',
+        ),
+      )
+    }
+    const inside = Promise.resolve(this.given).catch((error: unknown) => error)
+    Promise.resolve(returned).catch(async (error: unknown) => {
+      // A failure of what is inside that only passed through the hook has been told.
+      if ((await inside) !== error) this.#failed(error)
+    })
+    return this.end()
   }
 
   #misuse(what: string): HookError {
     return new HookError(`hooks.${this.#which} ${what}`)
   }
-}
-
-function quiet<T extends PromiseLike<unknown>>(promise: T): T {
-  promise.then(undefined, () => undefined)
-  return promise
 }

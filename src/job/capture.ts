@@ -3,6 +3,7 @@ import { problemOf } from '../codec/path.js'
 import { reason } from '../codec/show.js'
 import { CodecError, DefinitionError } from '../errors.js'
 import type { Problem } from '../errors.js'
+import { isThenable, quiet } from './schema.js'
 import { readWritten, writeWith } from './stored-options.js'
 import type { Captured, Written } from './stored-options.js'
 
@@ -74,7 +75,10 @@ export class Capture {
   #takeOne(name: string, store: ContextStore, written: [string, Written][], problems: Problem[]): void {
     try {
       const value = store.getStore()
-      if (value !== undefined) written.push([name, writeWith(this.#codec, value)])
+      if (isThenable(value)) {
+        quiet(value)
+        problems.push({ path: `captured.${name}`, message: 'must be synchronous: its getStore() returned a promise' })
+      } else if (value !== undefined) written.push([name, writeWith(this.#codec, value)])
     } catch (error) {
       const path = `captured.${name}`
       const problem =

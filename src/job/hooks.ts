@@ -23,7 +23,7 @@ import type { State } from './states.js'
 export interface Hooks {
   /**
    * Around each call of enqueue, enqueueMany and schedule. `next()` writes the jobs; what it is given is laid over their
-   * options. Throw before it, and nothing is written. With `tx` it must not be async.
+   * options, `tx` excepted. Throw before it, and nothing is written. With `tx` it must be called before anything is awaited.
    */
   readonly enqueue?: ((call: EnqueueCall, next: EnqueueNext) => unknown) | undefined
   /**
@@ -68,7 +68,7 @@ export interface SettledAttempt {
 
 /** How an attempt ended. */
 export interface AttemptEnd {
-  /** Where the job is now: done, failed, retrying, parked, scheduled (snoozed), cancelled (expired), ready (given back). */
+  /** Where the job is now: done, failed, retrying, parked, scheduled (snoozed), cancelled, paused, ready (given back). */
   readonly state: State
   /** How long it ran, in ms; undefined when it never began, or when its process died. */
   readonly ms: number | undefined

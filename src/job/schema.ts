@@ -70,3 +70,9 @@ function pathText(issue: SchemaIssue): string {
 export function isThenable<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
   return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
 }
+
+/** A promise that nobody may look at, or not in time: its failure is told in another way, and must not end the process. */
+export function quiet<T extends PromiseLike<unknown>>(promise: T): T {
+  Promise.resolve(promise).catch(() => undefined)
+  return promise
+}

@@ -30,7 +30,9 @@ export function aroundOf(
   const events = tellSettled(parts.events, hooks.settle)
   return {
     events: capture === undefined ? events : toldInContext(events),
-    executor: hookedExecutor(parts.executor, hooks.start),
+    executor: hookedExecutor(parts.executor, hooks.start, ({ id, job }, error) =>
+      parts.events.hookFailed('start', { id, name: job }, error),
+    ),
     capture,
     surround: surroundWith(capture),
     enqueueHooks: hooks.enqueue,

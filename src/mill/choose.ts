@@ -11,6 +11,8 @@ import type { Log } from '../world/log.js'
 import { printLine, readEnvironment } from '../world/process.js'
 import { traceContext } from '../world/trace.js'
 import type { World } from '../world/world.js'
+import type { WorkerOptions } from '../worker/worker.js'
+import { toMs } from './options.js'
 import type { MillOptions } from './options.js'
 
 /** Which store: what was given, else $MILLRACE_STORE, else ./millrace.db, which production must ask for by name. */
@@ -49,4 +51,21 @@ export function captureOf(given: MillOptions['capture'], codec: Codec): Capture 
   })
   if (stores.length === 0 && trace === false) return undefined
   return new Capture(Object.fromEntries(stores), trace === true ? traceContext : undefined, codec)
+}
+
+/** What the worker is told of the options. */
+export function workerOptionsOf(options: MillOptions): WorkerOptions {
+  return {
+    concurrency: options.concurrency ?? 10,
+    queues: new Map(
+      Object.entries(options.queues ?? {}).map(([queue, most]) => [
+        queue,
+        typeof most === 'number' ? most : most.concurrency,
+      ]),
+    ),
+    pollMs: toMs(options.poll, '5s'),
+    leaseMs: toMs(options.lease, '15s'),
+    crashBudget: options.crashBudget ?? 3,
+    slowAfterMs: toMs(options.slowAfter, '5m'),
+  }
 }

@@ -221,3 +221,18 @@ export function deadlineOf(options: StopOptions, subject: string): number {
   const parsed = parseDuration(options.deadline ?? STOP_DEADLINE_MS)
   return parsed.ok ? parsed.ms : STOP_DEADLINE_MS
 }
+
+/** A command of an id alone. It commits by itself: options, a `tx` above all, would be ignored, so they are refused. */
+export function byIdAlone(
+  verb: string,
+  command: (id: string) => Promise<boolean>,
+): (id: string, options?: unknown) => Promise<boolean> {
+  return async (id, options) => {
+    // An index of `ids.map(mill.cancel)` asks for nothing.
+    if (typeof options === 'object' && options !== null)
+      throw new InvalidOptionsError(`${verb}()`, [
+        { path: 'options', message: `are not taken: the command commits by itself, got ${show(options)}` },
+      ])
+    return command(id)
+  }
+}

@@ -43,8 +43,8 @@ export interface EngineEvents {
   troubled(what: string, error: unknown): void
   slow(running: Shown, forMs: number): void
   logLine(running: Shown, line: string): void
-  /** A hook that nothing waits for threw. */
-  hookFailed(which: string, job: { readonly id: string; readonly name: string }, error: unknown): void
+  /** A hook did wrong where nothing waits for it. An enqueue has no id yet. */
+  hookFailed(which: string, job: { readonly id?: string; readonly name: string }, error: unknown): void
 }
 
 /** A fault repeats many times a second; it is said when it is new, and again after this many. */
@@ -100,7 +100,11 @@ export function engineEvents(log: Log): EngineEvents {
     hookFailed(which, { id, name }, thrown) {
       const error = reason(thrown)
       if (isNews(`hook ${which} ${error}`))
-        log.write('error', { id, job: name, error }, `hooks.${which} failed; nothing depends on it, and work goes on`)
+        log.write(
+          'error',
+          { ...(id === undefined ? {} : { id }), job: name, error },
+          `hooks.${which} failed; nothing depends on it, and work goes on`,
+        )
     },
   }
 }

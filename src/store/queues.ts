@@ -45,6 +45,6 @@ export interface Confirmation {
 
 /**
  * A worker that has just been told that the jobs it holds are still its own begins them without asking again for this long.
- * Who takes a held job away, or pauses its queue, waits as long before he says that it is done.
+ * Who takes a held job away, or pauses its queue, waits twice as long before he says that it is done.
  */
 export const HELD_UNASKED_MS = 5

@@ -15,6 +15,11 @@ export interface TransactionStore {
   ): readonly Inserted[] | Promise<readonly Inserted[]>
   /** Writes what became of a claimed job; false, and nothing written, when its fence is not its any more. */
   settleJobIn(tx: unknown, settled: SettledJob): boolean | Promise<boolean>
+  /**
+   * Calls `call`, which may write by the verbs above. Where the handle is synchronous, what it wrote is undone when it throws.
+   * Where it is not (`sync` is false) others may write in between, so that nothing can be undone, and `call` may take its time.
+   */
+  guarded<T>(tx: unknown, call: (sync: boolean) => T): T
   /** Opens a transaction of its own, lets `work` write in it, settles the job and commits. Throws LeaseLostError when the fence is gone. */
   transact<T>(request: Transact<T>): Promise<T>
 }

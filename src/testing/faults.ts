@@ -171,6 +171,7 @@ function badTransactions(
       failing('settleJobIn')
       return inner.settleJobIn(tx, settled)
     },
+    guarded: (tx, run) => inner.guarded(tx, run),
     transact: <T>(request: Transact<T>) => call('transact', () => inner.transact(mortal(request))) as Promise<T>,
   }
 }

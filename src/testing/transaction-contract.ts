@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import type { InsertOptions, Inserted, NewJob } from '../store/store.js'
 import { systemTimers } from '../world/timers.js'
-import { Bench, only } from './store-contract.js'
-import type { ContractSubject } from './store-contract.js'
+import { Bench, only } from './contract/bench.js'
+import type { ContractSubject } from './contract/bench.js'
 
 /** What every store must do inside a transaction of the caller's own; joined like `storeContract`, with a way to begin one. */
 export interface TransactionCase {
@@ -102,6 +102,23 @@ contract('a bulk that is refused leaves nothing, though its error is swallowed a
   await b.insertIn(tx, [after])
   await commit()
   assert.deepEqual(new Set((await b.found({})).map((row) => row.id)), new Set([held, before.id, after.id]))
+})
+
+contract('a guarded call that throws leaves nothing of what it wrote, and what was there stays', async (b) => {
+  const { tx, commit } = await b.openTransaction()
+  const [before, kept, undone] = [b.job(), b.job(), b.job()]
+  await b.insertIn(tx, [before])
+  await b.store.transactions.guarded(tx, () => b.insertIn(tx, [kept]))
+  const isSync = b.store.transactions.guarded(tx, (sync) => sync)
+  const boom = new Error('boom')
+  const failing = (): void =>
+    b.store.transactions.guarded(tx, () => {
+      void b.insertIn(tx, [undone])
+      throw boom
+    })
+  if (isSync) assert.throws(failing, boom)
+  await commit()
+  assert.deepEqual(new Set((await b.found({})).map((row) => row.id)), new Set([before.id, kept.id]))
 })
 
 contract('keys are answered as ever, and a rollback gives them back', async (b) => {

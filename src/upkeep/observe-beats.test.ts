@@ -78,10 +78,16 @@ describe('an observer', () => {
     expect(deadAt(looks).slice(12).flat()).toEqual([])
   })
 
-  test('whose beats come back calls the dead dead again', () => {
-    const looks = seconds(40, () => 7).map((look, i) => ({ ...look, me: i < 30 ? 3 : i }))
+  test('whose beats come back watches the others for a lease before it calls one dead', () => {
+    const looks = seconds(50, () => 7).map((look, i) => ({ ...look, me: i < 30 ? 3 : i }))
     const dead = deadAt(looks)
-    expect(dead.findIndex((ids) => ids.length > 0)).toBe(30)
+    expect(dead.findIndex((ids) => ids.length > 0)).toBe(45)
+  })
+
+  test('that is the first to be back after nobody could write takes no live one for dead', () => {
+    // Both stood still for twenty seconds; the other's next beat comes four seconds after ours.
+    const looks = seconds(60, (i) => (i < 24 ? 7 : i)).map((look, i) => ({ ...look, me: i < 20 ? 3 : i }))
+    expect(deadAt(looks).flat()).toEqual([])
   })
 
   test('that has no row of its own calls nobody dead', () => {

@@ -32,7 +32,7 @@ export function observeBeats(
   leaseMs: number,
 ): Judgement {
   // A gap in looking (this process slept, or could not read) says nothing about the others: begin all watches anew.
-  const gap = now - before.at > leaseMs / 2
+  const gap = now - before.at > leaseMs / 2 || isBack(before, beats, self, now, leaseMs)
   const watches = new Map<string, Watch>()
   for (const { id, beat } of beats) {
     const seen = gap ? undefined : before.watches.get(id)
@@ -43,6 +43,22 @@ export function observeBeats(
   const trusted = own !== undefined && own.beat !== null && now - own.since < leaseMs * 0.75
   const dead = trusted ? beats.filter(({ id, beat }) => id !== self && isDead(watches.get(id), beat, now, leaseMs)) : []
   return { observation: { watches, at: now }, dead }
+}
+
+/**
+ * Our own beat went through after it had stood still for long: nobody could write, and the others' next beats are still to
+ * come. Whoever is first to be back must not take the rest for dead.
+ */
+function isBack(
+  before: Observation,
+  beats: readonly WorkerBeat[],
+  self: string | undefined,
+  now: number,
+  leaseMs: number,
+): boolean {
+  const own = self === undefined ? undefined : before.watches.get(self)
+  const beat = beats.find(({ id }) => id === self)?.beat
+  return own !== undefined && beat !== own.beat && now - own.since > leaseMs / 2
 }
 
 /** A worker that left its leases behind (beat null) was ended by another rescuer: what it held is free at once. */

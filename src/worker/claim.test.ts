@@ -10,6 +10,7 @@ const idle: Hand = {
   unwritten: false,
   averageMs: undefined,
   averageBytes: 20,
+  fullForMs: 0,
   alone: false,
   suspectsSince: null,
   now: 100_000,
@@ -93,6 +94,7 @@ describe('how much to claim', () => {
     held: fc.nat(600),
     averageMs: fc.option(fc.double({ min: 0, max: 1e6, noNaN: true }), { nil: undefined }),
     averageBytes: fc.nat(2_000_000),
+    fullForMs: fc.nat(1_000),
     alone: fc.boolean(),
     suspectsSince: fc.option(fc.nat(200_000)),
     now: fc.constant(200_000),
@@ -145,6 +147,10 @@ describe('looking ahead', () => {
     [0, 1_048_576, 10, 0],
     [1e9, 20, 1_000, 0],
   ])('at %s ms and %d bytes with %d slots is %d jobs', (averageMs, averageBytes, concurrency, jobs) => {
-    expect(lookAhead({ averageMs, averageBytes, concurrency })).toBe(jobs)
+    expect(lookAhead({ averageMs, averageBytes, concurrency, fullForMs: 50 })).toBe(jobs)
+  })
+
+  test('is nothing while no slot comes free', () => {
+    expect(lookAhead({ averageMs: 0.01, averageBytes: 20, concurrency: 10, fullForMs: 51 })).toBe(0)
   })
 })

@@ -3,7 +3,8 @@ import type { Outcome } from '../job/outcome.js'
 import type { Registered } from '../job/registry.js'
 import { readOptions } from '../job/stored-options.js'
 import { HELD_UNASKED_MS } from '../store/queues.js'
-import type { Claimed, ClaimedJob, SettledJob } from '../store/store.js'
+import type { Claimed, ClaimedJob } from '../store/store.js'
+import type { Cancel } from '../world/timers.js'
 import type { HandParts, Master } from './hand-parts.js'
 import { Meter } from './meter.js'
 import { Outbox } from './outbox.js'
@@ -12,12 +13,17 @@ import { Reports } from './reports.js'
 import { Running } from './running.js'
 import type { Surroundings } from './running.js'
 import { policyOf, settlementOf } from './settle.js'
+import type { SettledRun } from './settle.js'
 import { SelfSettler } from './settle-in.js'
 import { Slots } from './slots.js'
 import { StoreClock } from './store-clock.js'
 import { runBegun } from './surround.js'
 import { Watchdog } from './watchdog.js'
 
+/** Held jobs begin within 50 ms, if the next are like the last. When no slot has come free for this long, they are not. */
+const HELD_MAX_MS = 250
+/** More jobs held than this begin in a turn of the event loop of their own. */
+const BREATHER_JOBS = 50
 /** The wait after a question that failed. */
 const TROUBLE_MS = 500
 
@@ -36,12 +42,11 @@ export class Hand implements Surroundings {
   readonly #parts: HandParts
   readonly #master: Master
   readonly #watchdog: Watchdog
-  /** The attempt behind each claimed job, until its settlement is written. */
-  readonly #attempts = new Map<number, Running>()
   #alone: Running | undefined
   #closed = false
   #confirmedAt = -Infinity
   #pumping = false
+  #patience: Cancel | undefined
   readonly #clock: StoreClock
 
   constructor(parts: HandParts, master: Master) {
@@ -56,9 +61,15 @@ export class Hand implements Surroundings {
     this.reports = new Reports(parts, this.slots.running)
     this.outbox = new Outbox(parts.store.leases, parts.world, {
       written: (settled, refused) => this.#written(settled, refused),
-      failed: (error) => parts.events.troubled('settle', error),
+      failed: (error, job) =>
+        parts.events.troubled(job === undefined ? 'settle' : `record the end of job ${job.name} ${job.id}`, error),
     })
     this.#watchdog = new Watchdog(parts.world, this.slots.running, (running, now) => this.#overdue(running, now))
+  }
+
+  /** For how long every slot has been taken and none came free. */
+  fullForMs(): number {
+    return this.slots.fullForMs(this.#master.options().concurrency, this.#parts.world.clock.monotonic())
   }
 
   /** A suspect runs here alone. */
@@ -76,23 +87,42 @@ export class Hand implements Surroundings {
     this.outbox.opened(fence, claimed.jobs.length)
     for (const [i, job] of claimed.jobs.entries()) {
       this.meter.addPayload(job.payload)
-      if (this.#closed) this.#put(job, { kind: 'released' }, undefined)
-      else if (i < starting) this.#begin(job, true, alone, now)
+      if (this.#closed) this.#put(job, { kind: 'released' })
+      else if (i < starting) this.#beginClaimed(job, alone, now)
       else this.slots.hold(job)
     }
-    this.#pump()
+    if (this.slots.heldCount > BREATHER_JOBS) this.#pumpNextTurn()
+    else this.#pump()
+  }
+
+  /** The claim's commit has had this turn of the event loop: many handlers that return at once get one of their own. */
+  #pumpNextTurn(): void {
+    if (this.#pumping) return
+    this.#pumping = true
+    this.#parts.world.timers.soon(() => {
+      this.#pumping = false
+      this.#pump()
+    })
+  }
+
+  /** Those before it may have blocked the event loop: what was asked of this one meanwhile is honoured where it goes back to. */
+  #beginClaimed(job: ClaimedJob, alone: boolean, claimedAt: number): void {
+    const now = this.#parts.world.clock.monotonic()
+    if (now - claimedAt > HELD_UNASKED_MS) this.#put(job, { kind: 'released' })
+    else this.#begin(job, true, alone, now)
   }
 
   /** Gives back what was claimed and must not begin: nobody knows for how long the answer was on its way. */
   refuse(jobs: readonly ClaimedJob[], fence: number): void {
     this.outbox.opened(fence, jobs.length)
-    for (const job of jobs) this.#put(job, { kind: 'released' }, undefined)
+    for (const job of jobs) this.#put(job, { kind: 'released' })
   }
 
   /** Begins nothing more; what is held goes back. */
   close(): void {
     this.#closed = true
-    for (const job of this.slots.takeHeld()) this.#put(job, { kind: 'released' }, undefined)
+    this.#patience?.()
+    for (const job of this.slots.takeHeld()) this.#put(job, { kind: 'released' })
   }
 
   /** Gives back what still runs: its handlers are on their own, and what they return is not recorded. */
@@ -110,7 +140,6 @@ export class Hand implements Surroundings {
   lose(reason: LeaseLostError): void {
     this.abortAll(reason)
     this.slots.takeHeld()
-    this.#attempts.clear()
     this.#alone = undefined
     this.outbox.abandon()
   }
@@ -144,6 +173,14 @@ export class Hand implements Surroundings {
       const job = this.slots.nextHeld()
       if (job !== undefined) this.#begin(job, false, false, now)
     }
+    if (this.slots.heldCount > 0) this.#patience ??= this.#parts.world.timers.after(HELD_MAX_MS, () => this.#letWait())
+  }
+
+  /** What is held for a slot that does not come free goes back: somebody else may have one. */
+  #letWait(): void {
+    this.#patience = undefined
+    if (this.fullForMs() < HELD_MAX_MS) return this.#pump()
+    for (const job of this.slots.takeHeld()) this.#put(job, { kind: 'released' })
   }
 
   async #confirm(): Promise<void> {
@@ -153,7 +190,7 @@ export class Hand implements Surroundings {
       const asked = this.slots.held()
       const { mine, paused } = await this.#parts.store.leases.confirmJobs(asked)
       for (const job of this.slots.letGo(asked.filter((each) => !mine.has(each.ref))))
-        if (paused.has(job.ref)) this.#put(job, { kind: 'released' }, undefined)
+        if (paused.has(job.ref)) this.#put(job, { kind: 'released' })
         else this.outbox.leave(job.fence)
       this.#confirmedAt = this.#parts.world.clock.monotonic()
       this.#pumping = false
@@ -170,37 +207,30 @@ export class Hand implements Surroundings {
   #begin(job: ClaimedJob, reported: boolean, alone: boolean, begunAt: number): void {
     const { registry, events } = this.#parts
     const registered = registry.runnable(job.name)
-    if (registered === undefined) return this.#put(job, { kind: 'released' }, undefined)
+    if (registered === undefined) return this.#put(job, { kind: 'released' })
     const startedAt = this.#clock.at(begunAt)
     if (job.expiresAt !== null && job.expiresAt <= startedAt) return this.#put(job, { kind: 'expired' }, registered)
     const options = readOptions(job.options)
     const timeoutMs = options.timeout === undefined ? registered.timeoutMs : (options.timeout ?? Infinity)
     const slowAfterMs = this.#master.options().slowAfterMs
-    const begin = {
-      claimed: job,
-      registered,
-      options,
-      startedAt,
-      begunAt,
-      timeoutMs,
-      slowAfterMs,
-      reported,
-    }
+    const begin = { claimed: job, registered, options, startedAt, begunAt, timeoutMs, slowAfterMs, reported }
     const running = new Running(begin, this)
     if (alone) this.#alone = running
-    this.#attempts.set(job.ref, running)
     this.slots.begin(running)
     this.#watchdog.watch(running)
     events.began(job)
     // A handler that returned at once is settled a moment later too: it must not begin the next one from within itself.
-    void Promise.resolve(runBegun(running, this.#parts)).then((outcome) => this.#ended(running, outcome))
+    void Promise.resolve(runBegun(running, this.#parts)).then((outcome) => {
+      if (running.promised === undefined) return this.#ended(running, outcome)
+      return this.settling.complete(running, outcome).then((whole) => this.#ended(running, whole))
+    })
   }
 
   #ended(running: Running, outcome: Outcome): void {
     const now = this.#parts.world.clock.monotonic()
     running.tookMs = now - running.begunAt
     this.meter.add(running.tookMs)
-    this.slots.end(running)
+    this.slots.end(running, now)
     this.#settle(running, outcome, now)
     this.#pump()
     this.#master.wake()
@@ -220,54 +250,40 @@ export class Hand implements Surroundings {
     this.#put(running.claimed, rest, running.registered, running, now)
   }
 
-  #put(
-    job: ClaimedJob,
-    outcome: Outcome,
-    registered: Registered | undefined,
-    running?: Running,
-    endedAt?: number,
-  ): void {
+  #put(job: ClaimedJob, outcome: Outcome, registered?: Registered, running?: Running, endedAt?: number): void {
     this.outbox.put(this.#settlement(job, outcome, registered, running, endedAt))
     this.#master.wake()
   }
 
-  #settlement(
-    job: ClaimedJob,
-    outcome: Outcome,
-    registered?: Registered,
-    running?: Running,
-    endedAt?: number,
-  ): SettledJob {
-    const now = this.#clock.at(endedAt)
+  #settlement(job: ClaimedJob, outcome: Outcome, registered?: Registered, running?: Running, at?: number): SettledRun {
+    const now = this.#clock.at(at)
     const policy = policyOf(this.#master.options().crashBudget, registered?.keepMs)
     const ended = {
       startedAt: running?.startedAt ?? now,
       endedAt: now,
       worker: this.#master.workerId(),
       lines: running?.lines,
+      running,
     }
     return settlementOf(job, outcome, policy, ended)
   }
 
-  #written(settled: readonly SettledJob[], refused: ReadonlySet<number>): void {
+  #written(settled: readonly SettledRun[], refused: ReadonlySet<number>): void {
     const { events } = this.#parts
     for (const job of settled) {
-      const running = this.#attempts.get(job.ref)
-      const mine = running?.claimed.fence === job.fence ? running : undefined
-      if (mine !== undefined) this.#forget(mine)
-      if (refused.has(job.ref)) void this.settling.tellGone(job, mine)
-      else events.settled(job, mine?.tookMs, mine)
+      const { running } = job
+      if (running !== undefined) this.#forget(running)
+      if (refused.has(job.ref)) void this.settling.tellGone(job, running)
+      else events.settled(job, running?.tookMs, running)
     }
     this.#master.written()
   }
 
   /** Its story is written, or no longer ours to tell. Only then is a suspect no longer alone: a crash before would be charged to it. */
   #forget(running: Running): void {
-    if (this.#alone === running) {
-      this.#alone = undefined
-      this.#master.wake()
-    }
-    if (this.#attempts.get(running.claimed.ref) === running) this.#attempts.delete(running.claimed.ref)
+    if (this.#alone !== running) return
+    this.#alone = undefined
+    this.#master.wake()
   }
 
   #overdue(running: Running, now: number): void {

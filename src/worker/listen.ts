@@ -1,6 +1,7 @@
 import type { Store } from '../store/store.js'
 import type { Cancel } from '../world/timers.js'
 import type { World } from '../world/world.js'
+import type { Members } from './roster.js'
 import type { Running } from './running.js'
 
 /** How often what is wanted of running jobs is looked for without a hint; a third of a lease where that is shorter. */
@@ -11,7 +12,7 @@ export interface ListenerParts {
   readonly store: Store
   readonly leaseMs: () => number
   /** What runs here now. */
-  readonly running: ReadonlySet<Running>
+  readonly running: Members<Running>
   /** Something was asked, or a look is due: held jobs may have been taken or their queue paused. */
   readonly doubt: () => void
   readonly cancelled: (running: Running, reason: string) => void

@@ -1,5 +1,7 @@
+import { StoreError } from '../errors.js'
 import type { LeaseStore, SettledJob } from '../store/store.js'
 import type { World } from '../world/world.js'
+import type { SettledRun } from './settle.js'
 
 /** The wait before a failed write is tried again, doubled up to the longest. */
 const RETRY_FIRST_MS = 50
@@ -7,20 +9,24 @@ const RETRY_MAX_MS = 2_000
 
 export interface OutboxEvents {
   /** Settlements that were written, and which of them were refused because the claim was lost. */
-  written(settled: readonly SettledJob[], refused: ReadonlySet<number>): void
-  failed(error: unknown): void
+  written(settled: readonly SettledRun[], refused: ReadonlySet<number>): void
+  /** `job`: the one that could not be written, where it is that one and not the store. */
+  failed(error: unknown, job?: SettledRun): void
 }
 
 /**
  * Settlements on their way to the store: what gathers in a turn goes in one batch. A settlement is never dropped because the
  * store fails: it waits and is written when the store is back, under the same fence, so that writing it twice does nothing.
+ * One that cannot be written though the store works is set apart, so that it costs only itself.
  */
 export class Outbox {
   readonly #store: LeaseStore
   readonly #world: World
   readonly #events: OutboxEvents
   readonly #open = new Map<number, number>()
-  #settled: SettledJob[] = []
+  #settled: SettledRun[] = []
+  /** Those that could not be written alone though the store works: they are tried again, and keep nobody waiting. */
+  #apart: SettledRun[] = []
   #closing: number[] = []
   #writing: Promise<void> | undefined
   #retryMs = RETRY_FIRST_MS
@@ -38,7 +44,7 @@ export class Outbox {
   }
 
   /** Takes a settlement; `flush` writes it. */
-  put(settled: SettledJob): void {
+  put(settled: SettledRun): void {
     this.#settled.push(settled)
     this.leave(settled.fence)
   }
@@ -50,53 +56,95 @@ export class Outbox {
     else if (this.#open.delete(fence)) this.#closing.push(fence)
   }
 
+  /** Nothing is on its way: to everybody else, nothing that ended is in this hand any more. */
   get isEmpty(): boolean {
-    return this.#settled.length === 0 && this.#closing.length === 0 && this.#writing === undefined
+    return this.#isDrained && this.#apart.length === 0
   }
 
   /** Forgets everything: the claims are lost, so nothing of them can be written. */
   abandon(): void {
     this.#settled = []
+    this.#apart = []
     this.#closing = []
     this.#open.clear()
   }
 
   /** Writes what gathered. Never rejects; resolves when this batch is written or waits for a later try. */
   flush(): Promise<void> {
-    if (this.#writing !== undefined || this.#resting || (this.#settled.length === 0 && this.#closing.length === 0))
-      return this.#writing ?? Promise.resolve()
+    if (this.#writing !== undefined || this.#resting || this.#isDrained) return this.#writing ?? Promise.resolve()
     const settled = this.#settled
-    const closing = this.#closing
+    const closing = this.#closable()
     this.#settled = []
-    this.#closing = []
+    this.#closing = this.#closing.filter((fence) => !closing.includes(fence))
     this.#writing = this.#write(settled, closing)
     return this.#writing
   }
 
   /** Writes until nothing is left, however often the store fails, or until `giveUp` says so. */
   async drain(giveUp: () => boolean): Promise<void> {
-    while (!this.isEmpty && !giveUp()) {
+    await this.#tryApart()
+    while (!this.#isDrained && !giveUp()) {
       await this.flush()
-      if (!this.isEmpty) await new Promise<void>((next) => this.#world.timers.after(5, next))
+      if (!this.#isDrained) await new Promise<void>((next) => this.#world.timers.after(5, next))
     }
   }
 
-  async #write(settled: readonly SettledJob[], closing: readonly number[]): Promise<void> {
+  /** All is written that can be. */
+  get #isDrained(): boolean {
+    return this.#settled.length === 0 && this.#writing === undefined && this.#closable().length === 0
+  }
+
+  /** A lease stays for as long as a job of it is not written: it is how a rescuer would find that job. */
+  #closable(): readonly number[] {
+    if (this.#apart.length === 0) return this.#closing
+    return this.#closing.filter((fence) => this.#apart.every((job) => job.fence !== fence))
+  }
+
+  async #write(settled: readonly SettledRun[], closing: readonly number[]): Promise<void> {
     try {
-      const { refused, turned } = await this.#store.settleJobs(settled, closing)
+      const told = await this.#send(settled, closing)
       this.#retryMs = RETRY_FIRST_MS
       this.#writing = undefined
-      this.#events.written(asTurned(settled, turned), new Set(refused))
+      told()
     } catch (error) {
-      this.#settled = [...settled, ...this.#settled]
-      this.#closing = [...closing, ...this.#closing]
-      this.#writing = undefined
-      this.#rest()
       this.#events.failed(error)
+      this.#closing = [...closing, ...this.#closing]
+      if (isStoreDown(error)) this.#putBack(settled)
+      else await this.#writeEach(settled)
+      this.#writing = undefined
+      this.#events.written([], new Set())
     }
   }
 
-  #rest(): void {
+  /** Writes, and gives the telling of it. */
+  async #send(settled: readonly SettledRun[], closing: readonly number[]): Promise<() => void> {
+    const { refused, turned } = await this.#store.settleJobs(settled, closing)
+    return () => this.#events.written(asTurned(settled, turned), new Set(refused))
+  }
+
+  /** One of them cannot be written, whatever the reason: it must not keep the others. */
+  async #writeEach(settled: readonly SettledRun[]): Promise<void> {
+    const had = this.#apart.length
+    for (const job of settled) {
+      try {
+        const told = await this.#send([job], [])
+        told()
+      } catch (error) {
+        this.#apart.push(job)
+        this.#events.failed(error, job)
+      }
+    }
+    if (had === 0 && this.#apart.length > 0)
+      this.#world.timers.after(RETRY_MAX_MS, () => void this.#tryApart(), { idle: true })
+  }
+
+  async #tryApart(): Promise<void> {
+    await this.#writeEach(this.#apart.splice(0))
+    void this.flush()
+  }
+
+  #putBack(settled: readonly SettledRun[]): void {
+    this.#settled = [...settled, ...this.#settled]
     this.#resting = true
     this.#world.timers.after(this.#retryMs, () => {
       this.#resting = false
@@ -106,9 +154,17 @@ export class Outbox {
   }
 }
 
+/** The store as a whole cannot be written for now: no job is to blame. */
+function isStoreDown(error: unknown): boolean {
+  return error instanceof StoreError && error.code !== 'E_STORE'
+}
+
 /** What was written: where a wish turned a settlement, that one. */
-function asTurned(settled: readonly SettledJob[], turned: readonly SettledJob[]): readonly SettledJob[] {
+function asTurned(settled: readonly SettledRun[], turned: readonly SettledJob[]): readonly SettledRun[] {
   if (turned.length === 0) return settled
   const instead = new Map(turned.map((job) => [job.ref, job]))
-  return settled.map((job) => instead.get(job.ref) ?? job)
+  return settled.map((job) => {
+    const other = instead.get(job.ref)
+    return other === undefined ? job : { ...other, running: job.running }
+  })
 }

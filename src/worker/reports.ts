@@ -1,6 +1,7 @@
 import { LeaseLostError } from '../errors.js'
 import type { Cancel } from '../world/timers.js'
 import type { HandParts } from './hand-parts.js'
+import type { Members } from './roster.js'
 import type { Running } from './running.js'
 
 const PROGRESS_EVERY_MS = 250
@@ -8,10 +9,10 @@ const PROGRESS_EVERY_MS = 250
 /** What the store is told of attempts while they run: that they have begun, and how far they have come. */
 export class Reports {
   readonly #parts: Pick<HandParts, 'world' | 'store' | 'events'>
-  readonly #running: ReadonlySet<Running>
+  readonly #running: Members<Running>
   #reporting: Cancel | undefined
 
-  constructor(parts: Pick<HandParts, 'world' | 'store' | 'events'>, running: ReadonlySet<Running>) {
+  constructor(parts: Pick<HandParts, 'world' | 'store' | 'events'>, running: Members<Running>) {
     this.#parts = parts
     this.#running = running
   }

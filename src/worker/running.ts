@@ -4,6 +4,7 @@ import type { Context } from '../job/context.js'
 import { inspectParts } from '../job/log-text.js'
 import type { Registered } from '../job/registry.js'
 import { NotYetError } from '../errors.js'
+import type { Heard } from './heard.js'
 import type { Claim, ClaimedJob, SettledJob } from '../store/store.js'
 import type { StoredOptions } from '../job/stored-options.js'
 
@@ -48,6 +49,8 @@ export class Running implements Context {
   reported: boolean
   progressText: string | null = null
   lines: string[] | undefined
+  /** Where it is among those that run. */
+  seat = -1
   /** How long the handler took, once it came back. */
   tookMs = 0
   lastWord: string | undefined
@@ -55,6 +58,8 @@ export class Running implements Context {
   within: Within | undefined = undefined
   /** The end that the handler put into a transaction of its own, whatever became of that. */
   settledIn: SettledJob | undefined
+  /** What it asked of a transaction and was answered by a promise. */
+  promised: readonly Heard<unknown>[] | undefined
   /** That transaction is known to have committed. */
   committed = false
   /** What the handler threw after that. */

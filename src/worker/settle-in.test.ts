@@ -302,6 +302,10 @@ describe.each([
               await Promise.resolve()
               throw new Error('nobody hears this')
             },
+            function* (tx) {
+              yield tx.exec('insert into ledger values (3)')
+            },
+            () => [1, 2].values(),
             (tx) => tx.exec('rollback'),
             (tx) => tx.exec('insert into nowhere values (1)'),
           ]
@@ -327,12 +331,35 @@ describe.each([
     expect(errors).toMatchObject([
       { message: 'boom' },
       { code: 'E_TX_PROMISE' },
+      { code: 'E_TX_PROMISE', message: expect.stringContaining('generator') as string },
+      { code: 'E_TX_PROMISE' },
       { code: 'E_TX_NOT_OPEN' },
       { message: expect.stringContaining('nowhere') as string },
       { code: 'E_ALREADY_SETTLED' },
     ])
     // What the user's own statement threw is the user's own error.
-    expect((errors[3] as { name: string }).name).not.toBe('StoreError')
+    expect((errors[5] as { name: string }).name).not.toBe('StoreError')
+  })
+
+  test('cannot be closed or replaced from within, and the file stays free for others', async () => {
+    const { mill, work, db } = await setUp(
+      () => (p, ctx) =>
+        ctx.transaction((tx: SqliteDatabase) => {
+          tx.exec('insert into ledger values (1)')
+          if (p.n === 0) tx.close()
+          if (p.n === 1) tx.exec('commit; begin immediate')
+          return 'kept'
+        }),
+      { given, memory },
+    )
+    const once = { retry: { limit: 0 } }
+    await expect((await mill.enqueue(work, { n: 0 }, once)).result(limit)).rejects.toThrow('cannot be closed')
+    expect(count(db)).toBe(0)
+    await expect((await mill.enqueue(work, { n: 1 }, once)).result(limit)).rejects.toThrow('ended the transaction')
+    expect(count(db)).toBe(1)
+    db.exec('insert into ledger values (2)')
+    expect(await (await mill.enqueue(work, { n: 2 }, once)).result(limit)).toBe('kept')
+    expect(count(db)).toBe(3)
   })
 })
 
@@ -354,6 +381,75 @@ describe('ctx.transaction', () => {
     const handle = await mill.enqueue(work, { n: 1 })
     expect(await handle.result(limit)).toBe('done')
     expect([ticks, count(db), db.prepare('pragma busy_timeout').get()]).toEqual([20, 1, { timeout: 10_000 }])
+  })
+
+  test('that nobody awaits is waited for, and its failure is the attempt’s', async () => {
+    const { mill, work, db } = await setUp(({ db: own }) => async (p, ctx) => {
+      own.exec('begin')
+      void ctx.transaction((tx: SqliteDatabase) => {
+        tx.exec('insert into ledger values (1)')
+        if (p.n === 1) throw new Error('unheard')
+        return 'kept'
+      })
+      setTimeout(() => own.exec('rollback'), 30)
+      return 'returned'
+    })
+    expect(await (await mill.enqueue(work, { n: 0 })).result(limit)).toBe('kept')
+    const failing = await mill.enqueue(work, { n: 1 }, { retry: { limit: 0 } })
+    await expect(failing.result(limit)).rejects.toThrow('unheard')
+    expect(count(db)).toBe(1)
+  })
+
+  test('on a connection of the engine’s is over with its call, whatever was kept of it or changed on it', async () => {
+    let escaped: SqliteDatabase | undefined
+    let kept: ReturnType<SqliteDatabase['prepare']> | undefined
+    const { mill, work, db } = await setUp(
+      () => (p, ctx) =>
+        ctx.transaction((tx: SqliteDatabase) => {
+          if (p.n === 0) kept = tx.prepare('begin immediate')
+          if (p.n === 0) tx.exec('pragma query_only = on')
+          else tx.exec('insert into ledger values (1)')
+          escaped = tx
+          return p.n
+        }),
+      { given: false },
+    )
+    // Its own end cannot be written either, after that: the attempt fails, and the next ones are none the worse.
+    const spoilt = await mill.enqueue(work, { n: 0 }, { retry: { limit: 0 } })
+    await expect(spoilt.result(limit)).rejects.toMatchObject({ code: 'E_JOB_FAILED' })
+    expect(() => kept?.run()).toThrow()
+    expect(await (await mill.enqueue(work, { n: 1 })).result(limit)).toBe(1)
+    for (const use of [
+      () => escaped?.exec('begin immediate'),
+      () => escaped?.prepare('begin immediate'),
+      () => escaped?.close(),
+    ])
+      expect(caught(use)).toMatchObject({ code: 'E_TX_NOT_OPEN' })
+    expect(await (await mill.enqueue(work, { n: 2 })).result(limit)).toBe(2)
+    expect(count(db)).toBe(2)
+  })
+
+  test('notices a transaction that a kept statement has begun on the engine’s connection', async () => {
+    let kept: ReturnType<SqliteDatabase['prepare']> | undefined
+    const { mill, work, db } = await setUp(
+      () => (p, ctx) =>
+        ctx.transaction((tx: SqliteDatabase) => {
+          kept ??= tx.prepare('begin')
+          tx.exec(`insert into ledger values (${p.n})`)
+          return p.n
+        }),
+      { given: false },
+    )
+    expect(await (await mill.enqueue(work, { n: 1 })).result(limit)).toBe(1)
+    kept?.run()
+    expect(await (await mill.enqueue(work, { n: 2 })).result(limit)).toBe(2)
+    expect(count(db)).toBe(2)
+  })
+
+  test('is given a function, and anything else is refused by name', async () => {
+    const { mill, work } = await setUp(() => (_, ctx) => ctx.transaction('insert' as never))
+    const handle = await mill.enqueue(work, { n: 1 }, { retry: { limit: 0 } })
+    await expect(handle.result(limit)).rejects.toThrow(/work must be a function.*got "insert"/)
   })
 
   test('gives up waiting when its job is over', async () => {

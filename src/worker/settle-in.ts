@@ -1,8 +1,10 @@
-import { LeaseLostError, TransactionError } from '../errors.js'
+import { show } from '../codec/show.js'
+import { InvalidOptionsError, LeaseLostError, TransactionError } from '../errors.js'
 import type { Outcome } from '../job/outcome.js'
 import { isThenable } from '../job/schema.js'
 import type { ClaimedJob, SettledJob } from '../store/store.js'
 import type { HandParts } from './hand-parts.js'
+import { Heard } from './heard.js'
 import { failure, succeeded } from './run.js'
 import type { Running, Settling } from './running.js'
 
@@ -30,10 +32,18 @@ export class SelfSettler implements Settling {
       running.settledIn = settled
     }
     const written = this.#parts.store.transactions.settleJobIn(tx, settled)
-    return isThenable(written) ? Promise.resolve(written).then(note) : note(written)
+    return isThenable(written) ? promised(running, Promise.resolve(written).then(note)) : note(written)
   }
 
-  async transaction<T>(running: Running, work: (tx: unknown) => T): Promise<T> {
+  transaction<T>(running: Running, work: (tx: unknown) => T): Promise<T> {
+    return promised(running, this.#transaction(running, work))
+  }
+
+  async #transaction<T>(running: Running, work: (tx: unknown) => T): Promise<T> {
+    if (typeof work !== 'function') {
+      const message = `must be a function that is given tx and writes, such as (tx) => …, got ${show(work)}`
+      throw new InvalidOptionsError('ctx.transaction(work)', [{ path: 'work', message }])
+    }
     refuseEnded(running)
     let settled: SettledJob | undefined
     try {
@@ -51,6 +61,16 @@ export class SelfSettler implements Settling {
     }
   }
 
+  /** The outcome of a handler that is back, once what it left unawaited is over too. A failure of that is told by nobody else. */
+  async complete(running: Running, outcome: Outcome): Promise<Outcome> {
+    for (const each of running.promised ?? []) {
+      const failed = await each.failure()
+      if (failed !== undefined && outcome.kind === 'succeeded' && running.settledIn === undefined)
+        return this.#failure(running, failed.error)
+    }
+    return outcome
+  }
+
   /** What to write of an attempt that is over. One that put its end into a transaction failed, unless that has committed. */
   outcomeOf(running: Running, outcome: Outcome): Outcome {
     if (running.settledIn === undefined) return outcome
@@ -61,11 +81,15 @@ export class SelfSettler implements Settling {
     return outcome.kind === 'succeeded' ? this.#rolledBack(running) : outcome
   }
 
-  #rolledBack({ registered, options, claimed, attempt }: Running): Outcome {
+  #rolledBack(running: Running): Outcome {
     const error = new TransactionError(
       'E_TX_ROLLED_BACK',
       'the transaction given to settleIn was rolled back, so nothing of it was recorded, though the handler returned',
     )
+    return this.#failure(running, error)
+  }
+
+  #failure({ registered, options, claimed, attempt }: Running, error: unknown): Outcome {
     const { random } = this.#parts.world
     return failure({ registered, retry: options.retry, retries: claimed.retries, attempt, random }, error)
   }
@@ -94,6 +118,13 @@ export class SelfSettler implements Settling {
 }
 
 type Parts = Pick<HandParts, 'store' | 'world' | 'events'>
+
+/** A handler may forget to await: its attempt is not over before this is. */
+function promised<T>(running: Running, promise: Promise<T>): Promise<T> {
+  const heard = Heard.of(promise)
+  running.promised = [...(running.promised ?? []), heard]
+  return heard
+}
 
 /** Nothing more can be settled by a handler whose attempt is over, or whose claim is known to be lost. */
 function refuseEnded(running: Running): void {

@@ -4,6 +4,7 @@ import { decide } from '../job/decide.js'
 import { KEEP_ALL } from '../job/keep.js'
 import type { Outcome } from '../job/outcome.js'
 import type { ClaimedJob, SettledJob } from '../store/store.js'
+import type { Running } from './running.js'
 
 /** One attempt as it ended. */
 export interface Ended {
@@ -11,6 +12,12 @@ export interface Ended {
   readonly endedAt: number
   readonly worker: string
   readonly lines: readonly string[] | undefined
+  readonly running?: Running | undefined
+}
+
+/** A settlement with the attempt that it ends; none for a job that is given back before it began. */
+export interface SettledRun extends SettledJob {
+  readonly running: Running | undefined
 }
 
 /** By which a job's end is decided; one that is only given back is kept by no policy. */
@@ -19,7 +26,7 @@ export function policyOf(crashBudget: number, keepMs: DecisionPolicy['keepMs'] =
 }
 
 /** Decides what becomes of a claimed job and says it as the store writes it. */
-export function settlementOf(claimed: ClaimedJob, outcome: Outcome, policy: DecisionPolicy, ended: Ended): SettledJob {
+export function settlementOf(claimed: ClaimedJob, outcome: Outcome, policy: DecisionPolicy, ended: Ended): SettledRun {
   const settlement = decide(claimed, outcome, policy)
   return {
     ref: claimed.ref,
@@ -42,6 +49,7 @@ export function settlementOf(claimed: ClaimedJob, outcome: Outcome, policy: Deci
     reason: settlement.reason,
     log: logAfter(claimed.log, settlement, ended),
     keepMs: settlement.keepMs,
+    running: ended.running,
   }
 }
 

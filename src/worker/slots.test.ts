@@ -54,8 +54,8 @@ describe('slots', () => {
     const attempt = running(job)
     slots.begin(attempt)
     expect(slots.inQueue('mail')).toBe(1)
-    slots.end(attempt)
-    slots.end(attempt)
+    slots.end(attempt, 0)
+    slots.end(attempt, 0)
     expect(slots.inQueue('mail')).toBe(0)
   })
 
@@ -124,7 +124,7 @@ function apply(step: Step, slots: Slots, naive: Naive): void {
     case 'end': {
       const attempt = naive.running[step.pick]
       if (attempt === undefined) break
-      slots.end(attempt)
+      slots.end(attempt, 0)
       naive.running = naive.running.filter((each) => each !== attempt)
       break
     }

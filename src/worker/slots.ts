@@ -1,12 +1,16 @@
 import type { ClaimedJob } from '../store/store.js'
+import type { World } from '../world/world.js'
+import { Roster } from './roster.js'
 import type { Running } from './running.js'
 
 /** What a worker has in hand: handlers running, and jobs held for the next free slot. Counts are kept, not counted. */
 export class Slots {
-  readonly running = new Set<Running>()
+  readonly running = new Roster<Running>()
   readonly #inQueue = new Map<string, number>()
   #held: ClaimedJob[] = []
   #next = 0
+  /** When an attempt last began or ended. */
+  #movedAt = -Infinity
 
   get heldCount(): number {
     return this.#held.length - this.#next
@@ -55,17 +59,38 @@ export class Slots {
   }
 
   begin(running: Running): void {
+    this.#movedAt = running.begunAt
     this.running.add(running)
     this.#count(running.claimed.queue, 1)
   }
 
-  end(running: Running): void {
+  end(running: Running, now: number): void {
+    this.#movedAt = now
     if (this.running.delete(running)) this.#count(running.claimed.queue, -1)
+  }
+
+  /** For how long so many slots have all been taken and none came free. */
+  fullForMs(concurrency: number, now: number): number {
+    return this.running.size < concurrency ? 0 : now - this.#movedAt
   }
 
   /** How many of a queue are in hand. */
   inQueue(queue: string): number {
     return this.#inQueue.get(queue) ?? 0
+  }
+
+  /** How many more of each queue with a bound may be taken. */
+  rooms(queues: ReadonlyMap<string, number>): Map<string, number> {
+    const rooms = new Map<string, number>()
+    for (const [queue, most] of queues) rooms.set(queue, Math.max(0, most - this.inQueue(queue)))
+    return rooms
+  }
+
+  /** Waits until nothing runs, or for so long. */
+  async untilIdle({ clock, timers }: World, ms: number): Promise<void> {
+    const end = clock.monotonic() + ms
+    while (this.running.size > 0 && clock.monotonic() < end)
+      await new Promise<void>((next) => timers.after(Math.min(10, Math.max(1, end - clock.monotonic())), next))
   }
 
   #count(queue: string, by: number): void {

@@ -58,7 +58,11 @@ async function inPlace(within: Within, attempt: Attempt): Promise<Outcome> {
 }
 
 /** The executor behind the hooks' `start`; without hooks, the executor itself. */
-export function hookedExecutor(executor: Executor, hooks: HookLists['start']): Executor {
+export function hookedExecutor(
+  executor: Executor,
+  hooks: HookLists['start'],
+  failed: (running: Running, error: unknown) => void,
+): Executor {
   if (hooks.length === 0) return executor
   return {
     call(handler, payload, running) {
@@ -70,6 +74,7 @@ export function hookedExecutor(executor: Executor, hooks: HookLists['start']): E
           (next) => hook(running, next as () => Promise<unknown>),
           // Always a promise for the hook, whatever the handler is.
           async () => step(at + 1),
+          { failed: (error) => failed(running, error) },
         )
       }
       return step(0)

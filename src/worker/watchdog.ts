@@ -1,5 +1,6 @@
 import type { Cancel } from '../world/timers.js'
 import type { World } from '../world/world.js'
+import type { Members } from './roster.js'
 import type { Running } from './running.js'
 
 /**
@@ -8,13 +9,13 @@ import type { Running } from './running.js'
  */
 export class Watchdog {
   readonly #world: World
-  readonly #running: ReadonlySet<Running>
+  readonly #running: Members<Running>
   readonly #look: (running: Running, now: number) => void
   #at = Infinity
   #cancel: Cancel | undefined
 
   /** `look` acts on what is overdue and may move its times. */
-  constructor(world: World, running: ReadonlySet<Running>, look: (running: Running, now: number) => void) {
+  constructor(world: World, running: Members<Running>, look: (running: Running, now: number) => void) {
     this.#world = world
     this.#running = running
     this.#look = look

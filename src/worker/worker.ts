@@ -1,6 +1,7 @@
 import { AsyncResource } from 'node:async_hooks'
 import { LeaseLostError, StoppedError } from '../errors.js'
 import type { Claimed, ClaimedJob } from '../store/store.js'
+import { settledWithin } from '../world/timers.js'
 import type { Cancel } from '../world/timers.js'
 import { planClaim } from './claim.js'
 import { Hand } from './hand.js'
@@ -25,6 +26,8 @@ export interface WorkerParts extends HandParts {
 
 /** The wait after a claim that failed. */
 const TROUBLE_MS = 500
+/** What the last writes are given, however short the deadline was. */
+const STOP_WRITE_MS = 2_000
 /** What an aborted handler is given to come back when the worker's deadline has passed. */
 const STOP_GRACE_MS = 250
 
@@ -45,6 +48,9 @@ export class Worker {
   #turning = false
   #wanted = false
   #stopping = false
+  #renewing: Promise<void> | undefined
+  /** The time to write anything more is over. */
+  #abandoned = false
   #suspectsSince: number | null = null
   /** Claims whose answer never came: they may have taken jobs that nobody knows of. */
   readonly #doubtful = new Set<number>()
@@ -110,23 +116,35 @@ export class Worker {
   /** Stops claiming, gives back what has not begun, waits for what has, and gives that back too when the deadline passes. */
   async stop(deadlineMs: number): Promise<void> {
     const { world } = this.#parts
+    const end = world.clock.monotonic() + deadlineMs
     this.#stopping = true
     this.#poll?.()
     this.#again?.()
     this.#resumes?.()
     this.#unhint?.()
     this.#hand.close()
-    await this.#untilIdle(deadlineMs)
+    await this.#hand.slots.untilIdle(world, deadlineMs)
     this.#hand.abortAll(new StoppedError())
-    await this.#untilIdle(STOP_GRACE_MS)
+    await this.#hand.slots.untilIdle(world, STOP_GRACE_MS)
     this.#listener.stop()
     this.#hand.giveUp()
-    // A claim under way when the stop came gives its jobs back when it returns.
-    while (this.#turning) await new Promise<void>((next) => world.timers.after(1, next))
-    const start = world.clock.monotonic()
-    await this.#hand.outbox.drain(() => world.clock.monotonic() - start > this.#options.leaseMs)
-    await this.#lease?.end()
+    await settledWithin(world.timers, this.#writeLast(), Math.max(STOP_WRITE_MS, end - world.clock.monotonic()))
+    this.#abandoned = true
     this.#lease = undefined
+  }
+
+  /** What ended is recorded and what is left goes back. A store that does not answer in time has it all freed by the lease. */
+  async #writeLast(): Promise<void> {
+    const { timers } = this.#parts.world
+    // A claim under way when the stop came gives its jobs back when it returns.
+    while (this.#turning && !this.#abandoned) await new Promise<void>((next) => timers.after(1, next))
+    await this.#renewing
+    await this.#hand.outbox.drain(() => this.#abandoned)
+    try {
+      await this.#lease?.end()
+    } catch (error) {
+      this.#parts.events.troubled('take the worker off the list', error)
+    }
   }
 
   async #turn(): Promise<void> {
@@ -135,7 +153,8 @@ export class Worker {
         this.#wanted = false
         // Handlers that return at once end one after the other, right now: they ride in one commit, not the first few apart.
         if (this.#hand.slots.heldCount > 0) await new Promise<void>((next) => this.#parts.world.timers.soon(next))
-        await Promise.all([this.#hand.outbox.flush(), this.#hand.reports.report(), this.#claim()])
+        // The claim first: how fresh it is counts from when its answer is heard, and the others' answers are much to tell.
+        await Promise.all([this.#claim(), this.#hand.outbox.flush(), this.#hand.reports.report()])
       }
     } finally {
       this.#turning = false
@@ -155,6 +174,7 @@ export class Worker {
       unwritten: !outbox.isEmpty,
       averageMs: meter.averageMs,
       averageBytes: meter.averageBytes,
+      fullForMs: this.#hand.fullForMs(),
       alone: isAlone,
       suspectsSince: this.#suspectsSince,
       now: this.#parts.world.clock.monotonic(),
@@ -165,18 +185,12 @@ export class Worker {
     }
     const { max, starting, suspects } = plan
     const fence = this.#parts.world.ids.fence()
-    const request = {
-      worker: lease.worker,
-      fence,
-      names: this.#parts.registry.claimable(),
-      rooms: this.#rooms(),
-      max,
-      starting,
-      suspects,
-    }
+    const [names, rooms] = [this.#parts.registry.claimable(), slots.rooms(this.#options.queues)]
+    const request = { worker: lease.worker, fence, names, rooms, max, starting, suspects }
     const askedAt = this.#parts.world.clock.monotonic()
     try {
       const claimed = await this.#parts.store.leases.claimJobs(request)
+      if (this.#lease !== lease) return // Lost meanwhile: whoever frees the dead has them.
       const tookMs = this.#parts.world.clock.monotonic() - askedAt
       if (claimed.lost) await this.#lostLease('it was taken for dead', lease)
       // An answer so late may be that of a process that was suspended: somebody else may run these by now.
@@ -234,13 +248,17 @@ export class Worker {
     this.#hand.lose(new LeaseLostError(`worker ${lease.worker} ${why}`))
     this.#doubtful.clear()
     await lease.abandon()
-    await this.#beginAnew()
+    this.#renewing = this.#beginAnew()
+    await this.#renewing
   }
 
   async #beginAnew(): Promise<void> {
     if (this.#stopping) return
     try {
-      this.#lease = await this.#takeLease()
+      const lease = await this.#takeLease()
+      // Stopped meanwhile: nobody would end this one.
+      if (this.#stopping) return await lease.end()
+      this.#lease = lease
       this.wake()
     } catch (error) {
       this.#parts.events.troubled('register', error)
@@ -259,13 +277,6 @@ export class Worker {
     )
   }
 
-  #rooms(): Map<string, number> {
-    const rooms = new Map<string, number>()
-    for (const [queue, most] of this.#options.queues)
-      rooms.set(queue, Math.max(0, most - this.#hand.slots.inQueue(queue)))
-    return rooms
-  }
-
   #pollAgain(): void {
     this.#poll = this.#parts.world.timers.after(this.#options.pollMs, () => {
       this.wake()
@@ -282,14 +293,5 @@ export class Worker {
   #wakeAtResume(inMs: number | null): void {
     this.#resumes?.()
     this.#resumes = inMs === null ? undefined : this.#parts.world.timers.after(inMs, () => this.wake())
-  }
-
-  async #untilIdle(ms: number): Promise<void> {
-    const { world } = this.#parts
-    const end = world.clock.monotonic() + ms
-    while (this.#hand.slots.running.size > 0 && world.clock.monotonic() < end)
-      await new Promise<void>((next) =>
-        world.timers.after(Math.min(10, Math.max(1, end - world.clock.monotonic())), next),
-      )
   }
 }

@@ -8,16 +8,20 @@ export interface Timers {
   soon(callback: () => void): void
 }
 
-/** `setTimeout` fires at once past 2^31 - 1 ms, so long waits are walked in steps of an hour. */
+/**
+ * `setTimeout` fires at once past 2^31 - 1 ms, so long waits are walked in steps of an hour. It counts whole milliseconds of
+ * its own and can fire a part of one early: what is left is waited for too.
+ */
 const STEP_MAX_MS = 3_600_000
 
 export const systemTimers: Timers = {
   after(ms, callback, options) {
     const start = performance.now()
-    let timer: NodeJS.Timeout
+    let timer: NodeJS.Timeout | undefined
     const step = (): void => {
       const left = ms - (performance.now() - start)
-      timer = left > STEP_MAX_MS ? setTimeout(step, STEP_MAX_MS) : setTimeout(callback, Math.max(0, left))
+      if (left <= 0 && timer !== undefined) return callback()
+      timer = setTimeout(step, Math.min(STEP_MAX_MS, Math.max(0, Math.ceil(left))))
       if (options?.idle) timer.unref()
     }
     step()
@@ -38,4 +42,16 @@ export function afterIdle(timers: Timers, ms: number, callback: () => void): Can
   return () => {
     cancelled = true
   }
+}
+
+/** Resolves when the promise has settled, however it did, or when so long has passed. */
+export function settledWithin(timers: Timers, promise: Promise<unknown>, ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    const cancel = timers.after(ms, resolve)
+    const settled = (): void => {
+      cancel()
+      resolve()
+    }
+    promise.then(settled, settled)
+  })
 }

@@ -30,14 +30,12 @@ export const EXCEPTIONS: readonly Exception[] = [
 
 /** Files past 300 lines, with the length they may have. It may only shrink. */
 export const LONG_FILES: Ceilings = {
-  // A list of cases, one after the other: it grows with the contract and has no second idea inside.
-  'src/testing/store-contract.ts': 1252,
   // A list of statements, one after the other, named like the methods that run them.
   'src/store/sqlite/queries.ts': 421,
   // The contract in one piece: a list of verbs and the records they take, so that a second store can be written from it.
   'src/store/store.ts': 311,
   // One class with one method for each verb of the contract; the work is in the files beside it.
-  'src/store/sqlite/sqlite-store.ts': 316,
+  'src/store/sqlite/sqlite-store.ts': 314,
   // One class with one method for each verb of its interface; its parts already live in files of their own.
   'src/reactive/context.ts': 469,
   // The driver of bodies: validating, starting and resuming share one stack.

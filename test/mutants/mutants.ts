@@ -59,6 +59,7 @@ function transactions(
     const own: TransactionStore = {
       insertJobsIn: (tx, jobs, options) => right.insertJobsIn(tx, jobs, options),
       settleJobIn: (tx, settled) => right.settleJobIn(tx, settled),
+      guarded: (tx, call) => right.guarded(tx, call),
       transact: (request) => right.transact(request),
     }
     return { transactions: { ...own, ...change(right, store) } }

@@ -1,4 +1,4 @@
-import { closeSync, fsyncSync, openSync, rmSync, statSync, writeSync } from 'node:fs'
+import { closeSync, fsyncSync, openSync, statSync, truncateSync, unlinkSync, writeSync } from 'node:fs'
 
 /**
  * Room kept back for a full disk. When nothing more can be written, even a DELETE fails, so finished jobs could not be
@@ -26,11 +26,22 @@ export class Ballast {
   }
 
   isTaken(): boolean {
-    return (statSync(this.#path, { throwIfNoEntry: false })?.size ?? 0) >= BALLAST_BYTES
+    try {
+      const stats = statSync(this.#path)
+      return stats.isFile() && stats.size >= BALLAST_BYTES
+    } catch {
+      return false
+    }
   }
 
+  /** Whatever stands under this name, and whoever owns it: what cannot be let go of is left, and nothing breaks. */
   release(): void {
-    rmSync(this.#path, { force: true })
+    for (const letGo of [unlinkSync, truncateSync])
+      try {
+        return letGo(this.#path)
+      } catch {
+        // Not there, a folder, another user's in a shared folder: a file of ours that may not be removed can be emptied.
+      }
   }
 
   /** Written out, not merely made long: a sparse file reserves nothing. */

@@ -13,6 +13,22 @@ export const callerQueries = {
   release: `release millrace`,
   rollbackTo: `rollback to millrace`,
 
+  /** A savepoint that stands for a transaction: once it is gone, so is that. */
+  holdName: (random: number): string => `millrace_${random.toString(36)}`,
+  hold: (name: string): string => `savepoint ${name}`,
+  letGo: (name: string): string => `release ${name}`,
+
+  /** Stands for the transaction of `ctx.transaction`, which its function must not end. */
+  holdWork: `savepoint millrace_work`,
+  letGoWork: `release millrace_work`,
+
+  /** What a user may have changed on the engine's connection. */
+  settings: (synchronous: 'full' | 'normal'): string => `pragma query_only = off; pragma synchronous = ${synchronous}`,
+  /** Around a call with the app's hooks, which may throw after the write. */
+  outerSavepoint: `savepoint millracehooks`,
+  outerRelease: `release millracehooks`,
+  outerRollbackTo: `rollback to millracehooks`,
+
   files: `pragma database_list`,
 
   busyTimeout: `pragma busy_timeout`,

@@ -123,7 +123,8 @@ function mainFile(handle: SqliteDatabase): string {
 
 /**
  * Our statements on somebody else's connection: named with their schema, so that no temporary table of the same name is hit,
- * and reading numbers and rows as ours do, whatever the handle was told to do by default.
+ * and reading numbers and rows as ours do, whatever the handle was told to do by default. Columns have their names by "as",
+ * since the connection may be set to full_column_names.
  */
 export class CallerStatements extends Statements {
   protected override prepare(sql: string): SqliteStatement {

@@ -1,8 +1,9 @@
 import { ClosedError } from '../../errors.js'
 import type { World } from '../../world/world.js'
+import { transactionOf } from './caller.js'
 import { isBusy, SQLITE, sqliteCode } from './driver.js'
 import type { Statements } from './driver.js'
-import { translate } from './faults.js'
+import { handleClosed, translate } from './faults.js'
 import type { Queries } from './queries.js'
 
 /**
@@ -40,6 +41,9 @@ const BUSY_LIMIT_MS = 60_000
  * Measured with eight processes that all write at full speed: as many commits, and the longest wait a third.
  */
 const BUSY_STEP_MAX_MS = 4
+
+/** What was asked for before the close is given so long to be written; then whoever asked is told that it was not. */
+const CLOSE_PATIENCE_MS = 2_000
 
 export class CommitQueue {
   readonly #statements: Statements
@@ -79,8 +83,14 @@ export class CommitQueue {
 
   /** Commits what was asked for and takes no more. */
   async close(): Promise<void> {
-    while (this.#pending.length > 0) await new Promise<void>((resolve) => this.#world.timers.after(1, resolve))
+    const { clock, timers } = this.#world
+    const end = clock.monotonic() + CLOSE_PATIENCE_MS
+    while (this.#pending.length > 0 && clock.monotonic() < end)
+      await new Promise<void>((resolve) => timers.after(1, resolve))
     this.#closed = true
+    const left = this.#pending
+    this.#pending = []
+    for (const p of left) p.reject(new ClosedError())
   }
 
   #schedule(): void {
@@ -237,7 +247,8 @@ export class CommitQueue {
 
   #fail(error: unknown): unknown {
     if (sqliteCode(error) === SQLITE.ioError) this.#doubtsWal = true
-    const failure = translate(error, this.#options.name)
+    const isClosed = sqliteCode(error) === undefined && transactionOf(this.#statements.database) === 'closed'
+    const failure = isClosed ? handleClosed(this.#options.name, error) : translate(error, this.#options.name)
     this.#options.onFailure(failure)
     return failure
   }

@@ -63,6 +63,11 @@ export function isStale(error: unknown): boolean {
 }
 const BUSY_SNAPSHOT = 517
 
+/** Our tables are not in what this connection sees, though the store has made them. */
+export function isBeforeTables(error: unknown): boolean {
+  return error instanceof Error && /no such table: (main\.)?millrace_/.test(error.message)
+}
+
 /** Anything with the two methods that every synchronous driver has. */
 export function isHandle(value: unknown): value is SqliteDatabase {
   const given = value as { prepare?: unknown; exec?: unknown } | null
@@ -98,6 +103,11 @@ export class Statements {
       this.#rows.set(sql, statement)
     }
     return statement
+  }
+  /** Lets go of them: some libraries keep a closed file open for as long as a statement of it is held. */
+  clear(): void {
+    this.#prepared.clear()
+    this.#rows.clear()
   }
   protected prepare(sql: string): SqliteStatement {
     return this.database.prepare(sql)

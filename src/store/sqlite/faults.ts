@@ -48,6 +48,16 @@ export function translate(error: unknown, name: string): unknown {
   }
 }
 
+/** Only a database in memory is used through the user's own handle, so only that can be closed under us. */
+export function handleClosed(name: string, cause: unknown): unknown {
+  if (cause instanceof MillraceError) return cause
+  return fault(
+    'E_STORE_CLOSED',
+    `${name}: the handle that the mill was made with was closed, and its jobs went with it; close the mill before the handle`,
+    cause,
+  )
+}
+
 function fault(code: string, message: string, cause: unknown): StoreError {
   return new StoreError(code, message, { cause })
 }

@@ -9,7 +9,7 @@ import type { KeptWatch } from './kept-watch.js'
  * further touches count for nothing, since one commit makes many: a busy file, and our own full speed above all, costs a few
  * looks and no more. The watch itself stays: to end and begin it anew each time costs a tenth of the speed, in garbage.
  */
-const BURST_MS = [0, 1, 2, 4, 8, 16, 32]
+const BURST_MS = [0, 1, 2, 4, 8, 16, 32, 64, 128]
 /** Whoever committed is told first, and may have taken what it committed: everybody else looks a little later. */
 const OTHERS_LAST_MS = 2
 /** Between two reports, however many commit: most commits are told of in other ways. */
@@ -31,6 +31,7 @@ export class ForeignCommits {
   #listening = false
   #version: number | undefined
   #step = 0
+  #touchedAgain = false
   #timer: Cancel | undefined
   #reporting: Cancel | undefined
   #reportedAt = -Infinity
@@ -61,7 +62,8 @@ export class ForeignCommits {
   }
 
   #touched(): void {
-    if (this.#timer !== undefined) return // Looks are under way, and one more comes after the last of them.
+    // Looks are under way: what this one tells of may be seen only after the last of them.
+    if (this.#timer !== undefined) return void (this.#touchedAgain = true)
     this.#step = 0
     this.#lookIn(BURST_MS[0])
   }
@@ -69,7 +71,9 @@ export class ForeignCommits {
   #lookIn(ms: number | undefined): void {
     this.#timer?.()
     this.#timer = ms === undefined ? undefined : afterIdle(this.#parts.timers, ms, () => this.#nextLook())
-    if (ms === undefined && this.#listening) this.#look()
+    if (ms !== undefined || !this.#touchedAgain) return
+    this.#touchedAgain = false
+    this.#touched()
   }
 
   /** One that found something is followed by one more: another's touch may have been part of the one we felt. */

@@ -25,7 +25,7 @@ export function insertJobs(session: Session, jobs: readonly NewJob[], options: I
     if (job.key === null && job.unique === undefined) {
       fresh.push(job)
       inserted.push({ id: job.id, isNew: true })
-    } else inserted.push(insertOne(session, job, { ...options, now, which: jobs.length > 1 ? ` (item ${index})` : '' }))
+    } else inserted.push(insertOne(session, job, { ...options, now, jobs, index }))
   }
   writeJobs(session, fresh, now)
   return inserted
@@ -34,8 +34,9 @@ export function insertJobs(session: Session, jobs: readonly NewJob[], options: I
 /** How one job is written that may meet another. */
 interface Insertion extends InsertOptions {
   readonly now: number
-  /** Which of a bulk, for errors. */
-  readonly which: string
+  /** The bulk and the job's place in it, for errors. */
+  readonly jobs: readonly NewJob[]
+  readonly index: number
 }
 
 /** The job that is in the way. */
@@ -70,7 +71,8 @@ function answerKey(session: Session, job: NewJob, holder: InTheWay, how: Inserti
         how.onDuplicate === 'replace'
           ? 'is held by a job that is running and cannot be replaced'
           : 'is held by an unfinished job'
-      throw new DuplicateKeyError(job.name, job.key ?? '', holder.id, `${why}${how.which}`)
+      const met = meeting(holder.id, how)
+      throw new DuplicateKeyError(job.name, job.key ?? '', met.existingId, `${why}${met.where}`)
     }
     case 'replace':
       return undefined
@@ -110,8 +112,10 @@ function answerPlace(
   switch (verdict) {
     case 'ignore':
       return { id: taken.id, isNew: false }
-    case 'reject':
-      throw new DuplicateJobError(job.name, job.unique?.key ?? '', taken.id, `${whyRefused(taken)}${how.which}`)
+    case 'reject': {
+      const met = meeting(taken.id, how)
+      throw new DuplicateJobError(job.name, job.unique?.key ?? '', met.existingId, `${whyRefused(taken)}${met.where}`)
+    }
     case 'reschedule':
       moveHolder(session, putOff(job, taken.until, how.now), taken.seq, how.now)
       return { id: taken.id, isNew: false }
@@ -121,6 +125,15 @@ function answerPlace(
     default:
       return verdict satisfies never
   }
+}
+
+/** What an error says of the one in the way. One of the same bulk is never written, so its id would lead to nothing. */
+function meeting(id: string, { jobs, index }: Insertion): { existingId: string | undefined; where: string } {
+  const first = jobs.findIndex((job) => job.id === id)
+  const which = jobs.length > 1 ? ` (item ${index})` : ''
+  return first === -1
+    ? { existingId: id, where: which }
+    : { existingId: undefined, where: `: item ${first} of the same bulk${which}` }
 }
 
 function whyRefused(row: PlaceRow): string {

@@ -32,7 +32,7 @@ export interface OpenedFile {
   close(): void
 }
 
-const OPEN_PATIENCE_MS = 10_000
+const OPEN_PATIENCE_MS = 60_000
 
 export async function openFile(given: SqliteTarget, autoMigrate: boolean, world: World): Promise<OpenedFile> {
   const { library, path, shared } = locate(given.target)

@@ -23,7 +23,7 @@ export const queries = {
   rollbackTo: `rollback to settle`,
 
   newLanes: `
-    select lane, queue, name
+    select lane as lane, queue as queue, name as name
     from millrace_lanes
     where lane > ?`,
   addLane: `
@@ -50,7 +50,7 @@ export const queries = {
     from millrace_jobs
     where seq between ? and ?`,
   keyHolder: `
-    select k.seq, j.id, j.key, j.options, l.state, l.fence
+    select k.seq as seq, j.id as id, j.key as key, j.options as options, l.state as state, l.fence as fence
     from millrace_keys k
     join millrace_jobs j on j.seq = k.seq
     join millrace_live l on l.seq = k.seq
@@ -63,7 +63,7 @@ export const queries = {
     delete from millrace_keys
     where name = ? and key = ? and seq = ?`,
   readPlace: `
-    select u.seq, u.id, u.until, j.key, j.options, l.state, l.fence
+    select u.seq as seq, u.id as id, u.until as until, j.key as key, j.options as options, l.state as state, l.fence as fence
     from millrace_uniques u
     left join millrace_jobs j on j.seq = u.seq and j.id = u.id
     left join millrace_live l on l.seq = j.seq
@@ -171,7 +171,7 @@ export const queries = {
     from millrace_wishes
     limit 1`,
   wishesOf: `
-    select seq, kind, reason, keep_ms
+    select seq as seq, kind as kind, reason as reason, keep_ms as keep_ms
     from millrace_wishes
     where seq in (select value from json_each(?))`,
   readWishes: `
@@ -326,7 +326,7 @@ export const queries = {
     where seq = ? and fence = ?`,
 
   ownedJobs: `
-    select seq
+    select seq as seq
     from millrace_live
     where fence = ? and seq in (select value from json_each(?))`,
   endJobs: `

@@ -103,8 +103,8 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
     this.#ballast?.take()
     const warnings = [...file.warnings]
     this.info = { name: file.path, engine: `SQLite ${file.version}`, warnings }
-    const note = (sentence: string): void => void warnings.push(sentence)
-    this.#hints = new Hints({ session: this.#session, path: file.path, world, watch: options.watch, note })
+    const [session, note] = [this.#session, (sentence: string): void => void warnings.push(sentence)]
+    this.#hints = new Hints({ session, path: file.path, world, watch: options.watch, note })
     this.#watch = new CommitWatch(world, {
       version: () => this.#hints.version(),
       isOwn: (handle) => handle === file.database,
@@ -119,7 +119,6 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
       refusal: () => (this.#probe === undefined ? undefined : new StoreFullError(file.path, undefined)),
       expectCommit: (handle) => this.#watch.expect(handle),
       committed: () => this.#hints.callerCommitted(),
-      failed: (error) => this.#failed(error),
     })
   }
 
@@ -264,13 +263,11 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
 
   async close(): Promise<void> {
     await this.#commits.close()
-    this.#idle?.()
-    this.#probe?.()
-    this.#watch.close()
-    this.transactions.close()
-    this.#hints.close()
+    for (const cancel of [this.#idle, this.#probe]) cancel?.()
+    for (const part of [this.#watch, this.transactions, this.#hints]) part.close()
     // Folded back by hand: not every library does it when it closes, and a copy of the file must have everything.
     this.#tryFold()
+    this.#session.statements.clear()
     this.#file.close()
   }
 

@@ -8,7 +8,7 @@ import { Kysely, CamelCasePlugin, SqliteDialect } from 'kysely'
 import type { SqliteDatabase as KyselyDatabase } from 'kysely'
 import { afterEach, describe, expect, test } from 'vitest'
 import { job, millrace, sqlite } from '../../index.js'
-import type { Context, Mill } from '../../index.js'
+import type { Context, Hooks, Mill } from '../../index.js'
 import { transactionOf } from './caller.js'
 import type { SqliteConstructor, SqliteDatabase } from './driver.js'
 import { isOlder } from './library.js'
@@ -221,6 +221,44 @@ describe.each(libraries)('a transaction on a handle of $name', ({ Database }) =>
     expect(await all(mill)).toEqual(['mail ready'])
   })
 
+  test('that may only read says so, and one from before our tables is stale', async () => {
+    const path = join(folder(), 'app.db')
+    const early = open(Database, path)
+    early.exec('create table if not exists orders (n integer primary key); begin')
+    expect(count(early)).toBe(0)
+    const { db, mill } = await setUp(Database, path)
+    expect(thrownBy(() => mill.enqueue(mail, { n: 1 }, { tx: early }))).toMatchObject({ code: 'E_TX_STALE' })
+    early.exec('rollback')
+    db.exec('pragma query_only = on; begin')
+    const refused = thrownBy(() => mill.enqueue(mail, { n: 1 }, { tx: db }))
+    expect(refused).toMatchObject({ code: 'E_TX_READ_ONLY', cause: expect.anything() as unknown })
+    db.exec('rollback; pragma query_only = off; begin')
+    void mill.enqueue(mail, { n: 1 }, { tx: db })
+    db.exec('commit')
+    expect(await all(mill)).toEqual(['mail ready'])
+  })
+
+  test('that is full by a limit of its own handle leaves the mill as it was', async () => {
+    const { db, mill } = await setUp(Database)
+    const { page_count: pages } = db.prepare('pragma page_count').get() as { page_count: number }
+    db.exec(`pragma max_page_count = ${pages}; begin`)
+    const big = 'x'.repeat(100_000)
+    const refused = thrownBy(() => mill.enqueue(mail, { n: big as never }, { tx: db }))
+    expect(refused).toMatchObject({ code: 'E_STORE_FULL' })
+    if (transactionOf(db) === 'open') db.exec('rollback')
+    expect((await mill.enqueue(mail, { n: 1 })).isNew).toBe(true)
+  })
+
+  test('on a handle with full column names is read by ours all the same', async () => {
+    const { db, mill } = await setUp(Database)
+    db.exec('pragma full_column_names = on; pragma short_column_names = off; begin')
+    for (const n of [1, 2]) void mill.schedule(mail, { n }, '1h', { tx: db, key: 'k', queue: `q${n}` })
+    void mill.enqueue(mail, { n: 3 }, { tx: db, unique: { for: '1h' } })
+    const again = mill.enqueue(mail, { n: 3 }, { tx: db, unique: { for: '1h' } })
+    db.exec('commit')
+    expect([(await again).isNew, await all(mill)]).toEqual([false, ['mail scheduled', 'mail ready']])
+  })
+
   test('held open across an await does not stop others for good, in a file or in memory', async () => {
     for (const path of [undefined, ':memory:']) {
       const { db, mill, ran } = await setUp(Database, path)
@@ -274,6 +312,17 @@ test('a handle that reads rows as arrays and numbers as BigInt is read as any ot
   void mill.schedule(mail, { n: 2 }, '2h', { tx: db, key: 'k' })
   db.exec('commit')
   expect(await all(mill)).toEqual(['mail scheduled'])
+})
+
+test('a handle in memory that is closed under its mill is told by name', async () => {
+  const { Database } = libraries[1] as { Database: SqliteConstructor }
+  const { db, mill } = await setUp(Database, ':memory:')
+  const { id } = await mill.enqueue(mail, { n: 1 })
+  db.close()
+  for (const call of [() => mill.enqueue(mail, { n: 2 }), () => mill.get(id), () => mill.cancel(id)])
+    await expect(call()).rejects.toMatchObject({ code: 'E_STORE_CLOSED' })
+  expect(thrownBy(() => mill.enqueue(mail, { n: 1 }, { tx: db }))).toMatchObject({ code: 'E_TX_CLOSED' })
+  await mill.close()
 })
 
 test('a handle that was closed and opened again is as good as new', async () => {
@@ -357,6 +406,13 @@ test('a bulk has one tx for all', async () => {
   db.exec('begin')
   const error = thrownBy(() => mill.enqueueMany(mail, [{ n: 1 }, { n: 2 }], (_, i) => (i === 0 ? { tx: db } : {})))
   expect(error).toMatchObject({ code: 'E_INVALID_OPTIONS', problems: [{ path: 'options[1].tx' }] })
+  const later = thrownBy(() => mill.enqueueMany(mail, [{ n: 1 }, { n: 2 }], (_, i) => (i === 1 ? { tx: db } : {})))
+  expect(later).toMatchObject({ code: 'E_INVALID_OPTIONS', problems: [{ path: 'options[1].tx' }] })
+  const throwing = (_: unknown, i: number): { tx: unknown } => {
+    if (i === 1) throw new RangeError('mine')
+    return { tx: db }
+  }
+  expect(thrownBy(() => mill.enqueueMany(mail, [{ n: 1 }, { n: 2 }], throwing))).toBeInstanceOf(RangeError)
   const calls: number[] = []
   const optionsOf = (_: unknown, i: number): { tx: unknown } => {
     calls.push(i)
@@ -443,6 +499,54 @@ describe.each(libraries.filter((each) => each.builders))('a query builder on a h
     await expect(mill.enqueue(mail, { n: 3 }, { tx: trx })).rejects.toMatchObject({ code: 'E_TX_NOT_OPEN' })
   })
 
+  test('Kysely: without await a job is in its own transaction or in none', async () => {
+    const { db, mill } = await setUp(Database)
+    const kysely = kyselyOn(db)
+    for (const ending of ['commit', 'rollback'] as const) {
+      const before = (await all(mill)).length
+      let forgotten: Promise<unknown> | undefined
+      const first = kysely.transaction().execute(async (tx) => {
+        forgotten = mill.enqueue(mail, { n: 1 }, { tx }).then(
+          () => 'written',
+          (error: { code: string }) => error.code,
+        )
+        if (ending === 'rollback') throw new Error('undo')
+      })
+      const second = kysely.transaction().execute(async (tx) => {
+        await tx.insertInto('orders').values({ n: 1 }).execute()
+        await new Promise((next) => setTimeout(next, 20))
+        if (ending === 'commit') throw new Error('undo')
+      })
+      await Promise.allSettled([first, second])
+      // It may come in time, and is then as good as awaited; never is it the second one's.
+      const outcome = await forgotten
+      const written = (await all(mill)).length - before
+      if (outcome === 'written')
+        expect([ending, written]).toEqual(ending === 'commit' ? ['commit', 1] : ['rollback', 0])
+      else expect([outcome, written]).toEqual(['E_TX_NOT_OPEN', 0])
+    }
+    expect(transactionOf(db)).toBe('none')
+  })
+
+  test('Kysely: many calls at once in one transaction, beside its own writes, are all of it', async () => {
+    const { db, mill } = await setUp(Database)
+    const kysely = kyselyOn(db)
+    await kysely.transaction().execute(async (tx) => {
+      const calls = Array.from({ length: 20 }, (_, n) => [
+        mill.enqueue(mail, { n }, { tx }),
+        tx.insertInto('orders').values({ n }).execute(),
+      ])
+      await Promise.all(calls.flat())
+    })
+    expect([(await all(mill)).length, count(db)]).toEqual([20, 20])
+    const undone = kysely.transaction().execute(async (tx) => {
+      await Promise.all([1, 2, 3].map((n) => mill.enqueue(mail, { n }, { tx })))
+      throw new Error('undo')
+    })
+    await expect(undone).rejects.toThrow('undo')
+    expect([(await all(mill)).length, transactionOf(db)]).toEqual([20, 'none'])
+  })
+
   test('Kysely: refused when it is in no transaction, or on a handle that the mill does not know', async () => {
     const { mill, db, path } = await setUp(Database)
     await expect(mill.enqueue(mail, { n: 1 }, { tx: kyselyOn(db) })).rejects.toMatchObject({ code: 'E_TX_NOT_OPEN' })
@@ -453,6 +557,78 @@ describe.each(libraries.filter((each) => each.builders))('a query builder on a h
       message: expect.stringContaining('sqlite(db)') as string,
     })
     expect(await all(mill)).toEqual([])
+  })
+
+  test('Kysely: a job that settles itself without await is settled so or fails, and nobody else’s transaction is touched', async () => {
+    const { db, mill } = await setUp(Database)
+    const kysely = kyselyOn(db)
+    const hasty = job('hasty', async (p: { n: number }, ctx: Context) => {
+      await kysely.transaction().execute(async (tx) => {
+        await tx.insertInto('orders').values({ n: p.n }).execute()
+        void ctx.settleIn(tx, 'settled')
+      })
+      return 'returned'
+    })
+    mill.register(hasty)
+    await mill.start()
+    let over = false
+    const others = (async () => {
+      while (!over) {
+        const undone = kysely.transaction().execute(async (tx) => {
+          await tx.insertInto('orders').values({ n: -1 }).execute()
+          throw new Error('undo')
+        })
+        await undone.catch(() => undefined)
+        await new Promise((next) => setTimeout(next, 1))
+      }
+    })()
+    const outcomes = new Set<unknown>()
+    for (let n = 0; n < 10; n += 1) {
+      const handle = await mill.enqueue(hasty, { n }, { retry: { limit: 0 } })
+      outcomes.add(await handle.result({ timeout: '20s' }).catch((error: Error) => (error.cause as Error).message))
+    }
+    over = true
+    await others
+    for (const outcome of outcomes) expect(outcome).toMatch(/^settled$|ended before anything was written; await/)
+    expect(count(db)).toBe(10)
+  })
+
+  test('Kysely: a handler that is back before its settleIn is waited for', async () => {
+    const { db, mill } = await setUp(Database)
+    const kysely = kyselyOn(db)
+    let end: (() => Promise<void>) | undefined
+    const early = job('early', async (_: undefined, ctx: Context) => {
+      const trx = await kysely.startTransaction().execute()
+      await trx.insertInto('orders').values({ n: 1 }).execute()
+      void ctx.settleIn(trx, 'kept')
+      end = () => trx.commit().execute()
+    })
+    mill.register(early)
+    await mill.start()
+    const handle = await mill.enqueue(early)
+    await expect.poll(() => end, { timeout: 20_000 }).toBeDefined()
+    await new Promise((next) => setTimeout(next, 50))
+    await end?.()
+    expect([await handle.result({ timeout: '20s' }), count(db)]).toEqual(['kept', 1])
+  })
+
+  test('Kysely: hooks around it may await, and what they throw comes by the promise', async () => {
+    const { db } = await setUp(Database)
+    const quota = job('quota', (n: number) => n)
+    const hooks: Hooks = {
+      enqueue: async (call, next) => {
+        await Promise.resolve()
+        await next()
+        if (call.items[0]?.payload === 2) throw new Error('spent')
+      },
+    }
+    const mill = await millrace({ store: sqlite(db), jobs: [quota], logger: false, hooks })
+    undo.push(() => mill.close({ deadline: 0 }))
+    const kysely = kyselyOn(db)
+    await kysely.transaction().execute(async (tx) => void (await mill.enqueue(quota, 1, { tx })))
+    const failing = kysely.transaction().execute(async (tx) => void (await mill.enqueue(quota, 2, { tx })))
+    await expect(failing).rejects.toThrow('spent')
+    expect(await all(mill)).toEqual(['quota ready'])
   })
 
   test('Kysely: a job settles itself in its transaction', async () => {

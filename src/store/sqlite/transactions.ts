@@ -1,20 +1,21 @@
 import { ClosedError, LeaseLostError, TransactionError } from '../../errors.js'
-import { isThenable } from '../../job/schema.js'
 import type { World } from '../../world/world.js'
 import type { Inserted, InsertOptions, NewJob, SettledJob } from '../store.js'
 import type { Transact, TransactionStore } from '../transaction-store.js'
 import { CallerStatements, callerOf, checkHome, transactionOf } from './caller.js'
 import type { Home } from './caller.js'
 import { callerQueries } from './caller-queries.js'
-import { isBusy, isStale } from './driver.js'
+import { isBusy, isStale, SQLITE, sqliteCode } from './driver.js'
 import type { SqliteDatabase, Statements } from './driver.js'
 import { translate } from './faults.js'
 import { insertJobs } from './insert.js'
+import { keepingOpen, KeptHandle } from './kept-handle.js'
 import { KyselyDoor } from './kysely.js'
 import type { OpenedFile } from './open.js'
 import type { Queries } from './queries.js'
 import { Session } from './session.js'
 import { settleJobs } from './settle.js'
+import { checkHeld, checkStillOpen, refuseLater, takeTurn } from './transaction-guards.js'
 
 /** After so long somebody is told that the file is never free. */
 const BUSY_LIMIT_MS = 60_000
@@ -33,7 +34,6 @@ export interface TransactionParts {
   readonly expectCommit: (handle: SqliteDatabase) => void
   /** A transaction of ours has been committed. */
   readonly committed: () => void
-  readonly failed: (error: unknown) => void
 }
 
 /** The store's writes inside transactions that are not the commit queue's: the caller's, or one opened for a handler. */
@@ -44,7 +44,7 @@ export class SqliteTransactions implements TransactionStore {
   /** Handles that were checked, with our statements on them. A handle is its owner's to keep: nothing here keeps it. */
   #known = new WeakMap<SqliteDatabase, Statements>()
   /** The connection for `transact`, where the user gave none. */
-  #kept: SqliteDatabase | undefined
+  readonly #kept: KeptHandle
   #closed = false
 
   constructor(parts: TransactionParts) {
@@ -52,6 +52,10 @@ export class SqliteTransactions implements TransactionStore {
     this.#parts = parts
     this.#home = { name: path, library: library.open, only: path === ':memory:' ? database : undefined }
     this.#kysely = new KyselyDoor(given, parts.world.random)
+    this.#kept = new KeptHandle(
+      () => new library.open(path),
+      callerQueries.settings(parts.durability === 'power' ? 'full' : 'normal'),
+    )
   }
 
   insertJobsIn(
@@ -68,6 +72,23 @@ export class SqliteTransactions implements TransactionStore {
     return this.#inCaller(tx, (session, now) => settleJobs(session, [settled], [], now).refused.length === 0)
   }
 
+  guarded<T>(tx: unknown, call: (sync: boolean) => T): T {
+    if (this.#closed) throw new ClosedError()
+    const caller = callerOf(tx)
+    if (!('handle' in caller)) return call(false)
+    const statements = this.#openStatements(caller.handle)
+    this.#ours(() => statements.of(callerQueries.outerSavepoint).run())
+    try {
+      const result = call(true)
+      checkStillOpen(caller.handle, 'a hook')
+      this.#ours(() => statements.of(callerQueries.outerRelease).run())
+      return result
+    } catch (error) {
+      this.#undo(statements, callerQueries.outerRollbackTo, callerQueries.outerRelease)
+      throw error
+    }
+  }
+
   async transact<T>(request: Transact<T>): Promise<T> {
     const { timers, clock, random } = this.#parts.world
     const start = clock.monotonic()
@@ -75,7 +96,7 @@ export class SqliteTransactions implements TransactionStore {
       if (this.#closed) throw new ClosedError()
       const stopped = request.stopped()
       if (stopped !== undefined) throw stopped
-      const done = this.#tryTransact(this.#ownHandle(), request)
+      const done = this.#tryOwn(request)
       if (done !== undefined) return done.value
       const waited = clock.monotonic() - start
       if (waited > BUSY_LIMIT_MS)
@@ -91,47 +112,51 @@ export class SqliteTransactions implements TransactionStore {
 
   close(): void {
     this.#closed = true
-    if (this.#kept !== undefined && transactionOf(this.#kept) !== 'closed') this.#kept.close()
+    this.#kept.drop()
   }
 
   #inCaller<T>(tx: unknown, work: (session: Session, now: number) => T): T | Promise<T> {
     if (this.#closed) throw new ClosedError()
     const caller = callerOf(tx)
     if ('handle' in caller) return this.#write(caller.handle, work)
-    return this.#kysely.open(caller.kysely).then((handle) => this.#write(handle, work))
+    return this.#kysely.within(caller.kysely, (handle) => this.#write(handle, work))
   }
 
   #write<T>(handle: SqliteDatabase, work: (session: Session, now: number) => T): T {
-    const statements = this.#statementsOn(handle)
-    if (transactionOf(handle) !== 'open')
-      throw new TransactionError(
-        'E_TX_NOT_OPEN',
-        'tx has no open transaction: begin one first, and pass the handle while it is open; or enqueue without tx',
-      )
-    const result = this.#guarded(statements, work)
+    const result = this.#whole(this.#openStatements(handle), work)
     this.#parts.expectCommit(handle)
     return result
   }
 
+  /** Our statements on a handle that is in a transaction; another is refused. */
+  #openStatements(handle: SqliteDatabase): Statements {
+    const statements = this.#statementsOn(handle)
+    if (transactionOf(handle) === 'open') return statements
+    throw new TransactionError(
+      'E_TX_NOT_OPEN',
+      'tx has no open transaction: begin one first, and pass the handle while it is open; or enqueue without tx',
+    )
+  }
+
   /** All of a work or nothing of it. What it looked up is forgotten with its session: the caller may roll back. */
-  #guarded<T>(statements: Statements, work: (session: Session, now: number) => T): T {
+  #whole<T>(statements: Statements, work: (session: Session, now: number) => T): T {
     // Not by a prepared statement: libsql leaves one that failed in progress, and then no savepoint can be opened any more.
-    this.#ours(() => statements.database.exec(callerQueries.takeTurn))
+    this.#ours(() => takeTurn(statements.database))
     try {
       statements.of(callerQueries.savepoint).run()
       const result = work(new Session(statements, this.#parts.queries), this.#parts.now())
       statements.of(callerQueries.release).run()
       return result
     } catch (error) {
-      this.#undo(statements)
+      this.#undo(statements, callerQueries.rollbackTo, callerQueries.release)
       throw this.#translate(error)
     }
   }
 
-  #undo(statements: Statements): void {
+  #undo(statements: Statements, rollbackTo: string, release: string): void {
     try {
-      statements.of(callerQueries.rollbackTo).run()
-      statements.of(callerQueries.release).run()
+      statements.of(rollbackTo).run()
+      statements.of(release).run()
     } catch {
       // There is no savepoint: it never came about, or SQLite has ended the whole transaction.
     }
@@ -148,16 +173,19 @@ export class SqliteTransactions implements TransactionStore {
     return statements
   }
 
-  /** The user's own handle where there is one, so that `tx` is what he already works with. */
-  #ownHandle(): SqliteDatabase {
-    const { given, database, path, library } = this.#parts.file
-    if (given !== undefined) return given
-    if (path === ':memory:') return database
-    if (this.#kept === undefined || transactionOf(this.#kept) === 'closed') {
-      this.#kept = new library.open(path)
-      this.#kept.exec(`pragma synchronous = ${this.#parts.durability === 'power' ? 'full' : 'normal'}`)
+  /** On the user's own handle where there is one, so that `tx` is what he already works with. */
+  #tryOwn<T>(request: Transact<T>): { readonly value: T } | undefined {
+    const { given, database, path } = this.#parts.file
+    if (given !== undefined) return this.#tryTransact(given, request)
+    if (path === ':memory:') return this.#tryTransact(database, request)
+    try {
+      const done = this.#tryTransact(this.#kept.take(), request)
+      this.#kept.putBack()
+      return done
+    } catch (error) {
+      this.#kept.drop()
+      throw error
     }
-    return this.#kept
   }
 
   /** From begin to commit in one go, so that nobody else comes between. Undefined: it is not our turn yet. */
@@ -195,16 +223,10 @@ export class SqliteTransactions implements TransactionStore {
     const { holdsClaim } = session.queries
     if (this.#ours(() => session.statement(holdsClaim).get(claim.ref, claim.fence)) === undefined)
       throw new LeaseLostError('ctx.transaction()')
-    const value = work(handle)
-    if (isThenable(value)) {
-      Promise.resolve(value).catch(() => undefined) // It is refused below; what it comes to interests nobody.
-      throw new TransactionError(
-        'E_TX_PROMISE',
-        'ctx.transaction(): the function returned a promise, and an SQLite transaction is synchronous; await before it, and only write inside',
-      )
-    }
-    if (transactionOf(handle) !== 'open')
-      throw new TransactionError('E_TX_NOT_OPEN', 'ctx.transaction(): the function ended the transaction itself')
+    this.#ours(() => handle.exec(callerQueries.holdWork))
+    const value = keepingOpen(handle, () => work(handle))
+    refuseLater(value)
+    checkHeld(handle)
     const settled = settle(value)
     if (this.#ours(() => settleJobs(session, [settled], [], this.#parts.now())).refused.length > 0)
       throw new LeaseLostError('ctx.transaction()')
@@ -233,9 +255,14 @@ export class SqliteTransactions implements TransactionStore {
         `${this.#home.name} is being written by another connection, and tx did not get its turn; try the transaction again, or give its handle a busy_timeout`,
         { cause: error },
       )
-    const failure = translate(error, this.#home.name)
-    this.#parts.failed(failure)
-    return failure
+    if (sqliteCode(error) === SQLITE.readOnly)
+      return new TransactionError(
+        'E_TX_READ_ONLY',
+        `tx cannot write: its handle was opened read-only, or has "pragma query_only" on, or the file is; pass a handle that may write ${this.#home.name}`,
+        { cause: error },
+      )
+    // A full disk is not noted here: it may be a limit of this connection's own, and the store's next write finds out.
+    return translate(error, this.#home.name)
   }
 }
 

@@ -1,0 +1,160 @@
+import assert from 'node:assert/strict'
+import { contract, only } from './bench.js'
+import type { ContractCase } from './bench.js'
+import type { ClaimedJob } from '../../store/store.js'
+
+/** Workers, their beats, and the jobs of the dead. */
+export const rescueCases: readonly ContractCase[] = [
+  contract('beats count up; a worker off the list is told so', async (b) => {
+    const worker = await b.worker()
+    assert.equal(await b.store.leases.beat(worker), true)
+    assert.deepEqual(await b.store.leases.readWorkers(), [{ id: worker, beat: 1 }])
+    await b.store.leases.dropWorker(worker)
+    assert.equal(await b.store.leases.beat(worker), false)
+  }),
+
+  contract('a rescue frees what the dead held, as suspects, and only if its beat stood still', async (b) => {
+    const worker = await b.worker()
+    const id = await b.one()
+    const job = only(await b.claim(worker))
+    const leased = await b.store.leases.readLeases(worker)
+    assert.deepEqual(
+      leased.map((l) => [l.id, l.alone, l.fence]),
+      [[id, false, job.fence]],
+    )
+    const crashed = leased.map((l) => b.settled(l, { to: 'ready', attempt: 0, suspect: true }))
+    await b.store.leases.beat(worker)
+    assert.equal(await b.store.leases.rescueJobs(worker, 0, crashed), null, 'its beat moved')
+    assert.equal(await b.state(id), 'running')
+    assert.deepEqual(await b.store.leases.rescueJobs(worker, 1, crashed), { refused: [], turned: [] })
+    assert.equal(await b.state(id), 'ready')
+    assert.deepEqual(await b.store.leases.readWorkers(), [])
+    assert.deepEqual(await b.settle(job), [job.ref], 'the zombie is refused')
+  }),
+
+  contract('a rescue never overwrites a job that ended meanwhile', async (b) => {
+    const worker = await b.worker()
+    const id = await b.one()
+    const job = only(await b.claim(worker))
+    const crashed = (await b.store.leases.readLeases(worker)).map((l) =>
+      b.settled(l, { to: 'ready', attempt: 0, suspect: true }),
+    )
+    await b.settle(job, { result: '"mine"' })
+    assert.deepEqual((await b.store.leases.rescueJobs(worker, 0, crashed))?.refused, [job.ref])
+    const row = await b.read(id)
+    assert.deepEqual([row.state, row.result], ['done', '"mine"'])
+  }),
+
+  contract('suspects are claimed one at a time and only when asked for', async (b) => {
+    const dead = await b.worker()
+    await b.insert([b.job(), b.job()])
+    await b.claim(dead)
+    const crashed = (await b.store.leases.readLeases(dead)).map((l) =>
+      b.settled(l, { to: 'ready', attempt: 0, suspect: true }),
+    )
+    await b.store.leases.rescueJobs(dead, 0, crashed)
+    const worker = await b.worker()
+    const normal = await b.one()
+    const plain = await b.claim(worker)
+    assert.deepEqual([plain.jobs.map((job) => job.id), plain.suspectsWait], [[normal], true])
+    const alone = await b.claim(worker, { suspects: 'alone' })
+    assert.deepEqual([alone.jobs.length, alone.jobs[0]?.suspect], [1, true])
+    const leased = await b.store.leases.readLeases(worker)
+    assert.deepEqual(new Set(leased.map((l) => l.alone)), new Set([false, true]))
+    const beside = await b.claim(worker, { suspects: 'beside' })
+    assert.equal(beside.jobs.length, 1)
+    assert.equal((await b.claim(worker, { suspects: 'alone' })).suspectsWait, false)
+  }),
+
+  contract('leases left behind by a worker off the list are named, and free at once', async (b) => {
+    const worker = await b.worker()
+    const id = await b.one()
+    await b.claim(worker)
+    await b.store.leases.dropWorker(worker)
+    assert.deepEqual(await b.store.leases.readWorkers(), [{ id: worker, beat: null }])
+    const crashed = (await b.store.leases.readLeases(worker)).map((l) =>
+      b.settled(l, { to: 'ready', attempt: 0, suspect: true }),
+    )
+    assert.deepEqual((await b.store.leases.rescueJobs(worker, null, crashed))?.refused, [])
+    assert.equal(await b.state(id), 'ready')
+    assert.deepEqual(await b.store.leases.readWorkers(), [])
+  }),
+
+  contract('a rescue leaves what was claimed after it looked, and the next one frees it', async (b) => {
+    const worker = await b.worker()
+    await b.one()
+    await b.claim(worker)
+    const seen = (await b.store.leases.readLeases(worker)).map((l) =>
+      b.settled(l, { to: 'ready', attempt: 0, suspect: true }),
+    )
+    const late = await b.one()
+    await b.claim(worker)
+    assert.deepEqual((await b.store.leases.rescueJobs(worker, 0, seen))?.refused, [])
+    assert.deepEqual(await b.store.leases.readWorkers(), [{ id: worker, beat: null }])
+    const rest = (await b.store.leases.readLeases(worker)).map((l) =>
+      b.settled(l, { to: 'ready', attempt: 0, suspect: true }),
+    )
+    assert.deepEqual((await b.store.leases.rescueJobs(worker, null, rest))?.refused, [])
+    assert.equal(await b.state(late), 'ready')
+    assert.deepEqual(await b.store.leases.readWorkers(), [])
+  }),
+
+  contract('closed leases hold nothing more', async (b) => {
+    const worker = await b.worker()
+    await b.one()
+    const job = only(await b.claim(worker))
+    await b.store.leases.settleJobs([b.settled(job)], [job.fence])
+    await b.store.leases.dropWorker(worker)
+    assert.deepEqual(await b.store.leases.readWorkers(), [])
+  }),
+
+  contract('a child of a lost run is not written', async (b) => {
+    const worker = await b.worker()
+    await b.one()
+    const job = only(await b.claim(worker))
+    const under = { onDuplicate: 'return', keepCancelledMs: 0, under: job } as const
+    await b.store.jobs.insertJobs([b.job({ name: 'child' })], under)
+    await b.settle(job)
+    await assert.rejects(b.store.jobs.insertJobs([b.job({ name: 'child' })], under), { code: 'E_LEASE_LOST' })
+    assert.equal((await b.found({ names: ['child'] })).length, 1)
+  }),
+
+  contract('find filters, pages and orders', async (b) => {
+    const worker = await b.worker()
+    const ids: string[] = []
+    for (let i = 0; i < 35; i += 1)
+      ids.push(
+        await b.one({ queue: i % 2 === 0 ? 'even' : 'odd', options: i % 5 === 0 ? '{"labels":["five","x"]}' : null }),
+      )
+    const claimed = await b.claim(worker, { max: 3 })
+    await b.settle(claimed.jobs[0] as ClaimedJob)
+    assert.deepEqual(
+      (await b.found({})).map((row) => row.id),
+      [...ids].reverse(),
+    )
+    assert.deepEqual(
+      (await b.found({ order: 'oldest', limit: 4 })).map((row) => row.id),
+      ids,
+    )
+    assert.equal((await b.found({ queues: ['odd'] })).length, 17)
+    assert.equal((await b.found({ label: 'five' })).length, 7)
+    assert.equal((await b.found({ states: ['running'] })).length, 2)
+    assert.equal((await b.found({ states: ['done'] })).length, 1)
+    assert.equal((await b.found({ states: ['done', 'running'] })).length, 3)
+    assert.equal((await b.found({ names: ['nobody'] })).length, 0)
+  }),
+
+  contract('hints tell what a commit did', async (b) => {
+    const hints: unknown[] = []
+    const stop = b.store.changes.onHint((hint) => hints.push(hint))
+    await b.one()
+    await b.one({ due: { inMs: 700 } })
+    assert.deepEqual(hints, [
+      { ready: true, dueInMs: null, settled: false, asked: false },
+      { ready: false, dueInMs: 700, settled: false, asked: false },
+    ])
+    stop()
+    await b.one()
+    assert.equal(hints.length, 2)
+  }),
+]

@@ -10,6 +10,7 @@ const CHANGE = { drainMs: 60_000 }
 
 /** Where each was last found, if not by the first seed: tried first, so that this test is quick; the search goes on if it is not there. */
 const FOUND_AT: { readonly [mutant: string]: number } = {
+  'no handler is told of a cancel': 34,
   'a job that is put off keeps its old payload': 2,
   'pruning forgets what is still kept': 2,
   'a pause is forgotten when the attempt is over': 2,

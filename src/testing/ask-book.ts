@@ -1,6 +1,9 @@
 import { BrokenPromise } from './broken-promise.js'
 import type { SimProcess } from './sim-process.js'
 
+/** The promise of a cancel. */
+export const CANCELLED = 'X7, cancelled'
+
 /** What a caller was told and may hold the engine to: nothing of this begins from now on, or until then. */
 export interface Pledge {
   /** The promise and what was done, for whoever reads that it was broken. */
@@ -38,6 +41,12 @@ export class AskBook {
 
   ofQueue<Answer>(queue: string, asked: Asked<Answer>): Promise<Answer> {
     return this.#ask(`queue ${queue}`, asked)
+  }
+
+  /** Since when a caller knows that this job was cancelled. */
+  cancelledSince(id: string): number | undefined {
+    const pledge = this.#targets.get(`job ${id}`)?.pledge
+    return pledge?.what === CANCELLED ? pledge.since : undefined
   }
 
   /** A handler begins; a process that acts on old news, as one does that stalled, is not held to it. */

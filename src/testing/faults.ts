@@ -45,6 +45,9 @@ export const ALL_FAULTS: FaultRates = {
 
 export type FaultKind = keyof FaultRates
 
+/** How long an answer can be on its way. */
+export const SLOW_MAX_MS = 2_000
+
 /** How a call fails that took effect. */
 export const REPLY_LOST = 'its reply was lost'
 
@@ -72,6 +75,7 @@ export class Faults {
 
   strikes(kind: FaultKind, process: SimProcess, where: string): boolean {
     if (this.#stopped || !process.alive || !this.#random.chance(this.#rates[kind])) return false
+    if (kind !== 'loseHint' && kind !== 'lateHint') process.noteTrouble()
     this.#struck(kind, process, where)
     return true
   }
@@ -106,7 +110,7 @@ export function faultyStore(inner: Store, process: SimProcess, faults: Faults, l
     if (!faults.seam(process, `after ${verb}`, leaseMs)) return never()
     await thaw(process)
     if (faults.strikes('slow', process, verb)) {
-      await waitInside(process, faults.delayMs(2_000))
+      await waitInside(process, faults.delayMs(SLOW_MAX_MS))
       process.noteLate()
     }
     if (faults.strikes('failAfter', process, verb))

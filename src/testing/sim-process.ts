@@ -18,6 +18,8 @@ export class SimProcess {
   readonly mortal: boolean
   frozenUntil = -Infinity
   blockedUntil = -Infinity
+  /** When a fault last struck it that was more than a lost or late hint. */
+  troubledAt = -Infinity
   /** When an answer of the store last came late: what is done on it was decided on old news. */
   lateAt = -Infinity
   readonly #time: VirtualTime
@@ -41,6 +43,10 @@ export class SimProcess {
   /** What it does right now it may have decided before it slept, or on an answer that was long on its way. */
   get isBehind(): boolean {
     return this.#time.now - Math.max(this.frozenUntil, this.blockedUntil, this.lateAt) < BEHIND_MS
+  }
+
+  noteTrouble(): void {
+    this.troubledAt = this.#time.now
   }
 
   noteLate(): void {

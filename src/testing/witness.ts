@@ -3,6 +3,7 @@ import type { QueueHandle } from '../client/queues.js'
 import type { When } from '../job/duration.js'
 import type { EnqueueOptions, Handle } from '../job/enqueue.js'
 import type { Mill } from '../mill/surface.js'
+import { CANCELLED } from './ask-book.js'
 import type { Pledge } from './ask-book.js'
 import type { Simulation } from './simulation.js'
 
@@ -26,7 +27,7 @@ function notedVerbs(mill: Mill, sim: Simulation): Noted {
     return sim.asks.ofJob(id, {
       call: () => mill.cancel(id),
       voids: false,
-      pledge: (done, standing) => (done ? since(sim, 'X7, cancelled', Infinity) : standing),
+      pledge: (done, standing) => (done ? since(sim, CANCELLED, Infinity) : standing),
     })
   }
   const seen = <Result>(handle: Handle<Result>): Handle<Result> => ({ ...handle, cancel: () => cancel(handle.id) })

@@ -162,6 +162,9 @@ export const MUTANTS: readonly Mutant[] = [
     wishesOf: ['where', "where kind <> 'cancel' and"],
   }),
   statements('a pause is forgotten when the attempt is over', { wishesOf: ['where', "where kind <> 'pause' and"] }),
+  statements('no handler is told of a cancel', {
+    readWishes: ['from millrace_wishes w', 'from (select * from millrace_wishes where false) w'],
+  }),
   statements('a wish outlives its claim', { dropWishes: ['where', 'where false and'] }),
   statements('a wish is written beside another job', {
     putWish: [

@@ -3,6 +3,8 @@ import type { AnyJob } from '../../job/define.js'
 import type { Context } from '../../job/context.js'
 import { JobCancelledError } from '../../errors.js'
 import { Snooze } from '../../job/signals.js'
+import { BrokenPromise } from '../broken-promise.js'
+import { SLOW_MAX_MS } from '../faults.js'
 import { handlerPauses } from '../witness.js'
 import type { Cast, Told } from './stage.js'
 import { inContext, isFirstRun } from './stage.js'
@@ -10,6 +12,9 @@ import { inContext, isFirstRun } from './stage.js'
 /** How a handler takes it when its job is cancelled while it runs. */
 export const MANNERS = ['obeys', 'fails', 'returns'] as const
 export type Manner = (typeof MANNERS)[number]
+
+/** A second, and what it takes to look and to tell. */
+const TOLD_WITHIN_MS = 1_050
 
 /** Jobs that are asked for something while they run, and one that asks for a rest of its queue. */
 export function askedJobs(cast: Cast): AnyJob[] {
@@ -21,6 +26,7 @@ export function askedJobs(cast: Cast): AnyJob[] {
       })
       if (p.manner === 'obeys') await untilAborted(wait(p.ms), ctx)
       else await wait(p.ms)
+      checkTold(cast, ctx)
       if (p.manner === 'fails' && (ctx.signal.aborted || isFirstRun(cast, ctx))) throw new Error('told or not')
     }),
     retry: { limit: 6, backoff: { start: 200, max: 1_000 } },
@@ -44,6 +50,18 @@ export function askedJobs(cast: Cast): AnyJob[] {
     }),
   )
   return [patient, deaf, resting] as AnyJob[]
+}
+
+/**
+ * A handler is told of a cancel within a second (X7): by a hint, or at the next look of its worker, whatever hints are lost.
+ * Not held against a process that slept or was failed by its store meanwhile, or whose last answer may be on its way yet.
+ */
+function checkTold({ sim, process }: Cast, ctx: Context): void {
+  const since = sim.asks.cancelledSince(ctx.id)
+  const isUntold = since !== undefined && sim.time.now - since > TOLD_WITHIN_MS && !ctx.signal.aborted
+  const troubledAt = Math.max(process.troubledAt, process.frozenUntil, process.blockedUntil)
+  if (isUntold && troubledAt < since - SLOW_MAX_MS)
+    sim.fail(new BrokenPromise(`X7: job ${ctx.id} was cancelled ${sim.time.now - since} ms ago, and was not told`))
 }
 
 /** As `fetch(url, { signal })` does: waits, or throws the reason. */

@@ -5,7 +5,7 @@ import { inRounds } from '../rounds.mjs'
 import { showSummary } from '../table.mjs'
 
 /** Of `--jobs`: a flush each makes them dear. */
-const ONE_SHARE = 50
+const ONE_SHARE = 25
 const HUNDRED_SHARE = 5
 
 /** Callers that await each enqueue: one alone, and a hundred at once, whose commits can be shared. */
@@ -20,7 +20,7 @@ export async function scenario(bench) {
     }),
   )
   const title =
-    'enqueue-one: each enqueue awaited, FULL; plainjob and bare commit before they return, so more callers change nothing'
+    'enqueue-one: each enqueue awaited, FULL, after a warm-up; plainjob and bare commit before they return, so more callers change nothing'
   return { name: 'enqueue-one', title, ...tableOf(cases, rounds), gates: gatesOf(rounds), rounds }
 }
 

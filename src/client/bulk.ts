@@ -1,20 +1,23 @@
 import { show } from '../codec/show.js'
 import { InvalidOptionsError } from '../errors.js'
+import type { Problem } from '../errors.js'
 import type { Taken } from '../job/capture.js'
 import type { EnqueueOptions } from '../job/enqueue.js'
+import type { Encoded } from '../job/outcome.js'
 import type { Registered } from '../job/registry.js'
 import { isThenable, quiet } from '../job/schema.js'
 import type { OnDuplicate } from '../job/unique.js'
 import type { NewJob } from '../store/store.js'
 import { atOnce, txOf } from './in-transaction.js'
-import { prepare, refuse } from './prepare.js'
+import { encodePayload, prepare, refuse, rowLike } from './prepare.js'
 import type { Prepared, Wrong } from './prepare.js'
 
 /** Bad items of a bulk that one error names. */
 const WRONG_MAX = 20
 
-export interface BulkRow {
-  readonly row: NewJob
+/** The rows of a bulk, and what to do about held keys, which one insert answers in one way. */
+export interface BulkRows {
+  readonly rows: readonly NewJob[]
   readonly onDuplicate: OnDuplicate
 }
 
@@ -36,13 +39,15 @@ export interface Bulk {
 /** What is asked for the items of a bulk. */
 export interface Asked {
   readonly of: (index: number) => EnqueueOptions | undefined
+  /** The same is asked for each of them. */
+  readonly same: boolean
   /** The first transaction that is asked for, by whichever item: then all happens within the call. */
   readonly tx: unknown
 }
 
 /** A function of the caller's is called once for each item, and for all of them before anything else: one may ask for a tx. */
 export function askAll(payloads: unknown, options: BulkOptions): Asked {
-  if (typeof options !== 'function') return { of: () => options, tx: txOf(options) }
+  if (typeof options !== 'function') return { of: () => options, same: true, tx: txOf(options) }
   const all: EnqueueOptions[] = []
   let tx: unknown
   // What is no bulk is refused as such, and nobody is asked about it.
@@ -53,11 +58,11 @@ export function askAll(payloads: unknown, options: BulkOptions): Asked {
     } catch (error) {
       // Thrown within the call where it may be part of a transaction, and by the promise where it is not.
       if (index === 0 || tx !== undefined) throw error
-      return { of: (at) => (at < index ? all[at] : rethrow(error)), tx }
+      return { of: (at) => (at < index ? all[at] : rethrow(error)), same: false, tx }
     }
     if (tx === undefined) tx = txOf(all[index])
   }
-  return { of: (index) => all[index], tx }
+  return { of: (index) => all[index], same: false, tx }
 }
 
 /** Of an async function: refused below as what it is, and nobody else waits for it. */
@@ -70,9 +75,10 @@ function rethrow(error: unknown): never {
 }
 
 /** The rows of a bulk. Every item is looked at before one is refused, so that one error names all of them. */
-export async function prepareMany(bulk: Bulk): Promise<BulkRow[]> {
+export async function prepareMany(bulk: Bulk): Promise<BulkRows> {
   const gathered = new Gathered(bulk)
   for (let index = 0; gathered.wants(index); index += 1) {
+    if (gathered.addAlike(index)) continue
     const making = gathered.prepare(index)
     gathered.add(index, making instanceof Promise ? await making : making)
   }
@@ -80,25 +86,44 @@ export async function prepareMany(bulk: Bulk): Promise<BulkRow[]> {
 }
 
 /** The same within the call, for a bulk that goes into the caller's transaction. */
-export function prepareManyAtOnce(bulk: Bulk): BulkRow[] {
+export function prepareManyAtOnce(bulk: Bulk): BulkRows {
   const gathered = new Gathered(bulk)
   for (let index = 0; gathered.wants(index); index += 1)
-    gathered.add(index, atOnce(bulk.registered, gathered.prepare(index)))
+    if (!gathered.addAlike(index)) gathered.add(index, atOnce(bulk.registered, gathered.prepare(index)))
   return gathered.rows()
 }
 
 class Gathered {
   readonly #bulk: Bulk
-  readonly #rows: BulkRow[] = []
+  readonly #rows: NewJob[] = []
   readonly #wrongs: Wrong[] = []
+  readonly #areAlike: boolean
   #own: EnqueueOptions | undefined
+  #policy: OnDuplicate | undefined
+  #otherPolicy: Problem | undefined
 
   constructor(bulk: Bulk) {
     this.#bulk = bulk
+    this.#areAlike = areAlike(bulk)
   }
 
   wants(index: number): boolean {
     return index < this.#bulk.payloads.length && this.#wrongs.length < WRONG_MAX
+  }
+
+  /** The short way of a bulk whose rows differ in nothing but their payloads; false when this one must go the long way. */
+  addAlike(index: number): boolean {
+    const first = this.#areAlike ? this.#rows[0] : undefined
+    if (first === undefined) return false
+    const { registered, payloads, newId } = this.#bulk
+    let payload: Encoded
+    try {
+      payload = encodePayload(registered, payloads[index], index)
+    } catch {
+      return false
+    }
+    this.#rows.push(rowLike(first, newId(), payload))
+    return true
   }
 
   prepare(index: number): Prepared | Promise<Prepared> {
@@ -114,30 +139,41 @@ class Gathered {
     const own = this.#own
     if ('wrong' in made) this.#wrongs.push(made.wrong)
     else if (txOf(own) !== txOf(this.#bulk.asked.of(0))) this.#wrongs.push(otherTransaction(index))
-    else this.#rows.push({ row: made.row, onDuplicate: own?.onDuplicate ?? 'return' })
+    else {
+      this.#rows.push(made.row)
+      if (made.row.key !== null) this.#notePolicy(index, own?.onDuplicate ?? 'return')
+    }
   }
 
-  rows(): BulkRow[] {
+  rows(): BulkRows {
     if (this.#wrongs.length > 0) refuse(this.#bulk.registered.job.name, this.#wrongs)
-    return this.#rows
+    if (this.#otherPolicy !== undefined) throw new InvalidOptionsError('enqueueMany()', [this.#otherPolicy])
+    return { rows: this.#rows, onDuplicate: this.#policy ?? 'return' }
   }
+
+  #notePolicy(index: number, onDuplicate: OnDuplicate): void {
+    this.#policy ??= onDuplicate
+    if (onDuplicate === this.#policy) return
+    const message = `must be the same for all, got ${show(onDuplicate)} after ${show(this.#policy)}`
+    this.#otherPolicy ??= { path: `options[${index}].onDuplicate`, message }
+  }
+}
+
+/** Nothing of their rows is made from their payloads, and nobody but us looks at those. */
+function areAlike({ asked, registered }: Bulk): boolean {
+  const options = asked.same ? asked.of(0) : undefined
+  const { input, accepts, title } = registered.job.options
+  return (
+    asked.same &&
+    [input, accepts, title, registered.unique, options?.title, options?.unique, options?.key].every(isMissing)
+  )
+}
+
+function isMissing(value: unknown): boolean {
+  return value === undefined
 }
 
 function otherTransaction(index: number): Wrong {
   const message = 'must be the same for all: a bulk is written whole or not at all'
   return { options: [{ path: `options[${index}].tx`, message }], payload: [] }
-}
-
-/** What to do about held keys, which one insert answers in one way. */
-export function onePolicy(rows: readonly BulkRow[]): OnDuplicate {
-  let policy: OnDuplicate | undefined
-  for (const [index, { row, onDuplicate }] of rows.entries()) {
-    if (row.key === null || onDuplicate === policy) continue
-    if (policy === undefined) policy = onDuplicate
-    else {
-      const message = `must be the same for all, got ${show(onDuplicate)} after ${show(policy)}`
-      throw new InvalidOptionsError('enqueueMany()', [{ path: `options[${index}].onDuplicate`, message }])
-    }
-  }
-  return policy ?? 'return'
 }

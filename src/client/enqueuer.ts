@@ -7,7 +7,7 @@ import type { Registered, Registry } from '../job/registry.js'
 import type { OnDuplicate } from '../job/unique.js'
 import type { Claim, Inserted, InsertOptions, NewJob, Store } from '../store/store.js'
 import type { World } from '../world/world.js'
-import { askAll, BULK_MAX, onePolicy, prepareMany, prepareManyAtOnce } from './bulk.js'
+import { askAll, BULK_MAX, prepareMany, prepareManyAtOnce } from './bulk.js'
 import type { Asked, Bulk, BulkOptions } from './bulk.js'
 import { afterwards, atOnce, txOf } from './in-transaction.js'
 import { prepare, refuse, whenOf, withTaken } from './prepare.js'
@@ -60,8 +60,8 @@ export class Enqueuer {
     const { tx } = asked
     if (tx === undefined) return this.#many(make)
     const bulk = make()
-    const rows = prepareManyAtOnce(bulk)
-    const written = this.#insertIn(tx, rows.map(rowOf), insertOptions(bulk.registered, onePolicy(rows), undefined))
+    const { rows, onDuplicate } = prepareManyAtOnce(bulk)
+    const written = this.#insertIn(tx, rows, insertOptions(bulk.registered, onDuplicate, undefined))
     return afterwards(written, (inserted) => this.#handles(inserted))
   }
 
@@ -88,9 +88,8 @@ export class Enqueuer {
 
   async #many(make: () => Bulk): Promise<Handle<unknown>[]> {
     const bulk = make()
-    const rows = await prepareMany(bulk)
-    const options = insertOptions(bulk.registered, onePolicy(rows), undefined)
-    return this.#handles(await this.#insert(rows.map(rowOf), options))
+    const { rows, onDuplicate } = await prepareMany(bulk)
+    return this.#handles(await this.#insert(rows, insertOptions(bulk.registered, onDuplicate, undefined)))
   }
 
   #prepare(item: Item): Prepared | Promise<Prepared> {
@@ -99,7 +98,7 @@ export class Enqueuer {
 
   async #insert(rows: readonly NewJob[], options: InsertOptions): Promise<readonly Inserted[]> {
     const inserted = await this.#parts.store.jobs.insertJobs(rows, options)
-    this.#parts.enqueued(rows.filter((_, i) => inserted[i]?.isNew === true))
+    this.#parts.enqueued(inserted.every(isNew) ? rows : rows.filter((_, i) => inserted[i]?.isNew === true))
     return inserted
   }
 
@@ -144,8 +143,8 @@ function insertOptions(registered: Registered, onDuplicate: OnDuplicate, under: 
   return { onDuplicate, keepCancelledMs: registered.keepMs.cancelled, under }
 }
 
-function rowOf(made: { readonly row: NewJob }): NewJob {
-  return made.row
+function isNew(one: Inserted): boolean {
+  return one.isNew
 }
 
 function rightOf(item: Item, made: Prepared): NewJob {

@@ -108,6 +108,12 @@ function finish(item: Item, id: string, wrong: Wrong, checked: Checked): Prepare
   }
 }
 
+/** Another row of a bulk, its fields in the same order: objects of one shape are the cheap ones. */
+export function rowLike(row: NewJob, id: string, payload: Encoded): NewJob {
+  const { name, queue, priority, key, unique, options, due, expires } = row
+  return { id, name, queue, priority, key, unique, payload, options, due, expires }
+}
+
 function encodeInto(item: Item, wrong: Wrong): Encoded {
   try {
     return encodePayload(item.registered, item.payload, item.index)

@@ -42,8 +42,9 @@ export function nothingToClaim(session: Session, request: ClaimRequest, now: num
 
 export function isAnyReady(session: Session, lanes: Iterable<Lane>): boolean {
   const { readyJobs, readySuspect } = session.queries
+  // Not `get`: claims ask the same statements for all, and after that libsql's next `get` finds nothing.
   for (const { lane } of lanes)
-    for (const sql of [readyJobs, readySuspect]) if (session.statement(sql).get(lane, 1) !== undefined) return true
+    for (const sql of [readyJobs, readySuspect]) if (session.statement(sql).all(lane, 1).length > 0) return true
   return false
 }
 

@@ -24,6 +24,7 @@ export class Hints {
   readonly #session: Session
   readonly #wake: Wake | undefined
   readonly #listeners = new Set<(hint: Hint) => void>()
+  #madeReady = false
 
   constructor(parts: HintsParts) {
     this.#session = parts.session
@@ -43,8 +44,16 @@ export class Hints {
   committed(): void {
     const hint = this.#session.takeHint()
     if (hint === undefined) return
+    if (hint.ready) this.#madeReady = true
     this.#wake?.tell(hint)
     this.#pass(hint)
+  }
+
+  /** This process has made something ready since it was last asked: a claim need not look first whether there is anything. */
+  takeMadeReady(): boolean {
+    const made = this.#madeReady
+    this.#madeReady = false
+    return made
   }
 
   /** A connection of the user's, in this process, has committed what it wrote for us: nobody else tells of that. */

@@ -19,16 +19,23 @@ const JOBS_PER_RUN = 1_000
 export function insertJobs(session: Session, jobs: readonly NewJob[], options: InsertOptions, now: number): Inserted[] {
   if (options.under !== undefined && !holds(session, options.under.ref, options.under.fence))
     throw new LeaseLostError('enqueue from a handler')
-  const inserted: Inserted[] = []
-  const fresh: NewJob[] = []
-  for (const [index, job] of jobs.entries()) {
-    if (job.key === null && job.unique === undefined) {
-      fresh.push(job)
-      inserted.push({ id: job.id, isNew: true })
-    } else inserted.push(insertOne(session, job, { ...options, now, jobs, index }))
+  if (jobs.every(meetsNone)) {
+    writeJobs(session, jobs, now)
+    return jobs.map(asNew)
   }
-  writeJobs(session, fresh, now)
+  const inserted = jobs.map((job, index) =>
+    meetsNone(job) ? asNew(job) : insertOne(session, job, { ...options, now, jobs, index }),
+  )
+  writeJobs(session, jobs.filter(meetsNone), now)
   return inserted
+}
+
+function meetsNone(job: NewJob): boolean {
+  return job.key === null && job.unique === undefined
+}
+
+function asNew({ id }: NewJob): Inserted {
+  return { id, isNew: true }
 }
 
 /** How one job is written that may meet another. */

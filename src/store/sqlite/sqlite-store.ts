@@ -228,6 +228,7 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
       if (claimed.jobs.length > 0) this.#confirmed.claimed(request.fence)
       return claimed
     }
+    if (this.#hints.takeMadeReady()) return this.#commits.write(claim, NOT_FLUSHED)
     const look = (now: number): Claimed | undefined => nothingToClaim(this.#session, request, now)
     return this.#commits.write(claim, { ...NOT_FLUSHED, look })
   }

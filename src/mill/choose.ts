@@ -1,10 +1,11 @@
-import { InvalidOptionsError, NotYetError } from '../errors.js'
+import { InvalidOptionsError } from '../errors.js'
 import type { Codec } from '../codec/codec.js'
 import { show } from '../codec/show.js'
 import { Capture } from '../job/capture.js'
 import type { ContextStore } from '../job/capture.js'
 import type { StoreChoice } from '../store/choice.js'
 import { isStoreChoice } from '../store/choice.js'
+import { postgres } from '../store/postgres/postgres.js'
 import { sqlite } from '../store/sqlite/sqlite.js'
 import { consoleLog, logTo, silentLog } from '../world/log.js'
 import type { Log } from '../world/log.js'
@@ -28,7 +29,7 @@ export function storeOf(given: unknown): StoreChoice {
       },
     ])
   const path = target === undefined ? './millrace.db' : target
-  if (typeof path === 'string' && /^postgres(ql)?:/.test(path)) throw new NotYetError('store: "postgres://…"')
+  if (typeof path === 'string' && /^postgres(ql)?:/.test(path)) return postgres(path)
   if (typeof path === 'string' || (typeof path === 'object' && path !== null)) return sqlite(path as string)
   throw new InvalidOptionsError('millrace()', [
     { path: 'store', message: `must be a path, ":memory:" or sqlite(…), got ${show(path)}` },

@@ -80,7 +80,7 @@ export function makeQueries(schema: string, channel: string) {
     listen: `listen ${channel}`,
     notify: `select pg_notify('${channel}', $1)`,
 
-    readLanes: `select lane, queue, name from ${s}.lanes where lane > $1 order by lane`,
+    readLanes: `select lane, queue, name from ${s}.lanes where lane > $1::text::integer order by lane`,
     addLane: `
       insert into ${s}.lanes (queue, name)
       values ($1, $2)
@@ -107,7 +107,7 @@ export function makeQueries(schema: string, channel: string) {
       select ready, due_in as "dueIn", ${tell(`case when ready then ' ready' else '' end || case when due_in is null then '' else ' due' end`)}
       from given, (
         select coalesce(bool_or(due_at <= now), false) as ready,
-               min(least(case when due_at > now then due_at - now end, greatest(0, expires_at - now)))::float8 as due_in
+               min(least(case when due_at > now then due_at - now end, case when expires_at is not null then greatest(0, expires_at - now) end))::float8 as due_in
         from made) as told`,
     /** Jobs of any kind. Keys and places were asked for, and are taken here. */
     insertJobs: `
@@ -135,7 +135,7 @@ export function makeQueries(schema: string, channel: string) {
       select ready, due_in as "dueIn", ${tell(`case when ready then ' ready' else '' end || case when due_in is null then '' else ' due' end`)}
       from given, (
         select coalesce(bool_or(due_at <= now), false) as ready,
-               min(least(case when due_at > now then due_at - now end, greatest(0, expires_at - now)))::float8 as due_in
+               min(least(case when due_at > now then due_at - now end, case when expires_at is not null then greatest(0, expires_at - now) end))::float8 as due_in
         from made) as told`,
     /** Until the end of the transaction nobody else asks for these; in one order, so that nobody waits in a ring. */
     lockNames: `
@@ -362,14 +362,17 @@ export function makeQueries(schema: string, channel: string) {
         left join json_to_recordset($9::text::json) as start (lane integer, sort bigint) on start.lane = n.lane
         where ($7::text is null or n.name in (select value from json_array_elements_text($7::text::json)))
           and ($8::text is null or n.queue in (select value from json_array_elements_text($8::text::json)))
+          and coalesce(room.left, 1) > 0
           and not ${isPaused('n.queue')}),
+      suspect as materialized (
+        select 1 from ${s}.waiting w join lane on lane.lane = w.lane where w.state = 'ready' limit 1),
       head as (
         select each.at, each.sort, each.ref, row_number() over (partition by lane.queue order by each.sort, each.ref) as number, lane.room
         from lane
         cross join lateral (
           select r.ctid as at, r.sort, r.ref
           from ${s}.ready r
-          where r.lane = lane.lane and r.sort >= lane.start
+          where r.lane = lane.lane and r.sort >= lane.start and not ($10::text::boolean and exists (select 1 from suspect))
           order by r.sort, r.ref
           limit lane.room
           for update skip locked) as each),
@@ -383,7 +386,7 @@ export function makeQueries(schema: string, channel: string) {
       select clock.now, exists (select 1 from alive) as alive,
              (select json_agg(${claimed} order by t.sort, t.ref) from taken t join ${s}.jobs j on j.ref = t.ref)::text as jobs,
              (select json_agg(json_build_array(l.lane, l.last)) from (select lane, max(sort) as last from taken group by lane) l)::text as lasts,
-             exists (select 1 from ${s}.waiting w join lane on lane.lane = w.lane where w.state = 'ready') as suspects,
+             exists (select 1 from suspect) as suspects,
              (select min(p.until) - now from ${s}.pauses p where p.until > now) as resumes
       from clock`,
     claimSuspect: `
@@ -409,9 +412,10 @@ export function makeQueries(schema: string, channel: string) {
       join ${s}.lanes n on n.lane = w.lane
       where w.state = 'ready' and not ${isPaused('n.queue')} and exists (select 1 from ${s}.workers where worker = $2)`,
     confirmJobs: `
-      select e.fence, array_to_json(e.gone)::text as gone
-      from ${s}.leases e
-      where e.fence = any($1::text::bigint[])`,
+      with clock as materialized (select coalesce($2::text::bigint, ${clock}) as now)
+      select (select json_agg(json_build_array(e.fence, e.gone)) from ${s}.leases e where e.fence = any($1::text::bigint[]))::text as leases,
+             (select json_agg(p.queue) from ${s}.pauses p where p.until is null or p.until > now)::text as paused
+      from clock`,
     reportJobs: `
       with reported as (
         insert into ${s}.reports (ref, fence, started_at, progress)

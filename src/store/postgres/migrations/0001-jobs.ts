@@ -11,6 +11,10 @@
 export const sql = (schema: string): string => `
 create sequence ${schema}.job_number;
 
+-- By which a transaction on another database is told from one on this.
+create table ${schema}.identity (token text not null);
+insert into ${schema}.identity values (gen_random_uuid()::text);
+
 create table ${schema}.lanes (
   lane integer generated always as identity primary key,
   queue text not null,

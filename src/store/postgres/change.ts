@@ -1,0 +1,148 @@
+import { DuplicateJobError, DuplicateKeyError } from '../../errors.js'
+import { appendLog } from '../../job/attempt-log.js'
+import { resumedState } from '../../job/command.js'
+import type { State } from '../../job/states.js'
+import { isFinal, isTimed } from '../../job/states.js'
+import { readOptions } from '../../job/stored-options.js'
+import { decidePlace } from '../../job/unique.js'
+import type { Changed, GuardedChange } from '../store.js'
+import { lockNames, placeNow, readPlace } from './insert-meeting.js'
+import { endAll, freeKeys, putIn, takeOut } from './moves.js'
+import { readById, readStanding } from './read.js'
+import type { Standing } from './rows.js'
+import type { Session } from './session.js'
+import { arrayOf, instant, textOf } from './session.js'
+
+/** A job that others keep moving is left to them. */
+const TRIES = 20
+
+/** Does a command, if the job is still as the decision saw it. Within a transaction. */
+export async function changeJob(s: Session, change: GuardedChange): Promise<Changed> {
+  const now = await s.now()
+  for (let tries = 0; tries < TRIES; tries += 1) {
+    const job = await readById(s, change.id)
+    // A held job is claimed and yet `ready`: it can be taken from its holder, who asks before it begins one.
+    if (job === undefined || job.state !== change.from || job.state === 'running') return 'stale'
+    if (job.claimed && !mayBeTaken(change.to)) return 'stale'
+    if (isFinal(job.state) && change.to !== 'gone') await retake(s, job, now)
+    if (!(await takeOut(s, job))) continue
+    await put(s, job, change, now)
+    if (!job.claimed) return 'changed'
+    s.note({ asked: true })
+    return 'taken'
+  }
+  return 'stale'
+}
+
+function mayBeTaken(to: GuardedChange['to']): boolean {
+  return to === 'gone' || to === 'paused' || isFinal(to)
+}
+
+async function put(s: Session, job: Standing, change: GuardedChange, now: number): Promise<void> {
+  if (change.to === 'gone') await forget(s, job)
+  else if (isFinal(change.to))
+    await endAll(s, [{ ...job, to: change.to, keepMs: change.keepMs, reason: change.reason ?? null, result: null }])
+  else if (isFinal(job.state)) await revive(s, job, change, change.to, now)
+  else if (change.to === 'paused' && job.state !== 'paused')
+    await putIn(s, { ...job, reason: change.reason ?? null, log: logAfter(job, change, now) }, 'paused', now)
+  else if (change.to !== 'paused' && job.state === 'paused') {
+    const state = resumedState({ isDue: job.dueAt <= now, hasFailed: job.error !== null })
+    await putIn(s, { ...job, reason: null, log: logAfter(job, change, now) }, state, now)
+  } else await move(s, job, change, change.to, now)
+}
+
+async function forget(s: Session, job: Standing): Promise<void> {
+  await s.query(s.queries.freePlaces, arrayOf([job.ref]))
+  await s.query(s.queries.deleteJobs, arrayOf([job.ref]))
+  await freeKeys(s, [job])
+  s.note({ settled: true })
+}
+
+/** A finished job that is made live again must take its key and its place anew. */
+async function retake(s: Session, job: Standing, now: number): Promise<void> {
+  const { unique } = readOptions(job.options)
+  const place =
+    unique === undefined
+      ? undefined
+      : { key: unique.key, while: unique.while, onDuplicate: 'reject' as const, forMs: null }
+  await lockNames(s, [{ name: job.name, key: job.key, unique: place }])
+  await takeKey(s, job)
+  if (place !== undefined) await takePlace(s, job, place, now)
+}
+
+async function takeKey(s: Session, job: Standing): Promise<void> {
+  if (job.key === null) return
+  const taken = await s.query(s.queries.takeKey, job.name, job.key, String(job.ref))
+  if (taken.length > 0) return
+  const [row] = await s.query<{ ref: unknown }>(
+    s.queries.keyHolders,
+    JSON.stringify([{ name: job.name, key: job.key }]),
+  )
+  // Our own, of a try before: somebody moved the job in between.
+  if (Number(row?.ref) === job.ref) return
+  const holder = (await readStanding(s, [Number(row?.ref)])).get(Number(row?.ref))
+  throw new DuplicateKeyError(job.name, job.key, holder?.id, 'is now held by another unfinished job')
+}
+
+/** A window that runs does not refuse it: windows hold back enqueues, and a retry was asked for by a person. */
+async function takePlace(
+  s: Session,
+  job: Standing,
+  place: { readonly key: string; readonly while: 'unfinished' | 'waiting'; readonly onDuplicate: 'reject' },
+  now: number,
+): Promise<void> {
+  const row = await readPlace(s, job.name, place.key)
+  const { holder, windowRuns } = placeNow(row, now)
+  const other = row?.id === job.id ? null : holder
+  if (row !== undefined && decidePlace({ holder: other, windowRuns: false }, place) === 'reject')
+    throw new DuplicateJobError(job.name, place.key, row.id, 'is now unfinished')
+  const until = row !== undefined && windowRuns ? row.until : null
+  await s.query(s.queries.takePlace, job.name, place.key, String(job.ref), job.id, textOf(until))
+}
+
+async function revive(s: Session, job: Standing, change: GuardedChange, to: State, now: number): Promise<void> {
+  await s.query(s.queries.forgetLeases, String(job.ref))
+  const revived: Standing = {
+    ...job,
+    dueAt: now,
+    expiresAt: null,
+    retries: change.freshRetries === true ? 0 : job.retries,
+    suspect: false,
+    error: null,
+    reason: null,
+    log: logAfter(job, change, now),
+  }
+  await putIn(s, revived, to, now)
+}
+
+async function move(s: Session, job: Standing, change: GuardedChange, to: State, now: number): Promise<void> {
+  const { edit } = change
+  const leftParked = job.state === 'parked'
+  const dueAt = change.due === undefined ? job.dueAt : instant(change.due, now)
+  const state = isTimed(job.state) || to === 'ready' ? timedState(job, to, dueAt, now) : to
+  const moved: Standing = {
+    ...job,
+    dueAt,
+    retries: change.freshRetries === true ? 0 : job.retries,
+    suspect: false,
+    priority: edit?.priority ?? job.priority,
+    lane: edit?.queue === undefined ? job.lane : (s.lanes.known(edit.queue, job.name) as number),
+    payload: edit?.payload ?? job.payload,
+    options: edit?.options === undefined ? job.options : edit.options,
+    error: leftParked ? null : job.error,
+    reason: leftParked ? null : job.reason,
+    log: logAfter(job, change, now),
+  }
+  await putIn(s, moved, state, now)
+}
+
+/** A new time makes a job wait for it, whatever it waited for before. */
+function timedState(job: Standing, to: State, dueAt: number, now: number): State {
+  if (dueAt <= now) return 'ready'
+  return job.state === 'retrying' && to !== 'ready' ? 'retrying' : 'scheduled'
+}
+
+function logAfter(job: Standing, change: GuardedChange, now: number): string | null {
+  if (change.exit === undefined) return job.log
+  return appendLog(job.log, { startedAt: now, endedAt: now, worker: '', exit: change.exit })
+}

@@ -1,0 +1,186 @@
+import type { Confirmation, HeldJob } from '../queues.js'
+import type { Claimed, ClaimedJob, ClaimRequest, LeasedJob, Report } from '../store.js'
+import { encodedOf } from './rows.js'
+import type { Session } from './session.js'
+import { arrayOf } from './session.js'
+import type { Starts } from './starts.js'
+
+/**
+ * Taking jobs: the heads of the lanes leave the line and are written into one lease. The scan begins behind what was taken
+ * before (`starts`), since entries that are dead but cannot be removed yet would be walked over again at every claim.
+ */
+export async function claimJobs(s: Session, request: ClaimRequest, starts: Starts): Promise<Claimed> {
+  const from = starts.take()
+  const row = await claimOnce(s, request, from)
+  if (from === NOWHERE || row.jobs !== null) return answer(s, request, row, starts)
+  // Nothing behind there: what there is may stand before it.
+  return answer(s, request, await claimOnce(s, request, NOWHERE), starts)
+}
+
+const NOWHERE = '[]'
+
+async function claimOnce(s: Session, request: ClaimRequest, starts: string): Promise<ClaimRow> {
+  const rooms = [...request.rooms].map(([queue, left]) => ({ queue, left }))
+  const [row] = await s.query<ClaimRow>(
+    s.queries.claimJobs,
+    s.nowText,
+    request.worker,
+    String(request.fence),
+    String(request.starting),
+    String(Math.max(0, request.max)),
+    JSON.stringify(rooms),
+    request.names === undefined ? null : JSON.stringify(request.names),
+    request.queues === undefined ? null : JSON.stringify(request.queues),
+    starts,
+    String(request.suspects !== 'none'),
+  )
+  return row as ClaimRow
+}
+
+async function answer(s: Session, request: ClaimRequest, row: ClaimRow, starts: Starts): Promise<Claimed> {
+  const now = Number(row.now)
+  const base = {
+    now,
+    suspectsWait: row.suspects,
+    lost: !row.alive,
+    resumesInMs: row.resumes === null ? null : Number(row.resumes),
+  }
+  if (row.suspects && request.suspects !== 'none') {
+    const jobs = await claimSuspect(s, request)
+    if (jobs.length > 0) return { ...base, jobs }
+  }
+  const jobs = await claimedJobs(s, row.jobs, request.fence)
+  starts.claimed(jobs.length >= request.max ? row.lasts : null)
+  return { ...base, jobs }
+}
+
+async function claimSuspect(s: Session, request: ClaimRequest): Promise<ClaimedJob[]> {
+  const lanes = await s.query<{ lane: number; queue: string; name: string }>(
+    s.queries.suspectLanes,
+    s.nowText,
+    request.worker,
+  )
+  const eligible = lanes.filter(
+    ({ queue, name }) =>
+      request.queues?.includes(queue) !== false &&
+      request.names?.includes(name) !== false &&
+      (request.rooms.get(queue) ?? 1) > 0,
+  )
+  if (eligible.length === 0) return []
+  const [row] = await s.query<{ jobs: string | null }>(
+    s.queries.claimSuspect,
+    s.nowText,
+    request.worker,
+    String(request.fence),
+    String(request.suspects === 'alone'),
+    JSON.stringify(eligible.map(({ lane }) => lane)),
+  )
+  return claimedJobs(s, row?.jobs ?? null, request.fence)
+}
+
+interface ClaimRow {
+  readonly now: unknown
+  readonly alive: boolean
+  readonly jobs: string | null
+  /** JSON of `[lane, sort]`: how far the claim got. */
+  readonly lasts: string | null
+  readonly suspects: boolean
+  readonly resumes: unknown
+}
+
+/** ref, id, lane, due_at, payload, and the columns that most jobs have nothing in; null when this one has not either. */
+type Body = readonly [number, string, number, number, string | null, Rare | null]
+type Rare = readonly [
+  attempt: number,
+  retries: number,
+  crashes: number,
+  suspect: boolean,
+  log: string | null,
+  expiresAt: number | null,
+  key: string | null,
+  options: string | null,
+  bytes: string | null,
+]
+const NOTHING_RARE: Rare = [0, 0, 0, false, null, null, null, null, null]
+
+async function claimedJobs(s: Session, jobs: string | null, fence: number): Promise<ClaimedJob[]> {
+  if (jobs === null) return []
+  const bodies = JSON.parse(jobs) as Body[]
+  const claimed: ClaimedJob[] = []
+  for (const body of bodies) claimed.push(await toClaimedJob(s, body, fence))
+  return claimed
+}
+
+async function toClaimedJob(s: Session, body: Body, fence: number): Promise<ClaimedJob> {
+  const [ref, id, laneNumber, dueAt, payload, rare] = body
+  const [attempt, retries, crashes, suspect, log, expiresAt, key, options, bytes] = rare ?? NOTHING_RARE
+  const lane = await s.lanes.get(laneNumber)
+  return {
+    ref,
+    fence,
+    id,
+    name: lane.name,
+    queue: lane.queue,
+    key,
+    payload: encodedOf(payload, bytes) ?? '',
+    options,
+    dueAt,
+    expiresAt,
+    attempt,
+    retries,
+    crashes,
+    suspect,
+    log,
+  }
+}
+
+/** Which of these held jobs may begin. */
+export async function confirmJobs(s: Session, held: readonly HeldJob[]): Promise<Confirmation> {
+  const fences = [...new Set(held.map((job) => job.fence))]
+  const [row] = await s.query<{ leases: string | null; paused: string | null }>(
+    s.queries.confirmJobs,
+    arrayOf(fences),
+    s.nowText,
+  )
+  const leases = new Map(JSON.parse(row?.leases ?? '[]') as [number, number[]][])
+  const pausedQueues = new Set(JSON.parse(row?.paused ?? '[]') as string[])
+  const mine = new Set<number>()
+  const paused = new Set<number>()
+  for (const { ref, fence, queue } of held) {
+    const gone = leases.get(fence)
+    if (gone === undefined || gone.includes(ref)) continue
+    if (pausedQueues.has(queue)) paused.add(ref)
+    else mine.add(ref)
+  }
+  return { mine, paused }
+}
+
+export async function reportJobs(s: Session, reports: readonly Report[]): Promise<number[]> {
+  if (reports.length === 0) return []
+  const given = reports.map(({ ref, fence, startedAt, progress }) => ({ ref, fence, started_at: startedAt, progress }))
+  const rows = await s.query<{ ref: unknown }>(s.queries.reportJobs, JSON.stringify(given))
+  const known = new Set(rows.map((row) => Number(row.ref)))
+  return reports.map((report) => report.ref).filter((ref) => !known.has(ref))
+}
+
+/** What a worker's leases hold. */
+export async function readLeases(s: Session, worker: string): Promise<LeasedJob[]> {
+  const leases = await s.query<LeaseRow>(s.queries.readLeases, worker)
+  const jobs: LeasedJob[] = []
+  for (const lease of leases)
+    for (const [body, startedAt] of JSON.parse(lease.jobs) as [Body, number | null][])
+      jobs.push({
+        ...(await toClaimedJob(s, body, Number(lease.fence))),
+        alone: lease.alone,
+        claimedAt: Number(lease.claimed_at),
+        startedAt,
+      })
+  return jobs
+}
+
+interface LeaseRow {
+  readonly fence: unknown
+  readonly alone: boolean
+  readonly claimed_at: unknown
+  readonly jobs: string
+}

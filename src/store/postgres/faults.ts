@@ -1,0 +1,65 @@
+import { MillraceError, StoreError } from '../../errors.js'
+import { reason } from '../../codec/show.js'
+
+/** The server's code of an error (SQLSTATE), or the system's of a connection that failed. */
+export function codeOf(error: unknown): string | undefined {
+  const code = (Object(error) as { code?: unknown }).code
+  return typeof code === 'string' ? code : undefined
+}
+
+/** Deadlock, serialization failure: nothing was written, and another try may go through. */
+const TRANSIENT = new Set(['40P01', '40001', '55P03'])
+
+export function isTransient(error: unknown): boolean {
+  return TRANSIENT.has(codeOf(error) ?? '')
+}
+
+/** An error of the server or of the way there, in our words. Those that are ours already pass. */
+export function translate(error: unknown, name: string): unknown {
+  if (error instanceof MillraceError) return error
+  const code = codeOf(error)
+  const told = reason(error)
+  if (code === '25006')
+    return new StoreError(
+      'E_STORE_READ_ONLY',
+      `${name} takes no writes: it is a replica, or was made read-only; connect to the primary`,
+      { cause: error },
+    )
+  if (code === '42501')
+    return new StoreError(
+      'E_STORE_RIGHTS',
+      `${name} refused it: ${told}; grant the role what it needs, or migrate with one that has it`,
+      { cause: error },
+    )
+  if (code === '53100')
+    return new StoreError('E_STORE_FULL', `${name}: its disk is full; nothing was written`, { cause: error })
+  if (code === '28P01' || code === '28000')
+    return new StoreError('E_STORE_LOGIN', `${name} refused the login: ${told}; check user and password of the URL`, {
+      cause: error,
+    })
+  if (code === '3D000')
+    return new StoreError('E_STORE_MISSING', `${name}: ${told}; create it, or correct the URL`, { cause: error })
+  if (isUnreachable(code, told))
+    return new StoreError('E_STORE_UNREACHABLE', `${name} cannot be reached: ${told}`, { cause: error })
+  return code === undefined ? error : new StoreError('E_STORE', `${name}: ${told} (${code})`, { cause: error })
+}
+
+const NETWORK = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'ENOTFOUND',
+  'ETIMEDOUT',
+  'EPIPE',
+  'EHOSTUNREACH',
+  'EAI_AGAIN',
+  '57P01',
+  '57P02',
+  '57P03',
+  '53300',
+])
+
+function isUnreachable(code: string | undefined, told: string): boolean {
+  return (
+    NETWORK.has(code ?? '') || /^08/.test(code ?? '') || /connection (terminated|ended|error)|not queryable/i.test(told)
+  )
+}

@@ -1,0 +1,56 @@
+import type { NewJob } from '../store.js'
+
+interface Waiting {
+  readonly jobs: readonly NewJob[]
+  readonly resolve: () => void
+  readonly reject: (error: unknown) => void
+}
+
+/**
+ * What arrives while a commit is under way rides in the next one. A hundred callers who each enqueue one job and wait for it
+ * share a statement and a flush. When a shared write fails each is written by itself, so that nobody pays for another.
+ */
+export class Gather {
+  readonly #write: (jobs: readonly NewJob[]) => Promise<void>
+  readonly #most: number
+  #waiting: Waiting[] = []
+  #isWriting = false
+
+  constructor(most: number, write: (jobs: readonly NewJob[]) => Promise<void>) {
+    this.#most = most
+    this.#write = write
+  }
+
+  add(jobs: readonly NewJob[]): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ jobs, resolve, reject })
+      if (!this.#isWriting) void this.#run()
+    })
+  }
+
+  async #run(): Promise<void> {
+    this.#isWriting = true
+    while (this.#waiting.length > 0) await this.#writeTogether(this.#next())
+    this.#isWriting = false
+  }
+
+  #next(): Waiting[] {
+    let [count, most] = [0, 0]
+    while (count < this.#waiting.length) {
+      most += (this.#waiting[count] as Waiting).jobs.length
+      if (count > 0 && most > this.#most) break
+      count += 1
+    }
+    return this.#waiting.splice(0, count)
+  }
+
+  async #writeTogether(batch: readonly Waiting[]): Promise<void> {
+    try {
+      await this.#write(batch.length === 1 ? (batch[0] as Waiting).jobs : batch.flatMap((one) => one.jobs))
+      for (const { resolve } of batch) resolve()
+    } catch (error) {
+      if (batch.length === 1) (batch[0] as Waiting).reject(error)
+      else for (const one of batch) await this.#writeTogether([one])
+    }
+  }
+}

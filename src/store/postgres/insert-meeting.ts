@@ -1,0 +1,282 @@
+import { DuplicateJobError, DuplicateKeyError } from '../../errors.js'
+import { withPlaceOf } from '../../job/stored-options.js'
+import { decideDuplicate, decidePlace } from '../../job/unique.js'
+import type { Place, PlaceRequest, PlaceVerdict } from '../../job/unique.js'
+import type { Inserted, InsertOptions, NewJob } from '../store.js'
+import { asNew, meetsNone, writePlaced } from './insert.js'
+import type { Written } from './insert.js'
+import { endAll, putIn, takeOut } from './moves.js'
+import { readStanding } from './read.js'
+import type { Standing } from './rows.js'
+import type { Session } from './session.js'
+import { instant } from './session.js'
+
+/** A window that never ends. */
+const FOR_EVER = Number.MAX_SAFE_INTEGER
+/** Somebody who keeps being faster is let go first. */
+const TRIES = 50
+
+/** Who has a place, as the table says; whether that counts, `decidePlace` says. */
+interface PlaceRow {
+  readonly ref: number
+  readonly id: string
+  readonly until: number | null
+  /** The job, while it is unfinished. */
+  readonly holder: Standing | undefined
+}
+
+/**
+ * Jobs that may meet others, by key or by place. Names are locked first, in one order; then nobody else gives a key or a
+ * place away, though workers may still take the holder. Most find nobody, and those are written together.
+ */
+export async function insertMeeting(
+  s: Session,
+  jobs: readonly NewJob[],
+  options: InsertOptions,
+): Promise<readonly Inserted[]> {
+  await lockNames(s, jobs)
+  return new Meeting(s, jobs, options, await s.now()).run()
+}
+
+/** For as long as the transaction lasts nobody else asks for these keys and places. */
+export async function lockNames(s: Session, jobs: readonly Pick<NewJob, 'name' | 'key' | 'unique'>[]): Promise<void> {
+  const names = jobs.flatMap(namesOf)
+  if (names.length > 0) await s.query(s.queries.lockNames, JSON.stringify(names))
+}
+
+class Meeting {
+  readonly #s: Session
+  readonly #jobs: readonly NewJob[]
+  readonly #options: InsertOptions
+  readonly #now: number
+  readonly #fresh: Written[] = []
+  /** Keys and places of what is to be written. */
+  readonly #coming = new Set<string>()
+  #keys = new Map<string, Standing>()
+  #places = new Map<string, PlaceRow>()
+
+  constructor(s: Session, jobs: readonly NewJob[], options: InsertOptions, now: number) {
+    this.#s = s
+    this.#jobs = jobs
+    this.#options = options
+    this.#now = now
+  }
+
+  async run(): Promise<Inserted[]> {
+    await this.#look(this.#jobs)
+    const inserted: Inserted[] = []
+    for (const [index, job] of this.#jobs.entries()) inserted.push(await this.#insert(job, index))
+    await this.#write()
+    return inserted
+  }
+
+  async #insert(job: NewJob, index: number): Promise<Inserted> {
+    if (meetsNone(job)) {
+      this.#fresh.push({ job })
+      return asNew(job)
+    }
+    // One of the same bulk is met like any other: it is written first.
+    if (namesOf(job).some((name) => this.#coming.has(name))) {
+      await this.#write()
+      await this.#look([job])
+    }
+    for (let tries = 0; tries < TRIES; tries += 1) {
+      const answer = await this.#meet(job, index)
+      if (answer !== undefined) return answer
+      await this.#look([job])
+    }
+    throw new Error(`job ${job.id}: those in its way were moved by others ${TRIES} times`)
+  }
+
+  /** Undefined: the one in the way moved meanwhile, and it must be asked again. Nothing was written then. */
+  async #meet(job: NewJob, index: number): Promise<Inserted | undefined> {
+    const holder = job.key === null ? undefined : this.#keys.get(`${job.name}\n${job.key}`)
+    if (holder !== undefined) {
+      const verdict = decideDuplicate(holder, this.#options.onDuplicate)
+      if (verdict === 'return') return { id: holder.id, isNew: false }
+      if (verdict === 'reject') throw this.#keyHeld(job, holder, index)
+      if (verdict === 'move')
+        // It has the place it was enqueued for, whatever the new payload would ask for.
+        return this.#moveHolder({ ...job, options: withPlaceOf(holder.options, job.options) }, holder)
+    }
+    return this.#insertInPlace(job, holder, index)
+  }
+
+  async #insertInPlace(job: NewJob, replaced: Standing | undefined, index: number): Promise<Inserted | undefined> {
+    const { unique } = job
+    const row = unique === undefined ? undefined : this.#places.get(`${job.name}\n${unique.key}`)
+    // The one whose key is taken over gives up its place too.
+    const taken = row?.id === replaced?.id ? undefined : row
+    const verdict = unique === undefined ? 'free' : decidePlace(placeNow(taken, this.#now), unique)
+    const answer = taken === undefined ? 'go on' : await this.#answerPlace(job, taken, verdict, index)
+    if (answer !== 'go on') return answer
+    const replacing = taken !== undefined && verdict === 'replace' ? taken : undefined
+    const old = [replaced, replacing?.holder].filter((one) => one !== undefined)
+    for (const one of old) if (!(await this.#replaceHolder(job, one))) return this.#moved(old[0] === one)
+    for (const name of namesOf(job)) this.#coming.add(name)
+    this.#fresh.push(unique === undefined ? { job } : this.#placed(job, unique, replacing?.until ?? null))
+    return asNew(job)
+  }
+
+  /** Of two to be replaced the second was gone: all is undone and done again, since the first was ended already. */
+  #moved(isFirst: boolean): undefined {
+    if (isFirst) return undefined
+    throw Object.assign(new Error('the one to be replaced was taken by a worker meanwhile'), { code: '40001' })
+  }
+
+  async #answerPlace(
+    job: NewJob,
+    taken: PlaceRow,
+    verdict: PlaceVerdict,
+    index: number,
+  ): Promise<Inserted | undefined | 'go on'> {
+    switch (verdict) {
+      case 'ignore':
+        return { id: taken.id, isNew: false }
+      case 'reject': {
+        const met = this.#meeting(taken.id, index)
+        throw new DuplicateJobError(job.name, job.unique?.key ?? '', met.existingId, `${whyRefused(taken)}${met.where}`)
+      }
+      case 'reschedule':
+        return this.#moveHolder(putOff(job, taken.until, this.#now), taken.holder as Standing)
+      case 'free':
+      case 'replace':
+        return 'go on'
+      default:
+        return verdict satisfies never
+    }
+  }
+
+  /** `window`: where the place's window ends that the job comes into; one that is over, or null, makes it open its own. */
+  #placed(job: NewJob, unique: PlaceRequest, window: number | null): Written {
+    const until = window !== null && window > this.#now ? window : windowEnd(unique, this.#now)
+    return { job: unique.onDuplicate === 'reschedule' ? putOff(job, until, this.#now) : job, until }
+  }
+
+  async #replaceHolder(job: NewJob, holder: Standing): Promise<boolean> {
+    if (!(await takeOut(this.#s, holder))) return false
+    const keepMs = this.#options.keepCancelledMs
+    await endAll(this.#s, [{ ...holder, to: 'cancelled', keepMs, reason: `replaced by ${job.id}`, result: null }])
+    return true
+  }
+
+  /** The one that waits gets the new time and payload and keeps its id. A paused one stays paused: only a resume lets it go. */
+  async #moveHolder(job: NewJob, holder: Standing): Promise<Inserted | undefined> {
+    if (!(await takeOut(this.#s, holder))) return undefined
+    const dueAt = instant(job.due, this.#now)
+    const moved: Standing = {
+      ...holder,
+      dueAt,
+      expiresAt: job.expires === null ? null : instant(job.expires, this.#now),
+      payload: job.payload,
+      options: job.options,
+      priority: job.priority,
+      lane: this.#s.lanes.known(job.queue, job.name) as number,
+      error: null,
+      reason: null,
+    }
+    const state = holder.state === 'paused' ? 'paused' : dueAt <= this.#now ? 'ready' : 'scheduled'
+    await putIn(this.#s, moved, state, this.#now)
+    return { id: holder.id, isNew: false }
+  }
+
+  async #write(): Promise<void> {
+    await writePlaced(this.#s, this.#fresh.splice(0))
+    this.#coming.clear()
+  }
+
+  async #look(jobs: readonly NewJob[]): Promise<void> {
+    const keyed = jobs.filter((job) => job.key !== null).map(({ name, key }) => ({ name, key }))
+    const placed = jobs.flatMap(({ name, unique }) => (unique === undefined ? [] : [{ name, key: unique.key }]))
+    const keys =
+      keyed.length === 0 ? [] : await this.#s.query<KeyRow>(this.#s.queries.keyHolders, JSON.stringify(keyed))
+    const places =
+      placed.length === 0 ? [] : await this.#s.query<RawPlace>(this.#s.queries.placeHolders, JSON.stringify(placed))
+    const standing = await readStanding(
+      this.#s,
+      [...keys, ...places].map((row) => Number(row.ref)),
+    )
+    for (const { name, key } of keyed) this.#keys.delete(`${name}\n${key}`)
+    for (const { name, key } of placed) this.#places.delete(`${name}\n${key}`)
+    for (const row of keys) {
+      const holder = standing.get(Number(row.ref))
+      if (holder !== undefined) this.#keys.set(`${row.askedName}\n${row.askedKey}`, holder)
+    }
+    for (const row of places) this.#places.set(`${row.name}\n${row.key}`, toPlace(row, standing.get(Number(row.ref))))
+  }
+
+  #keyHeld(job: NewJob, holder: Standing, index: number): DuplicateKeyError {
+    const why =
+      this.#options.onDuplicate === 'replace'
+        ? 'is held by a job that is running and cannot be replaced'
+        : 'is held by an unfinished job'
+    const met = this.#meeting(holder.id, index)
+    return new DuplicateKeyError(job.name, job.key ?? '', met.existingId, `${why}${met.where}`)
+  }
+
+  /** What an error says of the one in the way. One of the same bulk is never written, so its id would lead to nothing. */
+  #meeting(id: string, index: number): { existingId: string | undefined; where: string } {
+    const first = this.#jobs.findIndex((job) => job.id === id)
+    const which = this.#jobs.length > 1 ? ` (item ${index})` : ''
+    return first === -1
+      ? { existingId: id, where: which }
+      : { existingId: undefined, where: `: item ${first} of the same bulk${which}` }
+  }
+}
+
+interface KeyRow {
+  readonly askedName: string
+  readonly askedKey: string
+  readonly ref: unknown
+}
+
+interface RawPlace {
+  readonly name: string
+  readonly key: string
+  readonly ref: unknown
+  readonly id: string
+  readonly until: unknown
+}
+
+function toPlace(row: RawPlace, job: Standing | undefined): PlaceRow {
+  const isUnfinished = job !== undefined && job.id === row.id && job.place !== 'history'
+  const until = row.until === null ? null : Number(row.until)
+  return { ref: Number(row.ref), id: row.id, until, holder: isUnfinished ? job : undefined }
+}
+
+export function placeNow(row: Pick<PlaceRow, 'holder' | 'until'> | undefined, now: number): Place {
+  const holder = row?.holder
+  return {
+    holder: holder === undefined ? null : { state: holder.state, claimed: holder.claimed },
+    windowRuns: row !== undefined && row.until !== null && row.until > now,
+  }
+}
+
+/** Who has a place now. */
+export async function readPlace(s: Session, name: string, key: string): Promise<PlaceRow | undefined> {
+  const [row] = await s.query<RawPlace>(s.queries.placeHolders, JSON.stringify([{ name, key }]))
+  if (row === undefined) return undefined
+  return toPlace(row, (await readStanding(s, [Number(row.ref)])).get(Number(row.ref)))
+}
+
+/** When a window that is opened now ends; null when none is asked for. */
+function windowEnd(asked: PlaceRequest, now: number): number | null {
+  return asked.forMs === null ? null : Math.min(FOR_EVER, now + asked.forMs)
+}
+
+function whyRefused(row: PlaceRow): string {
+  if (row.holder === undefined) return 'ran within its window'
+  return row.holder.claimed ? 'is unfinished and a worker has it' : 'is unfinished'
+}
+
+/** A job that may be put off again and again is due at the end of its window at the latest. */
+function putOff(job: NewJob, until: number | null, now: number): NewJob {
+  return until === null || instant(job.due, now) <= until ? job : { ...job, due: { at: until } }
+}
+
+function namesOf(job: Pick<NewJob, 'name' | 'key' | 'unique'>): string[] {
+  return [
+    ...(job.key === null ? [] : [`key ${job.name}\n${job.key}`]),
+    ...(job.unique === undefined ? [] : [`place ${job.name}\n${job.unique.key}`]),
+  ]
+}

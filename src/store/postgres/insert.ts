@@ -1,0 +1,130 @@
+import { LeaseLostError } from '../../errors.js'
+import type { InsertOptions, Inserted, NewJob } from '../store.js'
+import { insertMeeting } from './insert-meeting.js'
+import { toColumns } from './rows.js'
+import type { Session } from './session.js'
+import { textOf } from './session.js'
+
+/** Jobs in one statement: more would spill to the server's disk and gain nothing. */
+export const JOBS_PER_INSERT = 5_000
+
+/** Writes jobs, all of them or none, within a transaction where there is more than one statement to it. */
+export async function insertJobs(
+  s: Session,
+  jobs: readonly NewJob[],
+  options: InsertOptions,
+): Promise<readonly Inserted[]> {
+  if (options.under !== undefined) {
+    const { ref, fence } = options.under
+    const held = await s.query(s.queries.holdsClaim, String(ref), String(fence))
+    if (held.length === 0) throw new LeaseLostError('enqueue from a handler')
+  }
+  if (!jobs.every(meetsNone)) return insertMeeting(s, jobs, options)
+  await writeJobs(s, jobs)
+  return jobs.map(asNew)
+}
+
+/** One statement does it: nothing is looked up first. */
+export function isOneStatement(jobs: readonly NewJob[], options: InsertOptions): boolean {
+  return options.under === undefined && jobs.length <= JOBS_PER_INSERT && jobs.every(meetsNone)
+}
+
+export function meetsNone(job: NewJob): boolean {
+  return job.key === null && job.unique === undefined
+}
+
+export function asNew({ id }: NewJob): Inserted {
+  return { id, isNew: true }
+}
+
+/** A job as it is written, with the place it takes and until when that place's window runs. */
+export interface Written {
+  readonly job: NewJob
+  readonly until?: number | null
+}
+
+export async function writeJobs(s: Session, jobs: readonly NewJob[]): Promise<void> {
+  for (let from = 0; from < jobs.length; from += JOBS_PER_INSERT) {
+    const slice = jobs.slice(from, from + JOBS_PER_INSERT)
+    await (areAlike(slice)
+      ? writeAlike(s, slice)
+      : writePlaced(
+          s,
+          slice.map((job) => ({ job })),
+        ))
+  }
+}
+
+interface Told {
+  readonly ready: boolean
+  readonly dueIn: number | null
+}
+
+/** Jobs of one lane, priority and time with nothing but a payload of text: what a bulk mostly is. */
+function areAlike(jobs: readonly NewJob[]): boolean {
+  const first = jobs[0] as NewJob
+  return jobs.every(
+    (job) =>
+      typeof job.payload === 'string' &&
+      job.name === first.name &&
+      job.queue === first.queue &&
+      job.priority === first.priority &&
+      job.options === first.options &&
+      isSameTime(job.due, first.due) &&
+      (job.expires === first.expires ||
+        (job.expires !== null && first.expires !== null && isSameTime(job.expires, first.expires))),
+  )
+}
+
+function isSameTime(a: NewJob['due'], b: NewJob['due']): boolean {
+  return a === b || ('at' in a ? 'at' in b && a.at === b.at : 'inMs' in b && a.inMs === b.inMs)
+}
+
+async function writeAlike(s: Session, jobs: readonly NewJob[]): Promise<void> {
+  const first = jobs[0] as NewJob
+  const given = s.given({
+    ids: jobs.map((job) => job.id),
+    payloads: jobs.map((job) => job.payload),
+    lane: s.lanes.known(first.queue, first.name),
+    priority: first.priority,
+    options: first.options,
+    ...timesOf(first),
+  })
+  await told(s, s.queries.insertAlike, given)
+}
+
+/** Jobs of any kind; their keys and places are free by now. */
+export async function writePlaced(s: Session, rows: readonly Written[]): Promise<void> {
+  if (rows.length === 0) return
+  await told(s, s.queries.insertJobs, s.given({ jobs: rows.map((row) => columnsOf(s, row)) }))
+}
+
+function columnsOf(s: Session, { job, until }: Written): object {
+  const { text, bytes } = toColumns(job.payload)
+  return {
+    id: job.id,
+    lane: s.lanes.known(job.queue, job.name),
+    name: job.name,
+    priority: job.priority,
+    key: job.key,
+    payload: text,
+    bytes,
+    options: job.options,
+    place: job.unique?.key,
+    until: until === undefined ? undefined : textOf(until),
+    ...timesOf(job),
+  }
+}
+
+function timesOf({ due, expires }: NewJob): object {
+  return {
+    ...('at' in due ? { at: due.at } : { in: due.inMs }),
+    ...(expires === null ? {} : 'at' in expires ? { expiresAt: expires.at } : { expiresIn: expires.inMs }),
+  }
+}
+
+async function told(s: Session, sql: string, given: string): Promise<void> {
+  const [row] = await s.query<Told>(sql, given)
+  if (row?.ready === true) s.note({ ready: true })
+  if (row !== undefined && row.dueIn !== null) s.note({ dueInMs: Number(row.dueIn) })
+}

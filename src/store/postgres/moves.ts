@@ -1,0 +1,143 @@
+import type { State } from '../../job/states.js'
+import { isFinal } from '../../job/states.js'
+import type { Encoded } from '../../job/outcome.js'
+import type { Standing } from './rows.js'
+import { sortOf, toColumns } from './rows.js'
+import type { Session } from './session.js'
+import { arrayOf, finite } from './session.js'
+
+/*
+ * A command moves a job: out of the place it was seen in, which fails when it is no longer there, and then into another. No
+ * lock is needed for that: of two who want a row out, one gets it.
+ */
+
+/** Takes a job out of the place it was seen in; false when somebody was faster, and nothing was written. */
+export async function takeOut(s: Session, job: Standing): Promise<boolean> {
+  const taken = await takeFrom(s, job)
+  return taken.length > 0
+}
+
+async function takeFrom(s: Session, job: Standing): Promise<object[]> {
+  const ref = String(job.ref)
+  switch (job.place) {
+    case 'ready':
+      return s.query(s.queries.takeReady, String(job.lane), String(sortOf(job)), ref)
+    case 'waiting':
+      return s.query(s.queries.takeWaiting, ref, job.state)
+    case 'history':
+      return s.query(s.queries.takeHistory, ref)
+    case 'lease': {
+      // First the lock and then the look: who ends the job holds the lease meanwhile.
+      await s.query(s.queries.lockLease, String(job.fence))
+      return s.query(s.queries.takeHeld, ref, String(job.fence))
+    }
+    default:
+      return job.place satisfies never
+  }
+}
+
+/** Puts a job that was taken out where its state belongs, as it now is. */
+export async function putIn(s: Session, job: Standing, state: State, now: number): Promise<void> {
+  await writeJob(s, job)
+  const ref = String(job.ref)
+  if (state === 'ready' && !job.suspect) await s.query(s.queries.putReady, String(job.lane), String(sortOf(job)), ref)
+  else await s.query(s.queries.putWaiting, ref, String(job.lane), state, String(job.dueAt))
+  if (job.expiresAt !== null) await s.query(s.queries.putExpiring, String(job.expiresAt), ref)
+  if (state === 'ready') s.note({ ready: true })
+  else if (state === 'scheduled' || state === 'retrying') s.note({ dueInMs: Math.max(0, job.dueAt - now) })
+}
+
+async function writeJob(s: Session, job: Standing): Promise<void> {
+  const { text, bytes } = toColumns(job.payload)
+  await s.query(
+    s.queries.updateJob,
+    JSON.stringify({
+      ref: job.ref,
+      due_at: job.dueAt,
+      expires_at: job.expiresAt,
+      lane: job.lane,
+      priority: job.priority,
+      attempt: orNull(job.attempt),
+      retries: orNull(job.retries),
+      crashes: orNull(job.crashes),
+      suspect: job.suspect,
+      payload: text,
+      bytes,
+      options: job.options,
+      error: job.error,
+      reason: clean(job.reason),
+      log: job.log,
+    }),
+  )
+}
+
+/** A job's end as history keeps it; a settlement is one already. */
+export interface End {
+  readonly ref: number
+  readonly name: string
+  readonly key: string | null
+  readonly to: State
+  readonly attempt: number
+  readonly retries: number
+  readonly crashes: number
+  readonly startedAt: number | null
+  readonly keepMs: number
+  readonly worker: string | null
+  readonly result: Encoded | null
+  readonly error: string | null
+  readonly reason: string | null
+  readonly log: string | null
+}
+
+/** Appends ends to history, with their keys freed; what is kept for no time at all is forgotten whole. */
+export async function endAll(s: Session, ends: readonly End[]): Promise<void> {
+  if (ends.length === 0) return
+  const cancelled = ends.filter((end) => end.to === 'cancelled').map(refOf)
+  if (cancelled.length > 0) await s.query(s.queries.freePlaces, arrayOf(cancelled))
+  const kept = ends.filter((end) => end.keepMs !== 0)
+  if (kept.length > 0) await s.query(s.queries.appendHistory, s.given({ ended: kept.map(historyOf) }))
+  const forgotten = ends.filter((end) => end.keepMs === 0).map(refOf)
+  if (forgotten.length > 0) await s.query(s.queries.deleteJobs, arrayOf(forgotten))
+  await freeKeys(s, ends)
+  s.note({ settled: true })
+}
+
+export async function freeKeys(
+  s: Session,
+  jobs: readonly { readonly name: string; readonly key: string | null; readonly ref: number }[],
+): Promise<void> {
+  const keyed = jobs.filter((job) => job.key !== null).map(({ name, key, ref }) => ({ name, key, ref }))
+  if (keyed.length > 0) await s.query(s.queries.freeKeys, JSON.stringify(keyed))
+}
+
+function historyOf(end: End): object {
+  const { text, bytes } = toColumns(end.result)
+  return {
+    ref: end.ref,
+    started_at: end.startedAt,
+    keep_ms: finite(end.keepMs),
+    state: isFinal(end.to) ? end.to : undefined,
+    attempt: end.attempt,
+    retries: end.retries,
+    crashes: end.crashes,
+    worker: end.worker,
+    result: text,
+    bytes,
+    error: end.error,
+    reason: clean(end.reason),
+    log: end.log,
+  }
+}
+
+const refOf = (end: { readonly ref: number }): number => end.ref
+
+export function orNull(count: number): number | null {
+  return count === 0 ? null : count
+}
+
+/** PostgreSQL's texts hold no NUL and no half of a pair. Errors and logs are JSON and have neither. */
+export function clean(text: string | null): string | null {
+  return text === null ? null : text.replaceAll(UNWRITABLE, '\ufffd')
+}
+
+const UNWRITABLE = /\u0000|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g

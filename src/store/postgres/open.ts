@@ -1,0 +1,228 @@
+import { StoreError } from '../../errors.js'
+import type { World } from '../../world/world.js'
+import type { StoreInfo } from '../store.js'
+import type { Heart } from '../workers.js'
+import { Connection } from './connection.js'
+import type { PgClient } from './connection.js'
+import { translate } from './faults.js'
+import { startHeart } from './heart.js'
+import { migrate, quoted, refuseNewer, schemaVersion, SCHEMA_VERSION } from './migrate.js'
+import { makeQueries } from './queries.js'
+import type { Queries } from './queries.js'
+import type { Target } from './target.js'
+
+const OLDEST = 140_000
+
+/** An open database: its connections, and what was found out about it. */
+export interface Opened {
+  readonly info: StoreInfo
+  readonly queries: Queries
+  readonly schema: string
+  /** Our name in notifications. */
+  readonly self: string
+  readonly world: World
+  readonly target: Target
+  /** By which a transaction on another database is told from one on this. */
+  readonly token: string
+  connection(kind: 'writes' | 'work'): Connection
+  /** Hears what others commit, from now on. */
+  listen(heard: (news: string) => void): void
+  startHeart(worker: string, everyMs: number, onLost: (why: string) => void): Promise<Heart | undefined>
+  close(): Promise<void>
+}
+
+export async function openDatabase(target: Target, autoMigrate: boolean, world: World): Promise<Opened> {
+  const schema = quoted(target.schema)
+  const channel = quoted(`millrace ${target.schema}`.slice(0, 60))
+  const queries = makeQueries(schema, `millrace ${target.schema}`.slice(0, 60).replaceAll(`'`, `''`))
+  const self = world.ids.workerId()
+  const look = await firstLook(target, channel, self)
+  const keepsSession = (): boolean => look.keepsSession
+  const connections = new Set<Connection>()
+  const connect = (onConnect?: (client: PgClient) => Promise<void>): Connection => {
+    const parts = { world, name: target.name, makeClient: target.makeClient, keepsSession }
+    const connection = new Connection(onConnect === undefined ? parts : { ...parts, onConnect })
+    connections.add(connection)
+    return connection
+  }
+  const writes = connect()
+  // A claim that is lost loses nothing, so it need not be flushed; a later flush takes it along.
+  const work = connect(async (client) => {
+    if (look.keepsSession) await client.query({ text: 'set synchronous_commit = off', values: [] })
+  })
+  await prepare(writes, target, autoMigrate, queries)
+  const [identity] = await writes.query<{ token: string }>(`select token from ${schema}.identity`, [])
+  let listening: Listening | undefined
+  let heard: ((news: string) => void) | undefined
+  return {
+    info: { name: target.name, engine: `PostgreSQL ${look.version}`, warnings: look.warnings },
+    queries,
+    schema,
+    self,
+    world,
+    target,
+    token: identity?.token ?? '',
+    connection: (kind) => (kind === 'writes' ? writes : work),
+    listen(callback) {
+      heard = callback
+      listening ??= look.keepsSession ? listenHere(target, channel, world, (news) => heard?.(news)) : undefined
+    },
+    async startHeart(worker, everyMs, onLost) {
+      const heart = await startHeart({
+        target,
+        channel,
+        worker,
+        everyMs,
+        beat: queries.beat,
+        onLost,
+        heard: (news) => heard?.(news),
+      })
+      return heart
+    },
+    async close() {
+      listening?.stop()
+      await Promise.all([...connections].map((connection) => connection.close()))
+    },
+  }
+}
+
+interface Look {
+  readonly version: string
+  readonly warnings: string[]
+  /** Nothing hands out another session for each transaction: what is listened for is heard, what is prepared is found. */
+  readonly keepsSession: boolean
+}
+
+/** Refuses what cannot serve, before anything is written. */
+async function firstLook(target: Target, channel: string, self: string): Promise<Look> {
+  const client = target.makeClient()
+  client.on('error', () => undefined)
+  try {
+    await client.connect()
+    const { rows } = await client.query({ text: LOOK, values: [] })
+    const found = rows[0] as Found
+    refuseUnfit(found, target.name)
+    return {
+      version: found.version,
+      warnings: warningsOf(found),
+      keepsSession: await hearsItself(client, channel, self),
+    }
+  } catch (error) {
+    throw translate(error, target.name)
+  } finally {
+    await client.end().catch(() => undefined)
+  }
+}
+
+const LOOK = `
+  select current_setting('server_version') as version, current_setting('server_version_num')::integer as number,
+         pg_is_in_recovery() as replica, current_setting('transaction_read_only') as readonly,
+         current_setting('synchronous_commit') as commit, current_setting('fsync') as fsync`
+
+interface Found {
+  readonly version: string
+  readonly number: number
+  readonly replica: boolean
+  readonly readonly: string
+  readonly commit: string
+  readonly fsync: string
+}
+
+function refuseUnfit(found: Found, name: string): void {
+  if (found.number < OLDEST)
+    throw new StoreError(
+      'E_STORE_VERSION',
+      `${name} is PostgreSQL ${found.version} and Millrace needs 14 or newer; upgrade the server`,
+    )
+  if (found.replica)
+    throw new StoreError('E_STORE_READ_ONLY', `${name} is a replica and takes no writes; connect to the primary`)
+  if (found.readonly === 'on')
+    throw new StoreError(
+      'E_STORE_READ_ONLY',
+      `${name} is read-only (default_transaction_read_only is on); turn it off for this role, or connect to the primary`,
+    )
+}
+
+function warningsOf(found: Found): string[] {
+  const warnings: string[] = []
+  if (found.commit === 'off')
+    warnings.push(
+      'synchronous_commit is off: a crash of the server can lose the last moments of acknowledged jobs; set it to on for this role',
+    )
+  if (found.fsync === 'off')
+    warnings.push('fsync is off: a crash of the machine can lose or damage everything; turn it on')
+  return warnings
+}
+
+/** Listens, speaks and hears: between us and the server stands no pooler that hands out sessions by the transaction. */
+async function hearsItself(client: PgClient, channel: string, self: string): Promise<boolean> {
+  const probe = `probe ${self}`
+  const heard = new Promise<boolean>((resolve) => {
+    client.on('notification', ({ payload }) => {
+      if (payload === probe) resolve(true)
+    })
+    void client
+      .query({ text: `listen ${channel}`, values: [] })
+      .then(() => client.query({ text: 'select pg_notify($1, $2)', values: [unquoted(channel), probe] }))
+      // Notifications come before the answer to whatever is asked next.
+      .then(() => client.query({ text: 'select 1', values: [] }))
+      .then(() => resolve(false))
+      .catch(() => resolve(false))
+  })
+  return heard
+}
+
+function unquoted(identifier: string): string {
+  return identifier.slice(1, -1).replaceAll('""', '"')
+}
+
+async function prepare(writes: Connection, target: Target, autoMigrate: boolean, queries: Queries): Promise<void> {
+  const version = await schemaVersion(writes, target.schema)
+  refuseNewer(version, target.name)
+  if (version === SCHEMA_VERSION) return
+  if (!autoMigrate)
+    throw new StoreError(
+      'E_SCHEMA_OLDER',
+      `${target.name} has schema version ${version} and this Millrace needs ${SCHEMA_VERSION}; run \`millrace migrate\`, or leave autoMigrate on`,
+    )
+  await writes.transaction(queries, (tx) => migrate(tx, target.schema))
+}
+
+interface Listening {
+  stop(): void
+}
+
+const LISTEN_AGAIN_MS = 1_000
+
+/** Listens from the main thread, until a heart does. A lost connection is made anew; the poll lies under it. */
+function listenHere(target: Target, channel: string, world: World, heard: (news: string) => void): Listening {
+  let stopped = false
+  let client: PgClient | undefined
+  const begin = async (): Promise<void> => {
+    const mine = target.makeClient()
+    client = mine
+    let isLost = false
+    const lost = (): void => {
+      if (isLost || stopped) return
+      isLost = true
+      void mine.end().catch(() => undefined)
+      world.timers.after(LISTEN_AGAIN_MS, () => void begin(), { idle: true })
+    }
+    mine.on('error', lost)
+    mine.on('end', lost)
+    mine.on('notification', ({ payload }) => heard(payload ?? ''))
+    try {
+      await mine.connect()
+      await mine.query({ text: `listen ${channel}`, values: [] })
+    } catch {
+      lost()
+    }
+  }
+  void begin()
+  return {
+    stop() {
+      stopped = true
+      void client?.end().catch(() => undefined)
+    },
+  }
+}

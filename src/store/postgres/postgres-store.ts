@@ -1,0 +1,277 @@
+import type { Cancel } from '../../world/timers.js'
+import type { World } from '../../world/world.js'
+import type {
+  Changed,
+  ChangeStore,
+  Claimed,
+  ClaimRequest,
+  FindQuery,
+  FoundPage,
+  GuardedChange,
+  Hint,
+  Inserted,
+  InsertOptions,
+  JobRow,
+  JobStore,
+  LeasedJob,
+  LeaseStore,
+  NewJob,
+  Promoted,
+  Report,
+  SettledJob,
+  Store,
+  StoreInfo,
+} from '../store.js'
+import type { Confirmation, HeldJob, PausedQueue, QueueChange, QueueStore, StandingPause } from '../queues.js'
+import type { TransactionStore } from '../transaction-store.js'
+import type { JobAsk, StandingWish, Written } from '../wishes.js'
+import type { Heart, WorkerBeat, WorkerInfo } from '../workers.js'
+import { changeJob } from './change.js'
+import { claimJobs, confirmJobs, readLeases, reportJobs } from './claim.js'
+import type { Connection } from './connection.js'
+import type { Executor } from './executor.js'
+import { Gather } from './gather.js'
+import { Hints } from './hints.js'
+import { asNew, insertJobs, isOneStatement, JOBS_PER_INSERT, writeJobs } from './insert.js'
+import { Lanes } from './lanes.js'
+import type { Opened } from './open.js'
+import { pauseQueue, readPause, resumeQueue } from './pause.js'
+import { findJobs, readById, readJobs, readKeyed } from './read.js'
+import { Session } from './session.js'
+import { endPlain, rescueJobs, settleLocked, sortSettled } from './settle.js'
+import type { PlainBatch } from './settle.js'
+import { Starts } from './starts.js'
+import { PostgresTransactions } from './transactions.js'
+import { promoteJobs, pruneJobs } from './upkeep.js'
+import { askJob, readWishes } from './wish.js'
+
+export interface PostgresStoreOptions {
+  /** The database's clock; only a test passes one. */
+  readonly now?: (() => number) | undefined
+}
+
+/**
+ * The store contract on PostgreSQL. The verbs are in the files beside this one; here they meet their connections: `writes`
+ * flushes before it answers, `work` need not (a claim that is lost loses nothing), and a third listens and beats.
+ */
+export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, ChangeStore {
+  readonly info: StoreInfo
+  readonly transactions: TransactionStore
+  readonly #opened: Opened
+  readonly #options: PostgresStoreOptions
+  readonly #writes: Connection
+  readonly #work: Connection
+  readonly #lanes: Lanes
+  readonly #hints: Hints
+  readonly #starts: Starts
+  readonly #gather: Gather
+  readonly #walk = { sweptTo: ['', ''] as readonly [string, string] }
+  readonly #reported = new Set<number>()
+
+  constructor(opened: Opened, world: World, options: PostgresStoreOptions = {}) {
+    this.#opened = opened
+    this.#options = options
+    this.#writes = opened.connection('writes')
+    this.#work = opened.connection('work')
+    this.info = opened.info
+    this.#lanes = new Lanes(this.#work, opened.queries)
+    this.#hints = new Hints(opened.self)
+    this.#starts = new Starts(world)
+    this.#gather = new Gather(JOBS_PER_INSERT, (jobs) => this.#plain(this.#writes, (s) => writeJobs(s, jobs)))
+    this.transactions = new PostgresTransactions({
+      opened,
+      lanes: this.#lanes,
+      session: (db) => this.#session(db),
+      committed: (hint) => this.#hints.committed(hint),
+    })
+  }
+
+  get jobs(): JobStore {
+    return this
+  }
+  get leases(): LeaseStore {
+    return this
+  }
+  get queues(): QueueStore {
+    return this
+  }
+  get changes(): ChangeStore {
+    return this
+  }
+
+  async insertJobs(jobs: readonly NewJob[], options: InsertOptions): Promise<readonly Inserted[]> {
+    if (jobs.length === 0) return []
+    await this.#lanes.needAll(jobs)
+    if (!isOneStatement(jobs, options)) return this.#transact((s) => insertJobs(s, jobs, options))
+    await this.#gather.add(jobs)
+    return jobs.map(asNew)
+  }
+
+  readJobs(ids: readonly string[]): Promise<readonly (JobRow | undefined)[]> {
+    return this.#plain(this.#work, (s) => readJobs(s, ids))
+  }
+
+  readKeyed(name: string, key: string): Promise<JobRow | undefined> {
+    return this.#plain(this.#work, (s) => readKeyed(s, name, key))
+  }
+
+  findJobs(query: FindQuery): Promise<FoundPage> {
+    return this.#plain(this.#work, (s) => findJobs(s, query))
+  }
+
+  async changeJob(change: GuardedChange): Promise<Changed> {
+    const queue = change.edit?.queue
+    if (queue !== undefined) {
+      const job = await this.#plain(this.#work, (s) => readById(s, change.id))
+      if (job !== undefined) await this.#lanes.need(queue, job.name)
+    }
+    return this.#transact((s) => changeJob(s, change))
+  }
+
+  askJob(ask: JobAsk): Promise<'noted' | 'refused' | 'stale'> {
+    return this.#transact((s) => askJob(s, ask))
+  }
+
+  pauseQueue(change: QueueChange): Promise<PausedQueue> {
+    return this.#transact((s) => pauseQueue(s, change))
+  }
+
+  resumeQueue(queue: string): Promise<boolean> {
+    return this.#transact((s) => resumeQueue(s, queue))
+  }
+
+  readPause(queue: string): Promise<StandingPause | undefined> {
+    return this.#plain(this.#work, (s) => readPause(s, queue))
+  }
+
+  promoteJobs(limit: number): Promise<Promoted> {
+    return this.#plain(this.#work, (s) => promoteJobs(s, limit))
+  }
+
+  pruneJobs(limit: number): Promise<number> {
+    return this.#plain(this.#work, (s) => pruneJobs(s, limit, this.#walk))
+  }
+
+  async addWorker({ id, host, pid }: WorkerInfo): Promise<void> {
+    await this.#plain(this.#work, (s) => s.query(s.queries.addWorker, id, host, String(pid), s.nowText))
+  }
+
+  async beat(worker: string): Promise<boolean> {
+    const rows = await this.#plain(this.#work, (s) => s.query(s.queries.beat, worker))
+    return rows.length > 0
+  }
+
+  startHeart(worker: string, everyMs: number, onLost: (why: string) => void): Promise<Heart | undefined> {
+    return this.#opened.startHeart(worker, everyMs, onLost)
+  }
+
+  async dropWorker(worker: string): Promise<void> {
+    await this.#plain(this.#work, (s) => s.query(s.queries.dropWorker, worker))
+  }
+
+  async readWorkers(): Promise<readonly WorkerBeat[]> {
+    const rows = await this.#plain(this.#work, (s) => s.query<{ worker: string; beat: unknown }>(s.queries.readWorkers))
+    return rows.map(({ worker, beat }) => ({ id: worker, beat: beat === null ? null : Number(beat) }))
+  }
+
+  claimJobs(request: ClaimRequest): Promise<Claimed> {
+    return this.#plain(this.#work, (s) => claimJobs(s, request, this.#starts))
+  }
+
+  confirmJobs(held: readonly HeldJob[]): Promise<Confirmation> {
+    return this.#plain(this.#work, (s) => confirmJobs(s, held))
+  }
+
+  readWishes(): Promise<readonly StandingWish[]> {
+    return this.#plain(this.#work, (s) => readWishes(s))
+  }
+
+  reportJobs(reports: readonly Report[]): Promise<readonly number[]> {
+    for (const { ref } of reports) this.#reported.add(ref)
+    return this.#plain(this.#work, (s) => reportJobs(s, reports))
+  }
+
+  async settleJobs(settled: readonly SettledJob[], closeLeases: readonly number[]): Promise<Written> {
+    const { plain, other } = sortSettled(settled)
+    const written = await this.#settle(plain, other, closeLeases)
+    await this.#dropReports(settled)
+    return written
+  }
+
+  readLeases(worker: string): Promise<readonly LeasedJob[]> {
+    return this.#plain(this.#work, (s) => readLeases(s, worker))
+  }
+
+  rescueJobs(worker: string, beat: number | null, settled: readonly SettledJob[]): Promise<Written | null> {
+    return this.#transact((s) => rescueJobs(s, worker, beat, settled))
+  }
+
+  onHint(callback: (hint: Hint) => void): Cancel {
+    const stop = this.#hints.on((hint) => {
+      // Something may have come to stand before where the next claim would begin.
+      if (hint.ready) this.#starts.forget()
+      callback(hint)
+    })
+    this.#opened.listen((news) => this.#hints.heard(news))
+    return stop
+  }
+
+  async close(): Promise<void> {
+    await this.#opened.close()
+  }
+
+  /** One statement where all ended well; the rest is looked at under locks. */
+  async #settle(
+    plain: readonly PlainBatch[],
+    other: readonly SettledJob[],
+    closeLeases: readonly number[],
+  ): Promise<Written> {
+    const [only] = plain
+    if (only !== undefined && plain.length === 1 && other.length === 0) {
+      const left = await this.#plain(this.#writes, (s) => endPlain(s, only, closeLeases))
+      return left.length === 0 ? NOTHING : this.#transact((s) => settleLocked(s, left))
+    }
+    return this.#transact(async (s) => {
+      const left: SettledJob[] = []
+      for (const batch of plain) left.push(...(await endPlain(s, batch, [])))
+      const written = await settleLocked(s, [...left, ...other])
+      if (closeLeases.length > 0) await s.query(s.queries.closeLeases, `{${closeLeases.join(',')}}`)
+      return written
+    })
+  }
+
+  async #dropReports(settled: readonly SettledJob[]): Promise<void> {
+    const reported = settled.map((job) => job.ref).filter((ref) => this.#reported.delete(ref))
+    if (reported.length > 0)
+      await this.#plain(this.#work, (s) => s.query(s.queries.dropReports, `{${reported.join(',')}}`))
+  }
+
+  /** Statements that each commit by themselves. */
+  async #plain<T>(connection: Connection, work: (s: Session) => Promise<T>): Promise<T> {
+    const session = this.#session(connection)
+    const result = await work(session)
+    this.#hints.committed(session.hint)
+    return result
+  }
+
+  /** All or nothing, and told to others with the commit. */
+  async #transact<T>(work: (s: Session) => Promise<T>): Promise<T> {
+    let hint: Hint | undefined
+    const result = await this.#writes.transaction(this.#opened.queries, async (tx) => {
+      const session = this.#session(tx)
+      const done = await work(session)
+      hint = session.hint
+      if (hint !== undefined) await session.query(session.queries.notify, session.news(hint))
+      return done
+    })
+    this.#hints.committed(hint)
+    return result
+  }
+
+  #session(db: Executor): Session {
+    const { queries, self: from } = this.#opened
+    return new Session({ db, queries, lanes: this.#lanes, now: this.#options.now, from })
+  }
+}
+
+const NOTHING: Written = { refused: [], turned: [] }

@@ -1,0 +1,54 @@
+import { show } from '../../codec/show.js'
+import { InvalidOptionsError } from '../../errors.js'
+import { checkFields } from '../../job/check.js'
+import type { World } from '../../world/world.js'
+import type { StoreChoice } from '../choice.js'
+import { STORE_CHOICE } from '../choice.js'
+import { openDatabase } from './open.js'
+import { PostgresStore } from './postgres-store.js'
+import { isPool, targetOf } from './target.js'
+import type { PgPool } from './target.js'
+
+export interface PostgresOptions {
+  /** The schema that holds our tables. Default "millrace". */
+  readonly schema?: string | undefined
+}
+
+/** What PostgreSQL keeps of an identifier; more would be cut off in silence. */
+const SCHEMA_MAX_BYTES = 63
+
+/**
+ * A store in a PostgreSQL database: by URL, or the database behind a `pg.Pool` that you already have. The engine makes
+ * connections of its own, three a process, whatever the concurrency.
+ *
+ * ```ts
+ * import { millrace } from 'millrace'
+ * import { postgres } from 'millrace/postgres'
+ * const mill = await millrace({ store: postgres('postgres://localhost/app', { schema: 'jobs' }) })
+ * await mill.close()
+ * ```
+ */
+export function postgres(target: string | PgPool, options: PostgresOptions = {}): StoreChoice {
+  const problems = checkFields(options, 'options', { fields: { schema: schemaProblem } })
+  if (!isPool(target) && !isUrl(target))
+    problems.unshift({ path: 'target', message: `must be a postgres:// URL or a pg.Pool, got ${show(target)}` })
+  if (problems.length > 0) throw new InvalidOptionsError('postgres()', problems)
+  const schema = options.schema ?? 'millrace'
+  return {
+    [STORE_CHOICE]: true,
+    open: async (world: World, autoMigrate: boolean) =>
+      new PostgresStore(await openDatabase(await targetOf(target, schema), autoMigrate, world), world),
+  }
+}
+
+function isUrl(target: unknown): target is string {
+  return typeof target === 'string' && /^postgres(ql)?:\/\/./.test(target)
+}
+
+function schemaProblem(value: unknown): string | undefined {
+  if (typeof value !== 'string' || value === '' || value.includes('\u0000'))
+    return `must be the name of a schema, got ${show(value)}`
+  if (/^pg_/i.test(value)) return `must not begin with "pg_", which PostgreSQL keeps for itself, got ${show(value)}`
+  const bytes = Buffer.byteLength(value)
+  return bytes > SCHEMA_MAX_BYTES ? `must have at most ${SCHEMA_MAX_BYTES} bytes, got ${bytes}` : undefined
+}

@@ -1,0 +1,105 @@
+import type { Encoded } from '../../job/outcome.js'
+import type { State } from '../../job/states.js'
+import type { JobRow } from '../store.js'
+import { PRIORITY_STEP_MS } from './queries.js'
+
+/** A job with where it stands. */
+export interface Standing extends JobRow {
+  readonly lane: number
+  readonly place: 'ready' | 'waiting' | 'lease' | 'history'
+  /** Of the lease that has it. */
+  readonly fence: number | null
+}
+
+/** Numbers may come as texts: a caller's library decides that. */
+type Numeric = number | string | bigint
+
+export interface StoredRow {
+  readonly ref: Numeric
+  readonly id: string
+  readonly name: string
+  readonly queue: string
+  readonly lane: Numeric
+  readonly priority: Numeric
+  readonly key: string | null
+  readonly payload: string | null
+  readonly bytes: string | null
+  readonly options: string | null
+  readonly created_at: Numeric
+  readonly due_at: Numeric
+  readonly expires_at: Numeric | null
+  readonly suspect: boolean
+  readonly state: State
+  readonly place: Standing['place']
+  readonly fence: Numeric | null
+  readonly attempt: Numeric
+  readonly retries: Numeric
+  readonly crashes: Numeric
+  readonly started_at: Numeric | null
+  readonly settled_at: Numeric | null
+  readonly worker: string | null
+  readonly result: string | null
+  readonly result_bytes: string | null
+  readonly error: string | null
+  readonly reason: string | null
+  readonly log: string | null
+  readonly progress: string | null
+}
+
+export function toStanding(row: StoredRow): Standing {
+  return {
+    ref: Number(row.ref),
+    id: row.id,
+    name: row.name,
+    queue: row.queue,
+    lane: Number(row.lane),
+    priority: Number(row.priority),
+    key: row.key,
+    payload: encodedOf(row.payload, row.bytes) ?? '',
+    options: row.options,
+    createdAt: Number(row.created_at),
+    state: row.state,
+    place: row.place,
+    fence: numberOf(row.fence),
+    claimed: row.place === 'lease',
+    suspect: row.suspect,
+    dueAt: Number(row.due_at),
+    attempt: Number(row.attempt),
+    retries: Number(row.retries),
+    crashes: Number(row.crashes),
+    startedAt: numberOf(row.started_at),
+    settledAt: numberOf(row.settled_at),
+    expiresAt: numberOf(row.expires_at),
+    worker: row.worker,
+    result: encodedOf(row.result, row.result_bytes),
+    error: row.error,
+    reason: row.reason,
+    log: row.log,
+    progress: row.progress,
+  }
+}
+
+export function toJobRow(row: StoredRow): JobRow {
+  const { lane: _lane, place: _place, fence: _fence, ...job } = toStanding(row)
+  return job
+}
+
+/** Bytes travel as base64, since every library can carry a text. */
+export function encodedOf(text: string | null, bytes: string | null): Encoded | null {
+  if (text !== null) return text
+  return bytes === null ? null : new Uint8Array(Buffer.from(bytes, 'base64'))
+}
+
+export function toColumns(value: Encoded | null): { readonly text: string | null; readonly bytes: string | null } {
+  if (value === null || typeof value === 'string') return { text: value, bytes: null }
+  return { text: null, bytes: Buffer.from(value).toString('base64') }
+}
+
+/** The place in the line: the due time, moved by priority. */
+export function sortOf(job: { readonly dueAt: number; readonly priority: number }): number {
+  return job.dueAt - job.priority * PRIORITY_STEP_MS
+}
+
+export function numberOf(value: Numeric | null): number | null {
+  return value === null ? null : Number(value)
+}

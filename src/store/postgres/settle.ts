@@ -1,0 +1,204 @@
+import { isFinal } from '../../job/states.js'
+import { honourWish } from '../../job/wish.js'
+import type { Wish, WishKind } from '../../job/wish.js'
+import type { SettledJob } from '../store.js'
+import type { Written } from '../wishes.js'
+import { clean, endAll, orNull } from './moves.js'
+import type { Session } from './session.js'
+import { arrayOf, QUIET } from './session.js'
+
+/** First runs that went well, of one worker and kept equally long: one statement ends them all. */
+export interface PlainBatch {
+  readonly jobs: readonly SettledJob[]
+  readonly keepMs: number
+  readonly worker: string
+}
+
+export interface Sorted {
+  readonly plain: readonly PlainBatch[]
+  readonly other: readonly SettledJob[]
+}
+
+export function sortSettled(settled: readonly SettledJob[]): Sorted {
+  const batches = new Map<string, SettledJob[]>()
+  const other: SettledJob[] = []
+  const seen = new Set<number>()
+  for (const job of settled) {
+    // One job twice, under two fences: the locks must say which counts.
+    if (!isPlain(job) || seen.has(job.ref)) other.push(job)
+    else {
+      const kind = `${job.keepMs} ${job.worker}`
+      const batch = batches.get(kind)
+      if (batch === undefined) batches.set(kind, [job])
+      else batch.push(job)
+    }
+    seen.add(job.ref)
+  }
+  const plain = [...batches.values()].map((jobs) => {
+    const { keepMs, worker } = jobs[0] as SettledJob
+    return { jobs, keepMs, worker }
+  })
+  return { plain, other }
+}
+
+function isPlain(job: SettledJob): boolean {
+  return (
+    job.to === 'done' &&
+    job.attempt === 1 &&
+    job.retries === 0 &&
+    job.crashes === 0 &&
+    job.key === null &&
+    job.error === null &&
+    job.reason === null &&
+    job.log === null &&
+    (typeof job.result !== 'object') === (job.result !== null)
+  )
+}
+
+/** Ends a batch. Gives those it left: a wish stands beside them, or their fence is not theirs. */
+export async function endPlain(s: Session, batch: PlainBatch, closeLeases: readonly number[]): Promise<SettledJob[]> {
+  const row = batch.keepMs === 0 ? await endForgotten(s, batch, closeLeases) : await endKept(s, batch, closeLeases)
+  s.note({ settled: true })
+  if (row.refs === null && row.ended >= batch.jobs.length) return []
+  const ended = new Set(JSON.parse(row.refs ?? '[]') as number[])
+  return batch.jobs.filter((job) => !ended.has(job.ref))
+}
+
+interface EndedRow {
+  readonly ended: number
+  readonly refs: string | null
+}
+
+async function endKept(
+  s: Session,
+  { jobs, keepMs, worker }: PlainBatch,
+  closeLeases: readonly number[],
+): Promise<EndedRow> {
+  const hasResults = jobs.some((job) => job.result !== null)
+  const [row] = await s.query<EndedRow>(
+    s.queries.endPlain,
+    s.nowText,
+    arrayOf([...new Set(jobs.map((job) => job.fence))]),
+    arrayOf(jobs.map((job) => job.ref)),
+    arrayOf(jobs.map((job) => job.fence)),
+    arrayOf(jobs.map((job) => job.startedAt)),
+    keepMs === Infinity ? null : String(keepMs),
+    worker,
+    hasResults ? JSON.stringify(jobs.map((job) => job.result)) : '[]',
+    arrayOf(closeLeases),
+    s.news({ ...QUIET, settled: true }),
+  )
+  return row as EndedRow
+}
+
+async function endForgotten(s: Session, { jobs }: PlainBatch, closeLeases: readonly number[]): Promise<EndedRow> {
+  const [row] = await s.query<EndedRow>(
+    s.queries.endForgotten,
+    arrayOf([...new Set(jobs.map((job) => job.fence))]),
+    arrayOf(jobs.map((job) => job.ref)),
+    arrayOf(jobs.map((job) => job.fence)),
+    arrayOf(closeLeases),
+    s.news({ ...QUIET, settled: true }),
+  )
+  return row as EndedRow
+}
+
+/** Writes what became of claimed jobs, under the locks of their leases. Within a transaction. */
+export async function settleLocked(s: Session, settled: readonly SettledJob[]): Promise<Written> {
+  if (settled.length === 0) return { refused: [], turned: [] }
+  await s.query(s.queries.lockLeases, arrayOf([...new Set(settled.map((job) => job.fence))]))
+  const asked = JSON.stringify(settled.map(({ ref, fence }) => ({ ref, fence })))
+  const owned = await s.query<{ ref: unknown; fence: unknown }>(s.queries.ownedJobs, asked)
+  const fences = new Map(owned.map((row) => [Number(row.ref), Number(row.fence)]))
+  const mine = settled.filter((job) => fences.get(job.ref) === job.fence)
+  const refused = settled.filter((job) => fences.get(job.ref) !== job.fence).map((job) => job.ref)
+  const { honoured, turned } = await honourWishes(s, mine)
+  await endAll(
+    s,
+    honoured.filter((job) => isFinal(job.to)),
+  )
+  await giveBack(
+    s,
+    honoured.filter((job) => !isFinal(job.to)),
+  )
+  return { refused, turned }
+}
+
+async function giveBack(s: Session, jobs: readonly SettledJob[]): Promise<void> {
+  if (jobs.length === 0) return
+  const back = jobs.map((job) => ({
+    ref: job.ref,
+    fence: job.fence,
+    state: job.to,
+    delay_ms: job.delayMs,
+    attempt: orNull(job.attempt),
+    retries: orNull(job.retries),
+    crashes: orNull(job.crashes),
+    suspect: job.suspect,
+    error: job.error,
+    reason: clean(job.reason),
+    log: job.log,
+    // It has begun, so it can no longer expire before it begins.
+    begun: job.to !== 'ready' || job.suspect,
+  }))
+  await s.query(s.queries.giveBack, s.given({ back }))
+  for (const job of jobs) {
+    if (job.to === 'ready') s.note({ ready: true })
+    else if (job.to === 'scheduled' || job.to === 'retrying') s.note({ dueInMs: job.delayMs ?? 0 })
+  }
+}
+
+interface Honoured {
+  readonly honoured: readonly SettledJob[]
+  readonly turned: readonly SettledJob[]
+}
+
+async function honourWishes(s: Session, settled: readonly SettledJob[]): Promise<Honoured> {
+  const wishes = await wishesOf(s, settled)
+  if (wishes.size === 0) return { honoured: settled, turned: [] }
+  const turned: SettledJob[] = []
+  const honoured = settled.map((job) => {
+    const wish = wishes.get(job.ref)
+    const written = wish === undefined ? job : honourWish(job, wish)
+    if (written !== job) turned.push(written)
+    return written
+  })
+  // A wish is over with the claim it was for.
+  await s.query(s.queries.dropWishes, arrayOf([...wishes.keys()]))
+  return { honoured, turned }
+}
+
+async function wishesOf(s: Session, settled: readonly SettledJob[]): Promise<Map<number, Wish>> {
+  if (settled.length === 0) return new Map()
+  const rows = await s.query<WishRow>(s.queries.wishesOf, arrayOf(settled.map((job) => job.ref)))
+  return new Map(
+    rows.map(({ ref, kind, reason, keep_ms }) => [
+      Number(ref),
+      { kind, reason, keepMs: keep_ms === null ? Infinity : Number(keep_ms) },
+    ]),
+  )
+}
+
+interface WishRow {
+  readonly ref: unknown
+  readonly kind: WishKind
+  readonly reason: string
+  readonly keep_ms: unknown
+}
+
+/** Ends a dead worker in one guarded write. Null: its beat moved after all, and nothing was written. */
+export async function rescueJobs(
+  s: Session,
+  worker: string,
+  beat: number | null,
+  settled: readonly SettledJob[],
+): Promise<Written | null> {
+  if (beat === null) {
+    if ((await s.query(s.queries.isWorker, worker)).length > 0) return null
+  } else if ((await s.query(s.queries.endWorker, worker, String(beat))).length === 0) return null
+  await s.query(s.queries.lockLeasesOf, worker)
+  const written = await settleLocked(s, settled)
+  await s.query(s.queries.dropReports, arrayOf(settled.map((job) => job.ref)))
+  await s.query(s.queries.dropLeases, worker)
+  return written
+}

@@ -1,0 +1,38 @@
+import type { World } from '../../world/world.js'
+
+/** After so long a claim begins at the very head again, whatever it was told. */
+const SWEEP_MS = 1_000
+
+/**
+ * Where in its lanes the next claim begins: behind the last one that was full. Jobs can come to stand before that (a
+ * priority, one that was given back), so it is forgotten when something like that is heard of, and every second.
+ */
+export class Starts {
+  readonly #world: World
+  #lasts = new Map<number, number>()
+  #since = 0
+
+  constructor(world: World) {
+    this.#world = world
+  }
+
+  /** As JSON. Used up: the next claim is told anew. */
+  take(): string {
+    if (this.#lasts.size === 0 || this.#world.clock.monotonic() - this.#since > SWEEP_MS) {
+      this.forget()
+      return '[]'
+    }
+    return JSON.stringify([...this.#lasts].map(([lane, sort]) => ({ lane, sort })))
+  }
+
+  /** How far a full claim got, as JSON of `[lane, sort]`; null when it was not full. */
+  claimed(lasts: string | null): void {
+    if (lasts === null) return this.forget()
+    if (this.#lasts.size === 0) this.#since = this.#world.clock.monotonic()
+    for (const [lane, sort] of JSON.parse(lasts) as [number, number][]) this.#lasts.set(lane, sort)
+  }
+
+  forget(): void {
+    if (this.#lasts.size > 0) this.#lasts = new Map()
+  }
+}

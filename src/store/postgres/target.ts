@@ -1,0 +1,87 @@
+import { StoreError } from '../../errors.js'
+import type { PgClient } from './connection.js'
+
+/** Where a database is, and how to get a connection to it. */
+export interface Target {
+  readonly schema: string
+  /** For people: host, port and database, without a password. */
+  readonly name: string
+  /** A client that is not connected yet. */
+  readonly makeClient: () => PgClient
+}
+
+/** The part of `pg` that we use. */
+interface Pg {
+  readonly Client: new (config: object) => PgClient
+  readonly types: { getTypeParser(oid: number, format?: string): unknown }
+}
+
+const INT8 = 20
+
+/** A pool of `pg`, whose settings say where the database is. */
+export interface PgPool {
+  readonly options: object
+  connect(): Promise<unknown>
+  query(text: string, values?: unknown[]): Promise<{ rows: unknown[] }>
+}
+
+export function isPool(value: unknown): value is PgPool {
+  const pool = Object(value) as Partial<Record<keyof PgPool | 'totalCount', unknown>>
+  return typeof pool.options === 'object' && typeof pool.connect === 'function' && typeof pool.totalCount === 'number'
+}
+
+export async function targetOf(where: string | PgPool, schema: string): Promise<Target> {
+  const pg = await loadPg()
+  const given = settingsOf(where)
+  const settings = { ...given, types: numbersOf(pg), application_name: 'millrace', keepAlive: true }
+  return { schema, name: nameOf(given, schema), makeClient: () => new pg.Client(settings) }
+}
+
+interface Settings {
+  readonly connectionString?: string
+  readonly host?: string
+  readonly port?: number
+  readonly database?: string
+  readonly password?: unknown
+}
+
+function settingsOf(where: string | PgPool): Settings {
+  if (typeof where === 'string') return { connectionString: where }
+  const options = where.options as Settings
+  // A pool hides its password from those who list its settings.
+  return options.password === undefined ? options : { ...options, password: options.password }
+}
+
+/** Counts and times of ours are whole numbers below 2^53: they come as numbers. */
+function numbersOf(pg: Pg): object {
+  return {
+    getTypeParser: (oid: number, format?: string) => (oid === INT8 ? Number : pg.types.getTypeParser(oid, format)),
+  }
+}
+
+async function loadPg(): Promise<Pg> {
+  try {
+    const module = (await import('pg')) as unknown as { default?: Pg } & Pg
+    return module.default ?? module
+  } catch (error) {
+    throw new StoreError('E_NO_PG', 'the package pg is not installed; run `npm install pg`', { cause: error })
+  }
+}
+
+function nameOf({ connectionString, host, port, database }: Settings, schema: string): string {
+  const where =
+    connectionString === undefined
+      ? `postgres://${host ?? 'localhost'}${port === undefined ? '' : `:${port}`}/${database ?? ''}`
+      : withoutLogin(connectionString)
+  return schema === 'millrace' ? where : `${where} (schema ${schema})`
+}
+
+function withoutLogin(url: string): string {
+  try {
+    const { hostname, port, pathname, searchParams } = new URL(url)
+    const host = searchParams.get('host') ?? (hostname === '' ? 'localhost' : hostname)
+    return `postgres://${host}${port === '' ? '' : `:${port}`}${pathname}`
+  } catch {
+    return 'PostgreSQL'
+  }
+}

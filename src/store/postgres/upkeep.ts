@@ -1,0 +1,54 @@
+import type { Promoted } from '../store.js'
+import type { State } from '../../job/states.js'
+import type { Session } from './session.js'
+
+/** Places looked at for each that may be forgotten: a table of places that all count is walked in peace. */
+const LOOKS = 4
+
+/** Makes due jobs ready and names the expired. */
+export async function promoteJobs(s: Session, limit: number): Promise<Promoted> {
+  const [row] = await s.query<{ promoted: number; now: unknown }>(s.queries.promoteJobs, s.nowText, String(limit))
+  const now = Number(row?.now)
+  const promoted = row?.promoted ?? 0
+  if (promoted > 0) s.note({ ready: true })
+  const [next] = await s.query<{ due: unknown; expiry: unknown }>(s.queries.nextTimes)
+  const times = [next?.due, next?.expiry].filter((time) => time !== null && time !== undefined).map(Number)
+  const isAnyOver = next?.expiry !== null && Number(next?.expiry) <= now
+  const expired = isAnyOver ? await expiredJobs(s, limit, now) : []
+  return { promoted, expired, nextInMs: times.length === 0 ? null : Math.max(0, Math.min(...times) - now) }
+}
+
+async function expiredJobs(s: Session, limit: number, now: number): Promise<Promoted['expired']> {
+  return s.query<{ id: string; name: string; queue: string; state: State }>(
+    s.queries.expiredJobs,
+    String(now),
+    String(limit),
+  )
+}
+
+/** How far the walk through the places has come. */
+export interface Walk {
+  sweptTo: readonly [name: string, key: string]
+}
+
+/** Forgets old jobs and, a step at a time, places that no longer count. */
+export async function pruneJobs(s: Session, limit: number, walk: Walk): Promise<number> {
+  const [row] = await s.query<{ pruned: number }>(s.queries.pruneJobs, s.nowText, String(limit))
+  await s.query(s.queries.sweepExpiring, String(await s.now()))
+  return (row?.pruned ?? 0) + (await sweepPlaces(s, limit, walk))
+}
+
+async function sweepPlaces(s: Session, limit: number, walk: Walk): Promise<number> {
+  const looks = limit * LOOKS
+  const [row] = await s.query<SweepRow>(s.queries.sweepPlaces, s.nowText, ...walk.sweptTo, String(looks), String(limit))
+  if (row === undefined) return 0
+  walk.sweptTo = (row.swept === limit ? row.chosen : row.looked === looks ? row.last : null) ?? ['', '']
+  return row.swept
+}
+
+interface SweepRow {
+  readonly swept: number
+  readonly looked: number
+  readonly last: readonly [string, string] | null
+  readonly chosen: readonly [string, string] | null
+}

@@ -1,17 +1,117 @@
+import { Worker } from 'node:worker_threads'
 import type { Heart } from '../workers.js'
 import type { Target } from './target.js'
 
+/**
+ * The heartbeat, from a thread with its own connection, so that a handler that blocks the event loop is not taken for dead.
+ * The same connection listens: each beat also asks whether it still does, so a line that has gone deaf is noticed within a
+ * beat. The thread's program is a string, because a file of its own is what bundlers lose.
+ */
+const PROGRAM = `
+const { parentPort, workerData } = require('node:worker_threads')
+const { module: name, settings, worker, everyMs, sql, listen, patienceMs } = workerData
+const { Client } = require(name)
+let client, timer, stopped = false, failing = false, waitMs = 0
+const say = (message) => parentPort.postMessage(message)
+const within = (promise) => {
+  let late
+  const limit = new Promise((_, reject) => { late = setTimeout(() => reject(new Error('no answer')), patienceMs) })
+  return Promise.race([promise, limit]).finally(() => clearTimeout(late))
+}
+const drop = () => {
+  const old = client
+  client = undefined
+  if (old !== undefined) old.end().catch(() => {})
+}
+const connect = async () => {
+  const made = new Client(settings)
+  made.on('error', () => { if (client === made) drop() })
+  made.on('notification', ({ payload }) => say({ news: payload }))
+  client = made
+  await within(made.connect())
+  if (listen !== null) await within(made.query(listen))
+  // What was told meanwhile was not heard.
+  if (failing) say({ news: 'reconnected ready due settled asked' })
+}
+const beat = async () => {
+  try {
+    if (client === undefined) await connect()
+    const { rows } = await within(client.query(sql, [worker]))
+    if (rows.length === 0) say({ lost: 'it was taken for dead' })
+    if (listen !== null) {
+      const heard = await within(client.query('select 1 from pg_listening_channels()'))
+      if (heard.rows.length === 0) await within(client.query(listen))
+    }
+    failing = false
+    waitMs = 0
+  } catch (error) {
+    // Down, or out of reach for now: the next beat tries again, and the rescuer's patience is one lease.
+    drop()
+    if (!failing) say({ failed: String(error && error.message || error) })
+    failing = true
+    waitMs = Math.min(everyMs, waitMs * 2 + 100)
+  }
+  if (!stopped) timer = setTimeout(beat, failing ? waitMs : everyMs)
+}
+parentPort.on('message', async () => {
+  stopped = true
+  clearTimeout(timer)
+  if (client !== undefined) await within(client.end()).catch(() => {})
+  parentPort.close()
+})
+beat().then(() => say({ ready: true }))
+`
+
+/** A connection that does not answer for so long is given up. */
+const PATIENCE_MS = 5_000
+
 export interface HeartOptions {
   readonly target: Target
-  readonly channel: string
   readonly worker: string
   readonly everyMs: number
+  /** The statement that beats. */
   readonly beat: string
+  /** The statement that listens; null where nothing would be heard. */
+  readonly listen: string | null
   readonly onLost: (why: string) => void
   readonly heard: (news: string) => void
 }
 
-/** TODO thread */
-export function startHeart(_options: HeartOptions): Promise<Heart | undefined> {
-  return Promise.resolve(undefined)
+/** Starts the thread; undefined where it cannot be had: no threads here, or settings that cannot be handed to one. */
+export async function startHeart(options: HeartOptions): Promise<Heart | undefined> {
+  const thread = makeThread(options)
+  if (thread === undefined) return undefined
+  const began = await new Promise<boolean>((resolve) => {
+    thread.once('error', () => resolve(false))
+    thread.once('exit', () => resolve(false))
+    thread.on('message', (message: { ready?: boolean; lost?: string; news?: string }) => {
+      if (message.ready) resolve(true)
+      if (message.news !== undefined) options.heard(message.news)
+      if (message.lost !== undefined) options.onLost(message.lost)
+    })
+  })
+  if (!began) return undefined
+  thread.unref() // What keeps the process alive is the worker, not its heart.
+  thread.on('error', (error) => options.onLost(`its heart stopped: ${error.message}`))
+  return { stop: () => stopThread(thread) }
+}
+
+function makeThread({ target, worker, everyMs, beat, listen }: HeartOptions): Worker | undefined {
+  const { module, settings } = target
+  if (module === undefined) return undefined
+  const workerData = { module, settings, worker, everyMs, sql: beat, listen, patienceMs: PATIENCE_MS }
+  try {
+    // Nothing of the app's own flags: a loader or an inspector there must not run in here.
+    return new Worker(PROGRAM, { eval: true, name: 'millrace-heart', workerData, execArgv: [], stderr: false })
+  } catch {
+    return undefined // A password that is a function, a socket of the user's own: they cannot be handed over.
+  }
+}
+
+function stopThread(thread: Worker): Promise<void> {
+  return new Promise((resolve) => {
+    thread.once('exit', () => resolve())
+    thread.ref()
+    thread.postMessage('stop')
+  })
 }

@@ -4,8 +4,8 @@ import type { StoreInfo } from '../store.js'
 import type { Heart } from '../workers.js'
 import { Connection } from './connection.js'
 import type { PgClient } from './connection.js'
+import { Ears } from './ears.js'
 import { translate } from './faults.js'
-import { startHeart } from './heart.js'
 import { migrate, quoted, refuseNewer, schemaVersion, SCHEMA_VERSION } from './migrate.js'
 import { makeQueries } from './queries.js'
 import type { Queries } from './queries.js'
@@ -33,10 +33,9 @@ export interface Opened {
 
 export async function openDatabase(target: Target, autoMigrate: boolean, world: World): Promise<Opened> {
   const schema = quoted(target.schema)
-  const channel = quoted(`millrace ${target.schema}`.slice(0, 60))
-  const queries = makeQueries(schema, `millrace ${target.schema}`.slice(0, 60).replaceAll(`'`, `''`))
+  const queries = makeQueries(schema, channelOf(target.schema))
   const self = world.ids.workerId()
-  const look = await firstLook(target, channel, self)
+  const look = await firstLook(target, queries, self)
   const keepsSession = (): boolean => look.keepsSession
   const connections = new Set<Connection>()
   const connect = (onConnect?: (client: PgClient) => Promise<void>): Connection => {
@@ -52,8 +51,7 @@ export async function openDatabase(target: Target, autoMigrate: boolean, world: 
   })
   await prepare(writes, target, autoMigrate, queries)
   const [identity] = await writes.query<{ token: string }>(`select token from ${schema}.identity`, [])
-  let listening: Listening | undefined
-  let heard: ((news: string) => void) | undefined
+  const ears = new Ears(target, world, look.keepsSession ? queries.listen : null)
   return {
     info: { name: target.name, engine: `PostgreSQL ${look.version}`, warnings: look.warnings },
     queries,
@@ -63,25 +61,10 @@ export async function openDatabase(target: Target, autoMigrate: boolean, world: 
     target,
     token: identity?.token ?? '',
     connection: (kind) => (kind === 'writes' ? writes : work),
-    listen(callback) {
-      heard = callback
-      listening ??= look.keepsSession ? listenHere(target, channel, world, (news) => heard?.(news)) : undefined
-    },
-    async startHeart(worker, everyMs, onLost) {
-      const heart = await startHeart({
-        target,
-        channel,
-        worker,
-        everyMs,
-        beat: queries.beat,
-        onLost,
-        heard: (news) => heard?.(news),
-      })
-      return heart
-    },
+    listen: (heard) => ears.listen(heard),
+    startHeart: (worker, everyMs, onLost) => ears.startHeart({ worker, everyMs, beat: queries.beat, onLost }),
     async close() {
-      listening?.stop()
-      await Promise.all([...connections].map((connection) => connection.close()))
+      await Promise.all([ears.close(), ...[...connections].map((connection) => connection.close())])
     },
   }
 }
@@ -94,7 +77,7 @@ interface Look {
 }
 
 /** Refuses what cannot serve, before anything is written. */
-async function firstLook(target: Target, channel: string, self: string): Promise<Look> {
+async function firstLook(target: Target, queries: Queries, self: string): Promise<Look> {
   const client = target.makeClient()
   client.on('error', () => undefined)
   try {
@@ -105,7 +88,7 @@ async function firstLook(target: Target, channel: string, self: string): Promise
     return {
       version: found.version,
       warnings: warningsOf(found),
-      keepsSession: await hearsItself(client, channel, self),
+      keepsSession: await hearsItself(client, queries, self),
     }
   } catch (error) {
     throw translate(error, target.name)
@@ -155,15 +138,15 @@ function warningsOf(found: Found): string[] {
 }
 
 /** Listens, speaks and hears: between us and the server stands no pooler that hands out sessions by the transaction. */
-async function hearsItself(client: PgClient, channel: string, self: string): Promise<boolean> {
+async function hearsItself(client: PgClient, queries: Queries, self: string): Promise<boolean> {
   const probe = `probe ${self}`
   const heard = new Promise<boolean>((resolve) => {
     client.on('notification', ({ payload }) => {
       if (payload === probe) resolve(true)
     })
     void client
-      .query({ text: `listen ${channel}`, values: [] })
-      .then(() => client.query({ text: 'select pg_notify($1, $2)', values: [unquoted(channel), probe] }))
+      .query({ text: queries.listen, values: [] })
+      .then(() => client.query({ text: queries.notify, values: [probe] }))
       // Notifications come before the answer to whatever is asked next.
       .then(() => client.query({ text: 'select 1', values: [] }))
       .then(() => resolve(false))
@@ -172,8 +155,9 @@ async function hearsItself(client: PgClient, channel: string, self: string): Pro
   return heard
 }
 
-function unquoted(identifier: string): string {
-  return identifier.slice(1, -1).replaceAll('""', '"')
+/** An identifier is cut at 63 bytes, and both sides must mean the same one. */
+function channelOf(schema: string): string {
+  return `millrace ${schema}`.replaceAll(/[^\w -]/g, '_').slice(0, 63)
 }
 
 async function prepare(writes: Connection, target: Target, autoMigrate: boolean, queries: Queries): Promise<void> {
@@ -186,43 +170,4 @@ async function prepare(writes: Connection, target: Target, autoMigrate: boolean,
       `${target.name} has schema version ${version} and this Millrace needs ${SCHEMA_VERSION}; run \`millrace migrate\`, or leave autoMigrate on`,
     )
   await writes.transaction(queries, (tx) => migrate(tx, target.schema))
-}
-
-interface Listening {
-  stop(): void
-}
-
-const LISTEN_AGAIN_MS = 1_000
-
-/** Listens from the main thread, until a heart does. A lost connection is made anew; the poll lies under it. */
-function listenHere(target: Target, channel: string, world: World, heard: (news: string) => void): Listening {
-  let stopped = false
-  let client: PgClient | undefined
-  const begin = async (): Promise<void> => {
-    const mine = target.makeClient()
-    client = mine
-    let isLost = false
-    const lost = (): void => {
-      if (isLost || stopped) return
-      isLost = true
-      void mine.end().catch(() => undefined)
-      world.timers.after(LISTEN_AGAIN_MS, () => void begin(), { idle: true })
-    }
-    mine.on('error', lost)
-    mine.on('end', lost)
-    mine.on('notification', ({ payload }) => heard(payload ?? ''))
-    try {
-      await mine.connect()
-      await mine.query({ text: `listen ${channel}`, values: [] })
-    } catch {
-      lost()
-    }
-  }
-  void begin()
-  return {
-    stop() {
-      stopped = true
-      void client?.end().catch(() => undefined)
-    },
-  }
 }

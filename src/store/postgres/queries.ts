@@ -16,13 +16,13 @@ const DAY_MS = 86_400_000
 
 export type Queries = ReturnType<typeof makeQueries>
 
-/** `schema` is a quoted identifier. */
+/** `schema` is a quoted identifier, `channel` a plain word or more. */
 export function makeQueries(schema: string, channel: string) {
   const s = schema
   const clock = `(extract(epoch from clock_timestamp()) * 1000)::bigint`
   const given = `given as materialized (
       select g, coalesce((g->>'now')::bigint, ${clock}) as now from (select $1::text::json as g) as json)`
-  const newRef = `((given.now / ${DAY_MS}) << ${NUMBER_BITS}) | nextval('${s.replaceAll(`'`, `''`)}.job_number')`
+  const newRef = `((now / ${DAY_MS}) << ${NUMBER_BITS}) | nextval('${s.replaceAll(`'`, `''`)}.job_number')`
   const sort = (table: string): string => `${table}.due_at - ${table}.priority::bigint * ${PRIORITY_STEP_MS}`
   const stands = `(r.lane, r.sort, r.ref) = (j.lane, ${sort('j')}, j.ref)`
   const tell = (what: string): string => `pg_notify('${channel}', (g->>'from') || ${what})`
@@ -77,7 +77,7 @@ export function makeQueries(schema: string, channel: string) {
     savepoint: `savepoint millrace`,
     release: `release savepoint millrace`,
     rollbackTo: `rollback to savepoint millrace`,
-    listen: `listen ${channel}`,
+    listen: `listen "${channel}"`,
     notify: `select pg_notify('${channel}', $1)`,
 
     readLanes: `select lane, queue, name from ${s}.lanes where lane > $1::text::integer order by lane`,
@@ -90,12 +90,16 @@ export function makeQueries(schema: string, channel: string) {
     /** Jobs that differ in nothing but id and payload: what a bulk mostly is. */
     insertAlike: `
       with ${given},
+      shared as materialized (
+        -- Once: a look into the JSON reads all of it.
+        select now, coalesce((g->>'at')::bigint, now + (g->>'in')::bigint) as due_at,
+               coalesce((g->>'expiresAt')::bigint, now + (g->>'expiresIn')::bigint) as expires_at,
+               (g->>'lane')::integer as lane, (g->>'priority')::integer as priority, g->>'options' as options,
+               g->'ids' as ids, g->'payloads' as payloads
+        from given),
       made as materialized (
-        select ${newRef} as ref, each.id::uuid as id, each.payload, given.now,
-               coalesce((g->>'at')::bigint, given.now + (g->>'in')::bigint) as due_at,
-               coalesce((g->>'expiresAt')::bigint, given.now + (g->>'expiresIn')::bigint) as expires_at,
-               (g->>'lane')::integer as lane, (g->>'priority')::integer as priority, g->>'options' as options
-        from given, rows from (json_array_elements_text(g->'ids'), json_array_elements_text(g->'payloads')) as each (id, payload)),
+        select ${newRef} as ref, each.id::uuid as id, each.payload, now, due_at, expires_at, lane, priority, options
+        from shared, rows from (json_array_elements_text(ids), json_array_elements_text(payloads)) as each (id, payload)),
       body as (
         insert into ${s}.jobs (ref, id, created_at, due_at, expires_at, lane, priority, payload, options)
         select ref, id, now, due_at, expires_at, lane, priority, payload, options from made),

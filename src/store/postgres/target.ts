@@ -1,3 +1,4 @@
+import { createRequire } from 'node:module'
 import { StoreError } from '../../errors.js'
 import type { PgClient } from './connection.js'
 
@@ -8,6 +9,9 @@ export interface Target {
   readonly name: string
   /** A client that is not connected yet. */
   readonly makeClient: () => PgClient
+  /** What a thread passes to `require` to get the same library, and what it connects with. */
+  readonly module: string | undefined
+  readonly settings: object
 }
 
 /** The part of `pg` that we use. */
@@ -33,8 +37,15 @@ export function isPool(value: unknown): value is PgPool {
 export async function targetOf(where: string | PgPool, schema: string): Promise<Target> {
   const pg = await loadPg()
   const given = settingsOf(where)
-  const settings = { ...given, types: numbersOf(pg), application_name: 'millrace', keepAlive: true }
-  return { schema, name: nameOf(given, schema), makeClient: () => new pg.Client(settings) }
+  const settings = { ...given, application_name: 'millrace', keepAlive: true }
+  const types = numbersOf(pg)
+  return {
+    schema,
+    name: nameOf(given, schema),
+    makeClient: () => new pg.Client({ ...settings, types }),
+    module: modulePath(),
+    settings,
+  }
 }
 
 interface Settings {
@@ -56,6 +67,14 @@ function settingsOf(where: string | PgPool): Settings {
 function numbersOf(pg: Pg): object {
   return {
     getTypeParser: (oid: number, format?: string) => (oid === INT8 ? Number : pg.types.getTypeParser(oid, format)),
+  }
+}
+
+function modulePath(): string | undefined {
+  try {
+    return createRequire(import.meta.url).resolve('pg')
+  } catch {
+    return undefined // Bundled: there is no file to name.
   }
 }
 

@@ -1,8 +1,8 @@
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { MillraceError } from '../errors.js'
 import { findPrograms, programsIn, usualPlaces } from './postgres-programs.js'
 import { startServer } from './postgres-server.js'
@@ -100,12 +100,14 @@ describe('after its stop', () => {
   })
 
   test('nothing is left of one that could not start, and the error has its words', async () => {
-    const before = readdirSync(tmpdir()).filter((name) => name.startsWith('millrace-postgres-'))
+    const temporary = ownFolder()
+    chmodSync(temporary, 0o755) // As root the server is another user, who must be able to reach it.
+    vi.stubEnv('TMPDIR', temporary)
+    onTestFinished(() => void vi.unstubAllEnvs())
     const starting = startPostgres({ settings: { no_such_setting: '1' } })
     await expect(starting).rejects.toThrow(/unrecognized configuration parameter "no_such_setting"/)
     await expect(starting).rejects.toMatchObject({ code: 'E_POSTGRES_NOT_STARTED' })
-    const after = readdirSync(tmpdir()).filter((name) => name.startsWith('millrace-postgres-'))
-    expect(after.filter((name) => !before.includes(name))).toEqual([])
+    expect(readdirSync(temporary)).toEqual([])
   })
 })
 

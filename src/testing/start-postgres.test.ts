@@ -167,9 +167,14 @@ describe('which PostgreSQL it is', () => {
   })
 
   test('is refused with all that is wrong about it, before anything starts', async () => {
-    const wrong = { url: 'mysql://x', bin: '', settings: { 'a b': '1', fsync: false }, colour: 1 } as never
+    const wrong = {
+      url: 'mysql://x',
+      bin: '',
+      settings: { 'a b': '1', fsync: false, port: '5432' },
+      colour: 1,
+    } as never
     await expect(startPostgres(wrong)).rejects.toThrow(
-      /url must be an address[\s\S]*bin must be the path[\s\S]*not the name of a setting[\s\S]*must be a string, got false[\s\S]*colour[\s\S]*cannot be given with it/,
+      /url must be an address[\s\S]*bin must be the path[\s\S]*not the name of a setting[\s\S]*must be a string, got false[\s\S]*port is chosen by startPostgres[\s\S]*colour[\s\S]*cannot be given with it/,
     )
     expect(() => choosePostgres({}, { MILLRACE_POSTGRES_URL: 'localhost' })).toThrow('$MILLRACE_POSTGRES_URL must be')
     await expect(startPostgres({ bin: tmpdir() })).rejects.toMatchObject({ code: 'E_NO_POSTGRES' })

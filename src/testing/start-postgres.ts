@@ -80,11 +80,16 @@ const isUrl: Check = (value) =>
 const isFolder: Check = (value) =>
   typeof value === 'string' && value !== '' ? undefined : `must be the path of a folder, got ${show(value)}`
 
+/** Settings without which the address that is given would be wrong. */
+const OURS = ['port', 'listen_addresses', 'data_directory']
+
 const isSettings: Check = (value) => {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     return `must be an object of the server's settings, got ${show(value)}`
   return Object.entries(value).flatMap(([name, given]): Problem[] => {
     if (!/^[a-z_][\w.]*$/i.test(name)) return [{ path: name, message: 'is not the name of a setting' }]
+    if (OURS.includes(name.toLowerCase()))
+      return [{ path: name, message: 'is chosen by startPostgres() and told by its url' }]
     return typeof given === 'string' ? [] : [{ path: name, message: `must be a string, got ${show(given)}` }]
   })
 }

@@ -1,7 +1,10 @@
 import { defineConfig } from 'vitest/config'
 
+/** One PostgreSQL server for the whole run, started when the first test asks for it: `freshDatabase()`. */
+const POSTGRES = ['test/postgres/global-setup.ts']
+
 /**
- * Three projects, by what they need. `unit` stands beside the code and needs nothing;
+ * Three projects, by what they need. `unit` stands beside the code and needs nothing built;
  * `house` needs the whole tree or real processes; `package` needs the packed tarball and npm.
  */
 export default defineConfig({
@@ -12,7 +15,16 @@ export default defineConfig({
       ? [['default', { summary: false }], './scripts/tally-reporter.mjs']
       : ['default'],
     projects: [
-      { extends: true, test: { name: 'unit', include: ['src/**/*.test.ts'], testTimeout: 20_000 } },
+      {
+        extends: true,
+        test: {
+          name: 'unit',
+          include: ['src/**/*.test.ts'],
+          testTimeout: 20_000,
+          hookTimeout: 60_000,
+          globalSetup: POSTGRES,
+        },
+      },
       {
         extends: true,
         test: {
@@ -20,6 +32,7 @@ export default defineConfig({
           include: ['test/*.test.ts', 'test/house/*.test.ts'],
           testTimeout: 60_000,
           hookTimeout: 60_000,
+          globalSetup: POSTGRES,
         },
       },
       {

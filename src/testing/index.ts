@@ -1,8 +1,10 @@
 /** `millrace/testing`: for your tests and ours. */
-export { testing, startPostgres } from './kit.js'
+export { testing } from './kit.js'
 export type { TestKit, Drained } from './kit.js'
 export type { TestOptions } from './test-mill.js'
 export { startMill, restart, waitFor } from './fixtures.js'
+export { startPostgres } from './start-postgres.js'
+export type { StartPostgresOptions, TestPostgres } from './start-postgres.js'
 export { simulate, SimulationError } from './simulate.js'
 export type { SimulateOptions, SimulatedApp, SimulationReport } from './simulate.js'
 export type { FaultRates } from './faults.js'

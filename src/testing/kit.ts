@@ -1,5 +1,5 @@
 import { inspectParts } from '../job/log-text.js'
-import { MillraceError, NotYetError } from '../errors.js'
+import { MillraceError } from '../errors.js'
 import { show } from '../codec/show.js'
 import { isJob } from '../job/brands.js'
 import type { Duration } from '../job/duration.js'
@@ -151,9 +151,4 @@ class Kit implements TestKit {
     if (paused) others.unshift(`it is paused${pausedUntil === undefined ? '' : ` until ${pausedUntil.toISOString()}`}`)
     return `queue ${show(queue)} has nothing to run${others.length === 0 ? '' : `; ${others.join('; ')}`}`
   }
-}
-
-/** Not yet part of this version: it comes with the PostgreSQL store. */
-export function startPostgres(): Promise<never> {
-  return Promise.reject(new NotYetError('startPostgres()'))
 }

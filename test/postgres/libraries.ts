@@ -17,7 +17,7 @@ export interface Opened {
   readonly roots: Readonly<Record<string, unknown>>
   transaction<T>(work: (tx: unknown) => Promise<T>): Promise<T>
   /** A transaction in this one; undefined where the library has none. */
-  nested?<T>(tx: unknown, work: (tx: unknown) => Promise<T>): Promise<T>
+  readonly nested?: <T>(tx: unknown, work: (tx: unknown) => Promise<T>) => Promise<T>
   /** The first column of the first row of a statement, by the library's own way. */
   own(tx: unknown, text: string): Promise<unknown>
   close(): Promise<void>

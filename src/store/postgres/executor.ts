@@ -28,12 +28,16 @@ export function numberOrNull(value: unknown): number | null {
  * startedAt, StartedAt or started-at. The name it had is added to the row again.
  */
 export function withGivenNames<R extends object>(rows: readonly object[]): R[] {
-  const renamed = Object.keys(rows[0] ?? {}).filter((name) => !/^[a-z0-9_]*$/.test(name))
+  const came = Object.keys(rows[0] ?? {})
+  const renamed = came.filter((name) => !/^[a-z0-9_]*$/.test(name))
   if (renamed.length === 0) return rows as R[]
-  const names = renamed.map((name) => ({ name, lower: lowerFirst(name), snake: snake(name) }))
+  const names = renamed.map((name) => ({
+    name,
+    given: [lowerFirst(name), snake(name)].filter((each) => !came.includes(each)),
+  }))
   return rows.map((row) => {
     const whole = { ...row } as Record<string, unknown>
-    for (const { name, lower, snake: old } of names) whole[lower] = whole[old] = whole[name]
+    for (const { name, given } of names) for (const each of given) whole[each] = whole[name]
     return whole as R
   })
 }

@@ -29,6 +29,7 @@ export const libraries: Readonly<Record<string, (url: string) => Promise<Opened>
   'a { query } of the user’s own': openPlain,
   'postgres.js': (url) => openPostgresJs(postgres(url, { onnotice: () => undefined })),
   'postgres.js that renames columns': (url) => openPostgresJs(postgres(url, { transform: postgres.camel })),
+  'a reserved connection of postgres.js': openReserved,
   'Drizzle on pg': openDrizzlePg,
   'Drizzle on postgres.js': openDrizzlePostgresJs,
   Kysely: (url) => openKysely(url, false),
@@ -84,7 +85,11 @@ async function openPlain(url: string): Promise<Opened> {
   }
 }
 
-async function inBlock<T>(client: pg.ClientBase, work: (tx: unknown) => Promise<T>): Promise<T> {
+interface Speaker {
+  query(text: string): Promise<unknown>
+}
+
+async function inBlock<T>(client: Speaker, work: (tx: unknown) => Promise<T>): Promise<T> {
   await client.query('begin')
   try {
     const value = await work(client)
@@ -96,7 +101,7 @@ async function inBlock<T>(client: pg.ClientBase, work: (tx: unknown) => Promise<
   }
 }
 
-async function inSavepoint<T>(client: pg.ClientBase, work: () => Promise<T>): Promise<T> {
+async function inSavepoint<T>(client: Speaker, work: () => Promise<T>): Promise<T> {
   await client.query('savepoint inner_one')
   try {
     return await work()
@@ -113,6 +118,24 @@ function openPostgresJs(sql: postgres.Sql): Opened {
     nested: (tx, work) => (tx as postgres.TransactionSql).savepoint(work) as never,
     own: async (tx, text) => first(await (tx as postgres.TransactionSql).unsafe(text)),
     close: () => sql.end(),
+  }
+}
+
+function openReserved(url: string): Opened {
+  const sql = postgres(url)
+  return {
+    ...openPostgresJs(sql),
+    transaction: async (work) => {
+      const reserved = await sql.reserve()
+      const query = async (text: string): Promise<unknown> => reserved.unsafe(text)
+      try {
+        return await inBlock({ query }, () => work(reserved))
+      } finally {
+        reserved.release()
+      }
+    },
+    nested: (tx, work) =>
+      inSavepoint({ query: async (text) => (tx as postgres.ReservedSql).unsafe(text) }, () => work(tx)),
   }
 }
 

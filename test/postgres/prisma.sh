@@ -20,4 +20,4 @@ model Thing {
 SCHEMA
 echo "export default { schema: './schema.prisma', datasource: { url: 'postgresql://unused' } }" > prisma.config.mjs
 # To generate a client no engine is needed, and this keeps it from being fetched.
-PRISMA_SCHEMA_ENGINE_BINARY=$(command -v true) npx prisma generate
+PRISMA_SCHEMA_ENGINE_BINARY=$(command -v node) npx prisma generate

@@ -15,9 +15,9 @@ interface Client {
 }
 
 export function openPrisma(folder: string, url: string): Opened {
-  const require = createRequire(join(folder, 'package.json'))
-  const { PrismaClient } = require('./generated') as { PrismaClient: new (options: object) => Client }
-  const { PrismaPg } = require('@prisma/adapter-pg') as { PrismaPg: new (options: object) => object }
+  const load = createRequire(join(folder, 'package.json'))
+  const { PrismaClient } = load('./generated') as { PrismaClient: new (options: object) => Client }
+  const { PrismaPg } = load('@prisma/adapter-pg') as { PrismaPg: new (options: object) => object }
   const client = new PrismaClient({ adapter: new PrismaPg({ connectionString: url }) })
   return {
     roots: { client },

@@ -81,11 +81,13 @@ function rowsOf<R extends object>(answer: unknown): R[] {
 
 interface PostgresJs {
   readonly begin?: unknown
+  /** Only in a transaction. */
+  readonly savepoint?: unknown
   unsafe(text: string, values: (string | null)[]): Promise<readonly object[]>
 }
 
 function ofPostgresJs(sql: PostgresJs): Executor {
-  if (isFunction(sql.begin))
+  if (isFunction(sql.begin) && !isFunction(sql.savepoint))
     throw notOpen(
       'tx is the root sql of postgres.js, or a handle on it,',
       'pass the sql that sql.begin(async (sql) => …) gives you',

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, afterEach, describe, expect, test, vi } from 'vitest'
 import { Abort, job, JobCancelledError, millrace, Snooze } from '../src/index.js'
 import type { Context, Handle, JobRecord, Mill, MillOptions, State } from '../src/index.js'
+import { freshStore } from './support/fresh-store.js'
 
 /** X7 and X14 through the front door, in one process, on real files: cancel, pause and resume of jobs and of queues. */
 
@@ -14,8 +15,7 @@ afterEach(async () => {
   vi.useRealTimers()
   for (const mill of mills.splice(0)) await mill.close({ deadline: 0 })
 })
-let files = 0
-const fresh = (): string => join(folder, `${(files += 1)}.db`)
+const fresh = (): string => freshStore(folder)
 
 /** Polls are far apart, so that what begins or is told soon is told by a hint or a timer and by no poll. */
 async function open(options: MillOptions = {}): Promise<Mill> {

@@ -6,6 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vite
 import { build } from '../scripts/build.mjs'
 import { codec, job, millrace } from '../src/index.js'
 import type { JobRecord, Logger, Mill, MillOptions } from '../src/index.js'
+import { freshStore } from './support/fresh-store.js'
 import { testing } from '../src/testing/index.js'
 import { usePlace } from './processes/child.js'
 
@@ -17,8 +18,7 @@ const mills: Mill[] = []
 afterEach(async () => {
   for (const mill of mills.splice(0)) await mill.close({ deadline: 0 })
 })
-let files = 0
-const fresh = (): string => join(folder, `${(files += 1)}.db`)
+const fresh = (): string => freshStore(folder)
 
 async function open(options: MillOptions = {}): Promise<Mill> {
   const mill = await millrace({ store: fresh(), logger: false, poll: '20ms', ...options })

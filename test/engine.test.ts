@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import * as v from 'valibot'
 import { afterAll, afterEach, describe, expect, test, vi } from 'vitest'
 import { Abort, category, codec, job, lazy, millrace, Snooze } from '../src/index.js'
+import { freshStore } from './support/fresh-store.js'
 import type { Context, Handle, Job, JobFilter, JobRecord, Logger, Mill, MillOptions, State } from '../src/index.js'
 
 /** The engine at work, through the front door, on real files. Nothing sleeps: handles, gates and records are awaited. */
@@ -15,8 +16,7 @@ const mills: Mill[] = []
 afterEach(async () => {
   for (const mill of mills.splice(0)) await mill.close({ deadline: 0 })
 })
-let files = 0
-const fresh = (): string => join(folder, `${(files += 1)}.db`)
+const fresh = (): string => freshStore(folder)
 
 /** A mill on a file of its own, with polls short enough that nothing waits for one. */
 async function open(options: MillOptions = {}): Promise<Mill> {

@@ -8,6 +8,7 @@ import type { AttemptEnd, EnqueueCall, Hooks, Logger, Mill, MillOptions, Settled
 import { chooseLibrary } from '../src/store/sqlite/library.js'
 import type { SqliteDatabase } from '../src/store/sqlite/driver.js'
 import { testing } from '../src/testing/index.js'
+import { freshStore } from './support/fresh-store.js'
 
 /** S10: hooks around enqueue, start and settle, through the front door, on real files. */
 
@@ -21,8 +22,7 @@ afterEach(async () => {
 })
 let files = 0
 async function open(options: MillOptions): Promise<Mill> {
-  const store = join(folder, `${(files += 1)}.db`)
-  const mill = await millrace({ store, logger: false, poll: '20ms', ...options })
+  const mill = await millrace({ store: freshStore(folder), logger: false, poll: '20ms', ...options })
   mills.push(mill)
   return mill
 }

@@ -1,7 +1,69 @@
 /**
- * Something that runs a statement: a connection of ours, or the transaction of a caller, whatever library it is of. Values are
- * texts and nulls, which every library can bind; the statements cast them.
+ * What runs a statement, on the store's own connection or in a caller's transaction. Libraries differ in all that can
+ * differ, so little is asked of them: values are texts and nulls, and each placeholder is cast to text before anything else
+ * (`$1::text::bigint`). A library that looks at the type of a placeholder would otherwise write a bigint or JSON its own way.
  */
 export interface Executor {
+  /** `$1` may stand more than once. Rows come back by the names of their columns; see `numberOf` for bigints. */
   query<R extends object = Record<string, unknown>>(text: string, values: readonly (string | null)[]): Promise<R[]>
+}
+
+/**
+ * A bigint column as a number: some libraries give it as a text, some as a BigInt, and a user may have told his to give a
+ * number. All that the store counts and stamps is a safe integer; anything else is a bug of ours, and no number is better
+ * than a wrong one.
+ */
+export function numberOf(value: unknown): number {
+  const number = typeof value === 'string' && !/^-?\d+$/.test(value) ? NaN : Number(value ?? NaN)
+  if (!Number.isSafeInteger(number)) throw new RangeError(`a column must be a safe integer, got ${String(value)}`)
+  return number
+}
+
+export function numberOrNull(value: unknown): number | null {
+  return value === null || value === undefined ? null : numberOf(value)
+}
+
+/**
+ * Some users have their library rename columns on the way out (postgres.camel, a mapper of Knex): started_at comes as
+ * startedAt, StartedAt or started-at. The name it had is added to the row again.
+ */
+export function withGivenNames<R extends object>(rows: readonly object[]): R[] {
+  const came = Object.keys(rows[0] ?? {})
+  const renamed = came.filter((name) => !/^[a-z0-9_]*$/.test(name))
+  if (renamed.length === 0) return rows as R[]
+  const names = renamed.map((name) => ({
+    name,
+    given: [lowerFirst(name), snake(name)].filter((each) => !came.includes(each)),
+  }))
+  return rows.map((row) => {
+    const whole = { ...row } as Record<string, unknown>
+    for (const { name, given } of names) for (const each of given) whole[each] = whole[name]
+    return whole as R
+  })
+}
+
+const lowerFirst = (name: string): string => name.slice(0, 1).toLowerCase() + name.slice(1)
+
+const snake = (name: string): string =>
+  lowerFirst(name)
+    .replaceAll('-', '_')
+    .replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+
+/** The five characters by which PostgreSQL names an error, wherever the library put them. Undefined when there are none. */
+export function sqlStateOf(error: unknown, depth = 4): string | undefined {
+  if (typeof error !== 'object' || error === null || depth === 0) return undefined
+  const told = error as Record<
+    'code' | 'originalCode' | 'cause' | 'driverError' | 'meta' | 'driverAdapterError',
+    unknown
+  >
+  for (const inner of [told.meta, told.driverAdapterError, told.driverError, told.cause]) {
+    const state = sqlStateOf(inner, depth - 1)
+    if (state !== undefined) return state
+  }
+  return [told.originalCode, told.code].find(isSqlState)
+}
+
+/** Node's EPIPE has no digit, and Prisma's own codes are P1000 to P6999, where PostgreSQL has only P0. */
+function isSqlState(code: unknown): code is string {
+  return typeof code === 'string' && /^(?=.*\d)[0-9A-Z]{5}$/.test(code) && !/^P[1-9]/.test(code)
 }

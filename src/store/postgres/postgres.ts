@@ -6,11 +6,11 @@ import type { StoreChoice } from '../choice.js'
 import { STORE_CHOICE } from '../choice.js'
 import { openDatabase } from './open.js'
 import { PostgresStore } from './postgres-store.js'
-import { isPool, targetOf } from './target.js'
+import { isPool, schemaOf, targetOf } from './target.js'
 import type { PgPool } from './target.js'
 
 export interface PostgresOptions {
-  /** The schema that holds our tables. Default "millrace". */
+  /** The schema that holds our tables. Default: the URL's `?schema=`, else "millrace". */
   readonly schema?: string | undefined
 }
 
@@ -32,12 +32,14 @@ export function postgres(target: string | PgPool, options: PostgresOptions = {})
   const problems = checkFields(options, 'options', { fields: { schema: schemaProblem } })
   if (!isPool(target) && !isUrl(target))
     problems.unshift({ path: 'target', message: `must be a postgres:// URL or a pg.Pool, got ${show(target)}` })
+  const { where, schema } = schemaOf(target)
+  const wrong = schema === undefined ? undefined : schemaProblem(schema)
+  if (wrong !== undefined) problems.push({ path: 'target?schema', message: wrong })
   if (problems.length > 0) throw new InvalidOptionsError('postgres()', problems)
-  const schema = options.schema ?? 'millrace'
   return {
     [STORE_CHOICE]: true,
     open: async (world: World, autoMigrate: boolean) =>
-      new PostgresStore(await openDatabase(await targetOf(target, schema), autoMigrate, world), world),
+      new PostgresStore(await openDatabase(await targetOf(where, options.schema ?? schema), autoMigrate, world), world),
   }
 }
 

@@ -34,7 +34,22 @@ export function isPool(value: unknown): value is PgPool {
   return typeof pool.options === 'object' && typeof pool.connect === 'function' && typeof pool.totalCount === 'number'
 }
 
-export async function targetOf(where: string | PgPool, schema: string): Promise<Target> {
+const DEFAULT_SCHEMA = 'millrace'
+
+/** The schema that a URL names, as `?schema=jobs`, and the URL without it: the server knows no such setting. */
+export function schemaOf(where: string | PgPool): {
+  readonly where: string | PgPool
+  readonly schema: string | undefined
+} {
+  if (typeof where !== 'string' || !where.includes('schema=')) return { where, schema: undefined }
+  const [before, query = ''] = where.split('?', 2) as [string, string?]
+  const parameters = new URLSearchParams(query)
+  const schema = parameters.get('schema') ?? undefined
+  parameters.delete('schema')
+  return { where: parameters.size === 0 ? before : `${before}?${parameters.toString()}`, schema }
+}
+
+export async function targetOf(where: string | PgPool, schema = DEFAULT_SCHEMA): Promise<Target> {
   const pg = await loadPg()
   const given = settingsOf(where)
   const settings = { ...given, application_name: 'millrace', keepAlive: true }
@@ -92,7 +107,7 @@ function nameOf({ connectionString, host, port, database }: Settings, schema: st
     connectionString === undefined
       ? `postgres://${host ?? 'localhost'}${port === undefined ? '' : `:${port}`}/${database ?? ''}`
       : withoutLogin(connectionString)
-  return schema === 'millrace' ? where : `${where} (schema ${schema})`
+  return schema === DEFAULT_SCHEMA ? where : `${where} (schema ${schema})`
 }
 
 function withoutLogin(url: string): string {

@@ -1,0 +1,64 @@
+import { describe, expect, test } from 'vitest'
+import { numberOf, numberOrNull, sqlStateOf, withGivenNames } from './executor.js'
+
+describe('a bigint column', () => {
+  test.each([7, '7', 7n])('is the same number as %o', (value) => expect(numberOf(value)).toBe(7))
+
+  test('may be negative, and as large as is safe', () => {
+    expect(numberOf('-9007199254740991')).toBe(-Number.MAX_SAFE_INTEGER)
+    expect(numberOf(9_007_199_254_740_991n)).toBe(Number.MAX_SAFE_INTEGER)
+  })
+
+  test.each(['9007199254740992', 9_007_199_254_740_992n, '1.5', '', ' ', 'x', '0x7', 1.5, NaN, null, undefined])(
+    'that is %o is no number',
+    (value) => expect(() => numberOf(value)).toThrow(RangeError),
+  )
+
+  test('may be null where that is asked for', () => {
+    expect([numberOrNull(null), numberOrNull(undefined), numberOrNull('0')]).toEqual([null, null, 0])
+  })
+})
+
+describe('a column', () => {
+  test('that was not renamed is left alone, row and all', () => {
+    const rows = [{ started_at: 1 }]
+    expect(withGivenNames(rows)).toBe(rows)
+    expect(withGivenNames([])).toEqual([])
+  })
+
+  test.each(['startedAt', 'StartedAt', 'started-at'])('that came as %s has its name again', (name) => {
+    expect(withGivenNames([{ [name]: 1, id: 2 }])).toEqual([expect.objectContaining({ started_at: 1, id: 2 })])
+  })
+
+  test('that was named in capitals on purpose keeps that name, also after a rename', () => {
+    expect(withGivenNames([{ resultBytes: 1 }])).toEqual([expect.objectContaining({ resultBytes: 1 })])
+    expect(withGivenNames([{ ResultBytes: 1 }])).toEqual([expect.objectContaining({ resultBytes: 1 })])
+  })
+})
+
+test('two columns whose names differ only so much are kept apart', () => {
+  expect(withGivenNames([{ started_at: null, startedAt: 2 }])).toEqual([{ started_at: null, startedAt: 2 }])
+})
+
+describe('the state of an error', () => {
+  const error = (fields: object): Error => Object.assign(new Error('no'), fields)
+
+  test('is its code, wherever a library put it', () => {
+    expect(sqlStateOf(error({ code: '25P02' }))).toBe('25P02')
+    expect(sqlStateOf(new Error('no', { cause: error({ code: '23505' }) }))).toBe('23505')
+    expect(sqlStateOf(error({ code: '23505', driverError: error({ code: '23505' }) }))).toBe('23505')
+    const adapter = new Error('no', { cause: { originalCode: '40001', kind: 'postgres' } })
+    expect(sqlStateOf(error({ code: 'P2010', meta: { driverAdapterError: adapter } }))).toBe('40001')
+  })
+
+  test.each(['EPIPE', 'P2010', 'ECONNRESET', 'CONNECTION_ENDED', 5, undefined])('is not %o', (code) => {
+    expect(sqlStateOf(error({ code }))).toBeUndefined()
+  })
+
+  test('is nothing for what is no error, and for one that is its own cause', () => {
+    expect([sqlStateOf(undefined), sqlStateOf('25P02'), sqlStateOf(null)]).toEqual([undefined, undefined, undefined])
+    const own = new Error('no')
+    own.cause = own
+    expect(sqlStateOf(own)).toBeUndefined()
+  })
+})

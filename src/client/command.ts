@@ -2,7 +2,6 @@ import type { Command } from '../job/command.js'
 import { decideCommand, resumedState } from '../job/command.js'
 import type { State } from '../job/states.js'
 import type { Ask } from '../job/wish.js'
-import { HELD_UNASKED_MS } from '../store/queues.js'
 import type { GuardedChange, JobRow, Store } from '../store/store.js'
 import type { World } from '../world/world.js'
 import { checkId } from './check.js'
@@ -48,7 +47,7 @@ async function moveJob(parts: CommandParts, row: JobRow, to: State | 'gone', cha
   const done = await parts.store.jobs.changeJob({ id: row.id, from: row.state, to, ...change })
   if (done === 'stale') return 'stale'
   parts.changed(row, row.state === 'paused' && to === 'ready' ? resumed(row, parts.world) : to, change.reason)
-  if (done === 'taken') await holderAsks(parts.world)
+  if (done === 'taken') await holderAsks(parts)
   return true
 }
 
@@ -66,6 +65,6 @@ async function askJob(parts: CommandParts, row: JobRow, ask: Ask, change: Change
 }
 
 /** Resolves when every holder of jobs in advance, in whatever process, has asked again: what was taken begins nowhere after. */
-export function holderAsks(world: World): Promise<void> {
-  return new Promise((resolve) => world.timers.after(HELD_UNASKED_MS * 2, resolve))
+export function holderAsks({ world, store }: Pick<CommandParts, 'world' | 'store'>): Promise<void> {
+  return new Promise((resolve) => world.timers.after(store.info.heldUnaskedMs * 2, resolve))
 }

@@ -62,7 +62,7 @@ export async function pauseQueueUntil(parts: QueueParts, queue: string, when: un
 async function pauseQueue(parts: QueueParts, change: QueueChange): Promise<void> {
   const { pause, held } = await parts.store.queues.pauseQueue(change)
   parts.paused(change.queue, pause)
-  if (held) await holderAsks(parts.world)
+  if (held) await holderAsks(parts)
 }
 
 function untilOf(when: unknown, subject: string, world: World): Due {

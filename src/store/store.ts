@@ -88,6 +88,8 @@ export interface StoreInfo {
   readonly engine: string
   /** Notes that a person should see at start: a faster mode and what it can lose, an old library. */
   readonly warnings: readonly string[]
+  /** How long a held job may begin after its holder asked for it: see HELD_UNASKED_MS. */
+  readonly heldUnaskedMs: number
 }
 
 export interface Hint {
@@ -213,7 +215,7 @@ export interface GuardedChange {
     | undefined
 }
 
-/** Done; done, and taken from a worker that held it in advance (see `HELD_UNASKED_MS`); or not done. */
+/** Done; done, and taken from a worker that held it in advance (see `heldUnaskedMs`); or not done. */
 export type Changed = 'changed' | 'taken' | 'stale'
 
 export interface Promoted {

@@ -2,7 +2,6 @@ import { LeaseLostError } from '../errors.js'
 import type { Outcome } from '../job/outcome.js'
 import type { Registered } from '../job/registry.js'
 import { readOptions } from '../job/stored-options.js'
-import { HELD_UNASKED_MS } from '../store/queues.js'
 import type { Claimed, ClaimedJob } from '../store/store.js'
 import type { Cancel } from '../world/timers.js'
 import type { HandParts, Master } from './hand-parts.js'
@@ -108,7 +107,7 @@ export class Hand implements Surroundings {
   /** Those before it may have blocked the event loop: what was asked of this one meanwhile is honoured where it goes back to. */
   #beginClaimed(job: ClaimedJob, alone: boolean, claimedAt: number): void {
     const now = this.#parts.world.clock.monotonic()
-    if (now - claimedAt > HELD_UNASKED_MS) this.#put(job, { kind: 'released' })
+    if (now - claimedAt > this.#parts.store.info.heldUnaskedMs) this.#put(job, { kind: 'released' })
     else this.#begin(job, true, alone, now)
   }
 
@@ -169,7 +168,7 @@ export class Hand implements Surroundings {
     if (this.#pumping || this.#closed) return
     while (this.slots.heldCount > 0 && this.slots.running.size < this.#master.options().concurrency) {
       const now = this.#parts.world.clock.monotonic()
-      if (now - this.#confirmedAt > HELD_UNASKED_MS) return void this.#confirm()
+      if (now - this.#confirmedAt > this.#parts.store.info.heldUnaskedMs) return void this.#confirm()
       const job = this.slots.nextHeld()
       if (job !== undefined) this.#begin(job, false, false, now)
     }
@@ -188,11 +187,14 @@ export class Hand implements Surroundings {
     try {
       // Jobs claimed while the answer is on its way were not asked about, and are not judged by it.
       const asked = this.slots.held()
+      const askedAt = this.#parts.world.clock.monotonic()
       const { mine, paused } = await this.#parts.store.leases.confirmJobs(asked)
       for (const job of this.slots.letGo(asked.filter((each) => !mine.has(each.ref))))
         if (paused.has(job.ref)) this.#put(job, { kind: 'released' })
         else this.outbox.leave(job.fence)
-      this.#confirmedAt = this.#parts.world.clock.monotonic()
+      // Of an answer that took longer than it is worth, at least those begin that can at once.
+      const worthMs = this.#parts.store.info.heldUnaskedMs
+      this.#confirmedAt = Math.max(askedAt, this.#parts.world.clock.monotonic() + 1 - worthMs)
       this.#pumping = false
       this.#pump()
     } catch (error) {

@@ -94,7 +94,7 @@ export class Connection implements Executor {
   }
 
   async #run<R extends object>(client: PgClient, text: string, values: readonly (string | null)[]): Promise<R[]> {
-    const name = this.#parts.keepsSession() ? nameOf(text) : undefined
+    const name = this.#parts.keepsSession() && !text.includes(';') ? nameOf(text) : undefined
     const { rows } = await client.query(name === undefined ? { text, values } : { name, text, values })
     return rows as R[]
   }

@@ -8,7 +8,7 @@ export function codeOf(error: unknown): string | undefined {
 }
 
 /** Deadlock, serialization failure: nothing was written, and another try may go through. */
-const TRANSIENT = new Set(['40P01', '40001', '55P03'])
+const TRANSIENT = new Set(['40P01', '40001'])
 
 export function isTransient(error: unknown): boolean {
   return TRANSIENT.has(codeOf(error) ?? '')
@@ -31,6 +31,10 @@ export function translate(error: unknown, name: string): unknown {
       `${name} refused it: ${told}; grant the role what it needs, or migrate with one that has it`,
       { cause: error },
     )
+  if (code === '55P03')
+    return new StoreError('E_STORE_BUSY', `${name}: another transaction holds what this one needs; it is tried again`, {
+      cause: error,
+    })
   if (code === '53100')
     return new StoreError('E_STORE_FULL', `${name}: its disk is full; nothing was written`, { cause: error })
   if (code === '28P01' || code === '28000')

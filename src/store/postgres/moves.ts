@@ -110,7 +110,7 @@ export async function freeKeys(
   if (keyed.length > 0) await s.query(s.queries.freeKeys, JSON.stringify(keyed))
 }
 
-function historyOf(end: End): object {
+export function historyOf(end: End): object {
   const { text, bytes } = toColumns(end.result)
   return {
     ref: end.ref,

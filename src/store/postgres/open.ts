@@ -1,11 +1,13 @@
 import { StoreError } from '../../errors.js'
 import type { World } from '../../world/world.js'
+import { HELD_UNASKED_MS } from '../queues.js'
 import type { StoreInfo } from '../store.js'
 import type { Heart } from '../workers.js'
 import { Connection } from './connection.js'
 import type { PgClient } from './connection.js'
 import { Ears } from './ears.js'
 import { translate } from './faults.js'
+import { Lender } from './lender.js'
 import { migrate, quoted, refuseNewer, schemaVersion, SCHEMA_VERSION } from './migrate.js'
 import { makeQueries } from './queries.js'
 import type { Queries } from './queries.js'
@@ -24,6 +26,7 @@ export interface Opened {
   readonly target: Target
   /** By which a transaction on another database is told from one on this. */
   readonly token: string
+  readonly lender: Lender
   connection(kind: 'writes' | 'work'): Connection
   /** Hears what others commit, from now on. */
   listen(heard: (news: string) => void): void
@@ -51,20 +54,27 @@ export async function openDatabase(target: Target, autoMigrate: boolean, world: 
   })
   await prepare(writes, target, autoMigrate, queries)
   const [identity] = await writes.query<{ token: string }>(`select token from ${schema}.identity`, [])
+  const lender = new Lender(target, target.pool, queries, world)
   const ears = new Ears(target, world, look.keepsSession ? queries.listen : null)
   return {
-    info: { name: target.name, engine: `PostgreSQL ${look.version}`, warnings: look.warnings },
+    info: {
+      name: target.name,
+      engine: `PostgreSQL ${look.version}`,
+      warnings: look.warnings,
+      heldUnaskedMs: HELD_UNASKED_MS.postgres,
+    },
     queries,
     schema,
     self,
     world,
     target,
     token: identity?.token ?? '',
+    lender,
     connection: (kind) => (kind === 'writes' ? writes : work),
     listen: (heard) => ears.listen(heard),
     startHeart: (worker, everyMs, onLost) => ears.startHeart({ worker, everyMs, beat: queries.beat, onLost }),
     async close() {
-      await Promise.all([ears.close(), ...[...connections].map((connection) => connection.close())])
+      await Promise.all([ears.close(), lender.close(), ...[...connections].map((connection) => connection.close())])
     },
   }
 }

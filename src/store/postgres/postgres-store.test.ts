@@ -1,21 +1,44 @@
-import { describe, test } from 'vitest'
+import { Client } from 'pg'
+import { afterAll, beforeAll, describe, test } from 'vitest'
+import { freshDatabase } from '../../testing/shared-postgres.js'
 import { storeContract } from '../../testing/store-contract.js'
+import { transactionContract } from '../../testing/transaction-contract.js'
+import type { CallerTransaction } from '../../testing/transaction-contract.js'
 import { systemWorld } from '../../world/world.js'
 import { openDatabase } from './open.js'
 import { PostgresStore } from './postgres-store.js'
 import { targetOf } from './target.js'
 
-const url = process.env['MILLRACE_POSTGRES_URL'] ?? 'postgres://postgres:pw@127.0.0.1:54999/postgres'
+let database: Awaited<ReturnType<typeof freshDatabase>>
+beforeAll(async () => {
+  database = await freshDatabase()
+})
+afterAll(() => database.drop())
+
 let schemas = 0
 
 async function open() {
   const world = systemWorld()
   const clock = { now: 1_800_000_000_000 }
   schemas += 1
-  const opened = await openDatabase(await targetOf(url, `t${process.pid}_${schemas}`), true, world)
-  return { store: new PostgresStore(opened, world, { now: () => clock.now }), clock }
+  const opened = await openDatabase(await targetOf(database.url, `case ${schemas} "of" o'many`), true, world)
+  const store = new PostgresStore(opened, world, { now: () => clock.now })
+  return { store, clock, openTransaction: begin }
+}
+
+/** A transaction on a connection of the caller's own. */
+async function begin(): Promise<CallerTransaction> {
+  const tx = new Client(database.url)
+  await tx.connect()
+  await tx.query('begin')
+  const end = async (how: string): Promise<void> => {
+    await tx.query(how)
+    await tx.end()
+  }
+  return { tx, commit: () => end('commit'), rollBack: () => end('rollback') }
 }
 
 describe('the store contract on PostgreSQL', () => {
   for (const { name, run } of storeContract) test(name, async () => run(await open()))
+  for (const { name, run } of transactionContract) test(name, async () => run(await open()))
 })

@@ -23,7 +23,6 @@ import type {
   StoreInfo,
 } from '../store.js'
 import type { Confirmation, HeldJob, PausedQueue, QueueChange, QueueStore, StandingPause } from '../queues.js'
-import type { TransactionStore } from '../transaction-store.js'
 import type { JobAsk, StandingWish, Written } from '../wishes.js'
 import type { Heart, WorkerBeat, WorkerInfo } from '../workers.js'
 import { changeJob } from './change.js'
@@ -38,7 +37,7 @@ import type { Opened } from './open.js'
 import { pauseQueue, readPause, resumeQueue } from './pause.js'
 import { findJobs, readById, readJobs, readKeyed } from './read.js'
 import { Session } from './session.js'
-import { endPlain, rescueJobs, settleLocked, sortSettled } from './settle.js'
+import { endPlain, rescueJobs, settleAndClose, sortSettled } from './settle.js'
 import type { PlainBatch } from './settle.js'
 import { Starts } from './starts.js'
 import { PostgresTransactions } from './transactions.js'
@@ -56,7 +55,7 @@ export interface PostgresStoreOptions {
  */
 export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, ChangeStore {
   readonly info: StoreInfo
-  readonly transactions: TransactionStore
+  readonly transactions: PostgresTransactions
   readonly #opened: Opened
   readonly #options: PostgresStoreOptions
   readonly #writes: Connection
@@ -81,7 +80,9 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     this.transactions = new PostgresTransactions({
       opened,
       lanes: this.#lanes,
-      session: (db) => this.#session(db),
+      lender: opened.lender,
+      // Under another name than our own: only the server knows when it commits, and its news must reach us too.
+      session: (db) => this.#session(db, `${opened.self}-tx`),
       committed: (hint) => this.#hints.committed(hint),
     })
   }
@@ -217,6 +218,7 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
   }
 
   async close(): Promise<void> {
+    this.transactions.close()
     await this.#opened.close()
   }
 
@@ -229,15 +231,13 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     const [only] = plain
     if (only !== undefined && plain.length === 1 && other.length === 0) {
       const left = await this.#plain(this.#writes, (s) => endPlain(s, only, closeLeases))
-      return left.length === 0 ? NOTHING : this.#transact((s) => settleLocked(s, left))
+      return left.length === 0 ? NOTHING : this.#transact((s) => settleAndClose(s, left, closeLeases), 'bounded')
     }
     return this.#transact(async (s) => {
       const left: SettledJob[] = []
       for (const batch of plain) left.push(...(await endPlain(s, batch, [])))
-      const written = await settleLocked(s, [...left, ...other])
-      if (closeLeases.length > 0) await s.query(s.queries.closeLeases, `{${closeLeases.join(',')}}`)
-      return written
-    })
+      return settleAndClose(s, [...left, ...other], closeLeases)
+    }, 'bounded')
   }
 
   async #dropReports(settled: readonly SettledJob[]): Promise<void> {
@@ -255,9 +255,11 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
   }
 
   /** All or nothing, and told to others with the commit. */
-  async #transact<T>(work: (s: Session) => Promise<T>): Promise<T> {
+  async #transact<T>(work: (s: Session) => Promise<T>, wait: 'bounded' | 'unbounded' = 'unbounded'): Promise<T> {
     let hint: Hint | undefined
-    const result = await this.#writes.transaction(this.#opened.queries, async (tx) => {
+    const { begin, beginBounded, commit, rollback } = this.#opened.queries
+    const bounds = { begin: wait === 'bounded' ? beginBounded : begin, commit, rollback }
+    const result = await this.#writes.transaction(bounds, async (tx) => {
       const session = this.#session(tx)
       const done = await work(session)
       hint = session.hint
@@ -268,8 +270,8 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     return result
   }
 
-  #session(db: Executor): Session {
-    const { queries, self: from } = this.#opened
+  #session(db: Executor, from = this.#opened.self): Session {
+    const { queries } = this.#opened
     return new Session({ db, queries, lanes: this.#lanes, now: this.#options.now, from })
   }
 }

@@ -69,9 +69,19 @@ export function makeQueries(schema: string, channel: string) {
   const isPaused = (queue: string): string => `exists (
       select 1 from ${s}.pauses p where p.queue = ${queue} and (p.until is null or p.until > now))`
 
+  const historyColumns = `ref, settled_at, started_at, keep_until, state, attempt, retries, crashes, worker, result,
+        result_bytes, error, reason, log`
+  const historyValues = `ref, now, started_at, now + keep_ms, state, attempt, retries, crashes, worker, result,
+        decode(bytes, 'base64'), error, reason, log`
+  const historyGiven = `json_to_recordset(g->'ended') as a (
+        ref bigint, started_at bigint, keep_ms bigint, state text, attempt integer, retries integer, crashes integer,
+        worker text, result text, bytes text, error text, reason text, log text)`
+
   return {
     now: `select ${clock} as now`,
     begin: `begin`,
+    /** Two statements in one text: nobody's lock holds up a settlement for long, it is tried again later instead. */
+    beginBounded: `begin; set local lock_timeout = '250ms'`,
     commit: `commit`,
     rollback: `rollback`,
     savepoint: `savepoint millrace`,
@@ -433,7 +443,7 @@ export function makeQueries(schema: string, channel: string) {
       select ref from reported`,
     dropReports: `delete from ${s}.reports where ref = any($1::text::bigint[])`,
 
-    /** First runs that went well: nearly every end there is. */
+    /** First runs that went well: nearly every end there is. Leases are closed only if none of them is left over. */
     endPlain: `
       with clock as materialized (select coalesce($1::text::bigint, ${clock}) as now),
       held as materialized (
@@ -448,7 +458,9 @@ export function makeQueries(schema: string, channel: string) {
         where not each.ref = any(held.gone) and not exists (select 1 from ${s}.wishes w where w.ref = each.ref)
         on conflict (ref) do nothing
         returning ref),
-      closed as (delete from ${s}.leases where fence = any($9::text::bigint[]))
+      closed as (
+        delete from ${s}.leases
+        where fence = any($9::text::bigint[]) and (select count(*) from ended) = cardinality($3::text::bigint[]))
       select count(*)::integer as ended, case when count(*) < cardinality($3::text::bigint[]) then json_agg(ref)::text end as refs,
              pg_notify('${channel}', $10)
       from ended`,
@@ -463,7 +475,9 @@ export function makeQueries(schema: string, channel: string) {
         where j.ref = each.ref and not each.ref = any(held.gone)
           and not exists (select 1 from ${s}.wishes w where w.ref = each.ref)
         returning j.ref),
-      closed as (delete from ${s}.leases where fence = any($4::text::bigint[]))
+      closed as (
+        delete from ${s}.leases
+        where fence = any($4::text::bigint[]) and (select count(*) from ended) = cardinality($2::text::bigint[]))
       select count(*)::integer as ended, case when count(*) < cardinality($2::text::bigint[]) then json_agg(ref)::text end as refs,
              pg_notify('${channel}', $5)
       from ended`,
@@ -479,11 +493,25 @@ export function makeQueries(schema: string, channel: string) {
         and exists (select 1 from ${s}.jobs j where j.ref = a.ref)`,
     appendHistory: `
       with ${given}
-      insert into ${s}.history (ref, settled_at, started_at, keep_until, state, attempt, retries, crashes, worker, result, result_bytes, error, reason, log)
-      select ref, now, started_at, now + keep_ms, state, attempt, retries, crashes, worker, result, decode(bytes, 'base64'), error, reason, log
-      from given, json_to_recordset(g->'ended') as a (
-        ref bigint, started_at bigint, keep_ms bigint, state text, attempt integer, retries integer, crashes integer,
-        worker text, result text, bytes text, error text, reason text, log text)`,
+      insert into ${s}.history (${historyColumns})
+      select ${historyValues}
+      from given, ${historyGiven}`,
+    /** The same for one whose end somebody else may be writing: he is waited for. */
+    endOne: `
+      with ${given}
+      insert into ${s}.history (${historyColumns})
+      select ${historyValues}
+      from given, ${historyGiven}
+      on conflict (ref) do nothing
+      returning ref`,
+    forgetJob: `
+      delete from ${s}.jobs where ref = $1::text::bigint
+      returning ref`,
+    shareLease: `
+      select 1 as held
+      from ${s}.leases e
+      where e.fence = $2::text::bigint and $1::text::bigint = any(e.refs) and not $1::text::bigint = any(e.gone)
+      for share`,
     giveBack: `
       with ${given},
       back as (

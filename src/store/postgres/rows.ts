@@ -1,6 +1,7 @@
 import type { Encoded } from '../../job/outcome.js'
 import type { State } from '../../job/states.js'
 import type { JobRow } from '../store.js'
+import { numberOrNull } from './executor.js'
 import { PRIORITY_STEP_MS } from './queries.js'
 
 /** A job with where it stands. */
@@ -60,16 +61,16 @@ export function toStanding(row: StoredRow): Standing {
     createdAt: Number(row.created_at),
     state: row.state,
     place: row.place,
-    fence: numberOf(row.fence),
+    fence: numberOrNull(row.fence),
     claimed: row.place === 'lease',
     suspect: row.suspect,
     dueAt: Number(row.due_at),
     attempt: Number(row.attempt),
     retries: Number(row.retries),
     crashes: Number(row.crashes),
-    startedAt: numberOf(row.started_at),
-    settledAt: numberOf(row.settled_at),
-    expiresAt: numberOf(row.expires_at),
+    startedAt: numberOrNull(row.started_at),
+    settledAt: numberOrNull(row.settled_at),
+    expiresAt: numberOrNull(row.expires_at),
     worker: row.worker,
     result: encodedOf(row.result, row.result_bytes),
     error: row.error,
@@ -98,8 +99,4 @@ export function toColumns(value: Encoded | null): { readonly text: string | null
 /** The place in the line: the due time, moved by priority. */
 export function sortOf(job: { readonly dueAt: number; readonly priority: number }): number {
   return job.dueAt - job.priority * PRIORITY_STEP_MS
-}
-
-export function numberOf(value: Numeric | null): number | null {
-  return value === null ? null : Number(value)
 }

@@ -3,7 +3,7 @@ import { honourWish } from '../../job/wish.js'
 import type { Wish, WishKind } from '../../job/wish.js'
 import type { SettledJob } from '../store.js'
 import type { Written } from '../wishes.js'
-import { clean, endAll, orNull } from './moves.js'
+import { clean, endAll, freeKeys, historyOf, orNull } from './moves.js'
 import type { Session } from './session.js'
 import { arrayOf, QUIET } from './session.js'
 
@@ -103,6 +103,16 @@ async function endForgotten(s: Session, { jobs }: PlainBatch, closeLeases: reado
   return row as EndedRow
 }
 
+export async function settleAndClose(
+  s: Session,
+  settled: readonly SettledJob[],
+  closeLeases: readonly number[],
+): Promise<Written> {
+  const written = await settleLocked(s, settled)
+  if (closeLeases.length > 0) await s.query(s.queries.closeLeases, arrayOf(closeLeases))
+  return written
+}
+
 /** Writes what became of claimed jobs, under the locks of their leases. Within a transaction. */
 export async function settleLocked(s: Session, settled: readonly SettledJob[]): Promise<Written> {
   if (settled.length === 0) return { refused: [], turned: [] }
@@ -184,6 +194,24 @@ interface WishRow {
   readonly kind: WishKind
   readonly reason: string
   readonly keep_ms: unknown
+}
+
+/**
+ * Writes the end of one job into a transaction of somebody else's. Its lease is only shared: the other jobs of that lease
+ * end as ever, however long the transaction stays open. Who settles this one waits for it, at its row in history.
+ */
+export async function settleShared(s: Session, job: SettledJob): Promise<boolean> {
+  const held = await s.query(s.queries.shareLease, String(job.ref), String(job.fence))
+  if (held.length === 0) return false
+  const ended =
+    job.keepMs === 0
+      ? await s.query(s.queries.forgetJob, String(job.ref))
+      : await s.query(s.queries.endOne, s.given({ ended: [historyOf(job)] }))
+  if (ended.length === 0) return false
+  await s.query(s.queries.dropWishes, arrayOf([job.ref]))
+  await freeKeys(s, [job])
+  s.note({ settled: true })
+  return true
 }
 
 /** Ends a dead worker in one guarded write. Null: its beat moved after all, and nothing was written. */

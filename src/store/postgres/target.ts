@@ -12,6 +12,8 @@ export interface Target {
   /** What a thread passes to `require` to get the same library, and what it connects with. */
   readonly module: string | undefined
   readonly settings: object
+  /** The user's own, where he gave one. */
+  readonly pool: PgPool | undefined
 }
 
 /** The part of `pg` that we use. */
@@ -60,6 +62,7 @@ export async function targetOf(where: string | PgPool, schema = DEFAULT_SCHEMA):
     makeClient: () => new pg.Client({ ...settings, types }),
     module: modulePath(),
     settings,
+    pool: typeof where === 'string' ? undefined : where,
   }
 }
 

@@ -1,33 +1,145 @@
-import { NotYetError } from '../../errors.js'
+import { ClosedError, LeaseLostError, TransactionError } from '../../errors.js'
+import { isThenable } from '../../job/schema.js'
 import type { Hint, Inserted, InsertOptions, NewJob, SettledJob } from '../store.js'
 import type { Transact, TransactionStore } from '../transaction-store.js'
+import { checkOpen } from './check-open.js'
 import type { Executor } from './executor.js'
+import { codeOf, translate } from './faults.js'
+import { executorOf } from './handles.js'
+import { insertJobs, isOneStatement } from './insert.js'
 import type { Lanes } from './lanes.js'
 import type { Opened } from './open.js'
+import type { Lender, Lent } from './lender.js'
 import type { Session } from './session.js'
+import { QUIET } from './session.js'
+import { settleShared } from './settle.js'
 
 export interface TransactionParts {
   readonly opened: Opened
   readonly lanes: Lanes
+  readonly lender: Lender
+  /** Of a transaction whose commit only the server tells us of. */
   readonly session: (db: Executor) => Session
-  readonly committed: (hint: Hint | undefined) => void
+  readonly committed: (hint: Hint) => void
 }
 
+/** The store's writes inside transactions that are not its own: the caller's, or one opened for a handler. */
 export class PostgresTransactions implements TransactionStore {
-  readonly parts: TransactionParts
+  readonly #parts: TransactionParts
+  /** Calls on one handle take turns: their statements must not come in between each other. */
+  readonly #turns = new WeakMap<object, Promise<unknown>>()
+  /** Handles that we opened ourselves, and know to be in a transaction. */
+  readonly #own = new WeakSet<object>()
+  #isClosed = false
+
   constructor(parts: TransactionParts) {
-    this.parts = parts
+    this.#parts = parts
   }
-  insertJobsIn(_tx: unknown, _jobs: readonly NewJob[], _options: InsertOptions): Promise<readonly Inserted[]> {
-    throw new NotYetError('tx')
+
+  insertJobsIn(tx: unknown, jobs: readonly NewJob[], options: InsertOptions): Promise<readonly Inserted[]> {
+    return this.#inCaller(tx, async (s) => {
+      await this.#parts.lanes.needAll(jobs)
+      const insert = (): Promise<readonly Inserted[]> => insertJobs(s, jobs, options)
+      return isOneStatement(jobs, options) ? insert() : this.#whole(s, insert)
+    })
   }
-  settleJobIn(_tx: unknown, _settled: SettledJob): Promise<boolean> {
-    throw new NotYetError('tx')
+
+  settleJobIn(tx: unknown, settled: SettledJob): Promise<boolean> {
+    return this.#inCaller(tx, (s) => this.#whole(s, () => settleShared(s, settled)))
   }
-  guarded<T>(_tx: unknown, call: (sync: boolean) => T): T {
+
+  /** Others may write on the handle in between, so that nothing can be undone for them. */
+  guarded<T>(tx: unknown, call: (sync: boolean) => T): T {
+    if (this.#isClosed) throw new ClosedError()
+    executorOf(tx)
     return call(false)
   }
-  transact<T>(_request: Transact<T>): Promise<T> {
-    throw new NotYetError('tx')
+
+  async transact<T>(request: Transact<T>): Promise<T> {
+    if (this.#isClosed) throw new ClosedError()
+    const lent = await this.#parts.lender.borrow(request.stopped)
+    this.#own.add(lent.client)
+    try {
+      const value = await this.#workAndSettle(lent, request)
+      await lent.giveBack('commit')
+      this.#parts.committed(EVERYTHING)
+      return value
+    } catch (error) {
+      // What is still under way would be written after the rollback, and by itself.
+      await this.#turns.get(lent.client)
+      await lent.giveBack('rollback')
+      throw error
+    } finally {
+      this.#own.delete(lent.client)
+    }
+  }
+
+  close(): void {
+    this.#isClosed = true
+  }
+
+  async #workAndSettle<T>(lent: Lent, { claim, work, settle, stopped }: Transact<T>): Promise<T> {
+    const reason = stopped()
+    if (reason !== undefined) throw reason
+    const s = this.#parts.session(executorOf(lent.client))
+    const held = await s.query(s.queries.holdsClaim, String(claim.ref), String(claim.fence))
+    if (held.length === 0) throw new LeaseLostError('ctx.transaction()')
+    const returned: unknown = work(lent.client)
+    const value = (isThenable(returned) ? await returned : returned) as T
+    // What the handler enqueued and did not wait for is part of it.
+    await this.#turns.get(lent.client)
+    await checkOpen(executorOf(lent.client), this.#home)
+    if (!(await settleShared(s, settle(value)))) throw new LeaseLostError('ctx.transaction()')
+    return value
+  }
+
+  #inCaller<T>(tx: unknown, work: (s: Session) => Promise<T>): Promise<T> {
+    if (this.#isClosed) throw new ClosedError()
+    const executor = executorOf(tx)
+    const handle = tx as object
+    const turn = (this.#turns.get(handle) ?? Promise.resolve()).then(async () => {
+      if (!this.#own.has(handle)) await checkOpen(executor, this.#home)
+      const s = this.#parts.session(executor)
+      const result = await work(s).catch((error: unknown) => {
+        throw this.#translate(error)
+      })
+      if (s.hint !== undefined) await s.query(s.queries.notify, s.news(s.hint))
+      return result
+    })
+    this.#turns.set(
+      handle,
+      turn.catch(() => undefined),
+    )
+    return turn
+  }
+
+  /** All of a work or nothing of it, also when its refusal is swallowed and the rest commits. */
+  async #whole<T>(s: Session, work: () => Promise<T>): Promise<T> {
+    await s.query(s.queries.savepoint)
+    try {
+      const result = await work()
+      await s.query(s.queries.release)
+      return result
+    } catch (error) {
+      await s.query(s.queries.rollbackTo).catch(() => undefined)
+      await s.query(s.queries.release).catch(() => undefined)
+      throw error
+    }
+  }
+
+  get #home(): { readonly schema: string; readonly token: string } {
+    return this.#parts.opened
+  }
+
+  #translate(error: unknown): unknown {
+    if (codeOf(error) === '40001')
+      return new TransactionError(
+        'E_TX_STALE',
+        'others have changed since tx began what it must change now; roll back, and try it again',
+        { cause: error },
+      )
+    return translate(error, this.#parts.opened.info.name)
   }
 }
+
+const EVERYTHING: Hint = { ...QUIET, ready: true, dueInMs: 0, settled: true }

@@ -25,6 +25,7 @@ import type {
   StoreInfo,
 } from '../store.js'
 import type { Heart, WorkerBeat, WorkerInfo } from '../workers.js'
+import { HELD_UNASKED_MS } from '../queues.js'
 import type { Confirmation, HeldJob, PausedQueue, QueueChange, QueueStore, StandingPause } from '../queues.js'
 import type { JobAsk, StandingWish, Written } from '../wishes.js'
 import { Ballast } from './ballast.js'
@@ -102,7 +103,7 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
     this.#ballast = file.path === ':memory:' ? undefined : new Ballast(file.path)
     this.#ballast?.take()
     const warnings = [...file.warnings]
-    this.info = { name: file.path, engine: `SQLite ${file.version}`, warnings }
+    this.info = { name: file.path, engine: `SQLite ${file.version}`, warnings, heldUnaskedMs: HELD_UNASKED_MS.sqlite }
     const [session, note] = [this.#session, (sentence: string): void => void warnings.push(sentence)]
     this.#hints = new Hints({ session, path: file.path, world, watch: options.watch, note })
     this.#watch = new CommitWatch(world, {

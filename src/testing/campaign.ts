@@ -79,6 +79,7 @@ export const MUST_COVER: readonly string[] = [
   'fault: failBefore',
   'fault: failAfter',
   'fault: slow',
+  'fault: lateRescue',
   'fault: loseHint',
   'fault: lateHint',
   'fault: freeze',

@@ -14,6 +14,8 @@ export interface FaultRates {
   readonly failAfter: number
   /** A store call's reply takes up to two seconds. */
   readonly slow: number
+  /** A rescuer is held up for up to two seconds between its look at the dead and its write: they may come back meanwhile. */
+  readonly lateRescue: number
   readonly loseHint: number
   readonly lateHint: number
   /** The whole process stops for up to three leases. */
@@ -27,6 +29,7 @@ export const NO_FAULTS: FaultRates = {
   failBefore: 0,
   failAfter: 0,
   slow: 0,
+  lateRescue: 0,
   loseHint: 0,
   lateHint: 0,
   freeze: 0,
@@ -37,6 +40,7 @@ export const ALL_FAULTS: FaultRates = {
   failBefore: 0.02,
   failAfter: 0.01,
   slow: 0.03,
+  lateRescue: 0.2,
   loseHint: 0.2,
   lateHint: 0.2,
   freeze: 0.003,
@@ -104,6 +108,8 @@ export function faultyStore(inner: Store, process: SimProcess, faults: Faults, l
   const call = async (verb: string, run: () => Promise<unknown>): Promise<unknown> => {
     if (!faults.seam(process, `before ${verb}`, leaseMs)) return never()
     await thaw(process)
+    if (verb === 'rescueJobs' && faults.strikes('lateRescue', process, verb))
+      await waitInside(process, faults.delayMs(SLOW_MAX_MS))
     if (faults.strikes('failBefore', process, verb))
       throw new StoreError('E_STORE', `${verb} failed in the simulation; nothing was done`)
     const result = await run().catch((error: unknown) => (process.alive ? Promise.reject(error) : never()))

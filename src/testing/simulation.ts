@@ -18,7 +18,7 @@ import { SimDatabase } from './sim-database.js'
 import type { Plants } from './sim-database.js'
 import { simMill } from './sim-mill.js'
 import { SimProcess } from './sim-process.js'
-import { VirtualTime } from './virtual-time.js'
+import { rest, VirtualTime } from './virtual-time.js'
 
 /** The whole configuration of one simulated history; a failure prints it. */
 export interface SimulationConfig {
@@ -203,8 +203,10 @@ export class Simulation {
     return this.#shared
   }
 
+  /** Step by step, with a look after each: two steps of one moment, unseen between, would look like one that breaks a promise. */
   async #until(isOver: () => boolean, end: number): Promise<void> {
-    await this.time.advanceTo(this.time.now)
+    await rest()
+    this.#look()
     while (!isOver() && this.time.now < end) {
       if (this.#broken !== undefined) throw this.#broken
       if (!(await this.time.step())) break

@@ -76,6 +76,7 @@ export const MUTANTS: readonly Mutant[] = [
   statements('a retry is written without its fence', {
     giveBack: ['where seq = ? and fence = ?', 'where seq = ? and ? is not null'],
   }),
+  statements('a rescue is not guarded by the beat', { endWorker: ['and beat = ?', 'and ? is not null'] }),
   statements('a claim takes jobs that are held', {
     headOfLane: ["l.state = 'ready' and l.fence is null", "l.state in ('ready', 'running')"],
     readyJobs: ["state = 'ready' and fence is null", "state in ('ready', 'running')"],

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, afterEach, describe, expect, test, vi } from 'vitest'
 import { Abort, job, JobCancelledError, millrace, Snooze } from '../src/index.js'
 import type { Context, Handle, JobRecord, Mill, MillOptions, State } from '../src/index.js'
-import { freshStore } from './support/fresh-store.js'
+import { freshStore, onPostgres } from './support/fresh-store.js'
 
 /** X7 and X14 through the front door, in one process, on real files: cancel, pause and resume of jobs and of queues. */
 
@@ -356,7 +356,8 @@ describe('a paused queue', () => {
       await turn()
     })
     const mill = await open({ jobs: [work], concurrency: 5 })
-    const count = 4_000
+    // Over a network a pause takes longer to be certain, and the stream must not run dry meanwhile.
+    const count = onPostgres ? 30_000 : 4_000
     await mill.enqueueMany(
       work,
       Array.from({ length: count }, (_, n) => n),

@@ -14,6 +14,9 @@ const PASSWORD = 'bench'
  */
 const SETTINGS = { autovacuum: 'off', listen_addresses: HOST }
 
+// The package takes over how this process ends: always with 0, which would hide that something broke. We stop the server.
+for (const event of ['exit', 'beforeExit', 'SIGHUP', 'SIGINT', 'SIGTERM', 'message']) process.removeAllListeners(event)
+
 /** A PostgreSQL server of our own, from npm, with its data below `folder`. */
 export class Server {
   #process
@@ -53,6 +56,7 @@ export class Server {
       throw new Error(`PostgreSQL did not start: ${error ?? ''}\n${log.slice(-10).join('')}`)
     }
     this.pid = Number(readFileSync(join(folder, 'data', 'postmaster.pid'), 'utf8').split('\n')[0])
+    process.on('exit', () => this.kill())
     this.#admin = await this.connect(this.url('postgres'))
   }
 
@@ -77,6 +81,7 @@ export class Server {
   async stop() {
     await this.#admin?.end()
     await this.#process.stop()
+    this.pid = undefined
   }
 
   /** At once, for somebody who leaves and throws the data away. */

@@ -80,11 +80,14 @@ class RowTurn {
   }
 }
 
+/** Before every due time and id. */
+const START = ['0', '0']
+
 class LeaseTurn {
   #say
   #hasCursor
   #lease = '0'
-  #after = '0'
+  #after = START
 
   constructor(say, hasCursor) {
     this.#say = say
@@ -93,14 +96,14 @@ class LeaseTurn {
 
   async next() {
     const batch = await this.#take()
-    if (batch.length > 0 || this.#after === '0') return batch
+    if (batch.length > 0 || this.#after === START) return batch
     // Nothing after the last one: somebody may have given up an earlier one.
-    this.#after = '0'
+    this.#after = START
     return this.#take()
   }
 
   async #take() {
-    const { rows } = await this.#say('lease', ['noop', this.#after, this.#lease])
+    const { rows } = await this.#say('lease', ['noop', ...this.#after, this.#lease])
     const { lease, payloads, last } = rows[0]
     this.#lease = lease ?? '0'
     if (this.#hasCursor && last !== null) this.#after = last

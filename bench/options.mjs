@@ -123,7 +123,9 @@ function readScenarios(known, text) {
 export function usage() {
   const lines = Object.entries(KINDS).map(([kind, { about, options }]) => {
     const given = Object.entries(options).map(([name, value]) =>
-      RULES[name] === 'flag' ? `[--${name}]` : `[--${name} ${value ?? (name === 'json' ? 'file' : SCENARIOS[kind][0])}]`,
+      RULES[name] === 'flag'
+        ? `[--${name}]`
+        : `[--${name} ${value ?? (name === 'json' ? 'file' : SCENARIOS[kind][0])}]`,
     )
     return `  npm run bench -- ${kind} ${given.join(' ')}\n      ${about}`
   })

@@ -53,10 +53,15 @@ function gatesOf(rounds) {
     ...['20 B', '4 KiB'].flatMap((size) => [
       against(kept, size, ['millrace', 'graphile-worker tuned'], { least: 1.6 }),
       against('Millrace, history kept ÷ pg-boss tuned', size, ['millrace', 'pg-boss tuned'], { least: 2 }),
-      against("Millrace, keep: 'none' ÷ graphile-worker tuned", size, ['millrace, keep none', 'graphile-worker tuned'], {
-        least: 2,
-        goal: 3,
-      }),
+      against(
+        "Millrace, keep: 'none' ÷ graphile-worker tuned",
+        size,
+        ['millrace, keep none', 'graphile-worker tuned'],
+        {
+          least: 2,
+          goal: 3,
+        },
+      ),
     ]),
     beside(
       rounds,

@@ -3,14 +3,16 @@ import { showSummary } from '../table.mjs'
 
 /**
  * Who takes part, and how each is set. `ends`: what becomes of a job that has ended, which says what must be counted afterwards.
+ * `tables`: settings that the tables must be made with.
  */
 export const PARTIES = {
   millrace: { contestant: 'postgres/millrace', ends: 'kept' },
   'millrace, keep none': { contestant: 'postgres/millrace', keep: 'none', ends: 'deleted' },
   'graphile-worker tuned': { contestant: 'postgres/graphile', tuned: true, ends: 'deleted' },
   'graphile-worker': { contestant: 'postgres/graphile', ends: 'deleted' },
+  'graphile-worker, 10 at once': { contestant: 'postgres/graphile', concurrentJobs: 10, ends: 'deleted' },
   'pg-boss tuned': { contestant: 'postgres/pg-boss', ends: 'kept' },
-  'pg-boss notified': { contestant: 'postgres/pg-boss', notify: true, ends: 'kept' },
+  'pg-boss notified': { contestant: 'postgres/pg-boss', tables: { notify: true }, ends: 'kept' },
   bullmq: { contestant: 'postgres/bullmq', ends: 'deleted' },
   bare: { contestant: 'postgres/bare', ends: 'kept' },
   'bare, kept': { contestant: 'postgres/bare', way: 'kept', ends: 'kept' },
@@ -42,12 +44,12 @@ export function placeOf({ place }, party) {
  *   `left`: jobs of others that must still be there
  */
 export async function measureCase(bench, { party, jobs, template, left = 0, run, expected, ...spec }) {
-  const { ends, ...settings } = PARTIES[party]
+  const { ends, tables, ...settings } = PARTIES[party]
   return measureOn(
     { ...bench, place: placeOf(bench, party) },
     {
       template: await template,
-      spec: { concurrency: bench.options.concurrency, ...settings, ...spec, jobs },
+      spec: { concurrency: bench.options.concurrency, ...settings, ...tables, ...spec, jobs },
       expected: expected ?? { done: ends === 'kept' ? jobs : 0, left },
       ...(run === undefined ? {} : { run }),
     },
@@ -56,13 +58,10 @@ export async function measureCase(bench, { party, jobs, template, left = 0, run,
 
 /** The tables of a party, and nothing in them, or so many jobs waiting. Parties with the same tables share it. */
 export function waiting(bench, party, bytes, jobs, how) {
-  const { contestant } = PARTIES[party]
+  const { contestant, tables = {} } = PARTIES[party]
   const groups = jobs === 0 ? [] : [{ count: jobs }]
-  return placeOf(bench, party).template(
-    `${contestant} ${bytes} ${jobs}`,
-    [{ task: 'fill', contestant, bytes, groups }],
-    how,
-  )
+  const step = { task: 'fill', contestant, ...tables, bytes, groups }
+  return placeOf(bench, party).template(JSON.stringify(step), [step], how)
 }
 
 /** Of the rounds, a table: `columns` is [head, how to read it from a result]. */

@@ -14,15 +14,20 @@ const TUNED = {
 }
 
 /**
- * graphile-worker, tuned or with its defaults (one job at a time, fetched and ended by itself). It deletes what has ended.
- * @param {{ url: string, tuned?: boolean }} spec
+ * graphile-worker, tuned, or with its defaults but for how many jobs it runs at once (1, each fetched and ended by itself). It
+ * deletes what has ended.
+ * @param {{ url: string, tuned?: boolean, concurrentJobs?: number }} spec
  */
-export async function openParty({ url, tuned = false }) {
+export async function openParty({ url, tuned = false, concurrentJobs = 1 }) {
   const utils = await makeWorkerUtils({ connectionString: url, logger: SILENT })
   await utils.migrate()
   let runner
   const start = async (each) => {
-    const worker = { connectionString: url, logger: SILENT, ...(tuned ? TUNED : {}) }
+    const worker = {
+      connectionString: url,
+      logger: SILENT,
+      ...(tuned ? TUNED : { concurrentJobs, maxPoolSize: concurrentJobs + 9 }),
+    }
     const taskList = { noop: async (payload) => each(payload) }
     runner = await run({ preset: { worker }, taskList, noHandleSignals: true })
   }

@@ -4,13 +4,12 @@ import { cpus, loadavg } from 'node:os'
 import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { formatGate, isMet } from './gates.mjs'
-import { emptyTemplate } from './measure.mjs'
-import { runTask } from './child.mjs'
 import { SCENARIOS } from './options.mjs'
-import { Place } from './place.mjs'
 import { formatTable, showNumber } from './table.mjs'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
+/** Where the scenarios of a kind are. */
+const FOLDERS = { sqlite: 'sqlite', crowd: 'sqlite', postgres: 'postgres' }
 const RESULTS = fileURLToPath(new URL('./results/', import.meta.url))
 
 /**
@@ -19,24 +18,25 @@ const RESULTS = fileURLToPath(new URL('./results/', import.meta.url))
  * @param {{ kind: string, options: { [name: string]: any } }} asked
  */
 export async function runBench({ kind, options }) {
-  const place = new Place(ROOT)
+  const { describeStore, openPlace } = await import(`./${FOLDERS[kind]}/store.mjs`)
+  const place = await openPlace(ROOT)
   // Whoever has seen enough leaves no gigabyte behind.
   for (const [signal, code] of [
     ['SIGINT', 130],
     ['SIGTERM', 143],
   ])
     process.once(signal, () => {
-      place.clear()
+      place.abandon()
       process.exit(code)
     })
   try {
-    const machine = await describe(place)
+    const machine = describe(place, await describeStore(place))
     console.log(formatMachine(machine))
     if (options.quick) console.log('quick: so few jobs show that the bench works, and nothing about speed')
-    const names = kind === 'crowd' ? ['crowd'] : (options.only ?? SCENARIOS)
+    const names = options.only ?? SCENARIOS[kind]
     const scenarios = []
-    for (const name of SCENARIOS.filter((each) => names.includes(each))) {
-      const { scenario } = await import(`./sqlite/${name}.mjs`)
+    for (const name of SCENARIOS[kind].filter((each) => names.includes(each))) {
+      const { scenario } = await import(`./${FOLDERS[kind]}/${name}.mjs`)
       const begun = loadavg()[0]
       scenarios.push({ ...(await scenario(benchOf(place, options))), load: [begun, loadavg()[0]] })
       print(scenarios.at(-1))
@@ -44,7 +44,7 @@ export async function runBench({ kind, options }) {
     }
     return conclude({ kind, options, machine, scenarios })
   } finally {
-    place.clear()
+    await place.clear()
   }
 }
 
@@ -60,15 +60,12 @@ function benchOf(place, options) {
   }
 }
 
-async function describe(place) {
-  const file = await emptyTemplate(place, 'bare')
-  const { driver, sqlite } = await runTask({ task: 'fold', file, dist: place.dist })
+function describe(place, store) {
   return {
     at: new Date().toISOString(),
     commit: commit(),
     node: process.version,
-    driver,
-    sqlite,
+    store,
     cpus: cpus().length,
     cpu: cpus()[0]?.model ?? 'unknown',
     load: loadavg()[0],
@@ -79,10 +76,11 @@ async function describe(place) {
 /** Below this a flush is none: the disk is memory, or does not mean it. */
 const REAL_FLUSH_MS = 0.02
 
-function formatMachine({ commit: at, node, driver, sqlite, cpus: count, cpu, load, flushMs }) {
-  const warning = flushMs.p50 < REAL_FLUSH_MS ? '; a flush costs nothing here, so FULL shows nothing' : ''
+function formatMachine({ commit: at, node, store, cpus: count, cpu, load, flushMs }) {
+  const isNone = flushMs.p50 < REAL_FLUSH_MS
+  const warning = isNone ? '; a flush costs nothing here, so what waits for one shows nothing' : ''
   return (
-    `commit ${at}, node ${node}, ${driver} (SQLite ${sqlite}), ${count} × ${cpu}, load ${load.toFixed(1)}\n` +
+    `commit ${at}, node ${node}, ${store}, ${count} × ${cpu}, load ${load.toFixed(1)}\n` +
     `a flush takes ${showNumber(flushMs.p50)} ms (p99 ${showNumber(flushMs.p99)})${warning}`
   )
 }

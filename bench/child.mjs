@@ -38,7 +38,14 @@ export function startTask(spec, { nodeArgs = [], maxMs = TASK_MAX_MS } = {}) {
   result.catch(() => {})
   const heard = (word) =>
     word in said ? Promise.resolve() : Promise.race([new Promise((resolve) => waiting.set(word, resolve)), result])
-  return { result, heard, end: () => child.stdin.end(), kill: () => child.kill('SIGKILL') }
+  return {
+    result,
+    heard,
+    said,
+    tell: (word) => child.stdin.write(`${word}\n`),
+    end: () => child.stdin.end(),
+    kill: () => child.kill('SIGKILL'),
+  }
 }
 
 /** @param {Parameters<typeof startTask>[0]} spec @param {Parameters<typeof startTask>[1]} [options] */

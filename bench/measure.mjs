@@ -5,30 +5,33 @@ import { runTask } from './child.mjs'
  * that is not the expected one is an error, as figures of a run that lost a job are worth nothing.
  *
  * @param {{ place: import('./place.mjs').Place, nodeArgs: readonly string[] }} bench
- * @param {{ template: string, spec: { jobs: number }, expected: { done: number, left: number } | { total: number } }} what
+ * @param {{ template: string, spec: { jobs: number }, expected: { done: number, left: number } | { total: number },
+ *   run?: (spec: object, options: object) => Promise<object> }} what
  */
-export async function measureOn({ place, nodeArgs }, { template, spec, expected }) {
-  const file = place.copyOf(template)
+export async function measureOn({ place, nodeArgs }, { template, spec, expected, run = runTask }) {
+  const copy = await place.copyOf(template)
   try {
-    const result = await runTask({ ...spec, file, dist: place.dist }, { nodeArgs })
+    const where = place.whereOf(copy)
+    const result = await run({ ...spec, ...where }, { nodeArgs })
     // A job that ran twice is done once in the file; only its handler knows.
     if ('done' in expected && result.ran !== undefined && result.ran !== spec.jobs)
       throw new Error(`handlers ran ${result.ran} times for ${spec.jobs} jobs`)
-    await expect({ contestant: spec.contestant, file, dist: place.dist }, expected)
-    const { counted = spec.jobs } = result
-    return { ...result, rate: (counted / result.ms) * 1000, cpuUsPerJob: result.cpuUs / counted }
+    await expect({ contestant: spec.contestant, ...where }, expected)
+    const { counted = spec.jobs, serverUs } = result
+    const ofServer = serverUs === undefined ? {} : { serverUsPerJob: serverUs / counted }
+    return { ...result, ...ofServer, rate: (counted / result.ms) * 1000, cpuUsPerJob: result.cpuUs / counted }
   } finally {
-    place.remove(file)
+    await place.remove(copy)
   }
 }
 
-/** @param {{ contestant: string, file: string, dist: string }} where */
+/** @param {{ contestant: string }} where */
 async function expect(where, expected) {
   const { done, left } = await runTask({ task: 'count', ...where })
   const seen = { done, left, total: done + left }
   for (const [what, count] of Object.entries(expected))
     if (seen[what] !== count)
-      throw new Error(`of ${count} jobs ${what} the file has ${seen[what]}: ${JSON.stringify(seen)}`)
+      throw new Error(`of ${count} jobs ${what} the store has ${seen[what]}: ${JSON.stringify(seen)}`)
 }
 
 /** The tables of a contestant, and nothing in them. */

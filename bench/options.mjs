@@ -1,5 +1,9 @@
-/** The scenarios of `sqlite`, in the order they run. */
-export const SCENARIOS = ['drain', 'enqueue-many', 'enqueue-one', 'latency', 'memory', 'neighbours', 'crowd']
+/** The scenarios of each kind, in the order they run. */
+export const SCENARIOS = {
+  sqlite: ['drain', 'enqueue-many', 'enqueue-one', 'latency', 'memory', 'neighbours', 'crowd'],
+  postgres: ['drain', 'enqueue-many', 'enqueue-one', 'latency', 'backlog', 'horizon', 'processes'],
+  crowd: ['crowd'],
+}
 
 const count = (least, most) => ({ least, most, whole: true })
 
@@ -37,6 +41,21 @@ export const KINDS = {
     },
     quick: { rounds: 2, jobs: 5_000, others: 20_000, minutes: 0.05 },
   },
+  postgres: {
+    about: 'Millrace, graphile-worker, pg-boss, BullMQ and bare loops, on a PostgreSQL server of its own',
+    options: {
+      rounds: 5,
+      jobs: 100_000,
+      others: 500_000,
+      concurrency: 10,
+      only: undefined,
+      processes: 4,
+      json: undefined,
+      quick: false,
+      profile: false,
+    },
+    quick: { rounds: 2, jobs: 5_000, others: 20_000 },
+  },
   crowd: {
     about: 'several processes that all enqueue and work on one file, counted from outside',
     options: { minutes: 1, processes: 8, rate: 100, json: undefined, quick: false },
@@ -71,7 +90,7 @@ function readGiven(kind, known, rest) {
     }
     if (RULES[name] === 'flag') given[name] = true
     else {
-      const { value, problem } = readValue(name, rest[i + 1])
+      const { value, problem } = readValue(kind, name, rest[i + 1])
       if (problem !== undefined) problems.push(problem)
       given[name] = value
       i += 1
@@ -80,11 +99,11 @@ function readGiven(kind, known, rest) {
   return { given, problems }
 }
 
-function readValue(name, text) {
+function readValue(kind, name, text) {
   const rule = RULES[name]
   if (text === undefined || text.startsWith('--')) return { problem: `--${name} needs a value, got nothing` }
   if (rule === 'text') return { value: text }
-  if (rule === 'scenarios') return readScenarios(text)
+  if (rule === 'scenarios') return readScenarios(SCENARIOS[kind], text)
   const value = Number(text)
   const wrong = text.trim() === '' || !(value >= rule.least && value <= rule.most)
   if (wrong || (rule.whole && !Number.isInteger(value)))
@@ -94,17 +113,19 @@ function readValue(name, text) {
   return { value }
 }
 
-function readScenarios(text) {
+function readScenarios(known, text) {
   const names = text.split(',')
-  const unknown = names.filter((name) => !SCENARIOS.includes(name))
+  const unknown = names.filter((name) => !known.includes(name))
   if (unknown.length === 0) return { value: names }
-  return { problem: `--only must name some of ${SCENARIOS.join(', ')}, with commas between; got ${unknown.join(', ')}` }
+  return { problem: `--only must name some of ${known.join(', ')}, with commas between; got ${unknown.join(', ')}` }
 }
 
 export function usage() {
   const lines = Object.entries(KINDS).map(([kind, { about, options }]) => {
     const given = Object.entries(options).map(([name, value]) =>
-      RULES[name] === 'flag' ? `[--${name}]` : `[--${name} ${value ?? (name === 'json' ? 'file' : SCENARIOS[0])}]`,
+      RULES[name] === 'flag'
+        ? `[--${name}]`
+        : `[--${name} ${value ?? (name === 'json' ? 'file' : SCENARIOS[kind][0])}]`,
     )
     return `  npm run bench -- ${kind} ${given.join(' ')}\n      ${about}`
   })

@@ -58,6 +58,11 @@ export class Place {
     return file
   }
 
+  /** What a task has to know to work on a copy. */
+  whereOf(file) {
+    return { file, dist: this.dist }
+  }
+
   remove(file) {
     rmSync(join(file, '..'), { recursive: true, force: true })
   }
@@ -84,5 +89,10 @@ export class Place {
 
   clear() {
     rmSync(this.#folder, { recursive: true, force: true })
+  }
+
+  /** At once, when somebody has seen enough. */
+  abandon() {
+    this.clear()
   }
 }

@@ -108,6 +108,14 @@ describe('options', () => {
     expect(options).toMatchObject({ rounds: 7, jobs: 5_000, only: ['drain', 'crowd'], concurrency: 10 })
   })
 
+  test('each kind has scenarios of its own', () => {
+    expect(readOptions(['postgres', '--only', 'drain,horizon']).options).toMatchObject({ rounds: 5, processes: 4 })
+    expect(() => readOptions(['postgres', '--only', 'crowd'])).toThrow(
+      /must name some of drain, .*horizon.*; got crowd/,
+    )
+    expect(() => readOptions(['sqlite', '--only', 'horizon'])).toThrow(/got horizon/)
+  })
+
   test('everything that is wrong is told at once, with exit 2 and before anything is built', async () => {
     const args = ['sqlite', '--rounds', '0', '--speed', '9', '--only', 'drain,fly', '--jobs']
     const { code, output } = await runNode([join(root, 'scripts', 'bench.mjs'), ...args])
@@ -122,6 +130,6 @@ describe('options', () => {
   test('an unknown kind is refused', async () => {
     const { code, output } = await runNode([join(root, 'scripts', 'bench.mjs'), 'redis'])
     expect(code).toBe(2)
-    expect(output).toContain('kind must be one of sqlite, crowd, got redis')
+    expect(output).toContain('kind must be one of sqlite, postgres, crowd, got redis')
   })
 })

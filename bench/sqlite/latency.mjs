@@ -1,4 +1,5 @@
-import { runTask, startTask } from '../child.mjs'
+import { acrossTwo } from '../across.mjs'
+import { runTask } from '../child.mjs'
 import { emptyTemplate } from '../measure.mjs'
 import { LARGE, showBytes, SMALL } from '../payloads.mjs'
 import { inRounds } from '../rounds.mjs'
@@ -27,18 +28,6 @@ export async function scenario(bench) {
     `latency: enqueue called → handler begins, ${RATE} jobs/s at uneven moments, ${jobs} jobs after a warm-up, FULL; ` +
     'plainjob and bare poll every 1 ms (bare is woken within its process)'
   return { name: 'latency', title, ...tableOf(cases, rounds), gates: gatesOf(rounds), rounds }
-}
-
-async function acrossTwo(spec) {
-  const worker = startTask({ ...spec, role: 'worker' })
-  await worker.heard('ready')
-  try {
-    await runTask({ ...spec, role: 'producer' })
-    return await worker.result
-  } catch (error) {
-    worker.kill()
-    throw error
-  }
 }
 
 function casesOf() {

@@ -1,4 +1,4 @@
-/** What is in the file after a measurement: `{ done, left }`. */
-export async function run({ file, dist }, { countJobs }) {
-  return countJobs(file, dist)
+/** What is in the file or the database after a measurement: `{ done, left }`. */
+export async function run({ file, url, dist }, { countJobs }) {
+  return countJobs(file ?? url, dist)
 }

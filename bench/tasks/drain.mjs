@@ -14,11 +14,14 @@ export async function run(spec, { openParty }) {
   delay.enable()
   // The first firing is only where the counting begins.
   await setTimeout(5)
-  const watch = new Watch()
+  const watch = new Watch(spec.serverPid)
+  const fifth = Math.ceil(spec.jobs / 5)
+  const fifthsMs = []
   await party.drain(spec.jobs, (payload) => {
     if (ran === 0) firstMs = watch.ms()
     // The same for all of them: the payload has been read.
     if (payload.n > 0) ran += 1
+    if (ran % fifth === 0) fifthsMs.push(watch.ms())
   })
   const took = watch.stop()
   // A loop that was never let go has no sample yet; this lets the one that spans it all be taken.
@@ -28,6 +31,7 @@ export async function run(spec, { openParty }) {
   return {
     ...took,
     firstMs,
+    fifthsMs,
     ran,
     delayP99Ms: delay.percentile(99) / 1e6,
     delayMaxMs: delay.max / 1e6,

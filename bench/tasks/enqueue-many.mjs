@@ -5,7 +5,7 @@ import { payloadsOf } from '../payloads.mjs'
 export async function run(spec, { openParty }) {
   const party = await openParty(spec)
   const payloads = payloadsOf(spec.bytes, spec.jobs)
-  const watch = new Watch()
+  const watch = new Watch(spec.serverPid)
   await party.addMany(payloads)
   const took = watch.stop()
   await party.close()

@@ -8,9 +8,9 @@ const WARM_UP = 1_000
 /** `callers` callers, each of which awaits one enqueue before the next. */
 export async function run(spec, { openParty }) {
   const party = await openParty(spec)
-  const warmUp = Math.min(WARM_UP, spec.jobs / 2)
+  const warmUp = Math.min(WARM_UP, Math.floor(spec.jobs / 2))
   await enqueueAll(party, spec, 0, warmUp)
-  const watch = new Watch()
+  const watch = new Watch(spec.serverPid)
   const tookMs = await enqueueAll(party, spec, warmUp, spec.jobs)
   const took = watch.stop()
   await party.close()

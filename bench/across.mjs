@@ -1,0 +1,14 @@
+import { runTask, startTask } from './child.mjs'
+
+/** A latency task in two processes: one that enqueues, and the worker, whose figures they are. */
+export async function acrossTwo(spec) {
+  const worker = startTask({ ...spec, role: 'worker' })
+  await worker.heard('ready')
+  try {
+    await runTask({ ...spec, role: 'producer' })
+    return await worker.result
+  } catch (error) {
+    worker.kill()
+    throw error
+  }
+}

@@ -1,0 +1,67 @@
+import { readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import pg from 'pg'
+
+const SCHEMA = 'millrace'
+
+/**
+ * Millrace as a user has it: its defaults, apart from the log, which is off as it is for the others, and `keep`.
+ * @param {{ dist: string, url: string, concurrency: number, keep?: 'none' }} spec
+ */
+export async function openParty({ dist, url, concurrency, keep }) {
+  const [{ job, millrace }, { postgres }] = await Promise.all(['.', './postgres'].map((name) => entry(dist, name)))
+  let handler = () => {}
+  const noop = job('noop', async (payload) => handler(payload))
+  const store = postgres(url, { schema: SCHEMA })
+  const options = { store, jobs: [noop], concurrency, logger: false, ...(keep === undefined ? {} : { keep }) }
+  const mill = await millrace(options)
+  const start = async (each) => {
+    handler = each
+    await mill.start()
+  }
+  return {
+    add: (payload) => mill.enqueue(noop, payload),
+    async addMany(payloads, { queue, name = 'noop' } = {}) {
+      if (!mill.has(name)) mill.register(job(name, async () => {}))
+      await mill.enqueueMany(name, payloads, queue === undefined ? {} : { queue })
+    },
+    /** Until `count` jobs have run and the worker has stopped, so the last end is on disk: more than is asked of the others. */
+    async drain(count, each) {
+      let ran = 0
+      const last = new Promise((resolve) => {
+        handler = (payload) => {
+          each(payload)
+          ran += 1
+          if (ran === count) resolve()
+        }
+      })
+      await mill.start()
+      await last
+      await mill.stop()
+    },
+    work: start,
+    close: () => mill.close(),
+  }
+}
+
+/** What `millrace` and `millrace/postgres` stand for, in the copy of the package that is measured. */
+async function entry(dist, name) {
+  const home = dirname(dist)
+  const { exports } = JSON.parse(readFileSync(join(home, 'package.json'), 'utf8'))
+  if (exports[name] === undefined) throw new Error(`this build of millrace has no ${name}`)
+  return import(pathToFileURL(join(home, exports[name].default)).href)
+}
+
+/** Counted past the engine. */
+export async function countJobs(url) {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  const { rows } = await client.query(`
+    select (count(*) filter (where h.state = 'done'))::integer as done,
+           (count(*) filter (where h.ref is null))::integer as left
+    from ${SCHEMA}.jobs j
+    left join ${SCHEMA}.history h on h.ref = j.ref`)
+  await client.end()
+  return rows[0]
+}

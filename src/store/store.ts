@@ -88,6 +88,8 @@ export interface StoreInfo {
   readonly engine: string
   /** Notes that a person should see at start: a faster mode and what it can lose, an old library. */
   readonly warnings: readonly string[]
+  /** Batches of jobs a worker may hold: two where a claim is on its way while handlers run. */
+  readonly batchesAhead: number
   /** How long a held job may begin after its holder asked for it: see HELD_UNASKED_MS. */
   readonly heldUnaskedMs: number
 }

@@ -11,6 +11,7 @@ const idle: Hand = {
   averageMs: undefined,
   averageBytes: 20,
   fullForMs: 0,
+  batchesAhead: 1,
   alone: false,
   suspectsSince: null,
   now: 100_000,
@@ -95,6 +96,7 @@ describe('how much to claim', () => {
     averageMs: fc.option(fc.double({ min: 0, max: 1e6, noNaN: true }), { nil: undefined }),
     averageBytes: fc.nat(2_000_000),
     fullForMs: fc.nat(1_000),
+    batchesAhead: fc.constantFrom(1, 2),
     alone: fc.boolean(),
     suspectsSince: fc.option(fc.nat(200_000)),
     now: fc.constant(200_000),
@@ -147,10 +149,10 @@ describe('looking ahead', () => {
     [0, 1_048_576, 10, 0],
     [1e9, 20, 1_000, 0],
   ])('at %s ms and %d bytes with %d slots is %d jobs', (averageMs, averageBytes, concurrency, jobs) => {
-    expect(lookAhead({ averageMs, averageBytes, concurrency, fullForMs: 50 })).toBe(jobs)
+    expect(lookAhead({ averageMs, averageBytes, concurrency, fullForMs: 50, batchesAhead: 1 })).toBe(jobs)
   })
 
   test('is nothing while no slot comes free', () => {
-    expect(lookAhead({ averageMs: 0.01, averageBytes: 20, concurrency: 10, fullForMs: 51 })).toBe(0)
+    expect(lookAhead({ averageMs: 0.01, averageBytes: 20, concurrency: 10, fullForMs: 51, batchesAhead: 1 })).toBe(0)
   })
 })

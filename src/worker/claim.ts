@@ -24,6 +24,8 @@ export interface Hand {
   readonly averageMs: number | undefined
   /** Average size of a payload, lately. */
   readonly averageBytes: number
+  /** Batches that may be in hand: two where one can be fetched while the other is worked off. */
+  readonly batchesAhead: number
   /** For how long every slot has been taken and none came free. */
   readonly fullForMs: number
   /** A suspect runs here alone: nothing may join it. */
@@ -64,10 +66,12 @@ function firstBatch(hand: Hand): number {
 }
 
 /** Jobs that fit into LOOK_AHEAD_MS at the measured time, and into memory; none while nothing was measured. */
-export function lookAhead(hand: Pick<Hand, 'averageMs' | 'averageBytes' | 'concurrency' | 'fullForMs'>): number {
+export function lookAhead(
+  hand: Pick<Hand, 'averageMs' | 'averageBytes' | 'concurrency' | 'fullForMs' | 'batchesAhead'>,
+): number {
   // Slow ones have come after the fast ones that were measured: what is taken in advance now would wait for them.
   if (hand.averageMs === undefined || hand.fullForMs > LOOK_AHEAD_MS) return 0
   const perSlot = LOOK_AHEAD_MS / Math.max(hand.averageMs, 0.001)
   const inMemory = Math.floor(BATCH_BYTES_MAX / Math.max(hand.averageBytes, 1))
-  return Math.min(BATCH_MAX, inMemory, Math.floor(perSlot * hand.concurrency))
+  return Math.min(BATCH_MAX * hand.batchesAhead, inMemory, Math.floor(perSlot * hand.concurrency))
 }

@@ -175,6 +175,7 @@ export class Worker {
       averageMs: meter.averageMs,
       averageBytes: meter.averageBytes,
       fullForMs: this.#hand.fullForMs(),
+      batchesAhead: this.#parts.store.info.batchesAhead,
       alone: isAlone,
       suspectsSince: this.#suspectsSince,
       now: this.#parts.world.clock.monotonic(),

@@ -106,15 +106,17 @@ const NOTHING_RARE: Rare = [0, 0, 0, false, null, null, null, null, null]
 async function claimedJobs(s: Session, jobs: string | null, fence: number): Promise<ClaimedJob[]> {
   if (jobs === null) return []
   const bodies = JSON.parse(jobs) as Body[]
-  const claimed: ClaimedJob[] = []
-  for (const body of bodies) claimed.push(await toClaimedJob(s, body, fence))
-  return claimed
+  await s.lanes.learn(bodies.map(laneOf))
+  return bodies.map((body) => toClaimedJob(s, body, fence))
 }
 
-async function toClaimedJob(s: Session, body: Body, fence: number): Promise<ClaimedJob> {
+const laneOf = (body: Body): number => body[2]
+
+/** Its lane is known by now. */
+function toClaimedJob(s: Session, body: Body, fence: number): ClaimedJob {
   const [ref, id, laneNumber, dueAt, payload, rare] = body
   const [attempt, retries, crashes, suspect, log, expiresAt, key, options, bytes] = rare ?? NOTHING_RARE
-  const lane = await s.lanes.get(laneNumber)
+  const lane = s.lanes.get(laneNumber)
   return {
     ref,
     fence,
@@ -167,14 +169,17 @@ export async function reportJobs(s: Session, reports: readonly Report[]): Promis
 export async function readLeases(s: Session, worker: string): Promise<LeasedJob[]> {
   const leases = await s.query<LeaseRow>(s.queries.readLeases, worker)
   const jobs: LeasedJob[] = []
-  for (const lease of leases)
-    for (const [body, startedAt] of JSON.parse(lease.jobs) as [Body, number | null][])
+  for (const lease of leases) {
+    const held = JSON.parse(lease.jobs) as [Body, number | null][]
+    await s.lanes.learn(held.map(([body]) => laneOf(body)))
+    for (const [body, startedAt] of held)
       jobs.push({
-        ...(await toClaimedJob(s, body, Number(lease.fence))),
+        ...toClaimedJob(s, body, Number(lease.fence)),
         alone: lease.alone,
         claimedAt: Number(lease.claimed_at),
         startedAt,
       })
+  }
   return jobs
 }
 

@@ -7,6 +7,11 @@ export function codeOf(error: unknown): string | undefined {
   return typeof code === 'string' ? code : undefined
 }
 
+/** The same of an error that was put into our words. */
+export function causeCode(error: unknown): string | undefined {
+  return codeOf((Object(error) as { cause?: unknown }).cause)
+}
+
 /** Deadlock, serialization failure: nothing was written, and another try may go through. */
 const TRANSIENT = new Set(['40P01', '40001'])
 

@@ -1,4 +1,5 @@
 import type { NewJob } from '../store.js'
+import { INSERT_MAX, weightOf } from './insert.js'
 
 interface Waiting {
   readonly jobs: readonly NewJob[]
@@ -12,12 +13,10 @@ interface Waiting {
  */
 export class Gather {
   readonly #write: (jobs: readonly NewJob[]) => Promise<void>
-  readonly #most: number
   #waiting: Waiting[] = []
   #isWriting = false
 
-  constructor(most: number, write: (jobs: readonly NewJob[]) => Promise<void>) {
-    this.#most = most
+  constructor(write: (jobs: readonly NewJob[]) => Promise<void>) {
     this.#write = write
   }
 
@@ -35,10 +34,10 @@ export class Gather {
   }
 
   #next(): Waiting[] {
-    let [count, most] = [0, 0]
+    let [count, weight] = [0, 0]
     while (count < this.#waiting.length) {
-      most += (this.#waiting[count] as Waiting).jobs.length
-      if (count > 0 && most > this.#most) break
+      weight += weightOf((this.#waiting[count] as Waiting).jobs)
+      if (count > 0 && weight > INSERT_MAX) break
       count += 1
     }
     return this.#waiting.splice(0, count)

@@ -1,12 +1,25 @@
 import { LeaseLostError } from '../../errors.js'
+import type { Encoded } from '../../job/outcome.js'
 import type { InsertOptions, Inserted, NewJob } from '../store.js'
 import { insertMeeting } from './insert-meeting.js'
 import { toColumns } from './rows.js'
 import type { Session } from './session.js'
 import { textOf } from './session.js'
 
-/** Jobs in one statement: more would spill to the server's disk and gain nothing. */
-export const JOBS_PER_INSERT = 5_000
+/** What one statement may weigh: more would spill to the server's disk and gain nothing. */
+export const INSERT_MAX = 5_000
+/** A job weighs one, and one more for each so many characters. */
+const CHARACTERS = 200
+
+export function weightOf(jobs: readonly NewJob[]): number {
+  let weight = 0
+  for (const { payload } of jobs) weight += weigh(payload)
+  return weight
+}
+
+function weigh(payload: Encoded): number {
+  return 1 + Math.floor((typeof payload === 'string' ? payload.length : payload.byteLength) / CHARACTERS)
+}
 
 /** Writes jobs, all of them or none, within a transaction where there is more than one statement to it. */
 export async function insertJobs(
@@ -26,7 +39,7 @@ export async function insertJobs(
 
 /** One statement does it: nothing is looked up first. */
 export function isOneStatement(jobs: readonly NewJob[], options: InsertOptions): boolean {
-  return options.under === undefined && jobs.length <= JOBS_PER_INSERT && jobs.every(meetsNone)
+  return options.under === undefined && jobs.every(meetsNone) && (jobs.length === 1 || weightOf(jobs) <= INSERT_MAX)
 }
 
 export function meetsNone(job: NewJob): boolean {
@@ -44,8 +57,9 @@ export interface Written {
 }
 
 export async function writeJobs(s: Session, jobs: readonly NewJob[]): Promise<void> {
-  for (let from = 0; from < jobs.length; from += JOBS_PER_INSERT) {
-    const slice = jobs.slice(from, from + JOBS_PER_INSERT)
+  for (let from = 0, to = 0; from < jobs.length; from = to) {
+    to = endOfSlice(jobs, from)
+    const slice = jobs.slice(from, to)
     await (areAlike(slice)
       ? writeAlike(s, slice)
       : writePlaced(
@@ -53,6 +67,15 @@ export async function writeJobs(s: Session, jobs: readonly NewJob[]): Promise<vo
           slice.map((job) => ({ job })),
         ))
   }
+}
+
+function endOfSlice(jobs: readonly NewJob[], from: number): number {
+  let weight = 0
+  for (let to = from; to < jobs.length; to += 1) {
+    weight += weigh((jobs[to] as NewJob).payload)
+    if (weight > INSERT_MAX && to > from) return to
+  }
+  return jobs.length
 }
 
 interface Told {
@@ -83,20 +106,19 @@ function isSameTime(a: NewJob['due'], b: NewJob['due']): boolean {
 async function writeAlike(s: Session, jobs: readonly NewJob[]): Promise<void> {
   const first = jobs[0] as NewJob
   const given = s.given({
-    ids: jobs.map((job) => job.id),
-    payloads: jobs.map((job) => job.payload),
     lane: s.lanes.known(first.queue, first.name),
     priority: first.priority,
     options: first.options,
     ...timesOf(first),
   })
-  await told(s, s.queries.insertAlike, given)
+  const [ids, payloads] = [jobs.map((job) => job.id), jobs.map((job) => job.payload)]
+  await told(s, s.queries.insertAlike, given, JSON.stringify(ids), JSON.stringify(payloads))
 }
 
 /** Jobs of any kind; their keys and places are free by now. */
 export async function writePlaced(s: Session, rows: readonly Written[]): Promise<void> {
   if (rows.length === 0) return
-  await told(s, s.queries.insertJobs, s.given({ jobs: rows.map((row) => columnsOf(s, row)) }))
+  await told(s, s.queries.insertJobs, s.given({}), JSON.stringify(rows.map((row) => columnsOf(s, row))))
 }
 
 function columnsOf(s: Session, { job, until }: Written): object {
@@ -123,8 +145,8 @@ function timesOf({ due, expires }: NewJob): object {
   }
 }
 
-async function told(s: Session, sql: string, given: string): Promise<void> {
-  const [row] = await s.query<Told>(sql, given)
+async function told(s: Session, sql: string, ...given: readonly string[]): Promise<void> {
+  const [row] = await s.query<Told>(sql, ...given)
   if (row?.ready === true) s.note({ ready: true })
   if (row !== undefined && row.dueIn !== null) s.note({ dueInMs: Number(row.dueIn) })
 }

@@ -25,9 +25,13 @@ export class Lanes {
     this.#queries = queries
   }
 
-  async get(number: number): Promise<Lane> {
-    if (!this.#byNumber.has(number)) await this.#readNew()
+  /** Of a lane that was learned. */
+  get(number: number): Lane {
     return this.#byNumber.get(number) as Lane
+  }
+
+  async learn(numbers: readonly number[]): Promise<void> {
+    if (!numbers.every((number) => this.#byNumber.has(number))) await this.#readNew()
   }
 
   /** The lanes of jobs, added where they are new. */

@@ -62,6 +62,7 @@ export async function openDatabase(target: Target, autoMigrate: boolean, world: 
       engine: `PostgreSQL ${look.version}`,
       warnings: look.warnings,
       heldUnaskedMs: HELD_UNASKED_MS.postgres,
+      batchesAhead: 2,
     },
     queries,
     schema,

@@ -31,13 +31,13 @@ import type { Connection } from './connection.js'
 import type { Executor } from './executor.js'
 import { Gather } from './gather.js'
 import { Hints } from './hints.js'
-import { asNew, insertJobs, isOneStatement, JOBS_PER_INSERT, writeJobs } from './insert.js'
+import { asNew, insertJobs, isOneStatement, writeJobs } from './insert.js'
 import { Lanes } from './lanes.js'
 import type { Opened } from './open.js'
 import { pauseQueue, readPause, resumeQueue } from './pause.js'
 import { findJobs, readById, readJobs, readKeyed } from './read.js'
 import { Session } from './session.js'
-import { endPlain, rescueJobs, settleAndClose, sortSettled } from './settle.js'
+import { endAlone, endPlain, rescueJobs, settleAndClose, sortSettled } from './settle.js'
 import type { PlainBatch } from './settle.js'
 import { Starts } from './starts.js'
 import { PostgresTransactions } from './transactions.js'
@@ -76,7 +76,7 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     this.#lanes = new Lanes(this.#work, opened.queries)
     this.#hints = new Hints(opened.self)
     this.#starts = new Starts(world)
-    this.#gather = new Gather(JOBS_PER_INSERT, (jobs) => this.#plain(this.#writes, (s) => writeJobs(s, jobs)))
+    this.#gather = new Gather((jobs) => this.#plain(this.#writes, (s) => writeJobs(s, jobs)))
     this.transactions = new PostgresTransactions({
       opened,
       lanes: this.#lanes,
@@ -230,12 +230,12 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
   ): Promise<Written> {
     const [only] = plain
     if (only !== undefined && plain.length === 1 && other.length === 0) {
-      const left = await this.#plain(this.#writes, (s) => endPlain(s, only, closeLeases))
+      const left = await this.#plain(this.#writes, (s) => endAlone(s, only, closeLeases))
       return left.length === 0 ? NOTHING : this.#transact((s) => settleAndClose(s, left, closeLeases), 'bounded')
     }
     return this.#transact(async (s) => {
       const left: SettledJob[] = []
-      for (const batch of plain) left.push(...(await endPlain(s, batch, [])))
+      for (const batch of plain) left.push(...(await endPlain(s, batch, [], s.queries.endPlainAmong)))
       return settleAndClose(s, [...left, ...other], closeLeases)
     }, 'bounded')
   }

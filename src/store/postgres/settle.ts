@@ -3,6 +3,7 @@ import { honourWish } from '../../job/wish.js'
 import type { Wish, WishKind } from '../../job/wish.js'
 import type { SettledJob } from '../store.js'
 import type { Written } from '../wishes.js'
+import { causeCode } from './faults.js'
 import { clean, endAll, freeKeys, historyOf, orNull } from './moves.js'
 import type { Session } from './session.js'
 import { arrayOf, QUIET } from './session.js'
@@ -55,9 +56,28 @@ function isPlain(job: SettledJob): boolean {
   )
 }
 
+/** Ends a batch that stands alone; one that has ended already, which never happens, costs all of them the long way. */
+export async function endAlone(
+  s: Session,
+  batch: PlainBatch,
+  closeLeases: readonly number[],
+): Promise<readonly SettledJob[]> {
+  try {
+    return await endPlain(s, batch, closeLeases, s.queries.endPlain)
+  } catch (error) {
+    if (causeCode(error) === '23505') return batch.jobs
+    throw error
+  }
+}
+
 /** Ends a batch. Gives those it left: a wish stands beside them, or their fence is not theirs. */
-export async function endPlain(s: Session, batch: PlainBatch, closeLeases: readonly number[]): Promise<SettledJob[]> {
-  const row = batch.keepMs === 0 ? await endForgotten(s, batch, closeLeases) : await endKept(s, batch, closeLeases)
+export async function endPlain(
+  s: Session,
+  batch: PlainBatch,
+  closeLeases: readonly number[],
+  sql: string,
+): Promise<SettledJob[]> {
+  const row = batch.keepMs === 0 ? await endForgotten(s, batch, closeLeases) : await endKept(s, batch, closeLeases, sql)
   s.note({ settled: true })
   if (row.refs === null && row.ended >= batch.jobs.length) return []
   const ended = new Set(JSON.parse(row.refs ?? '[]') as number[])
@@ -73,10 +93,11 @@ async function endKept(
   s: Session,
   { jobs, keepMs, worker }: PlainBatch,
   closeLeases: readonly number[],
+  sql: string,
 ): Promise<EndedRow> {
   const hasResults = jobs.some((job) => job.result !== null)
   const [row] = await s.query<EndedRow>(
-    s.queries.endPlain,
+    sql,
     s.nowText,
     arrayOf([...new Set(jobs.map((job) => job.fence))]),
     arrayOf(jobs.map((job) => job.ref)),

@@ -103,7 +103,13 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
     this.#ballast = file.path === ':memory:' ? undefined : new Ballast(file.path)
     this.#ballast?.take()
     const warnings = [...file.warnings]
-    this.info = { name: file.path, engine: `SQLite ${file.version}`, warnings, heldUnaskedMs: HELD_UNASKED_MS.sqlite }
+    this.info = {
+      name: file.path,
+      engine: `SQLite ${file.version}`,
+      warnings,
+      heldUnaskedMs: HELD_UNASKED_MS.sqlite,
+      batchesAhead: 1,
+    }
     const [session, note] = [this.#session, (sentence: string): void => void warnings.push(sentence)]
     this.#hints = new Hints({ session, path: file.path, world, watch: options.watch, note })
     this.#watch = new CommitWatch(world, {

@@ -138,6 +138,9 @@ create table ${schema}.leases (
   gone bigint[] not null default '{}'
 );
 
+-- Not compressed: that took as long as the rest of the lease, for a row that lives a moment.
+alter table ${schema}.leases alter column refs set storage external;
+
 -- readLeases: a worker's leases
 create index leases_worker on ${schema}.leases (worker);
 

@@ -4,8 +4,8 @@ import { defineConfig } from 'vitest/config'
 const POSTGRES = ['test/postgres/global-setup.ts']
 
 /**
- * Three projects, by what they need. `unit` stands beside the code and needs nothing built;
- * `house` needs the whole tree or real processes; `package` needs the packed tarball and npm.
+ * Four projects, by what they need. `unit` stands beside the code and needs nothing built; `house` needs the whole tree or
+ * real processes; `postgres` is the tests of behaviour once more, on the other store; `package` needs the packed tarball and npm.
  */
 export default defineConfig({
   test: {
@@ -33,6 +33,17 @@ export default defineConfig({
           testTimeout: 60_000,
           hookTimeout: 60_000,
           globalSetup: POSTGRES,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'postgres',
+          include: ['engine', 'cancel', 'hooks', 'context'].map((file) => `test/${file}.test.ts`),
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+          globalSetup: POSTGRES,
+          setupFiles: ['test/postgres/use-postgres.ts'],
         },
       },
       {

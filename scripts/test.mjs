@@ -17,6 +17,7 @@ const stages = [
   { name: 'knip', run: async () => told({ name: 'knip', ...(await runNode([tool('knip'), '--no-progress'])) }) },
   { name: 'unit', run: () => vitest('unit') },
   { name: 'house', run: () => vitest('house') },
+  { name: 'postgres', run: () => vitest('postgres') },
   { name: 'package', run: () => vitest('package') },
 ]
 

@@ -1,0 +1,123 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { job, millrace } from '../src/index.js'
+import type { Mill } from '../src/index.js'
+import { postgres } from '../src/postgres.js'
+import { freshDatabase } from '../src/testing/shared-postgres.js'
+import { libraries } from './postgres/libraries.js'
+import type { Opened } from './postgres/libraries.js'
+
+/** E4 and E5 through the front door: jobs in the transactions of every library we know, on a real server. */
+
+let database: Awaited<ReturnType<typeof freshDatabase>>
+beforeAll(async () => {
+  database = await freshDatabase()
+})
+afterAll(() => database.drop())
+
+const mills: Mill[] = []
+afterEach(async () => {
+  for (const mill of mills.splice(0)) await mill.close({ deadline: 0 })
+})
+
+let schemas = 0
+const ran: string[] = []
+const mail = job('mail', async (p: { to: string }) => void ran.push(p.to))
+
+async function open(jobs: Parameters<typeof millrace>[0] = {}): Promise<Mill> {
+  schemas += 1
+  const store = postgres(database.url, { schema: `tx${schemas}` })
+  const mill = await millrace({ store, logger: false, poll: '1h', jobs: [mail], ...jobs })
+  mills.push(mill)
+  return mill
+}
+
+const count = async (mill: Mill): Promise<number> => {
+  let found = 0
+  for await (const _ of mill.find()) found += 1
+  return found
+}
+
+describe.each(Object.entries(libraries))('in a transaction of %s', (_, openLibrary) => {
+  let library: Opened
+  beforeAll(async () => {
+    library = await openLibrary(database.url)
+  })
+  afterAll(() => library.close())
+
+  test('a job exists if and only if it commits, and then starts without a poll', async () => {
+    const mill = await open()
+    await mill.start()
+    const undone = library.transaction(async (tx) => {
+      await mill.enqueue(mail, { to: 'nobody' }, { tx })
+      throw new Error('rolled back')
+    })
+    await expect(undone).rejects.toThrow('rolled back')
+    const handle = await library.transaction(async (tx) => {
+      const [first] = await mill.enqueueMany(mail, [{ to: 'ada' }, { to: 'bob' }], { tx })
+      await mill.schedule(mail, { to: 'later' }, '1h', { tx, key: 'later' })
+      expect(await count(mill)).toBe(0)
+      return first
+    })
+    await handle?.result({ timeout: '20s' })
+    expect(await count(mill)).toBe(3)
+    expect(ran).not.toContain('nobody')
+  })
+
+  test('a refused bulk leaves nothing, and what came before it stays', async () => {
+    const mill = await open()
+    await mill.enqueue(mail, { to: 'first' }, { key: 'k' })
+    await library.transaction(async (tx) => {
+      await mill.enqueue(mail, { to: 'kept' }, { tx })
+      const bulk = mill.enqueueMany(mail, [{ to: 'a' }, { to: 'b' }], (p) => ({
+        tx,
+        onDuplicate: 'reject',
+        key: p.to === 'b' ? 'k' : 'free',
+      }))
+      await expect(bulk).rejects.toMatchObject({ code: 'E_DUPLICATE_KEY' })
+    })
+    expect(await count(mill)).toBe(2)
+  })
+
+  test('settleIn: the job is done if and only if it commits', async () => {
+    let tries = 0
+    const charge = job('charge', {
+      run: async (_: object, ctx) => {
+        tries += 1
+        const work = library.transaction(async (tx) => {
+          await ctx.settleIn(tx, { receipt: tries })
+          if (tries === 1) throw new Error('rolled back')
+        })
+        await work
+      },
+      retry: { limit: 3, backoff: () => 0, jitter: 0 },
+    })
+    const mill = await open({ jobs: [charge], poll: '50ms' })
+    await mill.start()
+    const handle = await mill.enqueue(charge, {})
+    expect(await handle.result({ timeout: '20s' })).toEqual({ receipt: 2 })
+    expect(tries).toBe(2)
+  })
+})
+
+test('ctx.transaction commits the work and the job’s end together, or neither', async () => {
+  let tries = 0
+  const order = job('order', {
+    run: async (p: { id: number }, ctx) => {
+      tries += 1
+      return ctx.transaction(async (tx) => {
+        const client = tx as { query(text: string, values?: unknown[]): Promise<unknown> }
+        await client.query('create table if not exists public.orders (id integer primary key)')
+        await client.query('insert into public.orders values ($1)', [p.id])
+        await ctx.enqueue(mail, { to: `order ${p.id}` }, { tx })
+        if (tries === 1) throw new Error('not yet')
+        return { stored: p.id }
+      })
+    },
+    retry: { limit: 3, backoff: () => 0, jitter: 0 },
+  })
+  const mill = await open({ jobs: [order, mail], poll: '50ms' })
+  await mill.start()
+  const handle = await mill.enqueue(order, { id: 7 })
+  expect(await handle.result({ timeout: '20s' })).toEqual({ stored: 7 })
+  expect([tries, await count(mill)]).toEqual([2, 2])
+})

@@ -5,11 +5,10 @@ import type { Home } from '../src/store/postgres/check-open.js'
 import { numberOf } from '../src/store/postgres/executor.js'
 import type { Executor } from '../src/store/postgres/executor.js'
 import { executorOf } from '../src/store/postgres/handles.js'
+import { freshDatabase } from '../src/testing/shared-postgres.js'
 import { libraries } from './postgres/libraries.js'
 import type { Opened } from './postgres/libraries.js'
 import { openPrisma, prismaFolder } from './postgres/prisma.js'
-import { startServer } from './postgres/server.js'
-import type { Server } from './postgres/server.js'
 
 /** E4 and E5 on PostgreSQL: every library's transaction, by the library itself and on a real server. */
 
@@ -17,15 +16,14 @@ import type { Server } from './postgres/server.js'
 const SCHEMA = `"a ? $1 :p1 ::x:: '""\\ schema"`
 const home: Home = { schema: SCHEMA, token: 'this one' }
 
-let server: Server
+const databases: Awaited<ReturnType<typeof freshDatabase>>[] = []
 let url: string
 let otherUrl: string
 let outside: pg.Client
 
 beforeAll(async () => {
-  server = await startServer()
-  url = await server.newDatabase()
-  otherUrl = await server.newDatabase()
+  databases.push(await freshDatabase(), await freshDatabase())
+  ;[url, otherUrl] = databases.map((database) => database.url) as [string, string]
   outside = new pg.Client(url)
   await outside.connect()
   await outside.query(`create schema ${SCHEMA}`)
@@ -36,7 +34,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await outside?.end()
-  await server?.stop()
+  for (const database of databases) await database.drop()
 })
 
 /** As the store does it with every `tx`. */

@@ -9,7 +9,7 @@ import type { Target } from './target.js'
  */
 const PROGRAM = `
 const { parentPort, workerData } = require('node:worker_threads')
-const { module: name, settings, worker, everyMs, sql, listen, patienceMs } = workerData
+const { module: name, settings, worker, everyMs, sql, listen, notify, patienceMs } = workerData
 const { Client } = require(name)
 let client, timer, stopped = false, failing = false, waitMs = 0
 const say = (message) => parentPort.postMessage(message)
@@ -53,7 +53,16 @@ const beat = async () => {
   }
   if (!stopped) timer = setTimeout(beat, failing ? waitMs : everyMs)
 }
-parentPort.on('message', async () => {
+const tell = async (news) => {
+  try {
+    if (client !== undefined) await within(client.query({ name: 'millrace_tell', text: notify, values: [news] }))
+  } catch {
+    // A hint is a hint.
+  }
+  say({ told: true })
+}
+parentPort.on('message', async (message) => {
+  if (message.tell !== undefined) return tell(message.tell)
   stopped = true
   clearTimeout(timer)
   if (client !== undefined) await within(client.end()).catch(() => {})
@@ -73,33 +82,49 @@ export interface HeartOptions {
   readonly beat: string
   /** The statement that listens; null where nothing would be heard. */
   readonly listen: string | null
+  /** The statement that tells. */
+  readonly notify: string
   readonly onLost: (why: string) => void
   readonly heard: (news: string) => void
 }
 
+/** A heart that also passes on what is to be told. */
+export interface PostgresHeart extends Heart {
+  /** Resolves when it was told, or could not be. */
+  tell(news: string): Promise<void>
+}
+
 /** Starts the thread; undefined where it cannot be had: no threads here, or settings that cannot be handed to one. */
-export async function startHeart(options: HeartOptions): Promise<Heart | undefined> {
+export async function startHeart(options: HeartOptions): Promise<PostgresHeart | undefined> {
   const thread = makeThread(options)
   if (thread === undefined) return undefined
+  let told: (() => void) | undefined
   const began = await new Promise<boolean>((resolve) => {
     thread.once('error', () => resolve(false))
     thread.once('exit', () => resolve(false))
-    thread.on('message', (message: { ready?: boolean; lost?: string; news?: string }) => {
+    thread.on('message', (message: { ready?: boolean; lost?: string; news?: string; told?: boolean }) => {
       if (message.ready) resolve(true)
       if (message.news !== undefined) options.heard(message.news)
       if (message.lost !== undefined) options.onLost(message.lost)
+      if (message.told) told?.()
     })
   })
   if (!began) return undefined
   thread.unref() // What keeps the process alive is the worker, not its heart.
   thread.on('error', (error) => options.onLost(`its heart stopped: ${error.message}`))
-  return { stop: () => stopThread(thread) }
+  thread.on('exit', () => told?.())
+  const tell = (news: string): Promise<void> =>
+    new Promise((resolve) => {
+      told = resolve
+      thread.postMessage({ tell: news })
+    })
+  return { tell, stop: () => stopThread(thread) }
 }
 
-function makeThread({ target, worker, everyMs, beat, listen }: HeartOptions): Worker | undefined {
+function makeThread({ target, worker, everyMs, beat, listen, notify }: HeartOptions): Worker | undefined {
   const { module, settings } = target
   if (module === undefined) return undefined
-  const workerData = { module, settings, worker, everyMs, sql: beat, listen, patienceMs: PATIENCE_MS }
+  const workerData = { module, settings, worker, everyMs, sql: beat, listen, notify, patienceMs: PATIENCE_MS }
   try {
     // Nothing of the app's own flags: a loader or an inspector there must not run in here.
     return new Worker(PROGRAM, { eval: true, name: 'millrace-heart', workerData, execArgv: [], stderr: false })
@@ -112,6 +137,6 @@ function stopThread(thread: Worker): Promise<void> {
   return new Promise((resolve) => {
     thread.once('exit', () => resolve())
     thread.ref()
-    thread.postMessage('stop')
+    thread.postMessage({ stop: true })
   })
 }

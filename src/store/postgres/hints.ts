@@ -21,8 +21,8 @@ export class Hints {
   }
 
   /** A commit of this process. */
-  committed(hint: Hint | undefined): void {
-    if (hint !== undefined) this.#pass(hint)
+  committed(hint: Hint): void {
+    this.#pass(hint)
   }
 
   /** A notification; our own were passed on when they were committed. */

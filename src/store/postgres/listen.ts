@@ -13,6 +13,8 @@ export class Listener {
   readonly #heard: (news: string) => void
   #client: PgClient | undefined
   #isOn = false
+  /** Settles when it hears, or could not for now. */
+  ready: Promise<void> = Promise.resolve()
 
   constructor(target: Target, world: World, listen: string, heard: (news: string) => void) {
     this.#target = target
@@ -24,7 +26,7 @@ export class Listener {
   on(): void {
     if (this.#isOn) return
     this.#isOn = true
-    void this.#begin()
+    this.ready = this.#begin()
   }
 
   async off(): Promise<void> {

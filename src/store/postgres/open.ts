@@ -28,6 +28,10 @@ export interface Opened {
   readonly token: string
   readonly lender: Lender
   connection(kind: 'writes' | 'work'): Connection
+  /** Tells others what was committed. A hint: it may be lost. */
+  tell(news: string): void
+  /** Resolves when what is listened for is heard. */
+  listening(): Promise<void>
   /** Hears what others commit, from now on. */
   listen(heard: (news: string) => void): void
   startHeart(worker: string, everyMs: number, onLost: (why: string) => void): Promise<Heart | undefined>
@@ -55,7 +59,9 @@ export async function openDatabase(target: Target, autoMigrate: boolean, world: 
   await prepare(writes, target, autoMigrate, queries)
   const [identity] = await writes.query<{ token: string }>(`select token from ${schema}.identity`, [])
   const lender = new Lender(target, target.pool, queries, world)
-  const ears = new Ears(target, world, look.keepsSession ? queries.listen : null)
+  const ears = new Ears(target, world, look.keepsSession ? queries.listen : null, (news) =>
+    work.query(queries.notify, [news]),
+  )
   return {
     info: {
       name: target.name,
@@ -72,9 +78,13 @@ export async function openDatabase(target: Target, autoMigrate: boolean, world: 
     token: identity?.token ?? '',
     lender,
     connection: (kind) => (kind === 'writes' ? writes : work),
+    tell: (news) => ears.tell(news),
+    listening: () => ears.listening(),
     listen: (heard) => ears.listen(heard),
-    startHeart: (worker, everyMs, onLost) => ears.startHeart({ worker, everyMs, beat: queries.beat, onLost }),
+    startHeart: (worker, everyMs, onLost) =>
+      ears.startHeart({ worker, everyMs, beat: queries.beat, notify: queries.notify, onLost }),
     async close() {
+      await ears.told()
       await Promise.all([ears.close(), lender.close(), ...[...connections].map((connection) => connection.close())])
     },
   }

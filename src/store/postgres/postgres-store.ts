@@ -36,7 +36,7 @@ import { Lanes } from './lanes.js'
 import type { Opened } from './open.js'
 import { pauseQueue, readPause, resumeQueue } from './pause.js'
 import { findJobs, readById, readJobs, readKeyed } from './read.js'
-import { Session } from './session.js'
+import { newsOf, Session } from './session.js'
 import { endAlone, endPlain, rescueJobs, settleAndClose, sortSettled } from './settle.js'
 import type { PlainBatch } from './settle.js'
 import { Starts } from './starts.js'
@@ -83,7 +83,7 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
       lender: opened.lender,
       // Under another name than our own: only the server knows when it commits, and its news must reach us too.
       session: (db) => this.#session(db, `${opened.self}-tx`),
-      committed: (hint) => this.#hints.committed(hint),
+      committed: (hint) => this.#committed(hint),
     })
   }
 
@@ -250,11 +250,11 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
   async #plain<T>(connection: Connection, work: (s: Session) => Promise<T>): Promise<T> {
     const session = this.#session(connection)
     const result = await work(session)
-    this.#hints.committed(session.hint)
+    this.#committed(session.hint)
     return result
   }
 
-  /** All or nothing, and told to others with the commit. */
+  /** All or nothing. */
   async #transact<T>(work: (s: Session) => Promise<T>, wait: 'bounded' | 'unbounded' = 'unbounded'): Promise<T> {
     let hint: Hint | undefined
     const { begin, beginBounded, commit, rollback } = this.#opened.queries
@@ -263,11 +263,17 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
       const session = this.#session(tx)
       const done = await work(session)
       hint = session.hint
-      if (hint !== undefined) await session.query(session.queries.notify, session.news(hint))
       return done
     })
-    this.#hints.committed(hint)
+    this.#committed(hint)
     return result
+  }
+
+  /** Told afterwards and not with the commit: a notification would make all commits of the server stand in one line. */
+  #committed(hint: Hint | undefined): void {
+    if (hint === undefined) return
+    this.#hints.committed(hint)
+    this.#opened.tell(newsOf(this.#opened.self, hint))
   }
 
   #session(db: Executor, from = this.#opened.self): Session {

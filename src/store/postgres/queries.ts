@@ -25,7 +25,6 @@ export function makeQueries(schema: string, channel: string) {
   const newRef = `((now / ${DAY_MS}) << ${NUMBER_BITS}) | nextval('${s.replaceAll(`'`, `''`)}.job_number')`
   const sort = (table: string): string => `${table}.due_at - ${table}.priority::bigint * ${PRIORITY_STEP_MS}`
   const stands = `(r.lane, r.sort, r.ref) = (j.lane, ${sort('j')}, j.ref)`
-  const tell = (what: string): string => `pg_notify('${channel}', (g->>'from') || ${what})`
   /** A whole job, wherever it stands. */
   const jobRow = `
     select j.ref, j.id, n.name, n.queue, j.lane, j.priority, j.key, j.payload, encode(j.bytes, 'base64') as bytes, j.options,
@@ -86,8 +85,7 @@ export function makeQueries(schema: string, channel: string) {
       closed as (
         delete from ${s}.leases
         where fence = any($9::text::bigint[]) and (select count(*) from ended) = cardinality($3::text::bigint[]))
-      select count(*)::integer as ended, case when count(*) < cardinality($3::text::bigint[]) then json_agg(ref)::text end as refs,
-             pg_notify('${channel}', $10)
+      select count(*)::integer as ended, case when count(*) < cardinality($3::text::bigint[]) then json_agg(ref)::text end as refs
       from ended`
   const historyColumns = `ref, settled_at, started_at, keep_until, state, attempt, retries, crashes, worker, result,
         result_bytes, error, reason, log`
@@ -139,11 +137,19 @@ export function makeQueries(schema: string, channel: string) {
         insert into ${s}.waiting (ref, lane, state, due_at) select ref, lane, 'scheduled', due_at from made where due_at > now),
       expiring as (
         insert into ${s}.expiring (expires_at, ref) select expires_at, ref from made where expires_at is not null)
-      select ready, due_in as "dueIn", ${tell(`case when ready then ' ready' else '' end || case when due_in is null then '' else ' due' end`)}
-      from given, (
+      select ready, due_in as "dueIn"
+      from (
         select coalesce(bool_or(due_at <= now), false) as ready,
                min(least(case when due_at > now then due_at - now end, case when expires_at is not null then greatest(0, expires_at - now) end))::float8 as due_in
         from made) as told`,
+    /** A single job that is due at once: what a request mostly enqueues, and waits for. */
+    insertOne: `
+      with made as (
+        insert into ${s}.jobs (ref, id, created_at, due_at, lane, priority, payload, options)
+        select ${newRef}, $2::text::uuid, now, now, $3::text::integer, $4::text::integer, $5, $6
+        from (select coalesce($1::text::bigint, ${clock}) as now) as clock
+        returning ref, lane, priority, due_at)
+      insert into ${s}.ready (lane, sort, ref) select lane, ${sort('made')}, ref from made`,
     /** Jobs of any kind. Keys and places were asked for, and are taken here. */
     insertJobs: `
       with ${given},
@@ -167,8 +173,8 @@ export function makeQueries(schema: string, channel: string) {
         insert into ${s}.uniques (name, key, ref, id, until)
         select name, place, ref, id, until from made where place is not null
         on conflict (name, key) do update set ref = excluded.ref, id = excluded.id, until = excluded.until)
-      select ready, due_in as "dueIn", ${tell(`case when ready then ' ready' else '' end || case when due_in is null then '' else ' due' end`)}
-      from given, (
+      select ready, due_in as "dueIn"
+      from (
         select coalesce(bool_or(due_at <= now), false) as ready,
                min(least(case when due_at > now then due_at - now end, case when expires_at is not null then greatest(0, expires_at - now) end))::float8 as due_in
         from made) as told`,
@@ -485,8 +491,7 @@ export function makeQueries(schema: string, channel: string) {
       closed as (
         delete from ${s}.leases
         where fence = any($4::text::bigint[]) and (select count(*) from ended) = cardinality($2::text::bigint[]))
-      select count(*)::integer as ended, case when count(*) < cardinality($2::text::bigint[]) then json_agg(ref)::text end as refs,
-             pg_notify('${channel}', $5)
+      select count(*)::integer as ended, case when count(*) < cardinality($2::text::bigint[]) then json_agg(ref)::text end as refs
       from ended`,
     /** Locks leases, so that nobody ends, takes or rescues what they hold until this transaction is over. */
     lockLeases: `select fence from ${s}.leases where fence = any($1::text::bigint[]) order by fence for update`,

@@ -83,6 +83,11 @@ export function newsOf(from: string, hint: Hint): string {
   return words.filter((word) => word !== '').join(' ')
 }
 
+/** Two pieces of news from the same sender as one. */
+export function merged(before: string, news: string): string {
+  return [...new Set([...before.split(' '), ...news.split(' ')])].join(' ')
+}
+
 /** What a notification means; undefined when it is our own. When something is due, who looks finds out. */
 export function hintOf(news: string, self: string): Hint | undefined {
   const [from, ...words] = news.split(' ')

@@ -6,7 +6,7 @@ import type { Written } from '../wishes.js'
 import { causeCode } from './faults.js'
 import { clean, endAll, freeKeys, historyOf, orNull } from './moves.js'
 import type { Session } from './session.js'
-import { arrayOf, QUIET } from './session.js'
+import { arrayOf } from './session.js'
 
 /** First runs that went well, of one worker and kept equally long: one statement ends them all. */
 export interface PlainBatch {
@@ -107,7 +107,6 @@ async function endKept(
     worker,
     hasResults ? JSON.stringify(jobs.map((job) => job.result)) : '[]',
     arrayOf(closeLeases),
-    s.news({ ...QUIET, settled: true }),
   )
   return row as EndedRow
 }
@@ -119,7 +118,6 @@ async function endForgotten(s: Session, { jobs }: PlainBatch, closeLeases: reado
     arrayOf(jobs.map((job) => job.ref)),
     arrayOf(jobs.map((job) => job.fence)),
     arrayOf(closeLeases),
-    s.news({ ...QUIET, settled: true }),
   )
   return row as EndedRow
 }

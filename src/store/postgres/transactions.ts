@@ -98,6 +98,8 @@ export class PostgresTransactions implements TransactionStore {
     const executor = executorOf(tx)
     const handle = tx as object
     const turn = (this.#turns.get(handle) ?? Promise.resolve()).then(async () => {
+      // Its commit is heard of by its notification alone.
+      await this.#parts.opened.listening()
       if (!this.#own.has(handle)) await checkOpen(executor, this.#home)
       const s = this.#parts.session(executor)
       const result = await work(s).catch((error: unknown) => {

@@ -1,5 +1,11 @@
+import { StoreError } from '../../errors.js'
 import type { NewJob } from '../store.js'
 import { INSERT_MAX, weightOf } from './insert.js'
+
+/** The server said no: nothing was written. */
+function isRefusal(error: unknown): boolean {
+  return error instanceof StoreError && error.code === 'E_STORE'
+}
 
 interface Waiting {
   readonly jobs: readonly NewJob[]
@@ -48,7 +54,8 @@ export class Gather {
       await this.#write(batch.length === 1 ? (batch[0] as Waiting).jobs : batch.flatMap((one) => one.jobs))
       for (const { resolve } of batch) resolve()
     } catch (error) {
-      if (batch.length === 1) (batch[0] as Waiting).reject(error)
+      // Of a connection that was lost nobody knows what it wrote: to write again would be to write twice.
+      if (batch.length === 1 || !isRefusal(error)) for (const { reject } of batch) reject(error)
       else for (const one of batch) await this.#writeTogether([one])
     }
   }

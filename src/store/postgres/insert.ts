@@ -138,7 +138,14 @@ async function writeAlike(s: Session, jobs: readonly NewJob[]): Promise<void> {
 
 /** Jobs of any kind; their keys and places are free by now. */
 export async function writePlaced(s: Session, rows: readonly Written[]): Promise<void> {
-  if (rows.length === 0) return
+  const jobs = rows.map((row) => row.job)
+  for (let from = 0, to = 0; from < rows.length; from = to) {
+    to = endOfSlice(jobs, from)
+    await writeRows(s, rows.slice(from, to))
+  }
+}
+
+async function writeRows(s: Session, rows: readonly Written[]): Promise<void> {
   await told(s, s.queries.insertJobs, s.given({}), JSON.stringify(rows.map((row) => columnsOf(s, row))))
 }
 

@@ -13,6 +13,8 @@ export const PRIORITY_STEP_MS = 600_000
 /** Days and numbers share one bigint that JavaScript can hold: 2^38 numbers, and days until 2059. */
 const NUMBER_BITS = 38
 const DAY_MS = 86_400_000
+/** By which our advisory locks are told from the app's. */
+const LOCK_CLASS = 0x6d696c6c
 
 export type Queries = ReturnType<typeof makeQueries>
 
@@ -178,10 +180,16 @@ export function makeQueries(schema: string, channel: string) {
         select coalesce(bool_or(due_at <= now), false) as ready,
                min(least(case when due_at > now then due_at - now end, case when expires_at is not null then greatest(0, expires_at - now) end))::float8 as due_in
         from made) as told`,
-    /** Until the end of the transaction nobody else asks for these; in one order, so that nobody waits in a ring. */
+    /**
+     * Until the end of the transaction nobody else asks for these; in one order, so that nobody waits in a ring. A thousand
+     * locks serve for all names: the server has room for a few thousand altogether.
+     */
     lockNames: `
-      select count(pg_advisory_xact_lock(hash))
-      from (select distinct hashtextextended(value, 7) as hash from json_array_elements_text($1::text::json) order by 1) as sorted`,
+      select count(pg_advisory_xact_lock(${LOCK_CLASS}, slot))
+      from (
+        select distinct (hashtextextended(value, 7) & 1023)::integer as slot
+        from json_array_elements_text($1::text::json)
+        order by 1) as sorted`,
     /** Who holds the keys, and who has the places. */
     keyHolders: `
       select a.name as "askedName", a.key as "askedKey", k.ref

@@ -69,6 +69,8 @@ const NETWORK = new Set([
 
 function isUnreachable(code: string | undefined, told: string): boolean {
   return (
-    NETWORK.has(code ?? '') || /^08/.test(code ?? '') || /connection (terminated|ended|error)|not queryable/i.test(told)
+    NETWORK.has(code ?? '') ||
+    code?.startsWith('08') === true ||
+    /connection (terminated|ended|error)|not queryable/i.test(told)
   )
 }

@@ -142,10 +142,14 @@ describe('what became ready', () => {
   function telling(worksHere: boolean, isReady: boolean): { tell: (hint: Hint) => Buffer; later: () => Buffer } {
     writeFileSync(path, '')
     const timers: (() => void)[] = []
+    const real = systemWorld()
+    // A clock that stands still until `later`: what is told within a few milliseconds must not depend on how fast we are.
+    let at = 1_000
+    const clock = { ...real.clock, monotonic: () => at }
     const after = (_: number, callback: () => void): (() => void) => (timers.push(callback), () => undefined)
     const wake = new Wake({
       path,
-      world: { ...systemWorld(), timers: { after, soon: (callback) => void timers.push(callback) } },
+      world: { ...real, clock, timers: { after, soon: (callback) => void timers.push(callback) } },
       watch: systemWatch,
       version: () => 1,
       worksHere: () => worksHere,
@@ -157,7 +161,7 @@ describe('what became ready', () => {
     const slots = (): Buffer => (existsSync(`${path}-wake`) ? readFileSync(`${path}-wake`) : Buffer.alloc(0))
     return {
       tell: (hint) => (wake.tell(hint), slots()),
-      later: () => (timers.splice(0).forEach((fire) => fire()), slots()),
+      later: () => ((at += 1_000), timers.splice(0).forEach((fire) => fire()), slots()),
     }
   }
 

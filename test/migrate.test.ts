@@ -1,10 +1,12 @@
 import { spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { build } from '../scripts/build.mjs'
+import { runNode } from '../scripts/run.mjs'
 import { job, millrace } from '../src/index.js'
 import { chooseLibrary } from '../src/store/sqlite/library.js'
 import { freshDatabase } from '../src/testing/shared-postgres.js'
@@ -136,6 +138,18 @@ describe('autoMigrate: false', () => {
     expect((await migrate('--store', database.url, '--schema', 'later')).code).toBe(0)
     await (await millrace({ store, autoMigrate: false, logger: false })).close()
   })
+})
+
+test('a program that is refused ends by itself: no connection is left open', async () => {
+  const front = pathToFileURL(join(import.meta.dirname, '..', 'dist', 'index.js')).href
+  const store = `${database.url}?schema=refused`
+  writeFileSync(
+    join(folder, 'refused.mjs'),
+    `import { millrace } from ${JSON.stringify(front)}
+     await millrace({ store: ${JSON.stringify(store)}, autoMigrate: false }).catch(({ code }) => console.log(code))`,
+  )
+  const ran = await runNode(['refused.mjs'], { cwd: folder, timeoutMs: 20_000 })
+  expect(ran).toMatchObject({ code: 0, output: 'E_SCHEMA_OLD\n' })
 })
 
 describe('rights', () => {

@@ -53,8 +53,10 @@ export async function openDatabase(target: Target, autoMigrate: boolean, world: 
   const work = connect(async (client) => {
     if (look.keepsSession) await client.query({ text: 'set synchronous_commit = off', values: [] })
   })
-  await prepare(writes, target, autoMigrate)
-  const [identity] = await writes.query<{ token: string }>(`select token from ${schema}.identity`, [])
+  const token = await prepare(writes, target, autoMigrate).catch(async (error: unknown) => {
+    await writes.close() // An open connection would keep the process of whoever is refused.
+    throw error
+  })
   const lender = new Lender(target, target.pool, queries, world)
   const ears = new Ears(target, world, look.keepsSession ? queries.listen : null)
   return {
@@ -69,7 +71,7 @@ export async function openDatabase(target: Target, autoMigrate: boolean, world: 
     self,
     world,
     target,
-    token: identity?.token ?? '',
+    token,
     lender,
     connection: (kind) => (kind === 'writes' ? writes : work),
     listen: (heard) => ears.listen(heard),
@@ -131,10 +133,12 @@ function channelOf(schema: string): string {
   return `millrace ${schema}`.replaceAll(/[^\w -]/g, '_').slice(0, 63)
 }
 
-async function prepare(writes: Connection, target: Target, autoMigrate: boolean): Promise<void> {
+/** Brings the tables up to date, if that is wanted, and gives their token. */
+async function prepare(writes: Connection, target: Target, autoMigrate: boolean): Promise<string> {
   const version = await schemaVersion(writes, target.schema)
   refuseNewer(version, target.name)
-  if (version === SCHEMA_VERSION) return
-  if (!autoMigrate) refuseOlder(target.name, version, SCHEMA_VERSION, target.migrateCommand)
-  await bringUpToDate(writes, target)
+  if (version < SCHEMA_VERSION && !autoMigrate) refuseOlder(target.name, version, SCHEMA_VERSION, target.migrateCommand)
+  if (version < SCHEMA_VERSION) await bringUpToDate(writes, target)
+  const [identity] = await writes.query<{ token: string }>(`select token from ${quoted(target.schema)}.identity`, [])
+  return identity?.token ?? ''
 }

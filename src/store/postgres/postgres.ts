@@ -59,6 +59,8 @@ function schemaProblem(value: unknown): string | undefined {
   if (typeof value !== 'string' || value === '' || value.includes('\u0000'))
     return `must be the name of a schema, got ${show(value)}`
   if (/^pg_/i.test(value)) return `must not begin with "pg_", which PostgreSQL keeps for itself, got ${show(value)}`
+  if (!(value as string & { isWellFormed(): boolean }).isWellFormed())
+    return `must be well-formed Unicode, got ${show(value)}`
   const bytes = Buffer.byteLength(value)
   return bytes > SCHEMA_MAX_BYTES ? `must have at most ${SCHEMA_MAX_BYTES} bytes, got ${bytes}` : undefined
 }

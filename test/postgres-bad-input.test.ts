@@ -1,3 +1,5 @@
+import { connect, createServer } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -159,6 +161,56 @@ describe('the way to a server', () => {
     expect(error.message).toMatch(message)
     expect(error.message).not.toMatch(/\n|wrong-secret/)
     expect(error.message).not.toContain(new URL(database.url).password)
+  })
+})
+
+/** A way to the server on which the process that is told at login is not the server's, as behind a pooler. */
+async function poolerBefore(url: string): Promise<{ url: string; close(): void }> {
+  const target = new URL(url)
+  const LOGIN = Buffer.from([0x4b, 0, 0, 0, 12]) // BackendKeyData, and its length.
+  const sockets = new Set<Socket>()
+  const server = createServer((client) => {
+    const behind = connect(Number(target.port), target.hostname)
+    for (const socket of [client, behind])
+      sockets.add(socket.on('error', () => [client, behind].map((each) => each.destroy())))
+    client.pipe(behind)
+    behind.on('end', () => client.end())
+    behind.on('data', (data: Buffer) => {
+      const at = data.indexOf(LOGIN)
+      if (at >= 0) data.writeInt32BE(1 + data.readInt32BE(at + LOGIN.length), at + LOGIN.length)
+      client.write(data)
+    })
+  })
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  return {
+    url: Object.assign(new URL(url), { hostname: '127.0.0.1', port: String((server.address() as AddressInfo).port) })
+      .href,
+    close: () => {
+      server.close()
+      for (const socket of sockets) socket.destroy()
+    },
+  }
+}
+
+describe('a pooler', () => {
+  test('is noticed and told of, and work goes on by polling', async () => {
+    const pooler = await poolerBefore(database.url)
+    const store = `${pooler.url}?schema=pooled`
+    expect(await warnings(store)).toContainEqual(expect.stringMatching(/a connection pooler stands between/))
+    const echo = job('echo', async (p: unknown) => p)
+    const options = { store, jobs: [echo], poll: '50ms', logger: false } as const
+    const [worker, producer] = [await millrace(options), await millrace(options)]
+    await worker.start()
+    const handle = await producer.enqueue(echo, 5)
+    expect(await handle.result({ timeout: '30s' })).toBe(5)
+    await Promise.all([worker.close(), producer.close()])
+    pooler.close()
+  })
+
+  test('is not seen where there is none', async () => {
+    expect((await warnings(`${database.url}?schema=pooled`)).filter((warning) => warning.includes('pooler'))).toEqual(
+      [],
+    )
   })
 })
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { refuseUnfit, warningsOf } from './fitness.js'
 
 /** What a server that will do says of itself. */
-const FIT = { version: '18.4', number: 180_004, replica: false, readonly: 'off', commit: 'on', fsync: 'on' }
+const FIT = { version: '18.4', number: 180_004, replica: false, readonly: 'off', commit: 'on', fsync: 'on', process: 7 }
 
 describe('a server', () => {
   test('of any version from 14 on that takes writes will do', () => {

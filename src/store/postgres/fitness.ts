@@ -8,12 +8,15 @@ export interface Found {
   readonly readonly: string
   readonly commit: string
   readonly fsync: string
+  /** The number of the process that serves this session. */
+  readonly process: number
 }
 
 export const LOOK = `
   select current_setting('server_version') as version, current_setting('server_version_num')::integer as number,
          pg_is_in_recovery() as replica, current_setting('transaction_read_only') as readonly,
-         current_setting('synchronous_commit') as commit, current_setting('fsync') as fsync`
+         current_setting('synchronous_commit') as commit, current_setting('fsync') as fsync,
+         pg_backend_pid() as process`
 
 const OLDEST = 140_000
 
@@ -43,4 +46,12 @@ export function warningsOf(found: Found, name: string): string[] {
   if (found.fsync === 'off')
     warnings.push(`${name}: fsync is off: a crash of the machine can lose or damage everything; turn it on`)
   return warnings
+}
+
+/** What is done without, where sessions are handed out by somebody between. */
+export function poolerWarning(name: string): string {
+  return (
+    `${name}: a connection pooler stands between, so what other processes commit is looked for at every poll instead of heard at once; ` +
+    'give Millrace the address of the server itself'
+  )
 }

@@ -8,7 +8,7 @@ import type { PgClient } from './connection.js'
 import { Ears } from './ears.js'
 import { bringUpToDate } from './database-migrations.js'
 import { translate } from './faults.js'
-import { LOOK, refuseUnfit, warningsOf } from './fitness.js'
+import { LOOK, poolerWarning, refuseUnfit, warningsOf } from './fitness.js'
 import type { Found } from './fitness.js'
 import { Lender } from './lender.js'
 import { quoted, refuseNewer, schemaVersion, SCHEMA_VERSION } from './migrate.js'
@@ -98,11 +98,10 @@ async function firstLook(target: Target, queries: Queries, self: string): Promis
     const { rows } = await client.query({ text: LOOK, values: [] })
     const found = rows[0] as Found
     refuseUnfit(found, target.name)
-    return {
-      version: found.version,
-      warnings: warningsOf(found, target.name),
-      keepsSession: await hearsItself(client, queries, self),
-    }
+    const keepsSession = isDirect(client, found) && (await hearsItself(client, queries, self))
+    const warnings = warningsOf(found, target.name)
+    if (!keepsSession) warnings.push(poolerWarning(target.name))
+    return { version: found.version, warnings, keepsSession }
   } catch (error) {
     throw translate(error, target.name)
   } finally {
@@ -110,7 +109,15 @@ async function firstLook(target: Target, queries: Queries, self: string): Promis
   }
 }
 
-/** Listens, speaks and hears: between us and the server stands no pooler that hands out sessions by the transaction. */
+/**
+ * A pooler gives a number of its own at login. Hearing oneself is not enough to know: while it is idle it hands out the same
+ * session again and again, and what was set there stays for whoever comes next.
+ */
+function isDirect(client: PgClient, found: Found): boolean {
+  return typeof client.processID !== 'number' || client.processID === found.process
+}
+
+/** Listens, speaks and hears: nothing between us and the server keeps notifications back. */
 async function hearsItself(client: PgClient, queries: Queries, self: string): Promise<boolean> {
   const probe = `probe ${self}`
   const heard = new Promise<boolean>((resolve) => {

@@ -164,6 +164,19 @@ describe('the way to a server', () => {
   })
 })
 
+test('a host that takes connections and never answers is given up', async () => {
+  const silent = createServer(() => undefined)
+  await new Promise<void>((done) => silent.listen(0, '127.0.0.1', done))
+  const { port } = silent.address() as AddressInfo
+  const pool = new Pool({ host: '127.0.0.1', port, user: 'u', connectionTimeoutMillis: 100 })
+  const error = await refusal(() => postgres(pool))
+  silent.close()
+  expect(error).toMatchObject({
+    code: 'E_STORE_UNREACHABLE',
+    message: expect.stringMatching(/timeout.*check that it runs/),
+  })
+})
+
 /** A way to the server on which the process that is told at login is not the server's, as behind a pooler. */
 async function poolerBefore(url: string): Promise<{ url: string; close(): void }> {
   const target = new URL(url)

@@ -72,6 +72,8 @@ function isUnreachable(code: string | undefined, told: string): boolean {
   return (
     NETWORK.has(code ?? '') ||
     code?.startsWith('08') === true ||
-    /connection (terminated|ended|error)|not queryable|not support SSL/i.test(told)
+    /connection (terminated|ended|error)|not queryable|not support SSL|^timeout expired|timeout exceeded when trying to connect/i.test(
+      told,
+    )
   )
 }

@@ -54,10 +54,13 @@ export function schemaOf(where: string | PgPool): {
   return { where: parameters.size === 0 ? before : `${before}?${parameters.toString()}`, schema }
 }
 
+/** Where nothing answers, not even with a refusal, the system would wait for minutes. */
+const CONNECT_MAX_MS = 30_000
+
 export async function targetOf(where: string | PgPool, schema = DEFAULT_SCHEMA): Promise<Target> {
   const pg = await loadPg()
   const given = settingsOf(where)
-  const settings = { ...given, application_name: 'millrace', keepAlive: true }
+  const settings = { connectionTimeoutMillis: CONNECT_MAX_MS, ...given, application_name: 'millrace', keepAlive: true }
   const types = numbersOf(pg)
   const makeClient = (): PgClient => new pg.Client({ ...settings, types })
   refuseUnreadable(makeClient, given)

@@ -4,7 +4,7 @@ import type { Migrations } from '../migrations.js'
 import { Connection } from './connection.js'
 import { LOOK, refuseUnfit } from './fitness.js'
 import type { Found } from './fitness.js'
-import { migrate, printMigration, quoted, refuseNewer, schemaVersion, SCHEMA_VERSION } from './migrate.js'
+import { lookAt, migrate, printMigration, quoted, refuseNewer, schemaVersion, SCHEMA_VERSION } from './migrate.js'
 import { targetOf } from './target.js'
 import type { PgPool, Target } from './target.js'
 
@@ -38,12 +38,13 @@ export async function bringUpToDate(connection: Connection, target: Target): Pro
 
 /** What is missing is known here: the right to make things. */
 async function mayNotMake(error: StoreError, connection: Connection, target: Target): Promise<StoreError> {
-  const [row] = await connection.query<{ role: string; database: string; there: boolean }>(
-    `select current_user as role, current_database() as database, to_regnamespace($1) is not null as there`,
-    [quoted(target.schema)],
+  const [row] = await connection.query<{ role: string; database: string }>(
+    `select current_user as role, current_database() as database`,
+    [],
   )
-  const { role = '', database = '', there = false } = row ?? {}
-  const place = there ? `schema ${quoted(target.schema)}` : `database ${quoted(database)}`
+  const { role = '', database = '' } = row ?? {}
+  const { hasSchema } = await lookAt(connection, target.schema)
+  const place = hasSchema ? `schema ${quoted(target.schema)}` : `database ${quoted(database)}`
   return new StoreError(
     'E_STORE_RIGHTS',
     `${target.name}: the role ${quoted(role)} may not make the tables; let their owner run \`${target.migrateCommand}\`, ` +

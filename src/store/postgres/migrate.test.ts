@@ -47,6 +47,20 @@ describe('migrations', () => {
     expect(rows).toEqual(MIGRATIONS.map(({ version, name }) => ({ version, name })))
   })
 
+  test('that waited for those of another process find them done', async () => {
+    const other = new Client(database.url)
+    await other.connect()
+    const waiter: Executor = { query: async (text, values) => (await other.query(text, [...values])).rows as never }
+    expect(await schemaVersion(waiter, 'waited')).toBe(0)
+    for (const each of [client, other]) await each.query('begin')
+    await migrate(db, 'waited')
+    const waited = migrate(waiter, 'waited')
+    await client.query('commit')
+    expect(await waited).toBe(SCHEMA_VERSION)
+    await other.query('commit')
+    await other.end()
+  })
+
   test('run as they are printed, make the same', async () => {
     await client.query(printMigration('printed'))
     expect(await schemaVersion(db, 'printed')).toBe(SCHEMA_VERSION)

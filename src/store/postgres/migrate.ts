@@ -18,15 +18,30 @@ export function quoted(identifier: string): string {
 
 /** The version of our tables in a database; 0 when there are none. */
 export async function schemaVersion(db: Executor, schema: string): Promise<number> {
-  const [ledger] = await db.query<{ found: string | null }>('select to_regclass($1)::text as found', [
-    `${quoted(schema)}.migrations`,
-  ])
-  if (ledger?.found == null) return 0
+  const { hasLedger } = await lookAt(db, schema)
+  if (!hasLedger) return 0
   const [row] = await db.query<{ version: number | null }>(
     `select max(version) as version from ${quoted(schema)}.migrations`,
     [],
   )
   return row?.version ?? 0
+}
+
+/**
+ * What is there, read from the catalogs themselves. `to_regclass` asks a cache that is not refreshed while a transaction
+ * waits: who waited for another's migration would not see it.
+ */
+export async function lookAt(
+  db: Executor,
+  schema: string,
+): Promise<{ readonly hasSchema: boolean; readonly hasLedger: boolean }> {
+  const [found] = await db.query<{ schema: boolean; ledger: boolean }>(
+    `select exists (select from pg_namespace where nspname = $1::text) as schema,
+            exists (select from pg_class c join pg_namespace n on n.oid = c.relnamespace
+                    where n.nspname = $1::text and c.relname = 'migrations') as ledger`,
+    [schema],
+  )
+  return { hasSchema: found?.schema === true, hasLedger: found?.ledger === true }
 }
 
 /** Refuses tables made by a newer Millrace, before anything is written to them. */
@@ -44,10 +59,8 @@ export async function migrate(tx: Executor, schema: string): Promise<number> {
   await tx.query(lockFor(schema), [])
   const version = await schemaVersion(tx, schema)
   // To ask for a schema that is there takes the right to create one, which a careful owner does not give.
-  const [found] = await tx.query<{ there: boolean }>('select to_regnamespace($1) is not null as there', [
-    quoted(schema),
-  ])
-  for (const statement of statementsFor(schema, version, found?.there === true)) await tx.query(statement, [])
+  const { hasSchema } = await lookAt(tx, schema)
+  for (const statement of statementsFor(schema, version, hasSchema)) await tx.query(statement, [])
   return version
 }
 

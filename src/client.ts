@@ -11,7 +11,6 @@ import { queryOf } from './client/query.js'
 import { toRecord } from './client/records.js'
 import { awaitResult } from './client/results.js'
 import { Waiters } from './client/wait.js'
-import { show } from './codec/show.js'
 import { checkEdit, checkFilter, checkId, checkResultOptions } from './client/check.js'
 import type { Capture } from './job/capture.js'
 import type { Command } from './job/command.js'
@@ -19,6 +18,7 @@ import { parseDuration } from './job/duration.js'
 import type { EnqueueOptions, Enqueueable, Handle } from './job/enqueue.js'
 import type { JobFilter, JobRecord } from './job/record.js'
 import type { Registered, Registry } from './job/registry.js'
+import { isKey } from './job/check-options.js'
 import { checkPayload } from './job/schema.js'
 import type { Claim, FindQuery, JobRow, NewJob } from './store/store.js'
 
@@ -68,7 +68,8 @@ export class Client {
 
   async unschedule(job: Enqueueable, key: string): Promise<boolean> {
     const registered = this.#parts.registry.lookUp(job)
-    if (typeof key !== 'string') throw bad('unschedule()', 'key', `must be text, got ${show(key)}`)
+    const wrong = isKey(key)
+    if (typeof wrong === 'string') throw bad('unschedule()', 'key', wrong)
     const row = await this.#parts.store.jobs.readKeyed(registered.job.name, key)
     return row === undefined
       ? false

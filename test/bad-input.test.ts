@@ -202,11 +202,6 @@ describe('millrace()', () => {
     expect((await refused(() => millrace({ store, logger: false }))).code).toBe('E_INVALID_OPTIONS')
   })
 
-  test('refuses PostgreSQL as not yet', async () => {
-    for (const store of ['postgres://localhost/x', 'postgresql://localhost/x'])
-      expect((await refused(() => millrace({ store }))).code).toBe('E_NOT_YET')
-  })
-
   // Null is passed over like undefined, and the jobs go to ./millrace.db, which nobody chose.
   test('refuses a store that is null', async () => {
     const before = process.cwd()

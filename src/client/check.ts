@@ -3,7 +3,7 @@ import type { Problem } from '../errors.js'
 import type { Check, Fields } from '../job/check.js'
 import { checkFields } from '../job/check.js'
 import { show } from '../codec/show.js'
-import { checkEnqueueOptions, isCount, isDurationOrInfinity, isName } from '../job/check-options.js'
+import { checkEnqueueOptions, isCount, isDurationOrInfinity, isKey, isName } from '../job/check-options.js'
 import { STATES } from '../job/states.js'
 
 const oneOrMany =
@@ -22,7 +22,7 @@ const FILTER: Fields = {
     queue: oneOrMany(isName),
     state: oneOrMany(isState),
     label: isName,
-    key: (value) => (typeof value === 'string' ? undefined : `must be text, got ${show(value)}`),
+    key: isKey,
     createdAfter: isDate,
     createdBefore: isDate,
     order: (value) =>

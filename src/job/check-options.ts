@@ -17,7 +17,7 @@ export const UNIQUE_FIELDS_MAX = 16
 
 /** Names are stored as text and shown to people, so what a database or a terminal would bend is refused. */
 export const isName: Check = (value) => textProblem(value, NAME_MAX, 'text')
-const isKey: Check = (value) => textProblem(value, KEY_MAX, 'text')
+export const isKey: Check = (value) => textProblem(value, KEY_MAX, 'text')
 
 export function checkName(path: string, value: unknown): Problem[] {
   const wrong = textProblem(value, NAME_MAX, 'text')

@@ -1,4 +1,5 @@
 import type { World } from '../world/world.js'
+import type { Migrations } from './migrations.js'
 import type { Store } from './store.js'
 
 export const STORE_CHOICE = Symbol.for('millrace.store')
@@ -7,6 +8,8 @@ export const STORE_CHOICE = Symbol.for('millrace.store')
 export interface StoreChoice {
   readonly [STORE_CHOICE]: true
   open(world: World, autoMigrate: boolean): Promise<Store>
+  /** Its tables without the rest; a store that a test made has none. */
+  readonly migrations?: Migrations
 }
 
 export function isStoreChoice(value: unknown): value is StoreChoice {

@@ -8,3 +8,8 @@ export function readEnvironment(): { readonly store: string | undefined; readonl
 export function printLine(line: string): void {
   process.stderr.write(`${line}\n`)
 }
+
+/** What a command answers goes to standard output, whole. */
+export function printAnswer(text: string): void {
+  process.stdout.write(text.endsWith('\n') ? text : `${text}\n`)
+}

@@ -14,7 +14,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ['live'],
   ['client', 'worker', 'schedule', 'workflow', 'upkeep', 'observe'],
   ['mill'],
-  ['index'],
+  ['index', 'postgres'],
   ['testing', 'dashboard', 'cli'],
 ]
 
@@ -28,7 +28,7 @@ const NEIGHBOURS: Readonly<Record<string, readonly string[]>> = {
 
 /** The two stores are chosen where a mill is wired, or handed out by a door; everybody else speaks to the contract. */
 const IMPLEMENTATIONS = ['store/sqlite', 'store/postgres']
-const CHOOSERS = ['mill', 'index', 'testing', 'dashboard', 'cli']
+const CHOOSERS = ['mill', 'index', 'postgres', 'testing', 'dashboard', 'cli']
 
 /** What the browser side of the dashboard may import: both sides' protocol, and rooms that run in a tab. */
 const BROWSER_MAY = /^src\/(dashboard\/(web\/|protocol\.ts$)|reactive\/(?!host\.ts$)|codec\/|errors\.ts$)/

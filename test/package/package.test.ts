@@ -28,12 +28,17 @@ beforeAll(async () => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 describe('the tarball', () => {
-  test.each(['dist/index.js', 'dist/index.d.ts', 'package.json', 'README.md', 'LICENSE', 'CHANGELOG.md'])(
-    'has %s',
-    (file) => {
-      expect(packed.files).toContain(file)
-    },
-  )
+  test.each([
+    'dist/index.js',
+    'dist/index.d.ts',
+    'dist/cli/main.js',
+    'package.json',
+    'README.md',
+    'LICENSE',
+    'CHANGELOG.md',
+  ])('has %s', (file) => {
+    expect(packed.files).toContain(file)
+  })
 
   test('has nothing but the built package, its sources, its documents and the usual four', () => {
     const allowed = /^(dist|src|docs|skills)\/|^(package\.json|README\.md|LICENSE|CHANGELOG\.md|llms(-full)?\.txt)$/
@@ -81,6 +86,16 @@ describe('a program in that folder', () => {
     const { code, output } = await asStranger('readme.mjs')
     expect(code, output).toBe(0)
   })
+})
+
+test('the command is installed as millrace, and migrates a file', async () => {
+  const command = join(folder, 'node_modules', '.bin', 'millrace')
+  const { code, output } = await run(command, ['migrate', '--store', 'typed.db'], {
+    cwd: folder,
+    timeoutMs: PROGRAM_MAX_MS,
+  })
+  expect(output).toContain('typed.db: the tables went from version 0 to')
+  expect(code).toBe(0)
 })
 
 describe.each(['5.5', '5.9', '7.0.2'])('TypeScript %s', (version) => {

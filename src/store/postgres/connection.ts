@@ -5,6 +5,8 @@ import { isTransient, translate } from './faults.js'
 
 /** The part of `pg`'s client that we use. */
 export interface PgClient {
+  /** That of the server's process, as it was told at login. */
+  readonly processID?: number | null
   connect(): Promise<unknown>
   query(config: { name?: string; text: string; values: readonly (string | null)[] }): Promise<{ rows: unknown[] }>
   on(event: 'error' | 'end', listener: (error?: Error) => void): unknown

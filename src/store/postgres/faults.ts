@@ -33,7 +33,7 @@ export function translate(error: unknown, name: string): unknown {
   if (code === '42501')
     return new StoreError(
       'E_STORE_RIGHTS',
-      `${name} refused it: ${told}; grant the role what it needs, or migrate with one that has it`,
+      `${name} refused it: ${told}; grant the role usage on the schema, select, insert, update and delete on its tables and usage on its sequences`,
       { cause: error },
     )
   if (code === '55P03')
@@ -42,14 +42,20 @@ export function translate(error: unknown, name: string): unknown {
     })
   if (code === '53100')
     return new StoreError('E_STORE_FULL', `${name}: its disk is full; nothing was written`, { cause: error })
-  if (code === '28P01' || code === '28000')
-    return new StoreError('E_STORE_LOGIN', `${name} refused the login: ${told}; check user and password of the URL`, {
-      cause: error,
-    })
+  if (code === '28P01' || code === '28000' || /password must be a (non-empty )?string/.test(told))
+    return new StoreError(
+      'E_STORE_LOGIN',
+      `${name} refused the login: ${told}; check user and password of the URL, and pg_hba.conf of the server`,
+      { cause: error },
+    )
   if (code === '3D000')
     return new StoreError('E_STORE_MISSING', `${name}: ${told}; create it, or correct the URL`, { cause: error })
   if (isUnreachable(code, told))
-    return new StoreError('E_STORE_UNREACHABLE', `${name} cannot be reached: ${told}`, { cause: error })
+    return new StoreError(
+      'E_STORE_UNREACHABLE',
+      `${name} cannot be reached: ${told === '' ? code : told}; check that it runs, and host and port of the URL`,
+      { cause: error },
+    )
   return code === undefined ? error : new StoreError('E_STORE', `${name}: ${told} (${code})`, { cause: error })
 }
 
@@ -71,6 +77,8 @@ function isUnreachable(code: string | undefined, told: string): boolean {
   return (
     NETWORK.has(code ?? '') ||
     code?.startsWith('08') === true ||
-    /connection (terminated|ended|error)|not queryable/i.test(told)
+    /connection (terminated|ended|error)|not queryable|not support SSL|^timeout expired|timeout exceeded when trying to connect/i.test(
+      told,
+    )
   )
 }

@@ -18,15 +18,30 @@ export function quoted(identifier: string): string {
 
 /** The version of our tables in a database; 0 when there are none. */
 export async function schemaVersion(db: Executor, schema: string): Promise<number> {
-  const [ledger] = await db.query<{ found: string | null }>('select to_regclass($1)::text as found', [
-    `${quoted(schema)}.migrations`,
-  ])
-  if (ledger?.found == null) return 0
+  const { hasLedger } = await lookAt(db, schema)
+  if (!hasLedger) return 0
   const [row] = await db.query<{ version: number | null }>(
     `select max(version) as version from ${quoted(schema)}.migrations`,
     [],
   )
   return row?.version ?? 0
+}
+
+/**
+ * What is there, read from the catalogs themselves. `to_regclass` asks a cache that is not refreshed while a transaction
+ * waits: who waited for another's migration would not see it.
+ */
+export async function lookAt(
+  db: Executor,
+  schema: string,
+): Promise<{ readonly hasSchema: boolean; readonly hasLedger: boolean }> {
+  const [found] = await db.query<{ schema: boolean; ledger: boolean }>(
+    `select exists (select from pg_namespace where nspname = $1::text) as schema,
+            exists (select from pg_class c join pg_namespace n on n.oid = c.relnamespace
+                    where n.nspname = $1::text and c.relname = 'migrations') as ledger`,
+    [schema],
+  )
+  return { hasSchema: found?.schema === true, hasLedger: found?.ledger === true }
 }
 
 /** Refuses tables made by a newer Millrace, before anything is written to them. */
@@ -39,32 +54,41 @@ export function refuseNewer(version: number, name: string): void {
   )
 }
 
-/** Brings the tables up to this version. Within one transaction; of several processes one does it and the others wait. */
-export async function migrate(tx: Executor, schema: string): Promise<void> {
-  for (const statement of statementsFor(schema, 0).lock) await tx.query(statement, [])
+/** Brings the tables up to this version and gives the one it found. Within one transaction; of several processes one does it. */
+export async function migrate(tx: Executor, schema: string): Promise<number> {
+  await tx.query(lockFor(schema), [])
   const version = await schemaVersion(tx, schema)
-  for (const statement of statementsFor(schema, version).statements) await tx.query(statement, [])
+  // To ask for a schema that is there takes the right to create one, which a careful owner does not give.
+  const { hasSchema } = await lookAt(tx, schema)
+  for (const statement of statementsFor(schema, version, hasSchema)) await tx.query(statement, [])
+  return version
 }
 
 /** What a migration from a version on would run, for those who run it themselves. */
 export function printMigration(schema: string, version = 0): string {
-  const { lock, statements } = statementsFor(schema, version)
-  return ['begin', ...lock, ...statements, 'commit'].map((statement) => `${statement.trim()};`).join('\n\n') + '\n'
+  const statements = ['begin', lockFor(schema), ...statementsFor(schema, version, false), 'commit']
+  return statements.map((statement) => `${statement.trim()};`).join('\n\n') + '\n'
 }
 
-function statementsFor(schema: string, version: number): { lock: string[]; statements: string[] } {
+function lockFor(schema: string): string {
+  return `select pg_advisory_xact_lock(hashtextextended('millrace migrate ${quoted(schema).replaceAll(`'`, `''`)}', 7))`
+}
+
+function statementsFor(schema: string, version: number, hasSchema: boolean): string[] {
   const name = quoted(schema)
-  const lock = [
-    `select pg_advisory_xact_lock(hashtextextended('millrace migrate ${name.replaceAll(`'`, `''`)}', 7))`,
-    `create schema if not exists ${name}`,
+  const ledger = [
+    ...(hasSchema ? [] : [`create schema if not exists ${name}`]),
     `create table if not exists ${name}.migrations (version integer primary key, name text not null, applied_at timestamptz not null default now())`,
   ]
   const statements = MIGRATIONS.filter((migration) => migration.version > version).flatMap((migration) => [
-    ...split(migration.sql(name)),
+    ...split(migration.sql(PLACE)).map((statement) => statement.replaceAll(PLACE, () => name)),
     `insert into ${name}.migrations (version, name) values (${migration.version}, '${migration.name}')`,
   ])
-  return { lock, statements }
+  return version === 0 ? [...ledger, ...statements] : statements
 }
+
+/** Stands for the schema until the statements are apart: its own name may have whatever parts them in it. */
+const PLACE = '"the schema"'
 
 /** A statement at a time: what is prepared cannot be several. No text of ours has a semicolon inside. */
 function split(sql: string): string[] {

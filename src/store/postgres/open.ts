@@ -1,19 +1,20 @@
-import { StoreError } from '../../errors.js'
 import type { World } from '../../world/world.js'
+import { refuseOlder } from '../migrations.js'
 import { HELD_UNASKED_MS } from '../queues.js'
 import type { StoreInfo } from '../store.js'
 import type { Heart } from '../workers.js'
 import { Connection } from './connection.js'
 import type { PgClient } from './connection.js'
 import { Ears } from './ears.js'
+import { bringUpToDate } from './database-migrations.js'
 import { translate } from './faults.js'
+import { LOOK, poolerWarning, refuseUnfit, warningsOf } from './fitness.js'
+import type { Found } from './fitness.js'
 import { Lender } from './lender.js'
-import { migrate, quoted, refuseNewer, schemaVersion, SCHEMA_VERSION } from './migrate.js'
+import { quoted, refuseNewer, schemaVersion, SCHEMA_VERSION } from './migrate.js'
 import { makeQueries } from './queries.js'
 import type { Queries } from './queries.js'
 import type { Target } from './target.js'
-
-const OLDEST = 140_000
 
 /** An open database: its connections, and what was found out about it. */
 export interface Opened {
@@ -56,8 +57,10 @@ export async function openDatabase(target: Target, autoMigrate: boolean, world: 
   const work = connect(async (client) => {
     if (look.keepsSession) await client.query({ text: 'set synchronous_commit = off', values: [] })
   })
-  await prepare(writes, target, autoMigrate, queries)
-  const [identity] = await writes.query<{ token: string }>(`select token from ${schema}.identity`, [])
+  const token = await prepare(writes, target, autoMigrate).catch(async (error: unknown) => {
+    await writes.close() // An open connection would keep the process of whoever is refused.
+    throw error
+  })
   const lender = new Lender(target, target.pool, queries, world)
   const ears = new Ears(target, world, look.keepsSession ? queries.listen : null, (news) =>
     work.query(queries.notify, [news]),
@@ -75,7 +78,7 @@ export async function openDatabase(target: Target, autoMigrate: boolean, world: 
     self,
     world,
     target,
-    token: identity?.token ?? '',
+    token,
     lender,
     connection: (kind) => (kind === 'writes' ? writes : work),
     tell: (news) => ears.tell(news),
@@ -106,11 +109,10 @@ async function firstLook(target: Target, queries: Queries, self: string): Promis
     const { rows } = await client.query({ text: LOOK, values: [] })
     const found = rows[0] as Found
     refuseUnfit(found, target.name)
-    return {
-      version: found.version,
-      warnings: warningsOf(found),
-      keepsSession: await hearsItself(client, queries, self),
-    }
+    const keepsSession = isDirect(client, found) && (await hearsItself(client, queries, self))
+    const warnings = warningsOf(found, target.name)
+    if (!keepsSession) warnings.push(poolerWarning(target.name))
+    return { version: found.version, warnings, keepsSession }
   } catch (error) {
     throw translate(error, target.name)
   } finally {
@@ -118,47 +120,15 @@ async function firstLook(target: Target, queries: Queries, self: string): Promis
   }
 }
 
-const LOOK = `
-  select current_setting('server_version') as version, current_setting('server_version_num')::integer as number,
-         pg_is_in_recovery() as replica, current_setting('transaction_read_only') as readonly,
-         current_setting('synchronous_commit') as commit, current_setting('fsync') as fsync`
-
-interface Found {
-  readonly version: string
-  readonly number: number
-  readonly replica: boolean
-  readonly readonly: string
-  readonly commit: string
-  readonly fsync: string
+/**
+ * A pooler gives a number of its own at login. Hearing oneself is not enough to know: while it is idle it hands out the same
+ * session again and again, and what was set there stays for whoever comes next.
+ */
+function isDirect(client: PgClient, found: Found): boolean {
+  return typeof client.processID !== 'number' || client.processID === found.process
 }
 
-function refuseUnfit(found: Found, name: string): void {
-  if (found.number < OLDEST)
-    throw new StoreError(
-      'E_STORE_VERSION',
-      `${name} is PostgreSQL ${found.version} and Millrace needs 14 or newer; upgrade the server`,
-    )
-  if (found.replica)
-    throw new StoreError('E_STORE_READ_ONLY', `${name} is a replica and takes no writes; connect to the primary`)
-  if (found.readonly === 'on')
-    throw new StoreError(
-      'E_STORE_READ_ONLY',
-      `${name} is read-only (default_transaction_read_only is on); turn it off for this role, or connect to the primary`,
-    )
-}
-
-function warningsOf(found: Found): string[] {
-  const warnings: string[] = []
-  if (found.commit === 'off')
-    warnings.push(
-      'synchronous_commit is off: a crash of the server can lose the last moments of acknowledged jobs; set it to on for this role',
-    )
-  if (found.fsync === 'off')
-    warnings.push('fsync is off: a crash of the machine can lose or damage everything; turn it on')
-  return warnings
-}
-
-/** Listens, speaks and hears: between us and the server stands no pooler that hands out sessions by the transaction. */
+/** Listens, speaks and hears: nothing between us and the server keeps notifications back. */
 async function hearsItself(client: PgClient, queries: Queries, self: string): Promise<boolean> {
   const probe = `probe ${self}`
   const heard = new Promise<boolean>((resolve) => {
@@ -181,14 +151,12 @@ function channelOf(schema: string): string {
   return `millrace ${schema}`.replaceAll(/[^\w -]/g, '_').slice(0, 63)
 }
 
-async function prepare(writes: Connection, target: Target, autoMigrate: boolean, queries: Queries): Promise<void> {
+/** Brings the tables up to date, if that is wanted, and gives their token. */
+async function prepare(writes: Connection, target: Target, autoMigrate: boolean): Promise<string> {
   const version = await schemaVersion(writes, target.schema)
   refuseNewer(version, target.name)
-  if (version === SCHEMA_VERSION) return
-  if (!autoMigrate)
-    throw new StoreError(
-      'E_SCHEMA_OLDER',
-      `${target.name} has schema version ${version} and this Millrace needs ${SCHEMA_VERSION}; run \`millrace migrate\`, or leave autoMigrate on`,
-    )
-  await writes.transaction(queries, (tx) => migrate(tx, target.schema))
+  if (version < SCHEMA_VERSION && !autoMigrate) refuseOlder(target.name, version, SCHEMA_VERSION, target.migrateCommand)
+  if (version < SCHEMA_VERSION) await bringUpToDate(writes, target)
+  const [identity] = await writes.query<{ token: string }>(`select token from ${quoted(target.schema)}.identity`, [])
+  return identity?.token ?? ''
 }

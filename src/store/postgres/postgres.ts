@@ -4,9 +4,11 @@ import { checkFields } from '../../job/check.js'
 import type { World } from '../../world/world.js'
 import type { StoreChoice } from '../choice.js'
 import { STORE_CHOICE } from '../choice.js'
+import { withoutPassword } from '../migrations.js'
+import { databaseMigrations } from './database-migrations.js'
 import { openDatabase } from './open.js'
 import { PostgresStore } from './postgres-store.js'
-import { isPool, schemaOf, targetOf } from './target.js'
+import { DEFAULT_SCHEMA, isPool, schemaOf, targetOf } from './target.js'
 import type { PgPool } from './target.js'
 
 export interface PostgresOptions {
@@ -31,16 +33,22 @@ const SCHEMA_MAX_BYTES = 63
 export function postgres(target: string | PgPool, options: PostgresOptions = {}): StoreChoice {
   const problems = checkFields(options, 'options', { fields: { schema: schemaProblem } })
   if (!isPool(target) && !isUrl(target))
-    problems.unshift({ path: 'target', message: `must be a postgres:// URL or a pg.Pool, got ${show(target)}` })
+    problems.unshift({ path: 'target', message: `must be a postgres:// URL or a pg.Pool, got ${showTarget(target)}` })
   const { where, schema } = schemaOf(target)
   const wrong = schema === undefined ? undefined : schemaProblem(schema)
   if (wrong !== undefined) problems.push({ path: 'target?schema', message: wrong })
   if (problems.length > 0) throw new InvalidOptionsError('postgres()', problems)
+  const chosen = options.schema ?? schema ?? DEFAULT_SCHEMA
   return {
     [STORE_CHOICE]: true,
     open: async (world: World, autoMigrate: boolean) =>
-      new PostgresStore(await openDatabase(await targetOf(where, options.schema ?? schema), autoMigrate, world), world),
+      new PostgresStore(await openDatabase(await targetOf(where, chosen), autoMigrate, world), world),
+    migrations: databaseMigrations(where, chosen),
   }
+}
+
+function showTarget(target: unknown): string {
+  return show(typeof target === 'string' ? withoutPassword(target) : target)
 }
 
 function isUrl(target: unknown): target is string {
@@ -51,6 +59,8 @@ function schemaProblem(value: unknown): string | undefined {
   if (typeof value !== 'string' || value === '' || value.includes('\u0000'))
     return `must be the name of a schema, got ${show(value)}`
   if (/^pg_/i.test(value)) return `must not begin with "pg_", which PostgreSQL keeps for itself, got ${show(value)}`
+  if (!(value as string & { isWellFormed(): boolean }).isWellFormed())
+    return `must be well-formed Unicode, got ${show(value)}`
   const bytes = Buffer.byteLength(value)
   return bytes > SCHEMA_MAX_BYTES ? `must have at most ${SCHEMA_MAX_BYTES} bytes, got ${bytes}` : undefined
 }

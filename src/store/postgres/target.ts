@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module'
-import { StoreError } from '../../errors.js'
+import { InvalidOptionsError, StoreError } from '../../errors.js'
+import { migrateCommand, withoutPassword } from '../migrations.js'
 import type { PgClient } from './connection.js'
 
 /** Where a database is, and how to get a connection to it. */
@@ -7,6 +8,8 @@ export interface Target {
   readonly schema: string
   /** For people: host, port and database, without a password. */
   readonly name: string
+  /** What to type to bring its tables up to date. */
+  readonly migrateCommand: string
   /** A client that is not connected yet. */
   readonly makeClient: () => PgClient
   /** What a thread passes to `require` to get the same library, and what it connects with. */
@@ -36,7 +39,7 @@ export function isPool(value: unknown): value is PgPool {
   return typeof pool.options === 'object' && typeof pool.connect === 'function' && typeof pool.totalCount === 'number'
 }
 
-const DEFAULT_SCHEMA = 'millrace'
+export const DEFAULT_SCHEMA = 'millrace'
 
 /** The schema that a URL names, as `?schema=jobs`, and the URL without it: the server knows no such setting. */
 export function schemaOf(where: string | PgPool): {
@@ -51,18 +54,41 @@ export function schemaOf(where: string | PgPool): {
   return { where: parameters.size === 0 ? before : `${before}?${parameters.toString()}`, schema }
 }
 
+/** Where nothing answers, not even with a refusal, the system would wait for minutes. */
+const CONNECT_MAX_MS = 30_000
+
 export async function targetOf(where: string | PgPool, schema = DEFAULT_SCHEMA): Promise<Target> {
   const pg = await loadPg()
   const given = settingsOf(where)
-  const settings = { ...given, application_name: 'millrace', keepAlive: true }
+  const settings = { connectionTimeoutMillis: CONNECT_MAX_MS, ...given, application_name: 'millrace', keepAlive: true }
   const types = numbersOf(pg)
+  const makeClient = (): PgClient => new pg.Client({ ...settings, types })
+  refuseUnreadable(makeClient, given)
   return {
     schema,
     name: nameOf(given, schema),
-    makeClient: () => new pg.Client({ ...settings, types }),
+    migrateCommand: commandOf(given, schema),
+    makeClient,
     module: modulePath(),
     settings,
     pool: typeof where === 'string' ? undefined : where,
+  }
+}
+
+/** `pg` reads a URL when a client is made. What it throws then has the whole URL in it, so it is not passed on. */
+function refuseUnreadable(makeClient: () => PgClient, { connectionString }: Settings): void {
+  try {
+    makeClient()
+  } catch (error) {
+    if (connectionString === undefined) throw error
+    throw new InvalidOptionsError('postgres()', [
+      {
+        path: 'target',
+        message:
+          `must be a URL that can be read, got ${JSON.stringify(withoutPassword(connectionString))}; ` +
+          'in a user or password write # / ? @ : % as %23 %2F %3F %40 %3A %25',
+      },
+    ])
   }
 }
 
@@ -71,6 +97,7 @@ interface Settings {
   readonly host?: string
   readonly port?: number
   readonly database?: string
+  readonly user?: string
   readonly password?: unknown
 }
 
@@ -111,6 +138,16 @@ function nameOf({ connectionString, host, port, database }: Settings, schema: st
       ? `postgres://${host ?? 'localhost'}${port === undefined ? '' : `:${port}`}/${database ?? ''}`
       : withoutLogin(connectionString)
   return schema === DEFAULT_SCHEMA ? where : `${where} (schema ${schema})`
+}
+
+function commandOf(settings: Settings, schema: string): string {
+  const { connectionString, user } = settings
+  const login = user === undefined ? '' : `${user}:***@`
+  const url =
+    connectionString === undefined
+      ? nameOf(settings, DEFAULT_SCHEMA).replace('://', () => `://${login}`)
+      : withoutPassword(connectionString)
+  return migrateCommand(url, ...(schema === DEFAULT_SCHEMA ? [] : ['--schema', schema]))
 }
 
 function withoutLogin(url: string): string {

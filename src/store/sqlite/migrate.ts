@@ -38,8 +38,8 @@ export function refuseNewer(version: number, name: string): void {
   )
 }
 
-/** Brings the tables up to this version. Within one write transaction, so that of two processes one does it. */
-export function migrate(database: SqliteDatabase, now: number): void {
+/** Brings the tables up to this version and gives the one it found. Within one write transaction: of two processes one does it. */
+export function migrate(database: SqliteDatabase, now: number): number {
   database.exec(CREATE_LEDGER)
   const version = schemaVersion(database)
   for (const migration of MIGRATIONS) {
@@ -49,4 +49,17 @@ export function migrate(database: SqliteDatabase, now: number): void {
       .run(migration.version, migration.name, now)
     database.exec(migration.sql)
   }
+  return version
+}
+
+const NOW = `cast(unixepoch('subsec') * 1000 as integer)`
+
+/** What a migration from a version on would run, for those who run it themselves. */
+export function printMigration(version: number): string {
+  const statements = MIGRATIONS.filter((migration) => migration.version > version).flatMap((migration) => [
+    `insert into millrace_migrations (version, name, applied_at) values (${migration.version}, '${migration.name}', ${NOW});`,
+    migration.sql.trim(),
+  ])
+  const ledger = version === 0 ? [`${CREATE_LEDGER.trim()};`] : []
+  return ['begin immediate;', ...ledger, ...statements, 'commit;'].join('\n\n') + '\n'
 }

@@ -2,6 +2,7 @@ import { chmodSync, existsSync, rmSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { StoreError } from '../../errors.js'
 import type { World } from '../../world/world.js'
+import { migrateCommand, refuseOlder } from '../migrations.js'
 import type { SqliteDatabase } from './driver.js'
 import { isBusy } from './driver.js'
 import { translate } from './faults.js'
@@ -27,6 +28,8 @@ export interface OpenedFile {
   /** The absolute path, or `:memory:`. */
   readonly path: string
   readonly version: string
+  /** That of the tables, before they were brought up to date. */
+  readonly foundVersion: number
   readonly warnings: readonly string[]
   /** Lets go of the file: the connection, and what this process noted about it. */
   close(): void
@@ -47,13 +50,14 @@ export async function openFile(given: SqliteTarget, autoMigrate: boolean, world:
     if (isNew) chmodSync(path, 0o600)
     const old = isOlder(version, SAFE_VERSION) && path !== ':memory:'
     if (old) undo.push(lockWriter(path, version))
-    await patiently(world, path, () => prepare(database, path, autoMigrate))
+    const foundVersion = await patiently(world, path, () => prepare(database, path, autoMigrate))
     return {
       database,
       given: typeof given.target === 'string' ? undefined : (given.target as SqliteDatabase),
       library,
       path,
       version,
+      foundVersion,
       warnings: warningsOf(given, path, version, old),
       close: () => undoAll(undo),
     }
@@ -90,7 +94,7 @@ function checkFolder(path: string): void {
   throw new StoreError('E_CANNOT_OPEN', `${path} cannot be made: there is no folder ${folder}; make it first`)
 }
 
-function connect(library: SqliteLibrary, path: string): SqliteDatabase {
+export function connect(library: SqliteLibrary, path: string): SqliteDatabase {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true)
     throw new StoreError(
       'E_CANNOT_OPEN',
@@ -104,31 +108,28 @@ function connect(library: SqliteLibrary, path: string): SqliteDatabase {
 }
 
 /** Fails when it is not a database; gives SQLite's version. */
-function inspect(database: SqliteDatabase, path: string): string {
+export function inspect(database: SqliteDatabase, path: string): string {
   database.exec('pragma busy_timeout = 0')
   refuseNewer(schemaVersion(database), path)
   return (database.prepare('select sqlite_version() as version').get() as { version: string }).version
 }
 
-function prepare(database: SqliteDatabase, path: string, autoMigrate: boolean): void {
-  if (!autoMigrate && schemaVersion(database) < SCHEMA_VERSION)
-    throw new StoreError(
-      'E_SCHEMA_OLD',
-      `${path} has schema version ${schemaVersion(database)} and this Millrace needs ${SCHEMA_VERSION}, but autoMigrate is false; ` +
-        'start once with autoMigrate: true',
-    )
+function prepare(database: SqliteDatabase, path: string, autoMigrate: boolean): number {
+  const version = schemaVersion(database)
+  if (!autoMigrate && version < SCHEMA_VERSION) refuseOlder(path, version, SCHEMA_VERSION, migrateCommand(path))
   database.exec('pragma journal_mode = wal')
   database.exec(
     'pragma synchronous = full; pragma temp_store = memory; pragma cache_size = -8000; pragma journal_size_limit = 67108864',
   )
-  if (schemaVersion(database) === SCHEMA_VERSION) return
+  if (schemaVersion(database) === SCHEMA_VERSION) return SCHEMA_VERSION
   database.exec('begin immediate')
   try {
     const { now } = database.prepare(`select cast(unixepoch('subsec') * 1000 as integer) as now`).get() as {
       now: number
     }
-    migrate(database, now)
+    const found = migrate(database, now)
     database.exec('commit')
+    return found
   } catch (error) {
     rollBack(database)
     throw error
@@ -145,7 +146,7 @@ function rollBack(database: SqliteDatabase): void {
 }
 
 /** Another process may be making the tables at this moment: wait for it by timer, off the event loop. */
-async function patiently<T>(world: World, path: string, work: () => T): Promise<T> {
+export async function patiently<T>(world: World, path: string, work: () => T): Promise<T> {
   const start = world.clock.monotonic()
   for (;;) {
     try {

@@ -5,8 +5,10 @@ import { checkFields } from '../../job/check.js'
 import { show } from '../../codec/show.js'
 import type { StoreChoice } from '../choice.js'
 import { STORE_CHOICE } from '../choice.js'
+import { withoutPassword } from '../migrations.js'
 import { isHandle } from './driver.js'
 import type { SqliteDatabase } from './driver.js'
+import { fileMigrations } from './file-migrations.js'
 import { openFile } from './open.js'
 import { SqliteStore } from './sqlite-store.js'
 
@@ -40,6 +42,11 @@ export function sqlite(target: string | SqliteDatabase, options: SqliteOptions =
       path: 'target',
       message: `must be a path, ":memory:" or an open SQLite handle, got ${show(target)}`,
     })
+  else if (typeof target === 'string' && /^[a-z][a-z0-9+.-]+:\/\//i.test(target))
+    problems.unshift({
+      path: 'target',
+      message: `must be a path: a URL names another kind of store, and PostgreSQL’s begins with "postgres://", got ${show(withoutPassword(target))}`,
+    })
   if (problems.length > 0) throw new InvalidOptionsError('sqlite()', problems)
   const durability = options.durability ?? 'power'
   return {
@@ -48,5 +55,6 @@ export function sqlite(target: string | SqliteDatabase, options: SqliteOptions =
       const file = await openFile({ target, durability }, autoMigrate, world)
       return new SqliteStore(file, world, { durability, watch: systemWatch })
     },
+    ...(typeof target === 'string' ? { migrations: fileMigrations(target) } : {}),
   }
 }

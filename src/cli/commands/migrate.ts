@@ -1,0 +1,63 @@
+import { defineCommand } from 'citty'
+import { show } from '../../codec/show.js'
+import { StoreError } from '../../errors.js'
+import type { Migrations } from '../../store/migrations.js'
+import { chooseStore, misuse, STORE_ARGUMENTS } from '../choose-store.js'
+import type { Terminal } from '../terminal.js'
+
+/** Brings the tables of a store up to date, or prints the SQL that would. */
+export const migrate = defineCommand({
+  meta: { name: 'migrate', description: 'Bring the tables of a store up to date' },
+  args: {
+    ...STORE_ARGUMENTS,
+    print: { type: 'boolean', description: 'print the SQL and run nothing' },
+    from: {
+      type: 'string',
+      description: 'with --print: the version to begin at, 0 for an empty database; else the one the database has',
+      valueHint: 'version',
+    },
+  },
+  async run({ args, data }) {
+    const terminal = data as Terminal
+    const { migrations } = chooseStore('migrate', { store: args.store, schema: args.schema })
+    if (migrations === undefined) return
+    const from = versionOf(args.from, migrations.latest)
+    if (args.print === true) terminal.answer(sqlFrom(migrations, from ?? (await foundVersion(migrations, terminal))))
+    else if (from !== undefined)
+      throw misuse('migrate', '--from', 'goes with --print: a migration begins where the tables are')
+    else terminal.answer(await applied(migrations, terminal))
+  },
+})
+
+function versionOf(given: string | undefined, latest: number): number | undefined {
+  if (given === undefined) return undefined
+  const version = /^\d+$/.test(given) ? Number(given) : NaN
+  if (version <= latest) return version
+  throw misuse('migrate', '--from', `must be a version from 0 to ${latest}, got ${show(given)}`)
+}
+
+/** Where no database answers, it is printed for one that is empty; whoever prints may have no way to it. */
+const ABSENT = ['E_STORE_UNREACHABLE', 'E_STORE_MISSING', 'E_NO_PG']
+
+async function foundVersion(migrations: Migrations, { world, tell }: Terminal): Promise<number> {
+  try {
+    return (await migrations.look(world)).version
+  } catch (error) {
+    if (!(error instanceof StoreError) || !ABSENT.includes(error.code)) throw error
+    tell(`${error.message}; this is the SQL for an empty database`)
+    return 0
+  }
+}
+
+function sqlFrom(migrations: Migrations, version: number): string {
+  return version === migrations.latest
+    ? `-- Nothing to do: the tables are at version ${version}.`
+    : migrations.print(version)
+}
+
+async function applied(migrations: Migrations, { world }: Terminal): Promise<string> {
+  const { name, from } = await migrations.apply(world)
+  return from === migrations.latest
+    ? `${name}: nothing to do, the tables are at version ${from}`
+    : `${name}: the tables went from version ${from} to ${migrations.latest}`
+}

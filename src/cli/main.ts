@@ -1,0 +1,6 @@
+#!/usr/bin/env node
+import { printAnswer, printLine } from '../world/process.js'
+import { systemWorld } from '../world/world.js'
+import { run } from './run.js'
+
+process.exitCode = await run(process.argv.slice(2), { answer: printAnswer, tell: printLine, world: systemWorld() })

@@ -1,0 +1,65 @@
+import { stripVTControlCharacters } from 'node:util'
+import { defineCommand, renderUsage, runCommand } from 'citty'
+import type { CommandDef } from 'citty'
+import { didYouMean } from '../codec/near-name.js'
+import { reason, show } from '../codec/show.js'
+import { InvalidOptionsError } from '../errors.js'
+import { checkArguments } from './check-arguments.js'
+import { migrate } from './commands/migrate.js'
+import type { Terminal } from './terminal.js'
+
+// Each knows its own options; here they are alike.
+const COMMANDS: Readonly<Record<string, CommandDef>> = { migrate: migrate as unknown as CommandDef }
+
+const MILLRACE = defineCommand({
+  meta: { name: 'millrace', description: 'Durable background jobs' },
+  subCommands: { ...COMMANDS },
+})
+
+/** The exit codes of every command. */
+const DONE = 0
+const FAILED = 1
+const MISUSED = 2
+
+/** Runs a command line and gives its exit code. Whatever goes wrong is told in a sentence; nothing is thrown. */
+export async function run(argv: readonly string[], terminal: Terminal): Promise<number> {
+  const [name = '', ...rest] = argv
+  try {
+    if (name === '' || isHelp(name)) {
+      terminal[name === '' ? 'tell' : 'answer'](await usageOf(MILLRACE))
+      return name === '' ? MISUSED : DONE
+    }
+    const command = commandOf(name)
+    if (rest.some(isHelp)) terminal.answer(await usageOf(command, MILLRACE))
+    else {
+      checkArguments(name, command, rest)
+      await runCommand(command, { rawArgs: rest, data: terminal })
+    }
+    return DONE
+  } catch (error) {
+    terminal.tell(sentenceOf(error, name))
+    return error instanceof InvalidOptionsError ? MISUSED : FAILED
+  }
+}
+
+const isHelp = (word: string): boolean => word === '--help' || word === '-h'
+
+/** Plain: the library colours it whether or not anybody looks. */
+async function usageOf(command: CommandDef, parent?: CommandDef): Promise<string> {
+  return stripVTControlCharacters(await renderUsage(command, parent)).replaceAll(/ +$/gm, '')
+}
+
+function commandOf(name: string): CommandDef {
+  const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
+  if (command !== undefined) return command
+  const known = Object.keys(COMMANDS)
+  const near = didYouMean(name, known)
+  throw new InvalidOptionsError('millrace', [
+    { path: '', message: `${show(name)} is not a command${near === '' ? `; there is ${known.join(', ')}` : near}` },
+  ])
+}
+
+function sentenceOf(error: unknown, name: string): string {
+  const told = reason(error)
+  return told.startsWith('millrace') ? told : `millrace ${name}: ${told}`
+}

@@ -1,0 +1,78 @@
+import { StoreError } from '../../errors.js'
+import type { World } from '../../world/world.js'
+import type { Migrations } from '../migrations.js'
+import { Connection } from './connection.js'
+import { LOOK, refuseUnfit } from './fitness.js'
+import type { Found } from './fitness.js'
+import { lookAt, migrate, printMigration, quoted, refuseNewer, schemaVersion, SCHEMA_VERSION } from './migrate.js'
+import { targetOf } from './target.js'
+import type { PgPool, Target } from './target.js'
+
+/** The tables of a database, apart from their jobs. */
+export function databaseMigrations(where: string | PgPool, schema: string): Migrations {
+  return {
+    latest: SCHEMA_VERSION,
+    look: (world) => connected(where, schema, world, async (_, target, version) => ({ name: target.name, version })),
+    apply: (world) =>
+      connected(where, schema, world, async (connection, target, version) => ({
+        name: target.name,
+        from: version === SCHEMA_VERSION ? version : await bringUpToDate(connection, target),
+      })),
+    print: (from) => printMigration(schema, from),
+  }
+}
+
+/** Whatever the role's default is: who waited for another to migrate must see what it did. */
+const MIGRATION = { begin: 'begin isolation level read committed', commit: 'commit', rollback: 'rollback' }
+
+/** Gives the version that was found. */
+export async function bringUpToDate(connection: Connection, target: Target): Promise<number> {
+  try {
+    return await connection.transaction(MIGRATION, (tx) => migrate(tx, target.schema))
+  } catch (error) {
+    if (error instanceof StoreError && error.code === 'E_STORE_RIGHTS')
+      throw await mayNotMake(error, connection, target)
+    throw error
+  }
+}
+
+/** What is missing is known here: the right to make things. */
+async function mayNotMake(error: StoreError, connection: Connection, target: Target): Promise<StoreError> {
+  const [row] = await connection.query<{ role: string; database: string }>(
+    `select current_user as role, current_database() as database`,
+    [],
+  )
+  const { role = '', database = '' } = row ?? {}
+  const { hasSchema } = await lookAt(connection, target.schema)
+  const place = hasSchema ? `schema ${quoted(target.schema)}` : `database ${quoted(database)}`
+  return new StoreError(
+    'E_STORE_RIGHTS',
+    `${target.name}: the role ${quoted(role)} may not make the tables; let their owner run \`${target.migrateCommand}\`, ` +
+      `or \`grant create on ${place} to ${quoted(role)}\``,
+    { cause: error.cause },
+  )
+}
+
+async function connected<T>(
+  where: string | PgPool,
+  schema: string,
+  world: World,
+  work: (connection: Connection, target: Target, version: number) => Promise<T>,
+): Promise<T> {
+  const target = await targetOf(where, schema)
+  const connection = new Connection({
+    world,
+    name: target.name,
+    makeClient: target.makeClient,
+    keepsSession: () => false,
+  })
+  try {
+    const [found] = await connection.query<Found & object>(LOOK, [])
+    refuseUnfit(found as Found, target.name)
+    const version = await schemaVersion(connection, schema)
+    refuseNewer(version, target.name)
+    return await work(connection, target, version)
+  } finally {
+    await connection.close()
+  }
+}

@@ -1,0 +1,38 @@
+import { describe, expect, test } from 'vitest'
+import { refuseUnfit, warningsOf } from './fitness.js'
+
+/** What a server that will do says of itself. */
+const FIT = { version: '18.4', number: 180_004, replica: false, readonly: 'off', commit: 'on', fsync: 'on', process: 7 }
+
+describe('a server', () => {
+  test('of any version from 14 on that takes writes will do', () => {
+    for (const number of [140_000, 149_999, 180_004, 190_000])
+      expect(() => refuseUnfit({ ...FIT, number }, 'x')).not.toThrow()
+  })
+
+  test.each([
+    [
+      'that is too old',
+      { version: '13.22', number: 130_022 },
+      'E_STORE_VERSION',
+      /x is PostgreSQL 13\.22 and .* 14 or/,
+    ],
+    ['that is a replica', { replica: true, readonly: 'on' }, 'E_STORE_READ_ONLY', /x is a replica .* the primary/],
+    ['that is read-only', { readonly: 'on' }, 'E_STORE_READ_ONLY', /x is read-only \(default_transaction_read_only/],
+  ])('%s is refused by name', (_, said, code, message) => {
+    const refusal = (): void => refuseUnfit({ ...FIT, ...said }, 'x')
+    expect(refusal).toThrow(expect.objectContaining({ code }))
+    expect(refusal).toThrow(message)
+  })
+
+  test.each([
+    ['nothing', {}, []],
+    ['synchronous_commit', { commit: 'off' }, [/^x: synchronous_commit is off/]],
+    ['fsync', { fsync: 'off' }, [/^x: fsync is off/]],
+    ['both', { commit: 'off', fsync: 'off' }, [/synchronous_commit/, /fsync/]],
+    ['nothing when a commit waits for a replica too', { commit: 'remote_apply' }, []],
+    ['nothing when a commit waits for its own disk', { commit: 'local' }, []],
+  ])('warns of %s', (_, said, warnings) => {
+    expect(warningsOf({ ...FIT, ...said }, 'x')).toEqual(warnings.map((each) => expect.stringMatching(each)))
+  })
+})

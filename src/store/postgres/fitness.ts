@@ -1,0 +1,57 @@
+import { StoreError } from '../../errors.js'
+
+/** What a server says about itself, asked before anything is written to it. */
+export interface Found {
+  readonly version: string
+  readonly number: number
+  readonly replica: boolean
+  readonly readonly: string
+  readonly commit: string
+  readonly fsync: string
+  /** The number of the process that serves this session. */
+  readonly process: number
+}
+
+export const LOOK = `
+  select current_setting('server_version') as version, current_setting('server_version_num')::integer as number,
+         pg_is_in_recovery() as replica, current_setting('transaction_read_only') as readonly,
+         current_setting('synchronous_commit') as commit, current_setting('fsync') as fsync,
+         pg_backend_pid() as process`
+
+const OLDEST = 140_000
+
+/** Refuses a server that cannot serve. */
+export function refuseUnfit(found: Found, name: string): void {
+  if (found.number < OLDEST)
+    throw new StoreError(
+      'E_STORE_VERSION',
+      `${name} is PostgreSQL ${found.version} and Millrace needs 14 or newer; upgrade the server`,
+    )
+  if (found.replica)
+    throw new StoreError('E_STORE_READ_ONLY', `${name} is a replica and takes no writes; connect to the primary`)
+  if (found.readonly === 'on')
+    throw new StoreError(
+      'E_STORE_READ_ONLY',
+      `${name} is read-only (default_transaction_read_only is on); turn it off for this role, or connect to the primary`,
+    )
+}
+
+/** What serves and may lose something: told at start. */
+export function warningsOf(found: Found, name: string): string[] {
+  const warnings: string[] = []
+  if (found.commit === 'off')
+    warnings.push(
+      `${name}: synchronous_commit is off: a crash of the server can lose the last moments of acknowledged jobs; set it to on for this role`,
+    )
+  if (found.fsync === 'off')
+    warnings.push(`${name}: fsync is off: a crash of the machine can lose or damage everything; turn it on`)
+  return warnings
+}
+
+/** What is done without, where sessions are handed out by somebody between. */
+export function poolerWarning(name: string): string {
+  return (
+    `${name}: a connection pooler stands between, so what other processes commit is looked for at every poll instead of heard at once; ` +
+    'give Millrace the address of the server itself'
+  )
+}

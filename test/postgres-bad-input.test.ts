@@ -1,0 +1,417 @@
+import { connect, createServer } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Client, Pool } from 'pg'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { build } from '../scripts/build.mjs'
+import { root, runNode } from '../scripts/run.mjs'
+import { Abort, job, millrace } from '../src/index.js'
+import type { Mill, MillraceError } from '../src/index.js'
+import { postgres } from '../src/postgres.js'
+import { freshDatabase } from '../src/testing/shared-postgres.js'
+import { startPostgres } from '../src/testing/start-postgres.js'
+
+/** What can be wrong with a PostgreSQL server, the way to it, and the names that are put into it. Real servers. */
+
+const folder = mkdtempSync(join(tmpdir(), 'millrace-postgres-bad-'))
+let database: Awaited<ReturnType<typeof freshDatabase>>
+let admin: Client
+beforeAll(async () => {
+  database = await freshDatabase()
+  admin = new Client(database.url)
+  await admin.connect()
+})
+afterAll(async () => {
+  await admin.end()
+  await database.drop()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+async function refusal(store: () => unknown): Promise<MillraceError> {
+  const opened = await Promise.resolve()
+    .then(() => millrace({ store: store(), logger: false }))
+    .catch((error: unknown) => error as MillraceError)
+  if (!(opened instanceof Error)) await opened.close()
+  expect(opened).toBeInstanceOf(Error)
+  return opened as MillraceError
+}
+
+/** The address of the database, changed. */
+function address(change: Partial<Record<'username' | 'password' | 'port' | 'pathname' | 'hostname', string>>): string {
+  return Object.assign(new URL(database.url), change).href
+}
+
+const name = (): string => decodeURIComponent(new URL(database.url).pathname.slice(1))
+const setting = (change: string): Promise<unknown> => admin.query(`alter database "${name()}" ${change}`)
+
+/** Calls until the connection that was ended is no longer met, and gives what came or was thrown. */
+async function pastTheLoss(call: () => Promise<unknown>): Promise<unknown> {
+  for (let left = 100; ; left -= 1) {
+    const came = await call().catch((error: unknown) => error as MillraceError)
+    if (left === 0 || !(came instanceof Error) || (came as MillraceError).code !== 'E_STORE_UNREACHABLE') return came
+  }
+}
+
+/** The warnings that a mill logs when it is made. */
+async function warnings(store: string): Promise<string[]> {
+  const told: string[] = []
+  const ignore = (): void => undefined
+  const warn = (...parts: unknown[]): void => void told.push(parts.filter((part) => typeof part === 'string').join(' '))
+  const mill = await millrace({ store, logger: { debug: ignore, info: ignore, warn, error: ignore } })
+  await mill.close()
+  return told
+}
+
+describe('a server', () => {
+  test('that is read-only is refused before anything is written', async () => {
+    await setting('set default_transaction_read_only = on')
+    const error = await refusal(() => `${database.url}?schema=readonly`)
+    await setting('reset default_transaction_read_only')
+    expect(error.code).toBe('E_STORE_READ_ONLY')
+    expect(error.message).toMatch(/is read-only \(default_transaction_read_only is on\); turn it off for this role/)
+  })
+
+  test('that becomes read-only refuses an enqueue by name, and takes them again afterwards', async () => {
+    const echo = job('echo', async (p: number) => p)
+    const mill = await millrace({ store: database.url, jobs: [echo], logger: false })
+    const reconnect = (): Promise<unknown> =>
+      admin.query(
+        `select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and application_name = 'millrace'`,
+        [name()],
+      )
+    await setting('set default_transaction_read_only = on')
+    await reconnect()
+    const error = await pastTheLoss(() => mill.enqueue(echo, 1))
+    await setting('reset default_transaction_read_only')
+    await reconnect()
+    expect(error).toMatchObject({ code: 'E_STORE_READ_ONLY' })
+    expect(await pastTheLoss(() => mill.enqueue(echo, 2))).toMatchObject({ isNew: true })
+    await mill.close()
+  })
+
+  test('that may lose what it acknowledged is warned of by name', async () => {
+    await using server = await startPostgres({ settings: { fsync: 'off', synchronous_commit: 'off' } })
+    expect(await warnings(server.url)).toEqual([
+      expect.stringMatching(/^postgres:\/\/127\.0\.0\.1:\d+\/postgres: synchronous_commit is off: /),
+      expect.stringMatching(/^postgres:\/\/127\.0\.0\.1:\d+\/postgres: fsync is off: /),
+    ])
+  })
+
+  test('that flushes each commit is not', async () => {
+    await setting('set synchronous_commit = on')
+    expect((await warnings(database.url)).filter((warning) => warning.includes('synchronous_commit'))).toEqual([])
+    await setting('reset synchronous_commit')
+  })
+})
+
+describe('the way to a server', () => {
+  test.each<[string, () => unknown, string, RegExp]>([
+    [
+      'a port where nothing listens',
+      () => address({ port: '1' }),
+      'E_STORE_UNREACHABLE',
+      /ECONNREFUSED.*check that it runs/,
+    ],
+    [
+      'a host that there is not',
+      () => address({ hostname: 'nowhere.invalid' }),
+      'E_STORE_UNREACHABLE',
+      /nowhere\.invalid/,
+    ],
+    [
+      'a wrong password',
+      () => address({ password: 'wrong-secret' }),
+      'E_STORE_LOGIN',
+      /check user and password of the URL/,
+    ],
+    ['no password', () => address({ password: '' }), 'E_STORE_LOGIN', /password must be a .*check user and password/],
+    ['an unknown user', () => address({ username: 'nobody-we-know' }), 'E_STORE_LOGIN', /check user and password/],
+    [
+      'an unknown database',
+      () => address({ pathname: '/nothing' }),
+      'E_STORE_MISSING',
+      /"nothing" does not exist; create it/,
+    ],
+    ['TLS that is not offered', () => `${database.url}?sslmode=require`, 'E_STORE_UNREACHABLE', /SSL/],
+    [
+      'a URL that cannot be read',
+      () => 'postgres://u:wrong-secret#@h:port/x',
+      'E_INVALID_OPTIONS',
+      /URL that can be read.*%23/,
+    ],
+    ['a URL of nothing', () => 'postgres:', 'E_INVALID_OPTIONS', /must be a postgres:\/\/ URL/],
+    [
+      'another kind of URL',
+      () => 'mysql://u:wrong-secret@h/x',
+      'E_INVALID_OPTIONS',
+      /PostgreSQL’s begins with "postgres:\/\/"/,
+    ],
+    [
+      'a pool to nowhere',
+      () => postgres(new Pool({ host: '127.0.0.1', port: 1 })),
+      'E_STORE_UNREACHABLE',
+      /127\.0\.0\.1:1/,
+    ],
+    ['a number', () => postgres(5 as never), 'E_INVALID_OPTIONS', /must be a postgres:\/\/ URL or a pg\.Pool, got 5/],
+  ])('with %s is refused in one sentence with the fix', async (_, store, code, message) => {
+    const error = await refusal(store)
+    expect(error.code).toBe(code)
+    expect(error.message).toMatch(message)
+    expect(error.message).not.toMatch(/\n|wrong-secret/)
+    expect(error.message).not.toContain(new URL(database.url).password)
+  })
+})
+
+test('a host that takes connections and never answers is given up', async () => {
+  const silent = createServer(() => undefined)
+  await new Promise<void>((done) => silent.listen(0, '127.0.0.1', done))
+  const { port } = silent.address() as AddressInfo
+  const pool = new Pool({ host: '127.0.0.1', port, user: 'u', connectionTimeoutMillis: 100 })
+  const error = await refusal(() => postgres(pool))
+  silent.close()
+  expect(error).toMatchObject({
+    code: 'E_STORE_UNREACHABLE',
+    message: expect.stringMatching(/timeout.*check that it runs/),
+  })
+})
+
+/** A way to the server on which the process that is told at login is not the server's, as behind a pooler. */
+async function poolerBefore(url: string): Promise<{ url: string; close(): void }> {
+  const target = new URL(url)
+  const LOGIN = Buffer.from([0x4b, 0, 0, 0, 12]) // BackendKeyData, and its length.
+  const sockets = new Set<Socket>()
+  const server = createServer((client) => {
+    const behind = connect(Number(target.port), target.hostname)
+    for (const socket of [client, behind])
+      sockets.add(socket.on('error', () => [client, behind].map((each) => each.destroy())))
+    client.pipe(behind)
+    behind.on('end', () => client.end())
+    behind.on('data', (data: Buffer) => {
+      const at = data.indexOf(LOGIN)
+      if (at >= 0) data.writeInt32BE(1 + data.readInt32BE(at + LOGIN.length), at + LOGIN.length)
+      client.write(data)
+    })
+  })
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  return {
+    url: Object.assign(new URL(url), { hostname: '127.0.0.1', port: String((server.address() as AddressInfo).port) })
+      .href,
+    close: () => {
+      server.close()
+      for (const socket of sockets) socket.destroy()
+    },
+  }
+}
+
+describe('a pooler', () => {
+  test('is noticed and told of, and work goes on by polling', async () => {
+    const pooler = await poolerBefore(database.url)
+    const store = `${pooler.url}?schema=pooled`
+    expect(await warnings(store)).toContainEqual(expect.stringMatching(/a connection pooler stands between/))
+    const echo = job('echo', async (p: unknown) => p)
+    const options = { store, jobs: [echo], poll: '50ms', logger: false } as const
+    const [worker, producer] = [await millrace(options), await millrace(options)]
+    await worker.start()
+    const handle = await producer.enqueue(echo, 5)
+    expect(await handle.result({ timeout: '30s' })).toBe(5)
+    await Promise.all([worker.close(), producer.close()])
+    pooler.close()
+  })
+
+  test('is not seen where there is none', async () => {
+    expect((await warnings(`${database.url}?schema=pooled`)).filter((warning) => warning.includes('pooler'))).toEqual(
+      [],
+    )
+  })
+})
+
+describe('the package pg', () => {
+  test('where it is not installed, is asked for in one sentence, at start and by command', async () => {
+    const built = await build()
+    if (built.code !== 0) throw new Error(built.output)
+    const modules = join(folder, 'without-pg', 'node_modules')
+    mkdirSync(join(modules, 'millrace'), { recursive: true })
+    for (const part of ['dist', 'package.json'])
+      cpSync(join(root, part), join(modules, 'millrace', part), { recursive: true })
+    cpSync(join(root, 'node_modules', 'citty'), join(modules, 'citty'), { recursive: true })
+    writeFileSync(
+      join(modules, '..', 'app.mjs'),
+      `import { millrace } from 'millrace'
+       await millrace({ store: 'postgres://localhost/app' }).catch(({ code, message }) => console.log(code, message))`,
+    )
+    const app = await runNode(['app.mjs'], { cwd: join(modules, '..') })
+    expect(app.output).toBe('E_NO_PG the package pg is not installed; run `npm install pg`\n')
+    const command = join(modules, 'millrace', 'dist', 'cli', 'main.js')
+    const migrate = await runNode([command, 'migrate', '--store', 'postgres://localhost/app'], { cwd: folder })
+    expect(migrate).toMatchObject({
+      code: 1,
+      errors: 'millrace migrate: the package pg is not installed; run `npm install pg`\n',
+    })
+    const print = await runNode([command, 'migrate', '--print', '--store', 'postgres://localhost/app'], { cwd: folder })
+    expect(print).toMatchObject({ code: 0, output: expect.stringContaining('create schema if not exists "millrace"') })
+  })
+})
+
+/** What would be a statement, if it were ever read as one. */
+const HOSTILE = [
+  `'; drop schema public cascade; --`,
+  `"; drop schema public cascade; --`,
+  `$1`,
+  `$$; drop schema public cascade; $$`,
+  `\\'; drop schema public cascade; --`,
+  `%I %s {} \${s}`,
+  `/* */ -- '' ""`,
+  `Queue ٣ 🎉`,
+]
+
+const TROUBLE = 'a\u0000b\ud800c\udfffd'
+
+describe('a schema', () => {
+  test.each(['', 'pg_jobs', 'PG_jobs', 'a\u0000b', 'a\ud800b', 'x'.repeat(64), 'ß'.repeat(32), 5, null, {}])(
+    'of a name that PostgreSQL would refuse or cut is refused: %j',
+    async (schema) => {
+      const error = await refusal(() => postgres(database.url, { schema: schema as never }))
+      expect(error).toMatchObject({
+        code: 'E_INVALID_OPTIONS',
+        message: expect.stringMatching(/^postgres\(\): options\.schema/),
+      })
+    },
+  )
+
+  test('in the URL is checked like one that is passed', async () => {
+    const error = await refusal(() => `${database.url}?schema=pg_jobs`)
+    expect(error).toMatchObject({ code: 'E_INVALID_OPTIONS', message: expect.stringContaining('"pg_"') })
+  })
+
+  test.each([...HOSTILE, 'x'.repeat(63), 'select', 'MixedCase', 'a.b', ' ', '\n--'])(
+    'named %j is that schema and changes no SQL',
+    async (schema) => {
+      const echo = job('echo', async (p: unknown) => p)
+      const mill = await millrace({ store: postgres(database.url, { schema }), jobs: [echo], logger: false })
+      await mill.start()
+      const handle = await mill.enqueue(echo, { schema }, { key: 'k' })
+      expect(await handle.result({ timeout: '20s' })).toEqual({ schema })
+      await mill.close()
+      const { rows } = await admin.query(
+        `select nspname from pg_class c join pg_namespace n on n.oid = relnamespace where relname = 'jobs' and nspname = $1`,
+        [schema],
+      )
+      expect(rows).toEqual([{ nspname: schema }])
+      const { rows: still } = await admin.query(`select from pg_namespace where nspname = 'public'`)
+      expect(still).toHaveLength(1)
+    },
+  )
+
+  test('does not see the jobs of another', async () => {
+    const echo = job('echo', async (p: unknown) => p)
+    const [one, other] = await Promise.all(
+      ['one', 'One'].map((schema) =>
+        millrace({ store: postgres(database.url, { schema }), jobs: [echo], logger: false }),
+      ),
+    )
+    const { id } = await (one as Mill).enqueue(echo, 1)
+    expect(await other?.get(id)).toBeUndefined()
+    await Promise.all([one?.close(), other?.close()])
+  })
+})
+
+async function first<T>(list: AsyncIterable<T>): Promise<T | undefined> {
+  for await (const each of list) return each
+  return undefined
+}
+
+/** The same calls on each store must leave the same records. */
+const STORES: Readonly<Record<string, () => string>> = {
+  SQLite: () => join(folder, 'same.db'),
+  PostgreSQL: () => `${database.url}?schema=same`,
+}
+
+describe.each(Object.entries(STORES))('on %s', (_, store) => {
+  test('hostile names of jobs, queues, keys and labels are only names', async () => {
+    const jobs = HOSTILE.map((each) => job(each, async (p: unknown) => p))
+    const mill = await millrace({
+      store: store(),
+      jobs,
+      queues: Object.fromEntries(HOSTILE.map((each) => [each, 2])),
+      logger: false,
+    })
+    await mill.start()
+    for (const [i, text] of HOSTILE.entries()) {
+      const options = {
+        queue: text,
+        key: text,
+        labels: [text],
+        title: text,
+        meta: { [text]: text },
+        unique: { by: () => text },
+      }
+      const handle = await mill.enqueue(jobs[i] as (typeof jobs)[0], { [text]: text }, options)
+      expect(await handle.result({ timeout: '20s' })).toEqual({ [text]: text })
+      const { unique: _unique, ...kept } = options
+      expect(await handle.get()).toMatchObject({ ...kept, job: text })
+      const found = []
+      for await (const each of mill.find({ queue: text, label: text, job: text } as never)) found.push(each.id)
+      expect(found).toEqual([handle.id])
+      await mill.queue(text).pause()
+      await mill.queue(text).resume()
+    }
+    await mill.close()
+  })
+
+  test.each(['a\u0000', '\ud800', '\udfff', 'a\nb'])(
+    'names with %j are refused before anything is written',
+    async (bad) => {
+      const echo = job('echo', async (p: unknown) => p)
+      const mill = await millrace({ store: store(), jobs: [echo], logger: false })
+      const calls: (() => Promise<unknown>)[] = [
+        () => mill.enqueue(echo, 1, { queue: bad }),
+        () => mill.enqueue(echo, 1, { key: bad }),
+        () => mill.enqueue(echo, 1, { labels: [bad] }),
+        async () => job(bad, async () => 1),
+        async () => mill.queue(bad).pause(),
+        () => mill.unschedule(echo, bad),
+        () => first(mill.find({ key: bad })),
+        () => first(mill.find({ label: bad })),
+        () => first(mill.find({ queue: bad })),
+      ]
+      for (const [i, call] of calls.entries()) {
+        const error = await call().then(
+          () => 'it was taken',
+          (thrown: unknown) => thrown as MillraceError,
+        )
+        expect(error, `${i}`).toMatchObject({ code: expect.stringMatching(/^E_(INVALID_OPTIONS|DEFINITION)$/) })
+      }
+      await mill.close()
+    },
+  )
+
+  test('NUL and lone surrogates come back from every place that takes a text of the user’s', async () => {
+    const value = { [TROUBLE]: [TROUBLE, { deep: TROUBLE }] }
+    const echo = job('echo', async (p: unknown) => p)
+    const failing = job('failing', async (_p: undefined, ctx) => {
+      ctx.log(TROUBLE, { t: TROUBLE })
+      const error = new Error(TROUBLE, { cause: new Error(TROUBLE) })
+      throw Object.assign(error, { name: TROUBLE, code: TROUBLE, stack: TROUBLE, extra: value })
+    })
+    const giving = job('giving-up', async () => {
+      throw new Abort(TROUBLE)
+    })
+    const mill = await millrace({ store: store(), jobs: [echo, failing, giving], logger: false })
+    await mill.start()
+    const done = await mill.enqueue(echo, value, { title: TROUBLE, meta: value, unique: { by: () => TROUBLE } })
+    expect(await done.result({ timeout: '20s' })).toEqual(value)
+    expect(await done.get()).toMatchObject({ payload: value, result: value, title: TROUBLE, meta: value })
+    const failed = await mill.enqueue(failing, undefined, { retry: { limit: 0 } })
+    await failed.result({ timeout: '20s' }).catch(() => undefined)
+    const record = await failed.get()
+    expect(record).toMatchObject({ state: 'failed', error: { message: TROUBLE, cause: { message: TROUBLE } } })
+    expect(record?.attempts[0]).toMatchObject({ error: { message: TROUBLE } })
+    expect(record?.attempts[0]?.log?.[0]?.startsWith(TROUBLE)).toBe(true)
+    const gaveUp = await mill.enqueue(giving)
+    await gaveUp.result({ timeout: '20s' }).catch(() => undefined)
+    expect(await gaveUp.get()).toMatchObject({ state: 'failed', error: { message: TROUBLE } })
+    await mill.close()
+  })
+})

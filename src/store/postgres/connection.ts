@@ -38,6 +38,8 @@ export class Connection implements Executor {
   readonly #parts: ConnectionParts
   #client: Promise<PgClient> | undefined
   #turn: Promise<unknown> = Promise.resolve()
+  /** What statements are prepared as. */
+  readonly #names = new Map<string, string>()
   #closed = false
 
   constructor(parts: ConnectionParts) {
@@ -96,9 +98,15 @@ export class Connection implements Executor {
   }
 
   async #run<R extends object>(client: PgClient, text: string, values: readonly (string | null)[]): Promise<R[]> {
-    const name = this.#parts.keepsSession() && !text.includes(';') ? nameOf(text) : undefined
+    const name = this.#parts.keepsSession() && !text.includes(';') ? this.#nameOf(text) : undefined
     const { rows } = await client.query(name === undefined ? { text, values } : { name, text, values })
     return rows as R[]
+  }
+
+  #nameOf(text: string): string {
+    let name = this.#names.get(text)
+    if (name === undefined) this.#names.set(text, (name = `millrace_${this.#names.size}`))
+    return name
   }
 
   async #connected(): Promise<PgClient> {
@@ -130,12 +138,4 @@ export class Connection implements Executor {
     void current?.then((one) => (one === client ? undefined : (this.#client ??= current))).catch(() => undefined)
     void client.end().catch(() => undefined)
   }
-}
-
-const names = new Map<string, string>()
-
-function nameOf(text: string): string {
-  let name = names.get(text)
-  if (name === undefined) names.set(text, (name = `millrace_${names.size}`))
-  return name
 }

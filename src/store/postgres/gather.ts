@@ -1,6 +1,6 @@
 import { StoreError } from '../../errors.js'
 import type { NewJob } from '../store.js'
-import { INSERT_MAX, weightOf } from './insert.js'
+import { INSERT_MAX, weightOf } from './write.js'
 
 /** The server said no: nothing was written. */
 function isRefusal(error: unknown): boolean {

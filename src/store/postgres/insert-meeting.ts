@@ -3,13 +3,13 @@ import { withPlaceOf } from '../../job/stored-options.js'
 import { decideDuplicate, decidePlace } from '../../job/unique.js'
 import type { Place, PlaceRequest, PlaceVerdict } from '../../job/unique.js'
 import type { Inserted, InsertOptions, NewJob } from '../store.js'
-import { asNew, meetsNone, writePlaced } from './insert.js'
-import type { Written } from './insert.js'
 import { endAll, putIn, takeOut } from './moves.js'
 import { readStanding } from './read.js'
 import type { Standing } from './rows.js'
 import type { Session } from './session.js'
 import { instant } from './session.js'
+import { asNew, meetsNone, writePlaced } from './write.js'
+import type { Written } from './write.js'
 
 /** A window that never ends. */
 const FOR_EVER = Number.MAX_SAFE_INTEGER

@@ -31,7 +31,7 @@ import type { Connection } from './connection.js'
 import type { Executor } from './executor.js'
 import { Gather } from './gather.js'
 import { Hints } from './hints.js'
-import { asNew, insertJobs, isOneStatement, writeJobs } from './insert.js'
+import { insertJobs } from './insert.js'
 import { Lanes } from './lanes.js'
 import type { Opened } from './open.js'
 import { pauseQueue, readPause, resumeQueue } from './pause.js'
@@ -43,6 +43,7 @@ import { Starts } from './starts.js'
 import { PostgresTransactions } from './transactions.js'
 import { promoteJobs, pruneJobs } from './upkeep.js'
 import { askJob, readWishes } from './wish.js'
+import { asNew, isOneStatement, writeJobs } from './write.js'
 
 export interface PostgresStoreOptions {
   /** The database's clock; only a test passes one. */

@@ -6,13 +6,14 @@ import { checkOpen } from './check-open.js'
 import type { Executor } from './executor.js'
 import { codeOf, translate } from './faults.js'
 import { executorOf } from './handles.js'
-import { insertJobs, isOneStatement } from './insert.js'
+import { insertJobs } from './insert.js'
 import type { Lanes } from './lanes.js'
 import type { Opened } from './open.js'
 import type { Lender, Lent } from './lender.js'
 import type { Session } from './session.js'
 import { QUIET } from './session.js'
 import { settleShared } from './settle.js'
+import { isOneStatement } from './write.js'
 
 export interface TransactionParts {
   readonly opened: Opened

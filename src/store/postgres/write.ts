@@ -1,0 +1,162 @@
+import type { Encoded } from '../../job/outcome.js'
+import type { InsertOptions, Inserted, NewJob } from '../store.js'
+import { toColumns } from './rows.js'
+import type { Session } from './session.js'
+import { textOf } from './session.js'
+
+/** What one statement may weigh: more would spill to the server's disk and gain nothing. */
+export const INSERT_MAX = 5_000
+/** A job weighs one, and one more for each so many characters. */
+const CHARACTERS = 200
+
+export function weightOf(jobs: readonly NewJob[]): number {
+  let weight = 0
+  for (const { payload } of jobs) weight += weigh(payload)
+  return weight
+}
+
+function weigh(payload: Encoded): number {
+  return 1 + Math.floor((typeof payload === 'string' ? payload.length : payload.byteLength) / CHARACTERS)
+}
+
+/** One statement does it: nothing is looked up first. */
+export function isOneStatement(jobs: readonly NewJob[], options: InsertOptions): boolean {
+  return options.under === undefined && jobs.every(meetsNone) && (jobs.length === 1 || weightOf(jobs) <= INSERT_MAX)
+}
+
+export function meetsNone(job: NewJob): boolean {
+  return job.key === null && job.unique === undefined
+}
+
+export function asNew({ id }: NewJob): Inserted {
+  return { id, isNew: true }
+}
+
+/** A job as it is written, with the place it takes and until when that place's window runs. */
+export interface Written {
+  readonly job: NewJob
+  readonly until?: number | null
+}
+
+export async function writeJobs(s: Session, jobs: readonly NewJob[]): Promise<void> {
+  for (let from = 0, to = 0; from < jobs.length; from = to) {
+    to = endOfSlice(jobs, from)
+    const slice = jobs.slice(from, to)
+    if (isSimple(slice)) await writeOne(s, slice[0] as NewJob)
+    else
+      await (areAlike(slice)
+        ? writeAlike(s, slice)
+        : writePlaced(
+            s,
+            slice.map((job) => ({ job })),
+          ))
+  }
+}
+
+/** One job, due at once, with nothing but a payload of text. */
+function isSimple(jobs: readonly NewJob[]): boolean {
+  const [job] = jobs
+  return (
+    jobs.length === 1 &&
+    job !== undefined &&
+    typeof job.payload === 'string' &&
+    job.expires === null &&
+    'inMs' in job.due &&
+    job.due.inMs === 0
+  )
+}
+
+async function writeOne(s: Session, job: NewJob): Promise<void> {
+  const lane = String(s.lanes.known(job.queue, job.name))
+  await s.query(s.queries.insertOne, s.nowText, job.id, lane, String(job.priority), job.payload as string, job.options)
+  s.note({ ready: true })
+}
+
+function endOfSlice(jobs: readonly NewJob[], from: number): number {
+  let weight = 0
+  for (let to = from; to < jobs.length; to += 1) {
+    weight += weigh((jobs[to] as NewJob).payload)
+    if (weight > INSERT_MAX && to > from) return to
+  }
+  return jobs.length
+}
+
+interface Told {
+  readonly ready: boolean
+  readonly dueIn: number | null
+}
+
+/** Jobs of one lane, priority and time with nothing but a payload of text: what a bulk mostly is. */
+function areAlike(jobs: readonly NewJob[]): boolean {
+  const first = jobs[0] as NewJob
+  return jobs.every(
+    (job) =>
+      typeof job.payload === 'string' &&
+      job.name === first.name &&
+      job.queue === first.queue &&
+      job.priority === first.priority &&
+      job.options === first.options &&
+      isSameTime(job.due, first.due) &&
+      (job.expires === first.expires ||
+        (job.expires !== null && first.expires !== null && isSameTime(job.expires, first.expires))),
+  )
+}
+
+function isSameTime(a: NewJob['due'], b: NewJob['due']): boolean {
+  return a === b || ('at' in a ? 'at' in b && a.at === b.at : 'inMs' in b && a.inMs === b.inMs)
+}
+
+async function writeAlike(s: Session, jobs: readonly NewJob[]): Promise<void> {
+  const first = jobs[0] as NewJob
+  const given = s.given({
+    lane: s.lanes.known(first.queue, first.name),
+    priority: first.priority,
+    options: first.options,
+    ...timesOf(first),
+  })
+  const [ids, payloads] = [jobs.map((job) => job.id), jobs.map((job) => job.payload)]
+  await told(s, s.queries.insertAlike, given, JSON.stringify(ids), JSON.stringify(payloads))
+}
+
+/** Jobs of any kind; their keys and places are free by now. */
+export async function writePlaced(s: Session, rows: readonly Written[]): Promise<void> {
+  const jobs = rows.map((row) => row.job)
+  for (let from = 0, to = 0; from < rows.length; from = to) {
+    to = endOfSlice(jobs, from)
+    await writeRows(s, rows.slice(from, to))
+  }
+}
+
+async function writeRows(s: Session, rows: readonly Written[]): Promise<void> {
+  await told(s, s.queries.insertJobs, s.given({}), JSON.stringify(rows.map((row) => columnsOf(s, row))))
+}
+
+function columnsOf(s: Session, { job, until }: Written): object {
+  const { text, bytes } = toColumns(job.payload)
+  return {
+    id: job.id,
+    lane: s.lanes.known(job.queue, job.name),
+    name: job.name,
+    priority: job.priority,
+    key: job.key,
+    payload: text,
+    bytes,
+    options: job.options,
+    place: job.unique?.key,
+    until: until === undefined ? undefined : textOf(until),
+    ...timesOf(job),
+  }
+}
+
+function timesOf({ due, expires }: NewJob): object {
+  return {
+    ...('at' in due ? { at: due.at } : { in: due.inMs }),
+    ...(expires === null ? {} : 'at' in expires ? { expiresAt: expires.at } : { expiresIn: expires.inMs }),
+  }
+}
+
+async function told(s: Session, sql: string, ...given: readonly string[]): Promise<void> {
+  const [row] = await s.query<Told>(sql, ...given)
+  if (row?.ready === true) s.note({ ready: true })
+  if (row !== undefined && row.dueIn !== null) s.note({ dueInMs: Number(row.dueIn) })
+}

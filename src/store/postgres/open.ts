@@ -3,8 +3,12 @@ import type { World } from '../../world/world.js'
 import { HELD_UNASKED_MS } from '../queues.js'
 import type { StoreInfo } from '../store.js'
 import type { Heart } from '../workers.js'
+import { channelOf } from './channel.js'
 import { Connection } from './connection.js'
-import type { PgClient } from './connection.js'
+import type { ConnectionParts, PgClient } from './connection.js'
+import { makeFirstDays } from './days.js'
+import { dayQueries } from './days-queries.js'
+import type { DayQueries } from './days-queries.js'
 import { Ears } from './ears.js'
 import { translate } from './faults.js'
 import { Lender } from './lender.js'
@@ -19,6 +23,7 @@ const OLDEST = 140_000
 export interface Opened {
   readonly info: StoreInfo
   readonly queries: Queries
+  readonly days: DayQueries
   readonly schema: string
   /** Our name in notifications. */
   readonly self: string
@@ -28,6 +33,8 @@ export interface Opened {
   readonly token: string
   readonly lender: Lender
   connection(kind: 'writes' | 'work'): Connection
+  /** A connection for once, for what may take its time: neither claims nor enqueues stand behind it. */
+  apart<T>(work: (connection: Connection) => Promise<T>): Promise<T>
   /** Hears what others commit, from now on. */
   listen(heard: (news: string) => void): void
   startHeart(worker: string, everyMs: number, onLost: (why: string) => void): Promise<Heart | undefined>
@@ -41,18 +48,21 @@ export async function openDatabase(target: Target, autoMigrate: boolean, world: 
   const look = await firstLook(target, queries, self)
   const keepsSession = (): boolean => look.keepsSession
   const connections = new Set<Connection>()
-  const connect = (onConnect?: (client: PgClient) => Promise<void>): Connection => {
+  const connect = (own: Partial<ConnectionParts> = {}): Connection => {
     const parts = { world, name: target.name, makeClient: target.makeClient, keepsSession }
-    const connection = new Connection(onConnect === undefined ? parts : { ...parts, onConnect })
+    const connection = new Connection({ ...parts, ...own })
     connections.add(connection)
     return connection
   }
+  const days = dayQueries(schema)
   const writes = connect()
   // A claim that is lost loses nothing, so it need not be flushed; a later flush takes it along.
-  const work = connect(async (client) => {
-    if (look.keepsSession) await client.query({ text: 'set synchronous_commit = off', values: [] })
+  const work = connect({
+    async onConnect(client) {
+      if (look.keepsSession) await client.query({ text: 'set synchronous_commit = off', values: [] })
+    },
   })
-  await prepare(writes, target, autoMigrate, queries)
+  await prepare(writes, target, autoMigrate, { queries, days })
   const [identity] = await writes.query<{ token: string }>(`select token from ${schema}.identity`, [])
   const lender = new Lender(target, target.pool, queries, world)
   const ears = new Ears(target, world, look.keepsSession ? queries.listen : null)
@@ -64,6 +74,7 @@ export async function openDatabase(target: Target, autoMigrate: boolean, world: 
       heldUnaskedMs: HELD_UNASKED_MS.postgres,
     },
     queries,
+    days,
     schema,
     self,
     world,
@@ -71,6 +82,16 @@ export async function openDatabase(target: Target, autoMigrate: boolean, world: 
     token: identity?.token ?? '',
     lender,
     connection: (kind) => (kind === 'writes' ? writes : work),
+    async apart(work) {
+      // Its statements are of one day: none is worth preparing.
+      const connection = connect({ keepsSession: () => false })
+      try {
+        return await work(connection)
+      } finally {
+        connections.delete(connection)
+        await connection.close()
+      }
+    },
     listen: (heard) => ears.listen(heard),
     startHeart: (worker, everyMs, onLost) => ears.startHeart({ worker, everyMs, beat: queries.beat, onLost }),
     async close() {
@@ -165,12 +186,12 @@ async function hearsItself(client: PgClient, queries: Queries, self: string): Pr
   return heard
 }
 
-/** An identifier is cut at 63 bytes, and both sides must mean the same one. */
-function channelOf(schema: string): string {
-  return `millrace ${schema}`.replaceAll(/[^\w -]/g, '_').slice(0, 63)
-}
-
-async function prepare(writes: Connection, target: Target, autoMigrate: boolean, queries: Queries): Promise<void> {
+async function prepare(
+  writes: Connection,
+  target: Target,
+  autoMigrate: boolean,
+  { queries, days }: { readonly queries: Queries; readonly days: DayQueries },
+): Promise<void> {
   const version = await schemaVersion(writes, target.schema)
   refuseNewer(version, target.name)
   if (version === SCHEMA_VERSION) return
@@ -179,5 +200,9 @@ async function prepare(writes: Connection, target: Target, autoMigrate: boolean,
       'E_SCHEMA_OLDER',
       `${target.name} has schema version ${version} and this Millrace needs ${SCHEMA_VERSION}; run \`millrace migrate\`, or leave autoMigrate on`,
     )
-  await writes.transaction(queries, (tx) => migrate(tx, target.schema))
+  await writes.transaction(queries, async (tx) => {
+    await migrate(tx, target.schema)
+    const [clock] = await tx.query<{ now: unknown }>(queries.now, [])
+    await makeFirstDays(tx, days, Number(clock?.now))
+  })
 }

@@ -1,3 +1,5 @@
+import { DAY_MS, NUMBER_BITS, PRIORITY_STEP_MS } from './numbers.js'
+
 /**
  * Every statement of the PostgreSQL store, named like the method that runs it. The store takes them as an argument, so that
  * a test can plant a wrong one and see that it is found.
@@ -6,13 +8,6 @@
  * that may run on a caller's handle takes one text, JSON of all it needs: whatever library it is, it can bind a text.
  * `now` is the database's clock; only a test passes one.
  */
-
-/** Ten minutes of waiting weigh as much as one point of priority, so that low never starves. */
-export const PRIORITY_STEP_MS = 600_000
-
-/** Days and numbers share one bigint that JavaScript can hold: 2^38 numbers, and days until 2059. */
-const NUMBER_BITS = 38
-const DAY_MS = 86_400_000
 
 export type Queries = ReturnType<typeof makeQueries>
 
@@ -338,14 +333,24 @@ export function makeQueries(schema: string, channel: string) {
           select 1 from ${s}.jobs j
           where j.ref = x.ref and j.expires_at = x.expires_at and not exists (select 1 from ${s}.history h where h.ref = j.ref))`,
 
+    /** What was kept for less than a day, and what of the rest is kept no longer. All else goes with its day. */
     pruneJobs: `
-      with old as materialized (
-        select ref from ${s}.history
-        where keep_until <= coalesce($1::text::bigint, ${clock})
+      with clock as materialized (select coalesce($1::text::bigint, ${clock}) as now),
+      old as materialized (
+        select ref from (
+          (select ref, keep_until from ${s}.history
+           where keep_until <= (select now from clock) and keep_until - settled_at < ${DAY_MS}
+           order by keep_until
+           limit $2::text::integer)
+          union
+          (select ref, keep_until from ${s}.history_rest
+           where keep_until <= (select now from clock) and keep_until is not null
+           order by keep_until
+           limit $2::text::integer)) as over
         order by keep_until
         limit $2::text::integer),
-      history as (delete from ${s}.history where ref = any(array(select ref from old)) returning 1),
-      jobs as (delete from ${s}.jobs where ref = any(array(select ref from old)))
+      history as (delete from ${s}.history h using old where h.ref = old.ref returning 1),
+      jobs as (delete from ${s}.jobs j using old where j.ref = old.ref)
       select count(*)::integer as pruned from history`,
 
     addWorker: `

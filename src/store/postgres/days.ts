@@ -88,7 +88,9 @@ class Days {
     try {
       return await this.#connection.transaction(this.#queries, async (tx) => {
         const [row] = await tx.query<{ alone: boolean }>(this.#queries.tryAlone, [])
-        return row?.alone === true ? await work(tx) : undefined
+        if (row?.alone === true) return await work(tx)
+        this.again = true
+        return undefined
       })
     } catch (error) {
       if (!COME_AGAIN.has(sqlStateOf(error) ?? '')) throw error

@@ -215,10 +215,11 @@ describe('a day that is over', () => {
     const enqueue = async (): Promise<void> => {
       for (let i = 0; i < 30; i += 1) late.push(await b.one())
     }
-    const [pruned] = await Promise.all([Promise.all(others.map((store) => prune(store))), enqueue()])
-    // Who did not get a lock comes again.
-    const again = await Promise.all(others.map((store) => prune(store)))
-    expect([...pruned, ...again].reduce((sum, each) => sum + each, 0)).toBe(50)
+    const prunes = (): Promise<number[]> => Promise.all(others.map((store) => prune(store)))
+    const [pruned] = await Promise.all([prunes(), enqueue()])
+    // Those who were in each other's way come again.
+    for (let i = 0; i < 20 && (await tables()).includes('jobs_2040_01_10'); i += 1) pruned.push(...(await prunes()))
+    expect(pruned.reduce((sum, each) => sum + each, 0)).toBe(50)
     expect(await tables()).not.toContain('jobs_2040_01_10')
     expect((await b.store.jobs.readJobs(late)).filter((row) => row?.state === 'ready')).toHaveLength(30)
   })

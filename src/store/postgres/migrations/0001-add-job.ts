@@ -79,14 +79,14 @@ const body = (schema: string, channel: string): string => `
 declare
   began constant timestamptz := clock_timestamp();
   now_ms constant bigint := (extract(epoch from began) * 1000)::bigint;
-  due constant bigint := greatest(coalesce((extract(epoch from coalesce(add_job.due_at, began + add_job.run_in)) * 1000)::bigint, now_ms), 0);
-  expires constant bigint := (extract(epoch from coalesce(add_job.expires_at, began + add_job.expires_in)) * 1000)::bigint;
   written constant text := coalesce(
     regexp_replace(add_job.payload::json::text, E'([{,]\\\\s*")((?:[$]|\\\\\\\\u0024)+"\\\\s*:)', E'\\\\1$\\\\2', 'g'), '{"$":"undefined"}');
   stored constant json := json_strip_nulls(json_build_object('title', add_job.title, 'labels', to_json(add_job.labels)));
   problems constant text[] := ${schema}.job_problems(add_job.name, add_job.queue, add_job.priority, add_job.due_at, add_job.run_in,
     add_job.key, add_job.on_duplicate, add_job.labels, add_job.title, add_job.expires_at, add_job.expires_in, written);
   made_id constant uuid := ${schema}.new_job_id(now_ms);
+  due bigint;
+  expires bigint;
   made_ref bigint;
   holder uuid;
   its_lane integer;
@@ -94,6 +94,8 @@ begin
   if cardinality(problems) > 0 then
     raise exception 'add_job: %', array_to_string(problems, '; ') using errcode = 'invalid_parameter_value';
   end if;
+  due := coalesce((extract(epoch from coalesce(add_job.due_at, began + add_job.run_in)) * 1000)::bigint, now_ms);
+  expires := (extract(epoch from coalesce(add_job.expires_at, began + add_job.expires_in)) * 1000)::bigint;
   if add_job.key is not null then
     -- The lock of insertJobs: nobody else gives this key away before this transaction is over.
     perform pg_advisory_xact_lock(hashtextextended('key ' || add_job.name || chr(10) || add_job.key, 7));

@@ -2,9 +2,13 @@ import { StoreError } from '../../errors.js'
 import type { World } from '../../world/world.js'
 import type { Migrations } from '../migrations.js'
 import { Connection } from './connection.js'
+import { makeFirstDays } from './days.js'
+import { dayQueries } from './days-queries.js'
+import type { Executor } from './executor.js'
 import { LOOK, refuseUnfit } from './fitness.js'
 import type { Found } from './fitness.js'
 import { lookAt, migrate, printMigration, quoted, refuseNewer, schemaVersion, SCHEMA_VERSION } from './migrate.js'
+import { DATABASE_NOW } from './queries.js'
 import { targetOf } from './target.js'
 import type { PgPool, Target } from './target.js'
 
@@ -28,12 +32,21 @@ const MIGRATION = { begin: 'begin isolation level read committed', commit: 'comm
 /** Gives the version that was found. */
 export async function bringUpToDate(connection: Connection, target: Target): Promise<number> {
   try {
-    return await connection.transaction(MIGRATION, (tx) => migrate(tx, target.schema))
+    return await connection.transaction(MIGRATION, async (tx) => {
+      const version = await migrate(tx, target.schema)
+      if (version === 0) await makeFirstDays(tx, dayQueries(quoted(target.schema)), await clockOf(tx))
+      return version
+    })
   } catch (error) {
     if (error instanceof StoreError && error.code === 'E_STORE_RIGHTS')
       throw await mayNotMake(error, connection, target)
     throw error
   }
+}
+
+async function clockOf(tx: Executor): Promise<number> {
+  const [clock] = await tx.query<{ now: unknown }>(DATABASE_NOW, [])
+  return Number(clock?.now)
 }
 
 /** What is missing is known here: the right to make things. */

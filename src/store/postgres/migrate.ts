@@ -1,13 +1,16 @@
 import { StoreError } from '../../errors.js'
+import { channelOf } from './channel.js'
 import type { Executor } from './executor.js'
-import { sql as jobs } from './migrations/0001-jobs.js'
+import { addJob } from './migrations/0001-add-job.js'
+import { jobs } from './migrations/0001-jobs.js'
 
-/** Numbered, forward only, never edited after release. */
+/** Numbered, forward only, never edited after release. A statement at a time: what is prepared cannot be several. */
 export const MIGRATIONS: readonly {
   readonly version: number
   readonly name: string
-  readonly sql: (schema: string) => string
-}[] = [{ version: 1, name: 'jobs', sql: jobs }]
+  /** `schema` is a quoted identifier. */
+  readonly statements: (schema: string, channel: string) => readonly string[]
+}[] = [{ version: 1, name: 'jobs', statements: (schema, channel) => [...jobs(schema), ...addJob(schema, channel)] }]
 
 export const SCHEMA_VERSION = MIGRATIONS.length
 
@@ -81,20 +84,8 @@ function statementsFor(schema: string, version: number, hasSchema: boolean): str
     `create table if not exists ${name}.migrations (version integer primary key, name text not null, applied_at timestamptz not null default now())`,
   ]
   const statements = MIGRATIONS.filter((migration) => migration.version > version).flatMap((migration) => [
-    ...split(migration.sql(PLACE)).map((statement) => statement.replaceAll(PLACE, () => name)),
+    ...migration.statements(name, channelOf(schema)),
     `insert into ${name}.migrations (version, name) values (${migration.version}, '${migration.name}')`,
   ])
   return version === 0 ? [...ledger, ...statements] : statements
-}
-
-/** Stands for the schema until the statements are apart: its own name may have whatever parts them in it. */
-const PLACE = '"the schema"'
-
-/** A statement at a time: what is prepared cannot be several. No text of ours has a semicolon inside. */
-function split(sql: string): string[] {
-  return sql
-    .replaceAll(/^\s*--.*$/gm, '')
-    .split(';')
-    .map((statement) => statement.trim())
-    .filter((statement) => statement !== '')
 }

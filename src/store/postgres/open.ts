@@ -3,8 +3,11 @@ import { refuseOlder } from '../migrations.js'
 import { HELD_UNASKED_MS } from '../queues.js'
 import type { StoreInfo } from '../store.js'
 import type { Heart } from '../workers.js'
+import { channelOf } from './channel.js'
 import { Connection } from './connection.js'
-import type { PgClient } from './connection.js'
+import type { ConnectionParts, PgClient } from './connection.js'
+import { dayQueries } from './days-queries.js'
+import type { DayQueries } from './days-queries.js'
 import { Ears } from './ears.js'
 import { bringUpToDate } from './database-migrations.js'
 import { translate } from './faults.js'
@@ -20,6 +23,7 @@ import type { Target } from './target.js'
 export interface Opened {
   readonly info: StoreInfo
   readonly queries: Queries
+  readonly days: DayQueries
   readonly schema: string
   /** Our name in notifications. */
   readonly self: string
@@ -33,6 +37,8 @@ export interface Opened {
   tell(news: string): void
   /** Resolves when what is listened for is heard. */
   listening(): Promise<void>
+  /** A connection for once, for what may take its time: neither claims nor enqueues stand behind it. */
+  apart<T>(work: (connection: Connection) => Promise<T>): Promise<T>
   /** Hears what others commit, from now on. */
   listen(heard: (news: string) => void): void
   startHeart(worker: string, everyMs: number, onLost: (why: string) => void): Promise<Heart | undefined>
@@ -46,16 +52,19 @@ export async function openDatabase(target: Target, autoMigrate: boolean, world: 
   const look = await firstLook(target, queries, self)
   const keepsSession = (): boolean => look.keepsSession
   const connections = new Set<Connection>()
-  const connect = (onConnect?: (client: PgClient) => Promise<void>): Connection => {
+  const connect = (own: Partial<ConnectionParts> = {}): Connection => {
     const parts = { world, name: target.name, makeClient: target.makeClient, keepsSession }
-    const connection = new Connection(onConnect === undefined ? parts : { ...parts, onConnect })
+    const connection = new Connection({ ...parts, ...own })
     connections.add(connection)
     return connection
   }
+  const days = dayQueries(schema)
   const writes = connect()
   // A claim that is lost loses nothing, so it need not be flushed; a later flush takes it along.
-  const work = connect(async (client) => {
-    if (look.keepsSession) await client.query({ text: 'set synchronous_commit = off', values: [] })
+  const work = connect({
+    async onConnect(client) {
+      if (look.keepsSession) await client.query({ text: 'set synchronous_commit = off', values: [] })
+    },
   })
   const token = await prepare(writes, target, autoMigrate).catch(async (error: unknown) => {
     await writes.close() // An open connection would keep the process of whoever is refused.
@@ -74,6 +83,7 @@ export async function openDatabase(target: Target, autoMigrate: boolean, world: 
       batchesAhead: 2,
     },
     queries,
+    days,
     schema,
     self,
     world,
@@ -83,6 +93,16 @@ export async function openDatabase(target: Target, autoMigrate: boolean, world: 
     connection: (kind) => (kind === 'writes' ? writes : work),
     tell: (news) => ears.tell(news),
     listening: () => ears.listening(),
+    async apart(work) {
+      // Its statements are of one day: none is worth preparing.
+      const connection = connect({ keepsSession: () => false })
+      try {
+        return await work(connection)
+      } finally {
+        connections.delete(connection)
+        await connection.close()
+      }
+    },
     listen: (heard) => ears.listen(heard),
     startHeart: (worker, everyMs, onLost) =>
       ears.startHeart({ worker, everyMs, beat: queries.beat, notify: queries.notify, onLost }),
@@ -144,11 +164,6 @@ async function hearsItself(client: PgClient, queries: Queries, self: string): Pr
       .catch(() => resolve(false))
   })
   return heard
-}
-
-/** An identifier is cut at 63 bytes, and both sides must mean the same one. */
-function channelOf(schema: string): string {
-  return `millrace ${schema}`.replaceAll(/[^\w -]/g, '_').slice(0, 63)
 }
 
 /** Brings the tables up to date, if that is wanted, and gives their token. */

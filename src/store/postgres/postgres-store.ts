@@ -41,7 +41,8 @@ import { endAlone, endPlain, rescueJobs, settleAndClose, sortSettled } from './s
 import type { PlainBatch } from './settle.js'
 import { Starts } from './starts.js'
 import { PostgresTransactions } from './transactions.js'
-import { promoteJobs, pruneJobs } from './upkeep.js'
+import { promoteJobs, pruneDays, pruneJobs } from './upkeep.js'
+import type { Walk } from './upkeep.js'
 import { askJob, readWishes } from './wish.js'
 import { asNew, isOneStatement, writeJobs } from './write.js'
 
@@ -65,7 +66,7 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
   readonly #hints: Hints
   readonly #starts: Starts
   readonly #gather: Gather
-  readonly #walk = { sweptTo: ['', ''] as readonly [string, string] }
+  readonly #walk: Walk = { sweptTo: ['', ''], daysAt: 0 }
   readonly #reported = new Set<number>()
 
   constructor(opened: Opened, world: World, options: PostgresStoreOptions = {}) {
@@ -150,8 +151,10 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     return this.#plain(this.#work, (s) => promoteJobs(s, limit))
   }
 
-  pruneJobs(limit: number): Promise<number> {
-    return this.#plain(this.#work, (s) => pruneJobs(s, limit, this.#walk))
+  async pruneJobs(limit: number): Promise<number> {
+    const pruned = await this.#plain(this.#work, (s) => pruneJobs(s, limit, this.#walk))
+    const now = await this.#plain(this.#work, (s) => s.now())
+    return pruned + (await pruneDays(this.#opened, this.#walk, now))
   }
 
   async addWorker({ id, host, pid }: WorkerInfo): Promise<void> {

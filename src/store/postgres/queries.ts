@@ -1,3 +1,5 @@
+import { DAY_MS, LOCK_CLASS, LOCK_SLOTS, NUMBER_BITS, PRIORITY_STEP_MS } from './numbers.js'
+
 /**
  * Every statement of the PostgreSQL store, named like the method that runs it. The store takes them as an argument, so that
  * a test can plant a wrong one and see that it is found.
@@ -7,27 +9,29 @@
  * `now` is the database's clock; only a test passes one.
  */
 
-/** Ten minutes of waiting weigh as much as one point of priority, so that low never starves. */
-export const PRIORITY_STEP_MS = 600_000
-
-/** Days and numbers share one bigint that JavaScript can hold: 2^38 numbers, and days until 2059. */
-const NUMBER_BITS = 38
-const DAY_MS = 86_400_000
-/** By which our advisory locks are told from the app's. */
-const LOCK_CLASS = 0x6d696c6c
-
 export type Queries = ReturnType<typeof makeQueries>
+
+const clock = `(extract(epoch from clock_timestamp()) * 1000)::bigint`
+export const DATABASE_NOW = `select ${clock} as now`
 
 /** `schema` is a quoted identifier, `channel` a plain word or more. */
 export function makeQueries(schema: string, channel: string) {
   const s = schema
-  const clock = `(extract(epoch from clock_timestamp()) * 1000)::bigint`
   const given = `given as materialized (
       select g, coalesce((g->>'now')::bigint, ${clock}) as now from (select $1::text::json as g) as json)`
   const newRef = `((now / ${DAY_MS}) << ${NUMBER_BITS}) | nextval('${s.replaceAll(`'`, `''`)}.job_number')`
   const sort = (table: string): string => `${table}.due_at - ${table}.priority::bigint * ${PRIORITY_STEP_MS}`
   const stands = `(r.lane, r.sort, r.ref) = (j.lane, ${sort('j')}, j.ref)`
-  /** A whole job, wherever it stands. */
+  /*
+   * The planner does not see that a ref is looked for in one partition only, and for a few refs would sometimes rather read
+   * all of every day. So it is given no choice: one look for each ref.
+   */
+  const hasEnded = (ref: string): string => `((select h.ref from ${s}.history h where h.ref = ${ref}) is not null)`
+  const bodyOf = (ref: string): string => `lateral (select * from ${s}.jobs j where j.ref = ${ref} limit 1) j`
+  /**
+   * A whole job, wherever it stands. By its limit history is looked into one job after the other, each in the partition of its
+   * day: what the planner guesses of so many tables would sometimes have it read all of them.
+   */
   const jobRow = `
     select j.ref, j.id, n.name, n.queue, j.lane, j.priority, j.key, j.payload, encode(j.bytes, 'base64') as bytes, j.options,
            j.created_at, j.due_at, j.expires_at, j.suspect,
@@ -52,7 +56,7 @@ export function makeQueries(schema: string, channel: string) {
            p.progress
     from ${s}.jobs j
     join ${s}.lanes n on n.lane = j.lane
-    left join ${s}.history h on h.ref = j.ref
+    left join lateral (select * from ${s}.history h where h.ref = j.ref limit 1) h on true
     left join ${s}.waiting w on w.ref = j.ref
     left join ${s}.ready r on ${stands}
     left join lateral (
@@ -98,7 +102,7 @@ export function makeQueries(schema: string, channel: string) {
         worker text, result text, bytes text, error text, reason text, log text)`
 
   return {
-    now: `select ${clock} as now`,
+    now: DATABASE_NOW,
     begin: `begin`,
     /** Two statements in one text: nobody's lock holds up a settlement for long, it is tried again later instead. */
     beginBounded: `begin; set local lock_timeout = '250ms'`,
@@ -181,13 +185,12 @@ export function makeQueries(schema: string, channel: string) {
                min(least(case when due_at > now then due_at - now end, case when expires_at is not null then greatest(0, expires_at - now) end))::float8 as due_in
         from made) as told`,
     /**
-     * Until the end of the transaction nobody else asks for these; in one order, so that nobody waits in a ring. A thousand
-     * locks serve for all names: the server has room for a few thousand altogether.
+     * Until the end of the transaction nobody else asks for these; in one order, so that nobody waits in a ring.
      */
     lockNames: `
       select count(pg_advisory_xact_lock(${LOCK_CLASS}, slot))
       from (
-        select distinct (hashtextextended(value, 7) & 1023)::integer as slot
+        select distinct (hashtextextended(value, 7) & ${LOCK_SLOTS - 1})::integer as slot
         from json_array_elements_text($1::text::json)
         order by 1) as sorted`,
     /** Who holds the keys, and who has the places. */
@@ -222,10 +225,9 @@ export function makeQueries(schema: string, channel: string) {
       with looked as materialized (
         select u.name, u.key, u.id,
                (u.until is null or u.until <= coalesce($1::text::bigint, ${clock}))
-               and (j.ref is null or h.ref is not null) as over
+               and (j.ref is null or ${hasEnded('u.ref')}) as over
         from ${s}.uniques u
-        left join ${s}.jobs j on j.ref = u.ref and j.id = u.id
-        left join ${s}.history h on h.ref = u.ref
+        left join ${bodyOf('u.ref')} on j.id = u.id
         where (u.name, u.key) > ($2, $3)
         order by u.name, u.key
         limit $4::text::integer),
@@ -241,10 +243,10 @@ export function makeQueries(schema: string, channel: string) {
       select 1 as held
       from ${s}.leases e
       where e.fence = $2::text::bigint and $1::text::bigint = any(e.refs) and not $1::text::bigint = any(e.gone)
-        and not exists (select 1 from ${s}.history h where h.ref = $1::text::bigint)`,
+        and not ${hasEnded('$1::text::bigint')}`,
 
     readJobs: `${jobRow}
-      where j.id in (select value::uuid from json_array_elements_text($1::text::json))`,
+      where j.id = any(array(select value::uuid from json_array_elements_text($1::text::json)))`,
     readRefs: `${jobRow}
       where j.ref = any($1::text::bigint[])`,
     readKeyed: `${jobRow}
@@ -276,7 +278,7 @@ export function makeQueries(schema: string, channel: string) {
       update ${s}.leases e
       set gone = e.gone || $1::text::bigint
       where e.fence = $2::text::bigint and $1::text::bigint = any(e.refs) and not $1::text::bigint = any(e.gone)
-        and not exists (select 1 from ${s}.history h where h.ref = $1::text::bigint)
+        and not ${hasEnded('$1::text::bigint')}
         and not exists (select 1 from ${s}.reports p where p.ref = $1::text::bigint and p.fence = e.fence)
       returning 1 as taken`,
     takeHistory: `
@@ -345,22 +347,22 @@ export function makeQueries(schema: string, channel: string) {
       taken as (delete from ${s}.waiting where ref = any(array(select ref from due)) returning ref),
       line as (
         insert into ${s}.ready (lane, sort, ref)
-        select j.lane, ${sort('j')}, j.ref from ${s}.jobs j where j.ref = any(array(select ref from taken)) and not j.suspect),
+        select j.lane, ${sort('j')}, j.ref from taken cross join ${bodyOf('taken.ref')} where not j.suspect),
       aside as (
         insert into ${s}.waiting (ref, lane, state, due_at)
-        select j.ref, j.lane, 'ready', j.due_at from ${s}.jobs j where j.ref = any(array(select ref from taken)) and j.suspect)
+        select j.ref, j.lane, 'ready', j.due_at from taken cross join ${bodyOf('taken.ref')} where j.suspect)
       select (select count(*)::integer from taken) as promoted, now from clock`,
     nextTimes: `
       select (select min(due_at) from ${s}.waiting where state in ('scheduled', 'retrying')) as due,
              (select min(x.expires_at) from ${s}.expiring x
-              join ${s}.jobs j on j.ref = x.ref and j.expires_at = x.expires_at
+              join ${bodyOf('x.ref')} on j.expires_at = x.expires_at
               left join ${s}.ready r on ${stands}
               left join ${s}.waiting w on w.ref = j.ref and w.state <> 'parked'
               where r.ref is not null or w.ref is not null) as expiry`,
     expiredJobs: `
       select j.id, n.name, n.queue, coalesce(w.state, 'ready') as state
       from ${s}.expiring x
-      join ${s}.jobs j on j.ref = x.ref and j.expires_at = x.expires_at
+      join ${bodyOf('x.ref')} on j.expires_at = x.expires_at
       join ${s}.lanes n on n.lane = j.lane
       left join ${s}.ready r on ${stands}
       left join ${s}.waiting w on w.ref = j.ref and w.state <> 'parked'
@@ -369,14 +371,24 @@ export function makeQueries(schema: string, channel: string) {
     sweepExpiring: `
       delete from ${s}.expiring x
       where x.expires_at <= $1::text::bigint
-        and not exists (
-          select 1 from ${s}.jobs j
-          where j.ref = x.ref and j.expires_at = x.expires_at and not exists (select 1 from ${s}.history h where h.ref = j.ref))`,
+        and (
+          select j.ref from ${s}.jobs j
+          where j.ref = x.ref and j.expires_at = x.expires_at and not ${hasEnded('j.ref')}) is null`,
 
+    /** What was kept for less than a day, and what of the rest is kept no longer. All else goes with its day. */
     pruneJobs: `
-      with old as materialized (
-        select ref from ${s}.history
-        where keep_until <= coalesce($1::text::bigint, ${clock})
+      with clock as materialized (select coalesce($1::text::bigint, ${clock}) as now),
+      old as materialized (
+        select ref from (
+          (select ref, keep_until from ${s}.history
+           where keep_until <= (select now from clock) and keep_until - settled_at < ${DAY_MS}
+           order by keep_until
+           limit $2::text::integer)
+          union
+          (select ref, keep_until from ${s}.history_rest
+           where keep_until <= (select now from clock) and keep_until is not null
+           order by keep_until
+           limit $2::text::integer)) as over
         order by keep_until
         limit $2::text::integer),
       history as (delete from ${s}.history where ref = any(array(select ref from old)) returning 1),
@@ -433,7 +445,7 @@ export function makeQueries(schema: string, channel: string) {
         from taken, clock
         group by now)
       select clock.now, exists (select 1 from alive) as alive,
-             (select json_agg(${claimed} order by t.sort, t.ref) from taken t join ${s}.jobs j on j.ref = t.ref)::text as jobs,
+             (select json_agg(${claimed} order by t.sort, t.ref) from taken t cross join ${bodyOf('t.ref')})::text as jobs,
              (select json_agg(json_build_array(l.lane, l.last)) from (select lane, max(sort) as last from taken group by lane) l)::text as lasts,
              exists (select 1 from suspect) as suspects,
              (select min(p.until) - now from ${s}.pauses p where p.until > now) as resumes
@@ -443,7 +455,7 @@ export function makeQueries(schema: string, channel: string) {
       head as (
         select w.ref
         from ${s}.waiting w
-        join ${s}.jobs j on j.ref = w.ref
+        cross join ${bodyOf('w.ref')}
         where w.state = 'ready' and w.lane in (select value::integer from json_array_elements_text($5::text::json))
         order by ${sort('j')}, j.ref
         limit 1
@@ -452,7 +464,7 @@ export function makeQueries(schema: string, channel: string) {
       lease as (
         insert into ${s}.leases (fence, worker, alone, claimed_at, starting, refs)
         select $3::text::bigint, $2, $4::text::boolean, now, 1, array_agg(ref) from taken, clock group by now)
-      select now, (select json_agg(${claimed}) from taken t join ${s}.jobs j on j.ref = t.ref)::text as jobs from clock`,
+      select now, (select json_agg(${claimed}) from taken t cross join ${bodyOf('t.ref')})::text as jobs from clock`,
     /** What a claim of suspects may look at. */
     suspectLanes: `
       with clock as materialized (select coalesce($1::text::bigint, ${clock}) as now)
@@ -471,7 +483,7 @@ export function makeQueries(schema: string, channel: string) {
         select a.ref, a.fence, a.started_at, a.progress
         from json_to_recordset($1::text::json) as a (ref bigint, fence bigint, started_at bigint, progress text)
         join ${s}.leases e on e.fence = a.fence
-        where a.ref = any(e.refs) and not a.ref = any(e.gone) and not exists (select 1 from ${s}.history h where h.ref = a.ref)
+        where a.ref = any(e.refs) and not a.ref = any(e.gone) and not ${hasEnded('a.ref')}
         on conflict (ref) do update
         set fence = excluded.fence, started_at = excluded.started_at, progress = coalesce(excluded.progress, reports.progress)
         returning ref)
@@ -493,7 +505,7 @@ export function makeQueries(schema: string, channel: string) {
         delete from ${s}.jobs j
         using held
         join rows from (unnest($2::text::bigint[]), unnest($3::text::bigint[])) as each (ref, fence) on each.fence = held.fence
-        where j.ref = each.ref and not each.ref = any(held.gone)
+        where j.ref = any($2::text::bigint[]) and j.ref = each.ref and not each.ref = any(held.gone)
           and not exists (select 1 from ${s}.wishes w where w.ref = each.ref)
         returning j.ref),
       closed as (
@@ -509,8 +521,8 @@ export function makeQueries(schema: string, channel: string) {
       select a.ref, a.fence
       from json_to_recordset($1::text::json) as a (ref bigint, fence bigint)
       join ${s}.leases e on e.fence = a.fence
-      where a.ref = any(e.refs) and not a.ref = any(e.gone) and not exists (select 1 from ${s}.history h where h.ref = a.ref)
-        and exists (select 1 from ${s}.jobs j where j.ref = a.ref)`,
+      where a.ref = any(e.refs) and not a.ref = any(e.gone) and not ${hasEnded('a.ref')}
+        and (select j.ref from ${s}.jobs j where j.ref = a.ref) is not null`,
     appendHistory: `
       with ${given}
       insert into ${s}.history (${historyColumns})
@@ -542,7 +554,7 @@ export function makeQueries(schema: string, channel: string) {
         from given, json_to_recordset(g->'back') as a (
           ref bigint, state text, delay_ms bigint, attempt integer, retries integer, crashes integer, suspect boolean,
           error text, reason text, log text, begun boolean)
-        where j.ref = a.ref
+        where j.ref = any(array(select (one->>'ref')::bigint from given, json_array_elements(g->'back') as one)) and j.ref = a.ref
         returning j.ref, j.lane, j.priority, j.due_at, j.suspect, a.state),
       line as (
         insert into ${s}.ready (lane, sort, ref) select lane, ${sort('back')}, ref from back where state = 'ready' and not suspect),
@@ -563,17 +575,17 @@ export function makeQueries(schema: string, channel: string) {
       where e.worker = $1 and not exists (
         select 1
         from unnest(e.refs) as held (ref)
-        join ${s}.jobs j on j.ref = held.ref
-        where not held.ref = any(e.gone) and not exists (select 1 from ${s}.history h where h.ref = held.ref))`,
+        cross join ${bodyOf('held.ref')}
+        where not held.ref = any(e.gone) and not ${hasEnded('held.ref')})`,
     readLeases: `
       select e.fence, e.alone, e.claimed_at,
              json_agg(json_build_array(${claimed}, coalesce(p.started_at, case when held.place <= e.starting then e.claimed_at end))
                order by held.place)::text as jobs
       from ${s}.leases e
       cross join unnest(e.refs) with ordinality as held (ref, place)
-      join ${s}.jobs j on j.ref = held.ref
+      cross join ${bodyOf('held.ref')}
       left join ${s}.reports p on p.ref = held.ref and p.fence = e.fence
-      where e.worker = $1 and not held.ref = any(e.gone) and not exists (select 1 from ${s}.history h where h.ref = held.ref)
+      where e.worker = $1 and not held.ref = any(e.gone) and not ${hasEnded('held.ref')}
       group by e.fence, e.alone, e.claimed_at`,
   }
 }

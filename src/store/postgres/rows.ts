@@ -2,7 +2,7 @@ import type { Encoded } from '../../job/outcome.js'
 import type { State } from '../../job/states.js'
 import type { JobRow } from '../store.js'
 import { numberOrNull } from './executor.js'
-import { PRIORITY_STEP_MS } from './queries.js'
+import { PRIORITY_STEP_MS } from './numbers.js'
 
 /** A job with where it stands. */
 export interface Standing extends JobRow {

@@ -20,7 +20,7 @@ create table millrace.history (
   error text,
   reason text,
   log text
-);
+) partition by RANGE (ref);
 
 create table millrace.identity (
   token text not null
@@ -45,7 +45,7 @@ create table millrace.jobs (
   error text,
   reason text,
   log text
-);
+) partition by RANGE (ref);
 
 create table millrace.keys (
   name text not null,
@@ -125,6 +125,10 @@ create table millrace.workers (
   started_at bigint not null
 ) with (fillfactor=50);
 
+create table millrace.history_rest partition of millrace.history default;
+
+create table millrace.jobs_rest partition of millrace.jobs default;
+
 alter table millrace.expiring add constraint expiring_pkey PRIMARY KEY (expires_at, ref);
 
 alter table millrace.history add constraint history_pkey PRIMARY KEY (ref);
@@ -163,14 +167,134 @@ alter table millrace.wishes add constraint wishes_pkey PRIMARY KEY (ref);
 
 alter table millrace.workers add constraint workers_pkey PRIMARY KEY (worker);
 
-CREATE INDEX history_keep ON millrace.history USING btree (keep_until) WHERE (keep_until IS NOT NULL);
+CREATE INDEX history_keep ON ONLY millrace.history USING btree (keep_until) WHERE ((keep_until - settled_at) < 86400000);
 
-CREATE INDEX jobs_id ON millrace.jobs USING btree (id);
+CREATE INDEX jobs_id ON ONLY millrace.jobs USING btree (id);
 
-CREATE INDEX jobs_key ON millrace.jobs USING btree (key, ref) WHERE (key IS NOT NULL);
+CREATE INDEX jobs_key ON ONLY millrace.jobs USING btree (key, ref) WHERE (key IS NOT NULL);
 
 CREATE INDEX leases_worker ON millrace.leases USING btree (worker);
 
 CREATE INDEX waiting_due ON millrace.waiting USING btree (due_at) WHERE (state = ANY (ARRAY['scheduled'::text, 'retrying'::text]));
 
 CREATE INDEX waiting_suspect ON millrace.waiting USING btree (lane) WHERE (state = 'ready'::text);
+
+CREATE OR REPLACE FUNCTION millrace.add_job(name text, payload json, queue text DEFAULT 'default'::text, priority integer DEFAULT 0, due_at timestamp with time zone DEFAULT NULL::timestamp with time zone, run_in interval DEFAULT NULL::interval, key text DEFAULT NULL::text, on_duplicate text DEFAULT 'return'::text, labels text[] DEFAULT NULL::text[], title text DEFAULT NULL::text, expires_at timestamp with time zone DEFAULT NULL::timestamp with time zone, expires_in interval DEFAULT NULL::interval)
+ RETURNS uuid
+ LANGUAGE sql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$select "millrace".add_job($1, $2::text, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)$function$;
+
+CREATE OR REPLACE FUNCTION millrace.add_job(name text, payload jsonb, queue text DEFAULT 'default'::text, priority integer DEFAULT 0, due_at timestamp with time zone DEFAULT NULL::timestamp with time zone, run_in interval DEFAULT NULL::interval, key text DEFAULT NULL::text, on_duplicate text DEFAULT 'return'::text, labels text[] DEFAULT NULL::text[], title text DEFAULT NULL::text, expires_at timestamp with time zone DEFAULT NULL::timestamp with time zone, expires_in interval DEFAULT NULL::interval)
+ RETURNS uuid
+ LANGUAGE sql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$select "millrace".add_job($1, $2::text, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)$function$;
+
+CREATE OR REPLACE FUNCTION millrace.add_job(name text, payload text DEFAULT NULL::text, queue text DEFAULT 'default'::text, priority integer DEFAULT 0, due_at timestamp with time zone DEFAULT NULL::timestamp with time zone, run_in interval DEFAULT NULL::interval, key text DEFAULT NULL::text, on_duplicate text DEFAULT 'return'::text, labels text[] DEFAULT NULL::text[], title text DEFAULT NULL::text, expires_at timestamp with time zone DEFAULT NULL::timestamp with time zone, expires_in interval DEFAULT NULL::interval)
+ RETURNS uuid
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+#variable_conflict use_column
+declare
+  began constant timestamptz := clock_timestamp();
+  now_ms constant bigint := (extract(epoch from began) * 1000)::bigint;
+  written constant text := coalesce(
+    regexp_replace(add_job.payload::json::text, E'([{,]\\s*")((?:[$]|\\\\u0024)+"\\s*:)', E'\\1$\\2', 'g'), '{"$":"undefined"}');
+  stored constant json := json_strip_nulls(json_build_object('title', add_job.title, 'labels', to_json(add_job.labels)));
+  problems constant text[] := "millrace".job_problems(add_job.name, add_job.queue, add_job.priority, add_job.due_at, add_job.run_in,
+    add_job.key, add_job.on_duplicate, add_job.labels, add_job.title, add_job.expires_at, add_job.expires_in, written);
+  made_id constant uuid := "millrace".new_job_id(now_ms);
+  due bigint;
+  expires bigint;
+  made_ref bigint;
+  holder uuid;
+  its_lane integer;
+begin
+  if cardinality(problems) > 0 then
+    raise exception 'add_job: %', array_to_string(problems, '; ') using errcode = 'invalid_parameter_value';
+  end if;
+  due := coalesce((extract(epoch from coalesce(add_job.due_at, began + add_job.run_in)) * 1000)::bigint, now_ms);
+  expires := (extract(epoch from coalesce(add_job.expires_at, began + add_job.expires_in)) * 1000)::bigint;
+  if add_job.key is not null then
+    -- The lock of insertJobs: nobody else gives this key away before this transaction is over.
+    perform pg_advisory_xact_lock(
+      1835625580, (hashtextextended('key ' || add_job.name || chr(10) || add_job.key, 7) & 1023)::integer);
+    select j.id into holder
+    from "millrace".keys k join "millrace".jobs j on j.ref = k.ref
+    where k.name = add_job.name and k.key = add_job.key;
+    if holder is not null and add_job.on_duplicate = 'reject' then
+      raise exception 'add_job: the key % of job % is held by an unfinished job', quote_literal(add_job.key), quote_literal(add_job.name)
+        using errcode = 'unique_violation', detail = holder::text;
+    end if;
+    if holder is not null then
+      return holder;
+    end if;
+  end if;
+  select lane into its_lane from "millrace".lanes where queue = add_job.queue and name = add_job.name;
+  if its_lane is null then
+    insert into "millrace".lanes (queue, name) values (add_job.queue, add_job.name) on conflict (queue, name) do nothing;
+    select lane into its_lane from "millrace".lanes where queue = add_job.queue and name = add_job.name;
+  end if;
+  made_ref := ((now_ms / 86400000) << 38) | nextval('"millrace".job_number');
+  insert into "millrace".jobs (ref, id, created_at, due_at, expires_at, lane, priority, key, payload, options)
+  values (made_ref, made_id, now_ms, due, expires, its_lane, add_job.priority, add_job.key, written, nullif(stored::text, '{}'));
+  if due <= now_ms then
+    insert into "millrace".ready (lane, sort, ref) values (its_lane, due - add_job.priority::bigint * 600000, made_ref);
+  else
+    insert into "millrace".waiting (ref, lane, state, due_at) values (made_ref, its_lane, 'scheduled', due);
+  end if;
+  if expires is not null then
+    insert into "millrace".expiring (expires_at, ref) values (expires, made_ref);
+  end if;
+  if add_job.key is not null then
+    insert into "millrace".keys (name, key, ref) values (add_job.name, add_job.key, made_ref);
+  end if;
+  perform pg_notify('millrace millrace', 'sql' || case when due <= now_ms then ' ready' else '' end
+    || case when due > now_ms or expires is not null then ' due' else '' end);
+  return made_id;
+end$function$;
+
+CREATE OR REPLACE FUNCTION millrace.job_problems(name text, queue text, priority integer, due_at timestamp with time zone, run_in interval, key text, on_duplicate text, labels text[], title text, expires_at timestamp with time zone, expires_in interval, payload text)
+ RETURNS text[]
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+  select array_remove(array[
+    "millrace".text_problem('name', name, 200),
+    "millrace".text_problem('queue', queue, 200),
+    case when key is not null then "millrace".text_problem('key', key, 500) end,
+    case when priority is null or abs(priority::bigint) > 1000000
+      then format('priority must be a whole number from -1000000 to 1000000, got %s', coalesce(priority::text, 'null')) end,
+    case when due_at is not null and run_in is not null then 'due_at and run_in exclude each other: give one' end,
+    case when expires_at is not null and expires_in is not null then 'expires_at and expires_in exclude each other: give one' end,
+    case when not isfinite(due_at) then 'due_at must be a finite time' end,
+    case when not isfinite(expires_at) then 'expires_at must be a finite time' end,
+    case when on_duplicate is null or on_duplicate not in ('return', 'reject')
+      then format('on_duplicate must be ''return'' or ''reject'', got %s', coalesce(quote_literal(on_duplicate), 'null')) end,
+    case when length(title) > 500 then format('title must have at most 500 characters, got %s', length(title)) end,
+    case when cardinality(labels) > 16 then format('labels must be at most 16, got %s', cardinality(labels)) end,
+    case when octet_length(payload) > 1048576
+      then format('payload has %s bytes and the limit is 1048576: store it elsewhere and pass a reference', octet_length(payload)) end
+  ] || array(select "millrace".text_problem('each of labels', label, 100) from unnest(labels) as label), null)$function$;
+
+CREATE OR REPLACE FUNCTION millrace.new_job_id(now_ms bigint)
+ RETURNS uuid
+ LANGUAGE sql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+  select (lpad(to_hex(now_ms), 12, '0') || '7' || substr(replace(gen_random_uuid()::text, '-', ''), 14))::uuid$function$;
+
+CREATE OR REPLACE FUNCTION millrace.text_problem(what text, value text, most integer)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+  select case
+    when value is null then what || ' must be text, got null'
+    when length(value) not between 1 and most then format('%s must have 1 to %s characters, got %s', what, most, length(value))
+    when value ~ E'[\u0001-\u001f\u007f]' then what || ' must not have control characters'
+  end$function$;

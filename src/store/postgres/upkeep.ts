@@ -1,5 +1,7 @@
 import type { Promoted } from '../store.js'
 import type { State } from '../../job/states.js'
+import { keepDays } from './days.js'
+import type { Opened } from './open.js'
 import type { Session } from './session.js'
 
 /** Places looked at for each that may be forgotten: a table of places that all count is walked in peace. */
@@ -26,9 +28,13 @@ async function expiredJobs(s: Session, limit: number, now: number): Promise<Prom
   )
 }
 
-/** How far the walk through the places has come. */
+/** A day's worth of days is looked after so often: to see that one cannot go yet may take a look at all of it. */
+const DAYS_EVERY_MS = 3_600_000
+
+/** How far the walk through the places has come, and when days are to be looked after again. */
 export interface Walk {
   sweptTo: readonly [name: string, key: string]
+  daysAt: number
 }
 
 /** Forgets old jobs and, a step at a time, places that no longer count. */
@@ -36,6 +42,16 @@ export async function pruneJobs(s: Session, limit: number, walk: Walk): Promise<
   const [row] = await s.query<{ pruned: number }>(s.queries.pruneJobs, s.nowText, String(limit))
   await s.query(s.queries.sweepExpiring, String(await s.now()))
   return (row?.pruned ?? 0) + (await sweepPlaces(s, limit, walk))
+}
+
+/** Drops the days that are over and makes those to come, now and then; gives how many jobs were forgotten. */
+export async function pruneDays(opened: Pick<Opened, 'apart' | 'days'>, walk: Walk, now: number): Promise<number> {
+  if (now < walk.daysAt) return 0
+  // First: what fails now fails again, and is told often enough once an hour.
+  walk.daysAt = now + DAYS_EVERY_MS
+  const { forgotten, again } = await opened.apart((connection) => keepDays(connection, opened.days, now))
+  if (again) walk.daysAt = now
+  return forgotten
 }
 
 async function sweepPlaces(s: Session, limit: number, walk: Walk): Promise<number> {

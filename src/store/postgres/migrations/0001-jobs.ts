@@ -1,170 +1,159 @@
+import { DAY_MS } from '../numbers.js'
+
 /**
  * A job is written once (`jobs`: what was given at enqueue, and what its failures left) and stands in exactly one place: in
  * `ready` (a line for each lane), in `waiting` (for a time, or aside), in the list of one lease (a worker has it), or in
  * `history` (it ended). To claim is to take narrow rows out of the line and to write one lease; to end is to append to
  * history. A job that succeeds is never updated.
  *
- * `ref` is the day of the enqueue and a number, in one: rows of one day lie together, and a day can be dropped whole.
+ * `ref` is the day of the enqueue and a number, in one: `jobs` and `history` have a partition for each day, and a day is
+ * dropped whole.
  * A job stands in the line at `due_at - priority * step`; `due_at` is kept true in `jobs`, so the place can be worked out.
  * Times are milliseconds since 1970.
  */
-export const sql = (schema: string): string => `
-create sequence ${schema}.job_number;
-
--- By which a transaction on another database is told from one on this.
-create table ${schema}.identity (token text not null);
-insert into ${schema}.identity values (gen_random_uuid()::text);
-
-create table ${schema}.lanes (
-  lane integer generated always as identity primary key,
-  queue text not null,
-  name text not null,
-  unique (queue, name)
-);
-
-create table ${schema}.jobs (
-  ref bigint primary key,
-  id uuid not null,
-  created_at bigint not null,
-  due_at bigint not null,
-  expires_at bigint,
-  lane integer not null,
-  priority integer not null,
-  -- Null, as they are for nearly every job, takes no space; it means 0.
-  attempt integer,
-  retries integer,
-  crashes integer,
-  suspect boolean not null default false,
-  key text,
-  payload text,
-  bytes bytea,
-  options text,
-  error text,
-  reason text,
-  log text,
-  check ((payload is null) <> (bytes is null))
-);
-
--- readJobs
-create index jobs_id on ${schema}.jobs (id);
--- readKeyed: the newest job of a key, finished or not
-create index jobs_key on ${schema}.jobs (key, ref) where key is not null;
-
--- claimJobs: what may be taken, in order, by lane
-create table ${schema}.ready (
-  lane integer not null,
-  sort bigint not null,
-  ref bigint not null,
-  primary key (lane, sort, ref)
-) with (autovacuum_vacuum_scale_factor = 0.0, autovacuum_vacuum_threshold = 10000);
-
--- Everything else that is unfinished and that no worker has. Suspects are ready and stand here, out of the line.
-create table ${schema}.waiting (
-  ref bigint primary key,
-  lane integer not null,
-  state text not null check (state in ('ready', 'scheduled', 'retrying', 'blocked', 'paused', 'parked')),
-  due_at bigint not null
-);
-
--- promoteJobs: what waits for a time
-create index waiting_due on ${schema}.waiting (due_at) where state in ('scheduled', 'retrying');
--- claimJobs: suspects, nearly always none
-create index waiting_suspect on ${schema}.waiting (lane) where state = 'ready';
-
--- promoteJobs: what must begin by a time. A row outlives its job and is swept then.
-create table ${schema}.expiring (
-  expires_at bigint not null,
-  ref bigint not null,
-  primary key (expires_at, ref)
-);
-
-create table ${schema}.history (
-  ref bigint primary key,
-  settled_at bigint not null,
-  started_at bigint,
-  keep_until bigint,
-  state text not null check (state in ('done', 'failed', 'cancelled')),
-  -- Null: the first try, and no crash.
-  attempt integer,
-  retries integer,
-  crashes integer,
-  worker text,
-  result text,
-  result_bytes bytea,
-  error text,
-  reason text,
-  log text
-);
-
--- pruneJobs: what is kept no longer
-create index history_keep on ${schema}.history (keep_until) where keep_until is not null;
-
--- insertJobs: at most one unfinished job per (job, key)
-create table ${schema}.keys (
-  name text not null,
-  key text not null,
-  ref bigint not null,
-  primary key (name, key)
-);
-
--- insertJobs: the newest job of a (job, unique value), and until when its window runs. Nothing is written here when a job ends:
--- a row counts while its window runs or its job is unfinished.
-create table ${schema}.uniques (
-  name text not null,
-  key text not null,
-  ref bigint not null,
-  id uuid not null,
-  until bigint,
-  primary key (name, key)
-);
-
-create table ${schema}.workers (
-  worker text primary key,
-  beat bigint not null default 0,
-  host text not null,
-  pid integer not null,
-  started_at bigint not null
-) with (fillfactor = 50);
-
--- One row a claim. The first \`starting\` of its jobs ran from the claim on, the rest is held until it is reported.
--- \`gone\`: those that went back or were taken away; those that ended are in history.
-create table ${schema}.leases (
-  fence bigint primary key,
-  worker text not null,
-  alone boolean not null,
-  claimed_at bigint not null,
-  starting integer not null,
-  refs bigint[] not null,
-  gone bigint[] not null default '{}'
-);
-
--- Not compressed: that took as long as the rest of the lease, for a row that lives a moment.
-alter table ${schema}.leases alter column refs set storage external;
-
--- readLeases: a worker's leases
-create index leases_worker on ${schema}.leases (worker);
-
--- reportJobs: held jobs that have begun, and how far jobs have come
-create table ${schema}.reports (
-  ref bigint primary key,
-  fence bigint not null,
-  started_at bigint not null,
-  progress text
-);
-
--- What is wanted of a job that runs. A row lives as long as that claim: whatever settles the job honours and removes it.
-create table ${schema}.wishes (
-  ref bigint primary key,
-  kind text not null check (kind in ('cancel', 'pause')),
-  reason text not null,
-  keep_ms bigint,
-  asked_at bigint not null
-);
-
--- One row for each queue that is paused; \`until\` is null until somebody resumes it.
-create table ${schema}.pauses (
-  queue text primary key,
-  until bigint,
-  paused_at bigint not null
-);
-`
+export const jobs = (schema: string): readonly string[] => [
+  `create sequence ${schema}.job_number`,
+  // By which a transaction on another database is told from one on this.
+  `create table ${schema}.identity (token text not null)`,
+  `insert into ${schema}.identity values (gen_random_uuid()::text)`,
+  `create table ${schema}.lanes (
+    lane integer generated always as identity primary key,
+    queue text not null,
+    name text not null,
+    unique (queue, name)
+  )`,
+  `create table ${schema}.jobs (
+    ref bigint primary key,
+    id uuid not null,
+    created_at bigint not null,
+    due_at bigint not null,
+    expires_at bigint,
+    lane integer not null,
+    priority integer not null,
+    -- Null, as they are for nearly every job, takes no space; it means 0.
+    attempt integer,
+    retries integer,
+    crashes integer,
+    suspect boolean not null default false,
+    key text,
+    payload text,
+    bytes bytea,
+    options text,
+    error text,
+    reason text,
+    log text,
+    check ((payload is null) <> (bytes is null))
+  ) partition by range (ref)`,
+  // Days are made ahead (days.ts). What no day is there for, and what outlives its day, is here.
+  `create table ${schema}.jobs_rest partition of ${schema}.jobs default`,
+  // readJobs
+  `create index jobs_id on ${schema}.jobs (id)`,
+  // readKeyed: the newest job of a key, finished or not
+  `create index jobs_key on ${schema}.jobs (key, ref) where key is not null`,
+  // claimJobs: what may be taken, in order, by lane
+  `create table ${schema}.ready (
+    lane integer not null,
+    sort bigint not null,
+    ref bigint not null,
+    primary key (lane, sort, ref)
+  ) with (autovacuum_vacuum_scale_factor = 0.0, autovacuum_vacuum_threshold = 10000)`,
+  // Everything else that is unfinished and that no worker has. Suspects are ready and stand here, out of the line.
+  `create table ${schema}.waiting (
+    ref bigint primary key,
+    lane integer not null,
+    state text not null check (state in ('ready', 'scheduled', 'retrying', 'blocked', 'paused', 'parked')),
+    due_at bigint not null
+  )`,
+  // promoteJobs: what waits for a time
+  `create index waiting_due on ${schema}.waiting (due_at) where state in ('scheduled', 'retrying')`,
+  // claimJobs: suspects, nearly always none
+  `create index waiting_suspect on ${schema}.waiting (lane) where state = 'ready'`,
+  // promoteJobs: what must begin by a time. A row outlives its job and is swept then.
+  `create table ${schema}.expiring (
+    expires_at bigint not null,
+    ref bigint not null,
+    primary key (expires_at, ref)
+  )`,
+  `create table ${schema}.history (
+    ref bigint primary key,
+    settled_at bigint not null,
+    started_at bigint,
+    keep_until bigint,
+    state text not null check (state in ('done', 'failed', 'cancelled')),
+    -- Null: the first try, and no crash.
+    attempt integer,
+    retries integer,
+    crashes integer,
+    worker text,
+    result text,
+    result_bytes bytea,
+    error text,
+    reason text,
+    log text
+  ) partition by range (ref)`,
+  `create table ${schema}.history_rest partition of ${schema}.history default`,
+  // pruneJobs: what is kept for less than a day. Longer ones go with their day, and their ends pay for no index.
+  `create index history_keep on ${schema}.history (keep_until) where keep_until - settled_at < ${DAY_MS}`,
+  // pruneJobs: here nothing goes with its day
+  `create index history_rest_keep on ${schema}.history_rest (keep_until) where keep_until is not null`,
+  // insertJobs: at most one unfinished job per (job, key)
+  `create table ${schema}.keys (
+    name text not null,
+    key text not null,
+    ref bigint not null,
+    primary key (name, key)
+  )`,
+  // insertJobs: the newest job of a (job, unique value), and until when its window runs. Nothing is written here when a job ends:
+  // a row counts while its window runs or its job is unfinished.
+  `create table ${schema}.uniques (
+    name text not null,
+    key text not null,
+    ref bigint not null,
+    id uuid not null,
+    until bigint,
+    primary key (name, key)
+  )`,
+  `create table ${schema}.workers (
+    worker text primary key,
+    beat bigint not null default 0,
+    host text not null,
+    pid integer not null,
+    started_at bigint not null
+  ) with (fillfactor = 50)`,
+  // One row a claim. The first \`starting\` of its jobs ran from the claim on, the rest is held until it is reported.
+  // \`gone\`: those that went back or were taken away; those that ended are in history.
+  `create table ${schema}.leases (
+    fence bigint primary key,
+    worker text not null,
+    alone boolean not null,
+    claimed_at bigint not null,
+    starting integer not null,
+    refs bigint[] not null,
+    gone bigint[] not null default '{}'
+  )`,
+  // Not compressed: that took as long as the rest of the lease, for a row that lives a moment.
+  `alter table ${schema}.leases alter column refs set storage external`,
+  // readLeases: a worker's leases
+  `create index leases_worker on ${schema}.leases (worker)`,
+  // reportJobs: held jobs that have begun, and how far jobs have come
+  `create table ${schema}.reports (
+    ref bigint primary key,
+    fence bigint not null,
+    started_at bigint not null,
+    progress text
+  )`,
+  // What is wanted of a job that runs. A row lives as long as that claim: whatever settles the job honours and removes it.
+  `create table ${schema}.wishes (
+    ref bigint primary key,
+    kind text not null check (kind in ('cancel', 'pause')),
+    reason text not null,
+    keep_ms bigint,
+    asked_at bigint not null
+  )`,
+  // One row for each queue that is paused; \`until\` is null until somebody resumes it.
+  `create table ${schema}.pauses (
+    queue text primary key,
+    until bigint,
+    paused_at bigint not null
+  )`,
+]

@@ -1,0 +1,80 @@
+import { DAY_MS, NUMBER_BITS } from './numbers.js'
+
+/**
+ * The statements that make and drop days. They are none of the others', because their texts name tables and are different
+ * each day: nothing keeps them prepared.
+ */
+
+/** What has a partition for each day. */
+export const PARTED = ['jobs', 'history'] as const
+export type Parted = (typeof PARTED)[number]
+
+/** How long everybody may have to wait for us, who wait for somebody's lock; we come again. */
+const LOCK_WAIT_MS = 100
+
+export type DayQueries = ReturnType<typeof dayQueries>
+
+/** `schema` is a quoted identifier; days are whole numbers. */
+export function dayQueries(schema: string) {
+  const s = schema
+  const text = s.replaceAll(`'`, `''`)
+  const table = (of: Parted, day: number): string => `${s}.${partitionOf(of, day)}`
+  const from = (day: number): bigint => BigInt(day) << BigInt(NUMBER_BITS)
+  /** Written out and not bound, so that the plan is for one partition from the start. */
+  const within = (column: string, day: number): string => `${column} >= ${from(day)} and ${column} < ${from(day + 1)}`
+  /** Unfinished, or to be kept: there is no end of it that is over. */
+  const stays = (day: number): string => `not exists (
+      select 1 from ${s}.history h where h.ref = j.ref and ${within('h.ref', day)} and h.keep_until <= $1::text::bigint)`
+
+  return {
+    begin: `begin; set local lock_timeout = ${LOCK_WAIT_MS}`,
+    commit: `commit`,
+    rollback: `rollback`,
+    /** One at a time makes and drops; the others need not wait for it. */
+    tryAlone: `select pg_try_advisory_xact_lock(hashtextextended('millrace days ${text}', 7)) as alone`,
+    readParts: `
+      select c.relname::text as name
+      from pg_inherits i
+      join pg_class c on c.oid = i.inhrelid
+      where i.inhparent in (${PARTED.map((of) => `'${text}.${of}'::regclass`).join(', ')})`,
+
+    /** Rows of that day are in the rest already: then they stay there, since nothing may move under those who run them. */
+    isTaken: (of: Parted, day: number): string =>
+      `select 1 as taken from ${s}.${of}_rest where ${within('ref', day)} limit 1`,
+    /** By itself first: to attach it locks nobody out but those who look into the rest, for one look through it. */
+    create: (of: Parted, day: number): string =>
+      `create table if not exists ${table(of, day)} (like ${s}.${of} including all)`,
+    attach: (of: Parted, day: number): string =>
+      `alter table ${s}.${of} attach partition ${table(of, day)} for values from (${from(day)}) to (${from(day + 1)})`,
+
+    countDay: (day: number): string => `select count(*)::integer as rows from ${s}.jobs where ${within('ref', day)}`,
+    /** Stops counting when there are too many. */
+    countStaying: (day: number): string => `
+      select count(*)::integer as rows
+      from (select 1 from ${s}.jobs j where ${within('j.ref', day)} and ${stays(day)} limit $2::text::integer) as staying`,
+    /** All or nobody: whoever is in the middle of something has one of them. */
+    lockParted: `lock table only ${s}.jobs, only ${s}.history in access exclusive mode`,
+    detach: (of: Parted, day: number): string => `alter table ${s}.${of} detach partition ${table(of, day)}`,
+    /** No day covers them any more, so they go to the rest: first the jobs, by what history still says of that day. */
+    moveJobs: (day: number): string =>
+      `insert into ${s}.jobs select j.* from ${table('jobs', day)} j where ${stays(day)}`,
+    /** Of every job that is still there, whatever it says: a job without its end would be taken for unfinished. */
+    moveHistory: (day: number): string => `
+      insert into ${s}.history
+      select h.* from ${table('history', day)} h
+      where exists (select 1 from ${s}.jobs j where j.ref = h.ref and ${within('j.ref', day)})`,
+    drop: (of: Parted, day: number): string => `drop table ${table(of, day)}`,
+  }
+}
+
+/** As people write days, since they will see it in lists of tables. */
+export function partitionOf(of: Parted, day: number): string {
+  return `${of}_${new Date(day * DAY_MS).toISOString().slice(0, 10).replaceAll('-', '_')}`
+}
+
+/** The day of a partition; undefined for what is none, as the rest. */
+export function dayOf(of: Parted, name: string): number | undefined {
+  const [, year, month, day] = /_(\d{4})_(\d\d)_(\d\d)$/.exec(name) ?? []
+  if (day === undefined || !name.startsWith(`${of}_`)) return undefined
+  return Date.UTC(Number(year), Number(month) - 1, Number(day)) / DAY_MS
+}

@@ -1,0 +1,276 @@
+import { readFileSync } from 'node:fs'
+import { Client } from 'pg'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { job, millrace } from '../src/index.js'
+import type { Context, JobFilter, JobRecord, Mill } from '../src/index.js'
+import { postgres } from '../src/postgres.js'
+import { freshDatabase } from '../src/testing/shared-postgres.js'
+
+/** The SQL function add_job, as triggers and other languages call it. Nothing sleeps: runs are awaited. */
+
+const SCHEMA = `jobs "of" o'many $millrace$ \\ mill`
+const HOME = `"${SCHEMA.replaceAll('"', '""')}"`
+
+let database: Awaited<ReturnType<typeof freshDatabase>>
+let sql: Client
+let mill: Mill
+let ran: { payload: unknown; id: string }[]
+let woken: () => void
+
+/** Parks nothing and remembers what came. */
+const note = job('note', {
+  run: async (payload: unknown, ctx: Context) => {
+    ran.push({ payload, id: ctx.id })
+    woken()
+  },
+})
+
+beforeAll(async () => {
+  database = await freshDatabase()
+  sql = new Client(database.url)
+  await sql.connect()
+})
+afterAll(async () => {
+  await sql.end()
+  await database.drop()
+})
+beforeEach(async () => {
+  ran = []
+  woken = () => undefined
+  // No poll comes to help: what runs was woken.
+  mill = await millrace({ store: postgres(database.url, { schema: SCHEMA }), jobs: [note], logger: false, poll: '10m' })
+})
+afterEach(async () => {
+  await mill.close({ deadline: 0 })
+  await sql.query(`drop schema ${HOME} cascade`)
+})
+
+async function add(args: string, values: unknown[] = []): Promise<string> {
+  const { rows } = await sql.query(`select ${HOME}.add_job(${args}) as id`, values)
+  return (rows[0] as { id: string }).id
+}
+
+async function found(filter: JobFilter): Promise<JobRecord[]> {
+  const records: JobRecord[] = []
+  for await (const record of mill.find(filter)) records.push(record)
+  return records
+}
+
+/** Resolves with the next run. */
+const nextRun = (): Promise<void> => new Promise((resolve) => (woken = resolve))
+
+const refusal = async (args: string, values: unknown[] = []): Promise<Error & { code: string; detail?: string }> =>
+  add(args, values).then(
+    () => {
+      throw new Error('it was taken')
+    },
+    (error: Error & { code: string }) => error,
+  )
+
+describe('a job from SQL', () => {
+  test('wakes an idle worker and runs with its payload', async () => {
+    await mill.start()
+    const run = nextRun()
+    const id = await add(`'note', '{"to": "ada", "n": [1, 2.5, null]}'`)
+    await run
+    expect(ran).toEqual([{ payload: { to: 'ada', n: [1, 2.5, null] }, id }])
+    expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+    expect(Math.abs(Number.parseInt(id.replace('-', '').slice(0, 12), 16) - Date.now())).toBeLessThan(60_000)
+  })
+
+  test('comes from a trigger, with its row, and not when that is rolled back', async () => {
+    await sql.query('create table if not exists orders (id integer primary key, name text)')
+    await sql.query(
+      `create or replace function told() returns trigger language plpgsql as 'begin perform ${HOME.replaceAll(`'`, `''`)}.add_job(''note'', to_jsonb(new)); return new; end'`,
+    )
+    await sql.query('create or replace trigger told after insert on orders for each row execute function told()')
+    await mill.start()
+    await sql.query('begin')
+    await sql.query(`insert into orders values (1, 'lost')`)
+    await sql.query('rollback')
+    const run = nextRun()
+    await sql.query('begin')
+    await sql.query(`insert into orders values (2, 'kept')`)
+    expect(ran).toEqual([])
+    await sql.query('commit')
+    await run
+    expect(ran.map(({ payload }) => payload)).toEqual([{ id: 2, name: 'kept' }])
+    expect(await found({})).toHaveLength(1)
+    await sql.query('drop table orders')
+  })
+
+  test.each([
+    [`$1`, '{"a":1}', { a: 1 }],
+    [`$1::json`, '{"a":  1}', { a: 1 }],
+    [`$1::jsonb`, '"text"', 'text'],
+    [`$1`, '{"$":"Date","v":"x","$$":1,"$a":2}', { $: 'Date', v: 'x', $$: 1, $a: 2 }],
+    [`$1`, '[{ "\\u0024" : {"$" :1}},{"n":0,"$\\u0024":2}]', [{ $: { $: 1 } }, { n: 0, $$: 2 }]],
+    [`$1`, String.raw`{"a\"$":"{\"$\":1}","b":",\"$\":"}`, { 'a"$': '{"$":1}', b: ',"$":' }],
+    [`$1`, String.raw`"\u0000\ud800"`, '\0\ud800'],
+    [`$1::jsonb`, '{"$":1,"__proto__":{"x":1}}', JSON.parse('{"$":1,"__proto__":{"x":1}}')],
+    [`$1`, null, undefined],
+  ])('has the payload it was given: %s %s', async (as, json, payload) => {
+    const id = await add(`'note', ${as}`, [json])
+    await mill.start()
+    await mill.handle(id).result()
+    expect(ran).toEqual([{ payload, id }])
+  })
+
+  test('may be given nothing but its name', async () => {
+    const id = await add(`'note'`)
+    await mill.start()
+    await mill.handle(id).result()
+    expect(ran).toEqual([{ payload: undefined, id }])
+  })
+
+  test('has the queue, priority, times, labels and title it was given', async () => {
+    const id = await add(
+      `'note', '{}', queue => 'other', priority => 5, run_in => '2 hours', labels => array['a', 'b'], title => 'Hello', expires_in => '1 day'`,
+    )
+    const [record] = await found({ label: 'b' })
+    expect(record).toMatchObject({
+      id,
+      queue: 'other',
+      priority: 5,
+      state: 'scheduled',
+      title: 'Hello',
+      labels: ['a', 'b'],
+    })
+    expect(Number(record?.dueAt) - Number(record?.createdAt)).toBe(7_200_000)
+    expect(Number(record?.expiresAt) - Number(record?.createdAt)).toBe(86_400_000)
+    const at = await add(`'note', '{}', due_at => '2099-01-01T00:00:00Z', key => 'k'`)
+    expect(await found({ key: 'k' })).toMatchObject([{ id: at, dueAt: new Date('2099-01-01T00:00:00Z') }])
+  })
+
+  test('runs when it is due and before those of lower priority', async () => {
+    const low = await add(`'note', '1', priority => -3`)
+    const high = await add(`'note', '2', priority => 3`)
+    const plain = await add(`'note', '3'`)
+    const past = await add(`'note', '4', due_at => now() - interval '1 hour'`)
+    mill = await reopened({ concurrency: 1 })
+    await mill.start()
+    await Promise.all([low, high, plain, past].map((id) => mill.handle(id).result()))
+    expect(ran.map(({ id }) => id)).toEqual([past, high, plain, low])
+    const run = nextRun()
+    const soon = await add(`'note', '5', run_in => '300 ms'`)
+    await run
+    expect(ran.at(-1)?.id).toBe(soon)
+  })
+})
+
+async function reopened(options: object): Promise<Mill> {
+  await mill.close()
+  return millrace({
+    store: postgres(database.url, { schema: SCHEMA }),
+    jobs: [note],
+    logger: false,
+    poll: '10m',
+    ...options,
+  })
+}
+
+describe('a key', () => {
+  test('is held by one unfinished job, whoever enqueued it', async () => {
+    const first = await add(`'note', '1', key => 'k', run_in => '1 hour'`)
+    expect(await add(`'note', '2', key => 'k'`)).toBe(first)
+    expect((await mill.enqueue(note, 3, { key: 'k' })).id).toBe(first)
+    const error = await refusal(`'note', '2', key => 'k', on_duplicate => 'reject'`)
+    expect([error.code, error.detail]).toEqual(['23505', first])
+    expect(error.message).toBe(`add_job: the key 'k' of job 'note' is held by an unfinished job`)
+    await mill.handle(first).cancel()
+    expect(await add(`'note', '2', key => 'k'`)).not.toBe(first)
+  })
+
+  test('is given to one of many who ask at once', async () => {
+    const clients = await Promise.all(
+      Array.from({ length: 5 }, async () => {
+        const client = new Client(database.url)
+        await client.connect()
+        return client
+      }),
+    )
+    const asked = clients.map((client) =>
+      client.query(`select ${HOME}.add_job('note', '1', key => 'one', run_in => '1 hour') as id`),
+    )
+    const mine = Array.from({ length: 5 }, () => mill.schedule(note, 1, '1h', { key: 'one' }))
+    const ids = [
+      ...(await Promise.all(asked)).map(({ rows }) => (rows[0] as { id: string }).id),
+      ...(await Promise.all(mine)).map(({ id }) => id),
+    ]
+    expect(new Set(ids).size).toBe(1)
+    for (const client of clients) await client.end()
+  })
+})
+
+describe('what is wrong', () => {
+  test('is told all at once, and nothing is written', async () => {
+    const error = await refusal(
+      `$1, '{}', queue => '', priority => 2000000, due_at => now(), run_in => '1 s', key => repeat('k', 501), on_duplicate => 'replace', labels => array['', 'b'], title => repeat('t', 501)`,
+      ['a\nb'],
+    )
+    expect(error.code).toBe('22023')
+    for (const what of [
+      'name must not have control',
+      'queue must have 1 to 200 characters, got 0',
+      'priority must be',
+      'due_at and run_in',
+      'key must have 1 to 500',
+      `on_duplicate must be 'return' or 'reject', got 'replace'`,
+      'each of labels must have',
+      'title must have at most 500',
+    ])
+      expect(error.message).toContain(what)
+    expect(await found({})).toEqual([])
+  })
+
+  test.each([
+    ['no JSON', `'note', '{'`, '22P02', /json/],
+    [
+      'too large a payload',
+      `'note', to_json(repeat('x', 1048576))`,
+      '22023',
+      /payload has 1048578 bytes and the limit is 1048576/,
+    ],
+    ['no name', `null, '{}'`, '22023', /name must be text, got null/],
+    ['a time without end', `'note', '{}', due_at => 'infinity'`, '22023', /due_at must be a finite time/],
+  ])('%s', async (_, args, code, message) => {
+    const error = await refusal(args)
+    expect(error.code).toBe(code)
+    expect(error.message).toMatch(message)
+  })
+})
+
+test('hostile names change nothing', async () => {
+  const hostile = `'); drop schema public cascade; -- $$ " \\ %s`
+  const id = await add(`$1, '{}', queue => $1, key => $1, labels => array[$1], title => $1`, [hostile])
+  expect(await found({ key: hostile })).toMatchObject([
+    { id, job: hostile, queue: hostile, key: hostile, labels: [hostile], title: hostile },
+  ])
+})
+
+test('what the session looks for first changes nothing', async () => {
+  const [at] = (await sql.query('show search_path')).rows as { search_path: string }[]
+  await sql.query('create schema trap')
+  await sql.query(`create function trap.hashtextextended(text, integer) returns bigint language sql as 'select 1 / 0'`)
+  await sql.query('create table trap.lanes (lane integer, queue text, name text)')
+  await sql.query('set search_path = trap, pg_catalog')
+  const id = await add(`'note', '{}', key => 'k'`)
+  await sql.query(`set search_path = ${at?.search_path ?? 'public'}`)
+  await sql.query('drop schema trap cascade')
+  expect(await found({ key: 'k' })).toMatchObject([{ id, queue: 'default' }])
+})
+
+test('the caller needs the rights that the guide names, and no more', async () => {
+  const guide = readFileSync(new URL('../docs/guides/postgres-sql.md', import.meta.url), 'utf8')
+  const grants = [...guide.matchAll(/^ *(grant .*);$/gm)].map(([, grant]) => grant as string)
+  expect(grants).toHaveLength(4)
+  await sql.query('create role app')
+  for (const grant of grants) await sql.query(grant.replaceAll('millrace', HOME.replaceAll('$', '$$$$')))
+  await sql.query('set role app')
+  const id = await add(`'fresh', '{}', key => 'k', expires_in => '1 day'`)
+  const later = await add(`'fresh', '{}', run_in => '1 day'`)
+  await sql.query('reset role')
+  await sql.query('drop owned by app')
+  await sql.query('drop role app')
+  expect((await found({ job: 'fresh' })).map((record) => record.id).sort()).toEqual([id, later].sort())
+})

@@ -2,6 +2,7 @@ import type { World } from '../../world/world.js'
 import type { Heart } from '../workers.js'
 import { startHeart } from './heart.js'
 import { Listener } from './listen.js'
+import { MISSED } from './session.js'
 import type { Target } from './target.js'
 
 /** One connection hears for this process: the heart's while a worker runs, else one of the main thread's. */
@@ -10,7 +11,7 @@ export class Ears {
   readonly #listen: string | null
   readonly #listener: Listener | undefined
   #heard: ((news: string) => void) | undefined
-  #hearts = 0
+  readonly #hearts = new Set<Heart>()
   #isClosed = false
 
   constructor(target: Target, world: World, listen: string | null) {
@@ -21,7 +22,7 @@ export class Ears {
 
   listen(heard: (news: string) => void): void {
     this.#heard = heard
-    if (this.#hearts === 0) this.#listener?.on()
+    this.#listenAgain()
   }
 
   async startHeart(options: {
@@ -30,26 +31,33 @@ export class Ears {
     readonly beat: string
     readonly onLost: (why: string) => void
   }): Promise<Heart | undefined> {
+    // First the one and then the other: there are never two of them.
+    await this.#listener?.off()
     const heart = await startHeart({
       ...options,
       target: this.#target,
       listen: this.#listen,
       heard: (news) => this.#heard?.(news),
     })
-    if (heart === undefined) return undefined
-    this.#hearts += 1
-    await this.#listener?.off()
-    return { stop: () => this.#stop(heart) }
+    if (heart !== undefined) this.#hearts.add(heart)
+    if (this.#isClosed) await heart?.stop()
+    if (heart === undefined) this.#listenAgain()
+    else this.#heard?.(MISSED)
+    return heart === undefined ? undefined : { stop: () => this.#stop(heart) }
   }
 
+  /** A heart that nobody stopped, because the store could not be written in time, ends here. */
   async close(): Promise<void> {
     this.#isClosed = true
-    await this.#listener?.off()
+    await Promise.all([this.#listener?.off(), ...[...this.#hearts].map((heart) => heart.stop())])
   }
 
   async #stop(heart: Heart): Promise<void> {
     await heart.stop()
-    this.#hearts -= 1
-    if (this.#hearts === 0 && this.#heard !== undefined && !this.#isClosed) this.#listener?.on()
+    if (this.#hearts.delete(heart)) this.#listenAgain()
+  }
+
+  #listenAgain(): void {
+    if (this.#hearts.size === 0 && this.#heard !== undefined && !this.#isClosed) this.#listener?.on()
   }
 }

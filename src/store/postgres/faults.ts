@@ -14,6 +14,12 @@ export function isTransient(error: unknown): boolean {
   return TRANSIENT.has(codeOf(error) ?? '')
 }
 
+/** The connection is of no more use: it is gone, or leads to a server that takes no writes any more (a failover). */
+export function isLost(error: unknown): boolean {
+  const code = codeOf(error)
+  return code === '25006' || isUnreachable(code, reason(error))
+}
+
 /** An error of the server or of the way there, in our words. Those that are ours already pass. */
 export function translate(error: unknown, name: string): unknown {
   if (error instanceof MillraceError) return error
@@ -55,15 +61,23 @@ const NETWORK = new Set([
   'ETIMEDOUT',
   'EPIPE',
   'EHOSTUNREACH',
+  'EHOSTDOWN',
+  'ENETUNREACH',
+  'ENETDOWN',
+  'ECONNABORTED',
   'EAI_AGAIN',
   '57P01',
   '57P02',
   '57P03',
+  '57P05', // Idle for longer than the server allows.
+  '25P03', // The same within a transaction: we were suspended.
   '53300',
 ])
 
 function isUnreachable(code: string | undefined, told: string): boolean {
   return (
-    NETWORK.has(code ?? '') || /^08/.test(code ?? '') || /connection (terminated|ended|error)|not queryable/i.test(told)
+    NETWORK.has(code ?? '') ||
+    /^08/.test(code ?? '') ||
+    /connection (terminated|ended|error)|not queryable|timeout expired/i.test(told)
   )
 }

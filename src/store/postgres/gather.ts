@@ -1,3 +1,4 @@
+import { StoreError } from '../../errors.js'
 import type { NewJob } from '../store.js'
 
 interface Waiting {
@@ -8,7 +9,8 @@ interface Waiting {
 
 /**
  * What arrives while a commit is under way rides in the next one. A hundred callers who each enqueue one job and wait for it
- * share a statement and a flush. When a shared write fails each is written by itself, so that nobody pays for another.
+ * share a statement and a flush. When a shared write is refused each is written by itself, so that nobody pays for another;
+ * when nobody knows whether it was written, all are told so: once more could be twice.
  */
 export class Gather {
   readonly #write: (jobs: readonly NewJob[]) => Promise<void>
@@ -49,8 +51,13 @@ export class Gather {
       await this.#write(batch.length === 1 ? (batch[0] as Waiting).jobs : batch.flatMap((one) => one.jobs))
       for (const { resolve } of batch) resolve()
     } catch (error) {
-      if (batch.length === 1) (batch[0] as Waiting).reject(error)
+      if (batch.length === 1 || isUnknown(error)) for (const { reject } of batch) reject(error)
       else for (const one of batch) await this.#writeTogether([one])
     }
   }
+}
+
+/** The answer was lost: it may have been written or not. */
+function isUnknown(error: unknown): boolean {
+  return error instanceof StoreError && error.code === 'E_STORE_UNREACHABLE'
 }

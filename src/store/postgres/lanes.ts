@@ -11,7 +11,8 @@ export interface Lane {
 
 /**
  * The lanes by number and by name. Rows are only ever added, and by themselves, never in a transaction that may be rolled
- * back: so what was read once stays true.
+ * back: so what was read once stays true, as long as it is the same server. They are flushed before they are used, so that a
+ * crash loses none; a failover to a standby that lags may, and so all are forgotten when a connection was made anew.
  */
 export class Lanes {
   readonly #db: Executor
@@ -45,6 +46,12 @@ export class Lanes {
     await this.#db.query(this.#queries.addLane, [queue, name])
     await this.#readNew()
     return this.known(queue, name) as number
+  }
+
+  forget(): void {
+    this.#byNumber.clear()
+    this.#byName.clear()
+    this.#last = 0
   }
 
   /** Of a lane that was needed before. */

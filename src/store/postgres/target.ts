@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import { StoreError } from '../../errors.js'
-import type { PgClient } from './connection.js'
+import type { PgClient } from './client.js'
 
 /** Where a database is, and how to get a connection to it. */
 export interface Target {
@@ -36,6 +36,11 @@ export function isPool(value: unknown): value is PgPool {
   return typeof pool.options === 'object' && typeof pool.connect === 'function' && typeof pool.totalCount === 'number'
 }
 
+/** How long a server may take to answer a connect, unless the user's pool says otherwise. */
+const CONNECT_MS = 10_000
+/** A quiet connection is asked whether it lives; the system's own idea of that is two hours. */
+const KEEP_ALIVE_MS = 10_000
+
 const DEFAULT_SCHEMA = 'millrace'
 
 /** The schema that a URL names, as `?schema=jobs`, and the URL without it: the server knows no such setting. */
@@ -54,7 +59,13 @@ export function schemaOf(where: string | PgPool): {
 export async function targetOf(where: string | PgPool, schema = DEFAULT_SCHEMA): Promise<Target> {
   const pg = await loadPg()
   const given = settingsOf(where)
-  const settings = { ...given, application_name: 'millrace', keepAlive: true }
+  const settings = {
+    connectionTimeoutMillis: CONNECT_MS,
+    ...given,
+    application_name: 'millrace',
+    keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
+  }
   const types = numbersOf(pg)
   return {
     schema,

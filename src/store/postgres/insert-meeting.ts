@@ -200,7 +200,9 @@ class Meeting {
     for (const { name, key } of placed) this.#places.delete(`${name}\n${key}`)
     for (const row of keys) {
       const holder = standing.get(Number(row.ref))
-      if (holder !== undefined) this.#keys.set(`${row.askedName}\n${row.askedKey}`, holder)
+      // One that ended between the two looks has given its key back.
+      if (holder !== undefined && holder.place !== 'history')
+        this.#keys.set(`${row.askedName}\n${row.askedKey}`, holder)
     }
     for (const row of places) this.#places.set(`${row.name}\n${row.key}`, toPlace(row, standing.get(Number(row.ref))))
   }

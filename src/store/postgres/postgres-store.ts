@@ -36,18 +36,22 @@ import { Lanes } from './lanes.js'
 import type { Opened } from './open.js'
 import { pauseQueue, readPause, resumeQueue } from './pause.js'
 import { findJobs, readById, readJobs, readKeyed } from './read.js'
-import { Session } from './session.js'
+import { arrayOf, Session } from './session.js'
 import { endPlain, rescueJobs, settleAndClose, sortSettled } from './settle.js'
 import type { PlainBatch } from './settle.js'
 import { Starts } from './starts.js'
 import { PostgresTransactions } from './transactions.js'
 import { promoteJobs, pruneJobs } from './upkeep.js'
+import { whileLocked } from './while-locked.js'
 import { askJob, readWishes } from './wish.js'
 
 export interface PostgresStoreOptions {
   /** The database's clock; only a test passes one. */
   readonly now?: (() => number) | undefined
 }
+
+/** How long a verb tries to get at what others have locked. Settlements and rescues are tried again by those who ask. */
+const LOCK_PATIENCE_MS = 10_000
 
 /**
  * The store contract on PostgreSQL. The verbs are in the files beside this one; here they meet their connections: `writes`
@@ -65,7 +69,9 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
   readonly #starts: Starts
   readonly #gather: Gather
   readonly #walk = { sweptTo: ['', ''] as readonly [string, string] }
+  /** Jobs that have reports, and those of them that ended. */
   readonly #reported = new Set<number>()
+  readonly #over = new Set<number>()
 
   constructor(opened: Opened, world: World, options: PostgresStoreOptions = {}) {
     this.#opened = opened
@@ -205,7 +211,7 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
   }
 
   rescueJobs(worker: string, beat: number | null, settled: readonly SettledJob[]): Promise<Written | null> {
-    return this.#transact((s) => rescueJobs(s, worker, beat, settled))
+    return this.#transact((s) => rescueJobs(s, worker, beat, settled), 0)
   }
 
   onHint(callback: (hint: Hint) => void): Cancel {
@@ -232,19 +238,26 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     const [only] = plain
     if (only !== undefined && plain.length === 1 && other.length === 0) {
       const left = await this.#plain(this.#writes, (s) => endPlain(s, only, closeLeases))
-      return left.length === 0 ? NOTHING : this.#transact((s) => settleAndClose(s, left, closeLeases), 'bounded')
+      return left.length === 0 ? NOTHING : this.#transact((s) => settleAndClose(s, left, closeLeases), 0)
     }
     return this.#transact(async (s) => {
       const left: SettledJob[] = []
       for (const batch of plain) left.push(...(await endPlain(s, batch, [])))
       return settleAndClose(s, [...left, ...other], closeLeases)
-    }, 'bounded')
+    }, 0)
   }
 
+  /** What was settled stays so, whether or not its reports could be dropped: they go with a later settlement. */
   async #dropReports(settled: readonly SettledJob[]): Promise<void> {
-    const reported = settled.map((job) => job.ref).filter((ref) => this.#reported.delete(ref))
-    if (reported.length > 0)
-      await this.#plain(this.#work, (s) => s.query(s.queries.dropReports, `{${reported.join(',')}}`))
+    for (const { ref } of settled) if (this.#reported.delete(ref)) this.#over.add(ref)
+    if (this.#over.size === 0) return
+    const over = [...this.#over]
+    try {
+      await this.#plain(this.#work, (s) => s.query(s.queries.dropReports, arrayOf(over)))
+      for (const ref of over) this.#over.delete(ref)
+    } catch {
+      // Out of reach for now. A report counts for nothing without its claim.
+    }
   }
 
   /** Statements that each commit by themselves. */
@@ -256,11 +269,14 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
   }
 
   /** All or nothing, and told to others with the commit. */
-  async #transact<T>(work: (s: Session) => Promise<T>, wait: 'bounded' | 'unbounded' = 'unbounded'): Promise<T> {
+  #transact<T>(work: (s: Session) => Promise<T>, patienceMs = LOCK_PATIENCE_MS): Promise<T> {
+    return whileLocked(this.#opened.world, patienceMs, () => this.#transactOnce(work))
+  }
+
+  async #transactOnce<T>(work: (s: Session) => Promise<T>): Promise<T> {
     let hint: Hint | undefined
-    const { begin, beginBounded, commit, rollback } = this.#opened.queries
-    const bounds = { begin: wait === 'bounded' ? beginBounded : begin, commit, rollback }
-    const result = await this.#writes.transaction(bounds, async (tx) => {
+    const { beginBounded, commit, rollback } = this.#opened.queries
+    const result = await this.#writes.transaction({ begin: beginBounded, commit, rollback }, async (tx) => {
       const session = this.#session(tx)
       const done = await work(session)
       hint = session.hint

@@ -127,7 +127,7 @@ create table ${schema}.workers (
 ) with (fillfactor = 50);
 
 -- One row a claim. The first \`starting\` of its jobs ran from the claim on, the rest is held until it is reported.
--- \`gone\`: those that went back or were taken away; those that ended are in history.
+-- \`gone\`: those that went back or were taken away; those that ended are in history. \`asked\`: something is wished of one of them.
 create table ${schema}.leases (
   fence bigint primary key,
   worker text not null,
@@ -135,7 +135,8 @@ create table ${schema}.leases (
   claimed_at bigint not null,
   starting integer not null,
   refs bigint[] not null,
-  gone bigint[] not null default '{}'
+  gone bigint[] not null default '{}',
+  asked boolean not null default false
 );
 
 -- readLeases: a worker's leases

@@ -12,7 +12,7 @@ export interface Lane {
 /**
  * The lanes by number and by name. Rows are only ever added, and by themselves, never in a transaction that may be rolled
  * back: so what was read once stays true, as long as it is the same server. They are flushed before they are used, so that a
- * crash loses none; a failover to a standby that lags may, and so all are forgotten when a connection was made anew.
+ * crash loses none; a failover to a standby that lags may, and so all are read again when a connection was made anew.
  */
 export class Lanes {
   readonly #db: Executor
@@ -20,6 +20,7 @@ export class Lanes {
   readonly #byNumber = new Map<number, Lane>()
   readonly #byName = new Map<string, number>()
   #last = 0
+  #isDoubtful = false
 
   constructor(db: Executor, queries: Queries) {
     this.#db = db
@@ -27,7 +28,7 @@ export class Lanes {
   }
 
   async get(number: number): Promise<Lane> {
-    if (!this.#byNumber.has(number)) await this.#readNew()
+    if (this.#isDoubtful || !this.#byNumber.has(number)) await this.#readNew()
     return this.#byNumber.get(number) as Lane
   }
 
@@ -41,6 +42,7 @@ export class Lanes {
   }
 
   async need(queue: string, name: string): Promise<number> {
+    if (this.#isDoubtful) await this.#readNew()
     const known = this.known(queue, name)
     if (known !== undefined) return known
     await this.#db.query(this.#queries.addLane, [queue, name])
@@ -48,10 +50,9 @@ export class Lanes {
     return this.known(queue, name) as number
   }
 
-  forget(): void {
-    this.#byNumber.clear()
-    this.#byName.clear()
-    this.#last = 0
+  /** It may be another server now. */
+  doubt(): void {
+    this.#isDoubtful = true
   }
 
   /** Of a lane that was needed before. */
@@ -61,12 +62,21 @@ export class Lanes {
 
   /** Numbers are given before they are committed, so one may show up late: a gap is looked at again. */
   async #readNew(): Promise<void> {
-    const rows = await this.#db.query<Lane>(this.#queries.readLanes, [String(this.#last)])
+    const isAnew = this.#isDoubtful
+    const rows = await this.#db.query<Lane>(this.#queries.readLanes, [String(isAnew ? 0 : this.#last)])
+    if (isAnew) this.#forget()
     for (const row of rows) {
       const lane = Number(row.lane)
       this.#byNumber.set(lane, { lane, queue: row.queue, name: row.name })
       this.#byName.set(`${row.queue}\n${row.name}`, lane)
     }
     while (this.#byNumber.has(this.#last + 1)) this.#last += 1
+  }
+
+  #forget(): void {
+    this.#isDoubtful = false
+    this.#byNumber.clear()
+    this.#byName.clear()
+    this.#last = 0
   }
 }

@@ -80,7 +80,7 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     this.#work = opened.connection('work')
     this.info = opened.info
     this.#lanes = new Lanes(this.#writes, opened.queries)
-    opened.onReconnect(() => this.#lanes.forget())
+    opened.onReconnect(() => this.#lanes.doubt())
     this.#hints = new Hints(opened.self)
     this.#starts = new Starts(world)
     this.#gather = new Gather(JOBS_PER_INSERT, (jobs) => this.#plain(this.#writes, (s) => writeJobs(s, jobs)))

@@ -82,28 +82,34 @@ describe('an idle worker', () => {
     expect(times[20]).toBeLessThan(50)
   })
 
-  test('starts what a transaction of the caller enqueued when it commits, and nothing of one rolled back', { timeout: 60_000 }, async () => {
-    const store = `${database.url}?schema=${newSchema()}`
-    const idle = await worker(store)
-    const program = `
+  test(
+    'starts what a transaction of the caller enqueued when it commits, and nothing of one rolled back',
+    { timeout: 60_000 },
+    async () => {
+      const store = `${database.url}?schema=${newSchema()}`
+      const idle = await worker(store)
+      const program = `
       const at = { at: 0 }
       await tx.query('begin')
       await mill.enqueue(work, { n, at: Date.now() + 60 }, { tx })
       await new Promise((next) => setTimeout(next, 60))
       await tx.query(n % 2 === 0 ? 'commit' : 'rollback')`
-    await producer(store, 20, program).hears('did')
-    const times = await untilRan(idle, 10)
-    console.log(`commit to start in another process: p50 ${times[5]} ms`)
-    expect(times[0]).toBeGreaterThanOrEqual(-2)
-    expect(times[5]).toBeLessThan(50)
-    expect(idle.heard.filter((s) => s.what === 'ran').every((s) => Number(s['n']) % 2 === 0)).toBe(true)
-  })
+      await producer(store, 20, program).hears('did')
+      const times = await untilRan(idle, 10)
+      console.log(`commit to start in another process: p50 ${times[5]} ms`)
+      expect(times[0]).toBeGreaterThanOrEqual(-2)
+      expect(times[5]).toBeLessThan(50)
+      expect(idle.heard.filter((s) => s.what === 'ran').every((s) => Number(s['n']) % 2 === 0)).toBe(true)
+    },
+  )
 
   test('that lost its listener hears again by itself, and finds what it missed', { timeout: 60_000 }, async () => {
     const store = `${database.url}?schema=${newSchema()}`
     const idle = await worker(store)
     for (let round = 0; round < 3; round += 1) {
-      await admin.query(`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'millrace' and query like '%pg_listening_channels%'`)
+      await admin.query(
+        `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'millrace' and query like '%pg_listening_channels%'`,
+      )
       const one = producer(store, 1, `await mill.enqueue(work, { n, at: Date.now() })`)
       await one.hears('did')
       await untilRan(idle, round + 1)
@@ -113,21 +119,27 @@ describe('an idle worker', () => {
     expect(slowest).toBeLessThan(5_000)
   })
 
-  test('whose line has gone deaf without a word is late by the poll at most, and hears again', { timeout: 60_000 }, async () => {
-    const proxy = await startProxy(database.url)
-    proxies.push(proxy)
-    const schema = newSchema()
-    const idle = await worker(`${proxy.url}?schema=${schema}`, `lease: '3s',`)
-    proxy.blackHole()
-    const before = producer(`${database.url}?schema=${schema}`, 1, `await mill.enqueue(work, { n, at: Date.now() })`)
-    await before.hears('did')
-    await new Promise((next) => setTimeout(next, 1_000))
-    proxy.heal()
-    await untilRan(idle, 1, 20_000)
-    await producer(`${database.url}?schema=${schema}`, 1, `await mill.enqueue(work, { n, at: Date.now() })`).hears('did')
-    const times = await untilRan(idle, 2, 20_000)
-    expect(times[0]).toBeLessThan(2_000)
-  })
+  test(
+    'whose line has gone deaf without a word is late by the poll at most, and hears again',
+    { timeout: 60_000 },
+    async () => {
+      const proxy = await startProxy(database.url)
+      proxies.push(proxy)
+      const schema = newSchema()
+      const idle = await worker(`${proxy.url}?schema=${schema}`, `lease: '3s',`)
+      proxy.blackHole()
+      const before = producer(`${database.url}?schema=${schema}`, 1, `await mill.enqueue(work, { n, at: Date.now() })`)
+      await before.hears('did')
+      await new Promise((next) => setTimeout(next, 1_000))
+      proxy.heal()
+      await untilRan(idle, 1, 20_000)
+      await producer(`${database.url}?schema=${schema}`, 1, `await mill.enqueue(work, { n, at: Date.now() })`).hears(
+        'did',
+      )
+      const times = await untilRan(idle, 2, 20_000)
+      expect(times[0]).toBeLessThan(2_000)
+    },
+  )
 })
 
 describe('behind a pooler that lends sessions by the transaction', () => {

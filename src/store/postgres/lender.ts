@@ -1,3 +1,4 @@
+import type { Cancel } from '../../world/timers.js'
 import type { World } from '../../world/world.js'
 import { answerWithin, cutClient, endClient } from './client.js'
 import type { PgClient } from './client.js'
@@ -7,6 +8,8 @@ import type { PgPool, Target } from './target.js'
 
 /** Transactions of handlers that are open at once; others wait for their turn. */
 const OPEN_MAX = 10
+/** A connection that nobody borrowed for so long is closed. */
+const IDLE_MS = 10_000
 /** How long a connect, a begin or a commit may take. */
 const ANSWER_MS = 10_000
 
@@ -35,7 +38,8 @@ export class Lender {
   readonly #queries: Queries
   readonly #world: World
   #open = 0
-  #idle: Loan[] = []
+  /** Those that wait to be lent again, each with the end of its time. */
+  readonly #idle = new Map<Loan, Cancel>()
   #isClosed = false
 
   constructor(target: Target, pool: PgPool | undefined, queries: Queries, world: World) {
@@ -66,18 +70,22 @@ export class Lender {
 
   async close(): Promise<void> {
     this.#isClosed = true
-    await Promise.all(this.#idle.splice(0).map((client) => endClient(client, this.#world.timers)))
+    const idle = [...this.#idle.keys()]
+    for (const client of idle) this.#forget(client)
+    await Promise.all(idle.map((client) => endClient(client, this.#world.timers)))
   }
 
   async #connect(): Promise<Loan> {
     if (this.#pool !== undefined) return this.#fromPool(this.#pool)
-    const idle = this.#idle.pop()
-    idle?.ref?.()
-    if (idle !== undefined) return idle
+    const [idle] = this.#idle.keys()
+    if (idle !== undefined) {
+      this.#forget(idle)
+      idle.ref?.()
+      return idle
+    }
     const client = this.#target.makeClient() as Loan
-    const forget = (): void => void (this.#idle = this.#idle.filter((one) => one !== client))
-    client.on('error', forget)
-    client.on('end', forget)
+    client.on('error', () => this.#forget(client))
+    client.on('end', () => this.#forget(client))
     await answerWithin(client, this.#world.timers, ANSWER_MS, client.connect())
     return client
   }
@@ -94,21 +102,32 @@ export class Lender {
   }
 
   async #end(client: Loan, end: 'commit' | 'rollback'): Promise<void> {
-    this.#open -= 1
     try {
       await this.#ask(client, end)
+      if (client.release !== undefined) this.#release(client)
+      else this.#keep(client)
     } catch (error) {
       this.#drop(client)
       // What could not be rolled back is gone with its connection.
       if (end === 'commit') throw translate(error, this.#target.name)
-      return
+    } finally {
+      this.#open -= 1
     }
-    if (client.release !== undefined) this.#release(client)
-    else if (this.#isClosed || this.#idle.length > 0) await endClient(client, this.#world.timers)
-    else {
-      client.unref?.()
-      this.#idle.push(client)
+  }
+
+  #keep(client: Loan): void {
+    const end = (): void => {
+      this.#forget(client)
+      void endClient(client, this.#world.timers)
     }
+    if (this.#isClosed) return end()
+    client.unref?.()
+    this.#idle.set(client, this.#world.timers.after(IDLE_MS, end, { idle: true }))
+  }
+
+  #forget(client: Loan): void {
+    this.#idle.get(client)?.()
+    this.#idle.delete(client)
   }
 
   #drop(client: Loan): void {

@@ -141,20 +141,21 @@ describe('a job settled in a transaction', () => {
     await admin.query('create table if not exists public.effects (n integer)')
     const store = newStore()
     const mill = await onlooker(store)
-    // The handler of the first comes back at once, and its transaction is committed three seconds later.
-    await mill.enqueueMany(
-      'work',
-      Array.from({ length: 30 }, (_, n) => ({ n: n + 100 })),
-    )
+    // The handler of the first comes back at once, and its transaction is committed four seconds later.
+    await mill.enqueue('work', { n: 100 })
     const late = worker(
       store,
       `if (p.n > 100) return p.n
-       ${settle(`setTimeout(async () => { await tx.query('commit'); say('committed'); await tx.end() }, 3_000)`)}`,
+       ${settle(`setTimeout(async () => { await tx.query('commit'); say('committed'); await tx.end() }, 4_000)`)}`,
     )
     await late.hears('settled')
+    await mill.enqueueMany(
+      'work',
+      Array.from({ length: 29 }, (_, n) => ({ n: n + 101 })),
+    )
     await expect
       .poll(async () => (await census(mill)).filter(({ state }) => state === 'done').length, {
-        timeout: 2_500,
+        timeout: 3_000,
         interval: 50,
       })
       .toBe(29)

@@ -291,6 +291,27 @@ describe('a key', () => {
 })
 
 describe('a claim', () => {
+  test('that began before a pause was written is waited for by the pause', async () => {
+    const { store, other, client, schema } = await house()
+    await store.addWorker({ id: 'w', host: 'h', pid: 1 })
+    await store.insertJobs([aJob()], OPTIONS)
+    await client.query('begin')
+    // What a claim has written when it stands still.
+    await client.query(
+      `insert into ${schema}.leases (fence, worker, alone, claimed_at, starting, refs) select 7, 'w', false, 0, 0, array_agg(ref) from ${schema}.ready`,
+    )
+    let isPaused = false
+    const paused = other.pauseQueue({ queue: 'default', until: null }).then((answer) => {
+      isPaused = true
+      return answer
+    })
+    await untilBlocked()
+    expect(isPaused).toBe(false)
+    expect(await claim(store, 'w')).toEqual([])
+    await client.query('commit')
+    expect(await paused).toMatchObject({ held: true })
+  })
+
   test('of four at once takes nothing twice and leaves nothing', { timeout: 60_000 }, async () => {
     const { store, schema } = await house()
     const four = await Promise.all(Array.from({ length: 4 }, () => newStore(schema)))

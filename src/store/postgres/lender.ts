@@ -59,7 +59,7 @@ export class Lender {
     let client: Loan | undefined
     try {
       const made = (client = await this.#connect())
-      await this.#ask(made, 'begin')
+      await this.#ask(made, 'beginLent')
       return { client: made, giveBack: (end) => this.#end(made, end) }
     } catch (error) {
       this.#open -= 1
@@ -96,7 +96,7 @@ export class Lender {
     return client
   }
 
-  #ask(client: Loan, what: 'begin' | 'commit' | 'rollback'): Promise<unknown> {
+  #ask(client: Loan, what: 'beginLent' | 'commit' | 'rollback'): Promise<unknown> {
     const asked = client.query({ text: this.#queries[what], values: [] })
     return answerWithin(client, this.#world.timers, ANSWER_MS, asked)
   }

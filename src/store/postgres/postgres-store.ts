@@ -34,7 +34,7 @@ import { Hints } from './hints.js'
 import { asNew, insertJobs, isOneStatement, JOBS_PER_INSERT, writeJobs } from './insert.js'
 import { Lanes } from './lanes.js'
 import type { Opened } from './open.js'
-import { pauseQueue, readPause, resumeQueue } from './pause.js'
+import { heldAfterPause, pauseQueue, readPause, resumeQueue } from './pause.js'
 import { findJobs, readById, readJobs, readKeyed } from './read.js'
 import { arrayOf, Session } from './session.js'
 import { endPlain, rescueJobs, settleAndClose, sortSettled } from './settle.js'
@@ -50,8 +50,9 @@ export interface PostgresStoreOptions {
   readonly now?: (() => number) | undefined
 }
 
-/** How long a verb tries to get at what others have locked. Settlements and rescues are tried again by those who ask. */
+/** How long a verb tries to get at what others have locked. Who settles or rescues tries again by himself. */
 const LOCK_PATIENCE_MS = 10_000
+const CLAIMS_PATIENCE_MS = 1_000
 
 /**
  * The store contract on PostgreSQL. The verbs are in the files beside this one; here they meet their connections: `writes`
@@ -140,8 +141,12 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     return this.#transact((s) => askJob(s, ask))
   }
 
-  pauseQueue(change: QueueChange): Promise<PausedQueue> {
-    return this.#transact((s) => pauseQueue(s, change))
+  async pauseQueue(change: QueueChange): Promise<PausedQueue> {
+    const paused = await this.#transact((s) => pauseQueue(s, change))
+    if (paused.pause === undefined) return paused
+    // The pause stands; who cannot be waited for counts as one that holds jobs.
+    const held = await this.#transact(heldAfterPause, CLAIMS_PATIENCE_MS).catch(() => true)
+    return { ...paused, held }
   }
 
   resumeQueue(queue: string): Promise<boolean> {
@@ -252,12 +257,9 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     for (const { ref } of settled) if (this.#reported.delete(ref)) this.#over.add(ref)
     if (this.#over.size === 0) return
     const over = [...this.#over]
-    try {
-      await this.#plain(this.#work, (s) => s.query(s.queries.dropReports, arrayOf(over)))
-      for (const ref of over) this.#over.delete(ref)
-    } catch {
-      // Out of reach for now. A report counts for nothing without its claim.
-    }
+    const dropped = this.#plain(this.#work, (s) => s.query(s.queries.dropReports, arrayOf(over)))
+    // Out of reach for now: a report counts for nothing without its claim.
+    await dropped.then(() => over.forEach((ref) => this.#over.delete(ref))).catch(() => undefined)
   }
 
   /** Statements that each commit by themselves. */

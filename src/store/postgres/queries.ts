@@ -85,6 +85,8 @@ export function makeQueries(schema: string, channel: string) {
      * process that is suspended, or cut off, within its transaction keeps nobody else waiting for longer than ten seconds.
      */
     beginBounded: `begin; set local lock_timeout = '250ms'; set local idle_in_transaction_session_timeout = '10s'`,
+    /** A handler's: it may take its time, but a machine that is gone must not hold its locks for the system's two hours. */
+    beginLent: `begin; set local tcp_keepalives_idle = 10; set local tcp_keepalives_interval = 5; set local tcp_keepalives_count = 3`,
     commit: `commit`,
     rollback: `rollback`,
     savepoint: `savepoint millrace`,
@@ -298,6 +300,8 @@ export function makeQueries(schema: string, channel: string) {
     dropPause: `
       delete from ${s}.pauses where queue = $1
       returning 1 as dropped`,
+    /** Waits for the claims that began before a pause was written and do not see it; those after it do. */
+    awaitClaims: `lock table ${s}.leases in share mode`,
     anyHeld: `
       select 1 as held
       from ${s}.leases e

@@ -89,7 +89,7 @@ function enqueueUntil(mill: Mill, isOver: () => boolean): Promise<{ acked: Set<n
       const mine = (n += 1)
       await mill.enqueue('work', { n: mine }).then(
         () => acked.add(mine),
-        (error: { code?: string }) => codes.add(error.code ?? String(error)),
+        (error: { code?: string }) => codes.add(error.code ?? 'no code'),
       )
       await pause(2)
     }

@@ -77,7 +77,7 @@ const NETWORK = new Set([
 function isUnreachable(code: string | undefined, told: string): boolean {
   return (
     NETWORK.has(code ?? '') ||
-    /^08/.test(code ?? '') ||
+    (code ?? '').startsWith('08') ||
     /connection (terminated|ended|error)|not queryable|timeout expired/i.test(told)
   )
 }

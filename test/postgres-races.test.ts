@@ -181,7 +181,7 @@ describe('the end of a job', () => {
     expect((await store.settleJobs([ended(second)], [])).refused).toEqual([])
     const began = Date.now()
     await expect(store.settleJobs([ended(first, { to: 'ready', result: null })], [])).rejects.toMatchObject({
-      code: 'E_STORE_BUSY',
+      code: 'E_STORE_LOCKED',
     })
     expect(Date.now() - began).toBeLessThan(3_000)
     await store.insertJobs([aJob()], OPTIONS)

@@ -37,6 +37,8 @@ const CLOSE_MS = 2_000
  */
 export class Connection implements Executor {
   readonly #parts: ConnectionParts
+  /** Of statements, as the server is to know them. */
+  readonly #names = new Map<string, string>()
   #client: PgClient | undefined
   #wasConnected = false
   #turn: Promise<unknown> = Promise.resolve()
@@ -112,7 +114,7 @@ export class Connection implements Executor {
     values: readonly (string | null)[],
     answerMs = ANSWER_MS,
   ): Promise<R[]> {
-    const name = this.#parts.keepsSession() && !text.includes(';') ? nameOf(text) : undefined
+    const name = this.#parts.keepsSession() && !text.includes(';') ? this.#nameOf(text) : undefined
     const bytes = values.reduce((sum, value) => sum + (value?.length ?? 0), 0)
     const asked = client.query(name === undefined ? { text, values } : { name, text, values })
     try {
@@ -151,16 +153,14 @@ export class Connection implements Executor {
     return client
   }
 
+  #nameOf(text: string): string {
+    let name = this.#names.get(text)
+    if (name === undefined) this.#names.set(text, (name = `millrace_${this.#names.size}`))
+    return name
+  }
+
   #drop(client: PgClient): void {
     if (this.#client === client) this.#client = undefined
     cutClient(client)
   }
-}
-
-const names = new Map<string, string>()
-
-function nameOf(text: string): string {
-  let name = names.get(text)
-  if (name === undefined) names.set(text, (name = `millrace_${names.size}`))
-  return name
 }

@@ -38,9 +38,13 @@ export function translate(error: unknown, name: string): unknown {
       { cause: error },
     )
   if (code === '55P03')
-    return new StoreError('E_STORE_BUSY', `${name}: another transaction holds what this one needs; it is tried again`, {
-      cause: error,
-    })
+    return new StoreError(
+      'E_STORE_LOCKED',
+      `${name}: another transaction holds what this one needs; it is tried again`,
+      {
+        cause: error,
+      },
+    )
   if (code === '53100')
     return new StoreError('E_STORE_FULL', `${name}: its disk is full; nothing was written`, { cause: error })
   if (code === '28P01' || code === '28000')

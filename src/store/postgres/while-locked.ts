@@ -14,7 +14,7 @@ export async function whileLocked<T>(world: World, patienceMs: number, work: () 
     try {
       return await work()
     } catch (error) {
-      const isLocked = error instanceof StoreError && error.code === 'E_STORE_BUSY'
+      const isLocked = error instanceof StoreError && error.code === 'E_STORE_LOCKED'
       if (!isLocked || world.clock.monotonic() >= end) throw error
     }
     await new Promise<void>((next) => world.timers.after(AGAIN_MS, next))

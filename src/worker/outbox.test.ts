@@ -74,6 +74,19 @@ test('a store that is down has nothing written singly', async () => {
   expect(written).toEqual([1, 2, 3])
 })
 
+test('one that somebody’s transaction locks keeps no other waiting', async () => {
+  let isLocked = true
+  const locked = new StoreError('E_STORE_LOCKED', 'locked')
+  const { outbox: box, written } = outbox((refs) => (isLocked && refs.includes(2) ? locked : undefined))
+  box.opened(1, 3)
+  for (const ref of [1, 2, 3]) box.put(job(ref))
+  await box.flush()
+  expect(written).toEqual([1, 3])
+  isLocked = false
+  await box.drain(() => false)
+  expect(written).toEqual([1, 3, 2])
+})
+
 test('a drain leaves what cannot be written to the lease', async () => {
   const { outbox: box, written } = outbox((refs) => (refs.includes(2) ? new StoreError('E_STORE', 'no') : undefined))
   box.opened(1, 2)

@@ -154,9 +154,9 @@ export class Outbox {
   }
 }
 
-/** The store as a whole cannot be written for now: no job is to blame. */
+/** The store as a whole cannot be written for now: no job is to blame. A lock may be in the way of one job only. */
 function isStoreDown(error: unknown): boolean {
-  return error instanceof StoreError && error.code !== 'E_STORE'
+  return error instanceof StoreError && error.code !== 'E_STORE' && error.code !== 'E_STORE_LOCKED'
 }
 
 /** What was written: where a wish turned a settlement, that one. */

@@ -1,18 +1,10 @@
 import { ClosedError } from '../../errors.js'
+import { settledWithin } from '../../world/timers.js'
 import type { World } from '../../world/world.js'
+import { answerWithin, cutClient, endClient } from './client.js'
+import type { PgClient } from './client.js'
 import type { Executor } from './executor.js'
-import { isTransient, translate } from './faults.js'
-
-/** The part of `pg`'s client that we use. */
-export interface PgClient {
-  /** That of the server's process, as it was told at login. */
-  readonly processID?: number | null
-  connect(): Promise<unknown>
-  query(config: { name?: string; text: string; values: readonly (string | null)[] }): Promise<{ rows: unknown[] }>
-  on(event: 'error' | 'end', listener: (error?: Error) => void): unknown
-  on(event: 'notification', listener: (message: { readonly payload?: string | undefined }) => void): unknown
-  end(): Promise<void>
-}
+import { isLost, isTransient, translate } from './faults.js'
 
 export interface ConnectionParts {
   readonly world: World
@@ -23,24 +15,35 @@ export interface ConnectionParts {
   /** Statements may be prepared by name: nothing stands between us and the server that hands out other sessions. */
   readonly keepsSession: () => boolean
   /** Run on every new connection. */
-  readonly onConnect?: (client: PgClient) => Promise<void>
+  readonly onConnect?: (client: PgClient) => Promise<unknown>
+  /** The connection was lost and is made anew: perhaps to another server. */
+  readonly onReconnect?: () => void
 }
 
 /** A deadlock, or a server that ends: tried again so often before it is told. */
 const TRIES = 10
 const RETRY_MAX_MS = 200
 
+/** How long a statement may take, and for how many bytes of it a millisecond more: a slow line is not a dead one. */
+const ANSWER_MS = 10_000
+const BYTES_PER_MS = 100
+/** What the statements under way are given at the end. */
+const CLOSE_MS = 2_000
+
 /**
  * One connection, made when it is first needed and anew when it was lost. What is asked of it is done in turn, each a
- * statement or a whole transaction.
+ * statement or a whole transaction. A statement whose answer does not come in time ends the connection: a line can be dead
+ * without telling either side. While nothing is asked it does not keep the process alive.
  */
 export class Connection implements Executor {
   readonly #parts: ConnectionParts
-  #client: Promise<PgClient> | undefined
-  #turn: Promise<unknown> = Promise.resolve()
-  /** What statements are prepared as. */
+  /** Of statements, as the server is to know them. */
   readonly #names = new Map<string, string>()
-  #closed = false
+  #client: PgClient | undefined
+  #wasConnected = false
+  #turn: Promise<unknown> = Promise.resolve()
+  #asked = 0
+  #isClosed = false
 
   constructor(parts: ConnectionParts) {
     this.#parts = parts
@@ -52,35 +55,43 @@ export class Connection implements Executor {
 
   /** All of `work` or nothing of it. It may be run again when others stood in its way, so it must only write by `tx`. */
   transaction<T>(
-    begin: { readonly begin: string; readonly commit: string; readonly rollback: string },
+    bounds: { readonly begin: string; readonly commit: string; readonly rollback: string },
     work: (tx: Executor) => Promise<T>,
+    answerMs = ANSWER_MS,
   ): Promise<T> {
     return this.#inTurn(() =>
       this.#again(async () => {
         const client = await this.#connected()
-        const tx: Executor = { query: (text, values) => this.#run(client, text, values) }
-        await tx.query(begin.begin, [])
+        const tx: Executor = { query: (text, values) => this.#run(client, text, values, answerMs) }
+        await tx.query(bounds.begin, [])
         try {
           const result = await work(tx)
-          await tx.query(begin.commit, [])
+          await tx.query(bounds.commit, [])
           return result
         } catch (error) {
-          await tx.query(begin.rollback, []).catch(() => this.#drop(client))
+          await tx.query(bounds.rollback, []).catch(() => this.#drop(client))
           throw error
         }
       }),
     )
   }
 
+  /** Waits a little for what was asked; whatever is left of it then rejects. */
   async close(): Promise<void> {
-    await this.#turn
-    this.#closed = true
-    const client = await this.#client?.catch(() => undefined)
-    await client?.end().catch(() => undefined)
+    const { timers } = this.#parts.world
+    await settledWithin(timers, this.#turn, CLOSE_MS)
+    this.#isClosed = true
+    const client = this.#client
+    this.#client = undefined
+    if (client !== undefined) await endClient(client, timers)
   }
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#turn.then(work)
+    this.#asked += 1
+    const done = this.#turn.then(work).finally(() => {
+      this.#asked -= 1
+      if (this.#asked === 0) this.#client?.unref?.()
+    })
     this.#turn = done.catch(() => undefined)
     return done
   }
@@ -97,10 +108,49 @@ export class Connection implements Executor {
     }
   }
 
-  async #run<R extends object>(client: PgClient, text: string, values: readonly (string | null)[]): Promise<R[]> {
+  async #run<R extends object>(
+    client: PgClient,
+    text: string,
+    values: readonly (string | null)[],
+    answerMs = ANSWER_MS,
+  ): Promise<R[]> {
     const name = this.#parts.keepsSession() && !text.includes(';') ? this.#nameOf(text) : undefined
-    const { rows } = await client.query(name === undefined ? { text, values } : { name, text, values })
-    return rows as R[]
+    const bytes = values.reduce((sum, value) => sum + (value?.length ?? 0), 0)
+    const asked = client.query(name === undefined ? { text, values } : { name, text, values })
+    try {
+      const { rows } = await answerWithin(client, this.#parts.world.timers, answerMs + bytes / BYTES_PER_MS, asked)
+      return rows as R[]
+    } catch (error) {
+      if (isLost(error)) this.#drop(client)
+      throw error
+    }
+  }
+
+  async #connected(): Promise<PgClient> {
+    if (this.#isClosed) throw new ClosedError()
+    const client = this.#client ?? (await this.#connect())
+    client.ref?.()
+    return client
+  }
+
+  async #connect(): Promise<PgClient> {
+    const { makeClient, onConnect, onReconnect, world } = this.#parts
+    const client = makeClient()
+    const lost = (): void => this.#drop(client)
+    client.on('error', lost)
+    client.on('end', lost)
+    // Known from here on, so that a close cuts it while it is still on its way.
+    this.#client = client
+    try {
+      await answerWithin(client, world.timers, ANSWER_MS, client.connect())
+      if (onConnect !== undefined) await answerWithin(client, world.timers, ANSWER_MS, onConnect(client))
+    } catch (error) {
+      this.#drop(client)
+      throw this.#isClosed ? new ClosedError() : error
+    }
+    if (this.#wasConnected) onReconnect?.()
+    this.#wasConnected = true
+    return client
   }
 
   #nameOf(text: string): string {
@@ -109,33 +159,8 @@ export class Connection implements Executor {
     return name
   }
 
-  async #connected(): Promise<PgClient> {
-    if (this.#closed) throw new ClosedError()
-    this.#client ??= this.#connect()
-    return this.#client
-  }
-
-  async #connect(): Promise<PgClient> {
-    const client = this.#parts.makeClient()
-    const lost = (): void => this.#drop(client)
-    client.on('error', lost)
-    client.on('end', lost)
-    try {
-      await client.connect()
-      await this.#parts.onConnect?.(client)
-      return client
-    } catch (error) {
-      this.#client = undefined
-      void client.end().catch(() => undefined)
-      throw error
-    }
-  }
-
   #drop(client: PgClient): void {
-    const current = this.#client
-    this.#client = undefined
-    // Unless it was replaced already.
-    void current?.then((one) => (one === client ? undefined : (this.#client ??= current))).catch(() => undefined)
-    void client.end().catch(() => undefined)
+    if (this.#client === client) this.#client = undefined
+    cutClient(client)
   }
 }

@@ -29,14 +29,21 @@ export function databaseMigrations(where: string | PgPool, schema: string): Migr
 /** Whatever the role's default is: who waited for another to migrate must see what it did. */
 const MIGRATION = { begin: 'begin isolation level read committed', commit: 'commit', rollback: 'rollback' }
 
+/** It may have to wait for another process's, and then has much to do. */
+const MIGRATE_MS = 600_000
+
 /** Gives the version that was found. */
 export async function bringUpToDate(connection: Connection, target: Target): Promise<number> {
   try {
-    return await connection.transaction(MIGRATION, async (tx) => {
-      const version = await migrate(tx, target.schema)
-      if (version === 0) await makeFirstDays(tx, dayQueries(quoted(target.schema)), await clockOf(tx))
-      return version
-    })
+    return await connection.transaction(
+      MIGRATION,
+      async (tx) => {
+        const version = await migrate(tx, target.schema)
+        if (version === 0) await makeFirstDays(tx, dayQueries(quoted(target.schema)), await clockOf(tx))
+        return version
+      },
+      MIGRATE_MS,
+    )
   } catch (error) {
     if (error instanceof StoreError && error.code === 'E_STORE_RIGHTS')
       throw await mayNotMake(error, connection, target)

@@ -4,7 +4,7 @@ import type { Heart } from '../workers.js'
 import { startHeart } from './heart.js'
 import type { PostgresHeart } from './heart.js'
 import { Listener } from './listen.js'
-import { merged } from './session.js'
+import { merged, MISSED } from './session.js'
 import type { Target } from './target.js'
 
 /** Who closes waits so long for what is still to be told. */
@@ -21,7 +21,7 @@ export class Ears {
   readonly #listener: Listener | undefined
   readonly #tellOtherwise: (news: string) => Promise<unknown>
   #heard: ((news: string) => void) | undefined
-  #hearts: PostgresHeart[] = []
+  readonly #hearts = new Set<PostgresHeart>()
   #isClosed = false
   #news: string | undefined
   #telling: Promise<void> | undefined
@@ -37,7 +37,7 @@ export class Ears {
 
   listen(heard: (news: string) => void): void {
     this.#heard = heard
-    if (this.#hearts.length === 0) this.#listener?.on()
+    this.#listenAgain()
   }
 
   /** Resolves when we hear what callers commit, if we are to. */
@@ -62,21 +62,25 @@ export class Ears {
     readonly notify: string
     readonly onLost: (why: string) => void
   }): Promise<Heart | undefined> {
+    // First the one and then the other: there are never two of them.
+    await this.#listener?.off()
     const heart = await startHeart({
       ...options,
       target: this.#target,
       listen: this.#listen,
       heard: (news) => this.#heard?.(news),
     })
-    if (heart === undefined) return undefined
-    this.#hearts.push(heart)
-    await this.#listener?.off()
-    return { stop: () => this.#stop(heart) }
+    if (heart !== undefined) this.#hearts.add(heart)
+    if (this.#isClosed) await heart?.stop()
+    if (heart === undefined) this.#listenAgain()
+    else this.#heard?.(MISSED)
+    return heart === undefined ? undefined : { stop: () => this.#stop(heart) }
   }
 
+  /** A heart that nobody stopped, because the store could not be written in time, ends here. */
   async close(): Promise<void> {
     this.#isClosed = true
-    await this.#listener?.off()
+    await Promise.all([this.#listener?.off(), ...[...this.#hearts].map((heart) => heart.stop())])
   }
 
   async #tellAll(): Promise<void> {
@@ -95,8 +99,11 @@ export class Ears {
   }
 
   async #stop(heart: PostgresHeart): Promise<void> {
-    this.#hearts = this.#hearts.filter((one) => one !== heart)
     await heart.stop()
-    if (this.#hearts.length === 0 && this.#heard !== undefined && !this.#isClosed) this.#listener?.on()
+    if (this.#hearts.delete(heart)) this.#listenAgain()
+  }
+
+  #listenAgain(): void {
+    if (this.#hearts.size === 0 && this.#heard !== undefined && !this.#isClosed) this.#listener?.on()
   }
 }

@@ -19,6 +19,12 @@ export function isTransient(error: unknown): boolean {
   return TRANSIENT.has(codeOf(error) ?? '')
 }
 
+/** The connection is of no more use: it is gone, or leads to a server that takes no writes any more (a failover). */
+export function isLost(error: unknown): boolean {
+  const code = codeOf(error)
+  return code === '25006' || isUnreachable(code, reason(error))
+}
+
 /** An error of the server or of the way there, in our words. Those that are ours already pass. */
 export function translate(error: unknown, name: string): unknown {
   if (error instanceof MillraceError) return error
@@ -37,9 +43,13 @@ export function translate(error: unknown, name: string): unknown {
       { cause: error },
     )
   if (code === '55P03')
-    return new StoreError('E_STORE_BUSY', `${name}: another transaction holds what this one needs; it is tried again`, {
-      cause: error,
-    })
+    return new StoreError(
+      'E_STORE_LOCKED',
+      `${name}: another transaction holds what this one needs; it is tried again`,
+      {
+        cause: error,
+      },
+    )
   if (code === '53100')
     return new StoreError('E_STORE_FULL', `${name}: its disk is full; nothing was written`, { cause: error })
   if (code === '28P01' || code === '28000' || /password must be a (non-empty )?string/.test(told))
@@ -66,10 +76,16 @@ const NETWORK = new Set([
   'ETIMEDOUT',
   'EPIPE',
   'EHOSTUNREACH',
+  'EHOSTDOWN',
+  'ENETUNREACH',
+  'ENETDOWN',
+  'ECONNABORTED',
   'EAI_AGAIN',
   '57P01',
   '57P02',
   '57P03',
+  '57P05', // Idle for longer than the server allows.
+  '25P03', // The same within a transaction: we were suspended.
   '53300',
 ])
 

@@ -15,7 +15,8 @@ interface Waiting {
 
 /**
  * What arrives while a commit is under way rides in the next one. A hundred callers who each enqueue one job and wait for it
- * share a statement and a flush. When a shared write fails each is written by itself, so that nobody pays for another.
+ * share a statement and a flush. When a shared write is refused each is written by itself, so that nobody pays for another;
+ * when nobody knows whether it was written, all are told so: once more could be twice.
  */
 export class Gather {
   readonly #write: (jobs: readonly NewJob[]) => Promise<void>

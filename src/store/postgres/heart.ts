@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import type { Heart } from '../workers.js'
+import { MISSED } from './session.js'
 import type { Target } from './target.js'
 
 /**
@@ -9,53 +10,66 @@ import type { Target } from './target.js'
  */
 const PROGRAM = `
 const { parentPort, workerData } = require('node:worker_threads')
-const { module: name, settings, worker, everyMs, sql, listen, notify, patienceMs } = workerData
+const { module: name, settings, worker, everyMs, sql, listen, notify, patienceMs, againMs, news } = workerData
 const { Client } = require(name)
-let client, timer, stopped = false, failing = false, waitMs = 0
+let client, timer, stopped = false, failing = false, beating = false, connects = 0, waitMs = 0
 const say = (message) => parentPort.postMessage(message)
-const within = (promise) => {
+const within = (promise, ms) => {
   let late
-  const limit = new Promise((_, reject) => { late = setTimeout(() => reject(new Error('no answer')), patienceMs) })
+  const limit = new Promise((_, reject) => { late = setTimeout(() => reject(new Error('no answer')), ms) })
   return Promise.race([promise, limit]).finally(() => clearTimeout(late))
 }
-const drop = () => {
-  const old = client
-  client = undefined
-  if (old !== undefined) old.end().catch(() => {})
+const cut = (old) => {
+  if (client === old) client = undefined
+  old.end().catch(() => {})
+  old.connection.stream.destroy()
 }
 const connect = async () => {
   const made = new Client(settings)
-  made.on('error', () => { if (client === made) drop() })
+  const lost = () => {
+    if (client !== made) return
+    cut(made)
+    if (!beating) beatIn(againMs)
+  }
+  made.on('error', lost)
+  made.on('end', lost)
   made.on('notification', ({ payload }) => say({ news: payload }))
   client = made
-  await within(made.connect())
-  if (listen !== null) await within(made.query(listen))
+  await within(made.connect(), patienceMs)
+  if (listen !== null) await within(made.query(listen), patienceMs)
   // What was told meanwhile was not heard.
-  if (failing) say({ news: 'reconnected ready due settled asked' })
+  if ((connects += 1) > 1) say({ news })
 }
+const ask = (text, values) => within(client === undefined ? Promise.reject(new Error('lost')) : client.query(text, values), patienceMs)
 const beat = async () => {
+  beating = true
   try {
     if (client === undefined) await connect()
-    const { rows } = await within(client.query(sql, [worker]))
+    const { rows } = await ask(sql, [worker])
     if (rows.length === 0) say({ lost: 'it was taken for dead' })
     if (listen !== null) {
-      const heard = await within(client.query('select 1 from pg_listening_channels()'))
-      if (heard.rows.length === 0) await within(client.query(listen))
+      const heard = await ask('select 1 from pg_listening_channels()')
+      if (heard.rows.length === 0) await ask(listen)
     }
     failing = false
     waitMs = 0
   } catch (error) {
-    // Down, or out of reach for now: the next beat tries again, and the rescuer's patience is one lease.
-    drop()
+    // Down, or out of reach for now: it is tried again, and the rescuer's patience is one lease.
+    if (client !== undefined) cut(client)
     if (!failing) say({ failed: String(error && error.message || error) })
     failing = true
-    waitMs = Math.min(everyMs, waitMs * 2 + 100)
+    waitMs = Math.min(everyMs, waitMs * 2 + againMs)
   }
-  if (!stopped) timer = setTimeout(beat, failing ? waitMs : everyMs)
+  beating = false
+  beatIn(client === undefined ? Math.max(waitMs, againMs) : everyMs)
+}
+const beatIn = (ms) => {
+  clearTimeout(timer)
+  if (!stopped) timer = setTimeout(beat, ms)
 }
 const tell = async (news) => {
   try {
-    if (client !== undefined) await within(client.query({ name: 'millrace_tell', text: notify, values: [news] }))
+    if (client !== undefined) await within(client.query({ name: 'millrace_tell', text: notify, values: [news] }), patienceMs)
   } catch {
     // A hint is a hint.
   }
@@ -65,14 +79,18 @@ parentPort.on('message', async (message) => {
   if (message.tell !== undefined) return tell(message.tell)
   stopped = true
   clearTimeout(timer)
-  if (client !== undefined) await within(client.end()).catch(() => {})
-  parentPort.close()
+  if (client !== undefined) await within(client.end(), againMs * 4).catch(() => {})
+  process.exit() // Of this thread only: a line that is dead would keep it.
 })
 beat().then(() => say({ ready: true }))
 `
 
 /** A connection that does not answer for so long is given up. */
 const PATIENCE_MS = 5_000
+/** After a loss it is tried again so soon, and no more often: somebody may end every connection at once. */
+const AGAIN_MS = 250
+
+const BOUNDS = { patienceMs: PATIENCE_MS, againMs: AGAIN_MS }
 
 export interface HeartOptions {
   readonly target: Target
@@ -118,13 +136,14 @@ export async function startHeart(options: HeartOptions): Promise<PostgresHeart |
       told = resolve
       thread.postMessage({ tell: news })
     })
-  return { tell, stop: () => stopThread(thread) }
+  let stopping: Promise<void> | undefined
+  return { tell, stop: () => (stopping ??= stopThread(thread)) }
 }
 
 function makeThread({ target, worker, everyMs, beat, listen, notify }: HeartOptions): Worker | undefined {
   const { module, settings } = target
   if (module === undefined) return undefined
-  const workerData = { module, settings, worker, everyMs, sql: beat, listen, notify, patienceMs: PATIENCE_MS }
+  const workerData = { module, settings, worker, everyMs, sql: beat, listen, notify, ...BOUNDS, news: MISSED }
   try {
     // Nothing of the app's own flags: a loader or an inspector there must not run in here.
     return new Worker(PROGRAM, { eval: true, name: 'millrace-heart', workerData, execArgv: [], stderr: false })
@@ -135,6 +154,7 @@ function makeThread({ target, worker, everyMs, beat, listen, notify }: HeartOpti
 
 function stopThread(thread: Worker): Promise<void> {
   return new Promise((resolve) => {
+    if (thread.threadId === -1) return resolve() // It has ended by itself.
     thread.once('exit', () => resolve())
     thread.ref()
     thread.postMessage({ stop: true })

@@ -1,5 +1,5 @@
 import { DuplicateJobError, DuplicateKeyError } from '../../errors.js'
-import { withPlaceOf } from '../../job/stored-options.js'
+import { readOptions, withPlaceOf } from '../../job/stored-options.js'
 import { decideDuplicate, decidePlace } from '../../job/unique.js'
 import type { Place, PlaceRequest, PlaceVerdict } from '../../job/unique.js'
 import type { Inserted, InsertOptions, NewJob } from '../store.js'
@@ -52,6 +52,8 @@ class Meeting {
   readonly #fresh: Written[] = []
   /** Keys and places of what is to be written. */
   readonly #coming = new Set<string>()
+  /** Those that this bulk itself has changed since they were looked at. */
+  readonly #changed = new Set<string>()
   #keys = new Map<string, Standing>()
   #places = new Map<string, PlaceRow>()
 
@@ -76,10 +78,8 @@ class Meeting {
       return asNew(job)
     }
     // One of the same bulk is met like any other: it is written first.
-    if (namesOf(job).some((name) => this.#coming.has(name))) {
-      await this.#write()
-      await this.#look([job])
-    }
+    if (namesOf(job).some((name) => this.#coming.has(name))) await this.#write()
+    if (namesOf(job).some((name) => this.#changed.has(name))) await this.#look([job])
     for (let tries = 0; tries < TRIES; tries += 1) {
       const answer = await this.#meet(job, index)
       if (answer !== undefined) return answer
@@ -155,6 +155,7 @@ class Meeting {
 
   async #replaceHolder(job: NewJob, holder: Standing): Promise<boolean> {
     if (!(await takeOut(this.#s, holder))) return false
+    this.#hasChanged(holder)
     const keepMs = this.#options.keepCancelledMs
     await endAll(this.#s, [{ ...holder, to: 'cancelled', keepMs, reason: `replaced by ${job.id}`, result: null }])
     return true
@@ -163,6 +164,7 @@ class Meeting {
   /** The one that waits gets the new time and payload and keeps its id. A paused one stays paused: only a resume lets it go. */
   async #moveHolder(job: NewJob, holder: Standing): Promise<Inserted | undefined> {
     if (!(await takeOut(this.#s, holder))) return undefined
+    this.#hasChanged(holder)
     const dueAt = instant(job.due, this.#now)
     const moved: Standing = {
       ...holder,
@@ -182,7 +184,12 @@ class Meeting {
 
   async #write(): Promise<void> {
     await writePlaced(this.#s, this.#fresh.splice(0))
+    for (const name of this.#coming) this.#changed.add(name)
     this.#coming.clear()
+  }
+
+  #hasChanged({ name, key, options }: Standing): void {
+    for (const each of namesOf({ name, key, unique: readOptions(options).unique })) this.#changed.add(each)
   }
 
   async #look(jobs: readonly NewJob[]): Promise<void> {
@@ -196,11 +203,14 @@ class Meeting {
       this.#s,
       [...keys, ...places].map((row) => Number(row.ref)),
     )
+    for (const name of jobs.flatMap(namesOf)) this.#changed.delete(name)
     for (const { name, key } of keyed) this.#keys.delete(`${name}\n${key}`)
     for (const { name, key } of placed) this.#places.delete(`${name}\n${key}`)
     for (const row of keys) {
       const holder = standing.get(Number(row.ref))
-      if (holder !== undefined) this.#keys.set(`${row.askedName}\n${row.askedKey}`, holder)
+      // One that ended between the two looks has given its key back.
+      if (holder !== undefined && holder.place !== 'history')
+        this.#keys.set(`${row.askedName}\n${row.askedKey}`, holder)
     }
     for (const row of places) this.#places.set(`${row.name}\n${row.key}`, toPlace(row, standing.get(Number(row.ref))))
   }
@@ -274,7 +284,9 @@ function putOff(job: NewJob, until: number | null, now: number): NewJob {
   return until === null || instant(job.due, now) <= until ? job : { ...job, due: { at: until } }
 }
 
-function namesOf(job: Pick<NewJob, 'name' | 'key' | 'unique'>): string[] {
+function namesOf(
+  job: Pick<NewJob, 'name' | 'key'> & { readonly unique?: { readonly key: string } | undefined },
+): string[] {
   return [
     ...(job.key === null ? [] : [`key ${job.name}\n${job.key}`]),
     ...(job.unique === undefined ? [] : [`place ${job.name}\n${job.unique.key}`]),

@@ -1,11 +1,17 @@
+import type { Cancel } from '../../world/timers.js'
 import type { World } from '../../world/world.js'
-import type { PgClient } from './connection.js'
+import { answerWithin, cutClient, endClient } from './client.js'
+import type { PgClient } from './client.js'
 import { translate } from './faults.js'
 import type { Queries } from './queries.js'
 import type { PgPool, Target } from './target.js'
 
 /** Transactions of handlers that are open at once; others wait for their turn. */
 const OPEN_MAX = 10
+/** A connection that nobody borrowed for so long is closed. */
+const IDLE_MS = 10_000
+/** How long a connect, a begin or a commit may take. */
+const ANSWER_MS = 10_000
 
 /** A connection in an open transaction, lent to a handler. */
 export interface Lent {
@@ -14,7 +20,13 @@ export interface Lent {
 }
 
 /** What `pg` gives for a while: a pool's client has a release, one of our own is ended. */
-type Loan = PgClient & { release?: (destroy?: boolean) => void }
+type Loan = PgClient & {
+  release?: (destroy?: boolean) => void
+  removeListener(event: 'error', listener: () => void): unknown
+}
+
+/** A pool's client that is lost while it is lent tells nobody but its listeners, and ends the process without any. */
+const ignore = (): void => undefined
 
 /**
  * Connections for `ctx.transaction`, on top of the engine's own: a handler may take its time, and others must not wait for
@@ -26,7 +38,8 @@ export class Lender {
   readonly #queries: Queries
   readonly #world: World
   #open = 0
-  #idle: PgClient[] = []
+  /** Those that wait to be lent again, each with the end of its time. */
+  readonly #idle = new Map<Loan, Cancel>()
   #isClosed = false
 
   constructor(target: Target, pool: PgPool | undefined, queries: Queries, world: World) {
@@ -43,50 +56,87 @@ export class Lender {
       await new Promise<void>((next) => this.#world.timers.after(5, next))
     }
     this.#open += 1
+    let client: Loan | undefined
     try {
-      const client = await this.#connect()
-      await client.query({ text: this.#queries.begin, values: [] })
-      return { client, giveBack: (end) => this.#end(client, end) }
+      const made = (client = await this.#connect())
+      await this.#ask(made, 'beginLent')
+      return { client: made, giveBack: (end) => this.#end(made, end) }
     } catch (error) {
       this.#open -= 1
+      if (client !== undefined) this.#drop(client)
       throw translate(error, this.#target.name)
     }
   }
 
   async close(): Promise<void> {
     this.#isClosed = true
-    await Promise.all(this.#idle.splice(0).map((client) => client.end().catch(() => undefined)))
+    const idle = [...this.#idle.keys()]
+    for (const client of idle) this.#forget(client)
+    await Promise.all(idle.map((client) => endClient(client, this.#world.timers)))
   }
 
   async #connect(): Promise<Loan> {
-    if (this.#pool !== undefined) return (await this.#pool.connect()) as Loan
-    const idle = this.#idle.pop()
-    if (idle !== undefined) return idle
-    const client = this.#target.makeClient()
-    const forget = (): void => void (this.#idle = this.#idle.filter((one) => one !== client))
-    client.on('error', forget)
-    client.on('end', forget)
-    await client.connect()
+    if (this.#pool !== undefined) return this.#fromPool(this.#pool)
+    const [idle] = this.#idle.keys()
+    if (idle !== undefined) {
+      this.#forget(idle)
+      idle.ref?.()
+      return idle
+    }
+    const client = this.#target.makeClient() as Loan
+    client.on('error', () => this.#forget(client))
+    client.on('end', () => this.#forget(client))
+    await answerWithin(client, this.#world.timers, ANSWER_MS, client.connect())
     return client
   }
 
+  async #fromPool(pool: PgPool): Promise<Loan> {
+    const client = (await pool.connect()) as Loan
+    client.on('error', ignore)
+    return client
+  }
+
+  #ask(client: Loan, what: 'beginLent' | 'commit' | 'rollback'): Promise<unknown> {
+    const asked = client.query({ text: this.#queries[what], values: [] })
+    return answerWithin(client, this.#world.timers, ANSWER_MS, asked)
+  }
+
   async #end(client: Loan, end: 'commit' | 'rollback'): Promise<void> {
-    this.#open -= 1
     try {
-      await client.query({ text: this.#queries[end], values: [] })
+      await this.#ask(client, end)
+      if (client.release !== undefined) this.#release(client)
+      else this.#keep(client)
     } catch (error) {
       this.#drop(client)
       // What could not be rolled back is gone with its connection.
       if (end === 'commit') throw translate(error, this.#target.name)
-      return
+    } finally {
+      this.#open -= 1
     }
-    if (client.release !== undefined) client.release()
-    else if (this.#isClosed || this.#idle.length > 0) await client.end().catch(() => undefined)
-    else this.#idle.push(client)
+  }
+
+  #keep(client: Loan): void {
+    const end = (): void => {
+      this.#forget(client)
+      void endClient(client, this.#world.timers)
+    }
+    if (this.#isClosed) return end()
+    client.unref?.()
+    this.#idle.set(client, this.#world.timers.after(IDLE_MS, end, { idle: true }))
+  }
+
+  #forget(client: Loan): void {
+    this.#idle.get(client)?.()
+    this.#idle.delete(client)
   }
 
   #drop(client: Loan): void {
-    if (client.release !== undefined) client.release(true)
-    else void client.end().catch(() => undefined)
+    cutClient(client)
+    this.#release(client, true)
+  }
+
+  #release(client: Loan, destroy = false): void {
+    client.release?.(destroy)
+    if (!destroy) client.removeListener('error', ignore)
   }
 }

@@ -1,3 +1,4 @@
+import type { Timers } from '../../world/timers.js'
 import type { World } from '../../world/world.js'
 import { refuseOlder } from '../migrations.js'
 import { HELD_UNASKED_MS } from '../queues.js'
@@ -5,7 +6,9 @@ import type { StoreInfo } from '../store.js'
 import type { Heart } from '../workers.js'
 import { channelOf } from './channel.js'
 import { Connection } from './connection.js'
-import type { ConnectionParts, PgClient } from './connection.js'
+import { answerWithin, endClient } from './client.js'
+import type { PgClient } from './client.js'
+import type { ConnectionParts } from './connection.js'
 import { dayQueries } from './days-queries.js'
 import type { DayQueries } from './days-queries.js'
 import { Ears } from './ears.js'
@@ -18,6 +21,9 @@ import { quoted, refuseNewer, schemaVersion, SCHEMA_VERSION } from './migrate.js
 import { makeQueries } from './queries.js'
 import type { Queries } from './queries.js'
 import type { Target } from './target.js'
+
+/** How long the first look may take. */
+const LOOK_MS = 10_000
 
 /** An open database: its connections, and what was found out about it. */
 export interface Opened {
@@ -39,6 +45,8 @@ export interface Opened {
   listening(): Promise<void>
   /** A connection for once, for what may take its time: neither claims nor enqueues stand behind it. */
   apart<T>(work: (connection: Connection) => Promise<T>): Promise<T>
+  /** Called when a connection was lost and made anew: perhaps to another server. */
+  onReconnect(callback: () => void): void
   /** Hears what others commit, from now on. */
   listen(heard: (news: string) => void): void
   startHeart(worker: string, everyMs: number, onLost: (why: string) => void): Promise<Heart | undefined>
@@ -49,11 +57,13 @@ export async function openDatabase(target: Target, autoMigrate: boolean, world: 
   const schema = quoted(target.schema)
   const queries = makeQueries(schema, channelOf(target.schema))
   const self = world.ids.workerId()
-  const look = await firstLook(target, queries, self)
+  const look = await firstLook(target, queries, self, world.timers)
   const keepsSession = (): boolean => look.keepsSession
   const connections = new Set<Connection>()
+  let reconnected: (() => void) | undefined
+  const onReconnect = (): void => reconnected?.()
   const connect = (own: Partial<ConnectionParts> = {}): Connection => {
-    const parts = { world, name: target.name, makeClient: target.makeClient, keepsSession }
+    const parts = { world, name: target.name, makeClient: target.makeClient, keepsSession, onReconnect }
     const connection = new Connection({ ...parts, ...own })
     connections.add(connection)
     return connection
@@ -66,8 +76,9 @@ export async function openDatabase(target: Target, autoMigrate: boolean, world: 
       if (look.keepsSession) await client.query({ text: 'set synchronous_commit = off', values: [] })
     },
   })
+  const closeAll = (): Promise<unknown> => Promise.all([...connections].map((connection) => connection.close()))
   const token = await prepare(writes, target, autoMigrate).catch(async (error: unknown) => {
-    await writes.close() // An open connection would keep the process of whoever is refused.
+    await closeAll() // An open connection would keep the process of whoever is refused.
     throw error
   })
   const lender = new Lender(target, target.pool, queries, world)
@@ -103,12 +114,13 @@ export async function openDatabase(target: Target, autoMigrate: boolean, world: 
         await connection.close()
       }
     },
+    onReconnect: (callback) => (reconnected = callback),
     listen: (heard) => ears.listen(heard),
     startHeart: (worker, everyMs, onLost) =>
       ears.startHeart({ worker, everyMs, beat: queries.beat, notify: queries.notify, onLost }),
     async close() {
       await ears.told()
-      await Promise.all([ears.close(), lender.close(), ...[...connections].map((connection) => connection.close())])
+      await Promise.all([ears.close(), lender.close(), closeAll()])
     },
   }
 }
@@ -121,22 +133,23 @@ interface Look {
 }
 
 /** Refuses what cannot serve, before anything is written. */
-async function firstLook(target: Target, queries: Queries, self: string): Promise<Look> {
+async function firstLook(target: Target, queries: Queries, self: string, timers: Timers): Promise<Look> {
   const client = target.makeClient()
   client.on('error', () => undefined)
+  const within = <T>(asked: Promise<T>): Promise<T> => answerWithin(client, timers, LOOK_MS, asked)
   try {
-    await client.connect()
-    const { rows } = await client.query({ text: LOOK, values: [] })
+    await within(client.connect())
+    const { rows } = await within(client.query({ text: LOOK, values: [] }))
     const found = rows[0] as Found
     refuseUnfit(found, target.name)
-    const keepsSession = isDirect(client, found) && (await hearsItself(client, queries, self))
+    const keepsSession = isDirect(client, found) && (await within(hearsItself(client, queries, self)))
     const warnings = warningsOf(found, target.name)
     if (!keepsSession) warnings.push(poolerWarning(target.name))
     return { version: found.version, warnings, keepsSession }
   } catch (error) {
     throw translate(error, target.name)
   } finally {
-    await client.end().catch(() => undefined)
+    await endClient(client, timers)
   }
 }
 

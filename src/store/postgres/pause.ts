@@ -28,8 +28,14 @@ export async function pauseQueue(s: Session, change: QueueChange): Promise<Pause
   const pausedAt = standing?.pausedAt ?? now
   await s.query(s.queries.putPause, queue, textOf(until), String(pausedAt))
   s.note({ asked: true })
+  return { pause: { pausedAt, until }, held: true }
+}
+
+/** When a pause is written: waits for the claims under way. Whether any worker holds jobs in advance. Within a transaction. */
+export async function heldAfterPause(s: Session): Promise<boolean> {
+  await s.query(s.queries.awaitClaims)
   const held = await s.query(s.queries.anyHeld)
-  return { pause: { pausedAt, until }, held: held.length > 0 }
+  return held.length > 0
 }
 
 export async function resumeQueue(s: Session, queue: string): Promise<boolean> {

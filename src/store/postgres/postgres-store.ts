@@ -34,15 +34,16 @@ import { Hints } from './hints.js'
 import { insertJobs } from './insert.js'
 import { Lanes } from './lanes.js'
 import type { Opened } from './open.js'
-import { pauseQueue, readPause, resumeQueue } from './pause.js'
+import { heldAfterPause, pauseQueue, readPause, resumeQueue } from './pause.js'
 import { findJobs, readById, readJobs, readKeyed } from './read.js'
-import { newsOf, Session } from './session.js'
+import { arrayOf, newsOf, Session } from './session.js'
 import { endAlone, endPlain, rescueJobs, settleAndClose, sortSettled } from './settle.js'
 import type { PlainBatch } from './settle.js'
 import { Starts } from './starts.js'
 import { PostgresTransactions } from './transactions.js'
 import { promoteJobs, pruneDays, pruneJobs } from './upkeep.js'
 import type { Walk } from './upkeep.js'
+import { whileLocked } from './while-locked.js'
 import { askJob, readWishes } from './wish.js'
 import { asNew, isOneStatement, writeJobs } from './write.js'
 
@@ -50,6 +51,10 @@ export interface PostgresStoreOptions {
   /** The database's clock; only a test passes one. */
   readonly now?: (() => number) | undefined
 }
+
+/** How long a verb tries to get at what others have locked. Who settles or rescues tries again by himself. */
+const LOCK_PATIENCE_MS = 10_000
+const CLAIMS_PATIENCE_MS = 1_000
 
 /**
  * The store contract on PostgreSQL. The verbs are in the files beside this one; here they meet their connections: `writes`
@@ -67,7 +72,9 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
   readonly #starts: Starts
   readonly #gather: Gather
   readonly #walk: Walk = { sweptTo: ['', ''], daysAt: 0 }
+  /** Jobs that have reports, and those of them that ended. */
   readonly #reported = new Set<number>()
+  readonly #over = new Set<number>()
 
   constructor(opened: Opened, world: World, options: PostgresStoreOptions = {}) {
     this.#opened = opened
@@ -75,7 +82,8 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     this.#writes = opened.connection('writes')
     this.#work = opened.connection('work')
     this.info = opened.info
-    this.#lanes = new Lanes(this.#work, opened.queries)
+    this.#lanes = new Lanes(this.#writes, opened.queries)
+    opened.onReconnect(() => this.#lanes.doubt())
     this.#hints = new Hints(opened.self)
     this.#starts = new Starts(world)
     this.#gather = new Gather((jobs) => this.#plain(this.#writes, (s) => writeJobs(s, jobs)))
@@ -135,8 +143,12 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     return this.#transact((s) => askJob(s, ask))
   }
 
-  pauseQueue(change: QueueChange): Promise<PausedQueue> {
-    return this.#transact((s) => pauseQueue(s, change))
+  async pauseQueue(change: QueueChange): Promise<PausedQueue> {
+    const paused = await this.#transact((s) => pauseQueue(s, change))
+    if (paused.pause === undefined) return paused
+    // The pause stands; who cannot be waited for counts as one that holds jobs.
+    const held = await this.#transact(heldAfterPause, CLAIMS_PATIENCE_MS).catch(() => true)
+    return { ...paused, held }
   }
 
   resumeQueue(queue: string): Promise<boolean> {
@@ -208,7 +220,7 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
   }
 
   rescueJobs(worker: string, beat: number | null, settled: readonly SettledJob[]): Promise<Written | null> {
-    return this.#transact((s) => rescueJobs(s, worker, beat, settled))
+    return this.#transact((s) => rescueJobs(s, worker, beat, settled), 0)
   }
 
   onHint(callback: (hint: Hint) => void): Cancel {
@@ -235,19 +247,23 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     const [only] = plain
     if (only !== undefined && plain.length === 1 && other.length === 0) {
       const left = await this.#plain(this.#writes, (s) => endAlone(s, only, closeLeases))
-      return left.length === 0 ? NOTHING : this.#transact((s) => settleAndClose(s, left, closeLeases), 'bounded')
+      return left.length === 0 ? NOTHING : this.#transact((s) => settleAndClose(s, left, closeLeases), 0)
     }
     return this.#transact(async (s) => {
       const left: SettledJob[] = []
       for (const batch of plain) left.push(...(await endPlain(s, batch, [], s.queries.endPlainAmong)))
       return settleAndClose(s, [...left, ...other], closeLeases)
-    }, 'bounded')
+    }, 0)
   }
 
+  /** What was settled stays so, whether or not its reports could be dropped: they go with a later settlement. */
   async #dropReports(settled: readonly SettledJob[]): Promise<void> {
-    const reported = settled.map((job) => job.ref).filter((ref) => this.#reported.delete(ref))
-    if (reported.length > 0)
-      await this.#plain(this.#work, (s) => s.query(s.queries.dropReports, `{${reported.join(',')}}`))
+    for (const { ref } of settled) if (this.#reported.delete(ref)) this.#over.add(ref)
+    if (this.#over.size === 0) return
+    const over = [...this.#over]
+    const dropped = this.#plain(this.#work, (s) => s.query(s.queries.dropReports, arrayOf(over)))
+    // Out of reach for now: a report counts for nothing without its claim.
+    await dropped.then(() => over.forEach((ref) => this.#over.delete(ref))).catch(() => undefined)
   }
 
   /** Statements that each commit by themselves. */
@@ -259,11 +275,14 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
   }
 
   /** All or nothing. */
-  async #transact<T>(work: (s: Session) => Promise<T>, wait: 'bounded' | 'unbounded' = 'unbounded'): Promise<T> {
+  #transact<T>(work: (s: Session) => Promise<T>, patienceMs = LOCK_PATIENCE_MS): Promise<T> {
+    return whileLocked(this.#opened.world, patienceMs, () => this.#transactOnce(work))
+  }
+
+  async #transactOnce<T>(work: (s: Session) => Promise<T>): Promise<T> {
     let hint: Hint | undefined
-    const { begin, beginBounded, commit, rollback } = this.#opened.queries
-    const bounds = { begin: wait === 'bounded' ? beginBounded : begin, commit, rollback }
-    const result = await this.#writes.transaction(bounds, async (tx) => {
+    const { beginBounded, commit, rollback } = this.#opened.queries
+    const result = await this.#writes.transaction({ begin: beginBounded, commit, rollback }, async (tx) => {
       const session = this.#session(tx)
       const done = await work(session)
       hint = session.hint

@@ -77,7 +77,7 @@ export function makeQueries(schema: string, channel: string) {
   const endPlain = (onConflict: string): string => `
       with clock as materialized (select coalesce($1::text::bigint, ${clock}) as now),
       held as materialized (
-        select e.fence, e.gone from ${s}.leases e where e.fence = any($2::text::bigint[]) for share),
+        select e.fence, e.gone, e.asked from ${s}.leases e where e.fence = any($2::text::bigint[]) for share),
       ended as (
         insert into ${s}.history (ref, settled_at, started_at, keep_until, state, worker, result)
         select each.ref, now, each.started_at, now + $6::text::bigint, 'done', $7, each.result
@@ -85,7 +85,7 @@ export function makeQueries(schema: string, channel: string) {
         join rows from (
           unnest($3::text::bigint[]), unnest($4::text::bigint[]), unnest($5::text::bigint[]), json_array_elements_text($8::text::json))
           as each (ref, fence, started_at, result) on each.fence = held.fence
-        where not each.ref = any(held.gone) and not exists (select 1 from ${s}.wishes w where w.ref = each.ref)
+        where not each.ref = any(held.gone) and not held.asked
         ${onConflict}
         returning ref),
       closed as (
@@ -104,8 +104,13 @@ export function makeQueries(schema: string, channel: string) {
   return {
     now: DATABASE_NOW,
     begin: `begin`,
-    /** Two statements in one text: nobody's lock holds up a settlement for long, it is tried again later instead. */
-    beginBounded: `begin; set local lock_timeout = '250ms'`,
+    /**
+     * Statements in one text. Nobody's lock holds up this connection for long: what waited goes to the end of the line. And a
+     * process that is suspended, or cut off, within its transaction keeps nobody else waiting for longer than ten seconds.
+     */
+    beginBounded: `begin; set local lock_timeout = '250ms'; set local idle_in_transaction_session_timeout = '10s'`,
+    /** A handler's: it may take its time, but a machine that is gone must not hold its locks for the system's two hours. */
+    beginLent: `begin; set local tcp_keepalives_idle = 10; set local tcp_keepalives_interval = 5; set local tcp_keepalives_count = 3`,
     commit: `commit`,
     rollback: `rollback`,
     savepoint: `savepoint millrace`,
@@ -223,7 +228,7 @@ export function makeQueries(schema: string, channel: string) {
         and u.name = n.name and u.key = j.options::json #>> '{unique,key}' and u.id = j.id`,
     sweepPlaces: `
       with looked as materialized (
-        select u.name, u.key, u.id,
+        select u.name, u.key, u.xmin as version,
                (u.until is null or u.until <= coalesce($1::text::bigint, ${clock}))
                and (j.ref is null or ${hasEnded('u.ref')}) as over
         from ${s}.uniques u
@@ -234,7 +239,8 @@ export function makeQueries(schema: string, channel: string) {
       chosen as (select * from looked where over order by name, key limit $5::text::integer),
       swept as (
         delete from ${s}.uniques u using chosen c
-        where u.name = c.name and u.key = c.key and u.id = c.id
+        -- As it was seen: a job that was made live again took its place anew.
+        where u.name = c.name and u.key = c.key and u.xmin = c.version
         returning 1)
       select (select count(*)::integer from swept) as swept, (select count(*)::integer from looked) as looked,
              (select json_build_array(name, key) from looked order by name desc, key desc limit 1) as last,
@@ -313,6 +319,8 @@ export function makeQueries(schema: string, channel: string) {
       on conflict (ref) do update
       set kind = excluded.kind, reason = excluded.reason, keep_ms = excluded.keep_ms, asked_at = excluded.asked_at
       where wishes.kind <> excluded.kind`,
+    /** On the lease itself, where those see it who waited for its lock: they would not see a new wish. */
+    markAsked: `update ${s}.leases set asked = true where fence = $1::text::bigint and not asked`,
     dropWishes: `delete from ${s}.wishes where ref = any($1::text::bigint[])`,
     wishesOf: `
       select ref, kind, reason, keep_ms from ${s}.wishes where ref = any($1::text::bigint[])`,
@@ -329,6 +337,8 @@ export function makeQueries(schema: string, channel: string) {
     dropPause: `
       delete from ${s}.pauses where queue = $1
       returning 1 as dropped`,
+    /** Waits for the claims that began before a pause was written and do not see it; those after it do. */
+    awaitClaims: `lock table ${s}.leases in share mode`,
     anyHeld: `
       select 1 as held
       from ${s}.leases e
@@ -391,9 +401,10 @@ export function makeQueries(schema: string, channel: string) {
            limit $2::text::integer)) as over
         order by keep_until
         limit $2::text::integer),
-      history as (delete from ${s}.history where ref = any(array(select ref from old)) returning 1),
-      jobs as (delete from ${s}.jobs where ref = any(array(select ref from old)))
-      select count(*)::integer as pruned from history`,
+      gone as (delete from ${s}.history where ref = any(array(select ref from old)) returning ref),
+      -- Only of those that were still there: one that was made live again meanwhile left history, and needs its row.
+      jobs as (delete from ${s}.jobs where ref = any(array(select ref from gone)))
+      select count(*)::integer as pruned from gone`,
 
     addWorker: `
       insert into ${s}.workers (worker, host, pid, started_at)
@@ -500,13 +511,12 @@ export function makeQueries(schema: string, channel: string) {
     /** The same for jobs that are kept no longer than they live. */
     endForgotten: `
       with held as materialized (
-        select e.fence, e.refs, e.gone from ${s}.leases e where e.fence = any($1::text::bigint[]) for share),
+        select e.fence, e.refs, e.gone, e.asked from ${s}.leases e where e.fence = any($1::text::bigint[]) for share),
       ended as (
         delete from ${s}.jobs j
         using held
         join rows from (unnest($2::text::bigint[]), unnest($3::text::bigint[])) as each (ref, fence) on each.fence = held.fence
-        where j.ref = any($2::text::bigint[]) and j.ref = each.ref and not each.ref = any(held.gone)
-          and not exists (select 1 from ${s}.wishes w where w.ref = each.ref)
+        where j.ref = any($2::text::bigint[]) and j.ref = each.ref and not each.ref = any(held.gone) and not held.asked
         returning j.ref),
       closed as (
         delete from ${s}.leases
@@ -515,7 +525,8 @@ export function makeQueries(schema: string, channel: string) {
       from ended`,
     /** Locks leases, so that nobody ends, takes or rescues what they hold until this transaction is over. */
     lockLeases: `select fence from ${s}.leases where fence = any($1::text::bigint[]) order by fence for update`,
-    lockLeasesOf: `select fence from ${s}.leases where worker = $1 order by fence for update`,
+    /** Those that a transaction of a handler still shares are left for the next round. */
+    lockLeasesOf: `select fence from ${s}.leases where worker = $1 order by fence for update skip locked`,
     /** Under the locks: which of these are still their claim's. */
     ownedJobs: `
       select a.ref, a.fence
@@ -523,6 +534,12 @@ export function makeQueries(schema: string, channel: string) {
       join ${s}.leases e on e.fence = a.fence
       where a.ref = any(e.refs) and not a.ref = any(e.gone) and not ${hasEnded('a.ref')}
         and (select j.ref from ${s}.jobs j where j.ref = a.ref) is not null`,
+    /** Ends that were written before, by this very run: the answer was lost and they are told again. */
+    writtenBefore: `
+      select h.ref
+      from json_to_recordset($1::text::json) as a (ref bigint, state text, worker text, started_at bigint)
+      join ${s}.history h on h.ref = a.ref
+      where h.state = a.state and h.worker = a.worker and h.started_at = a.started_at`,
     appendHistory: `
       with ${given}
       insert into ${s}.history (${historyColumns})
@@ -572,7 +589,7 @@ export function makeQueries(schema: string, channel: string) {
     /** Only leases that hold nothing: one taken after the rescuer looked still names its jobs, and the next round frees them. */
     dropLeases: `
       delete from ${s}.leases e
-      where e.worker = $1 and not exists (
+      where e.fence = any($1::text::bigint[]) and not exists (
         select 1
         from unnest(e.refs) as held (ref)
         cross join ${bodyOf('held.ref')}

@@ -6,6 +6,9 @@ import type { Queries } from './queries.js'
 /** Nothing to tell. */
 export const QUIET: Hint = { ready: false, dueInMs: null, settled: false, asked: false }
 
+/** As a notification: nothing was heard for a while, so anything may have happened. */
+export const MISSED = 'nobody ready due settled asked'
+
 export interface SessionParts {
   readonly db: Executor
   readonly queries: Queries

@@ -140,7 +140,10 @@ export async function settleLocked(s: Session, settled: readonly SettledJob[]): 
   const owned = await s.query<{ ref: unknown; fence: unknown }>(s.queries.ownedJobs, asked)
   const fences = new Map(owned.map((row) => [Number(row.ref), Number(row.fence)]))
   const mine = settled.filter((job) => fences.get(job.ref) === job.fence)
-  const refused = settled.filter((job) => fences.get(job.ref) !== job.fence).map((job) => job.ref)
+  const refused = await notWritten(
+    s,
+    settled.filter((job) => fences.get(job.ref) !== job.fence),
+  )
   const { honoured, turned } = await honourWishes(s, mine)
   await endAll(
     s,
@@ -151,6 +154,15 @@ export async function settleLocked(s: Session, settled: readonly SettledJob[]): 
     honoured.filter((job) => !isFinal(job.to)),
   )
   return { refused, turned }
+}
+
+/** Of those whose claim is over: which were not ended by this very run before. */
+async function notWritten(s: Session, lost: readonly SettledJob[]): Promise<number[]> {
+  if (lost.length === 0) return []
+  const asked = lost.map((job) => ({ ref: job.ref, state: job.to, worker: job.worker, started_at: job.startedAt }))
+  const rows = await s.query<{ ref: unknown }>(s.queries.writtenBefore, JSON.stringify(asked))
+  const written = new Set(rows.map((row) => Number(row.ref)))
+  return lost.map((job) => job.ref).filter((ref) => !written.has(ref))
 }
 
 async function giveBack(s: Session, jobs: readonly SettledJob[]): Promise<void> {
@@ -233,7 +245,7 @@ export async function settleShared(s: Session, job: SettledJob): Promise<boolean
   return true
 }
 
-/** Ends a dead worker in one guarded write. Null: its beat moved after all, and nothing was written. */
+/** Ends a dead worker in one guarded write. Null: its beat moved after all, or all it has is locked; no job was moved. */
 export async function rescueJobs(
   s: Session,
   worker: string,
@@ -243,9 +255,13 @@ export async function rescueJobs(
   if (beat === null) {
     if ((await s.query(s.queries.isWorker, worker)).length > 0) return null
   } else if ((await s.query(s.queries.endWorker, worker, String(beat))).length === 0) return null
-  await s.query(s.queries.lockLeasesOf, worker)
-  const written = await settleLocked(s, settled)
-  await s.query(s.queries.dropReports, arrayOf(settled.map((job) => job.ref)))
-  await s.query(s.queries.dropLeases, worker)
-  return written
+  const locked = await s.query<{ fence: unknown }>(s.queries.lockLeasesOf, worker)
+  const fences = new Set(locked.map((row) => Number(row.fence)))
+  const free = settled.filter((job) => fences.has(job.fence))
+  if (free.length === 0 && settled.length > 0) return null
+  const written = await settleLocked(s, free)
+  await s.query(s.queries.dropReports, arrayOf(free.map((job) => job.ref)))
+  await s.query(s.queries.dropLeases, arrayOf([...fences]))
+  const left = settled.filter((job) => !fences.has(job.fence)).map((job) => job.ref)
+  return { ...written, refused: [...written.refused, ...left] }
 }

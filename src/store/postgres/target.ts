@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { InvalidOptionsError, StoreError } from '../../errors.js'
 import { migrateCommand, withoutPassword } from '../migrations.js'
-import type { PgClient } from './connection.js'
+import type { PgClient } from './client.js'
 
 /** Where a database is, and how to get a connection to it. */
 export interface Target {
@@ -39,6 +39,9 @@ export function isPool(value: unknown): value is PgPool {
   return typeof pool.options === 'object' && typeof pool.connect === 'function' && typeof pool.totalCount === 'number'
 }
 
+/** A quiet connection is asked whether it lives; the system's own idea of that is two hours. */
+const KEEP_ALIVE_MS = 10_000
+
 export const DEFAULT_SCHEMA = 'millrace'
 
 /** The schema that a URL names, as `?schema=jobs`, and the URL without it: the server knows no such setting. */
@@ -60,7 +63,13 @@ const CONNECT_MAX_MS = 30_000
 export async function targetOf(where: string | PgPool, schema = DEFAULT_SCHEMA): Promise<Target> {
   const pg = await loadPg()
   const given = settingsOf(where)
-  const settings = { connectionTimeoutMillis: CONNECT_MAX_MS, ...given, application_name: 'millrace', keepAlive: true }
+  const settings = {
+    connectionTimeoutMillis: CONNECT_MAX_MS,
+    ...given,
+    application_name: 'millrace',
+    keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
+  }
   const types = numbersOf(pg)
   const makeClient = (): PgClient => new pg.Client({ ...settings, types })
   refuseUnreadable(makeClient, given)

@@ -3,6 +3,7 @@ import type { WishKind } from '../../job/wish.js'
 import type { JobAsk, StandingWish } from '../wishes.js'
 import { clean } from './moves.js'
 import { readById } from './read.js'
+import type { Standing } from './rows.js'
 import type { Session } from './session.js'
 import { arrayOf, finite, textOf } from './session.js'
 
@@ -18,17 +19,15 @@ export async function askJob(s: Session, asked: JobAsk): Promise<'noted' | 'refu
   const decided = decideWish(standing?.kind ?? null, asked.ask)
   if (decided === null) return 'refused'
   if (decided.wish === null) await s.query(s.queries.dropWishes, arrayOf([job.ref]))
-  else
-    await s.query(
-      s.queries.putWish,
-      String(job.ref),
-      decided.wish,
-      clean(asked.reason),
-      textOf(finite(asked.keepMs)),
-      s.nowText,
-    )
+  else await putWish(s, job, decided.wish, asked)
   s.note({ asked: true })
   return 'noted'
+}
+
+async function putWish(s: Session, { ref, fence }: Standing, wish: WishKind, asked: JobAsk): Promise<void> {
+  const keepMs = textOf(finite(asked.keepMs))
+  await s.query(s.queries.putWish, String(ref), wish, clean(asked.reason), keepMs, s.nowText)
+  await s.query(s.queries.markAsked, String(fence))
 }
 
 export async function readWishes(s: Session): Promise<StandingWish[]> {

@@ -64,6 +64,17 @@ export const jobsCases: readonly ContractCase[] = [
     assert.equal(inserted[0]?.id, inserted[1]?.id)
   }),
 
+  contract('an item of a bulk meets what the items before it have left', async (b) => {
+    const keys = ['a', 'b', 'b', 'a', 'c', 'c', 'b']
+    const inserted = await b.insert(keys.map((key) => b.job({ key })))
+    assert.deepEqual(
+      inserted.map((i) => i.isNew),
+      [true, true, false, false, true, false, false],
+    )
+    assert.deepEqual([inserted[3]?.id, inserted[6]?.id], [inserted[0]?.id, inserted[1]?.id])
+    assert.equal((await b.found({})).length, 3)
+  }),
+
   contract('reject refuses the whole bulk and writes nothing', async (b) => {
     const first = await b.one({ key: 'k' })
     await assert.rejects(b.insert([b.job(), b.job({ key: 'k' })], 'reject'), {

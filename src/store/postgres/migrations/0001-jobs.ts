@@ -121,7 +121,8 @@ export const jobs = (schema: string): readonly string[] => [
     started_at bigint not null
   ) with (fillfactor = 50)`,
   // One row a claim. The first \`starting\` of its jobs ran from the claim on, the rest is held until it is reported.
-  // \`gone\`: those that went back or were taken away; those that ended are in history.
+  // \`gone\`: those that went back or were taken away; those that ended are in history. \`asked\`: something is
+  // wished of one of them.
   `create table ${schema}.leases (
     fence bigint primary key,
     worker text not null,
@@ -129,7 +130,8 @@ export const jobs = (schema: string): readonly string[] => [
     claimed_at bigint not null,
     starting integer not null,
     refs bigint[] not null,
-    gone bigint[] not null default '{}'
+    gone bigint[] not null default '{}',
+    asked boolean not null default false
   )`,
   // Not compressed: that took as long as the rest of the lease, for a row that lives a moment.
   `alter table ${schema}.leases alter column refs set storage external`,

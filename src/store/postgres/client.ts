@@ -1,0 +1,43 @@
+import { settledWithin } from '../../world/timers.js'
+import type { Timers } from '../../world/timers.js'
+
+/** The part of `pg`'s client that we use. */
+export interface PgClient {
+  connect(): Promise<unknown>
+  query(config: { name?: string; text: string; values: readonly (string | null)[] }): Promise<{ rows: unknown[] }>
+  on(event: 'error' | 'end', listener: (error?: Error) => void): unknown
+  on(event: 'notification', listener: (message: { readonly payload?: string | undefined }) => void): unknown
+  end(): Promise<void>
+  /** Whether an idle connection keeps the process alive. */
+  ref?(): void
+  unref?(): void
+  /** The server process, as whoever answered the connect told it. */
+  readonly processID?: number | null
+  readonly connection?: { readonly stream?: { destroy(): unknown } }
+}
+
+/** What the other end is given to say goodbye. */
+const END_MS = 1_000
+
+/** Ends a connection in good order; where nobody answers any more it is cut. */
+export async function endClient(client: PgClient, timers: Timers): Promise<void> {
+  await settledWithin(timers, client.end(), END_MS)
+  client.connection?.stream?.destroy()
+}
+
+/** Gives up a connection that is lost or does not answer. What was asked of it rejects. */
+export function cutClient(client: PgClient): void {
+  void client.end().catch(() => undefined)
+  client.connection?.stream?.destroy()
+}
+
+/** The answer, or an error and the connection cut when it does not come in time. */
+export function answerWithin<T>(client: PgClient, timers: Timers, ms: number, asked: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const cancel = timers.after(ms, () => {
+      reject(Object.assign(new Error(`there was no answer for ${Math.round(ms / 1_000)} s`), { code: 'ETIMEDOUT' }))
+      cutClient(client)
+    })
+    asked.then(resolve, reject).finally(cancel)
+  })
+}

@@ -1,0 +1,114 @@
+import { createConnection, createServer } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
+
+/** A line to a server that can be disturbed. */
+export interface Proxy {
+  /** The server's address by way of this line. */
+  readonly url: string
+  /** Nothing passes any more in either direction, and nobody is told; until `heal`. */
+  blackHole(): void
+  heal(): void
+  /** Every connection is reset. */
+  reset(): void
+  /** The next message to the server that contains this text passes; its answer does not, and then the line is cut. */
+  loseAnswerTo(text: string): void
+  readonly lost: number
+  close(): Promise<void>
+}
+
+interface Line {
+  readonly client: Socket
+  readonly server: Socket
+  isDeaf: boolean
+}
+
+/** What the server says goes through `pass`, message by message; undefined leaves one out. */
+export async function startProxy(
+  url: string,
+  pass: (message: Buffer) => Buffer | undefined = (m) => m,
+): Promise<Proxy> {
+  const target = new URL(url)
+  const lines = new Set<Line>()
+  let [isHole, secret, lost] = [false, undefined as string | undefined, 0]
+  const cut = (line: Line): void => {
+    lines.delete(line)
+    line.client.resetAndDestroy()
+    line.server.destroy()
+  }
+  const door = createServer((client) => {
+    const server = createConnection(Number(target.port), target.hostname)
+    const line: Line = { client, server, isDeaf: false }
+    lines.add(line)
+    for (const socket of [client, server])
+      socket
+        .setNoDelay()
+        .on('error', () => cut(line))
+        .on('close', () => isHole || cut(line))
+    client.on('data', (data) => {
+      if (isHole) return
+      server.write(data)
+      if (secret === undefined || !data.includes(secret)) return
+      line.isDeaf = true
+      secret = undefined
+      lost += 1
+      setTimeout(() => cut(line), 200)
+    })
+    server.on(
+      'data',
+      messages((message) => {
+        const passed = isHole || line.isDeaf ? undefined : pass(message)
+        if (passed !== undefined) client.write(passed)
+      }),
+    )
+  })
+  await new Promise<void>((ready) => door.listen(0, '127.0.0.1', ready))
+  const near = new URL(url)
+  near.port = String((door.address() as AddressInfo).port)
+  const cutAll = (): void => [...lines].forEach(cut)
+  return {
+    url: near.href,
+    blackHole: () => void (isHole = true),
+    heal: () => {
+      isHole = false
+      // What was swallowed is missing: these lines are of no more use.
+      cutAll()
+    },
+    reset: cutAll,
+    loseAnswerTo: (text) => void (secret = text),
+    get lost() {
+      return lost
+    },
+    close: () => {
+      isHole = false
+      cutAll()
+      return new Promise((closed) => door.close(() => closed()))
+    },
+  }
+}
+
+/** Cuts what a server says into its messages: a letter, a length, a body. */
+function messages(take: (message: Buffer) => void): (data: Buffer) => void {
+  let rest: Buffer = Buffer.alloc(0)
+  return (data) => {
+    rest = rest.length === 0 ? data : Buffer.concat([rest, data])
+    while (rest.length >= 5) {
+      const end = 1 + rest.readUInt32BE(1)
+      if (rest.length < end) return
+      take(rest.subarray(0, end))
+      rest = rest.subarray(end)
+    }
+  }
+}
+
+/**
+ * What a pooler that lends sessions by the transaction does to us: nothing that is listened for is heard, and who answers at
+ * the connect is not the server that will run the statements.
+ */
+export function asPooler(message: Buffer): Buffer | undefined {
+  const kind = String.fromCharCode(message[0] as number)
+  if (kind === 'A') return undefined
+  if (kind !== 'K') return message
+  const other = Buffer.from(message)
+  other.writeUInt32BE(other.readUInt32BE(5) + 100_000, 5)
+  return other
+}

@@ -107,9 +107,9 @@ describe.each(Object.entries(PLACES))('on %s, millrace migrate', (kind, place) =
     const elsewhere = kind === 'SQLite' ? (store as string) : 'postgres://nobody:nothing@127.0.0.1:1/none'
     const { code, out, err } = await migrate('--print', '--from', '0', '--store', elsewhere, ...more)
     expect({ code, err }).toEqual({ code: 0, err: '' })
-    expect(out).toBe(
-      (await migrate(...place(), '--print')).out.replaceAll(`Place ""${places}""`, `Place ""${places - 1}""`),
-    )
+    // Of one schema and of the next, which differ in nothing but their names.
+    const unnamed = (sql: string): string => sql.replaceAll(/Place [_"]+\d+[_"]+/g, 'Place')
+    expect(unnamed(out)).toBe(unnamed((await migrate(...place(), '--print')).out))
   })
 })
 

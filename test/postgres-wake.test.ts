@@ -269,7 +269,7 @@ describe('a close', () => {
       say('refused', { code: error.code })`,
       `${database.url}?schema=${newSchema()}`,
     )
-    expect(await child.hears('refused')).toMatchObject({ code: 'E_SCHEMA_OLDER' })
+    expect(await child.hears('refused')).toMatchObject({ code: 'E_SCHEMA_OLD' })
     expect(await child.exited).toBe(0)
   })
 })

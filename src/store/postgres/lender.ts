@@ -50,12 +50,7 @@ export class Lender {
   }
 
   async borrow(stopped: () => unknown): Promise<Lent> {
-    while (this.#open >= OPEN_MAX) {
-      const reason = stopped()
-      if (reason !== undefined) throw reason
-      await new Promise<void>((next) => this.#world.timers.after(5, next))
-    }
-    this.#open += 1
+    await this.#slot(stopped)
     let client: Loan | undefined
     try {
       const made = (client = await this.#connect())
@@ -66,6 +61,17 @@ export class Lender {
       if (client !== undefined) this.#drop(client)
       throw translate(error, this.#target.name)
     }
+  }
+
+  async #slot(stopped: () => unknown): Promise<void> {
+    while (this.#open >= OPEN_MAX) {
+      const reason = stopped()
+      if (reason !== undefined) throw reason
+      await new Promise<void>((next) => this.#world.timers.after(5, next))
+    }
+    this.#open += 1
+    // One that is kept for the next would be one too many.
+    if (this.#open + this.#idle.size > OPEN_MAX) for (const client of this.#idle.keys()) this.#drop(client)
   }
 
   async close(): Promise<void> {

@@ -43,8 +43,6 @@ export interface Opened {
   tell(news: string): void
   /** Resolves when what is listened for is heard. */
   listening(): Promise<void>
-  /** A connection for once, for what may take its time: neither claims nor enqueues stand behind it. */
-  apart<T>(work: (connection: Connection) => Promise<T>): Promise<T>
   /** Called when a connection was lost and made anew: perhaps to another server. */
   onReconnect(callback: () => void): void
   /** Hears what others commit, from now on. */
@@ -104,16 +102,6 @@ export async function openDatabase(target: Target, autoMigrate: boolean, world: 
     connection: (kind) => (kind === 'writes' ? writes : work),
     tell: (news) => ears.tell(news),
     listening: () => ears.listening(),
-    async apart(work) {
-      // Its statements are of one day: none is worth preparing.
-      const connection = connect({ keepsSession: () => false })
-      try {
-        return await work(connection)
-      } finally {
-        connections.delete(connection)
-        await connection.close()
-      }
-    },
     onReconnect: (callback) => (reconnected = callback),
     listen: (heard) => ears.listen(heard),
     startHeart: (worker, everyMs, onLost) =>

@@ -45,11 +45,11 @@ export async function pruneJobs(s: Session, limit: number, walk: Walk): Promise<
 }
 
 /** Drops the days that are over and makes those to come, now and then; gives how many jobs were forgotten. */
-export async function pruneDays(opened: Pick<Opened, 'apart' | 'days'>, walk: Walk, now: number): Promise<number> {
+export async function pruneDays(opened: Pick<Opened, 'connection' | 'days'>, walk: Walk, now: number): Promise<number> {
   if (now < walk.daysAt) return 0
   // First: what fails now fails again, and is told often enough once an hour.
   walk.daysAt = now + DAYS_EVERY_MS
-  const { forgotten, again } = await opened.apart((connection) => keepDays(connection, opened.days, now))
+  const { forgotten, again } = await keepDays(opened.connection('work'), opened.days, now)
   if (again) walk.daysAt = now
   return forgotten
 }

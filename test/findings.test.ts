@@ -130,3 +130,127 @@ test('whatever stands where the ballast should be breaks nothing', async () => {
   expect(await (await mill.enqueue(plain)).result()).toBe(1)
   await mill.close()
 })
+
+test('what is stored is what was given at the call, however long a check waits', async () => {
+  const slow = job('slow', {
+    run: async () => 1,
+    accepts: (async (p: { cents: number }) => {
+      await Promise.resolve()
+      return Number.isInteger(p.cents)
+    }) as never as (p: { cents: number }) => boolean,
+    title: 'pay {cents}',
+    unique: { by: 'cents' },
+  })
+  const mill = await millrace({ store: ':memory:', jobs: [slow], logger: false })
+  const one = { cents: 5 }
+  const labels = ['a']
+  const options = { labels, priority: 1 }
+  const enqueued = mill.enqueue(slow, one, options)
+  one.cents = -5
+  labels.push('b')
+  options.priority = 2
+  const stored = await (await enqueued).get()
+  expect(stored).toMatchObject({ payload: { cents: 5 }, title: 'pay 5', labels: ['a'], priority: 1 })
+  const many = [{ cents: 1 }, { cents: 2 }, { cents: 3 }]
+  const bulk = mill.enqueueMany(slow, many)
+  for (const each of many) each.cents = -1
+  many.length = 0
+  const payloads = await Promise.all((await bulk).map(async (handle) => (await handle.get())?.payload))
+  expect(payloads).toEqual([{ cents: 1 }, { cents: 2 }, { cents: 3 }])
+  await mill.close()
+})
+
+test('what is stored is what was given at the call, whatever hooks do and however long they wait', async () => {
+  const pay = job('pay', {
+    run: async (_: { cents: number }) => 1,
+    accepts: (p) => p.cents > 0,
+    title: 'pay {cents}',
+  })
+  const mill = await millrace({
+    store: ':memory:',
+    jobs: [pay],
+    logger: false,
+    hooks: {
+      enqueue: async (call, next) => {
+        Object.assign(call.items[0]?.payload as object, { cents: 77 })
+        await Promise.resolve()
+        await next()
+      },
+    },
+  })
+  const one = { cents: 5 }
+  const options = { labels: ['a'], meta: { by: 'ada' }, at: new Date('2040-01-01') }
+  const enqueued = mill.enqueue(pay, one, options)
+  one.cents = -5
+  options.labels.push('b')
+  options.meta.by = 'bob'
+  options.at.setFullYear(2050)
+  expect(await (await enqueued).get()).toMatchObject({
+    payload: { cents: 5 },
+    title: 'pay 5',
+    labels: ['a'],
+    meta: { by: 'ada' },
+    dueAt: new Date('2040-01-01'),
+  })
+  const many = [{ cents: 1 }, { cents: 2 }]
+  const bulk = mill.enqueueMany(pay, many, { labels: ['x'] })
+  many.length = 0
+  const payloads = await Promise.all((await bulk).map(async (handle) => (await handle.get())?.payload))
+  expect(payloads).toEqual([{ cents: 1 }, { cents: 2 }])
+  const bad = { cents: -1 }
+  const refused = mill.enqueue(pay, bad)
+  bad.cents = 1
+  await expect(refused).rejects.toMatchObject({ code: 'E_INVALID_PAYLOAD' })
+  await mill.close()
+})
+
+test('a check that changes its argument does not change what is stored', async () => {
+  const spoiled = job('spoiled', {
+    run: async (_: { n: number }) => 1,
+    accepts: (p) => {
+      ;(p as { n: number }).n = 99
+      return true
+    },
+  })
+  const mill = await millrace({ store: ':memory:', jobs: [spoiled], logger: false })
+  const handle = await mill.enqueue(spoiled, { n: 1 })
+  expect((await handle.get())?.payload).toEqual({ n: 1 })
+  await mill.close()
+})
+
+test('an options function that shortens the list loses no job, and a getter cannot answer twice', async () => {
+  const mill = await millrace({ store: ':memory:', jobs: [plain], logger: false })
+  const list = [1, 2, 3] as unknown as undefined[]
+  const handles = await mill.enqueueMany(plain, list, () => {
+    list.length = 0
+    return {}
+  })
+  expect(handles).toHaveLength(3)
+  let asked = 0
+  const sly = {
+    get priority() {
+      asked += 1
+      return asked === 1 ? 1 : 1e12
+    },
+  }
+  const handle = await mill.enqueue(plain, undefined, sly)
+  expect((await handle.get())?.priority).toBe(1)
+  await mill.close()
+})
+
+test('what a hook does to the options it is shown stays in that call', async () => {
+  const leak = await millrace({
+    store: ':memory:',
+    jobs: [plain],
+    logger: false,
+    hooks: {
+      enqueue: (call, next) => {
+        expect(() => Object.assign(call.items[0]?.options as object, { key: 'oops' })).toThrow(TypeError)
+        return next()
+      },
+    },
+  })
+  const handle = await leak.enqueue(plain)
+  expect((await handle.get())?.key).toBeUndefined()
+  await leak.close()
+})

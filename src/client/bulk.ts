@@ -109,6 +109,7 @@ class Gathered {
   readonly #rows: NewJob[] = []
   readonly #wrongs: Wrong[] = []
   readonly #areAlike: boolean
+  #looked = 0
   #policy: OnDuplicate | undefined
   #otherPolicy: Problem | undefined
 
@@ -159,6 +160,7 @@ class Gathered {
 
   add(index: number, made: Prepared): void {
     const own = this.#bulk.asked.of(index)
+    this.#looked = index + 1
     if ('wrong' in made) this.#wrongs.push(made.wrong)
     else if (txOf(own) !== txOf(this.#bulk.asked.of(0))) this.#wrongs.push(otherTransaction(index))
     else {
@@ -168,7 +170,9 @@ class Gathered {
   }
 
   rows(): BulkRows {
-    if (this.#wrongs.length > 0) refuse(this.#bulk.registered.job.name, this.#wrongs)
+    const { registered, payloads } = this.#bulk
+    const unseen = this.#wrongs.length < WRONG_MAX ? 0 : payloads.length - this.#looked
+    if (this.#wrongs.length > 0) refuse(registered.job.name, this.#wrongs, unseen)
     if (this.#otherPolicy !== undefined) throw new InvalidOptionsError('enqueueMany()', [this.#otherPolicy])
     return { rows: this.#rows, onDuplicate: this.#policy ?? 'return' }
   }

@@ -32,7 +32,7 @@ export class Snapshot {
 }
 
 /** The options of a call, each read once and copied, lists too; what is no options object stays as it is, to be refused. */
-export function ownOptions<T extends EnqueueOptions | undefined>(options: T): T {
+export function ownOptions<T extends Pick<EnqueueOptions, 'labels'> | undefined>(options: T): T {
   if (typeof options !== 'object' || options === null || Array.isArray(options) || isThenable(options)) return options
   if (options instanceof Date || options instanceof Map || options instanceof Set) return options
   try {

@@ -11,12 +11,13 @@ import type { Registered } from '../job/registry.js'
 import { timeoutMs } from '../job/registry.js'
 import { checkPayload } from '../job/schema.js'
 import type { Checked } from '../job/schema.js'
-import { NO_OPTIONS, writeOptions, writeWith } from '../job/stored-options.js'
+import { NO_OPTIONS, writeOptions } from '../job/stored-options.js'
 import type { Captured, StoredOptions } from '../job/stored-options.js'
 import { fillTitle } from '../job/title.js'
 import type { PlaceRequest } from '../job/unique.js'
 import type { Due, NewJob } from '../store/store.js'
 import { Snapshot } from './given.js'
+import { metaProblem, writeMeta } from './meta.js'
 import { placeOf } from './unique.js'
 
 /** A payload may have so many bytes as it is stored. */
@@ -90,9 +91,9 @@ export function withTaken(item: Item, taken: Taken | undefined): Item {
   return { ...item, captured: taken.captured, problems: [...(item.problems ?? []), ...taken.problems] }
 }
 
-/** Throws all that is wrong with a call's items in one error. */
-export function refuse(name: string, wrongs: readonly Wrong[]): never {
-  const subject = `job ${JSON.stringify(name)}`
+/** Throws all that is wrong with a call's items in one error; `unseen` of them were not looked at any more. */
+export function refuse(name: string, wrongs: readonly Wrong[], unseen = 0): never {
+  const subject = `job ${JSON.stringify(name)}${unseen === 0 ? '' : ` (${unseen} more items were not looked at)`}`
   const options = wrongs.flatMap((wrong) => wrong.options)
   const payload = wrongs.flatMap((wrong) => wrong.payload)
   const cause = wrongs.find((wrong) => wrong.cause !== undefined)?.cause
@@ -249,17 +250,6 @@ function metaOf(item: Item, meta: unknown, wrong: Wrong): StoredOptions['meta'] 
     wrong.options.push(metaProblem(error, `${place('options', item.index)}.meta`))
     return undefined
   }
-}
-
-export function metaProblem(error: unknown, path: string): Problem {
-  return error instanceof CodecError
-    ? problemOf(error, path)
-    : { path, message: `could not be written: ${reason(error)}` }
-}
-
-/** Written by the job's codec, so that it may hold what payloads may. */
-export function writeMeta({ codec }: Pick<Registered, 'codec'>, meta: unknown): NonNullable<StoredOptions['meta']> {
-  return writeWith(codec, meta)
 }
 
 function dueOf(options: EnqueueOptions): Due {

@@ -195,6 +195,7 @@ export class Bench implements TestMill {
         }
       },
       abortReason: () => running.abortReason,
+      note: (line: string) => running.log(line),
     }
     const { surround } = this.#around
     const handled = surround === undefined ? runAttempt(attempt) : surround(running, attempt)

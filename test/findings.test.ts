@@ -163,7 +163,7 @@ test('what is stored is what was given at the call, however long a check waits',
 
 test('what is stored is what was given at the call, whatever hooks do and however long they wait', async () => {
   const pay = job('pay', {
-    run: async (_: { cents: number }) => 1,
+    run: async (p: { cents: number }) => p.cents,
     accepts: (p) => p.cents > 0,
     title: 'pay {cents}',
   })
@@ -207,7 +207,7 @@ test('what is stored is what was given at the call, whatever hooks do and howeve
 
 test('a check that changes its argument does not change what is stored', async () => {
   const spoiled = job('spoiled', {
-    run: async (_: { n: number }) => 1,
+    run: async (p: { n: number }) => p.n,
     accepts: (p) => {
       ;(p as { n: number }).n = 99
       return true
@@ -313,7 +313,7 @@ test('what would be bent or could not be shown is refused in words', async () =>
     )
   expect(await refused({ meta: 'x'.repeat(65_535) })).toMatch('meta has 65537 bytes and the limit is 65536')
   expect(await refused({ meta: 'x'.repeat(65_534) })).toBe('taken')
-  expect(await refused({ labels: [, 'a'] })).toMatch('labels[0] must be text, got undefined')
+  expect(await refused({ labels: Array(1) })).toMatch('labels[0] must be text, got undefined')
   expect(await refused({ queue: 'a\u0085b' })).toMatch('must not have control characters')
   expect(() => t.mill.queue('a\u009fb')).toThrow('must not have control characters')
   expect(await refused({ expires: 'soon' })).toMatch(/must be a duration such as .* or an instant such as/)

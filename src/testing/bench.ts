@@ -22,7 +22,8 @@ import { policyOf, settlementOf } from '../worker/settle.js'
 import { SelfSettler } from '../worker/settle-in.js'
 import { Watchdog } from '../worker/watchdog.js'
 import type { World } from '../world/world.js'
-import { rest, VirtualTime } from './virtual-time.js'
+import { rest } from './virtual-time.js'
+import type { VirtualTime } from './virtual-time.js'
 
 /** Turns of the loop that the store is given to answer before time goes on all the same. */
 const CALM_TURNS_MAX = 1_000

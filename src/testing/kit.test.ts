@@ -217,7 +217,7 @@ describe('time-outs in virtual time', () => {
   const retry = { limit: 0 }
   const short = job('short', { run: listen, timeout: '1m', retry })
   const plain = job('plain', { run: listen, retry })
-  const deaf = job('deaf', { run: (_: undefined) => new Promise<void>(() => undefined), timeout: '1m', retry })
+  const deaf = job('deaf', { run: () => new Promise<void>(() => undefined), timeout: '1m', retry })
   const mine = async (): Promise<TestKit> => (t = await testing({ jobs: { short, plain, deaf } }))
   const consuming = (): Promise<unknown> => {
     const consumed = t.consume()

@@ -1,4 +1,3 @@
-import { show } from '../codec/show.js'
 import { InvalidOptionsError } from '../errors.js'
 import { checkName } from '../job/check-options.js'
 import type { When } from '../job/duration.js'
@@ -41,7 +40,7 @@ export interface QueueParts {
 
 export function queueHandle(parts: QueueParts, name: unknown): QueueHandle {
   const problems = checkName('name', name)
-  if (problems.length > 0) throw new InvalidOptionsError(`queue(${show(name)})`, problems)
+  if (problems.length > 0) throw new InvalidOptionsError('queue()', problems)
   const queue = name as string
   return {
     name: queue,

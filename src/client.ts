@@ -5,6 +5,7 @@ import type { BulkOptions } from './client/bulk.js'
 import { commandJob } from './client/command.js'
 import type { Change, CommandParts } from './client/command.js'
 import { Enqueuer } from './client/enqueuer.js'
+import { ownOptions } from './client/given.js'
 import { editedOptions } from './client/edit.js'
 import type { JobEdit } from './client/edit.js'
 import { queryOf } from './client/query.js'
@@ -126,9 +127,10 @@ export class Client {
   }
 
   async edit(id: string, change: JobEdit): Promise<boolean> {
-    const problems = checkEdit(change)
+    const own = ownOptions(change)
+    const problems = checkEdit(own)
     if (problems.length > 0) throw new InvalidOptionsError(`edit(${checkId(id)})`, problems)
-    return this.#command(id, 'edit', (row) => this.#editOf(row, change))
+    return this.#command(id, 'edit', (row) => this.#editOf(row, own))
   }
 
   /** Nobody waits for a result any longer. */
@@ -146,7 +148,8 @@ export class Client {
 
   async #editOf(row: JobRow, change: JobEdit): Promise<Change> {
     const registered = this.#parts.registry.runnable(row.name)
-    const payload = 'payload' in change ? await this.#editedPayload(row.name, registered, change.payload) : undefined
+    const payload =
+      change.payload !== undefined ? await this.#editedPayload(row.name, registered, change.payload) : undefined
     const when = change.in ?? change.at
     const codec = registered?.codec ?? this.#parts.codec
     return {
@@ -159,7 +162,7 @@ export class Client {
           row.options,
           change,
           codec,
-          'payload' in change ? change.payload : toRecord(row, codec).payload,
+          change.payload !== undefined ? change.payload : toRecord(row, codec).payload,
         ),
         priority: change.priority,
         queue: change.queue,
@@ -173,9 +176,11 @@ export class Client {
     payload: unknown,
   ): Promise<string | Uint8Array> {
     if (registered === undefined) return this.#parts.codec.encode(payload)
+    // Written before the check looks, as an enqueue does: what a check changes is not stored.
+    const encoded = encodePayload(registered, payload)
     const checked = await checkPayload(registered.job.options, payload)
     if (!checked.ok) throw new InvalidPayloadError(`job ${JSON.stringify(name)}`, checked.problems)
-    return encodePayload(registered, payload)
+    return encoded
   }
 
   #handle(id: string, isNew: boolean): Handle<unknown> {

@@ -9,8 +9,9 @@ import { isThenable, quiet } from '../job/schema.js'
 import type { OnDuplicate } from '../job/unique.js'
 import type { NewJob } from '../store/store.js'
 import { atOnce, txOf } from './in-transaction.js'
-import { encodePayload, prepare, refuse, rowLike } from './prepare.js'
-import type { Prepared, Wrong } from './prepare.js'
+import { ownOptions } from './given.js'
+import { checkDraft, draft, encodePayload, isChecked, refuse, rowLike } from './prepare.js'
+import type { Draft, Prepared, Wrong } from './prepare.js'
 
 /** Bad items of a bulk that one error names. */
 const WRONG_MAX = 20
@@ -47,14 +48,17 @@ export interface Asked {
 
 /** A function of the caller's is called once for each item, and for all of them before anything else: one may ask for a tx. */
 export function askAll(payloads: unknown, options: BulkOptions): Asked {
-  if (typeof options !== 'function') return { of: () => options, same: true, tx: txOf(options) }
+  if (typeof options !== 'function') {
+    const own = ownOptions(options)
+    return { of: () => own, same: true, tx: txOf(own) }
+  }
   const all: EnqueueOptions[] = []
   let tx: unknown
   // What is no bulk is refused as such, and nobody is asked about it.
   const length = Array.isArray(payloads) && payloads.length <= BULK_MAX ? payloads.length : 0
   for (let index = 0; index < length; index += 1) {
     try {
-      all.push(quietly(options((payloads as readonly unknown[])[index] as never, index)))
+      all.push(ownOptions(quietly(options((payloads as readonly unknown[])[index] as never, index))))
     } catch (error) {
       // Thrown within the call where it may be part of a transaction, and by the promise where it is not.
       if (index === 0 || tx !== undefined) throw error
@@ -63,6 +67,11 @@ export function askAll(payloads: unknown, options: BulkOptions): Asked {
     if (tx === undefined) tx = txOf(all[index])
   }
   return { of: (index) => all[index], same: false, tx }
+}
+
+/** The payloads at the call: the caller's list is read once. What is no bulk stays as it is, to be refused. */
+export function ownPayloads(payloads: readonly unknown[]): readonly unknown[] {
+  return Array.isArray(payloads) && payloads.length <= BULK_MAX ? [...(payloads as readonly unknown[])] : payloads
 }
 
 /** Of an async function: refused below as what it is, and nobody else waits for it. */
@@ -77,9 +86,11 @@ function rethrow(error: unknown): never {
 /** The rows of a bulk. Every item is looked at before one is refused, so that one error names all of them. */
 export async function prepareMany(bulk: Bulk): Promise<BulkRows> {
   const gathered = new Gathered(bulk)
+  // A check may wait, and the caller goes on: what all items were at the call is written down first.
+  const drafts = isChecked(bulk.registered) ? gathered.draftAll() : []
   for (let index = 0; gathered.wants(index); index += 1) {
     if (gathered.addAlike(index)) continue
-    const making = gathered.prepare(index)
+    const making = checkDraft(drafts[index] ?? gathered.draft(index))
     gathered.add(index, making instanceof Promise ? await making : making)
   }
   return gathered.rows()
@@ -89,7 +100,7 @@ export async function prepareMany(bulk: Bulk): Promise<BulkRows> {
 export function prepareManyAtOnce(bulk: Bulk): BulkRows {
   const gathered = new Gathered(bulk)
   for (let index = 0; gathered.wants(index); index += 1)
-    if (!gathered.addAlike(index)) gathered.add(index, atOnce(bulk.registered, gathered.prepare(index)))
+    if (!gathered.addAlike(index)) gathered.add(index, atOnce(bulk.registered, checkDraft(gathered.draft(index))))
   return gathered.rows()
 }
 
@@ -98,7 +109,7 @@ class Gathered {
   readonly #rows: NewJob[] = []
   readonly #wrongs: Wrong[] = []
   readonly #areAlike: boolean
-  #own: EnqueueOptions | undefined
+  #looked = 0
   #policy: OnDuplicate | undefined
   #otherPolicy: Problem | undefined
 
@@ -126,17 +137,30 @@ class Gathered {
     return true
   }
 
-  prepare(index: number): Prepared | Promise<Prepared> {
+  /** Every item, up to the one that is the last to be looked at. */
+  draftAll(): Draft[] {
+    const drafts: Draft[] = []
+    let wrongs = 0
+    for (let index = 0; index < this.#bulk.payloads.length && wrongs < WRONG_MAX; index += 1) {
+      const drafted = this.draft(index)
+      if (drafted.wrong.options.length + drafted.wrong.payload.length > 0) wrongs += 1
+      drafts.push(drafted)
+    }
+    return drafts
+  }
+
+  draft(index: number): Draft {
     const { registered, payloads, asked, newId, taken } = this.#bulk
     const payload = payloads[index]
     // Told once when it is wrong.
     const problems = index === 0 ? taken?.problems : undefined
-    this.#own = asked.of(index)
-    return prepare({ registered, payload, options: this.#own, index, captured: taken?.captured, problems }, newId())
+    const options = asked.of(index)
+    return draft({ registered, payload, options, index, captured: taken?.captured, problems }, newId())
   }
 
   add(index: number, made: Prepared): void {
-    const own = this.#own
+    const own = this.#bulk.asked.of(index)
+    this.#looked = index + 1
     if ('wrong' in made) this.#wrongs.push(made.wrong)
     else if (txOf(own) !== txOf(this.#bulk.asked.of(0))) this.#wrongs.push(otherTransaction(index))
     else {
@@ -146,7 +170,9 @@ class Gathered {
   }
 
   rows(): BulkRows {
-    if (this.#wrongs.length > 0) refuse(this.#bulk.registered.job.name, this.#wrongs)
+    const { registered, payloads } = this.#bulk
+    const unseen = this.#wrongs.length < WRONG_MAX ? 0 : payloads.length - this.#looked
+    if (this.#wrongs.length > 0) refuse(registered.job.name, this.#wrongs, unseen)
     if (this.#otherPolicy !== undefined) throw new InvalidOptionsError('enqueueMany()', [this.#otherPolicy])
     return { rows: this.#rows, onDuplicate: this.#policy ?? 'return' }
   }

@@ -2,8 +2,10 @@ import { InvalidOptionsError } from '../errors.js'
 import type { Problem } from '../errors.js'
 import type { Check, Fields } from '../job/check.js'
 import { checkFields } from '../job/check.js'
+import { didYouMean } from '../codec/near-name.js'
 import { show } from '../codec/show.js'
 import { checkEnqueueOptions, isCount, isDurationOrInfinity, isKey, isName } from '../job/check-options.js'
+import { parseInstant } from '../job/duration.js'
 import { STATES } from '../job/states.js'
 
 const oneOrMany =
@@ -13,8 +15,10 @@ const oneOrMany =
 
 const isState: Check = (value) =>
   (STATES as readonly unknown[]).includes(value) ? undefined : `must be one of ${STATES.join(', ')}, got ${show(value)}`
-const isDate: Check = (value) =>
-  value instanceof Date && !Number.isNaN(value.getTime()) ? undefined : `must be a valid Date, got ${show(value)}`
+const isInstant: Check = (value) => {
+  const parsed = parseInstant(value)
+  return parsed.ok ? undefined : parsed.problem
+}
 
 const FILTER: Fields = {
   fields: {
@@ -23,8 +27,8 @@ const FILTER: Fields = {
     state: oneOrMany(isState),
     label: isName,
     key: isKey,
-    createdAfter: isDate,
-    createdBefore: isDate,
+    createdAfter: isInstant,
+    createdBefore: isInstant,
     order: (value) =>
       value === 'newest' || value === 'oldest' ? undefined : `must be "newest" or "oldest", got ${show(value)}`,
     limit: (value) => (value === Infinity ? undefined : isCount(0)(value)),
@@ -46,8 +50,12 @@ export function checkEdit(change: unknown): Problem[] {
     return [{ path: 'change', message: `must be an object, got ${show(change)}` }]
   const { payload: _, ...options } = change as Record<string, unknown>
   const fixed = ['key', 'onDuplicate', 'unique', 'expires'].filter((name) => options[name] !== undefined)
+  const near = (problem: Problem): Problem =>
+    problem.message === 'is not an option'
+      ? { ...problem, message: `${problem.message}${didYouMean(problem.path, ['payload'])}` }
+      : problem
   return [
-    ...checkEnqueueOptions(options, ''),
+    ...checkEnqueueOptions(options, '').map(near),
     ...fixed.map((path) => ({ path, message: 'cannot be edited; enqueue another job' })),
     ...(options['tx'] === undefined
       ? []

@@ -6,7 +6,7 @@ import { timeoutMs } from '../job/registry.js'
 import { readOptions, writeOptions } from '../job/stored-options.js'
 import type { StoredOptions } from '../job/stored-options.js'
 import { fillTitle } from '../job/title.js'
-import { metaProblem, writeMeta } from './prepare.js'
+import { metaProblem, writeMeta } from './meta.js'
 
 /** What may be changed of a job that waits or is parked. */
 export interface JobEdit extends Pick<

@@ -7,8 +7,9 @@ import type { Registered, Registry } from '../job/registry.js'
 import type { OnDuplicate } from '../job/unique.js'
 import type { Claim, Inserted, InsertOptions, NewJob, Store } from '../store/store.js'
 import type { World } from '../world/world.js'
-import { askAll, BULK_MAX, prepareMany, prepareManyAtOnce } from './bulk.js'
+import { askAll, BULK_MAX, ownPayloads, prepareMany, prepareManyAtOnce } from './bulk.js'
 import type { Asked, Bulk, BulkOptions } from './bulk.js'
+import { ownOptions } from './given.js'
 import { afterwards, atOnce, txOf } from './in-transaction.js'
 import { prepare, refuse, whenOf, withTaken } from './prepare.js'
 import type { Item, Prepared } from './prepare.js'
@@ -37,9 +38,10 @@ export class Enqueuer {
   enqueue(
     job: Enqueueable,
     payload: unknown,
-    options: EnqueueOptions | undefined,
+    given: EnqueueOptions | undefined,
     under: Claim | undefined,
   ): Promise<Handle<unknown>> {
+    const options = ownOptions(given)
     const make = (): Item => ({ registered: this.#parts.registry.lookUp(job), payload, options })
     return this.#one(make, options, options?.onDuplicate ?? 'return', under)
   }
@@ -48,13 +50,15 @@ export class Enqueuer {
     job: Enqueueable,
     payload: unknown,
     when: unknown,
-    options: EnqueueOptions | undefined,
+    given: EnqueueOptions | undefined,
   ): Promise<Handle<unknown>> {
+    const options = ownOptions(given)
     const make = (): Item => this.#timed(job, payload, when, options)
     return this.#one(make, options, options?.onDuplicate ?? 'move', undefined)
   }
 
-  enqueueMany(job: Enqueueable, payloads: readonly unknown[], options: BulkOptions): Promise<Handle<unknown>[]> {
+  enqueueMany(job: Enqueueable, given: readonly unknown[], options: BulkOptions): Promise<Handle<unknown>[]> {
+    const payloads = ownPayloads(given)
     const asked = askAll(payloads, options)
     const make = (): Bulk => this.#bulk(job, payloads, asked)
     const { tx } = asked

@@ -5,11 +5,14 @@ import { around } from '../job/around.js'
 import { checkEnqueueOptions } from '../job/check-options.js'
 import type { EnqueueOptions, Enqueueable, Handle } from '../job/enqueue.js'
 import type { EnqueueCall, EnqueueItem, EnqueueNext, HookLists } from '../job/hooks.js'
-import type { Registry } from '../job/registry.js'
+import type { Registered, Registry } from '../job/registry.js'
 import { isThenable, quiet } from '../job/schema.js'
 import type { Claim, Store } from '../store/store.js'
-import { askAll, BULK_MAX } from './bulk.js'
+import { askAll, BULK_MAX, ownPayloads } from './bulk.js'
 import type { BulkOptions } from './bulk.js'
+import { copied, ownOptions, Snapshot } from './given.js'
+import { txOf } from './in-transaction.js'
+import { encodePayload } from './prepare.js'
 
 /** The calls that enqueue. */
 export interface EnqueueVerbs {
@@ -43,37 +46,91 @@ export function throughHooks(
 ): EnqueueVerbs {
   if (hooks.length === 0) return client
   const pass = (call: EnqueueCall, insert: Insert): Promise<Handle<unknown>[]> => passAll(hooks, call, insert, parts)
-  const known = (job: Enqueueable): string => registry.lookUp(job).job.name
   return {
-    enqueue: (job, payload, options, under) =>
-      asked(options?.tx !== undefined, () => {
-        const items = [{ payload, options: given(options) }]
-        const insert: Insert = ([one]) => client.enqueue(job, payload, one?.options, under).then((handle) => [handle])
-        return first(pass({ verb: 'enqueue', job: known(job), items }, insert))
-      }),
-    enqueueMany: (job, payloads, options) => {
-      if (!Array.isArray(payloads) || payloads.length > BULK_MAX) return client.enqueueMany(job, payloads, options)
-      const each = askAll(payloads, options)
-      return asked(each.tx !== undefined, () => {
-        const items = Array.from(payloads, (payload: unknown, index) => ({ payload, options: given(each.of(index)) }))
-        const insert: Insert = (all) => client.enqueueMany(job, payloads, (_, i) => (all[i] as EnqueueItem).options)
-        return pass({ verb: 'enqueueMany', job: known(job), items }, insert)
+    enqueue: (job, payload, options, under) => {
+      const own = given(options)
+      return asked(txOf(own) !== undefined, () => {
+        const taken = take(registry.lookUp(job), [payload], () => own)
+        const insert: Insert = ([one]) =>
+          client.enqueue(job, taken.payloads[0], one?.options, under).then((handle) => [handle])
+        return first(pass({ verb: 'enqueue', ...taken.call }, insert))
       })
     },
-    schedule: (job, payload, when, options) =>
-      asked(options?.tx !== undefined, () => {
-        const items = [{ payload, options: given(options) }]
-        const insert: Insert = ([one]) => client.schedule(job, payload, when, one?.options).then((handle) => [handle])
-        return first(pass({ verb: 'schedule', job: known(job), items, when }, insert))
-      }),
+    enqueueMany: (job, payloads, options) => {
+      if (!Array.isArray(payloads) || payloads.length > BULK_MAX) return client.enqueueMany(job, payloads, options)
+      const own = ownPayloads(payloads)
+      const each = askAll(own, options)
+      return asked(each.tx !== undefined, () => {
+        const taken = take(registry.lookUp(job), own, (index) => given(each.of(index)))
+        const insert: Insert = (all) =>
+          client.enqueueMany(job, taken.payloads, (_, i) => (all[i] as EnqueueItem).options)
+        return pass({ verb: 'enqueueMany', ...taken.call }, insert)
+      })
+    },
+    schedule: (job, payload, when, options) => {
+      const own = given(options)
+      const at = copied(when)
+      return asked(txOf(own) !== undefined, () => {
+        const taken = take(registry.lookUp(job), [payload], () => own)
+        const insert: Insert = ([one]) =>
+          client.schedule(job, taken.payloads[0], at, one?.options).then((handle) => [handle])
+        return first(pass({ verb: 'schedule', ...taken.call, when: at }, insert))
+      })
+    },
   }
 }
 
 type Insert = (items: readonly EnqueueItem[]) => Promise<Handle<unknown>[]>
 
-const NONE: EnqueueOptions = {}
-/** What is no object at all is passed on as it is, to be refused. */
-const given = (options: EnqueueOptions | undefined): EnqueueOptions => (options === undefined ? NONE : options)
+interface TakenCall {
+  readonly call: Pick<EnqueueCall, 'job' | 'items'>
+  /** What is written, whatever becomes of the objects that the hooks are shown. */
+  readonly payloads: readonly unknown[]
+}
+
+function take(
+  registered: Registered,
+  payloads: readonly unknown[],
+  optionsOf: (index: number) => EnqueueOptions,
+): TakenCall {
+  const shown = new Map<EnqueueOptions, EnqueueOptions>()
+  const items = payloads.map((payload, index) => {
+    const own = optionsOf(index)
+    const options = shown.get(own) ?? frozen(registered, own)
+    shown.set(own, options)
+    return { payload, options }
+  })
+  return {
+    call: { job: registered.job.name, items },
+    payloads: payloads.map((payload, index) => snapshot(registered, payload, index)),
+  }
+}
+
+/** What cannot be written is passed on as it is, to be refused. */
+function snapshot(registered: Registered, payload: unknown, index: number): unknown {
+  try {
+    return new Snapshot(registered, payload, encodePayload(registered, payload, index))
+  } catch {
+    return payload
+  }
+}
+
+/** Fresh for each call. What is no object at all is passed on as it is, to be refused. */
+const given = (options: EnqueueOptions | undefined): EnqueueOptions =>
+  options === undefined ? {} : ownOptions(options)
+
+/** A hook changes options by what it gives to next(), never in place: the items of a bulk may share them. */
+function frozen({ codec }: Registered, options: EnqueueOptions): EnqueueOptions {
+  if (!isPlainObject(options)) return options
+  try {
+    return Object.freeze(
+      options.meta === undefined ? { ...options } : { ...options, meta: codec.decode(codec.encode(options.meta)) },
+    )
+  } catch {
+    // What cannot be read or written is refused where it is checked.
+    return options
+  }
+}
 
 /** One hook inside the other. A call whose options are wrong in themselves is refused as ever, and no hook sees it. */
 function passAll(

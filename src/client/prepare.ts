@@ -11,11 +11,13 @@ import type { Registered } from '../job/registry.js'
 import { timeoutMs } from '../job/registry.js'
 import { checkPayload } from '../job/schema.js'
 import type { Checked } from '../job/schema.js'
-import { NO_OPTIONS, writeOptions, writeWith } from '../job/stored-options.js'
+import { NO_OPTIONS, writeOptions } from '../job/stored-options.js'
 import type { Captured, StoredOptions } from '../job/stored-options.js'
 import { fillTitle } from '../job/title.js'
 import type { PlaceRequest } from '../job/unique.js'
 import type { Due, NewJob } from '../store/store.js'
+import { Snapshot } from './given.js'
+import { metaProblem, writeMeta } from './meta.js'
 import { placeOf } from './unique.js'
 
 /** A payload may have so many bytes as it is stored. */
@@ -47,22 +49,40 @@ export interface Wrong {
 /** The row of one item, checked and encoded, with nothing written yet; or all that is wrong with it. */
 export type Prepared = { readonly row: NewJob } | { readonly wrong: Wrong }
 
+/**
+ * An item as it will be stored if its payload passes the check. It is written before the check looks: what is stored is what
+ * was given at the call, whatever a check, or the caller while a check waits, does to the object.
+ */
+export interface Draft {
+  readonly item: Item
+  readonly row: NewJob
+  readonly wrong: Wrong
+}
+
 /** A promise only where the job's schema is asynchronous. */
 export function prepare(item: Item, id: string): Prepared | Promise<Prepared> {
-  const wrong: Wrong = { options: [...(item.problems ?? [])], payload: [] }
-  if (item.options !== undefined) wrong.options.push(...checkEnqueueOptions(item.options, place('options', item.index)))
+  return checkDraft(draft(item, id))
+}
+
+/** Whether anybody looks at the payloads of this job before they are stored. */
+export function isChecked({ job }: Registered): boolean {
+  return job.options.input !== undefined || job.options.accepts !== undefined
+}
+
+export function checkDraft(drafted: Draft): Prepared | Promise<Prepared> {
+  const { registered, payload } = drafted.item
   let checked: Checked | Promise<Checked>
   try {
-    checked = checkPayload(item.registered.job.options, item.payload)
+    checked = checkPayload(registered.job.options, payload)
   } catch (error) {
-    return finish(item, id, wrong, threw('the job’s check', error))
+    return finish(drafted, threw('the job’s check', error))
   }
   if (checked instanceof Promise)
     return checked.then(
-      (settled) => finish(item, id, wrong, settled),
-      (error: unknown) => finish(item, id, wrong, threw('the job’s check', error)),
+      (settled) => finish(drafted, settled),
+      (error: unknown) => finish(drafted, threw('the job’s check', error)),
     )
-  return finish(item, id, wrong, checked)
+  return finish(drafted, checked)
 }
 
 /** The item with the context that was taken for it, or what is wrong with that context. */
@@ -71,9 +91,9 @@ export function withTaken(item: Item, taken: Taken | undefined): Item {
   return { ...item, captured: taken.captured, problems: [...(item.problems ?? []), ...taken.problems] }
 }
 
-/** Throws all that is wrong with a call's items in one error. */
-export function refuse(name: string, wrongs: readonly Wrong[]): never {
-  const subject = `job ${JSON.stringify(name)}`
+/** Throws all that is wrong with a call's items in one error; `unseen` of them were not looked at any more. */
+export function refuse(name: string, wrongs: readonly Wrong[], unseen = 0): never {
+  const subject = `job ${JSON.stringify(name)}${unseen === 0 ? '' : ` (${unseen} more items were not looked at)`}`
   const options = wrongs.flatMap((wrong) => wrong.options)
   const payload = wrongs.flatMap((wrong) => wrong.payload)
   const cause = wrongs.find((wrong) => wrong.cause !== undefined)?.cause
@@ -83,29 +103,36 @@ export function refuse(name: string, wrongs: readonly Wrong[]): never {
   throw new InvalidPayloadError(subject, payload, cause === undefined ? undefined : { cause })
 }
 
-function finish(item: Item, id: string, wrong: Wrong, checked: Checked): Prepared {
-  if (!checked.ok) wrong.payload.push(...placed(checked.problems, item.index))
-  const options = wrong.options.length > 0 ? NONE : (item.options ?? NONE)
-  const payload = checked.ok ? encodeInto(item, wrong) : ''
-  const unique = checked.ok ? uniqueOf(item, options, wrong) : undefined
+/** What the check says of a payload is all that is said of it: that it has no title either is of no use. */
+function finish({ item, row, wrong }: Draft, checked: Checked): Prepared {
+  if (!checked.ok) return { wrong: { options: wrong.options, payload: placed(checked.problems, item.index) } }
+  return wrong.options.length > 0 || wrong.payload.length > 0 ? { wrong } : { row }
+}
+
+export function draft(given: Item, id: string): Draft {
+  const wrong: Wrong = { options: [...(given.problems ?? [])], payload: [] }
+  if (given.options !== undefined)
+    wrong.options.push(...checkEnqueueOptions(given.options, place('options', given.index)))
+  const options = wrong.options.length > 0 ? NONE : (given.options ?? NONE)
+  const payload = encodeInto(given, wrong)
+  const item = given.payload instanceof Snapshot ? { ...given, payload: given.payload.read() } : given
+  const unique = uniqueOf(item, options, wrong)
   const stored = storedOptions(item, options, unique, wrong)
-  if (wrong.options.length > 0 || wrong.payload.length > 0) return { wrong }
   const { registered } = item
-  return {
-    row: {
-      id,
-      name: registered.job.name,
-      queue: options.queue ?? registered.queue,
-      priority: options.priority ?? registered.priority,
-      key: options.key ?? null,
-      unique,
-      // Stored as it was given; the schema's output is made anew at each attempt.
-      payload,
-      options: writeOptions(stored),
-      due: dueOf(options),
-      expires: options.expires === undefined ? null : whenOf(options.expires),
-    },
+  const row: NewJob = {
+    id,
+    name: registered.job.name,
+    queue: options.queue ?? registered.queue,
+    priority: options.priority ?? registered.priority,
+    key: options.key ?? null,
+    unique,
+    // Stored as it was given; the schema's output is made anew at each attempt.
+    payload,
+    options: wrong.options.length > 0 ? null : writeOptions(stored),
+    due: dueOf(options),
+    expires: options.expires === undefined ? null : whenOf(options.expires),
   }
+  return { item, row, wrong }
 }
 
 /** Another row of a bulk, its fields in the same order: objects of one shape are the cheap ones. */
@@ -133,6 +160,7 @@ function encodeInto(item: Item, wrong: Wrong): Encoded {
 
 /** Writes a payload with its job's codec; what cannot be written is refused with its path, what is too large with its size. */
 export function encodePayload(registered: Registered, payload: unknown, index?: number): Encoded {
+  if (payload instanceof Snapshot) return payload.encoded
   const encoded = encode(registered, payload, index)
   // Three bytes a character is the most UTF-8 needs: short texts need no counting.
   if (typeof encoded === 'string' && encoded.length * 3 <= PAYLOAD_MAX_BYTES) return encoded
@@ -222,17 +250,6 @@ function metaOf(item: Item, meta: unknown, wrong: Wrong): StoredOptions['meta'] 
     wrong.options.push(metaProblem(error, `${place('options', item.index)}.meta`))
     return undefined
   }
-}
-
-export function metaProblem(error: unknown, path: string): Problem {
-  return error instanceof CodecError
-    ? problemOf(error, path)
-    : { path, message: `could not be written: ${reason(error)}` }
-}
-
-/** Written by the job's codec, so that it may hold what payloads may. */
-export function writeMeta({ codec }: Pick<Registered, 'codec'>, meta: unknown): NonNullable<StoredOptions['meta']> {
-  return writeWith(codec, meta)
 }
 
 function dueOf(options: EnqueueOptions): Due {

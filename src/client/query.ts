@@ -1,3 +1,4 @@
+import { parseInstant } from '../job/duration.js'
 import type { JobFilter } from '../job/record.js'
 import type { Registry } from '../job/registry.js'
 import type { FindQuery } from '../store/store.js'
@@ -13,12 +14,18 @@ export function queryOf(filter: JobFilter, registry: Registry): FindQuery {
     states: listOf(filter.state),
     label: filter.label,
     key: filter.key,
-    createdAfter: filter.createdAfter?.getTime(),
-    createdBefore: filter.createdBefore?.getTime(),
+    createdAfter: instantMs(filter.createdAfter),
+    createdBefore: instantMs(filter.createdBefore),
     order: filter.order ?? 'newest',
     limit: PAGE,
     cursor: null,
   }
+}
+
+/** It was checked before. */
+function instantMs(value: unknown): number | undefined {
+  const parsed = value === undefined ? undefined : parseInstant(value)
+  return parsed?.ok === true ? parsed.atMs : undefined
 }
 
 function listOf<T>(value: T | readonly T[] | undefined): readonly T[] | undefined {

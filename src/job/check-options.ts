@@ -3,8 +3,8 @@ import { isCategory } from './brands.js'
 import type { Check, Fields } from './check.js'
 import { checkFields } from './check.js'
 import { show } from '../codec/show.js'
-import { parseDuration, parseInstant } from './duration.js'
-import { isLazy } from './lazy.js'
+import { parseDuration, parseInstant, parseWhen } from './duration.js'
+import { GENERATOR_PROBLEM, isGenerator, isLazy } from './lazy.js'
 
 /** Bounds on what an enqueue may carry, in one place. */
 export const NAME_MAX = 200
@@ -27,7 +27,7 @@ export function checkName(path: string, value: unknown): Problem[] {
 function textProblem(value: unknown, max: number, what: string): string | undefined {
   if (typeof value !== 'string') return `must be ${what}, got ${show(value)}`
   if (value.length === 0 || value.length > max) return `must have 1 to ${max} characters, got ${value.length}`
-  if (/[\u0000-\u001f\u007f]/.test(value)) return `must not have control characters, got ${show(value)}`
+  if (/[\u0000-\u001f\u007f-\u009f]/.test(value)) return `must not have control characters, got ${show(value)}`
   // Lone surrogates cannot be written as UTF-8: two different names would become one.
   if (!(value as string & { isWellFormed(): boolean }).isWellFormed())
     return `must be well-formed Unicode, got ${show(value)}`
@@ -53,8 +53,9 @@ export const isTimeout: Check = (value) => {
 /** A duration from now or an instant; the past is allowed and runs at once. */
 const isWhen: Check = (value) => {
   if (parseDuration(value).ok) return undefined
-  const parsed = parseInstant(value)
-  return parsed.ok ? undefined : parsed.problem
+  // Only to say what is wrong with it, and both forms that are right.
+  const parsed = parseWhen(value, 0)
+  return parsed.ok || parseInstant(value).ok ? undefined : parsed.problem
 }
 
 export const isCount =
@@ -77,7 +78,8 @@ export const isOneOf =
 const isLabels: Check = (value) => {
   if (!Array.isArray(value)) return `must be an array of at most ${LABELS_MAX} texts, got ${show(value)}`
   if (value.length > LABELS_MAX) return `must be at most ${LABELS_MAX}, got ${value.length}`
-  return value.flatMap((label, i) => {
+  // A hole is no label: flatMap alone would step over it.
+  return Array.from<unknown>(value).flatMap((label, i) => {
     const wrong = textProblem(label, LABEL_MAX, 'text')
     return wrong === undefined ? [] : [{ path: `[${i}]`, message: wrong }]
   })
@@ -164,7 +166,7 @@ const isBy: Check = (value) => {
   if (!Array.isArray(value)) return `must be a field of the payload, a list of them, or a function, got ${show(value)}`
   if (value.length === 0 || value.length > UNIQUE_FIELDS_MAX)
     return `must name 1 to ${UNIQUE_FIELDS_MAX} fields, got ${value.length}; leave it out for the whole payload`
-  return value.flatMap((field, i) => {
+  return Array.from<unknown>(value).flatMap((field, i) => {
     const wrong = isField(field)
     return typeof wrong === 'string' ? [{ path: `[${i}]`, message: wrong }] : []
   })
@@ -192,8 +194,10 @@ const isCategories: Check = (value) => {
   return wrong === -1 ? undefined : `must hold categories made by category(), got ${show(value[wrong])} at [${wrong}]`
 }
 
-const isHandler: Check = (value) =>
-  typeof value === 'function' || isLazy(value) ? undefined : `must be a function or lazy(…), got ${show(value)}`
+const isHandler: Check = (value) => {
+  if (isGenerator(value)) return GENERATOR_PROBLEM
+  return typeof value === 'function' || isLazy(value) ? undefined : `must be a function or lazy(…), got ${show(value)}`
+}
 
 const JOB_FIELDS: Fields = {
   fields: {

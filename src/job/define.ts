@@ -111,7 +111,8 @@ export function job<Payload = undefined, Result = void>(
 export function job(name: string, options: SharedOptions & { readonly is: readonly Category[] }): Job<unknown, unknown>
 export function job(name: string, given: unknown): AnyJob {
   const options = (typeof given === 'function' ? { run: given } : given) as ResolvedOptions
-  const problems = [...checkName('name', name), ...checkJobOptions(options)]
+  const missing = { path: '', message: 'needs a handler: job(name, async (payload, ctx) => …), or options with run' }
+  const problems = [...checkName('name', name), ...(given === undefined ? [missing] : checkJobOptions(options))]
   if (problems.length > 0) throw new InvalidOptionsError(`job(${show(name)})`, problems)
   const defined: AnyJob = {
     [JOB]: true,

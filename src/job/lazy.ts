@@ -48,11 +48,24 @@ export function loadHandler<Payload, Result>(lazily: Lazy<Payload, Result>): Pro
   return lazily.load()
 }
 
+/** One that yields: calling it runs nothing, and its job would be done without a line of it. */
+export function isGenerator(value: unknown): boolean {
+  return typeof value === 'function' && /Generator/.test(Object.prototype.toString.call(value))
+}
+
+export const GENERATOR_PROBLEM =
+  'must not be a generator function (function*): calling one runs nothing; make it an async function'
+
 function handlerOf<Payload, Result>(loaded: Loadable<Payload, Result>): Handler<Payload, Result> {
-  if (typeof loaded === 'function') return loaded
+  if (typeof loaded === 'function') return runnable(loaded)
   const module = loaded as { default?: unknown; run?: unknown }
   for (const candidate of [module.default, module.run])
-    if (typeof candidate === 'function') return candidate as Handler<Payload, Result>
+    if (typeof candidate === 'function') return runnable(candidate as Handler<Payload, Result>)
   const names = Object.keys(module).join(', ') || 'nothing'
   throw new DefinitionError(`lazy(): the module must export its handler as default or as run; it exports ${names}`)
+}
+
+function runnable<Run>(run: Run): Run {
+  if (isGenerator(run)) throw new DefinitionError(`lazy(): the handler ${GENERATOR_PROBLEM}`)
+  return run
 }

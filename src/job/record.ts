@@ -1,4 +1,5 @@
 import type { ErrorRecord } from '../codec/error-text.js'
+import type { InstantLike, InstantText } from './duration-instant.js'
 import type { State } from './states.js'
 
 /** A job as people and programs read it. */
@@ -53,8 +54,9 @@ export interface JobFilter {
   readonly state?: State | readonly State[] | undefined
   readonly label?: string | undefined
   readonly key?: string | undefined
-  readonly createdAfter?: Date | undefined
-  readonly createdBefore?: Date | undefined
+  /** An instant: a Date, a Temporal.Instant, or ISO text with its zone. */
+  readonly createdAfter?: Date | InstantLike | InstantText | undefined
+  readonly createdBefore?: Date | InstantLike | InstantText | undefined
   /** Default 'newest'. */
   readonly order?: 'newest' | 'oldest' | undefined
   /** No more than so many. Default: all. */

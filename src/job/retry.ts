@@ -1,5 +1,6 @@
 import type { Duration } from './duration.js'
 import { parseDuration } from './duration.js'
+import { isThenable, quiet } from './schema.js'
 
 /** How failed attempts are tried again. Every part may be given at any level; the most specific wins, part by part. */
 export interface RetryOptions {
@@ -51,13 +52,19 @@ export function mergeRetry(levels: readonly (RetryOptions | undefined)[]): Retry
 }
 
 /** The wait before retry number `retry` (1 is the first). Jitter only adds, so no retry comes earlier than asked. */
-export function retryDelayMs(policy: RetryPolicy, retry: number, error: unknown, random: () => number): number {
-  const wait = baseDelayMs(policy.backoff, retry, error)
+export function retryDelayMs(
+  policy: RetryPolicy,
+  retry: number,
+  error: unknown,
+  random: () => number,
+  note?: (line: string) => void,
+): number {
+  const wait = baseDelayMs(policy.backoff, retry, error, note)
   return Math.round(wait * (1 + policy.jitter * random()))
 }
 
-function baseDelayMs(backoff: Backoff, retry: number, error: unknown): number {
-  if (typeof backoff === 'function') return functionDelayMs(backoff, retry, error)
+function baseDelayMs(backoff: Backoff, retry: number, error: unknown, note?: (line: string) => void): number {
+  if (typeof backoff === 'function') return functionDelayMs(backoff, retry, error, note)
   const steps = backoff === 'exponential' ? {} : backoff === 'fixed' ? { factor: 1 } : backoff
   const start = milliseconds(steps.start, 1_000)
   const max = milliseconds(steps.max, 3_600_000)
@@ -66,15 +73,29 @@ function baseDelayMs(backoff: Backoff, retry: number, error: unknown): number {
 }
 
 /** A user's function may return nonsense or throw: the default wait is then taken, since a retry must not be lost. */
-function functionDelayMs(backoff: (retry: number, error: unknown) => Duration, retry: number, error: unknown): number {
+function functionDelayMs(
+  backoff: (retry: number, error: unknown) => Duration,
+  retry: number,
+  error: unknown,
+  note?: (line: string) => void,
+): number {
   let given: unknown
   try {
     given = backoff(retry, error)
   } catch {
     given = undefined // Its own failure must not cost the job its retry.
   }
+  if (isThenable(given)) {
+    quiet(given)
+    note?.(promiseNote('retry.backoff', 'the default wait is taken'))
+  }
   const parsed = parseDuration(given)
   return parsed.ok ? parsed.ms : baseDelayMs('exponential', retry, error)
+}
+
+/** What the job's log says of an answer that came as a promise: nobody waits for it. */
+export function promiseNote(what: string, instead: string): string {
+  return `${what} returned a promise and must be synchronous: ${instead}`
 }
 
 function milliseconds(value: Duration | undefined, otherwise: number): number {

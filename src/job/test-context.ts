@@ -5,6 +5,7 @@ import { isJob } from './brands.js'
 import type { When } from './duration.js'
 import type { Handle } from './enqueue.js'
 import { inspectParts } from './log-text.js'
+import { checkProgress } from './progress.js'
 import { inherited } from './resolve.js'
 
 /** A context that records what the handler did with it, for `job.run(payload)` in a unit test. */
@@ -28,7 +29,10 @@ export function testContext(job: AnyJob, attempt = 1): TestContext {
       pauseUntil: (when) => Promise.resolve(void pausedUntil.push(when)),
     },
     log: (...parts) => void logged.push(inspectParts(parts)),
-    progress: (done, total) => void progressed.push({ done, total }),
+    progress: (done, total) => {
+      checkProgress(done, total)
+      progressed.push({ done, total })
+    },
     enqueue: enqueue as TestContext['enqueue'],
     results: () => Promise.reject(new NotYetError('ctx.results()')),
     settleIn: (tx, result) => void settled.push({ tx, result }),

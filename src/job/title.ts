@@ -1,12 +1,21 @@
+import { isThenable, quiet } from './schema.js'
+
 /** Fills `{field}` and `{field.inner}` places from the payload; a place with nothing behind it stays as it is. */
 export function fillTitle(title: string | ((payload: unknown) => string), payload: unknown): string {
-  if (typeof title === 'function') return String(title(payload))
+  if (typeof title === 'function') return titleCalled(title, payload)
   return title.replace(/\{([\w$.]{1,100})\}/g, (place, path: string) => {
     const value = path.split('.').reduce<unknown>(ownField, payload)
     const printable =
       typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean'
     return printable ? String(value) : place
   })
+}
+
+function titleCalled(title: (payload: unknown) => string, payload: unknown): string {
+  const text: unknown = title(payload)
+  if (!isThenable(text)) return String(text)
+  quiet(text)
+  throw new TypeError('a promise came of it; title() must be synchronous')
 }
 
 /** A part of a value by its own name: what it inherits is no data. */

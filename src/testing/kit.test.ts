@@ -208,3 +208,60 @@ describe('cancel and pause under test', () => {
     expect((await t.drain()).ran).toBe(1)
   })
 })
+
+describe('time-outs in virtual time', () => {
+  const listen = (_: undefined, ctx: { readonly signal: AbortSignal }): Promise<void> =>
+    new Promise((_resolve, reject) => {
+      ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason as Error))
+    })
+  const retry = { limit: 0 }
+  const short = job('short', { run: listen, timeout: '1m', retry })
+  const plain = job('plain', { run: listen, retry })
+  const deaf = job('deaf', { run: () => new Promise<void>(() => undefined), timeout: '1m', retry })
+  const mine = async (): Promise<TestKit> => (t = await testing({ jobs: { short, plain, deaf } }))
+  const consuming = (): Promise<unknown> => {
+    const consumed = t.consume()
+    consumed.catch(() => undefined)
+    return consumed
+  }
+
+  test.each([
+    ['its own', short, {}, 60_000],
+    ['that of its enqueue', plain, { timeout: '10s' }, 10_000],
+    ['the default', plain, {}, 30 * 60_000],
+  ] as const)('a handler is told when %s time is up, and not before', async (_, which, options, ms) => {
+    await mine()
+    const handle = await t.mill.enqueue(which, undefined, options)
+    const consumed = consuming()
+    await t.advance(ms - 1)
+    expect((await handle.get())?.state).toBe('running')
+    await t.advance(1)
+    await expect(consumed).rejects.toMatchObject({ code: 'E_TIMEOUT' })
+    expect((await handle.get())?.state).toBe('failed')
+  })
+
+  test('one that does not listen is settled without it after its grace', async () => {
+    await mine()
+    const handle = await t.mill.enqueue(deaf)
+    const consumed = consuming()
+    await t.advance('89s')
+    expect((await handle.get())?.state).toBe('running')
+    await t.advance('1s')
+    await expect(consumed).rejects.toMatchObject({ code: 'E_TIMEOUT' })
+    expect(await handle.get()).toMatchObject({ state: 'failed', error: { name: 'TimeoutError' } })
+  })
+
+  test('a drain goes on to the next job, whose time begins when it does', async () => {
+    await mine()
+    await t.mill.enqueueMany(short, [undefined, undefined, undefined])
+    const drained = t.drain()
+    await t.advance('3m')
+    expect(await drained).toEqual({ ran: 3, done: 0, failed: 3, retrying: 0 })
+    expect(t.now).toEqual(new Date('2030-01-01T12:03:00.000Z'))
+  })
+
+  test('a step back in time is an option that is refused', async () => {
+    await mine()
+    await expect(t.advance(-1)).rejects.toMatchObject({ name: 'InvalidOptionsError', code: 'E_INVALID_OPTIONS' })
+  })
+})

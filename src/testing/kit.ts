@@ -1,5 +1,5 @@
 import { inspectParts } from '../job/log-text.js'
-import { MillraceError } from '../errors.js'
+import { InvalidOptionsError, MillraceError } from '../errors.js'
 import { show } from '../codec/show.js'
 import { isJob } from '../job/brands.js'
 import type { Duration } from '../job/duration.js'
@@ -9,7 +9,8 @@ import type { JobRecord } from '../job/record.js'
 import type { Mill } from '../mill/surface.js'
 import { checkMillOptions } from '../mill/options.js'
 import { buildTestMill } from './test-mill.js'
-import type { TestMill, TestOptions } from './test-mill.js'
+import type { TestOptions } from './test-mill.js'
+import type { TestMill } from './bench.js'
 import { matches } from './matches.js'
 import type { Running } from '../worker/running.js'
 
@@ -113,9 +114,8 @@ class Kit implements TestKit {
 
   async advance(by: Duration | number): Promise<void> {
     const parsed = parseDuration(by)
-    if (!parsed.ok) throw new MillraceError('E_INVALID_OPTIONS', `advance(): the duration ${parsed.problem}`)
-    await this.#bench.time.advanceTo(this.#bench.time.now + parsed.ms)
-    await this.#bench.promote()
+    if (!parsed.ok) throw new InvalidOptionsError('advance()', [{ path: 'the duration', message: parsed.problem }])
+    await this.#bench.advance(parsed.ms)
   }
 
   async expectEnqueued(job: Enqueueable, payload?: unknown): Promise<JobRecord> {

@@ -13,5 +13,6 @@ export function attemptOf(running: Running, parts: Pick<HandParts, 'world' | 'ex
     random: parts.world.random,
     call: (handler, payload) => parts.executor.call(handler, payload, running),
     abortReason: () => running.abortReason,
+    note: (line) => running.log(line),
   }
 }

@@ -5,8 +5,8 @@ import { isLazy, loadHandler } from '../job/lazy.js'
 import type { Encoded, Outcome } from '../job/outcome.js'
 import type { Registered } from '../job/registry.js'
 import type { RetryOptions, RetryPolicy } from '../job/retry.js'
-import { mergeRetry, retryDelayMs } from '../job/retry.js'
-import { checkPayload, isThenable } from '../job/schema.js'
+import { mergeRetry, promiseNote, retryDelayMs } from '../job/retry.js'
+import { checkPayload, isThenable, quiet } from '../job/schema.js'
 import { isAbort, isSnooze } from '../job/signals.js'
 import { JobCancelledError, LeaseLostError, StoppedError, TimeoutError } from '../errors.js'
 
@@ -26,6 +26,8 @@ export interface Attempt {
   readonly call: (handler: Handler<unknown, unknown>, payload: unknown) => unknown
   /** Why the signal was aborted, if it was. */
   readonly abortReason: () => unknown
+  /** Adds a line to the attempt's own log. */
+  readonly note?: ((line: string) => void) | undefined
 }
 
 /**
@@ -117,11 +119,10 @@ function classify(attempt: Attempt, thrown: unknown): Outcome {
   const reason = attempt.abortReason()
   // Stopped or robbed of its claim: whatever it threw came of that, and is not held against it.
   if (reason instanceof StoppedError || reason instanceof LeaseLostError) return { kind: 'released' }
-  if (reason instanceof JobCancelledError && !isTreatedAsDone(attempt.registered, thrown))
-    return cancelledOutcome(reason, thrown)
+  if (reason instanceof JobCancelledError && !isTreatedAsDone(attempt, thrown)) return cancelledOutcome(reason, thrown)
   if (isSnooze(thrown)) return snoozed(thrown.delay, thrown)
   if (isAbort(thrown)) return { kind: 'aborted', error: describeError(thrown) }
-  if (isTreatedAsDone(attempt.registered, thrown))
+  if (isTreatedAsDone(attempt, thrown))
     return { kind: 'succeeded', result: null, note: `treated as done: ${describeError(thrown).message}` }
   const error = reason instanceof TimeoutError && thrown !== reason ? new TimeoutError(reason.message) : thrown
   if (error !== thrown) (error as Error).cause = thrown
@@ -135,7 +136,7 @@ export function cancelledOutcome(cancel: JobCancelledError, thrown: unknown): Ou
 
 /** What becomes of a failed attempt by its retry policy; also for an attempt that never came back. */
 export function failure(
-  attempt: Pick<Attempt, 'registered' | 'retry' | 'retries' | 'attempt' | 'random'>,
+  attempt: Pick<Attempt, 'registered' | 'retry' | 'retries' | 'attempt' | 'random' | 'note'>,
   error: unknown,
 ): Outcome {
   const policy = mergeRetry(
@@ -144,9 +145,9 @@ export function failure(
   return {
     kind: 'failed',
     error: describeError(error),
-    retryable: isWorthRetrying(policy, error, attempt.attempt),
+    retryable: isWorthRetrying(policy, error, attempt),
     retryLimit: policy.limit,
-    delayMs: retryDelayMs(policy, attempt.retries + 1, error, attempt.random),
+    delayMs: retryDelayMs(policy, attempt.retries + 1, error, attempt.random, attempt.note),
   }
 }
 
@@ -157,18 +158,28 @@ function snoozed(delay: unknown, thrown: unknown): Outcome {
 }
 
 /** A predicate that throws must not cost the job its retry, nor make a failure a success. */
-function isWorthRetrying(policy: RetryPolicy, error: unknown, attempt: number): boolean {
+function isWorthRetrying(policy: RetryPolicy, error: unknown, { attempt, note }: Noted): boolean {
   if (policy.when === undefined) return true
   try {
-    return policy.when(error, attempt)
+    const worth: unknown = policy.when(error, attempt)
+    if (!isThenable(worth)) return Boolean(worth)
+    quiet(worth)
+    note?.(promiseNote('retry.when', 'the error is tried again, as without it'))
+    return true
   } catch {
     return true
   }
 }
 
-function isTreatedAsDone(registered: Registered, thrown: unknown): boolean {
+type Noted = Pick<Attempt, 'attempt' | 'note'>
+
+function isTreatedAsDone({ registered, note }: Attempt, thrown: unknown): boolean {
   try {
-    return registered.treatAsDone?.(thrown) === true
+    const answer: unknown = registered.treatAsDone?.(thrown)
+    if (!isThenable(answer)) return answer === true
+    quiet(answer)
+    note?.(promiseNote('treatAsDone', 'the error stays an error'))
+    return false
   } catch {
     return false
   }

@@ -2,6 +2,7 @@ import type { EnqueueArguments, Enqueueable, Handle } from '../job/enqueue.js'
 import type { Within } from '../job/capture.js'
 import type { Context } from '../job/context.js'
 import { inspectParts } from '../job/log-text.js'
+import { checkProgress } from '../job/progress.js'
 import type { Registered } from '../job/registry.js'
 import { NotYetError } from '../errors.js'
 import type { Heard } from './heard.js'
@@ -121,8 +122,8 @@ export class Running implements Context {
   }
 
   progress(done: number, total?: number): void {
-    const told = total === undefined ? { done: Number(done) } : { done: Number(done), total: Number(total) }
-    this.progressText = JSON.stringify(told)
+    checkProgress(done, total)
+    this.progressText = JSON.stringify(total === undefined ? { done } : { done, total })
     this.lastWord = `progress: ${done}${total === undefined ? '' : ` of ${total}`}`
     this.#around.noteProgress(this)
   }

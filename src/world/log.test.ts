@@ -95,6 +95,9 @@ describe('the built-in logger', () => {
     const { log, lines } = bench('info')
     log.write('info', { id: 'x\ny' }, 'done mail\n12:34:56.789 info  done charge id=forged')
     expect(lines[0]).not.toContain('\n')
+    log.write('error', { error: 'Error: no\n12:34:56.789 info  done charge\u009b2J' }, 'failed mail')
+    expect(lines[1]?.split('\n')).toHaveLength(2)
+    expect(lines[1]).toContain('no\\n12:34:56.789 info  done charge\\x9b2J')
   })
 })
 

@@ -98,7 +98,7 @@ function line(level: LogLevel, fields: object, message: string, now: number): st
   const text = [stamp(now), level.padEnd(5), oneLine(message), ...pairs].join(' ')
   return error === undefined
     ? text
-    : `${text}\n        ${visible(typeof error === 'string' ? error : JSON.stringify(error))}`
+    : `${text}\n        ${oneLine(typeof error === 'string' ? error : JSON.stringify(error))}`
 }
 
 function stamp(now: number): string {

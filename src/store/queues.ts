@@ -42,10 +42,3 @@ export interface Confirmation {
   /** The refs of those that are still this claim's and must go back: their queue is paused. */
   readonly paused: ReadonlySet<number>
 }
-
-/**
- * How long a worker that was told that the jobs it holds are still its own begins them without asking again, counted from
- * when it asked. Who takes a held job away, or pauses its queue, waits twice as long before he says that it is done. On
- * SQLite an answer is there at once; over a network it must be worth more than the way there and back.
- */
-export const HELD_UNASKED_MS = { sqlite: 5, postgres: 200 }

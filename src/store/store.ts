@@ -2,6 +2,7 @@ import type { Encoded } from '../job/outcome.js'
 import type { State } from '../job/states.js'
 import type { OnDuplicate, PlaceRequest } from '../job/unique.js'
 import type { Cancel } from '../world/timers.js'
+import type { StoreInfo } from './info.js'
 import type { Confirmation, HeldJob, QueueStore } from './queues.js'
 import type { TransactionStore } from './transaction-store.js'
 import type { JobAsk, StandingWish, Written } from './wishes.js'
@@ -79,19 +80,6 @@ export interface LeaseStore {
 export interface ChangeStore {
   /** Called after commits of this process, and when one of another is heard of. A hint is a hint: the poll is the truth. */
   onHint(callback: (hint: Hint) => void): Cancel
-}
-
-export interface StoreInfo {
-  /** What people call it: the absolute path, or `:memory:`. */
-  readonly name: string
-  /** The database and its version. */
-  readonly engine: string
-  /** Notes that a person should see at start: a faster mode and what it can lose, an old library. */
-  readonly warnings: readonly string[]
-  /** Batches of jobs a worker may hold: two where a claim is on its way while handlers run. */
-  readonly batchesAhead: number
-  /** How long a held job may begin after its holder asked for it: see HELD_UNASKED_MS. */
-  readonly heldUnaskedMs: number
 }
 
 export interface Hint {

@@ -1,4 +1,4 @@
-import { HELD_UNASKED_MS } from '../store/queues.js'
+import { PACE } from '../store/info.js'
 import { BrokenPromise } from './broken-promise.js'
 import type { SimProcess } from './sim-process.js'
 
@@ -111,7 +111,7 @@ export class RunBook {
   /** A holder asks before it begins what it holds, and again after 5 ms. */
   #checkClaim(id: string, process: SimProcess, fence: number, now: number): void {
     const leftAt = this.#left.get(`${id} ${fence}`)
-    if (leftAt !== undefined && now - leftAt > HELD_UNASKED_MS.sqlite && !process.isBehind)
+    if (leftAt !== undefined && now - leftAt > PACE.sqlite.heldUnaskedMs && !process.isBehind)
       throw new BrokenPromise(
         `G5: job ${id} begins in ${process.name} ${(now - leftAt).toFixed(0)} ms after it left that claim`,
       )

@@ -44,6 +44,8 @@ export class Hand implements Surroundings {
   #alone: Running | undefined
   #closed = false
   #confirmedAt = -Infinity
+  /** How long what was confirmed may begin. */
+  readonly #worthMs: number
   #pumping = false
   #patience: Cancel | undefined
   readonly #clock: StoreClock
@@ -51,6 +53,7 @@ export class Hand implements Surroundings {
   constructor(parts: HandParts, master: Master) {
     this.#parts = parts
     this.#master = master
+    this.#worthMs = parts.store.info.heldUnaskedMs
     this.enqueue = parts.enqueue
     this.pauseQueue = parts.pauseQueue
     this.#clock = new StoreClock(parts.world)
@@ -107,7 +110,7 @@ export class Hand implements Surroundings {
   /** Those before it may have blocked the event loop: what was asked of this one meanwhile is honoured where it goes back to. */
   #beginClaimed(job: ClaimedJob, alone: boolean, claimedAt: number): void {
     const now = this.#parts.world.clock.monotonic()
-    if (now - claimedAt > this.#parts.store.info.heldUnaskedMs) this.#put(job, { kind: 'released' })
+    if (now - claimedAt > this.#worthMs) this.#put(job, { kind: 'released' })
     else this.#begin(job, true, alone, now)
   }
 
@@ -168,7 +171,7 @@ export class Hand implements Surroundings {
     if (this.#pumping || this.#closed) return
     while (this.slots.heldCount > 0 && this.slots.running.size < this.#master.options().concurrency) {
       const now = this.#parts.world.clock.monotonic()
-      if (now - this.#confirmedAt > this.#parts.store.info.heldUnaskedMs) return void this.#confirm()
+      if (now - this.#confirmedAt > this.#worthMs) return void this.#confirm()
       const job = this.slots.nextHeld()
       if (job !== undefined) this.#begin(job, false, false, now)
     }
@@ -193,8 +196,7 @@ export class Hand implements Surroundings {
         if (paused.has(job.ref)) this.#put(job, { kind: 'released' })
         else this.outbox.leave(job.fence)
       // Of an answer that took longer than it is worth, at least those begin that can at once.
-      const worthMs = this.#parts.store.info.heldUnaskedMs
-      this.#confirmedAt = Math.max(askedAt, this.#parts.world.clock.monotonic() + 1 - worthMs)
+      this.#confirmedAt = Math.max(askedAt, this.#parts.world.clock.monotonic() + 1 - this.#worthMs)
       this.#pumping = false
       this.#pump()
     } catch (error) {

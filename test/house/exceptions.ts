@@ -27,6 +27,19 @@ export const EXCEPTIONS: readonly Exception[] = [
       'The keeper of a test server is a process of its own, started from a string: it must outlive the process that has the world.',
   })),
   {
+    rule: 'clocks, timers and chance come only from the world',
+    file: 'src/store/postgres/heart.ts',
+    saying: 'setTimeout, in a string',
+    reason:
+      'The heartbeat runs in a thread of its own, started from a string; the world lives on the main thread, whose blocking it must outlive.',
+  },
+  {
+    rule: 'SQL stands only under store/',
+    file: 'src/testing/start-postgres.ts',
+    saying: 'listen_addresses',
+    reason: 'The name of a setting of the server, not a statement.',
+  },
+  {
     rule: 'no module keeps state',
     file: 'src/reactive/ambient.ts',
     saying: 'let current',
@@ -43,6 +56,10 @@ export const LONG_FILES: Ceilings = {
   'src/store/store.ts': 311,
   // One class with one method for each verb of the contract; the work is in the files beside it.
   'src/store/sqlite/sqlite-store.ts': 314,
+  // Slots, held jobs and their ends share one state; whatever does not has moved into the files beside it.
+  'src/worker/hand.ts': 304,
+  // The same on the other store.
+  'src/store/postgres/postgres-store.ts': 308,
   // One class with one method for each verb of its interface; its parts already live in files of their own.
   'src/reactive/context.ts': 469,
   // The driver of bodies: validating, starting and resuming share one stack.

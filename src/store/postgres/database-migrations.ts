@@ -8,7 +8,7 @@ import type { Executor } from './executor.js'
 import { LOOK, refuseUnfit } from './fitness.js'
 import type { Found } from './fitness.js'
 import { lookAt, migrate, printMigration, quoted, refuseNewer, schemaVersion, SCHEMA_VERSION } from './migrate.js'
-import { DATABASE_NOW } from './queries.js'
+import { DATABASE_NOW } from './queries/words.js'
 import { targetOf } from './target.js'
 import type { PgPool, Target } from './target.js'
 

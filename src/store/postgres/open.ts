@@ -1,8 +1,8 @@
 import type { Timers } from '../../world/timers.js'
 import type { World } from '../../world/world.js'
 import { refuseOlder } from '../migrations.js'
-import { HELD_UNASKED_MS } from '../queues.js'
-import type { StoreInfo } from '../store.js'
+import { PACE } from '../info.js'
+import type { StoreInfo } from '../info.js'
 import type { Heart } from '../workers.js'
 import { channelOf } from './channel.js'
 import { Connection } from './connection.js'
@@ -84,13 +84,7 @@ export async function openDatabase(target: Target, autoMigrate: boolean, world: 
     work.query(queries.notify, [news]),
   )
   return {
-    info: {
-      name: target.name,
-      engine: `PostgreSQL ${look.version}`,
-      warnings: look.warnings,
-      heldUnaskedMs: HELD_UNASKED_MS.postgres,
-      batchesAhead: 2,
-    },
+    info: { name: target.name, engine: `PostgreSQL ${look.version}`, warnings: look.warnings, ...PACE.postgres },
     queries,
     days,
     schema,

@@ -20,8 +20,8 @@ import type {
   Report,
   SettledJob,
   Store,
-  StoreInfo,
 } from '../store.js'
+import type { StoreInfo } from '../info.js'
 import type { Confirmation, HeldJob, PausedQueue, QueueChange, QueueStore, StandingPause } from '../queues.js'
 import type { JobAsk, StandingWish, Written } from '../wishes.js'
 import type { Heart, WorkerBeat, WorkerInfo } from '../workers.js'

@@ -22,10 +22,9 @@ import type {
   Report,
   SettledJob,
   Store,
-  StoreInfo,
 } from '../store.js'
 import type { Heart, WorkerBeat, WorkerInfo } from '../workers.js'
-import { HELD_UNASKED_MS } from '../queues.js'
+import { PACE } from '../info.js'
 import type { Confirmation, HeldJob, PausedQueue, QueueChange, QueueStore, StandingPause } from '../queues.js'
 import type { JobAsk, StandingWish, Written } from '../wishes.js'
 import { Ballast } from './ballast.js'
@@ -71,7 +70,7 @@ const NOT_FLUSHED = { durable: false }
 
 /** The store contract on one SQLite file. The verbs are in the files beside this one; here they meet the commit queue. */
 export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, ChangeStore {
-  readonly info: StoreInfo
+  readonly info: Store['info']
   readonly transactions: SqliteTransactions
   readonly #file: OpenedFile
   readonly #world: World
@@ -103,13 +102,7 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
     this.#ballast = file.path === ':memory:' ? undefined : new Ballast(file.path)
     this.#ballast?.take()
     const warnings = [...file.warnings]
-    this.info = {
-      name: file.path,
-      engine: `SQLite ${file.version}`,
-      warnings,
-      heldUnaskedMs: HELD_UNASKED_MS.sqlite,
-      batchesAhead: 1,
-    }
+    this.info = { name: file.path, engine: `SQLite ${file.version}`, warnings, ...PACE.sqlite }
     const [session, note] = [this.#session, (sentence: string): void => void warnings.push(sentence)]
     this.#hints = new Hints({ session, path: file.path, world, watch: options.watch, note })
     this.#watch = new CommitWatch(world, {

@@ -1,0 +1,22 @@
+/** What a store says of itself. */
+export interface StoreInfo {
+  /** What people call it: the absolute path, or `:memory:`. */
+  readonly name: string
+  /** The database and its version. */
+  readonly engine: string
+  /** Notes that a person should see at start: a faster mode and what it can lose, an old library. */
+  readonly warnings: readonly string[]
+  /** Batches of jobs a worker may hold: two where a claim is on its way while handlers run. */
+  readonly batchesAhead: number
+  /**
+   * How long a worker that was told that the jobs it holds are still its own begins them without asking again, counted from
+   * when it asked. Who takes a held job away, or pauses its queue, waits twice as long before he says that it is done.
+   */
+  readonly heldUnaskedMs: number
+}
+
+/** How workers pace themselves. On SQLite an answer is there at once; over a network it must be worth more than the way there and back. */
+export const PACE = {
+  sqlite: { heldUnaskedMs: 5, batchesAhead: 1 },
+  postgres: { heldUnaskedMs: 200, batchesAhead: 2 },
+}

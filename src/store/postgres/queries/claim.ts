@@ -1,0 +1,98 @@
+import { s, clock, sort, hasEnded, bodyOf, claimed, isPaused } from './words.js'
+
+/** Workers and what they take. */
+export const claimQueries = {
+  addWorker: `
+    insert into ${s}.workers (worker, host, pid, started_at)
+    values ($1, $2, $3::text::integer, coalesce($4::text::bigint, ${clock}))`,
+  beat: `
+    update ${s}.workers set beat = beat + 1 where worker = $1
+    returning 1 as beat`,
+  dropWorker: `delete from ${s}.workers where worker = $1`,
+  endWorker: `
+    delete from ${s}.workers where worker = $1 and beat = $2::text::bigint
+    returning 1 as ended`,
+  isWorker: `select 1 as listed from ${s}.workers where worker = $1`,
+  readWorkers: `
+    select worker, beat from ${s}.workers
+    union all
+    select distinct worker, null::bigint from ${s}.leases where worker not in (select worker from ${s}.workers)`,
+  /** Takes the heads of the lanes out of the line and writes them into one lease. */
+  claimJobs: `
+    with clock as materialized (select coalesce($1::text::bigint, ${clock}) as now),
+    alive as materialized (select 1 from ${s}.workers where worker = $2),
+    lane as materialized (
+      select n.lane, n.queue, least($5::text::integer, coalesce(room.left, $5::text::integer)) as room,
+             coalesce(start.sort, -9223372036854775808) as start
+      from clock, alive, ${s}.lanes n
+      left join json_to_recordset($6::text::json) as room (queue text, "left" integer) on room.queue = n.queue
+      left join json_to_recordset($9::text::json) as start (lane integer, sort bigint) on start.lane = n.lane
+      where ($7::text is null or n.name in (select value from json_array_elements_text($7::text::json)))
+        and ($8::text is null or n.queue in (select value from json_array_elements_text($8::text::json)))
+        and coalesce(room.left, 1) > 0
+        and not ${isPaused('n.queue')}),
+    suspect as materialized (
+      select 1 from ${s}.waiting w join lane on lane.lane = w.lane where w.state = 'ready' limit 1),
+    head as (
+      select each.at, each.sort, each.ref, row_number() over (partition by lane.queue order by each.sort, each.ref) as number, lane.room
+      from lane
+      cross join lateral (
+        select r.ctid as at, r.sort, r.ref
+        from ${s}.ready r
+        where r.lane = lane.lane and r.sort >= lane.start and not ($10::text::boolean and exists (select 1 from suspect))
+        order by r.sort, r.ref
+        limit lane.room
+        for update skip locked) as each),
+    chosen as (select at from head where number <= room order by sort, ref limit $5::text::integer),
+    taken as (delete from ${s}.ready where ctid = any(array(select at from chosen)) returning lane, sort, ref),
+    lease as (
+      insert into ${s}.leases (fence, worker, alone, claimed_at, starting, refs)
+      select $3::text::bigint, $2, false, now, $4::text::integer, array_agg(ref order by sort, ref)
+      from taken, clock
+      group by now)
+    select clock.now, exists (select 1 from alive) as alive,
+           (select json_agg(${claimed} order by t.sort, t.ref) from taken t cross join ${bodyOf('t.ref')})::text as jobs,
+           (select json_agg(json_build_array(l.lane, l.last)) from (select lane, max(sort) as last from taken group by lane) l)::text as lasts,
+           exists (select 1 from suspect) as suspects,
+           (select min(p.until) - now from ${s}.pauses p where p.until > now) as resumes
+    from clock`,
+  claimSuspect: `
+    with clock as materialized (select coalesce($1::text::bigint, ${clock}) as now),
+    head as (
+      select w.ref
+      from ${s}.waiting w
+      cross join ${bodyOf('w.ref')}
+      where w.state = 'ready' and w.lane in (select value::integer from json_array_elements_text($5::text::json))
+      order by ${sort('j')}, j.ref
+      limit 1
+      for update of w skip locked),
+    taken as (delete from ${s}.waiting where ref = any(array(select ref from head)) returning ref),
+    lease as (
+      insert into ${s}.leases (fence, worker, alone, claimed_at, starting, refs)
+      select $3::text::bigint, $2, $4::text::boolean, now, 1, array_agg(ref) from taken, clock group by now)
+    select now, (select json_agg(${claimed}) from taken t cross join ${bodyOf('t.ref')})::text as jobs from clock`,
+  /** What a claim of suspects may look at. */
+  suspectLanes: `
+    with clock as materialized (select coalesce($1::text::bigint, ${clock}) as now)
+    select distinct n.lane, n.queue, n.name
+    from clock, ${s}.waiting w
+    join ${s}.lanes n on n.lane = w.lane
+    where w.state = 'ready' and not ${isPaused('n.queue')} and exists (select 1 from ${s}.workers where worker = $2)`,
+  confirmJobs: `
+    with clock as materialized (select coalesce($2::text::bigint, ${clock}) as now)
+    select (select json_agg(json_build_array(e.fence, e.gone)) from ${s}.leases e where e.fence = any($1::text::bigint[]))::text as leases,
+           (select json_agg(p.queue) from ${s}.pauses p where p.until is null or p.until > now)::text as paused
+    from clock`,
+  reportJobs: `
+    with reported as (
+      insert into ${s}.reports (ref, fence, started_at, progress)
+      select a.ref, a.fence, a.started_at, a.progress
+      from json_to_recordset($1::text::json) as a (ref bigint, fence bigint, started_at bigint, progress text)
+      join ${s}.leases e on e.fence = a.fence
+      where a.ref = any(e.refs) and not a.ref = any(e.gone) and not ${hasEnded('a.ref')}
+      on conflict (ref) do update
+      set fence = excluded.fence, started_at = excluded.started_at, progress = coalesce(excluded.progress, reports.progress)
+      returning ref)
+    select ref from reported`,
+  dropReports: `delete from ${s}.reports where ref = any($1::text::bigint[])`,
+}

@@ -1,0 +1,117 @@
+import { LOCK_CLASS, LOCK_SLOTS } from '../numbers.js'
+import { s, clock, given, newRef, sort, hasEnded } from './words.js'
+
+/** Writing jobs, and whom they meet. */
+export const enqueueQueries = {
+  readLanes: `select lane, queue, name from ${s}.lanes where lane > $1::text::integer order by lane`,
+  addLane: `
+    insert into ${s}.lanes (queue, name)
+    values ($1, $2)
+    on conflict (queue, name) do nothing`,
+  laneOf: `select lane from ${s}.lanes where queue = $1 and name = $2`,
+  /**
+   * Jobs that differ in nothing but id and payload: what a bulk mostly is. Those come as texts of their own, since each look
+   * into a JSON reads all of it.
+   */
+  insertAlike: `
+    with ${given},
+    shared as materialized (
+      select now, coalesce((g->>'at')::bigint, now + (g->>'in')::bigint) as due_at,
+             coalesce((g->>'expiresAt')::bigint, now + (g->>'expiresIn')::bigint) as expires_at,
+             (g->>'lane')::integer as lane, (g->>'priority')::integer as priority, g->>'options' as options
+      from given),
+    made as materialized (
+      select ${newRef} as ref, each.id::uuid as id, each.payload, now, due_at, expires_at, lane, priority, options
+      from shared, rows from (json_array_elements_text($2::text::json), json_array_elements_text($3::text::json)) as each (id, payload)),
+    body as (
+      insert into ${s}.jobs (ref, id, created_at, due_at, expires_at, lane, priority, payload, options)
+      select ref, id, now, due_at, expires_at, lane, priority, payload, options from made),
+    line as (insert into ${s}.ready (lane, sort, ref) select lane, ${sort('made')}, ref from made where due_at <= now),
+    later as (
+      insert into ${s}.waiting (ref, lane, state, due_at) select ref, lane, 'scheduled', due_at from made where due_at > now),
+    expiring as (
+      insert into ${s}.expiring (expires_at, ref) select expires_at, ref from made where expires_at is not null)
+    select ready, due_in as "dueIn"
+    from (
+      select coalesce(bool_or(due_at <= now), false) as ready,
+             min(least(case when due_at > now then due_at - now end, case when expires_at is not null then greatest(0, expires_at - now) end))::float8 as due_in
+      from made) as told`,
+  /** A single job that is due at once: what a request mostly enqueues, and waits for. */
+  insertOne: `
+    with made as (
+      insert into ${s}.jobs (ref, id, created_at, due_at, lane, priority, payload, options)
+      select ${newRef}, $2::text::uuid, now, now, $3::text::integer, $4::text::integer, $5, $6
+      from (select coalesce($1::text::bigint, ${clock}) as now) as clock
+      returning ref, lane, priority, due_at)
+    insert into ${s}.ready (lane, sort, ref) select lane, ${sort('made')}, ref from made`,
+  /** Jobs of any kind. Keys and places were asked for, and are taken here. */
+  insertJobs: `
+    with ${given},
+    made as materialized (
+      select ${newRef} as ref, each.*, given.now,
+             coalesce(each.at, given.now + each."in") as due_at,
+             coalesce(each."expiresAt", given.now + each."expiresIn") as expires_at
+      from given, json_to_recordset($2::text::json) as each (
+        id uuid, lane integer, name text, priority integer, key text, payload text, bytes text, options text,
+        at bigint, "in" bigint, "expiresAt" bigint, "expiresIn" bigint, place text, until bigint)),
+    body as (
+      insert into ${s}.jobs (ref, id, created_at, due_at, expires_at, lane, priority, key, payload, bytes, options)
+      select ref, id, now, due_at, expires_at, lane, priority, key, payload, decode(bytes, 'base64'), options from made),
+    line as (insert into ${s}.ready (lane, sort, ref) select lane, ${sort('made')}, ref from made where due_at <= now),
+    later as (
+      insert into ${s}.waiting (ref, lane, state, due_at) select ref, lane, 'scheduled', due_at from made where due_at > now),
+    expiring as (
+      insert into ${s}.expiring (expires_at, ref) select expires_at, ref from made where expires_at is not null),
+    keyed as (insert into ${s}.keys (name, key, ref) select name, key, ref from made where key is not null),
+    placed as (
+      insert into ${s}.uniques (name, key, ref, id, until)
+      select name, place, ref, id, until from made where place is not null
+      on conflict (name, key) do update set ref = excluded.ref, id = excluded.id, until = excluded.until)
+    select ready, due_in as "dueIn"
+    from (
+      select coalesce(bool_or(due_at <= now), false) as ready,
+             min(least(case when due_at > now then due_at - now end, case when expires_at is not null then greatest(0, expires_at - now) end))::float8 as due_in
+      from made) as told`,
+  /**
+   * Until the end of the transaction nobody else asks for these; in one order, so that nobody waits in a ring.
+   */
+  lockNames: `
+    select count(pg_advisory_xact_lock(${LOCK_CLASS}, slot))
+    from (
+      select distinct (hashtextextended(value, 7) & ${LOCK_SLOTS - 1})::integer as slot
+      from json_array_elements_text($1::text::json)
+      order by 1) as sorted`,
+  /** Who holds the keys, and who has the places. */
+  keyHolders: `
+    select a.name as "askedName", a.key as "askedKey", k.ref
+    from json_to_recordset($1::text::json) as a (name text, key text)
+    join ${s}.keys k on k.name = a.name and k.key = a.key`,
+  placeHolders: `
+    select u.name, u.key, u.ref, u.id, u.until
+    from json_to_recordset($1::text::json) as a (name text, key text)
+    join ${s}.uniques u on u.name = a.name and u.key = a.key`,
+  takeKey: `
+    insert into ${s}.keys (name, key, ref)
+    values ($1, $2, $3::text::bigint)
+    on conflict (name, key) do nothing
+    returning 1 as taken`,
+  freeKeys: `
+    delete from ${s}.keys k
+    using json_to_recordset($1::text::json) as a (name text, key text, ref bigint)
+    where k.name = a.name and k.key = a.key and k.ref = a.ref`,
+  takePlace: `
+    insert into ${s}.uniques (name, key, ref, id, until)
+    values ($1, $2, $3::text::bigint, $4::text::uuid, $5::text::bigint)
+    on conflict (name, key) do update set ref = excluded.ref, id = excluded.id, until = excluded.until`,
+  /** Of jobs that are called off or deleted, while their rows are still there to say which place they have. */
+  freePlaces: `
+    delete from ${s}.uniques u
+    using ${s}.jobs j, ${s}.lanes n
+    where j.ref = any($1::text::bigint[]) and n.lane = j.lane and j.options is not null
+      and u.name = n.name and u.key = j.options::json #>> '{unique,key}' and u.id = j.id`,
+  holdsClaim: `
+    select 1 as held
+    from ${s}.leases e
+    where e.fence = $2::text::bigint and $1::text::bigint = any(e.refs) and not $1::text::bigint = any(e.gone)
+      and not ${hasEnded('$1::text::bigint')}`,
+}

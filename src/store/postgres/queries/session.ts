@@ -1,0 +1,21 @@
+import { CHANNEL, DATABASE_NOW } from './words.js'
+
+/** Transactions, and what is told. */
+export const sessionQueries = {
+  now: DATABASE_NOW,
+  begin: `begin`,
+  /**
+   * Statements in one text. Nobody's lock holds up this connection for long: what waited goes to the end of the line. And a
+   * process that is suspended, or cut off, within its transaction keeps nobody else waiting for longer than ten seconds.
+   */
+  beginBounded: `begin; set local lock_timeout = '250ms'; set local idle_in_transaction_session_timeout = '10s'`,
+  /** A handler's: it may take its time, but a machine that is gone must not hold its locks for the system's two hours. */
+  beginLent: `begin; set local tcp_keepalives_idle = 10; set local tcp_keepalives_interval = 5; set local tcp_keepalives_count = 3`,
+  commit: `commit`,
+  rollback: `rollback`,
+  savepoint: `savepoint millrace`,
+  release: `release savepoint millrace`,
+  rollbackTo: `rollback to savepoint millrace`,
+  listen: `listen "${CHANNEL}"`,
+  notify: `select pg_notify('${CHANNEL}', $1)`,
+}

@@ -1,0 +1,119 @@
+import {
+  s,
+  given,
+  sort,
+  hasEnded,
+  bodyOf,
+  claimed,
+  endPlain,
+  historyColumns,
+  historyValues,
+  historyGiven,
+} from './words.js'
+
+/** What became of claimed jobs. */
+export const settleQueries = {
+  /**
+   * First runs that went well: nearly every end there is. Leases are closed only if none of them is left over. One that
+   * has ended already is an error, which is dear and never happens; to be ready for it would be paid for by all.
+   */
+  endPlain: endPlain(''),
+  /** In a transaction with others, where an error would undo those too. It takes a third longer. */
+  endPlainAmong: endPlain('on conflict (ref) do nothing'),
+  /** The same for jobs that are kept no longer than they live. */
+  endForgotten: `
+    with held as materialized (
+      select e.fence, e.refs, e.gone, e.asked from ${s}.leases e where e.fence = any($1::text::bigint[]) for share),
+    ended as (
+      delete from ${s}.jobs j
+      using held
+      join rows from (unnest($2::text::bigint[]), unnest($3::text::bigint[])) as each (ref, fence) on each.fence = held.fence
+      where j.ref = any($2::text::bigint[]) and j.ref = each.ref and not each.ref = any(held.gone) and not held.asked
+      returning j.ref),
+    closed as (
+      delete from ${s}.leases
+      where fence = any($4::text::bigint[]) and (select count(*) from ended) = cardinality($2::text::bigint[]))
+    select count(*)::integer as ended, case when count(*) < cardinality($2::text::bigint[]) then json_agg(ref)::text end as refs
+    from ended`,
+  /** Locks leases, so that nobody ends, takes or rescues what they hold until this transaction is over. */
+  lockLeases: `select fence from ${s}.leases where fence = any($1::text::bigint[]) order by fence for update`,
+  /** Those that a transaction of a handler still shares are left for the next round. */
+  lockLeasesOf: `select fence from ${s}.leases where worker = $1 order by fence for update skip locked`,
+  /** Under the locks: which of these are still their claim's. */
+  ownedJobs: `
+    select a.ref, a.fence
+    from json_to_recordset($1::text::json) as a (ref bigint, fence bigint)
+    join ${s}.leases e on e.fence = a.fence
+    where a.ref = any(e.refs) and not a.ref = any(e.gone) and not ${hasEnded('a.ref')}
+      and (select j.ref from ${s}.jobs j where j.ref = a.ref) is not null`,
+  /** Ends that were written before, by this very run: the answer was lost and they are told again. */
+  writtenBefore: `
+    select h.ref
+    from json_to_recordset($1::text::json) as a (ref bigint, state text, worker text, started_at bigint)
+    join ${s}.history h on h.ref = a.ref
+    where h.state = a.state and h.worker = a.worker and h.started_at = a.started_at`,
+  appendHistory: `
+    with ${given}
+    insert into ${s}.history (${historyColumns})
+    select ${historyValues}
+    from given, ${historyGiven}`,
+  /** The same for one whose end somebody else may be writing: he is waited for. */
+  endOne: `
+    with ${given}
+    insert into ${s}.history (${historyColumns})
+    select ${historyValues}
+    from given, ${historyGiven}
+    on conflict (ref) do nothing
+    returning ref`,
+  forgetJob: `
+    delete from ${s}.jobs where ref = $1::text::bigint
+    returning ref`,
+  shareLease: `
+    select 1 as held
+    from ${s}.leases e
+    where e.fence = $2::text::bigint and $1::text::bigint = any(e.refs) and not $1::text::bigint = any(e.gone)
+    for share`,
+  giveBack: `
+    with ${given},
+    back as (
+      update ${s}.jobs j
+      set due_at = coalesce(now + a.delay_ms, j.due_at), attempt = a.attempt, retries = a.retries, crashes = a.crashes,
+          suspect = a.suspect, error = a.error, reason = a.reason, log = a.log,
+          expires_at = case when a.begun then null else j.expires_at end
+      from given, json_to_recordset(g->'back') as a (
+        ref bigint, state text, delay_ms bigint, attempt integer, retries integer, crashes integer, suspect boolean,
+        error text, reason text, log text, begun boolean)
+      where j.ref = any(array(select (one->>'ref')::bigint from given, json_array_elements(g->'back') as one)) and j.ref = a.ref
+      returning j.ref, j.lane, j.priority, j.due_at, j.suspect, a.state),
+    line as (
+      insert into ${s}.ready (lane, sort, ref) select lane, ${sort('back')}, ref from back where state = 'ready' and not suspect),
+    aside as (
+      insert into ${s}.waiting (ref, lane, state, due_at)
+      select ref, lane, state, due_at from back where state <> 'ready' or suspect)
+    update ${s}.leases e
+    set gone = e.gone || m.refs
+    from (
+      select fence, array_agg(ref) as refs
+      from given, json_to_recordset(g->'back') as a (ref bigint, fence bigint)
+      group by fence) as m
+    where e.fence = m.fence`,
+  closeLeases: `delete from ${s}.leases where fence = any($1::text::bigint[])`,
+  /** Only leases that hold nothing: one taken after the rescuer looked still names its jobs, and the next round frees them. */
+  dropLeases: `
+    delete from ${s}.leases e
+    where e.fence = any($1::text::bigint[]) and not exists (
+      select 1
+      from unnest(e.refs) as held (ref)
+      cross join ${bodyOf('held.ref')}
+      where not held.ref = any(e.gone) and not ${hasEnded('held.ref')})`,
+  readLeases: `
+    select e.fence, e.alone, e.claimed_at,
+           json_agg(json_build_array(${claimed}, coalesce(p.started_at, case when held.place <= e.starting then e.claimed_at end))
+             order by held.place)::text as jobs
+    from ${s}.leases e
+    cross join unnest(e.refs) with ordinality as held (ref, place)
+    cross join ${bodyOf('held.ref')}
+    left join ${s}.reports p on p.ref = held.ref and p.fence = e.fence
+    where e.worker = $1 and not held.ref = any(e.gone) and not ${hasEnded('held.ref')}
+    group by e.fence, e.alone, e.claimed_at`,
+}

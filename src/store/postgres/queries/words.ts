@@ -1,0 +1,98 @@
+import { DAY_MS, NUMBER_BITS, PRIORITY_STEP_MS } from '../numbers.js'
+
+/*
+ * What statements have in common. A statement is a constant; the names that are not, the schema's and the channel's, are filled
+ * in when a database is opened (`makeQueries`).
+ */
+
+/** Stands for the schema as an identifier. */
+export const s = '\u0001schema\u0001'
+/** The same within a text of SQL. */
+export const SCHEMA_TEXT = '\u0001schema text\u0001'
+export const CHANNEL = '\u0001channel\u0001'
+
+export const clock = `(extract(epoch from clock_timestamp()) * 1000)::bigint`
+export const DATABASE_NOW = `select ${clock} as now`
+export const given = `given as materialized (
+    select g, coalesce((g->>'now')::bigint, ${clock}) as now from (select $1::text::json as g) as json)`
+export const newRef = `((now / ${DAY_MS}) << ${NUMBER_BITS}) | nextval('${SCHEMA_TEXT}.job_number')`
+export const sort = (table: string): string => `${table}.due_at - ${table}.priority::bigint * ${PRIORITY_STEP_MS}`
+export const stands = `(r.lane, r.sort, r.ref) = (j.lane, ${sort('j')}, j.ref)`
+/*
+ * The planner does not see that a ref is looked for in one partition only, and for a few refs would sometimes rather read
+ * all of every day. So it is given no choice: one look for each ref.
+ */
+export const hasEnded = (ref: string): string => `((select h.ref from ${s}.history h where h.ref = ${ref}) is not null)`
+export const bodyOf = (ref: string): string => `lateral (select * from ${s}.jobs j where j.ref = ${ref} limit 1) j`
+/**
+ * A whole job, wherever it stands. By its limit history is looked into one job after the other, each in the partition of its
+ * day: what the planner guesses of so many tables would sometimes have it read all of them.
+ */
+export const jobRow = `
+  select j.ref, j.id, n.name, n.queue, j.lane, j.priority, j.key, j.payload, encode(j.bytes, 'base64') as bytes, j.options,
+         j.created_at, j.due_at, j.expires_at, j.suspect,
+         case
+           when h.ref is not null then h.state
+           when w.ref is not null then w.state
+           when r.ref is not null then 'ready'
+           when p.ref is not null or e.place <= e.starting then 'running'
+           else 'ready'
+         end as state,
+         case when h.ref is not null then 'history' when w.ref is not null then 'waiting' when r.ref is not null then 'ready'
+           else 'lease' end as place,
+         e.fence,
+         coalesce(h.attempt, j.attempt, case when h.state = 'done' then 1 else 0 end) as attempt,
+         coalesce(h.retries, j.retries, 0) as retries,
+         coalesce(h.crashes, j.crashes, 0) as crashes,
+         coalesce(h.started_at, p.started_at, case when e.place <= e.starting then e.claimed_at end) as started_at,
+         h.settled_at, h.worker, h.result, encode(h.result_bytes, 'base64') as result_bytes,
+         case when h.ref is null then j.error else h.error end as error,
+         case when h.ref is null then j.reason else h.reason end as reason,
+         case when h.ref is null then j.log else h.log end as log,
+         p.progress
+  from ${s}.jobs j
+  join ${s}.lanes n on n.lane = j.lane
+  left join lateral (select * from ${s}.history h where h.ref = j.ref limit 1) h on true
+  left join ${s}.waiting w on w.ref = j.ref
+  left join ${s}.ready r on ${stands}
+  left join lateral (
+    select e.fence, e.claimed_at, e.starting, array_position(e.refs, j.ref) as place
+    from ${s}.leases e
+    where h.ref is null and w.ref is null and r.ref is null and j.ref = any(e.refs) and not j.ref = any(e.gone)
+    limit 1) e on true
+  left join ${s}.reports p on p.ref = j.ref and p.fence = e.fence`
+/** What a claim needs of a job. */
+export const claimed = `json_build_array(j.ref, j.id, j.lane, j.due_at, j.payload,
+    case when j.attempt is null and j.retries is null and j.crashes is null and j.expires_at is null and j.key is null
+      and j.options is null and j.log is null and j.bytes is null and not j.suspect then null
+    else json_build_array(coalesce(j.attempt, 0), coalesce(j.retries, 0), coalesce(j.crashes, 0), j.suspect, j.log,
+      j.expires_at, j.key, j.options, encode(j.bytes, 'base64')) end)`
+export const isPaused = (queue: string): string => `exists (
+    select 1 from ${s}.pauses p where p.queue = ${queue} and (p.until is null or p.until > now))`
+
+export const endPlain = (onConflict: string): string => `
+    with clock as materialized (select coalesce($1::text::bigint, ${clock}) as now),
+    held as materialized (
+      select e.fence, e.gone, e.asked from ${s}.leases e where e.fence = any($2::text::bigint[]) for share),
+    ended as (
+      insert into ${s}.history (ref, settled_at, started_at, keep_until, state, worker, result)
+      select each.ref, now, each.started_at, now + $6::text::bigint, 'done', $7, each.result
+      from clock, held
+      join rows from (
+        unnest($3::text::bigint[]), unnest($4::text::bigint[]), unnest($5::text::bigint[]), json_array_elements_text($8::text::json))
+        as each (ref, fence, started_at, result) on each.fence = held.fence
+      where not each.ref = any(held.gone) and not held.asked
+      ${onConflict}
+      returning ref),
+    closed as (
+      delete from ${s}.leases
+      where fence = any($9::text::bigint[]) and (select count(*) from ended) = cardinality($3::text::bigint[]))
+    select count(*)::integer as ended, case when count(*) < cardinality($3::text::bigint[]) then json_agg(ref)::text end as refs
+    from ended`
+export const historyColumns = `ref, settled_at, started_at, keep_until, state, attempt, retries, crashes, worker, result,
+      result_bytes, error, reason, log`
+export const historyValues = `ref, now, started_at, now + keep_ms, state, attempt, retries, crashes, worker, result,
+      decode(bytes, 'base64'), error, reason, log`
+export const historyGiven = `json_to_recordset(g->'ended') as a (
+      ref bigint, started_at bigint, keep_ms bigint, state text, attempt integer, retries integer, crashes integer,
+      worker text, result text, bytes text, error text, reason text, log text)`

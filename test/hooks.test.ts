@@ -49,7 +49,7 @@ async function withHandle(
   hooks: NonNullable<MillOptions['hooks']>,
   more: MillOptions = {},
 ): Promise<{ mill: Mill; inTransaction: (work: (tx: unknown) => void) => void }> {
-  const db = new (chooseLibrary().open)(join(folder, `${(files += 1)}.db`))
+  const db = new (chooseLibrary().open)(join(folder, `handle-${(files += 1)}.db`))
   db.exec('pragma journal_mode = wal')
   handles.push(db)
   const mill = await open({ store: sqlite(db), jobs: [echo], hooks, ...more })

@@ -32,7 +32,7 @@ export async function keepDays(connection: Connection, queries: DayQueries, now:
   const today = Math.floor(now / DAY_MS)
   const days = new Days(connection, queries)
   await days.make(missingOf(parts, today))
-  await days.drop(overOf(parts, today), parts, now)
+  await days.drop(overOf(parts, today), now)
   return { forgotten: days.forgotten, again: days.again }
 }
 
@@ -77,11 +77,15 @@ class Days {
     for (const { of, day } of missing) await this.#alone((tx) => makeDay(tx, this.#queries, of, day))
   }
 
-  async drop(days: readonly number[], parts: ReadonlySet<string>, now: number): Promise<void> {
-    for (const day of days) {
-      const there = PARTED.filter((of) => parts.has(partitionOf(of, day)))
-      this.forgotten += (await this.#alone((tx) => dropDay(tx, this.#queries, day, there, now))) ?? 0
-    }
+  async drop(days: readonly number[], now: number): Promise<void> {
+    for (const day of days) this.forgotten += (await this.#alone((tx) => this.#drop(tx, day, now))) ?? 0
+  }
+
+  /** Looked at again now that nobody else is at it: somebody may have been faster. */
+  async #drop(tx: Executor, day: number, now: number): Promise<number | undefined> {
+    const parts = new Set((await tx.query<{ name: string }>(this.#queries.readParts, [])).map(({ name }) => name))
+    const there = PARTED.filter((of) => parts.has(partitionOf(of, day)))
+    return there.length === 0 ? 0 : dropDay(tx, this.#queries, day, there, now)
   }
 
   async #alone<T>(work: (tx: Executor) => Promise<T>): Promise<T | undefined> {

@@ -12,6 +12,11 @@ export function appendLog(log: string | null, entry: AttemptEntry): string {
   return JSON.stringify(entries)
 }
 
+/** A command is a line of its own, of no worker. Undefined: one that leaves no trace. */
+export function logCommand(log: string | null, exit: string | undefined, now: number): string | null {
+  return exit === undefined ? log : appendLog(log, { startedAt: now, endedAt: now, worker: '', exit })
+}
+
 export function readLog(log: string | null): AttemptEntry[] {
   return log === null ? [] : (JSON.parse(log) as AttemptEntry[])
 }

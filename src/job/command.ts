@@ -47,6 +47,12 @@ export function resumedState(job: { readonly isDue: boolean; readonly hasFailed:
   return job.hasFailed ? 'retrying' : 'scheduled'
 }
 
+/** Where a job that waits goes with a new time: it waits for that, whatever it waited for before. */
+export function timedState(from: State, to: State, isDue: boolean): State {
+  if (isDue) return 'ready'
+  return from === 'retrying' && to !== 'ready' ? 'retrying' : 'scheduled'
+}
+
 function isWaiting(state: State): boolean {
   return state !== 'running' && !isFinal(state)
 }

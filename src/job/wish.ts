@@ -51,3 +51,18 @@ export function honourWish<Settled extends Turnable>(settled: Settled, wish: Wis
 }
 
 const GOES_ON: ReadonlySet<State> = new Set<State>(['ready', 'scheduled', 'retrying', 'blocked'])
+
+/** Settlements as their wishes turn them, and those that were turned. */
+export function honourAll<Settled extends Turnable & { readonly ref: number }>(
+  settled: readonly Settled[],
+  wishes: ReadonlyMap<number, Wish>,
+): { readonly honoured: readonly Settled[]; readonly turned: readonly Settled[] } {
+  const turned: Settled[] = []
+  const honoured = settled.map((job) => {
+    const wish = wishes.get(job.ref)
+    const written = wish === undefined ? job : honourWish(job, wish)
+    if (written !== job) turned.push(written)
+    return written
+  })
+  return { honoured, turned }
+}

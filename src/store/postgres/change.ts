@@ -1,17 +1,18 @@
 import { DuplicateJobError, DuplicateKeyError } from '../../errors.js'
-import { appendLog } from '../../job/attempt-log.js'
-import { resumedState } from '../../job/command.js'
+import { logCommand } from '../../job/attempt-log.js'
+import { resumedState, timedState } from '../../job/command.js'
 import type { State } from '../../job/states.js'
 import { isFinal, isTimed } from '../../job/states.js'
 import { readOptions } from '../../job/stored-options.js'
 import { decidePlace } from '../../job/unique.js'
+import { instant } from '../line.js'
 import type { Changed, GuardedChange } from '../store.js'
 import { lockNames, placeNow, readPlace } from './insert-meeting.js'
 import { endAll, freeKeys, putIn, takeOut } from './moves.js'
 import { readById, readStanding } from './read.js'
 import type { Standing } from './rows.js'
 import type { Session } from './session.js'
-import { arrayOf, instant, textOf } from './session.js'
+import { arrayOf, textOf } from './session.js'
 
 /** A job that others keep moving is left to them. */
 const TRIES = 20
@@ -44,10 +45,10 @@ async function put(s: Session, job: Standing, change: GuardedChange, now: number
     await endAll(s, [{ ...job, to: change.to, keepMs: change.keepMs, reason: change.reason ?? null, result: null }])
   else if (isFinal(job.state)) await revive(s, job, change, change.to, now)
   else if (change.to === 'paused' && job.state !== 'paused')
-    await putIn(s, { ...job, reason: change.reason ?? null, log: logAfter(job, change, now) }, 'paused', now)
+    await putIn(s, { ...job, reason: change.reason ?? null, log: logCommand(job.log, change.exit, now) }, 'paused', now)
   else if (change.to !== 'paused' && job.state === 'paused') {
     const state = resumedState({ isDue: job.dueAt <= now, hasFailed: job.error !== null })
-    await putIn(s, { ...job, reason: null, log: logAfter(job, change, now) }, state, now)
+    await putIn(s, { ...job, reason: null, log: logCommand(job.log, change.exit, now) }, state, now)
   } else await move(s, job, change, change.to, now)
 }
 
@@ -110,7 +111,7 @@ async function revive(s: Session, job: Standing, change: GuardedChange, to: Stat
     suspect: false,
     error: null,
     reason: null,
-    log: logAfter(job, change, now),
+    log: logCommand(job.log, change.exit, now),
   }
   await putIn(s, revived, to, now)
 }
@@ -119,7 +120,7 @@ async function move(s: Session, job: Standing, change: GuardedChange, to: State,
   const { edit } = change
   const leftParked = job.state === 'parked'
   const dueAt = change.due === undefined ? job.dueAt : instant(change.due, now)
-  const state = isTimed(job.state) || to === 'ready' ? timedState(job, to, dueAt, now) : to
+  const state = isTimed(job.state) || to === 'ready' ? timedState(job.state, to, dueAt <= now) : to
   const moved: Standing = {
     ...job,
     dueAt,
@@ -131,18 +132,7 @@ async function move(s: Session, job: Standing, change: GuardedChange, to: State,
     options: edit?.options === undefined ? job.options : edit.options,
     error: leftParked ? null : job.error,
     reason: leftParked ? null : job.reason,
-    log: logAfter(job, change, now),
+    log: logCommand(job.log, change.exit, now),
   }
   await putIn(s, moved, state, now)
-}
-
-/** A new time makes a job wait for it, whatever it waited for before. */
-function timedState(job: Standing, to: State, dueAt: number, now: number): State {
-  if (dueAt <= now) return 'ready'
-  return job.state === 'retrying' && to !== 'ready' ? 'retrying' : 'scheduled'
-}
-
-function logAfter(job: Standing, change: GuardedChange, now: number): string | null {
-  if (change.exit === undefined) return job.log
-  return appendLog(job.log, { startedAt: now, endedAt: now, worker: '', exit: change.exit })
 }

@@ -16,10 +16,6 @@ export class Hints {
     return () => this.#listeners.delete(callback)
   }
 
-  get isHeard(): boolean {
-    return this.#listeners.size > 0
-  }
-
   /** A commit of this process. */
   committed(hint: Hint): void {
     this.#pass(hint)

@@ -2,17 +2,16 @@ import { DuplicateJobError, DuplicateKeyError } from '../../errors.js'
 import { readOptions, withPlaceOf } from '../../job/stored-options.js'
 import { decideDuplicate, decidePlace } from '../../job/unique.js'
 import type { Place, PlaceRequest, PlaceVerdict } from '../../job/unique.js'
+import { instant } from '../line.js'
+import { met, putOff, whyRefused, windowEnd } from '../meeting.js'
 import type { Inserted, InsertOptions, NewJob } from '../store.js'
 import { endAll, putIn, takeOut } from './moves.js'
 import { readStanding } from './read.js'
 import type { Standing } from './rows.js'
 import type { Session } from './session.js'
-import { instant } from './session.js'
 import { asNew, meetsNone, writePlaced } from './write.js'
 import type { Written } from './write.js'
 
-/** A window that never ends. */
-const FOR_EVER = Number.MAX_SAFE_INTEGER
 /** Somebody who keeps being faster is let go first. */
 const TRIES = 50
 
@@ -134,8 +133,9 @@ class Meeting {
       case 'ignore':
         return { id: taken.id, isNew: false }
       case 'reject': {
-        const met = this.#meeting(taken.id, index)
-        throw new DuplicateJobError(job.name, job.unique?.key ?? '', met.existingId, `${whyRefused(taken)}${met.where}`)
+        const { existingId, where } = met(taken.id, this.#jobs, index)
+        const why = whyRefused(taken.holder ?? null)
+        throw new DuplicateJobError(job.name, job.unique?.key ?? '', existingId, `${why}${where}`)
       }
       case 'reschedule':
         return this.#moveHolder(putOff(job, taken.until, this.#now), taken.holder as Standing)
@@ -220,17 +220,8 @@ class Meeting {
       this.#options.onDuplicate === 'replace'
         ? 'is held by a job that is running and cannot be replaced'
         : 'is held by an unfinished job'
-    const met = this.#meeting(holder.id, index)
-    return new DuplicateKeyError(job.name, job.key ?? '', met.existingId, `${why}${met.where}`)
-  }
-
-  /** What an error says of the one in the way. One of the same bulk is never written, so its id would lead to nothing. */
-  #meeting(id: string, index: number): { existingId: string | undefined; where: string } {
-    const first = this.#jobs.findIndex((job) => job.id === id)
-    const which = this.#jobs.length > 1 ? ` (item ${index})` : ''
-    return first === -1
-      ? { existingId: id, where: which }
-      : { existingId: undefined, where: `: item ${first} of the same bulk${which}` }
+    const { existingId, where } = met(holder.id, this.#jobs, index)
+    return new DuplicateKeyError(job.name, job.key ?? '', existingId, `${why}${where}`)
   }
 }
 
@@ -267,21 +258,6 @@ export async function readPlace(s: Session, name: string, key: string): Promise<
   const [row] = await s.query<RawPlace>(s.queries.placeHolders, JSON.stringify([{ name, key }]))
   if (row === undefined) return undefined
   return toPlace(row, (await readStanding(s, [Number(row.ref)])).get(Number(row.ref)))
-}
-
-/** When a window that is opened now ends; null when none is asked for. */
-function windowEnd(asked: PlaceRequest, now: number): number | null {
-  return asked.forMs === null ? null : Math.min(FOR_EVER, now + asked.forMs)
-}
-
-function whyRefused(row: PlaceRow): string {
-  if (row.holder === undefined) return 'ran within its window'
-  return row.holder.claimed ? 'is unfinished and a worker has it' : 'is unfinished'
-}
-
-/** A job that may be put off again and again is due at the end of its window at the latest. */
-function putOff(job: NewJob, until: number | null, now: number): NewJob {
-  return until === null || instant(job.due, now) <= until ? job : { ...job, due: { at: until } }
 }
 
 function namesOf(

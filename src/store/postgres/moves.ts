@@ -1,8 +1,9 @@
 import type { State } from '../../job/states.js'
 import { isFinal } from '../../job/states.js'
-import type { Encoded } from '../../job/outcome.js'
+import type { End } from '../ends.js'
+import { sortOf } from '../line.js'
 import type { Standing } from './rows.js'
-import { sortOf, toColumns } from './rows.js'
+import { toColumns } from './rows.js'
 import type { Session } from './session.js'
 import { arrayOf, finite } from './session.js'
 
@@ -21,7 +22,7 @@ async function takeFrom(s: Session, job: Standing): Promise<object[]> {
   const ref = String(job.ref)
   switch (job.place) {
     case 'ready':
-      return s.query(s.queries.takeReady, String(job.lane), String(sortOf(job)), ref)
+      return s.query(s.queries.takeReady, String(job.lane), String(sortOf(job.dueAt, job.priority)), ref)
     case 'waiting':
       return s.query(s.queries.takeWaiting, ref, job.state)
     case 'history':
@@ -40,7 +41,8 @@ async function takeFrom(s: Session, job: Standing): Promise<object[]> {
 export async function putIn(s: Session, job: Standing, state: State, now: number): Promise<void> {
   await writeJob(s, job)
   const ref = String(job.ref)
-  if (state === 'ready' && !job.suspect) await s.query(s.queries.putReady, String(job.lane), String(sortOf(job)), ref)
+  if (state === 'ready' && !job.suspect)
+    await s.query(s.queries.putReady, String(job.lane), String(sortOf(job.dueAt, job.priority)), ref)
   else await s.query(s.queries.putWaiting, ref, String(job.lane), state, String(job.dueAt))
   if (job.expiresAt !== null) await s.query(s.queries.putExpiring, String(job.expiresAt), ref)
   if (state === 'ready') s.note({ ready: true })
@@ -71,26 +73,14 @@ async function writeJob(s: Session, job: Standing): Promise<void> {
   )
 }
 
-/** A job's end as history keeps it; a settlement is one already. */
-export interface End {
-  readonly ref: number
+/** An end, and the key that goes free with it. */
+export interface KeyedEnd extends End {
   readonly name: string
   readonly key: string | null
-  readonly to: State
-  readonly attempt: number
-  readonly retries: number
-  readonly crashes: number
-  readonly startedAt: number | null
-  readonly keepMs: number
-  readonly worker: string | null
-  readonly result: Encoded | null
-  readonly error: string | null
-  readonly reason: string | null
-  readonly log: string | null
 }
 
 /** Appends ends to history, with their keys freed; what is kept for no time at all is forgotten whole. */
-export async function endAll(s: Session, ends: readonly End[]): Promise<void> {
+export async function endAll(s: Session, ends: readonly KeyedEnd[]): Promise<void> {
   if (ends.length === 0) return
   const cancelled = ends.filter((end) => end.to === 'cancelled').map(refOf)
   if (cancelled.length > 0) await s.query(s.queries.freePlaces, arrayOf(cancelled))

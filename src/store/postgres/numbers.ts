@@ -1,7 +1,5 @@
-/** What a job's number and its place in the line are made of: alike in every statement, and in the tables. */
+/** What a job's number is made of: alike in every statement, and in the tables. */
 
-/** Ten minutes of waiting weigh as much as one point of priority, so that low never starves. */
-export const PRIORITY_STEP_MS = 600_000
 /** Days and numbers share one bigint that JavaScript can hold: 2^38 numbers, and days until 2059. */
 export const NUMBER_BITS = 38
 export const DAY_MS = 86_400_000

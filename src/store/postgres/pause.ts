@@ -1,8 +1,9 @@
 import { LeaseLostError } from '../../errors.js'
 import { decidePause, isPaused } from '../../job/queue-pause.js'
+import { instant } from '../line.js'
 import type { PausedQueue, QueueChange, StandingPause } from '../queues.js'
 import type { Session } from './session.js'
-import { instant, textOf } from './session.js'
+import { textOf } from './session.js'
 
 /** Pauses a queue, or lets it run when what is asked for is over already. Within a transaction. */
 export async function pauseQueue(s: Session, change: QueueChange): Promise<PausedQueue> {

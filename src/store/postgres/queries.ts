@@ -13,7 +13,7 @@ import { CHANNEL, s, SCHEMA_TEXT } from './queries/words.js'
  * a test can plant a wrong one and see that it is found.
  *
  * Where the two stores differ: here a verb is one statement wherever it can be, since each costs a round trip. A statement
- * that may run on a caller's handle takes one text, JSON of all it needs: whatever library it is, it can bind a text.
+ * that may run on a caller's handle takes texts alone, JSON where it needs more: whatever library it is, it can bind a text.
  * `now` is the database's clock; only a test passes one.
  */
 const statements = {

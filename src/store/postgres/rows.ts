@@ -1,8 +1,7 @@
 import type { Encoded } from '../../job/outcome.js'
 import type { State } from '../../job/states.js'
 import type { JobRow } from '../store.js'
-import { numberOrNull } from './executor.js'
-import { PRIORITY_STEP_MS } from './numbers.js'
+import { numberOf, numberOrNull } from './executor.js'
 
 /** A job with where it stands. */
 export interface Standing extends JobRow {
@@ -49,25 +48,25 @@ export interface StoredRow {
 
 export function toStanding(row: StoredRow): Standing {
   return {
-    ref: Number(row.ref),
+    ref: numberOf(row.ref),
     id: row.id,
     name: row.name,
     queue: row.queue,
-    lane: Number(row.lane),
-    priority: Number(row.priority),
+    lane: numberOf(row.lane),
+    priority: numberOf(row.priority),
     key: row.key,
     payload: encodedOf(row.payload, row.bytes) ?? '',
     options: row.options,
-    createdAt: Number(row.created_at),
+    createdAt: numberOf(row.created_at),
     state: row.state,
     place: row.place,
     fence: numberOrNull(row.fence),
     claimed: row.place === 'lease',
     suspect: row.suspect,
-    dueAt: Number(row.due_at),
-    attempt: Number(row.attempt),
-    retries: Number(row.retries),
-    crashes: Number(row.crashes),
+    dueAt: numberOf(row.due_at),
+    attempt: numberOf(row.attempt),
+    retries: numberOf(row.retries),
+    crashes: numberOf(row.crashes),
     startedAt: numberOrNull(row.started_at),
     settledAt: numberOrNull(row.settled_at),
     expiresAt: numberOrNull(row.expires_at),
@@ -94,9 +93,4 @@ export function encodedOf(text: string | null, bytes: string | null): Encoded | 
 export function toColumns(value: Encoded | null): { readonly text: string | null; readonly bytes: string | null } {
   if (value === null || typeof value === 'string') return { text: value, bytes: null }
   return { text: null, bytes: Buffer.from(value).toString('base64') }
-}
-
-/** The place in the line: the due time, moved by priority. */
-export function sortOf(job: { readonly dueAt: number; readonly priority: number }): number {
-  return job.dueAt - job.priority * PRIORITY_STEP_MS
 }

@@ -1,10 +1,8 @@
-import type { Due, Hint } from '../store.js'
+import { QUIET } from '../hint.js'
+import type { Hint } from '../store.js'
 import type { Executor } from './executor.js'
 import type { Lanes } from './lanes.js'
 import type { Queries } from './queries.js'
-
-/** Nothing to tell. */
-export const QUIET: Hint = { ready: false, dueInMs: null, settled: false, asked: false }
 
 /** As a notification: nothing was heard for a while, so anything may have happened. */
 export const MISSED = 'nobody ready due settled asked'
@@ -101,10 +99,6 @@ export function hintOf(news: string, self: string): Hint | undefined {
     settled: words.includes('settled'),
     asked: words.includes('asked'),
   }
-}
-
-export function instant(due: Due, now: number): number {
-  return 'at' in due ? due.at : now + due.inMs
 }
 
 /** A list of numbers as PostgreSQL writes an array. */

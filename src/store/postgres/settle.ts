@@ -1,6 +1,7 @@
 import { isFinal } from '../../job/states.js'
-import { honourWish } from '../../job/wish.js'
+import { honourAll } from '../../job/wish.js'
 import type { Wish, WishKind } from '../../job/wish.js'
+import { isPlain } from '../ends.js'
 import type { SettledJob } from '../store.js'
 import type { Written } from '../wishes.js'
 import { causeCode } from './faults.js'
@@ -26,7 +27,7 @@ export function sortSettled(settled: readonly SettledJob[]): Sorted {
   const seen = new Set<number>()
   for (const job of settled) {
     // One job twice, under two fences: the locks must say which counts.
-    if (!isPlain(job) || seen.has(job.ref)) other.push(job)
+    if (!isShort(job) || seen.has(job.ref)) other.push(job)
     else {
       const kind = `${job.keepMs} ${job.worker}`
       const batch = batches.get(kind)
@@ -42,18 +43,9 @@ export function sortSettled(settled: readonly SettledJob[]): Sorted {
   return { plain, other }
 }
 
-function isPlain(job: SettledJob): boolean {
-  return (
-    job.to === 'done' &&
-    job.attempt === 1 &&
-    job.retries === 0 &&
-    job.crashes === 0 &&
-    job.key === null &&
-    job.error === null &&
-    job.reason === null &&
-    job.log === null &&
-    (typeof job.result !== 'object') === (job.result !== null)
-  )
+/** Those whose end is one short row, with a text or nothing to say. */
+function isShort(job: SettledJob): boolean {
+  return isPlain(job) && job.key === null && (job.result === null || typeof job.result === 'string')
 }
 
 /** Ends a batch that stands alone; one that has ended already, which never happens, costs all of them the long way. */
@@ -197,16 +189,10 @@ interface Honoured {
 async function honourWishes(s: Session, settled: readonly SettledJob[]): Promise<Honoured> {
   const wishes = await wishesOf(s, settled)
   if (wishes.size === 0) return { honoured: settled, turned: [] }
-  const turned: SettledJob[] = []
-  const honoured = settled.map((job) => {
-    const wish = wishes.get(job.ref)
-    const written = wish === undefined ? job : honourWish(job, wish)
-    if (written !== job) turned.push(written)
-    return written
-  })
+  const all = honourAll(settled, wishes)
   // A wish is over with the claim it was for.
   await s.query(s.queries.dropWishes, arrayOf([...wishes.keys()]))
-  return { honoured, turned }
+  return all
 }
 
 async function wishesOf(s: Session, settled: readonly SettledJob[]): Promise<Map<number, Wish>> {

@@ -16,7 +16,7 @@ export class Starts {
     this.#world = world
   }
 
-  /** As JSON. Used up: the next claim is told anew. */
+  /** As JSON; an empty list when the next claim is to begin at the head. */
   take(): string {
     if (this.#lasts.size === 0 || this.#world.clock.monotonic() - this.#since > SWEEP_MS) {
       this.forget()

@@ -1,17 +1,18 @@
 import { ClosedError, LeaseLostError, TransactionError } from '../../errors.js'
 import { isThenable } from '../../job/schema.js'
+import { QUIET } from '../hint.js'
 import type { Hint, Inserted, InsertOptions, NewJob, SettledJob } from '../store.js'
 import type { Transact, TransactionStore } from '../transaction-store.js'
 import { checkOpen } from './check-open.js'
+import { sqlStateOf } from './executor.js'
 import type { Executor } from './executor.js'
-import { codeOf, translate } from './faults.js'
+import { translate } from './faults.js'
 import { executorOf } from './handles.js'
 import { insertJobs } from './insert.js'
 import type { Lanes } from './lanes.js'
 import type { Opened } from './open.js'
 import type { Lender, Lent } from './lender.js'
 import type { Session } from './session.js'
-import { QUIET } from './session.js'
 import { settleShared } from './settle.js'
 import { isOneStatement } from './write.js'
 
@@ -135,7 +136,7 @@ export class PostgresTransactions implements TransactionStore {
   }
 
   #translate(error: unknown): unknown {
-    if (codeOf(error) === '40001')
+    if (sqlStateOf(error) === '40001')
       return new TransactionError(
         'E_TX_STALE',
         'others have changed since tx began what it must change now; roll back, and try it again',

@@ -1,13 +1,13 @@
 import { DuplicateKeyError } from '../../errors.js'
-import { appendLog } from '../../job/attempt-log.js'
-import { resumedState } from '../../job/command.js'
+import { logCommand } from '../../job/attempt-log.js'
+import { resumedState, timedState } from '../../job/command.js'
 import type { State } from '../../job/states.js'
 import { isFinal, isTimed } from '../../job/states.js'
+import { instant, sortOf } from '../line.js'
 import type { Changed, GuardedChange, JobRow } from '../store.js'
 import { appendHistory } from './history.js'
 import { readForChange } from './read.js'
 import type { Session } from './session.js'
-import { instant, sortOf } from './session.js'
 import { freePlace, retakePlace } from './unique.js'
 
 type Target = JobRow & { readonly lane: number }
@@ -18,7 +18,7 @@ export function changeJob(session: Session, change: GuardedChange, now: number):
   // A held job is claimed and yet `ready`: it can be taken from its holder, who asks before it begins one.
   if (job === undefined || job.state !== change.from || job.state === 'running') return 'stale'
   if (change.to === 'gone') forget(session, job)
-  else if (isFinal(change.to)) end(session, job, change, now)
+  else if (isFinal(change.to)) end(session, job, change, change.to, now)
   else if (isFinal(job.state)) revive(session, job, change, now)
   else if (change.to === 'paused' && job.state !== 'paused') pause(session, job, change, now)
   else if (change.to !== 'paused' && job.state === 'paused') resume(session, job, change, now)
@@ -38,10 +38,10 @@ function forget(session: Session, job: Target): void {
   session.noteSettled()
 }
 
-function end(session: Session, job: Target, change: GuardedChange, now: number): void {
+function end(session: Session, job: Target, change: GuardedChange, to: State, now: number): void {
   session.statement(session.queries.deleteLive).run(job.ref)
   const reason = change.reason ?? null
-  appendHistory(session, [{ ...job, to: change.to, keepMs: change.keepMs, reason, result: null }], now)
+  appendHistory(session, [{ ...job, to, keepMs: change.keepMs, reason, result: null }], now)
   freeKey(session, job)
   session.noteSettled()
 }
@@ -56,7 +56,7 @@ function revive(session: Session, job: Target, change: GuardedChange, now: numbe
     throw new DuplicateKeyError(job.name, job.key, holder.id, 'is now held by another unfinished job')
   }
   retakePlace(session, job, now)
-  const log = logAfter(job, change, now)
+  const log = logCommand(job.log, change.exit, now)
   const retries = change.freshRetries === true ? 0 : job.retries
   session.statement(session.queries.deleteHistory).run(job.ref)
   session
@@ -67,12 +67,12 @@ function revive(session: Session, job: Target, change: GuardedChange, now: numbe
 
 /** A held job is taken from its holder. Time, tries, place in the line and key stay as they are. */
 function pause(session: Session, job: Target, change: GuardedChange, now: number): void {
-  session.statement(session.queries.pauseJob).run(change.reason ?? null, logAfter(job, change, now), job.ref)
+  session.statement(session.queries.pauseJob).run(change.reason ?? null, logCommand(job.log, change.exit, now), job.ref)
 }
 
 function resume(session: Session, job: Target, change: GuardedChange, now: number): void {
   const state = resumedState({ isDue: job.dueAt <= now, hasFailed: job.error !== null })
-  session.statement(session.queries.resumeJob).run(state, logAfter(job, change, now), job.ref)
+  session.statement(session.queries.resumeJob).run(state, logCommand(job.log, change.exit, now), job.ref)
   if (state === 'ready') session.noteReady()
   else session.noteDue(job.dueAt - now)
 }
@@ -80,9 +80,9 @@ function resume(session: Session, job: Target, change: GuardedChange, now: numbe
 function move(session: Session, job: Target, change: GuardedChange, to: State, now: number): void {
   const edited = applyEdit(session, job, change)
   const dueAt = change.due === undefined ? job.dueAt : instant(change.due, now)
-  const state = isTimed(job.state) || to === 'ready' ? timedState(job, to, dueAt, now) : to
+  const state = isTimed(job.state) || to === 'ready' ? timedState(job.state, to, dueAt <= now) : to
   const retries = change.freshRetries === true ? 0 : job.retries
-  const log = logAfter(job, change, now)
+  const log = logCommand(job.log, change.exit, now)
   const leftParked = job.state === 'parked'
   session
     .statement(session.queries.changeLive)
@@ -101,12 +101,6 @@ function move(session: Session, job: Target, change: GuardedChange, to: State, n
   else if (isTimed(state)) session.noteDue(Math.max(0, dueAt - now))
 }
 
-/** A new time makes a job wait for it, whatever it waited for before. */
-function timedState(job: Target, to: State, dueAt: number, now: number): State {
-  if (dueAt <= now) return 'ready'
-  return job.state === 'retrying' && to !== 'ready' ? 'retrying' : 'scheduled'
-}
-
 function applyEdit(session: Session, job: Target, change: GuardedChange): { priority: number; lane: number } {
   const edit = change.edit
   const priority = edit?.priority ?? job.priority
@@ -119,12 +113,4 @@ function applyEdit(session: Session, job: Target, change: GuardedChange): { prio
 
 function freeKey(session: Session, job: Target): void {
   if (job.key !== null) session.statement(session.queries.freeKey).run(job.name, job.key, job.ref)
-}
-
-function logAfter(job: Target, change: GuardedChange, now: number): string | null {
-  return change.exit === undefined ? job.log : appendLog(job.log, command(change.exit, now))
-}
-
-function command(exit: string, now: number): { startedAt: number; endedAt: number; worker: string; exit: string } {
-  return { startedAt: now, endedAt: now, worker: '', exit }
 }

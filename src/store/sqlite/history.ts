@@ -1,30 +1,14 @@
-import type { Encoded } from '../../job/outcome.js'
+import { isPlain } from '../ends.js'
+import type { End } from '../ends.js'
 import type { SqliteValue } from './driver.js'
 import { ROWS_PER_INSERT } from './queries.js'
 import { readForChange } from './read.js'
 import type { Session } from './session.js'
 import { freePlace } from './unique.js'
 
-/** A job's end as history keeps it; a settlement is one already. */
-export interface HistoryRow {
-  readonly ref: number
-  readonly to: string
-  readonly dueAt: number
-  readonly attempt: number
-  readonly retries: number
-  readonly crashes: number
-  readonly startedAt: number | null
-  readonly keepMs: number
-  readonly worker: string | null
-  readonly result: Encoded | null
-  readonly error: string | null
-  readonly reason: string | null
-  readonly log: string | null
-}
-
 /** Appends ends to history; what is kept for no time at all is forgotten whole. */
-export function appendHistory(session: Session, rows: readonly HistoryRow[], now: number): void {
-  const plain = new Map<string, HistoryRow[]>()
+export function appendHistory(session: Session, rows: readonly End[], now: number): void {
+  const plain = new Map<string, End[]>()
   const forgotten: number[] = []
   for (const row of rows) {
     if (row.to === 'cancelled') freePlace(session, row.ref)
@@ -36,41 +20,28 @@ export function appendHistory(session: Session, rows: readonly HistoryRow[], now
   if (forgotten.length > 0) session.statement(session.queries.pruneJobs).run(JSON.stringify(forgotten))
 }
 
-/** A first run that went well and said nothing: nearly every row there is. */
-export function isPlain(row: HistoryRow): boolean {
-  return (
-    row.to === 'done' &&
-    row.attempt === 1 &&
-    row.retries === 0 &&
-    row.crashes === 0 &&
-    row.error === null &&
-    row.reason === null &&
-    row.log === null
-  )
-}
-
 /** Rows of one worker that are kept equally long share what is bound once. */
-function gather(groups: Map<string, HistoryRow[]>, row: HistoryRow): void {
+function gather(groups: Map<string, End[]>, row: End): void {
   const kind = `${row.keepMs} ${row.worker}`
   const group = groups.get(kind)
   if (group === undefined) groups.set(kind, [row])
   else group.push(row)
 }
 
-function appendPlain(session: Session, rows: readonly HistoryRow[], now: number): void {
-  const { keepMs, worker } = rows[0] as HistoryRow
+function appendPlain(session: Session, rows: readonly End[], now: number): void {
+  const { keepMs, worker } = rows[0] as End
   for (let from = 0; from < rows.length; from += ROWS_PER_INSERT) {
     const end = Math.min(rows.length, from + ROWS_PER_INSERT)
     const values: SqliteValue[] = [now, keepUntil(keepMs, now), worker]
     for (let i = from; i < end; i += 1) {
-      const row = rows[i] as HistoryRow
+      const row = rows[i] as End
       values.push(row.ref, row.dueAt, row.startedAt, row.result)
     }
     session.statement(session.queries.appendDone(end - from)).run(...values)
   }
 }
 
-function appendOne(session: Session, row: HistoryRow, now: number): void {
+function appendOne(session: Session, row: End, now: number): void {
   const { ref, to, dueAt, attempt, retries, crashes, startedAt, keepMs, worker, result, error, reason, log } = row
   session
     .statement(session.queries.appendHistory)
@@ -97,7 +68,7 @@ export function keepUntil(keepMs: number, now: number): number | null {
 }
 
 /** The end of a job that was called off while it waited. */
-export function cancelledRow(session: Session, id: string, reason: string, keepMs: number, now: number): HistoryRow {
+export function cancelledRow(session: Session, id: string, reason: string, keepMs: number, now: number): End {
   const job = readForChange(session, id)
   if (job === undefined) throw new Error(`job ${id} is not there at ${now}, though this transaction just read it`)
   return { ...job, to: 'cancelled', keepMs, reason, result: null }

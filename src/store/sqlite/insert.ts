@@ -3,13 +3,14 @@ import type { State } from '../../job/states.js'
 import { withPlaceOf } from '../../job/stored-options.js'
 import { decideDuplicate, decidePlace } from '../../job/unique.js'
 import type { PlaceVerdict } from '../../job/unique.js'
+import { instant, sortOf } from '../line.js'
+import { met, putOff, whyRefused, windowEnd } from '../meeting.js'
 import type { InsertOptions, Inserted, NewJob } from '../store.js'
 import type { SqliteValue } from './driver.js'
 import { appendHistory, cancelledRow } from './history.js'
 import { ROWS_PER_INSERT } from './queries.js'
 import type { Session } from './session.js'
-import { instant, sortOf } from './session.js'
-import { placeNow, readPlace, takePlace, windowEnd } from './unique.js'
+import { placeNow, readPlace, takePlace } from './unique.js'
 import type { PlaceRow } from './unique.js'
 
 /** So many bodies are still in SQLite's cache when their live rows are written; in a larger bulk they would be read back. */
@@ -78,8 +79,8 @@ function answerKey(session: Session, job: NewJob, holder: InTheWay, how: Inserti
         how.onDuplicate === 'replace'
           ? 'is held by a job that is running and cannot be replaced'
           : 'is held by an unfinished job'
-      const met = meeting(holder.id, how)
-      throw new DuplicateKeyError(job.name, job.key ?? '', met.existingId, `${why}${met.where}`)
+      const { existingId, where } = met(holder.id, how.jobs, how.index)
+      throw new DuplicateKeyError(job.name, job.key ?? '', existingId, `${why}${where}`)
     }
     case 'replace':
       return undefined
@@ -120,8 +121,9 @@ function answerPlace(
     case 'ignore':
       return { id: taken.id, isNew: false }
     case 'reject': {
-      const met = meeting(taken.id, how)
-      throw new DuplicateJobError(job.name, job.unique?.key ?? '', met.existingId, `${whyRefused(taken)}${met.where}`)
+      const { existingId, where } = met(taken.id, how.jobs, how.index)
+      const why = whyRefused(placeNow(taken, how.now).holder)
+      throw new DuplicateJobError(job.name, job.unique?.key ?? '', existingId, `${why}${where}`)
     }
     case 'reschedule':
       moveHolder(session, putOff(job, taken.until, how.now), taken.seq, how.now)
@@ -134,20 +136,6 @@ function answerPlace(
   }
 }
 
-/** What an error says of the one in the way. One of the same bulk is never written, so its id would lead to nothing. */
-function meeting(id: string, { jobs, index }: Insertion): { existingId: string | undefined; where: string } {
-  const first = jobs.findIndex((job) => job.id === id)
-  const which = jobs.length > 1 ? ` (item ${index})` : ''
-  return first === -1
-    ? { existingId: id, where: which }
-    : { existingId: undefined, where: `: item ${first} of the same bulk${which}` }
-}
-
-function whyRefused(row: PlaceRow): string {
-  if (row.state === null) return 'ran within its window'
-  return row.fence === null ? 'is unfinished' : 'is unfinished and a worker has it'
-}
-
 /** `window`: where the place's window ends that the job comes into; one that is over, or null, makes it open its own. */
 function writeOne(session: Session, job: NewJob, window: number | null, now: number): void {
   const { unique } = job
@@ -155,11 +143,6 @@ function writeOne(session: Session, job: NewJob, window: number | null, now: num
   const until = window !== null && window > now ? window : windowEnd(unique, now)
   const seq = writeJobs(session, [unique.onDuplicate === 'reschedule' ? putOff(job, until, now) : job], now)
   takePlace(session, job, unique.key, seq, until)
-}
-
-/** A job that may be put off again and again is due at the end of its window at the latest. */
-function putOff(job: NewJob, until: number | null, now: number): NewJob {
-  return until === null || instant(job.due, now) <= until ? job : { ...job, due: { at: until } }
 }
 
 function replaceHolder(

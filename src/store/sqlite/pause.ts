@@ -1,8 +1,8 @@
 import { LeaseLostError } from '../../errors.js'
 import { decidePause, isPaused } from '../../job/queue-pause.js'
+import { instant } from '../line.js'
 import type { PausedQueue, QueueChange, StandingPause } from '../queues.js'
 import type { Session } from './session.js'
-import { instant } from './session.js'
 
 /** Pauses a queue within the current transaction, or lets it run when what is asked for is over already. */
 export function pauseQueue(session: Session, change: QueueChange, now: number): PausedQueue {

@@ -1,3 +1,5 @@
+import { PRIORITY_STEP_MS } from '../line.js'
+
 /**
  * Every statement of the SQLite store, named like the method that runs it. The store takes them as an argument, so that a
  * test can plant a wrong one and see that it is found.
@@ -8,9 +10,6 @@
 
 /** Rows in one multi-row insert: measured, more gains nothing and fewer pays for each call. */
 export const ROWS_PER_INSERT = 20
-
-/** Ten minutes of waiting weigh as much as one point of priority, so that low never starves. */
-export const PRIORITY_STEP_MS = 600_000
 
 export const queries = {
   databaseNow: `select cast(unixepoch('subsec') * 1000 as integer) as now`,

@@ -1,7 +1,7 @@
-import type { Due, Hint } from '../store.js'
+import { QUIET } from '../hint.js'
+import type { Hint } from '../store.js'
 import type { RowStatement, SqliteStatement, Statements } from './driver.js'
 import { Lanes } from './lanes.js'
-import { PRIORITY_STEP_MS } from './queries.js'
 import type { Queries } from './queries.js'
 
 /** One connection with what the verbs share: statements, lanes, and what the next commit will have changed. */
@@ -53,16 +53,4 @@ export class Session {
     this.#hint = QUIET
     return hint === QUIET ? undefined : hint
   }
-}
-
-/** Nothing to tell. */
-export const QUIET: Hint = { ready: false, dueInMs: null, settled: false, asked: false }
-
-/** The place in the line: the due time, moved by priority. */
-export function sortOf(dueAt: number, priority: number): number {
-  return dueAt - priority * PRIORITY_STEP_MS
-}
-
-export function instant(due: Due, now: number): number {
-  return 'at' in due ? due.at : now + due.inMs
 }

@@ -2,12 +2,10 @@ import { DuplicateJobError } from '../../errors.js'
 import { readOptions } from '../../job/stored-options.js'
 import type { State } from '../../job/states.js'
 import { decidePlace } from '../../job/unique.js'
-import type { Place, PlaceRequest } from '../../job/unique.js'
+import type { Place } from '../../job/unique.js'
 import type { JobRow } from '../store.js'
 import type { Session } from './session.js'
 
-/** A window that never ends. */
-const FOR_EVER = Number.MAX_SAFE_INTEGER
 /**
  * Places looked at for each that may be forgotten. Where more than one in so many is over, the sweep goes on at once; so those
  * never become more than a part of the table, and a table of places that all count is walked in peace.
@@ -36,12 +34,6 @@ export function placeNow(row: PlaceRow | undefined, now: number): Place {
     holder: row === undefined || row.state === null ? null : { state: row.state, claimed: row.fence !== null },
     windowRuns: row !== undefined && row.until !== null && row.until > now,
   }
-}
-
-/** When a window that is opened now ends; null when none is asked for. */
-export function windowEnd(asked: PlaceRequest, now: number): number | null {
-  if (asked.forMs === null) return null
-  return Math.min(FOR_EVER, now + asked.forMs)
 }
 
 export function takePlace(

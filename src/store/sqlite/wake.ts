@@ -5,7 +5,7 @@ import type { World } from '../../world/world.js'
 import type { Hint } from '../store.js'
 import { ForeignCommits } from './foreign-commits.js'
 import { KeptWatch } from './kept-watch.js'
-import { QUIET } from './session.js'
+import { QUIET } from '../hint.js'
 import { FILE_BYTES, SLOT_BYTES, WakeFile } from './wake-file.js'
 
 /**

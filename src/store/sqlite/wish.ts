@@ -1,6 +1,6 @@
 import type { State } from '../../job/states.js'
 import type { Wish, WishKind } from '../../job/wish.js'
-import { decideWish, honourWish } from '../../job/wish.js'
+import { decideWish, honourAll } from '../../job/wish.js'
 import type { SettledJob } from '../store.js'
 import type { JobAsk, StandingWish } from '../wishes.js'
 import type { Session } from './session.js'
@@ -43,13 +43,7 @@ export interface Honoured {
 export function honourWishes(session: Session, settled: readonly SettledJob[]): Honoured {
   const wishes = wishesOf(session, settled)
   if (wishes === undefined) return { settled, turned: [], wished: [] }
-  const turned: SettledJob[] = []
-  const honoured = settled.map((job) => {
-    const wish = wishes.get(job.ref)
-    const written = wish === undefined ? job : honourWish(job, wish)
-    if (written !== job) turned.push(written)
-    return written
-  })
+  const { honoured, turned } = honourAll(settled, wishes)
   return { settled: honoured, turned, wished: [...wishes.keys()] }
 }
 

@@ -1,4 +1,5 @@
-import { DAY_MS, NUMBER_BITS, PRIORITY_STEP_MS, LOCK_CLASS, LOCK_SLOTS } from '../numbers.js'
+import { PRIORITY_STEP_MS } from '../../line.js'
+import { DAY_MS, NUMBER_BITS, LOCK_CLASS, LOCK_SLOTS } from '../numbers.js'
 import { KEY_MAX, LABEL_MAX, LABELS_MAX, NAME_MAX, PRIORITY_MAX, TITLE_MAX } from '../../../job/check-options.js'
 
 /** As the client counts: bytes as they are stored. */

@@ -8,7 +8,6 @@ export const enqueueQueries = {
     insert into ${s}.lanes (queue, name)
     values ($1, $2)
     on conflict (queue, name) do nothing`,
-  laneOf: `select lane from ${s}.lanes where queue = $1 and name = $2`,
   /**
    * Jobs that differ in nothing but id and payload: what a bulk mostly is. Those come as texts of their own, since each look
    * into a JSON reads all of it.

@@ -1,4 +1,5 @@
-import { DAY_MS, NUMBER_BITS, PRIORITY_STEP_MS } from '../numbers.js'
+import { PRIORITY_STEP_MS } from '../../line.js'
+import { DAY_MS, NUMBER_BITS } from '../numbers.js'
 
 /*
  * What statements have in common. A statement is a constant; the names that are not, the schema's and the channel's, are filled

@@ -425,7 +425,7 @@ test(
                and not exists (select 1 from ${schema}.history h where h.ref = j.ref))))::int as astray,
        (select count(*) from ${schema}.keys k where not exists (select 1 from ${schema}.jobs j where j.ref = k.ref and j.key = k.key)
           or exists (select 1 from ${schema}.history h where h.ref = k.ref))::int as dangling,
-       (select count(*) from pg_locks where locktype = 'advisory')::int as locks`,
+       (select count(*) from pg_locks where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database()))::int as locks`,
     )
     expect(rows).toEqual([{ astray: 0, dangling: 0, locks: 0 }])
   },

@@ -72,6 +72,6 @@ export function lookAhead(
   // Slow ones have come after the fast ones that were measured: what is taken in advance now would wait for them.
   if (hand.averageMs === undefined || hand.fullForMs > LOOK_AHEAD_MS) return 0
   const perSlot = LOOK_AHEAD_MS / Math.max(hand.averageMs, 0.001)
-  const inMemory = Math.floor(BATCH_BYTES_MAX / Math.max(hand.averageBytes, 1))
-  return Math.min(BATCH_MAX * hand.batchesAhead, inMemory, Math.floor(perSlot * hand.concurrency))
+  const aBatch = Math.min(BATCH_MAX, Math.floor(BATCH_BYTES_MAX / Math.max(hand.averageBytes, 1)))
+  return Math.min(aBatch * hand.batchesAhead, Math.floor(perSlot * hand.concurrency))
 }

@@ -5,24 +5,39 @@ import type { Session } from './session.js'
 import { arrayOf } from './session.js'
 import type { Starts } from './starts.js'
 
+/** Payloads that are longer than this on average come as rows. */
+const LARGE = 1_024
+
+/** What the next claim knows from the last. */
+export interface Before {
+  readonly starts: Starts
+  areLarge: boolean
+}
+
 /**
  * Taking jobs: the heads of the lanes leave the line and are written into one lease. The scan begins behind what was taken
  * before (`starts`), since entries that are dead but cannot be removed yet would be walked over again at every claim.
  */
-export async function claimJobs(s: Session, request: ClaimRequest, starts: Starts): Promise<Claimed> {
-  const from = starts.take()
-  const row = await claimOnce(s, request, from)
-  if (from === NOWHERE || row.jobs !== null) return answer(s, request, row, starts)
+export async function claimJobs(s: Session, request: ClaimRequest, before: Before): Promise<Claimed> {
+  const from = before.starts.take()
+  const taken = await take(s, request, from, before.areLarge)
+  if (from === NOWHERE || taken.bodies.length > 0) return answer(s, request, taken, before)
   // Nothing behind there: what there is may stand before it.
-  return answer(s, request, await claimOnce(s, request, NOWHERE), starts)
+  return answer(s, request, await take(s, request, NOWHERE, before.areLarge), before)
 }
 
 const NOWHERE = '[]'
 
-async function claimOnce(s: Session, request: ClaimRequest, starts: string): Promise<ClaimRow> {
+/** What one statement took, and what it told beside. */
+interface Taken {
+  readonly told: ToldRow
+  readonly bodies: readonly Body[]
+}
+
+async function take(s: Session, request: ClaimRequest, starts: string, asRows: boolean): Promise<Taken> {
   const rooms = [...request.rooms].map(([queue, left]) => ({ queue, left }))
-  const [row] = await s.query<ClaimRow>(
-    s.queries.claimJobs,
+  const rows = await s.query<ToldRow & (JsonRow | LargeRow)>(
+    asRows ? s.queries.claimLarge : s.queries.claimJobs,
     s.nowText,
     request.worker,
     String(request.fence),
@@ -34,24 +49,32 @@ async function claimOnce(s: Session, request: ClaimRequest, starts: string): Pro
     starts,
     String(request.suspects !== 'none'),
   )
-  return row as ClaimRow
+  const told = rows[0] as ToldRow
+  if (asRows) return { told, bodies: (rows as readonly LargeRow[]).filter((row) => row.ref !== null).map(toBody) }
+  return { told, bodies: bodiesOf((rows[0] as JsonRow).jobs) }
 }
 
-async function answer(s: Session, request: ClaimRequest, row: ClaimRow, starts: Starts): Promise<Claimed> {
-  const now = Number(row.now)
+async function answer(s: Session, request: ClaimRequest, { told, bodies }: Taken, before: Before): Promise<Claimed> {
   const base = {
-    now,
-    suspectsWait: row.suspects,
-    lost: !row.alive,
-    resumesInMs: row.resumes === null ? null : Number(row.resumes),
+    now: Number(told.now),
+    suspectsWait: told.suspects,
+    lost: !told.alive,
+    resumesInMs: told.resumes === null ? null : Number(told.resumes),
   }
-  if (row.suspects && request.suspects !== 'none') {
+  if (told.suspects && request.suspects !== 'none') {
     const jobs = await claimSuspect(s, request)
     if (jobs.length > 0) return { ...base, jobs }
   }
-  const jobs = await claimedJobs(s, row.jobs, request.fence)
-  starts.claimed(jobs.length >= request.max ? row.lasts : null)
+  const jobs = await claimedJobs(s, bodies, request.fence)
+  before.starts.claimed(jobs.length >= request.max ? told.lasts : null)
+  if (bodies.length > 0) before.areLarge = areLarge(bodies)
   return { ...base, jobs }
+}
+
+function areLarge(bodies: readonly Body[]): boolean {
+  let characters = 0
+  for (const [, , , , payload] of bodies) characters += payload?.length ?? 0
+  return characters > bodies.length * LARGE
 }
 
 async function claimSuspect(s: Session, request: ClaimRequest): Promise<ClaimedJob[]> {
@@ -75,17 +98,31 @@ async function claimSuspect(s: Session, request: ClaimRequest): Promise<ClaimedJ
     String(request.suspects === 'alone'),
     JSON.stringify(eligible.map(({ lane }) => lane)),
   )
-  return claimedJobs(s, row?.jobs ?? null, request.fence)
+  return claimedJobs(s, bodiesOf(row?.jobs ?? null), request.fence)
 }
 
-interface ClaimRow {
+interface ToldRow {
   readonly now: unknown
   readonly alive: boolean
-  readonly jobs: string | null
   /** JSON of `[lane, sort]`: how far the claim got. */
   readonly lasts: string | null
   readonly suspects: boolean
   readonly resumes: unknown
+}
+
+interface JsonRow {
+  /** JSON of all bodies; null when nothing was taken. */
+  readonly jobs: string | null
+}
+
+/** One body; of nulls when nothing was taken. */
+interface LargeRow {
+  readonly ref: unknown
+  readonly id: string
+  readonly lane: unknown
+  readonly due_at: unknown
+  readonly payload: string | null
+  readonly rare: string | null
 }
 
 /** ref, id, lane, due_at, payload, and the columns that most jobs have nothing in; null when this one has not either. */
@@ -103,9 +140,15 @@ type Rare = readonly [
 ]
 const NOTHING_RARE: Rare = [0, 0, 0, false, null, null, null, null, null]
 
-async function claimedJobs(s: Session, jobs: string | null, fence: number): Promise<ClaimedJob[]> {
-  if (jobs === null) return []
-  const bodies = JSON.parse(jobs) as Body[]
+function bodiesOf(jobs: string | null): Body[] {
+  return jobs === null ? [] : (JSON.parse(jobs) as Body[])
+}
+
+function toBody({ ref, id, lane, due_at, payload, rare }: LargeRow): Body {
+  return [Number(ref), id, Number(lane), Number(due_at), payload, rare === null ? null : (JSON.parse(rare) as Rare)]
+}
+
+async function claimedJobs(s: Session, bodies: readonly Body[], fence: number): Promise<ClaimedJob[]> {
   await s.lanes.learn(bodies.map(laneOf))
   return bodies.map((body) => toClaimedJob(s, body, fence))
 }

@@ -27,6 +27,7 @@ import type { JobAsk, StandingWish, Written } from '../wishes.js'
 import type { Heart, WorkerBeat, WorkerInfo } from '../workers.js'
 import { changeJob } from './change.js'
 import { claimJobs, confirmJobs, readLeases, reportJobs } from './claim.js'
+import type { Before } from './claim.js'
 import type { Connection } from './connection.js'
 import type { Executor } from './executor.js'
 import { Gather } from './gather.js'
@@ -69,7 +70,7 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
   readonly #work: Connection
   readonly #lanes: Lanes
   readonly #hints: Hints
-  readonly #starts: Starts
+  readonly #before: Before
   readonly #gather: Gather
   readonly #walk: Walk = { sweptTo: ['', ''], daysAt: 0 }
   /** Jobs that have reports, and those of them that ended. */
@@ -85,7 +86,7 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     this.#lanes = new Lanes(this.#writes, opened.queries)
     opened.onReconnect(() => this.#lanes.doubt())
     this.#hints = new Hints(opened.self)
-    this.#starts = new Starts(world)
+    this.#before = { starts: new Starts(world), areLarge: false }
     this.#gather = new Gather((jobs) => this.#plain(this.#writes, (s) => writeJobs(s, jobs)))
     this.transactions = new PostgresTransactions({
       opened,
@@ -192,7 +193,7 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
   }
 
   claimJobs(request: ClaimRequest): Promise<Claimed> {
-    return this.#plain(this.#work, (s) => claimJobs(s, request, this.#starts))
+    return this.#plain(this.#work, (s) => claimJobs(s, request, this.#before))
   }
 
   confirmJobs(held: readonly HeldJob[]): Promise<Confirmation> {
@@ -226,7 +227,7 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
   onHint(callback: (hint: Hint) => void): Cancel {
     const stop = this.#hints.on((hint) => {
       // Something may have come to stand before where the next claim would begin.
-      if (hint.ready) this.#starts.forget()
+      if (hint.ready) this.#before.starts.forget()
       callback(hint)
     })
     this.#opened.listen((news) => this.#hints.heard(news))

@@ -104,12 +104,15 @@ async function endKept(
 }
 
 async function endForgotten(s: Session, { jobs }: PlainBatch, closeLeases: readonly number[]): Promise<EndedRow> {
+  const refs = jobs.map((job) => job.ref)
   const [row] = await s.query<EndedRow>(
     s.queries.endForgotten,
     arrayOf([...new Set(jobs.map((job) => job.fence))]),
-    arrayOf(jobs.map((job) => job.ref)),
+    arrayOf(refs),
     arrayOf(jobs.map((job) => job.fence)),
     arrayOf(closeLeases),
+    String(Math.min(...refs)),
+    String(Math.max(...refs)),
   )
   return row as EndedRow
 }

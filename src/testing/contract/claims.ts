@@ -56,6 +56,30 @@ export const claimsCases: readonly ContractCase[] = [
     )
   }),
 
+  contract(
+    'large payloads come whole and in order, with all that belongs to them, and small ones after them',
+    async (b) => {
+      const worker = await b.worker()
+      const text = (i: number): string => JSON.stringify({ i, text: `"\\\u2028ø${'x'.repeat(5_000)}` })
+      const [bytes, small] = [new Uint8Array(3_000).fill(255), '{"small":true}']
+      await b.insert([b.job({ payload: text(0) }), b.job({ payload: text(1), priority: 1, key: 'k' })])
+      await b.insert([b.job({ payload: bytes }), b.job({ payload: text(3), options: '{"labels":["l"]}' })])
+      // The first tells the store that they are large.
+      const [first] = (await b.claim(worker, { max: 1 })).jobs
+      assert.deepEqual([first?.payload, first?.key], [text(1), 'k'])
+      await b.insert([b.job({ payload: small })])
+      const { jobs } = await b.claim(worker)
+      assert.deepEqual(
+        jobs.map((job) => job.payload),
+        [text(0), bytes, text(3), small],
+      )
+      assert.deepEqual([jobs[2]?.options, jobs[0]?.attempt, jobs[0]?.key], ['{"labels":["l"]}', 0, null])
+      assert.deepEqual((await b.claim(worker)).jobs, [])
+      await b.insert([b.job({ payload: small })])
+      assert.equal((await b.claim(worker)).jobs[0]?.payload, small)
+    },
+  ),
+
   contract('no two claims take the same job', async (b) => {
     const [one, two] = [await b.worker(), await b.worker()]
     await b.insert(Array.from({ length: 50 }, () => b.job()))

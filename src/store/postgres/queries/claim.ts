@@ -1,25 +1,7 @@
-import { s, clock, sort, hasEnded, bodyOf, claimed, isPaused } from './words.js'
+import { s, clock, sort, hasEnded, bodyOf, claimed, isPaused, rare } from './words.js'
 
-/** Workers and what they take. */
-export const claimQueries = {
-  addWorker: `
-    insert into ${s}.workers (worker, host, pid, started_at)
-    values ($1, $2, $3::text::integer, coalesce($4::text::bigint, ${clock}))`,
-  beat: `
-    update ${s}.workers set beat = beat + 1 where worker = $1
-    returning 1 as beat`,
-  dropWorker: `delete from ${s}.workers where worker = $1`,
-  endWorker: `
-    delete from ${s}.workers where worker = $1 and beat = $2::text::bigint
-    returning 1 as ended`,
-  isWorker: `select 1 as listed from ${s}.workers where worker = $1`,
-  readWorkers: `
-    select worker, beat from ${s}.workers
-    union all
-    select distinct worker, null::bigint from ${s}.leases where worker not in (select worker from ${s}.workers)`,
-  /** Takes the heads of the lanes out of the line and writes them into one lease. */
-  claimJobs: `
-    with clock as materialized (select coalesce($1::text::bigint, ${clock}) as now),
+/** Takes the heads of the lanes out of the line and writes them into one lease. */
+const taking = `with clock as materialized (select coalesce($1::text::bigint, ${clock}) as now),
     alive as materialized (select 1 from ${s}.workers where worker = $2),
     lane as materialized (
       select n.lane, n.queue, least($5::text::integer, coalesce(room.left, $5::text::integer)) as room,
@@ -49,13 +31,46 @@ export const claimQueries = {
       insert into ${s}.leases (fence, worker, alone, claimed_at, starting, refs)
       select $3::text::bigint, $2, false, now, $4::text::integer, array_agg(ref order by sort, ref)
       from taken, clock
-      group by now)
-    select clock.now, exists (select 1 from alive) as alive,
-           (select json_agg(${claimed} order by t.sort, t.ref) from taken t cross join ${bodyOf('t.ref')})::text as jobs,
+      group by now)`
+
+/** What a claim is told beside its jobs. */
+const told = `clock.now, exists (select 1 from alive) as alive,
            (select json_agg(json_build_array(l.lane, l.last)) from (select lane, max(sort) as last from taken group by lane) l)::text as lasts,
            exists (select 1 from suspect) as suspects,
-           (select min(p.until) - now from ${s}.pauses p where p.until > now) as resumes
+           (select min(p.until - clock.now) from ${s}.pauses p, clock where p.until > clock.now) as resumes`
+
+/** By a list, which each day is asked for once: to join them one by one takes half as long again. */
+const isTaken = `j.ref = any(array(select ref from taken))`
+
+/** Workers and what they take. */
+export const claimQueries = {
+  addWorker: `
+    insert into ${s}.workers (worker, host, pid, started_at)
+    values ($1, $2, $3::text::integer, coalesce($4::text::bigint, ${clock}))`,
+  beat: `
+    update ${s}.workers set beat = beat + 1 where worker = $1
+    returning 1 as beat`,
+  dropWorker: `delete from ${s}.workers where worker = $1`,
+  endWorker: `
+    delete from ${s}.workers where worker = $1 and beat = $2::text::bigint
+    returning 1 as ended`,
+  isWorker: `select 1 as listed from ${s}.workers where worker = $1`,
+  readWorkers: `
+    select worker, beat from ${s}.workers
+    union all
+    select distinct worker, null::bigint from ${s}.leases where worker not in (select worker from ${s}.workers)`,
+  claimJobs: `
+    ${taking}
+    select ${told},
+           (select json_agg(${claimed} order by ${sort('j')}, j.ref) from ${s}.jobs j where ${isTaken})::text as jobs
     from clock`,
+  /** The same with a row for each job: a large payload would be written into a JSON, and read out of it, for longer than all the rest takes. */
+  claimLarge: `
+    ${taking}
+    select ${told}, j.ref, j.id, j.lane, j.due_at, j.payload, (${rare})::text as rare
+    from clock
+    left join ${s}.jobs j on ${isTaken}
+    order by ${sort('j')}, j.ref`,
   claimSuspect: `
     with clock as materialized (select coalesce($1::text::bigint, ${clock}) as now),
     head as (

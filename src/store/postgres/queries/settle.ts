@@ -20,7 +20,7 @@ export const settleQueries = {
   endPlain: endPlain(''),
   /** In a transaction with others, where an error would undo those too. It takes a third longer. */
   endPlainAmong: endPlain('on conflict (ref) do nothing'),
-  /** The same for jobs that are kept no longer than they live. */
+  /** The same for jobs that are kept no longer than they live. By the bounds the days are told in which nothing is looked for. */
   endForgotten: `
     with held as materialized (
       select e.fence, e.refs, e.gone, e.asked from ${s}.leases e where e.fence = any($1::text::bigint[]) for share),
@@ -28,7 +28,7 @@ export const settleQueries = {
       delete from ${s}.jobs j
       using held
       join rows from (unnest($2::text::bigint[]), unnest($3::text::bigint[])) as each (ref, fence) on each.fence = held.fence
-      where j.ref = any($2::text::bigint[]) and j.ref = each.ref and not each.ref = any(held.gone) and not held.asked
+      where j.ref between $5::text::bigint and $6::text::bigint and j.ref = each.ref and not each.ref = any(held.gone) and not held.asked
       returning j.ref),
     closed as (
       delete from ${s}.leases

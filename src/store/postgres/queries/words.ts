@@ -62,12 +62,13 @@ export const jobRow = `
     where h.ref is null and w.ref is null and r.ref is null and j.ref = any(e.refs) and not j.ref = any(e.gone)
     limit 1) e on true
   left join ${s}.reports p on p.ref = j.ref and p.fence = e.fence`
-/** What a claim needs of a job. */
-export const claimed = `json_build_array(j.ref, j.id, j.lane, j.due_at, j.payload,
-    case when j.attempt is null and j.retries is null and j.crashes is null and j.expires_at is null and j.key is null
+/** What most jobs have nothing in; null when this one has not either. */
+export const rare = `case when j.attempt is null and j.retries is null and j.crashes is null and j.expires_at is null and j.key is null
       and j.options is null and j.log is null and j.bytes is null and not j.suspect then null
     else json_build_array(coalesce(j.attempt, 0), coalesce(j.retries, 0), coalesce(j.crashes, 0), j.suspect, j.log,
-      j.expires_at, j.key, j.options, encode(j.bytes, 'base64')) end)`
+      j.expires_at, j.key, j.options, encode(j.bytes, 'base64')) end`
+/** What a claim needs of a job. */
+export const claimed = `json_build_array(j.ref, j.id, j.lane, j.due_at, j.payload, ${rare})`
 export const isPaused = (queue: string): string => `exists (
     select 1 from ${s}.pauses p where p.queue = ${queue} and (p.until is null or p.until > now))`
 

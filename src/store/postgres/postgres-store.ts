@@ -26,7 +26,7 @@ import type { Confirmation, HeldJob, PausedQueue, QueueChange, QueueStore, Stand
 import type { JobAsk, StandingWish, Written } from '../wishes.js'
 import type { Heart, WorkerBeat, WorkerInfo } from '../workers.js'
 import { changeJob } from './change.js'
-import { claimJobs, confirmJobs, readLeases, reportJobs } from './claim.js'
+import { claimJobs, confirmJobs, readLeases, reportJobs, voidClaims } from './claim.js'
 import type { Connection } from './connection.js'
 import type { Executor } from './executor.js'
 import { Gather } from './gather.js'
@@ -213,6 +213,10 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     const written = await this.#settle(plain, other, closeLeases)
     await this.#dropReports(settled)
     return written
+  }
+
+  voidClaims(worker: string, fences: readonly number[]): Promise<readonly LeasedJob[]> {
+    return this.#plain(this.#work, (s) => voidClaims(s, worker, fences))
   }
 
   readLeases(worker: string): Promise<readonly LeasedJob[]> {

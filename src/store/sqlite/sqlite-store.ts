@@ -250,6 +250,11 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
     return this.#commits.write((now) => settleJobs(this.#session, settled, closeLeases, now))
   }
 
+  /** A claim here has an end when its call has: there is nothing left of it to be held up. */
+  async voidClaims(worker: string, fences: readonly number[]): Promise<readonly LeasedJob[]> {
+    return (await this.readLeases(worker)).filter(({ fence }) => fences.includes(fence))
+  }
+
   readLeases(worker: string): Promise<readonly LeasedJob[]> {
     return this.#commits.read(() => readLeases(this.#session, worker))
   }

@@ -8,7 +8,10 @@ export const claimQueries = {
   beat: `
     update ${s}.workers set beat = beat + 1 where worker = $1
     returning 1 as beat`,
-  dropWorker: `delete from ${s}.workers where worker = $1`,
+  /** With the fences that nothing was claimed under (`voidClaims`). */
+  dropWorker: `
+    with dropped as (delete from ${s}.workers where worker = $1)
+    delete from ${s}.leases where worker = $1 and refs = '{}'`,
   endWorker: `
     delete from ${s}.workers where worker = $1 and beat = $2::text::bigint
     returning 1 as ended`,
@@ -56,6 +59,12 @@ export const claimQueries = {
            exists (select 1 from suspect) as suspects,
            (select min(p.until) - now from ${s}.pauses p where p.until > now) as resumes
     from clock`,
+  /** A lease of nothing under each fence. */
+  voidClaims: `
+    insert into ${s}.leases (fence, worker, alone, claimed_at, starting, refs)
+    select fence, $1, false, coalesce($3::text::bigint, ${clock}), 0, '{}'
+    from unnest($2::text::bigint[]) as fence
+    on conflict (fence) do nothing`,
   claimSuspect: `
     with clock as materialized (select coalesce($1::text::bigint, ${clock}) as now),
     head as (

@@ -71,7 +71,7 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
   readonly #hints: Hints
   readonly #starts: Starts
   readonly #gather: Gather
-  readonly #walk: Walk = { sweptTo: ['', ''], daysAt: 0 }
+  readonly #walk: Walk = { sweptTo: ['', ''], daysAt: 0, days: { days: [], look: undefined } }
   /** Jobs that have reports, and those of them that ended. */
   readonly #reported = new Set<number>()
   readonly #over = new Set<number>()

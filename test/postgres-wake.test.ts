@@ -108,7 +108,7 @@ describe('an idle worker', () => {
     const idle = await worker(store)
     for (let round = 0; round < 3; round += 1) {
       await admin.query(
-        `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'millrace' and query like '%pg_listening_channels%'`,
+        `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'millrace' and query like '%pg_listening_channels%'`,
       )
       const one = producer(store, 1, `await mill.enqueue(work, { n, at: Date.now() })`)
       await one.hears('did')
@@ -192,7 +192,9 @@ describe('connections', () => {
     for (let round = 0; round < 40; round += 1) {
       most = Math.max(most, await connections())
       if (round % 10 === 9)
-        await admin.query(`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'millrace'`)
+        await admin.query(
+          `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'millrace'`,
+        )
       await new Promise((next) => setTimeout(next, 50))
     }
     expect(most).toBe(3)

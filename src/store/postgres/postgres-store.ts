@@ -83,7 +83,11 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     this.#work = opened.connection('work')
     this.info = opened.info
     this.#lanes = new Lanes(this.#writes, opened.queries)
-    opened.onReconnect(() => this.#lanes.doubt())
+    opened.onReconnect(() => {
+      this.#lanes.doubt()
+      // It may be another server, that was promoted and has not all of what was seen.
+      this.#walk.days.look = undefined
+    })
     this.#hints = new Hints(opened.self)
     this.#starts = new Starts(world)
     this.#gather = new Gather((jobs) => this.#plain(this.#writes, (s) => writeJobs(s, jobs)))

@@ -98,7 +98,8 @@ describe('an idle worker', () => {
       const times = await untilRan(idle, 10)
       console.log(`commit to start in another process: p50 ${times[5]} ms`)
       expect(times[0]).toBeGreaterThanOrEqual(-2)
-      expect(times[5]).toBeLessThan(50)
+      // By notification and not by the poll, which is 5 s; on a machine that has time it is a few milliseconds.
+      expect(times[5]).toBeLessThan(500)
       expect(idle.heard.filter((s) => s.what === 'ran').every((s) => Number(s['n']) % 2 === 0)).toBe(true)
     },
   )

@@ -79,7 +79,8 @@ describe('an idle worker', () => {
     producer(store, 40, `await mill.enqueue(work, { n, at: Date.now() })`)
     const times = await untilRan(idle, 40, 20_000)
     console.log(`enqueue to start in another process: p50 ${times[20]} ms, p90 ${times[36]} ms`)
-    expect(times[20]).toBeLessThan(50)
+    // By notification and not by the poll, which is 5 s; on a machine that has time it is a few milliseconds.
+    expect(times[20]).toBeLessThan(500)
   })
 
   test(

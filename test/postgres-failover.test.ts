@@ -72,7 +72,7 @@ async function enqueueUntil(mill: Mill, isOver: () => boolean): Promise<{ acked:
     const id = `quick ${n}`
     await mill.enqueue('quick', { id }).then(
       () => acked.push(id),
-      (error: { code?: string }) => codes.add(error.code ?? String(error)),
+      (error: { code?: string }) => codes.add(error.code ?? 'no code'),
     )
     await pause(2)
   }

@@ -24,6 +24,7 @@ export function dayQueries(schema: string) {
   /** Written out and not bound, so that the plan is for one partition from the start. */
   const within = (column: string, day: number): string => `${column} >= ${from(day)} and ${column} < ${from(day + 1)}`
   return {
+    ...lookQueries(s, text),
     begin: `begin; set local lock_timeout = ${LOCK_WAIT_MS}; set local statement_timeout = ${STATEMENT_MS}`,
     commit: `commit`,
     rollback: `rollback`,
@@ -44,27 +45,6 @@ export function dayQueries(schema: string) {
     attach: (of: Parted, day: number): string =>
       `alter table ${s}.${of} attach partition ${table(of, day)} for values from (${from(day)}) to (${from(day + 1)})`,
 
-    /**
-     * Jobs from one ref on, so many, with those of them that are unfinished or to be kept: there is no end of them that is over.
-     * The ends are read in the same stretch; left to choose, the planner would read all ends of the day for each slice.
-     */
-    lookAtSlice: `
-      with slice as materialized (
-        select ref from ${s}.jobs
-        where ref > $1::text::bigint and ref <= $2::text::bigint
-        order by ref
-        limit $4::text::integer),
-      over as materialized (
-        select ref from ${s}.history
-        where ref > $1::text::bigint and ref <= (select max(ref) from slice) and keep_until <= $3::text::bigint)
-      select count(*)::integer as rows, max(ref)::text as last,
-             (json_agg(ref) filter (where ref not in (select ref from over)))::text as staying
-      from slice`,
-    /** Nobody has a job that is not committed; who comes now gets a number after the last one. */
-    lockJobs: `lock table only ${s}.jobs in share mode`,
-    lastNumber: `select coalesce(pg_sequence_last_value('${text}.job_number'::regclass), 0)::text as number`,
-    /** Of days that are gone. */
-    sweepRevived: (oldest: number): string => `delete from ${s}.revived where ref < ${from(oldest)}`,
     /** All or nobody: whoever is in the middle of something has one of them. */
     lockParted: `lock table only ${s}.jobs, only ${s}.history in access exclusive mode`,
     detach: (of: Parted, day: number): string => `alter table ${s}.${of} detach partition ${table(of, day)}`,
@@ -89,6 +69,33 @@ export function dayQueries(schema: string) {
       from ${table('history', day)} h
       where h.ref = any(array(select j.ref from ${s}.jobs_rest j where ${within('j.ref', day)}))`,
     drop: (of: Parted, day: number): string => `drop table ${table(of, day)}`,
+  }
+}
+
+/** What is asked of a day before anything is locked for it. */
+function lookQueries(s: string, text: string) {
+  return {
+    /**
+     * Jobs from one ref on, so many, with those of them that are unfinished or to be kept: there is no end of them that is over.
+     * The ends are read in the same stretch; left to choose, the planner would read all ends of the day for each slice.
+     */
+    lookAtSlice: `
+      with slice as materialized (
+        select ref from ${s}.jobs
+        where ref > $1::text::bigint and ref <= $2::text::bigint
+        order by ref
+        limit $4::text::integer),
+      over as materialized (
+        select ref from ${s}.history
+        where ref > $1::text::bigint and ref <= (select max(ref) from slice) and keep_until <= $3::text::bigint)
+      select count(*)::integer as rows, max(ref)::text as last,
+             (json_agg(ref) filter (where ref not in (select ref from over)))::text as staying
+      from slice`,
+    /** Nobody has a job that is not committed; who comes now gets a number after the last one. */
+    lockJobs: `lock table only ${s}.jobs in share mode`,
+    lastNumber: `select coalesce(pg_sequence_last_value('${text}.job_number'::regclass), 0)::text as number`,
+    /** Of days that are gone. */
+    sweepRevived: (oldest: number): string => `delete from ${s}.revived where ref < ${from(oldest)}`,
   }
 }
 

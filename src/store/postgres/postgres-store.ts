@@ -62,6 +62,10 @@ const CLAIMS_PATIENCE_MS = 1_000
  */
 export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, ChangeStore {
   readonly info: StoreInfo
+  readonly jobs: JobStore = this
+  readonly leases: LeaseStore = this
+  readonly queues: QueueStore = this
+  readonly changes: ChangeStore = this
   readonly transactions: PostgresTransactions
   readonly #opened: Opened
   readonly #options: PostgresStoreOptions
@@ -99,19 +103,6 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
       session: (db) => this.#session(db, `${opened.self}-tx`),
       committed: (hint) => this.#committed(hint),
     })
-  }
-
-  get jobs(): JobStore {
-    return this
-  }
-  get leases(): LeaseStore {
-    return this
-  }
-  get queues(): QueueStore {
-    return this
-  }
-  get changes(): ChangeStore {
-    return this
   }
 
   async insertJobs(jobs: readonly NewJob[], options: InsertOptions): Promise<readonly Inserted[]> {

@@ -71,6 +71,10 @@ const NOT_FLUSHED = { durable: false }
 /** The store contract on one SQLite file. The verbs are in the files beside this one; here they meet the commit queue. */
 export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, ChangeStore {
   readonly info: Store['info']
+  readonly jobs: JobStore = this
+  readonly leases: LeaseStore = this
+  readonly queues: QueueStore = this
+  readonly changes: ChangeStore = this
   readonly transactions: SqliteTransactions
   readonly #file: OpenedFile
   readonly #world: World
@@ -120,19 +124,6 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
       expectCommit: (handle) => this.#watch.expect(handle),
       committed: () => this.#hints.callerCommitted(),
     })
-  }
-
-  get jobs(): JobStore {
-    return this
-  }
-  get leases(): LeaseStore {
-    return this
-  }
-  get queues(): QueueStore {
-    return this
-  }
-  get changes(): ChangeStore {
-    return this
   }
 
   insertJobs(jobs: readonly NewJob[], options: InsertOptions): Promise<readonly Inserted[]> {

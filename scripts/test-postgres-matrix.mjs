@@ -17,7 +17,7 @@ const SERVERS = {
 }
 const INSTALL_MAX_MS = 120_000
 /** Of each of the two runs of a major: the whole of it is bounded. */
-const TESTS_MAX_MS = 600_000
+const TESTS_MAX_MS = 900_000
 
 /** Says the version of the server that startPostgres() starts here. */
 const VERSION_PROGRAM = `

@@ -116,7 +116,7 @@ test(
     await expect.poll(async () => Number((await ask(standby.url, left))[0]?.['left']), { timeout: 20_000 }).toBe(0)
 
     console.log(`work went on ${resumedMs} ms after the promotion; ${acked.length} acknowledged`)
-    expect(acked.length).toBeGreaterThan(50)
+    expect(acked.length).toBeGreaterThan(10)
     expect([...codes].filter((code) => !['E_STORE_READ_ONLY', 'E_STORE_UNREACHABLE'].includes(code))).toEqual([])
     expect(long.map((id) => runs.get(id))).toEqual(long.map(() => 1))
     // A claim of the last moments may not have reached the standby: such a quick job runs again, and its first end is refused.

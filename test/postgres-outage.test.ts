@@ -269,6 +269,34 @@ describe('a line', () => {
     expect(Date.now() - began).toBeLessThan(15_000)
   })
 
+  test(
+    'that is cut while the server is still at work on a claim leaves no job behind',
+    { timeout: 60_000 },
+    async () => {
+      const proxy = await proxied()
+      const notes = newNotes()
+      const store = newStore(proxy.url)
+      const schema = new URL(store).searchParams.get('schema') as string
+      const mill = await worker(store, notes)
+      await mill.start()
+      const holder = new Client(server.url)
+      await holder.connect()
+      await holder.query(`begin; lock table ${schema}.leases in share row exclusive mode`)
+      await mill.enqueue('work', { n: 1 })
+      const waiting = `select 1 from pg_locks where relation = '${schema}.leases'::regclass and not granted`
+      await expect.poll(() => ask(waiting), { timeout: 5_000 }).not.toEqual([])
+      proxy.reset()
+      // By then the worker has looked what became of it, or waits to.
+      await pause(2_000)
+      await holder.query('commit')
+      await holder.end()
+      await untilDone(store, new Set([1]), notes)
+      await mill.close()
+      expect(notes.runs.get(1)).toBe(1)
+      expect(await ask(`select fence from ${schema}.leases`)).toEqual([])
+    },
+  )
+
   test('that is reset again and again loses nothing and doubles nothing', { timeout: 60_000 }, async () => {
     const proxy = await proxied()
     const notes = newNotes()

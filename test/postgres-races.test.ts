@@ -430,3 +430,25 @@ test(
     expect(rows).toEqual([{ astray: 0, dangling: 0, locks: 0 }])
   },
 )
+
+test('a claim that comes late finds its fence taken, and takes nothing', async () => {
+  const { store, schema, client } = await house()
+  await store.addWorker({ id: 'w', host: 'h', pid: 1 })
+  await store.insertJobs([aJob()], OPTIONS)
+  const fence = world.ids.fence()
+  expect(await store.voidClaims('w', [fence])).toEqual([])
+  const late = {
+    worker: 'w',
+    fence,
+    names: undefined,
+    rooms: new Map(),
+    max: 1,
+    starting: 1,
+    suspects: 'none' as const,
+  }
+  await expect(store.claimJobs(late)).rejects.toMatchObject({ cause: { code: '23505' } })
+  expect(await claim(store, 'w')).toHaveLength(1)
+  await store.dropWorker('w')
+  // The one it has; the fence that was only taken went with the worker.
+  expect((await client.query(`select fence from ${schema}.leases`)).rows).toHaveLength(1)
+})

@@ -79,7 +79,8 @@ describe('an idle worker', () => {
     producer(store, 40, `await mill.enqueue(work, { n, at: Date.now() })`)
     const times = await untilRan(idle, 40, 20_000)
     console.log(`enqueue to start in another process: p50 ${times[20]} ms, p90 ${times[36]} ms`)
-    expect(times[20]).toBeLessThan(50)
+    // By notification and not by the poll, which is 5 s; on a machine that has time it is a few milliseconds.
+    expect(times[20]).toBeLessThan(500)
   })
 
   test(
@@ -98,7 +99,8 @@ describe('an idle worker', () => {
       const times = await untilRan(idle, 10)
       console.log(`commit to start in another process: p50 ${times[5]} ms`)
       expect(times[0]).toBeGreaterThanOrEqual(-2)
-      expect(times[5]).toBeLessThan(50)
+      // By notification and not by the poll, which is 5 s; on a machine that has time it is a few milliseconds.
+      expect(times[5]).toBeLessThan(500)
       expect(idle.heard.filter((s) => s.what === 'ran').every((s) => Number(s['n']) % 2 === 0)).toBe(true)
     },
   )
@@ -108,7 +110,7 @@ describe('an idle worker', () => {
     const idle = await worker(store)
     for (let round = 0; round < 3; round += 1) {
       await admin.query(
-        `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'millrace' and query like '%pg_listening_channels%'`,
+        `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'millrace' and query like '%pg_listening_channels%'`,
       )
       const one = producer(store, 1, `await mill.enqueue(work, { n, at: Date.now() })`)
       await one.hears('did')
@@ -192,7 +194,9 @@ describe('connections', () => {
     for (let round = 0; round < 40; round += 1) {
       most = Math.max(most, await connections())
       if (round % 10 === 9)
-        await admin.query(`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'millrace'`)
+        await admin.query(
+          `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'millrace'`,
+        )
       await new Promise((next) => setTimeout(next, 50))
     }
     expect(most).toBe(3)

@@ -71,6 +71,8 @@ export interface LeaseStore {
   reportJobs(reports: readonly Report[]): Promise<readonly number[]>
   /** Writes what became of claimed jobs, as their wishes turn it, and closes leases. */
   settleJobs(settled: readonly SettledJob[], closeLeases: readonly number[]): Promise<Written>
+  /** Of claims whose answer never came: none of them takes anything from now on. Gives what they have taken. */
+  voidClaims(worker: string, fences: readonly number[]): Promise<readonly LeasedJob[]>
   /** What a worker's leases hold. */
   readLeases(worker: string): Promise<readonly LeasedJob[]>
   /** Ends a dead worker: one guarded write; null when its beat moved after all and nothing was written. */

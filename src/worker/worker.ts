@@ -218,8 +218,9 @@ export class Worker {
   /** Gives back what claims without an answer may have taken: a live worker's lease is nobody else's to free. */
   async #clearDoubts(lease: Lease): Promise<void> {
     try {
-      const leased = await this.#parts.store.leases.readLeases(lease.worker)
-      for (const fence of this.#doubtful)
+      const fences = [...this.#doubtful]
+      const leased = await this.#parts.store.leases.voidClaims(lease.worker, fences)
+      for (const fence of fences)
         this.#refuse(
           leased.filter((job) => job.fence === fence),
           fence,

@@ -8,6 +8,8 @@ export interface Proxy {
   /** Nothing passes any more in either direction, and nobody is told; until `heal`. */
   blackHole(): void
   heal(): void
+  /** New connections lead to this server from now on; those that are open stay as they are. */
+  lead(url: string): void
   /** Every connection is reset. */
   reset(): void
   /** The next message to the server that contains this text passes; its answer does not, and then the line is cut. */
@@ -27,7 +29,7 @@ export async function startProxy(
   url: string,
   pass: (message: Buffer) => Buffer | undefined = (m) => m,
 ): Promise<Proxy> {
-  const target = new URL(url)
+  let target = new URL(url)
   const lines = new Set<Line>()
   let [isHole, secret, lost] = [false, undefined as string | undefined, 0]
   const cut = (line: Line): void => {
@@ -73,6 +75,7 @@ export async function startProxy(
       // What was swallowed is missing: these lines are of no more use.
       cutAll()
     },
+    lead: (other) => void (target = new URL(other)),
     reset: cutAll,
     loseAnswerTo: (text) => void (secret = text),
     get lost() {

@@ -1,51 +1,122 @@
-import { mkdtempSync, readFileSync, statSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { chownSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Client } from 'pg'
 import { startPostgres } from '../../src/testing/index.js'
 import { startKeeper } from '../../src/testing/postgres-keeper.js'
-import type { Keeper } from '../../src/testing/postgres-keeper.js'
+import type { Keeper, Step } from '../../src/testing/postgres-keeper.js'
 
 /** A server that can be taken down as by a crash, and come up again on the same port with the same data. */
 export interface Restartable {
   readonly url: string
   /** As `pg_ctl stop -m immediate`: nothing is said to anybody, and the next start recovers. */
   crash(): Promise<void>
+  /** As by the end of its machine: kill -9. */
+  kill(): Promise<void>
   start(): Promise<void>
+  /** A second server that follows this one, on a port of its own. This one is down for a moment. */
+  follow(): Promise<Follower>
   /** For good. */
   end(): Promise<void>
 }
 
-export async function startRestartable(): Promise<Restartable> {
-  const server = await startPostgres({ settings: { fsync: 'off', max_connections: '100' } })
+/** A hot standby. */
+export interface Follower {
+  readonly url: string
+  end(): Promise<void>
+}
+
+export async function startRestartable(settings: Readonly<Record<string, string>> = {}): Promise<Restartable> {
+  const server = await startPostgres({ settings: { fsync: 'off', max_connections: '100', ...settings } })
   const folder = await dataFolder(server.url)
   const pidFile = join(folder, 'postmaster.pid')
-  const pid = pidIn(pidFile)
-  const [program, ...args] = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').slice(0, -1) as [string]
+  const [program, ...args] = readFileSync(`/proc/${pidIn(pidFile)}/cmdline`, 'utf8')
+    .split('\0')
+    .slice(0, -1) as [string]
   const { uid, gid } = statSync(folder)
   const who = process.getuid?.() === 0 ? { uid, gid } : {}
   let keeper: Keeper | undefined
-  const crash = async (): Promise<void> => {
+  const stop = async (signal: 'SIGQUIT' | 'SIGKILL'): Promise<void> => {
     const running = pidIn(pidFile)
-    process.kill(running, 'SIGQUIT')
+    process.kill(running, signal)
     while (isThere(running)) await new Promise((next) => setTimeout(next, 10))
     await keeper?.stop()
     keeper = undefined
   }
+  const start = async (): Promise<void> => {
+    keeper = startKeeper(mkdtempSync(join(tmpdir(), 'millrace-again-')))
+    await serve(keeper, { program, args, options: { cwd: folder, env: { LC_ALL: 'C' }, ...who }, pidFile })
+  }
   return {
     url: server.url,
-    crash,
-    start: async () => {
-      keeper = startKeeper(mkdtempSync(join(tmpdir(), 'millrace-again-')))
-      const options = { cwd: folder, env: { LC_ALL: 'C' }, ...who }
-      const told = await keeper.run({ program: program as string, args, options, pidFile })
-      if (!told.ready) throw new Error(`the server did not come up again: ${told.output}`)
+    crash: () => stop('SIGQUIT'),
+    kill: () => stop('SIGKILL'),
+    start,
+    follow: async () => {
+      // A copy of what a crash left is a base to follow from, and needs no program that the package does not have.
+      await stop('SIGQUIT')
+      const home = mkdtempSync(join(tmpdir(), 'millrace-follower-'))
+      if ('uid' in who) chownSync(home, uid, gid)
+      const data = join(home, 'data')
+      execFileSync('cp', ['-a', folder, data])
+      rmSync(join(data, 'postmaster.pid'), { force: true })
+      await start()
+      return startFollower({ program, args, who, home, data, url: server.url })
     },
     end: async () => {
       await keeper?.stop()
       await server.stop()
     },
   }
+}
+
+interface FollowerParts {
+  readonly program: string
+  readonly args: readonly string[]
+  readonly who: { readonly uid?: number; readonly gid?: number }
+  readonly home: string
+  readonly data: string
+  /** Of the server to follow. */
+  readonly url: string
+}
+
+async function startFollower({ program, args, who, home, data, url }: FollowerParts): Promise<Follower> {
+  const { port, password } = new URL(url)
+  const ownPort = String(await freePort())
+  const signal = join(data, 'standby.signal')
+  writeFileSync(signal, '')
+  if (who.uid !== undefined && who.gid !== undefined) chownSync(signal, who.uid, who.gid)
+  const conninfo = `host=127.0.0.1 port=${port} user=postgres password=${password} application_name=follower`
+  const flags = args.filter(
+    (_, at) => !['-D', '-p'].includes(args[at] ?? '') && !['-D', '-p'].includes(args[at - 1] ?? ''),
+  )
+  const keeper = startKeeper(home)
+  await serve(keeper, {
+    program,
+    args: ['-D', data, '-p', ownPort, ...flags, '-c', `primary_conninfo=${conninfo}`],
+    options: { cwd: data, env: { LC_ALL: 'C' }, ...who },
+    pidFile: join(data, 'postmaster.pid'),
+  })
+  const own = new URL(url)
+  own.port = ownPort
+  return { url: own.href, end: () => keeper.stop() }
+}
+
+async function serve(keeper: Keeper, step: Step): Promise<void> {
+  const told = await keeper.run(step)
+  if (!told.ready) throw new Error(`the server did not come up: ${told.output}`)
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const probe = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = probe.address() as AddressInfo
+      probe.close(() => resolve(port))
+    })
+  })
 }
 
 async function dataFolder(url: string): Promise<string> {

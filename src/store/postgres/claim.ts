@@ -208,6 +208,16 @@ export async function reportJobs(s: Session, reports: readonly Report[]): Promis
   return reports.map((report) => report.ref).filter((ref) => !known.has(ref))
 }
 
+/**
+ * The server may still be at work on a claim whose connection was lost, and commit it when we have looked already. So its
+ * fence is taken first: a claim that is under way is waited for, and one that comes later finds the fence taken and fails.
+ */
+export async function voidClaims(s: Session, worker: string, fences: readonly number[]): Promise<LeasedJob[]> {
+  await s.query(s.queries.voidClaims, worker, arrayOf(fences), s.nowText)
+  const leased = await readLeases(s, worker)
+  return leased.filter(({ fence }) => fences.includes(fence))
+}
+
 /** What a worker's leases hold. */
 export async function readLeases(s: Session, worker: string): Promise<LeasedJob[]> {
   const leases = await s.query<LeaseRow>(s.queries.readLeases, worker)

@@ -11,6 +11,8 @@ export type Parted = (typeof PARTED)[number]
 
 /** How long everybody may have to wait for us, who wait for somebody's lock; we come again. */
 const LOCK_WAIT_MS = 100
+/** And while we have it: then the server undoes what we began. */
+const STATEMENT_MS = 5_000
 
 export type DayQueries = ReturnType<typeof dayQueries>
 
@@ -19,15 +21,11 @@ export function dayQueries(schema: string) {
   const s = schema
   const text = s.replaceAll(`'`, `''`)
   const table = (of: Parted, day: number): string => `${s}.${partitionOf(of, day)}`
-  const from = (day: number): bigint => BigInt(day) << BigInt(NUMBER_BITS)
   /** Written out and not bound, so that the plan is for one partition from the start. */
   const within = (column: string, day: number): string => `${column} >= ${from(day)} and ${column} < ${from(day + 1)}`
-  /** Unfinished, or to be kept: there is no end of it that is over. */
-  const stays = (day: number): string => `not exists (
-      select 1 from ${s}.history h where h.ref = j.ref and ${within('h.ref', day)} and h.keep_until <= $1::text::bigint)`
-
   return {
-    begin: `begin; set local lock_timeout = ${LOCK_WAIT_MS}`,
+    ...lookQueries(s, text),
+    begin: `begin; set local lock_timeout = ${LOCK_WAIT_MS}; set local statement_timeout = ${STATEMENT_MS}`,
     commit: `commit`,
     rollback: `rollback`,
     /** One at a time makes and drops; the others need not wait for it. */
@@ -47,24 +45,65 @@ export function dayQueries(schema: string) {
     attach: (of: Parted, day: number): string =>
       `alter table ${s}.${of} attach partition ${table(of, day)} for values from (${from(day)}) to (${from(day + 1)})`,
 
-    countDay: (day: number): string => `select count(*)::integer as rows from ${s}.jobs where ${within('ref', day)}`,
-    /** Stops counting when there are too many. */
-    countStaying: (day: number): string => `
-      select count(*)::integer as rows
-      from (select 1 from ${s}.jobs j where ${within('j.ref', day)} and ${stays(day)} limit $2::text::integer) as staying`,
     /** All or nobody: whoever is in the middle of something has one of them. */
     lockParted: `lock table only ${s}.jobs, only ${s}.history in access exclusive mode`,
     detach: (of: Parted, day: number): string => `alter table ${s}.${of} detach partition ${table(of, day)}`,
-    /** No day covers them any more, so they go to the rest: first the jobs, by what history still says of that day. */
-    moveJobs: (day: number): string =>
-      `insert into ${s}.jobs select j.* from ${table('jobs', day)} j where ${stays(day)}`,
+    /** No day covers them any more, so they go to the rest: those that were seen, and what came to stay after the look. */
+    moveJobs: (day: number): string => `
+      with moved as (
+        insert into ${s}.jobs
+        select j.*
+        from ${table('jobs', day)} j
+        where j.ref = any(array(
+          select unnest($1::text::bigint[])
+          union
+          select r.ref from ${s}.revived r where ${within('r.ref', day)}
+          union
+          select late.ref from ${table('jobs', day)} late where late.ref > ${from(day)} + $2::text::bigint))
+        returning 1)
+      select count(*)::integer as rows from moved`,
     /** Of every job that is still there, whatever it says: a job without its end would be taken for unfinished. */
     moveHistory: (day: number): string => `
       insert into ${s}.history
-      select h.* from ${table('history', day)} h
-      where exists (select 1 from ${s}.jobs j where j.ref = h.ref and ${within('j.ref', day)})`,
+      select h.*
+      from ${table('history', day)} h
+      where h.ref = any(array(select j.ref from ${s}.jobs_rest j where ${within('j.ref', day)}))`,
     drop: (of: Parted, day: number): string => `drop table ${table(of, day)}`,
   }
+}
+
+/** What is asked of a day before anything is locked for it. */
+function lookQueries(s: string, text: string) {
+  return {
+    /**
+     * Jobs from one ref on, so many, with those of them that are unfinished or to be kept: there is no end of them that is over.
+     * The ends are read in the same stretch; left to choose, the planner would read all ends of the day for each slice.
+     */
+    lookAtSlice: `
+      with slice as materialized (
+        select ref from ${s}.jobs
+        where ref > $1::text::bigint and ref <= $2::text::bigint
+        order by ref
+        limit $4::text::integer),
+      over as materialized (
+        select ref from ${s}.history
+        where ref > $1::text::bigint and ref <= (select max(ref) from slice) and keep_until <= $3::text::bigint)
+      select count(*)::integer as rows, max(ref)::text as last,
+             (json_agg(ref) filter (where ref not in (select ref from over)))::text as staying
+      from slice`,
+    /** Nobody has a job that is not committed; who comes now gets a number after the last one. */
+    lockJobs: `lock table only ${s}.jobs in share mode`,
+    lastNumber: `select coalesce(pg_sequence_last_value('${text}.job_number'::regclass), 0)::text as number`,
+    /** Of days that are gone. */
+    sweepRevived: (oldest: number): string => `delete from ${s}.revived where ref < ${from(oldest)}`,
+  }
+}
+
+const from = (day: number): bigint => BigInt(day) << BigInt(NUMBER_BITS)
+
+/** The last ref before a day. */
+export function beforeDay(day: number): string {
+  return String(from(day) - 1n)
 }
 
 /** As people write days, since they will see it in lists of tables. */

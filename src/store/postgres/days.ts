@@ -1,39 +1,61 @@
 import type { Connection } from './connection.js'
+import { DayLook } from './day-look.js'
 import type { DayQueries, Parted } from './days-queries.js'
 import { dayOf, PARTED, partitionOf } from './days-queries.js'
 import { sqlStateOf } from './executor.js'
 import type { Executor } from './executor.js'
 import { DAY_MS } from './numbers.js'
+import { arrayOf } from './session.js'
 
 /** Today and the next ones: a fleet whose upkeep rests for two days still writes into days. */
 const DAYS_AHEAD = 2
-/** So many at the most are moved, while everybody waits. */
-const STAYING_MAX = 10_000
-/** A day of which more than a tenth stays is kept whole, while it is young: to move most of it were to delete it by rows. */
-const STAYING_SHARE = 0.1
-const YOUNG_DAYS = 10
+/** Slices looked at in one go, about a second: who stops waits for that at the most, and the next go begins where it ended. */
+const SLICES_MAX = 200
 
 /** Somebody has the lock, or rows came into the rest meanwhile: it is tried again. */
 const COME_AGAIN = new Set(['55P03', '23514', '40P01'])
 
+/** What is still to be looked at of the days that are over, and how far that has come. */
+export interface DaysWalk {
+  days: readonly number[]
+  look: DayLook | undefined
+}
+
 export interface DaysKept {
   /** Jobs that went with their days. */
   readonly forgotten: number
-  /** Somebody stood in the way. */
+  /** Somebody stood in the way, or there is more to look at. */
   readonly again: boolean
 }
 
 /**
  * Days are made ahead, and those that are over are dropped whole: nothing is deleted by rows and no space is left behind. Any
  * number of processes may do it, also at once. No lock is waited for long, and nothing fails for want of a day.
+ *
+ * It shares a connection with claims, and a day may have millions of jobs. So nothing here takes longer the more there are,
+ * but the looks, and those are cut into slices:
+ *
+ *     look (too many stay?) ──► barrier ──► look again ──► drop: lock, move those that stay, drop the rest with its tables
+ *
+ * The barrier waits until nobody has enqueued and not yet committed. Who enqueues into that day afterwards, because his
+ * transaction is an old one, has a higher number; who makes a job live again that would have gone writes it into `revived`. So
+ * the drop knows all that must stay without another look.
  */
-export async function keepDays(connection: Connection, queries: DayQueries, now: number): Promise<DaysKept> {
-  const parts = new Set((await connection.query<{ name: string }>(queries.readParts, [])).map(({ name }) => name))
-  const today = Math.floor(now / DAY_MS)
+export async function keepDays(
+  connection: Connection,
+  queries: DayQueries,
+  now: number,
+  walk: DaysWalk,
+): Promise<DaysKept> {
   const days = new Days(connection, queries)
-  await days.make(missingOf(parts, today))
-  await days.drop(overOf(parts, today), now)
-  return { forgotten: days.forgotten, again: days.again }
+  if (walk.days.length === 0) walk.days = await days.begin(Math.floor(now / DAY_MS))
+  try {
+    await days.walk(walk, now)
+  } catch (error) {
+    Object.assign(walk, { days: [], look: undefined })
+    throw error
+  }
+  return { forgotten: days.forgotten, again: days.isHindered || walk.days.length > 0 }
 }
 
 /** Within the transaction that made the tables: nobody can be in the way. */
@@ -63,7 +85,7 @@ function overOf(parts: ReadonlySet<string>, today: number): number[] {
 
 class Days {
   forgotten = 0
-  again = false
+  isHindered = false
   readonly #connection: Connection
   readonly #queries: DayQueries
 
@@ -72,75 +94,94 @@ class Days {
     this.#queries = queries
   }
 
-  /** Each by itself, so that none holds a lock while it waits for the next one's. */
-  async make(missing: readonly Part[]): Promise<void> {
-    for (const { of, day } of missing) await this.#alone((tx) => makeDay(tx, this.#queries, of, day))
+  /** Makes the days to come; gives those that are over. */
+  async begin(today: number): Promise<number[]> {
+    const parts = await readParts(this.#connection, this.#queries)
+    // Each by itself, so that none holds a lock while it waits for the next one's.
+    for (const { of, day } of missingOf(parts, today)) await this.#alone((tx) => makeDay(tx, this.#queries, of, day))
+    const over = overOf(parts, today)
+    await this.#connection.query(this.#queries.sweepRevived(over[0] ?? today), [])
+    return over
   }
 
-  async drop(days: readonly number[], now: number): Promise<void> {
-    for (const day of days) this.forgotten += (await this.#alone((tx) => this.#drop(tx, day, now))) ?? 0
+  async walk(walk: DaysWalk, now: number): Promise<void> {
+    for (let left = SLICES_MAX; left > 0 && walk.days.length > 0 && !this.isHindered; left -= 1) {
+      walk.look ??= new DayLook(walk.days[0] as number, now)
+      if (!walk.look.isOver) await walk.look.goOn(this.#connection, this.#queries)
+      if (walk.look.isOver) await this.#seen(walk, walk.look, now)
+    }
   }
 
-  /** Looked at again now that nobody else is at it: somebody may have been faster. */
-  async #drop(tx: Executor, day: number, now: number): Promise<number | undefined> {
-    const parts = new Set((await tx.query<{ name: string }>(this.#queries.readParts, [])).map(({ name }) => name))
-    const there = PARTED.filter((of) => parts.has(partitionOf(of, day)))
-    return there.length === 0 ? 0 : dropDay(tx, this.#queries, day, there, now)
+  /** What is kept for somebody who was in the way stays known, and is tried again with the next go. */
+  async #seen(walk: DaysWalk, look: DayLook, now: number): Promise<void> {
+    if (look.mayGo && look.lastNumber === undefined) {
+      const lastNumber = await this.#alone((tx) => awaitEnqueues(tx, this.#queries))
+      if (lastNumber !== undefined) walk.look = new DayLook(look.day, now, lastNumber)
+      return
+    }
+    const forgotten = look.mayGo ? await this.#alone((tx) => dropDay(tx, this.#queries, look)) : 0
+    if (forgotten === undefined) return
+    this.forgotten += forgotten
+    walk.days = walk.days.slice(1)
+    walk.look = undefined
   }
 
+  /** Undefined when somebody is in the way. */
   async #alone<T>(work: (tx: Executor) => Promise<T>): Promise<T | undefined> {
     try {
       return await this.#connection.transaction(this.#queries, async (tx) => {
         const [row] = await tx.query<{ alone: boolean }>(this.#queries.tryAlone, [])
         if (row?.alone === true) return await work(tx)
-        this.again = true
+        this.isHindered = true
         return undefined
       })
     } catch (error) {
       if (!COME_AGAIN.has(sqlStateOf(error) ?? '')) throw error
-      this.again = true
+      this.isHindered = true
       return undefined
     }
   }
 }
 
+async function readParts(db: Executor, queries: DayQueries): Promise<Set<string>> {
+  return new Set((await db.query<{ name: string }>(queries.readParts, [])).map(({ name }) => name))
+}
+
 async function makeDay(tx: Executor, queries: DayQueries, of: Parted, day: number): Promise<void> {
-  const parts = await tx.query<{ name: string }>(queries.readParts, [])
+  const parts = await readParts(tx, queries)
   // Another process was faster, or its rows are in the rest and stay there.
-  if (parts.some(({ name }) => name === partitionOf(of, day))) return
+  if (parts.has(partitionOf(of, day))) return
   if ((await tx.query(queries.isTaken(of, day), [])).length > 0) return
   await tx.query(queries.create(of, day), [])
   await tx.query(queries.attach(of, day), [])
 }
 
-/** Gives how many jobs went with it; undefined when the day stays for now. */
-async function dropDay(
-  tx: Executor,
-  queries: DayQueries,
-  day: number,
-  there: readonly Parted[],
-  now: number,
-): Promise<number | undefined> {
-  const at = String(now)
-  const rows = await count(tx, queries.countStaying(day), at, String(STAYING_MAX))
-  if (rows >= STAYING_MAX) return undefined
-  const all = await count(tx, queries.countDay(day))
-  const isYoung = Math.floor(now / DAY_MS) - day <= YOUNG_DAYS
-  if (isYoung && rows > all * STAYING_SHARE) return undefined
+async function awaitEnqueues(tx: Executor, queries: DayQueries): Promise<string> {
+  await tx.query(queries.lockJobs, [])
+  const [row] = await tx.query<{ number: string }>(queries.lastNumber, [])
+  return row?.number ?? '0'
+}
+
+/** Gives how many jobs went with it. Looked at again now that nobody else is at it: somebody may have been faster. */
+async function dropDay(tx: Executor, queries: DayQueries, look: DayLook): Promise<number> {
+  const { day } = look
+  const parts = await readParts(tx, queries)
+  const there = PARTED.filter((of) => parts.has(partitionOf(of, day)))
+  if (there.length === 0) return 0
   await tx.query(queries.lockParted, [])
+  let moved = look.staying.length
   if (there.includes('jobs')) {
     await tx.query(queries.detach('jobs', day), [])
-    await tx.query(queries.moveJobs(day), [at])
+    const [row] = await tx.query<{ rows: number }>(queries.moveJobs(day), [
+      arrayOf(look.staying),
+      look.lastNumber as string,
+    ])
+    moved = row?.rows ?? 0
   }
   if (there.includes('history')) {
     await tx.query(queries.detach('history', day), [])
     await tx.query(queries.moveHistory(day), [])
   }
   for (const of of there) await tx.query(queries.drop(of, day), [])
-  return all - rows
-}
-
-async function count(tx: Executor, sql: string, ...values: string[]): Promise<number> {
-  const [row] = await tx.query<{ rows: number }>(sql, values)
-  return Number(row?.rows)
+  return Math.max(0, look.all - moved)
 }

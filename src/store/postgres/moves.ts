@@ -26,7 +26,7 @@ async function takeFrom(s: Session, job: Standing): Promise<object[]> {
     case 'waiting':
       return s.query(s.queries.takeWaiting, ref, job.state)
     case 'history':
-      return s.query(s.queries.takeHistory, ref)
+      return s.query(s.queries.takeHistory, ref, s.nowText)
     case 'lease': {
       // First the lock and then the look: who ends the job holds the lease meanwhile.
       await s.query(s.queries.lockLease, String(job.fence))

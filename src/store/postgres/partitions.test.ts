@@ -241,4 +241,80 @@ describe('a day that is over', () => {
     expect(await prune()).toBe(10)
     expect(await tables()).not.toContain('jobs_2040_01_10')
   })
+
+  test('keeps what came to stay between the look at it and its end', async () => {
+    await prune()
+    const ids = await done(20, DAY_MS)
+    const late = await open(() => NOON)
+    clock.now += 3 * DAY_MS
+    const reader = new Client(database.url)
+    await reader.connect()
+    await reader.query('begin')
+    await reader.query(`select count(*) from ${home()}.jobs`)
+    expect(await prune()).toBe(0) // It has looked, and waits for the reader.
+    const revived = ids[3] as string
+    expect(await b.store.jobs.changeJob({ id: revived, from: 'done', to: 'ready', keepMs: 0 })).toBe('changed')
+    const enqueued = b.job()
+    await late.insertJobs([enqueued], { onDuplicate: 'return', keepCancelledMs: Infinity })
+    expect(await whereIs('jobs')).toEqual({ jobs_2040_01_10: 21 })
+    await reader.query('commit')
+    await reader.end()
+    expect(await prune()).toBe(19)
+    expect(await whereIs('jobs')).toEqual({ jobs_rest: 2 })
+    const { jobs } = await b.claim(await b.worker())
+    expect(new Set(jobs.map(({ id }) => id))).toEqual(new Set([revived, enqueued.id]))
+    for (const job of jobs) await b.settle(job, { keepMs: DAY_MS })
+    clock.now += DAY_MS
+    expect(await prune()).toBe(2)
+    expect((await sql.query(`select ref from ${home()}.revived`)).rows).toEqual([])
+  })
+
+  test('waits for a transaction that enqueued on it and has not committed', async () => {
+    await prune()
+    await done(20, DAY_MS)
+    const writer = new Client(database.url)
+    await writer.connect()
+    await writer.query('begin')
+    await writer.query(
+      `insert into ${home()}.jobs (ref, id, created_at, due_at, lane, priority, payload)
+       select max(ref) + 1, gen_random_uuid(), $1, $1, max(lane), 0, '1' from ${home()}.jobs`,
+      [NOON],
+    )
+    await sql.query(`select nextval('${home().replaceAll(`'`, `''`)}.job_number')`)
+    clock.now += 3 * DAY_MS
+    expect(await prune()).toBe(0)
+    await writer.query('commit')
+    await writer.end()
+    expect(await prune()).toBe(20)
+    expect(await whereIs('jobs')).toEqual({ jobs_rest: 1 })
+  })
+
+  test('is looked at in slices when it is large, and claims have their turn between them', async () => {
+    await prune()
+    await done(1, DAY_MS)
+    const count = 30_000
+    await sql.query(`select setval('${home().replaceAll(`'`, `''`)}.job_number', ${count * 2})`)
+    await sql.query(
+      `insert into ${home()}.jobs (ref, id, created_at, due_at, lane, priority, payload)
+       select ref + n, gen_random_uuid(), $1, $1, lane, 0, '1' from ${home()}.jobs, generate_series(1, ${count}) n`,
+      [NOON],
+    )
+    await sql.query(
+      `insert into ${home()}.history (ref, settled_at, keep_until, state)
+       select min(ref) + n, $1, $2, 'done' from ${home()}.history, generate_series(1, ${count}) n group by n`,
+      [NOON, NOON + DAY_MS],
+    )
+    clock.now += 3 * DAY_MS
+    const worker = await b.worker()
+    let [isOver, claims] = [false, 0]
+    const claiming = (async () => {
+      for (; !isOver; claims += 1) await b.claim(worker)
+    })()
+    const forgotten = await prune()
+    isOver = true
+    await claiming
+    expect(forgotten).toBe(count + 1)
+    // Two looks of 16 slices, and at least every second turn is a claim's.
+    expect(claims).toBeGreaterThan(16)
+  })
 })

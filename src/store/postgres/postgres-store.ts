@@ -26,7 +26,7 @@ import type { Confirmation, HeldJob, PausedQueue, QueueChange, QueueStore, Stand
 import type { JobAsk, StandingWish, Written } from '../wishes.js'
 import type { Heart, WorkerBeat, WorkerInfo } from '../workers.js'
 import { changeJob } from './change.js'
-import { claimJobs, confirmJobs, readLeases, reportJobs } from './claim.js'
+import { claimJobs, confirmJobs, readLeases, reportJobs, voidClaims } from './claim.js'
 import type { Before } from './claim.js'
 import type { Connection } from './connection.js'
 import type { Executor } from './executor.js'
@@ -63,6 +63,10 @@ const CLAIMS_PATIENCE_MS = 1_000
  */
 export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, ChangeStore {
   readonly info: StoreInfo
+  readonly jobs: JobStore = this
+  readonly leases: LeaseStore = this
+  readonly queues: QueueStore = this
+  readonly changes: ChangeStore = this
   readonly transactions: PostgresTransactions
   readonly #opened: Opened
   readonly #options: PostgresStoreOptions
@@ -72,7 +76,7 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
   readonly #hints: Hints
   readonly #before: Before
   readonly #gather: Gather
-  readonly #walk: Walk = { sweptTo: ['', ''], daysAt: 0 }
+  readonly #walk: Walk = { sweptTo: ['', ''], daysAt: 0, days: { days: [], look: undefined } }
   /** Jobs that have reports, and those of them that ended. */
   readonly #reported = new Set<number>()
   readonly #over = new Set<number>()
@@ -84,7 +88,11 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     this.#work = opened.connection('work')
     this.info = opened.info
     this.#lanes = new Lanes(this.#writes, opened.queries)
-    opened.onReconnect(() => this.#lanes.doubt())
+    opened.onReconnect(() => {
+      this.#lanes.doubt()
+      // It may be another server, that was promoted and has not all of what was seen.
+      this.#walk.days.look = undefined
+    })
     this.#hints = new Hints(opened.self)
     this.#before = { starts: new Starts(world), areLarge: false }
     this.#gather = new Gather((jobs) => this.#plain(this.#writes, (s) => writeJobs(s, jobs)))
@@ -96,19 +104,6 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
       session: (db) => this.#session(db, `${opened.self}-tx`),
       committed: (hint) => this.#committed(hint),
     })
-  }
-
-  get jobs(): JobStore {
-    return this
-  }
-  get leases(): LeaseStore {
-    return this
-  }
-  get queues(): QueueStore {
-    return this
-  }
-  get changes(): ChangeStore {
-    return this
   }
 
   async insertJobs(jobs: readonly NewJob[], options: InsertOptions): Promise<readonly Inserted[]> {
@@ -214,6 +209,10 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     const written = await this.#settle(plain, other, closeLeases)
     await this.#dropReports(settled)
     return written
+  }
+
+  voidClaims(worker: string, fences: readonly number[]): Promise<readonly LeasedJob[]> {
+    return this.#plain(this.#work, (s) => voidClaims(s, worker, fences))
   }
 
   readLeases(worker: string): Promise<readonly LeasedJob[]> {

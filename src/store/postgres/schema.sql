@@ -95,6 +95,10 @@ create table millrace.reports (
   progress text
 );
 
+create table millrace.revived (
+  ref bigint not null
+);
+
 create table millrace.uniques (
   name text not null,
   key text not null,
@@ -155,6 +159,8 @@ alter table millrace.pauses add constraint pauses_pkey PRIMARY KEY (queue);
 alter table millrace.ready add constraint ready_pkey PRIMARY KEY (lane, sort, ref);
 
 alter table millrace.reports add constraint reports_pkey PRIMARY KEY (ref);
+
+alter table millrace.revived add constraint revived_pkey PRIMARY KEY (ref);
 
 alter table millrace.uniques add constraint uniques_pkey PRIMARY KEY (name, key);
 
@@ -238,9 +244,11 @@ begin
     insert into "millrace".lanes (queue, name) values (add_job.queue, add_job.name) on conflict (queue, name) do nothing;
     select lane into its_lane from "millrace".lanes where queue = add_job.queue and name = add_job.name;
   end if;
-  made_ref := ((now_ms / 86400000) << 38) | nextval('"millrace".job_number');
+  -- The number is drawn under the lock of this insert: who drops a day relies on it (days.ts).
   insert into "millrace".jobs (ref, id, created_at, due_at, expires_at, lane, priority, key, payload, options)
-  values (made_ref, made_id, now_ms, due, expires, its_lane, add_job.priority, add_job.key, written, nullif(stored::text, '{}'));
+  values (((now_ms / 86400000) << 38) | nextval('"millrace".job_number'), made_id, now_ms, due,
+    expires, its_lane, add_job.priority, add_job.key, written, nullif(stored::text, '{}'))
+  returning ref into made_ref;
   if due <= now_ms then
     insert into "millrace".ready (lane, sort, ref) values (its_lane, due - add_job.priority::bigint * 600000, made_ref);
   else

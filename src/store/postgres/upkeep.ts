@@ -1,6 +1,7 @@
 import type { Promoted } from '../store.js'
 import type { State } from '../../job/states.js'
 import { keepDays } from './days.js'
+import type { DaysWalk } from './days.js'
 import type { Opened } from './open.js'
 import type { Session } from './session.js'
 
@@ -28,13 +29,14 @@ async function expiredJobs(s: Session, limit: number, now: number): Promise<Prom
   )
 }
 
-/** A day's worth of days is looked after so often: to see that one cannot go yet may take a look at all of it. */
+/** Days are looked after so often. */
 const DAYS_EVERY_MS = 3_600_000
 
 /** How far the walk through the places has come, and when days are to be looked after again. */
 export interface Walk {
   sweptTo: readonly [name: string, key: string]
   daysAt: number
+  readonly days: DaysWalk
 }
 
 /** Forgets old jobs and, a step at a time, places that no longer count. */
@@ -49,7 +51,7 @@ export async function pruneDays(opened: Pick<Opened, 'connection' | 'days'>, wal
   if (now < walk.daysAt) return 0
   // First: what fails now fails again, and is told often enough once an hour.
   walk.daysAt = now + DAYS_EVERY_MS
-  const { forgotten, again } = await keepDays(opened.connection('work'), opened.days, now)
+  const { forgotten, again } = await keepDays(opened.connection('work'), opened.days, now, walk.days)
   if (again) walk.daysAt = now
   return forgotten
 }

@@ -71,6 +71,10 @@ const NOT_FLUSHED = { durable: false }
 /** The store contract on one SQLite file. The verbs are in the files beside this one; here they meet the commit queue. */
 export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, ChangeStore {
   readonly info: Store['info']
+  readonly jobs: JobStore = this
+  readonly leases: LeaseStore = this
+  readonly queues: QueueStore = this
+  readonly changes: ChangeStore = this
   readonly transactions: SqliteTransactions
   readonly #file: OpenedFile
   readonly #world: World
@@ -120,19 +124,6 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
       expectCommit: (handle) => this.#watch.expect(handle),
       committed: () => this.#hints.callerCommitted(),
     })
-  }
-
-  get jobs(): JobStore {
-    return this
-  }
-  get leases(): LeaseStore {
-    return this
-  }
-  get queues(): QueueStore {
-    return this
-  }
-  get changes(): ChangeStore {
-    return this
   }
 
   insertJobs(jobs: readonly NewJob[], options: InsertOptions): Promise<readonly Inserted[]> {
@@ -248,6 +239,11 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
   settleJobs(settled: readonly SettledJob[], closeLeases: readonly number[]): Promise<Written> {
     this.#confirmed.closed(closeLeases)
     return this.#commits.write((now) => settleJobs(this.#session, settled, closeLeases, now))
+  }
+
+  /** A claim here has an end when its call has: there is nothing left of it to be held up. */
+  async voidClaims(worker: string, fences: readonly number[]): Promise<readonly LeasedJob[]> {
+    return (await this.readLeases(worker)).filter(({ fence }) => fences.includes(fence))
   }
 
   readLeases(worker: string): Promise<readonly LeasedJob[]> {

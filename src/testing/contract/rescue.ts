@@ -32,6 +32,25 @@ export const rescueCases: readonly ContractCase[] = [
     assert.deepEqual(await b.settle(job), [job.ref], 'the zombie is refused')
   }),
 
+  contract('claims whose answer was lost are voided: what they took is given, and nothing of others', async (b) => {
+    const worker = await b.worker()
+    const id = await b.one()
+    const { fence } = only(await b.claim(worker))
+    const other = await b.one()
+    const kept = only(await b.claim(worker))
+    const nothing = b.ids.fence()
+    const voided = await b.store.leases.voidClaims(worker, [fence, nothing])
+    assert.deepEqual(
+      voided.map((job) => [job.id, job.fence]),
+      [[id, fence]],
+    )
+    await b.settle(voided[0] as ClaimedJob, { to: 'ready', attempt: 0 })
+    assert.equal(only(await b.claim(worker)).id, id)
+    assert.deepEqual(await b.settle(kept), [], 'what another claim took is still its own')
+    assert.equal(await b.state(other), 'done')
+    assert.equal(await b.store.leases.beat(worker), true)
+  }),
+
   contract('a rescue never overwrites a job that ended meanwhile', async (b) => {
     const worker = await b.worker()
     const id = await b.one()

@@ -117,9 +117,11 @@ begin
     insert into ${schema}.lanes (queue, name) values (add_job.queue, add_job.name) on conflict (queue, name) do nothing;
     select lane into its_lane from ${schema}.lanes where queue = add_job.queue and name = add_job.name;
   end if;
-  made_ref := ((now_ms / ${DAY_MS}) << ${NUMBER_BITS}) | nextval('${schema.replaceAll(`'`, `''`)}.job_number');
+  -- The number is drawn under the lock of this insert: who drops a day relies on it (days.ts).
   insert into ${schema}.jobs (ref, id, created_at, due_at, expires_at, lane, priority, key, payload, options)
-  values (made_ref, made_id, now_ms, due, expires, its_lane, add_job.priority, add_job.key, written, nullif(stored::text, '{}'));
+  values (((now_ms / ${DAY_MS}) << ${NUMBER_BITS}) | nextval('${schema.replaceAll(`'`, `''`)}.job_number'), made_id, now_ms, due,
+    expires, its_lane, add_job.priority, add_job.key, written, nullif(stored::text, '{}'))
+  returning ref into made_ref;
   if due <= now_ms then
     insert into ${schema}.ready (lane, sort, ref) values (its_lane, due - add_job.priority::bigint * ${PRIORITY_STEP_MS}, made_ref);
   else

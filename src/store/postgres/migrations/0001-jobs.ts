@@ -96,6 +96,8 @@ export const jobs = (schema: string): readonly string[] => [
   `create index history_keep on ${schema}.history (keep_until) where keep_until - settled_at < ${DAY_MS}`,
   // pruneJobs: here nothing goes with its day
   `create index history_rest_keep on ${schema}.history_rest (keep_until) where keep_until is not null`,
+  // dropDay: jobs that were made live again when their day was nearly over with
+  `create table ${schema}.revived (ref bigint primary key)`,
   // insertJobs: at most one unfinished job per (job, key)
   `create table ${schema}.keys (
     name text not null,

@@ -50,7 +50,10 @@ export const claimQueries = {
   beat: `
     update ${s}.workers set beat = beat + 1 where worker = $1
     returning 1 as beat`,
-  dropWorker: `delete from ${s}.workers where worker = $1`,
+  /** With the fences that nothing was claimed under (`voidClaims`). */
+  dropWorker: `
+    with dropped as (delete from ${s}.workers where worker = $1)
+    delete from ${s}.leases where worker = $1 and refs = '{}'`,
   endWorker: `
     delete from ${s}.workers where worker = $1 and beat = $2::text::bigint
     returning 1 as ended`,
@@ -71,6 +74,12 @@ export const claimQueries = {
     from clock
     left join ${s}.jobs j on ${isTaken}
     order by ${sort('j')}, j.ref`,
+  /** A lease of nothing under each fence. */
+  voidClaims: `
+    insert into ${s}.leases (fence, worker, alone, claimed_at, starting, refs)
+    select fence, $1, false, coalesce($3::text::bigint, ${clock}), 0, '{}'
+    from unnest($2::text::bigint[]) as fence
+    on conflict (fence) do nothing`,
   claimSuspect: `
     with clock as materialized (select coalesce($1::text::bigint, ${clock}) as now),
     head as (

@@ -1,4 +1,5 @@
-import { s, hasEnded } from './words.js'
+import { DAY_MS } from '../numbers.js'
+import { s, clock, hasEnded } from './words.js'
 
 /** Out of one place and into another. */
 export const moveQueries = {
@@ -17,9 +18,17 @@ export const moveQueries = {
       and not ${hasEnded('$1::text::bigint')}
       and not exists (select 1 from ${s}.reports p where p.ref = $1::text::bigint and p.fence = e.fence)
     returning 1 as taken`,
+  /**
+   * What would go with its day is noted: whoever drops the day has looked at it perhaps (days.ts). With a day to spare, since
+   * the server's clock may be set back.
+   */
   takeHistory: `
-    delete from ${s}.history where ref = $1::text::bigint
-    returning 1 as taken`,
+    with taken as (delete from ${s}.history where ref = $1::text::bigint returning ref, keep_until),
+    noted as (
+      insert into ${s}.revived (ref)
+      select ref from taken where keep_until <= coalesce($2::text::bigint, ${clock}) + ${DAY_MS}
+      on conflict do nothing)
+    select 1 as taken from taken`,
   /** A job that is made live again is no longer of the lease that ended it, should that still be open. */
   forgetLeases: `
     update ${s}.leases set gone = gone || $1::text::bigint

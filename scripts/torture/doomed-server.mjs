@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
 import { until } from './child.mjs'
@@ -49,6 +49,8 @@ class DoomedServer {
     for (const pid of all) end(pid)
     // Those it made between the look and its end have no parent any more; they leave by themselves.
     if (!(await until(() => !all.some(isThere), GONE_MS))) throw new Error('the server outlived kill -9')
+    // It still says that the dead one is ready.
+    rmSync(this.#step.pidFile)
     await this.#keeper?.stop()
     this.#keeper = undefined
     return all.length

@@ -81,13 +81,23 @@ class ServerBooks {
       await client.query('rollback').catch((lost) => (broken = lost))
       throw error
     } finally {
-      client.off('error', ignore)
+      // A lost one may still have something to tell, and nobody but us would hear it.
+      if (broken === undefined) client.off('error', ignore)
       client.release(broken)
     }
   }
 }
 
-const CODES = new Set(['E_STORE_UNREACHABLE', 'ECONNREFUSED', 'ECONNRESET', 'EPIPE', '57P01', '57P02', '57P03'])
+const CODES = new Set([
+  'E_STORE_UNREACHABLE',
+  'E_TX_CLOSED',
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  '57P01',
+  '57P02',
+  '57P03',
+])
 
 /** The server is away, in the engine's words or in those of the app's own connection. */
 export function isOutage(error) {

@@ -55,6 +55,8 @@ class ServerBooks {
     this.#schema = schema
     this.#pool = new pg.Pool({ connectionString: url.split('?')[0], max: 5, application_name: 'torture' })
     this.#pool.on('error', () => undefined) // The server may be killed; the next transaction connects anew.
+    // One that is lost in a hand tells its own listeners alone, and it may be lost as it is handed out.
+    this.#pool.on('connect', (client) => client.on('error', () => undefined))
   }
 
   async enter(tx, table, id) {
@@ -69,8 +71,6 @@ class ServerBooks {
 
   async transact(steps) {
     const client = await this.#pool.connect()
-    const ignore = () => undefined
-    client.on('error', ignore) // One that is lost while it is lent tells nobody else, and would end the process.
     let broken
     try {
       await client.query('begin')
@@ -81,8 +81,6 @@ class ServerBooks {
       await client.query('rollback').catch((lost) => (broken = lost))
       throw error
     } finally {
-      // A lost one may still have something to tell, and nobody but us would hear it.
-      if (broken === undefined) client.off('error', ignore)
       client.release(broken)
     }
   }

@@ -36,16 +36,30 @@ const checked = job('checked', {
   },
 } as never) as typeof send
 
-/** In memory it is new for each test; a schema is one for all of them, and is emptied instead. */
+/**
+ * In memory a mill is new for each test. On PostgreSQL one serves all of them and is emptied in between: to open one takes as
+ * long as most of these tests.
+ */
 const home = passingStore()
 let mill: Mill
-beforeEach(async () => {
+const open = async (): Promise<void> => {
   mill = await millrace({ store: home, jobs: [send, echo, positive, checked], logger: false })
-})
-afterEach(async () => {
-  if (onPostgres) for (const { id } of await all()) await mill.delete(id)
-  await mill.close()
-})
+}
+if (onPostgres) {
+  beforeAll(open)
+  const known = 4
+  afterEach(async () => {
+    await mill.stop()
+    for (const { id } of await all()) await mill.delete(id)
+    if (mill.jobs().length === known) return
+    await mill.close()
+    await open()
+  })
+  afterAll(() => mill.close())
+} else {
+  beforeEach(open)
+  afterEach(() => mill.close())
+}
 
 type Refused = MillraceError & { readonly problems?: readonly Problem[] }
 

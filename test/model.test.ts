@@ -221,7 +221,7 @@ const commands = [
 
 /** A schema of its own for each run takes its time: the same commands, fewer of them. */
 const EXTENT = onPostgres
-  ? { numRuns: 40, interruptAfterTimeLimit: 12_000 }
+  ? { numRuns: 40, interruptAfterTimeLimit: 8_000 }
   : { numRuns: 250, interruptAfterTimeLimit: 60_000 }
 
 test('the engine does what a plain model says, whatever the commands', { timeout: 110_000 }, async () => {

@@ -136,10 +136,11 @@ export class PostgresEye {
   /** As the census reads them: a job is live in one place at most, and not at all when it has ended. */
   async places() {
     const rows = await this.#all(PLACES)
-    return rows.map(({ lives, live, ...rest }) => {
-      const isTwice = lives > 1 || (lives > 0 && rest.history !== null)
-      return { ...rest, live: lives === 0 ? null : live, history: isTwice ? (rest.history ?? 'twice') : rest.history }
-    })
+    for (const row of rows) {
+      if (row.lives > 1) row.history ??= 'twice'
+      if (row.lives === 0) row.live = null
+    }
+    return rows
   }
   settledTwice() {
     return this.#all(SETTLED_TWICE)

@@ -158,7 +158,8 @@ export class Outbox {
 
   /** Each stays set apart until it is written: a flush meanwhile would close its lease, and nobody could find it any more. */
   async #tryEach(): Promise<void> {
-    for (const job of [...this.#apart]) {
+    const tried = this.#apart.slice()
+    for (const job of tried) {
       const told = this.#apart.includes(job) ? await this.#sendAlone(job) : undefined
       if (told === undefined) continue
       this.#apart = this.#apart.filter((each) => each !== job)

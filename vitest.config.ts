@@ -3,6 +3,23 @@ import { defineConfig } from 'vitest/config'
 /** One PostgreSQL server for the whole run, started when the first test asks for it: `freshDatabase()`. */
 const POSTGRES = ['test/postgres/global-setup.ts']
 
+/** What a user sees of a mill, whichever store it is on. A part that is about files says so by its own name. */
+const BEHAVIOUR = [
+  'engine',
+  'cancel',
+  'hooks',
+  'context',
+  'unique',
+  'timers',
+  'findings',
+  'model',
+  'crashes',
+  'cancel-processes',
+  'bad-input',
+  'examples',
+  'wake',
+]
+
 /**
  * Four projects, by what they need. `unit` stands beside the code and needs nothing built; `house` needs the whole tree or
  * real processes; `postgres` is the tests of behaviour once more, on the other store; `package` needs the packed tarball and npm.
@@ -39,7 +56,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'postgres',
-          include: ['engine', 'cancel', 'hooks', 'context'].map((file) => `test/${file}.test.ts`),
+          include: BEHAVIOUR.map((file) => `test/${file}.test.ts`),
           testTimeout: 60_000,
           hookTimeout: 60_000,
           globalSetup: POSTGRES,

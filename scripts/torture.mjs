@@ -3,11 +3,12 @@ import { readOptions, usage } from './torture/options.mjs'
 import { root } from './run.mjs'
 
 /**
- * `npm run torture -- <kind>`: real processes on a real file, hurt on purpose. Exit 0 only when every promise held, 1 when
+ * `npm run torture -- <kind>`: real processes on a real store, hurt on purpose. Exit 0 only when every promise held, 1 when
  * one was broken, 2 when the run proved nothing or was asked for wrongly. See docs/guides/torture.md.
  */
 const RUNS = {
   kill: () => import('./torture/kill.mjs'),
+  server: () => import('./torture/server.mjs'),
   power: () => import('./torture/power.mjs'),
   io: () => import('./torture/io.mjs'),
   disk: () => import('./torture/disk.mjs'),
@@ -24,7 +25,10 @@ async function main(args) {
     return 2
   }
   const { kind, options } = asked
-  const shown = Object.entries(options).map(([name, value]) => `--${name} ${value}`)
+  // An address may have a password in it.
+  const shown = Object.entries(options)
+    .filter(([name]) => name !== 'url')
+    .map(([name, value]) => `--${name} ${value}`)
   console.log(`torture ${kind} ${shown.join(' ')} (commit ${commit()}, node ${process.version})`)
   const began = performance.now()
   const { torture } = await RUNS[kind]()

@@ -8,6 +8,7 @@ import { build } from '../scripts/build.mjs'
 import { codec, defaults, job, millrace, sqlite } from '../src/index.js'
 import type { JobRecord, Mill, MillOptions, MillraceError, Problem } from '../src/index.js'
 import { usePlace } from './processes/child.js'
+import { freshStore, onPostgres, passingStore } from './support/fresh-store.js'
 
 /** What a stranger may get wrong, through the front door only: it is refused before anything is written. */
 
@@ -35,11 +36,30 @@ const checked = job('checked', {
   },
 } as never) as typeof send
 
+/**
+ * In memory a mill is new for each test. On PostgreSQL one serves all of them and is emptied in between: to open one takes as
+ * long as most of these tests.
+ */
+const home = passingStore()
 let mill: Mill
-beforeEach(async () => {
-  mill = await millrace({ store: ':memory:', jobs: [send, echo, positive, checked], logger: false })
-})
-afterEach(() => mill.close())
+const open = async (): Promise<void> => {
+  mill = await millrace({ store: home, jobs: [send, echo, positive, checked], logger: false })
+}
+if (onPostgres) {
+  beforeAll(open)
+  const known = 4
+  afterEach(async () => {
+    await mill.stop()
+    for (const { id } of await all()) await mill.delete(id)
+    if (mill.jobs().length === known) return
+    await mill.close()
+    await open()
+  })
+  afterAll(() => mill.close())
+} else {
+  beforeEach(open)
+  afterEach(() => mill.close())
+}
 
 type Refused = MillraceError & { readonly problems?: readonly Problem[] }
 
@@ -130,7 +150,7 @@ describe('millrace()', () => {
     ['hooks', { hooks: Array(17).fill({}) }, /hooks must be at most 16 objects of hooks, got 17/],
     ['a typo', { sotre: 'x' }, /sotre is not an option; did you mean "store"\?/],
   ])('refuses a wrong %s: %#', async (_, options, message) => {
-    const error = await refused(() => millrace({ store: ':memory:', ...options }))
+    const error = await refused(() => millrace({ store: home, ...options }))
     expect(error.code).toBe('E_INVALID_OPTIONS')
     expect(error.message).toMatch(message)
   })
@@ -150,20 +170,20 @@ describe('millrace()', () => {
     'rate',
     'outage',
   ])('refuses %s by name, as not yet', async (name) => {
-    const error = await refused(() => millrace({ store: ':memory:', [name]: { some: 'thing' } }))
+    const error = await refused(() => millrace({ store: home, [name]: { some: 'thing' } }))
     expect(error.message).toContain(`${name} is not yet part of this version`)
   })
 
   test('takes what is not yet built at the value it has anyway', async () => {
     const same = { executor: 'loop', changeLog: false, allowedErrorTime: '15m', startGrace: '10m', dashboard: false }
-    const opened = await millrace({ store: ':memory:', logger: false, ...same } as MillOptions)
+    const opened = await millrace({ store: home, logger: false, ...same } as MillOptions)
     await opened.close()
   })
 
   test('tells all that is wrong in one error', async () => {
     const error = await refused(() =>
       millrace({
-        store: ':memory:',
+        store: home,
         concurrency: 0,
         poll: 'x',
         keep: { doen: '1d' },
@@ -177,7 +197,7 @@ describe('millrace()', () => {
 
   // It is taken, and then a running handler is logged as slow once a millisecond, for as long as it runs.
   test('refuses a slowAfter of nothing', async () => {
-    await refused(async () => (await millrace({ store: ':memory:', slowAfter: 0, logger: false })).close())
+    await refused(async () => (await millrace({ store: home, slowAfter: 0, logger: false })).close())
   })
 
   // Store and jobs are looked at one after the other, each in an error of its own.
@@ -416,7 +436,7 @@ describe('what must be synchronous', () => {
       getStore: async () => Promise.reject(new Error('nobody’s')),
       run: (_: never, call: () => unknown) => call(),
     }
-    const capturing = await millrace({ store: ':memory:', jobs: [echo], logger: false, capture: { user } })
+    const capturing = await millrace({ store: home, jobs: [echo], logger: false, capture: { user } })
     const error = await refused(() => capturing.enqueue(echo, 1))
     expect(error).toMatchObject({ code: 'E_INVALID_OPTIONS', problems: [{ path: 'captured.user' }] })
     expect(error.message).toContain('captured.user must be synchronous')
@@ -779,8 +799,8 @@ describe('NUL and lone surrogates', () => {
     expect(record?.attempts[0]?.log?.[0]?.startsWith(TROUBLE)).toBe(true)
   })
 
-  test('on a file are still there for the next process', async () => {
-    const store = join(folder, 'trouble.db')
+  test('are still there for the next process', async () => {
+    const store = freshStore(folder)
     const first = await millrace({ store, jobs: [echo], logger: false })
     const { id } = await first.enqueue(echo, { a: TROUBLE }, { title: TROUBLE, meta: TROUBLE })
     await first.close()
@@ -924,11 +944,11 @@ describe('in production', () => {
     })
     await child.hears('chosen')
     expect(readdirSync(place().folder)).not.toContain('millrace.db')
-    expect(readdirSync(place().folder)).toContain('jobs.db')
+    if (!onPostgres) expect(readdirSync(place().folder)).toContain('jobs.db')
   })
 })
 
-describe('a second process with an old SQLite', () => {
+describe.skipIf(onPostgres)('a second process with an old SQLite', () => {
   beforeAll(async () => {
     expect((await build()).code).toBe(0)
   })

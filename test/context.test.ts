@@ -6,8 +6,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vite
 import { build } from '../scripts/build.mjs'
 import { codec, job, millrace } from '../src/index.js'
 import type { JobRecord, Logger, Mill, MillOptions } from '../src/index.js'
+import { testing } from './support/testing.js'
 import { freshStore } from './support/fresh-store.js'
-import { testing } from '../src/testing/index.js'
 import { usePlace } from './processes/child.js'
 
 /** C1: what is in place where a job is enqueued is in place where it runs, on real files and across processes. */

@@ -7,7 +7,7 @@ import { Abort, job, millrace, Snooze, sqlite } from '../src/index.js'
 import type { AttemptEnd, EnqueueCall, Hooks, Logger, Mill, MillOptions, SettledAttempt } from '../src/index.js'
 import { chooseLibrary } from '../src/store/sqlite/library.js'
 import type { SqliteDatabase } from '../src/store/sqlite/driver.js'
-import { testing } from '../src/testing/index.js'
+import { testing } from './support/testing.js'
 import { freshStore } from './support/fresh-store.js'
 
 /** S10: hooks around enqueue, start and settle, through the front door, on real files. */

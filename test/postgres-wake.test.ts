@@ -26,6 +26,10 @@ afterAll(async () => {
   await database?.drop()
 })
 
+/** Far sooner than the poll: what starts within it was pushed, however slow the machine is at it. */
+const POLL_MS = 60_000
+const SOON_MS = POLL_MS / 2
+
 let schemas = 0
 const newSchema = (): string => `wake_${(schemas += 1)}`
 
@@ -34,7 +38,7 @@ const WORK = `const work = job('work', async (p) => { say('ran', { n: p.n, tookM
 async function worker(store: string, options = '', then = ''): Promise<Child> {
   const child = place().run(
     `${WORK}
-    const mill = await millrace({ store: file, jobs: { work }, logger: false, poll: '60s', ${options} })
+    const mill = await millrace({ store: file, jobs: { work }, logger: false, poll: ${POLL_MS}, ${options} })
     await mill.start(); ${then}; say('up')`,
     store,
   )
@@ -47,7 +51,7 @@ const producer = (store: string, count: number, how: string, before = ''): Child
   place().run(
     `import pg from ${JSON.stringify(import.meta.resolve('pg'))}
     ${WORK}
-    const mill = await millrace({ store: file, jobs: { work }, logger: false, poll: '60s' })
+    const mill = await millrace({ store: file, jobs: { work }, logger: false, poll: ${POLL_MS} })
     const tx = new pg.Client(file.split('?')[0]); await tx.connect()
     ${before}
     for (let n = 0; n < ${count}; n += 1) {
@@ -60,7 +64,7 @@ const producer = (store: string, count: number, how: string, before = ''): Child
 
 const ran = (child: Child): number[] => child.heard.filter((s) => s.what === 'ran').map((s) => s['tookMs'] as number)
 
-async function untilRan(child: Child, count: number, timeout = 10_000): Promise<number[]> {
+async function untilRan(child: Child, count: number, timeout = SOON_MS): Promise<number[]> {
   await expect.poll(() => ran(child).length, { timeout, interval: 20 }).toBe(count)
   return ran(child).sort((a, b) => a - b)
 }
@@ -73,19 +77,18 @@ async function connections(): Promise<number> {
 }
 
 describe('an idle worker', () => {
-  test('starts what another process enqueues within milliseconds', { timeout: 60_000 }, async () => {
+  test('starts what another process enqueues at once', { timeout: 2 * POLL_MS }, async () => {
     const store = `${database.url}?schema=${newSchema()}`
     const idle = await worker(store)
     producer(store, 40, `await mill.enqueue(work, { n, at: Date.now() })`)
-    const times = await untilRan(idle, 40, 20_000)
+    const times = await untilRan(idle, 40)
     console.log(`enqueue to start in another process: p50 ${times[20]} ms, p90 ${times[36]} ms`)
-    // By notification and not by the poll, which is 5 s; on a machine that has time it is a few milliseconds.
-    expect(times[20]).toBeLessThan(500)
+    expect(times.at(-1)).toBeLessThan(SOON_MS)
   })
 
   test(
     'starts what a transaction of the caller enqueued when it commits, and nothing of one rolled back',
-    { timeout: 60_000 },
+    { timeout: 2 * POLL_MS },
     async () => {
       const store = `${database.url}?schema=${newSchema()}`
       const idle = await worker(store)
@@ -99,13 +102,12 @@ describe('an idle worker', () => {
       const times = await untilRan(idle, 10)
       console.log(`commit to start in another process: p50 ${times[5]} ms`)
       expect(times[0]).toBeGreaterThanOrEqual(-2)
-      // By notification and not by the poll, which is 5 s; on a machine that has time it is a few milliseconds.
-      expect(times[5]).toBeLessThan(500)
+      expect(times.at(-1)).toBeLessThan(SOON_MS)
       expect(idle.heard.filter((s) => s.what === 'ran').every((s) => Number(s['n']) % 2 === 0)).toBe(true)
     },
   )
 
-  test('that lost its listener hears again by itself, and finds what it missed', { timeout: 60_000 }, async () => {
+  test('that lost its listener hears again by itself, and finds what it missed', { timeout: 2 * POLL_MS }, async () => {
     const store = `${database.url}?schema=${newSchema()}`
     const idle = await worker(store)
     for (let round = 0; round < 3; round += 1) {
@@ -118,12 +120,12 @@ describe('an idle worker', () => {
     }
     const slowest = Math.max(...ran(idle))
     console.log(`slowest start with its listener ended: ${slowest} ms`)
-    expect(slowest).toBeLessThan(5_000)
+    expect(slowest).toBeLessThan(SOON_MS)
   })
 
   test(
     'whose line has gone deaf without a word is late by the poll at most, and hears again',
-    { timeout: 60_000 },
+    { timeout: 2 * POLL_MS },
     async () => {
       const proxy = await startProxy(database.url)
       proxies.push(proxy)
@@ -134,18 +136,18 @@ describe('an idle worker', () => {
       await before.hears('did')
       await new Promise((next) => setTimeout(next, 1_000))
       proxy.heal()
-      await untilRan(idle, 1, 20_000)
+      await untilRan(idle, 1)
       await producer(`${database.url}?schema=${schema}`, 1, `await mill.enqueue(work, { n, at: Date.now() })`).hears(
         'did',
       )
-      const times = await untilRan(idle, 2, 20_000)
-      expect(times[0]).toBeLessThan(2_000)
+      const times = await untilRan(idle, 2)
+      expect(times.at(-1)).toBeLessThan(SOON_MS)
     },
   )
 })
 
 describe('behind a pooler that lends sessions by the transaction', () => {
-  test('everything works by the poll, nothing is prepared and nobody listens', { timeout: 60_000 }, async () => {
+  test('everything works by the poll, nothing is prepared and nobody listens', { timeout: 2 * POLL_MS }, async () => {
     const proxy = await startProxy(database.url, asPooler)
     proxies.push(proxy)
     const store = `${proxy.url}?schema=${newSchema()}`
@@ -171,11 +173,14 @@ describe('behind a pooler that lends sessions by the transaction', () => {
 })
 
 describe('connections', () => {
-  test('are three a process, whatever the concurrency, also after all were lost', { timeout: 60_000 }, async () => {
-    const store = `${database.url}?schema=${newSchema()}`
-    await expect.poll(connections, { timeout: 10_000 }).toBe(0)
-    const busy = place().run(
-      `const work = job('work', async (p) => { await new Promise((next) => setTimeout(next, 5)) })
+  test(
+    'are three a process, whatever the concurrency, also after all were lost',
+    { timeout: 2 * POLL_MS },
+    async () => {
+      const store = `${database.url}?schema=${newSchema()}`
+      await expect.poll(connections, { timeout: 10_000 }).toBe(0)
+      const busy = place().run(
+        `const work = job('work', async (p) => { await new Promise((next) => setTimeout(next, 5)) })
       const mill = await millrace({ store: file, jobs: { work }, logger: false, poll: '100ms', concurrency: 100 })
       await mill.start(); say('up')
       let isOver = false
@@ -187,26 +192,27 @@ describe('connections', () => {
         await mill.enqueue(work, {}, { key: 'k' }).catch(() => undefined)
       }
       await mill.close(); say('closed')`,
-      store,
-    )
-    await busy.hears('up')
-    let most = 0
-    for (let round = 0; round < 40; round += 1) {
-      most = Math.max(most, await connections())
-      if (round % 10 === 9)
-        await admin.query(
-          `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'millrace'`,
-        )
-      await new Promise((next) => setTimeout(next, 50))
-    }
-    expect(most).toBe(3)
-    busy.process.kill('SIGTERM')
-    await busy.hears('closed')
-    expect(await busy.exited).toBe(0)
-    await expect.poll(connections, { timeout: 5_000 }).toBe(0)
-  })
+        store,
+      )
+      await busy.hears('up')
+      let most = 0
+      for (let round = 0; round < 40; round += 1) {
+        most = Math.max(most, await connections())
+        if (round % 10 === 9)
+          await admin.query(
+            `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'millrace'`,
+          )
+        await new Promise((next) => setTimeout(next, 50))
+      }
+      expect(most).toBe(3)
+      busy.process.kill('SIGTERM')
+      await busy.hears('closed')
+      expect(await busy.exited).toBe(0)
+      await expect.poll(connections, { timeout: 5_000 }).toBe(0)
+    },
+  )
 
-  test('of handlers’ transactions come on top, ten at the most', { timeout: 60_000 }, async () => {
+  test('of handlers’ transactions come on top, ten at the most', { timeout: 2 * POLL_MS }, async () => {
     const store = `${database.url}?schema=${newSchema()}`
     await expect.poll(connections, { timeout: 10_000 }).toBe(0)
     const busy = place().run(
@@ -230,7 +236,7 @@ describe('connections', () => {
     expect(await busy.exited).toBe(0)
   })
 
-  test('of a mill that only enqueues do not keep its process alive', { timeout: 60_000 }, async () => {
+  test('of a mill that only enqueues do not keep its process alive', { timeout: 2 * POLL_MS }, async () => {
     const store = `${database.url}?schema=${newSchema()}`
     await worker(store)
     const child = place().run(
@@ -245,7 +251,7 @@ describe('connections', () => {
 })
 
 describe('a close', () => {
-  test('under load is over soon, and leaves no connection and no timer', { timeout: 60_000 }, async () => {
+  test('under load is over soon, and leaves no connection and no timer', { timeout: 2 * POLL_MS }, async () => {
     const store = `${database.url}?schema=${newSchema()}`
     await expect.poll(connections, { timeout: 10_000 }).toBe(0)
     const child = place().run(
@@ -266,7 +272,7 @@ describe('a close', () => {
     await expect.poll(connections, { timeout: 5_000 }).toBe(0)
   })
 
-  test('leaves nothing behind when the tables cannot be had', { timeout: 60_000 }, async () => {
+  test('leaves nothing behind when the tables cannot be had', { timeout: 2 * POLL_MS }, async () => {
     await expect.poll(connections, { timeout: 10_000 }).toBe(0)
     const child = place().run(
       `const error = await millrace({ store: file, logger: false, autoMigrate: false }).catch((error) => error)

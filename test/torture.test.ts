@@ -53,6 +53,10 @@ describe('torture', () => {
     expect(code).toBe(2)
     expect(output).toContain('--cycles must be a whole number of 1 or more, got 0')
     expect(output).toContain('--cuts is not an option of kill')
+    const other = await torture('kill', '--store', 'mysql', '--url', 'postgres://localhost/app')
+    expect(other.code).toBe(2)
+    expect(other.output).toContain('--store must be sqlite or postgres, got mysql')
+    expect(other.output).toContain('--url is for --store postgres')
   })
 })
 
@@ -143,34 +147,34 @@ describe('the judge of errands', () => {
     ordersAstray: () => [],
     twice: () => [],
   }
-  const judge = (change: object): number => {
+  const judge = async (change: object): Promise<number> => {
     const verdict = new Verdict()
-    judgeErrands(verdict, { diaries: [{ begins: [] }], ledger, places: [off], eye, ...change })
+    await judgeErrands(verdict, { diaries: [{ begins: [] }], ledger, places: [off], eye, ...change })
     return verdict.exitCode
   }
   const begun = (id: string, at: number, queue = 'default'): object => ({
     diaries: [{ begins: [{ id, at: ms(at), queue }] }],
   })
 
-  test('lets pass what is as it should be', () => {
-    expect(judge({})).toBe(0)
-    expect(judge({ places: [place('off', 'done'), place('b', 'cancelled', 'replaced by c')] })).toBe(0)
-    for (const at of [1_200, 3_000, 9_000]) expect(judge(begun('a', at, 'q'))).toBe(0)
-    expect(judge(begun('off', 900))).toBe(0)
+  test('lets pass what is as it should be', async () => {
+    expect(await judge({})).toBe(0)
+    expect(await judge({ places: [place('off', 'done'), place('b', 'cancelled', 'replaced by c')] })).toBe(0)
+    for (const at of [1_200, 3_000, 9_000]) expect(await judge(begun('a', at, 'q'))).toBe(0)
+    expect(await judge(begun('off', 900))).toBe(0)
   })
 
-  test('says no to each promise that was broken', () => {
-    expect(judge(begun('off', 1_600))).toBe(1)
-    expect(judge(begun('a', 2_900, 'q'))).toBe(1)
-    expect(judge({ places: [place('off', 'failed')] })).toBe(1)
-    expect(judge({ places: [off, place('b', 'cancelled', 'cancelled by command')] })).toBe(1)
-    expect(judge({ places: [off, place('undone', 'done')] })).toBe(1)
-    expect(judge({ eye: { ...eye, workAstray: () => [{ id: 'a', times: 2 }] } })).toBe(1)
-    expect(judge({ eye: { ...eye, ordersAstray: () => [{ id: 'a' }] } })).toBe(1)
-    expect(judge({ eye: { ...eye, twice: () => [{ id: 'a' }] } })).toBe(1)
+  test('says no to each promise that was broken', async () => {
+    expect(await judge(begun('off', 1_600))).toBe(1)
+    expect(await judge(begun('a', 2_900, 'q'))).toBe(1)
+    expect(await judge({ places: [place('off', 'failed')] })).toBe(1)
+    expect(await judge({ places: [off, place('b', 'cancelled', 'cancelled by command')] })).toBe(1)
+    expect(await judge({ places: [off, place('undone', 'done')] })).toBe(1)
+    expect(await judge({ eye: { ...eye, workAstray: () => [{ id: 'a', times: 2 }] } })).toBe(1)
+    expect(await judge({ eye: { ...eye, ordersAstray: () => [{ id: 'a' }] } })).toBe(1)
+    expect(await judge({ eye: { ...eye, twice: () => [{ id: 'a' }] } })).toBe(1)
   })
 
-  test('calls a run void in which something was never done', () => {
-    expect(judge({ eye: { ...eye, counts: () => ({ works: 0, orders: 1, soles: 1 }) } })).toBe(2)
+  test('calls a run void in which something was never done', async () => {
+    expect(await judge({ eye: { ...eye, counts: () => ({ works: 0, orders: 1, soles: 1 }) } })).toBe(2)
   })
 })

@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { build } from '../scripts/build.mjs'
 import { category, job } from '../src/job/define.js'
-import { testing } from '../src/testing/kit.js'
 import { usePlace } from './processes/child.js'
 import type { Child } from './processes/child.js'
+import { testing } from './support/testing.js'
 
 describe('through the front door', () => {
   test('a job is unique as its definition says, and an enqueue lays its own word over it, part by part', async () => {
@@ -162,7 +162,7 @@ describe('through the front door', () => {
   })
 })
 
-/** Eight real processes on one file, let go at the same moment. */
+/** Eight real processes on one store, let go at the same moment. */
 const place = usePlace()
 const PROCESSES = 8
 const VALUES = 40
@@ -174,6 +174,9 @@ interface Told {
   readonly isNew?: boolean
   readonly code?: string
 }
+
+/** When this file is there, those who enqueue have done enough. */
+const enough = (): string => join(place().folder, 'enough')
 
 function crowd(body: string): { children: Child[]; go: () => Promise<void> } {
   const gate = join(place().folder, `go-${Math.trunc(performance.now())}`)
@@ -256,14 +259,14 @@ describe('with eight processes at once', () => {
       for (let n = 0; n < 100_000; n += 1) {
         await tell('ignore', n, mill.enqueue(work, { n }, { in: '1h', unique: { by: 'n', for: '1h' } }))
         if (n === 30) say('under way')
-        if (existsSync(file + '.enough')) break
+        if (existsSync(${JSON.stringify(enough())})) break
       }
       say('told', { told }); await mill.close()`)
     await go()
     const doomed = children.slice(0, PROCESSES / 2)
     await Promise.all(doomed.map((child) => child.hears('under way', 60_000)))
     await Promise.all(doomed.map((child) => child.kill()))
-    writeFileSync(`${place().file}.enough`, '')
+    writeFileSync(enough(), '')
     const survivors = children.slice(PROCESSES / 2)
     const told = await toldBy(survivors)
     const jobs = await census(`{}`)

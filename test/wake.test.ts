@@ -5,6 +5,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { build } from '../scripts/build.mjs'
 import { usePlace } from './processes/child.js'
 import type { Child, Said } from './processes/child.js'
+import { onPostgres, UNFLUSHED } from './support/fresh-store.js'
 
 /**
  * X13 on real processes: a commit of one wakes the others. Every poll here is a minute, so only a push explains what comes
@@ -73,7 +74,7 @@ describe('what one process commits', () => {
     expect(await expectSoon(idle, 'ran')).toMatchObject({ n: 2 })
   })
 
-  test('on a connection of another program is found by its write', async () => {
+  test.skipIf(onPostgres)('on a connection of another program is found by its write', async () => {
     const idle = await started(worker())
     // A copy of what the engine writes, by a plain connection that tells nobody.
     const other = place().run(`
@@ -93,7 +94,8 @@ describe('what one process commits', () => {
   })
 })
 
-describe('a push that is lost', () => {
+// On PostgreSQL: test/postgres-wake.test.ts.
+describe.skipIf(onPostgres)('a push that is lost', () => {
   test('because the wake file was removed costs nothing: it is made again, or found by the WAL', async () => {
     const idle = await started(worker())
     rmSync(`${place().file}-wake`)
@@ -135,12 +137,12 @@ test('a mill that only enqueues and waited for a result lets the process end wit
 })
 
 test(
-  'eight processes that enqueue to and work on one file lose nothing, run nothing twice and meet no error',
+  'eight processes that enqueue to and work on one store lose nothing, run nothing twice and meet no error',
   { timeout: 120_000 },
   async () => {
     const program = (who: number): string => `
       const ran = [], troubles = []
-      const note = (fields, m) => troubles.push(m + ' ' + JSON.stringify(fields))
+      const note = (fields, m) => m.endsWith(${JSON.stringify(UNFLUSHED)}) || troubles.push(m + ' ' + JSON.stringify(fields))
       const work = job('work', async (p) => { ran.push(p.n) })
       const mill = await millrace({ store: file, jobs: { work }, logger: { debug() {}, info() {}, warn: note, error: note } })
       await mill.start()

@@ -53,10 +53,10 @@ export function pause(ms) {
   return new Promise((resolve) => setTimeout(resolve, ms))
 }
 
-/** Waits until `isSo`; false when the time is up first. */
+/** Waits until `isSo`, which may have to ask for it; false when the time is up first. */
 export async function until(isSo, withinMs, stepMs = 20) {
   const end = performance.now() + withinMs
-  while (!isSo()) {
+  while (!(await isSo())) {
     if (performance.now() > end) return false
     await pause(stepMs)
   }

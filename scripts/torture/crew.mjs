@@ -16,6 +16,8 @@ export class Crew {
   #random
   results = 0
   acknowledged = 0
+  /** Calls that were refused because the server was away, by their code. */
+  refused = new Map()
 
   /** @param {{ ground: object, ledger: object, random: object, config: object }} parts */
   constructor({ ground, ledger, random, config }) {
@@ -106,6 +108,7 @@ export class Crew {
       this.results += 1
       this.#ledger.acknowledgeResult(rest[0], rest[1])
     } else if (ERRANDS.has(word)) this.#ledger.note([word, ...rest])
+    else if (word === 'refused') this.refused.set(rest[0], (this.refused.get(rest[0]) ?? 0) + 1)
     else if (word === 'trouble') this.troubles.push(rest.join(' '))
   }
 }

@@ -5,19 +5,19 @@
 const STALL_NS = 500_000_000n
 
 /** What became of cancels, pauses, unique jobs and transactions. */
-export function judgeErrands(verdict, { diaries, ledger, places, eye }) {
+export async function judgeErrands(verdict, { diaries, ledger, places, eye }) {
   const begins = diaries.flatMap((diary) => diary.begins)
-  const { works, orders, soles } = eye.counts()
+  const { works, orders, soles } = await eye.counts()
   const spans = pausedSpans(ledger)
   const { cancelled, undone } = ledger
   verdict.none('a job that was cancelled begins no more', begunAfterCancel(begins, ledger), `${cancelled.size} cancels`)
   verdict.none('a job that was cancelled is cancelled or done', wronglyEnded(places, ledger))
   verdict.none('only what was called off or replaced is cancelled', cancelledUnasked(places, ledger))
   verdict.none('nothing of a paused queue begins', begunWhilePaused(begins, spans), `${spans.length} pauses`)
-  verdict.none('a job and the work of its transaction are one', eye.workAstray().map(show), `${works} works`)
-  verdict.none('an order and its job are one', eye.ordersAstray().map(show), `${orders} orders`)
+  verdict.none('a job and the work of its transaction are one', (await eye.workAstray()).map(show), `${works} works`)
+  verdict.none('an order and its job are one', (await eye.ordersAstray()).map(show), `${orders} orders`)
   verdict.none('what was rolled back is not there', stillThere(places, ledger), `${undone.size} rolled back`)
-  verdict.none('no job is written beside one that is the same', eye.twice().map(show), `${soles} unique jobs`)
+  verdict.none('no job is written beside one that is the same', (await eye.twice()).map(show), `${soles} unique jobs`)
   if ([cancelled.size, spans.length, works, orders, undone.size, soles].includes(0))
     verdict.void('one of the errands was never done; see the counts above')
 }

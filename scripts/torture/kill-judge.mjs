@@ -9,10 +9,10 @@ const HIT_SHARE_MIN = 0.8
 const CRASH_BUDGET = 3
 
 /** The census, the figures, and which promises held. */
-export function judgeKills(verdict, { kills, drainedInMs, drainMs, crew, eye, ledger, options }) {
+export async function judgeKills(verdict, { kills, drainedInMs, drainMs, crew, eye, ledger }) {
   const diaries = crew.diaries()
   const starts = countStarts(diaries)
-  const places = eye.places()
+  const places = await eye.places()
   const census = takeCensus({ acknowledged: ledger.acknowledged, places, starts })
   const runs = countRuns(starts, diaries, kills)
   const share = kills.hits / kills.done
@@ -21,8 +21,8 @@ export function judgeKills(verdict, { kills, drainedInMs, drainMs, crew, eye, le
 
   const [lost, left, parked] = [census.of('LOST'), census.of('still waiting or running'), census.of('parked')]
   const drained = drainedInMs === undefined ? `${left.length} left` : `in ${(drainedInMs / 1000).toFixed(1)} s`
-  const inTime = kills.done === options.cycles
-  verdict.expect('every kill was made within the time', inTime, `${kills.done} of ${options.cycles}`)
+  const inTime = kills.done === kills.wanted
+  verdict.expect('every kill was made within the time', inTime, `${kills.done} of ${kills.wanted}`)
   verdict.none('0 acknowledged jobs are lost', lost, `${lost.length} of ${ledger.acknowledged.size}`)
   verdict.none('no job is in two places', census.of('IN TWO PLACES'))
   verdict.none(
@@ -41,12 +41,13 @@ export function judgeKills(verdict, { kills, drainedInMs, drainMs, crew, eye, le
   verdict.none('no job ran again without a cause of its own', runs.unexcused)
   verdict.none(
     'no job was settled twice',
-    eye.settledTwice().map(({ id, times }) => `${id} ${times} times`),
+    (await eye.settledTwice()).map(({ id, times }) => `${id} ${times} times`),
   )
   verdict.none('no job is done without a run', doneUnseen(places, starts))
   verdict.none('no error reached a caller', crew.troubles)
-  judgeErrands(verdict, { diaries, ledger, places, eye })
-  verdict.expect('the file is sound', eye.integrity() === 'ok', eye.integrity().slice(0, 200))
+  await judgeErrands(verdict, { diaries, ledger, places, eye })
+  const integrity = await eye.integrity()
+  verdict.expect('the store is sound', integrity === 'ok', integrity.slice(0, 200))
   if (share < HIT_SHARE_MIN) verdict.void(`only ${percent(share)} of the kills hit running jobs, and 80 % are needed`)
 }
 

@@ -5,15 +5,14 @@ import { isBusy, readDiary } from './diary.mjs'
 import { breakGround } from './ground.mjs'
 import { judgeKills } from './kill-judge.mjs'
 import { Ledger, readLedger } from './ledger.mjs'
-import { makeStore } from './look.mjs'
-import { OutsideEye } from './outside-eye.mjs'
 import { Progress } from './progress.mjs'
 import { seededRandom } from './random.mjs'
+import { openSite } from './site.mjs'
 import { Verdict } from './verdict.mjs'
 
 /** What is left when the killing stops must be done within this. */
 const DRAIN_MS = 60_000
-/** Of the kills that may miss, one in five is aimed at a process that still opens the file: that must be survived too. */
+/** Of the kills that may miss, one in five is aimed at a process that still opens the store: that must be survived too. */
 const YOUNG_SHARE = 0.2
 /** So many are aimed at a process with a handler running; the rest may meet one between two jobs, or as it commits. */
 const BUSY_SHARE = 0.8
@@ -23,35 +22,50 @@ const BUSY_SHARE = 0.8
  */
 const HIT_SHARE_SOUGHT = 0.88
 const BUSY_WITHIN_MS = 2000
+/** A machine that others use takes its time to start processes. */
+const WORKING_WITHIN_MS = 120_000
 /** Jobs kept waiting. */
 const BACKLOG = 300
 
-/** kill -9 of one process after another, on one file that all of them write. */
+/** kill -9 of one process after another, on one store that all of them write. */
 export async function torture(options) {
+  const run = (parts) => killMany({ ...parts, options })
+  return labour({ kind: 'kill', options, run })
+}
+
+/**
+ * Has a crew at work on a store while `run` does its harm and tells what it hit; then all must come to its end, and every
+ * promise is looked at. `config` is told to each of the crew.
+ */
+export async function labour({ kind, options, run, config = {} }) {
   const random = seededRandom(options.seed)
-  const ground = await breakGround('kill')
-  const file = join(ground.room('store'), 'jobs.db')
+  const ground = await breakGround(kind)
+  const site = await openSite(options, ground)
+  const { eye, server } = site
   const ledger = new Ledger(join(ground.folder, 'ledger.txt'))
-  const config = {
-    file,
-    durability: 'power',
-    concurrency: 3,
-    longShare: 0.25,
-    outstanding: 400,
-    produce: true,
-    errands: true,
-  }
-  const crew = new Crew({ ground, ledger, random, config })
+  const crew = new Crew({
+    ground,
+    ledger,
+    random,
+    config: { ...WORK, pg: import.meta.resolve('pg'), ...site.config, ...config },
+  })
   const verdict = new Verdict()
-  makeStore(file, ground.entry)
-  const eye = new OutsideEye(file)
   try {
-    const kills = await killMany({ options, random, crew, eye })
+    for (let i = 0; i < options.processes; i += 1) crew.start()
+    const kills = await run({ random, crew, eye, server })
     const drainedInMs = await drain(crew, eye)
-    judgeKills(verdict, { kills, drainedInMs, drainMs: DRAIN_MS, crew, eye, ledger: readLedger(ledger.path), options })
+    await judgeKills(verdict, {
+      kills,
+      drainedInMs,
+      drainMs: DRAIN_MS,
+      crew,
+      eye,
+      ledger: readLedger(ledger.path),
+      options,
+    })
   } finally {
     await crew.killAll()
-    eye.close()
+    await site.close()
     ledger.close()
     if (verdict.exitCode === 0) ground.clear()
     else console.log(`kept for a look: ${ground.folder}`)
@@ -59,24 +73,25 @@ export async function torture(options) {
   return verdict
 }
 
+const WORK = { concurrency: 3, longShare: 0.25, outstanding: 400, produce: true, errands: true }
+
 async function killMany({ options, random, crew, eye }) {
-  const kills = { done: 0, hits: 0, running: 0, inFlight: 0, excuses: new Map(), tookMs: 0 }
+  const kills = newKills(options.cycles)
   const progress = new Progress('kill', options.cycles)
-  for (let i = 0; i < options.processes; i += 1) crew.start()
-  const feeding = setInterval(() => feed(crew, eye), 50)
-  await until(() => crew.working.length === options.processes, 30_000)
+  const fed = keepFed(crew, eye)
+  await until(() => crew.working.length === options.processes, WORKING_WITHIN_MS)
   const began = performance.now()
   const meanMs = 1000 / options.rate
   for (let cycle = 0; cycle < options.cycles; cycle += 1) {
     await pause(random.next() * 2 * meanMs)
-    await until(() => crew.working.length > 0, 30_000)
+    await until(() => crew.working.length > 0, WORKING_WITHIN_MS)
     const victim = await chooseVictim(crew, random, kills)
     if (victim === undefined || performance.now() - began > options.minutes * 60_000) break
-    note(kills, await crew.kill(victim), eye)
+    await note(kills, [await crew.kill(victim)], eye)
     crew.start()
     progress.step(`hit ${kills.hits}, in flight ${kills.inFlight}, acknowledged ${crew.acknowledged}`)
   }
-  clearInterval(feeding)
+  await fed.end()
   progress.end()
   kills.tookMs = performance.now() - began
   return kills
@@ -100,32 +115,49 @@ function busyOf(crew) {
   return crew.working.filter((life) => isBusy(readDiary(life.diary)))
 }
 
+/** What was hit, of so many kills as are wanted. */
+export function newKills(wanted) {
+  return { wanted, done: 0, hits: 0, running: 0, inFlight: 0, excuses: new Map(), tookMs: 0 }
+}
+
 /** Keeps a backlog: a kill of a worker with nothing to do shows nothing, and a backlog without end never drains. */
-function feed(crew, eye) {
-  const waiting = eye.unfinished()
-  if (waiting < BACKLOG / 2) crew.produce(true)
-  if (waiting > BACKLOG) crew.produce(false)
+export function keepFed(crew, eye) {
+  let isOver = false
+  const feed = async () => {
+    while (!isOver) {
+      const waiting = await eye.unfinished()
+      if (waiting < BACKLOG / 2) crew.produce(true)
+      if (waiting > BACKLOG) crew.produce(false)
+      await pause(50)
+    }
+  }
+  const feeding = feed()
+  const end = () => {
+    isOver = true
+    return feeding
+  }
+  return { end }
 }
 
 /**
  * What one kill hit: handlers that had not returned, and jobs in flight, which have begun and are not recorded, so the store
  * has them as running. Each of the latter may rightly run once more.
  */
-function note(kills, diary, eye) {
-  const ended = new Set(diary.ends)
-  const settled = eye.settledOf(diary.starts)
-  const inFlight = new Set(diary.starts.filter((id) => !settled.has(id)))
-  const running = diary.starts.filter((id) => !ended.has(id)).length
+export async function note(kills, diaries, eye) {
+  const starts = diaries.flatMap((diary) => diary.starts)
+  const ended = new Set(diaries.flatMap((diary) => diary.ends))
+  const settled = await eye.settledOf(starts)
+  const inFlight = new Set(starts.filter((id) => !settled.has(id)))
   kills.done += 1
-  kills.running += running
+  kills.running += starts.filter((id) => !ended.has(id)).length
   kills.inFlight += inFlight.size
   if (inFlight.size > 0) kills.hits += 1
   for (const id of inFlight) kills.excuses.set(id, (kills.excuses.get(id) ?? 0) + 1)
 }
 
 /** The errands are over, and no queue waits for somebody who is dead. */
-function isCalm(crew, eye) {
-  const paused = eye.pausedQueues()
+async function isCalm(crew, eye) {
+  const paused = await eye.pausedQueues()
   crew.calm(paused)
   return paused.length === 0
 }
@@ -135,7 +167,7 @@ async function drain(crew, eye) {
   crew.produce(false)
   const began = performance.now()
   await until(() => isCalm(crew, eye), DRAIN_MS, 100)
-  const drained = await until(() => eye.unfinished() === 0, DRAIN_MS, 100)
+  const drained = await until(async () => (await eye.unfinished()) === 0, DRAIN_MS, 100)
   const tookMs = performance.now() - began
   await crew.close()
   return drained ? tookMs : undefined

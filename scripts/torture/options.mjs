@@ -2,7 +2,11 @@
 export const KINDS = {
   kill: {
     about: 'kill -9 of producers and workers at random moments',
-    options: { cycles: 50, processes: 4, rate: 5, seed: undefined, minutes: 15 },
+    options: { cycles: 50, processes: 4, rate: 5, store: 'sqlite', url: '', seed: undefined, minutes: 15 },
+  },
+  server: {
+    about: 'kill -9 of the PostgreSQL server and all its processes at random moments',
+    options: { kills: 10, processes: 4, seed: undefined, minutes: 15 },
   },
   power: {
     about: 'power cuts: only flushed bytes survive',
@@ -18,6 +22,19 @@ export const KINDS = {
   },
 }
 
+/** Options that are no numbers, and what each must be where it is not. */
+const TEXTS = {
+  store: (text) => (STORES.includes(text) ? undefined : STORES.join(' or ')),
+  url: (text) =>
+    /^postgres(ql)?:/.test(text ?? '') && URL.canParse(text) ? undefined : 'the address of a PostgreSQL server',
+}
+const STORES = ['sqlite', 'postgres']
+
+const wholeNumber = (least) => (text) =>
+  text !== undefined && Number.isInteger(Number(text)) && Number(text) >= least
+    ? undefined
+    : `a whole number of ${least} or more`
+
 /**
  * Reads `kind --name value …`. Throws one error with everything that is wrong.
  * @param {readonly string[]} args
@@ -31,14 +48,15 @@ export function readOptions(args) {
   const problems = []
   for (let i = 0; i < rest.length; i += 2) {
     const name = rest[i].replace(/^--/, '')
-    const value = Number(rest[i + 1])
-    const least = name === 'seed' ? 0 : 1
     if (!rest[i].startsWith('--') || !(name in known.options))
       problems.push(`${rest[i]} is not an option of ${kind}; it has ${Object.keys(known.options).join(', ')}`)
-    else if (rest[i + 1] === undefined || !Number.isInteger(value) || value < least)
-      problems.push(`--${name} must be a whole number of ${least} or more, got ${rest[i + 1] ?? 'nothing'}`)
-    else options[name] = value
+    else {
+      const wrong = (name in TEXTS ? TEXTS[name] : wholeNumber(name === 'seed' ? 0 : 1))(rest[i + 1])
+      if (wrong !== undefined) problems.push(`--${name} must be ${wrong}, got ${rest[i + 1] ?? 'nothing'}`)
+      else options[name] = name in TEXTS ? rest[i + 1] : Number(rest[i + 1])
+    }
   }
+  if (options.url && options.store !== 'postgres') problems.push('--url is for --store postgres')
   if (problems.length > 0) throw new Error(problems.join('; '))
   options.seed ??= Math.floor(Math.random() * 1_000_000)
   return { kind, options }
@@ -46,7 +64,7 @@ export function readOptions(args) {
 
 export function usage() {
   const lines = Object.entries(KINDS).map(([kind, { about, options }]) => {
-    const given = Object.entries(options).map(([name, value]) => `[--${name} ${value ?? 'N'}]`)
+    const given = Object.entries(options).map(([name, value]) => `[--${name} ${value === '' ? 'URL' : (value ?? 'N')}]`)
     return `  npm run torture -- ${kind} ${given.join(' ')}\n      ${about}`
   })
   return ['usage:', ...lines].join('\n')

@@ -9,7 +9,7 @@ import type { JobRecord } from '../job/record.js'
 import type { Mill } from '../mill/surface.js'
 import { checkMillOptions } from '../mill/options.js'
 import { buildTestMill } from './test-mill.js'
-import type { TestOptions } from './test-mill.js'
+import type { OpenTestStore, TestOptions } from './test-mill.js'
 import type { TestMill } from './bench.js'
 import { matches } from './matches.js'
 import type { Running } from '../worker/running.js'
@@ -58,8 +58,13 @@ const DRAIN_MAX = 2_000
  * ```
  */
 export async function testing(options: TestOptions = {}): Promise<TestKit> {
+  return testingOn(options)
+}
+
+/** The same on a store that the caller opens: our own tests of behaviour run on every store. */
+export async function testingOn(options: TestOptions, openStore?: OpenTestStore): Promise<TestKit> {
   checkMillOptions(options, 'testing()')
-  return new Kit(await buildTestMill(options))
+  return new Kit(await buildTestMill(options, openStore))
 }
 
 class Kit implements TestKit {

@@ -5,6 +5,7 @@ import { chooseLibrary } from '../store/sqlite/library.js'
 import { openFile } from '../store/sqlite/open.js'
 import { SqliteStore } from '../store/sqlite/sqlite-store.js'
 import type { SqliteDatabase } from '../store/sqlite/driver.js'
+import type { Store } from '../store/store.js'
 import { makeIds } from '../world/ids.js'
 import { systemTimers } from '../world/timers.js'
 import type { World } from '../world/world.js'
@@ -20,23 +21,32 @@ const START = Date.UTC(2030, 0, 1, 12)
 /** What a mill under test takes: all that any mill does, but for its store, which is in memory unless you have a handle. */
 export type TestOptions = Omit<MillOptions, 'store'> & { readonly store?: SqliteDatabase | undefined }
 
-export async function buildTestMill({ store: given, ...options }: TestOptions): Promise<TestMill> {
+/** Opens the store of a mill under test: it lives in the mill's world, and its clock is the test's. */
+export type OpenTestStore = (world: World, now: () => number) => Promise<Store>
+
+export async function buildTestMill(
+  { store: given, ...options }: TestOptions,
+  openStore: OpenTestStore = onSqlite(given),
+): Promise<TestMill> {
   const time = new VirtualTime(START)
   const world = testWorld(time)
-  const file = await openFile(
-    { target: given ?? new (chooseLibrary().open)(':memory:'), durability: 'process' },
-    true,
-    systemWorld(),
-  )
-  const store = new SqliteStore(file, world, { durability: 'process', now: () => Math.floor(time.now) })
+  const store = await openStore(world, () => Math.floor(time.now))
   const choice = { [STORE_CHOICE]: true as const, open: () => Promise.resolve(store) }
   const mill = await buildMill({ ...options, logger: options.logger ?? false }, { world, store: choice })
   const worker = world.ids.workerId()
-  await store.addWorker({ id: worker, host: 'test', pid: 0 })
+  await store.leases.addWorker({ id: worker, host: 'test', pid: 0 })
   // Code under test may start and stop its mill as in production: here that changes nothing.
   Object.assign(mill, { start: () => Promise.resolve(), stop: () => Promise.resolve() })
   const bench = new Bench(mill, store, world, time, options, worker)
   return bench
+}
+
+function onSqlite(given: SqliteDatabase | undefined): OpenTestStore {
+  return async (world, now) => {
+    const target = given ?? new (chooseLibrary().open)(':memory:')
+    const file = await openFile({ target, durability: 'process' }, true, systemWorld())
+    return new SqliteStore(file, world, { durability: 'process', now })
+  }
 }
 
 /** Turns of the loop are real, so that what is awaited goes on; timers wait for time to be moved. */

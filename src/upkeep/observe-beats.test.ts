@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { WorkerBeat } from '../store/workers.js'
 import type { Observation } from './observe-beats.js'
-import { NOTHING_SEEN, observeBeats } from './observe-beats.js'
+import { nextLookMs, NOTHING_SEEN, observeBeats } from './observe-beats.js'
 
 const LEASE = 15_000
 
@@ -152,4 +152,27 @@ test('nobody whose beat was seen to move within a lease is ever called dead', ()
       }
     }),
   )
+})
+
+describe('the next look', () => {
+  const after = (at: number, since: { readonly [id: string]: number }): number => {
+    const watches = new Map(Object.entries(since).map(([id, first]) => [id, { beat: 1, since: first }]))
+    return nextLookMs({ watches, at }, 'me', LEASE)
+  }
+
+  test('comes after a second, or a tenth of a short lease', () => {
+    expect(nextLookMs(NOTHING_SEEN, undefined, LEASE)).toBe(1_000)
+    expect(nextLookMs(NOTHING_SEEN, undefined, 2_000)).toBe(200)
+    expect(after(10_000, { me: 0, other: 9_000 })).toBe(1_000)
+  })
+
+  test('comes at the very moment at which somebody has been silent for a lease', () => {
+    expect(after(14_600, { me: 14_600, one: 0, other: 14_000 })).toBe(400)
+  })
+
+  test('comes at the usual pace when the dead could not be freed, and whatever our own beat does', () => {
+    expect(after(15_000, { me: 15_000, other: 0 })).toBe(1_000)
+    expect(after(20_000, { me: 20_000, other: 0 })).toBe(1_000)
+    expect(after(14_900, { me: 0 })).toBe(1_000)
+  })
 })

@@ -46,6 +46,21 @@ export function observeBeats(
 }
 
 /**
+ * When to look again: after so long, or when the first of them will have been silent for a lease, if that is sooner. A look
+ * that came a little before that moment would add its whole pace to the time that jobs of the dead wait.
+ */
+export function nextLookMs({ watches, at }: Observation, self: string | undefined, leaseMs: number): number {
+  const paceMs = Math.min(LOOK_MS, leaseMs / 10)
+  let nextMs = paceMs
+  for (const [id, { since }] of watches) if (id !== self) nextMs = Math.min(nextMs, since + leaseMs - at)
+  // One that is over its time and still there could not be freed: it is asked for at the usual pace.
+  return nextMs > 0 ? nextMs : paceMs
+}
+
+/** Often enough that our own beats, and a gap between looks, are seen for what they are. */
+const LOOK_MS = 1_000
+
+/**
  * Our own beat went through after it had stood still for long: nobody could write, and the others' next beats are still to
  * come. Whoever is first to be back must not take the rest for dead.
  */

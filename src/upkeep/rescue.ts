@@ -6,7 +6,7 @@ import type { WorkerBeat } from '../store/workers.js'
 import type { Cancel } from '../world/timers.js'
 import type { World } from '../world/world.js'
 import type { Observation } from './observe-beats.js'
-import { NOTHING_SEEN, observeBeats } from './observe-beats.js'
+import { nextLookMs, NOTHING_SEEN, observeBeats } from './observe-beats.js'
 
 export interface RescuerParts {
   readonly world: World
@@ -33,8 +33,9 @@ export class Rescuer {
     this.#parts = parts
   }
 
+  /** Looks at once: whoever died before is silent from here on, as far as anybody here can know. */
   start(): void {
-    this.#again()
+    this.#again(0)
   }
 
   async stop(): Promise<void> {
@@ -43,13 +44,11 @@ export class Rescuer {
     await this.#working
   }
 
-  #again(): void {
-    // Often enough that a lease of 15 s is missed by a second at the most.
-    const everyMs = Math.min(1_000, this.#parts.leaseMs() / 10)
+  #again(inMs: number): void {
     const begin = (): void => {
       this.#working = this.#round()
     }
-    this.#timer = this.#parts.world.timers.after(everyMs, begin, { idle: true })
+    this.#timer = this.#parts.world.timers.after(inMs, begin, { idle: true })
   }
 
   async #round(): Promise<void> {
@@ -67,7 +66,7 @@ export class Rescuer {
     } catch (error) {
       this.#parts.troubled('rescue', error)
     }
-    if (!this.#ended) this.#again()
+    if (!this.#ended) this.#again(nextLookMs(this.#seen, this.#parts.self(), this.#parts.leaseMs()))
   }
 
   async #rescue(worker: WorkerBeat): Promise<void> {

@@ -61,6 +61,41 @@ test('an end that was set apart is written when it can be, and its lease closed'
   expect(box.isEmpty).toBe(true)
 })
 
+test('a lease stays while an end that was set apart is being written, whatever is flushed meanwhile', async () => {
+  const locked = new StoreError('E_STORE_LOCKED', 'locked')
+  const waiting: ((error: unknown) => void)[] = []
+  const closed: number[] = []
+  const store = {
+    settleJobs: async (settled: readonly SettledRun[], closing: readonly number[]) => {
+      if (settled.length > 1) throw locked
+      // The one that is locked is waited for, and then the server goes away.
+      if (settled[0]?.ref === 2) await new Promise((_, fail) => waiting.push(fail))
+      closed.push(...closing)
+      return { refused: [], turned: [] }
+    },
+  } as unknown as LeaseStore
+  const box = new Outbox(store, systemWorld(), { written: () => undefined, failed: () => undefined })
+  const fails = async (error: unknown): Promise<void> => {
+    await expect.poll(() => waiting.length).toBe(1)
+    waiting.pop()?.(error)
+  }
+  box.opened(1, 2)
+  for (const ref of [1, 2]) box.put(job(ref))
+  const first = box.flush()
+  await fails(locked)
+  await first
+  const draining = box.drain(() => false)
+  await expect.poll(() => waiting.length).toBe(1)
+  box.opened(2, 1)
+  box.put(job(4, 2))
+  await box.flush()
+  expect(closed).toEqual([2])
+  await fails(new StoreError('E_STORE_UNREACHABLE', 'gone'))
+  await draining
+  expect(closed).toEqual([2])
+  expect(box.isEmpty).toBe(false)
+})
+
 test('a store that is down has nothing written singly', async () => {
   let asked = 0
   const { outbox: box, written } = outbox(() => {

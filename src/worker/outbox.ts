@@ -1,5 +1,6 @@
 import { StoreError } from '../errors.js'
 import type { LeaseStore, SettledJob } from '../store/store.js'
+import type { Cancel } from '../world/timers.js'
 import type { World } from '../world/world.js'
 import type { SettledRun } from './settle.js'
 
@@ -29,6 +30,8 @@ export class Outbox {
   #apart: SettledRun[] = []
   #closing: number[] = []
   #writing: Promise<void> | undefined
+  #trying: Promise<void> | undefined
+  #later: Cancel | undefined
   #retryMs = RETRY_FIRST_MS
   #resting = false
 
@@ -124,22 +127,45 @@ export class Outbox {
 
   /** One of them cannot be written, whatever the reason: it must not keep the others. */
   async #writeEach(settled: readonly SettledRun[]): Promise<void> {
-    const had = this.#apart.length
     for (const job of settled) {
-      try {
-        const told = await this.#send([job], [])
-        told()
-      } catch (error) {
-        this.#apart.push(job)
-        this.#events.failed(error, job)
-      }
+      const told = await this.#sendAlone(job)
+      if (told === undefined) this.#apart.push(job)
+      else told()
     }
-    if (had === 0 && this.#apart.length > 0)
-      this.#world.timers.after(RETRY_MAX_MS, () => void this.#tryApart(), { idle: true })
+    this.#tryLater()
   }
 
-  async #tryApart(): Promise<void> {
-    await this.#writeEach(this.#apart.splice(0))
+  /** Undefined: it could not be written, and that was told. */
+  async #sendAlone(job: SettledRun): Promise<(() => void) | undefined> {
+    try {
+      return await this.#send([job], [])
+    } catch (error) {
+      this.#events.failed(error, job)
+      return undefined
+    }
+  }
+
+  #tryLater(): void {
+    if (this.#apart.length > 0)
+      this.#later ??= this.#world.timers.after(RETRY_MAX_MS, () => void this.#tryApart(), { idle: true })
+  }
+
+  #tryApart(): Promise<void> {
+    this.#later?.()
+    this.#later = undefined
+    return (this.#trying ??= this.#tryEach().finally(() => (this.#trying = undefined)))
+  }
+
+  /** Each stays set apart until it is written: a flush meanwhile would close its lease, and nobody could find it any more. */
+  async #tryEach(): Promise<void> {
+    const tried = this.#apart.slice()
+    for (const job of tried) {
+      const told = this.#apart.includes(job) ? await this.#sendAlone(job) : undefined
+      if (told === undefined) continue
+      this.#apart = this.#apart.filter((each) => each !== job)
+      told()
+    }
+    this.#tryLater()
     void this.flush()
   }
 

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { pathToFileURL } from 'node:url'
 import { afterEach } from 'vitest'
-import { freshStore, onPostgres } from '../support/fresh-store.js'
+import { freshStore } from '../support/fresh-store.js'
 
 /** What a child program said, and when this process heard it. */
 export interface Said {
@@ -87,7 +87,7 @@ const say = (what, fields = {}) => process.stdout.write(JSON.stringify({ what, .
 /** A folder, a store (in it, where that is a file), and children that end with the test. */
 export class Place {
   readonly folder = mkdtempSync(join(tmpdir(), 'millrace-processes-'))
-  readonly file = onPostgres ? freshStore(this.folder) : join(this.folder, 'jobs.db')
+  readonly file = freshStore(this.folder, 'jobs.db')
   readonly #children: Child[] = []
 
   run(program: string, file = this.file): Child {

@@ -6,10 +6,28 @@ let stores = 0
  * Somewhere new for jobs: a file in `folder`, or a schema of its own where the run is one on PostgreSQL. Behaviour is the
  * same on both, so the tests of behaviour ask for their store here.
  */
-export function freshStore(folder: string): string {
+export function freshStore(folder: string, name?: string): string {
+  const fresh = freshSchema()
+  if (fresh !== undefined) return `${fresh.url}?schema=${fresh.schema}`
   stores += 1
+  return join(folder, name ?? `${stores}.db`)
+}
+
+/** The same for jobs that nobody looks for afterwards: in memory, where the run is one on SQLite. */
+export function passingStore(): string {
+  const fresh = freshSchema()
+  return fresh === undefined ? ':memory:' : `${fresh.url}?schema=${fresh.schema}`
+}
+
+/** A new schema in the database of this run; undefined where the run is one on SQLite. */
+export function freshSchema(): { readonly url: string; readonly schema: string } | undefined {
   const url = process.env['MILLRACE_TEST_POSTGRES']
-  return url === undefined ? join(folder, `${stores}.db`) : `${url}?schema=t${process.pid}_${stores}`
+  if (url === undefined) return undefined
+  stores += 1
+  return { url, schema: `t${process.pid}_${stores}` }
 }
 
 export const onPostgres = process.env['MILLRACE_TEST_POSTGRES'] !== undefined
+
+/** What every mill on the server of our tests is warned of, rightly: it does not flush, to be fast. */
+export const UNFLUSHED = 'fsync is off: a crash of the machine can lose or damage everything; turn it on'

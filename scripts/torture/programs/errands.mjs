@@ -10,17 +10,16 @@ import { pause } from '../child.mjs'
  */
 export class Errands {
   #parts
-  #db
+  #books
   #count = 0
   #calm = false
   /** Jobs of this process, the newest last: those are the ones worth cancelling. */
   #recent = []
 
-  /** @param {{ job: Function, random: object, say: Function, note: Function, run: Function, config: object, open: Function }} parts */
+  /** @param {{ job: Function, random: object, say: Function, note: Function, run: Function, config: object, books: object }} parts */
   constructor(parts) {
     this.#parts = parts
-    this.#db = new parts.open(parts.config.file)
-    this.#db.exec('pragma busy_timeout = 10000')
+    this.#books = parts.books
     this.jobs = this.#makeJobs()
   }
 
@@ -30,10 +29,16 @@ export class Errands {
     return {
       banker: job('banker', {
         run: (payload, ctx) =>
-          run(payload, ctx, () => ctx.transaction((tx) => this.#work(tx, payload, ctx, () => undefined))),
+          run(payload, ctx, () => ctx.transaction((tx) => this.#books.follow(tx, this.#work(payload, ctx)))),
         retry,
       }),
-      teller: job('teller', { run: (payload, ctx) => run(payload, ctx, () => this.#settle(payload, ctx)), retry }),
+      teller: job('teller', {
+        run: (payload, ctx) =>
+          run(payload, ctx, () =>
+            this.#books.transact(this.#work(payload, ctx, (tx) => ctx.settleIn(tx, `r${payload.n}`))),
+          ),
+        retry,
+      }),
       sole: job('sole', { run: (payload, ctx) => run(payload, ctx), unique: { by: 'place' } }),
       ordered: job('ordered', (payload, ctx) => run(payload, ctx)),
       // Works in a queue that is paused now and then, and asks for a rest itself.
@@ -46,31 +51,16 @@ export class Errands {
   }
 
   /** A row of work beside the job's end; what is thrown here rolls both back. */
-  #work(tx, { n, fails }, ctx, settle) {
-    tx.prepare('insert into torture_work (id) values (?)').run(ctx.id)
-    settle()
-    if (fails && ctx.attempt === 1) {
-      this.#parts.note('f', ctx.id)
-      throw new Error('rolled back on purpose')
-    }
-    return `r${n}`
-  }
-
-  /** Within one turn: nothing else of this process writes meanwhile. */
-  #settle(payload, ctx) {
-    return this.#transact((db) => this.#work(db, payload, ctx, () => ctx.settleIn(db, `r${payload.n}`)))
-  }
-
-  #transact(work) {
-    this.#db.exec('begin immediate')
-    try {
-      const value = work(this.#db)
-      this.#db.exec('commit')
-      return value
-    } catch (error) {
-      this.#db.exec('rollback')
-      throw error
-    }
+  #work({ n, fails }, ctx, settle = () => undefined) {
+    return [
+      (tx) => this.#books.enter(tx, 'work', ctx.id),
+      settle,
+      () => {
+        if (!fails || ctx.attempt !== 1) return `r${n}`
+        this.#parts.note('f', ctx.id)
+        throw new Error('rolled back on purpose')
+      },
+    ]
   }
 
   /** Enqueues one of its own kinds; gives the handle to follow, or undefined. */
@@ -104,11 +94,15 @@ export class Errands {
     /** @type {Promise<{ id: string }>[]} */
     const written = []
     try {
-      this.#transact((db) => {
-        db.prepare('insert into torture_orders (id) values (?)').run(order)
-        written.push(mill.enqueue(this.jobs.ordered, { ...payload, order }, { tx: db }))
+      const write = (tx) => {
+        const writing = mill.enqueue(this.jobs.ordered, { ...payload, order }, { tx })
+        written.push(writing)
+        return writing
+      }
+      const decide = () => {
         if (random.next() < 0.5) throw new ChangedMind()
-      })
+      }
+      await this.#books.transact([(tx) => this.#books.enter(tx, 'orders', order), write, decide])
       const [handle] = await Promise.all(written)
       return handle
     } catch (error) {

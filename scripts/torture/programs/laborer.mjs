@@ -1,15 +1,16 @@
 import { openSync, writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { seededRandom } from '../random.mjs'
+import { isOutage, openBooks } from './books.mjs'
 import { Errands, now } from './errands.mjs'
 
 /**
- * A process as users have them: it enqueues, it works, and it waits for results, all on one file. It is made to be killed,
+ * A process as users have them: it enqueues, it works, and it waits for results, all on one store. It is made to be killed,
  * so whatever must be known about it afterwards is written at once, past every buffer: acknowledgements into the pipe,
  * its runs into its diary.
  *
- * It says `up`, `began` (its first handler), `ack id`, `result id value` and `trouble text`, and what its errands say. It is
- * told `rest` and `go` (enqueue no more, enqueue again), `calm` (no more errands), `resume queue` and `close`.
+ * It says `up`, `began` (its first handler), `ack id`, `result id value` `refused code` (the server is away, where
+ * that is to be expected) and `trouble text`, and what its errands say. It is told `rest` and `go` (enqueue no more, enqueue again), `calm` (no more errands), `resume queue` and `close`.
  */
 const config = JSON.parse(process.argv[2])
 const { millrace, job, sqlite } = await import(config.entry)
@@ -30,16 +31,22 @@ let began = false
 
 /** Cancels, pauses, uniqueness, transactions: for the runs that ask for them. */
 const errands =
-  config.errands === true ? new Errands({ job, random, say, note, run, config, open: await library() }) : undefined
+  config.errands === true
+    ? new Errands({ job, random, say, note, run, config, books: await openBooks(config) })
+    : undefined
 
 const leaf = job('leaf', async (payload, ctx) => run(payload, ctx))
-const work = job('work', async (payload, ctx) => {
-  if (payload.spawns) acknowledge(await ctx.enqueue(leaf, { n: payload.n, ms: 1 }))
-  return run(payload, ctx)
+const work = job('work', {
+  run: async (payload, ctx) => {
+    if (payload.spawns) acknowledge(await ctx.enqueue(leaf, { n: payload.n, ms: 1 }))
+    return run(payload, ctx)
+  },
+  // A child that could not be written because the server was away is written soon after.
+  retry: { limit: 20, backoff: { start: 50, max: 200 } },
 })
 
 const mill = await millrace({
-  store: sqlite(config.file, { durability: config.durability }),
+  store: config.url ?? sqlite(config.file, { durability: config.durability }),
   jobs: { work, leaf, ...errands?.jobs },
   concurrency: config.concurrency,
   lease: '1s',
@@ -75,13 +82,8 @@ for (;;) {
 /** What a caller must never be told. A mill that was asked to close says so to those who still wait for a result. */
 function complain(error) {
   if (closing && error.code === 'E_CLOSED') return
+  if (config.outages && isOutage(error)) return say('refused', error.code ?? 'lost')
   say('trouble', error.code ?? 'untyped', String(error.message).replaceAll('\n', ' '))
-}
-
-/** The same library as the engine's, for a handle of its own on the same file. */
-async function library() {
-  const { chooseLibrary } = await import(new URL('./store/sqlite/library.js', config.entry).href)
-  return chooseLibrary().open
 }
 
 /** One of the ways to enqueue: one, many, later, and what the errands have. */
@@ -138,6 +140,9 @@ async function run({ n, ms }, ctx, work = async () => undefined) {
     if (n % 2 === 0) ctx.signal.throwIfAborted()
     await work()
     return `r${n}`
+  } catch (error) {
+    if (isOutage(error)) note('f', ctx.id)
+    throw error
   } finally {
     note('e', ctx.id)
   }

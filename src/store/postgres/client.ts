@@ -31,6 +31,17 @@ export function cutClient(client: PgClient): void {
   client.connection?.stream?.destroy()
 }
 
+/**
+ * Connects, or rejects when that takes too long or the client is ended meanwhile. `pg` never settles a connect that its own
+ * `end` came between, and whoever waits for it would keep a process alive that has closed everything.
+ */
+export function connectWithin(client: PgClient, timers: Timers, ms: number): Promise<unknown> {
+  const ended = new Promise<never>((_, reject) => {
+    client.on('end', () => reject(new Error('Connection terminated')))
+  })
+  return answerWithin(client, timers, ms, Promise.race([client.connect(), ended]))
+}
+
 /** The answer, or an error and the connection cut when it does not come in time. */
 export function answerWithin<T>(client: PgClient, timers: Timers, ms: number, asked: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {

@@ -1,7 +1,7 @@
 import { ClosedError } from '../../errors.js'
 import { settledWithin } from '../../world/timers.js'
 import type { World } from '../../world/world.js'
-import { answerWithin, cutClient, endClient } from './client.js'
+import { answerWithin, connectWithin, cutClient, endClient } from './client.js'
 import type { PgClient } from './client.js'
 import type { Executor } from './executor.js'
 import { isLost, isTransient, translate } from './faults.js'
@@ -142,7 +142,7 @@ export class Connection implements Executor {
     // Known from here on, so that a close cuts it while it is still on its way.
     this.#client = client
     try {
-      await answerWithin(client, world.timers, ANSWER_MS, client.connect())
+      await connectWithin(client, world.timers, ANSWER_MS)
       if (onConnect !== undefined) await answerWithin(client, world.timers, ANSWER_MS, onConnect(client))
     } catch (error) {
       this.#drop(client)

@@ -183,7 +183,8 @@ class Meeting {
   }
 
   async #write(): Promise<void> {
-    await writePlaced(this.#s, this.#fresh.splice(0))
+    // One moment for all of it: a job that was let in when a window ended must not seem to have come within it.
+    await writePlaced(this.#s, this.#fresh.splice(0), this.#now)
     for (const name of this.#coming) this.#changed.add(name)
     this.#coming.clear()
   }

@@ -1,6 +1,6 @@
 import type { Cancel } from '../../world/timers.js'
 import type { World } from '../../world/world.js'
-import { answerWithin, cutClient, endClient } from './client.js'
+import { answerWithin, connectWithin, cutClient, endClient } from './client.js'
 import type { PgClient } from './client.js'
 import { translate } from './faults.js'
 import type { Queries } from './queries.js'
@@ -92,7 +92,7 @@ export class Lender {
     const client = this.#target.makeClient() as Loan
     client.on('error', () => this.#forget(client))
     client.on('end', () => this.#forget(client))
-    await answerWithin(client, this.#world.timers, ANSWER_MS, client.connect())
+    await connectWithin(client, this.#world.timers, ANSWER_MS)
     return client
   }
 

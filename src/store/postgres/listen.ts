@@ -1,6 +1,6 @@
 import type { Cancel } from '../../world/timers.js'
 import type { World } from '../../world/world.js'
-import { answerWithin, cutClient, endClient } from './client.js'
+import { answerWithin, connectWithin, cutClient, endClient } from './client.js'
 import type { PgClient } from './client.js'
 import { MISSED } from './session.js'
 import type { Target } from './target.js'
@@ -56,7 +56,7 @@ export class Listener {
     client.on('end', lost)
     client.on('notification', ({ payload }) => this.#heard(payload ?? ''))
     try {
-      await answerWithin(client, this.#world.timers, PATIENCE_MS, client.connect())
+      await connectWithin(client, this.#world.timers, PATIENCE_MS)
       client.unref?.()
       await this.#ask(client, this.#listen)
       if (this.#wasLost) this.#heard(MISSED)

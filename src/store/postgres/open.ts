@@ -6,7 +6,7 @@ import type { StoreInfo } from '../info.js'
 import type { Heart } from '../workers.js'
 import { channelOf } from './channel.js'
 import { Connection } from './connection.js'
-import { answerWithin, endClient } from './client.js'
+import { answerWithin, connectWithin, endClient } from './client.js'
 import type { PgClient } from './client.js'
 import type { ConnectionParts } from './connection.js'
 import { dayQueries } from './days-queries.js'
@@ -120,7 +120,7 @@ async function firstLook(target: Target, queries: Queries, self: string, timers:
   client.on('error', () => undefined)
   const within = <T>(asked: Promise<T>): Promise<T> => answerWithin(client, timers, LOOK_MS, asked)
   try {
-    await within(client.connect())
+    await connectWithin(client, timers, LOOK_MS)
     const { rows } = await within(client.query({ text: LOOK, values: [] }))
     const found = rows[0] as Found
     refuseUnfit(found, target.name)

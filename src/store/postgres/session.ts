@@ -34,9 +34,9 @@ export class Session {
     return this.#parts.db.query<R>(text, values)
   }
 
-  /** What a statement of one JSON text is given: with the test's clock, and who tells. */
-  given(values: Readonly<Record<string, unknown>>): string {
-    return JSON.stringify({ ...values, now: this.#parts.now?.(), from: this.#parts.from })
+  /** What a statement of one JSON text is given: with the verb's own moment or the test's clock, and who tells. */
+  given(values: Readonly<Record<string, unknown>>, now: number | undefined = this.#parts.now?.()): string {
+    return JSON.stringify({ ...values, now, from: this.#parts.from })
   }
 
   /** The test's clock for a statement that falls back to the database's own. */

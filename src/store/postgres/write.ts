@@ -118,17 +118,17 @@ async function writeAlike(s: Session, jobs: readonly NewJob[]): Promise<void> {
   await told(s, s.queries.insertAlike, given, JSON.stringify(ids), JSON.stringify(payloads))
 }
 
-/** Jobs of any kind; their keys and places are free by now. */
-export async function writePlaced(s: Session, rows: readonly Written[]): Promise<void> {
+/** Jobs of any kind; their keys and places are free by now. `now`: the moment at which that was decided, where it was. */
+export async function writePlaced(s: Session, rows: readonly Written[], now?: number): Promise<void> {
   const jobs = rows.map((row) => row.job)
   for (let from = 0, to = 0; from < rows.length; from = to) {
     to = endOfSlice(jobs, from)
-    await writeRows(s, rows.slice(from, to))
+    await writeRows(s, rows.slice(from, to), now)
   }
 }
 
-async function writeRows(s: Session, rows: readonly Written[]): Promise<void> {
-  await told(s, s.queries.insertJobs, s.given({}), JSON.stringify(rows.map((row) => columnsOf(s, row))))
+async function writeRows(s: Session, rows: readonly Written[], now: number | undefined): Promise<void> {
+  await told(s, s.queries.insertJobs, s.given({}, now), JSON.stringify(rows.map((row) => columnsOf(s, row))))
 }
 
 function columnsOf(s: Session, { job, until }: Written): object {

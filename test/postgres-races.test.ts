@@ -229,7 +229,7 @@ describe('a job that is made live again', () => {
     await pause(5)
     await client.query('begin')
     // What a retry writes, and then stands still.
-    await client.query(queries.takeHistory, [String(job.ref)])
+    await client.query(queries.takeHistory, [String(job.ref), null])
     await client.query(queries.putReady, ['1', '0', String(job.ref)])
     const pruned = other.pruneJobs(10)
     await untilBlocked()

@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { build } from '../scripts/build.mjs'
 import { Place, usePlace } from './processes/child.js'
@@ -185,11 +186,20 @@ describe('a queue that is paused from another process', () => {
 })
 
 test('a job that is paused from another process while it runs pauses instead of being tried again', async () => {
-  const first = worker(`say('ran'); await new Promise((go) => setTimeout(go, 1_500)); throw new Error('no')`, ENQUEUE)
+  // It fails when the pause was answered, however long the other process takes to ask for it.
+  const answered = JSON.stringify(join(place().folder, 'answered'))
+  const first = worker(
+    `say('ran')
+     const { existsSync } = await import('node:fs')
+     while (!existsSync(${answered})) await new Promise((go) => setTimeout(go, 20))
+     throw new Error('no')`,
+    ENQUEUE,
+  )
   await first.hears('ran')
   const id = await idOf(first)
   const second = other(
     `const paused = await mill.pause(id)
+     ;(await import('node:fs')).writeFileSync(${answered}, '')
      await becomes('paused')
      await new Promise((next) => setTimeout(next, 300))
      say('paused', { paused, ...(await get()) })`,

@@ -528,7 +528,6 @@ export async function later(mill: Mill): Promise<void> {
   expectType<never>()(await mill.recurring('often', 'digest', {}, { every: '5m' }))
   expectType<never>()(await mill.deleteRecurring('daily'))
   expectType<never>()(await mill.sequence(sendEmail, [{ to: 'a' }], { key: 'k' }))
-  expectType<never>()(await mill.flow(() => {}))
   expectType<never>()(await mill.retryOne('mail'))
   expectType<never>()(await mill.retryAll({ state: 'failed' }))
   expectType<never>()(await mill.why('id'))

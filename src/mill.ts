@@ -5,6 +5,7 @@ import { pauseQueueUntil, queueHandle } from './client/queues.js'
 import type { QueueParts } from './client/queues.js'
 import { throughHooks } from './client/hooked.js'
 import type { EnqueueVerbs } from './client/hooked.js'
+import { runFlow } from './client/flow.js'
 import { defaultCodec } from './codec/codec.js'
 import { ClosedError, UnknownJobError } from './errors.js'
 import { didYouMean } from './codec/near-name.js'
@@ -89,7 +90,7 @@ interface Crew {
   readonly pruner: Pruner
 }
 
-class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | 'schedule'> {
+class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | 'schedule' | 'flow'> {
   #options: MillOptions
   readonly #world: World
   readonly #store: Store
@@ -144,6 +145,10 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
   }
   schedule(job: Enqueueable, payload: unknown, when: unknown, options?: EnqueueOptions): Promise<Handle<unknown>> {
     return this.#enqueuer.schedule(job, payload, when, options)
+  }
+  flow(build: unknown, options?: unknown): Promise<unknown> {
+    const newId = (): string => this.#world.ids.jobId(this.#world.clock.now())
+    return runFlow(build, options, { registry: this.#registry, newId, writer: this.#enqueuer })
   }
   unschedule: Mill['unschedule'] = (job, key) => this.#client.unschedule(job, key)
   get: Mill['get'] = (id) => this.#client.get(id)
@@ -237,6 +242,7 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
         enqueue: (under, job, payload, options) =>
           this.#enqueuer.enqueue(job, payload, options as EnqueueOptions | undefined, under),
         pauseQueue: (under, queue, when) => pauseQueueUntil(this.#queueParts(), queue, when, under),
+        results: (id, parent) => this.#client.results(id, parent),
         events,
       },
       this.#workerOptions(),
@@ -249,7 +255,7 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
       store,
       registry,
       pollMs: () => this.#workerOptions().pollMs,
-      expired: (job) => events.changed(job, 'cancelled', 'it expired before it began'),
+      cancelled: (job, reason) => events.changed(job, 'cancelled', reason),
       troubled,
     })
     const rescuer = new Rescuer({

@@ -17,7 +17,13 @@ export async function promoteJobs(s: Session, limit: number): Promise<Promoted> 
   const times = [next?.due, next?.expiry].filter((time) => time !== null && time !== undefined).map(Number)
   const isAnyOver = next?.expiry !== null && Number(next?.expiry) <= now
   const expired = isAnyOver ? await expiredJobs(s, limit, now) : []
-  return { promoted, expired, nextInMs: times.length === 0 ? null : Math.max(0, Math.min(...times) - now) }
+  return {
+    promoted,
+    calledOff: [],
+    again: false,
+    expired,
+    nextInMs: times.length === 0 ? null : Math.max(0, Math.min(...times) - now),
+  }
 }
 
 async function expiredJobs(s: Session, limit: number, now: number): Promise<Promoted['expired']> {

@@ -31,7 +31,7 @@ export const bodyOf = (ref: string): string => `lateral (select * from ${s}.jobs
  */
 export const jobRow = `
   select j.ref, j.id, n.name, n.queue, j.lane, j.priority, j.key, j.payload, encode(j.bytes, 'base64') as bytes, j.options,
-         j.created_at, j.due_at, j.expires_at, j.suspect,
+         j.after, j.created_at, j.due_at, j.expires_at, j.suspect,
          case
            when h.ref is not null then h.state
            when w.ref is not null then w.state

@@ -43,9 +43,10 @@ export const linkQueries = {
   /** Of jobs that are about to be forgotten. */
   noteGone: `
     insert into millrace_link_todos (parent, what)
-    select j.id, 'gone'
+    select j.id, case when h.state = 'done' then 'done' else 'gone' end
     from json_each(?) e
     cross join millrace_jobs j on j.seq = e.value
+    left join millrace_history h on h.seq = j.seq
     where exists (select 1 from millrace_links where parent = j.id)`,
   anyTodo: `
     select 1

@@ -7,21 +7,24 @@ export const linkQueries = {
     join millrace_lanes n on n.lane = j.lane
     left join millrace_live l on l.seq = j.seq
     left join millrace_history h on h.seq = j.seq`,
+  /** Of many jobs at once: parent, child, policy, and how long to keep. */
   addLinks: `
     insert into millrace_links (parent, child, on_failure, keep_ms)
-    select e.value, j.seq, ?, ?
-    from millrace_jobs j, json_each(?) e
-    where j.id = ?
+    select e.value ->> 0, j.seq, e.value ->> 2, e.value ->> 3
+    from json_each(?) e
+    cross join millrace_jobs j on j.id = e.value ->> 1
+    where true
     on conflict (parent, child) do update set on_failure = excluded.on_failure, keep_ms = excluded.keep_ms`,
   putAfter: `
     update millrace_jobs
-    set after = ?
-    where id = ?`,
+    set after = e.parents
+    from (select value ->> 0 as job, value ->> 1 as parents from json_each(?)) e
+    where id = e.job`,
   /** Only what waits: one that is paused stays so, and is blocked when it is resumed. */
-  blockJob: `
+  blockJobs: `
     update millrace_live
     set state = 'blocked'
-    where seq = (select seq from millrace_jobs where id = ?) and fence is null and state <> 'paused'`,
+    where seq in (select j.seq from json_each(?) e cross join millrace_jobs j on j.id = e.value) and fence is null and state <> 'paused'`,
   anyLink: `
     select 1
     from millrace_links

@@ -48,24 +48,39 @@ function readParents(session: Session, ids: readonly string[], into: Found): voi
 /** Blocks the new jobs of a bulk that must wait for others. */
 export function linkJobs(session: Session, jobs: readonly NewJob[], inserted: readonly Inserted[], found: Found): void {
   readParents(session, standIns(jobs, inserted), found)
+  const links = linksOf(jobs, inserted, found)
+  addLinks(
+    session,
+    links.flatMap(({ job, open }) => {
+      const [onFailure, keepMs] = [job.onParentFailure ?? 'wait', job.keepCancelledMs ?? Infinity]
+      return open.map((parent): Link => [parent, job.id, onFailure, keepMs === Infinity ? null : keepMs])
+    }),
+  )
+  putAfter(
+    session,
+    links.map(({ job, after }) => [job.id, JSON.stringify(after)]),
+  )
   const ended = endedOf(found)
-  for (const { job, after, open } of linksOf(jobs, inserted, found)) {
-    session.statement(session.queries.putAfter).run(JSON.stringify(after), job.id)
-    const added = { onFailure: job.onParentFailure ?? 'wait', keepMs: job.keepCancelledMs ?? Infinity }
-    if (open.length > 0) addLinks(session, job.id, open, added)
-    noteEnded(session, open, ended)
-  }
+  for (const { open } of ended.size === 0 ? [] : links) noteEnded(session, open, ended)
 }
 
-function addLinks(
-  session: Session,
-  id: string,
-  parents: readonly string[],
-  { onFailure, keepMs }: Pick<AddedParents, 'onFailure' | 'keepMs'>,
-): void {
-  const keep = keepMs === Infinity ? null : keepMs
-  session.statement(session.queries.addLinks).run(onFailure, keep, JSON.stringify(parents), id)
-  session.statement(session.queries.blockJob).run(id)
+/** Rows that one statement writes: crossing into the library costs more than a row. */
+const AT_ONCE = 1_000
+
+type Link = readonly [parent: string, child: string, onFailure: OnParentFailure, keepMs: number | null]
+
+function addLinks(session: Session, links: readonly Link[]): void {
+  eachFew(links, (few) => session.statement(session.queries.addLinks).run(few))
+  const children = [...new Set(links.map(([, child]) => child))]
+  eachFew(children, (few) => session.statement(session.queries.blockJobs).run(few))
+}
+
+function putAfter(session: Session, rows: readonly (readonly [id: string, after: string])[]): void {
+  eachFew(rows, (few) => session.statement(session.queries.putAfter).run(few))
+}
+
+function eachFew(list: readonly unknown[], write: (few: string) => unknown): void {
+  for (let from = 0; from < list.length; from += AT_ONCE) write(JSON.stringify(list.slice(from, from + AT_ONCE)))
 }
 
 /** A parent that failed before its child came is looked at as if it had just failed. */
@@ -85,9 +100,13 @@ export function addParents(session: Session, job: JobRow, added: AddedParents): 
   const ids = parents.map((parent) => parent.id)
   const edges = session.statement(session.queries.linksAbove).all(JSON.stringify(ids)) as unknown as Edge[]
   refuseCycle(job.id, ids, edges, labels(session, [job.id, ...ids, ...edges.map((edge) => edge.parent)]))
-  session.statement(session.queries.putAfter).run(JSON.stringify([...new Set([...job.after, ...ids])]), job.id)
+  putAfter(session, [[job.id, JSON.stringify([...new Set([...job.after, ...ids])])]])
   const open = parents.filter(({ state }) => isOpen(state, added.onFailure)).map(({ id }) => id)
-  if (open.length > 0) addLinks(session, job.id, open, added)
+  const keepMs = added.keepMs === Infinity ? null : added.keepMs
+  addLinks(
+    session,
+    open.map((parent): Link => [parent, job.id, added.onFailure, keepMs]),
+  )
   noteEnded(session, open, endedOf(found))
 }
 

@@ -346,9 +346,9 @@ describe('bad input to after', () => {
   })
 
   test('a function of a definition that fails is told of the payload it failed for', async () => {
-    const odd = job('odd', { run: (_: { n: number }) => 1, after: () => [5 as never] })
+    const odd = job('odd', { run: (p: { n: number }) => p.n, after: () => [5 as never] })
     const bad = job('bad', {
-      run: (_: { n: number }) => 1,
+      run: (p: { n: number }) => p.n,
       after: () => {
         throw new Error('no idea')
       },

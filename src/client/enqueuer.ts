@@ -82,7 +82,8 @@ export class Enqueuer {
   }
 
   async #graph(graph: FlowGraph): Promise<Handle<unknown>[]> {
-    const made = await Promise.all(this.#draftAll(graph))
+    const made: Prepared[] = []
+    for (const one of this.#draftAll(graph)) made.push(one instanceof Promise ? await one : one)
     return this.#handles(await this.#insert(flowRows(graph, made), flowOptions(graph)))
   }
 

@@ -26,7 +26,7 @@ export interface FlowNode<Result> {
 /** What `mill.flow` gives to the function that builds the graph. */
 export interface FlowBuilder {
   add<Payload, Result>(job: Job<Payload, Result>, ...rest: FlowArguments<NoInfer<Payload>>): FlowNode<Result>
-  add(job: Enqueueable, payload?: unknown, options?: FlowOptions): FlowNode<unknown>
+  add(job: string, payload?: unknown, options?: FlowOptions): FlowNode<unknown>
 }
 
 /** What a node may say: as an enqueue, less `tx`, which is the whole flow's. */

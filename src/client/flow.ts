@@ -2,7 +2,7 @@ import { show } from '../codec/show.js'
 import { InvalidOptionsError } from '../errors.js'
 import type { Problem } from '../errors.js'
 import { isAfter } from '../job/check-after.js'
-import type { After, EnqueueArguments, EnqueueOptions, Enqueueable, Handle } from '../job/enqueue.js'
+import type { After, EnqueueOptions, Enqueueable, Handle } from '../job/enqueue.js'
 import type { Job } from '../job/define.js'
 import type { Registered, Registry } from '../job/registry.js'
 import { isThenable, quiet } from '../job/schema.js'
@@ -31,10 +31,9 @@ export interface FlowBuilder {
 
 /** What a node may say: as an enqueue, less `tx`, which is the whole flow's. */
 export type FlowOptions = Omit<EnqueueOptions, 'tx'>
-type FlowArguments<Payload> =
-  EnqueueArguments<Payload> extends [payload?: Payload, options?: EnqueueOptions]
-    ? [payload?: Payload, options?: FlowOptions]
-    : [payload: Payload, options?: FlowOptions]
+type FlowArguments<Payload> = undefined extends Payload
+  ? [payload?: Payload, options?: FlowOptions]
+  : [payload: Payload, options?: FlowOptions]
 
 /** What build returned, with handles in place of nodes; all handles in the order of `add` where it returned nothing. */
 export type FlowHandles<Built> = Built extends void

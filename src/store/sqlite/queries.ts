@@ -15,7 +15,6 @@ export const ROWS_PER_INSERT = 20
 export const queries = {
   ...linkQueries,
   databaseNow: `select cast(unixepoch('subsec') * 1000 as integer) as now`,
-
   begin: `begin immediate`,
   commit: `commit`,
   rollback: `rollback`,

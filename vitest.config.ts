@@ -18,6 +18,7 @@ const BEHAVIOUR = [
   'bad-input',
   'examples',
   'wake',
+  'links',
 ]
 
 /**

@@ -4,6 +4,10 @@ import { encodePayload, whenOf } from './client/prepare.js'
 import type { BulkOptions } from './client/bulk.js'
 import { commandJob } from './client/command.js'
 import type { Change, CommandParts } from './client/command.js'
+import { toParents } from './client/after.js'
+import { runFlow } from './client/flow.js'
+import type { FlowGraph, FlowParts } from './client/flow.js'
+import { parentResults } from './client/parent-results.js'
 import { Enqueuer } from './client/enqueuer.js'
 import { ownOptions } from './client/given.js'
 import { editedOptions } from './client/edit.js'
@@ -21,7 +25,8 @@ import type { JobFilter, JobRecord } from './job/record.js'
 import type { Registered, Registry } from './job/registry.js'
 import { isKey } from './job/check-options.js'
 import { checkPayload } from './job/schema.js'
-import type { Claim, FindQuery, JobRow, NewJob } from './store/store.js'
+import type { FindQuery } from './store/find.js'
+import type { Claim, JobRow, NewJob } from './store/store.js'
 
 export interface ClientParts extends CommandParts {
   readonly registry: Registry
@@ -65,6 +70,21 @@ export class Client {
     options: EnqueueOptions | undefined,
   ): Promise<Handle<unknown>> {
     return this.#enqueuer.schedule(job, payload, when, options)
+  }
+
+  /** `writer` takes what is built: this client, or the hooks before it. */
+  runFlow(build: unknown, options: unknown, writer: FlowParts['writer']): Promise<unknown> {
+    const { world, registry } = this.#parts
+    return runFlow(build, options, { registry, newId: () => world.ids.jobId(world.clock.now()), writer })
+  }
+
+  flow(graph: FlowGraph): Promise<Handle<unknown>[]> {
+    return this.#enqueuer.flow(graph)
+  }
+
+  /** The results of those of its parents that are of one job. */
+  results(id: string, parent: Enqueueable): Promise<unknown[]> {
+    return parentResults(id, parent, this.#parts)
   }
 
   async unschedule(job: Enqueueable, key: string): Promise<boolean> {
@@ -166,6 +186,14 @@ export class Client {
         ),
         priority: change.priority,
         queue: change.queue,
+        after:
+          change.after === undefined
+            ? undefined
+            : {
+                parents: toParents(change.after),
+                onFailure: change.onParentFailure ?? registered?.onParentFailure ?? 'wait',
+                keepMs: this.#keepMs(row.name, 'cancelled'),
+              },
       },
     }
   }

@@ -89,7 +89,7 @@ interface Crew {
   readonly pruner: Pruner
 }
 
-class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | 'schedule'> {
+class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | 'schedule' | 'flow'> {
   #options: MillOptions
   readonly #world: World
   readonly #store: Store
@@ -144,6 +144,9 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
   }
   schedule(job: Enqueueable, payload: unknown, when: unknown, options?: EnqueueOptions): Promise<Handle<unknown>> {
     return this.#enqueuer.schedule(job, payload, when, options)
+  }
+  flow(build: unknown, options?: unknown): Promise<unknown> {
+    return this.#client.runFlow(build, options, this.#enqueuer)
   }
   unschedule: Mill['unschedule'] = (job, key) => this.#client.unschedule(job, key)
   get: Mill['get'] = (id) => this.#client.get(id)
@@ -237,6 +240,7 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
         enqueue: (under, job, payload, options) =>
           this.#enqueuer.enqueue(job, payload, options as EnqueueOptions | undefined, under),
         pauseQueue: (under, queue, when) => pauseQueueUntil(this.#queueParts(), queue, when, under),
+        results: (id, parent) => this.#client.results(id, parent),
         events,
       },
       this.#workerOptions(),
@@ -249,7 +253,7 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
       store,
       registry,
       pollMs: () => this.#workerOptions().pollMs,
-      expired: (job) => events.changed(job, 'cancelled', 'it expired before it began'),
+      cancelled: (job, reason) => events.changed(job, 'cancelled', reason),
       troubled,
     })
     const rescuer = new Rescuer({

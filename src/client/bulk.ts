@@ -10,7 +10,8 @@ import type { OnDuplicate } from '../job/unique.js'
 import type { NewJob } from '../store/store.js'
 import { atOnce, txOf } from './in-transaction.js'
 import { ownOptions } from './given.js'
-import { checkDraft, draft, encodePayload, isChecked, refuse, rowLike } from './prepare.js'
+import { checkDraft, draft, encodePayload, isChecked, rowLike } from './prepare.js'
+import { refuse } from './refuse.js'
 import type { Draft, Prepared, Wrong } from './prepare.js'
 
 /** Bad items of a bulk that one error names. */
@@ -188,10 +189,11 @@ class Gathered {
 /** Nothing of their rows is made from their payloads, and nobody but us looks at those. */
 function areAlike({ asked, registered }: Bulk): boolean {
   const options = asked.same ? asked.of(0) : undefined
-  const { input, accepts, title } = registered.job.options
+  const { input, accepts, title, after } = registered.job.options
+  const named = typeof after === 'function' ? after : undefined
   return (
     asked.same &&
-    [input, accepts, title, registered.unique, options?.title, options?.unique, options?.key].every(isMissing)
+    [input, accepts, title, named, registered.unique, options?.title, options?.unique, options?.key].every(isMissing)
   )
 }
 

@@ -1,4 +1,5 @@
 import type { JobEdit } from '../client/edit.js'
+import type { FlowBuilder, FlowHandles } from '../client/flow.js'
 import type { QueueHandle } from '../client/queues.js'
 import type { AnyJob, Job } from '../job/define.js'
 import type { Duration, When } from '../job/duration.js'
@@ -62,6 +63,23 @@ export interface Mill extends Later {
     when: When | Duration | number,
     options?: ScheduleOptions,
   ): Promise<Handle<unknown>>
+
+  /**
+   * Enqueues a whole graph in one transaction: all of it or nothing. Gives what `build` returned, with handles in place of
+   * nodes; all handles, in the order they were added, where it returned nothing.
+   *
+   * ```ts
+   * import { job, millrace } from 'millrace'
+   * const extract = job('extract', async (p: { file: string }) => 42)
+   * const load = job('load', async (p: undefined, ctx) => (await ctx.results(extract)).length)
+   * const mill = await millrace({ store: ':memory:', jobs: [extract, load] })
+   * const loaded = await mill.flow((f) => {
+   *   const parts = ['a.csv', 'b.csv'].map((file) => f.add(extract, { file }))
+   *   return f.add(load, undefined, { after: parts })
+   * })
+   * ```
+   */
+  flow<Built>(build: (f: FlowBuilder) => Built, options?: { readonly tx?: unknown }): Promise<FlowHandles<Built>>
 
   /** True when a job was still waiting under that key, and now never runs. */
   unschedule(job: Enqueueable, key: string): Promise<boolean>
@@ -130,7 +148,6 @@ export interface Later {
     options?: { readonly key?: string; readonly start?: boolean },
   ): Promise<never>
   group(id: string, options?: object): never
-  flow(build: (f: never) => void): Promise<never>
   retryOne(queue: string): Promise<never>
   retryAll(filter?: JobFilter): Promise<never>
   why(id: string): Promise<never>
@@ -155,7 +172,6 @@ export const LATER = {
     'recurring',
     'deleteRecurring',
     'sequence',
-    'flow',
     'retryOne',
     'retryAll',
     'why',

@@ -13,11 +13,13 @@ import type { Outcome } from '../job/outcome.js'
 import { readOptions } from '../job/stored-options.js'
 import type { State } from '../job/states.js'
 import type { ClaimedJob, SettledJob, Store } from '../store/store.js'
+import { parentResults } from '../client/parent-results.js'
 import { pauseQueueUntil } from '../client/queues.js'
 import { tellWishes } from '../worker/listen.js'
 import { overdue, tellCancelled } from '../worker/overdue.js'
 import { runAttempt } from '../worker/run.js'
 import { Running } from '../worker/running.js'
+import type { JobVerbs } from '../worker/running.js'
 import { policyOf, settlementOf } from '../worker/settle.js'
 import { SelfSettler } from '../worker/settle-in.js'
 import { Watchdog } from '../worker/watchdog.js'
@@ -140,7 +142,8 @@ export class Bench implements TestMill {
   }
 
   async #promote(): Promise<void> {
-    const { expired } = await this.#store.jobs.promoteJobs(10_000)
+    const { expired, again } = await this.#store.jobs.promoteJobs(10_000)
+    if (again) await this.#promote()
     for (const job of expired)
       await this.#store.jobs.changeJob({
         id: job.id,
@@ -254,10 +257,14 @@ export class Bench implements TestMill {
       slowAfterMs: Infinity,
       reported: true,
     }
-    return new Running(begin, {
+    const verbs: JobVerbs = {
       enqueue: (_, job, payload, options) => this.mill.enqueue(job as string, payload, options as object),
       pauseQueue: (under, queue, when) =>
         pauseQueueUntil({ world: this.#world, store: this.#store, paused: () => undefined }, queue, when, under),
+      results: (id, parent) => parentResults(id, parent, { store: this.#store, registry: this.#registry() }),
+    }
+    return new Running(begin, {
+      verbs,
       noteProgress: () => undefined,
       logLine: () => undefined,
       settling: this.#settling,

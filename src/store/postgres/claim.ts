@@ -137,8 +137,9 @@ type Rare = readonly [
   key: string | null,
   options: string | null,
   bytes: string | null,
+  isParent: boolean | null,
 ]
-const NOTHING_RARE: Rare = [0, 0, 0, false, null, null, null, null, null]
+const NOTHING_RARE: Rare = [0, 0, 0, false, null, null, null, null, null, null]
 
 function bodiesOf(jobs: string | null): Body[] {
   return jobs === null ? [] : (JSON.parse(jobs) as Body[])
@@ -158,7 +159,7 @@ const laneOf = (body: Body): number => body[2]
 /** Its lane is known by now. */
 function toClaimedJob(s: Session, body: Body, fence: number): ClaimedJob {
   const [ref, id, laneNumber, dueAt, payload, rare] = body
-  const [attempt, retries, crashes, suspect, log, expiresAt, key, options, bytes] = rare ?? NOTHING_RARE
+  const [attempt, retries, crashes, suspect, log, expiresAt, key, options, bytes, isParent] = rare ?? NOTHING_RARE
   const lane = s.lanes.get(laneNumber)
   return {
     ref,
@@ -176,6 +177,7 @@ function toClaimedJob(s: Session, body: Body, fence: number): ClaimedJob {
     crashes,
     suspect,
     log,
+    isParent: isParent === true,
   }
 }
 

@@ -1,7 +1,8 @@
 import type { Encoded } from '../../job/outcome.js'
 import type { State } from '../../job/states.js'
 import { isFinal } from '../../job/states.js'
-import type { FindQuery, FoundPage, JobRow } from '../store.js'
+import type { FindQuery, FoundPage } from '../find.js'
+import type { JobRow } from '../store.js'
 import type { SqliteValue } from './driver.js'
 import { toEncoded } from './driver.js'
 import type { Session } from './session.js'
@@ -81,6 +82,7 @@ interface StoredRow {
   readonly key: string | null
   readonly payload: Encoded
   readonly options: string | null
+  readonly after: string | null
   readonly created_at: number
   readonly state: State
   readonly claimed: number
@@ -110,6 +112,7 @@ function toJobRow(row: StoredRow): JobRow {
     key: row.key,
     payload: toEncoded(row.payload),
     options: row.options,
+    after: row.after === null ? [] : (JSON.parse(row.after) as string[]),
     createdAt: row.created_at,
     state: row.state,
     claimed: row.claimed === 1,

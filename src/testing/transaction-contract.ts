@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { InsertOptions, Inserted, NewJob } from '../store/store.js'
+import type { InsertOptions, Inserted, NewJob, Promoted } from '../store/store.js'
 import { systemTimers } from '../world/timers.js'
 import { Bench, only } from './contract/bench.js'
 import type { ContractSubject } from './contract/bench.js'
@@ -22,6 +22,12 @@ export interface CallerTransaction {
 }
 
 const cases: TransactionCase[] = []
+
+/** Until what the ends of parents change is worked off. */
+async function promoted(b: Bench): Promise<Promoted> {
+  const told = await b.store.jobs.promoteJobs(100)
+  return told.again ? promoted(b) : told
+}
 
 class TransactionBench extends Bench {
   readonly openTransaction: TransactionSubject['openTransaction']
@@ -55,6 +61,46 @@ function contract(name: string, run: (bench: TransactionBench) => Promise<void>)
     },
   })
 }
+
+contract(
+  'a job in a transaction may come after one of the same transaction, and after none that it cannot see',
+  async (b) => {
+    const { tx, commit } = await b.openTransaction()
+    const parent = b.job({ key: 'k' })
+    const child = b.job({ after: [{ id: parent.id }], name: 'child' })
+    const keyed = b.job({ after: [{ name: 'mail', key: 'k' }], name: 'child' })
+    await b.insertIn(tx, [parent])
+    await b.insertIn(tx, [child, keyed])
+    await assert.rejects(() => b.insertIn(tx, [b.job({ after: [{ id: b.job().id }] })]), { code: 'E_PARENT_MISSING' })
+    await commit()
+    assert.deepEqual([await b.state(child.id), await b.state(keyed.id)], ['blocked', 'blocked'])
+    await b.settle(only(await b.claim(await b.worker())))
+    await promoted(b)
+    assert.deepEqual([await b.state(child.id), await b.state(keyed.id)], ['ready', 'ready'])
+  },
+)
+
+contract('children written in a transaction that is rolled back leave nothing of themselves', async (b) => {
+  const parent = await b.one()
+  const { tx, rollBack } = await b.openTransaction()
+  await b.insertIn(tx, [b.job({ after: [{ id: parent }], name: 'child' })])
+  await rollBack()
+  await b.settle(only(await b.claim(await b.worker())))
+  assert.equal((await promoted(b)).promoted, 0)
+  assert.equal((await b.found({})).length, 1)
+})
+
+contract('a parent that is settled in a transaction frees its children when that commits', async (b) => {
+  const parent = await b.one()
+  const child = await b.one({ after: [{ id: parent }], name: 'child' })
+  await promoted(b)
+  const claimed = only(await b.claim(await b.worker()))
+  const { tx, commit } = await b.openTransaction()
+  assert.equal(await b.store.transactions.settleJobIn(tx, b.settled(claimed)), true)
+  await commit()
+  await promoted(b)
+  assert.equal(await b.state(child), 'ready')
+})
 
 contract('jobs written in a transaction are there when it commits', async (b) => {
   const jobs = [

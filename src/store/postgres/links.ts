@@ -203,10 +203,8 @@ export async function addParents(s: Session, job: Standing, added: AddedParents)
 }
 
 async function refuseRing(s: Session, job: Standing, added: readonly StandingParent[]): Promise<void> {
-  await s.query(s.queries.byIndex, 'off')
   const refs = arrayOf(added.map(({ ref }) => ref))
   const above = await s.query<{ child: unknown; parent: unknown }>(s.queries.linksAbove, refs)
-  await s.query(s.queries.byIndex, 'on')
   const edges = above.map(({ child, parent }) => ({ child: String(numberOf(child)), parent: String(numberOf(parent)) }))
   const seen = new Set([job.ref, ...added.map(({ ref }) => ref), ...edges.map(({ parent }) => Number(parent))])
   const known = edges.some(({ parent }) => Number(parent) === job.ref)

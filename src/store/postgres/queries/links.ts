@@ -131,12 +131,13 @@ export const linkQueries = {
       and not exists (select 1 from ${s}.links l where l.child = w.ref)`,
   /** Late links are added by one at a time: two at once could close a ring that neither sees. */
   lockLinking: `select pg_advisory_xact_lock(${LOCK_CLASS}, -1)`,
-  /** A long chain is walked a step at a time, and a planner that knows nothing of the table would read all of it at each. */
-  byIndex: `select set_config('enable_seqscan', $1, true)`,
+  /** A long chain is walked a step at a time: each is one look into the index, and the planner is left no other choice. */
   linksAbove: `
     with recursive up (child, parent) as (
       select l.child, l.parent from ${s}.links l where l.child = any($1::text::bigint[])
       union
-      select l.child, l.parent from up join ${s}.links l on l.child = up.parent)
+      select l.child, l.parent
+      from up
+      cross join lateral (select l.child, l.parent from ${s}.links l where l.child = up.parent offset 0) l)
     select child, parent from up`,
 }

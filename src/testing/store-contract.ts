@@ -3,6 +3,7 @@ import type { ContractCase } from './contract/bench.js'
 import { claimsCases } from './contract/claims.js'
 import { jobsCases } from './contract/jobs.js'
 import { placesCases } from './contract/places.js'
+import { scheduleCases } from './contract/schedules.js'
 import { rescueCases } from './contract/rescue.js'
 import { settlingCases } from './contract/settling.js'
 import { upkeepCases } from './contract/upkeep.js'
@@ -20,4 +21,5 @@ export const storeContract: readonly ContractCase[] = [
   ...upkeepCases,
   ...rescueCases,
   ...askingCases,
+  ...scheduleCases,
 ]

@@ -3,6 +3,7 @@ import { channelOf } from './channel.js'
 import type { Executor } from './executor.js'
 import { addJob } from './migrations/0001-add-job.js'
 import { jobs } from './migrations/0001-jobs.js'
+import { schedules } from './migrations/0001-schedules.js'
 
 /** Numbered, forward only, never edited after release. A statement at a time: what is prepared cannot be several. */
 export const MIGRATIONS: readonly {
@@ -10,7 +11,13 @@ export const MIGRATIONS: readonly {
   readonly name: string
   /** `schema` is a quoted identifier. */
   readonly statements: (schema: string, channel: string) => readonly string[]
-}[] = [{ version: 1, name: 'jobs', statements: (schema, channel) => [...jobs(schema), ...addJob(schema, channel)] }]
+}[] = [
+  {
+    version: 1,
+    name: 'jobs',
+    statements: (schema, channel) => [...jobs(schema), ...schedules(schema), ...addJob(schema, channel)],
+  },
+]
 
 export const SCHEMA_VERSION = MIGRATIONS.length
 

@@ -36,6 +36,7 @@ import { Lanes } from './lanes.js'
 import type { Opened } from './open.js'
 import { heldAfterPause, pauseQueue, readPause, resumeQueue } from './pause.js'
 import { findJobs, readById, readJobs, readKeyed } from './read.js'
+import { PostgresSchedules } from './schedule-store.js'
 import { arrayOf, newsOf, Session } from './session.js'
 import { endAlone, endPlain, rescueJobs, settleAndClose, sortSettled } from './settle.js'
 import type { PlainBatch } from './settle.js'
@@ -63,6 +64,7 @@ const CLAIMS_PATIENCE_MS = 1_000
 export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, ChangeStore {
   readonly info: StoreInfo
   readonly transactions: PostgresTransactions
+  readonly schedules: PostgresSchedules
   readonly #opened: Opened
   readonly #options: PostgresStoreOptions
   readonly #writes: Connection
@@ -87,6 +89,11 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     this.#hints = new Hints(opened.self)
     this.#starts = new Starts(world)
     this.#gather = new Gather((jobs) => this.#plain(this.#writes, (s) => writeJobs(s, jobs)))
+    this.schedules = new PostgresSchedules({
+      plain: (work) => this.#plain(this.#work, work),
+      transact: (work) => this.#transact(work),
+      lanes: this.#lanes,
+    })
     this.transactions = new PostgresTransactions({
       opened,
       lanes: this.#lanes,

@@ -3,6 +3,7 @@ import { claimQueries } from './queries/claim.js'
 import { enqueueQueries } from './queries/enqueue.js'
 import { moveQueries } from './queries/move.js'
 import { readQueries } from './queries/read.js'
+import { scheduleQueries } from './queries/schedules.js'
 import { sessionQueries } from './queries/session.js'
 import { settleQueries } from './queries/settle.js'
 import { upkeepQueries } from './queries/upkeep.js'
@@ -25,6 +26,7 @@ const statements = {
   ...upkeepQueries,
   ...claimQueries,
   ...settleQueries,
+  ...scheduleQueries,
 }
 
 export type Queries = typeof statements

@@ -1,4 +1,5 @@
 import { PRIORITY_STEP_MS } from '../line.js'
+import { scheduleQueries } from './queries/schedules.js'
 
 /**
  * Every statement of the SQLite store, named like the method that runs it. The store takes them as an argument, so that a
@@ -12,6 +13,7 @@ import { PRIORITY_STEP_MS } from '../line.js'
 export const ROWS_PER_INSERT = 20
 
 export const queries = {
+  ...scheduleQueries,
   databaseNow: `select cast(unixepoch('subsec') * 1000 as integer) as now`,
 
   begin: `begin immediate`,

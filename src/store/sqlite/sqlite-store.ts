@@ -44,6 +44,7 @@ import { nothingToPromote, promoteJobs, pruneJobs } from './upkeep.js'
 import type { Queries } from './queries.js'
 import { queries as ownQueries } from './queries.js'
 import { findJobs, readJobs, readKeyed } from './read.js'
+import { SqliteSchedules } from './schedules.js'
 import { Session } from './session.js'
 import { readLeases, rescueJobs, settleJobs } from './settle.js'
 import { SqliteTransactions } from './transactions.js'
@@ -72,6 +73,7 @@ const NOT_FLUSHED = { durable: false }
 export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, ChangeStore {
   readonly info: Store['info']
   readonly transactions: SqliteTransactions
+  readonly schedules: SqliteSchedules
   readonly #file: OpenedFile
   readonly #world: World
   readonly #session: Session
@@ -99,6 +101,7 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
       onRollback: () => this.#session.forget(),
       onFailure: (error) => this.#failed(error),
     })
+    this.schedules = new SqliteSchedules(this.#commits, this.#session, () => this.#confirmed.noteTaking())
     this.#ballast = file.path === ':memory:' ? undefined : new Ballast(file.path)
     this.#ballast?.take()
     const warnings = [...file.warnings]

@@ -1,0 +1,112 @@
+import { show } from '../codec/show.js'
+import type { Problem } from '../errors.js'
+import { checkFields } from '../job/check.js'
+import { parseDuration } from '../job/duration.js'
+import type { Duration } from '../job/duration.js'
+import { SECOND_MS } from '../job/duration-units.js'
+import { parseCron } from './cron.js'
+import type { CronTimes } from './cron.js'
+import { CHANGE_REACH_MS, firstChange, parseZone, readingAt } from './zone.js'
+import type { Zone } from './zone.js'
+
+/*
+ * When a recurring job is due: pure, and asked by instant. The rule for nights on which clocks are changed, whole:
+ *
+ * - Named hours ("30 2 * * *", "0 9-17 * * MON-FRI"): a time fires when the clock first reaches or passes it. In a gap, all
+ *   that was passed fires together, at the first instant after it; in a fold, the first of the two counts.
+ * - Hours that go round ("*", a step, or all 24): fires at every instant at which the clock shows a time that fits. What the
+ *   gap left out is left out; what the fold repeats fires again.
+ *
+ *   clock   1:00 ─────── 2:00 ┐ gap           fold  1:00 ─────── 2:00 ┐
+ *                             └ 3:00 ──────         1:00 ─────── 2:00 ┘ ──────
+ *   2:30                      ▲               1:30         ▲
+ *   every 30 minutes  ▲   ▲   ▲   ▲                  ▲     ▲     ▲     ▲     ▲
+ */
+
+/** When a recurring job runs: a cron text, or a span of time. */
+export type RuleInput = string | { readonly every: Duration }
+
+export type Rule =
+  | { readonly kind: 'cron'; readonly zone: Zone; readonly times: CronTimes }
+  | { readonly kind: 'every'; readonly everyMs: number }
+
+export type ParsedRule =
+  | { readonly ok: true; readonly rule: Rule }
+  | { readonly ok: false; readonly problems: readonly Problem[] }
+
+/** The shortest `every`, which is also the finest that cron can say. */
+export const EVERY_MIN_MS = SECOND_MS
+
+/** Nobody asks for a tick before 1970, and the calendar's years below 100 mean others. */
+const EARLIEST_MS = 0
+
+/**
+ * Reads a rule and its time zone (undefined: UTC). Never throws; the problems have the paths `rule`, `rule.every` and
+ * `options.timezone`.
+ */
+export function parseRule(given: unknown, timezone: unknown): ParsedRule {
+  const zone = parseZone(timezone ?? 'UTC')
+  const problems: Problem[] = zone.ok ? [] : [{ path: 'options.timezone', message: zone.problem }]
+  const refuse = (more: readonly Problem[]): ParsedRule => ({ ok: false, problems: [...more, ...problems] })
+  if (typeof given === 'string') {
+    const cron = parseCron(given)
+    if (!cron.ok) return refuse(cron.problems.map((message) => ({ path: 'rule', message })))
+    return zone.ok ? { ok: true, rule: { kind: 'cron', zone: zone.zone, times: cron.times } } : refuse([])
+  }
+  if (typeof given !== 'object' || given === null) return refuse([{ path: 'rule', message: notARule(given) }])
+  const wrong = checkFields(given, 'rule', { fields: { every: isEvery } })
+  const every = parseDuration((given as { every?: unknown }).every)
+  if (wrong.length > 0) return refuse(wrong)
+  if (!every.ok) return refuse([{ path: 'rule.every', message: every.problem }])
+  return zone.ok ? { ok: true, rule: { kind: 'every', everyMs: every.ms } } : refuse([])
+}
+
+const notARule = (given: unknown): string =>
+  `must be a cron text such as "0 9 * * *" or { every: "15m" }, got ${show(given)}`
+
+const isEvery = (value: unknown): string | undefined => {
+  const every = parseDuration(value)
+  if (!every.ok) return every.problem
+  return every.ms >= EVERY_MIN_MS ? undefined : `must be 1 second or more, got ${show(value)}`
+}
+
+/**
+ * The first tick strictly after an instant, or undefined when there is none before the year 3000. `anchorMs` is where `every`
+ * counts from, and its first tick; a cron has no use for it.
+ */
+export function nextTick(rule: Rule, afterMs: number, anchorMs: number): number | undefined {
+  const after = Math.max(Math.floor(afterMs), EARLIEST_MS - 1)
+  return rule.kind === 'every' ? nextEvery(rule.everyMs, after, anchorMs) : nextCron(rule, after)
+}
+
+/** Counted from the anchor each time, never from the tick before, so nothing adds up. */
+function nextEvery(everyMs: number, afterMs: number, anchorMs: number): number {
+  if (afterMs < anchorMs) return anchorMs
+  return anchorMs + (Math.floor((afterMs - anchorMs) / everyMs) + 1) * everyMs
+}
+
+/** Walks from change to change of the clocks, though only those near the start and near the end can matter. */
+function nextCron({ zone, times }: Rule & { kind: 'cron' }, afterMs: number): number | undefined {
+  let at = afterMs
+  let reading = times.nextReading(times.isFixed ? highestReading(zone, afterMs) : readingAt(zone, afterMs))
+  while (reading !== undefined) {
+    const due = reading - zone.offsetAt(at)
+    const isFar = due - at > 2 * CHANGE_REACH_MS
+    const change = firstChange(zone, at, isFar ? at + CHANGE_REACH_MS : due)
+    if (change === undefined && !isFar) return due
+    // Between here and there no reading fits, so whatever is repeated or left out there changes nothing.
+    at = change ?? due - CHANGE_REACH_MS
+    if (change === undefined) continue
+    const shown = readingAt(zone, change)
+    if (times.isFixed && shown >= reading) return change
+    if (!times.isFixed) reading = times.nextReading(shown - 1)
+  }
+  return undefined
+}
+
+/** The furthest that a clock has come up to an instant: in the second pass of a fold it has been further before. */
+function highestReading(zone: Zone, atMs: number): number {
+  const shown = readingAt(zone, atMs)
+  const change = firstChange(zone, atMs - CHANGE_REACH_MS, atMs)
+  return change === undefined ? shown : Math.max(shown, change - 1 + zone.offsetAt(change - 1))
+}

@@ -698,8 +698,6 @@ describe('edit(), find(), configure(), register(), run(), stop() and result()', 
   })
 
   test.each([
-    'recurring',
-    'deleteRecurring',
     'sequence',
     'group',
     'flow',
@@ -712,7 +710,6 @@ describe('edit(), find(), configure(), register(), run(), stop() and result()', 
     'events',
     'changes',
     'stopChanges',
-    'upcoming',
     'dashboard',
     'send',
   ] as const)('mill.%s() is refused by name, as not yet', async (verb) => {
@@ -724,7 +721,7 @@ describe('edit(), find(), configure(), register(), run(), stop() and result()', 
     expect(error.message).toContain('not yet')
   })
 
-  test.each(['stats', 'schedules', 'live'])('mill.%s is refused by name, as not yet', async (part) => {
+  test.each(['stats', 'live'])('mill.%s is refused by name, as not yet', async (part) => {
     const error = await refused(() => ((mill as never)[part] as { list(): unknown }).list())
     expect(error.code).toBe('E_NOT_YET')
   })

@@ -14,6 +14,9 @@ import { readOptions } from '../job/stored-options.js'
 import type { State } from '../job/states.js'
 import type { ClaimedJob, SettledJob, Store } from '../store/store.js'
 import { pauseQueueUntil } from '../client/queues.js'
+import { firePartsOf } from '../mill/recurring.js'
+import { fireDue } from '../schedule/fire.js'
+import type { FireParts } from '../schedule/fire.js'
 import { tellWishes } from '../worker/listen.js'
 import { overdue, tellCancelled } from '../worker/overdue.js'
 import { runAttempt } from '../worker/run.js'
@@ -62,6 +65,7 @@ export class Bench implements TestMill {
   readonly #around: Around
   readonly #settling: SelfSettler
   readonly #watchdog: Watchdog
+  readonly #firing: FireParts
   /** Questions that the store has not answered yet. */
   #working = 0
 
@@ -84,6 +88,7 @@ export class Bench implements TestMill {
       executor: { call: (handler, payload, running) => handler(payload, running) },
     })
     const parts = { store, world, events: this.#around.events }
+    this.#firing = firePartsOf({ ...parts, registry: this.#registry() })
     this.#settling = new SelfSettler(parts, (running, outcome) => this.#settlement(running, outcome))
     const inHand = this.#inHand
     const members = {
@@ -105,8 +110,9 @@ export class Bench implements TestMill {
   async advance(ms: number): Promise<void> {
     const until = this.time.now + ms
     await this.#calm()
-    while (this.time.next !== undefined && this.time.next <= until) {
-      await this.time.step()
+    for (let at = await this.#nextMoment(); at <= until; at = await this.#nextMoment()) {
+      if (this.time.next === undefined || at < this.time.next) await this.time.advanceTo(at)
+      else await this.time.step()
       await this.#calm()
     }
     await this.time.advanceTo(until)
@@ -139,7 +145,21 @@ export class Bench implements TestMill {
     await this.mill.close()
   }
 
+  /** When something happens next: a timer, or a tick of what recurs. What is due of those is fired. */
+  async #nextMoment(): Promise<number> {
+    const nextInMs = await this.#inStore(() => this.#fire())
+    return Math.min(this.time.next ?? Infinity, nextInMs === null ? Infinity : this.time.now + nextInMs)
+  }
+
+  async #fire(): Promise<number | null> {
+    for (;;) {
+      const { fired, nextInMs } = await fireDue(this.#firing)
+      if (fired === 0) return nextInMs
+    }
+  }
+
   async #promote(): Promise<void> {
+    await this.#fire()
     const { expired } = await this.#store.jobs.promoteJobs(10_000)
     for (const job of expired)
       await this.#store.jobs.changeJob({

@@ -66,6 +66,8 @@ export class Bench implements TestMill {
   readonly #settling: SelfSettler
   readonly #watchdog: Watchdog
   readonly #firing: FireParts
+  /** When the next tick is, as far as it is known: a hint tells of an earlier one. */
+  #tickAt = -Infinity
   /** Questions that the store has not answered yet. */
   #working = 0
 
@@ -100,6 +102,7 @@ export class Bench implements TestMill {
     this.#watchdog = new Watchdog(world, members, (running, now) => this.#overdue(running, now))
     store.changes.onHint((hint) => {
       if (hint.asked && this.#inHand.size > 0) void this.#tellCancelled()
+      if (hint.dueInMs !== null) this.#tickAt = Math.min(this.#tickAt, this.time.now + hint.dueInMs)
     })
   }
 
@@ -147,14 +150,14 @@ export class Bench implements TestMill {
 
   /** When something happens next: a timer, or a tick of what recurs. What is due of those is fired. */
   async #nextMoment(): Promise<number> {
-    const nextInMs = await this.#inStore(() => this.#fire())
-    return Math.min(this.time.next ?? Infinity, nextInMs === null ? Infinity : this.time.now + nextInMs)
+    await this.#inStore(() => this.#fire())
+    return Math.min(this.time.next ?? Infinity, this.#tickAt)
   }
 
-  async #fire(): Promise<number | null> {
-    for (;;) {
+  async #fire(): Promise<void> {
+    while (this.#tickAt <= this.time.now) {
       const { fired, nextInMs } = await fireDue(this.#firing)
-      if (fired === 0) return nextInMs
+      if (fired === 0) this.#tickAt = nextInMs === null ? Infinity : this.time.now + nextInMs
     }
   }
 

@@ -6,7 +6,7 @@ import { root, runNode } from '../scripts/run.mjs'
 
 /** Every example is run as a real process, and must print just the lines it says it prints. */
 const folder = join(root, 'examples')
-const NOT_PROGRAMS = ['millrace.js', 'fresh-file.js']
+const NOT_PROGRAMS = ['millrace.js', 'millrace-testing.js', 'fresh-file.js']
 const EXAMPLE_MAX_MS = 30_000
 
 const programs = readdirSync(folder)

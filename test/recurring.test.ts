@@ -22,7 +22,11 @@ afterEach(async () => {
 })
 
 /** One database and its clock; mills come and go on it. */
-function place(): { readonly clock: TestClock; open(options?: MillOptions): Promise<Mill>; start(): Promise<Mill> } {
+function place(): {
+  readonly clock: TestClock
+  readonly open: (options?: MillOptions) => Promise<Mill>
+  readonly start: () => Promise<Mill>
+} {
   const where = freshStore(folder)
   const clock = { now: NOON }
   const open = async (options: MillOptions = {}): Promise<Mill> => {

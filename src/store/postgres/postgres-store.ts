@@ -36,6 +36,7 @@ import { Lanes } from './lanes.js'
 import type { Opened } from './open.js'
 import { heldAfterPause, pauseQueue, readPause, resumeQueue } from './pause.js'
 import { findJobs, readById, readJobs, readKeyed } from './read.js'
+import { Reports } from './reports.js'
 import { PostgresSchedules } from './schedule-store.js'
 import { arrayOf, newsOf, Session } from './session.js'
 import { endAlone, endPlain, rescueJobs, settleAndClose, sortSettled } from './settle.js'
@@ -74,9 +75,7 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
   readonly #starts: Starts
   readonly #gather: Gather
   readonly #walk: Walk = { sweptTo: ['', ''], daysAt: 0 }
-  /** Jobs that have reports, and those of them that ended. */
-  readonly #reported = new Set<number>()
-  readonly #over = new Set<number>()
+  readonly #reports = new Reports()
 
   constructor(opened: Opened, world: World, options: PostgresStoreOptions = {}) {
     this.#opened = opened
@@ -211,14 +210,16 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
   }
 
   reportJobs(reports: readonly Report[]): Promise<readonly number[]> {
-    for (const { ref } of reports) this.#reported.add(ref)
+    this.#reports.noted(reports)
     return this.#plain(this.#work, (s) => reportJobs(s, reports))
   }
 
   async settleJobs(settled: readonly SettledJob[], closeLeases: readonly number[]): Promise<Written> {
     const { plain, other } = sortSettled(settled)
     const written = await this.#settle(plain, other, closeLeases)
-    await this.#dropReports(settled)
+    await this.#reports.settled(settled, (refs) =>
+      this.#plain(this.#work, (s) => s.query(s.queries.dropReports, arrayOf(refs))),
+    )
     return written
   }
 
@@ -261,16 +262,6 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
       for (const batch of plain) left.push(...(await endPlain(s, batch, [], s.queries.endPlainAmong)))
       return settleAndClose(s, [...left, ...other], closeLeases)
     }, 0)
-  }
-
-  /** What was settled stays so, whether or not its reports could be dropped: they go with a later settlement. */
-  async #dropReports(settled: readonly SettledJob[]): Promise<void> {
-    for (const { ref } of settled) if (this.#reported.delete(ref)) this.#over.add(ref)
-    if (this.#over.size === 0) return
-    const over = [...this.#over]
-    const dropped = this.#plain(this.#work, (s) => s.query(s.queries.dropReports, arrayOf(over)))
-    // Out of reach for now: a report counts for nothing without its claim.
-    await dropped.then(() => over.forEach((ref) => this.#over.delete(ref))).catch(() => undefined)
   }
 
   /** Statements that each commit by themselves. */

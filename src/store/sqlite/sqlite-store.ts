@@ -46,7 +46,7 @@ import { queries as ownQueries } from './queries.js'
 import { findJobs, readJobs, readKeyed } from './read.js'
 import { SqliteSchedules } from './schedules.js'
 import { Session } from './session.js'
-import { readLeases, rescueJobs, settleJobs } from './settle.js'
+import { readLeases, readWorkers, rescueJobs, settleJobs } from './settle.js'
 import { SqliteTransactions } from './transactions.js'
 import { askJob, readWishes } from './wish.js'
 
@@ -217,11 +217,7 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
   }
 
   readWorkers(): Promise<readonly WorkerBeat[]> {
-    const sql = this.#session.queries.readWorkers
-    return this.#commits.read(() => {
-      const rows = this.#session.statement(sql).all() as { worker: string; beat: number | null }[]
-      return rows.map((row) => ({ id: row.worker, beat: row.beat }))
-    })
+    return this.#commits.read(() => readWorkers(this.#session))
   }
 
   claimJobs(request: ClaimRequest): Promise<Claimed> {

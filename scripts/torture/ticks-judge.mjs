@@ -8,7 +8,7 @@ export function judgeTicks(verdict, { kills, drained, tables, runs, schedules, o
   console.log(`${kills.done} kills, ${kills.aimed} aimed at a tick, ${kills.young} at a process that was starting`)
   for (const [id, list] of bySchedule) console.log(`  ${id}: ${list.length} ticks, ${withJob(list).length} with a job`)
   verdict.expect('all kills were made in time', kills.done === options.cycles, `${kills.done} of ${options.cycles}`)
-  verdict.expect('what was left was fired and run', drained)
+  verdict.expect('what was left was fired and run', drained.drained, drained.left)
   const known = Object.keys(schedules).sort()
   verdict.expect('upserts at every start made no second schedule', same(tables.schedules.sort(), known))
   verdict.none(
@@ -18,6 +18,8 @@ export function judgeTicks(verdict, { kills, drained, tables, runs, schedules, o
   verdict.none('no tick was doubled: no two jobs are of one tick', doubled(jobs))
   verdict.none('each tick with a job has it, and each job has its tick', strays(ticks, jobs))
   const ran = new Set(runs.map((line) => line.split(' ')[2]))
+  const parked = jobs.filter((job) => job.state === 'parked').length
+  console.log(`  ${jobs.length} jobs, ${parked} parked`)
   const called = jobs.filter((job) => job.state === 'cancelled')
   verdict.none(
     'each job that is done has run',

@@ -4,6 +4,9 @@ import { encodePayload, whenOf } from './client/prepare.js'
 import type { BulkOptions } from './client/bulk.js'
 import { commandJob } from './client/command.js'
 import type { Change, CommandParts } from './client/command.js'
+import { toParents } from './client/after.js'
+import type { FlowGraph } from './client/flow.js'
+import { parentResults } from './client/parent-results.js'
 import { Enqueuer } from './client/enqueuer.js'
 import { ownOptions } from './client/given.js'
 import { editedOptions } from './client/edit.js'
@@ -69,6 +72,15 @@ export class Client {
     options: EnqueueOptions | undefined,
   ): Promise<Handle<unknown>> {
     return this.#enqueuer.schedule(job, payload, when, options)
+  }
+
+  flow(graph: FlowGraph): Promise<Handle<unknown>[]> {
+    return this.#enqueuer.flow(graph)
+  }
+
+  /** The results of those of its parents that are of one job. */
+  results(id: string, parent: Enqueueable): Promise<unknown[]> {
+    return parentResults(id, parent, this.#parts)
   }
 
   async unschedule(job: Enqueueable, key: string): Promise<boolean> {
@@ -170,6 +182,14 @@ export class Client {
         ),
         priority: change.priority,
         queue: change.queue,
+        after:
+          change.after === undefined
+            ? undefined
+            : {
+                parents: toParents(change.after),
+                onFailure: change.onParentFailure ?? registered?.onParentFailure ?? 'wait',
+                keepMs: this.#keepMs(row.name, 'cancelled'),
+              },
       },
     }
   }

@@ -539,6 +539,54 @@ export async function recurring(mill: Mill, ctx: TestContext): Promise<void> {
   expectType<{ readonly schedule: string; readonly at: Date } | undefined>()(ctx.tick)
 }
 
+// ── Jobs after others ───────────────────────────────────────────────────────────────────────────────────────────────
+
+export async function dependencies(mill: Mill): Promise<void> {
+  const count = job('count', (p: { file: string }) => p.file.length)
+  const total = job('total', async (_: undefined, ctx) => {
+    expectType<number[]>()(await ctx.results(count))
+    expectType<unknown[]>()(await ctx.results('count'))
+    return (await ctx.results(count)).length
+  })
+  job('keyed', {
+    run: (p: { order: string }) => p.order,
+    after: (p) => [[count, p.order], p.order],
+    onParentFailure: 'run',
+  })
+  // @ts-expect-error: the payload has no such field.
+  job('keyed', { run: (p: { order: string }) => p.order, after: (p) => [[count, p.oder]] })
+  // @ts-expect-error: no such policy.
+  category('careless', { onParentFailure: 'ignore' })
+
+  const handle = await mill.enqueue(count, { file: 'a' })
+  await mill.enqueue(total, undefined, {
+    after: [handle, handle.id, [count, 'k'], ['count', 'k']],
+    onParentFailure: 'cancel',
+  })
+  // @ts-expect-error: a key alone says not of which job.
+  await mill.enqueue(total, undefined, { after: [['k']] })
+  await mill.edit(handle.id, { after: [handle] })
+
+  const one = await mill.flow((f) => f.add(total, undefined, { after: [f.add(count, { file: 'a' })] }))
+  expectType<Handle<number>>()(one)
+  const many = await mill.flow((f) => {
+    const parts = ['a', 'b'].map((file) => f.add(count, { file }))
+    return { parts, sum: f.add(total).after(...parts), pair: [f.add('any', 1), f.add(count, { file: 'c' })] as const }
+  })
+  expectType<Handle<number>[]>()(many.parts)
+  expectType<Handle<number>>()(many.sum)
+  expectType<readonly [Handle<unknown>, Handle<number>]>()(many.pair)
+  const all = await mill.flow((f) => {
+    f.add(count, { file: 'a' })
+  })
+  expectType<Handle<unknown>[]>()(all)
+  // @ts-expect-error: the payload is missing.
+  await mill.flow((f) => f.add(count))
+  // @ts-expect-error: the transaction is the whole flow's.
+  await mill.flow((f) => f.add(count, { file: 'a' }, { tx: {} }))
+  await mill.flow((f) => f.add(count, { file: 'a' }), { tx: {} })
+}
+
 // ── Promised verbs ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 export async function later(mill: Mill): Promise<void> {
@@ -552,7 +600,6 @@ export async function later(mill: Mill): Promise<void> {
   ]
   expectType<() => never[]>()(refused)
   expectType<never>()(await mill.sequence(sendEmail, [{ to: 'a' }], { key: 'k' }))
-  expectType<never>()(await mill.flow(() => {}))
   expectType<never>()(await mill.retryOne('mail'))
   expectType<never>()(await mill.retryAll({ state: 'failed' }))
   expectType<never>()(await mill.why('id'))

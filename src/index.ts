@@ -19,8 +19,10 @@ export { lazy } from './job/lazy.js'
 export type { Lazy } from './job/lazy.js'
 export { Abort, Snooze } from './job/signals.js'
 export type { Context, TestContext } from './job/context.js'
-export type { EnqueueOptions, EnqueueArguments, Enqueueable, Handle } from './job/enqueue.js'
+export type { After, EnqueueOptions, EnqueueArguments, Enqueueable, Handle } from './job/enqueue.js'
 export type { JobRecord, AttemptRecord, JobFilter } from './job/record.js'
+export type { OnParentFailure } from './job/links.js'
+export type { FlowBuilder, FlowHandles, FlowNode, FlowOptions } from './client/flow.js'
 export type { JobEdit } from './client/edit.js'
 export type { QueueHandle, QueueRecord } from './client/queues.js'
 export type { RecurringOptions, ScheduleRecord, TickRecord } from './schedule/record.js'
@@ -60,6 +62,8 @@ export {
   UnknownScheduleError,
   DuplicateKeyError,
   DuplicateJobError,
+  ParentMissingError,
+  CycleError,
   JobFailedError,
   JobCancelledError,
   JobGoneError,

@@ -5,6 +5,7 @@ import { pauseQueueUntil, queueHandle } from './client/queues.js'
 import type { QueueParts } from './client/queues.js'
 import { throughHooks } from './client/hooked.js'
 import type { EnqueueVerbs } from './client/hooked.js'
+import { runFlow } from './client/flow.js'
 import { defaultCodec } from './codec/codec.js'
 import { ClosedError, UnknownJobError } from './errors.js'
 import { didYouMean } from './codec/near-name.js'
@@ -90,7 +91,7 @@ interface Crew {
   readonly upkeep: Upkeep
 }
 
-class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | 'schedule' | 'recurring'> {
+class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | 'schedule' | 'recurring' | 'flow'> {
   #options: MillOptions
   readonly #world: World
   readonly #store: Store
@@ -153,6 +154,10 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
   }
   deleteRecurring: Mill['deleteRecurring'] = async (id) => this.schedules.delete(id)
   upcoming: Mill['upcoming'] = (span, options) => upcoming(this.#store, span, options)
+  flow(build: unknown, options?: unknown): Promise<unknown> {
+    const newId = (): string => this.#world.ids.jobId(this.#world.clock.now())
+    return runFlow(build, options, { registry: this.#registry, newId, writer: this.#enqueuer })
+  }
   unschedule: Mill['unschedule'] = (job, key) => this.#client.unschedule(job, key)
   get: Mill['get'] = (id) => this.#client.get(id)
   find: Mill['find'] = (filter) => this.#client.find(filter)
@@ -245,6 +250,7 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
         enqueue: (under, job, payload, options) =>
           this.#enqueuer.enqueue(job, payload, options as EnqueueOptions | undefined, under),
         pauseQueue: (under, queue, when) => pauseQueueUntil(this.#queueParts(), queue, when, under),
+        results: (id, parent) => this.#client.results(id, parent),
         events,
       },
       this.#workerOptions(),

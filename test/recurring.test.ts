@@ -237,7 +237,7 @@ describe('missed ticks', () => {
 })
 
 describe('overlap', () => {
-  async function three(overlap: 'allow' | 'skip' | 'cancel'): Promise<Mill> {
+  async function three(overlap: 'allow' | 'skip' | 'wait' | 'cancel'): Promise<Mill> {
     const { clock, start } = place()
     const mill = await start()
     await mill.recurring('r', hangs, undefined, { every: '1m' }, { overlap })
@@ -262,6 +262,38 @@ describe('overlap', () => {
     const [only] = await jobs(mill)
     expect([await states(mill), await outcomes(mill)]).toEqual([['running'], ['ran', 'skipped', 'skipped']])
     expect((await ledger(mill))[0]?.reason).toBe(`job ${only?.id} of an earlier tick is unfinished`)
+  })
+
+  test('wait: they run one after the other, and one that fails lets the next one go', async () => {
+    const mill = await three('wait')
+    expect(await states(mill)).toEqual(['running', 'blocked', 'blocked'])
+    for (const [ended] of await jobs(mill)
+      .then((all) => all.map((each) => [each.id] as const))
+      .then((all) => all.slice(0, 2))) {
+      await mill.cancel(ended)
+      await soon(async () => expect((await mill.get(ended))?.settledAt).toBeDefined())
+      await soon(async () => expect((await states(mill)).filter((state) => state === 'running')).toHaveLength(1))
+    }
+    expect((await states(mill)).at(-1)).toBe('running')
+    const call = mill.recurring(
+      'w',
+      report,
+      { of: 'a' },
+      { every: '1m' },
+      { overlap: 'wait', after: [['report', 'k']] },
+    )
+    await expect(call).rejects.toThrow(/overlap cannot be "wait" for a job that comes after others/)
+  })
+
+  test('a parent that is not there skips the tick, and stops nothing', async () => {
+    const { clock, start } = place()
+    const mill = await start()
+    await mill.recurring('r', report, { of: 'a' }, { every: '1m' }, { after: [['report', 'first']] })
+    await move(mill, clock, MINUTE)
+    await mill.enqueue(report, { of: 'b' }, { key: 'first' })
+    await move(mill, clock, MINUTE)
+    expect(await outcomes(mill)).toEqual(['skipped', 'ran'])
+    expect((await ledger(mill))[1]?.reason).toContain('first')
   })
 
   test('cancel: the job before it is told to stop', async () => {

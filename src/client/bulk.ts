@@ -188,10 +188,11 @@ class Gathered {
 /** Nothing of their rows is made from their payloads, and nobody but us looks at those. */
 function areAlike({ asked, registered }: Bulk): boolean {
   const options = asked.same ? asked.of(0) : undefined
-  const { input, accepts, title } = registered.job.options
+  const { input, accepts, title, after } = registered.job.options
+  const named = typeof after === 'function' ? after : undefined
   return (
     asked.same &&
-    [input, accepts, title, registered.unique, options?.title, options?.unique, options?.key].every(isMissing)
+    [input, accepts, title, named, registered.unique, options?.title, options?.unique, options?.key].every(isMissing)
   )
 }
 

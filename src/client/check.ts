@@ -4,6 +4,7 @@ import type { Check, Fields } from '../job/check.js'
 import { checkFields } from '../job/check.js'
 import { didYouMean } from '../codec/near-name.js'
 import { show } from '../codec/show.js'
+import { isId } from '../job/check-after.js'
 import { checkEnqueueOptions, isCount, isDurationOrInfinity, isKey, isName } from '../job/check-options.js'
 import { parseInstant } from '../job/duration.js'
 import { STATES } from '../job/states.js'
@@ -49,6 +50,10 @@ export function checkEdit(change: unknown): Problem[] {
   if (typeof change !== 'object' || change === null || Array.isArray(change))
     return [{ path: 'change', message: `must be an object, got ${show(change)}` }]
   const { payload: _, ...options } = change as Record<string, unknown>
+  const policy =
+    options['onParentFailure'] === undefined || options['after'] !== undefined
+      ? []
+      : [{ path: 'onParentFailure', message: 'is said of the jobs in after; give both' }]
   const fixed = ['key', 'onDuplicate', 'unique', 'expires'].filter((name) => options[name] !== undefined)
   const near = (problem: Problem): Problem =>
     problem.message === 'is not an option'
@@ -56,6 +61,7 @@ export function checkEdit(change: unknown): Problem[] {
       : problem
   return [
     ...checkEnqueueOptions(options, '').map(near),
+    ...policy,
     ...fixed.map((path) => ({ path, message: 'cannot be edited; enqueue another job' })),
     ...(options['tx'] === undefined
       ? []
@@ -63,11 +69,9 @@ export function checkEdit(change: unknown): Problem[] {
   ]
 }
 
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
-
 /** An id is what a handle has: anything else is a mistake worth an error, not an empty answer. */
 export function checkId(id: unknown): string {
-  if (typeof id === 'string' && UUID.test(id)) return id
+  if (isId(id)) return id
   const advice = typeof id === 'object' && id !== null && 'id' in id ? '; pass handle.id' : ''
   throw new InvalidOptionsError('job id', [
     { path: 'id', message: `must be a job's id (a UUID), got ${show(id)}${advice}` },

@@ -11,7 +11,7 @@ import { metaProblem, writeMeta } from './meta.js'
 /** What may be changed of a job that waits or is parked. */
 export interface JobEdit extends Pick<
   EnqueueOptions,
-  'title' | 'labels' | 'queue' | 'priority' | 'in' | 'at' | 'retry' | 'timeout' | 'meta'
+  'title' | 'labels' | 'queue' | 'priority' | 'in' | 'at' | 'retry' | 'timeout' | 'meta' | 'after' | 'onParentFailure'
 > {
   readonly payload?: unknown
 }

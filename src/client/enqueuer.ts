@@ -1,7 +1,7 @@
 import { show } from '../codec/show.js'
 import { InvalidOptionsError } from '../errors.js'
 import type { Problem } from '../errors.js'
-import type { Capture } from '../job/capture.js'
+import type { Capture, Taken } from '../job/capture.js'
 import { parseWhen } from '../job/duration.js'
 import type { EnqueueOptions, Enqueueable, Handle } from '../job/enqueue.js'
 import type { Registered, Registry } from '../job/registry.js'
@@ -10,6 +10,9 @@ import type { Claim, Inserted, InsertOptions, NewJob, Store } from '../store/sto
 import type { World } from '../world/world.js'
 import { askAll, BULK_MAX, ownPayloads, prepareMany, prepareManyAtOnce } from './bulk.js'
 import type { Asked, Bulk, BulkOptions } from './bulk.js'
+import { refuseTooMany } from './after.js'
+import { flowOptions, flowRows } from './flow-rows.js'
+import type { FlowGraph, GraphNode } from './flow.js'
 import { ownOptions } from './given.js'
 import { afterwards, atOnce, txOf } from './in-transaction.js'
 import { prepare, refuse, whenOf, withTaken } from './prepare.js'
@@ -77,8 +80,32 @@ export class Enqueuer {
     if (tx === undefined) return this.#many(make)
     const bulk = make()
     const { rows, onDuplicate } = prepareManyAtOnce(bulk)
+    refuseTooMany(rows, 'enqueueMany()')
     const written = this.#insertIn(tx, rows, insertOptions(bulk.registered, onDuplicate, undefined))
     return afterwards(written, (inserted) => this.#handles(inserted))
+  }
+
+  /** A whole graph in one transaction. */
+  flow(graph: FlowGraph): Promise<Handle<unknown>[]> {
+    if (graph.tx === undefined) return this.#graph(graph)
+    const made = this.#draftAll(graph).map((one, index) => atOnce((graph.nodes[index] as GraphNode).registered, one))
+    const written = this.#insertIn(graph.tx, flowRows(graph, made), flowOptions(graph))
+    return afterwards(written, (inserted) => this.#handles(inserted))
+  }
+
+  async #graph(graph: FlowGraph): Promise<Handle<unknown>[]> {
+    const made: Prepared[] = []
+    for (const one of this.#draftAll(graph)) made.push(one instanceof Promise ? await one : one)
+    return this.#handles(await this.#insert(flowRows(graph, made), flowOptions(graph)))
+  }
+
+  /** All within the call, so that what counts is what was given at it. */
+  #draftAll({ nodes }: FlowGraph): (Prepared | Promise<Prepared>)[] {
+    const taken = this.#parts.capture?.take()
+    return nodes.map(({ registered, payload, options, beside, id }, index) =>
+      // Told once when it is wrong.
+      prepare(withTaken({ registered, payload, options, beside, index }, index === 0 ? taken : quietly(taken)), id),
+    )
   }
 
   #one(
@@ -105,6 +132,7 @@ export class Enqueuer {
   async #many(make: () => Bulk): Promise<Handle<unknown>[]> {
     const bulk = make()
     const { rows, onDuplicate } = await prepareMany(bulk)
+    refuseTooMany(rows, 'enqueueMany()')
     return this.#handles(await this.#insert(rows, insertOptions(bulk.registered, onDuplicate, undefined)))
   }
 
@@ -157,6 +185,10 @@ export class Enqueuer {
 
 function insertOptions(registered: Registered, onDuplicate: OnDuplicate, under: Claim | undefined): InsertOptions {
   return { onDuplicate, keepCancelledMs: registered.keepMs.cancelled, under }
+}
+
+function quietly(taken: Taken | undefined): Taken | undefined {
+  return taken === undefined ? undefined : { ...taken, problems: [] }
 }
 
 function isNew(one: Inserted): boolean {

@@ -46,11 +46,11 @@ export function ownOptions<T extends Pick<EnqueueOptions, 'labels'> | undefined>
 }
 
 /** Options that are objects or lists. The value of `meta` is the codec's to copy, and a handle is nobody's. */
-const COPIED = ['labels', 'retry', 'unique', 'in', 'at', 'expires'] as const
+const COPIED = ['labels', 'retry', 'unique', 'after', 'in', 'at', 'expires'] as const
 
 /** Of a list, a date, or an object that holds them. */
 export function copied(value: unknown): unknown {
-  if (Array.isArray(value)) return value.slice()
+  if (Array.isArray(value)) return value.map((one: unknown) => (Array.isArray(one) ? one.slice() : one))
   if (value instanceof Date) return new Date(value)
   if (typeof value !== 'object' || value === null || Object.getPrototypeOf(value) !== Object.prototype) return value
   return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, copied(inner)]))

@@ -10,6 +10,8 @@ import { isThenable, quiet } from '../job/schema.js'
 import type { Claim, Store } from '../store/store.js'
 import { askAll, BULK_MAX, ownPayloads } from './bulk.js'
 import type { BulkOptions } from './bulk.js'
+import type { FlowGraph } from './flow.js'
+import { FlowGate } from './flow-gate.js'
 import { copied, ownOptions, Snapshot } from './given.js'
 import { txOf } from './in-transaction.js'
 import { encodePayload } from './prepare.js'
@@ -29,6 +31,7 @@ export interface EnqueueVerbs {
     when: unknown,
     options: EnqueueOptions | undefined,
   ): Promise<Handle<unknown>>
+  flow(graph: FlowGraph): Promise<Handle<unknown>[]>
 }
 
 export interface HookedParts {
@@ -77,7 +80,29 @@ export function throughHooks(
         return first(pass({ verb: 'schedule', ...taken.call, when: at }, insert))
       })
     },
+    flow: (graph) => asked(graph.tx !== undefined, () => passFlow(graph, client, pass)),
   }
+}
+
+/** Every node goes through the hooks by itself; the flow is written when the last of them has called next(). */
+function passFlow(
+  graph: FlowGraph,
+  client: EnqueueVerbs,
+  pass: (call: EnqueueCall, insert: Insert) => Promise<Handle<unknown>[]>,
+): Promise<Handle<unknown>[]> {
+  const gate = new FlowGate(graph, client)
+  const handles = graph.nodes.map((node, index) => {
+    const options = { ...node.options, ...(graph.tx === undefined ? {} : { tx: graph.tx }) }
+    const taken = take(node.registered, [node.payload], () => options)
+    const insert: Insert = ([one]) => {
+      const { tx: _, ...own } = one?.options ?? {}
+      return gate.arrive(index, { ...node, payload: taken.payloads[0], options: own })
+    }
+    const passing = pass({ verb: 'flow', ...taken.call }, insert)
+    passing.catch((error: unknown) => gate.fail(error))
+    return first(passing)
+  })
+  return graph.nodes.length === 0 ? client.flow(graph) : Promise.all(handles)
 }
 
 type Insert = (items: readonly EnqueueItem[]) => Promise<Handle<unknown>[]>

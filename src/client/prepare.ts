@@ -15,7 +15,10 @@ import { NO_OPTIONS, writeOptions } from '../job/stored-options.js'
 import type { Captured, StoredOptions } from '../job/stored-options.js'
 import { fillTitle } from '../job/title.js'
 import type { PlaceRequest } from '../job/unique.js'
+import type { Parent } from '../store/links.js'
 import type { Due, NewJob } from '../store/store.js'
+import { linksOf } from './after.js'
+import type { RowLinks } from './after.js'
 import { Snapshot } from './given.js'
 import { metaProblem, writeMeta } from './meta.js'
 import { placeOf } from './unique.js'
@@ -34,6 +37,8 @@ export interface Item {
   readonly index?: number | undefined
   /** What `capture` took where the call was made. */
   readonly captured?: Captured | undefined
+  /** Jobs of its flow that it comes after, beside what its options say. */
+  readonly beside?: readonly Parent[] | undefined
   /** What the call itself already found wrong. */
   readonly problems?: readonly Problem[] | undefined
 }
@@ -93,7 +98,10 @@ export function withTaken(item: Item, taken: Taken | undefined): Item {
 
 /** Throws all that is wrong with a call's items in one error; `unseen` of them were not looked at any more. */
 export function refuse(name: string, wrongs: readonly Wrong[], unseen = 0): never {
-  const subject = `job ${JSON.stringify(name)}${unseen === 0 ? '' : ` (${unseen} more items were not looked at)`}`
+  refuseAs(`job ${JSON.stringify(name)}${unseen === 0 ? '' : ` (${unseen} more items were not looked at)`}`, wrongs)
+}
+
+export function refuseAs(subject: string, wrongs: readonly Wrong[]): never {
   const options = wrongs.flatMap((wrong) => wrong.options)
   const payload = wrongs.flatMap((wrong) => wrong.payload)
   const cause = wrongs.find((wrong) => wrong.cause !== undefined)?.cause
@@ -118,6 +126,7 @@ export function draft(given: Item, id: string): Draft {
   const item = given.payload instanceof Snapshot ? { ...given, payload: given.payload.read() } : given
   const unique = uniqueOf(item, options, wrong)
   const stored = storedOptions(item, options, unique, wrong)
+  const links = linksInto(item, options, wrong)
   const { registered } = item
   const row: NewJob = {
     id,
@@ -131,14 +140,16 @@ export function draft(given: Item, id: string): Draft {
     options: wrong.options.length > 0 ? null : writeOptions(stored),
     due: dueOf(options),
     expires: options.expires === undefined ? null : whenOf(options.expires),
+    ...links,
   }
   return { item, row, wrong }
 }
 
 /** Another row of a bulk, its fields in the same order: objects of one shape are the cheap ones. */
 export function rowLike(row: NewJob, id: string, payload: Encoded): NewJob {
-  const { name, queue, priority, key, unique, options, due, expires } = row
-  return { id, name, queue, priority, key, unique, payload, options, due, expires }
+  const { name, queue, priority, key, unique, options, due, expires, after, onParentFailure, keepCancelledMs } = row
+  const links = { after, onParentFailure, keepCancelledMs }
+  return { id, name, queue, priority, key, unique, payload, options, due, expires, ...links }
 }
 
 function encodeInto(item: Item, wrong: Wrong): Encoded {
@@ -196,6 +207,17 @@ function uniqueOf(item: Item, options: EnqueueOptions, wrong: Wrong): PlaceReque
   wrong.payload.push(placed.problem)
   wrong.cause ??= placed.cause
   return undefined
+}
+
+/** A payload that was found wrong already is asked nothing more. */
+function linksInto(item: Item, options: EnqueueOptions, wrong: Wrong): RowLinks {
+  const payload = wrong.payload.length > 0 ? undefined : item.payload
+  if (wrong.payload.length > 0 && typeof item.registered.job.options.after === 'function') return {}
+  const answer = linksOf(item.registered, options, payload, item.beside ?? [], place('payload', item.index))
+  if (answer.ok) return answer.links
+  wrong.payload.push(answer.problem)
+  wrong.cause ??= answer.cause
+  return {}
 }
 
 function storedOptions(

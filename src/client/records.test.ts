@@ -13,6 +13,7 @@ const row = (change: Partial<JobRow> = {}): JobRow => ({
   key: null,
   payload: '{"to":"ada"}',
   options: null,
+  after: [],
   createdAt: 1_000,
   state: 'done',
   claimed: false,

@@ -4,11 +4,13 @@ import type { Check, Fields } from './check.js'
 import { checkFields } from './check.js'
 import { show } from '../codec/show.js'
 import { parseDuration, parseInstant, parseWhen } from './duration.js'
+import { isAfter } from './check-after.js'
+import { ON_PARENT_FAILURE } from './links.js'
+import { KEY_MAX, NAME_MAX, textProblem } from './texts.js'
 import { GENERATOR_PROBLEM, isGenerator, isLazy } from './lazy.js'
 
 /** Bounds on what an enqueue may carry, in one place. */
-export const NAME_MAX = 200
-export const KEY_MAX = 500
+export { KEY_MAX, NAME_MAX } from './texts.js'
 export const TITLE_MAX = 500
 export const LABELS_MAX = 16
 export const LABEL_MAX = 100
@@ -22,16 +24,6 @@ export const isKey: Check = (value) => textProblem(value, KEY_MAX, 'text')
 export function checkName(path: string, value: unknown): Problem[] {
   const wrong = textProblem(value, NAME_MAX, 'text')
   return wrong === undefined ? [] : [{ path, message: wrong }]
-}
-
-function textProblem(value: unknown, max: number, what: string): string | undefined {
-  if (typeof value !== 'string') return `must be ${what}, got ${show(value)}`
-  if (value.length === 0 || value.length > max) return `must have 1 to ${max} characters, got ${value.length}`
-  if (/[\u0000-\u001f\u007f-\u009f]/.test(value)) return `must not have control characters, got ${show(value)}`
-  // Lone surrogates cannot be written as UTF-8: two different names would become one.
-  if (!(value as string & { isWellFormed(): boolean }).isWellFormed())
-    return `must be well-formed Unicode, got ${show(value)}`
-  return undefined
 }
 
 export const isDurationOption: Check = (value) => {
@@ -215,16 +207,16 @@ const JOB_FIELDS: Fields = {
     labels: isLabels,
     codec: isCodec,
     unique: isUnique,
+    after: (value) => (typeof value === 'function' ? undefined : isAfter(value)),
+    onParentFailure: isOneOf(...ON_PARENT_FAILURE),
     title: (value) => (typeof value === 'function' ? undefined : isTitle(value)),
   },
   notYet: {
-    after: [],
     limit: [],
     rate: [],
     executor: ['loop'],
     encrypt: [false],
     outage: [],
-    onParentFailure: [],
     partition: [],
     upcast: [],
     slowAfter: [],
@@ -235,7 +227,7 @@ const JOB_FIELDS: Fields = {
 
 /** A category says what its jobs share: their payload, its check and its title are each job's own. */
 export function checkCategoryOptions(options: unknown): Problem[] {
-  const { input: _input, accepts: _accepts, title: _title, ...fields } = JOB_FIELDS.fields
+  const { input: _input, accepts: _accepts, title: _title, after: _after, ...fields } = JOB_FIELDS.fields
   return checkFields(options, '', { ...JOB_FIELDS, fields })
 }
 
@@ -264,10 +256,12 @@ const ENQUEUE_FIELDS: Fields = {
     timeout: isTimeout,
     expires: isWhen,
     unique: isUnique,
+    after: isAfter,
+    onParentFailure: isOneOf(...ON_PARENT_FAILURE),
     meta: () => undefined,
     tx: isTransactionHandle,
   },
-  notYet: { group: [], after: [], onParentFailure: [], limit: [], rate: [] },
+  notYet: { group: [], limit: [], rate: [] },
 }
 
 /** What one enqueue says. `path` is where it stands in the call, for bulk: `options[3]`. */

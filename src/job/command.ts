@@ -42,7 +42,12 @@ export function decideCommand(state: State, command: Command): CommandMove | nul
 }
 
 /** Where a paused job goes when it is resumed: back to what it waited for, or into the line if its time has come. */
-export function resumedState(job: { readonly isDue: boolean; readonly hasFailed: boolean }): State {
+export function resumedState(job: {
+  readonly isDue: boolean
+  readonly hasFailed: boolean
+  readonly isBlocked?: boolean | undefined
+}): State {
+  if (job.isBlocked === true) return 'blocked'
   if (job.isDue) return 'ready'
   return job.hasFailed ? 'retrying' : 'scheduled'
 }

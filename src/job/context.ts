@@ -35,8 +35,12 @@ export interface Context {
     ...rest: EnqueueArguments<NoInfer<Payload>>
   ): Promise<Handle<Result>>
   enqueue(job: Enqueueable, payload?: unknown, options?: EnqueueArguments<unknown>[1]): Promise<Handle<unknown>>
-  /** The results of the jobs this one came after. Not yet part of this version. */
+  /**
+   * The results of those jobs this one came after that are of `parent`, in the order of `after`. One that did not succeed,
+   * that is gone, or whose result was not kept is left out.
+   */
   results<Result>(parent: Job<never, Result> | Job<unknown, Result>): Promise<Result[]>
+  results(parent: string): Promise<unknown[]>
   /**
    * Settles this job inside your own open transaction: it is done, with this result, if and only if that commits. On SQLite
    * it is written, and every refusal thrown, within the call; through Kysely it must be awaited.

@@ -5,6 +5,8 @@ import { CATEGORY, JOB } from './brands.js'
 import { checkCategoryOptions, checkJobOptions, checkName } from './check-options.js'
 import type { Context } from './context.js'
 import type { Duration } from './duration.js'
+import type { After } from './enqueue.js'
+import type { OnParentFailure } from './links.js'
 import type { KeepOptions } from './keep.js'
 import type { RetryOptions } from './retry.js'
 import { isLazy, loadHandler } from './lazy.js'
@@ -50,6 +52,8 @@ export interface SharedOptions {
   readonly codec?: Codec | undefined
   /** Which jobs of this name count as the same, and what becomes of the second one; false: none. Default: none. */
   readonly unique?: UniqueOptions | false | undefined
+  /** What it does when a job it comes after fails for good or is cancelled. Default 'wait'. */
+  readonly onParentFailure?: OnParentFailure | undefined
 }
 
 export interface JobOptions<Payload, Result> extends SharedOptions {
@@ -60,6 +64,8 @@ export interface JobOptions<Payload, Result> extends SharedOptions {
   readonly title?: string | ((payload: Payload) => string) | undefined
   /** Which jobs of this name count as the same, and what becomes of the second one; false: none. Default: none. */
   readonly unique?: UniqueOptions<NoInfer<Payload>> | false | undefined
+  /** The jobs it comes after, or a function of the payload that names them; an enqueue's own come in their place. */
+  readonly after?: readonly After[] | ((payload: NoInfer<Payload>) => readonly After[]) | undefined
   /** At most so many at once per key. Not yet part of this version. */
   readonly limit?: { readonly key?: (payload: Payload) => string; readonly max: number } | undefined
   /** At most so many starts in a window. Not yet part of this version. */
@@ -70,8 +76,10 @@ export interface JobOptions<Payload, Result> extends SharedOptions {
 
 export interface SchemaJobOptions<Schema extends StandardSchema<unknown, unknown>, Result> extends Omit<
   JobOptions<InferOutput<Schema>, Result>,
-  'accepts' | 'unique'
+  'accepts' | 'unique' | 'after'
 > {
+  /** As of any job; it is asked of the payload as it was given, before the schema. */
+  readonly after?: readonly After[] | ((payload: InferInput<NoInfer<Schema>>) => readonly After[]) | undefined
   /** As of any job; it is asked of the payload as it was given, before the schema. */
   readonly unique?: UniqueOptions<InferInput<NoInfer<Schema>>> | false | undefined
   /** Any Standard Schema (zod, valibot, arktype …): checked at enqueue, read anew at each attempt. */
@@ -84,6 +92,7 @@ export interface ResolvedOptions extends SharedOptions {
   readonly input?: StandardSchema | undefined
   readonly accepts?: ((payload: never) => boolean) | undefined
   readonly title?: string | ((payload: never) => string) | undefined
+  readonly after?: readonly After[] | ((payload: never) => readonly After[]) | undefined
 }
 
 /**

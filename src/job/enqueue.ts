@@ -1,4 +1,5 @@
 import type { AnyJob } from './define.js'
+import type { OnParentFailure } from './links.js'
 import type { Duration, When } from './duration.js'
 import type { JobRecord } from './record.js'
 import type { RetryOptions } from './retry.js'
@@ -6,6 +7,9 @@ import type { UniqueOptions } from './unique-options.js'
 
 /** What may be enqueued: the job's value, or its registered name. */
 export type Enqueueable = AnyJob | string
+
+/** A job to come after: its handle (or a node of the same flow), its id, or a job with a key: the newest that has or had it. */
+export type After = { readonly id: string } | string | readonly [job: Enqueueable, key: string]
 
 /** What a single enqueue may say. A typo is a type error and a run-time error. */
 export interface EnqueueOptions {
@@ -37,8 +41,10 @@ export interface EnqueueOptions {
   readonly meta?: unknown
   /** Not yet part of this version. */
   readonly group?: string | undefined
-  /** Not yet part of this version. */
-  readonly after?: readonly unknown[] | undefined
+  /** Blocked until all of these are done. Default: the job's own, else none. */
+  readonly after?: readonly After[] | undefined
+  /** When one of them fails for good or is cancelled: 'wait' (default) for a retry of it, 'cancel' this job, or 'run' it. */
+  readonly onParentFailure?: OnParentFailure | undefined
   /**
    * The handle of your own open transaction on the store's file: the job exists if and only if that commits. It is written,
    * and every refusal thrown, within the call.

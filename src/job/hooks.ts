@@ -22,7 +22,7 @@ import type { State } from './states.js'
  */
 export interface Hooks {
   /**
-   * Around each call of enqueue, enqueueMany and schedule. `next()` writes the jobs; what it is given is laid over their
+   * Around each call of enqueue, enqueueMany and schedule, and each node of a flow. `next()` writes the jobs; what it is given is laid over their
    * options, `tx` excepted. Throw before it, and nothing is written. With `tx` it must be called before anything is awaited.
    */
   readonly enqueue?: ((call: EnqueueCall, next: EnqueueNext) => unknown) | undefined
@@ -37,10 +37,10 @@ export interface Hooks {
 
 /** One call that enqueues. */
 export interface EnqueueCall {
-  readonly verb: 'enqueue' | 'enqueueMany' | 'schedule'
+  readonly verb: 'enqueue' | 'enqueueMany' | 'schedule' | 'flow'
   /** The job's name. */
   readonly job: string
-  /** One, or all of a bulk; payloads as they were given, before the job's schema looks at them. */
+  /** One, or all of a bulk; of a flow one call for each node. Payloads as they were given, before the job's schema looks at them. */
   readonly items: readonly EnqueueItem[]
   /** The third argument of `schedule`. */
   readonly when?: unknown

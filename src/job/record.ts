@@ -22,6 +22,8 @@ export interface JobRecord {
   readonly priority: number
   readonly labels: readonly string[]
   readonly key: string | undefined
+  /** Ids of the jobs it came after. */
+  readonly after: readonly string[]
   readonly meta: unknown
   /** What `capture` took when it was enqueued, by name. Empty when there was nothing. */
   readonly captured: Readonly<Record<string, unknown>>

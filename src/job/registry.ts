@@ -10,6 +10,7 @@ import { parseDuration } from './duration.js'
 import type { Enqueueable } from './enqueue.js'
 import type { KeepMs, KeepOptions } from './keep.js'
 import { mergeKeep } from './keep.js'
+import type { OnParentFailure } from './links.js'
 import { categoriesOf, checkInheritance, inherited, levels, resolveHandler } from './resolve.js'
 import type { RetryOptions } from './retry.js'
 import { mergeUnique } from './unique-options.js'
@@ -38,6 +39,7 @@ export interface Registered {
   readonly codec: Codec
   readonly labels: readonly string[]
   readonly unique: UniqueOptions | undefined
+  readonly onParentFailure: OnParentFailure
 }
 
 /** The jobs this process knows. Looked up by own name only, so `constructor` and `__proto__` are names like any other. */
@@ -158,6 +160,7 @@ export class Registry {
       codec: inherited(job, 'codec') ?? system.codec,
       labels: inherited(job, 'labels') ?? [],
       unique: mergeUnique(levels(job, 'unique')),
+      onParentFailure: inherited(job, 'onParentFailure') ?? 'wait',
     }
   }
 }

@@ -49,7 +49,16 @@ export function checkInheritance(job: AnyJob): void {
   for (const part of ['by', 'for', 'while', 'onDuplicate'] as const)
     if (uniquePart(job.options.unique, part) === undefined)
       nearest(job, `option unique.${part}`, (options) => uniquePart(options.unique, part))
-  for (const name of ['run', 'queue', 'priority', 'timeout', 'treatAsDone', 'codec', 'description'] as const)
+  for (const name of [
+    'run',
+    'queue',
+    'priority',
+    'timeout',
+    'treatAsDone',
+    'codec',
+    'description',
+    'onParentFailure',
+  ] as const)
     inherited(job, name)
 }
 

@@ -44,7 +44,7 @@ describe('the table of legal moves', () => {
   })
 
   test('lets a parked job go by retry or edit, and to cancelled only for the enqueue that replaces it', () => {
-    expect([...LEGAL_MOVES.parked].sort()).toEqual(['cancelled', 'ready', 'scheduled'])
+    expect([...LEGAL_MOVES.parked].sort()).toEqual(['blocked', 'cancelled', 'ready', 'scheduled'])
   })
 })
 

@@ -20,13 +20,14 @@ export const STATES: readonly State[] = [...WAITING_STATES, 'running', ...FINAL_
 /** Where a job may go from each state. A move to the same state is a change of its time or its contents. */
 export const LEGAL_MOVES: { readonly [From in State]: readonly State[] } = {
   scheduled: ['scheduled', 'ready', 'blocked', 'paused', 'cancelled'],
-  ready: ['ready', 'scheduled', 'running', 'paused', 'parked', 'cancelled'],
+  // To blocked by parents that are added to it, here and below.
+  ready: ['ready', 'scheduled', 'running', 'blocked', 'paused', 'parked', 'cancelled'],
   running: ['done', 'failed', 'cancelled', 'ready', 'scheduled', 'retrying', 'blocked', 'paused', 'parked'],
-  retrying: ['retrying', 'scheduled', 'ready', 'paused', 'cancelled'],
-  blocked: ['blocked', 'scheduled', 'ready', 'paused', 'cancelled'],
+  retrying: ['retrying', 'scheduled', 'ready', 'blocked', 'paused', 'cancelled'],
+  blocked: ['blocked', 'scheduled', 'retrying', 'ready', 'paused', 'cancelled'],
   paused: ['paused', 'scheduled', 'ready', 'retrying', 'blocked', 'cancelled'],
   // Left by retry, edit or delete; `cancelled` only when an enqueue replaces it under its key.
-  parked: ['ready', 'scheduled', 'cancelled'],
+  parked: ['ready', 'scheduled', 'blocked', 'cancelled'],
   done: [],
   failed: ['ready'],
   cancelled: ['ready'],

@@ -1,4 +1,5 @@
 import type { JobEdit } from '../client/edit.js'
+import type { FlowBuilder, FlowHandles } from '../client/flow.js'
 import type { QueueHandle } from '../client/queues.js'
 import type { AnyJob, Job } from '../job/define.js'
 import type { Duration, When } from '../job/duration.js'
@@ -99,6 +100,23 @@ export interface Mill extends Later {
   /** What will run within a span, recurring jobs included, in the order of its times: the nearest 1,000, or `limit`. */
   upcoming(span: Duration | number, options?: { readonly limit?: number }): Promise<Upcoming[]>
 
+  /**
+   * Enqueues a whole graph in one transaction: all of it or nothing. Gives what `build` returned, with handles in place of
+   * nodes; all handles, in the order they were added, where it returned nothing.
+   *
+   * ```ts
+   * import { job, millrace } from 'millrace'
+   * const extract = job('extract', async (p: { file: string }) => 42)
+   * const load = job('load', async (p: undefined, ctx) => (await ctx.results(extract)).length)
+   * const mill = await millrace({ store: ':memory:', jobs: [extract, load] })
+   * const loaded = await mill.flow((f) => {
+   *   const parts = ['a.csv', 'b.csv'].map((file) => f.add(extract, { file }))
+   *   return f.add(load, undefined, { after: parts })
+   * })
+   * ```
+   */
+  flow<Built>(build: (f: FlowBuilder) => Built, options?: { readonly tx?: unknown }): Promise<FlowHandles<Built>>
+
   /** True when a job was still waiting under that key, and now never runs. */
   unschedule(job: Enqueueable, key: string): Promise<boolean>
 
@@ -158,7 +176,6 @@ export interface Later {
     options?: { readonly key?: string; readonly start?: boolean },
   ): Promise<never>
   group(id: string, options?: object): never
-  flow(build: (f: never) => void): Promise<never>
   retryOne(queue: string): Promise<never>
   retryAll(filter?: JobFilter): Promise<never>
   why(id: string): Promise<never>
@@ -177,7 +194,7 @@ export interface Later {
 
 /** Those whose promise is rejected, those that throw at once, and names that throw when they are looked at. */
 export const LATER = {
-  rejecting: ['sequence', 'flow', 'retryOne', 'retryAll', 'why', 'stopChanges', 'stopAllChanges', 'dashboard', 'send'],
+  rejecting: ['sequence', 'retryOne', 'retryAll', 'why', 'stopChanges', 'stopAllChanges', 'dashboard', 'send'],
   throwing: ['group', 'healthy', 'health', 'watch', 'events', 'changes'],
   named: ['stats', 'live'],
 } as const

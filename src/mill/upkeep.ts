@@ -34,7 +34,7 @@ export function startUpkeep(given: UpkeepParts): Upkeep {
       store,
       registry,
       pollMs,
-      expired: (job) => events.changed(job, 'cancelled', 'it expired before it began'),
+      cancelled: (job, reason) => events.changed(job, 'cancelled', reason),
       troubled,
     }),
     new Scheduler({ ...firePartsOf(given), pollMs }),

@@ -14,15 +14,10 @@ const isInstant: Check = (value) => {
   return parsed.ok ? undefined : parsed.problem
 }
 
-const isOverlap: Check = (value) =>
-  value === 'wait'
-    ? 'is not yet part of this version when it is "wait"'
-    : isOneOf('allow', 'skip', 'wait', 'cancel')(value)
-
 const OWN: { readonly [name: string]: Check } = {
   timezone: () => undefined, // The calendar looks at it, with the rule.
   missed: isOneOf('skip', 'once', 'all'),
-  overlap: isOverlap,
+  overlap: isOneOf('allow', 'skip', 'wait', 'cancel'),
   jitter: isDurationOption,
   from: isInstant,
   until: isInstant,

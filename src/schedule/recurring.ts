@@ -69,6 +69,7 @@ export class Recurring implements Schedules {
   ): Promise<ScheduleRecord> {
     const { problems, own, rest } = checkRecurring(id, rule, options)
     const row = await this.#parts.template(job, payload, problems.length > 0 ? {} : rest, problems)
+    if (own.overlap === 'wait' && (row.after?.length ?? 0) > 0) refuse(`job ${JSON.stringify(row.name)}`, [WAITS_TWICE])
     const spec = specOf(row, rule, own, (rest as EnqueueOptions).onDuplicate)
     return this.#again(id, async () => {
       const { now, schedule } = await this.#parts.store.schedules.readSchedule(id)
@@ -195,6 +196,10 @@ export class Recurring implements Schedules {
   }
 }
 
+const WAITS_TWICE = {
+  path: 'options.overlap',
+  message: 'cannot be "wait" for a job that comes after others: it says already what it waits for',
+}
 const NEW = { revision: 1, lastAt: null, open: [] } as const
 
 function specOf(

@@ -31,6 +31,8 @@ export interface JobTemplate {
   readonly options: string | null
   /** So long after it was due it is called off, if it has not begun. */
   readonly expiresMs: number | null
+  readonly after?: NewJob['after']
+  readonly onParentFailure?: NewJob['onParentFailure']
 }
 
 export function writeSpec(spec: ScheduleSpec): string {
@@ -47,8 +49,9 @@ export function readSpec(text: string): ScheduleSpec {
 const FOR_EVER = '\u221e'
 
 export function templateOf(row: NewJob, onDuplicate: OnDuplicate, expiresMs: number | null): JobTemplate {
-  const { name, queue, priority, key, unique, options } = row
-  return { name, queue, priority, key, unique, onDuplicate, payload: writtenOf(row.payload), options, expiresMs }
+  const { name, queue, priority, key, unique, options, after, onParentFailure } = row
+  const payload = writtenOf(row.payload)
+  return { name, queue, priority, key, unique, onDuplicate, payload, options, expiresMs, after, onParentFailure }
 }
 
 function writtenOf(payload: Encoded): Written {
@@ -57,7 +60,7 @@ function writtenOf(payload: Encoded): Written {
 
 /** The job of one tick. It knows which: that is stored with it. */
 export function jobOf(template: JobTemplate, id: string, tick: { schedule: string; at: number }, due: Due): NewJob {
-  const { name, queue, priority, key, unique, expiresMs } = template
+  const { name, queue, priority, key, unique, expiresMs, after, onParentFailure } = template
   return {
     id,
     name,
@@ -68,6 +71,8 @@ export function jobOf(template: JobTemplate, id: string, tick: { schedule: strin
     payload: readWritten(template.payload),
     options: writeOptions({ ...readOptions(template.options), tick }),
     due,
+    after,
+    onParentFailure,
     expires: expiresMs === null ? null : 'at' in due ? { at: due.at + expiresMs } : { inMs: due.inMs + expiresMs },
   }
 }

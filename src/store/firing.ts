@@ -1,3 +1,4 @@
+import { DuplicateJobError, DuplicateKeyError, ParentMissingError } from '../errors.js'
 import type { Overlap } from '../job/overlap.js'
 import type { PlannedTick, TickRow } from './schedules.js'
 import type { NewJob } from './store.js'
@@ -19,8 +20,16 @@ export function nextOnes(overlap: Overlap, ticks: readonly PlannedTick[]): reado
 }
 
 /** The job that begins when those before it have ended, however they do. */
-export function waitsFor(job: NewJob, _before: readonly string[]): NewJob {
-  return job
+export function waitsFor(job: NewJob, before: readonly string[]): NewJob {
+  return { ...job, after: before.map((id) => ({ id })), onParentFailure: 'run' }
+}
+
+/** A job that cannot be written now, for a reason of its own, is no reason to stop what recurs. */
+export function whyNotWritten(error: unknown): string {
+  const isOwn =
+    error instanceof DuplicateKeyError || error instanceof DuplicateJobError || error instanceof ParentMissingError
+  if (!isOwn) throw error
+  return error.message
 }
 
 export function heldUp(open: readonly string[]): string {

@@ -2,7 +2,9 @@ import type { Encoded } from '../job/outcome.js'
 import type { State } from '../job/states.js'
 import type { OnDuplicate, PlaceRequest } from '../job/unique.js'
 import type { Cancel } from '../world/timers.js'
+import type { OnParentFailure } from '../job/links.js'
 import type { StoreInfo } from './info.js'
+import type { AddedParents, CalledOff, Parent } from './links.js'
 import type { Confirmation, HeldJob, QueueStore } from './queues.js'
 import type { ScheduleStore } from './schedules.js'
 import type { TransactionStore } from './transaction-store.js'
@@ -48,7 +50,7 @@ export interface JobStore {
   changeJob(change: GuardedChange): Promise<Changed>
   /** Writes down what is wanted of a job that runs; 'refused' when it means nothing, 'stale' when the job does not run. */
   askJob(ask: JobAsk): Promise<'noted' | 'refused' | 'stale'>
-  /** Makes due jobs ready, a bounded number at a time, and names those that have expired. */
+  /** Makes due jobs ready, and those whose parents have ended, a bounded number at a time; names those that have expired. */
   promoteJobs(limit: number): Promise<Promoted>
   /** Forgets finished jobs and places whose time is over, a bounded number of each at a time; gives how many. */
   pruneJobs(limit: number): Promise<number>
@@ -114,6 +116,11 @@ export interface NewJob {
   readonly options: string | null
   readonly due: Due
   readonly expires: Due | null
+  /** It is blocked until all of these are done; one of the same bulk is named by its id. See `job/links.ts`. */
+  readonly after?: readonly Parent[] | undefined
+  readonly onParentFailure?: OnParentFailure | undefined
+  /** How long it is kept if a parent cancels it. Default: for ever. */
+  readonly keepCancelledMs?: number | undefined
 }
 
 export interface InsertOptions {
@@ -145,6 +152,8 @@ export interface JobRow {
   readonly key: string | null
   readonly payload: Encoded
   readonly options: string | null
+  /** Ids of the jobs it came after. */
+  readonly after: readonly string[]
   readonly createdAt: number
   readonly state: State
   /** Held by a worker: running, or about to. */
@@ -203,6 +212,7 @@ export interface GuardedChange {
         readonly options?: string | null | undefined
         readonly priority?: number | undefined
         readonly queue?: string | undefined
+        readonly after?: AddedParents | undefined
       }
     | undefined
 }
@@ -212,6 +222,10 @@ export type Changed = 'changed' | 'taken' | 'stale'
 
 export interface Promoted {
   readonly promoted: number
+  /** Called off because of a parent. */
+  readonly calledOff: readonly CalledOff[]
+  /** Something was done and there is more of it: come again at once. */
+  readonly again: boolean
   readonly expired: readonly {
     readonly id: string
     readonly name: string
@@ -265,6 +279,8 @@ export interface ClaimedJob extends Claim {
   readonly crashes: number
   readonly suspect: boolean
   readonly log: string | null
+  /** Somebody may come after it; only a store that must know it at the end says so. */
+  readonly isParent?: boolean | undefined
 }
 
 export interface Report extends Claim {
@@ -295,6 +311,7 @@ export interface SettledJob extends Claim {
   readonly reason: string | null
   readonly log: string | null
   readonly keepMs: number
+  readonly isParent?: boolean | undefined
 }
 
 export interface LeasedJob extends ClaimedJob {

@@ -13,6 +13,7 @@ import type { Outcome } from '../job/outcome.js'
 import { readOptions } from '../job/stored-options.js'
 import type { State } from '../job/states.js'
 import type { ClaimedJob, SettledJob, Store } from '../store/store.js'
+import { parentResults } from '../client/parent-results.js'
 import { pauseQueueUntil } from '../client/queues.js'
 import { firePartsOf } from '../mill/recurring.js'
 import { fireDue } from '../schedule/fire.js'
@@ -163,7 +164,8 @@ export class Bench implements TestMill {
 
   async #promote(): Promise<void> {
     await this.#fire()
-    const { expired } = await this.#store.jobs.promoteJobs(10_000)
+    const { expired, again } = await this.#store.jobs.promoteJobs(10_000)
+    if (again) await this.#promote()
     for (const job of expired)
       await this.#store.jobs.changeJob({
         id: job.id,
@@ -281,6 +283,7 @@ export class Bench implements TestMill {
       enqueue: (_, job, payload, options) => this.mill.enqueue(job as string, payload, options as object),
       pauseQueue: (under, queue, when) =>
         pauseQueueUntil({ world: this.#world, store: this.#store, paused: () => undefined }, queue, when, under),
+      results: (id, parent) => parentResults(id, parent, { store: this.#store, registry: this.#registry() }),
       noteProgress: () => undefined,
       logLine: () => undefined,
       settling: this.#settling,

@@ -138,12 +138,12 @@ class Kit implements TestKit {
     const others: string[] = []
     for await (const { state, job, dueAt } of this.mill.find({
       queue,
-      state: ['scheduled', 'retrying', 'parked', 'paused', 'ready'],
+      state: ['scheduled', 'retrying', 'blocked', 'parked', 'paused', 'ready'],
       order: 'oldest',
       limit: 5,
     }))
       others.push(
-        state === 'parked' || state === 'paused' || state === 'ready'
+        state !== 'scheduled' && state !== 'retrying'
           ? `${job} is ${state}`
           : `${job} is ${state}, due in ${formatDuration(dueAt.getTime() - this.#bench.time.now)}`,
       )

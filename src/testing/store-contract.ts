@@ -2,6 +2,7 @@ import { askingCases } from './contract/asking.js'
 import type { ContractCase } from './contract/bench.js'
 import { claimsCases } from './contract/claims.js'
 import { jobsCases } from './contract/jobs.js'
+import { linkCases } from './contract/links.js'
 import { placesCases } from './contract/places.js'
 import { scheduleCases } from './contract/schedules.js'
 import { rescueCases } from './contract/rescue.js'
@@ -22,4 +23,5 @@ export const storeContract: readonly ContractCase[] = [
   ...rescueCases,
   ...askingCases,
   ...scheduleCases,
+  ...linkCases,
 ]

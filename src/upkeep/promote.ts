@@ -15,7 +15,10 @@ export interface PromoterParts {
   readonly store: Store
   readonly registry: Registry
   readonly pollMs: () => number
-  readonly expired: (job: { readonly id: string; readonly name: string; readonly queue: string }) => void
+  readonly cancelled: (
+    job: { readonly id: string; readonly name: string; readonly queue: string },
+    reason: string,
+  ) => void
   readonly troubled: (what: string, error: unknown) => void
 }
 
@@ -66,9 +69,10 @@ export class Promoter {
   async #look(): Promise<void> {
     let waitMs = this.#parts.pollMs()
     try {
-      const { promoted, expired, nextInMs } = await this.#parts.store.jobs.promoteJobs(BATCH)
+      const { promoted, calledOff, again, expired, nextInMs } = await this.#parts.store.jobs.promoteJobs(BATCH)
+      for (const job of calledOff) this.#parts.cancelled(job, job.reason)
       for (const job of expired) await this.#expire(job)
-      if (promoted === BATCH || expired.length === BATCH) waitMs = 0
+      if (again || promoted === BATCH || expired.length === BATCH) waitMs = 0
       // Something is due and was not moved: whatever keeps it must not be asked in a hot loop.
       else if (nextInMs === 0 && promoted + expired.length === 0) waitMs = Math.min(waitMs, STUCK_MS)
       else if (nextInMs !== null) waitMs = Math.min(waitMs, nextInMs)
@@ -89,6 +93,6 @@ export class Promoter {
       reason: 'it expired before it began',
       keepMs,
     } as const
-    if ((await this.#parts.store.jobs.changeJob(change)) !== 'stale') this.#parts.expired(job)
+    if ((await this.#parts.store.jobs.changeJob(change)) !== 'stale') this.#parts.cancelled(job, change.reason)
   }
 }

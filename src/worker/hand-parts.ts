@@ -14,6 +14,7 @@ export interface HandParts {
   readonly surround: Surround | undefined
   readonly enqueue: Surroundings['enqueue']
   readonly pauseQueue: Surroundings['pauseQueue']
+  readonly results: Surroundings['results']
   readonly events: WorkerEvents
 }
 

@@ -37,6 +37,7 @@ export class Hand implements Surroundings {
   readonly reports: Reports
   readonly enqueue: Surroundings['enqueue']
   readonly pauseQueue: Surroundings['pauseQueue']
+  readonly results: Surroundings['results']
   readonly settling: SelfSettler
   readonly #parts: HandParts
   readonly #master: Master
@@ -56,6 +57,7 @@ export class Hand implements Surroundings {
     this.#worthMs = parts.store.info.heldUnaskedMs
     this.enqueue = parts.enqueue
     this.pauseQueue = parts.pauseQueue
+    this.results = parts.results
     this.#clock = new StoreClock(parts.world)
     this.settling = new SelfSettler(parts, (each, outcome) =>
       this.#settlement(each.claimed, outcome, each.registered, each),

@@ -4,7 +4,6 @@ import type { Context } from '../job/context.js'
 import { inspectParts } from '../job/log-text.js'
 import { checkProgress } from '../job/progress.js'
 import type { Registered } from '../job/registry.js'
-import { NotYetError } from '../errors.js'
 import type { Heard } from './heard.js'
 import type { Claim, ClaimedJob, SettledJob } from '../store/store.js'
 import type { StoredOptions } from '../job/stored-options.js'
@@ -19,6 +18,8 @@ export interface Surroundings {
   enqueue(under: Claim | undefined, job: Enqueueable, payload: unknown, options: unknown): Promise<Handle<unknown>>
   /** Pauses a queue on behalf of the handler under this claim. */
   pauseQueue(under: Claim, queue: string, when: unknown): Promise<void>
+  /** What the parents of a job gave that are of this job. */
+  results(id: string, parent: Enqueueable): Promise<unknown[]>
   noteProgress(running: Running): void
   logLine(running: Running, line: string): void
   readonly settling: Settling
@@ -138,8 +139,8 @@ export class Running implements Context {
     return this.#around.enqueue(under, job, payload, options) as Promise<Handle<never>>
   }
 
-  results(): Promise<never> {
-    return Promise.reject(new NotYetError('ctx.results()'))
+  results(parent: Enqueueable): Promise<never[]> {
+    return this.#around.results(this.id, parent) as Promise<never[]>
   }
   settleIn(tx: unknown, result?: unknown): Promise<void> | void {
     return this.#around.settling.settleIn(this, tx, result)

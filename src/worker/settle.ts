@@ -49,6 +49,7 @@ export function settlementOf(claimed: ClaimedJob, outcome: Outcome, policy: Deci
     reason: settlement.reason,
     log: logAfter(claimed.log, settlement, ended),
     keepMs: settlement.keepMs,
+    isParent: claimed.isParent,
     running: ended.running,
   }
 }

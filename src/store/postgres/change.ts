@@ -8,7 +8,8 @@ import { decidePlace } from '../../job/unique.js'
 import { instant } from '../line.js'
 import type { Changed, GuardedChange } from '../store.js'
 import { lockNames, placeNow, readPlace } from './insert-meeting.js'
-import { endAll, freeKeys, putIn, takeOut } from './moves.js'
+import { addParents, isBlocked } from './links.js'
+import { endAll, forgetAll, freeKeys, putIn, takeOut } from './moves.js'
 import { readById, readStanding } from './read.js'
 import type { Standing } from './rows.js'
 import type { Session } from './session.js'
@@ -47,14 +48,15 @@ async function put(s: Session, job: Standing, change: GuardedChange, now: number
   else if (change.to === 'paused' && job.state !== 'paused')
     await putIn(s, { ...job, reason: change.reason ?? null, log: logCommand(job.log, change.exit, now) }, 'paused', now)
   else if (change.to !== 'paused' && job.state === 'paused') {
-    const state = resumedState({ isDue: job.dueAt <= now, hasFailed: job.error !== null })
+    const isLinked = await isBlocked(s, job.ref)
+    const state = resumedState({ isDue: job.dueAt <= now, hasFailed: job.error !== null, isBlocked: isLinked })
     await putIn(s, { ...job, reason: null, log: logCommand(job.log, change.exit, now) }, state, now)
   } else await move(s, job, change, change.to, now)
 }
 
 async function forget(s: Session, job: Standing): Promise<void> {
   await s.query(s.queries.freePlaces, arrayOf([job.ref]))
-  await s.query(s.queries.deleteJobs, arrayOf([job.ref]))
+  await forgetAll(s, [{ ref: job.ref, what: job.state === 'done' ? 'done' : 'gone' }])
   await freeKeys(s, [job])
   s.note({ settled: true })
 }
@@ -120,7 +122,9 @@ async function move(s: Session, job: Standing, change: GuardedChange, to: State,
   const { edit } = change
   const leftParked = job.state === 'parked'
   const dueAt = change.due === undefined ? job.dueAt : instant(change.due, now)
-  const state = isTimed(job.state) || to === 'ready' ? timedState(job.state, to, dueAt <= now) : to
+  const opened = edit?.after === undefined ? [] : await addParents(s, job, edit.after)
+  const wanted = isTimed(job.state) || to === 'ready' ? timedState(job.state, to, dueAt <= now) : to
+  const state = opened.length > 0 && wanted !== 'paused' ? 'blocked' : wanted
   const moved: Standing = {
     ...job,
     dueAt,

@@ -63,6 +63,13 @@ export function dayQueries(schema: string) {
       insert into ${s}.history
       select h.* from ${table('history', day)} h
       where exists (select 1 from ${s}.jobs j where j.ref = h.ref and ${within('j.ref', day)})`,
+    /** Those that went, and that somebody waits for. */
+    noteGone: (day: number): string => `
+      insert into ${s}.link_todos (parent, what)
+      select distinct l.parent, case when h.state = 'done' then 'done' else 'gone' end
+      from ${s}.links l
+      left join ${table('history', day)} h on h.ref = l.parent
+      where ${within('l.parent', day)} and not exists (select 1 from ${s}.jobs j where j.ref = l.parent)`,
     drop: (of: Parted, day: number): string => `drop table ${table(of, day)}`,
   }
 }

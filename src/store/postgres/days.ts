@@ -136,6 +136,7 @@ async function dropDay(
     await tx.query(queries.detach('history', day), [])
     await tx.query(queries.moveHistory(day), [])
   }
+  if (there.includes('history')) await tx.query(queries.noteGone(day), [])
   for (const of of there) await tx.query(queries.drop(of, day), [])
   return all - rows
 }

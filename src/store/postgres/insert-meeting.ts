@@ -156,12 +156,12 @@ class Meeting {
   async #replaceHolder(job: NewJob, holder: Standing): Promise<boolean> {
     if (!(await takeOut(this.#s, holder))) return false
     this.#hasChanged(holder)
-    const keepMs = this.#options.keepCancelledMs
+    const keepMs = job.keepCancelledMs ?? this.#options.keepCancelledMs
     await endAll(this.#s, [{ ...holder, to: 'cancelled', keepMs, reason: `replaced by ${job.id}`, result: null }])
     return true
   }
 
-  /** The one that waits gets the new time and payload and keeps its id. A paused one stays paused: only a resume lets it go. */
+  /** The one that waits gets the new time and payload and keeps its id. One that is paused or blocked stays so. */
   async #moveHolder(job: NewJob, holder: Standing): Promise<Inserted | undefined> {
     if (!(await takeOut(this.#s, holder))) return undefined
     this.#hasChanged(holder)
@@ -177,7 +177,8 @@ class Meeting {
       error: null,
       reason: null,
     }
-    const state = holder.state === 'paused' ? 'paused' : dueAt <= this.#now ? 'ready' : 'scheduled'
+    const isAside = holder.state === 'paused' || holder.state === 'blocked'
+    const state = isAside ? holder.state : dueAt <= this.#now ? 'ready' : 'scheduled'
     await putIn(this.#s, moved, state, this.#now)
     return { id: holder.id, isNew: false }
   }

@@ -1,6 +1,8 @@
 import { LeaseLostError } from '../../errors.js'
 import type { InsertOptions, Inserted, NewJob } from '../store.js'
+import { hasParents } from '../links.js'
 import { insertMeeting } from './insert-meeting.js'
+import { insertLinked } from './links.js'
 import type { Session } from './session.js'
 import { asNew, meetsNone, writeJobs } from './write.js'
 
@@ -15,6 +17,7 @@ export async function insertJobs(
     const held = await s.query(s.queries.holdsClaim, String(ref), String(fence))
     if (held.length === 0) throw new LeaseLostError('enqueue from a handler')
   }
+  if (jobs.some(hasParents)) return insertLinked(s, jobs, options)
   if (!jobs.every(meetsNone)) return insertMeeting(s, jobs, options)
   await writeJobs(s, jobs)
   return jobs.map(asNew)

@@ -85,11 +85,38 @@ export async function endAll(s: Session, ends: readonly KeyedEnd[]): Promise<voi
   const cancelled = ends.filter((end) => end.to === 'cancelled').map(refOf)
   if (cancelled.length > 0) await s.query(s.queries.freePlaces, arrayOf(cancelled))
   const kept = ends.filter((end) => end.keepMs !== 0)
-  if (kept.length > 0) await s.query(s.queries.appendHistory, s.given({ ended: kept.map(historyOf) }))
-  const forgotten = ends.filter((end) => end.keepMs === 0).map(refOf)
-  if (forgotten.length > 0) await s.query(s.queries.deleteJobs, arrayOf(forgotten))
+  if (kept.length > 0)
+    noteTold(s, await s.query<ToldRow>(s.queries.appendHistory, s.given({ ended: kept.map(historyOf) })))
+  const forgotten = ends.filter((end) => end.keepMs === 0)
+  if (forgotten.length > 0)
+    await forgetAll(
+      s,
+      forgotten.map(({ ref, to }) => ({ ref, what: to })),
+    )
   await freeKeys(s, ends)
   s.note({ settled: true })
+}
+
+/** Forgets jobs whole. Who writes a child of one of them is waited for, so that its link is seen. */
+export async function forgetAll(
+  s: Session,
+  jobs: readonly { readonly ref: number; readonly what: string }[],
+): Promise<void> {
+  const refs = arrayOf(jobs.map(refOf))
+  await s.query(s.queries.lockJobs, refs)
+  const noted = await s.query(s.queries.noteForgotten, JSON.stringify(jobs))
+  if (noted.length > 0) s.note({ dueInMs: 0 })
+  await s.query(s.queries.dropLinks, refs)
+  await s.query(s.queries.deleteJobs, refs)
+}
+
+/** How many ends there are that somebody waited for. */
+export interface ToldRow {
+  readonly told?: number | undefined
+}
+
+export function noteTold(s: Session, rows: readonly ToldRow[]): void {
+  if (rows.some((row) => Number(row.told ?? 0) > 0)) s.note({ dueInMs: 0 })
 }
 
 export async function freeKeys(

@@ -43,7 +43,8 @@ import { endAlone, endPlain, rescueJobs, settleAndClose, sortSettled } from './s
 import type { PlainBatch } from './settle.js'
 import { Starts } from './starts.js'
 import { PostgresTransactions } from './transactions.js'
-import { promoteJobs, pruneDays, pruneJobs } from './upkeep.js'
+import { workOffLinks } from './link-todos.js'
+import { promoteFreed, promoteJobs, pruneDays, pruneJobs } from './upkeep.js'
 import type { Walk } from './upkeep.js'
 import { whileLocked } from './while-locked.js'
 import { askJob, readWishes } from './wish.js'
@@ -165,8 +166,11 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     return this.#plain(this.#work, (s) => readPause(s, queue))
   }
 
-  promoteJobs(limit: number): Promise<Promoted> {
-    return this.#plain(this.#work, (s) => promoteJobs(s, limit))
+  async promoteJobs(limit: number): Promise<Promoted> {
+    const promote = (most: number): ReturnType<typeof promoteJobs> =>
+      this.#plain(this.#work, (s) => promoteJobs(s, most))
+    const { todo, ...first } = await promote(limit)
+    return todo ? promoteFreed(first, limit, promote, () => this.#transact((s) => workOffLinks(s, limit), 0)) : first
   }
 
   async pruneJobs(limit: number): Promise<number> {

@@ -1,6 +1,7 @@
 import { askQueries } from './queries/ask.js'
 import { claimQueries } from './queries/claim.js'
 import { enqueueQueries } from './queries/enqueue.js'
+import { linkQueries } from './queries/links.js'
 import { moveQueries } from './queries/move.js'
 import { readQueries } from './queries/read.js'
 import { scheduleQueries } from './queries/schedules.js'
@@ -22,6 +23,7 @@ const statements = {
   ...enqueueQueries,
   ...readQueries,
   ...moveQueries,
+  ...linkQueries,
   ...askQueries,
   ...upkeepQueries,
   ...claimQueries,

@@ -25,6 +25,7 @@ export interface StoredRow {
   readonly payload: string | null
   readonly bytes: string | null
   readonly options: string | null
+  readonly after: string | null
   readonly created_at: Numeric
   readonly due_at: Numeric
   readonly expires_at: Numeric | null
@@ -57,6 +58,7 @@ export function toStanding(row: StoredRow): Standing {
     key: row.key,
     payload: encodedOf(row.payload, row.bytes) ?? '',
     options: row.options,
+    after: row.after === null ? [] : (JSON.parse(row.after) as string[]),
     createdAt: numberOf(row.created_at),
     state: row.state,
     place: row.place,

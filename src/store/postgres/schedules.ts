@@ -1,7 +1,7 @@
-import { DuplicateJobError, DuplicateKeyError } from '../../errors.js'
 import { decideCommand } from '../../job/command.js'
 import { decideOverlap, isInTheWay, openAfter } from '../../job/overlap.js'
-import { calledOffFor, heldUp, keyHeld, lastAtOf, nextOnes, waitsFor } from '../firing.js'
+import { calledOffFor, heldUp, keyHeld, lastAtOf, nextOnes, waitsFor, whyNotWritten } from '../firing.js'
+import { hasParents } from '../links.js'
 import { TICKS_KEPT, TRIM_EVERY } from '../schedules.js'
 import type { Fired, Firing, PlannedTick, TickRow } from '../schedules.js'
 import type { NewJob } from '../store.js'
@@ -61,7 +61,7 @@ interface FiredTicks {
 
 /** Nobody stands in the way of any of them: then they are written in one go. */
 function areTogether(firing: Firing, ticks: readonly PlannedTick[]): boolean {
-  return firing.overlap === 'allow' && ticks.every(({ job }) => job === null || meetsNone(job))
+  return firing.overlap === 'allow' && ticks.every(({ job }) => job === null || (meetsNone(job) && !hasParents(job)))
 }
 
 async function fireTogether(s: Session, ticks: readonly PlannedTick[], situation: Situation): Promise<FiredTicks> {
@@ -109,15 +109,14 @@ async function fireTick(
   return { tick: { ...tick, job: job.id, firedAt: now }, open: openAfter(verdict, open, job.id) }
 }
 
-/** Null when it is there; else why it is not: its key or its place is another's. */
+/** Null when it is there; else why it is not: its key or its place is another's, or a parent is missing. */
 async function insertTick(s: Session, job: NewJob, { onDuplicate, keepCancelledMs }: Firing): Promise<string | null> {
   try {
     const [inserted] = await insertJobs(s, [job], { onDuplicate, keepCancelledMs })
     return inserted?.isNew === true ? null : keyHeld(inserted?.id)
   } catch (error) {
     // Thrown before anything was written. The schedule goes on all the same.
-    if (error instanceof DuplicateKeyError || error instanceof DuplicateJobError) return error.message
-    throw error
+    return whyNotWritten(error)
   }
 }
 

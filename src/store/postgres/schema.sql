@@ -44,7 +44,9 @@ create table millrace.jobs (
   options text,
   error text,
   reason text,
-  log text
+  log text,
+  after text,
+  is_parent boolean
 ) partition by RANGE (ref);
 
 create table millrace.keys (
@@ -68,6 +70,20 @@ create table millrace.leases (
   refs bigint[] not null,
   gone bigint[] default '{}'::bigint[] not null,
   asked boolean default false not null
+);
+
+create table millrace.link_todos (
+  number bigint generated always as identity not null,
+  parent bigint not null,
+  id uuid,
+  what text not null
+);
+
+create table millrace.links (
+  parent bigint not null,
+  child bigint not null,
+  on_failure text not null,
+  keep_ms bigint
 );
 
 create table millrace.migrations (
@@ -170,6 +186,14 @@ alter table millrace.lanes add constraint lanes_queue_name_key UNIQUE (queue, na
 
 alter table millrace.leases add constraint leases_pkey PRIMARY KEY (fence);
 
+alter table millrace.link_todos add constraint link_todos_pkey PRIMARY KEY (number);
+
+alter table millrace.link_todos add constraint link_todos_what_check CHECK ((what = ANY (ARRAY['done'::text, 'failed'::text, 'cancelled'::text, 'gone'::text, 'look'::text])));
+
+alter table millrace.links add constraint links_on_failure_check CHECK ((on_failure = ANY (ARRAY['wait'::text, 'cancel'::text, 'run'::text])));
+
+alter table millrace.links add constraint links_pkey PRIMARY KEY (parent, child);
+
 alter table millrace.migrations add constraint migrations_pkey PRIMARY KEY (version);
 
 alter table millrace.pauses add constraint pauses_pkey PRIMARY KEY (queue);
@@ -205,6 +229,8 @@ CREATE INDEX jobs_id ON ONLY millrace.jobs USING btree (id);
 CREATE INDEX jobs_key ON ONLY millrace.jobs USING btree (key, ref) WHERE (key IS NOT NULL);
 
 CREATE INDEX leases_worker ON millrace.leases USING btree (worker);
+
+CREATE INDEX links_child ON millrace.links USING btree (child);
 
 CREATE INDEX schedules_next ON millrace.schedules USING btree (next_at) WHERE (next_at IS NOT NULL);
 

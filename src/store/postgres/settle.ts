@@ -5,7 +5,8 @@ import { isPlain } from '../ends.js'
 import type { SettledJob } from '../store.js'
 import type { Written } from '../wishes.js'
 import { causeCode } from './faults.js'
-import { clean, endAll, freeKeys, historyOf, orNull } from './moves.js'
+import { clean, endAll, freeKeys, historyOf, noteTold, orNull } from './moves.js'
+import type { ToldRow } from './moves.js'
 import type { Session } from './session.js'
 import { arrayOf } from './session.js'
 
@@ -45,7 +46,9 @@ export function sortSettled(settled: readonly SettledJob[]): Sorted {
 
 /** Those whose end is one short row, with a text or nothing to say. */
 function isShort(job: SettledJob): boolean {
-  return isPlain(job) && job.key === null && (job.result === null || typeof job.result === 'string')
+  return (
+    isPlain(job) && job.key === null && job.isParent !== true && (job.result === null || typeof job.result === 'string')
+  )
 }
 
 /** Ends a batch that stands alone; one that has ended already, which never happens, costs all of them the long way. */
@@ -71,6 +74,7 @@ export async function endPlain(
 ): Promise<SettledJob[]> {
   const row = batch.keepMs === 0 ? await endForgotten(s, batch, closeLeases) : await endKept(s, batch, closeLeases, sql)
   s.note({ settled: true })
+  noteTold(s, [row])
   if (row.refs === null && row.ended >= batch.jobs.length) return []
   const ended = new Set(JSON.parse(row.refs ?? '[]') as number[])
   return batch.jobs.filter((job) => !ended.has(job.ref))
@@ -79,6 +83,7 @@ export async function endPlain(
 interface EndedRow {
   readonly ended: number
   readonly refs: string | null
+  readonly told?: number
 }
 
 async function endKept(
@@ -222,9 +227,10 @@ export async function settleShared(s: Session, job: SettledJob): Promise<boolean
   if (held.length === 0) return false
   const ended =
     job.keepMs === 0
-      ? await s.query(s.queries.forgetJob, String(job.ref))
-      : await s.query(s.queries.endOne, s.given({ ended: [historyOf(job)] }))
-  if (ended.length === 0) return false
+      ? await s.query<ToldRow>(s.queries.forgetJob, String(job.ref))
+      : await s.query<ToldRow>(s.queries.endOne, s.given({ ended: [historyOf(job)] }))
+  if (ended[0] === undefined) return false
+  noteTold(s, ended)
   await s.query(s.queries.dropWishes, arrayOf([job.ref]))
   await freeKeys(s, [job])
   s.note({ settled: true })

@@ -1,6 +1,7 @@
 import type { Promoted } from '../store.js'
 import type { State } from '../../job/states.js'
 import { keepDays } from './days.js'
+import type { WorkedOff } from './link-todos.js'
 import type { Opened } from './open.js'
 import type { Session } from './session.js'
 
@@ -8,16 +9,36 @@ import type { Session } from './session.js'
 const LOOKS = 4
 
 /** Makes due jobs ready and names the expired. */
-export async function promoteJobs(s: Session, limit: number): Promise<Promoted> {
+export async function promoteJobs(s: Session, limit: number): Promise<Promoted & { readonly todo: boolean }> {
   const [row] = await s.query<{ promoted: number; now: unknown }>(s.queries.promoteJobs, s.nowText, String(limit))
   const now = Number(row?.now)
   const promoted = row?.promoted ?? 0
   if (promoted > 0) s.note({ ready: true })
-  const [next] = await s.query<{ due: unknown; expiry: unknown }>(s.queries.nextTimes)
+  const [next] = await s.query<{ due: unknown; expiry: unknown; todo: boolean }>(s.queries.nextTimes)
   const times = [next?.due, next?.expiry].filter((time) => time !== null && time !== undefined).map(Number)
   const isAnyOver = next?.expiry !== null && Number(next?.expiry) <= now
   const expired = isAnyOver ? await expiredJobs(s, limit, now) : []
-  return { promoted, expired, nextInMs: times.length === 0 ? null : Math.max(0, Math.min(...times) - now) }
+  const nextInMs = times.length === 0 ? null : Math.max(0, Math.min(...times) - now)
+  return { promoted, calledOff: [], again: false, expired, nextInMs, todo: next?.todo === true }
+}
+
+/** To-dos were left: they are worked off, and what that frees is mostly due. */
+export async function promoteFreed(
+  first: Promoted,
+  limit: number,
+  promote: (limit: number) => Promise<Promoted>,
+  workOff: () => Promise<WorkedOff>,
+): Promise<Promoted> {
+  const { calledOff, moved, left } = await workOff()
+  const { promoted, expired, nextInMs } = await promote(limit - first.promoted)
+  return {
+    promoted: first.promoted + promoted,
+    calledOff,
+    again: moved && left,
+    expired,
+    // Somebody has what they are about: it is asked again soon.
+    nextInMs: left ? 0 : nextInMs,
+  }
 }
 
 async function expiredJobs(s: Session, limit: number, now: number): Promise<Promoted['expired']> {
@@ -39,7 +60,8 @@ export interface Walk {
 
 /** Forgets old jobs and, a step at a time, places that no longer count. */
 export async function pruneJobs(s: Session, limit: number, walk: Walk): Promise<number> {
-  const [row] = await s.query<{ pruned: number }>(s.queries.pruneJobs, s.nowText, String(limit))
+  const [row] = await s.query<{ pruned: number; told: number }>(s.queries.pruneJobs, s.nowText, String(limit))
+  if (row !== undefined && row.told > 0) s.note({ dueInMs: 0 })
   await s.query(s.queries.sweepExpiring, String(await s.now()))
   return (row?.pruned ?? 0) + (await sweepPlaces(s, limit, walk))
 }

@@ -1,4 +1,5 @@
 import type { Encoded } from '../../job/outcome.js'
+import { hasParents } from '../links.js'
 import type { InsertOptions, Inserted, NewJob } from '../store.js'
 import { toColumns } from './rows.js'
 import type { Session } from './session.js'
@@ -21,7 +22,8 @@ function weigh(payload: Encoded): number {
 
 /** One statement does it: nothing is looked up first. */
 export function isOneStatement(jobs: readonly NewJob[], options: InsertOptions): boolean {
-  return options.under === undefined && jobs.every(meetsNone) && (jobs.length === 1 || weightOf(jobs) <= INSERT_MAX)
+  const isBare = options.under === undefined && jobs.every((job) => meetsNone(job) && !hasParents(job))
+  return isBare && (jobs.length === 1 || weightOf(jobs) <= INSERT_MAX)
 }
 
 export function meetsNone(job: NewJob): boolean {
@@ -30,6 +32,11 @@ export function meetsNone(job: NewJob): boolean {
 
 export function asNew({ id }: NewJob): Inserted {
   return { id, isNew: true }
+}
+
+/** A job of which it is known, before it is written, how it stands to others. */
+export interface PlannedJob extends NewJob {
+  readonly planned: Readonly<Record<'after' | 'blocked' | 'is_parent', string | true | undefined>>
 }
 
 /** A job as it is written, with the place it takes and until when that place's window runs. */
@@ -144,6 +151,7 @@ function columnsOf(s: Session, { job, until }: Written): object {
     options: job.options,
     place: job.unique?.key,
     until: until === undefined ? undefined : textOf(until),
+    ...(job as Partial<PlannedJob>).planned,
     ...timesOf(job),
   }
 }

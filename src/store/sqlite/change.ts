@@ -5,7 +5,9 @@ import type { State } from '../../job/states.js'
 import { isFinal, isTimed } from '../../job/states.js'
 import { instant, sortOf } from '../line.js'
 import type { Changed, GuardedChange, JobRow } from '../store.js'
-import { appendHistory } from './history.js'
+import { endUnclaimed } from './history.js'
+import { dropLinks, noteGone } from './link-ends.js'
+import { addParents, isBlocked } from './links.js'
 import { readForChange } from './read.js'
 import type { Session } from './session.js'
 import { freePlace, retakePlace } from './unique.js'
@@ -18,7 +20,8 @@ export function changeJob(session: Session, change: GuardedChange, now: number):
   // A held job is claimed and yet `ready`: it can be taken from its holder, who asks before it begins one.
   if (job === undefined || job.state !== change.from || job.state === 'running') return 'stale'
   if (change.to === 'gone') forget(session, job)
-  else if (isFinal(change.to)) end(session, job, change, change.to, now)
+  else if (isFinal(change.to))
+    endUnclaimed(session, job, { to: change.to, keepMs: change.keepMs, reason: change.reason ?? null }, now)
   else if (isFinal(job.state)) revive(session, job, change, now)
   else if (change.to === 'paused' && job.state !== 'paused') pause(session, job, change, now)
   else if (change.to !== 'paused' && job.state === 'paused') resume(session, job, change, now)
@@ -31,17 +34,11 @@ export function changeJob(session: Session, change: GuardedChange, now: number):
 
 function forget(session: Session, job: Target): void {
   freePlace(session, job.ref)
+  noteGone(session, [job.ref])
+  dropLinks(session, job.ref)
   session.statement(session.queries.deleteLive).run(job.ref)
   session.statement(session.queries.deleteHistory).run(job.ref)
   session.statement(session.queries.deleteJob).run(job.ref)
-  freeKey(session, job)
-  session.noteSettled()
-}
-
-function end(session: Session, job: Target, change: GuardedChange, to: State, now: number): void {
-  session.statement(session.queries.deleteLive).run(job.ref)
-  const reason = change.reason ?? null
-  appendHistory(session, [{ ...job, to, keepMs: change.keepMs, reason, result: null }], now)
   freeKey(session, job)
   session.noteSettled()
 }
@@ -71,10 +68,14 @@ function pause(session: Session, job: Target, change: GuardedChange, now: number
 }
 
 function resume(session: Session, job: Target, change: GuardedChange, now: number): void {
-  const state = resumedState({ isDue: job.dueAt <= now, hasFailed: job.error !== null })
+  const state = resumedState({
+    isDue: job.dueAt <= now,
+    hasFailed: job.error !== null,
+    isBlocked: isBlocked(session, job.ref),
+  })
   session.statement(session.queries.resumeJob).run(state, logCommand(job.log, change.exit, now), job.ref)
   if (state === 'ready') session.noteReady()
-  else session.noteDue(job.dueAt - now)
+  else if (isTimed(state)) session.noteDue(job.dueAt - now)
 }
 
 function move(session: Session, job: Target, change: GuardedChange, to: State, now: number): void {
@@ -97,6 +98,7 @@ function move(session: Session, job: Target, change: GuardedChange, to: State, n
       log,
       job.ref,
     )
+  if (change.edit?.after !== undefined) addParents(session, job, change.edit.after)
   if (state === 'ready') session.noteReady()
   else if (isTimed(state)) session.noteDue(Math.max(0, dueAt - now))
 }

@@ -1,6 +1,8 @@
 import { isPlain } from '../ends.js'
 import type { End } from '../ends.js'
+import type { JobRow } from '../store.js'
 import type { SqliteValue } from './driver.js'
+import { dropLinks, noteEnds } from './link-ends.js'
 import { ROWS_PER_INSERT } from './queries.js'
 import { readForChange } from './read.js'
 import type { Session } from './session.js'
@@ -67,9 +69,24 @@ export function keepUntil(keepMs: number, now: number): number | null {
   return keepMs === Infinity ? null : now + keepMs
 }
 
-/** The end of a job that was called off while it waited. */
-export function cancelledRow(session: Session, id: string, reason: string, keepMs: number, now: number): End {
+/** Calls off a job that waits: because another takes its place, or because of its parent. */
+export function endWaiting(session: Session, id: string, reason: string, keepMs: number, now: number): void {
   const job = readForChange(session, id)
   if (job === undefined) throw new Error(`job ${id} is not there at ${now}, though this transaction just read it`)
-  return { ...job, to: 'cancelled', keepMs, reason, result: null }
+  endUnclaimed(session, job, { to: 'cancelled', keepMs, reason }, now)
+}
+
+/** Ends a job that no handler runs: it leaves its line, its key and its links. */
+export function endUnclaimed(
+  session: Session,
+  job: JobRow,
+  how: Pick<End, 'to' | 'keepMs' | 'reason'>,
+  now: number,
+): void {
+  session.statement(session.queries.deleteLive).run(job.ref)
+  dropLinks(session, job.ref)
+  noteEnds(session, [{ id: job.id, to: how.to }])
+  appendHistory(session, [{ ...job, ...how, result: null }], now)
+  if (job.key !== null) session.statement(session.queries.freeKey).run(job.name, job.key, job.ref)
+  session.noteSettled()
 }

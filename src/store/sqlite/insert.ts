@@ -7,7 +7,8 @@ import { instant, sortOf } from '../line.js'
 import { met, putOff, whyRefused, windowEnd } from '../meeting.js'
 import type { InsertOptions, Inserted, NewJob } from '../store.js'
 import type { SqliteValue } from './driver.js'
-import { appendHistory, cancelledRow } from './history.js'
+import { endWaiting } from './history.js'
+import { findParents, linkJobs } from './links.js'
 import { ROWS_PER_INSERT } from './queries.js'
 import type { Session } from './session.js'
 import { placeNow, readPlace, takePlace } from './unique.js'
@@ -20,6 +21,13 @@ const JOBS_PER_RUN = 1_000
 export function insertJobs(session: Session, jobs: readonly NewJob[], options: InsertOptions, now: number): Inserted[] {
   if (options.under !== undefined && !holds(session, options.under.ref, options.under.fence))
     throw new LeaseLostError('enqueue from a handler')
+  const parents = findParents(session, jobs)
+  const inserted = writeAll(session, jobs, options, now)
+  if (parents !== undefined) linkJobs(session, jobs, inserted, parents)
+  return inserted
+}
+
+function writeAll(session: Session, jobs: readonly NewJob[], options: InsertOptions, now: number): Inserted[] {
   if (jobs.every(meetsNone)) {
     writeJobs(session, jobs, now)
     return jobs.map(asNew)
@@ -103,8 +111,8 @@ function insertInPlace(session: Session, job: NewJob, replaced: InTheWay | undef
   const answer = taken === undefined ? undefined : answerPlace(session, job, taken, verdict, how)
   if (answer !== undefined) return answer
   const isReplacing = taken !== undefined && verdict === 'replace'
-  if (replaced !== undefined) replaceHolder(session, job, replaced, how)
-  if (isReplacing) replaceHolder(session, job, taken, how)
+  if (replaced !== undefined) replaceHolder(session, job, replaced.id, how)
+  if (isReplacing) replaceHolder(session, job, taken.id, how)
   writeOne(session, job, isReplacing ? taken.until : null, how.now)
   return { id: job.id, isNew: true }
 }
@@ -145,17 +153,8 @@ function writeOne(session: Session, job: NewJob, window: number | null, now: num
   takePlace(session, job, unique.key, seq, until)
 }
 
-function replaceHolder(
-  session: Session,
-  job: NewJob,
-  holder: Pick<InTheWay, 'seq' | 'id' | 'key'>,
-  how: Insertion,
-): void {
-  const row = cancelledRow(session, holder.id, `replaced by ${job.id}`, how.keepCancelledMs, how.now)
-  session.statement(session.queries.deleteLive).run(holder.seq)
-  appendHistory(session, [row], how.now)
-  if (holder.key !== null) session.statement(session.queries.freeKey).run(job.name, holder.key, holder.seq)
-  session.noteSettled()
+function replaceHolder(session: Session, job: NewJob, holder: string, how: Insertion): void {
+  endWaiting(session, holder, `replaced by ${job.id}`, job.keepCancelledMs ?? how.keepCancelledMs, how.now)
 }
 
 /** The one that waits gets the new time and payload and keeps its id. */

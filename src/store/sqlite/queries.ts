@@ -1,6 +1,7 @@
 import { PRIORITY_STEP_MS } from '../line.js'
 import { pauseQueries } from './queries/pauses.js'
 import { scheduleQueries } from './queries/schedules.js'
+import { linkQueries } from './link-queries.js'
 
 /**
  * Every statement of the SQLite store, named like the method that runs it. The store takes them as an argument, so that a
@@ -16,6 +17,7 @@ export const ROWS_PER_INSERT = 20
 export const queries = {
   ...pauseQueries,
   ...scheduleQueries,
+  ...linkQueries,
   databaseNow: `select cast(unixepoch('subsec') * 1000 as integer) as now`,
 
   begin: `begin immediate`,
@@ -94,10 +96,10 @@ export const queries = {
   sweepPlace: `
     delete from millrace_uniques
     where name = ? and key = ? and id = ?`,
-  /** A paused one stays paused, with its new time: only a resume lets it go. */
+  /** One that is paused or blocked stays so, with its new time. */
   moveJob: `
     update millrace_live
-    set state = case when state = 'paused' then 'paused' else ? end, due_at = ?, sort = ?, lane = ?, expires_at = ?, error = null, reason = null
+    set state = case when state in ('paused', 'blocked') then state else ? end, due_at = ?, sort = ?, lane = ?, expires_at = ?, error = null, reason = null
     where seq = ? and fence is null`,
   holdsClaim: `
     select 1
@@ -373,7 +375,7 @@ function byRows(build: (rows: number) => string): (rows: number) => string {
 /** A whole job, wherever it is. */
 function jobRow(): string {
   return `
-    select j.seq, j.id, n.name, n.queue, j.lane, j.priority, j.key, j.payload, j.options, j.created_at,
+    select j.seq, j.id, n.name, n.queue, j.lane, j.priority, j.key, j.payload, j.options, j.after, j.created_at,
            coalesce(l.state, h.state) as state,
            l.fence is not null as claimed,
            coalesce(l.suspect, 0) as suspect,

@@ -81,6 +81,7 @@ interface StoredRow {
   readonly key: string | null
   readonly payload: Encoded
   readonly options: string | null
+  readonly after: string | null
   readonly created_at: number
   readonly state: State
   readonly claimed: number
@@ -110,6 +111,7 @@ function toJobRow(row: StoredRow): JobRow {
     key: row.key,
     payload: toEncoded(row.payload),
     options: row.options,
+    after: row.after === null ? [] : (JSON.parse(row.after) as string[]),
     createdAt: row.created_at,
     state: row.state,
     claimed: row.claimed === 1,

@@ -1,8 +1,7 @@
-import { DuplicateJobError, DuplicateKeyError } from '../../errors.js'
 import { decideCommand } from '../../job/command.js'
 import { decideOverlap, isInTheWay, openAfter } from '../../job/overlap.js'
 import type { State } from '../../job/states.js'
-import { calledOffFor, heldUp, keyHeld, lastAtOf, nextOnes, waitsFor } from '../firing.js'
+import { calledOffFor, heldUp, keyHeld, lastAtOf, nextOnes, waitsFor, whyNotWritten } from '../firing.js'
 import { TICKS_KEPT, TRIM_EVERY } from '../schedules.js'
 import type {
   DueSchedules,
@@ -160,7 +159,7 @@ function fireTick(
   return { tick: { ...tick, job: job.id, firedAt: now }, open: openAfter(verdict, open, job.id) }
 }
 
-/** Null when it is there; else why it is not: its key or its place is another's. */
+/** Null when it is there; else why it is not: its key or its place is another's, or a parent is missing. */
 function insertTick(session: Session, job: NewJob, firing: Firing, now: number): string | null {
   const { onDuplicate, keepCancelledMs } = firing
   try {
@@ -168,8 +167,7 @@ function insertTick(session: Session, job: NewJob, firing: Firing, now: number):
     return inserted?.isNew === true ? null : keyHeld(inserted?.id)
   } catch (error) {
     // Thrown before anything was written. The schedule goes on all the same.
-    if (error instanceof DuplicateKeyError || error instanceof DuplicateJobError) return error.message
-    throw error
+    return whyNotWritten(error)
   }
 }
 

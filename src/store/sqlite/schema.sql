@@ -4,6 +4,8 @@ CREATE INDEX millrace_jobs_key on millrace_jobs (key, seq) where key is not null
 
 CREATE INDEX millrace_leases_worker on millrace_leases (worker);
 
+CREATE INDEX millrace_links_child on millrace_links (child);
+
 CREATE INDEX millrace_live_due on millrace_live (due_at) where state in ('scheduled', 'retrying');
 
 CREATE INDEX millrace_live_expires on millrace_live (expires_at) where expires_at is not null and fence is null and state <> 'parked';
@@ -39,7 +41,9 @@ CREATE TABLE millrace_jobs (
   key text,
   payload any not null,
   options text,
-  created_at integer not null
+  created_at integer not null,
+  -- Ids of the jobs it came after, as JSON; null for nearly all.
+  after text
 ) strict;
 
 CREATE TABLE millrace_keys (
@@ -63,6 +67,20 @@ CREATE TABLE millrace_leases (
   claimed_at integer not null,
   jobs text not null
 ) strict;
+
+CREATE TABLE millrace_link_todos (
+  number integer primary key,
+  parent text not null,
+  what text not null check (what in ('done', 'failed', 'cancelled', 'gone', 'look'))
+) strict;
+
+CREATE TABLE millrace_links (
+  parent text not null,
+  child integer not null,
+  on_failure text not null check (on_failure in ('wait', 'cancel', 'run')),
+  keep_ms integer,
+  primary key (parent, child)
+) strict, without rowid;
 
 CREATE TABLE millrace_live (
   seq integer primary key,

@@ -6,6 +6,7 @@ import { byFence, toClaimedJob } from './claim.js'
 import { isPlain } from '../ends.js'
 import { appendHistory, keepUntil } from './history.js'
 import type { WorkerBeat } from '../workers.js'
+import { noteEnds } from './link-ends.js'
 import type { Session } from './session.js'
 import { stretchesOf } from './stretches.js'
 import { dropWishes, honourWishes } from './wish.js'
@@ -66,6 +67,7 @@ function endJobs(session: Session, ended: readonly SettledJob[], now: number): n
     throw new Error(`of ${mine.length} ended jobs that are ours, some could not be ended`)
   for (const job of mine)
     if (job.key !== null) session.statement(session.queries.freeKey).run(job.name, job.key, job.ref)
+  noteEnds(session, mine)
   if (mine.length > 0) session.noteSettled()
   return refused.map(refOf)
 }

@@ -1,19 +1,25 @@
 import type { Promoted } from '../store.js'
+import { isAnyTodo, noteGone } from './link-ends.js'
+import { workOffLinks } from './links.js'
 import type { Session } from './session.js'
 import { sweepPlaces } from './unique.js'
 
 /** Makes due jobs ready and names the expired; within the current transaction, at most `limit` of each. */
 export function promoteJobs(session: Session, limit: number, now: number): Promoted {
+  const links = isAnyTodo(session) ? workOffLinks(session, limit, now) : NO_LINKS
   const promoted = Number(session.statement(session.queries.promoteJobs).run(now, limit).changes)
   if (promoted > 0) session.noteReady()
   const expired = session.statement(session.queries.expiredJobs).all(now, limit) as Promoted['expired'][number][]
-  return { promoted, expired: expired.map((row) => ({ ...row })), nextInMs: nextInMs(session, now) }
+  return { promoted, ...links, expired: expired.map((row) => ({ ...row })), nextInMs: nextInMs(session, now) }
 }
+
+const NO_LINKS = { calledOff: [], again: false }
 
 /** The answer when nothing is due, by reading alone; undefined when something is. */
 export function nothingToPromote(session: Session, now: number): Promoted | undefined {
+  if (isAnyTodo(session)) return undefined
   const inMs = nextInMs(session, now)
-  return inMs === 0 ? undefined : { promoted: 0, expired: [], nextInMs: inMs }
+  return inMs === 0 ? undefined : { promoted: 0, ...NO_LINKS, expired: [], nextInMs: inMs }
 }
 
 function nextInMs(session: Session, now: number): number | null {
@@ -34,6 +40,10 @@ export function pruneJobs(session: Session, limit: number, now: number): number 
 function forgetJobs(session: Session, limit: number, now: number): number {
   const rows = session.statement(session.queries.oldJobs).all(now, limit) as { seq: number }[]
   if (rows.length === 0) return 0
+  noteGone(
+    session,
+    rows.map((row) => row.seq),
+  )
   const seqs = JSON.stringify(rows.map((row) => row.seq))
   session.statement(session.queries.pruneHistory).run(seqs)
   session.statement(session.queries.pruneJobs).run(seqs)

@@ -118,6 +118,7 @@ export class Bench {
       reason: null,
       log: job.log,
       keepMs: Infinity,
+      isParent: job.isParent,
       ...change,
     }
   }

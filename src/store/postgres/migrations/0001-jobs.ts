@@ -42,6 +42,10 @@ export const jobs = (schema: string): readonly string[] => [
     error text,
     reason text,
     log text,
+    -- Ids of the jobs it came after, as JSON; null for nearly all.
+    after text,
+    -- Somebody comes after it: its end must be told. Null is false.
+    is_parent boolean,
     check ((payload is null) <> (bytes is null))
   ) partition by range (ref)`,
   // Days are made ahead (days.ts). What no day is there for, and what outlives its day, is here.

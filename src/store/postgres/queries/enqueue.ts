@@ -52,13 +52,18 @@ export const enqueueQueries = {
              coalesce(each."expiresAt", given.now + each."expiresIn") as expires_at
       from given, json_to_recordset($2::text::json) as each (
         id uuid, lane integer, name text, priority integer, key text, payload text, bytes text, options text,
-        at bigint, "in" bigint, "expiresAt" bigint, "expiresIn" bigint, place text, until bigint)),
+        at bigint, "in" bigint, "expiresAt" bigint, "expiresIn" bigint, place text, until bigint,
+        after text, blocked boolean, is_parent boolean)),
     body as (
-      insert into ${s}.jobs (ref, id, created_at, due_at, expires_at, lane, priority, key, payload, bytes, options)
-      select ref, id, now, due_at, expires_at, lane, priority, key, payload, decode(bytes, 'base64'), options from made),
-    line as (insert into ${s}.ready (lane, sort, ref) select lane, ${sort('made')}, ref from made where due_at <= now),
+      insert into ${s}.jobs (ref, id, created_at, due_at, expires_at, lane, priority, key, payload, bytes, options, after, is_parent)
+      select ref, id, now, due_at, expires_at, lane, priority, key, payload, decode(bytes, 'base64'), options, after, is_parent
+      from made),
+    line as (
+      insert into ${s}.ready (lane, sort, ref)
+      select lane, ${sort('made')}, ref from made where due_at <= now and blocked is not true),
     later as (
-      insert into ${s}.waiting (ref, lane, state, due_at) select ref, lane, 'scheduled', due_at from made where due_at > now),
+      insert into ${s}.waiting (ref, lane, state, due_at)
+      select ref, lane, case when blocked then 'blocked' else 'scheduled' end, due_at from made where due_at > now or blocked),
     expiring as (
       insert into ${s}.expiring (expires_at, ref) select expires_at, ref from made where expires_at is not null),
     keyed as (insert into ${s}.keys (name, key, ref) select name, key, ref from made where key is not null),
@@ -68,8 +73,8 @@ export const enqueueQueries = {
       on conflict (name, key) do update set ref = excluded.ref, id = excluded.id, until = excluded.until)
     select ready, due_in as "dueIn"
     from (
-      select coalesce(bool_or(due_at <= now), false) as ready,
-             min(least(case when due_at > now then due_at - now end, case when expires_at is not null then greatest(0, expires_at - now) end))::float8 as due_in
+      select coalesce(bool_or(due_at <= now and blocked is not true), false) as ready,
+             min(least(case when due_at > now and blocked is not true then due_at - now end, case when expires_at is not null then greatest(0, expires_at - now) end))::float8 as due_in
       from made) as told`,
   /**
    * Until the end of the transaction nobody else asks for these; in one order, so that nobody waits in a ring.

@@ -9,6 +9,7 @@ import {
   historyColumns,
   historyValues,
   historyGiven,
+  toldEnds,
 } from './words.js'
 
 /** What became of claimed jobs. */
@@ -24,16 +25,21 @@ export const settleQueries = {
   endForgotten: `
     with held as materialized (
       select e.fence, e.refs, e.gone, e.asked from ${s}.leases e where e.fence = any($1::text::bigint[]) for share),
+    -- Somebody who writes a child of one of them has its row: it is left for the long way, which waits.
+    free as materialized (
+      select j.ref from ${s}.jobs j where j.ref = any($2::text::bigint[]) and j.is_parent is not true for update skip locked),
     ended as (
       delete from ${s}.jobs j
       using held
       join rows from (unnest($2::text::bigint[]), unnest($3::text::bigint[])) as each (ref, fence) on each.fence = held.fence
-      where j.ref = any($2::text::bigint[]) and j.ref = each.ref and not each.ref = any(held.gone) and not held.asked
-      returning j.ref),
+      where j.ref = any(array(select ref from free)) and j.ref = each.ref and not each.ref = any(held.gone) and not held.asked
+      returning j.ref, 'done'::text as state),
+    ${toldEnds},
     closed as (
       delete from ${s}.leases
       where fence = any($4::text::bigint[]) and (select count(*) from ended) = cardinality($2::text::bigint[]))
-    select count(*)::integer as ended, case when count(*) < cardinality($2::text::bigint[]) then json_agg(ref)::text end as refs
+    select count(*)::integer as ended, case when count(*) < cardinality($2::text::bigint[]) then json_agg(ref)::text end as refs,
+           (select count(*)::integer from told) as told
     from ended`,
   /** Locks leases, so that nobody ends, takes or rescues what they hold until this transaction is over. */
   lockLeases: `select fence from ${s}.leases where fence = any($1::text::bigint[]) order by fence for update`,
@@ -53,21 +59,33 @@ export const settleQueries = {
     join ${s}.history h on h.ref = a.ref
     where h.state = a.state and h.worker = a.worker and h.started_at = a.started_at`,
   appendHistory: `
-    with ${given}
-    insert into ${s}.history (${historyColumns})
-    select ${historyValues}
-    from given, ${historyGiven}`,
+    with ${given},
+    ended as (
+      insert into ${s}.history (${historyColumns})
+      select ${historyValues}
+      from given, ${historyGiven}
+      returning ref, state),
+    -- One that ended waits for nobody any more.
+    unlinked as (delete from ${s}.links where child = any(array(select ref from ended))),
+    ${toldEnds}
+    select (select count(*)::integer from told) as told`,
   /** The same for one whose end somebody else may be writing: he is waited for. */
   endOne: `
-    with ${given}
-    insert into ${s}.history (${historyColumns})
-    select ${historyValues}
-    from given, ${historyGiven}
-    on conflict (ref) do nothing
-    returning ref`,
+    with ${given},
+    ended as (
+      insert into ${s}.history (${historyColumns})
+      select ${historyValues}
+      from given, ${historyGiven}
+      on conflict (ref) do nothing
+      returning ref, state),
+    ${toldEnds}
+    select ref, (select count(*)::integer from told) as told from ended`,
   forgetJob: `
-    delete from ${s}.jobs where ref = $1::text::bigint
-    returning ref`,
+    with ended as (
+      delete from ${s}.jobs where ref = $1::text::bigint
+      returning ref, 'done'::text as state),
+    ${toldEnds}
+    select ref, (select count(*)::integer from told) as told from ended`,
   shareLease: `
     select 1 as held
     from ${s}.leases e

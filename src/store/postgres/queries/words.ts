@@ -31,7 +31,7 @@ export const bodyOf = (ref: string): string => `lateral (select * from ${s}.jobs
  */
 export const jobRow = `
   select j.ref, j.id, n.name, n.queue, j.lane, j.priority, j.key, j.payload, encode(j.bytes, 'base64') as bytes, j.options,
-         j.created_at, j.due_at, j.expires_at, j.suspect,
+         j.after, j.created_at, j.due_at, j.expires_at, j.suspect,
          case
            when h.ref is not null then h.state
            when w.ref is not null then w.state
@@ -65,9 +65,14 @@ export const jobRow = `
 /** What a claim needs of a job. */
 export const claimed = `json_build_array(j.ref, j.id, j.lane, j.due_at, j.payload,
     case when j.attempt is null and j.retries is null and j.crashes is null and j.expires_at is null and j.key is null
-      and j.options is null and j.log is null and j.bytes is null and not j.suspect then null
+      and j.options is null and j.log is null and j.bytes is null and j.is_parent is null and not j.suspect then null
     else json_build_array(coalesce(j.attempt, 0), coalesce(j.retries, 0), coalesce(j.crashes, 0), j.suspect, j.log,
-      j.expires_at, j.key, j.options, encode(j.bytes, 'base64')) end)`
+      j.expires_at, j.key, j.options, encode(j.bytes, 'base64'), j.is_parent) end)`
+/** A to-do for each that ended and that somebody waits for. */
+export const toldEnds = `told as (
+      insert into ${s}.link_todos (parent, what)
+      select e.ref, e.state from ended e where exists (select 1 from ${s}.links l where l.parent = e.ref)
+      returning 1)`
 export const isPaused = (queue: string): string => `exists (
     select 1 from ${s}.pauses p where p.queue = ${queue} and (p.until is null or p.until > now))`
 

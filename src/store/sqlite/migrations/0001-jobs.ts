@@ -19,7 +19,9 @@ create table millrace_jobs (
   key text,
   payload any not null,
   options text,
-  created_at integer not null
+  created_at integer not null,
+  -- Ids of the jobs it came after, as JSON; null for nearly all.
+  after text
 ) strict;
 
 -- readKeyed: the newest job of a key, finished or not

@@ -1,0 +1,169 @@
+import { show } from '../codec/show.js'
+import { InvalidOptionsError } from '../errors.js'
+import type { Problem } from '../errors.js'
+import { isAfter } from '../job/check-after.js'
+import type { After, EnqueueOptions, Enqueueable, Handle } from '../job/enqueue.js'
+import type { Job } from '../job/define.js'
+import type { Registered, Registry } from '../job/registry.js'
+import { isThenable, quiet } from '../job/schema.js'
+import { toParents } from './after.js'
+import { ownOptions } from './given.js'
+import type { Parent } from '../store/links.js'
+
+/** Jobs in one flow. */
+export const FLOW_MAX = 100_000
+
+/** A job of a flow that is being built. It is named in `after` like a handle; it becomes one when the flow is written. */
+export interface FlowNode<Result> {
+  /** The id the job will have. */
+  readonly id: string
+  /** Comes after these too: nodes of this flow, handles, ids or [job, key]. */
+  after(...parents: readonly After[]): FlowNode<Result>
+  /** Never there: it carries the type of the result. */
+  readonly result?: Result
+}
+
+/** What `mill.flow` gives to the function that builds the graph. */
+export interface FlowBuilder {
+  add<Payload, Result>(job: Job<Payload, Result>, ...rest: FlowArguments<NoInfer<Payload>>): FlowNode<Result>
+  add(job: string, payload?: unknown, options?: FlowOptions): FlowNode<unknown>
+}
+
+/** What a node may say: as an enqueue, less `tx`, which is the whole flow's. */
+export type FlowOptions = Omit<EnqueueOptions, 'tx'>
+type FlowArguments<Payload> = undefined extends Payload
+  ? [payload?: Payload, options?: FlowOptions]
+  : [payload: Payload, options?: FlowOptions]
+
+/** What build returned, with handles in place of nodes; all handles in the order of `add` where it returned nothing. */
+export type FlowHandles<Built> = Built extends void
+  ? Handle<unknown>[]
+  : Built extends FlowNode<infer Result>
+    ? Handle<Result>
+    : Built extends readonly unknown[] | Readonly<Record<string, unknown>>
+      ? { [Key in keyof Built]: FlowHandles<Built[Key]> }
+      : Built
+
+/** A flow as it was built. */
+export interface FlowGraph {
+  readonly nodes: readonly GraphNode[]
+  readonly tx: unknown
+}
+
+export interface GraphNode {
+  readonly id: string
+  readonly job: Enqueueable
+  readonly registered: Registered
+  readonly payload: unknown
+  readonly options: EnqueueOptions | undefined
+  /** What `node.after()` added. */
+  readonly beside: readonly Parent[]
+}
+
+export interface FlowParts {
+  readonly registry: Registry
+  readonly newId: () => string
+  readonly writer: { flow(graph: FlowGraph): Promise<Handle<unknown>[]> }
+}
+
+/**
+ * Builds a flow, writes it, and gives what build returned with each node's handle in its place. What is refused rejects; in a
+ * caller's transaction it is thrown within the call, so that it rolls back.
+ */
+export function runFlow(build: unknown, options: unknown, parts: FlowParts): Promise<unknown> {
+  try {
+    const tx = txOf(options)
+    const draft = new FlowDraft(parts)
+    const built = callBuild(build, draft)
+    const nodes = draft.close()
+    return parts.writer.flow({ nodes, tx }).then((handles) => {
+      const byId = new Map(nodes.map((node, index) => [node.id, handles[index] as Handle<unknown>]))
+      return built === undefined ? handles : replaced(built, byId)
+    })
+  } catch (error) {
+    if ((options as { readonly tx?: unknown } | undefined)?.tx !== undefined) throw error
+    return Promise.reject(error as Error)
+  }
+}
+
+function callBuild(build: unknown, draft: FlowBuilder): unknown {
+  if (typeof build !== 'function')
+    throw wrongFlow([{ path: 'build', message: `must be a function, got ${show(build)}` }])
+  const built: unknown = (build as (f: FlowBuilder) => unknown)(draft)
+  if (!isThenable(built)) return built
+  quiet(built)
+  throw wrongFlow([{ path: 'build', message: 'must be synchronous, and returned a promise; await before the flow' }])
+}
+
+function txOf(options: unknown): unknown {
+  if (options === undefined) return undefined
+  const isObject = typeof options === 'object' && options !== null && !Array.isArray(options)
+  if (!isObject) throw wrongFlow([{ path: 'options', message: `must be { tx }, got ${show(options)}` }])
+  const problems = Object.keys(options)
+    .filter((name) => name !== 'tx')
+    .map((name) => ({ path: `options.${name}`, message: 'is not an option of a flow; give it to f.add()' }))
+  if (problems.length > 0) throw wrongFlow(problems)
+  const { tx } = options as { readonly tx?: unknown }
+  if (tx !== undefined && (tx === null || (typeof tx !== 'object' && typeof tx !== 'function')))
+    throw wrongFlow([{ path: 'options.tx', message: `must be the handle of your open transaction, got ${show(tx)}` }])
+  return tx
+}
+
+class FlowDraft implements FlowBuilder {
+  readonly #parts: FlowParts
+  readonly #nodes: (GraphNode & { readonly beside: Parent[] })[] = []
+  #isClosed = false
+
+  constructor(parts: FlowParts) {
+    this.#parts = parts
+  }
+
+  add(job: Enqueueable, payload?: unknown, options?: FlowOptions): FlowNode<never> {
+    this.#refuseClosed()
+    if (this.#nodes.length >= FLOW_MAX)
+      throw wrongFlow([{ path: 'add()', message: `was called more than ${FLOW_MAX} times` }])
+    const at = `nodes[${this.#nodes.length}]`
+    if ((options as EnqueueOptions | undefined)?.tx !== undefined)
+      throw wrongFlow([{ path: `${at}.tx`, message: 'is the whole flow’s: give it as mill.flow(build, { tx })' }])
+    const beside: Parent[] = []
+    const id = this.#parts.newId()
+    const registered = this.#parts.registry.lookUp(job)
+    this.#nodes.push({ id, job, registered, payload, options: ownOptions(options), beside })
+    const node: FlowNode<never> = {
+      id,
+      after: (...parents) => {
+        this.#refuseClosed()
+        const wrong = isAfter(parents)
+        const problems = typeof wrong === 'string' ? [{ path: '', message: wrong }] : (wrong ?? [])
+        if (problems.length > 0)
+          throw wrongFlow(problems.map((p) => ({ path: `${at}.after()${p.path}`, message: p.message })))
+        beside.push(...toParents(parents))
+        return node
+      },
+    }
+    return node
+  }
+
+  close(): readonly GraphNode[] {
+    this.#isClosed = true
+    return this.#nodes
+  }
+
+  #refuseClosed(): void {
+    if (this.#isClosed) throw wrongFlow([{ path: 'build', message: 'is over: a node can be added only while it runs' }])
+  }
+}
+
+function replaced(value: unknown, handles: ReadonlyMap<string, Handle<unknown>>): unknown {
+  if (Array.isArray(value)) return value.map((one) => replaced(one, handles))
+  if (typeof value !== 'object' || value === null) return value
+  const { id } = value as { readonly id?: unknown }
+  const handle = typeof id === 'string' ? handles.get(id) : undefined
+  if (handle !== undefined) return handle
+  if (Object.getPrototypeOf(value) !== Object.prototype) return value
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, replaced(one, handles)]))
+}
+
+export function wrongFlow(problems: readonly Problem[]): InvalidOptionsError {
+  return new InvalidOptionsError('flow()', problems)
+}

@@ -1,0 +1,56 @@
+import { describe, expect, test } from 'vitest'
+import { decideLink, fateOf, findCycle, movedBy, ON_PARENT_FAILURE, parentReason } from './links.js'
+import type { Fate, LinkVerdict } from './links.js'
+
+describe('what becomes of a link', () => {
+  const table: Record<Fate, readonly LinkVerdict[]> = {
+    //            wait        cancel      run
+    unfinished: ['stays', 'stays', 'stays'],
+    done: ['resolves', 'resolves', 'resolves'],
+    failed: ['stays', 'cancels', 'resolves'],
+    cancelled: ['stays', 'cancels', 'resolves'],
+    gone: ['cancels', 'cancels', 'resolves'],
+  }
+  test.each(Object.keys(table) as Fate[])('when its parent is %s', (fate) => {
+    expect(ON_PARENT_FAILURE.map((policy) => decideLink(fate, policy))).toEqual(table[fate])
+    expect(movedBy(fate)).toEqual(ON_PARENT_FAILURE.filter((_, i) => table[fate][i] !== 'stays'))
+  })
+
+  test('follows what the parent is now, and only of one that is gone what was noted', () => {
+    expect(fateOf('ready', 'failed')).toBe('unfinished')
+    expect(fateOf('failed', 'done')).toBe('failed')
+    expect(fateOf(undefined, 'done')).toBe('done')
+    expect(fateOf(undefined, 'failed')).toBe('gone')
+    expect(fateOf(undefined, 'look')).toBe('gone')
+  })
+
+  test('is said with the parent’s name where it is known', () => {
+    expect(parentReason('failed', { id: 'i', name: 'extract' })).toBe('its parent extract i failed')
+    expect(parentReason('cancelled', { id: 'i', name: 'extract' })).toBe('its parent extract i was cancelled')
+    expect(parentReason('gone', { id: 'i', name: null })).toBe('its parent i is gone: it was deleted or pruned')
+  })
+})
+
+describe('a ring of jobs', () => {
+  const of = (graph: Record<string, string[]>): string[] | undefined =>
+    findCycle(Object.keys(graph), (node) => graph[node] ?? [])
+
+  test('is found with its path', () => {
+    expect(of({ a: ['b'], b: ['c'], c: ['a'] })).toEqual(['a', 'b', 'c', 'a'])
+    expect(of({ a: ['a'] })).toEqual(['a', 'a'])
+    expect(of({ x: ['a'], a: ['b'], b: ['a'] })).toEqual(['a', 'b', 'a'])
+  })
+
+  test('is not seen where two ways lead to one job', () => {
+    expect(of({ a: ['b', 'c'], b: ['d'], c: ['d'], d: [] })).toBeUndefined()
+  })
+
+  test('is looked for in long chains and dense graphs alike', () => {
+    const chain = Object.fromEntries(Array.from({ length: 50_000 }, (_, i) => [`${i}`, [`${i + 1}`]]))
+    expect(of(chain)).toBeUndefined()
+    const dense = Object.fromEntries(
+      Array.from({ length: 300 }, (_, i) => [`${i}`, Array.from({ length: i }, (__, j) => `${j}`)]),
+    )
+    expect(of(dense)).toBeUndefined()
+  })
+})

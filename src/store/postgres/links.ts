@@ -1,0 +1,229 @@
+import type { Inserted, InsertOptions, NewJob } from '../store.js'
+import { askedParents, isOpen, linksOf, nameOf, refuseCycle, refuseMissing, standIns } from '../links.js'
+import type { AddedParents, FoundParent, NewLinks, Parent } from '../links.js'
+import { isFinal } from '../../job/states.js'
+import type { State } from '../../job/states.js'
+import { insertMeeting } from './insert-meeting.js'
+import { numberOf } from './executor.js'
+import { DAY_MS, NUMBER_BITS } from './numbers.js'
+import type { Standing } from './rows.js'
+import type { Session } from './session.js'
+import { arrayOf, finite } from './session.js'
+import type { PlannedJob } from './write.js'
+
+/*
+ * Writing jobs that come after others. A parent that is unfinished, or may be retried, is only read here: a to-do is written
+ * beside the link, and `promoteJobs` sees to it (link-todos.ts) that its end is told. So a caller's transaction, which may stay
+ * open for as long as it likes, holds up nobody who runs or ends a parent.
+ */
+
+/** A parent, with its number. */
+export interface StandingParent extends FoundParent {
+  readonly ref: number
+}
+
+type Found = Map<string, StandingParent>
+
+/** Writes a bulk in which jobs have parents. */
+export async function insertLinked(
+  s: Session,
+  jobs: readonly NewJob[],
+  options: InsertOptions,
+): Promise<readonly Inserted[]> {
+  const { ids, keys } = askedParents(jobs)
+  const found = await lookFor(s, [...ids.map((id) => ({ id })), ...keys])
+  const inserted = await insertMeeting(s, planned(jobs, found), options)
+  for (const row of await byId(s, standIns(jobs, inserted))) found.set(row.id, row)
+  await writeLinks(s, linksOf(jobs, inserted, found), found)
+  return inserted
+}
+
+async function lookFor(s: Session, parents: readonly Parent[]): Promise<Found> {
+  const found: Found = new Map()
+  const ids = parents.flatMap((parent) => ('id' in parent ? [parent.id] : []))
+  const keys = parents.filter((parent) => !('id' in parent))
+  for (const row of await byId(s, ids)) found.set(row.id, row)
+  const keyed = keys.length === 0 ? [] : await s.query<KeyedRow>(s.queries.parentsByKey, JSON.stringify(keys))
+  for (const row of keyed) found.set(nameOf({ name: row.askedName, key: row.askedKey }), toParent(row))
+  await hold(s, found)
+  refuseMissing(parents, found)
+  return found
+}
+
+/** One that was forgotten between the look and the lock is missing. */
+async function hold(s: Session, found: Found): Promise<void> {
+  const open = [...found.values()].filter((parent) => parent.state !== 'done').map((parent) => parent.ref)
+  if (open.length === 0) return
+  const held = await s.query<{ ref: unknown }>(s.queries.holdParents, arrayOf(open))
+  const there = new Set(held.map((row) => numberOf(row.ref)))
+  for (const [name, parent] of found) if (parent.state !== 'done' && !there.has(parent.ref)) found.delete(name)
+}
+
+interface ParentRow {
+  readonly ref: unknown
+  readonly id: string
+  readonly name: string
+  readonly state: State
+}
+
+type KeyedRow = ParentRow & { readonly askedName: string; readonly askedKey: string }
+
+async function byId(s: Session, ids: readonly string[]): Promise<StandingParent[]> {
+  if (ids.length === 0) return []
+  return (await s.query<ParentRow>(s.queries.parentsById, JSON.stringify(ids))).map(toParent)
+}
+
+/** Parents as they are now, by their numbers. */
+export async function parentsByRef(s: Session, refs: readonly number[]): Promise<Map<number, StandingParent>> {
+  if (refs.length === 0) return new Map()
+  const rows = await s.query<ParentRow>(s.queries.parentsByRef, arrayOf(refs))
+  return new Map(rows.map((row) => [numberOf(row.ref), toParent(row)]))
+}
+
+function toParent({ ref, id, name, state }: ParentRow): StandingParent {
+  return { ref: numberOf(ref), id, name, state }
+}
+
+/** What a row says from the start: nobody may claim a child before its links are written. */
+function planned(jobs: readonly NewJob[], found: Found): PlannedJob[] {
+  const own = new Set(jobs.map((job) => job.id))
+  const parents = new Set(jobs.flatMap((job) => (job.after ?? []).map(nameOf)))
+  return jobs.map((job) => {
+    const names = (job.after ?? []).map(nameOf)
+    const isWaiting = (name: string): boolean => {
+      const parent = found.get(name)
+      return own.has(name) || (parent !== undefined && isOpen(parent.state, job.onParentFailure ?? 'wait'))
+    }
+    const after = [...new Set(names.map((name) => found.get(name)?.id ?? name))]
+    return {
+      ...job,
+      planned: {
+        after: names.length === 0 ? undefined : JSON.stringify(after),
+        blocked: names.some(isWaiting) || undefined,
+        is_parent: parents.has(job.id) || undefined,
+      },
+    }
+  })
+}
+
+async function writeLinks(s: Session, links: readonly NewLinks[], found: Found): Promise<void> {
+  const byParent = new Map([...found.values()].map((parent) => [parent.id, parent]))
+  const refs = await newRefs(s, links)
+  const refOf = (id: string): number => (byParent.get(id)?.ref ?? refs.get(id)) as number
+  await addLinks(
+    s,
+    links.flatMap(({ job, open }) =>
+      open.map((id) => ({
+        parent: refOf(id),
+        child: refs.get(job.id) as number,
+        onFailure: job.onParentFailure ?? 'wait',
+        keepMs: finite(job.keepCancelledMs ?? Infinity),
+      })),
+    ),
+  )
+  await correct(s, links, refs)
+  const open = new Set(links.flatMap((each) => each.open))
+  await lookAt(
+    s,
+    [...byParent.values()].filter((parent) => open.has(parent.id)),
+  )
+}
+
+async function newRefs(s: Session, links: readonly NewLinks[]): Promise<Map<string, number>> {
+  const ids = [...new Set(links.flatMap(({ job, open }) => [job.id, ...open]))]
+  const today = BigInt(Math.floor((await s.now()) / DAY_MS) - 1) << BigInt(NUMBER_BITS)
+  const rows = await s.query<{ ref: unknown; id: string }>(s.queries.newRefs, JSON.stringify(ids), String(today))
+  return new Map(rows.map((row) => [row.id, numberOf(row.ref)]))
+}
+
+interface Link {
+  readonly parent: number
+  readonly child: number
+  readonly onFailure: string
+  readonly keepMs: number | null
+}
+
+/** Links in one statement. */
+const LINKS_PER_INSERT = 10_000
+
+async function addLinks(s: Session, links: readonly Link[]): Promise<void> {
+  for (let from = 0; from < links.length; from += LINKS_PER_INSERT) {
+    const some = links.slice(from, from + LINKS_PER_INSERT)
+    await s.query(
+      s.queries.addLinks,
+      arrayOf(some.map((link) => link.parent)),
+      arrayOf(some.map((link) => link.child)),
+      JSON.stringify(some.map((link) => link.onFailure)),
+      arrayOf(some.map((link) => link.keepMs)),
+    )
+  }
+}
+
+/** Where a job of the bulk turned out to be another one, its children were planned for one that is not there. */
+async function correct(s: Session, links: readonly NewLinks[], refs: ReadonlyMap<string, number>): Promise<void> {
+  const changed = links.filter(({ job, after }) => after.some((id, index) => !isNamed(job, id, index)))
+  const rows = changed.map(({ job, after }) => ({ ref: refs.get(job.id), after: JSON.stringify(after) }))
+  if (rows.length > 0) await s.query(s.queries.putAfter, JSON.stringify(rows))
+  const free = links.filter(({ open }) => open.length === 0).map(({ job }) => refs.get(job.id) as number)
+  if (free.length === 0) return
+  await s.query(s.queries.freeJobs, arrayOf(free))
+  s.note({ dueInMs: 0 })
+}
+
+function isNamed(job: NewJob, id: string, index: number): boolean {
+  const parent = job.after?.[index]
+  return parent !== undefined && 'id' in parent && parent.id === id
+}
+
+/** That their ends are told, or looked at if they were before this commits. */
+async function lookAt(s: Session, parents: readonly StandingParent[]): Promise<void> {
+  if (parents.length === 0) return
+  const todos = parents.map(({ ref, id, state }) => ({ parent: ref, id, what: isFinal(state) ? state : 'look' }))
+  await s.query(s.queries.addTodos, JSON.stringify(todos))
+  s.note({ dueInMs: 0 })
+}
+
+/** Adds parents to a job that was taken out of where it waits; gives those it must wait for. */
+export async function addParents(s: Session, job: Standing, added: AddedParents): Promise<readonly string[]> {
+  await s.query(s.queries.lockLinking)
+  const found = await lookFor(s, added.parents)
+  const parents = [...new Map([...found.values()].map((parent) => [parent.id, parent])).values()]
+  await refuseRing(s, job, parents)
+  const open = parents.filter(({ state }) => isOpen(state, added.onFailure))
+  const { onFailure } = added
+  const keepMs = finite(added.keepMs)
+  await addLinks(
+    s,
+    open.map(({ ref }) => ({ parent: ref, child: job.ref, onFailure, keepMs })),
+  )
+  await lookAt(s, open)
+  const after = [...new Set([...job.after, ...parents.map(({ id }) => id)])]
+  await s.query(s.queries.putAfter, JSON.stringify([{ ref: job.ref, after: JSON.stringify(after) }]))
+  return open.map(({ id }) => id)
+}
+
+async function refuseRing(s: Session, job: Standing, added: readonly StandingParent[]): Promise<void> {
+  await s.query(s.queries.byIndex, 'off')
+  const refs = arrayOf(added.map(({ ref }) => ref))
+  const above = await s.query<{ child: unknown; parent: unknown }>(s.queries.linksAbove, refs)
+  await s.query(s.queries.byIndex, 'on')
+  const edges = above.map(({ child, parent }) => ({ child: String(numberOf(child)), parent: String(numberOf(parent)) }))
+  const seen = new Set([job.ref, ...added.map(({ ref }) => ref), ...edges.map(({ parent }) => Number(parent))])
+  const known = edges.some(({ parent }) => Number(parent) === job.ref)
+    ? await parentsByRef(s, [...seen])
+    : new Map<number, StandingParent>()
+  for (const parent of added) known.set(parent.ref, parent)
+  known.set(job.ref, job)
+  const label = (ref: string): string =>
+    `${known.get(Number(ref))?.name ?? 'a job'} ${known.get(Number(ref))?.id ?? ref}`
+  refuseCycle(
+    String(job.ref),
+    added.map(({ ref }) => String(ref)),
+    edges,
+    label,
+  )
+}
+
+export async function isBlocked(s: Session, ref: number): Promise<boolean> {
+  return (await s.query(s.queries.hasLinks, String(ref))).length > 0
+}

@@ -1,0 +1,22 @@
+/**
+ * Jobs that come after others. An open link keeps its child blocked. To-dos are only ever added and removed, so that two ends
+ * that commit at once never wait for each other.
+ */
+export const links = (schema: string): readonly string[] => [
+  `create table ${schema}.links (
+    parent bigint not null,
+    child bigint not null,
+    on_failure text not null check (on_failure in ('wait', 'cancel', 'run')),
+    keep_ms bigint,
+    primary key (parent, child)
+  )`,
+  // promoteJobs: whether a child waits for anybody else; and its links when it ends
+  `create index links_child on ${schema}.links (child)`,
+  // promoteJobs: parents that ended or went, and those that got a child while they were unfinished (look)
+  `create table ${schema}.link_todos (
+    number bigint generated always as identity primary key,
+    parent bigint not null,
+    id uuid,
+    what text not null check (what in ('done', 'failed', 'cancelled', 'gone', 'look'))
+  )`,
+]

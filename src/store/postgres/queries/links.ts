@@ -1,0 +1,142 @@
+import { LOCK_CLASS } from '../numbers.js'
+import { bodyOf, s, stands } from './words.js'
+
+const found = `j.ref, j.id, n.name, coalesce(h.state, 'ready') as state`
+const endOf = `left join lateral (select h.ref, h.state from ${s}.history h where h.ref = j.ref limit 1) h on true`
+
+/** Jobs that come after others. */
+export const linkQueries = {
+  parentsById: `
+    select ${found}
+    from json_array_elements_text($1::text::json) as a (id)
+    cross join lateral (select j.ref, j.id, j.lane from ${s}.jobs j where j.id = a.id::uuid limit 1) j
+    join ${s}.lanes n on n.lane = j.lane
+    ${endOf}`,
+  parentsByRef: `
+    select ${found}
+    from unnest($1::text::bigint[]) as a (ref)
+    cross join ${bodyOf('a.ref')}
+    join ${s}.lanes n on n.lane = j.lane
+    ${endOf}`,
+  /** As readKeyed: the unfinished one that has the key, else the newest that had it. */
+  parentsByKey: `
+    select a.name as "askedName", a.key as "askedKey", j.ref, j.id, a.name, j.state
+    from json_to_recordset($1::text::json) as a (name text, key text)
+    cross join lateral (
+      select j.ref, j.id, coalesce(h.state, 'ready') as state
+      from ${s}.jobs j
+      join ${s}.lanes n on n.lane = j.lane
+      ${endOf}
+      where j.key = a.key and n.name = a.name
+      order by h.ref is null desc, j.ref desc
+      limit 1) j`,
+  /** Who would forget one of them waits, and then sees the links that are written now. Others are not held up. */
+  holdParents: `
+    select ref from ${s}.jobs where ref = any($1::text::bigint[]) order by ref for key share`,
+  /** Of jobs this transaction has just written: they are of today, or of no day. */
+  newRefs: `
+    select ref, id
+    from ${s}.jobs
+    where id = any(array(select value::uuid from json_array_elements_text($1::text::json))) and ref >= $2::text::bigint`,
+  addLinks: `
+    insert into ${s}.links (parent, child, on_failure, keep_ms)
+    select parent, child, on_failure, keep_ms
+    from rows from (
+      unnest($1::text::bigint[]), unnest($2::text::bigint[]), json_array_elements_text($3::text::json), unnest($4::text::bigint[]))
+      as each (parent, child, on_failure, keep_ms)
+    on conflict (parent, child) do update set on_failure = excluded.on_failure, keep_ms = excluded.keep_ms`,
+  putAfter: `
+    update ${s}.jobs j set after = a.after
+    from json_to_recordset($1::text::json) as a (ref bigint, after text)
+    where j.ref = any(array(select (one->>'ref')::bigint from json_array_elements($1::text::json) as one)) and j.ref = a.ref`,
+  hasLinks: `select 1 as linked from ${s}.links where child = $1::text::bigint limit 1`,
+  dropLinks: `delete from ${s}.links where child = any($1::text::bigint[])`,
+  addTodos: `
+    insert into ${s}.link_todos (parent, id, what)
+    select parent, id, what
+    from json_to_recordset($1::text::json) as a (parent bigint, id uuid, what text)`,
+  /** Of jobs that are about to be forgotten: those that somebody waits for. */
+  lockJobs: `select ref from ${s}.jobs where ref = any($1::text::bigint[]) order by ref for update`,
+  noteForgotten: `
+    insert into ${s}.link_todos (parent, id, what)
+    select j.ref, j.id, a.what
+    from json_to_recordset($1::text::json) as a (ref bigint, what text)
+    cross join ${bodyOf('a.ref')}
+    where exists (select 1 from ${s}.links l where l.parent = a.ref)
+    returning 1 as noted`,
+  nextTodos: `
+    select number, parent, id, what
+    from ${s}.link_todos
+    order by number
+    limit $1::text::integer
+    for update skip locked`,
+  dropTodos: `delete from ${s}.link_todos where number = any($1::text::bigint[])`,
+  otherTodos: `
+    select parent from ${s}.link_todos where parent = any($1::text::bigint[]) and what <> 'look'`,
+  anyTodo: `select 1 as todo from ${s}.link_todos limit 1`,
+
+  /* A parent that got a child is marked, and put so that no claim can have it without seeing the mark. Nothing is waited for. */
+  markParents: `
+    with free as materialized (
+      select ref, is_parent from ${s}.jobs where ref = any($1::text::bigint[]) for no key update skip locked),
+    marked as (
+      update ${s}.jobs set is_parent = true
+      where ref = any(array(select ref from free where is_parent is not true)))
+    select ref from free`,
+  takeLine: `
+    with mine as materialized (
+      select r.lane, r.sort, r.ref
+      from ${s}.jobs j
+      join ${s}.ready r on ${stands}
+      where j.ref = any($1::text::bigint[])
+      for update of r skip locked)
+    delete from ${s}.ready r using mine
+    where (r.lane, r.sort, r.ref) = (mine.lane, mine.sort, mine.ref)
+    returning r.lane, r.sort, r.ref`,
+  putLine: `
+    insert into ${s}.ready (lane, sort, ref)
+    select lane, sort, ref from json_to_recordset($1::text::json) as a (lane integer, sort bigint, ref bigint)`,
+  takeAside: `
+    delete from ${s}.waiting
+    where ref = any(array(select ref from ${s}.waiting where ref = any($1::text::bigint[]) for update skip locked))
+    returning ref, lane, state, due_at`,
+  putAside: `
+    insert into ${s}.waiting (ref, lane, state, due_at)
+    select ref, lane, state, due_at
+    from json_to_recordset($1::text::json) as a (ref bigint, lane integer, state text, due_at bigint)`,
+  lockEnds: `
+    select ref from ${s}.history where ref = any($1::text::bigint[]) for update skip locked`,
+  lockFreeLeases: `
+    select fence from ${s}.leases where fence = any($1::text::bigint[]) for update skip locked`,
+  askLeases: `update ${s}.leases set asked = true where fence = any($1::text::bigint[]) and not asked`,
+
+  /** What such ends move: of one that may be retried all but those that wait for it. */
+  movedLinks: `
+    select l.parent, l.child, l.on_failure, l.keep_ms
+    from json_to_recordset($1::text::json) as a (parent bigint, moves_all boolean)
+    join ${s}.links l on l.parent = a.parent and (a.moves_all or l.on_failure <> 'wait')
+    limit $2::text::integer`,
+  lockChildren: `
+    select ref from ${s}.waiting where ref = any($1::text::bigint[]) order by ref for update skip locked`,
+  anyChildren: `select ref from ${s}.waiting where ref = any($1::text::bigint[])`,
+  resolveLinks: `
+    delete from ${s}.links l
+    using rows from (unnest($1::text::bigint[]), unnest($2::text::bigint[])) as each (parent, child)
+    where l.parent = each.parent and l.child = each.child`,
+  /** Those that wait for nobody any more wait for their time, which has mostly come. */
+  freeJobs: `
+    update ${s}.waiting w
+    set state = case when (select j.error from ${s}.jobs j where j.ref = w.ref) is null then 'scheduled' else 'retrying' end
+    where w.ref = any($1::text::bigint[]) and w.state = 'blocked'
+      and not exists (select 1 from ${s}.links l where l.child = w.ref)`,
+  /** Late links are added by one at a time: two at once could close a ring that neither sees. */
+  lockLinking: `select pg_advisory_xact_lock(${LOCK_CLASS}, -1)`,
+  /** A long chain is walked a step at a time, and a planner that knows nothing of the table would read all of it at each. */
+  byIndex: `select set_config('enable_seqscan', $1, true)`,
+  linksAbove: `
+    with recursive up (child, parent) as (
+      select l.child, l.parent from ${s}.links l where l.child = any($1::text::bigint[])
+      union
+      select l.child, l.parent from up join ${s}.links l on l.child = up.parent)
+    select child, parent from up`,
+}

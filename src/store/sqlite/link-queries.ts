@@ -1,0 +1,96 @@
+/** The statements of jobs that come after others; part of `queries`. */
+export const linkQueries = {
+  parentsById: `
+    select j.id, n.name, coalesce(l.state, h.state) as state
+    from json_each(?) e
+    cross join millrace_jobs j on j.id = e.value
+    join millrace_lanes n on n.lane = j.lane
+    left join millrace_live l on l.seq = j.seq
+    left join millrace_history h on h.seq = j.seq`,
+  /** Of many jobs at once: parent, child, policy, and how long to keep. */
+  addLinks: `
+    insert into millrace_links (parent, child, on_failure, keep_ms)
+    select e.value ->> 0, j.seq, e.value ->> 2, e.value ->> 3
+    from json_each(?) e
+    cross join millrace_jobs j on j.id = e.value ->> 1
+    where true
+    on conflict (parent, child) do update set on_failure = excluded.on_failure, keep_ms = excluded.keep_ms`,
+  putAfter: `
+    update millrace_jobs
+    set after = e.parents
+    from (select value ->> 0 as job, value ->> 1 as parents from json_each(?)) e
+    where id = e.job`,
+  /** Only what waits: one that is paused stays so, and is blocked when it is resumed. */
+  blockJobs: `
+    update millrace_live
+    set state = 'blocked'
+    where seq in (select j.seq from json_each(?) e cross join millrace_jobs j on j.id = e.value) and fence is null and state <> 'paused'`,
+  anyLink: `
+    select 1
+    from millrace_links
+    limit 1`,
+  hasLinks: `
+    select 1
+    from millrace_links
+    where child = ?
+    limit 1`,
+  dropLinks: `
+    delete from millrace_links
+    where child = ?`,
+  /** Of ends: those that somebody waits for. */
+  noteEnds: `
+    insert into millrace_link_todos (parent, what)
+    select e.value ->> 0, e.value ->> 1
+    from json_each(?) e
+    where exists (select 1 from millrace_links where parent = e.value ->> 0)`,
+  /** Of jobs that are about to be forgotten. */
+  noteGone: `
+    insert into millrace_link_todos (parent, what)
+    select j.id, case when h.state = 'done' then 'done' else 'gone' end
+    from json_each(?) e
+    cross join millrace_jobs j on j.seq = e.value
+    left join millrace_history h on h.seq = j.seq
+    where exists (select 1 from millrace_links where parent = j.id)`,
+  anyTodo: `
+    select 1
+    from millrace_link_todos
+    limit 1`,
+  nextTodos: `
+    select number, parent, what
+    from millrace_link_todos
+    order by number
+    limit ?`,
+  dropTodo: `
+    delete from millrace_link_todos
+    where number = ?`,
+  movedLinks: `
+    select k.child, k.on_failure, k.keep_ms, j.id, n.name, n.queue, l.state
+    from millrace_links k
+    join millrace_jobs j on j.seq = k.child
+    join millrace_lanes n on n.lane = j.lane
+    left join millrace_live l on l.seq = k.child
+    where k.parent = ? and k.on_failure in (select value from json_each(?))
+    limit ?`,
+  resolveLinks: `
+    delete from millrace_links
+    where parent = ? and child in (select value from json_each(?))`,
+  /** Those that wait for nobody any more wait for their time, which has mostly come. */
+  freeJobs: `
+    update millrace_live
+    set state = case when error is null then 'scheduled' else 'retrying' end
+    where seq in (select value from json_each(?)) and state = 'blocked'
+      and not exists (select 1 from millrace_links where child = seq)`,
+  /** Every open link above these jobs. */
+  linksAbove: `
+    with recursive up (child, parent) as (
+      select j.id, k.parent
+      from json_each(?) e
+      cross join millrace_jobs j on j.id = e.value
+      join millrace_links k on k.child = j.seq
+      union
+      select j.id, k.parent
+      from up
+      join millrace_jobs j on j.id = up.parent
+      join millrace_links k on k.child = j.seq)
+    select child, parent from up`,
+}

@@ -1,0 +1,183 @@
+import { decideLink, fateOf, movedBy, parentReason } from '../../job/links.js'
+import type { OnParentFailure } from '../../job/links.js'
+import type { FinalState, State } from '../../job/states.js'
+import { isFinal } from '../../job/states.js'
+import { askedParents, hasParents, isOpen, linksOf, nameOf, refuseCycle, refuseMissing, standIns } from '../links.js'
+import type { AddedParents, CalledOff, Edge, FoundParent, Parent } from '../links.js'
+import type { Inserted, JobRow, NewJob } from '../store.js'
+import { endWaiting } from './history.js'
+import { isAnyTodo, noteAll } from './link-ends.js'
+import { readKeyed } from './read.js'
+import type { Session } from './session.js'
+
+/*
+ * Jobs that come after others. Who ends a parent writes a to-do in the same transaction; `promoteJobs` works it off, a bounded
+ * number of links at a time, so that an end with ten thousand children costs no more than another.
+ */
+
+export type Found = Map<string, FoundParent>
+
+/** The parents of a bulk as they stand before it is written; undefined when it has none. Those missing are refused. */
+export function findParents(session: Session, jobs: readonly NewJob[]): Found | undefined {
+  if (!jobs.some(hasParents)) return undefined
+  const { ids, keys } = askedParents(jobs)
+  return lookFor(session, [...ids.map((id) => ({ id })), ...keys])
+}
+
+function lookFor(session: Session, parents: readonly Parent[]): Found {
+  const found: Found = new Map()
+  readParents(
+    session,
+    parents.flatMap((parent) => ('id' in parent ? [parent.id] : [])),
+    found,
+  )
+  for (const parent of parents) {
+    const row = 'id' in parent ? undefined : readKeyed(session, parent.name, parent.key)
+    if (row !== undefined) found.set(nameOf(parent), { id: row.id, name: row.name, state: row.state })
+  }
+  refuseMissing(parents, found)
+  return found
+}
+
+function readParents(session: Session, ids: readonly string[], into: Found): void {
+  if (ids.length === 0) return
+  const rows = session.statement(session.queries.parentsById).all(JSON.stringify(ids)) as FoundParent[]
+  for (const row of rows) into.set(row.id, row)
+}
+
+/** Blocks the new jobs of a bulk that must wait for others. */
+export function linkJobs(session: Session, jobs: readonly NewJob[], inserted: readonly Inserted[], found: Found): void {
+  readParents(session, standIns(jobs, inserted), found)
+  const links = linksOf(jobs, inserted, found)
+  addLinks(
+    session,
+    links.flatMap(({ job, open }) => {
+      const [onFailure, keepMs] = [job.onParentFailure ?? 'wait', job.keepCancelledMs ?? Infinity]
+      return open.map((parent): Link => [parent, job.id, onFailure, keepMs === Infinity ? null : keepMs])
+    }),
+  )
+  putAfter(
+    session,
+    links.map(({ job, after }) => [job.id, JSON.stringify(after)]),
+  )
+  const ended = endedOf(found)
+  for (const { open } of ended.size === 0 ? [] : links) noteEnded(session, open, ended)
+}
+
+/** Rows that one statement writes: crossing into the library costs more than a row. */
+const AT_ONCE = 1_000
+
+type Link = readonly [parent: string, child: string, onFailure: OnParentFailure, keepMs: number | null]
+
+function addLinks(session: Session, links: readonly Link[]): void {
+  eachFew(links, (few) => session.statement(session.queries.addLinks).run(few))
+  const children = [...new Set(links.map(([, child]) => child))]
+  eachFew(children, (few) => session.statement(session.queries.blockJobs).run(few))
+}
+
+function putAfter(session: Session, rows: readonly (readonly [id: string, after: string])[]): void {
+  eachFew(rows, (few) => session.statement(session.queries.putAfter).run(few))
+}
+
+function eachFew(list: readonly unknown[], write: (few: string) => unknown): void {
+  for (let from = 0; from < list.length; from += AT_ONCE) write(JSON.stringify(list.slice(from, from + AT_ONCE)))
+}
+
+/** A parent that failed before its child came is looked at as if it had just failed. */
+function noteEnded(session: Session, open: readonly string[], ended: ReadonlyMap<string, State>): void {
+  const ends = ended.size === 0 ? [] : open.filter((id) => ended.has(id)).map((id) => [id, ended.get(id)])
+  if (ends.length > 0) noteAll(session, ends as [string, State][])
+}
+
+function endedOf(found: Found): Map<string, State> {
+  return new Map([...found.values()].filter(({ state }) => isFinal(state)).map(({ id, state }) => [id, state]))
+}
+
+/** Adds parents to a job that waits; it is blocked if it must wait for one of them. */
+export function addParents(session: Session, job: JobRow, added: AddedParents): void {
+  const found = lookFor(session, added.parents)
+  const parents = [...new Map([...found.values()].map((parent) => [parent.id, parent])).values()]
+  const ids = parents.map((parent) => parent.id)
+  const edges = session.statement(session.queries.linksAbove).all(JSON.stringify(ids)) as unknown as Edge[]
+  refuseCycle(job.id, ids, edges, labels(session, [job.id, ...ids, ...edges.map((edge) => edge.parent)]))
+  putAfter(session, [[job.id, JSON.stringify([...new Set([...job.after, ...ids])])]])
+  const open = parents.filter(({ state }) => isOpen(state, added.onFailure)).map(({ id }) => id)
+  const keepMs = added.keepMs === Infinity ? null : added.keepMs
+  addLinks(
+    session,
+    open.map((parent): Link => [parent, job.id, added.onFailure, keepMs]),
+  )
+  noteEnded(session, open, endedOf(found))
+}
+
+function labels(session: Session, ids: readonly string[]): (id: string) => string {
+  const found: Found = new Map()
+  readParents(session, [...new Set(ids)], found)
+  return (id) => `${found.get(id)?.name ?? 'a job'} ${id}`
+}
+
+export function isBlocked(session: Session, seq: number): boolean {
+  return session.statement(session.queries.hasLinks).get(seq) !== undefined
+}
+
+export interface WorkedOff {
+  readonly calledOff: readonly CalledOff[]
+  readonly again: boolean
+}
+
+/** Looks at what the ends of parents change, at most `limit` links of it. */
+export function workOffLinks(session: Session, limit: number, now: number): WorkedOff {
+  const calledOff: CalledOff[] = []
+  let left = limit
+  const todos = session.statement(session.queries.nextTodos).all(limit) as unknown as Todo[]
+  for (const todo of todos) {
+    if (left <= 0) break
+    const [parent] = session.statement(session.queries.parentsById).all(JSON.stringify([todo.parent])) as FoundParent[]
+    const fate = fateOf(parent?.state, todo.what)
+    const policies = JSON.stringify(movedBy(fate))
+    const links = session.statement(session.queries.movedLinks).all(todo.parent, policies, left) as unknown as LinkRow[]
+    if (links.length < left) session.statement(session.queries.dropTodo).run(todo.number)
+    left -= links.length
+    resolve(
+      session,
+      todo.parent,
+      links.filter((link) => decideLink(fate, link.on_failure) === 'resolves'),
+    )
+    const reason = parentReason(fate, { id: todo.parent, name: parent?.name ?? null })
+    for (const link of links)
+      if (decideLink(fate, link.on_failure) === 'cancels') calledOff.push(...callOff(session, link, reason, now))
+  }
+  return { calledOff, again: isAnyTodo(session) }
+}
+
+interface Todo {
+  readonly number: number
+  readonly parent: string
+  readonly what: FinalState | 'gone' | 'look'
+}
+
+interface LinkRow {
+  readonly child: number
+  readonly on_failure: OnParentFailure
+  readonly keep_ms: number | null
+  readonly id: string
+  readonly name: string
+  readonly queue: string
+  /** Null when it has ended by now. */
+  readonly state: State | null
+}
+
+function resolve(session: Session, parent: string, links: readonly LinkRow[]): void {
+  if (links.length === 0) return
+  const children = JSON.stringify(links.map((link) => link.child))
+  session.statement(session.queries.resolveLinks).run(parent, children)
+  session.statement(session.queries.freeJobs).run(children)
+}
+
+function callOff(session: Session, link: LinkRow, reason: string, now: number): CalledOff[] {
+  // Called off a moment ago because of another parent.
+  if (!isBlocked(session, link.child)) return []
+  const { id, name, queue } = link
+  endWaiting(session, id, reason, link.keep_ms ?? Infinity, now)
+  return [{ id, name, queue, reason }]
+}

@@ -1,0 +1,23 @@
+/**
+ * Jobs that come after others. An open link keeps its child blocked. A parent is named by its id, because the number of a job
+ * that is gone is given again; a child's links go with it.
+ */
+export const sql = `
+create table millrace_links (
+  parent text not null,
+  child integer not null,
+  on_failure text not null check (on_failure in ('wait', 'cancel', 'run')),
+  keep_ms integer,
+  primary key (parent, child)
+) strict, without rowid;
+
+-- promoteJobs: whether a child waits for anybody else; and its links when it ends
+create index millrace_links_child on millrace_links (child);
+
+-- promoteJobs: parents that ended or went, with links still to be looked at. Written with the end itself.
+create table millrace_link_todos (
+  number integer primary key,
+  parent text not null,
+  what text not null check (what in ('done', 'failed', 'cancelled', 'gone', 'look'))
+) strict;
+`

@@ -5,7 +5,8 @@ import type { BulkOptions } from './client/bulk.js'
 import { commandJob } from './client/command.js'
 import type { Change, CommandParts } from './client/command.js'
 import { toParents } from './client/after.js'
-import type { FlowGraph } from './client/flow.js'
+import { runFlow } from './client/flow.js'
+import type { FlowGraph, FlowParts } from './client/flow.js'
 import { parentResults } from './client/parent-results.js'
 import { Enqueuer } from './client/enqueuer.js'
 import { ownOptions } from './client/given.js'
@@ -24,7 +25,8 @@ import type { JobFilter, JobRecord } from './job/record.js'
 import type { Registered, Registry } from './job/registry.js'
 import { isKey } from './job/check-options.js'
 import { checkPayload } from './job/schema.js'
-import type { Claim, FindQuery, JobRow, NewJob } from './store/store.js'
+import type { FindQuery } from './store/find.js'
+import type { Claim, JobRow, NewJob } from './store/store.js'
 
 export interface ClientParts extends CommandParts {
   readonly registry: Registry
@@ -72,6 +74,12 @@ export class Client {
     options: EnqueueOptions | undefined,
   ): Promise<Handle<unknown>> {
     return this.#enqueuer.schedule(job, payload, when, options)
+  }
+
+  /** `writer` takes what is built: this client, or the hooks before it. */
+  runFlow(build: unknown, options: unknown, writer: FlowParts['writer']): Promise<unknown> {
+    const { world, registry } = this.#parts
+    return runFlow(build, options, { registry, newId: () => world.ids.jobId(world.clock.now()), writer })
   }
 
   flow(graph: FlowGraph): Promise<Handle<unknown>[]> {

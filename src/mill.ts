@@ -5,7 +5,6 @@ import { pauseQueueUntil, queueHandle } from './client/queues.js'
 import type { QueueParts } from './client/queues.js'
 import { throughHooks } from './client/hooked.js'
 import type { EnqueueVerbs } from './client/hooked.js'
-import { runFlow } from './client/flow.js'
 import { defaultCodec } from './codec/codec.js'
 import { ClosedError, UnknownJobError } from './errors.js'
 import { didYouMean } from './codec/near-name.js'
@@ -155,8 +154,7 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
   deleteRecurring: Mill['deleteRecurring'] = async (id) => this.schedules.delete(id)
   upcoming: Mill['upcoming'] = (span, options) => upcoming(this.#store, span, options)
   flow(build: unknown, options?: unknown): Promise<unknown> {
-    const newId = (): string => this.#world.ids.jobId(this.#world.clock.now())
-    return runFlow(build, options, { registry: this.#registry, newId, writer: this.#enqueuer })
+    return this.#client.runFlow(build, options, this.#enqueuer)
   }
   unschedule: Mill['unschedule'] = (job, key) => this.#client.unschedule(job, key)
   get: Mill['get'] = (id) => this.#client.get(id)

@@ -1295,15 +1295,6 @@ describe('ctx', () => {
     await handle.result()
     expect((await record(handle)).attempts[0]?.log).toEqual(['beginning {"n":1}'])
   })
-
-  test('refuses by name what is not yet built', async () => {
-    const asking = job('asking', async (_: undefined, ctx) => {
-      const asked = [ctx.results(echo)]
-      return Promise.all(asked.map((each) => Promise.resolve(each).catch((error: { code: string }) => error.code)))
-    })
-    const mill = await started({ jobs: [asking] })
-    expect(await (await mill.enqueue(asking)).result()).toEqual(['E_NOT_YET'])
-  })
 })
 
 interface Line {

@@ -10,7 +10,8 @@ import type { OnDuplicate } from '../job/unique.js'
 import type { NewJob } from '../store/store.js'
 import { atOnce, txOf } from './in-transaction.js'
 import { ownOptions } from './given.js'
-import { checkDraft, draft, encodePayload, isChecked, refuse, rowLike } from './prepare.js'
+import { checkDraft, draft, encodePayload, isChecked, rowLike } from './prepare.js'
+import { refuse } from './refuse.js'
 import type { Draft, Prepared, Wrong } from './prepare.js'
 
 /** Bad items of a bulk that one error names. */

@@ -15,7 +15,8 @@ import { flowOptions, flowRows } from './flow-rows.js'
 import type { FlowGraph, GraphNode } from './flow.js'
 import { ownOptions } from './given.js'
 import { afterwards, atOnce, txOf } from './in-transaction.js'
-import { prepare, refuse, whenOf, withTaken } from './prepare.js'
+import { prepare, whenOf, withTaken } from './prepare.js'
+import { refuse } from './refuse.js'
 import type { Item, Prepared } from './prepare.js'
 
 export interface EnqueuerParts {

@@ -6,7 +6,7 @@ import type { InsertOptions, NewJob } from '../store/store.js'
 import { refuseTooMany } from './after.js'
 import { wrongFlow } from './flow.js'
 import type { FlowGraph } from './flow.js'
-import { refuseAs } from './prepare.js'
+import { refuseAs } from './refuse.js'
 import type { Prepared, Wrong } from './prepare.js'
 
 /** Bad nodes of a flow that one error names. */

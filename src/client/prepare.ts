@@ -1,6 +1,6 @@
 import { problemOf } from '../codec/path.js'
 import { reason, show } from '../codec/show.js'
-import { CodecError, InvalidOptionsError, InvalidPayloadError, PayloadTooLargeError } from '../errors.js'
+import { CodecError, InvalidPayloadError, PayloadTooLargeError } from '../errors.js'
 import type { Problem } from '../errors.js'
 import type { Taken } from '../job/capture.js'
 import { checkEnqueueOptions, LABELS_MAX, TITLE_MAX } from '../job/check-options.js'
@@ -94,21 +94,6 @@ export function checkDraft(drafted: Draft): Prepared | Promise<Prepared> {
 export function withTaken(item: Item, taken: Taken | undefined): Item {
   if (taken === undefined || (taken.captured === undefined && taken.problems.length === 0)) return item
   return { ...item, captured: taken.captured, problems: [...(item.problems ?? []), ...taken.problems] }
-}
-
-/** Throws all that is wrong with a call's items in one error; `unseen` of them were not looked at any more. */
-export function refuse(name: string, wrongs: readonly Wrong[], unseen = 0): never {
-  refuseAs(`job ${JSON.stringify(name)}${unseen === 0 ? '' : ` (${unseen} more items were not looked at)`}`, wrongs)
-}
-
-export function refuseAs(subject: string, wrongs: readonly Wrong[]): never {
-  const options = wrongs.flatMap((wrong) => wrong.options)
-  const payload = wrongs.flatMap((wrong) => wrong.payload)
-  const cause = wrongs.find((wrong) => wrong.cause !== undefined)?.cause
-  const tooLarge = wrongs.find((wrong) => wrong.tooLarge !== undefined)?.tooLarge
-  if (options.length > 0) throw new InvalidOptionsError(subject, [...options, ...payload])
-  if (tooLarge !== undefined && payload.length === 1) throw tooLarge
-  throw new InvalidPayloadError(subject, payload, cause === undefined ? undefined : { cause })
 }
 
 /** What the check says of a payload is all that is said of it: that it has no title either is of no use. */

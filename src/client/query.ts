@@ -1,7 +1,7 @@
 import { parseInstant } from '../job/duration.js'
 import type { JobFilter } from '../job/record.js'
 import type { Registry } from '../job/registry.js'
-import type { FindQuery } from '../store/store.js'
+import type { FindQuery } from '../store/find.js'
 
 /** Jobs `find` reads at a time. */
 const PAGE = 200

@@ -3,6 +3,7 @@ import type { State } from '../job/states.js'
 import type { OnDuplicate, PlaceRequest } from '../job/unique.js'
 import type { Cancel } from '../world/timers.js'
 import type { OnParentFailure } from '../job/links.js'
+import type { FindQuery, FoundPage } from './find.js'
 import type { StoreInfo } from './info.js'
 import type { AddedParents, CalledOff, Parent } from './links.js'
 import type { Confirmation, HeldJob, QueueStore } from './queues.js'
@@ -172,26 +173,6 @@ export interface JobRow {
   readonly reason: string | null
   readonly log: string | null
   readonly progress: string | null
-}
-
-export interface FindQuery {
-  readonly names?: readonly string[] | undefined
-  readonly queues?: readonly string[] | undefined
-  readonly states?: readonly State[] | undefined
-  readonly label?: string | undefined
-  readonly key?: string | undefined
-  readonly createdAfter?: number | undefined
-  readonly createdBefore?: number | undefined
-  readonly order: 'newest' | 'oldest'
-  readonly limit: number
-  /** Where the page before ended. */
-  readonly cursor: number | null
-}
-
-export interface FoundPage {
-  readonly rows: readonly JobRow[]
-  /** Null when there is no more. */
-  readonly cursor: number | null
 }
 
 export interface GuardedChange {

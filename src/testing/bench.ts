@@ -22,6 +22,7 @@ import { tellWishes } from '../worker/listen.js'
 import { overdue, tellCancelled } from '../worker/overdue.js'
 import { runAttempt } from '../worker/run.js'
 import { Running } from '../worker/running.js'
+import type { JobVerbs } from '../worker/running.js'
 import { policyOf, settlementOf } from '../worker/settle.js'
 import { SelfSettler } from '../worker/settle-in.js'
 import { Watchdog } from '../worker/watchdog.js'
@@ -279,11 +280,14 @@ export class Bench implements TestMill {
       slowAfterMs: Infinity,
       reported: true,
     }
-    return new Running(begin, {
+    const verbs: JobVerbs = {
       enqueue: (_, job, payload, options) => this.mill.enqueue(job as string, payload, options as object),
       pauseQueue: (under, queue, when) =>
         pauseQueueUntil({ world: this.#world, store: this.#store, paused: () => undefined }, queue, when, under),
       results: (id, parent) => parentResults(id, parent, { store: this.#store, registry: this.#registry() }),
+    }
+    return new Running(begin, {
+      verbs,
       noteProgress: () => undefined,
       logLine: () => undefined,
       settling: this.#settling,

@@ -2,19 +2,16 @@ import type { Registry } from '../job/registry.js'
 import type { ClaimedJob, SettledJob, Store } from '../store/store.js'
 import type { World } from '../world/world.js'
 import type { Executor } from './executors/loop.js'
-import type { Running, Surroundings } from './running.js'
+import type { JobVerbs, Running } from './running.js'
 import type { Surround } from './surround.js'
 
-export interface HandParts {
+export interface HandParts extends JobVerbs {
   readonly world: World
   readonly store: Store
   readonly registry: Registry
   readonly executor: Executor
   /** Puts in place what jobs captured; undefined when nothing is. */
   readonly surround: Surround | undefined
-  readonly enqueue: Surroundings['enqueue']
-  readonly pauseQueue: Surroundings['pauseQueue']
-  readonly results: Surroundings['results']
   readonly events: WorkerEvents
 }
 

@@ -10,7 +10,7 @@ import { Outbox } from './outbox.js'
 import { overdue, tellCancelled } from './overdue.js'
 import { Reports } from './reports.js'
 import { Running } from './running.js'
-import type { Surroundings } from './running.js'
+import type { JobVerbs, Surroundings } from './running.js'
 import { policyOf, settlementOf } from './settle.js'
 import type { SettledRun } from './settle.js'
 import { SelfSettler } from './settle-in.js'
@@ -35,9 +35,7 @@ export class Hand implements Surroundings {
   readonly meter = new Meter()
   readonly outbox: Outbox
   readonly reports: Reports
-  readonly enqueue: Surroundings['enqueue']
-  readonly pauseQueue: Surroundings['pauseQueue']
-  readonly results: Surroundings['results']
+  readonly verbs: JobVerbs
   readonly settling: SelfSettler
   readonly #parts: HandParts
   readonly #master: Master
@@ -55,9 +53,7 @@ export class Hand implements Surroundings {
     this.#parts = parts
     this.#master = master
     this.#worthMs = parts.store.info.heldUnaskedMs
-    this.enqueue = parts.enqueue
-    this.pauseQueue = parts.pauseQueue
-    this.results = parts.results
+    this.verbs = parts
     this.#clock = new StoreClock(parts.world)
     this.settling = new SelfSettler(parts, (each, outcome) =>
       this.#settlement(each.claimed, outcome, each.registered, each),

@@ -12,14 +12,19 @@ import type { StoredOptions } from '../job/stored-options.js'
 const LOG_LINES_MAX = 100
 const LOG_LINE_MAX = 2_000
 
-/** What a running job asks of its worker. */
-export interface Surroundings {
+/** What a running job asks of the client. */
+export interface JobVerbs {
   /** `under` is the claim that must still hold; undefined once the job has settled itself. */
   enqueue(under: Claim | undefined, job: Enqueueable, payload: unknown, options: unknown): Promise<Handle<unknown>>
   /** Pauses a queue on behalf of the handler under this claim. */
   pauseQueue(under: Claim, queue: string, when: unknown): Promise<void>
   /** What the parents of a job gave that are of this job. */
   results(id: string, parent: Enqueueable): Promise<unknown[]>
+}
+
+/** What a running job asks of its worker. */
+export interface Surroundings {
+  readonly verbs: JobVerbs
   noteProgress(running: Running): void
   logLine(running: Running, line: string): void
   readonly settling: Settling
@@ -104,7 +109,7 @@ export class Running implements Context {
   }
   get queue(): Context['queue'] {
     const name = this.claimed.queue
-    return { name, pauseUntil: (when) => this.#around.pauseQueue(this.claimed, name, when) }
+    return { name, pauseUntil: (when) => this.#around.verbs.pauseQueue(this.claimed, name, when) }
   }
   get abortReason(): unknown {
     return this.#abortReason
@@ -136,11 +141,11 @@ export class Running implements Context {
   enqueue(job: Enqueueable, payload?: unknown, options?: EnqueueArguments<unknown>[1]): Promise<Handle<never>> {
     // Once it has settled itself it holds no claim, and what it enqueues is no longer a lost run's.
     const under = this.settledIn === undefined ? this.claimed : undefined
-    return this.#around.enqueue(under, job, payload, options) as Promise<Handle<never>>
+    return this.#around.verbs.enqueue(under, job, payload, options) as Promise<Handle<never>>
   }
 
   results(parent: Enqueueable): Promise<never[]> {
-    return this.#around.results(this.id, parent) as Promise<never[]>
+    return this.#around.verbs.results(this.id, parent) as Promise<never[]>
   }
   settleIn(tx: unknown, result?: unknown): Promise<void> | void {
     return this.#around.settling.settleIn(this, tx, result)

@@ -5,8 +5,6 @@ import type {
   ChangeStore,
   Claimed,
   ClaimRequest,
-  FindQuery,
-  FoundPage,
   GuardedChange,
   Hint,
   Inserted,
@@ -24,6 +22,7 @@ import type {
 import type { StoreInfo } from '../info.js'
 import type { Confirmation, HeldJob, PausedQueue, QueueChange, QueueStore, StandingPause } from '../queues.js'
 import type { JobAsk, StandingWish, Written } from '../wishes.js'
+import type { FindQuery, FoundPage } from '../find.js'
 import type { Heart, WorkerBeat, WorkerInfo } from '../workers.js'
 import { changeJob } from './change.js'
 import { claimJobs, confirmJobs, readLeases, reportJobs } from './claim.js'
@@ -43,9 +42,8 @@ import { endAlone, endPlain, rescueJobs, settleAndClose, sortSettled } from './s
 import type { PlainBatch } from './settle.js'
 import { Starts } from './starts.js'
 import { PostgresTransactions } from './transactions.js'
-import { workOffLinks } from './link-todos.js'
-import { promoteFreed, promoteJobs, pruneDays, pruneJobs } from './upkeep.js'
-import type { Walk } from './upkeep.js'
+import { promoteAll, pruneDays, pruneJobs } from './upkeep.js'
+import type { Run, Walk } from './upkeep.js'
 import { whileLocked } from './while-locked.js'
 import { askJob, readWishes } from './wish.js'
 import { asNew, isOneStatement, writeJobs } from './write.js'
@@ -166,11 +164,9 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     return this.#plain(this.#work, (s) => readPause(s, queue))
   }
 
-  async promoteJobs(limit: number): Promise<Promoted> {
-    const promote = (most: number): ReturnType<typeof promoteJobs> =>
-      this.#plain(this.#work, (s) => promoteJobs(s, most))
-    const { todo, ...first } = await promote(limit)
-    return todo ? promoteFreed(first, limit, promote, () => this.#transact((s) => workOffLinks(s, limit), 0)) : first
+  promoteJobs(limit: number): Promise<Promoted> {
+    const whole: Run = (work) => this.#transact(work, 0)
+    return promoteAll(limit, (work) => this.#plain(this.#work, work), whole)
   }
 
   async pruneJobs(limit: number): Promise<number> {

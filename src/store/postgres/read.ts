@@ -1,4 +1,5 @@
-import type { FindQuery, FoundPage, JobRow } from '../store.js'
+import type { FindQuery, FoundPage } from '../find.js'
+import type { JobRow } from '../store.js'
 import type { Standing, StoredRow } from './rows.js'
 import { toJobRow, toStanding } from './rows.js'
 import type { Session } from './session.js'

@@ -1,15 +1,33 @@
 import type { Promoted } from '../store.js'
 import type { State } from '../../job/states.js'
 import { keepDays } from './days.js'
-import type { WorkedOff } from './link-todos.js'
+import { workOffLinks } from './link-todos.js'
 import type { Opened } from './open.js'
 import type { Session } from './session.js'
 
 /** Places looked at for each that may be forgotten: a table of places that all count is walked in peace. */
 const LOOKS = 4
 
+export type Run = <T>(work: (s: Session) => Promise<T>) => Promise<T>
+
+/** Promotes; and where ends left to-dos works them off, all or nothing, and promotes what that frees, which is mostly due. */
+export async function promoteAll(limit: number, plain: Run, whole: Run): Promise<Promoted> {
+  const { todo, ...first } = await plain((s) => promoteJobs(s, limit))
+  if (!todo) return first
+  const { calledOff, moved, left } = await whole((s) => workOffLinks(s, limit))
+  const { promoted, expired, nextInMs } = await plain((s) => promoteJobs(s, limit - first.promoted))
+  return {
+    promoted: first.promoted + promoted,
+    calledOff,
+    again: moved && left,
+    expired,
+    // Somebody has what they are about: it is asked again soon.
+    nextInMs: left ? 0 : nextInMs,
+  }
+}
+
 /** Makes due jobs ready and names the expired. */
-export async function promoteJobs(s: Session, limit: number): Promise<Promoted & { readonly todo: boolean }> {
+async function promoteJobs(s: Session, limit: number): Promise<Promoted & { readonly todo: boolean }> {
   const [row] = await s.query<{ promoted: number; now: unknown }>(s.queries.promoteJobs, s.nowText, String(limit))
   const now = Number(row?.now)
   const promoted = row?.promoted ?? 0
@@ -20,25 +38,6 @@ export async function promoteJobs(s: Session, limit: number): Promise<Promoted &
   const expired = isAnyOver ? await expiredJobs(s, limit, now) : []
   const nextInMs = times.length === 0 ? null : Math.max(0, Math.min(...times) - now)
   return { promoted, calledOff: [], again: false, expired, nextInMs, todo: next?.todo === true }
-}
-
-/** To-dos were left: they are worked off, and what that frees is mostly due. */
-export async function promoteFreed(
-  first: Promoted,
-  limit: number,
-  promote: (limit: number) => Promise<Promoted>,
-  workOff: () => Promise<WorkedOff>,
-): Promise<Promoted> {
-  const { calledOff, moved, left } = await workOff()
-  const { promoted, expired, nextInMs } = await promote(limit - first.promoted)
-  return {
-    promoted: first.promoted + promoted,
-    calledOff,
-    again: moved && left,
-    expired,
-    // Somebody has what they are about: it is asked again soon.
-    nextInMs: left ? 0 : nextInMs,
-  }
 }
 
 async function expiredJobs(s: Session, limit: number, now: number): Promise<Promoted['expired']> {

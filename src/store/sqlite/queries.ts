@@ -19,7 +19,6 @@ export const queries = {
   ...scheduleQueries,
   ...linkQueries,
   databaseNow: `select cast(unixepoch('subsec') * 1000 as integer) as now`,
-
   begin: `begin immediate`,
   commit: `commit`,
   rollback: `rollback`,

@@ -7,8 +7,6 @@ import type {
   ChangeStore,
   Claimed,
   ClaimRequest,
-  FindQuery,
-  FoundPage,
   GuardedChange,
   Hint,
   Inserted,
@@ -23,6 +21,7 @@ import type {
   SettledJob,
   Store,
 } from '../store.js'
+import type { FindQuery, FoundPage } from '../find.js'
 import type { Heart, WorkerBeat, WorkerInfo } from '../workers.js'
 import { PACE } from '../info.js'
 import type { Confirmation, HeldJob, PausedQueue, QueueChange, QueueStore, StandingPause } from '../queues.js'

@@ -87,14 +87,30 @@ function neverFires([, , , day, month, weekday]: readonly Field[], shapes: reado
 /**
  * croner is asked about a clock that never changes (an offset of 0), so that it answers in readings; what they mean in a zone,
  * in a gap and in a fold is our own rule (calendar.ts). Its timers are not used.
+ *
+ * It is asked about February apart from the other months. In one search it tries the days 29 to 31 of February too, takes
+ * them for the first of March, and goes on from there: "0 0 1,31 * *" would pass over the 1st of March.
  */
 function timesOf(fields: readonly Field[]): CronTimes {
-  const cron = new Cron(fields.map(spell).join(' '), { utcOffset: 0 })
+  const crons = apartFromFebruary(fields).map((each) => new Cron(each.map(spell).join(' '), { utcOffset: 0 }))
   const hours = fields[2] as Field
   return {
     isFixed: !hours.hasStep && hours.values.length < 24,
-    nextReading: (afterReading) => cron.nextRun(new Date(afterReading))?.getTime(),
+    nextReading(afterReading) {
+      const found = crons.flatMap((cron) => cron.nextRun(new Date(afterReading))?.getTime() ?? [])
+      return found.length === 0 ? undefined : Math.min(...found)
+    },
   }
 }
+
+function apartFromFebruary(fields: readonly Field[]): readonly (readonly Field[])[] {
+  const [, , , day, month, weekday] = fields as readonly [Field, Field, Field, Field, Field, Field]
+  const others = month.values.filter((each) => each !== FEBRUARY)
+  const isOneSearch = others.length === 0 || others.length === month.values.length
+  if (isOneSearch || (day.isOpen && weekday.isOpen)) return [fields]
+  return [others, [FEBRUARY]].map((values) => fields.with(4, { ...month, isOpen: false, values }))
+}
+
+const FEBRUARY = 2
 
 const spell = ({ isOpen, values, marks }: Field): string => (isOpen ? '*' : [...values, ...marks].join(','))

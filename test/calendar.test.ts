@@ -50,7 +50,8 @@ test.each(blocks)(
     const differences = block.lines.flatMap(({ cron, ticks }) => {
       const rule = ruleOf(cron, block.zone)
       return asked(block, ticks, random).flatMap((i) => {
-        const [tick = 0, next] = [ticks[i], ticks[i + 1]]
+        const tick = ticks[i] as number
+        const next = ticks[i + 1]
         // Between a tick and the next, wherever it is asked, the answer is the same.
         const after = isWhole ? tick : tick + Math.floor(random.next() * ((next ?? tick + 1) - tick))
         const found = nextTick(rule, after, 0)

@@ -122,7 +122,7 @@ test.each([
 interface Days {
   readonly days: readonly (number | 'L' | 'LW' | `${number}W`)[]
   readonly months: readonly number[]
-  readonly weekdays: readonly (number | `${number}#${1 | 2 | 3 | 4 | 5 | 'L'}`)[]
+  readonly weekdays: readonly (number | `${number}#${number | 'L'}`)[]
 }
 
 function fits({ days, months, weekdays }: Days, at: Date): boolean {

@@ -37,28 +37,37 @@ export type ParsedRule =
 /** The shortest `every`, which is also the finest that cron can say. */
 export const EVERY_MIN_MS = SECOND_MS
 
-/** Nobody asks for a tick before 1970, and the calendar's years below 100 mean others. */
+/** Ticks lie between 1970 and the year 3000: outside, croner's years mean others or end, and nobody waits for them. */
 const EARLIEST_MS = 0
+const LATEST_MS = Date.UTC(3000, 0, 1)
 
 /**
- * Reads a rule and its time zone (undefined: UTC). Never throws; the problems have the paths `rule`, `rule.every` and
- * `options.timezone`.
+ * Reads a rule and its time zone (undefined: UTC), and tells all that is wrong with both; the problems have the paths `rule`,
+ * `rule.every` and `options.timezone`.
  */
 export function parseRule(given: unknown, timezone: unknown): ParsedRule {
   const zone = parseZone(timezone ?? 'UTC')
-  const problems: Problem[] = zone.ok ? [] : [{ path: 'options.timezone', message: zone.problem }]
-  const refuse = (more: readonly Problem[]): ParsedRule => ({ ok: false, problems: [...more, ...problems] })
-  if (typeof given === 'string') {
-    const cron = parseCron(given)
-    if (!cron.ok) return refuse(cron.problems.map((message) => ({ path: 'rule', message })))
-    return zone.ok ? { ok: true, rule: { kind: 'cron', zone: zone.zone, times: cron.times } } : refuse([])
-  }
-  if (typeof given !== 'object' || given === null) return refuse([{ path: 'rule', message: notARule(given) }])
+  const read = typeof given === 'string' ? readCron(given) : readEvery(given)
+  if (zone.ok && !Array.isArray(read)) return { ok: true, rule: read(zone.zone) }
+  const ofZone = zone.ok ? [] : [{ path: 'options.timezone', message: zone.problem }]
+  return { ok: false, problems: [...(Array.isArray(read) ? read : []), ...ofZone] }
+}
+
+/** What is wrong with it, or the rule as soon as its zone is known. */
+type Read = Problem[] | ((zone: Zone) => Rule)
+
+function readCron(text: string): Read {
+  const cron = parseCron(text)
+  if (!cron.ok) return cron.problems.map((message) => ({ path: 'rule', message }))
+  return (zone) => ({ kind: 'cron', zone, times: cron.times })
+}
+
+function readEvery(given: unknown): Read {
+  if (typeof given !== 'object' || given === null) return [{ path: 'rule', message: notARule(given) }]
   const wrong = checkFields(given, 'rule', { fields: { every: isEvery } })
+  if (wrong.length > 0) return wrong
   const every = parseDuration((given as { every?: unknown }).every)
-  if (wrong.length > 0) return refuse(wrong)
-  if (!every.ok) return refuse([{ path: 'rule.every', message: every.problem }])
-  return zone.ok ? { ok: true, rule: { kind: 'every', everyMs: every.ms } } : refuse([])
+  return every.ok ? () => ({ kind: 'every', everyMs: every.ms }) : [{ path: 'rule.every', message: every.problem }]
 }
 
 const notARule = (given: unknown): string =>
@@ -75,8 +84,10 @@ const isEvery = (value: unknown): string | undefined => {
  * counts from, and its first tick; a cron has no use for it.
  */
 export function nextTick(rule: Rule, afterMs: number, anchorMs: number): number | undefined {
+  if (afterMs >= LATEST_MS) return undefined
   const after = Math.max(Math.floor(afterMs), EARLIEST_MS - 1)
-  return rule.kind === 'every' ? nextEvery(rule.everyMs, after, anchorMs) : nextCron(rule, after)
+  const found = rule.kind === 'every' ? nextEvery(rule.everyMs, after, anchorMs) : nextCron(rule, after)
+  return found !== undefined && found < LATEST_MS ? found : undefined
 }
 
 /** Counted from the anchor each time, never from the tick before, so nothing adds up. */

@@ -85,6 +85,7 @@ function readRange(range: string, shape: FieldShape): Bounds | string {
   if (range === '*') return { from: shape.min, to: lastOf(shape), isOne: false }
   const [first = '', second, ...more] = range.split('-')
   if (more.length > 0) return `must have ranges of two ends such as "${shape.min}-${shape.max}", got ${showText(range)}`
+  if (first === '' || second === '') return `must be ${expected(shape)}, got ${showText(range)}`
   const from = readValue(first, shape)
   if (typeof from === 'string') return from
   if (second === undefined) return { from, to: from, isOne: true }

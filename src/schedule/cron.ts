@@ -78,23 +78,52 @@ const MONTH_DAYS = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 /** Days that no named month has are the one way to write a rule that never fires. */
 function neverFires([, , , day, month, weekday]: readonly Field[], shapes: readonly FieldShape[]): string | undefined {
   if (day === undefined || month === undefined || weekday?.isOpen !== true) return undefined
-  const days = [...day.values, ...day.marks.map((mark) => (mark.startsWith('L') ? 1 : Number.parseInt(mark, 10)))]
+  const days = [...day.values, ...day.marks.map(dayOfMark)]
   const longest = Math.max(...month.values.map((each) => MONTH_DAYS[each - 1] ?? 0))
   if (Math.min(...days) <= longest) return undefined
   return `${nameOf(shapes, shapes.indexOf(DAY))} must be at most ${longest} in the months that are named, got ${Math.min(...days)}: it would never fire; the last day of a month is "L"`
 }
 
+/** The day a month must have for a mark to mean one of its days: all have a last one. */
+const dayOfMark = (mark: string): number => (mark.startsWith('L') ? 1 : Number.parseInt(mark, 10))
+
 /**
  * croner is asked about a clock that never changes (an offset of 0), so that it answers in readings; what they mean in a zone,
  * in a gap and in a fold is our own rule (calendar.ts). Its timers are not used.
+ *
+ * It is asked about February apart from the other months. In one search it tries the days 29 to 31 of February too, takes
+ * them for the first of March, and goes on from there: "0 0 1,31 * *" would pass over the 1st of March.
  */
 function timesOf(fields: readonly Field[]): CronTimes {
-  const cron = new Cron(fields.map(spell).join(' '), { utcOffset: 0 })
+  const crons = apartFromFebruary(fields).map((each) => new Cron(each.map(spell).join(' '), { utcOffset: 0 }))
   const hours = fields[2] as Field
   return {
     isFixed: !hours.hasStep && hours.values.length < 24,
-    nextReading: (afterReading) => cron.nextRun(new Date(afterReading))?.getTime(),
+    nextReading(afterReading) {
+      const found = crons.flatMap((cron) => cron.nextRun(new Date(afterReading))?.getTime() ?? [])
+      return found.length === 0 ? undefined : Math.min(...found)
+    },
   }
 }
+
+function apartFromFebruary(fields: readonly Field[]): readonly (readonly Field[])[] {
+  const [, , , day, month, weekday] = fields as readonly [Field, Field, Field, Field, Field, Field]
+  if (!month.values.includes(FEBRUARY) || (day.isOpen && weekday.isOpen)) return [fields]
+  const others = month.values.filter((each) => each !== FEBRUARY)
+  const inOthers = others.length === 0 ? [] : [fields.with(4, { ...month, isOpen: false, values: others })]
+  // Days that it never has are left out, or each search would go through four centuries in vain.
+  const days = {
+    ...day,
+    values: day.values.filter((each) => each <= FEBRUARY_DAYS),
+    marks: day.marks.filter((mark) => dayOfMark(mark) <= FEBRUARY_DAYS),
+  }
+  const isEmpty = days.values.length + days.marks.length === 0
+  if (isEmpty && weekday.isOpen) return inOthers
+  const inFebruary = fields.with(3, { ...days, isOpen: day.isOpen || isEmpty })
+  return [...inOthers, inFebruary.with(4, { ...month, isOpen: false, values: [FEBRUARY] })]
+}
+
+const FEBRUARY = 2
+const FEBRUARY_DAYS = 29
 
 const spell = ({ isOpen, values, marks }: Field): string => (isOpen ? '*' : [...values, ...marks].join(','))

@@ -12,8 +12,8 @@ export interface Zone {
 
 export type ParsedZone = { readonly ok: true; readonly zone: Zone } | { readonly ok: false; readonly problem: string }
 
-/** No name of a zone is half as long; a longer text is refused unread. */
-const ZONE_TEXT_MAX = 64
+/** The longest name of a zone has 32 characters; a longer text than this is refused unread. */
+const ZONE_TEXT_MAX = 40
 
 /** Looks a time zone up in the tables of this Node. Never throws; the problem continues a sentence that names the option. */
 export function parseZone(name: unknown): ParsedZone {
@@ -88,6 +88,7 @@ function offsetOf(clock: Intl.DateTimeFormat, atMs: number): number {
 
 /** The zone that was probably meant: the one of a city that was named alone, else the near spelling. */
 function meant(name: string): string {
+  if (name.length > ZONE_TEXT_MAX) return ''
   if (/^[+-]|^(?:utc|gmt)[+-]?\d/iu.test(name)) return '; an offset is no zone: name a place, or for UTC+2 "Etc/GMT-2"'
   const known = ['UTC', ...Intl.supportedValuesOf('timeZone')]
   const city = `/${name.replaceAll(' ', '_').toLowerCase()}`

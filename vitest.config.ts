@@ -19,6 +19,7 @@ const BEHAVIOUR = [
   'examples',
   'wake',
   'links',
+  'recurring',
 ]
 
 /**

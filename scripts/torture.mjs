@@ -12,6 +12,7 @@ const RUNS = {
   power: () => import('./torture/power.mjs'),
   io: () => import('./torture/io.mjs'),
   disk: () => import('./torture/disk.mjs'),
+  ticks: () => import('./torture/ticks.mjs'),
 }
 
 process.exitCode = await main(process.argv.slice(2))

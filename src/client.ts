@@ -59,6 +59,10 @@ export class Client {
     return this.#enqueuer.enqueue(job, payload, options, under)
   }
 
+  template(...given: Parameters<Enqueuer['template']>): Promise<NewJob> {
+    return this.#enqueuer.template(...given)
+  }
+
   enqueueMany(job: Enqueueable, payloads: readonly unknown[], options: BulkOptions): Promise<Handle<unknown>[]> {
     return this.#enqueuer.enqueueMany(job, payloads, options)
   }

@@ -88,6 +88,16 @@ export class UnknownJobError extends MillraceError {
   }
 }
 
+/** A command about a schedule that does not exist. */
+export class UnknownScheduleError extends MillraceError {
+  constructor(id: string) {
+    super(
+      'E_UNKNOWN_SCHEDULE',
+      `no schedule has the id ${JSON.stringify(id)}; make it with mill.recurring(), or look with mill.schedules.list()`,
+    )
+  }
+}
+
 /** An unfinished job already holds this key and the caller asked to be told. */
 export class DuplicateKeyError extends MillraceError {
   /** The id of the job that holds the key; undefined when that is one of the same bulk, which was refused with it. */

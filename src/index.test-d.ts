@@ -34,6 +34,9 @@ import type {
   MillraceError,
   Problem,
   QueueHandle,
+  ScheduleRecord,
+  TickRecord,
+  Upcoming,
   QueueRecord,
   RetryOptions,
   ScheduleOptions,
@@ -512,6 +515,30 @@ export async function directly(ctx: TestContext): Promise<void> {
   await sendEmail.run({ to: 5 })
 }
 
+// ── Recurring jobs ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+export async function recurring(mill: Mill, ctx: TestContext): Promise<void> {
+  const daily = { timezone: 'Europe/Oslo', missed: 'all', overlap: 'skip', jitter: '5m', labels: ['mail'] } as const
+  expectType<ScheduleRecord>()(await mill.recurring('daily', sendEmail, { to: 'a' }, '0 9 * * *', daily))
+  expectType<ScheduleRecord>()(await mill.recurring('often', 'digest', {}, { every: '5m' }))
+  // @ts-expect-error the payload is wrong
+  await mill.recurring('daily', sendEmail, { to: 5 }, '0 9 * * *')
+  // @ts-expect-error the rule says when
+  await mill.recurring('daily', sendEmail, { to: 'a' }, '0 9 * * *', { in: '5m' })
+  // @ts-expect-error there is no such policy
+  await mill.recurring('daily', sendEmail, { to: 'a' }, '0 9 * * *', { missed: 'none' })
+  expectType<boolean>()(await mill.deleteRecurring('daily'))
+  expectType<ScheduleRecord[]>()(await mill.schedules.list({ limit: 10 }))
+  expectType<ScheduleRecord | undefined>()(await mill.schedules.get('daily'))
+  expectType<boolean>()(await mill.schedules.pause('daily'))
+  expectType<boolean>()(await mill.schedules.resume('daily'))
+  expectType<Handle<unknown> | undefined>()(await mill.schedules.runNow('daily'))
+  expectType<number>()(await mill.schedules.backfill('daily', new Date(0), '2026-11-01T08:00:00Z'))
+  expectType<TickRecord[]>()(await mill.schedules.ticks('daily', { before: new Date() }))
+  expectType<Upcoming[]>()(await mill.upcoming('24h', { limit: 5 }))
+  expectType<{ readonly schedule: string; readonly at: Date } | undefined>()(ctx.tick)
+}
+
 // ── Jobs after others ───────────────────────────────────────────────────────────────────────────────────────────────
 
 export async function dependencies(mill: Mill): Promise<void> {
@@ -572,15 +599,11 @@ export async function later(mill: Mill): Promise<void> {
     mill.changes('consumer'),
   ]
   expectType<() => never[]>()(refused)
-  expectType<never>()(await mill.recurring('daily', sendEmail as AnyJob, {}, '0 9 * * *', { timezone: 'Europe/Oslo' }))
-  expectType<never>()(await mill.recurring('often', 'digest', {}, { every: '5m' }))
-  expectType<never>()(await mill.deleteRecurring('daily'))
   expectType<never>()(await mill.sequence(sendEmail, [{ to: 'a' }], { key: 'k' }))
   expectType<never>()(await mill.retryOne('mail'))
   expectType<never>()(await mill.retryAll({ state: 'failed' }))
   expectType<never>()(await mill.why('id'))
   expectType<never>()(await mill.stopChanges('consumer'))
-  expectType<never>()(await mill.upcoming('24h'))
   expectType<never>()(await mill.dashboard({ port: 8080 }))
   expectType<never>()(await mill.send('id', {}, {}))
 }

@@ -25,6 +25,10 @@ export type { OnParentFailure } from './job/links.js'
 export type { FlowBuilder, FlowHandles, FlowNode, FlowOptions } from './client/flow.js'
 export type { JobEdit } from './client/edit.js'
 export type { QueueHandle, QueueRecord } from './client/queues.js'
+export type { RecurringOptions, ScheduleRecord, TickRecord } from './schedule/record.js'
+export type { Schedules } from './schedule/recurring.js'
+export type { RuleInput } from './schedule/calendar.js'
+export type { Upcoming } from './schedule/upcoming.js'
 export type { State, WaitingState, FinalState } from './job/states.js'
 export type { CaptureOptions, ContextStore } from './job/capture.js'
 export type { Hooks, EnqueueCall, EnqueueItem, EnqueueNext, SettledAttempt, AttemptEnd } from './job/hooks.js'
@@ -55,6 +59,7 @@ export {
   DefinitionError,
   HookError,
   UnknownJobError,
+  UnknownScheduleError,
   DuplicateKeyError,
   DuplicateJobError,
   ParentMissingError,

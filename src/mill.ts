@@ -23,9 +23,12 @@ import type { Later, ListedJob, Mill } from './mill/surface.js'
 import { listed } from './mill/listed.js'
 import { logOf, storeOf, workerOptionsOf } from './mill/choose.js'
 import { refuseLater } from './mill/later.js'
-import { Promoter } from './upkeep/promote.js'
-import { Pruner } from './upkeep/prune.js'
-import { Rescuer } from './upkeep/rescue.js'
+import { recurringOf } from './mill/recurring.js'
+import { startUpkeep } from './mill/upkeep.js'
+import type { Upkeep } from './mill/upkeep.js'
+import type { ScheduleRecord } from './schedule/record.js'
+import type { Recurring } from './schedule/recurring.js'
+import { upcoming } from './schedule/upcoming.js'
 import { loopExecutor } from './worker/executors/loop.js'
 import type { Executor } from './worker/executors/loop.js'
 import type { Running } from './worker/running.js'
@@ -84,12 +87,10 @@ const UPKEEP_STOP_MS = 1_000
 
 interface Crew {
   readonly worker: Worker
-  readonly promoter: Promoter
-  readonly rescuer: Rescuer
-  readonly pruner: Pruner
+  readonly upkeep: Upkeep
 }
 
-class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | 'schedule' | 'flow'> {
+class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | 'schedule' | 'recurring' | 'flow'> {
   #options: MillOptions
   readonly #world: World
   readonly #store: Store
@@ -99,6 +100,7 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
   readonly #around: Around
   readonly #client: Client
   readonly #enqueuer: EnqueueVerbs
+  readonly schedules: Recurring
   readonly #inside = new AsyncLocalStorage<Running>()
   #crew: Crew | undefined
   /** start and stop one after the other, whoever calls them. */
@@ -133,6 +135,7 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
       asked: (job, ask) => this.#events.asked(job, ask),
     })
     this.#enqueuer = throughHooks(this.#client, registry, this.#around.enqueueHooks, { store, events: this.#events })
+    this.schedules = recurringOf({ world, store, registry, events: this.#events }, this.#client)
     this.#warn()
   }
 
@@ -145,6 +148,11 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
   schedule(job: Enqueueable, payload: unknown, when: unknown, options?: EnqueueOptions): Promise<Handle<unknown>> {
     return this.#enqueuer.schedule(job, payload, when, options)
   }
+  recurring(...given: Parameters<Recurring['put']>): Promise<ScheduleRecord> {
+    return this.schedules.put(...given)
+  }
+  deleteRecurring: Mill['deleteRecurring'] = async (id) => this.schedules.delete(id)
+  upcoming: Mill['upcoming'] = (span, options) => upcoming(this.#store, span, options)
   flow(build: unknown, options?: unknown): Promise<unknown> {
     return this.#client.runFlow(build, options, this.#enqueuer)
   }
@@ -201,7 +209,7 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
       const crew = this.#crew
       this.#crew = undefined
       if (crew === undefined) return
-      const upkeep = Promise.all([crew.promoter.stop(), crew.rescuer.stop(), crew.pruner.stop()])
+      const upkeep = crew.upkeep.stop()
       await crew.worker.stop(deadlineMs)
       await settledWithin(this.#world.timers, upkeep, UPKEEP_STOP_MS)
       this.#log.write('info', {}, 'stopped')
@@ -247,32 +255,13 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
     )
     await worker.start()
     this.#warn()
-    const troubled = (what: string, error: unknown): void => events.troubled(what, error)
-    const promoter = new Promoter({
-      world,
-      store,
-      registry,
-      pollMs: () => this.#workerOptions().pollMs,
-      cancelled: (job, reason) => events.changed(job, 'cancelled', reason),
-      troubled,
-    })
-    const rescuer = new Rescuer({
-      world,
-      store,
-      self: () => worker.workerId,
-      leaseMs: () => this.#workerOptions().leaseMs,
-      crashBudget: () => this.#workerOptions().crashBudget,
-      rescued: (worker, jobs, parked) => events.rescued(worker, jobs, parked),
-      settled: (job) => events.settled(job, undefined),
-      troubled,
-    })
-    const pruner = new Pruner(world, store, troubled)
-    for (const part of [promoter, rescuer, pruner]) part.start()
+    const options = (): WorkerOptions => this.#workerOptions()
+    const upkeep = startUpkeep({ world, store, registry, events, options, self: () => worker.workerId })
     const heart = worker.beatsFromThread
       ? {}
       : { heart: 'on the event loop: a handler that blocks it for a lease is taken for dead' }
     this.#log.write('info', { worker: worker.workerId, jobs: registry.list().length, ...heart }, 'started')
-    return { worker, promoter, rescuer, pruner }
+    return { worker, upkeep }
   }
 
   #queueParts(): QueueParts {

@@ -719,8 +719,6 @@ describe('edit(), find(), configure(), register(), run(), stop() and result()', 
   })
 
   test.each([
-    'recurring',
-    'deleteRecurring',
     'sequence',
     'group',
     'retryOne',
@@ -732,7 +730,6 @@ describe('edit(), find(), configure(), register(), run(), stop() and result()', 
     'events',
     'changes',
     'stopChanges',
-    'upcoming',
     'dashboard',
     'send',
   ] as const)('mill.%s() is refused by name, as not yet', async (verb) => {
@@ -744,7 +741,7 @@ describe('edit(), find(), configure(), register(), run(), stop() and result()', 
     expect(error.message).toContain('not yet')
   })
 
-  test.each(['stats', 'schedules', 'live'])('mill.%s is refused by name, as not yet', async (part) => {
+  test.each(['stats', 'live'])('mill.%s is refused by name, as not yet', async (part) => {
     const error = await refused(() => ((mill as never)[part] as { list(): unknown }).list())
     expect(error.code).toBe('E_NOT_YET')
   })

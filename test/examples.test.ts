@@ -7,7 +7,7 @@ import { onPostgres, passingStore, UNFLUSHED } from './support/fresh-store.js'
 
 /** Every example is run as a real process, and must print just the lines it says it prints. */
 const folder = join(root, 'examples')
-const NOT_PROGRAMS = ['millrace.js', 'fresh-file.js']
+const NOT_PROGRAMS = ['millrace.js', 'millrace-testing.js', 'fresh-file.js']
 const ON_A_FILE = ['transactions.js']
 const EXAMPLE_MAX_MS = 30_000
 

@@ -47,6 +47,13 @@ describe('torture', () => {
     expect({ code, output: code === 0 ? '' : output }).toEqual({ code: 0, output: '' })
   })
 
+  test('10 kills of schedulers miss no tick and double none', { timeout: 120_000 }, async () => {
+    const { code, output } = await torture('ticks', '--cycles', '10', '--seed', '10')
+    expect(output).toMatch(/^✓ no tick was missed: none$/m)
+    expect(output).toMatch(/^✓ no tick was doubled: no two jobs are of one tick: none$/m)
+    expect({ code, output: code === 0 ? '' : output }).toEqual({ code: 0, output: '' })
+  })
+
   test('an unknown kind or option is refused before anything starts', async () => {
     expect(await torture('burn')).toMatchObject({ code: 2 })
     const { code, output } = await torture('kill', '--cycles', '0', '--cuts', '3')

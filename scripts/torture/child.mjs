@@ -6,6 +6,7 @@ const PROGRAMS = {
   laborer: new URL('./programs/laborer.mjs', import.meta.url),
   faulted: new URL('./programs/faulted.mjs', import.meta.url),
   crowded: new URL('./programs/crowded.mjs', import.meta.url),
+  ticker: new URL('./programs/ticker.mjs', import.meta.url),
 }
 
 /**

@@ -20,6 +20,10 @@ export const KINDS = {
     about: 'a disk that is full for a while',
     options: { seconds: 10, seed: undefined, minutes: 5 },
   },
+  ticks: {
+    about: 'kill -9 of schedulers as ticks are fired, and a start that says again what recurs',
+    options: { cycles: 50, processes: 2, postgres: 0, seed: undefined, minutes: 15 },
+  },
 }
 
 /** Options that are no numbers, and what each must be where it is not. */

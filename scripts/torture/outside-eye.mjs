@@ -192,7 +192,7 @@ export class OutsideEye {
 }
 
 /** The library the engine uses here: the packaged one, else the runtime's own. */
-function loadSqlite(require) {
+export function loadSqlite(require) {
   try {
     return require('@photostructure/sqlite')
   } catch {

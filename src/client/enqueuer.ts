@@ -1,5 +1,6 @@
 import { show } from '../codec/show.js'
 import { InvalidOptionsError } from '../errors.js'
+import type { Problem } from '../errors.js'
 import type { Capture, Taken } from '../job/capture.js'
 import { parseWhen } from '../job/duration.js'
 import type { EnqueueOptions, Enqueueable, Handle } from '../job/enqueue.js'
@@ -59,6 +60,17 @@ export class Enqueuer {
     const options = ownOptions(given)
     const make = (): Item => this.#timed(job, payload, when, options)
     return this.#one(make, options, options?.onDuplicate ?? 'move', undefined)
+  }
+
+  /** The row of a job that is to be enqueued later, again and again; `problems` are refused with what else is wrong. */
+  async template(
+    job: Enqueueable,
+    payload: unknown,
+    options: EnqueueOptions,
+    problems: readonly Problem[],
+  ): Promise<NewJob> {
+    const item: Item = { registered: this.#parts.registry.lookUp(job), payload, options: ownOptions(options), problems }
+    return rightOf(item, await this.#prepare(item))
   }
 
   enqueueMany(job: Enqueueable, given: readonly unknown[], options: BulkOptions): Promise<Handle<unknown>[]> {

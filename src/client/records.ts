@@ -36,6 +36,7 @@ export function toRecord(row: JobRow, codec: Codec, millCodec: Codec = codec): J
     meta: readMeta(codec, options.meta),
     captured: readCaptured(options.captured, millCodec),
     progress: row.progress === null ? undefined : (JSON.parse(row.progress) as JobRecord['progress']),
+    tick: options.tick === undefined ? undefined : { schedule: options.tick.schedule, at: new Date(options.tick.at) },
     createdAt: new Date(row.createdAt),
     dueAt: new Date(row.dueAt),
     startedAt: date(row.startedAt),

@@ -12,6 +12,8 @@ export interface Context {
   readonly job: string
   /** Which attempt this is: 1 is the first. */
   readonly attempt: number
+  /** Of a recurring job: its schedule, and the instant that its rule names, however late it runs. */
+  readonly tick: { readonly schedule: string; readonly at: Date } | undefined
   /** Aborted when the job is cancelled, times out, loses its claim, or the worker stops. Pass it on to what you await. */
   readonly signal: AbortSignal
   /** The queue this job runs in. */

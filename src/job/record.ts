@@ -28,6 +28,8 @@ export interface JobRecord {
   /** What `capture` took when it was enqueued, by name. Empty when there was nothing. */
   readonly captured: Readonly<Record<string, unknown>>
   readonly progress: { readonly done: number; readonly total?: number | undefined } | undefined
+  /** The tick of a recurring job that enqueued it: which schedule, and the instant that its rule names. */
+  readonly tick: { readonly schedule: string; readonly at: Date } | undefined
   readonly createdAt: Date
   readonly dueAt: Date
   readonly startedAt: Date | undefined

@@ -22,6 +22,8 @@ export interface StoredOptions {
   readonly captured?: Captured | undefined
   /** The place it took when it was enqueued, to be taken anew by a retry. */
   readonly unique?: Pick<PlaceRequest, 'key' | 'while'> | undefined
+  /** The tick that enqueued it. */
+  readonly tick?: { readonly schedule: string; readonly at: number } | undefined
 }
 
 export const NO_OPTIONS: StoredOptions = {}

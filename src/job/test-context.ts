@@ -23,6 +23,7 @@ export function testContext(job: AnyJob, attempt = 1): TestContext {
     id: 'test',
     job: job.name,
     attempt,
+    tick: undefined,
     signal: new AbortController().signal,
     queue: {
       name: inherited(job, 'queue') ?? 'default',

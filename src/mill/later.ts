@@ -1,7 +1,7 @@
 import { NotYetError } from '../errors.js'
 import { LATER } from './surface.js'
 
-/** What is promised and not built yet is refused by name: "mill.recurring is not a function" would help nobody. */
+/** What is promised and not built yet is refused by name: "mill.sequence is not a function" would help nobody. */
 export function refuseLater(prototype: object): void {
   const define = (name: string, descriptor: PropertyDescriptor): unknown =>
     Object.defineProperty(prototype, name, descriptor)

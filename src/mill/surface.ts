@@ -5,6 +5,10 @@ import type { AnyJob, Job } from '../job/define.js'
 import type { Duration, When } from '../job/duration.js'
 import type { EnqueueArguments, EnqueueOptions, Enqueueable, Handle } from '../job/enqueue.js'
 import type { JobFilter, JobRecord } from '../job/record.js'
+import type { RuleInput } from '../schedule/calendar.js'
+import type { RecurringOptions, ScheduleRecord } from '../schedule/record.js'
+import type { Schedules } from '../schedule/recurring.js'
+import type { Upcoming } from '../schedule/upcoming.js'
 import type { MillOptions } from './options.js'
 
 /** A registered job as `mill.jobs()` lists it. */
@@ -63,6 +67,38 @@ export interface Mill extends Later {
     when: When | Duration | number,
     options?: ScheduleOptions,
   ): Promise<Handle<unknown>>
+
+  /**
+   * Enqueues a job again and again: by a cron text in a time zone, or every so often. The same id updates it in place; a call
+   * that changes nothing writes nothing, so make it at every start.
+   *
+   * ```ts
+   * import { job, millrace } from 'millrace'
+   * const digest = job('digest', async () => 'sent')
+   * const mill = await millrace({ store: ':memory:', jobs: [digest] })
+   * await mill.recurring('daily-digest', digest, undefined, '0 9 * * *', { timezone: 'Europe/Oslo' })
+   * ```
+   */
+  recurring<Payload>(
+    id: string,
+    job: Job<Payload, unknown>,
+    payload: NoInfer<Payload>,
+    rule: RuleInput,
+    options?: RecurringOptions,
+  ): Promise<ScheduleRecord>
+  recurring(
+    id: string,
+    job: string,
+    payload: unknown,
+    rule: RuleInput,
+    options?: RecurringOptions,
+  ): Promise<ScheduleRecord>
+  /** Forgets a recurring job with its ledger; jobs that were enqueued stay. False when there was none. */
+  deleteRecurring(id: string): Promise<boolean>
+  /** Recurring jobs by their ids: list, get, pause, resume, runNow, backfill, ticks. */
+  readonly schedules: Schedules
+  /** What will run within a span, recurring jobs included, in the order of its times: the nearest 1,000, or `limit`. */
+  upcoming(span: Duration | number, options?: { readonly limit?: number }): Promise<Upcoming[]>
 
   /**
    * Enqueues a whole graph in one transaction: all of it or nothing. Gives what `build` returned, with handles in place of
@@ -134,14 +170,6 @@ export type ScheduleOptions = Omit<EnqueueOptions, 'in' | 'at'>
 
 /** Verbs that are promised and not built yet: each throws NotYetError (E_NOT_YET), by name. */
 export interface Later {
-  recurring(
-    id: string,
-    job: Enqueueable,
-    payload: unknown,
-    rule: string | { readonly every: Duration },
-    options?: object,
-  ): Promise<never>
-  deleteRecurring(id: string): Promise<never>
   sequence<Item, Result>(
     job: Job<Item, Result>,
     items: readonly Item[],
@@ -158,29 +186,15 @@ export interface Later {
   changes(consumerId: string): never
   stopChanges(consumerId: string): Promise<never>
   stopAllChanges(): Promise<never>
-  upcoming(span: Duration): Promise<never>
   dashboard(options?: { readonly port?: number }): Promise<never>
   send(workflowId: string, event: unknown, payload?: unknown): Promise<never>
-  readonly schedules: never
   readonly stats: never
   readonly live: never
 }
 
 /** Those whose promise is rejected, those that throw at once, and names that throw when they are looked at. */
 export const LATER = {
-  rejecting: [
-    'recurring',
-    'deleteRecurring',
-    'sequence',
-    'retryOne',
-    'retryAll',
-    'why',
-    'stopChanges',
-    'stopAllChanges',
-    'upcoming',
-    'dashboard',
-    'send',
-  ],
+  rejecting: ['sequence', 'retryOne', 'retryAll', 'why', 'stopChanges', 'stopAllChanges', 'dashboard', 'send'],
   throwing: ['group', 'healthy', 'health', 'watch', 'events', 'changes'],
-  named: ['schedules', 'stats', 'live'],
+  named: ['stats', 'live'],
 } as const

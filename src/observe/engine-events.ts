@@ -4,9 +4,10 @@ import { formatDuration } from '../job/duration.js'
 import type { State } from '../job/states.js'
 import type { Ask } from '../job/wish.js'
 import type { StandingPause } from '../store/queues.js'
+import type { TickRow } from '../store/schedules.js'
 import type { ClaimedJob, LeasedJob, NewJob, SettledJob } from '../store/store.js'
 import type { Log } from '../world/log.js'
-import { logAsked, logQueue, logTransition } from './log-lines.js'
+import { logAsked, logQueue, logTicks, logTransition } from './log-lines.js'
 import type { Transition } from './log-lines.js'
 
 /** What a running job shows of itself. */
@@ -29,6 +30,8 @@ export interface EngineEvents {
     to: State | 'gone',
     reason: string | undefined,
   ): void
+  /** Ticks of a recurring job were written to its ledger. */
+  ticked(schedule: string, ticks: readonly TickRow[]): void
   /** Something was asked of a job that runs. */
   asked(job: { readonly id: string; readonly name: string; readonly queue: string }, ask: Ask): void
   /** A queue was paused, or runs again (undefined). */
@@ -61,6 +64,7 @@ export function engineEvents(log: Log): EngineEvents {
       if (to === 'gone') log.write('info', { id, job: name, queue }, `deleted ${name}`)
       else logTransition(log, { id, job: name, queue, to, reason })
     },
+    ticked: (schedule, ticks) => logTicks(log, schedule, ticks),
     asked: (job, ask) => logAsked(log, job, ask),
     queuePaused: (queue, pause) => logQueue(log, queue, pause),
     began(job) {

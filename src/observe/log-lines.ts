@@ -3,6 +3,7 @@ import { formatDuration } from '../job/duration.js'
 import type { State } from '../job/states.js'
 import type { Ask } from '../job/wish.js'
 import type { StandingPause } from '../store/queues.js'
+import type { TickRow } from '../store/schedules.js'
 import type { Log, LogLevel } from '../world/log.js'
 
 /** One readable line a transition: debug ready and running, info done, warn retrying, error failed, parked and slow. */
@@ -68,4 +69,14 @@ function remark({ to, dueInMs, reason }: Transition): string {
   if ((to === 'retrying' || to === 'scheduled') && dueInMs !== undefined && dueInMs !== null)
     return ` in ${formatDuration(dueInMs)}`
   return reason === undefined || reason === null ? '' : ` (${reason})`
+}
+
+/** What a ledger tells: what ran in time is no news, since its job tells of itself. */
+export function logTicks(log: Log, schedule: string, ticks: readonly TickRow[]): void {
+  for (const { at, outcome, reason } of ticks) {
+    const level = outcome === 'ran' ? 'debug' : 'info'
+    if (level === 'debug' && !log.debugs) continue
+    const why = reason === null ? '' : ` (${reason})`
+    log.write(level, { schedule }, `tick of ${schedule} at ${new Date(at).toISOString()}: ${outcome}${why}`)
+  }
 }

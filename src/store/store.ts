@@ -7,6 +7,7 @@ import type { FindQuery, FoundPage } from './find.js'
 import type { StoreInfo } from './info.js'
 import type { AddedParents, CalledOff, Parent } from './links.js'
 import type { Confirmation, HeldJob, QueueStore } from './queues.js'
+import type { ScheduleStore } from './schedules.js'
 import type { TransactionStore } from './transaction-store.js'
 import type { JobAsk, StandingWish, Written } from './wishes.js'
 import type { Heart, WorkerBeat, WorkerInfo } from './workers.js'
@@ -14,7 +15,7 @@ import type { Heart, WorkerBeat, WorkerInfo } from './workers.js'
 /**
  * The store contract: whole job verbs, never parts of SQL. One verb is one statement or one transaction, all or nothing.
  * Verbs come in roles, by who uses them: `jobs` (client, upkeep), `leases` (worker, rescue), `queues` (whoever pauses one),
- * `changes` (whoever waits), `transactions` (inside the caller's own). All pass `testing/store-contract.ts`.
+ * `changes` (whoever waits), `transactions` (inside the caller's own), `schedules` (what recurs). All pass `testing/store-contract.ts`.
  *
  * Two rules hold for every verb. Time is the store's own clock, so callers pass delays and never instants of their own.
  * And a write made under a claim carries its fence, and writes nothing when that fence is no longer the job's.
@@ -25,6 +26,7 @@ export interface Store {
   readonly queues: QueueStore
   readonly changes: ChangeStore
   readonly transactions: TransactionStore
+  readonly schedules: ScheduleStore
   readonly info: StoreInfo
   /** Lets go of the store. What was acknowledged is safe; what is under way is finished first. */
   close(): Promise<void>

@@ -15,6 +15,9 @@ import type { State } from '../job/states.js'
 import type { ClaimedJob, SettledJob, Store } from '../store/store.js'
 import { parentResults } from '../client/parent-results.js'
 import { pauseQueueUntil } from '../client/queues.js'
+import { firePartsOf } from '../mill/recurring.js'
+import { fireDue } from '../schedule/fire.js'
+import type { FireParts } from '../schedule/fire.js'
 import { tellWishes } from '../worker/listen.js'
 import { overdue, tellCancelled } from '../worker/overdue.js'
 import { runAttempt } from '../worker/run.js'
@@ -64,6 +67,9 @@ export class Bench implements TestMill {
   readonly #around: Around
   readonly #settling: SelfSettler
   readonly #watchdog: Watchdog
+  readonly #firing: FireParts
+  /** When the next tick is, as far as it is known: a hint tells of an earlier one. */
+  #tickAt = -Infinity
   /** Questions that the store has not answered yet. */
   #working = 0
 
@@ -86,6 +92,7 @@ export class Bench implements TestMill {
       executor: { call: (handler, payload, running) => handler(payload, running) },
     })
     const parts = { store, world, events: this.#around.events }
+    this.#firing = firePartsOf({ ...parts, registry: this.#registry() })
     this.#settling = new SelfSettler(parts, (running, outcome) => this.#settlement(running, outcome))
     const inHand = this.#inHand
     const members = {
@@ -97,6 +104,7 @@ export class Bench implements TestMill {
     this.#watchdog = new Watchdog(world, members, (running, now) => this.#overdue(running, now))
     store.changes.onHint((hint) => {
       if (hint.asked && this.#inHand.size > 0) void this.#tellCancelled()
+      if (hint.dueInMs !== null) this.#tickAt = Math.min(this.#tickAt, this.time.now + hint.dueInMs)
     })
   }
 
@@ -107,8 +115,9 @@ export class Bench implements TestMill {
   async advance(ms: number): Promise<void> {
     const until = this.time.now + ms
     await this.#calm()
-    while (this.time.next !== undefined && this.time.next <= until) {
-      await this.time.step()
+    for (let at = await this.#nextMoment(); at <= until; at = await this.#nextMoment()) {
+      if (this.time.next === undefined || at < this.time.next) await this.time.advanceTo(at)
+      else await this.time.step()
       await this.#calm()
     }
     await this.time.advanceTo(until)
@@ -141,7 +150,21 @@ export class Bench implements TestMill {
     await this.mill.close()
   }
 
+  /** When something happens next: a timer, or a tick of what recurs. What is due of those is fired. */
+  async #nextMoment(): Promise<number> {
+    await this.#inStore(() => this.#fire())
+    return Math.min(this.time.next ?? Infinity, this.#tickAt)
+  }
+
+  async #fire(): Promise<void> {
+    while (this.#tickAt <= this.time.now) {
+      const { fired, nextInMs } = await fireDue(this.#firing)
+      if (fired === 0) this.#tickAt = nextInMs === null ? Infinity : this.time.now + nextInMs
+    }
+  }
+
   async #promote(): Promise<void> {
+    await this.#fire()
     const { expired, again } = await this.#store.jobs.promoteJobs(10_000)
     if (again) await this.#promote()
     for (const job of expired)

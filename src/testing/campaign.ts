@@ -140,6 +140,13 @@ export const MUST_COVER: readonly string[] = [
   'moved',
   'bulks',
   'unscheduled',
+  'recurring',
+  'ticks in an unbroken ledger',
+  'schedule: pause',
+  'schedule: resume',
+  'schedule: runNow',
+  'schedule: backfill',
+  'schedule: delete',
 ]
 
 export function addCoverage(into: Coverage, from: Coverage): void {

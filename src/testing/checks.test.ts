@@ -27,6 +27,7 @@ const waiting: CensusJob = {
   reason: null,
   worker: null,
   told: null,
+  tick: null,
   lines: 0,
 }
 const running: CensusJob = { ...waiting, state: 'running', fence: 7 }
@@ -34,7 +35,7 @@ const LEASE = { fence: 7, worker: 'w', alone: 0, jobs: [1, 2] }
 
 function census(jobs: readonly CensusJob[], more: Partial<Census> = {}): Census {
   const workers = [{ worker: 'w', beat: 1 }]
-  return { jobs, keys: [], workers, leases: [LEASE], wishes: [], pauses: [], works: [], strays: 0, ...more }
+  return { jobs, keys: [], workers, leases: [LEASE], wishes: [], pauses: [], works: [], ticks: [], strays: 0, ...more }
 }
 
 function facts(more: Partial<Facts> = {}): Facts {

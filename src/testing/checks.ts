@@ -4,6 +4,7 @@ import type { State } from '../job/states.js'
 import { BrokenPromise } from './broken-promise.js'
 import { PlaceChecker } from './place-checks.js'
 import type { PlaceFacts } from './place-checks.js'
+import { checkTicks } from './tick-checks.js'
 import { checkWishes } from './wish-checks.js'
 
 /**
@@ -52,6 +53,7 @@ export class Checker {
       if (!jobs.has(id) && !facts.forgettable.has(id))
         throw new BrokenPromise(`I1: acknowledged job ${id} is not there, and nobody forgot it`)
     checkWork(census, facts)
+    checkTicks(census)
     checkWishes(this.#before, census, facts.met)
     this.#uniques.look(this.#jobsBefore, census, facts)
     for (const job of this.#jobsBefore.values()) this.#noteLeft(job, jobs.get(job.id), facts)

@@ -126,6 +126,7 @@ export function faultyStore(inner: Store, process: SimProcess, faults: Faults, l
   const bad = new Proxy(inner, {
     get(target, name) {
       if (name === 'jobs' || name === 'leases' || name === 'queues' || name === 'changes') return bad
+      if (name === 'schedules') return faultyRole(target.schedules, call)
       if (name === 'transactions') return badTransactions(target.transactions, process, faults, call)
       if (name === 'onHint')
         return (callback: (hint: Hint) => void) => target.changes.onHint((hint) => hinted(hint, callback))
@@ -143,6 +144,19 @@ export function faultyStore(inner: Store, process: SimProcess, faults: Faults, l
     else callback(hint)
   }
   return bad
+}
+
+/** A role whose verbs all answer by a promise. */
+function faultyRole<Role extends object>(
+  inner: Role,
+  call: (verb: string, run: () => Promise<unknown>) => Promise<unknown>,
+): Role {
+  return new Proxy(inner, {
+    get(target, name) {
+      const verb = Reflect.get(target, name, target) as (...given: unknown[]) => Promise<unknown>
+      return (...given: unknown[]) => call(String(name), () => verb.apply(target, given))
+    },
+  })
 }
 
 /**

@@ -265,3 +265,32 @@ describe('time-outs in virtual time', () => {
     await expect(t.advance(-1)).rejects.toMatchObject({ name: 'InvalidOptionsError', code: 'E_INVALID_OPTIONS' })
   })
 })
+
+describe('recurring jobs', () => {
+  const report = job('report', async (_: undefined, ctx) => ctx.tick?.at.toISOString())
+
+  test('come as time is moved, each at its tick', async () => {
+    t = await testing({ jobs: [report] })
+    await t.mill.recurring('nightly', report, undefined, '0 3 * * *', { timezone: 'Europe/Oslo' })
+    await t.advance('3d')
+    expect(await t.consume()).toBe('2030-01-02T02:00:00.000Z')
+    expect(await t.drain()).toMatchObject({ done: 2 })
+    const ticks = await t.mill.schedules.ticks('nightly')
+    expect(ticks.map((tick) => [tick.outcome, tick.firedAt.getTime() - tick.at.getTime()])).toEqual([
+      ['ran', 0],
+      ['ran', 0],
+      ['ran', 0],
+    ])
+  })
+
+  test('stand in upcoming, run by hand, and stop when they are deleted', async () => {
+    t = await testing({ jobs: [report] })
+    await t.mill.recurring('hourly', report, undefined, { every: '1h' })
+    expect((await t.mill.upcoming('2h')).map((each) => each.schedule)).toEqual(['hourly', 'hourly'])
+    await t.mill.schedules.runNow('hourly')
+    expect(await t.consume()).toBe(t.now.toISOString())
+    await t.mill.deleteRecurring('hourly')
+    await t.advance('1d')
+    expect(await t.drain()).toMatchObject({ ran: 0 })
+  })
+})

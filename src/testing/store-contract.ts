@@ -4,6 +4,7 @@ import { claimsCases } from './contract/claims.js'
 import { jobsCases } from './contract/jobs.js'
 import { linkCases } from './contract/links.js'
 import { placesCases } from './contract/places.js'
+import { scheduleCases } from './contract/schedules.js'
 import { rescueCases } from './contract/rescue.js'
 import { settlingCases } from './contract/settling.js'
 import { upkeepCases } from './contract/upkeep.js'
@@ -21,5 +22,6 @@ export const storeContract: readonly ContractCase[] = [
   ...upkeepCases,
   ...rescueCases,
   ...askingCases,
+  ...scheduleCases,
   ...linkCases,
 ]

@@ -96,6 +96,10 @@ export class Running implements Context {
   get attempt(): number {
     return this.claimed.attempt + 1
   }
+  get tick(): Context['tick'] {
+    const { tick } = this.options
+    return tick === undefined ? undefined : { schedule: tick.schedule, at: new Date(tick.at) }
+  }
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController()

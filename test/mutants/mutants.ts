@@ -191,6 +191,11 @@ export const MUTANTS: readonly Mutant[] = [
   statements('a place is not looked at', { readPlace: ['where', 'where false and'] }),
   statements('the window of a place is not looked at', { readPlace: ['u.until as until', 'null as until'] }),
   statements('a job that is put off keeps its old payload', { editJob: ['where', 'where false and'] }),
+  statements('a tick is fired by all who find it due', {
+    moveSchedule: ['revision = revision + 1', 'revision = revision'],
+    firedTick: ['and job is not null', 'and job is null'],
+  }),
+  statements('every other tick is passed over', { moveSchedule: ['next_at = ?', 'next_at = ? + 1000'] }),
   statements('places that count are swept away', { nextPlaces: ['and l.seq is null as over', 'or true as over'] }),
   statements('a cancelled job keeps its place', { freePlace: ['where', 'where false and'] }),
   transactions('a job settles itself under whatever fence there is', (right) => ({

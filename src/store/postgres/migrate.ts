@@ -3,6 +3,7 @@ import { channelOf } from './channel.js'
 import type { Executor } from './executor.js'
 import { addJob } from './migrations/0001-add-job.js'
 import { jobs } from './migrations/0001-jobs.js'
+import { schedules } from './migrations/0001-schedules.js'
 import { links } from './migrations/0001-links.js'
 
 /** Numbered, forward only, never edited after release. A statement at a time: what is prepared cannot be several. */
@@ -15,7 +16,12 @@ export const MIGRATIONS: readonly {
   {
     version: 1,
     name: 'jobs',
-    statements: (schema, channel) => [...jobs(schema), ...links(schema), ...addJob(schema, channel)],
+    statements: (schema, channel) => [
+      ...jobs(schema),
+      ...links(schema),
+      ...schedules(schema),
+      ...addJob(schema, channel),
+    ],
   },
 ]
 

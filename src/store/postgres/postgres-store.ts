@@ -36,6 +36,8 @@ import { Lanes } from './lanes.js'
 import type { Opened } from './open.js'
 import { heldAfterPause, pauseQueue, readPause, resumeQueue } from './pause.js'
 import { findJobs, readById, readJobs, readKeyed } from './read.js'
+import { Reports } from './reports.js'
+import { PostgresSchedules } from './schedule-store.js'
 import { arrayOf, newsOf, Session } from './session.js'
 import { endAlone, endPlain, rescueJobs, settleAndClose, sortSettled } from './settle.js'
 import type { PlainBatch } from './settle.js'
@@ -67,6 +69,7 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
   readonly queues: QueueStore = this
   readonly changes: ChangeStore = this
   readonly transactions: PostgresTransactions
+  readonly schedules: PostgresSchedules
   readonly #opened: Opened
   readonly #options: PostgresStoreOptions
   readonly #writes: Connection
@@ -76,9 +79,7 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
   readonly #before: Before
   readonly #gather: Gather
   readonly #walk: Walk = { sweptTo: ['', ''], daysAt: 0, days: { days: [], look: undefined } }
-  /** Jobs that have reports, and those of them that ended. */
-  readonly #reported = new Set<number>()
-  readonly #over = new Set<number>()
+  readonly #reports = new Reports()
 
   constructor(opened: Opened, world: World, options: PostgresStoreOptions = {}) {
     this.#opened = opened
@@ -95,6 +96,11 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     this.#hints = new Hints(opened.self)
     this.#before = { starts: new Starts(world), areLarge: false }
     this.#gather = new Gather((jobs) => this.#plain(this.#writes, (s) => writeJobs(s, jobs)))
+    this.schedules = new PostgresSchedules({
+      plain: (work) => this.#plain(this.#work, work),
+      transact: (work) => this.#transact(work),
+      lanes: this.#lanes,
+    })
     this.transactions = new PostgresTransactions({
       opened,
       lanes: this.#lanes,
@@ -200,14 +206,16 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
   }
 
   reportJobs(reports: readonly Report[]): Promise<readonly number[]> {
-    for (const { ref } of reports) this.#reported.add(ref)
+    this.#reports.noted(reports)
     return this.#plain(this.#work, (s) => reportJobs(s, reports))
   }
 
   async settleJobs(settled: readonly SettledJob[], closeLeases: readonly number[]): Promise<Written> {
     const { plain, other } = sortSettled(settled)
     const written = await this.#settle(plain, other, closeLeases)
-    await this.#dropReports(settled)
+    await this.#reports.settled(settled, (refs) =>
+      this.#plain(this.#work, (s) => s.query(s.queries.dropReports, arrayOf(refs))),
+    )
     return written
   }
 
@@ -254,16 +262,6 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
       for (const batch of plain) left.push(...(await endPlain(s, batch, [], s.queries.endPlainAmong)))
       return settleAndClose(s, [...left, ...other], closeLeases)
     }, 0)
-  }
-
-  /** What was settled stays so, whether or not its reports could be dropped: they go with a later settlement. */
-  async #dropReports(settled: readonly SettledJob[]): Promise<void> {
-    for (const { ref } of settled) if (this.#reported.delete(ref)) this.#over.add(ref)
-    if (this.#over.size === 0) return
-    const over = [...this.#over]
-    const dropped = this.#plain(this.#work, (s) => s.query(s.queries.dropReports, arrayOf(over)))
-    // Out of reach for now: a report counts for nothing without its claim.
-    await dropped.then(() => over.forEach((ref) => this.#over.delete(ref))).catch(() => undefined)
   }
 
   /** Statements that each commit by themselves. */

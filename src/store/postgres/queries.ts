@@ -4,6 +4,7 @@ import { enqueueQueries } from './queries/enqueue.js'
 import { linkQueries } from './queries/links.js'
 import { moveQueries } from './queries/move.js'
 import { readQueries } from './queries/read.js'
+import { scheduleQueries } from './queries/schedules.js'
 import { sessionQueries } from './queries/session.js'
 import { settleQueries } from './queries/settle.js'
 import { upkeepQueries } from './queries/upkeep.js'
@@ -27,6 +28,7 @@ const statements = {
   ...upkeepQueries,
   ...claimQueries,
   ...settleQueries,
+  ...scheduleQueries,
 }
 
 export type Queries = typeof statements

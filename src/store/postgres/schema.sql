@@ -115,6 +115,28 @@ create table millrace.revived (
   ref bigint not null
 );
 
+create table millrace.schedules (
+  id text not null,
+  revision bigint not null,
+  spec text not null,
+  created_at bigint not null,
+  paused_at bigint,
+  next_at bigint,
+  last_at bigint,
+  open text default '[]'::text not null,
+  fired bigint default 0 not null
+) with (fillfactor=50);
+
+create table millrace.ticks (
+  schedule text not null,
+  at bigint not null,
+  by_hand boolean not null,
+  outcome text not null,
+  reason text,
+  job uuid,
+  fired_at bigint not null
+);
+
 create table millrace.uniques (
   name text not null,
   key text not null,
@@ -186,6 +208,14 @@ alter table millrace.reports add constraint reports_pkey PRIMARY KEY (ref);
 
 alter table millrace.revived add constraint revived_pkey PRIMARY KEY (ref);
 
+alter table millrace.schedules add constraint schedules_check CHECK (((paused_at IS NULL) OR (next_at IS NULL)));
+
+alter table millrace.schedules add constraint schedules_pkey PRIMARY KEY (id);
+
+alter table millrace.ticks add constraint ticks_check CHECK (((job IS NULL) = (outcome = 'skipped'::text)));
+
+alter table millrace.ticks add constraint ticks_pkey PRIMARY KEY (schedule, at, by_hand);
+
 alter table millrace.uniques add constraint uniques_pkey PRIMARY KEY (name, key);
 
 alter table millrace.waiting add constraint waiting_pkey PRIMARY KEY (ref);
@@ -207,6 +237,8 @@ CREATE INDEX jobs_key ON ONLY millrace.jobs USING btree (key, ref) WHERE (key IS
 CREATE INDEX leases_worker ON millrace.leases USING btree (worker);
 
 CREATE INDEX links_child ON millrace.links USING btree (child);
+
+CREATE INDEX schedules_next ON millrace.schedules USING btree (next_at) WHERE (next_at IS NOT NULL);
 
 CREATE INDEX waiting_due ON millrace.waiting USING btree (due_at) WHERE (state = ANY (ARRAY['scheduled'::text, 'retrying'::text]));
 

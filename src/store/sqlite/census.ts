@@ -18,6 +18,13 @@ export interface Census {
   /** What is wanted of jobs that run. */
   readonly wishes: readonly { readonly seq: number; readonly kind: WishKind }[]
   readonly pauses: readonly { readonly queue: string; readonly until: number | null }[]
+  /** The ledgers of what recurs. */
+  readonly ticks: readonly {
+    readonly schedule: string
+    readonly at: number
+    readonly byHand: number
+    readonly job: string | null
+  }[]
   /** How often the work of a job was written by its own transaction, where an app does so (see `makeWork`). */
   readonly works: readonly { readonly id: string; readonly times: number }[]
   /** Rows of live or history that no job row stands behind. */
@@ -48,6 +55,8 @@ export interface CensusJob {
   readonly worker: string | null
   /** Whose the last line of its history is ('' for a command's), and how many lines there are. */
   readonly told: string | null
+  /** The tick of a recurring job that it is of: its schedule and instant. */
+  readonly tick: string | null
   readonly lines: number
 }
 
@@ -93,7 +102,7 @@ const CENSUS = `
        'seq', j.seq, 'id', j.id, 'name', n.name, 'key', j.key, 'places', (l.seq is not null) + (h.seq is not null),
        'place', j.options ->> '$.unique.key', 'while', j.options ->> '$.unique.while', 'createdAt', j.created_at,
        'state', coalesce(l.state, h.state), 'fence', l.fence, 'dueAt', coalesce(l.due_at, h.due_at),
-       'attempt', coalesce(l.attempt, h.attempt), 'retries', coalesce(l.retries, h.retries),
+       'tick', (j.options ->> '$.tick.schedule') || ' ' || (j.options ->> '$.tick.at'), 'attempt', coalesce(l.attempt, h.attempt), 'retries', coalesce(l.retries, h.retries),
        'crashes', coalesce(l.crashes, h.crashes), 'suspect', coalesce(l.suspect, 0), 'reason', coalesce(l.reason, h.reason), 'worker', h.worker,
        'told', json_extract(coalesce(l.log, h.log), '$[#-1].worker'), 'lines', coalesce(json_array_length(coalesce(l.log, h.log)), 0)))
      from millrace_jobs j
@@ -106,6 +115,7 @@ const CENSUS = `
      from millrace_leases),
     'wishes', (select json_group_array(json_object('seq', seq, 'kind', kind)) from millrace_wishes),
     'pauses', (select json_group_array(json_object('queue', queue, 'until', until)) from millrace_pauses),
+    'ticks', (select json_group_array(json_object('schedule', schedule, 'at', at, 'byHand', by_hand, 'job', job)) from millrace_ticks),
     'works', (select json_group_array(json_object('id', id, 'times', times))
      from (select id, count(*) as times from simulated_work group by id)),
     'strays', (select count(*) from millrace_live where seq not in (select seq from millrace_jobs))

@@ -1,4 +1,6 @@
 import { PRIORITY_STEP_MS } from '../line.js'
+import { pauseQueries } from './queries/pauses.js'
+import { scheduleQueries } from './queries/schedules.js'
 import { linkQueries } from './link-queries.js'
 
 /**
@@ -13,6 +15,8 @@ import { linkQueries } from './link-queries.js'
 export const ROWS_PER_INSERT = 20
 
 export const queries = {
+  ...pauseQueries,
+  ...scheduleQueries,
   ...linkQueries,
   databaseNow: `select cast(unixepoch('subsec') * 1000 as integer) as now`,
   begin: `begin immediate`,
@@ -178,25 +182,6 @@ export const queries = {
     select w.seq, w.kind, w.reason, l.fence
     from millrace_wishes w
     join millrace_live l on l.seq = w.seq`,
-
-  /** Nearly always nothing: a queue that runs has no row. */
-  readPauses: `
-    select queue, until, paused_at
-    from millrace_pauses`,
-  putPause: `
-    insert into millrace_pauses (queue, until, paused_at)
-    values (?, ?, ?)
-    on conflict (queue) do update
-    set until = excluded.until, paused_at = excluded.paused_at`,
-  dropPause: `
-    delete from millrace_pauses
-    where queue = ?`,
-  anyHeld: `
-    select 1
-    from millrace_leases e, json_each(e.jobs) held
-    join millrace_live l on l.seq = held.value
-    where l.fence = e.fence and l.state = 'ready'
-    limit 1`,
 
   promoteJobs: `
     update millrace_live

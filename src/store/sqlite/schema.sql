@@ -14,6 +14,8 @@ CREATE INDEX millrace_live_ready on millrace_live (lane, sort) where state = 're
 
 CREATE INDEX millrace_live_suspect on millrace_live (lane, sort) where state = 'ready' and fence is null and suspect = 1;
 
+CREATE INDEX millrace_schedules_next on millrace_schedules (next_at) where next_at is not null;
+
 CREATE TABLE millrace_history (
   seq integer primary key,
   state text not null check (state = 'done' or state = 'failed' or state = 'cancelled'),
@@ -114,6 +116,32 @@ CREATE TABLE millrace_pauses (
   queue text primary key,
   until integer,
   paused_at integer not null
+) strict, without rowid;
+
+CREATE TABLE millrace_schedules (
+  id text primary key,
+  revision integer not null,
+  spec text not null,
+  created_at integer not null,
+  paused_at integer,
+  next_at integer,
+  last_at integer,
+  -- Its newest jobs that may be unfinished, as a JSON array of ids.
+  open text not null default '[]',
+  fired integer not null default 0,
+  check (paused_at is null or next_at is null)
+) strict;
+
+CREATE TABLE millrace_ticks (
+  schedule text not null,
+  at integer not null,
+  by_hand integer not null check (by_hand in (0, 1)),
+  outcome text not null,
+  reason text,
+  job text,
+  fired_at integer not null,
+  primary key (schedule, at, by_hand),
+  check ((job is null) = (outcome = 'skipped'))
 ) strict, without rowid;
 
 CREATE TABLE millrace_uniques (

@@ -5,6 +5,7 @@ import type { Written } from '../wishes.js'
 import { byFence, toClaimedJob } from './claim.js'
 import { isPlain } from '../ends.js'
 import { appendHistory, keepUntil } from './history.js'
+import type { WorkerBeat } from '../workers.js'
 import { noteEnds } from './link-ends.js'
 import type { Session } from './session.js'
 import { stretchesOf } from './stretches.js'
@@ -119,6 +120,11 @@ function partOwned(session: Session, ended: readonly SettledJob[]): [SettledJob[
   }
   const isOwned = (job: SettledJob): boolean => fences.get(job.ref) === job.fence
   return [ended.filter(isOwned), ended.filter((job) => !isOwned(job))]
+}
+
+export function readWorkers(session: Session): WorkerBeat[] {
+  const rows = session.statement(session.queries.readWorkers).all() as { worker: string; beat: number | null }[]
+  return rows.map((row) => ({ id: row.worker, beat: row.beat }))
 }
 
 /** What a worker's leases hold, asked of the jobs themselves: the list in a lease is only where to look. */

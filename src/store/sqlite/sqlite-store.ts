@@ -43,8 +43,9 @@ import { nothingToPromote, promoteJobs, pruneJobs } from './upkeep.js'
 import type { Queries } from './queries.js'
 import { queries as ownQueries } from './queries.js'
 import { findJobs, readJobs, readKeyed } from './read.js'
+import { SqliteSchedules } from './schedules.js'
 import { Session } from './session.js'
-import { readLeases, rescueJobs, settleJobs } from './settle.js'
+import { readLeases, readWorkers, rescueJobs, settleJobs } from './settle.js'
 import { SqliteTransactions } from './transactions.js'
 import { askJob, readWishes } from './wish.js'
 
@@ -75,6 +76,7 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
   readonly queues: QueueStore = this
   readonly changes: ChangeStore = this
   readonly transactions: SqliteTransactions
+  readonly schedules: SqliteSchedules
   readonly #file: OpenedFile
   readonly #world: World
   readonly #session: Session
@@ -102,6 +104,7 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
       onRollback: () => this.#session.forget(),
       onFailure: (error) => this.#failed(error),
     })
+    this.schedules = new SqliteSchedules(this.#commits, this.#session, () => this.#confirmed.noteTaking())
     this.#ballast = file.path === ':memory:' ? undefined : new Ballast(file.path)
     this.#ballast?.take()
     const warnings = [...file.warnings]
@@ -204,11 +207,7 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
   }
 
   readWorkers(): Promise<readonly WorkerBeat[]> {
-    const sql = this.#session.queries.readWorkers
-    return this.#commits.read(() => {
-      const rows = this.#session.statement(sql).all() as { worker: string; beat: number | null }[]
-      return rows.map((row) => ({ id: row.worker, beat: row.beat }))
-    })
+    return this.#commits.read(() => readWorkers(this.#session))
   }
 
   claimJobs(request: ClaimRequest): Promise<Claimed> {

@@ -19,6 +19,7 @@ import {
   resumeQueue,
   retry,
 } from './commands.js'
+import { beginRecurring, commandSchedule, endRecurring, recur } from './recurrings.js'
 import { asTenant } from './stage.js'
 import type { Stage } from './stage.js'
 import { enqueueInTransaction } from './transactions.js'
@@ -47,11 +48,13 @@ export async function tellStory(stage: Stage, mill: Mill, client: SimProcess, st
     pausedJobs: new Set(),
     pausedQueues: new Set(),
   }
+  await beginRecurring(teller)
   for (let i = 0; i < steps; i += 1) {
     await attempt(teller, () => step(teller))
     if (random.chance(0.6)) await stage.sim.wait(client, random.next() * 900)
   }
   await resumeAll(teller)
+  await endRecurring(teller)
 }
 
 /** The store may fail at any call; the story goes on, as a caller would after logging it. */
@@ -66,13 +69,15 @@ export async function attempt({ sim }: Stage, work: () => Promise<void>): Promis
 
 /** How often each thing is done, of a hundred times. */
 const STEPS: readonly (readonly [share: number, step: (teller: Teller) => Promise<void>])[] = [
-  [24, enqueue],
+  [22, enqueue],
+  [3, recur],
+  [2, commandSchedule],
   [2, deploy],
   [5, schedule],
   [3, enqueueMany],
-  [7, burst],
-  [6, pressOne],
-  [14, enqueueUnique],
+  [6, burst],
+  [5, pressOne],
+  [13, enqueueUnique],
   [6, enqueueInTransaction],
   [7, cancel],
   [5, retry],

@@ -1,0 +1,42 @@
+import type { Client } from '../client.js'
+import { read } from '../client/records.js'
+import type { Registry } from '../job/registry.js'
+import type { EngineEvents } from '../observe/engine-events.js'
+import type { FireParts } from '../schedule/fire.js'
+import { Recurring } from '../schedule/recurring.js'
+import type { Store } from '../store/store.js'
+import type { World } from '../world/world.js'
+
+interface Wired {
+  readonly world: World
+  readonly store: Store
+  readonly registry: Registry
+  readonly events: EngineEvents
+}
+
+/** What firing ticks needs of a mill. */
+export function firePartsOf({ world, store, registry, events }: Wired): FireParts {
+  return {
+    world,
+    store,
+    keepCancelledMs: (name) => registry.keepOf(name).cancelled,
+    fired: (schedule, ticks, jobs) => {
+      events.enqueued(jobs)
+      events.ticked(schedule, ticks)
+    },
+    troubled: (what, error) => events.troubled(what, error),
+  }
+}
+
+/** The commands about what recurs, wired to a mill's client. */
+export function recurringOf(wired: Wired, client: Client): Recurring {
+  return new Recurring({
+    ...firePartsOf(wired),
+    template: (job, payload, options, problems) => client.template(job, payload, options, problems),
+    toHandle: (id) => client.handle(id),
+    decode: (name, payload) => {
+      const decoded = read(wired.registry.codecOf(name), payload)
+      return decoded.ok ? decoded.value : undefined
+    },
+  })
+}

@@ -1,0 +1,55 @@
+import type { Registry } from '../job/registry.js'
+import type { EngineEvents } from '../observe/engine-events.js'
+import { Scheduler } from '../schedule/scheduler.js'
+import type { Store } from '../store/store.js'
+import { Promoter } from '../upkeep/promote.js'
+import { Pruner } from '../upkeep/prune.js'
+import { Rescuer } from '../upkeep/rescue.js'
+import type { WorkerOptions } from '../worker/worker.js'
+import type { World } from '../world/world.js'
+import { firePartsOf } from './recurring.js'
+
+export interface UpkeepParts {
+  readonly world: World
+  readonly store: Store
+  readonly registry: Registry
+  readonly events: EngineEvents
+  readonly options: () => WorkerOptions
+  /** The worker beside it, which needs no rescue. */
+  readonly self: () => string | undefined
+}
+
+/** What runs beside a worker: making due jobs ready, firing what recurs, rescuing the jobs of the dead, forgetting the old. */
+export interface Upkeep {
+  stop(): Promise<unknown>
+}
+
+export function startUpkeep(given: UpkeepParts): Upkeep {
+  const { world, store, registry, events, options } = given
+  const troubled = (what: string, error: unknown): void => events.troubled(what, error)
+  const pollMs = (): number => options().pollMs
+  const parts = [
+    new Promoter({
+      world,
+      store,
+      registry,
+      pollMs,
+      cancelled: (job, reason) => events.changed(job, 'cancelled', reason),
+      troubled,
+    }),
+    new Scheduler({ ...firePartsOf(given), pollMs }),
+    new Rescuer({
+      world,
+      store,
+      self: given.self,
+      leaseMs: () => options().leaseMs,
+      crashBudget: () => options().crashBudget,
+      rescued: (worker, jobs, parked) => events.rescued(worker, jobs, parked),
+      settled: (job) => events.settled(job, undefined),
+      troubled,
+    }),
+    new Pruner(world, store, troubled),
+  ]
+  for (const part of parts) part.start()
+  return { stop: () => Promise.all(parts.map((part) => part.stop())) }
+}

@@ -1,0 +1,105 @@
+import { didYouMean } from '../codec/near-name.js'
+import { show } from '../codec/show.js'
+import type { Problem } from '../errors.js'
+import type { Check } from '../job/check.js'
+import { checkFields } from '../job/check.js'
+import { checkEnqueueOptions, checkName, isCount, isDurationOption, isOneOf } from '../job/check-options.js'
+import { parseInstant } from '../job/duration.js'
+import { parseRule } from './calendar.js'
+import type { RecurringOptions } from './record.js'
+
+/** An instant, and no span from now: the same call made again after a restart must mean the same. */
+const isInstant: Check = (value) => {
+  const parsed = parseInstant(value)
+  return parsed.ok ? undefined : parsed.problem
+}
+
+const OWN: { readonly [name: string]: Check } = {
+  timezone: () => undefined, // The calendar looks at it, with the rule.
+  missed: isOneOf('skip', 'once', 'all'),
+  overlap: isOneOf('allow', 'skip', 'wait', 'cancel'),
+  jitter: isDurationOption,
+  from: isInstant,
+  until: isInstant,
+  expires: isDurationOption,
+}
+
+const REFUSED: Readonly<Record<string, string>> = {
+  in: 'cannot be given: the rule says when; use from',
+  at: 'cannot be given: the rule says when; use from',
+  tx: 'cannot be given: a schedule is written by itself',
+}
+
+/** What is wrong with a call of `recurring()`, but for its job and payload. `rest` is what each of its jobs is enqueued with. */
+export function checkRecurring(
+  id: unknown,
+  rule: unknown,
+  options: unknown,
+): { readonly problems: readonly Problem[]; readonly own: RecurringOptions; readonly rest: object } {
+  const { own, rest, problems } = parted(options)
+  const parsed = parseRule(rule, own['timezone'])
+  problems.unshift(...checkName('id', id), ...(parsed.ok ? [] : parsed.problems))
+  problems.push(...checkFields(own, 'options', { fields: OWN }), ...orderProblems(own))
+  // Said here, with all that may be given, and once.
+  problems.push(...checkEnqueueOptions(rest, 'options').map((problem) => near(problem)))
+  return { problems, own, rest }
+}
+
+interface Parted {
+  readonly own: Record<string, unknown>
+  readonly rest: Record<string, unknown>
+  readonly problems: Problem[]
+}
+
+function parted(options: unknown): Parted {
+  const parts: Parted = { own: {}, rest: {}, problems: [] }
+  if (options === undefined) return parts
+  const [wrong] = checkFields(options, 'options', { fields: {} }).filter(({ path }) => path === 'options')
+  if (wrong !== undefined) return { ...parts, problems: [wrong] }
+  for (const [name, value] of Object.entries(options as object)) {
+    const refused = Object.hasOwn(REFUSED, name) ? REFUSED[name] : undefined
+    if (refused !== undefined && value !== undefined) parts.problems.push({ path: `options.${name}`, message: refused })
+    else if (Object.hasOwn(OWN, name)) parts.own[name] = value
+    else if (refused === undefined) parts.rest[name] = value
+  }
+  return parts
+}
+
+function orderProblems(own: Record<string, unknown>): Problem[] {
+  const [from, until] = [parseInstant(own['from']), parseInstant(own['until'])]
+  if (!from.ok || !until.ok || until.atMs >= from.atMs) return []
+  return [{ path: 'options.until', message: `must not be before from, got ${show(own['until'])}` }]
+}
+
+function near(problem: Problem): Problem {
+  if (problem.message !== 'is not an option') return problem
+  const name = problem.path.slice('options.'.length)
+  return { ...problem, message: `${problem.message}${didYouMean(name, Object.keys(OWN))}` }
+}
+
+/** The two ends of a backfill. */
+export function checkBackfill(from: unknown, to: unknown): { problems: Problem[]; fromAt: number; toAt: number } {
+  const [first, last] = [parseInstant(from), parseInstant(to)]
+  const problems: Problem[] = []
+  if (!first.ok) problems.push({ path: 'from', message: first.problem })
+  if (!last.ok) problems.push({ path: 'to', message: last.problem })
+  if (first.ok && last.ok && last.atMs < first.atMs)
+    problems.push({ path: 'to', message: `must not be before from, got ${show(to)}` })
+  return { problems, fromAt: first.ok ? first.atMs : 0, toAt: last.ok ? last.atMs : 0 }
+}
+
+export const LIST_MAX = 10_000
+
+export function checkListOptions(options: unknown): Problem[] {
+  return checkFields(options, '', { fields: { limit: isCount(1, LIST_MAX), after: isText } })
+}
+
+export function checkTicksOptions(options: unknown): Problem[] {
+  return checkFields(options, '', { fields: { limit: isCount(1, LIST_MAX), before: isInstant } })
+}
+
+export function checkUpcomingOptions(options: unknown): Problem[] {
+  return checkFields(options, '', { fields: { limit: isCount(1, LIST_MAX) } })
+}
+
+const isText: Check = (value) => (typeof value === 'string' ? undefined : `must be text, got ${show(value)}`)

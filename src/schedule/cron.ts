@@ -1,0 +1,129 @@
+import { Cron } from 'croner'
+import { didYouMean } from '../codec/near-name.js'
+import { show } from '../codec/show.js'
+import { DAY, HOUR, MINUTE, MONTH, readField, SECOND, WEEKDAY } from './cron-field.js'
+import type { Field, FieldShape } from './cron-field.js'
+
+/**
+ * A cron text as it was understood. Readings are what a clock on the wall shows, as milliseconds since 1970 on that clock:
+ * no zone is known here.
+ */
+export interface CronTimes {
+  /** The hours are named, so each reading is meant once a day; else the rule goes round the clock with the hours. */
+  readonly isFixed: boolean
+  /** The first reading after this one that fits, or undefined when there is none before the year 3000. */
+  nextReading(afterReading: number): number | undefined
+}
+
+export type ParsedCron =
+  | { readonly ok: true; readonly times: CronTimes }
+  | { readonly ok: false; readonly problems: readonly string[] }
+
+/** Sixty minutes written out are 169 characters; a longer text is refused unread. */
+const CRON_TEXT_MAX = 256
+
+const FIVE: readonly FieldShape[] = [MINUTE, HOUR, DAY, MONTH, WEEKDAY]
+
+const NICKNAMES: ReadonlyMap<string, string> = new Map([
+  ['@yearly', '0 0 1 1 *'],
+  ['@annually', '0 0 1 1 *'],
+  ['@monthly', '0 0 1 * *'],
+  ['@weekly', '0 0 * * 0'],
+  ['@daily', '0 0 * * *'],
+  ['@midnight', '0 0 * * *'],
+  ['@hourly', '0 * * * *'],
+])
+
+/** Reads a cron text, or says of each field that is wrong what is wrong with it. Never throws. */
+export function parseCron(text: string): ParsedCron {
+  if (text.length > CRON_TEXT_MAX) return refuse(`must have at most ${CRON_TEXT_MAX} characters, got ${text.length}`)
+  const plain = text.trim()
+  if (plain.startsWith('@')) return parseNickname(plain)
+  const texts = plain === '' ? [] : plain.split(/\s+/u)
+  if (texts.length !== 5 && texts.length !== 6) return refuse(wrongCount(text, texts.length))
+  const shapes = texts.length === 6 ? [SECOND, ...FIVE] : FIVE
+  const fields = texts.map((each, i) => readField(each, shapes[i] as FieldShape))
+  const wrong = fields.flatMap((field, i) => (typeof field === 'string' ? [`${nameOf(shapes, i)} ${field}`] : []))
+  if (wrong.length > 0) return { ok: false, problems: wrong.map((each) => `${show(text)}: ${each}`) }
+  const read = fields.length === 6 ? (fields as Field[]) : [ONLY_ZERO, ...(fields as Field[])]
+  const never = neverFires(read, shapes)
+  return never === undefined ? { ok: true, times: timesOf(read) } : refuse(`${show(text)}: ${never}`)
+}
+
+const refuse = (problem: string): ParsedCron => ({ ok: false, problems: [problem] })
+
+function parseNickname(name: string): ParsedCron {
+  const meaning = NICKNAMES.get(name.toLowerCase())
+  if (meaning !== undefined) return parseCron(meaning)
+  const known = [...NICKNAMES.keys()]
+  if (name.toLowerCase() === '@reboot')
+    return refuse('must be a time, got "@reboot": enqueue the job where your program starts')
+  return refuse(`must be one of ${known.join(', ')} or five fields, got ${show(name)}${didYouMean(name, known)}`)
+}
+
+function wrongCount(text: string, count: number): string {
+  const hint = count === 7 ? '; there is no field for the year: use the options from and until' : ''
+  const fields = FIVE.map(({ name }) => name).join(', ')
+  return `must be a cron text of 5 fields (${fields}), or 6 with seconds first, got ${count} in ${show(text)}${hint}`
+}
+
+const ORDINALS = ['1st', '2nd', '3rd', '4th', '5th', '6th']
+const nameOf = (shapes: readonly FieldShape[], i: number): string => `the ${ORDINALS[i]} field (${shapes[i]?.name})`
+
+const ONLY_ZERO: Field = { isOpen: false, hasStep: false, values: [0], marks: [] }
+
+/** By month, in the longest year. */
+const MONTH_DAYS = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
+
+/** Days that no named month has are the one way to write a rule that never fires. */
+function neverFires([, , , day, month, weekday]: readonly Field[], shapes: readonly FieldShape[]): string | undefined {
+  if (day === undefined || month === undefined || weekday?.isOpen !== true) return undefined
+  const days = [...day.values, ...day.marks.map(dayOfMark)]
+  const longest = Math.max(...month.values.map((each) => MONTH_DAYS[each - 1] ?? 0))
+  if (Math.min(...days) <= longest) return undefined
+  return `${nameOf(shapes, shapes.indexOf(DAY))} must be at most ${longest} in the months that are named, got ${Math.min(...days)}: it would never fire; the last day of a month is "L"`
+}
+
+/** The day a month must have for a mark to mean one of its days: all have a last one. */
+const dayOfMark = (mark: string): number => (mark.startsWith('L') ? 1 : Number.parseInt(mark, 10))
+
+/**
+ * croner is asked about a clock that never changes (an offset of 0), so that it answers in readings; what they mean in a zone,
+ * in a gap and in a fold is our own rule (calendar.ts). Its timers are not used.
+ *
+ * It is asked about February apart from the other months. In one search it tries the days 29 to 31 of February too, takes
+ * them for the first of March, and goes on from there: "0 0 1,31 * *" would pass over the 1st of March.
+ */
+function timesOf(fields: readonly Field[]): CronTimes {
+  const crons = apartFromFebruary(fields).map((each) => new Cron(each.map(spell).join(' '), { utcOffset: 0 }))
+  const hours = fields[2] as Field
+  return {
+    isFixed: !hours.hasStep && hours.values.length < 24,
+    nextReading(afterReading) {
+      const found = crons.flatMap((cron) => cron.nextRun(new Date(afterReading))?.getTime() ?? [])
+      return found.length === 0 ? undefined : Math.min(...found)
+    },
+  }
+}
+
+function apartFromFebruary(fields: readonly Field[]): readonly (readonly Field[])[] {
+  const [, , , day, month, weekday] = fields as readonly [Field, Field, Field, Field, Field, Field]
+  if (!month.values.includes(FEBRUARY) || (day.isOpen && weekday.isOpen)) return [fields]
+  const others = month.values.filter((each) => each !== FEBRUARY)
+  const inOthers = others.length === 0 ? [] : [fields.with(4, { ...month, isOpen: false, values: others })]
+  // Days that it never has are left out, or each search would go through four centuries in vain.
+  const days = {
+    ...day,
+    values: day.values.filter((each) => each <= FEBRUARY_DAYS),
+    marks: day.marks.filter((mark) => dayOfMark(mark) <= FEBRUARY_DAYS),
+  }
+  const isEmpty = days.values.length + days.marks.length === 0
+  if (isEmpty && weekday.isOpen) return inOthers
+  const inFebruary = fields.with(3, { ...days, isOpen: day.isOpen || isEmpty })
+  return [...inOthers, inFebruary.with(4, { ...month, isOpen: false, values: [FEBRUARY] })]
+}
+
+const FEBRUARY = 2
+const FEBRUARY_DAYS = 29
+
+const spell = ({ isOpen, values, marks }: Field): string => (isOpen ? '*' : [...values, ...marks].join(','))

@@ -1,0 +1,111 @@
+import type { Duration } from '../job/duration.js'
+import type { InstantLike, InstantText } from '../job/duration-instant.js'
+import type { EnqueueOptions } from '../job/enqueue.js'
+import type { Missed } from '../job/missed.js'
+import type { Encoded } from '../job/outcome.js'
+import type { Overlap } from '../job/overlap.js'
+import { readOptions, readWritten } from '../job/stored-options.js'
+import type { ScheduleRow, TickOutcome, TickRow } from '../store/schedules.js'
+import type { RuleInput } from './calendar.js'
+import { readSpec } from './spec.js'
+
+/** An instant, as a schedule takes it. */
+export type Instant = Date | InstantLike | InstantText
+
+/** What `mill.recurring` may say: of the ticks, and of each job as an enqueue does. */
+export interface RecurringOptions extends Omit<EnqueueOptions, 'in' | 'at' | 'tx' | 'expires'> {
+  /** The zone whose clocks a cron text means, such as 'Europe/Oslo'. Default 'UTC'. */
+  readonly timezone?: string | undefined
+  /**
+   * Ticks that came while no process ran: 'skip' them, run 'once' for all of them (default), or run them 'all', at most 1,000.
+   * A tick that is fired within a minute of its time was not missed.
+   */
+  readonly missed?: Missed | undefined
+  /** When a job of an earlier tick is unfinished: 'allow' both (default), 'skip' this tick, 'wait' for it, or 'cancel' it. */
+  readonly overlap?: Overlap | undefined
+  /** Each job is due up to so much later than its tick: always the same for the same tick. Default 0. */
+  readonly jitter?: Duration | number | undefined
+  /** No tick before then; `every` counts from here. Default: from now on. */
+  readonly from?: Instant | undefined
+  /** No tick after then. Default: for ever. */
+  readonly until?: Instant | undefined
+  /** Each job is cancelled if it has not begun so long after it was due. */
+  readonly expires?: Duration | number | undefined
+}
+
+/** A recurring job as people and programs read it. */
+export interface ScheduleRecord {
+  readonly id: string
+  readonly job: string
+  readonly payload: unknown
+  readonly rule: RuleInput
+  readonly timezone: string
+  readonly missed: Missed
+  readonly overlap: Overlap
+  readonly jitterMs: number
+  readonly from: Date | undefined
+  readonly until: Date | undefined
+  readonly queue: string
+  readonly priority: number
+  readonly key: string | undefined
+  readonly title: string | undefined
+  readonly labels: readonly string[]
+  readonly createdAt: Date
+  readonly paused: boolean
+  readonly pausedAt: Date | undefined
+  /** The next tick; undefined while it is paused, and when there is none any more. */
+  readonly nextAt: Date | undefined
+  /** The newest tick in the ledger. */
+  readonly lastAt: Date | undefined
+}
+
+/** A line of a schedule's ledger. */
+export interface TickRecord {
+  /** The instant that the rule names. */
+  readonly at: Date
+  /** 'ran' in time, 'caught up' with after it was missed, 'skipped', 'run now' by hand, or 'backfilled'. */
+  readonly outcome: TickOutcome
+  /** Why, where there is more to say. */
+  readonly reason: string | undefined
+  /** The id of its job; undefined when it was skipped. */
+  readonly job: string | undefined
+  readonly firedAt: Date
+}
+
+export function toScheduleRecord(
+  row: ScheduleRow,
+  decode: (name: string, payload: Encoded) => unknown,
+): ScheduleRecord {
+  const { job, rule, timezone, missed, overlap, jitterMs, fromAt, untilAt } = readSpec(row.spec)
+  const { title, labels } = readOptions(job.options)
+  return {
+    id: row.id,
+    job: job.name,
+    payload: decode(job.name, readWritten(job.payload)),
+    rule,
+    timezone,
+    missed,
+    overlap,
+    jitterMs,
+    from: date(fromAt),
+    until: date(untilAt),
+    queue: job.queue,
+    priority: job.priority,
+    key: job.key ?? undefined,
+    title,
+    labels: labels ?? [],
+    createdAt: new Date(row.createdAt),
+    paused: row.pausedAt !== null,
+    pausedAt: date(row.pausedAt),
+    nextAt: date(row.nextAt),
+    lastAt: date(row.lastAt),
+  }
+}
+
+export function toTickRecord({ at, outcome, reason, job, firedAt }: TickRow): TickRecord {
+  return { at: new Date(at), outcome, reason: reason ?? undefined, job: job ?? undefined, firedAt: new Date(firedAt) }
+}
+
+function date(ms: number | null): Date | undefined {
+  return ms === null ? undefined : new Date(ms)
+}

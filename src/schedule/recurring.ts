@@ -1,0 +1,284 @@
+import { InvalidOptionsError, UnknownScheduleError } from '../errors.js'
+import type { Problem } from '../errors.js'
+import { checkName } from '../job/check-options.js'
+import { parseDuration, parseInstant } from '../job/duration.js'
+import type { EnqueueOptions, Enqueueable, Handle } from '../job/enqueue.js'
+import { MISSED_MAX } from '../job/missed.js'
+import type { Encoded } from '../job/outcome.js'
+import type { Firing, PlannedTick, ScheduleRow, TickRow } from '../store/schedules.js'
+import type { NewJob } from '../store/store.js'
+import { checkBackfill, checkListOptions, checkRecurring, checkTicksOptions } from './check.js'
+import { firingOf, tellFired } from './fire.js'
+import type { FireParts } from './fire.js'
+import { toScheduleRecord, toTickRecord } from './record.js'
+import type { Instant, RecurringOptions, ScheduleRecord, TickRecord } from './record.js'
+import { jobOf, readSpec, templateOf, writeSpec } from './spec.js'
+import type { ScheduleSpec } from './spec.js'
+import { dueTicks, nextAfter, timingOf } from './ticks.js'
+import type { Timing } from './ticks.js'
+
+/** A command that keeps meeting a schedule that has moved on gives up. */
+const TRIES = 50
+/** What a list gives when nobody says how many. */
+const LIST = 1_000
+const TICKS = 100
+
+export interface RecurringParts extends FireParts {
+  /** The row of a job, checked and encoded; throws all that is wrong, `problems` included. */
+  readonly template: (
+    job: Enqueueable,
+    payload: unknown,
+    options: EnqueueOptions,
+    problems: readonly Problem[],
+  ) => Promise<NewJob>
+  readonly toHandle: (id: string) => Handle<unknown>
+  readonly decode: (name: string, payload: Encoded) => unknown
+}
+
+/** Schedules by their ids. */
+export interface Schedules {
+  /** All of them in the order of their ids: at most 1,000, or `limit`; `after` an id gives the next ones. */
+  list(options?: { readonly limit?: number; readonly after?: string }): Promise<ScheduleRecord[]>
+  get(id: string): Promise<ScheduleRecord | undefined>
+  /** Fires nothing more until it is resumed. False when there is no such schedule. */
+  pause(id: string): Promise<boolean>
+  /** Goes on with the next tick; those in between are skipped. False when there is no such schedule. */
+  resume(id: string): Promise<boolean>
+  /** Enqueues its job now, beside the rule, whatever overlaps. Undefined when another job has its key or place. */
+  runNow(id: string): Promise<Handle<unknown> | undefined>
+  /** Enqueues the jobs of past ticks from an instant up to another that have none; gives how many. At most 1,000 at a time. */
+  backfill(id: string, from: Instant, to: Instant): Promise<number>
+  /** The ledger, newest first: at most 100 lines, or `limit`; `before` an instant gives the older ones. */
+  ticks(id: string, options?: { readonly limit?: number; readonly before?: Instant }): Promise<TickRecord[]>
+}
+
+/** The commands about what recurs. Each reads, decides, and writes only if the schedule is still as it was read; else again. */
+export class Recurring implements Schedules {
+  readonly #parts: RecurringParts
+
+  constructor(parts: RecurringParts) {
+    this.#parts = parts
+  }
+
+  async put(
+    id: string,
+    job: Enqueueable,
+    payload: unknown,
+    rule: unknown,
+    options: RecurringOptions | undefined,
+  ): Promise<ScheduleRecord> {
+    const { problems, own, rest } = checkRecurring(id, rule, options)
+    const row = await this.#parts.template(job, payload, problems.length > 0 ? {} : rest, problems)
+    if (own.overlap === 'wait' && (row.after?.length ?? 0) > 0) refuse(`job ${JSON.stringify(row.name)}`, [WAITS_TWICE])
+    const spec = specOf(row, rule, own, (rest as EnqueueOptions).onDuplicate)
+    return this.#again(id, async () => {
+      const { now, schedule } = await this.#parts.store.schedules.readSchedule(id)
+      const next = laidOver(schedule, spec, now)
+      if (schedule !== undefined && schedule.spec === next.spec) return this.#record(schedule)
+      const written = await this.#parts.store.schedules.putSchedule({ id, ...next }, schedule?.revision ?? null)
+      return written ? this.#record({ ...NEW, ...schedule, id, ...next }) : undefined
+    })
+  }
+
+  delete(id: string): Promise<boolean> {
+    return this.#parts.store.schedules.dropSchedule(checkId(id))
+  }
+
+  async list(options: { readonly limit?: number; readonly after?: string } = {}): Promise<ScheduleRecord[]> {
+    refuse('schedules.list()', checkListOptions(options))
+    const { schedules } = await this.#parts.store.schedules.listSchedules(options.after ?? '', options.limit ?? LIST)
+    return schedules.map((row) => this.#record(row))
+  }
+
+  async get(id: string): Promise<ScheduleRecord | undefined> {
+    const { schedule } = await this.#parts.store.schedules.readSchedule(checkId(id))
+    return schedule === undefined ? undefined : this.#record(schedule)
+  }
+
+  pause(id: string): Promise<boolean> {
+    return this.#move(id, (row, spec, now) =>
+      row.pausedAt !== null ? 'as it is' : firingOf(this.#parts, row, spec, { ticks: [], nextAt: null, pausedAt: now }),
+    )
+  }
+
+  resume(id: string): Promise<boolean> {
+    return this.#move(id, (row, spec, now) => {
+      if (row.pausedAt === null) return 'as it is'
+      const timing = timingOf(spec, row.createdAt)
+      const ticks = passedOver(timing, row.pausedAt, now)
+      return firingOf(this.#parts, row, spec, { ticks, nextAt: nextAfter(timing, now), pausedAt: null })
+    })
+  }
+
+  async runNow(id: string): Promise<Handle<unknown> | undefined> {
+    const [tick] = await this.#fire(id, (row, spec, now) => {
+      const job = this.#jobOf(id, spec, now)
+      const ticks = [{ at: now, byHand: true, outcome: 'run now', reason: null, job } as const]
+      return { ticks, nextAt: row.nextAt, pausedAt: row.pausedAt, overlap: 'allow' }
+    })
+    return tick === undefined || tick.job === null ? undefined : this.#parts.toHandle(tick.job)
+  }
+
+  async backfill(id: string, from: Instant, to: Instant): Promise<number> {
+    const { problems, fromAt, toAt } = checkBackfill(from, to)
+    refuse('schedules.backfill()', problems)
+    const ticks = await this.#fire(id, (row, spec, now) => {
+      if (toAt > now)
+        refuse('schedules.backfill()', [
+          { path: 'to', message: `must not be after now (${iso(now)}), got ${iso(toAt)}` },
+        ])
+      const times = timesBetween(timingOf(spec, row.createdAt), fromAt, toAt)
+      const filled = times.map((at): PlannedTick => {
+        return { at, byHand: false, outcome: 'backfilled', reason: null, job: this.#jobOf(id, spec, at) }
+      })
+      // All of them were asked for: none is skipped or called off for another.
+      const overlap = spec.overlap === 'wait' ? 'wait' : 'allow'
+      return { ticks: filled, nextAt: row.nextAt, pausedAt: row.pausedAt, overlap }
+    })
+    return ticks.filter((tick) => tick.job !== null).length
+  }
+
+  async ticks(id: string, options: { readonly limit?: number; readonly before?: Instant } = {}): Promise<TickRecord[]> {
+    refuse('schedules.ticks()', checkTicksOptions(options))
+    const before = parseInstant(options.before)
+    const { limit = TICKS } = options
+    const rows = await this.#parts.store.schedules.readTicks(checkId(id), before.ok ? before.atMs : null, limit)
+    return rows.map(toTickRecord)
+  }
+
+  #jobOf(schedule: string, spec: ScheduleSpec, at: number): NewJob {
+    const { world } = this.#parts
+    return jobOf(spec.job, world.ids.jobId(world.clock.now()), { schedule, at }, { inMs: 0 })
+  }
+
+  #record(row: ScheduleRow): ScheduleRecord {
+    return toScheduleRecord(row, this.#parts.decode)
+  }
+
+  async #move(
+    id: string,
+    decide: (row: ScheduleRow, spec: ScheduleSpec, now: number) => Firing | 'as it is',
+  ): Promise<boolean> {
+    return this.#again(checkId(id), async () => {
+      const { now, schedule } = await this.#parts.store.schedules.readSchedule(id)
+      if (schedule === undefined) return false
+      const firing = decide(schedule, readSpec(schedule.spec), now)
+      if (firing === 'as it is') return true
+      return (await this.#parts.store.schedules.fireTicks(firing)) === 'stale' ? undefined : true
+    })
+  }
+
+  /** Ticks beside the rule, of a schedule that must be there. */
+  #fire(
+    id: string,
+    decide: (row: ScheduleRow, spec: ScheduleSpec, now: number) => Parameters<typeof firingOf>[3],
+  ): Promise<readonly TickRow[]> {
+    return this.#again(checkId(id), async () => {
+      const { now, schedule } = await this.#parts.store.schedules.readSchedule(id)
+      if (schedule === undefined) throw new UnknownScheduleError(id)
+      const spec = readSpec(schedule.spec)
+      const firing = firingOf(this.#parts, schedule, spec, decide(schedule, spec, now))
+      const ticks = await this.#parts.store.schedules.fireTicks(firing)
+      if (ticks === 'stale') return undefined
+      tellFired(this.#parts, firing, ticks)
+      return ticks
+    })
+  }
+
+  async #again<T>(id: string, once: () => Promise<T | undefined>): Promise<T> {
+    for (let tries = 0; tries < TRIES; tries += 1) {
+      const done = await once()
+      if (done !== undefined) return done
+      // Whoever is at it is given the time to finish.
+      await new Promise<void>((resolve) => this.#parts.world.timers.after(tries, resolve))
+    }
+    throw new Error(`schedule ${JSON.stringify(id)} was moved by others ${TRIES} times while it was to be changed`)
+  }
+}
+
+const WAITS_TWICE = {
+  path: 'options.overlap',
+  message: 'cannot be "wait" for a job that comes after others: it says already what it waits for',
+}
+const NEW = { revision: 1, lastAt: null, open: [] } as const
+
+function specOf(
+  row: NewJob,
+  rule: unknown,
+  own: RecurringOptions,
+  onDuplicate: EnqueueOptions['onDuplicate'],
+): ScheduleSpec {
+  const [jitter, expires] = [parseDuration(own.jitter), parseDuration(own.expires)]
+  const every = typeof rule === 'string' ? undefined : parseDuration((rule as { every: unknown }).every)
+  return {
+    job: templateOf(row, onDuplicate ?? 'return', expires.ok ? expires.ms : null),
+    rule: every === undefined ? (rule as string) : { every: every.ok ? every.ms : 0 },
+    timezone: own.timezone ?? 'UTC',
+    missed: own.missed ?? 'once',
+    overlap: own.overlap ?? 'allow',
+    jitterMs: jitter.ok ? jitter.ms : 0,
+    fromAt: instantOf(own.from),
+    untilAt: instantOf(own.until),
+  }
+}
+
+function instantOf(value: unknown): number | null {
+  const parsed = parseInstant(value)
+  return parsed.ok ? parsed.atMs : null
+}
+
+/** The schedule with what is now asked of it. With the same times it goes on as it was; with others it begins anew from now. */
+function laidOver(
+  old: ScheduleRow | undefined,
+  spec: ScheduleSpec,
+  now: number,
+): Pick<ScheduleRow, 'spec' | 'createdAt' | 'pausedAt' | 'nextAt'> {
+  const createdAt = old?.createdAt ?? now
+  const pausedAt = old?.pausedAt ?? null
+  const keeps = old !== undefined && timesOf(readSpec(old.spec)) === timesOf(spec)
+  const nextAt = keeps ? old.nextAt : pausedAt === null ? nextAfter(timingOf(spec, createdAt), now) : null
+  return { spec: writeSpec(spec), createdAt, pausedAt, nextAt }
+}
+
+function timesOf({ rule, timezone, fromAt, untilAt }: ScheduleSpec): string {
+  return JSON.stringify([rule, timezone, fromAt, untilAt])
+}
+
+/** Ticks that came while it was paused, in one line of the ledger. */
+function passedOver(timing: Timing, pausedAt: number, now: number): PlannedTick[] {
+  const first = nextAfter(timing, pausedAt)
+  if (first === null || first > now) return []
+  const { newest, older } = dueTicks(timing, first, now, 1)
+  const last = newest.at(-1) ?? first
+  const more = older === null ? 'a tick' : `${older.isMore ? 'more than ' : ''}${older.count + 1} ticks`
+  const reason = `${more} came while it was paused, from ${iso(pausedAt)} on`
+  return [{ at: last, byHand: false, outcome: 'skipped', reason, job: null }]
+}
+
+function timesBetween(timing: Timing, fromAt: number, toAt: number): number[] {
+  const times: number[] = []
+  for (let at = nextAfter(timing, fromAt - 1); at !== null && at < toAt; at = nextAfter(timing, at)) {
+    if (times.length === MISSED_MAX)
+      refuse('schedules.backfill()', [
+        {
+          path: 'to',
+          message: `must leave at most ${MISSED_MAX} ticks; there are more from ${iso(fromAt)} to ${iso(toAt)}: ask for a part of them`,
+        },
+      ])
+    times.push(at)
+  }
+  return times
+}
+
+function checkId(id: unknown): string {
+  refuse('schedule', checkName('id', id))
+  return id as string
+}
+
+function refuse(subject: string, problems: readonly Problem[]): void {
+  if (problems.length > 0) throw new InvalidOptionsError(subject, problems)
+}
+
+function iso(ms: number): string {
+  return new Date(ms).toISOString()
+}

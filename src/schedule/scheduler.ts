@@ -1,0 +1,115 @@
+import type { ScheduleRow } from '../store/schedules.js'
+import type { Cancel } from '../world/timers.js'
+import { fireDue } from './fire.js'
+import type { FireParts, Looked } from './fire.js'
+import { readSpec } from './spec.js'
+import { nextAfter, timingOf } from './ticks.js'
+
+/** The wait when what is due could not be fired: another process is at it, or it cannot be fired for now. */
+const BESIDE_MS = 20
+const STUCK_MS = 1_000
+/** The wait after a failure of the store. */
+const TROUBLE_MS = 500
+/** Hints are mostly about jobs: so long after a look no other is taken for a hint alone. */
+const HINT_MS = 1_000
+/** A clock that goes back by more than this was set; by less, it was only corrected, and the ledger sees to that. */
+const BACK_MS = 1_000
+/** Schedules that a review reads at a time. */
+const PAGE = 200
+
+export interface SchedulerParts extends FireParts {
+  readonly pollMs: () => number
+}
+
+/**
+ * Fires what recurs. There is one in every process and no leader among them: each tick is a row that only one of them can
+ * write (see `store/schedules.ts`), so who comes second finds it written. It sleeps until the next tick, or for one poll.
+ *
+ * Which tick is next was worked out when the last one was fired. Two things can make that wrong, a clock that was set back and
+ * rules of a zone that changed with an update of the machine; so it is worked out anew at the start, and when time goes back.
+ */
+export class Scheduler {
+  readonly #parts: SchedulerParts
+  #timer: Cancel | undefined
+  #unhint: Cancel | undefined
+  #dueAt = Infinity
+  #lookedAt = -Infinity
+  #lastNow = Infinity
+  #working: Promise<void> | undefined
+  #again = false
+
+  constructor(parts: SchedulerParts) {
+    this.#parts = parts
+  }
+
+  start(): void {
+    this.#unhint = this.#parts.store.changes.onHint((hint) => {
+      if (hint.dueInMs === null) return
+      const sinceMs = this.#parts.world.clock.monotonic() - this.#lookedAt
+      this.#lookIn(Math.max(hint.dueInMs, HINT_MS - sinceMs))
+    })
+    this.#lookIn(0)
+  }
+
+  async stop(): Promise<void> {
+    this.#unhint?.()
+    this.#unhint = undefined
+    this.#timer?.()
+    await this.#working
+  }
+
+  /** Sets the timer, unless it is set to an earlier moment already. */
+  #lookIn(ms: number): void {
+    const at = this.#parts.world.clock.monotonic() + ms
+    if (at >= this.#dueAt) return
+    this.#timer?.()
+    this.#dueAt = at
+    this.#timer = this.#parts.world.timers.after(ms, () => {
+      this.#dueAt = Infinity
+      if (this.#working !== undefined) this.#again = true
+      else this.#working = this.#look().finally(() => (this.#working = undefined))
+    })
+  }
+
+  async #look(): Promise<void> {
+    let waitMs = TROUBLE_MS
+    try {
+      this.#lookedAt = this.#parts.world.clock.monotonic()
+      const looked = await fireDue(this.#parts)
+      const wentBack = looked.now < this.#lastNow - BACK_MS
+      if (wentBack) await review(this.#parts)
+      this.#lastNow = looked.now
+      waitMs = wentBack ? 0 : Math.min(this.#parts.pollMs(), waitAfter(looked))
+    } catch (error) {
+      this.#parts.troubled('fire what recurs', error)
+    }
+    if (this.#unhint !== undefined) this.#lookIn(this.#again ? 0 : waitMs)
+    this.#again = false
+  }
+}
+
+function waitAfter({ due, fired, nextInMs }: Looked): number {
+  if (due === 0) return nextInMs ?? Infinity
+  if (fired === due) return 0
+  return fired > 0 ? BESIDE_MS : Math.min(STUCK_MS, nextInMs ?? Infinity)
+}
+
+/** Works out anew when each schedule is next. What is due already is left to be fired. */
+async function review(parts: SchedulerParts): Promise<void> {
+  for (let after: string | undefined = ''; after !== undefined;) {
+    const { now, schedules } = await parts.store.schedules.listSchedules(after, PAGE)
+    for (const row of schedules) await reviewOne(parts, row, now)
+    after = schedules.length < PAGE ? undefined : schedules.at(-1)?.id
+  }
+}
+
+async function reviewOne(parts: SchedulerParts, row: ScheduleRow, now: number): Promise<void> {
+  if (row.pausedAt !== null || (row.nextAt !== null && row.nextAt <= now)) return
+  try {
+    const nextAt = nextAfter(timingOf(readSpec(row.spec), row.createdAt), now)
+    // Who comes second was overtaken by somebody who has worked it out too.
+    if (nextAt !== row.nextAt) await parts.store.schedules.putSchedule({ ...row, nextAt }, row.revision)
+  } catch (error) {
+    parts.troubled(`read schedule ${JSON.stringify(row.id)}`, error)
+  }
+}

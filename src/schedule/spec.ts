@@ -1,0 +1,78 @@
+import type { Missed } from '../job/missed.js'
+import type { Encoded } from '../job/outcome.js'
+import type { Overlap } from '../job/overlap.js'
+import { readOptions, readWritten, writeOptions } from '../job/stored-options.js'
+import type { Written } from '../job/stored-options.js'
+import type { OnDuplicate, PlaceRequest } from '../job/unique.js'
+import type { Due, NewJob } from '../store/store.js'
+
+/** A recurring job as it was asked for; the store keeps it as one text. */
+export interface ScheduleSpec {
+  readonly job: JobTemplate
+  /** As the calendar reads it. */
+  readonly rule: string | { readonly every: number }
+  readonly timezone: string
+  readonly missed: Missed
+  readonly overlap: Overlap
+  readonly jitterMs: number
+  readonly fromAt: number | null
+  readonly untilAt: number | null
+}
+
+/** What each tick's job is made from. */
+export interface JobTemplate {
+  readonly name: string
+  readonly queue: string
+  readonly priority: number
+  readonly key: string | null
+  readonly unique?: PlaceRequest | undefined
+  readonly onDuplicate: OnDuplicate
+  readonly payload: Written
+  readonly options: string | null
+  /** So long after it was due it is called off, if it has not begun. */
+  readonly expiresMs: number | null
+  readonly after?: NewJob['after']
+  readonly onParentFailure?: NewJob['onParentFailure']
+}
+
+export function writeSpec(spec: ScheduleSpec): string {
+  return JSON.stringify(spec, (_, value: unknown) => (value === Infinity ? FOR_EVER : value))
+}
+
+export function readSpec(text: string): ScheduleSpec {
+  return JSON.parse(text, (key, value: unknown) =>
+    key === 'forMs' && value === FOR_EVER ? Infinity : value,
+  ) as ScheduleSpec
+}
+
+/** JSON has no Infinity. */
+const FOR_EVER = '\u221e'
+
+export function templateOf(row: NewJob, onDuplicate: OnDuplicate, expiresMs: number | null): JobTemplate {
+  const { name, queue, priority, key, unique, options, after, onParentFailure } = row
+  const payload = writtenOf(row.payload)
+  return { name, queue, priority, key, unique, onDuplicate, payload, options, expiresMs, after, onParentFailure }
+}
+
+function writtenOf(payload: Encoded): Written {
+  return typeof payload === 'string' ? { text: payload } : { base64: Buffer.from(payload).toString('base64') }
+}
+
+/** The job of one tick. It knows which: that is stored with it. */
+export function jobOf(template: JobTemplate, id: string, tick: { schedule: string; at: number }, due: Due): NewJob {
+  const { name, queue, priority, key, unique, expiresMs, after, onParentFailure } = template
+  return {
+    id,
+    name,
+    queue,
+    priority,
+    key,
+    unique,
+    payload: readWritten(template.payload),
+    options: writeOptions({ ...readOptions(template.options), tick }),
+    due,
+    after,
+    onParentFailure,
+    expires: expiresMs === null ? null : 'at' in due ? { at: due.at + expiresMs } : { inMs: due.inMs + expiresMs },
+  }
+}

@@ -1,0 +1,51 @@
+import { DuplicateJobError, DuplicateKeyError, ParentMissingError } from '../errors.js'
+import type { Overlap } from '../job/overlap.js'
+import type { PlannedTick, TickRow } from './schedules.js'
+import type { NewJob } from './store.js'
+
+/** What is said and done when ticks are fired, on every store alike; what overlaps, `job/overlap.ts` decides. */
+
+/**
+ * Of several ticks of one firing, where a later one would cancel the earlier, only the last gets a job: the others would be
+ * called off before anybody saw them.
+ */
+export function nextOnes(overlap: Overlap, ticks: readonly PlannedTick[]): readonly PlannedTick[] {
+  if (overlap !== 'cancel') return ticks
+  const last = ticks.findLast((tick) => tick.job !== null)
+  return ticks.map((tick) =>
+    tick.job === null || tick === last
+      ? tick
+      : { ...tick, outcome: 'skipped', reason: 'a later tick ran instead', job: null },
+  )
+}
+
+/** The job that begins when those before it have ended, however they do. */
+export function waitsFor(job: NewJob, before: readonly string[]): NewJob {
+  return { ...job, after: before.map((id) => ({ id })), onParentFailure: 'run' }
+}
+
+/** A job that cannot be written now, for a reason of its own, is no reason to stop what recurs. */
+export function whyNotWritten(error: unknown): string {
+  const isOwn =
+    error instanceof DuplicateKeyError || error instanceof DuplicateJobError || error instanceof ParentMissingError
+  if (!isOwn) throw error
+  return error.message
+}
+
+export function heldUp(open: readonly string[]): string {
+  return `job ${open.at(-1)} of an earlier tick is unfinished`
+}
+
+export function keyHeld(holder: string | undefined): string {
+  return `job ${holder ?? ''} has its key or its place`
+}
+
+export function calledOffFor(schedule: string): string {
+  return `the next tick of schedule ${JSON.stringify(schedule)} came`
+}
+
+/** The last tick of the rule among these. */
+export function lastAtOf(ticks: readonly TickRow[]): number | null {
+  const times = ticks.filter((tick) => !tick.byHand).map((tick) => tick.at)
+  return times.length === 0 ? null : Math.max(...times)
+}

@@ -1,0 +1,81 @@
+import { s, clock, bodyOf } from './words.js'
+
+const schedule = `id, revision, spec, created_at, paused_at, next_at, last_at, open, fired`
+const now = `coalesce($1::text::bigint, ${clock})`
+
+/** Schedules and their ledger. */
+export const scheduleQueries = {
+  readSchedule: `select ${schedule} from ${s}.schedules where id = $1`,
+  listSchedules: `select ${schedule} from ${s}.schedules where id > $1 order by id limit $2::text::integer`,
+  addSchedule: `
+    insert into ${s}.schedules (id, revision, spec, created_at, paused_at, next_at)
+    values ($1, 1, $2, $3::text::bigint, $4::text::bigint, $5::text::bigint)
+    on conflict (id) do nothing
+    returning 1 as written`,
+  putSchedule: `
+    update ${s}.schedules
+    set revision = revision + 1, spec = $2, created_at = $3::text::bigint, paused_at = $4::text::bigint, next_at = $5::text::bigint
+    where id = $1 and revision = $6::text::bigint
+    returning 1 as written`,
+  /** Who holds it moves it on: nobody needs to wait for that only to come second. */
+  lockSchedule: `
+    select ${schedule} from ${s}.schedules
+    where id = $1 and revision = $2::text::bigint
+    for update skip locked`,
+  moveSchedule: `
+    update ${s}.schedules
+    set revision = revision + 1, paused_at = $2::text::bigint, next_at = $3::text::bigint,
+        last_at = greatest(last_at, $4::text::bigint), open = $5, fired = fired + 1
+    where id = $1`,
+  /** The schedule first: who waited for a firing that held it sees the ticks of that only in a statement of its own. */
+  dropSchedule: `delete from ${s}.schedules where id = $1 returning 1 as dropped`,
+  dropTicks: `delete from ${s}.ticks where schedule = $1`,
+  dueSchedules: `
+    select ${schedule}, ${now} as now
+    from ${s}.schedules
+    where next_at <= ${now}
+    order by next_at
+    limit $2::text::integer`,
+  nextSchedule: `
+    select min(next_at) filter (where next_at > ${now}) as next, ${now} as now from ${s}.schedules where next_at is not null`,
+  firedTicks: `
+    select t.at, t.by_hand
+    from json_to_recordset($2::text::json) as a (at bigint, by_hand boolean)
+    join ${s}.ticks t on t.schedule = $1 and t.at = a.at and t.by_hand = a.by_hand
+    where t.job is not null`,
+  putTicks: `
+    insert into ${s}.ticks (schedule, at, by_hand, outcome, reason, job, fired_at)
+    select $1, a.at, a.by_hand, a.outcome, a.reason, a.job, a.fired_at
+    from json_to_recordset($2::text::json) as a (
+      at bigint, by_hand boolean, outcome text, reason text, job uuid, fired_at bigint)
+    on conflict (schedule, at, by_hand) do update
+    set outcome = excluded.outcome, reason = excluded.reason, job = excluded.job, fired_at = excluded.fired_at
+    where ticks.job is null`,
+  trimTicks: `
+    delete from ${s}.ticks
+    where schedule = $1
+      and at < (select at from ${s}.ticks where schedule = $1 order by at desc limit 1 offset $2::text::integer)`,
+  readTicks: `
+    select at, by_hand, outcome, reason, job, fired_at
+    from ${s}.ticks
+    where schedule = $1 and at < $2::text::bigint
+    order by at desc, by_hand desc
+    limit $3::text::integer`,
+  waitingDue: `
+    select j.id, n.name, n.queue, w.state, w.due_at, j.options
+    from (
+      select ref, state, due_at from ${s}.waiting
+      where state in ('scheduled', 'retrying') and due_at <= ${now} + $2::text::bigint
+      order by due_at
+      limit $3::text::integer) w
+    cross join ${bodyOf('w.ref')}
+    join ${s}.lanes n on n.lane = j.lane`,
+  readyDue: `
+    select j.id, n.name, n.queue, 'ready' as state, j.due_at, j.options
+    from (
+      (select ref from ${s}.ready limit $1::text::integer)
+      union all
+      (select ref from ${s}.waiting where state = 'ready' limit $1::text::integer)) r
+    cross join ${bodyOf('r.ref')}
+    join ${s}.lanes n on n.lane = j.lane`,
+}

@@ -1,0 +1,79 @@
+const schedule = `id, revision, spec, created_at, paused_at, next_at, last_at, open, fired`
+
+/** Schedules and their ledger. */
+export const scheduleQueries = {
+  readSchedule: `
+    select ${schedule}
+    from millrace_schedules
+    where id = ?`,
+  listSchedules: `
+    select ${schedule}
+    from millrace_schedules
+    where id > ?
+    order by id
+    limit ?`,
+  addSchedule: `
+    insert into millrace_schedules (id, revision, spec, created_at, paused_at, next_at)
+    values (?, 1, ?, ?, ?, ?)
+    on conflict (id) do nothing`,
+  putSchedule: `
+    update millrace_schedules
+    set revision = revision + 1, spec = ?, created_at = ?, paused_at = ?, next_at = ?
+    where id = ? and revision = ?`,
+  moveSchedule: `
+    update millrace_schedules
+    set revision = revision + 1, paused_at = ?, next_at = ?, last_at = max(coalesce(last_at, ?), coalesce(?, last_at)), open = ?,
+        fired = fired + 1
+    where id = ?`,
+  dropSchedule: `
+    delete from millrace_schedules
+    where id = ?`,
+  dropTicks: `
+    delete from millrace_ticks
+    where schedule = ?`,
+  dueSchedules: `
+    select ${schedule}
+    from millrace_schedules
+    where next_at <= ?
+    order by next_at
+    limit ?`,
+  nextSchedule: `
+    select min(next_at) as next
+    from millrace_schedules
+    where next_at > ?`,
+  firedTick: `
+    select 1
+    from millrace_ticks
+    where schedule = ? and at = ? and by_hand = ? and job is not null`,
+  putTick: `
+    insert into millrace_ticks (schedule, at, by_hand, outcome, reason, job, fired_at)
+    values (?, ?, ?, ?, ?, ?, ?)
+    on conflict (schedule, at, by_hand) do update
+    set outcome = excluded.outcome, reason = excluded.reason, job = excluded.job, fired_at = excluded.fired_at
+    where millrace_ticks.job is null`,
+  trimTicks: `
+    delete from millrace_ticks
+    where schedule = ?1
+      and at < (select at from millrace_ticks where schedule = ?1 order by at desc limit 1 offset ?2)`,
+  readTicks: `
+    select at, by_hand, outcome, reason, job, fired_at
+    from millrace_ticks
+    where schedule = ? and at < ?
+    order by at desc, by_hand desc
+    limit ?`,
+  waitingDue: `
+    select j.id, n.name, n.queue, l.state, l.due_at, j.options
+    from millrace_live l
+    join millrace_jobs j on j.seq = l.seq
+    join millrace_lanes n on n.lane = j.lane
+    where l.state in ('scheduled', 'retrying') and l.due_at <= ?
+    order by l.due_at
+    limit ?`,
+  readyDue: `
+    select j.id, n.name, n.queue, l.state, l.due_at, j.options
+    from millrace_live l
+    join millrace_jobs j on j.seq = l.seq
+    join millrace_lanes n on n.lane = j.lane
+    where l.state = 'ready' and l.fence is null
+    limit ?`,
+}

@@ -1,0 +1,271 @@
+import assert from 'node:assert/strict'
+import type { Firing, PlannedTick, PutSchedule, ScheduleRow, TickRow } from '../../store/schedules.js'
+import type { NewJob } from '../../store/store.js'
+import { contract, only } from './bench.js'
+import type { Bench, ContractCase } from './bench.js'
+
+/** What recurs: each tick once, with its job, whoever comes with it. */
+export const scheduleCases: readonly ContractCase[] = [
+  contract('a schedule is written once, and then only over the revision that was read', async (b) => {
+    const schedule = planned(b, { id: 'nightly', nextAt: b.clock.now + 60_000 })
+    assert.equal(await b.store.schedules.putSchedule(schedule, null), true)
+    assert.equal(await b.store.schedules.putSchedule(schedule, null), false, 'there is one already')
+    const first = await read(b, 'nightly')
+    assert.deepEqual(
+      [first.spec, first.createdAt, first.pausedAt, first.nextAt, first.lastAt, first.open],
+      ['{"n":1}', b.clock.now, null, b.clock.now + 60_000, null, []],
+    )
+    assert.equal(await b.store.schedules.putSchedule({ ...schedule, spec: '2' }, first.revision), true)
+    assert.equal(
+      await b.store.schedules.putSchedule({ ...schedule, spec: '3' }, first.revision),
+      false,
+      'it has moved on',
+    )
+    assert.equal((await read(b, 'nightly')).spec, '2')
+    assert.equal((await b.store.schedules.readSchedule('another')).schedule, undefined)
+  }),
+
+  contract('schedules are listed in pages, in the order of their ids, hostile ones too', async (b) => {
+    const ids = ['Z', 'a', 'ä', "'; drop table", '%_\\', '🌙'].sort(byBytes)
+    for (const id of ids) await b.store.schedules.putSchedule(planned(b, { id }), null)
+    const first = await b.store.schedules.listSchedules('', 4)
+    const rest = await b.store.schedules.listSchedules(first.schedules.at(-1)?.id ?? '', 4)
+    assert.deepEqual(
+      [...first.schedules, ...rest.schedules].map((row) => row.id),
+      ids,
+    )
+  }),
+
+  contract('what is due is told, the longest waiting first, and when the next one is', async (b) => {
+    const now = b.clock.now
+    const due = { late: now - 5_000, now, soon: now + 3_000 }
+    for (const [id, nextAt] of Object.entries(due))
+      await b.store.schedules.putSchedule(planned(b, { id, nextAt }), null)
+    await b.store.schedules.putSchedule(planned(b, { id: 'over' }), null)
+    await b.store.schedules.putSchedule(planned(b, { id: 'paused', pausedAt: now }), null)
+    const told = await b.store.schedules.dueSchedules(10)
+    assert.deepEqual([told.now, told.due.map((row) => row.id), told.nextInMs], [now, ['late', 'now'], 3_000])
+    assert.deepEqual(
+      (await b.store.schedules.dueSchedules(1)).due.map((row) => row.id),
+      ['late'],
+    )
+  }),
+
+  contract('a tick and its job are written together, and who comes second writes nothing', async (b) => {
+    const { row, at } = await due(b)
+    const firing = fire(row, [tick(b, at)], { nextAt: at + 60_000 })
+    const [first, second] = await Promise.all([
+      b.store.schedules.fireTicks(firing),
+      b.store.schedules.fireTicks({ ...firing, ticks: [tick(b, at)] }),
+    ])
+    assert.equal([first, second].filter((fired) => fired === 'stale').length, 1)
+    const jobs = await b.found({})
+    assert.equal(jobs.length, 1)
+    const [told] = await ledger(b)
+    assert.deepEqual([told?.at, told?.outcome, told?.job, told?.firedAt], [at, 'ran', jobs[0]?.id, b.clock.now])
+    const after = await read(b, 'nightly')
+    assert.deepEqual([after.nextAt, after.lastAt, after.open], [at + 60_000, at, [jobs[0]?.id]])
+  }),
+
+  contract('a tick that has its job is never fired again, whatever the revision', async (b) => {
+    const { row, at } = await due(b)
+    await fired(b, fire(row, [tick(b, at)], {}))
+    const again = await fired(b, fire(await read(b, 'nightly'), [tick(b, at), tick(b, at + 1)], {}))
+    assert.deepEqual(
+      again.map((one) => one.at),
+      [at + 1],
+    )
+    assert.equal((await b.found({})).length, 2)
+  }),
+
+  contract('a tick that was skipped is told with its reason, and may be filled in later', async (b) => {
+    const { row, at } = await due(b)
+    await fired(b, fire(row, [{ ...tick(b, at), outcome: 'skipped', reason: 'why not', job: null }], {}))
+    assert.deepEqual((await ledger(b))[0], skipped(b, at, 'why not'))
+    await fired(b, fire(await read(b, 'nightly'), [{ ...tick(b, at), outcome: 'backfilled' }], {}))
+    const [told] = await ledger(b)
+    assert.deepEqual([told?.outcome, told?.reason], ['backfilled', null])
+    assert.equal((await b.found({})).length, 1)
+  }),
+
+  contract('a run by hand may share its instant with a tick of the rule', async (b) => {
+    const { row, at } = await due(b)
+    const byHand = { ...tick(b, at), byHand: true, outcome: 'run now' as const }
+    await fired(b, fire(row, [byHand], { nextAt: at }))
+    assert.equal((await read(b, 'nightly')).lastAt, null)
+    await fired(b, fire(await read(b, 'nightly'), [tick(b, at)], {}))
+    assert.deepEqual(
+      (await ledger(b)).map((one) => [one.at, one.byHand]),
+      [
+        [at, true],
+        [at, false],
+      ],
+    )
+  }),
+
+  contract('while an earlier job is unfinished: allow runs beside it', async (b) => {
+    const { row, at } = await due(b)
+    const many = Array.from({ length: 3 }, (_, i) => tick(b, at + i))
+    await fired(b, fire(row, many, { overlap: 'allow' }))
+    assert.equal((await b.found({ states: ['ready'] })).length, 3)
+    assert.equal((await read(b, 'nightly')).open.length, 3)
+  }),
+
+  contract('while an earlier job is unfinished: skip leaves the tick out, and says which job it was', async (b) => {
+    const worker = await b.worker()
+    const { row, at } = await due(b)
+    const [first] = await fired(b, fire(row, [tick(b, at), tick(b, at + 1)], { overlap: 'skip' }))
+    assert.deepEqual((await ledger(b))[0]?.reason, `job ${first?.job} of an earlier tick is unfinished`)
+    const held = only(await b.claim(worker))
+    await fired(b, fire(await read(b, 'nightly'), [tick(b, at + 2)], { overlap: 'skip' }))
+    await b.settle(held, { to: 'failed' })
+    await fired(b, fire(await read(b, 'nightly'), [tick(b, at + 3)], { overlap: 'skip' }))
+    assert.deepEqual(
+      (await ledger(b)).map((one) => one.outcome),
+      ['ran', 'skipped', 'skipped', 'ran'],
+    )
+  }),
+
+  contract('a parked job, which waits for a person, is in no tick’s way', async (b) => {
+    const worker = await b.worker()
+    const { row, at } = await due(b)
+    await fired(b, fire(row, [tick(b, at)], { overlap: 'skip' }))
+    await b.settle(only(await b.claim(worker)), { to: 'parked' })
+    const [next] = await fired(b, fire(await read(b, 'nightly'), [tick(b, at + 1)], { overlap: 'skip' }))
+    assert.equal(next?.outcome, 'ran')
+  }),
+
+  contract('while an earlier job is unfinished: cancel calls off the one that waits', async (b) => {
+    const { row, at } = await due(b)
+    const [first] = await fired(b, fire(row, [tick(b, at)], { overlap: 'cancel' }))
+    const [second] = await fired(b, fire(await read(b, 'nightly'), [tick(b, at + 1)], { overlap: 'cancel' }))
+    const old = await b.read(String(first?.job))
+    assert.deepEqual([old.state, old.reason], ['cancelled', 'the next tick of schedule "nightly" came'])
+    assert.equal(await b.state(String(second?.job)), 'ready')
+  }),
+
+  contract('while an earlier job is unfinished: cancel asks the one that runs', async (b) => {
+    const worker = await b.worker()
+    const { row, at } = await due(b)
+    await fired(b, fire(row, [tick(b, at)], { overlap: 'cancel' }))
+    const held = only(await b.claim(worker))
+    await fired(b, fire(await read(b, 'nightly'), [tick(b, at + 1), tick(b, at + 2)], { overlap: 'cancel' }))
+    assert.deepEqual(await b.wishes(), [
+      { ref: held.ref, fence: held.fence, kind: 'cancel', reason: 'the next tick of schedule "nightly" came' },
+    ])
+    assert.deepEqual(
+      (await ledger(b)).map((one) => one.outcome),
+      ['ran', 'skipped', 'ran'],
+      'of two that come at once the later one runs',
+    )
+  }),
+
+  contract('a held key skips the tick and stops nothing', async (b) => {
+    const { row, at } = await due(b)
+    const holder = await b.one({ key: 'k' })
+    for (const onDuplicate of ['return', 'reject'] as const) {
+      const keyed = tick(b, at + (onDuplicate === 'return' ? 0 : 1), { key: 'k' })
+      const now = await read(b, 'nightly')
+      const [told] = await fired(b, fire(now, [keyed], { onDuplicate, nextAt: row.nextAt }))
+      assert.equal(told?.outcome, 'skipped')
+      assert.ok(told?.reason?.includes(holder), told?.reason ?? '')
+    }
+    assert.equal((await b.found({})).length, 1)
+  }),
+
+  contract('a schedule that is dropped takes its ledger along and leaves its jobs', async (b) => {
+    const { row, at } = await due(b)
+    await fired(b, fire(row, [tick(b, at)], {}))
+    assert.equal(await b.store.schedules.dropSchedule('nightly'), true)
+    assert.equal(await b.store.schedules.dropSchedule('nightly'), false)
+    assert.equal(await b.store.schedules.fireTicks(fire(row, [tick(b, at + 1)], {})), 'stale')
+    assert.deepEqual([await ledger(b), (await b.found({})).length], [[], 1])
+  }),
+
+  contract('the ledger is read from the newest on, in pages', async (b) => {
+    const { row, at } = await due(b)
+    await fired(
+      b,
+      fire(
+        row,
+        [0, 1, 2, 3].map((i) => tick(b, at + i)),
+        {},
+      ),
+    )
+    const page = await b.store.schedules.readTicks('nightly', null, 2)
+    const next = await b.store.schedules.readTicks('nightly', page.at(-1)?.at ?? null, 2)
+    assert.deepEqual(
+      [...page, ...next].map((one) => one.at - at),
+      [3, 2, 1, 0],
+    )
+  }),
+
+  contract('jobs that are due within a span are told in the order of their times', async (b) => {
+    const worker = await b.worker()
+    await b.one()
+    await b.claim(worker)
+    const later = await b.one({ due: { inMs: 3_000 } })
+    const ready = await b.one()
+    const sooner = await b.one({ due: { inMs: 1_000 } })
+    await b.one({ due: { inMs: 9_000 } })
+    const paused = await b.one({ due: { inMs: 2_000 } })
+    await b.pause(paused, 'scheduled')
+    const told = await b.store.schedules.upcomingJobs(5_000, 10)
+    assert.deepEqual(
+      told.jobs.map((job) => [job.id, job.state, job.dueAt - told.now]),
+      [
+        [ready, 'ready', 0],
+        [sooner, 'scheduled', 1_000],
+        [later, 'scheduled', 3_000],
+      ],
+    )
+    assert.equal((await b.store.schedules.upcomingJobs(5_000, 2)).jobs.length, 2)
+  }),
+]
+
+function planned(b: Bench, change: Partial<PutSchedule> & { readonly id: string }): PutSchedule {
+  return { spec: '{"n":1}', createdAt: b.clock.now, pausedAt: null, nextAt: null, ...change }
+}
+
+async function due(b: Bench): Promise<{ readonly row: ScheduleRow; readonly at: number }> {
+  const at = b.clock.now - 10
+  await b.store.schedules.putSchedule(planned(b, { id: 'nightly', nextAt: at }), null)
+  return { row: await read(b, 'nightly'), at }
+}
+
+async function read(b: Bench, id: string): Promise<ScheduleRow> {
+  const { schedule } = await b.store.schedules.readSchedule(id)
+  assert.ok(schedule, `schedule ${id} is there`)
+  return schedule
+}
+
+function tick(b: Bench, at: number, change: Partial<NewJob> = {}): PlannedTick {
+  return { at, byHand: false, outcome: 'ran', reason: null, job: b.job(change) }
+}
+
+function fire({ id, revision }: ScheduleRow, ticks: readonly PlannedTick[], change: Partial<Firing>): Firing {
+  const how = {
+    overlap: 'allow',
+    onDuplicate: 'return',
+    keepCancelledMs: Infinity,
+    nextAt: null,
+    pausedAt: null,
+  } as const
+  return { id, revision, ticks, ...how, ...change }
+}
+
+async function fired(b: Bench, firing: Firing): Promise<readonly TickRow[]> {
+  const told = await b.store.schedules.fireTicks(firing)
+  assert.notEqual(told, 'stale')
+  return told as readonly TickRow[]
+}
+
+function ledger(b: Bench): Promise<readonly TickRow[]> {
+  return b.store.schedules.readTicks('nightly', null, 100)
+}
+
+function skipped(b: Bench, at: number, reason: string): TickRow {
+  return { at, byHand: false, outcome: 'skipped', reason, job: null, firedAt: b.clock.now }
+}
+
+const byBytes = (a: string, c: string): number => Buffer.compare(Buffer.from(a), Buffer.from(c))

@@ -1,0 +1,65 @@
+import type { RecurringOptions } from '../../schedule/record.js'
+import { checkUnbroken } from '../tick-checks.js'
+import type { Random } from '../random.js'
+import { asTenant } from './stage.js'
+import { insist } from './commands.js'
+import type { Teller } from './story.js'
+
+/** Its times are always the same and nobody pauses it, so its ledger must be whole. */
+const UNBROKEN = 'unbroken'
+const UNBROKEN_MS = 1_000
+/** One that is deleted and made anew, and one whose gaps are filled: a ledger that was deleted cannot say what has run. */
+const OTHERS = ['fleeting', 'patchy'] as const
+
+/** In some histories all of it recurs from the first; in most, little does, since it is much to look at. */
+export async function beginRecurring(teller: Teller): Promise<void> {
+  if (!teller.random.chance(0.2)) return
+  for (const id of [UNBROKEN, ...OTHERS]) await insist(teller, () => say(teller, id))
+}
+
+/** Says what recurs, as every process does at its start; now and then with other words. */
+export async function recur(teller: Teller): Promise<void> {
+  await say(teller, teller.random.chance(0.5) ? UNBROKEN : teller.random.pick(OTHERS))
+}
+
+async function say(teller: Teller, id: string): Promise<void> {
+  const { sim, mill, random } = teller
+  const isUnbroken = id === UNBROKEN
+  const rule = isUnbroken ? { every: UNBROKEN_MS } : anyRule(random)
+  const options = { ...anyPolicy(random), ...(isUnbroken ? { missed: 'all' as const } : {}) }
+  const n = random.int(1, 3)
+  await asTenant(teller, random, (tenant) => mill.recurring(id, 'steady', { ms: 5, n, tenant }, rule, options))
+  sim.count('recurring')
+}
+
+function anyRule(random: Random): string | { every: number } {
+  return random.pick(['* * * * * *', '*/3 * * * * *', { every: random.int(1_000, 4_000) }])
+}
+
+function anyPolicy(random: Random): RecurringOptions {
+  return {
+    missed: random.pick(['skip', 'once', 'all']),
+    overlap: random.pick(['allow', 'skip', 'cancel']),
+    ...(random.chance(0.3) ? { jitter: random.int(1, 2_000) } : {}),
+    ...(random.chance(0.2) ? { key: `key-${random.int(1, 3)}`, onDuplicate: random.pick(['return', 'reject']) } : {}),
+  }
+}
+
+/** Asks something of what recurs. */
+export async function commandSchedule({ sim, mill, random }: Teller): Promise<void> {
+  const id = random.pick(OTHERS)
+  const what = random.pick(['pause', 'resume', 'runNow', 'backfill', 'delete', 'upcoming'] as const)
+  if (what === 'backfill')
+    await mill.schedules.backfill('patchy', new Date(sim.time.now - 15_000), new Date(sim.time.now - 1))
+  else if (what === 'delete') await mill.deleteRecurring('fleeting')
+  else if (what === 'upcoming') await mill.upcoming('5s', { limit: 50 })
+  else await mill.schedules[what](random.chance(0.3) && what === 'runNow' ? UNBROKEN : id)
+  sim.count(`schedule: ${what}`)
+}
+
+/** At the end nothing recurs any more, so that all can drain. */
+export async function endRecurring(teller: Teller): Promise<void> {
+  const { sim, mill } = teller
+  sim.count('ticks in an unbroken ledger', checkUnbroken(sim.census(), UNBROKEN, UNBROKEN_MS))
+  for (const id of [UNBROKEN, ...OTHERS]) await insist(teller, () => mill.deleteRecurring(id))
+}

@@ -55,6 +55,7 @@ export {
   UnknownJobError,
   DuplicateKeyError,
   DuplicateJobError,
+  GroupSealedError,
   JobFailedError,
   JobCancelledError,
   JobGoneError,

@@ -125,7 +125,8 @@ export function faultyStore(inner: Store, process: SimProcess, faults: Faults, l
   }
   const bad = new Proxy(inner, {
     get(target, name) {
-      if (name === 'jobs' || name === 'leases' || name === 'queues' || name === 'changes') return bad
+      if (name === 'jobs' || name === 'leases' || name === 'queues' || name === 'groups' || name === 'changes')
+        return bad
       if (name === 'transactions') return badTransactions(target.transactions, process, faults, call)
       if (name === 'onHint')
         return (callback: (hint: Hint) => void) => target.changes.onHint((hint) => hinted(hint, callback))
@@ -176,6 +177,10 @@ function badTransactions(
     settleJobIn: (tx, settled) => {
       failing('settleJobIn')
       return inner.settleJobIn(tx, settled)
+    },
+    sealGroupIn: (tx, seal) => {
+      failing('sealGroupIn')
+      return inner.sealGroupIn(tx, seal)
     },
     guarded: (tx, run) => inner.guarded(tx, run),
     transact: <T>(request: Transact<T>) => call('transact', () => inner.transact(mortal(request))) as Promise<T>,

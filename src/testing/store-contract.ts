@@ -1,6 +1,8 @@
 import { askingCases } from './contract/asking.js'
 import type { ContractCase } from './contract/bench.js'
 import { claimsCases } from './contract/claims.js'
+import { groupsCases } from './contract/groups.js'
+import { groupsModelCases } from './contract/groups-model.js'
 import { jobsCases } from './contract/jobs.js'
 import { placesCases } from './contract/places.js'
 import { rescueCases } from './contract/rescue.js'
@@ -20,4 +22,6 @@ export const storeContract: readonly ContractCase[] = [
   ...upkeepCases,
   ...rescueCases,
   ...askingCases,
+  ...groupsCases,
+  ...groupsModelCases,
 ]

@@ -100,8 +100,9 @@ type Rare = readonly [
   key: string | null,
   options: string | null,
   bytes: string | null,
+  group: string | null,
 ]
-const NOTHING_RARE: Rare = [0, 0, 0, false, null, null, null, null, null]
+const NOTHING_RARE: Rare = [0, 0, 0, false, null, null, null, null, null, null]
 
 async function claimedJobs(s: Session, jobs: string | null, fence: number): Promise<ClaimedJob[]> {
   if (jobs === null) return []
@@ -115,7 +116,7 @@ const laneOf = (body: Body): number => body[2]
 /** Its lane is known by now. */
 function toClaimedJob(s: Session, body: Body, fence: number): ClaimedJob {
   const [ref, id, laneNumber, dueAt, payload, rare] = body
-  const [attempt, retries, crashes, suspect, log, expiresAt, key, options, bytes] = rare ?? NOTHING_RARE
+  const [attempt, retries, crashes, suspect, log, expiresAt, key, options, bytes, group] = rare ?? NOTHING_RARE
   const lane = s.lanes.get(laneNumber)
   return {
     ref,
@@ -124,6 +125,7 @@ function toClaimedJob(s: Session, body: Body, fence: number): ClaimedJob {
     name: lane.name,
     queue: lane.queue,
     key,
+    group,
     payload: encodedOf(payload, bytes) ?? '',
     options,
     dueAt,

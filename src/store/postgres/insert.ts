@@ -1,5 +1,6 @@
 import { LeaseLostError } from '../../errors.js'
 import type { InsertOptions, Inserted, NewJob } from '../store.js'
+import { admitMembers, countMoves } from './groups.js'
 import { insertMeeting } from './insert-meeting.js'
 import type { Session } from './session.js'
 import { asNew, meetsNone, writeJobs } from './write.js'
@@ -15,7 +16,12 @@ export async function insertJobs(
     const held = await s.query(s.queries.holdsClaim, String(ref), String(fence))
     if (held.length === 0) throw new LeaseLostError('enqueue from a handler')
   }
-  if (!jobs.every(meetsNone)) return insertMeeting(s, jobs, options)
+  await admitMembers(s, jobs, options.under)
+  if (!jobs.every(meetsNone)) {
+    const inserted = await insertMeeting(s, jobs, options)
+    await countMoves(s)
+    return inserted
+  }
   await writeJobs(s, jobs)
   return jobs.map(asNew)
 }

@@ -2,6 +2,7 @@ import { StoreError } from '../../errors.js'
 import { channelOf } from './channel.js'
 import type { Executor } from './executor.js'
 import { addJob } from './migrations/0001-add-job.js'
+import { groups } from './migrations/0001-groups.js'
 import { jobs } from './migrations/0001-jobs.js'
 
 /** Numbered, forward only, never edited after release. A statement at a time: what is prepared cannot be several. */
@@ -10,7 +11,13 @@ export const MIGRATIONS: readonly {
   readonly name: string
   /** `schema` is a quoted identifier. */
   readonly statements: (schema: string, channel: string) => readonly string[]
-}[] = [{ version: 1, name: 'jobs', statements: (schema, channel) => [...jobs(schema), ...addJob(schema, channel)] }]
+}[] = [
+  {
+    version: 1,
+    name: 'jobs',
+    statements: (schema, channel) => [...jobs(schema), ...groups(schema), ...addJob(schema, channel)],
+  },
+]
 
 export const SCHEMA_VERSION = MIGRATIONS.length
 

@@ -21,6 +21,7 @@ import type {
   SettledJob,
   Store,
 } from '../store.js'
+import type { GroupRow, GroupSeal, GroupStore } from '../groups.js'
 import type { StoreInfo } from '../info.js'
 import type { Confirmation, HeldJob, PausedQueue, QueueChange, QueueStore, StandingPause } from '../queues.js'
 import type { JobAsk, StandingWish, Written } from '../wishes.js'
@@ -30,6 +31,7 @@ import { claimJobs, confirmJobs, readLeases, reportJobs } from './claim.js'
 import type { Connection } from './connection.js'
 import type { Executor } from './executor.js'
 import { Gather } from './gather.js'
+import { completeGroup, foldMoves, isLocked, readFollowing, readGroup, sealGroup } from './groups.js'
 import { Hints } from './hints.js'
 import { insertJobs } from './insert.js'
 import { Lanes } from './lanes.js'
@@ -60,7 +62,7 @@ const CLAIMS_PATIENCE_MS = 1_000
  * The store contract on PostgreSQL. The verbs are in the files beside this one; here they meet their connections: `writes`
  * flushes before it answers, `work` need not (a claim that is lost loses nothing), and a third listens and beats.
  */
-export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, ChangeStore {
+export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, GroupStore, ChangeStore {
   readonly info: StoreInfo
   readonly transactions: PostgresTransactions
   readonly #opened: Opened
@@ -71,7 +73,7 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
   readonly #hints: Hints
   readonly #starts: Starts
   readonly #gather: Gather
-  readonly #walk: Walk = { sweptTo: ['', ''], daysAt: 0 }
+  readonly #walk: Walk = { sweptTo: ['', ''], groupsSweptTo: '', daysAt: 0 }
   /** Jobs that have reports, and those of them that ended. */
   readonly #reported = new Set<number>()
   readonly #over = new Set<number>()
@@ -104,6 +106,9 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     return this
   }
   get queues(): QueueStore {
+    return this
+  }
+  get groups(): GroupStore {
     return this
   }
   get changes(): ChangeStore {
@@ -159,8 +164,33 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     return this.#plain(this.#work, (s) => readPause(s, queue))
   }
 
-  promoteJobs(limit: number): Promise<Promoted> {
-    return this.#plain(this.#work, (s) => promoteJobs(s, limit))
+  async readGroup(group: string): Promise<GroupRow> {
+    const { isLong, ...row } = await this.#plain(this.#work, (s) => readGroup(s, group))
+    if (isLong) await this.#plain(this.#work, foldMoves)
+    return row
+  }
+
+  async sealGroup(seal: GroupSeal): Promise<boolean> {
+    if (seal.whenDone !== null) await this.#lanes.needAll([seal.whenDone.job])
+    return this.#transact((s) => sealGroup(s, seal))
+  }
+
+  async promoteJobs(limit: number): Promise<Promoted> {
+    const { moved, ...promoted } = await this.#plain(this.#work, (s) => promoteJobs(s, limit))
+    return moved && (await this.#completeGroups()) ? { ...promoted, nextInMs: 0 } : promoted
+  }
+
+  /** Adds up what members have moved, and lets follow what is to follow groups that are complete. True: come again soon. */
+  async #completeGroups(): Promise<boolean> {
+    const { complete, isMore } = await this.#plain(this.#work, foldMoves)
+    let left = isMore
+    for (const group of complete) {
+      const following = await this.#plain(this.#work, (s) => readFollowing(s, group))
+      if (following !== undefined) await this.#lanes.needAll([following])
+      const done = this.#transact((s) => completeGroup(s, group, insertJobs), 0)
+      left = !(await done.catch((error: unknown) => (isLocked(error) ? false : Promise.reject(error as Error)))) || left
+    }
+    return left
   }
 
   async pruneJobs(limit: number): Promise<number> {

@@ -1,6 +1,7 @@
 import { askQueries } from './queries/ask.js'
 import { claimQueries } from './queries/claim.js'
 import { enqueueQueries } from './queries/enqueue.js'
+import { groupQueries } from './queries/groups.js'
 import { moveQueries } from './queries/move.js'
 import { readQueries } from './queries/read.js'
 import { sessionQueries } from './queries/session.js'
@@ -25,6 +26,7 @@ const statements = {
   ...upkeepQueries,
   ...claimQueries,
   ...settleQueries,
+  ...groupQueries,
 }
 
 export type Queries = typeof statements

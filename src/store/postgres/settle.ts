@@ -5,6 +5,7 @@ import { isPlain } from '../ends.js'
 import type { SettledJob } from '../store.js'
 import type { Written } from '../wishes.js'
 import { causeCode } from './faults.js'
+import { countMoves } from './groups.js'
 import { clean, endAll, freeKeys, historyOf, orNull } from './moves.js'
 import type { Session } from './session.js'
 import { arrayOf } from './session.js'
@@ -45,7 +46,9 @@ export function sortSettled(settled: readonly SettledJob[]): Sorted {
 
 /** Those whose end is one short row, with a text or nothing to say. */
 function isShort(job: SettledJob): boolean {
-  return isPlain(job) && job.key === null && (job.result === null || typeof job.result === 'string')
+  return (
+    isPlain(job) && job.key === null && job.group === null && (job.result === null || typeof job.result === 'string')
+  )
 }
 
 /** Ends a batch that stands alone; one that has ended already, which never happens, costs all of them the long way. */
@@ -137,6 +140,8 @@ export async function settleLocked(s: Session, settled: readonly SettledJob[]): 
     settled.filter((job) => fences.get(job.ref) !== job.fence),
   )
   const { honoured, turned } = await honourWishes(s, mine)
+  // A claimed job is counted as ready, whether it runs or is held.
+  for (const job of honoured) s.tally.leave(job, 'ready')
   await endAll(
     s,
     honoured.filter((job) => isFinal(job.to)),
@@ -145,6 +150,7 @@ export async function settleLocked(s: Session, settled: readonly SettledJob[]): 
     s,
     honoured.filter((job) => !isFinal(job.to)),
   )
+  await countMoves(s)
   return { refused, turned }
 }
 
@@ -176,6 +182,7 @@ async function giveBack(s: Session, jobs: readonly SettledJob[]): Promise<void> 
   }))
   await s.query(s.queries.giveBack, s.given({ back }))
   for (const job of jobs) {
+    s.tally.enter(job, job.to)
     if (job.to === 'ready') s.note({ ready: true })
     else if (job.to === 'scheduled' || job.to === 'retrying') s.note({ dueInMs: job.delayMs ?? 0 })
   }
@@ -227,6 +234,9 @@ export async function settleShared(s: Session, job: SettledJob): Promise<boolean
   if (ended.length === 0) return false
   await s.query(s.queries.dropWishes, arrayOf([job.ref]))
   await freeKeys(s, [job])
+  s.tally.leave(job, 'ready')
+  s.tally.enter(job, job.to)
+  await countMoves(s)
   s.note({ settled: true })
   return true
 }

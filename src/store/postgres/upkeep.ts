@@ -1,23 +1,25 @@
 import type { Promoted } from '../store.js'
 import type { State } from '../../job/states.js'
 import { keepDays } from './days.js'
+import { sweepGroups } from './groups.js'
 import type { Opened } from './open.js'
 import type { Session } from './session.js'
 
 /** Places looked at for each that may be forgotten: a table of places that all count is walked in peace. */
 const LOOKS = 4
 
-/** Makes due jobs ready and names the expired. */
-export async function promoteJobs(s: Session, limit: number): Promise<Promoted> {
+/** Makes due jobs ready and names the expired; says whether members of groups have moved since that was added up. */
+export async function promoteJobs(s: Session, limit: number): Promise<Promoted & { readonly moved: boolean }> {
   const [row] = await s.query<{ promoted: number; now: unknown }>(s.queries.promoteJobs, s.nowText, String(limit))
   const now = Number(row?.now)
   const promoted = row?.promoted ?? 0
   if (promoted > 0) s.note({ ready: true })
-  const [next] = await s.query<{ due: unknown; expiry: unknown }>(s.queries.nextTimes)
+  const [next] = await s.query<{ due: unknown; expiry: unknown; moved: boolean }>(s.queries.nextTimes)
   const times = [next?.due, next?.expiry].filter((time) => time !== null && time !== undefined).map(Number)
   const isAnyOver = next?.expiry !== null && Number(next?.expiry) <= now
   const expired = isAnyOver ? await expiredJobs(s, limit, now) : []
-  return { promoted, expired, nextInMs: times.length === 0 ? null : Math.max(0, Math.min(...times) - now) }
+  const nextInMs = times.length === 0 ? null : Math.max(0, Math.min(...times) - now)
+  return { promoted, expired, nextInMs, moved: next?.moved === true }
 }
 
 async function expiredJobs(s: Session, limit: number, now: number): Promise<Promoted['expired']> {
@@ -31,17 +33,18 @@ async function expiredJobs(s: Session, limit: number, now: number): Promise<Prom
 /** A day's worth of days is looked after so often: to see that one cannot go yet may take a look at all of it. */
 const DAYS_EVERY_MS = 3_600_000
 
-/** How far the walk through the places has come, and when days are to be looked after again. */
+/** How far the walks through the places and the groups have come, and when days are to be looked after again. */
 export interface Walk {
   sweptTo: readonly [name: string, key: string]
+  groupsSweptTo: string
   daysAt: number
 }
 
-/** Forgets old jobs and, a step at a time, places that no longer count. */
+/** Forgets old jobs and, a step at a time, places that no longer count and groups that have nobody left. */
 export async function pruneJobs(s: Session, limit: number, walk: Walk): Promise<number> {
   const [row] = await s.query<{ pruned: number }>(s.queries.pruneJobs, s.nowText, String(limit))
   await s.query(s.queries.sweepExpiring, String(await s.now()))
-  return (row?.pruned ?? 0) + (await sweepPlaces(s, limit, walk))
+  return (row?.pruned ?? 0) + (await sweepPlaces(s, limit, walk)) + (await sweepGroups(s, limit, walk))
 }
 
 /** Drops the days that are over and makes those to come, now and then; gives how many jobs were forgotten. */

@@ -5,6 +5,7 @@ import type { State } from '../../job/states.js'
 import { isFinal, isTimed } from '../../job/states.js'
 import { instant, sortOf } from '../line.js'
 import type { Changed, GuardedChange, JobRow } from '../store.js'
+import { countMoves } from './groups.js'
 import { appendHistory } from './history.js'
 import { readForChange } from './read.js'
 import type { Session } from './session.js'
@@ -24,12 +25,14 @@ export function changeJob(session: Session, change: GuardedChange, now: number):
   else if (change.to !== 'paused' && job.state === 'paused') resume(session, job, change, now)
   else if (job.claimed) return 'stale'
   else move(session, job, change, change.to, now)
+  countMoves(session)
   if (!job.claimed) return 'changed'
   session.noteAsked()
   return 'taken'
 }
 
 function forget(session: Session, job: Target): void {
+  session.tally.leave(job, job.state)
   freePlace(session, job.ref)
   session.statement(session.queries.deleteLive).run(job.ref)
   session.statement(session.queries.deleteHistory).run(job.ref)
@@ -40,6 +43,7 @@ function forget(session: Session, job: Target): void {
 
 function end(session: Session, job: Target, change: GuardedChange, to: State, now: number): void {
   session.statement(session.queries.deleteLive).run(job.ref)
+  moved(session, job, to)
   const reason = change.reason ?? null
   appendHistory(session, [{ ...job, to, keepMs: change.keepMs, reason, result: null }], now)
   freeKey(session, job)
@@ -62,17 +66,26 @@ function revive(session: Session, job: Target, change: GuardedChange, now: numbe
   session
     .statement(session.queries.reviveJob)
     .run(job.ref, job.lane, change.to, sortOf(now, job.priority), now, job.attempt, retries, job.crashes, log)
+  moved(session, job, change.to as State)
   session.noteReady()
+}
+
+/** Counts the move of a member. */
+function moved(session: Session, job: Target, to: State, queue = job.queue): void {
+  session.tally.leave(job, job.state)
+  session.tally.enter({ group: job.group, queue }, to)
 }
 
 /** A held job is taken from its holder. Time, tries, place in the line and key stay as they are. */
 function pause(session: Session, job: Target, change: GuardedChange, now: number): void {
   session.statement(session.queries.pauseJob).run(change.reason ?? null, logCommand(job.log, change.exit, now), job.ref)
+  moved(session, job, 'paused')
 }
 
 function resume(session: Session, job: Target, change: GuardedChange, now: number): void {
   const state = resumedState({ isDue: job.dueAt <= now, hasFailed: job.error !== null })
   session.statement(session.queries.resumeJob).run(state, logCommand(job.log, change.exit, now), job.ref)
+  moved(session, job, state)
   if (state === 'ready') session.noteReady()
   else session.noteDue(job.dueAt - now)
 }
@@ -97,6 +110,7 @@ function move(session: Session, job: Target, change: GuardedChange, to: State, n
       log,
       job.ref,
     )
+  moved(session, job, state, change.edit?.queue)
   if (state === 'ready') session.noteReady()
   else if (isTimed(state)) session.noteDue(Math.max(0, dueAt - now))
 }

@@ -3,6 +3,7 @@ import type { End } from '../ends.js'
 import type { SqliteValue } from './driver.js'
 import { ROWS_PER_INSERT } from './queries.js'
 import { readForChange } from './read.js'
+import type { JobRow } from '../store.js'
 import type { Session } from './session.js'
 import { freePlace } from './unique.js'
 
@@ -68,7 +69,7 @@ export function keepUntil(keepMs: number, now: number): number | null {
 }
 
 /** The end of a job that was called off while it waited. */
-export function cancelledRow(session: Session, id: string, reason: string, keepMs: number, now: number): End {
+export function cancelledRow(session: Session, id: string, reason: string, keepMs: number, now: number): End & JobRow {
   const job = readForChange(session, id)
   if (job === undefined) throw new Error(`job ${id} is not there at ${now}, though this transaction just read it`)
   return { ...job, to: 'cancelled', keepMs, reason, result: null }

@@ -7,8 +7,10 @@ import { instant, sortOf } from '../line.js'
 import { met, putOff, whyRefused, windowEnd } from '../meeting.js'
 import type { InsertOptions, Inserted, NewJob } from '../store.js'
 import type { SqliteValue } from './driver.js'
+import { admitMembers, countMoves } from './groups.js'
 import { appendHistory, cancelledRow } from './history.js'
 import { ROWS_PER_INSERT } from './queries.js'
+import { readForChange } from './read.js'
 import type { Session } from './session.js'
 import { placeNow, readPlace, takePlace } from './unique.js'
 import type { PlaceRow } from './unique.js'
@@ -20,6 +22,13 @@ const JOBS_PER_RUN = 1_000
 export function insertJobs(session: Session, jobs: readonly NewJob[], options: InsertOptions, now: number): Inserted[] {
   if (options.under !== undefined && !holds(session, options.under.ref, options.under.fence))
     throw new LeaseLostError('enqueue from a handler')
+  admitMembers(session, jobs, options.under)
+  const inserted = insertAll(session, jobs, options, now)
+  countMoves(session)
+  return inserted
+}
+
+function insertAll(session: Session, jobs: readonly NewJob[], options: InsertOptions, now: number): Inserted[] {
   if (jobs.every(meetsNone)) {
     writeJobs(session, jobs, now)
     return jobs.map(asNew)
@@ -53,6 +62,7 @@ interface InTheWay {
   readonly id: string
   readonly key: string | null
   readonly options: string | null
+  readonly grp: string | null
   readonly state: State
   readonly fence: number | null
 }
@@ -86,7 +96,7 @@ function answerKey(session: Session, job: NewJob, holder: InTheWay, how: Inserti
       return undefined
     case 'move':
       // It has the place it was enqueued for, whatever the new payload would ask for.
-      moveHolder(session, { ...job, options: withPlaceOf(holder.options, job.options) }, holder.seq, how.now)
+      moveHolder(session, { ...job, options: withPlaceOf(holder.options, job.options) }, holder, how.now)
       return { id: holder.id, isNew: false }
     default:
       return verdict satisfies never
@@ -126,7 +136,7 @@ function answerPlace(
       throw new DuplicateJobError(job.name, job.unique?.key ?? '', existingId, `${why}${where}`)
     }
     case 'reschedule':
-      moveHolder(session, putOff(job, taken.until, how.now), taken.seq, how.now)
+      moveHolder(session, putOff(job, taken.until, how.now), taken, how.now)
       return { id: taken.id, isNew: false }
     case 'free':
     case 'replace':
@@ -153,17 +163,29 @@ function replaceHolder(
 ): void {
   const row = cancelledRow(session, holder.id, `replaced by ${job.id}`, how.keepCancelledMs, how.now)
   session.statement(session.queries.deleteLive).run(holder.seq)
+  session.tally.leave(row, row.state)
+  session.tally.enter(row, row.to)
   appendHistory(session, [row], how.now)
   if (holder.key !== null) session.statement(session.queries.freeKey).run(job.name, holder.key, holder.seq)
   session.noteSettled()
 }
 
-/** The one that waits gets the new time and payload and keeps its id. */
-function moveHolder(session: Session, job: NewJob, seq: number, now: number): void {
+/** The one that waits gets the new time and payload and keeps its id, and its group. */
+function moveHolder(
+  session: Session,
+  job: NewJob,
+  { seq, id, grp }: Pick<InTheWay, 'seq' | 'id' | 'grp'>,
+  now: number,
+): void {
   const dueAt = instant(job.due, now)
   const state = dueAt <= now ? 'ready' : 'scheduled'
   const expiresAt = job.expires === null ? null : instant(job.expires, now)
   const { lane } = session.lanes.need(job.queue, job.name)
+  const before = grp === null ? undefined : readForChange(session, id)
+  if (before !== undefined) {
+    session.tally.leave(before, before.state)
+    session.tally.enter({ group: grp, queue: job.queue }, before.state === 'paused' ? 'paused' : state)
+  }
   session.statement(session.queries.moveJob).run(state, dueAt, sortOf(dueAt, job.priority), lane, expiresAt, seq)
   session.statement(session.queries.editJob).run(job.payload, job.options, job.priority, lane, seq)
   noteTimes(session, dueAt, expiresAt, now)
@@ -179,6 +201,7 @@ function writeJobs(session: Session, jobs: readonly NewJob[], now: number): numb
     const first = last - (run.end - from) + 1
     const state = run.dueAt <= now ? 'ready' : 'scheduled'
     session.statement(session.queries.insertLive).run(state, run.dueAt, run.dueAt, run.expiresAt, first, last)
+    for (let i = from; i < run.end; i += 1) session.tally.enter(jobs[i] as NewJob, state)
     noteTimes(session, run.dueAt, run.expiresAt, now)
     const only = jobs[from] as NewJob
     // Keyed jobs come one at a time, so that a key twice in one bulk meets its first holder.
@@ -206,20 +229,20 @@ interface Bodies {
   readonly values: readonly SqliteValue[]
 }
 
-/** Jobs of one lane and priority with nothing but a payload: what a bulk mostly is. */
+/** Jobs of one lane, priority and group with nothing but a payload: what a bulk mostly is. */
 function areAlike(jobs: readonly NewJob[], from: number, to: number): boolean {
-  const { queue, name, priority } = jobs[from] as NewJob
+  const { queue, name, priority, group } = jobs[from] as NewJob
   for (let i = from; i < to; i += 1) {
     const job = jobs[i] as NewJob
     if (job.options !== null || job.key !== null || job.name !== name) return false
-    if (job.queue !== queue || job.priority !== priority) return false
+    if (job.queue !== queue || job.priority !== priority || job.group !== group) return false
   }
   return true
 }
 
 function alikeBodies(session: Session, jobs: readonly NewJob[], from: number, to: number, now: number): Bodies {
-  const { queue, name, priority } = jobs[from] as NewJob
-  const values: SqliteValue[] = [session.lanes.need(queue, name).lane, priority, now]
+  const { queue, name, priority, group } = jobs[from] as NewJob
+  const values: SqliteValue[] = [session.lanes.need(queue, name).lane, priority, now, group ?? null]
   for (let i = from; i < to; i += 1) {
     const { id, payload } = jobs[i] as NewJob
     values.push(id, payload)
@@ -232,7 +255,7 @@ function bodies(session: Session, jobs: readonly NewJob[], from: number, to: num
   for (let i = from; i < to; i += 1) {
     const job = jobs[i] as NewJob
     const { lane } = session.lanes.need(job.queue, job.name)
-    values.push(job.id, lane, job.priority, job.key, job.payload, job.options, now)
+    values.push(job.id, lane, job.priority, job.key, job.payload, job.options, now, job.group ?? null)
   }
   return { sql: session.queries.insertJobs(to - from), values }
 }

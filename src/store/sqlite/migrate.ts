@@ -1,10 +1,11 @@
 import { StoreError } from '../../errors.js'
 import type { SqliteDatabase } from './driver.js'
+import { sql as groups } from './migrations/0001-groups.js'
 import { sql as jobs } from './migrations/0001-jobs.js'
 
 /** Numbered, forward only, never edited after release. */
 export const MIGRATIONS: readonly { readonly version: number; readonly name: string; readonly sql: string }[] = [
-  { version: 1, name: 'jobs', sql: jobs },
+  { version: 1, name: 'jobs', sql: `${jobs}${groups}` },
 ]
 
 export const SCHEMA_VERSION = MIGRATIONS.length

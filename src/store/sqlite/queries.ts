@@ -1,4 +1,5 @@
 import { PRIORITY_STEP_MS } from '../line.js'
+import { groupQueries } from './group-queries.js'
 
 /**
  * Every statement of the SQLite store, named like the method that runs it. The store takes them as an argument, so that a
@@ -12,6 +13,7 @@ import { PRIORITY_STEP_MS } from '../line.js'
 export const ROWS_PER_INSERT = 20
 
 export const queries = {
+  ...groupQueries,
   databaseNow: `select cast(unixepoch('subsec') * 1000 as integer) as now`,
 
   begin: `begin immediate`,
@@ -32,15 +34,15 @@ export const queries = {
 
   insertJobs: byRows(
     (rows) => `
-    insert into millrace_jobs (id, lane, priority, key, payload, options, created_at)
-    values ${Array(rows).fill('(?, ?, ?, ?, ?, ?, ?)').join(', ')}`,
+    insert into millrace_jobs (id, lane, priority, key, payload, options, created_at, grp)
+    values ${Array(rows).fill('(?, ?, ?, ?, ?, ?, ?, ?)').join(', ')}`,
   ),
   /** Rows that share all but id and payload: what they share is bound once. */
   insertAlike: byRows(
     (rows) => `
-    with batch (lane, priority, created_at) as (values (?, ?, ?))
-    insert into millrace_jobs (id, lane, priority, payload, created_at)
-    select each.column1, lane, priority, each.column2, created_at
+    with batch (lane, priority, created_at, grp) as (values (?, ?, ?, ?))
+    insert into millrace_jobs (id, lane, priority, payload, created_at, grp)
+    select each.column1, lane, priority, each.column2, created_at, grp
     from batch, (values ${Array(rows).fill('(?, ?)').join(', ')}) as each`,
   ),
   insertLive: `
@@ -49,7 +51,7 @@ export const queries = {
     from millrace_jobs
     where seq between ? and ?`,
   keyHolder: `
-    select k.seq as seq, j.id as id, j.key as key, j.options as options, l.state as state, l.fence as fence
+    select k.seq as seq, j.id as id, j.key as key, j.options as options, j.grp as grp, l.state as state, l.fence as fence
     from millrace_keys k
     join millrace_jobs j on j.seq = k.seq
     join millrace_live l on l.seq = k.seq
@@ -62,7 +64,7 @@ export const queries = {
     delete from millrace_keys
     where name = ? and key = ? and seq = ?`,
   readPlace: `
-    select u.seq as seq, u.id as id, u.until as until, j.key as key, j.options as options, l.state as state, l.fence as fence
+    select u.seq as seq, u.id as id, u.until as until, j.key as key, j.options as options, j.grp as grp, l.state as state, l.fence as fence
     from millrace_uniques u
     left join millrace_jobs j on j.seq = u.seq and j.id = u.id
     left join millrace_live l on l.seq = j.seq
@@ -388,7 +390,7 @@ function byRows(build: (rows: number) => string): (rows: number) => string {
 /** A whole job, wherever it is. */
 function jobRow(): string {
   return `
-    select j.seq, j.id, n.name, n.queue, j.lane, j.priority, j.key, j.payload, j.options, j.created_at,
+    select j.seq, j.id, n.name, n.queue, j.lane, j.priority, j.key, j.grp, j.payload, j.options, j.created_at,
            coalesce(l.state, h.state) as state,
            l.fence is not null as claimed,
            coalesce(l.suspect, 0) as suspect,
@@ -414,7 +416,7 @@ function claimedColumns(): string {
   return `l.seq, j.id, j.payload, l.due_at,
            case
              when l.attempt = 0 and l.retries = 0 and l.crashes = 0 and l.suspect = 0 and l.log is null
-               and l.expires_at is null and j.key is null and j.options is null then null
-             else json_array(l.attempt, l.retries, l.crashes, l.suspect, l.log, l.expires_at, j.key, j.options)
+               and l.expires_at is null and j.key is null and j.options is null and j.grp is null then null
+             else json_array(l.attempt, l.retries, l.crashes, l.suspect, l.log, l.expires_at, j.key, j.options, j.grp)
            end as rare`
 }

@@ -1,4 +1,8 @@
+CREATE INDEX millrace_groups_open on millrace_groups (unfinished) where sealed_at is not null and completed_at is null;
+
 CREATE INDEX millrace_history_keep on millrace_history (keep_until) where keep_until is not null;
+
+CREATE INDEX millrace_jobs_group on millrace_jobs (grp, seq) where grp is not null;
 
 CREATE INDEX millrace_jobs_key on millrace_jobs (key, seq) where key is not null;
 
@@ -11,6 +15,25 @@ CREATE INDEX millrace_live_expires on millrace_live (expires_at) where expires_a
 CREATE INDEX millrace_live_ready on millrace_live (lane, sort) where state = 'ready' and fence is null and suspect = 0;
 
 CREATE INDEX millrace_live_suspect on millrace_live (lane, sort) where state = 'ready' and fence is null and suspect = 1;
+
+CREATE TABLE millrace_group_counts (
+  grp text not null,
+  queue text not null,
+  state text not null,
+  members integer not null,
+  primary key (grp, queue, state)
+) strict, without rowid;
+
+CREATE TABLE millrace_groups (
+  grp text primary key,
+  unfinished integer not null default 0,
+  sealed_at integer,
+  completed_at integer,
+  when_done text,
+  -- Since when it was seen to have no member left, for the prune.
+  empty_since integer,
+  check (completed_at is null or sealed_at is not null)
+) strict, without rowid;
 
 CREATE TABLE millrace_history (
   seq integer primary key,
@@ -37,7 +60,8 @@ CREATE TABLE millrace_jobs (
   key text,
   payload any not null,
   options text,
-  created_at integer not null
+  created_at integer not null,
+  grp text
 ) strict;
 
 CREATE TABLE millrace_keys (

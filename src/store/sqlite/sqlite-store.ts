@@ -24,6 +24,7 @@ import type {
   Store,
 } from '../store.js'
 import type { Heart, WorkerBeat, WorkerInfo } from '../workers.js'
+import type { GroupRow, GroupSeal, GroupStore } from '../groups.js'
 import { PACE } from '../info.js'
 import type { Confirmation, HeldJob, PausedQueue, QueueChange, QueueStore, StandingPause } from '../queues.js'
 import type { JobAsk, StandingWish, Written } from '../wishes.js'
@@ -36,6 +37,7 @@ import { CommitQueue } from './commit-queue.js'
 import { CommitWatch } from './commit-watch.js'
 import { Statements } from './driver.js'
 import { startHeart } from './heart.js'
+import { readGroup, sealGroup } from './groups.js'
 import { Hints } from './hints.js'
 import { insertJobs } from './insert.js'
 import type { OpenedFile } from './open.js'
@@ -69,7 +71,7 @@ const FULL_PROBE_MS = 1_000
 const NOT_FLUSHED = { durable: false }
 
 /** The store contract on one SQLite file. The verbs are in the files beside this one; here they meet the commit queue. */
-export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, ChangeStore {
+export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, GroupStore, ChangeStore {
   readonly info: Store['info']
   readonly transactions: SqliteTransactions
   readonly #file: OpenedFile
@@ -131,6 +133,9 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
   get queues(): QueueStore {
     return this
   }
+  get groups(): GroupStore {
+    return this
+  }
   get changes(): ChangeStore {
     return this
   }
@@ -176,6 +181,14 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
 
   readPause(queue: string): Promise<StandingPause | undefined> {
     return this.#commits.read((now) => readPause(this.#session, queue, now))
+  }
+
+  readGroup(group: string): Promise<GroupRow> {
+    return this.#commits.read(() => readGroup(this.#session, group))
+  }
+
+  sealGroup(seal: GroupSeal): Promise<boolean> {
+    return this.#commits.write((now) => sealGroup(this.#session, seal, now))
   }
 
   promoteJobs(limit: number): Promise<Promoted> {

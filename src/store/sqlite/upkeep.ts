@@ -1,11 +1,17 @@
 import type { Promoted } from '../store.js'
+import { completeGroups, countMoves, isAnyComplete, isAnyGroup, promoteMembers, sweepGroups } from './groups.js'
+import { insertJobs } from './insert.js'
 import type { Session } from './session.js'
 import { sweepPlaces } from './unique.js'
 
-/** Makes due jobs ready and names the expired; within the current transaction, at most `limit` of each. */
+/** Makes due jobs ready, enqueues what follows complete groups, and names the expired; within the current transaction, at most `limit` of each. */
 export function promoteJobs(session: Session, limit: number, now: number): Promoted {
-  const promoted = Number(session.statement(session.queries.promoteJobs).run(now, limit).changes)
+  const promoted = isAnyGroup(session)
+    ? promoteMembers(session, limit, now)
+    : Number(session.statement(session.queries.promoteJobs).run(now, limit).changes)
   if (promoted > 0) session.noteReady()
+  countMoves(session)
+  completeGroups(session, limit, now, insertJobs)
   const expired = session.statement(session.queries.expiredJobs).all(now, limit) as Promoted['expired'][number][]
   return { promoted, expired: expired.map((row) => ({ ...row })), nextInMs: nextInMs(session, now) }
 }
@@ -13,7 +19,7 @@ export function promoteJobs(session: Session, limit: number, now: number): Promo
 /** The answer when nothing is due, by reading alone; undefined when something is. */
 export function nothingToPromote(session: Session, now: number): Promoted | undefined {
   const inMs = nextInMs(session, now)
-  return inMs === 0 ? undefined : { promoted: 0, expired: [], nextInMs: inMs }
+  return inMs === 0 || isAnyComplete(session) ? undefined : { promoted: 0, expired: [], nextInMs: inMs }
 }
 
 function nextInMs(session: Session, now: number): number | null {
@@ -26,9 +32,9 @@ function nextTime(session: Session, sql: string): number | null {
   return (session.statement(sql).get() as { due: number | null }).due
 }
 
-/** Forgets old jobs and, a step at a time, places that no longer count. */
+/** Forgets old jobs and, a step at a time, places that no longer count and groups that have nobody left. */
 export function pruneJobs(session: Session, limit: number, now: number): number {
-  return forgetJobs(session, limit, now) + sweepPlaces(session, limit, now)
+  return forgetJobs(session, limit, now) + sweepPlaces(session, limit, now) + sweepGroups(session, limit, now)
 }
 
 function forgetJobs(session: Session, limit: number, now: number): number {

@@ -19,7 +19,8 @@ create table millrace_jobs (
   key text,
   payload any not null,
   options text,
-  created_at integer not null
+  created_at integer not null,
+  grp text
 ) strict;
 
 -- readKeyed: the newest job of a key, finished or not

@@ -39,7 +39,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'postgres',
-          include: ['engine', 'cancel', 'hooks', 'context'].map((file) => `test/${file}.test.ts`),
+          include: ['engine', 'cancel', 'hooks', 'context', 'groups'].map((file) => `test/${file}.test.ts`),
           testTimeout: 60_000,
           hookTimeout: 60_000,
           globalSetup: POSTGRES,

@@ -32,6 +32,7 @@ export function toRecord(row: JobRow, codec: Codec, millCodec: Codec = codec): J
     priority: row.priority,
     labels: options.labels ?? [],
     key: row.key ?? undefined,
+    group: row.group ?? undefined,
     meta: readMeta(codec, options.meta),
     captured: readCaptured(options.captured, millCodec),
     progress: row.progress === null ? undefined : (JSON.parse(row.progress) as JobRecord['progress']),

@@ -22,6 +22,7 @@ export interface JobRecord {
   readonly priority: number
   readonly labels: readonly string[]
   readonly key: string | undefined
+  readonly group: string | undefined
   readonly meta: unknown
   /** What `capture` took when it was enqueued, by name. Empty when there was nothing. */
   readonly captured: Readonly<Record<string, unknown>>
@@ -54,6 +55,7 @@ export interface JobFilter {
   readonly state?: State | readonly State[] | undefined
   readonly label?: string | undefined
   readonly key?: string | undefined
+  readonly group?: string | undefined
   /** An instant: a Date, a Temporal.Instant, or ISO text with its zone. */
   readonly createdAfter?: Date | InstantLike | InstantText | undefined
   readonly createdBefore?: Date | InstantLike | InstantText | undefined

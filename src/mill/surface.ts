@@ -1,4 +1,5 @@
 import type { JobEdit } from '../client/edit.js'
+import type { GroupHandle, GroupOptions } from '../client/groups.js'
 import type { QueueHandle } from '../client/queues.js'
 import type { AnyJob, Job } from '../job/define.js'
 import type { Duration, When } from '../job/duration.js'
@@ -96,6 +97,21 @@ export interface Mill extends Later {
   resume(id: string): Promise<boolean>
   /** A queue by its name: `pause()`, `resume()` and `pauseUntil(…)` it, for every process. */
   queue(name: string): QueueHandle
+  /**
+   * A group by its name: `progress()`, `seal()`, and verbs for all of its members. Nothing is written before `seal()`.
+   *
+   * ```ts
+   * import { job, millrace } from 'millrace'
+   * const send = job('send', async (p: { to: string }) => p.to)
+   * const report = job('report', async (p: { campaign: string }) => p.campaign)
+   * const mill = await millrace({ store: ':memory:', jobs: [send, report] })
+   * const campaign = mill.group('spring', { whenDone: [report, { campaign: 'spring' }] })
+   * await mill.enqueueMany(send, [{ to: 'a@example.com' }, { to: 'b@example.com' }], { group: 'spring' })
+   * await campaign.seal()
+   * console.log((await campaign.progress()).unfinished)
+   * ```
+   */
+  group<Payload, Result>(id: string, options?: GroupOptions<Payload, Result>): GroupHandle
   /** Forgets a job that is not running. */
   delete(id: string): Promise<boolean>
   /** Changes a job that waits; a parked one becomes ready. */
@@ -129,7 +145,6 @@ export interface Later {
     items: readonly Item[],
     options?: { readonly key?: string; readonly start?: boolean },
   ): Promise<never>
-  group(id: string, options?: object): never
   flow(build: (f: never) => void): Promise<never>
   retryOne(queue: string): Promise<never>
   retryAll(filter?: JobFilter): Promise<never>
@@ -165,6 +180,6 @@ export const LATER = {
     'dashboard',
     'send',
   ],
-  throwing: ['group', 'healthy', 'health', 'watch', 'events', 'changes'],
+  throwing: ['healthy', 'health', 'watch', 'events', 'changes'],
   named: ['schedules', 'stats', 'live'],
 } as const

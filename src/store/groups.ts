@@ -1,4 +1,4 @@
-import type { State } from '../job/states.js'
+import type { MemberCount } from '../job/group-progress.js'
 import type { InsertOptions, NewJob } from './store.js'
 
 /**
@@ -17,13 +17,7 @@ export interface GroupRow {
   readonly sealedAt: number | null
   /** When it was sealed and no member was unfinished, for the first time. */
   readonly completedAt: number | null
-  readonly counts: readonly GroupCount[]
-}
-
-export interface GroupCount {
-  readonly queue: string
-  readonly state: State
-  readonly members: number
+  readonly counts: readonly MemberCount[]
 }
 
 export interface GroupSeal {
@@ -42,9 +36,9 @@ export const GROUP_KEEP_MS = 7 * 86_400_000
 
 /** Those that run are told apart from those that are ready. */
 export function withRunning(
-  counts: readonly GroupCount[],
+  counts: readonly MemberCount[],
   running: readonly { readonly queue: string; readonly members: number }[],
-): GroupCount[] {
+): MemberCount[] {
   const runs = new Map(running.map(({ queue, members }) => [queue, members]))
   return [
     ...counts.map(({ queue, state, members }) => ({

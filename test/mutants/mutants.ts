@@ -40,7 +40,8 @@ function verbs(name: string, change: (right: Store) => object): Mutant {
     const wrong = change(right)
     const proxy: Store = new Proxy(right, {
       get(target, verb) {
-        if (verb === 'jobs' || verb === 'leases' || verb === 'queues' || verb === 'changes') return proxy
+        if (verb === 'jobs' || verb === 'leases' || verb === 'queues' || verb === 'groups' || verb === 'changes')
+          return proxy
         const value: unknown = Reflect.get(Object.hasOwn(wrong, verb) ? wrong : target, verb)
         return typeof value === 'function' ? (value.bind(target) as unknown) : value
       },
@@ -58,6 +59,7 @@ function transactions(
     const right = store.transactions
     const own: TransactionStore = {
       insertJobsIn: (tx, jobs, options) => right.insertJobsIn(tx, jobs, options),
+      sealGroupIn: (tx, seal) => right.sealGroupIn(tx, seal),
       settleJobIn: (tx, settled) => right.settleJobIn(tx, settled),
       guarded: (tx, call) => right.guarded(tx, call),
       transact: (request) => right.transact(request),

@@ -1,6 +1,7 @@
 import { DuplicateJobError, DuplicateKeyError, GroupSealedError, StoreError } from '../../errors.js'
+import type { MemberCount } from '../../job/group-progress.js'
 import { GROUP_KEEP_MS, readWhenDone, withRunning, writeWhenDone } from '../groups.js'
-import type { GroupCount, GroupRow, GroupSeal } from '../groups.js'
+import type { GroupRow, GroupSeal } from '../groups.js'
 import type { InsertOptions, Inserted, NewJob } from '../store.js'
 import { numberOrNull } from './executor.js'
 import type { Session } from './session.js'
@@ -64,7 +65,7 @@ export async function countMoves(s: Session): Promise<void> {
 /** How a group stands, and whether so much has moved that it should be added up. */
 export async function readGroup(s: Session, group: string): Promise<GroupRow & { readonly isLong: boolean }> {
   const [row] = await s.query<ReadRow>(s.queries.readGroup, group)
-  const counts = JSON.parse(row?.counts ?? '[]') as GroupCount[]
+  const counts = JSON.parse(row?.counts ?? '[]') as MemberCount[]
   const running = JSON.parse(row?.running ?? '[]') as { queue: string; members: number }[]
   return {
     sealedAt: numberOrNull(row?.sealed),

@@ -1,7 +1,8 @@
 import { DuplicateJobError, DuplicateKeyError, GroupSealedError } from '../../errors.js'
 import type { State } from '../../job/states.js'
+import type { MemberCount } from '../../job/group-progress.js'
 import { GROUP_KEEP_MS, readWhenDone, withRunning, writeWhenDone } from '../groups.js'
-import type { GroupCount, GroupRow, GroupSeal } from '../groups.js'
+import type { GroupRow, GroupSeal } from '../groups.js'
 import type { InsertOptions, Inserted, NewJob } from '../store.js'
 import { unfinishedOf } from '../tally.js'
 import type { Session } from './session.js'
@@ -55,7 +56,7 @@ export function countMoves(session: Session): void {
 export function readGroup(session: Session, group: string): GroupRow {
   const row = groupRow(session, group)
   if (row === undefined) return { sealedAt: null, completedAt: null, counts: [] }
-  const counts = session.statement(session.queries.readCounts).all(group) as GroupCount[]
+  const counts = session.statement(session.queries.readCounts).all(group) as MemberCount[]
   const isAnyReady = counts.some((count) => count.state === 'ready')
   const running = isAnyReady ? session.statement(session.queries.runningMembers).all(group) : []
   return {

@@ -1,4 +1,5 @@
 import { StoreError } from '../errors.js'
+import type { GroupRow, GroupStore } from '../store/groups.js'
 import type { Hint, Store } from '../store/store.js'
 import type { Transact, TransactionStore } from '../store/transaction-store.js'
 import type { Random } from './random.js'
@@ -125,8 +126,8 @@ export function faultyStore(inner: Store, process: SimProcess, faults: Faults, l
   }
   const bad = new Proxy(inner, {
     get(target, name) {
-      if (name === 'jobs' || name === 'leases' || name === 'queues' || name === 'groups' || name === 'changes')
-        return bad
+      if (name === 'jobs' || name === 'leases' || name === 'queues' || name === 'changes') return bad
+      if (name === 'groups') return badGroups(target.groups, call)
       if (name === 'transactions') return badTransactions(target.transactions, process, faults, call)
       if (name === 'onHint')
         return (callback: (hint: Hint) => void) => target.changes.onHint((hint) => hinted(hint, callback))
@@ -144,6 +145,17 @@ export function faultyStore(inner: Store, process: SimProcess, faults: Faults, l
     else callback(hint)
   }
   return bad
+}
+
+/** The role of groups, through the same bad connection. */
+function badGroups(
+  inner: GroupStore,
+  call: (verb: string, run: () => Promise<unknown>) => Promise<unknown>,
+): GroupStore {
+  return {
+    readGroup: (group) => call('readGroup', () => inner.readGroup(group)) as Promise<GroupRow>,
+    sealGroup: (seal) => call('sealGroup', () => inner.sealGroup(seal)) as Promise<boolean>,
+  }
 }
 
 /**

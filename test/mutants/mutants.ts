@@ -40,8 +40,7 @@ function verbs(name: string, change: (right: Store) => object): Mutant {
     const wrong = change(right)
     const proxy: Store = new Proxy(right, {
       get(target, verb) {
-        if (verb === 'jobs' || verb === 'leases' || verb === 'queues' || verb === 'groups' || verb === 'changes')
-          return proxy
+        if (verb === 'jobs' || verb === 'leases' || verb === 'queues' || verb === 'changes') return proxy
         const value: unknown = Reflect.get(Object.hasOwn(wrong, verb) ? wrong : target, verb)
         return typeof value === 'function' ? (value.bind(target) as unknown) : value
       },

@@ -21,7 +21,6 @@ import type {
   SettledJob,
   Store,
 } from '../store.js'
-import type { GroupRow, GroupSeal, GroupStore } from '../groups.js'
 import type { StoreInfo } from '../info.js'
 import type { Confirmation, HeldJob, PausedQueue, QueueChange, QueueStore, StandingPause } from '../queues.js'
 import type { JobAsk, StandingWish, Written } from '../wishes.js'
@@ -31,7 +30,6 @@ import { claimJobs, confirmJobs, readLeases, reportJobs } from './claim.js'
 import type { Connection } from './connection.js'
 import type { Executor } from './executor.js'
 import { Gather } from './gather.js'
-import { completeGroup, foldMoves, isLocked, readFollowing, readGroup, sealGroup } from './groups.js'
 import { Hints } from './hints.js'
 import { insertJobs } from './insert.js'
 import { Lanes } from './lanes.js'
@@ -41,6 +39,7 @@ import { findJobs, readById, readJobs, readKeyed } from './read.js'
 import { arrayOf, newsOf, Session } from './session.js'
 import { endAlone, endPlain, rescueJobs, settleAndClose, sortSettled } from './settle.js'
 import type { PlainBatch } from './settle.js'
+import { PostgresGroups } from './postgres-groups.js'
 import { Starts } from './starts.js'
 import { PostgresTransactions } from './transactions.js'
 import { promoteJobs, pruneDays, pruneJobs } from './upkeep.js'
@@ -62,7 +61,12 @@ const CLAIMS_PATIENCE_MS = 1_000
  * The store contract on PostgreSQL. The verbs are in the files beside this one; here they meet their connections: `writes`
  * flushes before it answers, `work` need not (a claim that is lost loses nothing), and a third listens and beats.
  */
-export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, GroupStore, ChangeStore {
+export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, ChangeStore {
+  readonly jobs: JobStore = this
+  readonly leases: LeaseStore = this
+  readonly queues: QueueStore = this
+  readonly changes: ChangeStore = this
+  readonly groups: PostgresGroups
   readonly info: StoreInfo
   readonly transactions: PostgresTransactions
   readonly #opened: Opened
@@ -89,6 +93,11 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, G
     this.#hints = new Hints(opened.self)
     this.#starts = new Starts(world)
     this.#gather = new Gather((jobs) => this.#plain(this.#writes, (s) => writeJobs(s, jobs)))
+    this.groups = new PostgresGroups({
+      lanes: this.#lanes,
+      plain: (work) => this.#plain(this.#work, work),
+      transact: (work, patienceMs) => this.#transact(work, patienceMs),
+    })
     this.transactions = new PostgresTransactions({
       opened,
       lanes: this.#lanes,
@@ -97,22 +106,6 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, G
       session: (db) => this.#session(db, `${opened.self}-tx`),
       committed: (hint) => this.#committed(hint),
     })
-  }
-
-  get jobs(): JobStore {
-    return this
-  }
-  get leases(): LeaseStore {
-    return this
-  }
-  get queues(): QueueStore {
-    return this
-  }
-  get groups(): GroupStore {
-    return this
-  }
-  get changes(): ChangeStore {
-    return this
   }
 
   async insertJobs(jobs: readonly NewJob[], options: InsertOptions): Promise<readonly Inserted[]> {
@@ -164,33 +157,9 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, G
     return this.#plain(this.#work, (s) => readPause(s, queue))
   }
 
-  async readGroup(group: string): Promise<GroupRow> {
-    const { isLong, ...row } = await this.#plain(this.#work, (s) => readGroup(s, group))
-    if (isLong) await this.#plain(this.#work, foldMoves)
-    return row
-  }
-
-  async sealGroup(seal: GroupSeal): Promise<boolean> {
-    if (seal.whenDone !== null) await this.#lanes.needAll([seal.whenDone.job])
-    return this.#transact((s) => sealGroup(s, seal))
-  }
-
   async promoteJobs(limit: number): Promise<Promoted> {
     const { moved, ...promoted } = await this.#plain(this.#work, (s) => promoteJobs(s, limit))
-    return moved && (await this.#completeGroups()) ? { ...promoted, nextInMs: 0 } : promoted
-  }
-
-  /** Adds up what members have moved, and lets follow what is to follow groups that are complete. True: come again soon. */
-  async #completeGroups(): Promise<boolean> {
-    const { complete, isMore } = await this.#plain(this.#work, foldMoves)
-    let left = isMore
-    for (const group of complete) {
-      const following = await this.#plain(this.#work, (s) => readFollowing(s, group))
-      if (following !== undefined) await this.#lanes.needAll([following])
-      const done = this.#transact((s) => completeGroup(s, group, insertJobs), 0)
-      left = !(await done.catch((error: unknown) => (isLocked(error) ? false : Promise.reject(error as Error)))) || left
-    }
-    return left
+    return moved && (await this.groups.complete()) ? { ...promoted, nextInMs: 0 } : promoted
   }
 
   async pruneJobs(limit: number): Promise<number> {

@@ -167,10 +167,7 @@ export const queries = {
   dropWishes: `
     delete from millrace_wishes
     where seq in (select value from json_each(?))`,
-  anyWish: `
-    select 1
-    from millrace_wishes
-    limit 1`,
+  anyWish: `select 1 from millrace_wishes limit 1`,
   wishesOf: `
     select seq as seq, kind as kind, reason as reason, keep_ms as keep_ms
     from millrace_wishes

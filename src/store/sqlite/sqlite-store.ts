@@ -24,7 +24,7 @@ import type {
   Store,
 } from '../store.js'
 import type { Heart, WorkerBeat, WorkerInfo } from '../workers.js'
-import type { GroupRow, GroupSeal, GroupStore } from '../groups.js'
+import type { GroupStore } from '../groups.js'
 import { PACE } from '../info.js'
 import type { Confirmation, HeldJob, PausedQueue, QueueChange, QueueStore, StandingPause } from '../queues.js'
 import type { JobAsk, StandingWish, Written } from '../wishes.js'
@@ -71,7 +71,12 @@ const FULL_PROBE_MS = 1_000
 const NOT_FLUSHED = { durable: false }
 
 /** The store contract on one SQLite file. The verbs are in the files beside this one; here they meet the commit queue. */
-export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, GroupStore, ChangeStore {
+export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, ChangeStore {
+  readonly jobs: JobStore = this
+  readonly leases: LeaseStore = this
+  readonly queues: QueueStore = this
+  readonly changes: ChangeStore = this
+  readonly groups: GroupStore
   readonly info: Store['info']
   readonly transactions: SqliteTransactions
   readonly #file: OpenedFile
@@ -101,6 +106,10 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Gro
       onRollback: () => this.#session.forget(),
       onFailure: (error) => this.#failed(error),
     })
+    this.groups = {
+      readGroup: (group) => this.#commits.read(() => readGroup(this.#session, group)),
+      sealGroup: (seal) => this.#commits.write((now) => sealGroup(this.#session, seal, now)),
+    }
     this.#ballast = file.path === ':memory:' ? undefined : new Ballast(file.path)
     this.#ballast?.take()
     const warnings = [...file.warnings]
@@ -122,22 +131,6 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Gro
       expectCommit: (handle) => this.#watch.expect(handle),
       committed: () => this.#hints.callerCommitted(),
     })
-  }
-
-  get jobs(): JobStore {
-    return this
-  }
-  get leases(): LeaseStore {
-    return this
-  }
-  get queues(): QueueStore {
-    return this
-  }
-  get groups(): GroupStore {
-    return this
-  }
-  get changes(): ChangeStore {
-    return this
   }
 
   insertJobs(jobs: readonly NewJob[], options: InsertOptions): Promise<readonly Inserted[]> {
@@ -181,14 +174,6 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Gro
 
   readPause(queue: string): Promise<StandingPause | undefined> {
     return this.#commits.read((now) => readPause(this.#session, queue, now))
-  }
-
-  readGroup(group: string): Promise<GroupRow> {
-    return this.#commits.read(() => readGroup(this.#session, group))
-  }
-
-  sealGroup(seal: GroupSeal): Promise<boolean> {
-    return this.#commits.write((now) => sealGroup(this.#session, seal, now))
   }
 
   promoteJobs(limit: number): Promise<Promoted> {

@@ -185,12 +185,12 @@ class Model {
   }
 
   #job(): NewJob {
-    const { int, pick, chance } = this.#random
+    const random = this.#random
     return this.#b.job({
-      queue: pick(QUEUES),
-      due: { inMs: chance(0.5) ? 0 : int(1, 3_000) },
-      expires: chance(0.1) ? { inMs: int(1, 3_000) } : null,
-      ...(chance(0.8) ? { group: pick(GROUPS) } : {}),
+      queue: random.pick(QUEUES),
+      due: { inMs: random.chance(0.5) ? 0 : random.int(1, 3_000) },
+      expires: random.chance(0.1) ? { inMs: random.int(1, 3_000) } : null,
+      ...(random.chance(0.8) ? { group: random.pick(GROUPS) } : {}),
     })
   }
 

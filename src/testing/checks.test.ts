@@ -12,7 +12,10 @@ const waiting: CensusJob = {
   seq: 1,
   id: 'a',
   name: 'work',
+  queue: 'default',
   key: null,
+  group: null,
+  follows: null,
   place: null,
   while: null,
   createdAt: 1_000,
@@ -34,7 +37,19 @@ const LEASE = { fence: 7, worker: 'w', alone: 0, jobs: [1, 2] }
 
 function census(jobs: readonly CensusJob[], more: Partial<Census> = {}): Census {
   const workers = [{ worker: 'w', beat: 1 }]
-  return { jobs, keys: [], workers, leases: [LEASE], wishes: [], pauses: [], works: [], strays: 0, ...more }
+  return {
+    jobs,
+    keys: [],
+    workers,
+    leases: [LEASE],
+    wishes: [],
+    pauses: [],
+    groups: [],
+    counts: [],
+    works: [],
+    strays: 0,
+    ...more,
+  }
 }
 
 function facts(more: Partial<Facts> = {}): Facts {

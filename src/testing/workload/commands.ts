@@ -102,7 +102,7 @@ export async function resumeAll(teller: Teller): Promise<void> {
   for (const queue of pausedQueues) await insist(teller, () => mill.queue(queue).resume())
 }
 
-async function insist({ sim, client }: Teller, call: () => Promise<unknown>): Promise<void> {
+export async function insist({ sim, client }: Teller, call: () => Promise<unknown>): Promise<void> {
   for (;;) {
     try {
       return void (await call())

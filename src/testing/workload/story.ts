@@ -19,6 +19,7 @@ import {
   resumeQueue,
   retry,
 } from './commands.js'
+import { anyGroup, sealGroups } from './groups.js'
 import { asTenant } from './stage.js'
 import type { Stage } from './stage.js'
 import { enqueueInTransaction } from './transactions.js'
@@ -29,6 +30,7 @@ export interface Teller extends Stage {
   readonly mill: Mill
   readonly client: SimProcess
   readonly random: Random
+  readonly groupRandom: Random
   readonly known: string[]
   /** Jobs and queues that may be paused until somebody resumes them. */
   readonly pausedJobs: Set<string>
@@ -43,6 +45,7 @@ export async function tellStory(stage: Stage, mill: Mill, client: SimProcess, st
     mill: witness(mill, stage.sim),
     client,
     random,
+    groupRandom: stage.sim.random('groups'),
     known: [],
     pausedJobs: new Set(),
     pausedQueues: new Set(),
@@ -51,6 +54,7 @@ export async function tellStory(stage: Stage, mill: Mill, client: SimProcess, st
     await attempt(teller, () => step(teller))
     if (random.chance(0.6)) await stage.sim.wait(client, random.next() * 900)
   }
+  await sealGroups(teller)
   await resumeAll(teller)
 }
 
@@ -120,8 +124,11 @@ async function enqueue(teller: Teller): Promise<void> {
     ...(keyed
       ? { key: `key-${random.int(1, 3)}`, onDuplicate: random.pick(['return', 'reject', 'replace'] as const) }
       : {}),
+    ...anyGroup(teller.groupRandom),
   }
-  const handle = await asTenant(teller, random, (tenant) => mill.enqueue(name, { ...payload, tenant }, options))
+  const { group } = options
+  const given = group === undefined ? payload : { ...payload, group }
+  const handle = await asTenant(teller, random, (tenant) => mill.enqueue(name, { ...given, tenant }, options))
   teller.known.push(handle.id)
   sim.note('client', `enqueued ${name}${handle.isNew ? '' : ' (held key)'}`)
   if (!handle.isNew) sim.count('duplicates returned')
@@ -167,6 +174,7 @@ async function enqueueAll(teller: Teller, name: string, waits: readonly number[]
     teller.mill.enqueueMany(
       name,
       waits.map((ms, n) => ({ ms, n, tenant })),
+      anyGroup(teller.groupRandom),
     ),
   )
   teller.known.push(...handles.map(({ id }) => id))

@@ -20,6 +20,7 @@ const BEHAVIOUR = [
   'wake',
   'links',
   'recurring',
+  'groups',
 ]
 
 /**

@@ -12,6 +12,8 @@ import { Enqueuer } from './client/enqueuer.js'
 import { ownOptions } from './client/given.js'
 import { editedOptions } from './client/edit.js'
 import type { JobEdit } from './client/edit.js'
+import { groupHandle } from './client/groups.js'
+import type { GroupHandle } from './client/groups.js'
 import { queryOf } from './client/query.js'
 import { toRecord } from './client/records.js'
 import { awaitResult } from './client/results.js'
@@ -123,27 +125,32 @@ export class Client {
   }
 
   cancel(id: string): Promise<boolean> {
-    return this.#command(id, 'cancel', (row) => ({
-      reason: 'cancelled by command',
-      keepMs: this.#keepMs(row.name, 'cancelled'),
-    }))
+    return this.#command(id, 'cancel', (row) => this.#change('cancel', row))
   }
 
   pause(id: string): Promise<boolean> {
-    return this.#command(id, 'pause', () => ({ reason: 'paused by command', exit: 'paused', keepMs: Infinity }))
+    return this.#command(id, 'pause', (row) => this.#change('pause', row))
   }
 
   resume(id: string): Promise<boolean> {
-    return this.#command(id, 'resume', () => ({ exit: 'resumed', keepMs: Infinity }))
+    return this.#command(id, 'resume', (row) => this.#change('resume', row))
   }
 
   retry(id: string): Promise<boolean> {
-    return this.#command(id, 'retry', () => ({
-      due: { inMs: 0 },
-      exit: 'retried',
-      freshRetries: true,
-      keepMs: Infinity,
-    }))
+    return this.#command(id, 'retry', (row) => this.#change('retry', row))
+  }
+
+  group(id: unknown, options: unknown): GroupHandle {
+    return groupHandle(
+      {
+        store: this.#parts.store,
+        plan: (...given) => this.#enqueuer.plan(...given),
+        planAtOnce: (...given) => this.#enqueuer.planAtOnce(...given),
+        command: (row, command) => commandJob(this.#parts, row.id, command, (r) => this.#change(command, r), row),
+      },
+      id,
+      options,
+    )
   }
 
   delete(id: string): Promise<boolean> {
@@ -168,6 +175,22 @@ export class Client {
 
   #command(id: string, command: Command, how: (row: JobRow) => Change | Promise<Change>): Promise<boolean> {
     return commandJob(this.#parts, id, command, how)
+  }
+
+  /** What a command writes beside the move itself. */
+  #change(command: 'cancel' | 'pause' | 'resume' | 'retry', row: JobRow): Change {
+    switch (command) {
+      case 'cancel':
+        return { reason: 'cancelled by command', keepMs: this.#keepMs(row.name, 'cancelled') }
+      case 'pause':
+        return { reason: 'paused by command', exit: 'paused', keepMs: Infinity }
+      case 'resume':
+        return { exit: 'resumed', keepMs: Infinity }
+      case 'retry':
+        return { due: { inMs: 0 }, exit: 'retried', freshRetries: true, keepMs: Infinity }
+      default:
+        return command satisfies never
+    }
   }
 
   async #editOf(row: JobRow, change: JobEdit): Promise<Change> {

@@ -152,6 +152,18 @@ export class CycleError extends MillraceError {
   }
 }
 
+/** A job was to come into a group that takes no more. Nothing of the call was written. */
+export class GroupSealedError extends MillraceError {
+  readonly group: string
+  constructor(group: string, isComplete: boolean) {
+    const why = isComplete
+      ? 'is sealed and complete, so it takes no more jobs'
+      : 'is sealed, so only its own running jobs may add to it, by ctx.enqueue()'
+    super('E_GROUP_SEALED', `group ${JSON.stringify(group)} ${why}; enqueue before seal(), or into another group`)
+    this.group = group
+  }
+}
+
 function inBrackets(id: string | undefined): string {
   return id === undefined ? '' : ` (${id})`
 }

@@ -587,11 +587,30 @@ export async function dependencies(mill: Mill): Promise<void> {
   await mill.flow((f) => f.add(count, { file: 'a' }), { tx: {} })
 }
 
+// ── Groups ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export async function groups(mill: Mill): Promise<void> {
+  const group = mill.group('spring', { whenDone: [sendEmail, { to: 'a' }, { queue: 'reports' }] })
+  mill.group('spring')
+  mill.group('spring', { whenDone: ['by-name', { anything: 1 }] })
+  // @ts-expect-error the payload is wrong
+  mill.group('spring', { whenDone: [sendEmail, { to: 5 }] })
+  // @ts-expect-error the payload is missing
+  mill.group('spring', { whenDone: [sendEmail] })
+  // @ts-expect-error an unknown option
+  mill.group('spring', { whenDne: [sendEmail, { to: 'a' }] })
+  const progress = await group.progress({ queue: 'mail' })
+  expectType<number>()(progress.unfinished)
+  expectType<number | undefined>()(progress.queues['mail']?.done)
+  expectType<boolean>()(await group.seal({ tx: {} }))
+  expectType<number>()(await group.retryFailed())
+  for await (const record of mill.find({ group: 'spring' })) expectType<string | undefined>()(record.group)
+}
+
 // ── Promised verbs ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 export async function later(mill: Mill): Promise<void> {
   const refused = (): never[] => [
-    mill.group('g', {}),
     mill.healthy(),
     mill.health(),
     mill.watch('id'),

@@ -24,6 +24,8 @@ export type { JobRecord, AttemptRecord, JobFilter } from './job/record.js'
 export type { OnParentFailure } from './job/links.js'
 export type { FlowBuilder, FlowHandles, FlowNode, FlowOptions } from './client/flow.js'
 export type { JobEdit } from './client/edit.js'
+export type { GroupHandle, GroupOptions } from './client/groups.js'
+export type { GroupCounts, GroupProgress } from './job/group-progress.js'
 export type { QueueHandle, QueueRecord } from './client/queues.js'
 export type { RecurringOptions, ScheduleRecord, TickRecord } from './schedule/record.js'
 export type { Schedules } from './schedule/recurring.js'
@@ -64,6 +66,7 @@ export {
   DuplicateJobError,
   ParentMissingError,
   CycleError,
+  GroupSealedError,
   JobFailedError,
   JobCancelledError,
   JobGoneError,

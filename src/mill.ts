@@ -165,6 +165,7 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
   pause: Mill['pause'] = byIdAlone('pause', (id) => this.#client.pause(id))
   resume: Mill['resume'] = byIdAlone('resume', (id) => this.#client.resume(id))
   queue: Mill['queue'] = (name) => queueHandle(this.#queueParts(), name)
+  group: Mill['group'] = (id, options) => this.#client.group(id, options)
   delete: Mill['delete'] = byIdAlone('delete', (id) => this.#client.delete(id))
   edit: Mill['edit'] = (id, change) => this.#client.edit(id, change)
 

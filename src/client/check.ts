@@ -28,13 +28,14 @@ const FILTER: Fields = {
     state: oneOrMany(isState),
     label: isName,
     key: isKey,
+    group: isName,
     createdAfter: isInstant,
     createdBefore: isInstant,
     order: (value) =>
       value === 'newest' || value === 'oldest' ? undefined : `must be "newest" or "oldest", got ${show(value)}`,
     limit: (value) => (value === Infinity ? undefined : isCount(0)(value)),
   },
-  notYet: { group: [], text: [] },
+  notYet: { text: [] },
 }
 
 export function checkResultOptions(options: unknown): Problem[] {
@@ -54,7 +55,7 @@ export function checkEdit(change: unknown): Problem[] {
     options['onParentFailure'] === undefined || options['after'] !== undefined
       ? []
       : [{ path: 'onParentFailure', message: 'is said of the jobs in after; give both' }]
-  const fixed = ['key', 'onDuplicate', 'unique', 'expires'].filter((name) => options[name] !== undefined)
+  const fixed = ['key', 'group', 'onDuplicate', 'unique', 'expires'].filter((name) => options[name] !== undefined)
   const near = (problem: Problem): Problem =>
     problem.message === 'is not an option'
       ? { ...problem, message: `${problem.message}${didYouMean(problem.path, ['payload'])}` }

@@ -21,16 +21,17 @@ export interface CommandParts {
 /** What a command writes beside the move itself. */
 export type Change = Omit<GuardedChange, 'id' | 'from' | 'to'>
 
-/** Reads, decides, and writes only if the job is still as it was read; else again. */
+/** Reads, decides, and writes only if the job is still as it was read, or `seen` by the caller; else again. */
 export async function commandJob(
   parts: CommandParts,
   id: string,
   command: Command,
   how: (row: JobRow) => Change | Promise<Change>,
+  seen?: JobRow,
 ): Promise<boolean> {
   checkId(id)
   for (let tries = 0; tries < COMMAND_TRIES; tries += 1) {
-    const [row] = await parts.store.jobs.readJobs([id])
+    const row = tries === 0 && seen !== undefined ? seen : (await parts.store.jobs.readJobs([id]))[0]
     const move = row === undefined ? null : decideCommand(row.state, command)
     if (row === undefined || move === null) return false
     const change = await how(row)

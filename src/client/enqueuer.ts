@@ -7,6 +7,7 @@ import type { EnqueueOptions, Enqueueable, Handle } from '../job/enqueue.js'
 import type { Registered, Registry } from '../job/registry.js'
 import type { OnDuplicate } from '../job/unique.js'
 import type { Claim, Inserted, InsertOptions, NewJob, Store } from '../store/store.js'
+import type { WhenDone } from '../store/groups.js'
 import type { World } from '../world/world.js'
 import { askAll, BULK_MAX, ownPayloads, prepareMany, prepareManyAtOnce } from './bulk.js'
 import type { Asked, Bulk, BulkOptions } from './bulk.js'
@@ -109,6 +110,23 @@ export class Enqueuer {
     )
   }
 
+  /** Checks and encodes a job that the store is to enqueue later, when its group is done. */
+  async plan(job: Enqueueable, payload?: unknown, given?: EnqueueOptions): Promise<WhenDone> {
+    const item = this.#later(job, payload, given)
+    return planned(item, await this.#prepare(item))
+  }
+
+  /** The same within the call. */
+  planAtOnce(job: Enqueueable, payload?: unknown, given?: EnqueueOptions): WhenDone {
+    const item = this.#later(job, payload, given)
+    return planned(item, atOnce(item.registered, this.#prepare(item)))
+  }
+
+  #later(job: Enqueueable, payload: unknown, given: EnqueueOptions | undefined): Item {
+    const options = ownOptions(given)
+    return { registered: this.#parts.registry.lookUp(job), payload, options, problems: notLater(options) }
+  }
+
   #one(
     make: () => Item,
     options: EnqueueOptions | undefined,
@@ -190,6 +208,25 @@ function insertOptions(registered: Registered, onDuplicate: OnDuplicate, under: 
 
 function quietly(taken: Taken | undefined): Taken | undefined {
   return taken === undefined ? undefined : { ...taken, problems: [] }
+}
+
+function planned(item: Item, made: Prepared): WhenDone {
+  const { onDuplicate, keepCancelledMs } = insertOptions(
+    item.registered,
+    item.options?.onDuplicate ?? 'return',
+    undefined,
+  )
+  return { job: rightOf(item, made), options: { onDuplicate, keepCancelledMs } }
+}
+
+/** What means nothing for a job that the store enqueues by itself: nobody is there to be told, and no transaction is open. */
+function notLater(options: EnqueueOptions | undefined): Problem[] {
+  const wrong: Problem[] = []
+  if (options?.tx !== undefined) wrong.push({ path: 'options.tx', message: 'belongs to seal({ tx }), not to whenDone' })
+  if (options?.group !== undefined) wrong.push({ path: 'options.group', message: 'cannot be given to whenDone' })
+  if (options?.onDuplicate === 'reject')
+    wrong.push({ path: 'options.onDuplicate', message: 'must be "return" or "replace": nobody is there to be told' })
+  return wrong
 }
 
 function isNew(one: Inserted): boolean {

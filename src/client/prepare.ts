@@ -120,6 +120,7 @@ export function draft(given: Item, id: string): Draft {
     priority: options.priority ?? registered.priority,
     key: options.key ?? null,
     unique,
+    group: options.group,
     // Stored as it was given; the schema's output is made anew at each attempt.
     payload,
     options: wrong.options.length > 0 ? null : writeOptions(stored),
@@ -132,9 +133,10 @@ export function draft(given: Item, id: string): Draft {
 
 /** Another row of a bulk, its fields in the same order: objects of one shape are the cheap ones. */
 export function rowLike(row: NewJob, id: string, payload: Encoded): NewJob {
-  const { name, queue, priority, key, unique, options, due, expires, after, onParentFailure, keepCancelledMs } = row
+  const { name, queue, priority, key, unique, group, options, due, expires, after, onParentFailure, keepCancelledMs } =
+    row
   const links = { after, onParentFailure, keepCancelledMs }
-  return { id, name, queue, priority, key, unique, payload, options, due, expires, ...links }
+  return { id, name, queue, priority, key, unique, group, payload, options, due, expires, ...links }
 }
 
 function encodeInto(item: Item, wrong: Wrong): Encoded {

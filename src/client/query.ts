@@ -14,6 +14,7 @@ export function queryOf(filter: JobFilter, registry: Registry): FindQuery {
     states: listOf(filter.state),
     label: filter.label,
     key: filter.key,
+    group: filter.group,
     createdAfter: instantMs(filter.createdAfter),
     createdBefore: instantMs(filter.createdBefore),
     order: filter.order ?? 'newest',

@@ -11,6 +11,7 @@ const row = (change: Partial<JobRow> = {}): JobRow => ({
   queue: 'default',
   priority: 0,
   key: null,
+  group: null,
   payload: '{"to":"ada"}',
   options: null,
   after: [],

@@ -33,6 +33,7 @@ export function toRecord(row: JobRow, codec: Codec, millCodec: Codec = codec): J
     labels: options.labels ?? [],
     key: row.key ?? undefined,
     after: row.after,
+    group: row.group ?? undefined,
     meta: readMeta(codec, options.meta),
     captured: readCaptured(options.captured, millCodec),
     progress: row.progress === null ? undefined : (JSON.parse(row.progress) as JobRecord['progress']),

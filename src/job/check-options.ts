@@ -237,7 +237,7 @@ export function checkJobOptions(options: unknown): Problem[] {
 }
 
 /** Which handles it knows, the store says; what is no object at all is nobody's. */
-const isTransactionHandle: Check = (value) =>
+export const isTransactionHandle: Check = (value) =>
   (typeof value === 'object' && value !== null) || typeof value === 'function'
     ? undefined
     : `must be the handle of your open transaction, got ${show(value)}`
@@ -249,6 +249,7 @@ const ENQUEUE_FIELDS: Fields = {
     queue: isName,
     priority: isCount(-PRIORITY_MAX, PRIORITY_MAX),
     key: isKey,
+    group: isName,
     onDuplicate: isOneOf('return', 'reject', 'replace'),
     in: isDurationOption,
     at: isWhen,
@@ -261,7 +262,7 @@ const ENQUEUE_FIELDS: Fields = {
     meta: () => undefined,
     tx: isTransactionHandle,
   },
-  notYet: { group: [], limit: [], rate: [] },
+  notYet: { limit: [], rate: [] },
 }
 
 /** What one enqueue says. `path` is where it stands in the call, for bulk: `options[3]`. */

@@ -39,7 +39,7 @@ export interface EnqueueOptions {
   readonly expires?: When | undefined
   /** Anything of yours that the codec can write, shown with the job. */
   readonly meta?: unknown
-  /** Not yet part of this version. */
+  /** The group it belongs to: 1 to 200 characters. See `mill.group(id)`. */
   readonly group?: string | undefined
   /** Blocked until all of these are done. Default: the job's own, else none. */
   readonly after?: readonly After[] | undefined

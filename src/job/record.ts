@@ -24,6 +24,7 @@ export interface JobRecord {
   readonly key: string | undefined
   /** Ids of the jobs it came after. */
   readonly after: readonly string[]
+  readonly group: string | undefined
   readonly meta: unknown
   /** What `capture` took when it was enqueued, by name. Empty when there was nothing. */
   readonly captured: Readonly<Record<string, unknown>>
@@ -58,6 +59,7 @@ export interface JobFilter {
   readonly state?: State | readonly State[] | undefined
   readonly label?: string | undefined
   readonly key?: string | undefined
+  readonly group?: string | undefined
   /** An instant: a Date, a Temporal.Instant, or ISO text with its zone. */
   readonly createdAfter?: Date | InstantLike | InstantText | undefined
   readonly createdBefore?: Date | InstantLike | InstantText | undefined

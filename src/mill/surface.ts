@@ -1,5 +1,6 @@
 import type { JobEdit } from '../client/edit.js'
 import type { FlowBuilder, FlowHandles } from '../client/flow.js'
+import type { GroupHandle, GroupOptions } from '../client/groups.js'
 import type { QueueHandle } from '../client/queues.js'
 import type { AnyJob, Job } from '../job/define.js'
 import type { Duration, When } from '../job/duration.js'
@@ -150,6 +151,21 @@ export interface Mill extends Later {
   resume(id: string): Promise<boolean>
   /** A queue by its name: `pause()`, `resume()` and `pauseUntil(…)` it, for every process. */
   queue(name: string): QueueHandle
+  /**
+   * A group by its name: `progress()`, `seal()`, and verbs for all of its members. Nothing is written before `seal()`.
+   *
+   * ```ts
+   * import { job, millrace } from 'millrace'
+   * const send = job('send', async (p: { to: string }) => p.to)
+   * const report = job('report', async (p: { campaign: string }) => p.campaign)
+   * const mill = await millrace({ store: ':memory:', jobs: [send, report] })
+   * const campaign = mill.group('spring', { whenDone: [report, { campaign: 'spring' }] })
+   * await mill.enqueueMany(send, [{ to: 'a@example.com' }, { to: 'b@example.com' }], { group: 'spring' })
+   * await campaign.seal()
+   * console.log((await campaign.progress()).unfinished)
+   * ```
+   */
+  group<Payload, Result>(id: string, options?: GroupOptions<Payload, Result>): GroupHandle
   /** Forgets a job that is not running. */
   delete(id: string): Promise<boolean>
   /** Changes a job that waits; a parked one becomes ready. */
@@ -175,7 +191,6 @@ export interface Later {
     items: readonly Item[],
     options?: { readonly key?: string; readonly start?: boolean },
   ): Promise<never>
-  group(id: string, options?: object): never
   retryOne(queue: string): Promise<never>
   retryAll(filter?: JobFilter): Promise<never>
   why(id: string): Promise<never>
@@ -195,6 +210,6 @@ export interface Later {
 /** Those whose promise is rejected, those that throw at once, and names that throw when they are looked at. */
 export const LATER = {
   rejecting: ['sequence', 'retryOne', 'retryAll', 'why', 'stopChanges', 'stopAllChanges', 'dashboard', 'send'],
-  throwing: ['group', 'healthy', 'health', 'watch', 'events', 'changes'],
+  throwing: ['healthy', 'health', 'watch', 'events', 'changes'],
   named: ['stats', 'live'],
 } as const

@@ -8,6 +8,7 @@ export interface FindQuery {
   readonly states?: readonly State[] | undefined
   readonly label?: string | undefined
   readonly key?: string | undefined
+  readonly group?: string | undefined
   readonly createdAfter?: number | undefined
   readonly createdBefore?: number | undefined
   readonly order: 'newest' | 'oldest'

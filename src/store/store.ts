@@ -4,6 +4,7 @@ import type { OnDuplicate, PlaceRequest } from '../job/unique.js'
 import type { Cancel } from '../world/timers.js'
 import type { OnParentFailure } from '../job/links.js'
 import type { FindQuery, FoundPage } from './find.js'
+import type { GroupStore } from './groups.js'
 import type { StoreInfo } from './info.js'
 import type { AddedParents, CalledOff, Parent } from './links.js'
 import type { Confirmation, HeldJob, QueueStore } from './queues.js'
@@ -15,7 +16,8 @@ import type { Heart, WorkerBeat, WorkerInfo } from './workers.js'
 /**
  * The store contract: whole job verbs, never parts of SQL. One verb is one statement or one transaction, all or nothing.
  * Verbs come in roles, by who uses them: `jobs` (client, upkeep), `leases` (worker, rescue), `queues` (whoever pauses one),
- * `changes` (whoever waits), `transactions` (inside the caller's own), `schedules` (what recurs). All pass `testing/store-contract.ts`.
+ * `groups` (whoever asks how many), `changes` (whoever waits), `transactions` (inside the caller's own), `schedules` (what recurs). All
+ * pass `testing/store-contract.ts`.
  *
  * Two rules hold for every verb. Time is the store's own clock, so callers pass delays and never instants of their own.
  * And a write made under a claim carries its fence, and writes nothing when that fence is no longer the job's.
@@ -24,6 +26,7 @@ export interface Store {
   readonly jobs: JobStore
   readonly leases: LeaseStore
   readonly queues: QueueStore
+  readonly groups: GroupStore
   readonly changes: ChangeStore
   readonly transactions: TransactionStore
   readonly schedules: ScheduleStore
@@ -51,7 +54,10 @@ export interface JobStore {
   changeJob(change: GuardedChange): Promise<Changed>
   /** Writes down what is wanted of a job that runs; 'refused' when it means nothing, 'stale' when the job does not run. */
   askJob(ask: JobAsk): Promise<'noted' | 'refused' | 'stale'>
-  /** Makes due jobs ready, and those whose parents have ended, a bounded number at a time; names those that have expired. */
+  /**
+   * Makes due jobs ready, and those whose parents have ended, a bounded number at a time; enqueues what follows complete groups;
+   * names those that have expired.
+   */
   promoteJobs(limit: number): Promise<Promoted>
   /** Forgets finished jobs and places whose time is over, a bounded number of each at a time; gives how many. */
   pruneJobs(limit: number): Promise<number>
@@ -114,6 +120,8 @@ export interface NewJob {
    * unfinished (or waiting, as is asked). A cancelled or deleted job gives up its place with the window; a pruned one does not.
    */
   readonly unique?: PlaceRequest | undefined
+  /** A sealed group is refused with GroupSealedError, but for what its running members add. */
+  readonly group?: string | undefined
   readonly payload: Encoded
   /** What was given at enqueue, as JSON text; the store reads only its `labels` and `unique`. */
   readonly options: string | null
@@ -153,6 +161,7 @@ export interface JobRow {
   readonly queue: string
   readonly priority: number
   readonly key: string | null
+  readonly group: string | null
   readonly payload: Encoded
   readonly options: string | null
   /** Ids of the jobs it came after. */
@@ -253,6 +262,7 @@ export interface ClaimedJob extends Claim {
   readonly name: string
   readonly queue: string
   readonly key: string | null
+  readonly group: string | null
   readonly payload: Encoded
   readonly options: string | null
   readonly dueAt: number
@@ -278,6 +288,7 @@ export interface SettledJob extends Claim {
   readonly name: string
   readonly queue: string
   readonly key: string | null
+  readonly group: string | null
   readonly to: State
   /** Due in so many ms; null keeps its place in the line. */
   readonly delayMs: number | null

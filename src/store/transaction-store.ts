@@ -1,3 +1,4 @@
+import type { GroupSeal } from './groups.js'
 import type { Claim, Inserted, InsertOptions, NewJob, SettledJob } from './store.js'
 
 /**
@@ -13,6 +14,8 @@ export interface TransactionStore {
     jobs: readonly NewJob[],
     options: InsertOptions,
   ): readonly Inserted[] | Promise<readonly Inserted[]>
+  /** As `sealGroup`. */
+  sealGroupIn(tx: unknown, seal: GroupSeal): boolean | Promise<boolean>
   /** Writes what became of a claimed job; false, and nothing written, when its fence is not its any more. */
   settleJobIn(tx: unknown, settled: SettledJob): boolean | Promise<boolean>
   /**

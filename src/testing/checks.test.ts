@@ -12,7 +12,10 @@ const waiting: CensusJob = {
   seq: 1,
   id: 'a',
   name: 'work',
+  queue: 'default',
   key: null,
+  group: null,
+  follows: null,
   place: null,
   while: null,
   createdAt: 1_000,
@@ -35,7 +38,20 @@ const LEASE = { fence: 7, worker: 'w', alone: 0, jobs: [1, 2] }
 
 function census(jobs: readonly CensusJob[], more: Partial<Census> = {}): Census {
   const workers = [{ worker: 'w', beat: 1 }]
-  return { jobs, keys: [], workers, leases: [LEASE], wishes: [], pauses: [], works: [], ticks: [], strays: 0, ...more }
+  return {
+    jobs,
+    keys: [],
+    workers,
+    leases: [LEASE],
+    wishes: [],
+    pauses: [],
+    groups: [],
+    counts: [],
+    works: [],
+    ticks: [],
+    strays: 0,
+    ...more,
+  }
 }
 
 function facts(more: Partial<Facts> = {}): Facts {
@@ -67,6 +83,33 @@ function looking(...seen: readonly Census[]): () => void {
   for (const each of seen.slice(0, -1)) checker.look(each, facts({ calledOff: new Set(['a']) }))
   return () => checker.look(seen.at(-1) as Census, facts({ calledOff: new Set(['a']) }))
 }
+
+describe('groups', () => {
+  const member: CensusJob = { ...waiting, group: 'g' }
+  const group = { group: 'g', unfinished: 0, sealedAt: 1, completedAt: null }
+  const counted = (state: CensusJob['state'], members: number): Partial<Census> => ({
+    counts: [{ group: 'g', queue: 'default', state: state ?? 'ready', members }],
+  })
+
+  test('are counted as a full count counts them, and those that run as ready', () => {
+    expect(looking(census([member], counted('ready', 1)))).not.toThrow()
+    expect(looking(census([{ ...running, group: 'g' }], counted('ready', 1)))).not.toThrow()
+    expect(looking(census([member]))).toThrow('G1: 1 members are g default ready, and none is counted')
+    expect(looking(census([member], counted('ready', 2)))).toThrow('G1: 2 members are counted as g default ready')
+    expect(looking(census([], counted('ready', 1)))).toThrow('G1')
+    expect(looking(census([], counted('done', 1)))).not.toThrow()
+  })
+
+  test('are followed once, when they are complete', () => {
+    const follower: CensusJob = { ...waiting, follows: 'g' }
+    const complete = { groups: [{ ...group, completedAt: 2 }] }
+    expect(looking(census([follower], complete))).not.toThrow()
+    expect(looking(census([follower], { groups: [group] }))).toThrow('which is not complete')
+    expect(looking(census([follower, { ...follower, id: 'b', seq: 2 }], complete))).toThrow('both follow group g')
+    expect(() => checkDrained(census([], { groups: [group] }))).toThrow('nobody has noticed')
+    expect(() => checkDrained(census([], { groups: [{ ...group, unfinished: 1 }] }))).not.toThrow()
+  })
+})
 
 describe('wishes', () => {
   const cancel = { wishes: [{ seq: 1, kind: 'cancel' as const }] }

@@ -2,6 +2,7 @@ import type { Census, CensusJob } from '../store/sqlite/census.js'
 import { isFinal } from '../job/states.js'
 import type { State } from '../job/states.js'
 import { BrokenPromise } from './broken-promise.js'
+import { GroupChecker, isWaiting } from './group-checks.js'
 import { PlaceChecker } from './place-checks.js'
 import type { PlaceFacts } from './place-checks.js'
 import { checkTicks } from './tick-checks.js'
@@ -41,6 +42,7 @@ export class Checker {
   readonly #revived = new Map<string, number>()
   readonly #fences = new Set<number>()
   readonly #uniques = new PlaceChecker()
+  readonly #groups = new GroupChecker()
 
   /** Compares the store with itself as it was at the last look, and with the facts. */
   look(census: Census, facts: Facts): void {
@@ -56,6 +58,7 @@ export class Checker {
     checkTicks(census)
     checkWishes(this.#before, census, facts.met)
     this.#uniques.look(this.#jobsBefore, census, facts)
+    this.#groups.look(census)
     for (const job of this.#jobsBefore.values()) this.#noteLeft(job, jobs.get(job.id), facts)
     for (const job of census.jobs) this.#checkJob(this.#jobsBefore.get(job.id), job, census, facts)
     this.#before = census
@@ -204,6 +207,8 @@ function checkWork(census: Census, facts: Facts): void {
 export function checkDrained(census: Census): void {
   if (census.wishes.length > 0)
     throw new BrokenPromise(`X7: nothing runs any more, and ${census.wishes.length} wishes are left`)
+  const open = census.groups.find(isWaiting)
+  if (open !== undefined) throw new BrokenPromise(`G1: group ${open.group} is complete, and nobody has noticed`)
   const stuck = census.jobs.filter((job) => job.state !== 'parked' && (job.state === null || !isFinal(job.state)))
   if (stuck.length > 0) {
     const shown = stuck

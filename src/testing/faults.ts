@@ -127,6 +127,7 @@ export function faultyStore(inner: Store, process: SimProcess, faults: Faults, l
     get(target, name) {
       if (name === 'jobs' || name === 'leases' || name === 'queues' || name === 'changes') return bad
       if (name === 'schedules') return faultyRole(target.schedules, call)
+      if (name === 'groups') return faultyRole(target.groups, call)
       if (name === 'transactions') return badTransactions(target.transactions, process, faults, call)
       if (name === 'onHint')
         return (callback: (hint: Hint) => void) => target.changes.onHint((hint) => hinted(hint, callback))
@@ -190,6 +191,10 @@ function badTransactions(
     settleJobIn: (tx, settled) => {
       failing('settleJobIn')
       return inner.settleJobIn(tx, settled)
+    },
+    sealGroupIn: (tx, seal) => {
+      failing('sealGroupIn')
+      return inner.sealGroupIn(tx, seal)
     },
     guarded: (tx, run) => inner.guarded(tx, run),
     transact: <T>(request: Transact<T>) => call('transact', () => inner.transact(mortal(request))) as Promise<T>,

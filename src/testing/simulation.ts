@@ -10,6 +10,7 @@ import { checkDrained, Checker } from './checks.js'
 import type { Facts } from './checks.js'
 import type { FaultKind, FaultRates } from './faults.js'
 import { Faults, never, waitInside } from './faults.js'
+import { isWaiting } from './group-checks.js'
 import type { UniqueRule } from './place-checks.js'
 import type { Random } from './random.js'
 import { seeded } from './random.js'
@@ -250,7 +251,9 @@ export class Simulation {
 
   #isDrained(): boolean {
     if (this.#processes.some((process) => process.alive && process.frozenUntil > this.time.now)) return false
-    return this.#look().jobs.every((job) => job.state === 'parked' || (job.state !== null && ENDED.has(job.state)))
+    const { jobs, groups } = this.#look()
+    if (groups.some(isWaiting)) return false
+    return jobs.every((job) => job.state === 'parked' || (job.state !== null && ENDED.has(job.state)))
   }
 
   #newProcess(name: string, skewMs: number, mortal = true): SimProcess {

@@ -1,6 +1,8 @@
 import { askingCases } from './contract/asking.js'
 import type { ContractCase } from './contract/bench.js'
 import { claimsCases } from './contract/claims.js'
+import { groupsCases } from './contract/groups.js'
+import { groupsModelCases } from './contract/groups-model.js'
 import { jobsCases } from './contract/jobs.js'
 import { linkCases } from './contract/links.js'
 import { placesCases } from './contract/places.js'
@@ -24,4 +26,6 @@ export const storeContract: readonly ContractCase[] = [
   ...askingCases,
   ...scheduleCases,
   ...linkCases,
+  ...groupsCases,
+  ...groupsModelCases,
 ]

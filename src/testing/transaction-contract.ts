@@ -292,4 +292,30 @@ contract('the commit of a caller’s transaction is a hint', async (b) => {
   await hinted
 })
 
+contract(
+  'members and the seal of a group that are rolled back never were, and an end in a transaction is counted',
+  async (b) => {
+    const worker = await b.worker()
+    const members = async (): Promise<string[]> =>
+      (await b.store.groups.readGroup('g')).counts.map(({ state, members: many }) => `${many} ${state}`)
+    const undone = await b.openTransaction()
+    await b.insertIn(undone.tx, [b.job({ group: 'g' }), b.job({ group: 'g', due: { inMs: 1_000 } })])
+    assert.equal(await b.store.transactions.sealGroupIn(undone.tx, { group: 'g', whenDone: null }), true)
+    await assert.rejects(b.insertIn(undone.tx, [b.job({ group: 'g' })]), { code: 'E_GROUP_SEALED' })
+    await undone.rollBack()
+    assert.deepEqual([await members(), (await b.store.groups.readGroup('g')).sealedAt], [[], null])
+    const kept = await b.openTransaction()
+    await b.insertIn(kept.tx, [b.job({ group: 'g' })])
+    assert.equal(await b.store.transactions.sealGroupIn(kept.tx, { group: 'g', whenDone: null }), true)
+    await kept.commit()
+    assert.deepEqual(await members(), ['1 ready'])
+    const settled = b.settled(only(await b.claim(worker)))
+    const ending = await b.openTransaction()
+    assert.equal(await b.store.transactions.settleJobIn(ending.tx, settled), true)
+    await ending.commit()
+    await b.store.jobs.promoteJobs(10)
+    assert.deepEqual([await members(), (await b.store.groups.readGroup('g')).completedAt], [['1 done'], b.clock.now])
+  },
+)
+
 export const transactionContract: readonly TransactionCase[] = cases

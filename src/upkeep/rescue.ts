@@ -95,6 +95,7 @@ export class Rescuer {
       name: job.name,
       queue: job.queue,
       key: job.key,
+      group: job.group,
       to: settlement.to,
       delayMs: settlement.delayMs,
       dueAt: job.dueAt,

@@ -35,6 +35,7 @@ export function settlementOf(claimed: ClaimedJob, outcome: Outcome, policy: Deci
     name: claimed.name,
     queue: claimed.queue,
     key: claimed.key,
+    group: claimed.group,
     to: settlement.to,
     delayMs: settlement.delayMs,
     dueAt: claimed.dueAt,

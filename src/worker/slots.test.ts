@@ -14,6 +14,7 @@ function claimed(queue: string): ClaimedJob {
     name: 'mail',
     queue,
     key: null,
+    group: null,
     payload: '1',
     options: null,
     dueAt: 0,

@@ -58,6 +58,7 @@ function transactions(
     const right = store.transactions
     const own: TransactionStore = {
       insertJobsIn: (tx, jobs, options) => right.insertJobsIn(tx, jobs, options),
+      sealGroupIn: (tx, seal) => right.sealGroupIn(tx, seal),
       settleJobIn: (tx, settled) => right.settleJobIn(tx, settled),
       guarded: (tx, call) => right.guarded(tx, call),
       transact: (request) => right.transact(request),
@@ -198,6 +199,12 @@ export const MUTANTS: readonly Mutant[] = [
   statements('every other tick is passed over', { moveSchedule: ['next_at = ?', 'next_at = ? + 1000'] }),
   statements('places that count are swept away', { nextPlaces: ['and l.seq is null as over', 'or true as over'] }),
   statements('a cancelled job keeps its place', { freePlace: ['where', 'where false and'] }),
+  statements('a member that moves is not counted', {
+    countMembers: ['members = members + excluded.members', 'members = members'],
+  }),
+  statements('a member that becomes ready is not counted', { dueMembers: ['j.grp as grp', 'null as grp'] }),
+  statements('a group is complete before its members have ended', { completeGroups: ['and unfinished = 0', ''] }),
+  statements('a group whose job has followed stays open', { completeGroup: ['and completed_at is null', 'and false'] }),
   transactions('a job settles itself under whatever fence there is', (right) => ({
     settleJobIn: (tx, settled) => {
       const found = (tx as SqliteDatabase).prepare('select fence from millrace_live where seq = ?').get(settled.ref)

@@ -7,6 +7,7 @@ import { readOptions } from '../../job/stored-options.js'
 import { decidePlace } from '../../job/unique.js'
 import { instant } from '../line.js'
 import type { Changed, GuardedChange } from '../store.js'
+import { countMoves } from './groups.js'
 import { lockNames, placeNow, readPlace } from './insert-meeting.js'
 import { addParents, isBlocked } from './links.js'
 import { endAll, forgetAll, freeKeys, putIn, takeOut } from './moves.js'
@@ -29,6 +30,7 @@ export async function changeJob(s: Session, change: GuardedChange): Promise<Chan
     if (isFinal(job.state) && change.to !== 'gone') await retake(s, job, now)
     if (!(await takeOut(s, job))) continue
     await put(s, job, change, now)
+    await countMoves(s)
     if (!job.claimed) return 'changed'
     s.note({ asked: true })
     return 'taken'
@@ -131,6 +133,7 @@ async function move(s: Session, job: Standing, change: GuardedChange, to: State,
     retries: change.freshRetries === true ? 0 : job.retries,
     suspect: false,
     priority: edit?.priority ?? job.priority,
+    queue: edit?.queue ?? job.queue,
     lane: edit?.queue === undefined ? job.lane : (s.lanes.known(edit.queue, job.name) as number),
     payload: edit?.payload ?? job.payload,
     options: edit?.options === undefined ? job.options : edit.options,

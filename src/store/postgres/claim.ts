@@ -138,8 +138,9 @@ type Rare = readonly [
   options: string | null,
   bytes: string | null,
   isParent: boolean | null,
+  group: string | null,
 ]
-const NOTHING_RARE: Rare = [0, 0, 0, false, null, null, null, null, null, null]
+const NOTHING_RARE: Rare = [0, 0, 0, false, null, null, null, null, null, null, null]
 
 function bodiesOf(jobs: string | null): Body[] {
   return jobs === null ? [] : (JSON.parse(jobs) as Body[])
@@ -159,7 +160,8 @@ const laneOf = (body: Body): number => body[2]
 /** Its lane is known by now. */
 function toClaimedJob(s: Session, body: Body, fence: number): ClaimedJob {
   const [ref, id, laneNumber, dueAt, payload, rare] = body
-  const [attempt, retries, crashes, suspect, log, expiresAt, key, options, bytes, isParent] = rare ?? NOTHING_RARE
+  const [attempt, retries, crashes, suspect, log, expiresAt, key, options, bytes, isParent, group] =
+    rare ?? NOTHING_RARE
   const lane = s.lanes.get(laneNumber)
   return {
     ref,
@@ -168,6 +170,7 @@ function toClaimedJob(s: Session, body: Body, fence: number): ClaimedJob {
     name: lane.name,
     queue: lane.queue,
     key,
+    group,
     payload: encodedOf(payload, bytes) ?? '',
     options,
     dueAt,

@@ -162,12 +162,14 @@ class Meeting {
   }
 
   /** The one that waits gets the new time and payload and keeps its id. One that is paused or blocked stays so. */
+  /** The one that waits gets the new time and payload and keeps its id and its group. A paused one stays paused: only a resume lets it go. */
   async #moveHolder(job: NewJob, holder: Standing): Promise<Inserted | undefined> {
     if (!(await takeOut(this.#s, holder))) return undefined
     this.#hasChanged(holder)
     const dueAt = instant(job.due, this.#now)
     const moved: Standing = {
       ...holder,
+      queue: job.queue,
       dueAt,
       expiresAt: job.expires === null ? null : instant(job.expires, this.#now),
       payload: job.payload,

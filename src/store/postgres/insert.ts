@@ -1,6 +1,7 @@
 import { LeaseLostError } from '../../errors.js'
 import type { InsertOptions, Inserted, NewJob } from '../store.js'
 import { hasParents } from '../links.js'
+import { admitMembers, countMoves } from './groups.js'
 import { insertMeeting } from './insert-meeting.js'
 import { insertLinked } from './links.js'
 import type { Session } from './session.js'
@@ -17,8 +18,12 @@ export async function insertJobs(
     const held = await s.query(s.queries.holdsClaim, String(ref), String(fence))
     if (held.length === 0) throw new LeaseLostError('enqueue from a handler')
   }
-  if (jobs.some(hasParents)) return insertLinked(s, jobs, options)
-  if (!jobs.every(meetsNone)) return insertMeeting(s, jobs, options)
+  await admitMembers(s, jobs, options.under)
+  if (jobs.some(hasParents) || !jobs.every(meetsNone)) {
+    const inserted = await (jobs.some(hasParents) ? insertLinked : insertMeeting)(s, jobs, options)
+    await countMoves(s)
+    return inserted
+  }
   await writeJobs(s, jobs)
   return jobs.map(asNew)
 }

@@ -3,7 +3,8 @@ import type { Fate, OnParentFailure } from '../../job/links.js'
 import type { FinalState } from '../../job/states.js'
 import type { CalledOff } from '../links.js'
 import { numberOf, numberOrNull } from './executor.js'
-import { parentsByRef } from './links.js'
+import { countMoves } from './groups.js'
+import { freeJobs, parentsByRef } from './links.js'
 import type { StandingParent } from './links.js'
 import { endAll } from './moves.js'
 import { readStanding } from './read.js'
@@ -43,6 +44,7 @@ export async function workOffLinks(s: Session, limit: number): Promise<WorkedOff
   const { stuck, calledOff, isFull, moved } = await moveLinks(s, ends, limit)
   const over = ripe.filter((todo) => !isFull && !stuck.has(todo.parent)).map((todo) => todo.number)
   if (over.length > 0) await s.query(s.queries.dropTodos, arrayOf(over))
+  await countMoves(s)
   const left = (await s.query(s.queries.anyTodo)).length > 0
   return { calledOff, moved: moved || over.length > 0, left }
 }
@@ -192,7 +194,7 @@ async function resolve(s: Session, links: readonly LinkRow[]): Promise<void> {
   if (links.length === 0) return
   const children = arrayOf(links.map((link) => link.child))
   await s.query(s.queries.resolveLinks, arrayOf(links.map((link) => link.parent)), children)
-  await s.query(s.queries.freeJobs, children)
+  await freeJobs(s, children)
 }
 
 async function callOff(s: Session, links: readonly LinkRow[], ends: ReadonlyMap<number, Ended>): Promise<CalledOff[]> {
@@ -201,6 +203,7 @@ async function callOff(s: Session, links: readonly LinkRow[], ends: ReadonlyMap<
   if (first.size === 0) return []
   const jobs = [...(await readStanding(s, [...first.keys()])).values()]
   await s.query(s.queries.takeAside, arrayOf(jobs.map((job) => job.ref)))
+  for (const job of jobs) s.tally.leave(job, job.state)
   const called = jobs.map((job) => {
     const link = first.get(job.ref) as LinkRow
     return { job, keepMs: link.keepMs ?? Infinity, reason: ends.get(link.parent)?.reason ?? '' }

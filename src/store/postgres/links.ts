@@ -166,8 +166,17 @@ async function correct(s: Session, links: readonly NewLinks[], refs: ReadonlyMap
   if (rows.length > 0) await s.query(s.queries.putAfter, JSON.stringify(rows))
   const free = links.filter(({ open }) => open.length === 0).map(({ job }) => refs.get(job.id) as number)
   if (free.length === 0) return
-  await s.query(s.queries.freeJobs, arrayOf(free))
+  await freeJobs(s, arrayOf(free))
   s.note({ dueInMs: 0 })
+}
+
+/** Those that wait for nobody any more wait for their time. */
+export async function freeJobs(s: Session, refs: string): Promise<void> {
+  const freed = await s.query<{ grp: string | null; queue: string; state: State }>(s.queries.freeJobs, refs)
+  for (const { grp, queue, state } of freed) {
+    s.tally.leave({ group: grp, queue }, 'blocked')
+    s.tally.enter({ group: grp, queue }, state)
+  }
 }
 
 function isNamed(job: NewJob, id: string, index: number): boolean {

@@ -2,6 +2,7 @@ import { StoreError } from '../../errors.js'
 import { channelOf } from './channel.js'
 import type { Executor } from './executor.js'
 import { addJob } from './migrations/0001-add-job.js'
+import { groups } from './migrations/0001-groups.js'
 import { jobs } from './migrations/0001-jobs.js'
 import { schedules } from './migrations/0001-schedules.js'
 import { links } from './migrations/0001-links.js'
@@ -19,6 +20,7 @@ export const MIGRATIONS: readonly {
     statements: (schema, channel) => [
       ...jobs(schema),
       ...links(schema),
+      ...groups(schema),
       ...schedules(schema),
       ...addJob(schema, channel),
     ],

@@ -2,6 +2,7 @@ import type { State } from '../../job/states.js'
 import { isFinal } from '../../job/states.js'
 import type { End } from '../ends.js'
 import { sortOf } from '../line.js'
+import type { Member } from '../tally.js'
 import type { Standing } from './rows.js'
 import { toColumns } from './rows.js'
 import type { Session } from './session.js'
@@ -15,6 +16,7 @@ import { arrayOf, finite } from './session.js'
 /** Takes a job out of the place it was seen in; false when somebody was faster, and nothing was written. */
 export async function takeOut(s: Session, job: Standing): Promise<boolean> {
   const taken = await takeFrom(s, job)
+  if (taken.length > 0) s.tally.leave(job, job.state)
   return taken.length > 0
 }
 
@@ -40,10 +42,11 @@ async function takeFrom(s: Session, job: Standing): Promise<object[]> {
 /** Puts a job that was taken out where its state belongs, as it now is. */
 export async function putIn(s: Session, job: Standing, state: State, now: number): Promise<void> {
   await writeJob(s, job)
+  s.tally.enter(job, state)
   const ref = String(job.ref)
   if (state === 'ready' && !job.suspect)
     await s.query(s.queries.putReady, String(job.lane), String(sortOf(job.dueAt, job.priority)), ref)
-  else await s.query(s.queries.putWaiting, ref, String(job.lane), state, String(job.dueAt))
+  else await s.query(s.queries.putWaiting, ref, String(job.lane), state, String(job.dueAt), job.group)
   if (job.expiresAt !== null) await s.query(s.queries.putExpiring, String(job.expiresAt), ref)
   if (state === 'ready') s.note({ ready: true })
   else if (state === 'scheduled' || state === 'retrying') s.note({ dueInMs: Math.max(0, job.dueAt - now) })
@@ -74,7 +77,7 @@ async function writeJob(s: Session, job: Standing): Promise<void> {
 }
 
 /** An end, and the key that goes free with it. */
-export interface KeyedEnd extends End {
+export interface KeyedEnd extends End, Member {
   readonly name: string
   readonly key: string | null
 }
@@ -82,6 +85,7 @@ export interface KeyedEnd extends End {
 /** Appends ends to history, with their keys freed; what is kept for no time at all is forgotten whole. */
 export async function endAll(s: Session, ends: readonly KeyedEnd[]): Promise<void> {
   if (ends.length === 0) return
+  for (const end of ends) s.tally.enter(end, end.to)
   const cancelled = ends.filter((end) => end.to === 'cancelled').map(refOf)
   if (cancelled.length > 0) await s.query(s.queries.freePlaces, arrayOf(cancelled))
   const kept = ends.filter((end) => end.keepMs !== 0)

@@ -41,6 +41,7 @@ import { PostgresSchedules } from './schedule-store.js'
 import { arrayOf, newsOf, Session } from './session.js'
 import { endAlone, endPlain, rescueJobs, settleAndClose, sortSettled } from './settle.js'
 import type { PlainBatch } from './settle.js'
+import { PostgresGroups } from './postgres-groups.js'
 import { Starts } from './starts.js'
 import { PostgresTransactions } from './transactions.js'
 import { promoteAll, pruneDays, pruneJobs } from './upkeep.js'
@@ -63,6 +64,7 @@ const CLAIMS_PATIENCE_MS = 1_000
  * flushes before it answers, `work` need not (a claim that is lost loses nothing), and a third listens and beats.
  */
 export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, ChangeStore {
+  readonly groups: PostgresGroups
   readonly info: StoreInfo
   readonly jobs: JobStore = this
   readonly leases: LeaseStore = this
@@ -78,7 +80,7 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
   readonly #hints: Hints
   readonly #before: Before
   readonly #gather: Gather
-  readonly #walk: Walk = { sweptTo: ['', ''], daysAt: 0, days: { days: [], look: undefined } }
+  readonly #walk: Walk = { sweptTo: ['', ''], groupsSweptTo: '', daysAt: 0, days: { days: [], look: undefined } }
   readonly #reports = new Reports()
 
   constructor(opened: Opened, world: World, options: PostgresStoreOptions = {}) {
@@ -100,6 +102,11 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
       plain: (work) => this.#plain(this.#work, work),
       transact: (work) => this.#transact(work),
       lanes: this.#lanes,
+    })
+    this.groups = new PostgresGroups({
+      lanes: this.#lanes,
+      plain: (work) => this.#plain(this.#work, work),
+      transact: (work, patienceMs) => this.#transact(work, patienceMs),
     })
     this.transactions = new PostgresTransactions({
       opened,
@@ -160,9 +167,10 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     return this.#plain(this.#work, (s) => readPause(s, queue))
   }
 
-  promoteJobs(limit: number): Promise<Promoted> {
+  async promoteJobs(limit: number): Promise<Promoted> {
     const whole: Run = (work) => this.#transact(work, 0)
-    return promoteAll(limit, (work) => this.#plain(this.#work, work), whole)
+    const { moved, ...promoted } = await promoteAll(limit, (work) => this.#plain(this.#work, work), whole)
+    return moved && (await this.groups.complete()) ? { ...promoted, nextInMs: 0 } : promoted
   }
 
   async pruneJobs(limit: number): Promise<number> {

@@ -2,6 +2,7 @@ import { askQueries } from './queries/ask.js'
 import { claimQueries } from './queries/claim.js'
 import { enqueueQueries } from './queries/enqueue.js'
 import { linkQueries } from './queries/links.js'
+import { groupQueries } from './queries/groups.js'
 import { moveQueries } from './queries/move.js'
 import { readQueries } from './queries/read.js'
 import { scheduleQueries } from './queries/schedules.js'
@@ -29,6 +30,7 @@ const statements = {
   ...claimQueries,
   ...settleQueries,
   ...scheduleQueries,
+  ...groupQueries,
 }
 
 export type Queries = typeof statements

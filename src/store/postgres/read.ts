@@ -37,7 +37,10 @@ export async function findJobs(s: Session, query: FindQuery): Promise<FoundPage>
   const newest = query.order === 'newest'
   const order = newest ? 'desc' : 'asc'
   const start = query.cursor === null ? (newest ? BEYOND : '-1') : String(query.cursor)
-  const [window] = await s.query<Window>(s.queries.refWindow(order), start, String(SCAN_MAX))
+  const [window] =
+    query.group === undefined
+      ? await s.query<Window>(s.queries.refWindow(order), start, String(SCAN_MAX))
+      : await s.query<Window>(s.queries.groupWindow(order), start, String(SCAN_MAX), query.group)
   const looked = Number(window?.looked ?? 0)
   if (window === undefined || looked === 0) return { rows: [], cursor: null }
   const [first, last] = [String(window.first), String(window.last)]
@@ -75,6 +78,7 @@ function conditionsOf(query: FindQuery, from: number): { conditions: string[]; v
       query.label,
     )
   if (query.key !== undefined) add((value) => `key = ${value}`, query.key)
+  if (query.group !== undefined) add((value) => `grp = ${value}`, query.group)
   if (query.createdAfter !== undefined)
     add((value) => `created_at > ${value}::text::bigint`, String(query.createdAfter))
   if (query.createdBefore !== undefined)

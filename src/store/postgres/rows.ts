@@ -22,6 +22,7 @@ export interface StoredRow {
   readonly lane: Numeric
   readonly priority: Numeric
   readonly key: string | null
+  readonly grp: string | null
   readonly payload: string | null
   readonly bytes: string | null
   readonly options: string | null
@@ -56,6 +57,7 @@ export function toStanding(row: StoredRow): Standing {
     lane: numberOf(row.lane),
     priority: numberOf(row.priority),
     key: row.key,
+    group: row.grp,
     payload: encodedOf(row.payload, row.bytes) ?? '',
     options: row.options,
     after: row.after === null ? [] : (JSON.parse(row.after) as string[]),

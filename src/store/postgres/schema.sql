@@ -5,6 +5,28 @@ create table millrace.expiring (
   ref bigint not null
 );
 
+create table millrace.group_counts (
+  grp text not null,
+  queue text not null,
+  state text not null,
+  members bigint not null
+) with (fillfactor=50);
+
+create table millrace.group_moves (
+  grp text not null,
+  queue text not null,
+  state text not null,
+  members integer not null
+) with (autovacuum_vacuum_scale_factor=0.0, autovacuum_vacuum_threshold=10000);
+
+create table millrace.groups (
+  grp text not null,
+  sealed_at bigint,
+  completed_at bigint,
+  when_done text,
+  empty_since bigint
+);
+
 create table millrace.history (
   ref bigint not null,
   settled_at bigint not null,
@@ -149,7 +171,8 @@ create table millrace.waiting (
   ref bigint not null,
   lane integer not null,
   state text not null,
-  due_at bigint not null
+  due_at bigint not null,
+  grp text
 );
 
 create table millrace.wishes (
@@ -173,6 +196,12 @@ create table millrace.history_rest partition of millrace.history default;
 create table millrace.jobs_rest partition of millrace.jobs default;
 
 alter table millrace.expiring add constraint expiring_pkey PRIMARY KEY (expires_at, ref);
+
+alter table millrace.group_counts add constraint group_counts_pkey PRIMARY KEY (grp, queue, state);
+
+alter table millrace.groups add constraint groups_check CHECK (((completed_at IS NULL) OR (sealed_at IS NOT NULL)));
+
+alter table millrace.groups add constraint groups_pkey PRIMARY KEY (grp);
 
 alter table millrace.history add constraint history_pkey PRIMARY KEY (ref);
 
@@ -228,7 +257,11 @@ alter table millrace.wishes add constraint wishes_pkey PRIMARY KEY (ref);
 
 alter table millrace.workers add constraint workers_pkey PRIMARY KEY (worker);
 
+CREATE INDEX group_moves_group ON millrace.group_moves USING btree (grp);
+
 CREATE INDEX history_keep ON ONLY millrace.history USING btree (keep_until) WHERE ((keep_until - settled_at) < 86400000);
+
+CREATE INDEX jobs_group ON ONLY millrace.jobs USING btree (grp, ref) WHERE (grp IS NOT NULL);
 
 CREATE INDEX jobs_id ON ONLY millrace.jobs USING btree (id);
 

@@ -1,5 +1,6 @@
 import { QUIET } from '../hint.js'
 import type { Hint } from '../store.js'
+import { Tally } from '../tally.js'
 import type { Executor } from './executor.js'
 import type { Lanes } from './lanes.js'
 import type { Queries } from './queries.js'
@@ -21,6 +22,8 @@ export interface SessionParts {
 export class Session {
   readonly queries: Queries
   readonly lanes: Lanes
+  /** Members of groups that this verb moves; `countMoves` writes it down. */
+  readonly tally = new Tally()
   readonly #parts: SessionParts
   #hint: Hint = QUIET
 

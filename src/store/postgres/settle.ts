@@ -5,6 +5,7 @@ import { isPlain } from '../ends.js'
 import type { SettledJob } from '../store.js'
 import type { Written } from '../wishes.js'
 import { causeCode } from './faults.js'
+import { countMoves } from './groups.js'
 import { clean, endAll, freeKeys, historyOf, noteTold, orNull } from './moves.js'
 import type { ToldRow } from './moves.js'
 import type { Session } from './session.js'
@@ -47,7 +48,11 @@ export function sortSettled(settled: readonly SettledJob[]): Sorted {
 /** Those whose end is one short row, with a text or nothing to say. */
 function isShort(job: SettledJob): boolean {
   return (
-    isPlain(job) && job.key === null && job.isParent !== true && (job.result === null || typeof job.result === 'string')
+    isPlain(job) &&
+    job.key === null &&
+    job.group === null &&
+    job.isParent !== true &&
+    (job.result === null || typeof job.result === 'string')
   )
 }
 
@@ -145,6 +150,8 @@ export async function settleLocked(s: Session, settled: readonly SettledJob[]): 
     settled.filter((job) => fences.get(job.ref) !== job.fence),
   )
   const { honoured, turned } = await honourWishes(s, mine)
+  // A claimed job is counted as ready, whether it runs or is held.
+  for (const job of honoured) s.tally.leave(job, 'ready')
   await endAll(
     s,
     honoured.filter((job) => isFinal(job.to)),
@@ -153,6 +160,7 @@ export async function settleLocked(s: Session, settled: readonly SettledJob[]): 
     s,
     honoured.filter((job) => !isFinal(job.to)),
   )
+  await countMoves(s)
   return { refused, turned }
 }
 
@@ -184,6 +192,7 @@ async function giveBack(s: Session, jobs: readonly SettledJob[]): Promise<void> 
   }))
   await s.query(s.queries.giveBack, s.given({ back }))
   for (const job of jobs) {
+    s.tally.enter(job, job.to)
     if (job.to === 'ready') s.note({ ready: true })
     else if (job.to === 'scheduled' || job.to === 'retrying') s.note({ dueInMs: job.delayMs ?? 0 })
   }
@@ -236,6 +245,9 @@ export async function settleShared(s: Session, job: SettledJob): Promise<boolean
   noteTold(s, ended)
   await s.query(s.queries.dropWishes, arrayOf([job.ref]))
   await freeKeys(s, [job])
+  s.tally.leave(job, 'ready')
+  s.tally.enter(job, job.to)
+  await countMoves(s)
   s.note({ settled: true })
   return true
 }

@@ -2,12 +2,14 @@ import { ClosedError, LeaseLostError, TransactionError } from '../../errors.js'
 import { isThenable } from '../../job/schema.js'
 import { QUIET } from '../hint.js'
 import type { Hint, Inserted, InsertOptions, NewJob, SettledJob } from '../store.js'
+import type { GroupSeal } from '../groups.js'
 import type { Transact, TransactionStore } from '../transaction-store.js'
 import { checkOpen } from './check-open.js'
 import { sqlStateOf } from './executor.js'
 import type { Executor } from './executor.js'
 import { translate } from './faults.js'
 import { executorOf } from './handles.js'
+import { sealGroup } from './groups.js'
 import { insertJobs } from './insert.js'
 import type { Lanes } from './lanes.js'
 import type { Opened } from './open.js'
@@ -43,6 +45,13 @@ export class PostgresTransactions implements TransactionStore {
       await this.#parts.lanes.needAll(jobs)
       const insert = (): Promise<readonly Inserted[]> => insertJobs(s, jobs, options)
       return isOneStatement(jobs, options) ? insert() : this.#whole(s, insert)
+    })
+  }
+
+  sealGroupIn(tx: unknown, seal: GroupSeal): Promise<boolean> {
+    return this.#inCaller(tx, async (s) => {
+      if (seal.whenDone !== null) await this.#parts.lanes.needAll([seal.whenDone.job])
+      return this.#whole(s, () => sealGroup(s, seal))
     })
   }
 

@@ -3,6 +3,7 @@ import type { State } from '../../job/states.js'
 import { keepDays } from './days.js'
 import type { DaysWalk } from './days.js'
 import { workOffLinks } from './link-todos.js'
+import { sweepGroups } from './groups.js'
 import type { Opened } from './open.js'
 import type { Session } from './session.js'
 
@@ -12,33 +13,42 @@ const LOOKS = 4
 export type Run = <T>(work: (s: Session) => Promise<T>) => Promise<T>
 
 /** Promotes; and where ends left to-dos works them off, all or nothing, and promotes what that frees, which is mostly due. */
-export async function promoteAll(limit: number, plain: Run, whole: Run): Promise<Promoted> {
+export async function promoteAll(
+  limit: number,
+  plain: Run,
+  whole: Run,
+): Promise<Promoted & { readonly moved: boolean }> {
   const { todo, ...first } = await plain((s) => promoteJobs(s, limit))
   if (!todo) return first
-  const { calledOff, moved, left } = await whole((s) => workOffLinks(s, limit))
-  const { promoted, expired, nextInMs } = await plain((s) => promoteJobs(s, limit - first.promoted))
+  const { calledOff, moved: isWorked, left } = await whole((s) => workOffLinks(s, limit))
+  const { promoted, expired, nextInMs, moved } = await plain((s) => promoteJobs(s, limit - first.promoted))
   return {
     promoted: first.promoted + promoted,
     calledOff,
-    again: moved && left,
+    again: isWorked && left,
     expired,
     // Somebody has what they are about: it is asked again soon.
     nextInMs: left ? 0 : nextInMs,
+    moved,
   }
 }
 
-/** Makes due jobs ready and names the expired. */
-async function promoteJobs(s: Session, limit: number): Promise<Promoted & { readonly todo: boolean }> {
+/** Makes due jobs ready and names the expired; says whether ends left to-dos, and whether members of groups have moved. */
+async function promoteJobs(
+  s: Session,
+  limit: number,
+): Promise<Promoted & { readonly todo: boolean; readonly moved: boolean }> {
   const [row] = await s.query<{ promoted: number; now: unknown }>(s.queries.promoteJobs, s.nowText, String(limit))
   const now = Number(row?.now)
   const promoted = row?.promoted ?? 0
   if (promoted > 0) s.note({ ready: true })
-  const [next] = await s.query<{ due: unknown; expiry: unknown; todo: boolean }>(s.queries.nextTimes)
+  const [next] = await s.query<{ due: unknown; expiry: unknown; todo: boolean; moved: boolean }>(s.queries.nextTimes)
   const times = [next?.due, next?.expiry].filter((time) => time !== null && time !== undefined).map(Number)
   const isAnyOver = next?.expiry !== null && Number(next?.expiry) <= now
   const expired = isAnyOver ? await expiredJobs(s, limit, now) : []
   const nextInMs = times.length === 0 ? null : Math.max(0, Math.min(...times) - now)
-  return { promoted, calledOff: [], again: false, expired, nextInMs, todo: next?.todo === true }
+  const [todo, moved] = [next?.todo === true, next?.moved === true]
+  return { promoted, calledOff: [], again: false, expired, nextInMs, todo, moved }
 }
 
 async function expiredJobs(s: Session, limit: number, now: number): Promise<Promoted['expired']> {
@@ -52,19 +62,20 @@ async function expiredJobs(s: Session, limit: number, now: number): Promise<Prom
 /** Days are looked after so often. */
 const DAYS_EVERY_MS = 3_600_000
 
-/** How far the walk through the places has come, and when days are to be looked after again. */
+/** How far the walks through the places and the groups have come, and when days are to be looked after again. */
 export interface Walk {
   sweptTo: readonly [name: string, key: string]
+  groupsSweptTo: string
   daysAt: number
   readonly days: DaysWalk
 }
 
-/** Forgets old jobs and, a step at a time, places that no longer count. */
+/** Forgets old jobs and, a step at a time, places that no longer count and groups that have nobody left. */
 export async function pruneJobs(s: Session, limit: number, walk: Walk): Promise<number> {
   const [row] = await s.query<{ pruned: number; told: number }>(s.queries.pruneJobs, s.nowText, String(limit))
   if (row !== undefined && row.told > 0) s.note({ dueInMs: 0 })
   await s.query(s.queries.sweepExpiring, String(await s.now()))
-  return (row?.pruned ?? 0) + (await sweepPlaces(s, limit, walk))
+  return (row?.pruned ?? 0) + (await sweepPlaces(s, limit, walk)) + (await sweepGroups(s, limit, walk))
 }
 
 /** Drops the days that are over and makes those to come, now and then; gives how many jobs were forgotten. */

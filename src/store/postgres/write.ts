@@ -1,6 +1,7 @@
 import type { Encoded } from '../../job/outcome.js'
 import { hasParents } from '../links.js'
 import type { InsertOptions, Inserted, NewJob } from '../store.js'
+import { haveMembers } from './groups.js'
 import { toColumns } from './rows.js'
 import type { Session } from './session.js'
 import { textOf } from './session.js'
@@ -22,8 +23,12 @@ function weigh(payload: Encoded): number {
 
 /** One statement does it: nothing is looked up first. */
 export function isOneStatement(jobs: readonly NewJob[], options: InsertOptions): boolean {
-  const isBare = options.under === undefined && jobs.every((job) => meetsNone(job) && !hasParents(job))
-  return isBare && (jobs.length === 1 || weightOf(jobs) <= INSERT_MAX)
+  return options.under === undefined && jobs.every(isPlain) && (jobs.length === 1 || weightOf(jobs) <= INSERT_MAX)
+}
+
+/** Neither is anybody in its way, nor does it come after anybody, nor is it counted anywhere. */
+function isPlain(job: NewJob): boolean {
+  return meetsNone(job) && !hasParents(job) && job.group === undefined
 }
 
 export function meetsNone(job: NewJob): boolean {
@@ -66,6 +71,7 @@ function isSimple(jobs: readonly NewJob[]): boolean {
   return (
     jobs.length === 1 &&
     job !== undefined &&
+    job.group === undefined &&
     typeof job.payload === 'string' &&
     job.expires === null &&
     'inMs' in job.due &&
@@ -99,6 +105,7 @@ function areAlike(jobs: readonly NewJob[]): boolean {
   return jobs.every(
     (job) =>
       typeof job.payload === 'string' &&
+      job.group === undefined &&
       job.name === first.name &&
       job.queue === first.queue &&
       job.priority === first.priority &&
@@ -135,7 +142,9 @@ export async function writePlaced(s: Session, rows: readonly Written[], now?: nu
 }
 
 async function writeRows(s: Session, rows: readonly Written[], now: number | undefined): Promise<void> {
-  await told(s, s.queries.insertJobs, s.given({}, now), JSON.stringify(rows.map((row) => columnsOf(s, row))))
+  const { insertJobs, insertMembers } = s.queries
+  const sql = haveMembers(rows.map((row) => row.job)) ? insertMembers : insertJobs
+  await told(s, sql, s.given({}, now), JSON.stringify(rows.map((row) => columnsOf(s, row))))
 }
 
 function columnsOf(s: Session, { job, until }: Written): object {
@@ -146,6 +155,7 @@ function columnsOf(s: Session, { job, until }: Written): object {
     name: job.name,
     priority: job.priority,
     key: job.key,
+    group: job.group,
     payload: text,
     bytes,
     options: job.options,

@@ -25,6 +25,19 @@ export interface Census {
     readonly byHand: number
     readonly job: string | null
   }[]
+  readonly groups: readonly {
+    readonly group: string
+    readonly unfinished: number
+    readonly sealedAt: number | null
+    readonly completedAt: number | null
+  }[]
+  /** How many members of groups are counted where; what is zero is left out. */
+  readonly counts: readonly {
+    readonly group: string
+    readonly queue: string
+    readonly state: State
+    readonly members: number
+  }[]
   /** How often the work of a job was written by its own transaction, where an app does so (see `makeWork`). */
   readonly works: readonly { readonly id: string; readonly times: number }[]
   /** Rows of live or history that no job row stands behind. */
@@ -35,7 +48,11 @@ export interface CensusJob {
   readonly seq: number
   readonly id: string
   readonly name: string
+  readonly queue: string
   readonly key: string | null
+  readonly group: string | null
+  /** The group that its payload says it follows. */
+  readonly follows: string | null
   /** The place it was enqueued for, and what it asked of others there; null when it need not be unique. */
   readonly place: string | null
   readonly while: UniqueWhile | null
@@ -99,7 +116,7 @@ const WRITE_WORK = `insert into simulated_work (id) values (?)`
 const CENSUS = `
   select json_object(
     'jobs', (select json_group_array(json_object(
-       'seq', j.seq, 'id', j.id, 'name', n.name, 'key', j.key, 'places', (l.seq is not null) + (h.seq is not null),
+       'seq', j.seq, 'id', j.id, 'name', n.name, 'queue', n.queue, 'key', j.key, 'group', j.grp, 'follows', j.payload ->> '$.follows', 'places', (l.seq is not null) + (h.seq is not null),
        'place', j.options ->> '$.unique.key', 'while', j.options ->> '$.unique.while', 'createdAt', j.created_at,
        'state', coalesce(l.state, h.state), 'fence', l.fence, 'dueAt', coalesce(l.due_at, h.due_at),
        'tick', (j.options ->> '$.tick.schedule') || ' ' || (j.options ->> '$.tick.at'), 'attempt', coalesce(l.attempt, h.attempt), 'retries', coalesce(l.retries, h.retries),
@@ -116,6 +133,10 @@ const CENSUS = `
     'wishes', (select json_group_array(json_object('seq', seq, 'kind', kind)) from millrace_wishes),
     'pauses', (select json_group_array(json_object('queue', queue, 'until', until)) from millrace_pauses),
     'ticks', (select json_group_array(json_object('schedule', schedule, 'at', at, 'byHand', by_hand, 'job', job)) from millrace_ticks),
+    'groups', (select json_group_array(json_object(
+       'group', grp, 'unfinished', unfinished, 'sealedAt', sealed_at, 'completedAt', completed_at)) from millrace_groups),
+    'counts', (select json_group_array(json_object('group', grp, 'queue', queue, 'state', state, 'members', members))
+     from millrace_group_counts where members <> 0),
     'works', (select json_group_array(json_object('id', id, 'times', times))
      from (select id, count(*) as times from simulated_work group by id)),
     'strays', (select count(*) from millrace_live where seq not in (select seq from millrace_jobs))

@@ -8,6 +8,7 @@ import type { Changed, GuardedChange, JobRow } from '../store.js'
 import { endUnclaimed } from './history.js'
 import { dropLinks, noteGone } from './link-ends.js'
 import { addParents, isBlocked } from './links.js'
+import { countMoves } from './groups.js'
 import { readForChange } from './read.js'
 import type { Session } from './session.js'
 import { freePlace, retakePlace } from './unique.js'
@@ -27,12 +28,14 @@ export function changeJob(session: Session, change: GuardedChange, now: number):
   else if (change.to !== 'paused' && job.state === 'paused') resume(session, job, change, now)
   else if (job.claimed) return 'stale'
   else move(session, job, change, change.to, now)
+  countMoves(session)
   if (!job.claimed) return 'changed'
   session.noteAsked()
   return 'taken'
 }
 
 function forget(session: Session, job: Target): void {
+  session.tally.leave(job, job.state)
   freePlace(session, job.ref)
   noteGone(session, [job.ref])
   dropLinks(session, job.ref)
@@ -59,12 +62,20 @@ function revive(session: Session, job: Target, change: GuardedChange, now: numbe
   session
     .statement(session.queries.reviveJob)
     .run(job.ref, job.lane, change.to, sortOf(now, job.priority), now, job.attempt, retries, job.crashes, log)
+  moved(session, job, change.to as State)
   session.noteReady()
+}
+
+/** Counts the move of a member. */
+function moved(session: Session, job: Target, to: State, queue = job.queue): void {
+  session.tally.leave(job, job.state)
+  session.tally.enter({ group: job.group, queue }, to)
 }
 
 /** A held job is taken from its holder. Time, tries, place in the line and key stay as they are. */
 function pause(session: Session, job: Target, change: GuardedChange, now: number): void {
   session.statement(session.queries.pauseJob).run(change.reason ?? null, logCommand(job.log, change.exit, now), job.ref)
+  moved(session, job, 'paused')
 }
 
 function resume(session: Session, job: Target, change: GuardedChange, now: number): void {
@@ -74,6 +85,7 @@ function resume(session: Session, job: Target, change: GuardedChange, now: numbe
     isBlocked: isBlocked(session, job.ref),
   })
   session.statement(session.queries.resumeJob).run(state, logCommand(job.log, change.exit, now), job.ref)
+  moved(session, job, state)
   if (state === 'ready') session.noteReady()
   else if (isTimed(state)) session.noteDue(job.dueAt - now)
 }
@@ -99,6 +111,7 @@ function move(session: Session, job: Target, change: GuardedChange, to: State, n
       job.ref,
     )
   if (change.edit?.after !== undefined) addParents(session, job, change.edit.after)
+  moved(session, job, state, change.edit?.queue)
   if (state === 'ready') session.noteReady()
   else if (isTimed(state)) session.noteDue(Math.max(0, dueAt - now))
 }

@@ -175,12 +175,22 @@ type BodyRow = readonly [number, string, Encoded, number, string | null, ...(rea
 /** The same with its lane. */
 type LanedRow = readonly [number, string, Encoded, number, string | null, number]
 
-type Rare = readonly [number, number, number, number, string | null, number | null, string | null, string | null]
-const NOTHING_RARE: Rare = [0, 0, 0, 0, null, null, null, null]
+type Rare = readonly [
+  attempt: number,
+  retries: number,
+  crashes: number,
+  suspect: number,
+  log: string | null,
+  expiresAt: number | null,
+  key: string | null,
+  options: string | null,
+  group: string | null,
+]
+const NOTHING_RARE: Rare = [0, 0, 0, 0, null, null, null, null, null]
 
 export function toClaimedJob(lane: Lane, row: BodyRow, fence: number): ClaimedJob {
   const [ref, id, payload, dueAt, rare] = row
-  const [attempt, retries, crashes, suspect, log, expiresAt, key, options] =
+  const [attempt, retries, crashes, suspect, log, expiresAt, key, options, group] =
     rare === null ? NOTHING_RARE : (JSON.parse(rare) as Rare)
   return {
     ref,
@@ -189,6 +199,7 @@ export function toClaimedJob(lane: Lane, row: BodyRow, fence: number): ClaimedJo
     name: lane.name,
     queue: lane.queue,
     key,
+    group,
     payload: toEncoded(payload),
     options,
     dueAt,

@@ -83,6 +83,8 @@ export function endUnclaimed(
   how: Pick<End, 'to' | 'keepMs' | 'reason'>,
   now: number,
 ): void {
+  session.tally.leave(job, job.state)
+  session.tally.enter(job, how.to)
   session.statement(session.queries.deleteLive).run(job.ref)
   dropLinks(session, job.ref)
   noteEnds(session, [{ id: job.id, to: how.to }])

@@ -9,7 +9,9 @@ import type { InsertOptions, Inserted, NewJob } from '../store.js'
 import type { SqliteValue } from './driver.js'
 import { endWaiting } from './history.js'
 import { findParents, linkJobs } from './links.js'
+import { admitMembers, countMoves } from './groups.js'
 import { ROWS_PER_INSERT } from './queries.js'
+import { readForChange } from './read.js'
 import type { Session } from './session.js'
 import { placeNow, readPlace, takePlace } from './unique.js'
 import type { PlaceRow } from './unique.js'
@@ -22,8 +24,10 @@ export function insertJobs(session: Session, jobs: readonly NewJob[], options: I
   if (options.under !== undefined && !holds(session, options.under.ref, options.under.fence))
     throw new LeaseLostError('enqueue from a handler')
   const parents = findParents(session, jobs)
+  admitMembers(session, jobs, options.under)
   const inserted = writeAll(session, jobs, options, now)
   if (parents !== undefined) linkJobs(session, jobs, inserted, parents)
+  countMoves(session)
   return inserted
 }
 
@@ -61,6 +65,7 @@ interface InTheWay {
   readonly id: string
   readonly key: string | null
   readonly options: string | null
+  readonly grp: string | null
   readonly state: State
   readonly fence: number | null
 }
@@ -94,7 +99,7 @@ function answerKey(session: Session, job: NewJob, holder: InTheWay, how: Inserti
       return undefined
     case 'move':
       // It has the place it was enqueued for, whatever the new payload would ask for.
-      moveHolder(session, { ...job, options: withPlaceOf(holder.options, job.options) }, holder.seq, how.now)
+      moveHolder(session, { ...job, options: withPlaceOf(holder.options, job.options) }, holder, how.now)
       return { id: holder.id, isNew: false }
     default:
       return verdict satisfies never
@@ -134,7 +139,7 @@ function answerPlace(
       throw new DuplicateJobError(job.name, job.unique?.key ?? '', existingId, `${why}${where}`)
     }
     case 'reschedule':
-      moveHolder(session, putOff(job, taken.until, how.now), taken.seq, how.now)
+      moveHolder(session, putOff(job, taken.until, how.now), taken, how.now)
       return { id: taken.id, isNew: false }
     case 'free':
     case 'replace':
@@ -157,12 +162,27 @@ function replaceHolder(session: Session, job: NewJob, holder: string, how: Inser
   endWaiting(session, holder, `replaced by ${job.id}`, job.keepCancelledMs ?? how.keepCancelledMs, how.now)
 }
 
-/** The one that waits gets the new time and payload and keeps its id. */
-function moveHolder(session: Session, job: NewJob, seq: number, now: number): void {
+/** Only a resume, or the end of a parent, lets these go: a new time is not enough. */
+function isAside(state: State): boolean {
+  return state === 'paused' || state === 'blocked'
+}
+
+/** The one that waits gets the new time and payload and keeps its id, and its group. */
+function moveHolder(
+  session: Session,
+  job: NewJob,
+  { seq, id, grp }: Pick<InTheWay, 'seq' | 'id' | 'grp'>,
+  now: number,
+): void {
   const dueAt = instant(job.due, now)
   const state = dueAt <= now ? 'ready' : 'scheduled'
   const expiresAt = job.expires === null ? null : instant(job.expires, now)
   const { lane } = session.lanes.need(job.queue, job.name)
+  const before = grp === null ? undefined : readForChange(session, id)
+  if (before !== undefined) {
+    session.tally.leave(before, before.state)
+    session.tally.enter({ group: grp, queue: job.queue }, isAside(before.state) ? before.state : state)
+  }
   session.statement(session.queries.moveJob).run(state, dueAt, sortOf(dueAt, job.priority), lane, expiresAt, seq)
   session.statement(session.queries.editJob).run(job.payload, job.options, job.priority, lane, seq)
   noteTimes(session, dueAt, expiresAt, now)
@@ -178,6 +198,7 @@ function writeJobs(session: Session, jobs: readonly NewJob[], now: number): numb
     const first = last - (run.end - from) + 1
     const state = run.dueAt <= now ? 'ready' : 'scheduled'
     session.statement(session.queries.insertLive).run(state, run.dueAt, run.dueAt, run.expiresAt, first, last)
+    for (let i = from; i < run.end; i += 1) session.tally.enter(jobs[i] as NewJob, state)
     noteTimes(session, run.dueAt, run.expiresAt, now)
     const only = jobs[from] as NewJob
     // Keyed jobs come one at a time, so that a key twice in one bulk meets its first holder.
@@ -205,20 +226,20 @@ interface Bodies {
   readonly values: readonly SqliteValue[]
 }
 
-/** Jobs of one lane and priority with nothing but a payload: what a bulk mostly is. */
+/** Jobs of one lane, priority and group with nothing but a payload: what a bulk mostly is. */
 function areAlike(jobs: readonly NewJob[], from: number, to: number): boolean {
-  const { queue, name, priority } = jobs[from] as NewJob
+  const { queue, name, priority, group } = jobs[from] as NewJob
   for (let i = from; i < to; i += 1) {
     const job = jobs[i] as NewJob
     if (job.options !== null || job.key !== null || job.name !== name) return false
-    if (job.queue !== queue || job.priority !== priority) return false
+    if (job.queue !== queue || job.priority !== priority || job.group !== group) return false
   }
   return true
 }
 
 function alikeBodies(session: Session, jobs: readonly NewJob[], from: number, to: number, now: number): Bodies {
-  const { queue, name, priority } = jobs[from] as NewJob
-  const values: SqliteValue[] = [session.lanes.need(queue, name).lane, priority, now]
+  const { queue, name, priority, group } = jobs[from] as NewJob
+  const values: SqliteValue[] = [session.lanes.need(queue, name).lane, priority, now, group ?? null]
   for (let i = from; i < to; i += 1) {
     const { id, payload } = jobs[i] as NewJob
     values.push(id, payload)
@@ -231,7 +252,7 @@ function bodies(session: Session, jobs: readonly NewJob[], from: number, to: num
   for (let i = from; i < to; i += 1) {
     const job = jobs[i] as NewJob
     const { lane } = session.lanes.need(job.queue, job.name)
-    values.push(job.id, lane, job.priority, job.key, job.payload, job.options, now)
+    values.push(job.id, lane, job.priority, job.key, job.payload, job.options, now, job.group ?? null)
   }
   return { sql: session.queries.insertJobs(to - from), values }
 }

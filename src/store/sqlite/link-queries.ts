@@ -25,6 +25,14 @@ export const linkQueries = {
     update millrace_live
     set state = 'blocked'
     where seq in (select j.seq from json_each(?) e cross join millrace_jobs j on j.id = e.value) and fence is null and state <> 'paused'`,
+  /** Members of groups among those that are about to be blocked. */
+  blockedMembers: `
+    select j.grp as grp, n.queue, l.state
+    from json_each(?) e
+    cross join millrace_jobs j on j.id = e.value
+    join millrace_lanes n on n.lane = j.lane
+    join millrace_live l on l.seq = j.seq
+    where j.grp is not null and l.fence is null and l.state not in ('paused', 'blocked')`,
   anyLink: `
     select 1
     from millrace_links
@@ -80,6 +88,14 @@ export const linkQueries = {
     set state = case when error is null then 'scheduled' else 'retrying' end
     where seq in (select value from json_each(?)) and state = 'blocked'
       and not exists (select 1 from millrace_links where child = seq)`,
+  /** Members of groups among those that are about to be freed. */
+  freedMembers: `
+    select j.grp as grp, n.queue, case when l.error is null then 'scheduled' else 'retrying' end as state
+    from json_each(?) e
+    cross join millrace_jobs j on j.seq = e.value
+    join millrace_lanes n on n.lane = j.lane
+    join millrace_live l on l.seq = j.seq
+    where j.grp is not null and l.state = 'blocked' and not exists (select 1 from millrace_links where child = l.seq)`,
   /** Every open link above these jobs. */
   linksAbove: `
     with recursive up (child, parent) as (

@@ -72,7 +72,20 @@ type Link = readonly [parent: string, child: string, onFailure: OnParentFailure,
 function addLinks(session: Session, links: readonly Link[]): void {
   eachFew(links, (few) => session.statement(session.queries.addLinks).run(few))
   const children = [...new Set(links.map(([, child]) => child))]
-  eachFew(children, (few) => session.statement(session.queries.blockJobs).run(few))
+  eachFew(children, (few) => {
+    for (const { grp, queue, state } of session.statement(session.queries.blockedMembers).all(few) as MemberRow[]) {
+      session.tally.leave({ group: grp, queue }, state)
+      session.tally.enter({ group: grp, queue }, 'blocked')
+    }
+    session.statement(session.queries.blockJobs).run(few)
+  })
+}
+
+/** A member of a group, and a state: where it stands, or where it will. */
+interface MemberRow {
+  readonly grp: string
+  readonly queue: string
+  readonly state: State
 }
 
 function putAfter(session: Session, rows: readonly (readonly [id: string, after: string])[]): void {
@@ -171,6 +184,10 @@ function resolve(session: Session, parent: string, links: readonly LinkRow[]): v
   if (links.length === 0) return
   const children = JSON.stringify(links.map((link) => link.child))
   session.statement(session.queries.resolveLinks).run(parent, children)
+  for (const { grp, queue, state } of session.statement(session.queries.freedMembers).all(children) as MemberRow[]) {
+    session.tally.leave({ group: grp, queue }, 'blocked')
+    session.tally.enter({ group: grp, queue }, state)
+  }
   session.statement(session.queries.freeJobs).run(children)
 }
 

@@ -1,12 +1,13 @@
 import { StoreError } from '../../errors.js'
 import type { SqliteDatabase } from './driver.js'
+import { sql as groups } from './migrations/0001-groups.js'
 import { sql as jobs } from './migrations/0001-jobs.js'
 import { sql as links } from './migrations/0001-links.js'
 import { schedules } from './migrations/0001-schedules.js'
 
 /** Numbered, forward only, never edited after release. */
 export const MIGRATIONS: readonly { readonly version: number; readonly name: string; readonly sql: string }[] = [
-  { version: 1, name: 'jobs', sql: jobs + links + schedules },
+  { version: 1, name: 'jobs', sql: jobs + links + groups + schedules },
 ]
 
 export const SCHEMA_VERSION = MIGRATIONS.length

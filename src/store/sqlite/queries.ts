@@ -2,6 +2,7 @@ import { PRIORITY_STEP_MS } from '../line.js'
 import { pauseQueries } from './queries/pauses.js'
 import { scheduleQueries } from './queries/schedules.js'
 import { linkQueries } from './link-queries.js'
+import { groupQueries } from './group-queries.js'
 
 /**
  * Every statement of the SQLite store, named like the method that runs it. The store takes them as an argument, so that a
@@ -18,6 +19,7 @@ export const queries = {
   ...pauseQueries,
   ...scheduleQueries,
   ...linkQueries,
+  ...groupQueries,
   databaseNow: `select cast(unixepoch('subsec') * 1000 as integer) as now`,
   begin: `begin immediate`,
   commit: `commit`,
@@ -37,15 +39,15 @@ export const queries = {
 
   insertJobs: byRows(
     (rows) => `
-    insert into millrace_jobs (id, lane, priority, key, payload, options, created_at)
-    values ${Array(rows).fill('(?, ?, ?, ?, ?, ?, ?)').join(', ')}`,
+    insert into millrace_jobs (id, lane, priority, key, payload, options, created_at, grp)
+    values ${Array(rows).fill('(?, ?, ?, ?, ?, ?, ?, ?)').join(', ')}`,
   ),
   /** Rows that share all but id and payload: what they share is bound once. */
   insertAlike: byRows(
     (rows) => `
-    with batch (lane, priority, created_at) as (values (?, ?, ?))
-    insert into millrace_jobs (id, lane, priority, payload, created_at)
-    select each.column1, lane, priority, each.column2, created_at
+    with batch (lane, priority, created_at, grp) as (values (?, ?, ?, ?))
+    insert into millrace_jobs (id, lane, priority, payload, created_at, grp)
+    select each.column1, lane, priority, each.column2, created_at, grp
     from batch, (values ${Array(rows).fill('(?, ?)').join(', ')}) as each`,
   ),
   insertLive: `
@@ -54,7 +56,7 @@ export const queries = {
     from millrace_jobs
     where seq between ? and ?`,
   keyHolder: `
-    select k.seq as seq, j.id as id, j.key as key, j.options as options, l.state as state, l.fence as fence
+    select k.seq as seq, j.id as id, j.key as key, j.options as options, j.grp as grp, l.state as state, l.fence as fence
     from millrace_keys k
     join millrace_jobs j on j.seq = k.seq
     join millrace_live l on l.seq = k.seq
@@ -67,7 +69,7 @@ export const queries = {
     delete from millrace_keys
     where name = ? and key = ? and seq = ?`,
   readPlace: `
-    select u.seq as seq, u.id as id, u.until as until, j.key as key, j.options as options, l.state as state, l.fence as fence
+    select u.seq as seq, u.id as id, u.until as until, j.key as key, j.options as options, j.grp as grp, l.state as state, l.fence as fence
     from millrace_uniques u
     left join millrace_jobs j on j.seq = u.seq and j.id = u.id
     left join millrace_live l on l.seq = j.seq
@@ -170,10 +172,7 @@ export const queries = {
   dropWishes: `
     delete from millrace_wishes
     where seq in (select value from json_each(?))`,
-  anyWish: `
-    select 1
-    from millrace_wishes
-    limit 1`,
+  anyWish: `select 1 from millrace_wishes limit 1`,
   wishesOf: `
     select seq as seq, kind as kind, reason as reason, keep_ms as keep_ms
     from millrace_wishes
@@ -375,6 +374,7 @@ function byRows(build: (rows: number) => string): (rows: number) => string {
 function jobRow(): string {
   return `
     select j.seq, j.id, n.name, n.queue, j.lane, j.priority, j.key, j.payload, j.options, j.after, j.created_at,
+    select j.seq, j.id, n.name, n.queue, j.lane, j.priority, j.key, j.grp, j.payload, j.options, j.created_at,
            coalesce(l.state, h.state) as state,
            l.fence is not null as claimed,
            coalesce(l.suspect, 0) as suspect,
@@ -400,7 +400,7 @@ function claimedColumns(): string {
   return `l.seq, j.id, j.payload, l.due_at,
            case
              when l.attempt = 0 and l.retries = 0 and l.crashes = 0 and l.suspect = 0 and l.log is null
-               and l.expires_at is null and j.key is null and j.options is null then null
-             else json_array(l.attempt, l.retries, l.crashes, l.suspect, l.log, l.expires_at, j.key, j.options)
+               and l.expires_at is null and j.key is null and j.options is null and j.grp is null then null
+             else json_array(l.attempt, l.retries, l.crashes, l.suspect, l.log, l.expires_at, j.key, j.options, j.grp)
            end as rare`
 }

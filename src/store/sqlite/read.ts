@@ -29,6 +29,7 @@ export function readForChange(session: Session, id: string): (JobRow & { readonl
 
 /** One page: a window of at most SCAN_MAX jobs, in order, filtered. */
 export function findJobs(session: Session, query: FindQuery): FoundPage {
+  if (query.group !== undefined) return findMembers(session, query, query.group)
   const bounds = session.statement(session.queries.seqBounds).get() as { first: number | null; last: number | null }
   if (bounds.first === null || bounds.last === null) return { rows: [], cursor: null }
   const newest = query.order === 'newest'
@@ -45,6 +46,24 @@ export function findJobs(session: Session, query: FindQuery): FoundPage {
   const lastSeen = full ? (found[found.length - 1] as StoredRow).seq : end
   const isOver = newest ? lastSeen <= bounds.first : lastSeen >= bounds.last
   return { rows: found.map(toJobRow), cursor: isOver ? null : lastSeen }
+}
+
+/** The same for the members of a group, who may be few and far between: their index says where. */
+function findMembers(session: Session, query: FindQuery, group: string): FoundPage {
+  const order = query.order === 'newest' ? 'desc' : 'asc'
+  const start = query.cursor ?? (order === 'desc' ? Number.MAX_SAFE_INTEGER : -1)
+  const window = session.statement(session.queries.groupWindow(order)).get(group, start, SCAN_MAX) as {
+    first: number | null
+    last: number | null
+    looked: number
+  }
+  if (window.first === null || window.last === null) return { rows: [], cursor: null }
+  const { conditions, values } = conditionsOf(query)
+  const sql = session.queries.findJobs(['j.grp = ?', 'j.seq between ? and ?', ...conditions], order)
+  const found = session.statement(sql).all(group, window.first, window.last, ...values, query.limit) as StoredRow[]
+  const full = found.length === query.limit
+  const lastSeen = full ? (found[found.length - 1] as StoredRow).seq : order === 'desc' ? window.first : window.last
+  return { rows: found.map(toJobRow), cursor: !full && window.looked < SCAN_MAX ? null : lastSeen }
 }
 
 /** Only which conditions there are changes the text; every value is bound. */
@@ -80,6 +99,7 @@ interface StoredRow {
   readonly lane: number
   readonly priority: number
   readonly key: string | null
+  readonly grp: string | null
   readonly payload: Encoded
   readonly options: string | null
   readonly after: string | null
@@ -110,6 +130,7 @@ function toJobRow(row: StoredRow): JobRow {
     queue: row.queue,
     priority: row.priority,
     key: row.key,
+    group: row.grp,
     payload: toEncoded(row.payload),
     options: row.options,
     after: row.after === null ? [] : (JSON.parse(row.after) as string[]),

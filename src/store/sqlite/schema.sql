@@ -1,4 +1,8 @@
+CREATE INDEX millrace_groups_open on millrace_groups (unfinished) where sealed_at is not null and completed_at is null;
+
 CREATE INDEX millrace_history_keep on millrace_history (keep_until) where keep_until is not null;
+
+CREATE INDEX millrace_jobs_group on millrace_jobs (grp, seq) where grp is not null;
 
 CREATE INDEX millrace_jobs_key on millrace_jobs (key, seq) where key is not null;
 

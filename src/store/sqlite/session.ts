@@ -1,5 +1,6 @@
 import { QUIET } from '../hint.js'
 import type { Hint } from '../store.js'
+import { Tally } from '../tally.js'
 import type { RowStatement, SqliteStatement, Statements } from './driver.js'
 import { Lanes } from './lanes.js'
 import type { Queries } from './queries.js'
@@ -11,6 +12,9 @@ export class Session {
   readonly lanes: Lanes
   /** How far the walk through the places has come; a new session begins anew. */
   sweptTo: readonly [name: string, key: string] = ['', '']
+  groupsSweptTo = ''
+  /** Members of groups that this transaction moves; `countMoves` writes it down. */
+  readonly tally = new Tally()
   #hint: Hint = QUIET
 
   constructor(statements: Statements, queries: Queries) {
@@ -44,6 +48,7 @@ export class Session {
   /** The transaction was rolled back: what it added and noted never was. */
   forget(): void {
     this.lanes.forget()
+    this.tally.take()
     this.#hint = QUIET
   }
 

@@ -4,6 +4,7 @@ import type { LeasedJob, SettledJob } from '../store.js'
 import type { Written } from '../wishes.js'
 import { byFence, toClaimedJob } from './claim.js'
 import { isPlain } from '../ends.js'
+import { countMoves } from './groups.js'
 import { appendHistory, keepUntil } from './history.js'
 import type { WorkerBeat } from '../workers.js'
 import { noteEnds } from './link-ends.js'
@@ -28,6 +29,7 @@ export function settleJobs(
   if (ended.length > 0) refused.push(...endJobs(session, ended, now))
   for (const fence of closeLeases) session.statement(session.queries.closeLease).run(fence)
   dropWishes(session, honoured.wished, refused)
+  countMoves(session)
   return { refused, turned: honoured.turned.filter((job) => !refused.includes(job.ref)) }
 }
 
@@ -51,9 +53,16 @@ function giveBack(session: Session, job: SettledJob, now: number): boolean {
     job.fence,
   )
   if (Number(changes) === 0) return false
+  moved(session, job)
   if (job.to === 'ready') session.noteReady()
   else if (isTimed(job.to)) session.noteDue(job.delayMs ?? 0)
   return true
+}
+
+/** A claimed job is counted as ready, whether it runs or is held. */
+function moved(session: Session, job: SettledJob): void {
+  session.tally.leave(job, 'ready')
+  session.tally.enter(job, job.to)
 }
 
 /** Nearly always all of them are ours, and then the counts alone say so; when not, it is undone and ours are found first. */
@@ -65,8 +74,10 @@ function endJobs(session: Session, ended: readonly SettledJob[], now: number): n
   const [mine, refused] = all ? [ended, []] : partOwned(session, ended)
   if (!all && !end(session, mine, now))
     throw new Error(`of ${mine.length} ended jobs that are ours, some could not be ended`)
-  for (const job of mine)
+  for (const job of mine) {
+    moved(session, job)
     if (job.key !== null) session.statement(session.queries.freeKey).run(job.name, job.key, job.ref)
+  }
   noteEnds(session, mine)
   if (mine.length > 0) session.noteSettled()
   return refused.map(refOf)

@@ -23,6 +23,7 @@ import type {
 } from '../store.js'
 import type { FindQuery, FoundPage } from '../find.js'
 import type { Heart, WorkerBeat, WorkerInfo } from '../workers.js'
+import type { GroupStore } from '../groups.js'
 import { PACE } from '../info.js'
 import type { Confirmation, HeldJob, PausedQueue, QueueChange, QueueStore, StandingPause } from '../queues.js'
 import type { JobAsk, StandingWish, Written } from '../wishes.js'
@@ -35,6 +36,7 @@ import { CommitQueue } from './commit-queue.js'
 import { CommitWatch } from './commit-watch.js'
 import { Statements } from './driver.js'
 import { startHeart } from './heart.js'
+import { readGroup, sealGroup } from './groups.js'
 import { Hints } from './hints.js'
 import { insertJobs } from './insert.js'
 import type { OpenedFile } from './open.js'
@@ -70,6 +72,7 @@ const NOT_FLUSHED = { durable: false }
 
 /** The store contract on one SQLite file. The verbs are in the files beside this one; here they meet the commit queue. */
 export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, ChangeStore {
+  readonly groups: GroupStore
   readonly info: Store['info']
   readonly jobs: JobStore = this
   readonly leases: LeaseStore = this
@@ -105,6 +108,10 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
       onFailure: (error) => this.#failed(error),
     })
     this.schedules = new SqliteSchedules(this.#commits, this.#session, () => this.#confirmed.noteTaking())
+    this.groups = {
+      readGroup: (group) => this.#commits.read(() => readGroup(this.#session, group)),
+      sealGroup: (seal) => this.#commits.write((now) => sealGroup(this.#session, seal, now)),
+    }
     this.#ballast = file.path === ':memory:' ? undefined : new Ballast(file.path)
     this.#ballast?.take()
     const warnings = [...file.warnings]

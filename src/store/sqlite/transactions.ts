@@ -5,6 +5,8 @@ import type { Transact, TransactionStore } from '../transaction-store.js'
 import { CallerStatements, callerOf, checkHome, transactionOf } from './caller.js'
 import type { Home } from './caller.js'
 import { callerQueries } from './caller-queries.js'
+import { sealGroup } from './groups.js'
+import type { GroupSeal } from '../groups.js'
 import { isBusy, isStale, SQLITE, sqliteCode } from './driver.js'
 import type { SqliteDatabase, Statements } from './driver.js'
 import { translate } from './faults.js'
@@ -66,6 +68,10 @@ export class SqliteTransactions implements TransactionStore {
     const refusal = this.#parts.refusal()
     if (refusal !== undefined) throw refusal
     return this.#inCaller(tx, (session, now) => insertJobs(session, jobs, options, now))
+  }
+
+  sealGroupIn(tx: unknown, seal: GroupSeal): boolean | Promise<boolean> {
+    return this.#inCaller(tx, (session, now) => sealGroup(session, seal, now))
   }
 
   settleJobIn(tx: unknown, settled: SettledJob): boolean | Promise<boolean> {

@@ -20,6 +20,7 @@ export interface PlaceRow {
   /** Of the job, while it is there. */
   readonly key: string | null
   readonly options: string | null
+  readonly grp: string | null
   /** Null when the job has ended or is gone. */
   readonly state: State | null
   readonly fence: number | null

@@ -1,14 +1,20 @@
 import type { Promoted } from '../store.js'
 import { isAnyTodo, noteGone } from './link-ends.js'
 import { workOffLinks } from './links.js'
+import { completeGroups, countMoves, isAnyComplete, isAnyGroup, promoteMembers, sweepGroups } from './groups.js'
+import { insertJobs } from './insert.js'
 import type { Session } from './session.js'
 import { sweepPlaces } from './unique.js'
 
-/** Makes due jobs ready and names the expired; within the current transaction, at most `limit` of each. */
+/** Makes due jobs ready, enqueues what follows complete groups, and names the expired; within the current transaction, at most `limit` of each. */
 export function promoteJobs(session: Session, limit: number, now: number): Promoted {
   const links = isAnyTodo(session) ? workOffLinks(session, limit, now) : NO_LINKS
-  const promoted = Number(session.statement(session.queries.promoteJobs).run(now, limit).changes)
+  const promoted = isAnyGroup(session)
+    ? promoteMembers(session, limit, now)
+    : Number(session.statement(session.queries.promoteJobs).run(now, limit).changes)
   if (promoted > 0) session.noteReady()
+  countMoves(session)
+  completeGroups(session, limit, now, insertJobs)
   const expired = session.statement(session.queries.expiredJobs).all(now, limit) as Promoted['expired'][number][]
   return { promoted, ...links, expired: expired.map((row) => ({ ...row })), nextInMs: nextInMs(session, now) }
 }
@@ -19,7 +25,8 @@ const NO_LINKS = { calledOff: [], again: false }
 export function nothingToPromote(session: Session, now: number): Promoted | undefined {
   if (isAnyTodo(session)) return undefined
   const inMs = nextInMs(session, now)
-  return inMs === 0 ? undefined : { promoted: 0, ...NO_LINKS, expired: [], nextInMs: inMs }
+  if (inMs === 0 || isAnyComplete(session)) return undefined
+  return { promoted: 0, ...NO_LINKS, expired: [], nextInMs: inMs }
 }
 
 function nextInMs(session: Session, now: number): number | null {
@@ -32,9 +39,9 @@ function nextTime(session: Session, sql: string): number | null {
   return (session.statement(sql).get() as { due: number | null }).due
 }
 
-/** Forgets old jobs and, a step at a time, places that no longer count. */
+/** Forgets old jobs and, a step at a time, places that no longer count and groups that have nobody left. */
 export function pruneJobs(session: Session, limit: number, now: number): number {
-  return forgetJobs(session, limit, now) + sweepPlaces(session, limit, now)
+  return forgetJobs(session, limit, now) + sweepPlaces(session, limit, now) + sweepGroups(session, limit, now)
 }
 
 function forgetJobs(session: Session, limit: number, now: number): number {

@@ -104,6 +104,7 @@ export class Bench {
       name: job.name,
       queue: job.queue,
       key: job.key,
+      group: job.group,
       to: 'done',
       delayMs: null,
       dueAt: job.dueAt,
@@ -142,6 +143,7 @@ export class Bench {
     names?: readonly string[]
     queues?: readonly string[]
     label?: string
+    group?: string
     limit?: number
     order?: 'newest' | 'oldest'
   }): Promise<JobRow[]> {

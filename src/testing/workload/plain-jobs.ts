@@ -30,9 +30,10 @@ export function plainJobs(cast: Cast): AnyJob[] {
   )
   const parent = job(
     'parent',
-    inContext(cast, async (p: Told & { ms: number }, ctx) => {
+    inContext(cast, async (p: Told & { ms: number; group?: string }, ctx) => {
       await wait(p.ms)
-      const child = await ctx.enqueue(steady, { ms: 10, n: 0, tenant: cast.tenant.getStore() })
+      const options = p.group === undefined ? {} : { group: p.group }
+      const child = await ctx.enqueue(steady, { ms: 10, n: 0, tenant: cast.tenant.getStore() }, options)
       sim.acknowledged.add(child.id)
     }),
   )

@@ -20,6 +20,7 @@ import {
   retry,
 } from './commands.js'
 import { beginRecurring, commandSchedule, endRecurring, recur } from './recurrings.js'
+import { anyGroup, sealGroups } from './groups.js'
 import { asTenant } from './stage.js'
 import type { Stage } from './stage.js'
 import { enqueueInTransaction } from './transactions.js'
@@ -30,6 +31,7 @@ export interface Teller extends Stage {
   readonly mill: Mill
   readonly client: SimProcess
   readonly random: Random
+  readonly groupRandom: Random
   readonly known: string[]
   /** Jobs and queues that may be paused until somebody resumes them. */
   readonly pausedJobs: Set<string>
@@ -44,6 +46,7 @@ export async function tellStory(stage: Stage, mill: Mill, client: SimProcess, st
     mill: witness(mill, stage.sim),
     client,
     random,
+    groupRandom: stage.sim.random('groups'),
     known: [],
     pausedJobs: new Set(),
     pausedQueues: new Set(),
@@ -53,6 +56,7 @@ export async function tellStory(stage: Stage, mill: Mill, client: SimProcess, st
     await attempt(teller, () => step(teller))
     if (random.chance(0.6)) await stage.sim.wait(client, random.next() * 900)
   }
+  await sealGroups(teller)
   await resumeAll(teller)
   await endRecurring(teller)
 }
@@ -125,8 +129,11 @@ async function enqueue(teller: Teller): Promise<void> {
     ...(keyed
       ? { key: `key-${random.int(1, 3)}`, onDuplicate: random.pick(['return', 'reject', 'replace'] as const) }
       : {}),
+    ...anyGroup(teller.groupRandom),
   }
-  const handle = await asTenant(teller, random, (tenant) => mill.enqueue(name, { ...payload, tenant }, options))
+  const { group } = options
+  const given = group === undefined ? payload : { ...payload, group }
+  const handle = await asTenant(teller, random, (tenant) => mill.enqueue(name, { ...given, tenant }, options))
   teller.known.push(handle.id)
   sim.note('client', `enqueued ${name}${handle.isNew ? '' : ' (held key)'}`)
   if (!handle.isNew) sim.count('duplicates returned')
@@ -172,6 +179,7 @@ async function enqueueAll(teller: Teller, name: string, waits: readonly number[]
     teller.mill.enqueueMany(
       name,
       waits.map((ms, n) => ({ ms, n, tenant })),
+      anyGroup(teller.groupRandom),
     ),
   )
   teller.known.push(...handles.map(({ id }) => id))

@@ -46,6 +46,7 @@ export const jobs = (schema: string): readonly string[] => [
     after text,
     -- Somebody comes after it: its end must be told. Null is false.
     is_parent boolean,
+    grp text,
     check ((payload is null) <> (bytes is null))
   ) partition by range (ref)`,
   // Days are made ahead (days.ts). What no day is there for, and what outlives its day, is here.
@@ -66,7 +67,9 @@ export const jobs = (schema: string): readonly string[] => [
     ref bigint primary key,
     lane integer not null,
     state text not null check (state in ('ready', 'scheduled', 'retrying', 'blocked', 'paused', 'parked')),
-    due_at bigint not null
+    due_at bigint not null,
+    -- As in jobs, for promoteJobs to count.
+    grp text
   )`,
   // promoteJobs: what waits for a time
   `create index waiting_due on ${schema}.waiting (due_at) where state in ('scheduled', 'retrying')`,

@@ -44,38 +44,19 @@ export const enqueueQueries = {
       returning ref, lane, priority, due_at)
     insert into ${s}.ready (lane, sort, ref) select lane, ${sort('made')}, ref from made`,
   /** Jobs of any kind. Keys and places were asked for, and are taken here. */
-  insertJobs: `
-    with ${given},
-    made as materialized (
-      select ${newRef} as ref, each.*, given.now,
-             coalesce(each.at, given.now + each."in") as due_at,
-             coalesce(each."expiresAt", given.now + each."expiresIn") as expires_at
-      from given, json_to_recordset($2::text::json) as each (
-        id uuid, lane integer, name text, priority integer, key text, payload text, bytes text, options text,
-        at bigint, "in" bigint, "expiresAt" bigint, "expiresIn" bigint, place text, until bigint,
-        after text, blocked boolean, is_parent boolean)),
-    body as (
-      insert into ${s}.jobs (ref, id, created_at, due_at, expires_at, lane, priority, key, payload, bytes, options, after, is_parent)
-      select ref, id, now, due_at, expires_at, lane, priority, key, payload, decode(bytes, 'base64'), options, after, is_parent
-      from made),
-    line as (
-      insert into ${s}.ready (lane, sort, ref)
-      select lane, ${sort('made')}, ref from made where due_at <= now and blocked is not true),
-    later as (
-      insert into ${s}.waiting (ref, lane, state, due_at)
-      select ref, lane, case when blocked then 'blocked' else 'scheduled' end, due_at from made where due_at > now or blocked),
-    expiring as (
-      insert into ${s}.expiring (expires_at, ref) select expires_at, ref from made where expires_at is not null),
-    keyed as (insert into ${s}.keys (name, key, ref) select name, key, ref from made where key is not null),
-    placed as (
-      insert into ${s}.uniques (name, key, ref, id, until)
-      select name, place, ref, id, until from made where place is not null
-      on conflict (name, key) do update set ref = excluded.ref, id = excluded.id, until = excluded.until)
-    select ready, due_in as "dueIn"
-    from (
-      select coalesce(bool_or(due_at <= now and blocked is not true), false) as ready,
-             min(least(case when due_at > now and blocked is not true then due_at - now end, case when expires_at is not null then greatest(0, expires_at - now) end))::float8 as due_in
-      from made) as told`,
+  insertJobs: insertAny('', '', ''),
+  /** The same where members of groups are among them, who are counted. */
+  insertMembers: insertAny(
+    ', "group" text',
+    ', grp',
+    `counted as (
+      insert into ${s}.group_moves (grp, queue, state, members)
+      select m."group", n.queue, case when m.blocked then 'blocked' when m.due_at <= m.now then 'ready' else 'scheduled' end, count(*)
+      from made m
+      join ${s}.lanes n on n.lane = m.lane
+      where m."group" is not null
+      group by 1, 2, 3),`,
+  ),
   /**
    * Until the end of the transaction nobody else asks for these; in one order, so that nobody waits in a ring.
    */
@@ -118,4 +99,42 @@ export const enqueueQueries = {
     from ${s}.leases e
     where e.fence = $2::text::bigint and $1::text::bigint = any(e.refs) and not $1::text::bigint = any(e.gone)
       and not ${hasEnded('$1::text::bigint')}`,
+}
+
+/** `given` and `column` are what members have beside others, `counted` is a further part of the statement. */
+function insertAny(givenColumn: string, column: string, counted: string): string {
+  const group = column === '' ? '' : ', "group"'
+  return `
+    with ${given},
+    made as materialized (
+      select ${newRef} as ref, each.*, given.now,
+             coalesce(each.at, given.now + each."in") as due_at,
+             coalesce(each."expiresAt", given.now + each."expiresIn") as expires_at
+      from given, json_to_recordset($2::text::json) as each (
+        id uuid, lane integer, name text, priority integer, key text, payload text, bytes text, options text,
+        at bigint, "in" bigint, "expiresAt" bigint, "expiresIn" bigint, place text, until bigint,
+        after text, blocked boolean, is_parent boolean${givenColumn})),
+    body as (
+      insert into ${s}.jobs (ref, id, created_at, due_at, expires_at, lane, priority, key, payload, bytes, options, after, is_parent${column})
+      select ref, id, now, due_at, expires_at, lane, priority, key, payload, decode(bytes, 'base64'), options, after, is_parent${group}
+      from made),
+    line as (
+      insert into ${s}.ready (lane, sort, ref)
+      select lane, ${sort('made')}, ref from made where due_at <= now and blocked is not true),
+    later as (
+      insert into ${s}.waiting (ref, lane, state, due_at${column})
+      select ref, lane, case when blocked then 'blocked' else 'scheduled' end, due_at${group} from made where due_at > now or blocked),
+    expiring as (
+      insert into ${s}.expiring (expires_at, ref) select expires_at, ref from made where expires_at is not null),
+    keyed as (insert into ${s}.keys (name, key, ref) select name, key, ref from made where key is not null),
+    ${counted}
+    placed as (
+      insert into ${s}.uniques (name, key, ref, id, until)
+      select name, place, ref, id, until from made where place is not null
+      on conflict (name, key) do update set ref = excluded.ref, id = excluded.id, until = excluded.until)
+    select ready, due_in as "dueIn"
+    from (
+      select coalesce(bool_or(due_at <= now and blocked is not true), false) as ready,
+             min(least(case when due_at > now and blocked is not true then due_at - now end, case when expires_at is not null then greatest(0, expires_at - now) end))::float8 as due_in
+      from made) as told`
 }

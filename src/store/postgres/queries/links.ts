@@ -99,11 +99,11 @@ export const linkQueries = {
   takeAside: `
     delete from ${s}.waiting
     where ref = any(array(select ref from ${s}.waiting where ref = any($1::text::bigint[]) for update skip locked))
-    returning ref, lane, state, due_at`,
+    returning ref, lane, state, due_at, grp`,
   putAside: `
-    insert into ${s}.waiting (ref, lane, state, due_at)
-    select ref, lane, state, due_at
-    from json_to_recordset($1::text::json) as a (ref bigint, lane integer, state text, due_at bigint)`,
+    insert into ${s}.waiting (ref, lane, state, due_at, grp)
+    select ref, lane, state, due_at, grp
+    from json_to_recordset($1::text::json) as a (ref bigint, lane integer, state text, due_at bigint, grp text)`,
   lockEnds: `
     select ref from ${s}.history where ref = any($1::text::bigint[]) for update skip locked`,
   lockFreeLeases: `
@@ -127,8 +127,10 @@ export const linkQueries = {
   freeJobs: `
     update ${s}.waiting w
     set state = case when (select j.error from ${s}.jobs j where j.ref = w.ref) is null then 'scheduled' else 'retrying' end
-    where w.ref = any($1::text::bigint[]) and w.state = 'blocked'
-      and not exists (select 1 from ${s}.links l where l.child = w.ref)`,
+    from ${s}.lanes n
+    where w.ref = any($1::text::bigint[]) and w.state = 'blocked' and n.lane = w.lane
+      and not exists (select 1 from ${s}.links l where l.child = w.ref)
+    returning w.grp, n.queue, w.state`,
   /** Late links are added by one at a time: two at once could close a ring that neither sees. */
   lockLinking: `select pg_advisory_xact_lock(${LOCK_CLASS}, -1)`,
   /** A long chain is walked a step at a time: each is one look into the index, and the planner is left no other choice. */

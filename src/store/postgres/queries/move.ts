@@ -36,8 +36,8 @@ export const moveQueries = {
   putReady: `
     insert into ${s}.ready (lane, sort, ref) values ($1::text::integer, $2::text::bigint, $3::text::bigint)`,
   putWaiting: `
-    insert into ${s}.waiting (ref, lane, state, due_at)
-    values ($1::text::bigint, $2::text::integer, $3, $4::text::bigint)`,
+    insert into ${s}.waiting (ref, lane, state, due_at, grp)
+    values ($1::text::bigint, $2::text::integer, $3, $4::text::bigint, $5)`,
   putExpiring: `
     insert into ${s}.expiring (expires_at, ref) values ($1::text::bigint, $2::text::bigint)
     on conflict do nothing`,

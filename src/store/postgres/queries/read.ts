@@ -15,6 +15,14 @@ export const readQueries = {
     ${conditions.length === 0 ? '' : `where ${conditions.join('\n        and ')}`}
     order by ref ${order}
     limit $1::text::integer`,
+  /** The next so many members of a group. */
+  groupWindow: (order: 'asc' | 'desc'): string => `
+    select max(ref) as last, min(ref) as first, count(*)::integer as looked
+    from (
+      select ref from ${s}.jobs
+      where ref ${order === 'desc' ? '<' : '>'} $1::text::bigint and grp = $3
+      order by ref ${order}
+      limit $2::text::integer) as page`,
   refWindow: (order: 'asc' | 'desc'): string => `
     select max(ref) as last, min(ref) as first, count(*)::integer as looked
     from (

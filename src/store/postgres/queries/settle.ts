@@ -108,12 +108,12 @@ export const settleQueries = {
         ref bigint, state text, delay_ms bigint, attempt integer, retries integer, crashes integer, suspect boolean,
         error text, reason text, log text, begun boolean)
       where j.ref = any(array(select (one->>'ref')::bigint from given, json_array_elements(g->'back') as one)) and j.ref = a.ref
-      returning j.ref, j.lane, j.priority, j.due_at, j.suspect, a.state),
+      returning j.ref, j.lane, j.priority, j.due_at, j.suspect, j.grp, a.state),
     line as (
       insert into ${s}.ready (lane, sort, ref) select lane, ${sort('back')}, ref from back where state = 'ready' and not suspect),
     aside as (
-      insert into ${s}.waiting (ref, lane, state, due_at)
-      select ref, lane, state, due_at from back where state <> 'ready' or suspect)
+      insert into ${s}.waiting (ref, lane, state, due_at, grp)
+      select ref, lane, state, due_at, grp from back where state <> 'ready' or suspect)
     update ${s}.leases e
     set gone = e.gone || m.refs
     from (

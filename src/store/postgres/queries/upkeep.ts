@@ -31,13 +31,21 @@ export const upkeepQueries = {
       order by w.due_at
       limit $2::text::integer
       for update of w skip locked),
-    taken as (delete from ${s}.waiting where ref = any(array(select ref from due)) returning ref),
+    taken as (delete from ${s}.waiting where ref = any(array(select ref from due)) returning ref, lane, state, grp),
+    counted as (
+      insert into ${s}.group_moves (grp, queue, state, members)
+      select t.grp, n.queue, each.state, sum(each.members)
+      from taken t
+      join ${s}.lanes n on n.lane = t.lane
+      cross join lateral (values (t.state, -1), ('ready', 1)) as each (state, members)
+      where t.grp is not null
+      group by 1, 2, 3),
     line as (
       insert into ${s}.ready (lane, sort, ref)
       select j.lane, ${sort('j')}, j.ref from taken cross join ${bodyOf('taken.ref')} where not j.suspect),
     aside as (
-      insert into ${s}.waiting (ref, lane, state, due_at)
-      select j.ref, j.lane, 'ready', j.due_at from taken cross join ${bodyOf('taken.ref')} where j.suspect)
+      insert into ${s}.waiting (ref, lane, state, due_at, grp)
+      select j.ref, j.lane, 'ready', j.due_at, j.grp from taken cross join ${bodyOf('taken.ref')} where j.suspect)
     select (select count(*)::integer from taken) as promoted, now from clock`,
   nextTimes: `
     select (select min(due_at) from ${s}.waiting where state in ('scheduled', 'retrying')) as due,
@@ -46,7 +54,8 @@ export const upkeepQueries = {
             left join ${s}.ready r on ${stands}
             left join ${s}.waiting w on w.ref = j.ref and w.state <> 'parked'
             where r.ref is not null or w.ref is not null) as expiry,
-           exists (select 1 from ${s}.link_todos) as todo`,
+           exists (select 1 from ${s}.link_todos) as todo,
+           exists (select 1 from ${s}.group_moves) as moved`,
   expiredJobs: `
     select j.id, n.name, n.queue, coalesce(w.state, 'ready') as state
     from ${s}.expiring x

@@ -30,7 +30,7 @@ export const bodyOf = (ref: string): string => `lateral (select * from ${s}.jobs
  * day: what the planner guesses of so many tables would sometimes have it read all of them.
  */
 export const jobRow = `
-  select j.ref, j.id, n.name, n.queue, j.lane, j.priority, j.key, j.payload, encode(j.bytes, 'base64') as bytes, j.options,
+  select j.ref, j.id, n.name, n.queue, j.lane, j.priority, j.key, j.grp, j.payload, encode(j.bytes, 'base64') as bytes, j.options,
          j.after, j.created_at, j.due_at, j.expires_at, j.suspect,
          case
            when h.ref is not null then h.state
@@ -64,9 +64,9 @@ export const jobRow = `
   left join ${s}.reports p on p.ref = j.ref and p.fence = e.fence`
 /** What most jobs have nothing in; null when this one has not either. */
 export const rare = `case when j.attempt is null and j.retries is null and j.crashes is null and j.expires_at is null and j.key is null
-      and j.options is null and j.log is null and j.bytes is null and j.is_parent is null and not j.suspect then null
+      and j.options is null and j.log is null and j.bytes is null and j.is_parent is null and j.grp is null and not j.suspect then null
     else json_build_array(coalesce(j.attempt, 0), coalesce(j.retries, 0), coalesce(j.crashes, 0), j.suspect, j.log,
-      j.expires_at, j.key, j.options, encode(j.bytes, 'base64'), j.is_parent) end`
+      j.expires_at, j.key, j.options, encode(j.bytes, 'base64'), j.is_parent, j.grp) end`
 /** What a claim needs of a job. */
 export const claimed = `json_build_array(j.ref, j.id, j.lane, j.due_at, j.payload, ${rare})`
 /** A to-do for each that ended and that somebody waits for. */

@@ -21,7 +21,8 @@ create table millrace_jobs (
   options text,
   created_at integer not null,
   -- Ids of the jobs it came after, as JSON; null for nearly all.
-  after text
+  after text,
+  grp text
 ) strict;
 
 -- readKeyed: the newest job of a key, finished or not

@@ -1,0 +1,142 @@
+import { show } from '../codec/show.js'
+import { DuplicateJobError, DuplicateKeyError, InvalidOptionsError, NotYetError } from '../errors.js'
+import type { Problem } from '../errors.js'
+import { checkFields } from '../job/check.js'
+import type { Check } from '../job/check.js'
+import { checkName, isName, isTransactionHandle } from '../job/check-options.js'
+import type { Job } from '../job/define.js'
+import type { EnqueueArguments, EnqueueOptions, Enqueueable } from '../job/enqueue.js'
+import { progressOf } from '../job/group-progress.js'
+import type { GroupProgress } from '../job/group-progress.js'
+import type { State } from '../job/states.js'
+import type { WhenDone } from '../store/groups.js'
+import type { FindQuery } from '../store/find.js'
+import type { JobRow, Store } from '../store/store.js'
+
+/** Members that one page of a command to all of them takes. */
+const PAGE = 200
+
+/** A group of jobs, by its name: it need not have any. Nothing is written before `seal()`. */
+export interface GroupHandle {
+  readonly id: string
+  /** How many members stand where, in all or in one queue. It costs the same for ten members and for a million. */
+  progress(options?: { readonly queue?: string | undefined }): Promise<GroupProgress>
+  /**
+   * Says that all have been enqueued. From then on only members that run may add, by `ctx.enqueue`; when none is unfinished,
+   * `whenDone` is enqueued, once. False when the group was sealed before: then nothing changes.
+   */
+  seal(options?: { readonly tx?: unknown }): Promise<boolean>
+  /** Pauses every member as `mill.pause` does; gives how many. Called again after a failure it goes on where it was. */
+  pause(): Promise<number>
+  /** Resumes every paused member. */
+  resume(): Promise<number>
+  /** Cancels every unfinished member as `mill.cancel` does; parked ones stay. */
+  cancel(): Promise<number>
+  /** Runs every failed member again, with all its retries. One whose key another job holds now is left out. */
+  retryFailed(): Promise<number>
+  /** The group's progress as a signal. Not yet part of this version. */
+  watch(): never
+}
+
+export interface GroupOptions<Payload, Result> {
+  /** A job to enqueue once when the group is sealed and no member is unfinished: `[job, payload, options]`. */
+  readonly whenDone?:
+    | readonly [job: Job<Payload, Result>, ...rest: EnqueueArguments<NoInfer<Payload>>]
+    | readonly [job: string, payload?: unknown, options?: EnqueueOptions]
+    | undefined
+}
+
+type Given = readonly [job: Enqueueable, payload?: unknown, options?: EnqueueOptions]
+
+export interface GroupParts {
+  readonly store: Store
+  /** Checks and encodes a job that is enqueued later. */
+  readonly plan: (...given: Given) => Promise<WhenDone>
+  /** The same within the call. */
+  readonly planAtOnce: (...given: Given) => WhenDone
+  readonly command: (row: JobRow, command: 'pause' | 'resume' | 'cancel' | 'retry') => Promise<boolean>
+}
+
+const isFollowing: Check = (value) =>
+  Array.isArray(value) && value.length >= 1 && value.length <= 3
+    ? undefined
+    : `must be [job, payload, options], got ${show(value)}`
+
+export function groupHandle(parts: GroupParts, id: unknown, options: unknown = {}): GroupHandle {
+  const problems = [...checkName('id', id), ...checkFields(options, '', { fields: { whenDone: isFollowing } })]
+  if (problems.length > 0) throw new InvalidOptionsError('group()', problems)
+  const group = id as string
+  const { whenDone } = options as { readonly whenDone?: Given }
+  const forAll = (command: Parameters<GroupParts['command']>[1], states: readonly State[]): Promise<number> =>
+    commandAll(parts, { group, states, order: 'newest', limit: PAGE, cursor: null }, command)
+  return {
+    id: group,
+    progress: async (asked = {}) => {
+      check(group, 'progress', checkFields(asked, '', { fields: { queue: isName } }))
+      return progressOf(await parts.store.groups.readGroup(group), asked.queue)
+    },
+    seal: (asked = {}) => seal(parts, group, whenDone, asked),
+    pause: () => forAll('pause', ['scheduled', 'ready', 'retrying', 'blocked', 'running']),
+    resume: () => forAll('resume', ['paused', 'running']),
+    cancel: () => forAll('cancel', ['scheduled', 'ready', 'retrying', 'blocked', 'paused', 'running']),
+    retryFailed: () => forAll('retry', ['failed']),
+    watch: () => {
+      throw new NotYetError('group.watch()')
+    },
+  }
+}
+
+/** With `tx` all of it within the call, refusals too; else all by the promise. */
+function seal(
+  parts: GroupParts,
+  group: string,
+  given: Given | undefined,
+  options: { readonly tx?: unknown },
+): Promise<boolean> {
+  const wrong = checkFields(options, '', { fields: { tx: isTransactionHandle } })
+  if (wrong.length > 0 || options.tx === undefined) return sealAlone(parts, group, given, wrong)
+  const whenDone = given === undefined ? null : parts.planAtOnce(...given)
+  const sealed = parts.store.transactions.sealGroupIn(options.tx, { group, whenDone })
+  return Promise.resolve(sealed)
+}
+
+async function sealAlone(
+  parts: GroupParts,
+  group: string,
+  given: Given | undefined,
+  wrong: readonly Problem[],
+): Promise<boolean> {
+  check(group, 'seal', wrong)
+  const whenDone = given === undefined ? null : await parts.plan(...given)
+  return parts.store.groups.sealGroup({ group, whenDone })
+}
+
+/** The members as they are now, the newest first, a page at a time: what is added meanwhile is not met. */
+async function commandAll(
+  parts: GroupParts,
+  first: FindQuery,
+  command: Parameters<GroupParts['command']>[1],
+): Promise<number> {
+  let commanded = 0
+  let query: FindQuery | null = first
+  while (query !== null) {
+    const page = await parts.store.jobs.findJobs(query)
+    const done = await Promise.all(page.rows.map((row) => unlessHeld(parts.command(row, command))))
+    commanded += done.filter(Boolean).length
+    query = page.cursor === null ? null : { ...query, cursor: page.cursor }
+  }
+  return commanded
+}
+
+async function unlessHeld(commanded: Promise<boolean>): Promise<boolean> {
+  try {
+    return await commanded
+  } catch (error) {
+    if (error instanceof DuplicateKeyError || error instanceof DuplicateJobError) return false
+    throw error
+  }
+}
+
+function check(group: string, verb: string, problems: readonly Problem[]): void {
+  if (problems.length > 0) throw new InvalidOptionsError(`group ${JSON.stringify(group)}.${verb}()`, problems)
+}

@@ -1,0 +1,77 @@
+import type { MemberCount } from '../job/group-progress.js'
+import type { InsertOptions, NewJob } from './store.js'
+
+/**
+ * The role of groups: jobs that belong together, by a name given at enqueue. How many members stand in which state is kept, so
+ * that nobody counts them; a running member is counted as ready, and who asks looks at the leases for how many of those run.
+ * Pruned members stay counted in the state in which they ended, deleted ones do not.
+ */
+export interface GroupStore {
+  /** How a group stands. One that nobody ever named is empty and not sealed. */
+  readGroup(group: string): Promise<GroupRow>
+  /** Says that no more members come, but from members that run; false when it was said before, and then nothing is written. */
+  sealGroup(seal: GroupSeal): Promise<boolean>
+}
+
+export interface GroupRow {
+  readonly sealedAt: number | null
+  /** When it was sealed and no member was unfinished, for the first time. */
+  readonly completedAt: number | null
+  readonly counts: readonly MemberCount[]
+}
+
+export interface GroupSeal {
+  readonly group: string
+  /** What is enqueued once, when the group is complete: by whoever next promotes jobs. */
+  readonly whenDone: WhenDone | null
+}
+
+export interface WhenDone {
+  readonly job: NewJob
+  readonly options: Pick<InsertOptions, 'onDuplicate' | 'keepCancelledMs'>
+}
+
+/** A group is forgotten so long after the last of its members was. */
+export const GROUP_KEEP_MS = 7 * 86_400_000
+
+/** Those that run are told apart from those that are ready. */
+export function withRunning(
+  counts: readonly MemberCount[],
+  running: readonly { readonly queue: string; readonly members: number }[],
+): MemberCount[] {
+  const runs = new Map(running.map(({ queue, members }) => [queue, members]))
+  return [
+    ...counts.map(({ queue, state, members }) => ({
+      queue,
+      state,
+      members: state === 'ready' ? members - (runs.get(queue) ?? 0) : members,
+    })),
+    ...running.map(({ queue, members }) => ({ queue, state: 'running' as const, members })),
+  ].filter((count) => count.members !== 0)
+}
+
+/** As it is kept until then. Bytes are written as base64; a time that never ends as one that is far. */
+export function writeWhenDone({ job, options }: WhenDone): string {
+  const { payload, ...rest } = job
+  const body = typeof payload === 'string' ? { text: payload } : { bytes: Buffer.from(payload).toString('base64') }
+  return JSON.stringify({ job: rest, ...body, options }, (_, value: unknown) => (value === Infinity ? FOR_EVER : value))
+}
+
+export function readWhenDone(written: string): WhenDone {
+  const { job, text, bytes, options } = JSON.parse(written) as Kept
+  const payload = text ?? new Uint8Array(Buffer.from(bytes ?? '', 'base64'))
+  const { keepCancelledMs } = options
+  return {
+    job: { ...job, payload },
+    options: { ...options, keepCancelledMs: keepCancelledMs === FOR_EVER ? Infinity : keepCancelledMs },
+  }
+}
+
+const FOR_EVER = Number.MAX_SAFE_INTEGER
+
+interface Kept {
+  readonly job: Omit<NewJob, 'payload'>
+  readonly text?: string
+  readonly bytes?: string
+  readonly options: WhenDone['options']
+}

@@ -1,0 +1,142 @@
+import { s, clock, hasEnded } from './words.js'
+
+/** Not yet ended: members that a group waits for. */
+const unfinished = `state not in ('done', 'failed', 'cancelled')`
+/** The unfinished members of a group, as one statement sees them. */
+const unfinishedOf = (group: string): string => `(
+      (select coalesce(sum(c.members), 0) from ${s}.group_counts c where c.grp = ${group} and c.${unfinished})
+      + (select coalesce(sum(m.members), 0) from ${s}.group_moves m where m.grp = ${group} and m.${unfinished}))`
+
+/** While more than so many are unfinished nobody is woken for an end: the poll adds up. */
+const NEARLY_DONE = 10_000
+
+export const groupQueries = {
+  /**
+   * Shared until the end of the transaction: meanwhile nobody seals the group, calls it complete or forgets it. In one order,
+   * so that nobody waits in a ring.
+   */
+  shareGroups: `
+    select g.grp, g.sealed_at, g.completed_at, g.empty_since
+    from ${s}.groups g
+    where g.grp in (select value from json_array_elements_text($1::text::json))
+    order by g.grp
+    for share`,
+  addGroups: `
+    insert into ${s}.groups (grp)
+    select value from json_array_elements_text($1::text::json) order by value
+    on conflict (grp) do nothing`,
+  keepGroups: `
+    update ${s}.groups set empty_since = null
+    where grp in (select value from json_array_elements_text($1::text::json)) and empty_since is not null`,
+  isMember: `
+    select 1 as member from ${s}.jobs j where j.ref = $1::text::bigint and j.grp = $2`,
+  /** Whoever adds to it now is waited for. */
+  sealGroup: `
+    update ${s}.groups
+    set sealed_at = coalesce($2::text::bigint, ${clock}), when_done = $3
+    where grp = $1 and sealed_at is null
+    returning 1 as sealed`,
+  /** Appends, and says whether somebody should look soon. */
+  countMoves: `
+    with moved as (
+      insert into ${s}.group_moves (grp, queue, state, members)
+      select a."group", a.queue, a.state, a.members
+      from json_to_recordset($1::text::json) as a ("group" text, queue text, state text, members integer)
+      returning grp)
+    select 1 as near
+    from ${s}.groups g
+    where g.grp in (select grp from moved) and g.sealed_at is not null and g.completed_at is null
+      and (select coalesce(sum(c.members), 0) from ${s}.group_counts c where c.grp = g.grp and c.${unfinished}) < ${NEARLY_DONE}
+    limit 1`,
+  readGroup: `
+    select g.sealed_at as sealed, g.completed_at as completed, moves.number::integer as moves,
+           (select json_agg(json_build_object('queue', each.queue, 'state', each.state, 'members', each.members))
+            from (
+              select both_of.queue, both_of.state, sum(both_of.members)::bigint as members
+              from (
+                select c.queue, c.state, c.members from ${s}.group_counts c where c.grp = $1
+                union all
+                select m.queue, m.state, m.members from ${s}.group_moves m where m.grp = $1) as both_of
+              group by both_of.queue, both_of.state) as each)::text as counts,
+           -- Asked of what workers have in hand, and so bounded by that.
+           (select json_agg(json_build_object('queue', each.queue, 'members', each.members))
+            from (
+              select n.queue, count(*) as members
+              from (
+                select held.ref
+                from ${s}.leases e
+                cross join unnest(e.refs) with ordinality as held (ref, place)
+                where (held.place <= e.starting
+                    or (select p.ref from ${s}.reports p where p.ref = held.ref and p.fence = e.fence) is not null)
+                  and not held.ref = any(e.gone)
+                -- First those that have begun: the rest of a lease, which is most of it, is not looked for.
+                offset 0) as begun
+              cross join lateral (select j.lane from ${s}.jobs j where j.ref = begun.ref and j.grp = $1 limit 1) as j
+              join ${s}.lanes n on n.lane = j.lane
+              where not ${hasEnded('begun.ref')}
+              group by n.queue) as each)::text as running
+    from (select count(*) as number from ${s}.group_moves m where m.grp = $1) as moves
+    left join ${s}.groups g on g.grp = $1`,
+  /**
+   * Adds moves up. Those of a group that is complete, as this statement sees it, are left: they are what tells that something
+   * is to follow it, until it has. Gives the groups that are complete.
+   */
+  foldMoves: `
+    with looked as materialized (
+      select m.ctid as at, m.grp from ${s}.group_moves m limit $1::text::integer for update skip locked),
+    complete as materialized (
+      select g.grp
+      from ${s}.groups g
+      where g.grp in (select grp from looked) and g.sealed_at is not null and g.completed_at is null
+        and ${unfinishedOf('g.grp')} = 0),
+    taken as (
+      delete from ${s}.group_moves
+      where ctid = any(array(select at from looked where grp not in (select grp from complete)))
+      returning grp, queue, state, members),
+    folded as (
+      insert into ${s}.group_counts (grp, queue, state, members)
+      select grp, queue, state, sum(members) from taken group by grp, queue, state having sum(members) <> 0 order by 1, 2, 3
+      on conflict (grp, queue, state) do update set members = group_counts.members + excluded.members)
+    select (select count(*)::integer from looked) as looked, (select json_agg(grp) from complete)::text as complete`,
+  whenDone: `
+    select when_done as written from ${s}.groups where grp = $1 and completed_at is null`,
+  /** Nobody adds to it any more, or somebody is about to and it is looked at again soon. */
+  lockGroup: `
+    select when_done as written
+    from ${s}.groups
+    where grp = $1 and sealed_at is not null and completed_at is null
+    for update skip locked`,
+  /** By a statement of its own, behind the lock: so it sees what those left who shared it. */
+  isComplete: `
+    select 1 as complete where ${unfinishedOf('$1')} = 0`,
+  completeGroup: `
+    update ${s}.groups set completed_at = coalesce($2::text::bigint, ${clock}), when_done = null where grp = $1`,
+  /**
+   * The next few of a walk round the groups: what has no member is marked, and forgotten when it has been so for long. Who adds
+   * to a marked one takes the mark away first, and a row whose version has changed is left alone.
+   */
+  sweepGroups: `
+    with clock as materialized (select coalesce($1::text::bigint, ${clock}) as now),
+    looked as materialized (
+      select g.grp, g.empty_since,
+             (select j.ref from ${s}.jobs j where j.grp = g.grp limit 1) is not null as lives
+      from ${s}.groups g
+      where g.grp > $2
+      order by g.grp
+      limit $3::text::integer),
+    marked as (
+      update ${s}.groups g set empty_since = case when l.lives then null else now end
+      from looked l, clock
+      where g.grp = l.grp and l.lives = (g.empty_since is not null)
+        and l.empty_since is not distinct from g.empty_since),
+    gone as (
+      delete from ${s}.groups g
+      using looked l, clock
+      where g.grp = l.grp and not l.lives and g.empty_since = l.empty_since and g.empty_since <= now - $4::text::bigint
+        and (g.sealed_at is null or g.completed_at is not null)
+      returning g.grp),
+    counts as (delete from ${s}.group_counts c using gone where c.grp = gone.grp),
+    moves as (delete from ${s}.group_moves m using gone where m.grp = gone.grp)
+    select (select count(*)::integer from gone) as forgotten, (select count(*)::integer from looked) as looked,
+           (select max(grp) from looked) as last`,
+}

@@ -278,7 +278,7 @@ describe('enqueue()', () => {
     ['timeout', { timeout: 'soon' }, /options\.timeout must be a duration/],
     ['expires', { expires: 'x' }, /options\.expires/],
     ['a typo', { lables: ['a'] }, /options\.lables is not an option; did you mean "labels"\?/],
-    ['group', { group: 'g' }, /options\.group is not yet part of this version/],
+    ['group', { group: '' }, /options\.group must have 1 to 200 characters, got 0/],
     ['after', { after: ['x', ['mail', 5]] }, /2 problems[^]*options\.after\[0\][^]*options\.after\[1\]/],
     ['onParentFailure', { onParentFailure: 'fail' }, /options\.onParentFailure must be "wait" or "cancel" or "run"/],
     ['unique', { unique: { by: [], for: 'x' } }, /2 problems[^]*options\.unique\.by[^]*options\.unique\.for/],
@@ -292,7 +292,7 @@ describe('enqueue()', () => {
   })
 
   test('tells all that is wrong with options and payload in one error', async () => {
-    const wrong = { titel: 'x', priority: 1.5, in: 'x', group: 'g' }
+    const wrong = { titel: 'x', priority: 1.5, in: 'x', group: '' }
     const error = await refusedUnwritten(() => mill.enqueue(checked, {} as never, wrong as never), 'E_INVALID_OPTIONS')
     expect(paths(error)).toEqual(['options.titel', 'options.priority', 'options.in', 'options.group', 'payload.to'])
   })
@@ -656,7 +656,7 @@ describe('edit(), find(), configure(), register(), run(), stop() and result()', 
     [{ createdBefore: new Date(NaN) }, 'createdBefore must be an instant such as a Date'],
     [{ order: 'random' }, 'order must be "newest" or "oldest"'],
     [{ limit: -1 }, 'limit must be a whole number'],
-    [{ group: 'g' }, 'group is not yet part'],
+    [{ group: 5 }, 'group must be text'],
   ])('find refuses %j', async (filter, message) => {
     const error = await refused(async () => {
       for await (const _ of mill.find(filter)) throw new Error('it found something')
@@ -720,7 +720,6 @@ describe('edit(), find(), configure(), register(), run(), stop() and result()', 
 
   test.each([
     'sequence',
-    'group',
     'retryOne',
     'retryAll',
     'why',

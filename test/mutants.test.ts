@@ -45,7 +45,7 @@ const FOUND_AT: { readonly [mutant: string]: number } = {
   'an end is written without its fence': 23,
   'a retry is written without its fence': 23,
   'a job settles itself under whatever fence there is': 73,
-  'a rescue is not guarded by the beat': 82,
+  'a rescue is not guarded by the beat': 423,
   'a resumed job is ready before its time': 85,
   'no handler is told of a cancel': 117,
 }

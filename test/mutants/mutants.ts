@@ -93,8 +93,14 @@ export const MUTANTS: readonly Mutant[] = [
     endWorker: ['where worker = ? and beat = ?', 'where worker = ? and beat = ? and false'],
   }),
   statements('beats do not count', { beat: ['beat + 1', 'beat'] }),
-  statements('due jobs are promoted before their time', { promoteJobs: ['due_at <= ?', 'due_at <= ? + 400'] }),
-  statements('retries are never promoted', { promoteJobs: ["('scheduled', 'retrying')", "('scheduled')"] }),
+  statements('due jobs are promoted before their time', {
+    promoteJobs: ['due_at <= ?', 'due_at <= ? + 400'],
+    dueMembers: ['due_at <= ?', 'due_at <= ? + 400'],
+  }),
+  statements('retries are never promoted', {
+    promoteJobs: ["('scheduled', 'retrying')", "('scheduled')"],
+    dueMembers: ["('scheduled', 'retrying')", "('scheduled')"],
+  }),
   statements('a scheduled job is written as ready', {
     insertLive: ['select seq, lane, ?,', "select seq, lane, coalesce('ready', ?),"],
   }),

@@ -68,7 +68,8 @@ create table millrace.jobs (
   reason text,
   log text,
   after text,
-  is_parent boolean
+  is_parent boolean,
+  grp text
 ) partition by RANGE (ref);
 
 create table millrace.keys (

@@ -373,8 +373,7 @@ function byRows(build: (rows: number) => string): (rows: number) => string {
 /** A whole job, wherever it is. */
 function jobRow(): string {
   return `
-    select j.seq, j.id, n.name, n.queue, j.lane, j.priority, j.key, j.payload, j.options, j.after, j.created_at,
-    select j.seq, j.id, n.name, n.queue, j.lane, j.priority, j.key, j.grp, j.payload, j.options, j.created_at,
+    select j.seq, j.id, n.name, n.queue, j.lane, j.priority, j.key, j.grp, j.payload, j.options, j.after, j.created_at,
            coalesce(l.state, h.state) as state,
            l.fence is not null as claimed,
            coalesce(l.suspect, 0) as suspect,

@@ -20,6 +20,25 @@ CREATE INDEX millrace_live_suspect on millrace_live (lane, sort) where state = '
 
 CREATE INDEX millrace_schedules_next on millrace_schedules (next_at) where next_at is not null;
 
+CREATE TABLE millrace_group_counts (
+  grp text not null,
+  queue text not null,
+  state text not null,
+  members integer not null,
+  primary key (grp, queue, state)
+) strict, without rowid;
+
+CREATE TABLE millrace_groups (
+  grp text primary key,
+  unfinished integer not null default 0,
+  sealed_at integer,
+  completed_at integer,
+  when_done text,
+  -- Since when it was seen to have no member left, for the prune.
+  empty_since integer,
+  check (completed_at is null or sealed_at is not null)
+) strict, without rowid;
+
 CREATE TABLE millrace_history (
   seq integer primary key,
   state text not null check (state = 'done' or state = 'failed' or state = 'cancelled'),
@@ -47,7 +66,8 @@ CREATE TABLE millrace_jobs (
   options text,
   created_at integer not null,
   -- Ids of the jobs it came after, as JSON; null for nearly all.
-  after text
+  after text,
+  grp text
 ) strict;
 
 CREATE TABLE millrace_keys (

@@ -16,8 +16,7 @@ import type { Heart, WorkerBeat, WorkerInfo } from './workers.js'
 /**
  * The store contract: whole job verbs, never parts of SQL. One verb is one statement or one transaction, all or nothing.
  * Verbs come in roles, by who uses them: `jobs` (client, upkeep), `leases` (worker, rescue), `queues` (whoever pauses one),
- * `groups` (whoever asks how many), `changes` (whoever waits), `transactions` (inside the caller's own), `schedules` (what recurs). All
- * pass `testing/store-contract.ts`.
+ * `groups` (how many), `changes` (whoever waits), `transactions` (the caller's own), `schedules`. All pass `testing/store-contract.ts`.
  *
  * Two rules hold for every verb. Time is the store's own clock, so callers pass delays and never instants of their own.
  * And a write made under a claim carries its fence, and writes nothing when that fence is no longer the job's.
@@ -37,9 +36,8 @@ export interface Store {
 
 export interface JobStore {
   /**
-   * Writes all of them or none. A held key is answered by `onDuplicate`; 'reject' throws DuplicateKeyError. Then a taken place
-   * is answered as the job's `unique` says; 'reject' throws DuplicateJobError. A job that meets one of its own bulk is answered
-   * like any other.
+   * Writes all of them or none. A held key is answered by `onDuplicate`, and then a taken place as the job's `unique` says; 'reject'
+   * throws. A job that meets one of its own bulk is answered like any other.
    */
   insertJobs(jobs: readonly NewJob[], options: InsertOptions): Promise<readonly Inserted[]>
   readJobs(ids: readonly string[]): Promise<readonly (JobRow | undefined)[]>
@@ -54,10 +52,7 @@ export interface JobStore {
   changeJob(change: GuardedChange): Promise<Changed>
   /** Writes down what is wanted of a job that runs; 'refused' when it means nothing, 'stale' when the job does not run. */
   askJob(ask: JobAsk): Promise<'noted' | 'refused' | 'stale'>
-  /**
-   * Makes due jobs ready, and those whose parents have ended, a bounded number at a time; enqueues what follows complete groups;
-   * names those that have expired.
-   */
+  /** Makes ready what is due or was freed, enqueues what follows complete groups, names the expired; a bounded number of each. */
   promoteJobs(limit: number): Promise<Promoted>
   /** Forgets finished jobs and places whose time is over, a bounded number of each at a time; gives how many. */
   pruneJobs(limit: number): Promise<number>

@@ -14,6 +14,9 @@ const LOCK_WAIT_MS = 100
 /** And while we have it: then the server undoes what we began. */
 const STATEMENT_MS = 5_000
 
+/** How its transactions end. */
+const BOUNDS = { commit: `commit`, rollback: `rollback` }
+
 export type DayQueries = ReturnType<typeof dayQueries>
 
 /** `schema` is a quoted identifier; days are whole numbers. */
@@ -26,8 +29,7 @@ export function dayQueries(schema: string) {
   return {
     ...lookQueries(s, text),
     begin: `begin; set local lock_timeout = ${LOCK_WAIT_MS}; set local statement_timeout = ${STATEMENT_MS}`,
-    commit: `commit`,
-    rollback: `rollback`,
+    ...BOUNDS,
     /** One at a time makes and drops; the others need not wait for it. */
     tryAlone: `select pg_try_advisory_xact_lock(hashtextextended('millrace days ${text}', 7)) as alone`,
     readParts: `

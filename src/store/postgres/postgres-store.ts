@@ -98,16 +98,10 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     this.#hints = new Hints(opened.self)
     this.#before = { starts: new Starts(world), areLarge: false }
     this.#gather = new Gather((jobs) => this.#plain(this.#writes, (s) => writeJobs(s, jobs)))
-    this.schedules = new PostgresSchedules({
-      plain: (work) => this.#plain(this.#work, work),
-      transact: (work) => this.#transact(work),
-      lanes: this.#lanes,
-    })
-    this.groups = new PostgresGroups({
-      lanes: this.#lanes,
-      plain: (work) => this.#plain(this.#work, work),
-      transact: (work, patienceMs) => this.#transact(work, patienceMs),
-    })
+    const plain: Run = (work) => this.#plain(this.#work, work)
+    const parts = { lanes: this.#lanes, plain, transact: this.#transact.bind(this) }
+    this.schedules = new PostgresSchedules(parts)
+    this.groups = new PostgresGroups(parts)
     this.transactions = new PostgresTransactions({
       opened,
       lanes: this.#lanes,
@@ -306,8 +300,7 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
   }
 
   #session(db: Executor, from = this.#opened.self): Session {
-    const { queries } = this.#opened
-    return new Session({ db, queries, lanes: this.#lanes, now: this.#options.now, from })
+    return new Session({ db, queries: this.#opened.queries, lanes: this.#lanes, now: this.#options.now, from })
   }
 }
 

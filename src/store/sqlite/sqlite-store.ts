@@ -67,7 +67,6 @@ export interface SqliteStoreOptions {
 const IDLE_MS = 2_000
 /** How often a full disk is looked at again. */
 const FULL_PROBE_MS = 1_000
-
 const NOT_FLUSHED = { durable: false }
 
 /** The store contract on one SQLite file. The verbs are in the files beside this one; here they meet the commit queue. */
@@ -114,9 +113,9 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
     }
     this.#ballast = file.path === ':memory:' ? undefined : new Ballast(file.path)
     this.#ballast?.take()
-    const warnings = [...file.warnings]
+    const [session, warnings] = [this.#session, [...file.warnings]]
     this.info = { name: file.path, engine: `SQLite ${file.version}`, warnings, ...PACE.sqlite }
-    const [session, note] = [this.#session, (sentence: string): void => void warnings.push(sentence)]
+    const note = (sentence: string): void => void warnings.push(sentence)
     this.#hints = new Hints({ session, path: file.path, world, watch: options.watch, note })
     this.#watch = new CommitWatch(world, {
       version: () => this.#hints.version(),

@@ -8,7 +8,7 @@ import { decidePlace } from '../../job/unique.js'
 import { instant } from '../line.js'
 import type { Changed, GuardedChange } from '../store.js'
 import { lockNames, placeNow, readPlace } from './insert-meeting.js'
-import { endAll, freeKeys, putIn, takeOut } from './moves.js'
+import { endAll, freeKeys, laneIn, putIn, takeOut } from './moves.js'
 import { readById, readStanding } from './read.js'
 import type { Standing } from './rows.js'
 import type { Session } from './session.js'
@@ -127,7 +127,7 @@ async function move(s: Session, job: Standing, change: GuardedChange, to: State,
     retries: change.freshRetries === true ? 0 : job.retries,
     suspect: false,
     priority: edit?.priority ?? job.priority,
-    lane: edit?.queue === undefined ? job.lane : (s.lanes.known(edit.queue, job.name) as number),
+    lane: await laneIn(s, job, edit?.queue ?? job.queue),
     payload: edit?.payload ?? job.payload,
     options: edit?.options === undefined ? job.options : edit.options,
     error: leftParked ? null : job.error,

@@ -89,13 +89,15 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     this.info = opened.info
     this.#lanes = new Lanes(this.#writes, opened.queries)
     opened.onReconnect(() => {
-      this.#lanes.doubt()
+      this.#lanes.forget()
       // It may be another server, that was promoted and has not all of what was seen.
       this.#walk.days.look = undefined
     })
     this.#hints = new Hints(opened.self)
     this.#before = { starts: new Starts(world), areLarge: false }
-    this.#gather = new Gather((jobs) => this.#plain(this.#writes, (s) => writeJobs(s, jobs)))
+    this.#gather = new Gather((jobs) =>
+      this.#lanes.sure(jobs, () => this.#plain(this.#writes, (s) => writeJobs(s, jobs))),
+    )
     this.transactions = new PostgresTransactions({
       opened,
       lanes: this.#lanes,
@@ -108,8 +110,8 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
 
   async insertJobs(jobs: readonly NewJob[], options: InsertOptions): Promise<readonly Inserted[]> {
     if (jobs.length === 0) return []
-    await this.#lanes.needAll(jobs)
-    if (!isOneStatement(jobs, options)) return this.#transact((s) => insertJobs(s, jobs, options))
+    if (!isOneStatement(jobs, options))
+      return this.#lanes.sure(jobs, () => this.#transact((s) => insertJobs(s, jobs, options)))
     await this.#gather.add(jobs)
     return jobs.map(asNew)
   }
@@ -128,11 +130,9 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
 
   async changeJob(change: GuardedChange): Promise<Changed> {
     const queue = change.edit?.queue
-    if (queue !== undefined) {
-      const job = await this.#plain(this.#work, (s) => readById(s, change.id))
-      if (job !== undefined) await this.#lanes.need(queue, job.name)
-    }
-    return this.#transact((s) => changeJob(s, change))
+    const job = queue === undefined ? undefined : await this.#plain(this.#work, (s) => readById(s, change.id))
+    const lanes = queue === undefined || job === undefined ? [] : [{ queue, name: job.name }]
+    return this.#lanes.sure(lanes, () => this.#transact((s) => changeJob(s, change)))
   }
 
   askJob(ask: JobAsk): Promise<'noted' | 'refused' | 'stale'> {

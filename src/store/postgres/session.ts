@@ -22,6 +22,8 @@ export class Session {
   readonly queries: Queries
   readonly lanes: Lanes
   readonly #parts: SessionParts
+  /** The lanes were read after a statement in here had looked at their table. */
+  isAgain = false
   #hint: Hint = QUIET
 
   constructor(parts: SessionParts) {

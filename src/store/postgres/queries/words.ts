@@ -69,6 +69,13 @@ export const rare = `case when j.attempt is null and j.retries is null and j.cra
       j.expires_at, j.key, j.options, encode(j.bytes, 'base64')) end`
 /** What a claim needs of a job. */
 export const claimed = `json_build_array(j.ref, j.id, j.lane, j.due_at, j.payload, ${rare})`
+/**
+ * Whether the number of a lane still means what whoever wrote the statement thinks (lanes.ts). `again`: it was read just now,
+ * while this transaction had a lock on the table; one that keeps its first view cannot see a lane that is younger.
+ */
+export const isLane = (lane: string, queue: string, name: string, again: string): string => `(
+      exists (select 1 from ${s}.lanes n where n.lane = ${lane} and n.queue = ${queue} and n.name = ${name})
+      or (${again} and current_setting('transaction_isolation') <> 'read committed'))`
 export const isPaused = (queue: string): string => `exists (
     select 1 from ${s}.pauses p where p.queue = ${queue} and (p.until is null or p.until > now))`
 

@@ -1,3 +1,4 @@
+import { Client } from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { job, millrace } from '../src/index.js'
 import type { Mill } from '../src/index.js'
@@ -120,4 +121,49 @@ test('ctx.transaction commits the work and the job’s end together, or neither'
   const handle = await mill.enqueue(order, { id: 7 })
   expect(await handle.result({ timeout: '20s' })).toEqual({ stored: 7 })
   expect([tries, await count(mill)]).toEqual([2, 2])
+})
+
+test('ctx.transaction serves more handlers at once than there are connections for it, again and again', async () => {
+  const failed: unknown[] = []
+  const warned: string[] = []
+  const hear = (warning: Error): unknown => warned.push(warning.message)
+  process.on('warning', hear)
+  const order = job('order', {
+    run: (_: number, ctx) =>
+      ctx
+        .transaction(async (tx) => {
+          await (tx as { query(text: string): Promise<unknown> }).query('select 1')
+        })
+        .catch((error: unknown) => failed.push(error)),
+  })
+  const mill = await open({ jobs: [order], concurrency: 12 })
+  await mill.start()
+  const handles = await mill.enqueueMany(
+    order,
+    Array.from({ length: 100 }, (_, index) => index),
+  )
+  for (const handle of handles) await handle.result({ timeout: '30s' })
+  process.off('warning', hear)
+  expect(failed).toEqual([])
+  expect(warned).toEqual([])
+})
+
+test('ctx.transaction gets over a connection that was ended while it was kept', async () => {
+  const order = job('order', {
+    run: (_: number, ctx) =>
+      ctx.transaction(async (tx) => {
+        const client = tx as { query(text: string): Promise<{ rows: { pid: number }[] }> }
+        return (await client.query('select pg_backend_pid() as pid')).rows[0]?.pid
+      }),
+    retry: { limit: 0 },
+  })
+  const mill = await open({ jobs: [order] })
+  await mill.start()
+  const run = async (): Promise<unknown> => (await mill.enqueue(order, 0)).result({ timeout: '20s' })
+  const pid = await run()
+  const other = new Client(database.url)
+  await other.connect()
+  await other.query('select pg_terminate_backend($1)', [pid])
+  expect(await run()).not.toBe(pid)
+  await other.end()
 })

@@ -69,13 +69,10 @@ export async function openDatabase(target: Target, autoMigrate: boolean, world: 
     return connection
   }
   const days = dayQueries(schema)
-  const writes = connect()
-  // A claim that is lost loses nothing, so it need not be flushed; a later flush takes it along.
-  const work = connect({
-    async onConnect(client) {
-      if (look.keepsSession) await client.query({ text: 'set synchronous_commit = off', values: [] })
-    },
-  })
+  const setUp = (text: string): Partial<ConnectionParts> =>
+    look.keepsSession ? { onConnect: (client) => client.query({ text, values: [] }) } : {}
+  const writes = connect(setUp(queries.setUpWrites))
+  const work = connect(setUp(queries.setUpWork))
   const closeAll = (): Promise<unknown> => Promise.all([...connections].map((connection) => connection.close()))
   const readHome = async (): Promise<Home> => (home = await lookHome(writes, schema))
   let home = await prepare(writes, target, autoMigrate)

@@ -44,7 +44,7 @@ import { Starts } from './starts.js'
 import { PostgresTransactions } from './transactions.js'
 import { promoteJobs, pruneDays, pruneJobs } from './upkeep.js'
 import type { Walk } from './upkeep.js'
-import { whileLocked } from './while-locked.js'
+import { LOCK_PATIENCE_MS, whileLocked } from './while-locked.js'
 import { askJob, readWishes } from './wish.js'
 import { asNew, isOneStatement, writeJobs } from './write.js'
 
@@ -53,8 +53,6 @@ export interface PostgresStoreOptions {
   readonly now?: (() => number) | undefined
 }
 
-/** How long a verb tries to get at what others have locked. Who settles or rescues tries again by himself. */
-const LOCK_PATIENCE_MS = 10_000
 const CLAIMS_PATIENCE_MS = 1_000
 
 /**
@@ -246,7 +244,8 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
   ): Promise<Written> {
     const [only] = plain
     if (only !== undefined && plain.length === 1 && other.length === 0) {
-      const left = await this.#plain(this.#writes, (s) => endAlone(s, only, closeLeases))
+      // Who settles or rescues tries again by himself.
+      const left = await this.#plain(this.#writes, (s) => endAlone(s, only, closeLeases), 0)
       return left.length === 0 ? NOTHING : this.#transact((s) => settleAndClose(s, left, closeLeases), 0)
     }
     return this.#transact(async (s) => {
@@ -267,8 +266,8 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
   }
 
   /** Statements that each commit by themselves. */
-  async #plain<T>(connection: Connection, work: (s: Session) => Promise<T>): Promise<T> {
-    const session = this.#session(connection)
+  async #plain<T>(connection: Connection, work: (s: Session) => Promise<T>, patienceMs = LOCK_PATIENCE_MS): Promise<T> {
+    const session = this.#session({ query: (text, values) => connection.query(text, values, patienceMs) })
     const result = await work(session)
     this.#committed(session.hint)
     return result

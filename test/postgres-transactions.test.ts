@@ -1,4 +1,4 @@
-import { Client } from 'pg'
+import { Client, Pool } from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { job, millrace } from '../src/index.js'
 import type { Mill } from '../src/index.js'
@@ -166,4 +166,65 @@ test('ctx.transaction gets over a connection that was ended while it was kept', 
   await other.query('select pg_terminate_backend($1)', [pid])
   expect(await run()).not.toBe(pid)
   await other.end()
+})
+
+describe.each(['a URL', 'a pool'] as const)('the tx of ctx.transaction on %s', (kind) => {
+  interface Tx {
+    readonly query: (text: string) => Promise<unknown>
+    readonly end: () => Promise<void>
+  }
+  const pool = (): Pool => new Pool({ connectionString: database.url, max: 1 })
+  const pools: Pool[] = []
+  afterEach(async () => {
+    for (const each of pools.splice(0)) await each.end()
+  })
+  async function start(jobs: NonNullable<Parameters<typeof open>[0]>['jobs']): Promise<Mill> {
+    const made = kind === 'a pool' ? pool() : undefined
+    if (made !== undefined) pools.push(made)
+    schemas += 1
+    const store = postgres(made ?? database.url, { schema: `tx${schemas}` })
+    const mill = await millrace({ store, logger: false, jobs, concurrency: 1 })
+    mills.push(mill)
+    await mill.start()
+    return mill
+  }
+
+  test('is over with its call, also while the connection serves another', async () => {
+    let kept!: Tx
+    let keptQuery!: Tx['query']
+    const first = job('first', (_: number, ctx) =>
+      ctx.transaction(async (tx) => {
+        kept = tx as Tx
+        keptQuery = kept.query
+        expect(tx).toBeInstanceOf(Client)
+        await kept.query('select 1')
+      }),
+    )
+    const second = job('second', {
+      retry: { limit: 0 },
+      run: (_: number, ctx) =>
+        ctx.transaction(async (tx) => {
+          await (tx as Tx).query('select 1')
+          const late = [kept.query('select 1'), keptQuery('select 1'), mill.enqueue(mail, { to: 'x' }, { tx: kept })]
+          const answers = await Promise.allSettled(late)
+          return answers.map((each) => (each.status === 'rejected' ? (each.reason as { code: string }).code : 'done'))
+        }),
+    })
+    const mill = await start([first, second, mail])
+    await (await mill.enqueue(first, 0)).result({ timeout: '20s' })
+    const told = await (await mill.enqueue(second, 0)).result({ timeout: '20s' })
+    expect(told).toEqual(['E_TX_NOT_OPEN', 'E_TX_NOT_OPEN', 'E_TX_NOT_OPEN'])
+  })
+
+  test('cannot be closed by the handler', async () => {
+    const closing = job('closing', (_: number, ctx) =>
+      ctx.transaction(async (tx) => {
+        const told = await (tx as Tx).end().catch((error: { code: string }) => error.code)
+        await (tx as Tx).query('select 1')
+        return told
+      }),
+    )
+    const mill = await start([closing])
+    expect(await (await mill.enqueue(closing, 0)).result({ timeout: '20s' })).toBe('E_TX_IN_USE')
+  })
 })

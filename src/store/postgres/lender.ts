@@ -3,6 +3,7 @@ import type { World } from '../../world/world.js'
 import { answerWithin, connectWithin, cutClient, endClient } from './client.js'
 import type { PgClient } from './client.js'
 import { isLost, translate } from './faults.js'
+import { LentClient } from './lent-client.js'
 import type { Queries } from './queries.js'
 import type { PgPool, Target } from './target.js'
 
@@ -53,7 +54,12 @@ export class Lender {
     await this.#slot(stopped)
     try {
       const client = await this.#begun()
-      return { client, giveBack: (end) => this.#end(client, end) }
+      const lent = new LentClient(client)
+      const giveBack = (end: 'commit' | 'rollback'): Promise<void> => {
+        lent.takeBack()
+        return this.#end(client, end)
+      }
+      return { client: lent.client, giveBack }
     } catch (error) {
       this.#open -= 1
       throw translate(error, this.#target.name)

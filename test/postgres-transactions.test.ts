@@ -1,3 +1,4 @@
+import { Client, Pool } from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { job, millrace } from '../src/index.js'
 import type { Mill } from '../src/index.js'
@@ -120,4 +121,110 @@ test('ctx.transaction commits the work and the job’s end together, or neither'
   const handle = await mill.enqueue(order, { id: 7 })
   expect(await handle.result({ timeout: '20s' })).toEqual({ stored: 7 })
   expect([tries, await count(mill)]).toEqual([2, 2])
+})
+
+test('ctx.transaction serves more handlers at once than there are connections for it, again and again', async () => {
+  const failed: unknown[] = []
+  const warned: string[] = []
+  const hear = (warning: Error): unknown => warned.push(warning.message)
+  process.on('warning', hear)
+  const order = job('order', {
+    run: (_: number, ctx) =>
+      ctx
+        .transaction(async (tx) => {
+          await (tx as { query(text: string): Promise<unknown> }).query('select 1')
+        })
+        .catch((error: unknown) => failed.push(error)),
+  })
+  const mill = await open({ jobs: [order], concurrency: 12 })
+  await mill.start()
+  const handles = await mill.enqueueMany(
+    order,
+    Array.from({ length: 100 }, (_, index) => index),
+  )
+  for (const handle of handles) await handle.result({ timeout: '30s' })
+  process.off('warning', hear)
+  expect(failed).toEqual([])
+  expect(warned).toEqual([])
+})
+
+test('ctx.transaction gets over a connection that was ended while it was kept', async () => {
+  const order = job('order', {
+    run: (_: number, ctx) =>
+      ctx.transaction(async (tx) => {
+        const client = tx as { query(text: string): Promise<{ rows: { pid: number }[] }> }
+        return (await client.query('select pg_backend_pid() as pid')).rows[0]?.pid
+      }),
+    retry: { limit: 0 },
+  })
+  const mill = await open({ jobs: [order] })
+  await mill.start()
+  const run = async (): Promise<unknown> => (await mill.enqueue(order, 0)).result({ timeout: '20s' })
+  const pid = await run()
+  const other = new Client(database.url)
+  await other.connect()
+  await other.query('select pg_terminate_backend($1)', [pid])
+  expect(await run()).not.toBe(pid)
+  await other.end()
+})
+
+describe.each(['a URL', 'a pool'] as const)('the tx of ctx.transaction on %s', (kind) => {
+  interface Tx {
+    readonly query: (text: string) => Promise<unknown>
+    readonly end: () => Promise<void>
+  }
+  const pool = (): Pool => new Pool({ connectionString: database.url, max: 1 })
+  const pools: Pool[] = []
+  afterEach(async () => {
+    for (const each of pools.splice(0)) await each.end()
+  })
+  async function start(jobs: NonNullable<Parameters<typeof open>[0]>['jobs']): Promise<Mill> {
+    const made = kind === 'a pool' ? pool() : undefined
+    if (made !== undefined) pools.push(made)
+    schemas += 1
+    const store = postgres(made ?? database.url, { schema: `tx${schemas}` })
+    const mill = await millrace({ store, logger: false, jobs, concurrency: 1 })
+    mills.push(mill)
+    await mill.start()
+    return mill
+  }
+
+  test('is over with its call, also while the connection serves another', async () => {
+    let kept!: Tx
+    let keptQuery!: Tx['query']
+    const first = job('first', (_: number, ctx) =>
+      ctx.transaction(async (tx) => {
+        kept = tx as Tx
+        keptQuery = kept.query
+        expect(tx).toBeInstanceOf(Client)
+        await kept.query('select 1')
+      }),
+    )
+    const second = job('second', {
+      retry: { limit: 0 },
+      run: (_: number, ctx) =>
+        ctx.transaction(async (tx) => {
+          await (tx as Tx).query('select 1')
+          const late = [kept.query('select 1'), keptQuery('select 1'), mill.enqueue(mail, { to: 'x' }, { tx: kept })]
+          const answers = await Promise.allSettled(late)
+          return answers.map((each) => (each.status === 'rejected' ? (each.reason as { code: string }).code : 'done'))
+        }),
+    })
+    const mill = await start([first, second, mail])
+    await (await mill.enqueue(first, 0)).result({ timeout: '20s' })
+    const told = await (await mill.enqueue(second, 0)).result({ timeout: '20s' })
+    expect(told).toEqual(['E_TX_NOT_OPEN', 'E_TX_NOT_OPEN', 'E_TX_NOT_OPEN'])
+  })
+
+  test('cannot be closed by the handler', async () => {
+    const closing = job('closing', (_: number, ctx) =>
+      ctx.transaction(async (tx) => {
+        const told = await (tx as Tx).end().catch((error: { code: string }) => error.code)
+        await (tx as Tx).query('select 1')
+        return told
+      }),
+    )
+    const mill = await start([closing])
+    expect(await (await mill.enqueue(closing, 0)).result({ timeout: '20s' })).toBe('E_TX_IN_USE')
+  })
 })

@@ -10,7 +10,7 @@ import type { Changed, GuardedChange } from '../store.js'
 import { countMoves } from './groups.js'
 import { lockNames, placeNow, readPlace } from './insert-meeting.js'
 import { addParents, isBlocked } from './links.js'
-import { endAll, forgetAll, freeKeys, putIn, takeOut } from './moves.js'
+import { endAll, forgetAll, freeKeys, laneIn, putIn, takeOut } from './moves.js'
 import { readById, readStanding } from './read.js'
 import type { Standing } from './rows.js'
 import type { Session } from './session.js'
@@ -134,7 +134,7 @@ async function move(s: Session, job: Standing, change: GuardedChange, to: State,
     suspect: false,
     priority: edit?.priority ?? job.priority,
     queue: edit?.queue ?? job.queue,
-    lane: edit?.queue === undefined ? job.lane : (s.lanes.known(edit.queue, job.name) as number),
+    lane: await laneIn(s, job, edit?.queue ?? job.queue),
     payload: edit?.payload ?? job.payload,
     options: edit?.options === undefined ? job.options : edit.options,
     error: leftParked ? null : job.error,

@@ -11,6 +11,10 @@ export interface Home {
   readonly token: string
 }
 
+export function isSame(a: Home, b: Home): boolean {
+  return a.token === b.token
+}
+
 /**
  * Proves that what is written through this executor is in an open transaction of the store's database. No library can be
  * trusted to know: a client runs statements after its commit as well, each in a transaction of its own. So the server is
@@ -27,7 +31,7 @@ export async function checkOpen(executor: Executor, home: Home): Promise<void> {
       'E_TX_STALE',
       'tx began before the tables of the jobs were made and does not see them; roll back, and try it again',
     )
-  if (found.token !== home.token) throw elsewhere(place, home)
+  if (!isSame({ ...home, token: found.token }, home)) throw elsewhere(place, home)
   if (place.locked === 'on')
     throw new TransactionError(
       'E_TX_READ_ONLY',

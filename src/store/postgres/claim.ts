@@ -1,5 +1,6 @@
 import type { Confirmation, HeldJob } from '../queues.js'
 import type { Claimed, ClaimedJob, ClaimRequest, LeasedJob, Report } from '../store.js'
+import type { Lane } from './lanes.js'
 import { encodedOf } from './rows.js'
 import type { Session } from './session.js'
 import { arrayOf } from './session.js'
@@ -65,8 +66,9 @@ async function answer(s: Session, request: ClaimRequest, { told, bodies }: Taken
     const jobs = await claimSuspect(s, request)
     if (jobs.length > 0) return { ...base, jobs }
   }
-  const jobs = await claimedJobs(s, bodies, request.fence)
-  before.starts.claimed(jobs.length >= request.max ? told.lasts : null)
+  const lanes = lanesOf(told.lanes)
+  const jobs = claimedJobs(bodies, lanes, request.fence)
+  before.starts.claimed(jobs.length >= request.max ? lanes : undefined)
   if (bodies.length > 0) before.areLarge = areLarge(bodies)
   return { ...base, jobs }
 }
@@ -90,22 +92,22 @@ async function claimSuspect(s: Session, request: ClaimRequest): Promise<ClaimedJ
       (request.rooms.get(queue) ?? 1) > 0,
   )
   if (eligible.length === 0) return []
-  const [row] = await s.query<{ jobs: string | null }>(
+  const [row] = await s.query<JsonRow & { lanes: string | null }>(
     s.queries.claimSuspect,
     s.nowText,
     request.worker,
     String(request.fence),
     String(request.suspects === 'alone'),
-    JSON.stringify(eligible.map(({ lane }) => lane)),
+    JSON.stringify(eligible),
   )
-  return claimedJobs(s, bodiesOf(row?.jobs ?? null), request.fence)
+  return claimedJobs(bodiesOf(row?.jobs ?? null), lanesOf(row?.lanes ?? null), request.fence)
 }
 
 interface ToldRow {
   readonly now: unknown
   readonly alive: boolean
-  /** JSON of `[lane, sort]`: how far the claim got. */
-  readonly lasts: string | null
+  /** JSON of the lanes that were taken from; null when nothing was. */
+  readonly lanes: string | null
   readonly suspects: boolean
   readonly resumes: unknown
 }
@@ -150,19 +152,25 @@ function toBody({ ref, id, lane, due_at, payload, rare }: LargeRow): Body {
   return [Number(ref), id, Number(lane), Number(due_at), payload, rare === null ? null : (JSON.parse(rare) as Rare)]
 }
 
-async function claimedJobs(s: Session, bodies: readonly Body[], fence: number): Promise<ClaimedJob[]> {
-  await s.lanes.learn(bodies.map(laneOf))
-  return bodies.map((body) => toClaimedJob(s, body, fence))
+/** A lane that was taken from, and how far. What its number means is told with every claim, and never remembered. */
+interface TakenLane extends Lane {
+  readonly last: number
 }
 
-const laneOf = (body: Body): number => body[2]
+function lanesOf(lanes: string | null): TakenLane[] {
+  const given = JSON.parse(lanes ?? '[]') as [number, string, string, number][]
+  return given.map(([lane, queue, name, last]) => ({ lane, queue, name, last }))
+}
 
-/** Its lane is known by now. */
-function toClaimedJob(s: Session, body: Body, fence: number): ClaimedJob {
-  const [ref, id, laneNumber, dueAt, payload, rare] = body
+function claimedJobs(bodies: readonly Body[], lanes: readonly Lane[], fence: number): ClaimedJob[] {
+  const byNumber = new Map(lanes.map((lane) => [lane.lane, lane]))
+  return bodies.map((body) => toClaimedJob(body, byNumber.get(body[2]) as Lane, fence))
+}
+
+function toClaimedJob(body: Body, lane: Pick<Lane, 'queue' | 'name'>, fence: number): ClaimedJob {
+  const [ref, id, , dueAt, payload, rare] = body
   const [attempt, retries, crashes, suspect, log, expiresAt, key, options, bytes, isParent, group] =
     rare ?? NOTHING_RARE
-  const lane = s.lanes.get(laneNumber)
   return {
     ref,
     fence,
@@ -228,11 +236,10 @@ export async function readLeases(s: Session, worker: string): Promise<LeasedJob[
   const leases = await s.query<LeaseRow>(s.queries.readLeases, worker)
   const jobs: LeasedJob[] = []
   for (const lease of leases) {
-    const held = JSON.parse(lease.jobs) as [Body, number | null][]
-    await s.lanes.learn(held.map(([body]) => laneOf(body)))
-    for (const [body, startedAt] of held)
+    const held = JSON.parse(lease.jobs) as [Body, number | null, string, string][]
+    for (const [body, startedAt, queue, name] of held)
       jobs.push({
-        ...toClaimedJob(s, body, Number(lease.fence)),
+        ...toClaimedJob(body, { queue, name }, Number(lease.fence)),
         alone: lease.alone,
         claimedAt: Number(lease.claimed_at),
         startedAt,

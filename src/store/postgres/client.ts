@@ -13,7 +13,21 @@ export interface PgClient {
   unref?(): void
   /** The server process, as whoever answered the connect told it. */
   readonly processID?: number | null
-  readonly connection?: { readonly stream?: { destroy(): unknown } }
+  readonly secretKey?: number | null
+  readonly host?: string
+  readonly port?: number
+  readonly ssl?: unknown
+  readonly sslNegotiation?: string
+  readonly connection?: PgLine
+}
+
+/** What a client speaks through. The bindings to the C library have none. */
+interface PgLine {
+  readonly stream?: { destroy(): unknown }
+  on?(event: 'connect' | 'sslconnect' | 'error' | 'end', listener: () => void): unknown
+  connect?(port: number | string, host?: string): unknown
+  requestSsl?(): unknown
+  cancel?(processID: number, secretKey: number): unknown
 }
 
 /** What the other end is given to say goodbye. */
@@ -42,11 +56,15 @@ export function connectWithin(client: PgClient, timers: Timers, ms: number): Pro
   return answerWithin(client, timers, ms, Promise.race([client.connect(), ended]))
 }
 
+export function noAnswer(ms: number): Error {
+  return Object.assign(new Error(`there was no answer for ${Math.round(ms / 1_000)} s`), { code: 'ETIMEDOUT' })
+}
+
 /** The answer, or an error and the connection cut when it does not come in time. */
 export function answerWithin<T>(client: PgClient, timers: Timers, ms: number, asked: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const cancel = timers.after(ms, () => {
-      reject(Object.assign(new Error(`there was no answer for ${Math.round(ms / 1_000)} s`), { code: 'ETIMEDOUT' }))
+      reject(noAnswer(ms))
       cutClient(client)
     })
     asked.then(resolve, reject).finally(cancel)

@@ -1,10 +1,12 @@
-import { ClosedError } from '../../errors.js'
+import { ClosedError, StoreError } from '../../errors.js'
 import { settledWithin } from '../../world/timers.js'
 import type { World } from '../../world/world.js'
-import { answerWithin, connectWithin, cutClient, endClient } from './client.js'
+import { callOff, CALL_OFF_MS } from './call-off.js'
+import { answerWithin, connectWithin, cutClient, endClient, noAnswer } from './client.js'
 import type { PgClient } from './client.js'
 import type { Executor } from './executor.js'
-import { isLost, isTransient, translate } from './faults.js'
+import { codeOf, isLost, isTransient, translate } from './faults.js'
+import { LOCK_PATIENCE_MS, whileLocked } from './while-locked.js'
 
 export interface ConnectionParts {
   readonly world: World
@@ -27,6 +29,8 @@ const RETRY_MAX_MS = 200
 /** How long a statement may take, and for how many bytes of it a millisecond more: a slow line is not a dead one. */
 const ANSWER_MS = 10_000
 const BYTES_PER_MS = 100
+/** The server's code of a statement that was ended by request. */
+const CALLED_OFF = '57014'
 /** What the statements under way are given at the end. */
 const CLOSE_MS = 2_000
 
@@ -49,8 +53,15 @@ export class Connection implements Executor {
     this.#parts = parts
   }
 
-  query<R extends object>(text: string, values: readonly (string | null)[]): Promise<R[]> {
-    return this.#inTurn(() => this.#again(async () => this.#run<R>(await this.#connected(), text, values)))
+  /** A statement that commits by itself. What others have locked is tried again for so long. */
+  query<R extends object>(
+    text: string,
+    values: readonly (string | null)[],
+    patienceMs = LOCK_PATIENCE_MS,
+  ): Promise<R[]> {
+    return whileLocked(this.#parts.world, patienceMs, () =>
+      this.#inTurn(() => this.#again(async () => this.#run<R>(await this.#connected(), text, values))),
+    )
   }
 
   /** All of `work` or nothing of it. It may be run again when others stood in its way, so it must only write by `tx`. */
@@ -76,13 +87,15 @@ export class Connection implements Executor {
     )
   }
 
-  /** Waits a little for what was asked; whatever is left of it then rejects. */
+  /** Waits a little for what was asked; whatever is left of it then is called off, and rejects. */
   async close(): Promise<void> {
-    const { timers } = this.#parts.world
+    const { world, makeClient } = this.#parts
+    const { timers } = world
     await settledWithin(timers, this.#turn, CLOSE_MS)
     this.#isClosed = true
     const client = this.#client
     this.#client = undefined
+    if (client !== undefined && this.#asked > 0) await callOff(client, makeClient, timers)
     if (client !== undefined) await endClient(client, timers)
   }
 
@@ -118,11 +131,37 @@ export class Connection implements Executor {
     const bytes = values.reduce((sum, value) => sum + (value?.length ?? 0), 0)
     const asked = client.query(name === undefined ? { text, values } : { name, text, values })
     try {
-      const { rows } = await answerWithin(client, this.#parts.world.timers, answerMs + bytes / BYTES_PER_MS, asked)
+      const { rows } = await this.#answer(client, answerMs + bytes / BYTES_PER_MS, asked)
       return rows as R[]
     } catch (error) {
       if (isLost(error)) this.#drop(client)
       throw error
+    }
+  }
+
+  /**
+   * What is not answered in time is called off: else the server would go on with it, and write it when its caller was told
+   * that it failed. The connection ends with it, since what called it off might come late and meet the next statement.
+   */
+  async #answer<T>(client: PgClient, ms: number, asked: Promise<T>): Promise<T> {
+    const { world, makeClient, name } = this.#parts
+    let isAnswered = false
+    const answered = asked.finally(() => (isAnswered = true))
+    await settledWithin(world.timers, answered, ms)
+    if (isAnswered) return answered
+    void callOff(client, makeClient, world.timers)
+    try {
+      return await answerWithin(client, world.timers, CALL_OFF_MS, answered)
+    } catch (error) {
+      if (codeOf(error) !== CALLED_OFF) throw noAnswer(ms)
+      const told = `${name}: it was not done in ${Math.round(ms / 1_000)} s and was called off, so nothing was written`
+      throw new StoreError(
+        'E_STORE_LOCKED',
+        `${told}; another transaction holds what it needs, or the server is overloaded`,
+        { cause: error },
+      )
+    } finally {
+      this.#drop(client)
     }
   }
 

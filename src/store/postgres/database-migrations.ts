@@ -26,8 +26,12 @@ export function databaseMigrations(where: string | PgPool, schema: string): Migr
   }
 }
 
-/** Whatever the role's default is: who waited for another to migrate must see what it did. */
-const MIGRATION = { begin: 'begin isolation level read committed', commit: 'commit', rollback: 'rollback' }
+/** Whatever the role's default is: who waited for another to migrate must see what it did. And he waits for as long as it takes. */
+const MIGRATION = {
+  begin: 'begin isolation level read committed; set local lock_timeout to default',
+  commit: 'commit',
+  rollback: 'rollback',
+}
 
 /** It may have to wait for another process's, and then has much to do. */
 const MIGRATE_MS = 600_000

@@ -38,7 +38,8 @@ const connect = async () => {
   await within(made.connect(), patienceMs)
   if (listen !== null) {
     // Neither a beat nor news is worth a flush, and who flushes a notification holds up all that follow.
-    await within(made.query('set synchronous_commit = off'), patienceMs)
+    // And who waits for a lock gives up before we do: else the server would go on waiting for it, and each try add one more.
+    await within(made.query('set synchronous_commit = off; set lock_timeout = ' + patienceMs / 2), patienceMs)
     await within(made.query(listen), patienceMs)
   }
   // What was told meanwhile was not heard.
@@ -59,7 +60,7 @@ const beat = async () => {
     waitMs = 0
   } catch (error) {
     // Down, or out of reach for now: it is tried again, and the rescuer's patience is one lease.
-    if (client !== undefined) cut(client)
+    if (client !== undefined && !(error && error.code === '55P03')) cut(client)
     if (!failing) say({ failed: String(error && error.message || error) })
     failing = true
     waitMs = Math.min(everyMs, waitMs * 2 + againMs)

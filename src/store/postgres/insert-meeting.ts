@@ -5,7 +5,7 @@ import type { Place, PlaceRequest, PlaceVerdict } from '../../job/unique.js'
 import { instant } from '../line.js'
 import { met, putOff, whyRefused, windowEnd } from '../meeting.js'
 import type { Inserted, InsertOptions, NewJob } from '../store.js'
-import { endAll, putIn, takeOut } from './moves.js'
+import { endAll, laneIn, putIn, takeOut } from './moves.js'
 import { readStanding } from './read.js'
 import type { Standing } from './rows.js'
 import type { Session } from './session.js'
@@ -175,7 +175,7 @@ class Meeting {
       payload: job.payload,
       options: job.options,
       priority: job.priority,
-      lane: this.#s.lanes.known(job.queue, job.name) as number,
+      lane: await laneIn(this.#s, holder, job.queue),
       error: null,
       reason: null,
     }

@@ -1,3 +1,4 @@
+import { StoreError } from '../../errors.js'
 import type { NewJob } from '../store.js'
 import type { Executor } from './executor.js'
 import type { Queries } from './queries.js'
@@ -9,78 +10,84 @@ export interface Lane {
   readonly name: string
 }
 
+export type LaneName = Pick<NewJob, 'queue' | 'name'>
+
+/** A lane is not what we took it for. Whoever throws it has written nothing, or is in a transaction that is undone. */
+export class LaneMoved extends Error {}
+
+/** Somebody who makes the tables anew again and again is let go first. */
+const TRIES = 5
+
 /**
- * The lanes by number and by name. Rows are only ever added, and by themselves, never in a transaction that may be rolled
- * back: so what was read once stays true, as long as it is the same server. They are flushed before they are used, so that a
- * crash loses none; a failover to a standby that lags may, and so all are read again when a connection was made anew.
+ * The numbers of lanes, as far as they are needed here. Rows are only ever added, and by themselves, never in a transaction
+ * that may be rolled back. And yet what was read once may be true no more: tables are made anew, or emptied, or restored, and
+ * a standby that lagged is promoted. So nothing rests on these numbers: each statement that writes one proves what it means.
  */
 export class Lanes {
   readonly #db: Executor
   readonly #queries: Queries
-  readonly #byNumber = new Map<number, Lane>()
-  readonly #byName = new Map<string, number>()
-  #last = 0
-  #isDoubtful = false
+  readonly #numbers = new Map<string, number>()
 
   constructor(db: Executor, queries: Queries) {
     this.#db = db
     this.#queries = queries
   }
 
-  /** Of a lane that was learned. */
-  get(number: number): Lane {
-    return this.#byNumber.get(number) as Lane
-  }
-
-  async learn(numbers: readonly number[]): Promise<void> {
-    if (this.#isDoubtful || !numbers.every((number) => this.#byNumber.has(number))) await this.#readNew()
-  }
-
-  /** The lanes of jobs, added where they are new. */
-  async needAll(jobs: readonly Pick<NewJob, 'queue' | 'name'>[]): Promise<void> {
-    let last: Pick<NewJob, 'queue' | 'name'> | undefined
-    for (const job of jobs) {
-      if (job.queue !== last?.queue || job.name !== last.name) await this.need(job.queue, job.name)
-      last = job
+  /**
+   * Does what names these lanes. When it finds one that has moved, all are learnt anew and it is done again, which it is
+   * told: then they were read after it had looked.
+   */
+  async sure<T>(lanes: readonly LaneName[], work: (isAgain: boolean) => Promise<T>): Promise<T> {
+    for (let tries = 1; ; tries += 1) {
+      await this.#need(lanes)
+      try {
+        return await work(tries > 1)
+      } catch (error) {
+        if (!(error instanceof LaneMoved)) throw error
+        if (tries === TRIES)
+          throw new StoreError('E_STORE', 'the tables of the jobs keep changing: nothing was written; try it again', {
+            cause: error,
+          })
+      }
+      this.forget()
     }
   }
 
-  async need(queue: string, name: string): Promise<number> {
-    if (this.#isDoubtful) await this.#readNew()
-    const known = this.known(queue, name)
-    if (known !== undefined) return known
-    await this.#db.query(this.#queries.addLane, [queue, name])
-    await this.#readNew()
-    return this.known(queue, name) as number
+  /** Of a lane that was made sure of. */
+  known(queue: string, name: string): number {
+    const lane = this.#numbers.get(`${queue}\n${name}`)
+    if (lane === undefined) throw new LaneMoved()
+    return lane
   }
 
-  /** It may be another server now. */
-  doubt(): void {
-    this.#isDoubtful = true
+  forget(): void {
+    this.#numbers.clear()
   }
 
-  /** Of a lane that was needed before. */
-  known(queue: string, name: string): number | undefined {
-    return this.#byName.get(`${queue}\n${name}`)
+  async #need(lanes: readonly LaneName[]): Promise<void> {
+    if (this.#missing(lanes).length > 0) await this.#read(lanes)
+    const missing = this.#missing(lanes)
+    if (missing.length === 0) return
+    await this.#db.query(this.#queries.addLanes, [JSON.stringify(missing)])
+    await this.#read(missing)
   }
 
-  /** Numbers are given before they are committed, so one may show up late: a gap is looked at again. */
-  async #readNew(): Promise<void> {
-    const isAnew = this.#isDoubtful
-    const rows = await this.#db.query<Lane>(this.#queries.readLanes, [String(isAnew ? 0 : this.#last)])
-    if (isAnew) this.#forget()
-    for (const row of rows) {
-      const lane = Number(row.lane)
-      this.#byNumber.set(lane, { lane, queue: row.queue, name: row.name })
-      this.#byName.set(`${row.queue}\n${row.name}`, lane)
+  async #read(lanes: readonly LaneName[]): Promise<void> {
+    const rows = await this.#db.query<Lane>(this.#queries.readLanes, [JSON.stringify(this.#missing(lanes))])
+    for (const { lane, queue, name } of rows) this.#numbers.set(`${queue}\n${name}`, Number(lane))
+  }
+
+  #missing(lanes: readonly LaneName[]): LaneName[] {
+    const missing = new Map<string, LaneName>()
+    let last: LaneName | undefined
+    for (const lane of lanes) {
+      const { queue, name } = lane
+      // A bulk is mostly of one lane.
+      if (queue === last?.queue && name === last.name) continue
+      last = lane
+      const key = `${queue}\n${name}`
+      if (!this.#numbers.has(key)) missing.set(key, { queue, name })
     }
-    while (this.#byNumber.has(this.#last + 1)) this.#last += 1
-  }
-
-  #forget(): void {
-    this.#isDoubtful = false
-    this.#byNumber.clear()
-    this.#byName.clear()
-    this.#last = 0
+    return [...missing.values()]
   }
 }

@@ -2,7 +2,8 @@ import type { Cancel } from '../../world/timers.js'
 import type { World } from '../../world/world.js'
 import { answerWithin, connectWithin, cutClient, endClient } from './client.js'
 import type { PgClient } from './client.js'
-import { translate } from './faults.js'
+import { isLost, translate } from './faults.js'
+import { LentClient } from './lent-client.js'
 import type { Queries } from './queries.js'
 import type { PgPool, Target } from './target.js'
 
@@ -51,15 +52,32 @@ export class Lender {
 
   async borrow(stopped: () => unknown): Promise<Lent> {
     await this.#slot(stopped)
-    let client: Loan | undefined
     try {
-      const made = (client = await this.#connect())
-      await this.#ask(made, 'beginLent')
-      return { client: made, giveBack: (end) => this.#end(made, end) }
+      const client = await this.#begun()
+      const lent = new LentClient(client)
+      const giveBack = (end: 'commit' | 'rollback'): Promise<void> => {
+        lent.takeBack()
+        return this.#end(client, end)
+      }
+      return { client: lent.client, giveBack }
     } catch (error) {
       this.#open -= 1
-      if (client !== undefined) this.#drop(client)
       throw translate(error, this.#target.name)
+    }
+  }
+
+  /** One that was kept may have been lost without telling: then the next is asked, and at last a new one. */
+  async #begun(): Promise<Loan> {
+    for (;;) {
+      const kept = this.#kept()
+      const client = kept ?? (await this.#connect())
+      try {
+        await this.#ask(client, 'beginLent')
+        return client
+      } catch (error) {
+        this.#drop(client)
+        if (kept === undefined || !isLost(error)) throw error
+      }
     }
   }
 
@@ -70,8 +88,6 @@ export class Lender {
       await new Promise<void>((next) => this.#world.timers.after(5, next))
     }
     this.#open += 1
-    // One that is kept for the next would be one too many.
-    if (this.#open + this.#idle.size > OPEN_MAX) for (const client of this.#idle.keys()) this.#drop(client)
   }
 
   async close(): Promise<void> {
@@ -81,18 +97,26 @@ export class Lender {
     await Promise.all(idle.map((client) => endClient(client, this.#world.timers)))
   }
 
+  /** Taken before a new one is made, so that there are never more of both than may be open. */
+  #kept(): Loan | undefined {
+    const [client] = this.#idle.keys()
+    if (client === undefined) return undefined
+    this.#forget(client)
+    client.ref?.()
+    return client
+  }
+
   async #connect(): Promise<Loan> {
     if (this.#pool !== undefined) return this.#fromPool(this.#pool)
-    const [idle] = this.#idle.keys()
-    if (idle !== undefined) {
-      this.#forget(idle)
-      idle.ref?.()
-      return idle
-    }
     const client = this.#target.makeClient() as Loan
     client.on('error', () => this.#forget(client))
     client.on('end', () => this.#forget(client))
-    await connectWithin(client, this.#world.timers, ANSWER_MS)
+    try {
+      await connectWithin(client, this.#world.timers, ANSWER_MS)
+    } catch (error) {
+      this.#drop(client)
+      throw error
+    }
     return client
   }
 
@@ -137,6 +161,7 @@ export class Lender {
   }
 
   #drop(client: Loan): void {
+    this.#forget(client)
     cutClient(client)
     this.#release(client, true)
   }

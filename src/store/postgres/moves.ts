@@ -3,6 +3,7 @@ import { isFinal } from '../../job/states.js'
 import type { End } from '../ends.js'
 import { sortOf } from '../line.js'
 import type { Member } from '../tally.js'
+import { LaneMoved } from './lanes.js'
 import type { Standing } from './rows.js'
 import { toColumns } from './rows.js'
 import type { Session } from './session.js'
@@ -37,6 +38,15 @@ async function takeFrom(s: Session, job: Standing): Promise<object[]> {
     default:
       return job.place satisfies never
   }
+}
+
+/** The lane of a job that is moved into a queue, proven within this transaction. */
+export async function laneIn(s: Session, job: Standing, queue: string): Promise<number> {
+  if (queue === job.queue) return job.lane
+  const lane = s.lanes.known(queue, job.name)
+  const there = await s.query(s.queries.checkLane, String(lane), queue, job.name, String(s.isAgain))
+  if (there.length === 0) throw new LaneMoved()
+  return lane
 }
 
 /** Puts a job that was taken out where its state belongs, as it now is. */

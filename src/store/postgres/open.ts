@@ -4,6 +4,7 @@ import { refuseOlder } from '../migrations.js'
 import { PACE } from '../info.js'
 import type { StoreInfo } from '../info.js'
 import type { Heart } from '../workers.js'
+import type { Home } from './check-open.js'
 import { channelOf } from './channel.js'
 import { Connection } from './connection.js'
 import { answerWithin, connectWithin, endClient } from './client.js'
@@ -30,13 +31,14 @@ export interface Opened {
   readonly info: StoreInfo
   readonly queries: Queries
   readonly days: DayQueries
-  readonly schema: string
   /** Our name in notifications. */
   readonly self: string
   readonly world: World
   readonly target: Target
   /** By which a transaction on another database is told from one on this. */
-  readonly token: string
+  home(): Home
+  /** The same, asked of the server again: who makes the tables anew gives them another identity. */
+  readHome(): Promise<Home>
   readonly lender: Lender
   connection(kind: 'writes' | 'work'): Connection
   /** Tells others what was committed. A hint: it may be lost. */
@@ -67,18 +69,18 @@ export async function openDatabase(target: Target, autoMigrate: boolean, world: 
     return connection
   }
   const days = dayQueries(schema)
-  const writes = connect()
-  // A claim that is lost loses nothing, so it need not be flushed; a later flush takes it along.
-  const work = connect({
-    async onConnect(client) {
-      if (look.keepsSession) await client.query({ text: 'set synchronous_commit = off', values: [] })
-    },
-  })
+  const setUp = (text: string): Partial<ConnectionParts> =>
+    look.keepsSession ? { onConnect: (client) => client.query({ text, values: [] }) } : {}
+  const writes = connect(setUp(queries.setUpWrites))
+  const work = connect(setUp(queries.setUpWork))
   const closeAll = (): Promise<unknown> => Promise.all([...connections].map((connection) => connection.close()))
-  const token = await prepare(writes, target, autoMigrate).catch(async (error: unknown) => {
-    await closeAll() // An open connection would keep the process of whoever is refused.
-    throw error
-  })
+  const readHome = async (): Promise<Home> => (home = await lookHome(writes, schema))
+  let home = await prepare(writes, target, autoMigrate)
+    .then(() => lookHome(writes, schema))
+    .catch(async (error: unknown) => {
+      await closeAll() // An open connection would keep the process of whoever is refused.
+      throw error
+    })
   const lender = new Lender(target, target.pool, queries, world)
   const ears = new Ears(target, world, look.keepsSession ? queries.listen : null, (news) =>
     work.query(queries.notify, [news]),
@@ -87,11 +89,11 @@ export async function openDatabase(target: Target, autoMigrate: boolean, world: 
     info: { name: target.name, engine: `PostgreSQL ${look.version}`, warnings: look.warnings, ...PACE.postgres },
     queries,
     days,
-    schema,
     self,
     world,
     target,
-    token,
+    home: () => home,
+    readHome,
     lender,
     connection: (kind) => (kind === 'writes' ? writes : work),
     tell: (news) => ears.tell(news),
@@ -161,12 +163,15 @@ async function hearsItself(client: PgClient, queries: Queries, self: string): Pr
   return heard
 }
 
-/** Brings the tables up to date, if that is wanted, and gives their token. */
-async function prepare(writes: Connection, target: Target, autoMigrate: boolean): Promise<string> {
+/** Brings the tables up to date, if that is wanted. */
+async function prepare(writes: Connection, target: Target, autoMigrate: boolean): Promise<void> {
   const version = await schemaVersion(writes, target.schema)
   refuseNewer(version, target.name)
   if (version < SCHEMA_VERSION && !autoMigrate) refuseOlder(target.name, version, SCHEMA_VERSION, target.migrateCommand)
   if (version < SCHEMA_VERSION) await bringUpToDate(writes, target)
-  const [identity] = await writes.query<{ token: string }>(`select token from ${quoted(target.schema)}.identity`, [])
-  return identity?.token ?? ''
+}
+
+async function lookHome(writes: Connection, schema: string): Promise<Home> {
+  const [identity] = await writes.query<{ token: string }>(`select token from ${schema}.identity`, [])
+  return { schema, token: identity?.token ?? '' }
 }

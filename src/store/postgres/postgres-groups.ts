@@ -26,8 +26,7 @@ export class PostgresGroups implements GroupStore {
     return row
   }
 
-  async sealGroup(seal: GroupSeal): Promise<boolean> {
-    if (seal.whenDone !== null) await this.#parts.lanes.needAll([seal.whenDone.job])
+  sealGroup(seal: GroupSeal): Promise<boolean> {
     return this.#parts.transact((s) => sealGroup(s, seal))
   }
 
@@ -43,9 +42,10 @@ export class PostgresGroups implements GroupStore {
     const { lanes, plain, transact } = this.#parts
     // Lanes are made apart from any transaction, and so before this one.
     const following = await plain((s) => readFollowing(s, group))
-    if (following !== undefined) await lanes.needAll([following])
     try {
-      return await transact((s) => completeGroup(s, group, insertJobs), 0)
+      return await lanes.sure(following === undefined ? [] : [following], () =>
+        transact((s) => completeGroup(s, group, insertJobs), 0),
+      )
     } catch (error) {
       if (isLocked(error)) return false
       throw error

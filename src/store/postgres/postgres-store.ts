@@ -46,7 +46,7 @@ import { Starts } from './starts.js'
 import { PostgresTransactions } from './transactions.js'
 import { promoteAll, pruneDays, pruneJobs } from './upkeep.js'
 import type { Run, Walk } from './upkeep.js'
-import { whileLocked } from './while-locked.js'
+import { LOCK_PATIENCE_MS, whileLocked } from './while-locked.js'
 import { askJob, readWishes } from './wish.js'
 import { asNew, isOneStatement, writeJobs } from './write.js'
 
@@ -55,8 +55,6 @@ export interface PostgresStoreOptions {
   readonly now?: (() => number) | undefined
 }
 
-/** How long a verb tries to get at what others have locked. Who settles or rescues tries again by himself. */
-const LOCK_PATIENCE_MS = 10_000
 const CLAIMS_PATIENCE_MS = 1_000
 
 /**
@@ -91,13 +89,15 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     this.info = opened.info
     this.#lanes = new Lanes(this.#writes, opened.queries)
     opened.onReconnect(() => {
-      this.#lanes.doubt()
+      this.#lanes.forget()
       // It may be another server, that was promoted and has not all of what was seen.
       this.#walk.days.look = undefined
     })
     this.#hints = new Hints(opened.self)
     this.#before = { starts: new Starts(world), areLarge: false }
-    this.#gather = new Gather((jobs) => this.#plain(this.#writes, (s) => writeJobs(s, jobs)))
+    this.#gather = new Gather((jobs) =>
+      this.#lanes.sure(jobs, () => this.#plain(this.#writes, (s) => writeJobs(s, jobs))),
+    )
     const plain: Run = (work) => this.#plain(this.#work, work)
     const parts = { lanes: this.#lanes, plain, transact: this.#transact.bind(this) }
     this.schedules = new PostgresSchedules(parts)
@@ -114,8 +114,8 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
 
   async insertJobs(jobs: readonly NewJob[], options: InsertOptions): Promise<readonly Inserted[]> {
     if (jobs.length === 0) return []
-    await this.#lanes.needAll(jobs)
-    if (!isOneStatement(jobs, options)) return this.#transact((s) => insertJobs(s, jobs, options))
+    if (!isOneStatement(jobs, options))
+      return this.#lanes.sure(jobs, () => this.#transact((s) => insertJobs(s, jobs, options)))
     await this.#gather.add(jobs)
     return jobs.map(asNew)
   }
@@ -134,11 +134,9 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
 
   async changeJob(change: GuardedChange): Promise<Changed> {
     const queue = change.edit?.queue
-    if (queue !== undefined) {
-      const job = await this.#plain(this.#work, (s) => readById(s, change.id))
-      if (job !== undefined) await this.#lanes.need(queue, job.name)
-    }
-    return this.#transact((s) => changeJob(s, change))
+    const job = queue === undefined ? undefined : await this.#plain(this.#work, (s) => readById(s, change.id))
+    const lanes = queue === undefined || job === undefined ? [] : [{ queue, name: job.name }]
+    return this.#lanes.sure(lanes, () => this.#transact((s) => changeJob(s, change)))
   }
 
   askJob(ask: JobAsk): Promise<'noted' | 'refused' | 'stale'> {
@@ -256,7 +254,8 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
   ): Promise<Written> {
     const [only] = plain
     if (only !== undefined && plain.length === 1 && other.length === 0) {
-      const left = await this.#plain(this.#writes, (s) => endAlone(s, only, closeLeases))
+      // Who settles or rescues tries again by himself.
+      const left = await this.#plain(this.#writes, (s) => endAlone(s, only, closeLeases), 0)
       return left.length === 0 ? NOTHING : this.#transact((s) => settleAndClose(s, left, closeLeases), 0)
     }
     return this.#transact(async (s) => {
@@ -267,8 +266,8 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
   }
 
   /** Statements that each commit by themselves. */
-  async #plain<T>(connection: Connection, work: (s: Session) => Promise<T>): Promise<T> {
-    const session = this.#session(connection)
+  async #plain<T>(connection: Connection, work: (s: Session) => Promise<T>, patienceMs = LOCK_PATIENCE_MS): Promise<T> {
+    const session = this.#session({ query: (text, values) => connection.query(text, values, patienceMs) })
     const result = await work(session)
     this.#committed(session.hint)
     return result

@@ -79,9 +79,9 @@ export class PostgresSchedules implements ScheduleStore {
     })
   }
 
-  async fireTicks(firing: Firing): Promise<Fired> {
-    await this.#parts.lanes.needAll(firing.ticks.flatMap(({ job }) => (job === null ? [] : [job])))
-    return this.#parts.transact((s) => fireTicks(s, firing))
+  fireTicks(firing: Firing): Promise<Fired> {
+    const jobs = firing.ticks.flatMap(({ job }) => (job === null ? [] : [job]))
+    return this.#parts.lanes.sure(jobs, () => this.#parts.transact((s) => fireTicks(s, firing)))
   }
 
   readTicks(id: string, before: number | null, limit: number): Promise<readonly TickRow[]> {

@@ -25,6 +25,8 @@ export class Session {
   /** Members of groups that this verb moves; `countMoves` writes it down. */
   readonly tally = new Tally()
   readonly #parts: SessionParts
+  /** The lanes were read after a statement in here had looked at their table. */
+  isAgain = false
   #hint: Hint = QUIET
 
   constructor(parts: SessionParts) {

@@ -25,11 +25,11 @@ export class Starts {
     return JSON.stringify([...this.#lasts].map(([lane, sort]) => ({ lane, sort })))
   }
 
-  /** How far a full claim got, as JSON of `[lane, sort]`; null when it was not full. */
-  claimed(lasts: string | null): void {
-    if (lasts === null) return this.forget()
+  /** How far a full claim got in its lanes; undefined when it was not full. */
+  claimed(lasts: readonly { readonly lane: number; readonly last: number }[] | undefined): void {
+    if (lasts === undefined) return this.forget()
     if (this.#lasts.size === 0) this.#since = this.#world.clock.monotonic()
-    for (const [lane, sort] of JSON.parse(lasts) as [number, number][]) this.#lasts.set(lane, sort)
+    for (const { lane, last } of lasts) this.#lasts.set(lane, last)
   }
 
   forget(): void {

@@ -4,7 +4,7 @@ import { QUIET } from '../hint.js'
 import type { Hint, Inserted, InsertOptions, NewJob, SettledJob } from '../store.js'
 import type { GroupSeal } from '../groups.js'
 import type { Transact, TransactionStore } from '../transaction-store.js'
-import { checkOpen } from './check-open.js'
+import { checkOpen, isSame } from './check-open.js'
 import { sqlStateOf } from './executor.js'
 import type { Executor } from './executor.js'
 import { translate } from './faults.js'
@@ -41,18 +41,17 @@ export class PostgresTransactions implements TransactionStore {
   }
 
   insertJobsIn(tx: unknown, jobs: readonly NewJob[], options: InsertOptions): Promise<readonly Inserted[]> {
-    return this.#inCaller(tx, async (s) => {
-      await this.#parts.lanes.needAll(jobs)
-      const insert = (): Promise<readonly Inserted[]> => insertJobs(s, jobs, options)
-      return isOneStatement(jobs, options) ? insert() : this.#whole(s, insert)
-    })
+    return this.#inCaller(tx, (s) =>
+      this.#parts.lanes.sure(jobs, (isAgain) => {
+        s.isAgain = isAgain
+        const insert = (): Promise<readonly Inserted[]> => insertJobs(s, jobs, options)
+        return isOneStatement(jobs, options) ? insert() : this.#whole(s, insert)
+      }),
+    )
   }
 
   sealGroupIn(tx: unknown, seal: GroupSeal): Promise<boolean> {
-    return this.#inCaller(tx, async (s) => {
-      if (seal.whenDone !== null) await this.#parts.lanes.needAll([seal.whenDone.job])
-      return this.#whole(s, () => sealGroup(s, seal))
-    })
+    return this.#inCaller(tx, (s) => this.#whole(s, () => sealGroup(s, seal)))
   }
 
   settleJobIn(tx: unknown, settled: SettledJob): Promise<boolean> {
@@ -99,7 +98,7 @@ export class PostgresTransactions implements TransactionStore {
     const value = (isThenable(returned) ? await returned : returned) as T
     // What the handler enqueued and did not wait for is part of it.
     await this.#turns.get(lent.client)
-    await checkOpen(executorOf(lent.client), this.#home)
+    await this.#check(executorOf(lent.client))
     if (!(await settleShared(s, settle(value)))) throw new LeaseLostError('ctx.transaction()')
     return value
   }
@@ -111,7 +110,7 @@ export class PostgresTransactions implements TransactionStore {
     const turn = (this.#turns.get(handle) ?? Promise.resolve()).then(async () => {
       // Its commit is heard of by its notification alone.
       await this.#parts.opened.listening()
-      if (!this.#own.has(handle)) await checkOpen(executor, this.#home)
+      if (!this.#own.has(handle)) await this.#check(executor)
       const s = this.#parts.session(executor)
       const result = await work(s).catch((error: unknown) => {
         throw this.#translate(error)
@@ -140,8 +139,17 @@ export class PostgresTransactions implements TransactionStore {
     }
   }
 
-  get #home(): { readonly schema: string; readonly token: string } {
-    return this.#parts.opened
+  /** Another database than we know may be ours all the same: its tables were made anew, or restored, while we were open. */
+  async #check(executor: Executor): Promise<void> {
+    const { opened } = this.#parts
+    const home = opened.home()
+    try {
+      await checkOpen(executor, home)
+    } catch (error) {
+      const isElsewhere = error instanceof TransactionError && error.code === 'E_TX_OTHER_DATABASE'
+      if (!isElsewhere || isSame(await opened.readHome(), home)) throw error
+      await checkOpen(executor, opened.home())
+    }
   }
 
   #translate(error: unknown): unknown {

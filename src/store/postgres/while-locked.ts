@@ -1,6 +1,8 @@
 import { StoreError } from '../../errors.js'
 import type { World } from '../../world/world.js'
 
+/** How long a verb tries to get at what others have locked. */
+export const LOCK_PATIENCE_MS = 10_000
 const AGAIN_MS = 20
 
 /**

@@ -2,6 +2,8 @@ import type { Encoded } from '../../job/outcome.js'
 import { hasParents } from '../links.js'
 import type { InsertOptions, Inserted, NewJob } from '../store.js'
 import { haveMembers } from './groups.js'
+import { LaneMoved } from './lanes.js'
+import type { Lane } from './lanes.js'
 import { toColumns } from './rows.js'
 import type { Session } from './session.js'
 import { textOf } from './session.js'
@@ -54,7 +56,7 @@ export async function writeJobs(s: Session, jobs: readonly NewJob[]): Promise<vo
   for (let from = 0, to = 0; from < jobs.length; from = to) {
     to = endOfSlice(jobs, from)
     const slice = jobs.slice(from, to)
-    if (isSimple(slice)) await writeOne(s, slice[0] as NewJob)
+    if (isSimple(slice) && !s.isAgain) await writeOne(s, slice[0] as NewJob)
     else
       await (areAlike(slice)
         ? writeAlike(s, slice)
@@ -80,8 +82,11 @@ function isSimple(jobs: readonly NewJob[]): boolean {
 }
 
 async function writeOne(s: Session, job: NewJob): Promise<void> {
-  const lane = String(s.lanes.known(job.queue, job.name))
-  await s.query(s.queries.insertOne, s.nowText, job.id, lane, String(job.priority), job.payload as string, job.options)
+  const { id, queue, name, priority, payload, options } = job
+  const lane = String(s.lanes.known(queue, name))
+  const given = [s.nowText, id, lane, String(priority), payload as string, options, queue, name]
+  const written = await s.query(s.queries.insertOne, ...given)
+  if (written.length === 0) throw new LaneMoved()
   s.note({ ready: true })
 }
 
@@ -95,6 +100,7 @@ function endOfSlice(jobs: readonly NewJob[], from: number): number {
 }
 
 interface Told {
+  readonly written: unknown
   readonly ready: boolean
   readonly dueIn: number | null
 }
@@ -123,13 +129,14 @@ function isSameTime(a: NewJob['due'], b: NewJob['due']): boolean {
 async function writeAlike(s: Session, jobs: readonly NewJob[]): Promise<void> {
   const first = jobs[0] as NewJob
   const given = s.given({
-    lane: s.lanes.known(first.queue, first.name),
+    ...laneOf(s, first),
+    again: s.isAgain,
     priority: first.priority,
     options: first.options,
     ...timesOf(first),
   })
   const [ids, payloads] = [jobs.map((job) => job.id), jobs.map((job) => job.payload)]
-  await told(s, s.queries.insertAlike, given, JSON.stringify(ids), JSON.stringify(payloads))
+  await told(s, jobs.length, s.queries.insertAlike, given, JSON.stringify(ids), JSON.stringify(payloads))
 }
 
 /** Jobs of any kind; their keys and places are free by now. `now`: the moment at which that was decided, where it was. */
@@ -142,9 +149,11 @@ export async function writePlaced(s: Session, rows: readonly Written[], now?: nu
 }
 
 async function writeRows(s: Session, rows: readonly Written[], now: number | undefined): Promise<void> {
+  const lanes = new Map(rows.map(({ job }) => [`${job.queue}\n${job.name}`, job]))
+  const given = s.given({ lanes: [...lanes.values()].map((job) => laneOf(s, job)), again: s.isAgain }, now)
   const { insertJobs, insertMembers } = s.queries
   const sql = haveMembers(rows.map((row) => row.job)) ? insertMembers : insertJobs
-  await told(s, sql, s.given({}, now), JSON.stringify(rows.map((row) => columnsOf(s, row))))
+  await told(s, rows.length, sql, given, JSON.stringify(rows.map((row) => columnsOf(s, row))))
 }
 
 function columnsOf(s: Session, { job, until }: Written): object {
@@ -166,6 +175,11 @@ function columnsOf(s: Session, { job, until }: Written): object {
   }
 }
 
+/** With what it is to mean, which the statement proves. */
+function laneOf(s: Session, { queue, name }: NewJob): Lane {
+  return { lane: s.lanes.known(queue, name), queue, name }
+}
+
 function timesOf({ due, expires }: NewJob): object {
   return {
     ...('at' in due ? { at: due.at } : { in: due.inMs }),
@@ -173,8 +187,9 @@ function timesOf({ due, expires }: NewJob): object {
   }
 }
 
-async function told(s: Session, sql: string, ...given: readonly string[]): Promise<void> {
+async function told(s: Session, jobs: number, sql: string, ...given: readonly string[]): Promise<void> {
   const [row] = await s.query<Told>(sql, ...given)
+  if (Number(row?.written) !== jobs) throw new LaneMoved()
   if (row?.ready === true) s.note({ ready: true })
   if (row !== undefined && row.dueIn !== null) s.note({ dueInMs: Number(row.dueIn) })
 }

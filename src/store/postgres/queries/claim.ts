@@ -4,7 +4,7 @@ import { s, clock, sort, hasEnded, bodyOf, claimed, isPaused, rare } from './wor
 const taking = `with clock as materialized (select coalesce($1::text::bigint, ${clock}) as now),
     alive as materialized (select 1 from ${s}.workers where worker = $2),
     lane as materialized (
-      select n.lane, n.queue, least($5::text::integer, coalesce(room.left, $5::text::integer)) as room,
+      select n.lane, n.queue, n.name, least($5::text::integer, coalesce(room.left, $5::text::integer)) as room,
              coalesce(start.sort, -9223372036854775808) as start
       from clock, alive, ${s}.lanes n
       left join json_to_recordset($6::text::json) as room (queue text, "left" integer) on room.queue = n.queue
@@ -35,7 +35,8 @@ const taking = `with clock as materialized (select coalesce($1::text::bigint, ${
 
 /** What a claim is told beside its jobs. */
 const told = `clock.now, exists (select 1 from alive) as alive,
-           (select json_agg(json_build_array(l.lane, l.last)) from (select lane, max(sort) as last from taken group by lane) l)::text as lasts,
+           (select json_agg(json_build_array(lane.lane, lane.queue, lane.name, l.last))
+            from (select lane, max(sort) as last from taken group by lane) l join lane on lane.lane = l.lane)::text as lanes,
            exists (select 1 from suspect) as suspects,
            (select min(p.until - clock.now) from ${s}.pauses p, clock where p.until > clock.now) as resumes`
 
@@ -86,7 +87,10 @@ export const claimQueries = {
       select w.ref
       from ${s}.waiting w
       cross join ${bodyOf('w.ref')}
-      where w.state = 'ready' and w.lane in (select value::integer from json_array_elements_text($5::text::json))
+      where w.state = 'ready' and w.lane in (
+        select n.lane
+        from json_to_recordset($5::text::json) as a (lane integer, queue text, name text)
+        join ${s}.lanes n on n.lane = a.lane and n.queue = a.queue and n.name = a.name)
       order by ${sort('j')}, j.ref
       limit 1
       for update of w skip locked),
@@ -94,7 +98,9 @@ export const claimQueries = {
     lease as (
       insert into ${s}.leases (fence, worker, alone, claimed_at, starting, refs)
       select $3::text::bigint, $2, $4::text::boolean, now, 1, array_agg(ref) from taken, clock group by now)
-    select now, (select json_agg(${claimed}) from taken t cross join ${bodyOf('t.ref')})::text as jobs from clock`,
+    select (select json_agg(${claimed}) from taken t cross join ${bodyOf('t.ref')})::text as jobs,
+           (select json_agg(json_build_array(n.lane, n.queue, n.name, 0))
+            from taken t cross join ${bodyOf('t.ref')} join ${s}.lanes n on n.lane = j.lane)::text as lanes`,
   /** What a claim of suspects may look at. */
   suspectLanes: `
     with clock as materialized (select coalesce($1::text::bigint, ${clock}) as now)

@@ -1,13 +1,20 @@
 import { LOCK_CLASS, LOCK_SLOTS } from '../numbers.js'
-import { s, clock, given, newRef, sort, hasEnded } from './words.js'
+import { s, clock, given, newRef, sort, hasEnded, isLane } from './words.js'
 
 /** Writing jobs, and whom they meet. */
 export const enqueueQueries = {
-  readLanes: `select lane, queue, name from ${s}.lanes where lane > $1::text::integer order by lane`,
-  addLane: `
+  readLanes: `
+    select n.lane, n.queue, n.name
+    from json_to_recordset($1::text::json) as a (queue text, name text)
+    join ${s}.lanes n on n.queue = a.queue and n.name = a.name`,
+  /** In one order, so that nobody waits in a ring. */
+  addLanes: `
     insert into ${s}.lanes (queue, name)
-    values ($1, $2)
+    select queue, name
+    from json_to_recordset($1::text::json) as a (queue text, name text)
+    order by queue, name
     on conflict (queue, name) do nothing`,
+  checkLane: `select 1 as there where ${isLane('$1::text::integer', '$2', '$3', '$4::text::boolean')}`,
   /**
    * Jobs that differ in nothing but id and payload: what a bulk mostly is. Those come as texts of their own, since each look
    * into a JSON reads all of it.
@@ -18,7 +25,8 @@ export const enqueueQueries = {
       select now, coalesce((g->>'at')::bigint, now + (g->>'in')::bigint) as due_at,
              coalesce((g->>'expiresAt')::bigint, now + (g->>'expiresIn')::bigint) as expires_at,
              (g->>'lane')::integer as lane, (g->>'priority')::integer as priority, g->>'options' as options
-      from given),
+      from given
+      where ${isLane(`(g->>'lane')::integer`, `g->>'queue'`, `g->>'name'`, `(g->>'again')::boolean`)}),
     made as materialized (
       select ${newRef} as ref, each.id::uuid as id, each.payload, now, due_at, expires_at, lane, priority, options
       from shared, rows from (json_array_elements_text($2::text::json), json_array_elements_text($3::text::json)) as each (id, payload)),
@@ -30,9 +38,9 @@ export const enqueueQueries = {
       insert into ${s}.waiting (ref, lane, state, due_at) select ref, lane, 'scheduled', due_at from made where due_at > now),
     expiring as (
       insert into ${s}.expiring (expires_at, ref) select expires_at, ref from made where expires_at is not null)
-    select ready, due_in as "dueIn"
+    select written, ready, due_in as "dueIn"
     from (
-      select coalesce(bool_or(due_at <= now), false) as ready,
+      select count(*)::integer as written, coalesce(bool_or(due_at <= now), false) as ready,
              min(least(case when due_at > now then due_at - now end, case when expires_at is not null then greatest(0, expires_at - now) end))::float8 as due_in
       from made) as told`,
   /** A single job that is due at once: what a request mostly enqueues, and waits for. */
@@ -41,8 +49,10 @@ export const enqueueQueries = {
       insert into ${s}.jobs (ref, id, created_at, due_at, lane, priority, payload, options)
       select ${newRef}, $2::text::uuid, now, now, $3::text::integer, $4::text::integer, $5, $6
       from (select coalesce($1::text::bigint, ${clock}) as now) as clock
+      where ${isLane('$3::text::integer', '$7', '$8', 'false')}
       returning ref, lane, priority, due_at)
-    insert into ${s}.ready (lane, sort, ref) select lane, ${sort('made')}, ref from made`,
+    insert into ${s}.ready (lane, sort, ref) select lane, ${sort('made')}, ref from made
+    returning 1 as written`,
   /** Jobs of any kind. Keys and places were asked for, and are taken here. */
   insertJobs: insertAny('', '', ''),
   /** The same where members of groups are among them, who are counted. */
@@ -106,11 +116,18 @@ function insertAny(givenColumn: string, column: string, counted: string): string
   const group = column === '' ? '' : ', "group"'
   return `
     with ${given},
+    sure as materialized (
+      select g, now
+      from given
+      where not exists (
+        select 1
+        from json_to_recordset(g->'lanes') as a (lane integer, queue text, name text)
+        where not ${isLane('a.lane', 'a.queue', 'a.name', `(g->>'again')::boolean`)})),
     made as materialized (
-      select ${newRef} as ref, each.*, given.now,
-             coalesce(each.at, given.now + each."in") as due_at,
-             coalesce(each."expiresAt", given.now + each."expiresIn") as expires_at
-      from given, json_to_recordset($2::text::json) as each (
+      select ${newRef} as ref, each.*, sure.now,
+             coalesce(each.at, sure.now + each."in") as due_at,
+             coalesce(each."expiresAt", sure.now + each."expiresIn") as expires_at
+      from sure, json_to_recordset($2::text::json) as each (
         id uuid, lane integer, name text, priority integer, key text, payload text, bytes text, options text,
         at bigint, "in" bigint, "expiresAt" bigint, "expiresIn" bigint, place text, until bigint,
         after text, blocked boolean, is_parent boolean${givenColumn})),
@@ -132,9 +149,9 @@ function insertAny(givenColumn: string, column: string, counted: string): string
       insert into ${s}.uniques (name, key, ref, id, until)
       select name, place, ref, id, until from made where place is not null
       on conflict (name, key) do update set ref = excluded.ref, id = excluded.id, until = excluded.until)
-    select ready, due_in as "dueIn"
+    select written, ready, due_in as "dueIn"
     from (
-      select coalesce(bool_or(due_at <= now and blocked is not true), false) as ready,
+      select count(*)::integer as written, coalesce(bool_or(due_at <= now and blocked is not true), false) as ready,
              min(least(case when due_at > now and blocked is not true then due_at - now end, case when expires_at is not null then greatest(0, expires_at - now) end))::float8 as due_in
       from made) as told`
 }

@@ -4,9 +4,13 @@ import { CHANNEL, DATABASE_NOW } from './words.js'
 export const sessionQueries = {
   now: DATABASE_NOW,
   begin: `begin`,
+  /** For a connection that is ours alone. Nobody's lock holds it up for long: what waited goes to the end of the line. */
+  setUpWrites: `set lock_timeout = '250ms'`,
+  /** The same in one text with: a claim that is lost loses nothing, so it need not be flushed; a later flush takes it along. */
+  setUpWork: `set lock_timeout = '250ms'; set synchronous_commit = off`,
   /**
-   * Statements in one text. Nobody's lock holds up this connection for long: what waited goes to the end of the line. And a
-   * process that is suspended, or cut off, within its transaction keeps nobody else waiting for longer than ten seconds.
+   * Statements in one text, since a session may not be ours alone. And a process that is suspended, or cut off, within its
+   * transaction keeps nobody else waiting for longer than ten seconds.
    */
   beginBounded: `begin; set local lock_timeout = '250ms'; set local idle_in_transaction_session_timeout = '10s'`,
   /** A handler's: it may take its time, but a machine that is gone must not hold its locks for the system's two hours. */

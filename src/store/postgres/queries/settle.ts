@@ -132,11 +132,12 @@ export const settleQueries = {
       where not held.ref = any(e.gone) and not ${hasEnded('held.ref')})`,
   readLeases: `
     select e.fence, e.alone, e.claimed_at,
-           json_agg(json_build_array(${claimed}, coalesce(p.started_at, case when held.place <= e.starting then e.claimed_at end))
+           json_agg(json_build_array(${claimed}, coalesce(p.started_at, case when held.place <= e.starting then e.claimed_at end), n.queue, n.name)
              order by held.place)::text as jobs
     from ${s}.leases e
     cross join unnest(e.refs) with ordinality as held (ref, place)
     cross join ${bodyOf('held.ref')}
+    join ${s}.lanes n on n.lane = j.lane
     left join ${s}.reports p on p.ref = held.ref and p.fence = e.fence
     where e.worker = $1 and not held.ref = any(e.gone) and not ${hasEnded('held.ref')}
     group by e.fence, e.alone, e.claimed_at`,

@@ -74,6 +74,13 @@ export const toldEnds = `told as (
       insert into ${s}.link_todos (parent, what)
       select e.ref, e.state from ended e where exists (select 1 from ${s}.links l where l.parent = e.ref)
       returning 1)`
+/**
+ * Whether the number of a lane still means what whoever wrote the statement thinks (lanes.ts). `again`: it was read just now,
+ * while this transaction had a lock on the table; one that keeps its first view cannot see a lane that is younger.
+ */
+export const isLane = (lane: string, queue: string, name: string, again: string): string => `(
+      exists (select 1 from ${s}.lanes n where n.lane = ${lane} and n.queue = ${queue} and n.name = ${name})
+      or (${again} and current_setting('transaction_isolation') <> 'read committed'))`
 export const isPaused = (queue: string): string => `exists (
     select 1 from ${s}.pauses p where p.queue = ${queue} and (p.until is null or p.until > now))`
 

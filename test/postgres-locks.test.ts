@@ -1,0 +1,86 @@
+import { Client } from 'pg'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { job, millrace } from '../src/index.js'
+import type { Mill } from '../src/index.js'
+import { postgres } from '../src/postgres.js'
+import { freshDatabase } from '../src/testing/shared-postgres.js'
+
+/** Somebody else holds locks: a migration tool, `vacuum full`, a session that was forgotten. */
+
+let database: Awaited<ReturnType<typeof freshDatabase>>
+let other: Client
+beforeAll(async () => {
+  database = await freshDatabase()
+  other = new Client({ connectionString: database.url, application_name: 'somebody else' })
+  await other.connect()
+})
+afterAll(async () => {
+  await other.end()
+  await database.drop()
+})
+
+const mills: Mill[] = []
+afterEach(async () => {
+  await other.query('rollback')
+  for (const mill of mills.splice(0)) await mill.close({ deadline: 0 })
+})
+
+const noop = job('noop', async (p: number) => p)
+let schemas = 0
+
+async function open(): Promise<{ mill: Mill; schema: string }> {
+  schemas += 1
+  const schema = `locks${schemas}`
+  const mill = await millrace({
+    store: postgres(database.url, { schema }),
+    logger: false,
+    jobs: [noop],
+    poll: '1s',
+    lease: '3s',
+  })
+  mills.push(mill)
+  await mill.start()
+  await (await mill.enqueue(noop, 0)).result({ timeout: '10s' })
+  return { mill, schema }
+}
+
+async function sessions(): Promise<number> {
+  const { rows } = await other.query<{ n: number }>(
+    `select count(*)::integer as n from pg_stat_activity where datname = current_database() and application_name = 'millrace'`,
+  )
+  return rows[0]?.n ?? 0
+}
+
+async function count(mill: Mill): Promise<number> {
+  let found = 0
+  for await (const _ of mill.find()) found += 1
+  return found
+}
+
+test('a short lock is waited for', async () => {
+  const { mill, schema } = await open()
+  await other.query(`begin; lock table ${schema}.jobs, ${schema}.workers in access exclusive mode`)
+  const enqueued = mill.enqueue(noop, 1)
+  await new Promise((next) => setTimeout(next, 1_500))
+  await other.query('commit')
+  expect(await (await enqueued).result({ timeout: '20s' })).toBe(1)
+})
+
+test('a long one is told as such; what was refused is never written, and no sessions pile up', async () => {
+  const { mill, schema } = await open()
+  const before = await sessions()
+  await other.query(`begin; lock table ${schema}.jobs, ${schema}.workers, ${schema}.leases in access exclusive mode`)
+  const enqueues = [
+    mill.enqueue(noop, 1),
+    mill.enqueueMany(noop, [2, 3]),
+    mill.enqueue(noop, 4, { key: 'k' }),
+    mill.enqueue(noop, 5),
+  ]
+  const answers = await Promise.allSettled(enqueues)
+  for (const answer of answers) expect(answer).toMatchObject({ status: 'rejected', reason: { code: 'E_STORE_LOCKED' } })
+  expect(await sessions()).toBeLessThanOrEqual(before)
+  await other.query('commit')
+  expect(await (await mill.enqueue(noop, 6)).result({ timeout: '20s' })).toBe(6)
+  await new Promise((next) => setTimeout(next, 500))
+  expect(await count(mill)).toBe(2)
+}, 60_000)

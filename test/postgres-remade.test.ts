@@ -1,0 +1,162 @@
+import { Client } from 'pg'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { job, millrace } from '../src/index.js'
+import type { Mill, MillOptions } from '../src/index.js'
+import { postgres } from '../src/postgres.js'
+import { freshDatabase } from '../src/testing/shared-postgres.js'
+
+/** Processes that live on while the tables are made anew under them: numbers that they know mean something else then. */
+
+let database: Awaited<ReturnType<typeof freshDatabase>>
+let sql: Client
+beforeAll(async () => {
+  database = await freshDatabase()
+  sql = new Client(database.url)
+  await sql.connect()
+})
+afterAll(async () => {
+  await sql.end()
+  await database.drop()
+})
+
+let schemas = 0
+let schema: string
+let ran: string[] = []
+const note = (name: string) => job(name, async (_payload: unknown) => void ran.push(name))
+const [mail, purge] = [note('mail'), note('purge')]
+
+const mills: Mill[] = []
+beforeEach(() => {
+  schemas += 1
+  schema = `remade${schemas}`
+  ran = []
+})
+afterEach(async () => {
+  for (const mill of mills.splice(0)) await mill.close({ deadline: 0 })
+})
+
+async function open(options: MillOptions = {}): Promise<Mill> {
+  const mill = await millrace({ store: postgres(database.url, { schema }), logger: false, poll: '200ms', ...options })
+  mills.push(mill)
+  return mill
+}
+
+const ways = {
+  'dropped and migrated again': async () => {
+    await sql.query(`drop schema ${schema} cascade`)
+    await open()
+  },
+  'emptied, and counted from one again': async () => {
+    const { rows } = await sql.query<{ names: string }>(
+      `select string_agg(format('%I.%I', schemaname, tablename), ', ') as names from pg_tables
+       where schemaname = $1 and tablename not in ('migrations', 'identity')`,
+      [schema],
+    )
+    await sql.query(`truncate ${rows[0]?.names ?? ''} restart identity`)
+  },
+  'emptied, and not there yet': async () => {
+    await sql.query(`truncate ${schema}.lanes, ${schema}.jobs, ${schema}.ready, ${schema}.waiting`)
+  },
+}
+
+describe.each(Object.entries(ways))('when the tables are %s', (_, remake) => {
+  /** A producer that knows `mail` by a number, and then another whose `purge` came first. */
+  async function remade(): Promise<{ producer: Mill; other: Mill }> {
+    const producer = await open({ jobs: [mail] })
+    await producer.enqueue(mail, 'before', { in: '1h' })
+    await remake()
+    const other = await open()
+    await other.enqueue(purge, 'first', { in: '1h' })
+    return { producer, other }
+  }
+
+  async function namesOf(mill: Mill, ids: readonly { readonly id: string }[]): Promise<(string | undefined)[]> {
+    const found = []
+    for (const { id } of ids) found.push((await mill.get(id))?.job)
+    return found
+  }
+
+  const enqueues: Record<string, (mill: Mill) => Promise<readonly { readonly id: string }[]>> = {
+    one: async (mill) => [await mill.enqueue(mail, 1)],
+    'one for later': async (mill) => [await mill.enqueue(mail, 1, { in: '1h' })],
+    'many at once': (mill) => Promise.all([1, 2, 3, 4].map((each) => mill.enqueue(mail, each))),
+    'a bulk': (mill) => mill.enqueueMany(mail, [1, 2, 3]),
+    'a bulk of all kinds': (mill) => mill.enqueueMany(mail, [1, new Uint8Array([2]), 3]),
+    'a key': async (mill) => [await mill.enqueue(mail, 1, { key: 'k' })],
+    'one in a transaction': (mill) => inTransaction('begin', async (tx) => [await mill.enqueue(mail, 1, { tx })]),
+    'a key in a transaction': (mill) =>
+      inTransaction('begin', async (tx) => [await mill.enqueue(mail, 1, { tx, key: 'k' })]),
+    'one in a transaction with a first view': (mill) =>
+      inTransaction('begin isolation level repeatable read', async (tx) => [await mill.enqueue(mail, 1, { tx })]),
+  }
+
+  test.each(Object.entries(enqueues))('an enqueue of %s is what it was given as', async (_name, enqueue) => {
+    const { producer, other } = await remade()
+    const handles = await enqueue(producer)
+    expect(await namesOf(other, handles)).toEqual(handles.map(() => 'mail'))
+    const worker = await open({ jobs: [mail, purge] })
+    await worker.start()
+    for (const handle of handles) {
+      const record = await worker.get(handle.id)
+      if (record?.state !== 'scheduled') await worker.handle(handle.id).result({ timeout: '20s' })
+    }
+    expect(ran.filter((name) => name === 'purge')).toEqual([])
+  })
+
+  test('a job that waits is moved into the queue that was meant', async () => {
+    const producer = await open({ jobs: [mail] })
+    await producer.edit((await producer.enqueue(mail, 1, { in: '1h' })).id, { queue: 'slow' })
+    await remake()
+    const other = await open()
+    await other.enqueue(purge, 'first', { in: '1h' })
+    await other.enqueue(purge, 'second', { in: '1h', queue: 'slow' })
+    const { id } = await other.enqueue(mail, 2, { in: '1h', key: 'k' })
+    await producer.edit(id, { queue: 'slow' })
+    expect(await producer.get(id)).toMatchObject({ job: 'mail', queue: 'slow' })
+    await producer.schedule(mail, 3, '1h', { key: 'k', queue: 'default' })
+    expect(await producer.get(id)).toMatchObject({ job: 'mail', queue: 'default' })
+  })
+
+  test('a worker that lived through it runs each job by its own handler', async () => {
+    const worker = await open({ jobs: [mail, purge] })
+    await worker.start()
+    await (await worker.enqueue(mail, 0)).result({ timeout: '10s' })
+    await (await worker.enqueue(purge, 0)).result({ timeout: '10s' })
+    ran = []
+    await remake()
+    const other = await open()
+    const handles = [await other.enqueue(purge, 1), await other.enqueue(mail, 1), await other.enqueue(purge, 2)]
+    for (const handle of handles) await handle.result({ timeout: '30s' })
+    expect(ran.toSorted()).toEqual(['mail', 'purge', 'purge'])
+  })
+})
+
+async function inTransaction<T>(begin: string, work: (tx: Client) => Promise<T>): Promise<T> {
+  const tx = new Client(database.url)
+  await tx.connect()
+  try {
+    await tx.query(begin)
+    await tx.query('select 1')
+    const done = await work(tx)
+    await tx.query('commit')
+    return done
+  } finally {
+    await tx.end()
+  }
+}
+
+test('a transaction that does not see a new name yet can enqueue it', async () => {
+  const mill = await open()
+  await mill.enqueue(purge, 0, { in: '1h' })
+  for (const [index, options] of [{}, { key: 'k' }].entries()) {
+    const found = await inTransaction('begin isolation level serializable', (tx) =>
+      mill.enqueue(note(`new${index}`), 1, { ...options, tx }),
+    )
+    expect(await mill.get(found.id)).toMatchObject({ job: `new${index}` })
+  }
+  const { id } = await mill.schedule(purge, 1, '1h', { key: 'k' })
+  await inTransaction('begin isolation level serializable', (tx) =>
+    mill.schedule(purge, 2, '1h', { key: 'k', queue: 'new', tx }),
+  )
+  expect(await mill.get(id)).toMatchObject({ job: 'purge', queue: 'new', payload: 2 })
+})

@@ -106,6 +106,26 @@ describe('a server', () => {
   })
 })
 
+describe('a database', () => {
+  test.each(['LATIN1', 'EUC_JP', 'SQL_ASCII'])(
+    'in %s, which cannot hold every text, is refused before anything is written',
+    async (encoding) => {
+      const other = `${name()}_${encoding.toLowerCase()}`
+      await admin.query(
+        `create database ${other} encoding '${encoding}' lc_collate 'C' lc_ctype 'C' template template0`,
+      )
+      const error = await refusal(() => address({ pathname: `/${other}` }))
+      await admin.query(`drop database ${other} with (force)`)
+      expect(error).toMatchObject({
+        code: 'E_STORE_ENCODING',
+        message: expect.stringMatching(
+          new RegExp(`"${other}" is in ${encoding} .* encoding 'UTF8' template template0`),
+        ),
+      })
+    },
+  )
+})
+
 describe('the way to a server', () => {
   test.each<[string, () => unknown, string, RegExp]>([
     [

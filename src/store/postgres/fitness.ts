@@ -71,3 +71,11 @@ export function poolerWarning(name: string): string {
     'give Millrace the address of the server itself'
   )
 }
+
+/** What is done the slow way, where the tables belong to another role. Names are quoted. */
+export function ownerWarning(name: string, { owner, role }: { readonly owner: string; readonly role: string }): string {
+  return (
+    `${name}: the tables belong to the role ${owner}, and ${role} may neither make nor drop their days: jobs that are old enough are ` +
+    `deleted row by row, which is slower; to have days dropped whole, \`grant ${owner} to ${role}\``
+  )
+}

@@ -168,6 +168,14 @@ describe('the way to a server', () => {
       'E_INVALID_OPTIONS',
       /PostgreSQL’s begins with "postgres:\/\/"/,
     ],
+    ...['"postgres://u:wrong-secret@h/x"', 'jdbc:postgresql://u:wrong-secret@h/x', 'u:wrong-secret@h/x'].map(
+      (store): [string, () => unknown, string, RegExp] => [
+        `what only looks like a URL, ${store.slice(0, 5)}…`,
+        () => store,
+        'E_INVALID_OPTIONS',
+        /PostgreSQL’s begins with "postgres:\/\/".*\*\*\*/,
+      ],
+    ),
     [
       'a pool to nowhere',
       () => postgres(new Pool({ host: '127.0.0.1', port: 1 })),
@@ -183,6 +191,28 @@ describe('the way to a server', () => {
     expect(error.message).not.toContain(new URL(database.url).password)
   })
 })
+
+test('a URL with blanks and the end of its line around it is that URL', async () => {
+  const mill = await millrace({ store: ` \n${database.url}\r\n`, logger: false })
+  await mill.close()
+  const { href } = new URL(database.url)
+  await (await millrace({ store: postgres(`\n${href} `), logger: false })).close()
+})
+
+test.each([['PostgreSQL', () => database.url] as const, ['SQLite', () => join(folder, 'tx.db')] as const])(
+  'a URL that is passed as tx is not shown with its password: %s',
+  async (_, store) => {
+    const echo = job('echo', async (p: number) => p)
+    const mill = await millrace({ store: store(), jobs: [echo], logger: false })
+    const tx = 'postgres://u:wrong-secret@h/x'
+    const error = await (async () => mill.enqueue(echo, 1, { tx }))().catch(
+      (thrown: unknown) => thrown as MillraceError,
+    )
+    await mill.close()
+    expect(error).toMatchObject({ code: expect.stringMatching(/^E_/), message: expect.stringContaining('u:***@h') })
+    expect((error as MillraceError).message).not.toContain('wrong-secret')
+  },
+)
 
 test('a host that takes connections and never answers is given up', async () => {
   const silent = createServer(() => undefined)

@@ -30,8 +30,3 @@ export function migrateCommand(store: string, ...more: readonly string[]): strin
 function shellWord(text: string): string {
   return /^[\w./:@=+-]+$/.test(text) ? text : `'${text.replaceAll(`'`, `'\\''`)}'`
 }
-
-/** An address as it may be shown: whatever stands where a password stands is covered, also in a URL that cannot be read. */
-export function withoutPassword(url: string): string {
-  return url.replace(/^([a-z]+:\/*[^:@/?#]*):.*@/i, '$1:***@').replaceAll(/([?&]password=)[^&#]*/gi, '$1***')
-}

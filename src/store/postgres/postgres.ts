@@ -4,7 +4,6 @@ import { checkFields } from '../../job/check.js'
 import type { World } from '../../world/world.js'
 import type { StoreChoice } from '../choice.js'
 import { STORE_CHOICE } from '../choice.js'
-import { withoutPassword } from '../migrations.js'
 import { databaseMigrations } from './database-migrations.js'
 import { openDatabase } from './open.js'
 import { PostgresStore } from './postgres-store.js'
@@ -33,8 +32,8 @@ const SCHEMA_MAX_BYTES = 63
 export function postgres(target: string | PgPool, options: PostgresOptions = {}): StoreChoice {
   const problems = checkFields(options, 'options', { fields: { schema: schemaProblem } })
   if (!isPool(target) && !isUrl(target))
-    problems.unshift({ path: 'target', message: `must be a postgres:// URL or a pg.Pool, got ${showTarget(target)}` })
-  const { where, schema } = schemaOf(target)
+    problems.unshift({ path: 'target', message: `must be a postgres:// URL or a pg.Pool, got ${show(target)}` })
+  const { where, schema } = schemaOf(typeof target === 'string' ? target.trim() : target)
   const wrong = schema === undefined ? undefined : schemaProblem(schema)
   if (wrong !== undefined) problems.push({ path: 'target?schema', message: wrong })
   if (problems.length > 0) throw new InvalidOptionsError('postgres()', problems)
@@ -47,12 +46,9 @@ export function postgres(target: string | PgPool, options: PostgresOptions = {})
   }
 }
 
-function showTarget(target: unknown): string {
-  return show(typeof target === 'string' ? withoutPassword(target) : target)
-}
-
 function isUrl(target: unknown): target is string {
-  return typeof target === 'string' && /^postgres(ql)?:\/\/./.test(target)
+  // A variable that was read from a file has its line's end.
+  return typeof target === 'string' && /^\s*postgres(ql)?:\/\/./.test(target)
 }
 
 function schemaProblem(value: unknown): string | undefined {

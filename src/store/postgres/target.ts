@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module'
+import { withoutPassword } from '../../codec/show.js'
 import { InvalidOptionsError, StoreError } from '../../errors.js'
-import { migrateCommand, withoutPassword } from '../migrations.js'
+import { migrateCommand } from '../migrations.js'
 import type { PgClient } from './client.js'
 
 /** Where a database is, and how to get a connection to it. */

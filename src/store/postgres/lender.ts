@@ -89,7 +89,7 @@ export class Lender {
       idle.ref?.()
       return idle
     }
-    const client = this.#target.makeClient() as Loan
+    const client = this.#target.makeLoan() as Loan
     client.on('error', () => this.#forget(client))
     client.on('end', () => this.#forget(client))
     await connectWithin(client, this.#world.timers, ANSWER_MS)

@@ -3,6 +3,7 @@ import { withoutPassword } from '../../codec/show.js'
 import { InvalidOptionsError, StoreError } from '../../errors.js'
 import { migrateCommand } from '../migrations.js'
 import type { PgClient } from './client.js'
+import { OWN_TYPES } from './types.js'
 
 /** Where a database is, and how to get a connection to it. */
 export interface Target {
@@ -11,8 +12,10 @@ export interface Target {
   readonly name: string
   /** What to type to bring its tables up to date. */
   readonly migrateCommand: string
-  /** A client that is not connected yet. */
+  /** A client of the engine's own that is not connected yet. */
   readonly makeClient: () => PgClient
+  /** One that a handler works with: it gives values as the app told `pg` to. */
+  readonly makeLoan: () => PgClient
   /** What a thread passes to `require` to get the same library, and what it connects with. */
   readonly module: string | undefined
   readonly settings: object
@@ -23,10 +26,7 @@ export interface Target {
 /** The part of `pg` that we use. */
 interface Pg {
   readonly Client: new (config: object) => PgClient
-  readonly types: { getTypeParser(oid: number, format?: string): unknown }
 }
-
-const INT8 = 20
 
 /** A pool of `pg`, whose settings say where the database is. */
 export interface PgPool {
@@ -71,14 +71,15 @@ export async function targetOf(where: string | PgPool, schema = DEFAULT_SCHEMA):
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
   }
-  const types = numbersOf(pg)
-  const makeClient = (): PgClient => new pg.Client({ ...settings, types })
+  // Whatever the app's defaults are, our parsers read texts.
+  const makeClient = (): PgClient => Object.assign(new pg.Client({ ...settings, types: OWN_TYPES }), { binary: false })
   refuseUnreadable(makeClient, given)
   return {
     schema,
     name: nameOf(given, schema),
     migrateCommand: commandOf(given, schema),
     makeClient,
+    makeLoan: () => new pg.Client(settings),
     module: modulePath(),
     settings,
     pool: typeof where === 'string' ? undefined : where,
@@ -116,13 +117,6 @@ function settingsOf(where: string | PgPool): Settings {
   const options = where.options as Settings
   // A pool hides its password from those who list its settings.
   return options.password === undefined ? options : { ...options, password: options.password }
-}
-
-/** Counts and times of ours are whole numbers below 2^53: they come as numbers. */
-function numbersOf(pg: Pg): object {
-  return {
-    getTypeParser: (oid: number, format?: string) => (oid === INT8 ? Number : pg.types.getTypeParser(oid, format)),
-  }
 }
 
 function modulePath(): string | undefined {

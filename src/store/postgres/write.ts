@@ -1,6 +1,7 @@
 import type { Encoded } from '../../job/outcome.js'
 import type { InsertOptions, Inserted, NewJob } from '../store.js'
 import { toColumns } from './rows.js'
+import { booleanOf } from './executor.js'
 import type { Session } from './session.js'
 import { textOf } from './session.js'
 
@@ -157,6 +158,6 @@ function timesOf({ due, expires }: NewJob): object {
 
 async function told(s: Session, sql: string, ...given: readonly string[]): Promise<void> {
   const [row] = await s.query<Told>(sql, ...given)
-  if (row?.ready === true) s.note({ ready: true })
+  if (booleanOf(row?.ready)) s.note({ ready: true })
   if (row !== undefined && row.dueIn !== null) s.note({ dueInMs: Number(row.dueIn) })
 }

@@ -130,7 +130,7 @@ describe('autoMigrate: false', () => {
     const { username, password, host, pathname } = new URL(database.url)
     expect(error.code).toBe('E_SCHEMA_OLD')
     expect(error.message).toContain(
-      `run \`npx millrace migrate --store 'postgresql://${username}:***@${host}${pathname}' --schema later\` first`,
+      `run \`npx millrace migrate --store 'postgresql://${username}:***@${host}${pathname}' --schema later\`, as a role that owns the schema, first`,
     )
     expect(error.message).not.toContain(password)
     const { rows } = await admin.query(`select from pg_namespace where nspname = 'later'`)
@@ -167,7 +167,7 @@ describe('rights', () => {
     const { code, out, err } = await migrate('--store', store, '--schema', 'mine')
     expect({ code, out }).toEqual({ code: 1, out: '' })
     expect(err).toMatch(
-      /^millrace migrate: .*the role "millrace_test_reader" may not make the tables; let their owner run `npx millrace migrate .*`, or `grant create on database "\w+" to "millrace_test_reader"`\n$/,
+      /^millrace migrate: .*the role "millrace_test_reader" may not make the tables; run `npx millrace migrate .*` as a role that owns the database, or let that one `grant create on database "\w+" to "millrace_test_reader"`\n$/,
     )
     const error = await refusalOf(millrace({ store: `${store}?schema=mine`, logger: false }))
     expect(error.code).toBe('E_STORE_RIGHTS')

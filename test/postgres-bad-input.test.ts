@@ -99,6 +99,45 @@ describe('a server', () => {
     ])
   })
 
+  test('that cancels statements by its statement_timeout is told of with what to raise', async () => {
+    const echo = job('echo', async (p: number) => p)
+    const store = `${database.url}?schema=short`
+    await (await millrace({ store, logger: false })).close()
+    await admin.query(`
+      create function short.slow() returns trigger language plpgsql as 'begin perform pg_sleep(60); return null; end';
+      create trigger slow before insert on short.ready for each statement execute function short.slow()`)
+    const mill = await millrace({
+      store: `${store}&options=-c%20statement_timeout%3D2000`,
+      jobs: [echo],
+      logger: false,
+    })
+    const error = await mill.enqueue(echo, 1).catch((thrown: unknown) => thrown as MillraceError)
+    await mill.close()
+    expect(error).toMatchObject({
+      code: 'E_STORE',
+      message: expect.stringMatching(/statement timeout \(57014\); statement_timeout is too short: raise it/),
+    })
+  })
+
+  test('that takes no more connections is told of with what to do', async () => {
+    const role = `${name()}_few`
+    await admin.query(`create role ${role} login password 'few' connection limit 0`)
+    const error = await refusal(() => address({ username: role, password: 'few' }))
+    await admin.query(`drop role ${role}`)
+    expect(error).toMatchObject({
+      code: 'E_STORE_UNREACHABLE',
+      message: expect.stringMatching(/too many connections.*; it takes no more connections: .*max_connections/),
+    })
+  })
+
+  test('is not given up for a query_timeout that the app gave its pool', async () => {
+    const pool = new Pool({ connectionString: database.url, query_timeout: 1 })
+    const mill = await millrace({ store: postgres(pool, { schema: 'hasty' }), logger: false })
+    expect(await first(mill.find())).toBeUndefined()
+    await mill.close()
+    await pool.end()
+  })
+
   test('that flushes each commit is not', async () => {
     await setting('set synchronous_commit = on')
     expect((await warnings(database.url)).filter((warning) => warning.includes('synchronous_commit'))).toEqual([])
@@ -154,7 +193,7 @@ describe('the way to a server', () => {
       'E_STORE_MISSING',
       /"nothing" does not exist; create it/,
     ],
-    ['TLS that is not offered', () => `${database.url}?sslmode=require`, 'E_STORE_UNREACHABLE', /SSL/],
+    ['TLS that is not offered', () => `${database.url}?sslmode=require`, 'E_STORE_UNREACHABLE', /SSL.*; take sslmode/],
     [
       'a URL that cannot be read',
       () => 'postgres://u:wrong-secret#@h:port/x',
@@ -182,6 +221,23 @@ describe('the way to a server', () => {
       'E_STORE_UNREACHABLE',
       /127\.0\.0\.1:1/,
     ],
+    ...['a,b', 'a:5432,b:5433', 'u:wrong-secret@a,b'].map((hosts): [string, () => unknown, string, RegExp] => [
+      `several hosts, ${hosts.slice(-3)}`,
+      () => `postgres://${hosts}/x`,
+      'E_INVALID_OPTIONS',
+      /must name one host, .*by DNS or a proxy/,
+    ]),
+    ['several hosts as a parameter', () => 'postgres:///x?host=a,b', 'E_INVALID_OPTIONS', /must name one host/],
+    ['the pool itself', () => new Pool(), 'E_INVALID_OPTIONS', /store must be postgres\(pool\), .*got the pool itself/],
+    ['a client', () => new Client(), 'E_INVALID_OPTIONS', /store must be .*postgres\(pool\), .*got one connection/],
+    ['a URL object', () => new URL(address({ password: 'wrong-secret' })), 'E_INVALID_OPTIONS', /pass url\.href/],
+    [
+      'an object of settings',
+      () => ({ url: address({}) }),
+      'E_INVALID_OPTIONS',
+      /must be the postgres:\/\/ URL itself/,
+    ],
+    ['a number as the store', () => 5, 'E_INVALID_OPTIONS', /sqlite\(…\) or postgres\(…\), got 5/],
     ['a number', () => postgres(5 as never), 'E_INVALID_OPTIONS', /must be a postgres:\/\/ URL or a pg\.Pool, got 5/],
   ])('with %s is refused in one sentence with the fix', async (_, store, code, message) => {
     const error = await refusal(store)
@@ -425,6 +481,8 @@ describe.each(Object.entries(STORES))('on %s', (_, store) => {
         () => first(mill.find({ key: bad })),
         () => first(mill.find({ label: bad })),
         () => first(mill.find({ queue: bad })),
+        () => first(mill.find({ job: bad })),
+        () => first(mill.find({ job: ['fine', bad] })),
       ]
       for (const [i, call] of calls.entries()) {
         const error = await call().then(

@@ -23,6 +23,8 @@ describe('a password', () => {
   test('of an address in another’s error is not repeated', () => {
     const error = new Error('cannot connect to postgres://bob:geheim@db/x: ask ada@example.com')
     expect(reason(error)).toBe('cannot connect to postgres://bob:***@db/x: ask ada@example.com')
+    const other = new Error('postgres://db:5432/x: ask ada@example.com')
+    expect(reason(other)).toBe(other.message)
   })
 
   test.each(['mail:7:ada@example.com', 'http://localhost:3000/a', 'postgres://localhost:5432/app', 'ada@example.com'])(

@@ -35,13 +35,17 @@ export function showText(text: string): string {
 
 /** A whole text that is an address, with quotes or blanks around it perhaps: a password may have anything in it. */
 const ADDRESS = /^(\W*(?:jdbc:)?(?:[a-z][a-z0-9+.-]*:\/\/|postgres(?:ql)?:\/*)[^:@/?#]*):.*@/is
-/** An address somewhere in a text. */
+/** An address somewhere in a sentence, which may begin with another one and go on. */
 const LOGIN = /(:\/\/[^\s:@/?#]*):\S*@/g
 const PARAMETER = /([?&]password=)[^&#\s]*/gi
 
 /** What stands where a password stands in an address is covered, also in one that cannot be read. */
 export function withoutPassword(text: string): string {
-  return text.replace(ADDRESS, '$1:***@').replaceAll(LOGIN, '$1:***@').replaceAll(PARAMETER, '$1***')
+  return withoutLogins(text.replace(ADDRESS, '$1:***@'))
+}
+
+function withoutLogins(text: string): string {
+  return text.replaceAll(LOGIN, '$1:***@').replaceAll(PARAMETER, '$1***')
 }
 
 /** The class a value says it is of, or "object"; a value that refuses to tell is an object. */
@@ -61,7 +65,7 @@ export function className(value: object): string {
 export function reason(error: unknown): string {
   try {
     const message: unknown = error instanceof Error ? error.message : error
-    return typeof message === 'string' ? cut(withoutPassword(message.slice(0, COVERED_MAX)), REASON_MAX) : show(message)
+    return typeof message === 'string' ? cut(withoutLogins(message.slice(0, COVERED_MAX)), REASON_MAX) : show(message)
   } catch {
     // Reading it threw again; there is no more to say.
     return 'it throws even when it is looked at'

@@ -13,12 +13,12 @@ export interface Migrations {
   print(from: number): string
 }
 
-/** Tables that only a person may change. `name` and `command` have no password in them. */
-export function refuseOlder(name: string, version: number, latest: number, command: string): never {
+/** Tables that only a person may change. `name` and `command` have no password in them; `who` may run it. */
+export function refuseOlder(name: string, version: number, latest: number, command: string, who = ''): never {
   const has = version === 0 ? 'has no tables of Millrace' : `has schema version ${version}`
   throw new StoreError(
     'E_SCHEMA_OLD',
-    `${name} ${has} and this Millrace needs version ${latest}, but autoMigrate is false; run \`${command}\` first, or leave autoMigrate on`,
+    `${name} ${has} and this Millrace needs version ${latest}, but autoMigrate is false; run \`${command}\`${who} first, or leave autoMigrate on`,
   )
 }
 

@@ -175,7 +175,8 @@ async function hearsItself(client: PgClient, queries: Queries, self: string): Pr
 async function prepare(writes: Connection, target: Target, autoMigrate: boolean): Promise<string> {
   const version = await schemaVersion(writes, target.schema)
   refuseNewer(version, target.name)
-  if (version < SCHEMA_VERSION && !autoMigrate) refuseOlder(target.name, version, SCHEMA_VERSION, target.migrateCommand)
+  if (version < SCHEMA_VERSION && !autoMigrate)
+    refuseOlder(target.name, version, SCHEMA_VERSION, target.migrateCommand, ', as a role that owns the schema,')
   if (version < SCHEMA_VERSION) await bringUpToDate(writes, target)
   const [identity] = await writes.query<{ token: string }>(`select token from ${quoted(target.schema)}.identity`, [])
   return identity?.token ?? ''

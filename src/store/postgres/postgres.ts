@@ -18,6 +18,9 @@ export interface PostgresOptions {
 /** What PostgreSQL keeps of an identifier; more would be cut off in silence. */
 const SCHEMA_MAX_BYTES = 63
 
+/** `a,b` and `a:1,b:2` behind the login, as libpq takes them and `pg` does not. */
+const SEVERAL_HOSTS = /^\s*\w+:\/\/(?:[^/?]*@)?[^/?@]*,|[?&]host=[^&]*,/
+
 /**
  * A store in a PostgreSQL database: by URL, or the database behind a `pg.Pool` that you already have. The engine makes
  * connections of its own, three a process, whatever the concurrency.
@@ -33,6 +36,11 @@ export function postgres(target: string | PgPool, options: PostgresOptions = {})
   const problems = checkFields(options, 'options', { fields: { schema: schemaProblem } })
   if (!isPool(target) && !isUrl(target))
     problems.unshift({ path: 'target', message: `must be a postgres:// URL or a pg.Pool, got ${show(target)}` })
+  else if (typeof target === 'string' && SEVERAL_HOSTS.test(target))
+    problems.unshift({
+      path: 'target',
+      message: `must name one host, got ${show(target)}; let one name lead to the primary, by DNS or a proxy`,
+    })
   const { where, schema } = schemaOf(typeof target === 'string' ? target.trim() : target)
   const wrong = schema === undefined ? undefined : schemaProblem(schema)
   if (wrong !== undefined) problems.push({ path: 'target?schema', message: wrong })

@@ -68,6 +68,8 @@ export async function targetOf(where: string | PgPool, schema = DEFAULT_SCHEMA):
     connectionTimeoutMillis: CONNECT_MAX_MS,
     ...given,
     application_name: 'millrace',
+    // How long the app's own queries may take says nothing of ours, which have bounds of their own.
+    query_timeout: undefined,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
   }

@@ -93,8 +93,8 @@ test('so it does in the app’s transactions, of pg and of a library on it', asy
 
 test('and the app has its own ways in a transaction that the engine lends', async () => {
   const reads = job('reads', (_: undefined, ctx) =>
-    ctx.transaction(async (tx) => {
-      const { rows } = await (tx as PoolClient).query('select 7::bigint as big, true as yes')
+    ctx.transaction(async (tx: PoolClient) => {
+      const { rows } = await tx.query('select 7::bigint as big, true as yes')
       return rows[0] as object
     }),
   )

@@ -57,6 +57,7 @@ function transactions(
   return verbs(name, (store) => {
     const right = store.transactions
     const own: TransactionStore = {
+      answersLater: right.answersLater,
       insertJobsIn: (tx, jobs, options) => right.insertJobsIn(tx, jobs, options),
       settleJobIn: (tx, settled) => right.settleJobIn(tx, settled),
       guarded: (tx, call) => right.guarded(tx, call),

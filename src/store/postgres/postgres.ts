@@ -41,8 +41,8 @@ export function postgres(target: string | PgPool, options: PostgresOptions = {})
       path: 'target',
       message: `must name one host, got ${show(target)}; let one name lead to the primary, by DNS or a proxy`,
     })
-  const { where, schema } = schemaOf(typeof target === 'string' ? target.trim() : target)
-  const wrong = schema === undefined ? undefined : schemaProblem(schema)
+  const { where, schema, wrong: misnamed } = schemaOf(typeof target === 'string' ? target.trim() : target)
+  const wrong = misnamed ?? (schema === undefined ? undefined : schemaProblem(schema))
   if (wrong !== undefined) problems.push({ path: 'target?schema', message: wrong })
   if (problems.length > 0) throw new InvalidOptionsError('postgres()', problems)
   const chosen = options.schema ?? schema ?? DEFAULT_SCHEMA
@@ -62,6 +62,7 @@ function isUrl(target: unknown): target is string {
 function schemaProblem(value: unknown): string | undefined {
   if (typeof value !== 'string' || value === '' || value.includes('\u0000'))
     return `must be the name of a schema, got ${show(value)}`
+  if (value === 'information_schema') return 'must not be information_schema, which is the server’s own'
   if (/^pg_/i.test(value)) return `must not begin with "pg_", which PostgreSQL keeps for itself, got ${show(value)}`
   if (!(value as string & { isWellFormed(): boolean }).isWellFormed())
     return `must be well-formed Unicode, got ${show(value)}`

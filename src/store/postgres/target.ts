@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module'
+import { didYouMean } from '../../codec/near-name.js'
 import { withoutPassword } from '../../codec/show.js'
 import { InvalidOptionsError, StoreError } from '../../errors.js'
 import { migrateCommand } from '../migrations.js'
@@ -45,17 +46,30 @@ const KEEP_ALIVE_MS = 10_000
 
 export const DEFAULT_SCHEMA = 'millrace'
 
-/** The schema that a URL names, as `?schema=jobs`, and the URL without it: the server knows no such setting. */
+/**
+ * The schema that a URL names, as `?schema=jobs`, and the URL without it: the server knows no such setting. `wrong`: what is
+ * wrong with how it is named; a misspelt one would be a setting that `pg` ignores.
+ */
 export function schemaOf(where: string | PgPool): {
   readonly where: string | PgPool
   readonly schema: string | undefined
+  readonly wrong: string | undefined
 } {
-  if (typeof where !== 'string' || !where.includes('schema=')) return { where, schema: undefined }
+  if (typeof where !== 'string' || !where.includes('?')) return { where, schema: undefined, wrong: undefined }
   const [before, query = ''] = where.split('?', 2) as [string, string?]
   const parameters = new URLSearchParams(query)
-  const schema = parameters.get('schema') ?? undefined
+  const schemas = new Set(parameters.getAll('schema'))
+  const misspelt = [...parameters.keys()].find((name) => name !== 'schema' && didYouMean(name, ['schema']) !== '')
+  const wrong =
+    misspelt !== undefined
+      ? `has ${JSON.stringify(misspelt)}, which is no setting${didYouMean(misspelt, ['schema'])}`
+      : schemas.size > 1
+        ? `names several schemas, ${[...schemas].map((each) => JSON.stringify(each)).join(' and ')}; name one`
+        : undefined
+  if (schemas.size === 0) return { where, schema: undefined, wrong }
   parameters.delete('schema')
-  return { where: parameters.size === 0 ? before : `${before}?${parameters.toString()}`, schema }
+  const rest = parameters.size === 0 ? before : `${before}?${parameters.toString()}`
+  return { where: rest, schema: [...schemas][0], wrong }
 }
 
 /** Where nothing answers, not even with a refusal, the system would wait for minutes. */

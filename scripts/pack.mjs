@@ -4,14 +4,16 @@ import { root, run } from './run.mjs'
 
 /**
  * Packs what would be published, as npm does it, and returns the tarball's path with the files in it.
+ * Scripts run: what builds the package before it is packed is part of what is tried; nothing is built twice.
  * @param {string} [folder] where the tarball goes; it is emptied first
+ * @param {string} [from] the tree that is packed
  * @returns {Promise<{ tarball: string, size: number, files: string[] }>}
  */
-export async function pack(folder = join(root, '.cache', 'pack')) {
+export async function pack(folder = join(root, '.cache', 'pack'), from = root) {
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(folder, { recursive: true })
-  const args = ['pack', '--json', '--ignore-scripts', '--loglevel=error', '--pack-destination', folder]
-  const { code, output } = await run('npm', args, { timeoutMs: 120_000 })
+  const args = ['pack', '--json', '--loglevel=error', '--pack-destination', folder]
+  const { code, output } = await run('npm', args, { cwd: from, timeoutMs: 120_000 })
   if (code !== 0) throw new Error(`npm pack failed:\n${output}`)
   const packed = JSON.parse(output.slice(output.search(/^[[{]/m)))
   const [entry] = Array.isArray(packed) ? packed : Object.values(packed)

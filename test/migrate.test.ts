@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -130,7 +130,7 @@ describe('autoMigrate: false', () => {
     const { username, password, host, pathname } = new URL(database.url)
     expect(error.code).toBe('E_SCHEMA_OLD')
     expect(error.message).toContain(
-      `run \`npx millrace migrate --store 'postgresql://${username}:***@${host}${pathname}' --schema later\` first`,
+      `run \`npx millrace migrate --store 'postgresql://${username}:***@${host}${pathname}' --schema later\`, as a role that owns the schema, first`,
     )
     expect(error.message).not.toContain(password)
     const { rows } = await admin.query(`select from pg_namespace where nspname = 'later'`)
@@ -167,7 +167,7 @@ describe('rights', () => {
     const { code, out, err } = await migrate('--store', store, '--schema', 'mine')
     expect({ code, out }).toEqual({ code: 1, out: '' })
     expect(err).toMatch(
-      /^millrace migrate: .*the role "millrace_test_reader" may not make the tables; let their owner run `npx millrace migrate .*`, or `grant create on database "\w+" to "millrace_test_reader"`\n$/,
+      /^millrace migrate: .*the role "millrace_test_reader" may not make the tables; run `npx millrace migrate .*` as a role that owns the database, or let that one `grant create on database "\w+" to "millrace_test_reader"`\n$/,
     )
     const error = await refusalOf(millrace({ store: `${store}?schema=mine`, logger: false }))
     expect(error.code).toBe('E_STORE_RIGHTS')
@@ -230,6 +230,12 @@ describe('the command line', () => {
     ['a version and no --print', ['migrate', '--store', 'x.db', '--from', '0'], /--from goes with --print/],
     ['another database', ['migrate', '--store', 'mysql://u:secret@h/x'], /must be a path: .*"mysql:\/\/u:\*\*\*@h\/x"/],
     [
+      'a schema that is misspelt',
+      ['migrate', '--store', 'postgres://h/x?schemma=a'],
+      /target\?schema has "schemma", which is no setting; did you mean "schema"\?/,
+    ],
+    ['two schemas', ['migrate', '--store', 'postgres://h/x?schema=a&schema=b'], /names several schemas, "a" and "b"/],
+    [
       'a URL that cannot be read',
       ['migrate', '--store', 'postgres://u:sec#ret@h/x'],
       /u:\*\*\*@h\/x"; in a user or pass/,
@@ -258,11 +264,18 @@ describe('the command line', () => {
     expect(err).not.toContain('secret')
   })
 
-  test('prints for an empty database where none can be reached, and says so', async () => {
+  test('prints nothing where no database can be reached, and says how to print for an empty one', async () => {
     const { code, out, err } = await migrate('--print', '--store', 'postgres://u:secret@127.0.0.1:1/x')
-    expect(code).toBe(0)
-    expect(out).toMatch(/^begin;\n[^]*create schema if not exists "millrace";[^]*commit;\n$/)
-    expect(err).toMatch(/cannot be reached.*; this is the SQL for an empty database\n$/)
+    expect({ code, out }).toEqual({ code: 1, out: '' })
+    expect(err).toMatch(/^millrace migrate: .*ECONNREFUSED.*; for the SQL of an empty database, .*add --from 0\n$/)
+    expect(err).not.toContain('secret')
+  })
+
+  test.each(['--version', '-v'])('tells its version: %s', async (flag) => {
+    const { version } = JSON.parse(readFileSync(join(import.meta.dirname, '..', 'package.json'), 'utf8')) as {
+      version: string
+    }
+    expect(await cli([flag])).toEqual({ code: 0, out: `${version}\n`, err: '' })
   })
 
   test.each([[['--help']], [['migrate', '--help']]])('helps on standard output: %j', async (args) => {

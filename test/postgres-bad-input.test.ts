@@ -99,11 +99,70 @@ describe('a server', () => {
     ])
   })
 
+  test('that cancels statements by its statement_timeout is told of with what to raise', async () => {
+    const echo = job('echo', async (p: number) => p)
+    const store = `${database.url}?schema=short`
+    await (await millrace({ store, logger: false })).close()
+    await admin.query(`
+      create function short.slow() returns trigger language plpgsql as 'begin perform pg_sleep(60); return null; end';
+      create trigger slow before insert on short.ready for each statement execute function short.slow()`)
+    const mill = await millrace({
+      store: `${store}&options=-c%20statement_timeout%3D2000`,
+      jobs: [echo],
+      logger: false,
+    })
+    const error = await mill.enqueue(echo, 1).catch((thrown: unknown) => thrown as MillraceError)
+    await mill.close()
+    expect(error).toMatchObject({
+      code: 'E_STORE',
+      message: expect.stringMatching(/statement timeout \(57014\); statement_timeout is too short: raise it/),
+    })
+  })
+
+  test('that takes no more connections is told of with what to do', async () => {
+    const role = `${name()}_few`
+    await admin.query(`create role ${role} login password 'few' connection limit 0`)
+    const error = await refusal(() => address({ username: role, password: 'few' }))
+    await admin.query(`drop role ${role}`)
+    expect(error).toMatchObject({
+      code: 'E_STORE_UNREACHABLE',
+      message: expect.stringMatching(/too many connections.*; it takes no more connections: .*max_connections/),
+    })
+  })
+
+  test('is not given up for a query_timeout that the app gave its pool', async () => {
+    const pool = new Pool({ connectionString: database.url, query_timeout: 1 })
+    const mill = await millrace({ store: postgres(pool, { schema: 'hasty' }), logger: false })
+    expect(await first(mill.find())).toBeUndefined()
+    await mill.close()
+    await pool.end()
+  })
+
   test('that flushes each commit is not', async () => {
     await setting('set synchronous_commit = on')
     expect((await warnings(database.url)).filter((warning) => warning.includes('synchronous_commit'))).toEqual([])
     await setting('reset synchronous_commit')
   })
+})
+
+describe('a database', () => {
+  test.each(['LATIN1', 'EUC_JP', 'SQL_ASCII'])(
+    'in %s, which cannot hold every text, is refused before anything is written',
+    async (encoding) => {
+      const other = `${name()}_${encoding.toLowerCase()}`
+      await admin.query(
+        `create database ${other} encoding '${encoding}' lc_collate 'C' lc_ctype 'C' template template0`,
+      )
+      const error = await refusal(() => address({ pathname: `/${other}` }))
+      await admin.query(`drop database ${other} with (force)`)
+      expect(error).toMatchObject({
+        code: 'E_STORE_ENCODING',
+        message: expect.stringMatching(
+          new RegExp(`"${other}" is in ${encoding} .* encoding 'UTF8' template template0`),
+        ),
+      })
+    },
+  )
 })
 
 describe('the way to a server', () => {
@@ -134,7 +193,7 @@ describe('the way to a server', () => {
       'E_STORE_MISSING',
       /"nothing" does not exist; create it/,
     ],
-    ['TLS that is not offered', () => `${database.url}?sslmode=require`, 'E_STORE_UNREACHABLE', /SSL/],
+    ['TLS that is not offered', () => `${database.url}?sslmode=require`, 'E_STORE_UNREACHABLE', /SSL.*; take sslmode/],
     [
       'a URL that cannot be read',
       () => 'postgres://u:wrong-secret#@h:port/x',
@@ -148,12 +207,37 @@ describe('the way to a server', () => {
       'E_INVALID_OPTIONS',
       /PostgreSQL’s begins with "postgres:\/\/"/,
     ],
+    ...['"postgres://u:wrong-secret@h/x"', 'jdbc:postgresql://u:wrong-secret@h/x', 'u:wrong-secret@h/x'].map(
+      (store): [string, () => unknown, string, RegExp] => [
+        `what only looks like a URL, ${store.slice(0, 5)}…`,
+        () => store,
+        'E_INVALID_OPTIONS',
+        /PostgreSQL’s begins with "postgres:\/\/".*\*\*\*/,
+      ],
+    ),
     [
       'a pool to nowhere',
       () => postgres(new Pool({ host: '127.0.0.1', port: 1 })),
       'E_STORE_UNREACHABLE',
       /127\.0\.0\.1:1/,
     ],
+    ...['a,b', 'a:5432,b:5433', 'u:wrong-secret@a,b'].map((hosts): [string, () => unknown, string, RegExp] => [
+      `several hosts, ${hosts.slice(-3)}`,
+      () => `postgres://${hosts}/x`,
+      'E_INVALID_OPTIONS',
+      /must name one host, .*by DNS or a proxy/,
+    ]),
+    ['several hosts as a parameter', () => 'postgres:///x?host=a,b', 'E_INVALID_OPTIONS', /must name one host/],
+    ['the pool itself', () => new Pool(), 'E_INVALID_OPTIONS', /store must be postgres\(pool\), .*got the pool itself/],
+    ['a client', () => new Client(), 'E_INVALID_OPTIONS', /store must be .*postgres\(pool\), .*got one connection/],
+    ['a URL object', () => new URL(address({ password: 'wrong-secret' })), 'E_INVALID_OPTIONS', /pass url\.href/],
+    [
+      'an object of settings',
+      () => ({ url: address({}) }),
+      'E_INVALID_OPTIONS',
+      /must be the postgres:\/\/ URL itself/,
+    ],
+    ['a number as the store', () => 5, 'E_INVALID_OPTIONS', /sqlite\(…\) or postgres\(…\), got 5/],
     ['a number', () => postgres(5 as never), 'E_INVALID_OPTIONS', /must be a postgres:\/\/ URL or a pg\.Pool, got 5/],
   ])('with %s is refused in one sentence with the fix', async (_, store, code, message) => {
     const error = await refusal(store)
@@ -163,6 +247,49 @@ describe('the way to a server', () => {
     expect(error.message).not.toContain(new URL(database.url).password)
   })
 })
+
+test('a URL with blanks and the end of its line around it is that URL', async () => {
+  const mill = await millrace({ store: ` \n${database.url}\r\n`, logger: false })
+  await mill.close()
+  const { href } = new URL(database.url)
+  await (await millrace({ store: postgres(`\n${href} `), logger: false })).close()
+})
+
+test('with tx every refusal rejects, and none is thrown', async () => {
+  const echo = job('echo', async (p: number) => p)
+  const hooks = { enqueue: (_: unknown, next: () => Promise<unknown>) => next() } as never
+  for (const options of [{}, { hooks }]) {
+    const mill = await millrace({ store: database.url, jobs: [echo], logger: false, ...options })
+    const calls: (() => Promise<unknown>)[] = [
+      () => mill.enqueue(echo, 1, { tx: 5 }),
+      () => mill.enqueue(echo, 1, { tx: admin, priority: 'high' } as never),
+      () => mill.enqueue('unknown', 1, { tx: admin }),
+      () => mill.enqueueMany(echo, [1, 2], { tx: {} }),
+      () => mill.schedule(echo, 1, 'never' as never, { tx: admin }),
+      () => mill.enqueue(echo, 1, { tx: admin }),
+    ]
+    for (const call of calls) {
+      const answer = call()
+      await expect(answer).rejects.toMatchObject({ code: expect.stringMatching(/^E_(TX|INVALID|UNKNOWN)/) })
+    }
+    await mill.close()
+  }
+})
+
+test.each([['PostgreSQL', () => database.url] as const, ['SQLite', () => join(folder, 'tx.db')] as const])(
+  'a URL that is passed as tx is not shown with its password: %s',
+  async (_, store) => {
+    const echo = job('echo', async (p: number) => p)
+    const mill = await millrace({ store: store(), jobs: [echo], logger: false })
+    const tx = 'postgres://u:wrong-secret@h/x'
+    const error = await (async () => mill.enqueue(echo, 1, { tx }))().catch(
+      (thrown: unknown) => thrown as MillraceError,
+    )
+    await mill.close()
+    expect(error).toMatchObject({ code: expect.stringMatching(/^E_/), message: expect.stringContaining('u:***@h') })
+    expect((error as MillraceError).message).not.toContain('wrong-secret')
+  },
+)
 
 test('a host that takes connections and never answers is given up', async () => {
   const silent = createServer(() => undefined)
@@ -250,7 +377,7 @@ describe('the package pg', () => {
       errors: 'millrace migrate: the package pg is not installed; run `npm install pg`\n',
     })
     const print = await runNode([command, 'migrate', '--print', '--store', 'postgres://localhost/app'], { cwd: folder })
-    expect(print).toMatchObject({ code: 0, output: expect.stringContaining('create schema if not exists "millrace"') })
+    expect(print).toMatchObject({ code: 1, errors: expect.stringMatching(/npm install pg`; .*add --from 0\n$/) })
   })
 })
 
@@ -269,16 +396,25 @@ const HOSTILE = [
 const TROUBLE = 'a\u0000b\ud800c\udfffd'
 
 describe('a schema', () => {
-  test.each(['', 'pg_jobs', 'PG_jobs', 'a\u0000b', 'a\ud800b', 'x'.repeat(64), 'ß'.repeat(32), 5, null, {}])(
-    'of a name that PostgreSQL would refuse or cut is refused: %j',
-    async (schema) => {
-      const error = await refusal(() => postgres(database.url, { schema: schema as never }))
-      expect(error).toMatchObject({
-        code: 'E_INVALID_OPTIONS',
-        message: expect.stringMatching(/^postgres\(\): options\.schema/),
-      })
-    },
-  )
+  test.each([
+    '',
+    'information_schema',
+    'pg_jobs',
+    'PG_jobs',
+    'a\u0000b',
+    'a\ud800b',
+    'x'.repeat(64),
+    'ß'.repeat(32),
+    5,
+    null,
+    {},
+  ])('of a name that PostgreSQL would refuse or cut is refused: %j', async (schema) => {
+    const error = await refusal(() => postgres(database.url, { schema: schema as never }))
+    expect(error).toMatchObject({
+      code: 'E_INVALID_OPTIONS',
+      message: expect.stringMatching(/^postgres\(\): options\.schema/),
+    })
+  })
 
   test('in the URL is checked like one that is passed', async () => {
     const error = await refusal(() => `${database.url}?schema=pg_jobs`)
@@ -375,6 +511,8 @@ describe.each(Object.entries(STORES))('on %s', (_, store) => {
         () => first(mill.find({ key: bad })),
         () => first(mill.find({ label: bad })),
         () => first(mill.find({ queue: bad })),
+        () => first(mill.find({ job: bad })),
+        () => first(mill.find({ job: ['fine', bad] })),
       ]
       for (const [i, call] of calls.entries()) {
         const error = await call().then(

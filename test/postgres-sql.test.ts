@@ -224,6 +224,20 @@ describe('what is wrong', () => {
   })
 
   test.each([
+    [
+      'a time beyond what a job may wait',
+      `'note', '{}', run_in => '1000 years'`,
+      '22023',
+      /run_in must be at most 100 years, got 1000/,
+    ],
+    [
+      'one that far away',
+      `'note', '{}', due_at => '2999-01-01'`,
+      '22023',
+      /due_at must be at most 100 years away, got 2999/,
+    ],
+    ['an end beyond', `'note', '{}', expires_in => '101 years'`, '22023', /expires_in must be at most 100 years/],
+    ['an end that far away', `'note', '{}', expires_at => '2999-01-01'`, '22023', /expires_at must be at most/],
     ['no JSON', `'note', '{'`, '22P02', /json/],
     [
       'too large a payload',

@@ -30,7 +30,7 @@ export function chooseStore(
       '--store',
       'is missing: give the path of the file or the postgres:// URL, or set MILLRACE_STORE',
     )
-  if (/^postgres(ql)?:/.test(store)) return postgres(store, { schema: given.schema })
+  if (/^\s*postgres(ql)?:/.test(store)) return postgres(store, { schema: given.schema })
   if (given.schema !== undefined) throw misuse(command, '--schema', 'is of PostgreSQL; an SQLite file has none')
   if (store === ':memory:') throw misuse(command, '--store', 'must be a file: what is in memory ends with this command')
   return sqlite(store)

@@ -7,6 +7,7 @@ import { InvalidOptionsError } from '../errors.js'
 import { checkArguments } from './check-arguments.js'
 import { migrate } from './commands/migrate.js'
 import type { Terminal } from './terminal.js'
+import { versionOfPackage } from './version.js'
 
 // Each knows its own options; here they are alike.
 const COMMANDS: Readonly<Record<string, CommandDef>> = { migrate: migrate as unknown as CommandDef }
@@ -28,6 +29,10 @@ export async function run(argv: readonly string[], terminal: Terminal): Promise<
     if (name === '' || isHelp(name)) {
       terminal[name === '' ? 'tell' : 'answer'](await usageOf(MILLRACE))
       return name === '' ? MISUSED : DONE
+    }
+    if (name === '--version' || name === '-v') {
+      terminal.answer(versionOfPackage())
+      return DONE
     }
     const command = commandOf(name)
     if (rest.some(isHelp)) terminal.answer(await usageOf(command, MILLRACE))

@@ -23,7 +23,8 @@ const isInstant: Check = (value) => {
 
 const FILTER: Fields = {
   fields: {
-    job: () => undefined,
+    // A job, a category or a name; only a name can be wrong by itself.
+    job: oneOrMany((value) => (typeof value === 'string' ? isName(value) : undefined)),
     queue: oneOrMany(isName),
     state: oneOrMany(isState),
     label: isName,

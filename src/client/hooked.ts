@@ -40,14 +40,33 @@ export interface HookedParts {
   readonly events: { hookFailed(which: 'enqueue', job: { readonly name: string }, error: unknown): void }
 }
 
-/** The same calls through the hooks; without hooks, the calls themselves. */
+/** The same calls through the hooks; without hooks, the calls themselves. Where none can be synchronous, all of them reject. */
 export function throughHooks(
   client: EnqueueVerbs,
   registry: Registry,
   hooks: HookLists['enqueue'],
   parts: HookedParts,
 ): EnqueueVerbs {
-  if (hooks.length === 0) return client
+  const verbs = hooks.length === 0 ? client : hooked(client, registry, hooks, parts)
+  return parts.store.transactions.answersLater ? rejecting(verbs) : verbs
+}
+
+/** What would be thrown within a call with tx, so that a synchronous callback rolls back, is a rejection as without it. */
+function rejecting(verbs: EnqueueVerbs): EnqueueVerbs {
+  return {
+    enqueue: async (...call) => verbs.enqueue(...call),
+    enqueueMany: async (...call) => verbs.enqueueMany(...call),
+    schedule: async (...call) => verbs.schedule(...call),
+    flow: async (graph) => verbs.flow(graph),
+  }
+}
+
+function hooked(
+  client: EnqueueVerbs,
+  registry: Registry,
+  hooks: HookLists['enqueue'],
+  parts: HookedParts,
+): EnqueueVerbs {
   const pass = (call: EnqueueCall, insert: Insert): Promise<Handle<unknown>[]> => passAll(hooks, call, insert, parts)
   return {
     enqueue: (job, payload, options, under) => {

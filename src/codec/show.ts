@@ -4,7 +4,10 @@ const SHOWN_MAX = 60
 /** And how many of another error's message. */
 const REASON_MAX = 500
 
-/** A value as a message shows it: short, on one line, and never an error of its own. */
+/** As far as a text is searched for a password before it is cut. */
+const COVERED_MAX = 4_000
+
+/** A value as a message shows it: short, on one line, without passwords, and never an error of its own. */
 export function show(value: unknown): string {
   switch (typeof value) {
     case 'string':
@@ -23,10 +26,26 @@ export function show(value: unknown): string {
   }
 }
 
-/** A text in quotes, cut when it is long. Only what is shown is looked at, so a giant text costs nothing. */
+/** A text in quotes, cut when it is long. Only its beginning is looked at, so a giant text costs nothing. */
 export function showText(text: string): string {
-  if (text.length <= SHOWN_MAX) return JSON.stringify(text)
-  return `${JSON.stringify(text.slice(0, SHOWN_MAX))}… (${text.length} characters)`
+  const covered = withoutPassword(text.slice(0, COVERED_MAX))
+  if (covered.length <= SHOWN_MAX) return JSON.stringify(covered)
+  return `${JSON.stringify(covered.slice(0, SHOWN_MAX))}… (${text.length} characters)`
+}
+
+/** A whole text that is an address, with quotes or blanks around it perhaps: a password may have anything in it. */
+const ADDRESS = /^(\W*(?:jdbc:)?(?:[a-z][a-z0-9+.-]*:\/\/|postgres(?:ql)?:\/*)[^:@/?#]*):.*@/is
+/** An address somewhere in a sentence, which may begin with another one and go on. */
+const LOGIN = /(:\/\/[^\s:@/?#]*):\S*@/g
+const PARAMETER = /([?&]password=)[^&#\s]*/gi
+
+/** What stands where a password stands in an address is covered, also in one that cannot be read. */
+export function withoutPassword(text: string): string {
+  return withoutLogins(text.replace(ADDRESS, '$1:***@'))
+}
+
+function withoutLogins(text: string): string {
+  return text.replaceAll(LOGIN, '$1:***@').replaceAll(PARAMETER, '$1***')
 }
 
 /** The class a value says it is of, or "object"; a value that refuses to tell is an object. */
@@ -46,7 +65,7 @@ export function className(value: object): string {
 export function reason(error: unknown): string {
   try {
     const message: unknown = error instanceof Error ? error.message : error
-    return typeof message === 'string' ? cut(message, REASON_MAX) : show(message)
+    return typeof message === 'string' ? cut(withoutLogins(message.slice(0, COVERED_MAX)), REASON_MAX) : show(message)
   } catch {
     // Reading it threw again; there is no more to say.
     return 'it throws even when it is looked at'

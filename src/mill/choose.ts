@@ -29,10 +29,13 @@ export function storeOf(given: unknown): StoreChoice {
       },
     ])
   const path = target === undefined ? './millrace.db' : target
-  if (typeof path === 'string' && /^postgres(ql)?:/.test(path)) return postgres(path)
+  if (typeof path === 'string' && /^\s*postgres(ql)?:/.test(path)) return postgres(path)
   if (typeof path === 'string' || (typeof path === 'object' && path !== null)) return sqlite(path as string)
   throw new InvalidOptionsError('millrace()', [
-    { path: 'store', message: `must be a path, ":memory:" or sqlite(…), got ${show(path)}` },
+    {
+      path: 'store',
+      message: `must be a path, ":memory:", a postgres:// URL, sqlite(…) or postgres(…), got ${show(path)}`,
+    },
   ])
 }
 

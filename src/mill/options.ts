@@ -23,6 +23,7 @@ import { listJobs } from '../job/registry.js'
 import type { RetryOptions } from '../job/retry.js'
 import type { Logger, LogLevel } from '../world/log.js'
 import { isCapture, isHooks } from './check-around.js'
+import { isStore } from './check-store.js'
 
 /** What `millrace()` takes. Every option has a default, listed in `defaults`. */
 export interface MillOptions {
@@ -125,11 +126,6 @@ const isQueues: Check = (value) => {
   }
   return problems
 }
-
-const isStore: Check = (value) =>
-  (typeof value === 'string' && value !== '') || (typeof value === 'object' && value !== null)
-    ? undefined
-    : `must be a path, ":memory:" or sqlite(…), got ${show(value)}`
 
 const isJobs: Check = (value) => {
   try {

@@ -13,12 +13,12 @@ export interface Migrations {
   print(from: number): string
 }
 
-/** Tables that only a person may change. `name` and `command` have no password in them. */
-export function refuseOlder(name: string, version: number, latest: number, command: string): never {
+/** Tables that only a person may change. `name` and `command` have no password in them; `who` may run it. */
+export function refuseOlder(name: string, version: number, latest: number, command: string, who = ''): never {
   const has = version === 0 ? 'has no tables of Millrace' : `has schema version ${version}`
   throw new StoreError(
     'E_SCHEMA_OLD',
-    `${name} ${has} and this Millrace needs version ${latest}, but autoMigrate is false; run \`${command}\` first, or leave autoMigrate on`,
+    `${name} ${has} and this Millrace needs version ${latest}, but autoMigrate is false; run \`${command}\`${who} first, or leave autoMigrate on`,
   )
 }
 
@@ -29,9 +29,4 @@ export function migrateCommand(store: string, ...more: readonly string[]): strin
 
 function shellWord(text: string): string {
   return /^[\w./:@=+-]+$/.test(text) ? text : `'${text.replaceAll(`'`, `'\\''`)}'`
-}
-
-/** An address as it may be shown: whatever stands where a password stands is covered, also in a URL that cannot be read. */
-export function withoutPassword(url: string): string {
-  return url.replace(/^([a-z]+:\/*[^:@/?#]*):.*@/i, '$1:***@').replaceAll(/([?&]password=)[^&#]*/gi, '$1***')
 }

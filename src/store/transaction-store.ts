@@ -8,6 +8,8 @@ import type { Claim, Inserted, InsertOptions, NewJob, SettledJob } from './store
  * refusals included: it must fit into a callback that cannot await.
  */
 export interface TransactionStore {
+  /** No handle is synchronous here: every call answers by a promise, and what is refused rejects. */
+  readonly answersLater: boolean
   /** As `insertJobs`. */
   insertJobsIn(
     tx: unknown,

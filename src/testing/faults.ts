@@ -184,6 +184,7 @@ function badTransactions(
     },
   })
   return {
+    answersLater: inner.answersLater,
     insertJobsIn: (tx, jobs, options) => {
       failing('insertJobsIn')
       return inner.insertJobsIn(tx, jobs, options)

@@ -57,6 +57,7 @@ function transactions(
   return verbs(name, (store) => {
     const right = store.transactions
     const own: TransactionStore = {
+      answersLater: right.answersLater,
       insertJobsIn: (tx, jobs, options) => right.insertJobsIn(tx, jobs, options),
       sealGroupIn: (tx, seal) => right.sealGroupIn(tx, seal),
       settleJobIn: (tx, settled) => right.settleJobIn(tx, settled),

@@ -1,8 +1,17 @@
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { build } from '../../scripts/build.mjs'
 import { pack } from '../../scripts/pack.mjs'
 import { root, run, runNode } from '../../scripts/run.mjs'
 
@@ -18,12 +27,19 @@ let packed: Awaited<ReturnType<typeof pack>>
 let install: Awaited<ReturnType<typeof run>>
 
 beforeAll(async () => {
-  const built = await build()
-  if (built.code !== 0) throw new Error(`the package does not build:\n${built.output}`)
-  packed = await pack(join(folder, 'packed'))
+  packed = await pack(join(folder, 'packed'), cleanClone())
   writeFileSync(join(folder, 'package.json'), '{ "name": "stranger", "private": true, "type": "module" }\n')
   install = await npmInstall(folder, packed.tarball)
 })
+
+/** The tree as somebody has it who fetched it just now and installed its dependencies: nothing is built. */
+function cleanClone(): string {
+  const clone = join(folder, 'clone')
+  const made = new Set(['node_modules', 'dist', '.cache', '.git', 'coverage'])
+  cpSync(root, clone, { recursive: true, filter: (file) => !made.has(basename(file)) })
+  symlinkSync(join(root, 'node_modules'), join(clone, 'node_modules'), 'junction')
+  return clone
+}
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 

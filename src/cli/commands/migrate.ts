@@ -36,16 +36,16 @@ function versionOf(given: string | undefined, latest: number): number | undefine
   throw misuse('migrate', '--from', `must be a version from 0 to ${latest}, got ${show(given)}`)
 }
 
-/** Where no database answers, it is printed for one that is empty; whoever prints may have no way to it. */
+/** Where no database answers nobody knows where to begin: SQL for an empty one could be run on one that is not. */
 const ABSENT = ['E_STORE_UNREACHABLE', 'E_STORE_MISSING', 'E_NO_PG']
 
-async function foundVersion(migrations: Migrations, { world, tell }: Terminal): Promise<number> {
+async function foundVersion(migrations: Migrations, { world }: Terminal): Promise<number> {
   try {
     return (await migrations.look(world)).version
   } catch (error) {
     if (!(error instanceof StoreError) || !ABSENT.includes(error.code)) throw error
-    tell(`${error.message}; this is the SQL for an empty database`)
-    return 0
+    const message = `${error.message}; for the SQL of an empty database, which asks none, add --from 0`
+    throw new StoreError(error.code, message, { cause: error })
   }
 }
 

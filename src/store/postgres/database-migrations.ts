@@ -71,8 +71,8 @@ async function mayNotMake(error: StoreError, connection: Connection, target: Tar
   const place = hasSchema ? `schema ${quoted(target.schema)}` : `database ${quoted(database)}`
   return new StoreError(
     'E_STORE_RIGHTS',
-    `${target.name}: the role ${quoted(role)} may not make the tables; let their owner run \`${target.migrateCommand}\`, ` +
-      `or \`grant create on ${place} to ${quoted(role)}\``,
+    `${target.name}: the role ${quoted(role)} may not make the tables; run \`${target.migrateCommand}\` as a role that owns the ${hasSchema ? 'schema' : 'database'}, ` +
+      `or let that one \`grant create on ${place} to ${quoted(role)}\``,
     { cause: error.cause },
   )
 }

@@ -32,6 +32,12 @@ export function dayQueries(schema: string) {
     ...BOUNDS,
     /** One at a time makes and drops; the others need not wait for it. */
     tryAlone: `select pg_try_advisory_xact_lock(hashtextextended('millrace days ${text}', 7)) as alone`,
+    /** Who owns the tables may make and drop their partitions, and nobody else may. */
+    readOwner: `
+      select bool_and(pg_has_role(c.relowner, 'usage') and has_schema_privilege(c.relnamespace, 'create')) as may,
+             min(c.relowner::regrole::text) as owner, quote_ident(current_user) as role
+      from pg_class c
+      where c.oid in (${PARTED.map((of) => `'${text}.${of}'::regclass`).join(', ')})`,
     readParts: `
       select c.relname::text as name
       from pg_inherits i
@@ -44,6 +50,8 @@ export function dayQueries(schema: string) {
     /** By itself first: to attach it locks nobody out but those who look into the rest, for one look through it. */
     create: (of: Parted, day: number): string =>
       `create table if not exists ${table(of, day)} (like ${s}.${of} including all)`,
+    /** To whom the others belong: whoever else may drop it later need not be of the role that made it. `owner` is quoted. */
+    give: (of: Parted, day: number, owner: string): string => `alter table ${table(of, day)} owner to ${owner}`,
     attach: (of: Parted, day: number): string =>
       `alter table ${s}.${of} attach partition ${table(of, day)} for values from (${from(day)}) to (${from(day + 1)})`,
 
@@ -100,6 +108,21 @@ function lookQueries(s: string, text: string) {
       select count(*)::integer as rows, max(ref)::text as last,
              (json_agg(ref) filter (where ref not in (select ref from over)))::text as staying
       from slice`,
+    /** The same, for whoever may not drop the day: those that are over go, the jobs with their ends. */
+    pruneSlice: `
+      with slice as materialized (
+        select ref from ${s}.jobs
+        where ref > $1::text::bigint and ref <= $2::text::bigint
+        order by ref
+        limit $4::text::integer),
+      over as materialized (
+        select ref from ${s}.history
+        where ref > $1::text::bigint and ref <= (select max(ref) from slice) and keep_until <= $3::text::bigint),
+      gone as (delete from ${s}.history where ref = any(array(select ref from over)) returning ref),
+      -- Only of those that were still there: one that was made live again meanwhile left history, and needs its row.
+      jobs as (delete from ${s}.jobs where ref = any(array(select ref from gone)))
+      select (select count(*)::integer from slice) as rows, (select max(ref)::text from slice) as last,
+             (select count(*)::integer from gone) as forgotten`,
     /** Nobody has a job that is not committed; who comes now gets a number after the last one. */
     lockJobs: `lock table only ${s}.jobs in share mode`,
     lastNumber: `select coalesce(pg_sequence_last_value('${text}.job_number'::regclass), 0)::text as number`,

@@ -1,5 +1,6 @@
 import type { Connection } from './connection.js'
 import { DayLook } from './day-look.js'
+import { DayRows } from './day-rows.js'
 import type { DayQueries, Parted } from './days-queries.js'
 import { dayOf, PARTED, partitionOf } from './days-queries.js'
 import { sqlStateOf } from './executor.js'
@@ -15,10 +16,17 @@ const SLICES_MAX = 200
 /** Somebody has the lock, or rows came into the rest meanwhile: it is tried again. */
 const COME_AGAIN = new Set(['55P03', '23514', '40P01'])
 
+const DENIED = '42501'
+
 /** What is still to be looked at of the days that are over, and how far that has come. */
 export interface DaysWalk {
   days: readonly number[]
   look: DayLook | undefined
+  /** Where days may not be dropped. */
+  rows?: DayRows | undefined
+  mayDrop?: boolean
+  /** The server refused what an owner may do: a day belongs to yet another role. That is told once. */
+  isDenied?: boolean
 }
 
 export interface DaysKept {
@@ -48,14 +56,27 @@ export async function keepDays(
   walk: DaysWalk,
 ): Promise<DaysKept> {
   const days = new Days(connection, queries)
-  if (walk.days.length === 0) walk.days = await days.begin(Math.floor(now / DAY_MS))
   try {
-    await days.walk(walk, now)
+    if (walk.days.length === 0) await days.begin(walk, Math.floor(now / DAY_MS))
+    await (walk.mayDrop === true ? days.walk(walk, now) : days.walkRows(walk, now))
   } catch (error) {
-    Object.assign(walk, { days: [], look: undefined })
+    Object.assign(walk, { days: [], look: undefined, rows: undefined })
+    if (sqlStateOf(error) === DENIED) walk.isDenied = true
     throw error
   }
   return { forgotten: days.forgotten, again: days.isHindered || walk.days.length > 0 }
+}
+
+/** Whether this role may make and drop days; else whose the tables are. Names are quoted. */
+export async function readOwner(db: Executor, queries: DayQueries): Promise<Owner> {
+  const [row] = await db.query<Owner>(queries.readOwner, [])
+  return row as Owner
+}
+
+export interface Owner {
+  readonly may: boolean
+  readonly owner: string
+  readonly role: string
 }
 
 /** Within the transaction that made the tables: nobody can be in the way. */
@@ -94,14 +115,15 @@ class Days {
     this.#queries = queries
   }
 
-  /** Makes the days to come; gives those that are over. */
-  async begin(today: number): Promise<number[]> {
+  /** Makes the days to come, and notes those that are over. */
+  async begin(walk: DaysWalk, today: number): Promise<void> {
     const parts = await readParts(this.#connection, this.#queries)
+    walk.mayDrop = walk.isDenied !== true && (await readOwner(this.#connection, this.#queries)).may
     // Each by itself, so that none holds a lock while it waits for the next one's.
-    for (const { of, day } of missingOf(parts, today)) await this.#alone((tx) => makeDay(tx, this.#queries, of, day))
-    const over = overOf(parts, today)
-    await this.#connection.query(this.#queries.sweepRevived(over[0] ?? today), [])
-    return over
+    for (const { of, day } of walk.mayDrop ? missingOf(parts, today) : [])
+      await this.#alone((tx) => makeDay(tx, this.#queries, of, day))
+    walk.days = overOf(parts, today)
+    await this.#connection.query(this.#queries.sweepRevived(walk.days[0] ?? today), [])
   }
 
   async walk(walk: DaysWalk, now: number): Promise<void> {
@@ -109,6 +131,17 @@ class Days {
       walk.look ??= new DayLook(walk.days[0] as number, now)
       if (!walk.look.isOver) await walk.look.goOn(this.#connection, this.#queries)
       if (walk.look.isOver) await this.#seen(walk, walk.look, now)
+    }
+  }
+
+  async walkRows(walk: DaysWalk, now: number): Promise<void> {
+    for (let left = SLICES_MAX; left > 0 && walk.days.length > 0; left -= 1) {
+      const rows = (walk.rows ??= new DayRows(walk.days[0] as number, now))
+      await rows.goOn(this.#connection, this.#queries)
+      if (!rows.isOver) continue
+      this.forgotten += rows.forgotten
+      walk.days = walk.days.slice(1)
+      walk.rows = undefined
     }
   }
 
@@ -153,6 +186,8 @@ async function makeDay(tx: Executor, queries: DayQueries, of: Parted, day: numbe
   if (parts.has(partitionOf(of, day))) return
   if ((await tx.query(queries.isTaken(of, day), [])).length > 0) return
   await tx.query(queries.create(of, day), [])
+  const { owner, role } = await readOwner(tx, queries)
+  if (owner !== role) await tx.query(queries.give(of, day, owner), [])
   await tx.query(queries.attach(of, day), [])
 }
 

@@ -23,6 +23,11 @@ export function numberOrNull(value: unknown): number | null {
   return value === null || value === undefined ? null : numberOf(value)
 }
 
+/** A boolean column: a user may have told his library to leave it as the text that the server writes. */
+export function booleanOf(value: unknown): boolean {
+  return value === true || value === 't' || value === 'true'
+}
+
 /**
  * Some users have their library rename columns on the way out (postgres.camel, a mapper of Knex): started_at comes as
  * startedAt, StartedAt or started-at. The name it had is added to the row again.

@@ -39,16 +39,14 @@ export function translate(error: unknown, name: string): unknown {
   if (code === '42501')
     return new StoreError(
       'E_STORE_RIGHTS',
-      `${name} refused it: ${told}; grant the role usage on the schema, select, insert, update and delete on its tables and usage on its sequences`,
+      `${name} refused it: ${told}; as a role that owns the schema, grant the role usage on the schema, select, insert, update and delete on its tables and usage on its sequences`,
       { cause: error },
     )
   if (code === '55P03')
     return new StoreError(
       'E_STORE_LOCKED',
-      `${name}: another transaction holds what this one needs; it is tried again`,
-      {
-        cause: error,
-      },
+      `${name}: another transaction holds what this call needs and does not let go of it; nothing was written; end it, and keep such transactions short`,
+      { cause: error },
     )
   if (code === '53100')
     return new StoreError('E_STORE_FULL', `${name}: its disk is full; nothing was written`, { cause: error })
@@ -63,10 +61,26 @@ export function translate(error: unknown, name: string): unknown {
   if (isUnreachable(code, told))
     return new StoreError(
       'E_STORE_UNREACHABLE',
-      `${name} cannot be reached: ${told === '' ? code : told}; check that it runs, and host and port of the URL`,
+      `${name} cannot be reached: ${told === '' ? code : told}; ${wayThere(code, told)}`,
       { cause: error },
     )
-  return code === undefined ? error : new StoreError('E_STORE', `${name}: ${told} (${code})`, { cause: error })
+  if (code === undefined) return error
+  return new StoreError('E_STORE', `${name}: ${told} (${code})${adviceFor(code, told)}`, { cause: error })
+}
+
+/** What to look at when no connection comes about. */
+function wayThere(code: string | undefined, told: string): string {
+  if (code === '53300')
+    return 'it takes no more connections: close some, raise max_connections, or let a pooler stand between (three a process are needed)'
+  if (/not support SSL/i.test(told))
+    return 'take sslmode or ssl out of the URL or the pool’s settings, or turn on ssl at the server'
+  if (/query read timeout/i.test(told)) return 'raise query_timeout of the pool, or leave it out'
+  return 'check that it runs, and host and port of the URL'
+}
+
+function adviceFor(code: string, told: string): string {
+  const isSetting = code === '57014' && told.includes('statement timeout')
+  return isSetting ? '; statement_timeout is too short: raise it to 10 s or more for this role, or leave it out' : ''
 }
 
 const NETWORK = new Set([
@@ -93,7 +107,7 @@ function isUnreachable(code: string | undefined, told: string): boolean {
   return (
     NETWORK.has(code ?? '') ||
     code?.startsWith('08') === true ||
-    /connection (terminated|ended|error)|not queryable|not support SSL|^timeout expired|timeout exceeded when trying to connect/i.test(
+    /connection (terminated|ended|error)|not queryable|not support SSL|^timeout expired|timeout exceeded when trying to connect|^query read timeout/i.test(
       told,
     )
   )

@@ -2,7 +2,17 @@ import { describe, expect, test } from 'vitest'
 import { refuseUnfit, warningsOf } from './fitness.js'
 
 /** What a server that will do says of itself. */
-const FIT = { version: '18.4', number: 180_004, replica: false, readonly: 'off', commit: 'on', fsync: 'on', process: 7 }
+const FIT = {
+  version: '18.4',
+  number: 180_004,
+  replica: false,
+  readonly: 'off',
+  commit: 'on',
+  fsync: 'on',
+  process: 7,
+  encoding: 'UTF8',
+  database: 'app',
+}
 
 describe('a server', () => {
   test('of any version from 14 on that takes writes will do', () => {
@@ -19,6 +29,12 @@ describe('a server', () => {
     ],
     ['that is a replica', { replica: true, readonly: 'on' }, 'E_STORE_READ_ONLY', /x is a replica .* the primary/],
     ['that is read-only', { readonly: 'on' }, 'E_STORE_READ_ONLY', /x is read-only \(default_transaction_read_only/],
+    [
+      'that keeps bytes of any kind',
+      { encoding: 'SQL_ASCII' },
+      'E_STORE_ENCODING',
+      /x: the database "app" is in SQL_ASCII/,
+    ],
   ])('%s is refused by name', (_, said, code, message) => {
     const refusal = (): void => refuseUnfit({ ...FIT, ...said }, 'x')
     expect(refusal).toThrow(expect.objectContaining({ code }))

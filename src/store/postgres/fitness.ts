@@ -10,13 +10,16 @@ export interface Found {
   readonly fsync: string
   /** The number of the process that serves this session. */
   readonly process: number
+  /** How it keeps texts, and under which name the database can be found. */
+  readonly encoding: string
+  readonly database: string
 }
 
 export const LOOK = `
   select current_setting('server_version') as version, current_setting('server_version_num')::integer as number,
          pg_is_in_recovery() as replica, current_setting('transaction_read_only') as readonly,
          current_setting('synchronous_commit') as commit, current_setting('fsync') as fsync,
-         pg_backend_pid() as process`
+         pg_backend_pid() as process, current_setting('server_encoding') as encoding, current_database()::text as database`
 
 const OLDEST = 140_000
 
@@ -34,6 +37,19 @@ export function refuseUnfit(found: Found, name: string): void {
       'E_STORE_READ_ONLY',
       `${name} is read-only (default_transaction_read_only is on); turn it off for this role, or connect to the primary`,
     )
+  if (found.encoding !== 'UTF8') refuseEncoding(found, name)
+}
+
+/**
+ * A text may hold any character, and what a database lacks shows only when it comes: in an error that must be recorded, say,
+ * whose job could then never end. SQL_ASCII takes every byte, and so also those of others that are no text at all.
+ */
+function refuseEncoding({ encoding, database }: Found, name: string): never {
+  throw new StoreError(
+    'E_STORE_ENCODING',
+    `${name}: the database ${JSON.stringify(database)} is in ${encoding} and cannot hold every text; Millrace needs one in UTF8. ` +
+      `Make one with \`create database … encoding 'UTF8' template template0\``,
+  )
 }
 
 /** What serves and may lose something: told at start. */
@@ -53,5 +69,13 @@ export function poolerWarning(name: string): string {
   return (
     `${name}: a connection pooler stands between, so what other processes commit is looked for at every poll instead of heard at once; ` +
     'give Millrace the address of the server itself'
+  )
+}
+
+/** What is done the slow way, where the tables belong to another role. Names are quoted. */
+export function ownerWarning(name: string, { owner, role }: { readonly owner: string; readonly role: string }): string {
+  return (
+    `${name}: the tables belong to the role ${owner}, and ${role} may neither make nor drop their days: jobs that are old enough are ` +
+    `deleted row by row, which is slower; to have days dropped whole, \`grant ${owner} to ${role}\``
   )
 }

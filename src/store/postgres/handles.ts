@@ -2,6 +2,7 @@ import { className, show } from '../../codec/show.js'
 import { withGivenNames } from './executor.js'
 import type { Executor } from './executor.js'
 import { describe, notOpen, otherKind, unknownHandle } from './refusals.js'
+import { OWN_TYPES } from './types.js'
 
 /**
  * Who hands in a `tx`. Everything is told by shape, since no driver and no query builder is a dependency:
@@ -58,7 +59,9 @@ function isDriver(value: unknown): boolean {
 interface Client {
   readonly totalCount?: unknown
   readonly idleCount?: unknown
-  query(text: string, values: (string | null)[]): Promise<unknown>
+  /** Of `pg`'s own client alone. */
+  readonly getTypeParser?: unknown
+  query(text: string | object, values?: (string | null)[]): Promise<unknown>
 }
 
 function ofClient(client: Client): Executor {
@@ -67,9 +70,13 @@ function ofClient(client: Client): Executor {
       'tx is a Pool, of which each statement takes another connection, or a handle on one,',
       'pass the client of the transaction: const client = await pool.connect(), then begin on it',
     )
+  // One of pg takes a statement with its own way to read values: the app may have changed that of all others.
+  const asked = isFunction(client.getTypeParser)
+    ? (text: string, values: (string | null)[]) => client.query({ text, values, types: OWN_TYPES })
+    : (text: string, values: (string | null)[]) => client.query(text, values)
   return {
     query: async <R extends object>(text: string, values: readonly (string | null)[]) =>
-      rowsOf<R>(await client.query(text, [...values])),
+      rowsOf<R>(await asked(text, [...values])),
   }
 }
 

@@ -108,7 +108,7 @@ export class Lender {
 
   async #connect(): Promise<Loan> {
     if (this.#pool !== undefined) return this.#fromPool(this.#pool)
-    const client = this.#target.makeClient() as Loan
+    const client = this.#target.makeLoan() as Loan
     client.on('error', () => this.#forget(client))
     client.on('end', () => this.#forget(client))
     try {

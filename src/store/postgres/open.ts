@@ -10,12 +10,13 @@ import { Connection } from './connection.js'
 import { answerWithin, connectWithin, endClient } from './client.js'
 import type { PgClient } from './client.js'
 import type { ConnectionParts } from './connection.js'
+import { readOwner } from './days.js'
 import { dayQueries } from './days-queries.js'
 import type { DayQueries } from './days-queries.js'
 import { Ears } from './ears.js'
 import { bringUpToDate } from './database-migrations.js'
 import { translate } from './faults.js'
-import { LOOK, poolerWarning, refuseUnfit, warningsOf } from './fitness.js'
+import { LOOK, ownerWarning, poolerWarning, refuseUnfit, warningsOf } from './fitness.js'
 import type { Found } from './fitness.js'
 import { Lender } from './lender.js'
 import { quoted, refuseNewer, schemaVersion, SCHEMA_VERSION } from './migrate.js'
@@ -81,6 +82,13 @@ export async function openDatabase(target: Target, autoMigrate: boolean, world: 
       await closeAll() // An open connection would keep the process of whoever is refused.
       throw error
     })
+  let knowsOwner = false
+  const warnOfOwner = async (): Promise<void> => {
+    if (knowsOwner) return
+    const owner = await readOwner(work, days)
+    knowsOwner = true
+    if (!owner.may) look.warnings.push(ownerWarning(target.name, owner))
+  }
   const lender = new Lender(target, target.pool, queries, world)
   const ears = new Ears(target, world, look.keepsSession ? queries.listen : null, (news) =>
     work.query(queries.notify, [news]),
@@ -100,8 +108,10 @@ export async function openDatabase(target: Target, autoMigrate: boolean, world: 
     listening: () => ears.listening(),
     onReconnect: (callback) => (reconnected = callback),
     listen: (heard) => ears.listen(heard),
-    startHeart: (worker, everyMs, onLost) =>
-      ears.startHeart({ worker, everyMs, beat: queries.beat, notify: queries.notify, onLost }),
+    async startHeart(worker, everyMs, onLost) {
+      await warnOfOwner() // Who runs no worker forgets no jobs, and need not know.
+      return ears.startHeart({ worker, everyMs, beat: queries.beat, notify: queries.notify, onLost })
+    },
     async close() {
       await ears.told()
       await Promise.all([ears.close(), lender.close(), closeAll()])
@@ -167,7 +177,8 @@ async function hearsItself(client: PgClient, queries: Queries, self: string): Pr
 async function prepare(writes: Connection, target: Target, autoMigrate: boolean): Promise<void> {
   const version = await schemaVersion(writes, target.schema)
   refuseNewer(version, target.name)
-  if (version < SCHEMA_VERSION && !autoMigrate) refuseOlder(target.name, version, SCHEMA_VERSION, target.migrateCommand)
+  if (version < SCHEMA_VERSION && !autoMigrate)
+    refuseOlder(target.name, version, SCHEMA_VERSION, target.migrateCommand, ', as a role that owns the schema,')
   if (version < SCHEMA_VERSION) await bringUpToDate(writes, target)
 }
 

@@ -4,7 +4,6 @@ import { checkFields } from '../../job/check.js'
 import type { World } from '../../world/world.js'
 import type { StoreChoice } from '../choice.js'
 import { STORE_CHOICE } from '../choice.js'
-import { withoutPassword } from '../migrations.js'
 import { databaseMigrations } from './database-migrations.js'
 import { openDatabase } from './open.js'
 import { PostgresStore } from './postgres-store.js'
@@ -18,6 +17,9 @@ export interface PostgresOptions {
 
 /** What PostgreSQL keeps of an identifier; more would be cut off in silence. */
 const SCHEMA_MAX_BYTES = 63
+
+/** `a,b` and `a:1,b:2` behind the login, as libpq takes them and `pg` does not. */
+const SEVERAL_HOSTS = /^\s*\w+:\/\/(?:[^/?]*@)?[^/?@]*,|[?&]host=[^&]*,/
 
 /**
  * A store in a PostgreSQL database: by URL, or the database behind a `pg.Pool` that you already have. The engine makes
@@ -33,9 +35,14 @@ const SCHEMA_MAX_BYTES = 63
 export function postgres(target: string | PgPool, options: PostgresOptions = {}): StoreChoice {
   const problems = checkFields(options, 'options', { fields: { schema: schemaProblem } })
   if (!isPool(target) && !isUrl(target))
-    problems.unshift({ path: 'target', message: `must be a postgres:// URL or a pg.Pool, got ${showTarget(target)}` })
-  const { where, schema } = schemaOf(target)
-  const wrong = schema === undefined ? undefined : schemaProblem(schema)
+    problems.unshift({ path: 'target', message: `must be a postgres:// URL or a pg.Pool, got ${show(target)}` })
+  else if (typeof target === 'string' && SEVERAL_HOSTS.test(target))
+    problems.unshift({
+      path: 'target',
+      message: `must name one host, got ${show(target)}; let one name lead to the primary, by DNS or a proxy`,
+    })
+  const { where, schema, wrong: misnamed } = schemaOf(typeof target === 'string' ? target.trim() : target)
+  const wrong = misnamed ?? (schema === undefined ? undefined : schemaProblem(schema))
   if (wrong !== undefined) problems.push({ path: 'target?schema', message: wrong })
   if (problems.length > 0) throw new InvalidOptionsError('postgres()', problems)
   const chosen = options.schema ?? schema ?? DEFAULT_SCHEMA
@@ -47,17 +54,15 @@ export function postgres(target: string | PgPool, options: PostgresOptions = {})
   }
 }
 
-function showTarget(target: unknown): string {
-  return show(typeof target === 'string' ? withoutPassword(target) : target)
-}
-
 function isUrl(target: unknown): target is string {
-  return typeof target === 'string' && /^postgres(ql)?:\/\/./.test(target)
+  // A variable that was read from a file has its line's end.
+  return typeof target === 'string' && /^\s*postgres(ql)?:\/\/./.test(target)
 }
 
 function schemaProblem(value: unknown): string | undefined {
   if (typeof value !== 'string' || value === '' || value.includes('\u0000'))
     return `must be the name of a schema, got ${show(value)}`
+  if (value === 'information_schema') return 'must not be information_schema, which is the server’s own'
   if (/^pg_/i.test(value)) return `must not begin with "pg_", which PostgreSQL keeps for itself, got ${show(value)}`
   if (!(value as string & { isWellFormed(): boolean }).isWellFormed())
     return `must be well-formed Unicode, got ${show(value)}`

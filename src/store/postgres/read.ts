@@ -10,9 +10,23 @@ const SCAN_MAX = 5_000
 const BEYOND = '9223372036854775807'
 
 export async function readJobs(s: Session, ids: readonly string[]): Promise<(JobRow | undefined)[]> {
-  const rows = await s.query<StoredRow>(s.queries.readJobs, JSON.stringify(ids))
-  const byId = new Map(rows.map((row) => [row.id, toJobRow(row)]))
+  const byId = new Map<string, JobRow>()
+  for (let asked = ids; asked.length > 0; asked = asked.filter((id) => !byId.has(id))) {
+    const rows = await s.query<BoundedRow>(s.queries.readJobs, JSON.stringify(asked))
+    for (const row of rows) byId.set(row.id, toJobRow(row))
+    if (!isCut(rows)) break
+  }
   return ids.map((id) => byId.get(id))
+}
+
+/** A row of an answer that holds only so many bytes. */
+interface BoundedRow extends StoredRow {
+  /** How many there would have been. */
+  readonly matched: unknown
+}
+
+function isCut(rows: readonly BoundedRow[]): boolean {
+  return rows.length < Number(rows[0]?.matched ?? 0)
 }
 
 export async function readKeyed(s: Session, name: string, key: string): Promise<JobRow | undefined> {
@@ -32,7 +46,7 @@ export async function readById(s: Session, id: string): Promise<Standing | undef
   return row === undefined ? undefined : toStanding(row)
 }
 
-/** One page: a window of at most SCAN_MAX jobs, in order, filtered. */
+/** One page: a window of at most SCAN_MAX jobs, in order, filtered, as far as one answer holds them. */
 export async function findJobs(s: Session, query: FindQuery): Promise<FoundPage> {
   const newest = query.order === 'newest'
   const order = newest ? 'desc' : 'asc'
@@ -46,8 +60,8 @@ export async function findJobs(s: Session, query: FindQuery): Promise<FoundPage>
   const [first, last] = [String(window.first), String(window.last)]
   const { conditions, values } = conditionsOf(query, 4)
   const sql = s.queries.findJobs(['ref between $2::text::bigint and $3::text::bigint', ...conditions], order)
-  const found = await s.query<StoredRow>(sql, String(query.limit), first, last, ...values)
-  const full = found.length === query.limit
+  const found = await s.query<BoundedRow>(sql, String(query.limit), first, last, ...values)
+  const full = found.length === query.limit || isCut(found)
   const lastSeen = full ? Number(found.at(-1)?.ref) : Number(newest ? first : last)
   return { rows: found.map(toJobRow), cursor: !full && looked < SCAN_MAX ? null : lastSeen }
 }

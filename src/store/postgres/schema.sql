@@ -373,6 +373,11 @@ AS $function$
     case when expires_at is not null and expires_in is not null then 'expires_at and expires_in exclude each other: give one' end,
     case when not isfinite(due_at) then 'due_at must be a finite time' end,
     case when not isfinite(expires_at) then 'expires_at must be a finite time' end,
+    case when run_in > interval '100 years' then 'run_in must be at most 100 years, got ' || run_in end,
+    case when expires_in > interval '100 years' then 'expires_in must be at most 100 years, got ' || expires_in end,
+    case when isfinite(due_at) and due_at > now() + interval '100 years' then 'due_at must be at most 100 years away, got ' || due_at end,
+    case when isfinite(expires_at) and expires_at > now() + interval '100 years'
+      then 'expires_at must be at most 100 years away, got ' || expires_at end,
     case when on_duplicate is null or on_duplicate not in ('return', 'reject')
       then format('on_duplicate must be ''return'' or ''reject'', got %s', coalesce(quote_literal(on_duplicate), 'null')) end,
     case when length(title) > 500 then format('title must have at most 500 characters, got %s', length(title)) end,

@@ -1,7 +1,10 @@
 import { createRequire } from 'node:module'
+import { didYouMean } from '../../codec/near-name.js'
+import { withoutPassword } from '../../codec/show.js'
 import { InvalidOptionsError, StoreError } from '../../errors.js'
-import { migrateCommand, withoutPassword } from '../migrations.js'
+import { migrateCommand } from '../migrations.js'
 import type { PgClient } from './client.js'
+import { OWN_TYPES } from './types.js'
 
 /** Where a database is, and how to get a connection to it. */
 export interface Target {
@@ -10,8 +13,10 @@ export interface Target {
   readonly name: string
   /** What to type to bring its tables up to date. */
   readonly migrateCommand: string
-  /** A client that is not connected yet. */
+  /** A client of the engine's own that is not connected yet. */
   readonly makeClient: () => PgClient
+  /** One that a handler works with: it gives values as the app told `pg` to. */
+  readonly makeLoan: () => PgClient
   /** What a thread passes to `require` to get the same library, and what it connects with. */
   readonly module: string | undefined
   readonly settings: object
@@ -22,10 +27,7 @@ export interface Target {
 /** The part of `pg` that we use. */
 interface Pg {
   readonly Client: new (config: object) => PgClient
-  readonly types: { getTypeParser(oid: number, format?: string): unknown }
 }
-
-const INT8 = 20
 
 /** A pool of `pg`, whose settings say where the database is. */
 export interface PgPool {
@@ -44,17 +46,30 @@ const KEEP_ALIVE_MS = 10_000
 
 export const DEFAULT_SCHEMA = 'millrace'
 
-/** The schema that a URL names, as `?schema=jobs`, and the URL without it: the server knows no such setting. */
+/**
+ * The schema that a URL names, as `?schema=jobs`, and the URL without it: the server knows no such setting. `wrong`: what is
+ * wrong with how it is named; a misspelt one would be a setting that `pg` ignores.
+ */
 export function schemaOf(where: string | PgPool): {
   readonly where: string | PgPool
   readonly schema: string | undefined
+  readonly wrong: string | undefined
 } {
-  if (typeof where !== 'string' || !where.includes('schema=')) return { where, schema: undefined }
+  if (typeof where !== 'string' || !where.includes('?')) return { where, schema: undefined, wrong: undefined }
   const [before, query = ''] = where.split('?', 2) as [string, string?]
   const parameters = new URLSearchParams(query)
-  const schema = parameters.get('schema') ?? undefined
+  const schemas = new Set(parameters.getAll('schema'))
+  const misspelt = [...parameters.keys()].find((name) => name !== 'schema' && didYouMean(name, ['schema']) !== '')
+  const wrong =
+    misspelt !== undefined
+      ? `has ${JSON.stringify(misspelt)}, which is no setting${didYouMean(misspelt, ['schema'])}`
+      : schemas.size > 1
+        ? `names several schemas, ${[...schemas].map((each) => JSON.stringify(each)).join(' and ')}; name one`
+        : undefined
+  if (schemas.size === 0) return { where, schema: undefined, wrong }
   parameters.delete('schema')
-  return { where: parameters.size === 0 ? before : `${before}?${parameters.toString()}`, schema }
+  const rest = parameters.size === 0 ? before : `${before}?${parameters.toString()}`
+  return { where: rest, schema: [...schemas][0], wrong }
 }
 
 /** Where nothing answers, not even with a refusal, the system would wait for minutes. */
@@ -67,17 +82,20 @@ export async function targetOf(where: string | PgPool, schema = DEFAULT_SCHEMA):
     connectionTimeoutMillis: CONNECT_MAX_MS,
     ...given,
     application_name: 'millrace',
+    // How long the app's own queries may take says nothing of ours, which have bounds of their own.
+    query_timeout: undefined,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
   }
-  const types = numbersOf(pg)
-  const makeClient = (): PgClient => new pg.Client({ ...settings, types })
+  // Whatever the app's defaults are, our parsers read texts.
+  const makeClient = (): PgClient => Object.assign(new pg.Client({ ...settings, types: OWN_TYPES }), { binary: false })
   refuseUnreadable(makeClient, given)
   return {
     schema,
     name: nameOf(given, schema),
     migrateCommand: commandOf(given, schema),
     makeClient,
+    makeLoan: () => new pg.Client(settings),
     module: modulePath(),
     settings,
     pool: typeof where === 'string' ? undefined : where,
@@ -115,13 +133,6 @@ function settingsOf(where: string | PgPool): Settings {
   const options = where.options as Settings
   // A pool hides its password from those who list its settings.
   return options.password === undefined ? options : { ...options, password: options.password }
-}
-
-/** Counts and times of ours are whole numbers below 2^53: they come as numbers. */
-function numbersOf(pg: Pg): object {
-  return {
-    getTypeParser: (oid: number, format?: string) => (oid === INT8 ? Number : pg.types.getTypeParser(oid, format)),
-  }
 }
 
 function modulePath(): string | undefined {

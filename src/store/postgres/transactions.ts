@@ -29,6 +29,7 @@ export interface TransactionParts {
 
 /** The store's writes inside transactions that are not its own: the caller's, or one opened for a handler. */
 export class PostgresTransactions implements TransactionStore {
+  readonly answersLater = true
   readonly #parts: TransactionParts
   /** Calls on one handle take turns: their statements must not come in between each other. */
   readonly #turns = new WeakMap<object, Promise<unknown>>()

@@ -5,6 +5,7 @@ import { haveMembers } from './groups.js'
 import { LaneMoved } from './lanes.js'
 import type { Lane } from './lanes.js'
 import { toColumns } from './rows.js'
+import { booleanOf } from './executor.js'
 import type { Session } from './session.js'
 import { textOf } from './session.js'
 
@@ -190,6 +191,6 @@ function timesOf({ due, expires }: NewJob): object {
 async function told(s: Session, jobs: number, sql: string, ...given: readonly string[]): Promise<void> {
   const [row] = await s.query<Told>(sql, ...given)
   if (Number(row?.written) !== jobs) throw new LaneMoved()
-  if (row?.ready === true) s.note({ ready: true })
+  if (booleanOf(row?.ready)) s.note({ ready: true })
   if (row !== undefined && row.dueIn !== null) s.note({ dueInMs: Number(row.dueIn) })
 }

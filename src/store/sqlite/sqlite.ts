@@ -5,12 +5,15 @@ import { checkFields } from '../../job/check.js'
 import { show } from '../../codec/show.js'
 import type { StoreChoice } from '../choice.js'
 import { STORE_CHOICE } from '../choice.js'
-import { withoutPassword } from '../migrations.js'
 import { isHandle } from './driver.js'
 import type { SqliteDatabase } from './driver.js'
 import { fileMigrations } from './file-migrations.js'
 import { openFile } from './open.js'
 import { SqliteStore } from './sqlite-store.js'
+
+/** Who writes this means no file: a URL, in quotes perhaps, or one that lost its beginning, `user:password@host/database`. */
+const ADDRESS = /:\/\/|^[^/\\:@]+:[^/\\@]+@[^/\\]+\//
+const BARE_PASSWORD = /^([^/\\:@]+):[^/\\@]+@/
 
 export interface SqliteOptions {
   /**
@@ -42,10 +45,10 @@ export function sqlite(target: string | SqliteDatabase, options: SqliteOptions =
       path: 'target',
       message: `must be a path, ":memory:" or an open SQLite handle, got ${show(target)}`,
     })
-  else if (typeof target === 'string' && /^[a-z][a-z0-9+.-]+:\/\//i.test(target))
+  else if (typeof target === 'string' && ADDRESS.test(target))
     problems.unshift({
       path: 'target',
-      message: `must be a path: a URL names another kind of store, and PostgreSQL’s begins with "postgres://", got ${show(withoutPassword(target))}`,
+      message: `must be a path: a URL names another kind of store, and PostgreSQL’s begins with "postgres://", got ${show(target.replace(BARE_PASSWORD, '$1:***@'))}`,
     })
   if (problems.length > 0) throw new InvalidOptionsError('sqlite()', problems)
   const durability = options.durability ?? 'power'

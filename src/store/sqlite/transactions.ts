@@ -40,6 +40,7 @@ export interface TransactionParts {
 
 /** The store's writes inside transactions that are not the commit queue's: the caller's, or one opened for a handler. */
 export class SqliteTransactions implements TransactionStore {
+  readonly answersLater = false
   readonly #parts: TransactionParts
   readonly #home: Home
   readonly #kysely: KyselyDoor

@@ -5,6 +5,9 @@ import { KEY_MAX, LABEL_MAX, LABELS_MAX, NAME_MAX, PRIORITY_MAX, TITLE_MAX } fro
 /** As the client counts: bytes as they are stored. */
 const PAYLOAD_MAX_BYTES = 1024 * 1024
 
+/** As far as the client lets an instant be away. */
+const AWAY_MAX = '100 years'
+
 /**
  * `add_job`: enqueueing from triggers and from other languages. It does what insertJobs does for one job, in the caller's
  * transaction and with his rights; no setting of his session changes what its names mean.
@@ -63,6 +66,11 @@ const jobProblems = (schema: string): string => `
     case when expires_at is not null and expires_in is not null then 'expires_at and expires_in exclude each other: give one' end,
     case when not isfinite(due_at) then 'due_at must be a finite time' end,
     case when not isfinite(expires_at) then 'expires_at must be a finite time' end,
+    case when run_in > interval '${AWAY_MAX}' then 'run_in must be at most ${AWAY_MAX}, got ' || run_in end,
+    case when expires_in > interval '${AWAY_MAX}' then 'expires_in must be at most ${AWAY_MAX}, got ' || expires_in end,
+    case when isfinite(due_at) and due_at > now() + interval '${AWAY_MAX}' then 'due_at must be at most ${AWAY_MAX} away, got ' || due_at end,
+    case when isfinite(expires_at) and expires_at > now() + interval '${AWAY_MAX}'
+      then 'expires_at must be at most ${AWAY_MAX} away, got ' || expires_at end,
     case when on_duplicate is null or on_duplicate not in ('return', 'reject')
       then format('on_duplicate must be ''return'' or ''reject'', got %s', coalesce(quote_literal(on_duplicate), 'null')) end,
     case when length(title) > ${TITLE_MAX} then format('title must have at most ${TITLE_MAX} characters, got %s', length(title)) end,

@@ -82,7 +82,7 @@ export const enqueueQueries = {
     from json_to_recordset($1::text::json) as a (name text, key text)
     join ${s}.keys k on k.name = a.name and k.key = a.key`,
   placeHolders: `
-    select u.name, u.key, u.ref, u.id, u.until
+    select u.name, u.key, u.ref, u.id::text as id, u.until
     from json_to_recordset($1::text::json) as a (name text, key text)
     join ${s}.uniques u on u.name = a.name and u.key = a.key`,
   takeKey: `

@@ -1,7 +1,7 @@
 import { LOCK_CLASS } from '../numbers.js'
 import { bodyOf, s, stands } from './words.js'
 
-const found = `j.ref, j.id, n.name, coalesce(h.state, 'ready') as state`
+const found = `j.ref, j.id::text as id, n.name, coalesce(h.state, 'ready') as state`
 const endOf = `left join lateral (select h.ref, h.state from ${s}.history h where h.ref = j.ref limit 1) h on true`
 
 /** Jobs that come after others. */
@@ -23,7 +23,7 @@ export const linkQueries = {
     select a.name as "askedName", a.key as "askedKey", j.ref, j.id, a.name, j.state
     from json_to_recordset($1::text::json) as a (name text, key text)
     cross join lateral (
-      select j.ref, j.id, coalesce(h.state, 'ready') as state
+      select j.ref, j.id::text as id, coalesce(h.state, 'ready') as state
       from ${s}.jobs j
       join ${s}.lanes n on n.lane = j.lane
       ${endOf}
@@ -35,7 +35,7 @@ export const linkQueries = {
     select ref from ${s}.jobs where ref = any($1::text::bigint[]) order by ref for key share`,
   /** Of jobs this transaction has just written: they are of today, or of no day. */
   newRefs: `
-    select ref, id
+    select ref, id::text as id
     from ${s}.jobs
     where id = any(array(select value::uuid from json_array_elements_text($1::text::json))) and ref >= $2::text::bigint`,
   addLinks: `

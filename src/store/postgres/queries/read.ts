@@ -1,20 +1,45 @@
 import { s, jobRow } from './words.js'
 
+/** What one answer may hold, unless a single job is larger: with the slowest of lines it is there in time. */
+const ANSWER_BYTES = 4 * 1_024 * 1_024
+
+const LARGE = ['payload', 'bytes', 'options', 'after', 'result', 'result_bytes', 'error', 'log', 'progress']
+
+/**
+ * As many of the jobs as an answer holds, the first always, and how many there are. The server knows how long a text is
+ * without reading it.
+ */
+const bounded = (jobs: string, order: 'asc' | 'desc'): string => `
+    select * from (
+      select sized.*, sum(size) over (order by ref ${order} rows unbounded preceding) - size as before,
+             count(*) over () as matched
+      from (
+        select job.*, ${LARGE.map((column) => `coalesce(octet_length(${column}), 0)`).join(' + ')} as size
+        from (${jobs}) as job) as sized) as page
+    where before < ${ANSWER_BYTES}
+    order by ref ${order}`
+
 /** Reading jobs, wherever they stand. */
 export const readQueries = {
-  readJobs: `${jobRow}
+  readJobs: bounded(
+    `${jobRow}
     where j.id = any(array(select value::uuid from json_array_elements_text($1::text::json)))`,
+    'asc',
+  ),
   readRefs: `${jobRow}
     where j.ref = any($1::text::bigint[])`,
   readKeyed: `${jobRow}
     where j.key = $1 and n.name = $2
     order by h.ref is null desc, j.ref desc
     limit 1`,
-  findJobs: (conditions: readonly string[], order: 'asc' | 'desc'): string => `
-    select * from (${jobRow}) as job
+  findJobs: (conditions: readonly string[], order: 'asc' | 'desc'): string =>
+    bounded(
+      `select * from (${jobRow}) as found
     ${conditions.length === 0 ? '' : `where ${conditions.join('\n        and ')}`}
     order by ref ${order}
     limit $1::text::integer`,
+      order,
+    ),
   /** The next so many members of a group. */
   groupWindow: (order: 'asc' | 'desc'): string => `
     select max(ref) as last, min(ref) as first, count(*)::integer as looked

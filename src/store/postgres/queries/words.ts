@@ -30,7 +30,7 @@ export const bodyOf = (ref: string): string => `lateral (select * from ${s}.jobs
  * day: what the planner guesses of so many tables would sometimes have it read all of them.
  */
 export const jobRow = `
-  select j.ref, j.id, n.name, n.queue, j.lane, j.priority, j.key, j.grp, j.payload, encode(j.bytes, 'base64') as bytes, j.options,
+  select j.ref, j.id::text as id, n.name, n.queue, j.lane, j.priority, j.key, j.grp, j.payload, encode(j.bytes, 'base64') as bytes, j.options,
          j.after, j.created_at, j.due_at, j.expires_at, j.suspect,
          case
            when h.ref is not null then h.state

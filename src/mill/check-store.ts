@@ -1,0 +1,25 @@
+import { show } from '../codec/show.js'
+import type { Check } from '../job/check.js'
+import { isStoreChoice } from '../store/choice.js'
+import { isPool } from '../store/postgres/target.js'
+
+/** What names a store; whatever else looks like one is told what to pass in its place. Its own library looks closer. */
+export const isStore: Check = (value) => {
+  if (typeof value === 'string' && value !== '') return undefined
+  if (typeof value !== 'object' || value === null)
+    return `must be a path, ":memory:", a postgres:// URL, sqlite(…) or postgres(…), got ${show(value)}`
+  return isStoreChoice(value) ? undefined : insteadOf(value)
+}
+
+const POSTGRES = 'postgres(pool), from "millrace/postgres"'
+
+function insteadOf(value: object): string | undefined {
+  if (isPool(value)) return `must be ${POSTGRES}, got the pool itself`
+  const given = value as Record<'connect' | 'query' | 'url' | 'connectionString', unknown>
+  if (typeof given.connect === 'function' && typeof given.query === 'function')
+    return `must be a postgres:// URL or ${POSTGRES}, got one connection: Millrace makes connections of its own`
+  if (value instanceof URL) return 'must be the URL as a text, got a URL object; pass url.href'
+  if (typeof given.url === 'string' || typeof given.connectionString === 'string')
+    return `must be the postgres:// URL itself, or ${POSTGRES}, got ${show(value)} that has it`
+  return undefined
+}

@@ -32,12 +32,6 @@ export function dayQueries(schema: string) {
     ...BOUNDS,
     /** One at a time makes and drops; the others need not wait for it. */
     tryAlone: `select pg_try_advisory_xact_lock(hashtextextended('millrace days ${text}', 7)) as alone`,
-    /** Who owns the tables may make and drop their partitions, and nobody else may. */
-    readOwner: `
-      select bool_and(pg_has_role(c.relowner, 'usage') and has_schema_privilege(c.relnamespace, 'create')) as may,
-             min(c.relowner::regrole::text) as owner, quote_ident(current_user) as role
-      from pg_class c
-      where c.oid in (${PARTED.map((of) => `'${text}.${of}'::regclass`).join(', ')})`,
     readParts: `
       select c.relname::text as name
       from pg_inherits i
@@ -92,6 +86,12 @@ export function dayQueries(schema: string) {
 /** What is asked of a day before anything is locked for it. */
 function lookQueries(s: string, text: string) {
   return {
+    /** Who owns the tables may make and drop their partitions, and nobody else may. */
+    readOwner: `
+      select bool_and(pg_has_role(c.relowner, 'usage') and has_schema_privilege(c.relnamespace, 'create')) as may,
+             min(c.relowner::regrole::text) as owner, quote_ident(current_user) as role
+      from pg_class c
+      where c.oid in (${PARTED.map((of) => `'${text}.${of}'::regclass`).join(', ')})`,
     /**
      * Jobs from one ref on, so many, with those of them that are unfinished or to be kept: there is no end of them that is over.
      * The ends are read in the same stretch; left to choose, the planner would read all ends of the day for each slice.

@@ -68,15 +68,36 @@ export async function keepDays(
 }
 
 /** Whether this role may make and drop days; else whose the tables are. Names are quoted. */
-export async function readOwner(db: Executor, queries: DayQueries): Promise<Owner> {
+async function readOwner(db: Executor, queries: DayQueries): Promise<Owner> {
   const [row] = await db.query<Owner>(queries.readOwner, [])
   return row as Owner
 }
 
-export interface Owner {
+interface Owner {
   readonly may: boolean
   readonly owner: string
   readonly role: string
+}
+
+/** Tells once, if it is so, that days belong to another role. */
+export class Owners {
+  readonly #db: Executor
+  readonly #queries: DayQueries
+  readonly #tell: (owner: Owner) => void
+  #hasLooked = false
+
+  constructor(db: Executor, queries: DayQueries, tell: (owner: Owner) => void) {
+    this.#db = db
+    this.#queries = queries
+    this.#tell = tell
+  }
+
+  async look(): Promise<void> {
+    if (this.#hasLooked) return
+    const owner = await readOwner(this.#db, this.#queries)
+    this.#hasLooked = true
+    if (!owner.may) this.#tell(owner)
+  }
 }
 
 /** Within the transaction that made the tables: nobody can be in the way. */

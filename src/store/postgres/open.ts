@@ -10,7 +10,7 @@ import { Connection } from './connection.js'
 import { answerWithin, connectWithin, endClient } from './client.js'
 import type { PgClient } from './client.js'
 import type { ConnectionParts } from './connection.js'
-import { readOwner } from './days.js'
+import { Owners } from './days.js'
 import { dayQueries } from './days-queries.js'
 import type { DayQueries } from './days-queries.js'
 import { Ears } from './ears.js'
@@ -82,13 +82,7 @@ export async function openDatabase(target: Target, autoMigrate: boolean, world: 
       await closeAll() // An open connection would keep the process of whoever is refused.
       throw error
     })
-  let knowsOwner = false
-  const warnOfOwner = async (): Promise<void> => {
-    if (knowsOwner) return
-    const owner = await readOwner(work, days)
-    knowsOwner = true
-    if (!owner.may) look.warnings.push(ownerWarning(target.name, owner))
-  }
+  const owners = new Owners(work, days, (owner) => look.warnings.push(ownerWarning(target.name, owner)))
   const lender = new Lender(target, target.pool, queries, world)
   const ears = new Ears(target, world, look.keepsSession ? queries.listen : null, (news) =>
     work.query(queries.notify, [news]),
@@ -109,7 +103,7 @@ export async function openDatabase(target: Target, autoMigrate: boolean, world: 
     onReconnect: (callback) => (reconnected = callback),
     listen: (heard) => ears.listen(heard),
     async startHeart(worker, everyMs, onLost) {
-      await warnOfOwner() // Who runs no worker forgets no jobs, and need not know.
+      await owners.look() // Who runs no worker forgets no jobs, and need not know.
       return ears.startHeart({ worker, everyMs, beat: queries.beat, notify: queries.notify, onLost })
     },
     async close() {

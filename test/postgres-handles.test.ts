@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { checkOpen } from '../src/store/postgres/check-open.js'
+import { checkOpen, readHome } from '../src/store/postgres/check-open.js'
 import type { Home } from '../src/store/postgres/check-open.js'
 import { numberOf } from '../src/store/postgres/executor.js'
 import type { Executor } from '../src/store/postgres/executor.js'
@@ -14,7 +14,7 @@ import { openPrisma, prismaFolder } from './postgres/prisma.js'
 
 /** A schema whose name has all that some library gives a meaning. */
 const SCHEMA = `"a ? $1 :p1 ::x:: '""\\ schema"`
-const home: Home = { schema: SCHEMA, token: 'this one' }
+let home: Home
 
 const databases: Awaited<ReturnType<typeof freshDatabase>>[] = []
 let url: string
@@ -29,6 +29,7 @@ beforeAll(async () => {
   await outside.query(`create schema ${SCHEMA}`)
   await outside.query(`create table ${SCHEMA}.identity (token text not null)`)
   await outside.query(`insert into ${SCHEMA}.identity values ('this one')`)
+  home = await readHome(executorOf(outside), SCHEMA)
   await outside.query(`create table ${SCHEMA}.notes (id text primary key, note text, "camelCase" bigint)`)
 })
 
@@ -222,10 +223,41 @@ describe('the server is asked', () => {
 
   test('and a database with a store of its own is another one', async () => {
     await inBlock('begin', async (client) => {
-      const stranger = { schema: SCHEMA, token: 'another one' }
+      const stranger = { ...home, token: 'another one' }
       await expect(checkOpen(executorOf(client), stranger)).rejects.toMatchObject({ code: 'E_TX_OTHER_DATABASE' })
       await enter(client)
     })
+  })
+
+  test('and a copy of the database, which has the same token, is another one', async () => {
+    const copy = new pg.Client(otherUrl)
+    await copy.connect()
+    try {
+      await copy.query(`create schema ${SCHEMA}; create table ${SCHEMA}.identity (token text not null)`)
+      await copy.query(`insert into ${SCHEMA}.identity values ('this one')`)
+      await copy.query('begin')
+      await expect(enter(copy)).rejects.toMatchObject({ code: 'E_TX_OTHER_DATABASE' })
+      await copy.query('rollback')
+      await copy.query(`drop schema ${SCHEMA} cascade`)
+    } finally {
+      await copy.end()
+    }
+  })
+
+  test('and one on another server too, as far as the role may ask', async () => {
+    const elsewhere = { ...home, cluster: '1' }
+    expect(home.cluster).toMatch(/^[0-9]+$/)
+    await inBlock('begin', async (client) => {
+      await expect(checkOpen(executorOf(client), elsewhere)).rejects.toMatchObject({ code: 'E_TX_OTHER_DATABASE' })
+    })
+    await outside.query(`create role guest; grant usage on schema ${SCHEMA} to guest`)
+    await outside.query(`grant select on ${SCHEMA}.identity to guest`)
+    await inBlock('begin; set local role guest', async (client) => {
+      await expect(checkOpen(executorOf(client), elsewhere)).rejects.toMatchObject({ code: 'E_TX_OTHER_DATABASE' })
+      await enter(client)
+    })
+    await outside.query('revoke execute on function pg_catalog.pg_control_system() from public')
+    await inBlock('begin; set local role guest', async (client) => void (await enter(client)))
   })
 
   test('and a transaction that may only read is refused', async () => {
@@ -251,7 +283,7 @@ describe('the server is asked', () => {
       await client.query('select 1')
       await outside.query(`create schema ${young}; create table ${young}.identity (token text not null)`)
       await outside.query(`insert into ${young}.identity values ('this one')`)
-      const check = checkOpen(executorOf(client), { schema: young, token: 'this one' })
+      const check = checkOpen(executorOf(client), { ...home, schema: young })
       await expect(check).rejects.toMatchObject({ code: 'E_TX_STALE' })
     })
   })

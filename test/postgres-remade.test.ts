@@ -160,3 +160,18 @@ test('a transaction that does not see a new name yet can enqueue it', async () =
   )
   expect(await mill.get(id)).toMatchObject({ job: 'purge', queue: 'new', payload: 2 })
 })
+
+test('a transaction that has made a new name itself, by SQL, can enqueue it too', async () => {
+  const mill = await open()
+  for (const end of ['rollback', 'commit']) {
+    const { id } = await inTransaction('begin', async (tx) => {
+      await tx.query(`select ${schema}.add_job('young', '1', run_in => '1 hour')`)
+      const handle = await mill.enqueue(note('young'), 2, { tx, in: '1h' })
+      await tx.query(end)
+      return handle
+    })
+    expect(await mill.get(id)).toEqual(end === 'commit' ? expect.objectContaining({ job: 'young' }) : undefined)
+  }
+  const after = await mill.enqueue(note('young'), 3, { in: '1h' })
+  expect(await mill.get(after.id)).toMatchObject({ job: 'young' })
+})

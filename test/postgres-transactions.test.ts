@@ -228,3 +228,23 @@ describe.each(['a URL', 'a pool'] as const)('the tx of ctx.transaction on %s', (
     expect(await (await mill.enqueue(closing, 0)).result({ timeout: '20s' })).toBe('E_TX_IN_USE')
   })
 })
+
+test('a transaction in a copy of the database is refused', async () => {
+  const mill = await open()
+  const schema = `tx${schemas}`
+  const copied = await freshDatabase()
+  const original = new Client(database.url)
+  const copy = new Client(copied.url)
+  await Promise.all([original.connect(), copy.connect()])
+  try {
+    await (await millrace({ store: postgres(copied.url, { schema }), logger: false })).close()
+    const { rows } = await original.query<{ token: string }>(`select token from ${schema}.identity`)
+    await copy.query(`update ${schema}.identity set token = $1`, [rows[0]?.token])
+    await copy.query('begin')
+    const refused = mill.enqueue(mail, { to: 'ada' }, { tx: copy })
+    await expect(refused).rejects.toMatchObject({ code: 'E_TX_OTHER_DATABASE' })
+  } finally {
+    await Promise.all([original.end(), copy.end()])
+    await copied.drop()
+  }
+})

@@ -71,6 +71,7 @@ describe('T3: a durable timer', () => {
       await untilSentinel(second)
       expect(fired(second.heard)).toEqual(['ballot', 'sentinel'])
       if ((started['now'] as number) < (due as number)) return
+      await second.kill()
     }
     throw new Error('no process was up again within 20 s')
   })

@@ -10,6 +10,8 @@ export const callerQueries = {
   leaveMark: `
     select set_config('millrace.tx', 'open', true) as mark,
            current_database() as database,
+           (select oid::text from pg_catalog.pg_database where datname = current_database()) as oid,
+           case when has_function_privilege('pg_catalog.pg_control_system()', 'execute') then 'yes' else 'no' end as asks,
            current_setting('transaction_read_only') as locked,
            case
              when to_regnamespace($1::text) is null then 'missing'
@@ -19,7 +21,11 @@ export const callerQueries = {
              else 'here'
            end as home`,
 
-  /** The mark is not there when the statement above was in another transaction than this one. */
-  findMark: (identity: string): string => `
-    select current_setting('millrace.tx', true) as mark, (select token from ${identity} limit 1) as token`,
+  /**
+   * The mark is not there when the statement above was in another transaction than this one. The number of the server's cluster
+   * is asked for only by those who may: the server refuses even to prepare it for others.
+   */
+  findMark: (identity: string, mayAsk: boolean): string => `
+    select current_setting('millrace.tx', true) as mark, (select token from ${identity} limit 1) as token,
+           ${mayAsk ? `(select system_identifier::text from pg_catalog.pg_control_system())` : `null::text`} as cluster`,
 }

@@ -5,14 +5,29 @@ import { sqlStateOf } from './executor.js'
 import type { Executor } from './executor.js'
 import { notOpen } from './refusals.js'
 
-/** The database of the store: its schema as a quoted identifier, and the token in the one row of `<schema>.identity`. */
+/**
+ * The database of the store: its schema as a quoted identifier, and the token in the one row of `<schema>.identity`. A copy of
+ * the database has the same token; the server numbers its databases, and each cluster of servers has a number of its own.
+ */
 export interface Home {
   readonly schema: string
   readonly token: string
+  readonly oid: string
+  /** Null: not everybody may ask. */
+  readonly cluster: string | null
 }
 
 export function isSame(a: Home, b: Home): boolean {
-  return a.token === b.token
+  const isSameCluster = a.cluster === null || b.cluster === null || a.cluster === b.cluster
+  return a.token === b.token && a.oid === b.oid && isSameCluster
+}
+
+/** Asked on a connection of the store's own. */
+export async function readHome(executor: Executor, schema: string): Promise<Home> {
+  const identity = `${schema}.identity`
+  const [place] = await executor.query<Place>(callerQueries.leaveMark, [schema, identity])
+  const [found] = await executor.query<Found>(callerQueries.findMark(identity, place?.asks === 'yes'), [])
+  return { schema, token: found?.token ?? '', oid: place?.oid ?? '', cluster: found?.cluster ?? null }
 }
 
 /**
@@ -24,14 +39,15 @@ export async function checkOpen(executor: Executor, home: Home): Promise<void> {
   const identity = `${home.schema}.identity`
   const place = await ask<Place>(executor, callerQueries.leaveMark, [home.schema, identity])
   checkPlace(place, home)
-  const found = await ask<Found>(executor, callerQueries.findMark(identity), [])
+  const found = await ask<Found>(executor, callerQueries.findMark(identity, place.asks === 'yes'), [])
   if (found.mark !== 'open') throw notOpen('tx is a connection')
   if (found.token === null)
     throw new TransactionError(
       'E_TX_STALE',
       'tx began before the tables of the jobs were made and does not see them; roll back, and try it again',
     )
-  if (!isSame({ ...home, token: found.token }, home)) throw elsewhere(place, home)
+  const { token, cluster } = found
+  if (!isSame({ schema: home.schema, token, oid: place.oid, cluster }, home)) throw elsewhere(place, home)
   if (place.locked === 'on')
     throw new TransactionError(
       'E_TX_READ_ONLY',
@@ -41,6 +57,9 @@ export async function checkOpen(executor: Executor, home: Home): Promise<void> {
 
 interface Place {
   readonly database: string
+  readonly oid: string
+  /** Whether the role may ask for the number of the cluster. */
+  readonly asks: 'yes' | 'no'
   readonly locked: 'on' | 'off'
   readonly home: 'here' | 'missing' | 'denied'
 }
@@ -48,6 +67,7 @@ interface Place {
 interface Found {
   readonly mark: string | null
   readonly token: string | null
+  readonly cluster: string | null
 }
 
 function checkPlace(place: Place, home: Home): void {

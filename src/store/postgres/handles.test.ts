@@ -60,7 +60,7 @@ test('handles on SQLite are refused, whatever the library', () => {
   db.close()
 })
 
-const home = { schema: '"millrace"', token: 'this one' }
+const home = { schema: '"millrace"', token: 'this one', oid: '1', cluster: null }
 
 test.each([
   [undefined, 'gave undefined'],

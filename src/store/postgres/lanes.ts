@@ -35,11 +35,12 @@ export class Lanes {
 
   /**
    * Does what names these lanes. When it finds one that has moved, all are learnt anew and it is done again, which it is
-   * told: then they were read after it had looked.
+   * told: then they were read after it had looked. A caller's transaction may have made some that only it can see
+   * (`add_job`), and for whose end nobody here may wait; should it be rolled back, they have moved.
    */
-  async sure<T>(lanes: readonly LaneName[], work: (isAgain: boolean) => Promise<T>): Promise<T> {
+  async sure<T>(lanes: readonly LaneName[], work: (isAgain: boolean) => Promise<T>, caller?: Executor): Promise<T> {
     for (let tries = 1; ; tries += 1) {
-      await this.#need(lanes)
+      await this.#need(lanes, caller)
       try {
         return await work(tries > 1)
       } catch (error) {
@@ -64,16 +65,17 @@ export class Lanes {
     this.#numbers.clear()
   }
 
-  async #need(lanes: readonly LaneName[]): Promise<void> {
-    if (this.#missing(lanes).length > 0) await this.#read(lanes)
+  async #need(lanes: readonly LaneName[], caller: Executor | undefined): Promise<void> {
+    await this.#read(this.#db, this.#missing(lanes))
+    if (caller !== undefined) await this.#read(caller, this.#missing(lanes))
     const missing = this.#missing(lanes)
-    if (missing.length === 0) return
-    await this.#db.query(this.#queries.addLanes, [JSON.stringify(missing)])
-    await this.#read(missing)
+    if (missing.length > 0) await this.#db.query(this.#queries.addLanes, [JSON.stringify(missing)])
+    await this.#read(this.#db, missing)
   }
 
-  async #read(lanes: readonly LaneName[]): Promise<void> {
-    const rows = await this.#db.query<Lane>(this.#queries.readLanes, [JSON.stringify(this.#missing(lanes))])
+  async #read(db: Executor, missing: readonly LaneName[]): Promise<void> {
+    if (missing.length === 0) return
+    const rows = await db.query<Lane>(this.#queries.readLanes, [JSON.stringify(missing)])
     for (const { lane, queue, name } of rows) this.#numbers.set(`${queue}\n${name}`, Number(lane))
   }
 

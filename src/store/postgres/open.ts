@@ -4,6 +4,7 @@ import { refuseOlder } from '../migrations.js'
 import { PACE } from '../info.js'
 import type { StoreInfo } from '../info.js'
 import type { Heart } from '../workers.js'
+import { readHome } from './check-open.js'
 import type { Home } from './check-open.js'
 import { channelOf } from './channel.js'
 import { Connection } from './connection.js'
@@ -75,9 +76,9 @@ export async function openDatabase(target: Target, autoMigrate: boolean, world: 
   const writes = connect(setUp(queries.setUpWrites))
   const work = connect(setUp(queries.setUpWork))
   const closeAll = (): Promise<unknown> => Promise.all([...connections].map((connection) => connection.close()))
-  const readHome = async (): Promise<Home> => (home = await lookHome(writes, schema))
+  const lookHome = async (): Promise<Home> => (home = await readHome(writes, schema))
   let home = await prepare(writes, target, autoMigrate)
-    .then(() => lookHome(writes, schema))
+    .then(() => readHome(writes, schema))
     .catch(async (error: unknown) => {
       await closeAll() // An open connection would keep the process of whoever is refused.
       throw error
@@ -95,7 +96,7 @@ export async function openDatabase(target: Target, autoMigrate: boolean, world: 
     world,
     target,
     home: () => home,
-    readHome,
+    readHome: lookHome,
     lender,
     connection: (kind) => (kind === 'writes' ? writes : work),
     tell: (news) => ears.tell(news),
@@ -174,9 +175,4 @@ async function prepare(writes: Connection, target: Target, autoMigrate: boolean)
   if (version < SCHEMA_VERSION && !autoMigrate)
     refuseOlder(target.name, version, SCHEMA_VERSION, target.migrateCommand, ', as a role that owns the schema,')
   if (version < SCHEMA_VERSION) await bringUpToDate(writes, target)
-}
-
-async function lookHome(writes: Connection, schema: string): Promise<Home> {
-  const [identity] = await writes.query<{ token: string }>(`select token from ${schema}.identity`, [])
-  return { schema, token: identity?.token ?? '' }
 }

@@ -42,13 +42,14 @@ export class PostgresTransactions implements TransactionStore {
   }
 
   insertJobsIn(tx: unknown, jobs: readonly NewJob[], options: InsertOptions): Promise<readonly Inserted[]> {
-    return this.#inCaller(tx, (s) =>
-      this.#parts.lanes.sure(jobs, (isAgain) => {
+    return this.#inCaller(tx, (s) => {
+      const insert = (): Promise<readonly Inserted[]> => insertJobs(s, jobs, options)
+      const write = (isAgain: boolean): Promise<readonly Inserted[]> => {
         s.isAgain = isAgain
-        const insert = (): Promise<readonly Inserted[]> => insertJobs(s, jobs, options)
         return isOneStatement(jobs, options) ? insert() : this.#whole(s, insert)
-      }),
-    )
+      }
+      return this.#parts.lanes.sure(jobs, write, { query: (text, values) => s.query(text, ...values) })
+    })
   }
 
   sealGroupIn(tx: unknown, seal: GroupSeal): Promise<boolean> {

@@ -32,6 +32,10 @@ const waiting: CensusJob = {
   told: null,
   tick: null,
   lines: 0,
+  after: [],
+  asked: [],
+  policy: null,
+  n: null,
 }
 const running: CensusJob = { ...waiting, state: 'running', fence: 7 }
 const LEASE = { fence: 7, worker: 'w', alone: 0, jobs: [1, 2] }
@@ -49,6 +53,8 @@ function census(jobs: readonly CensusJob[], more: Partial<Census> = {}): Census 
     counts: [],
     works: [],
     ticks: [],
+    links: [],
+    todos: [],
     strays: 0,
     ...more,
   }
@@ -71,6 +77,7 @@ function facts(more: Partial<Facts> = {}): Facts {
       ['once', { forMs: 500, putsOff: false }],
       ['latest', { forMs: 500, putsOff: true }],
     ]),
+    lateLinks: new Map(),
     met: () => undefined,
     left: () => undefined,
     ...more,

@@ -3,6 +3,8 @@ import { isFinal } from '../job/states.js'
 import type { State } from '../job/states.js'
 import { BrokenPromise } from './broken-promise.js'
 import { GroupChecker, isWaiting } from './group-checks.js'
+import { checkFreed, LinkChecker } from './link-checks.js'
+import type { LinkFacts } from './link-checks.js'
 import { PlaceChecker } from './place-checks.js'
 import type { PlaceFacts } from './place-checks.js'
 import { checkTicks } from './tick-checks.js'
@@ -12,7 +14,7 @@ import { checkWishes } from './wish-checks.js'
  * The promises as checkers: what must hold of the store after every step, whatever went wrong. They see the store from
  * outside (a census) and what the simulated world knows to be true (facts), and never ask the engine what it thinks.
  */
-export interface Facts extends PlaceFacts {
+export interface Facts extends PlaceFacts, LinkFacts {
   /** Ids whose enqueue was acknowledged. */
   readonly acknowledged: ReadonlySet<string>
   /** Ids that a recorded command or the keep policy may have forgotten. */
@@ -43,6 +45,7 @@ export class Checker {
   readonly #fences = new Set<number>()
   readonly #uniques = new PlaceChecker()
   readonly #groups = new GroupChecker()
+  readonly links = new LinkChecker()
 
   /** Compares the store with itself as it was at the last look, and with the facts. */
   look(census: Census, facts: Facts): void {
@@ -59,6 +62,7 @@ export class Checker {
     checkWishes(this.#before, census, facts.met)
     this.#uniques.look(this.#jobsBefore, census, facts)
     this.#groups.look(census)
+    this.links.look(this.#jobsBefore, jobs, census, facts)
     for (const job of this.#jobsBefore.values()) this.#noteLeft(job, jobs.get(job.id), facts)
     for (const job of census.jobs) this.#checkJob(this.#jobsBefore.get(job.id), job, census, facts)
     this.#before = census
@@ -203,13 +207,18 @@ function checkWork(census: Census, facts: Facts): void {
       throw new BrokenPromise(`I5: the work of job ${id} was done ${times} times, and the job is not there`)
 }
 
-/** What remains when everything should have drained: final, parked, or forgotten. */
+const WAITS_FOR_PEOPLE: ReadonlySet<State | null> = new Set(['parked', 'blocked'])
+
+/** What remains when everything should have drained: final, parked, forgotten, or blocked by one that nobody has retried. */
 export function checkDrained(census: Census): void {
   if (census.wishes.length > 0)
     throw new BrokenPromise(`X7: nothing runs any more, and ${census.wishes.length} wishes are left`)
   const open = census.groups.find(isWaiting)
   if (open !== undefined) throw new BrokenPromise(`G1: group ${open.group} is complete, and nobody has noticed`)
-  const stuck = census.jobs.filter((job) => job.state !== 'parked' && (job.state === null || !isFinal(job.state)))
+  checkFreed(census)
+  const stuck = census.jobs.filter(
+    (job) => !WAITS_FOR_PEOPLE.has(job.state) && (job.state === null || !isFinal(job.state)),
+  )
   if (stuck.length > 0) {
     const shown = stuck
       .slice(0, 5)

@@ -34,10 +34,10 @@ export class LinkChecker {
       if (job.after.length === 0) continue
       this.#enter(job, facts)
       // Retried by command: it runs, whatever its parents do.
-      if (was !== undefined && isOver(was) && !isOver(job)) for (const edge of this.#edgesOf(job.id)) edge.end = 'done'
+      if (was !== undefined && isOver(was) && !isOver(job)) this.#release(job, facts)
       if (job.state === 'cancelled' && was?.state !== 'cancelled') this.#checkCalledOff(job, before, jobs, facts)
       for (const edge of this.#edgesOf(job.id)) note(edge, jobs)
-      if (was?.state === 'blocked' && job.state !== 'blocked') facts.met(`blocked jobs that were ${how(job)}`)
+      if (was?.state !== job.state) this.#tell(was, job, facts)
     }
     this.#checkOpen(jobs, census)
   }
@@ -51,6 +51,21 @@ export class LinkChecker {
     const open = this.#edgesOf(id).find(isUnmet)
     if (open !== undefined)
       throw new BrokenPromise(`P1: job ${id} begins before its parent ${open.parent}, which ${stands(open, jobs)}`)
+  }
+
+  #release({ id }: CensusJob, { met }: LinkFacts): void {
+    const edges = this.#edgesOf(id)
+    if (edges.some((edge) => !isMet(edge))) met('retried in spite of their parents')
+    for (const edge of edges) edge.end = 'done'
+  }
+
+  /** What was met, to be counted. */
+  #tell(was: CensusJob | undefined, job: CensusJob, { met }: LinkFacts): void {
+    if (was?.state === 'blocked') met(`blocked jobs that were ${how(job)}`)
+    if (job.state === 'blocked' && job.group !== null) met('blocked members of groups')
+    if (job.state === 'blocked' && job.tick !== null) met('ticks that waited for another')
+    if (job.state === 'running' && this.#edgesOf(job.id).some((edge) => edge.end === 'ended'))
+      met('run after a parent that did not succeed')
   }
 
   #edgesOf(child: string): Edge[] {

@@ -33,6 +33,7 @@ function jobsOf(cast: Cast): AnyJob[] {
 /** What must hold when all has drained, beyond what holds of every fleet. */
 export function checkStage({ sim, newest, seen }: Stage): void {
   const { jobs, pauses } = sim.census()
+  if (jobs.some((job) => job.state === 'blocked')) sim.count('blocked at the end by a parent that failed')
   const paused = pauses.filter(({ until }) => until === null)
   if (paused.length > 0)
     throw new BrokenPromise(`X14: queue ${paused[0]?.queue} is still paused, and everybody has resumed it`)

@@ -3,7 +3,7 @@ import { isFinal } from '../job/states.js'
 import type { State } from '../job/states.js'
 import { BrokenPromise } from './broken-promise.js'
 import { GroupChecker, isWaiting } from './group-checks.js'
-import { checkFreed, LinkChecker } from './link-checks.js'
+import { findUnfreed, LinkChecker } from './link-checks.js'
 import type { LinkFacts } from './link-checks.js'
 import { PlaceChecker } from './place-checks.js'
 import type { PlaceFacts } from './place-checks.js'
@@ -207,22 +207,29 @@ function checkWork(census: Census, facts: Facts): void {
       throw new BrokenPromise(`I5: the work of job ${id} was done ${times} times, and the job is not there`)
 }
 
-const WAITS_FOR_PEOPLE: ReadonlySet<State | null> = new Set(['parked', 'blocked'])
+/** Whether everything has drained: what remains is final, parked, forgotten, or blocked by one that nobody has retried. */
+export function isDrained(census: Census): boolean {
+  return findLeft(census) === undefined
+}
 
-/** What remains when everything should have drained: final, parked, forgotten, or blocked by one that nobody has retried. */
 export function checkDrained(census: Census): void {
-  if (census.wishes.length > 0)
-    throw new BrokenPromise(`X7: nothing runs any more, and ${census.wishes.length} wishes are left`)
-  const open = census.groups.find(isWaiting)
-  if (open !== undefined) throw new BrokenPromise(`G1: group ${open.group} is complete, and nobody has noticed`)
-  checkFreed(census)
-  const stuck = census.jobs.filter(
-    (job) => !WAITS_FOR_PEOPLE.has(job.state) && (job.state === null || !isFinal(job.state)),
-  )
+  const left = findLeft(census)
+  if (left !== undefined) throw new BrokenPromise(left)
+}
+
+function findLeft(census: Census): string | undefined {
+  const stuck = census.jobs.filter(({ state }) => state === null || !(AT_REST.has(state) || isFinal(state)))
   if (stuck.length > 0) {
     const shown = stuck
       .slice(0, 5)
       .map((job) => `${job.id} (${job.name}) is ${job.state}${job.fence === null ? '' : ', held'}`)
-    throw new BrokenPromise(`I10: faults have stopped, and ${stuck.length} jobs do not end: ${shown.join('; ')}`)
+    return `I10: faults have stopped, and ${stuck.length} jobs do not end: ${shown.join('; ')}`
   }
+  if (census.wishes.length > 0) return `X7: nothing runs any more, and ${census.wishes.length} wishes are left`
+  const open = census.groups.find(isWaiting)
+  if (open !== undefined) return `G1: group ${open.group} is complete, and nobody has noticed`
+  return findUnfreed(census)
 }
+
+/** They wait for a person, or for one that does. */
+const AT_REST: ReadonlySet<State> = new Set(['parked', 'blocked'])

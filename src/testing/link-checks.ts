@@ -166,15 +166,10 @@ function how({ state }: CensusJob): string {
 }
 
 /** Nobody waits for a parent that is over, and nobody for nothing: only for one that failed, is parked, or waits so itself. */
-export function checkFreed(census: Census): void {
+export function findUnfreed(census: Census): string | undefined {
+  if (census.todos.length > 0) return `P1: nothing runs any more, and ${census.todos.length} ends were not looked at`
   const stranded = findStranded(census)
-  if (stranded !== undefined) throw new BrokenPromise(`P1: job ${stranded.id} is blocked, and nothing can free it`)
-  if (census.todos.length > 0)
-    throw new BrokenPromise(`P1: nothing runs any more, and ${census.todos.length} ends were not looked at`)
-}
-
-export function areFreed(census: Census): boolean {
-  return census.todos.length === 0 && findStranded(census) === undefined
+  return stranded === undefined ? undefined : `P1: job ${stranded.id} is blocked, and nothing can free it`
 }
 
 function findStranded(census: Census): CensusJob | undefined {

@@ -7,12 +7,10 @@ import type { Mill } from '../mill/surface.js'
 import type { Census } from '../store/sqlite/census.js'
 import type { SqliteDatabase } from '../store/sqlite/driver.js'
 import { AskBook } from './ask-book.js'
-import { checkDrained, Checker } from './checks.js'
+import { checkDrained, Checker, isDrained } from './checks.js'
 import type { Facts } from './checks.js'
 import type { FaultKind, FaultRates } from './faults.js'
 import { Faults, never, waitInside } from './faults.js'
-import { isWaiting } from './group-checks.js'
-import { areFreed } from './link-checks.js'
 import type { UniqueRule } from './place-checks.js'
 import type { Random } from './random.js'
 import { seeded } from './random.js'
@@ -261,9 +259,7 @@ export class Simulation {
 
   #isDrained(): boolean {
     if (this.#processes.some((process) => process.alive && process.frozenUntil > this.time.now)) return false
-    const census = this.#look()
-    if (census.groups.some(isWaiting)) return false
-    return census.jobs.every((job) => job.state !== null && AT_REST.has(job.state)) && areFreed(census)
+    return isDrained(this.#look())
   }
 
   #newProcess(name: string, skewMs: number, mortal = true): SimProcess {
@@ -301,5 +297,3 @@ export class Simulation {
     if (kind === 'crash') this.#restartLater(process.name)
   }
 }
-
-const AT_REST = new Set(['done', 'failed', 'cancelled', 'parked', 'blocked'])

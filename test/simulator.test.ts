@@ -12,6 +12,7 @@ const KEPT: readonly [seed: number, found: string][] = [
   [7532, 'a suspect that had ended and was not written yet was charged with the crash of the next one'],
   [6240, 'a suspect whose claim was never answered was charged, though it was on its way back'],
   [7609, 'a rescue dropped a lease that was taken after it had looked'],
+  [37, 'a job that was taken from its holder and claimed by it anew was begun by the old claim, too'],
   [
     7225,
     'none in the engine: as the faults stopped, a claim and the end of its job went by in one look of the checkers',

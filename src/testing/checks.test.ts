@@ -2,87 +2,10 @@ import { describe, expect, test } from 'vitest'
 import type { Census, CensusJob } from '../store/sqlite/census.js'
 import { AskBook } from './ask-book.js'
 import { Checker, checkDrained } from './checks.js'
-import type { Facts } from './checks.js'
+import { census, facts, looking, running, waiting } from './small-census.js'
 import { SimProcess } from './sim-process.js'
 import { seeded } from './random.js'
 import { VirtualTime } from './virtual-time.js'
-
-/** Small censuses by hand: what each checker lets pass, and that it can fail. */
-const waiting: CensusJob = {
-  seq: 1,
-  id: 'a',
-  name: 'work',
-  queue: 'default',
-  key: null,
-  group: null,
-  follows: null,
-  place: null,
-  while: null,
-  createdAt: 1_000,
-  places: 1,
-  state: 'ready',
-  fence: null,
-  dueAt: 1_000,
-  attempt: 0,
-  retries: 0,
-  crashes: 0,
-  suspect: 0,
-  reason: null,
-  worker: null,
-  told: null,
-  tick: null,
-  lines: 0,
-}
-const running: CensusJob = { ...waiting, state: 'running', fence: 7 }
-const LEASE = { fence: 7, worker: 'w', alone: 0, jobs: [1, 2] }
-
-function census(jobs: readonly CensusJob[], more: Partial<Census> = {}): Census {
-  const workers = [{ worker: 'w', beat: 1 }]
-  return {
-    jobs,
-    keys: [],
-    workers,
-    leases: [LEASE],
-    wishes: [],
-    pauses: [],
-    groups: [],
-    counts: [],
-    works: [],
-    ticks: [],
-    strays: 0,
-    ...more,
-  }
-}
-
-function facts(more: Partial<Facts> = {}): Facts {
-  return {
-    acknowledged: new Set(),
-    forgettable: new Set(),
-    revivals: new Map(),
-    calledOff: new Set(),
-    undone: new Set(),
-    crashBudget: 3,
-    lastBeats: new Map(),
-    leaving: new Set(),
-    now: 2_000,
-    leaseMs: 1_500,
-    banking: new Set(['bank']),
-    uniques: new Map([
-      ['once', { forMs: 500, putsOff: false }],
-      ['latest', { forMs: 500, putsOff: true }],
-    ]),
-    met: () => undefined,
-    left: () => undefined,
-    ...more,
-  }
-}
-
-/** Looks at one census after the other; gives what the last look said. */
-function looking(...seen: readonly Census[]): () => void {
-  const checker = new Checker()
-  for (const each of seen.slice(0, -1)) checker.look(each, facts({ calledOff: new Set(['a']) }))
-  return () => checker.look(seen.at(-1) as Census, facts({ calledOff: new Set(['a']) }))
-}
 
 describe('groups', () => {
   const member: CensusJob = { ...waiting, group: 'g' }

@@ -3,6 +3,8 @@ import { isFinal } from '../job/states.js'
 import type { State } from '../job/states.js'
 import { BrokenPromise } from './broken-promise.js'
 import { GroupChecker, isWaiting } from './group-checks.js'
+import { findUnfreed, LinkChecker } from './link-checks.js'
+import type { LinkFacts } from './link-checks.js'
 import { PlaceChecker } from './place-checks.js'
 import type { PlaceFacts } from './place-checks.js'
 import { checkTicks } from './tick-checks.js'
@@ -12,7 +14,7 @@ import { checkWishes } from './wish-checks.js'
  * The promises as checkers: what must hold of the store after every step, whatever went wrong. They see the store from
  * outside (a census) and what the simulated world knows to be true (facts), and never ask the engine what it thinks.
  */
-export interface Facts extends PlaceFacts {
+export interface Facts extends PlaceFacts, LinkFacts {
   /** Ids whose enqueue was acknowledged. */
   readonly acknowledged: ReadonlySet<string>
   /** Ids that a recorded command or the keep policy may have forgotten. */
@@ -43,6 +45,7 @@ export class Checker {
   readonly #fences = new Set<number>()
   readonly #uniques = new PlaceChecker()
   readonly #groups = new GroupChecker()
+  readonly links = new LinkChecker()
 
   /** Compares the store with itself as it was at the last look, and with the facts. */
   look(census: Census, facts: Facts): void {
@@ -59,6 +62,7 @@ export class Checker {
     checkWishes(this.#before, census, facts.met)
     this.#uniques.look(this.#jobsBefore, census, facts)
     this.#groups.look(census)
+    this.links.look(this.#jobsBefore, jobs, census, facts)
     for (const job of this.#jobsBefore.values()) this.#noteLeft(job, jobs.get(job.id), facts)
     for (const job of census.jobs) this.#checkJob(this.#jobsBefore.get(job.id), job, census, facts)
     this.#before = census
@@ -203,17 +207,29 @@ function checkWork(census: Census, facts: Facts): void {
       throw new BrokenPromise(`I5: the work of job ${id} was done ${times} times, and the job is not there`)
 }
 
-/** What remains when everything should have drained: final, parked, or forgotten. */
+/** Whether everything has drained: what remains is final, parked, forgotten, or blocked by one that nobody has retried. */
+export function isDrained(census: Census): boolean {
+  return findLeft(census) === undefined
+}
+
 export function checkDrained(census: Census): void {
-  if (census.wishes.length > 0)
-    throw new BrokenPromise(`X7: nothing runs any more, and ${census.wishes.length} wishes are left`)
-  const open = census.groups.find(isWaiting)
-  if (open !== undefined) throw new BrokenPromise(`G1: group ${open.group} is complete, and nobody has noticed`)
-  const stuck = census.jobs.filter((job) => job.state !== 'parked' && (job.state === null || !isFinal(job.state)))
+  const left = findLeft(census)
+  if (left !== undefined) throw new BrokenPromise(left)
+}
+
+function findLeft(census: Census): string | undefined {
+  const stuck = census.jobs.filter(({ state }) => state === null || !(AT_REST.has(state) || isFinal(state)))
   if (stuck.length > 0) {
     const shown = stuck
       .slice(0, 5)
       .map((job) => `${job.id} (${job.name}) is ${job.state}${job.fence === null ? '' : ', held'}`)
-    throw new BrokenPromise(`I10: faults have stopped, and ${stuck.length} jobs do not end: ${shown.join('; ')}`)
+    return `I10: faults have stopped, and ${stuck.length} jobs do not end: ${shown.join('; ')}`
   }
+  if (census.wishes.length > 0) return `X7: nothing runs any more, and ${census.wishes.length} wishes are left`
+  const open = census.groups.find(isWaiting)
+  if (open !== undefined) return `G1: group ${open.group} is complete, and nobody has noticed`
+  return findUnfreed(census)
 }
+
+/** They wait for a person, or for one that does. */
+const AT_REST: ReadonlySet<State> = new Set(['parked', 'blocked'])

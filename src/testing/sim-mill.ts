@@ -69,6 +69,7 @@ function begin(sim: Simulation, process: SimProcess, { id, job, attempt, claimed
   sim.note(process.name, `begins ${job} ${id.slice(-6)} attempt ${attempt}${claimed.suspect ? ' as a suspect' : ''}`)
   try {
     const run = sim.book.began(id, process, claimed.fence, sim.time.now, sim.config.concurrency)
+    sim.checkParents(id, process)
     const how = sim.asks.begins(id, claimed.queue, process, sim.time.now)
     if (how === 'by the end of a pause') sim.count('begun after a pause of their queue')
     return run

@@ -1,16 +1,16 @@
 import type { CaptureOptions } from '../job/capture.js'
 import type { AnyJob } from '../job/define.js'
 import type { KeepOptions } from '../job/keep.js'
+import type { OnParentFailure } from '../job/links.js'
 import type { State } from '../job/states.js'
 import type { Mill } from '../mill/surface.js'
 import type { Census } from '../store/sqlite/census.js'
 import type { SqliteDatabase } from '../store/sqlite/driver.js'
 import { AskBook } from './ask-book.js'
-import { checkDrained, Checker } from './checks.js'
+import { checkDrained, Checker, isDrained } from './checks.js'
 import type { Facts } from './checks.js'
 import type { FaultKind, FaultRates } from './faults.js'
 import { Faults, never, waitInside } from './faults.js'
-import { isWaiting } from './group-checks.js'
 import type { UniqueRule } from './place-checks.js'
 import type { Random } from './random.js'
 import { seeded } from './random.js'
@@ -71,6 +71,8 @@ export class Simulation {
   readonly calledOff = new Set<string>()
   /** Ids that were written in transactions that were rolled back. */
   readonly undone = new Set<string>()
+  /** What was said of parents that were added late, by child and parent. */
+  readonly lateLinks = new Map<string, OnParentFailure>()
   readonly scene: Scene
   readonly plants: Plants
   readonly #random: Random
@@ -195,6 +197,11 @@ export class Simulation {
     return this.database.census()
   }
 
+  /** A handler begins: none does that has a parent to wait for. */
+  checkParents(id: string, process: SimProcess): void {
+    if (!process.isBehind) this.#checker.links.begins(id, () => this.census())
+  }
+
   stateOf(id: string): State | undefined {
     return this.census().jobs.find((job) => job.id === id)?.state ?? undefined
   }
@@ -241,6 +248,7 @@ export class Simulation {
       leaseMs,
       banking: this.scene.banking,
       uniques: this.scene.uniques,
+      lateLinks: this.lateLinks,
       met: (what) => this.count(what),
       left: (id, fence, paused) => {
         this.book.left(id, fence, this.time.now)
@@ -251,9 +259,7 @@ export class Simulation {
 
   #isDrained(): boolean {
     if (this.#processes.some((process) => process.alive && process.frozenUntil > this.time.now)) return false
-    const { jobs, groups } = this.#look()
-    if (groups.some(isWaiting)) return false
-    return jobs.every((job) => job.state === 'parked' || (job.state !== null && ENDED.has(job.state)))
+    return isDrained(this.#look())
   }
 
   #newProcess(name: string, skewMs: number, mortal = true): SimProcess {
@@ -291,5 +297,3 @@ export class Simulation {
     if (kind === 'crash') this.#restartLater(process.name)
   }
 }
-
-const ENDED = new Set(['done', 'failed', 'cancelled'])

@@ -1,4 +1,5 @@
 import type { JobEdit } from '../client/edit.js'
+import type { FlowBuilder } from '../client/flow.js'
 import type { QueueHandle } from '../client/queues.js'
 import type { When } from '../job/duration.js'
 import type { EnqueueOptions, Handle } from '../job/enqueue.js'
@@ -48,6 +49,8 @@ function notedVerbs(mill: Mill, sim: Simulation): Noted {
       const first = typeof options === 'function' ? options(payloads[0], 0) : options
       return mill.enqueueMany(job, payloads, options).then((all) => all.map((handle) => acknowledge(handle, first)))
     },
+    flow: async (build: (f: FlowBuilder) => void, options?: { readonly tx?: unknown }) =>
+      (await mill.flow(build, options)).map((handle) => acknowledge(handle, options)),
     handle: (id: string) => seen(mill.handle(id)),
     delete: (id: string) => {
       sim.forgettable.add(id)

@@ -84,6 +84,8 @@ export class Hand implements Surroundings {
     this.#clock.tell(claimed.now, now)
     // A claim says nothing about what was held before it: those are still trusted for as long as they were, and no longer.
     if (this.slots.heldCount === 0) this.#confirmedAt = now
+    // A job that is claimed anew was taken from us and has come back: what is held of it by the old claim is void.
+    for (const old of this.slots.letGoOf(claimed.jobs)) this.outbox.leave(old.fence)
     this.outbox.opened(fence, claimed.jobs.length)
     for (const [i, job] of claimed.jobs.entries()) {
       this.meter.addPayload(job.payload)

@@ -46,6 +46,18 @@ describe('slots', () => {
     expect([slots.nextHeld(), slots.nextHeld(), slots.nextHeld(), slots.nextHeld()]).toEqual([...jobs, undefined])
   })
 
+  test('let go of what an old claim holds of jobs that are claimed anew', () => {
+    const slots = new Slots()
+    const [first, again, last] = [claimed('a'), claimed('a'), claimed('b')]
+    for (const job of [first, again, last]) slots.hold(job)
+    const anew = { ...again, fence: 2 }
+    expect(slots.letGoOf([anew, claimed('a')])).toEqual([again])
+    slots.hold(anew)
+    expect(slots.held()).toEqual([first, last, anew])
+    expect(slots.inQueue('a')).toBe(2)
+    expect(new Slots().letGoOf([anew])).toEqual([])
+  })
+
   test('count a job once while it goes from held to running to ended', () => {
     const slots = new Slots()
     const job = claimed('mail')

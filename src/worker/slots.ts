@@ -50,6 +50,13 @@ export class Slots {
     return gone
   }
 
+  /** Lets go of these by whatever claim they are held; gives what was. */
+  letGoOf(jobs: readonly ClaimedJob[]): readonly ClaimedJob[] {
+    if (this.heldCount === 0) return []
+    const refs = new Set(jobs.map((job) => job.ref))
+    return this.letGo(this.held().filter((job) => refs.has(job.ref)))
+  }
+
   /** Takes everything that is held out of hand. */
   takeHeld(): readonly ClaimedJob[] {
     const all = this.held()

@@ -68,6 +68,9 @@ function transactions(
   })
 }
 
+const REVERSED =
+  'set after = (select json_group_array(value) from (select value from json_each(e.parents) order by key desc))'
+
 export const MUTANTS: readonly Mutant[] = [
   statements('an end is written without its fence', {
     endJobs: ['where fence = ?', 'where ? is not null'],
@@ -212,6 +215,18 @@ export const MUTANTS: readonly Mutant[] = [
   statements('a member that becomes ready is not counted', { dueMembers: ['j.grp as grp', 'null as grp'] }),
   statements('a group is complete before its members have ended', { completeGroups: ['and unfinished = 0', ''] }),
   statements('a group whose job has followed stays open', { completeGroup: ['and completed_at is null', 'and false'] }),
+  statements('an end leaves nobody to look at its links', { noteEnds: ['where exists', 'where false and exists'] }),
+  statements('a job that is deleted strands its children', { noteGone: ['where exists', 'where false and exists'] }),
+  statements('a child is freed by the first of its parents', {
+    freeJobs: ['and not exists', 'and true or false and not exists'],
+    freedMembers: ['and not exists', 'and true or false and not exists'],
+  }),
+  statements('a to-do is dropped before its links were moved', {
+    movedLinks: ['where k.parent = ?', "where k.on_failure <> 'cancel' and k.parent = ?"],
+  }),
+  statements('a child waits for the first of its parents only', { addLinks: ['where true', 'where e.key = 0'] }),
+  statements('a job is not seen to be blocked', { hasLinks: ['where child = ?', 'where false and child = ?'] }),
+  statements('the results of parents come in any order', { putAfter: ['set after = e.parents', REVERSED] }),
   transactions('a job settles itself under whatever fence there is', (right) => ({
     settleJobIn: (tx, settled) => {
       const found = (tx as SqliteDatabase).prepare('select fence from millrace_live where seq = ?').get(settled.ref)

@@ -1,3 +1,4 @@
+import type { OnParentFailure } from '../../job/links.js'
 import type { State } from '../../job/states.js'
 import type { UniqueWhile } from '../../job/unique.js'
 import type { WishKind } from '../../job/wish.js'
@@ -38,6 +39,9 @@ export interface Census {
     readonly state: State
     readonly members: number
   }[]
+  /** Open links between a parent and a child that waits for it, and parents whose ends are still to be looked at. */
+  readonly links: readonly { readonly parent: string; readonly child: number; readonly policy: OnParentFailure }[]
+  readonly todos: readonly string[]
   /** How often the work of a job was written by its own transaction, where an app does so (see `makeWork`). */
   readonly works: readonly { readonly id: string; readonly times: number }[]
   /** Rows of live or history that no job row stands behind. */
@@ -75,6 +79,13 @@ export interface CensusJob {
   /** The tick of a recurring job that it is of: its schedule and instant. */
   readonly tick: string | null
   readonly lines: number
+  /** The jobs it comes after, as the store has it. */
+  readonly after: readonly string[]
+  /** What its payload says of that: some of those it must come after, and what it does when one of them fails. */
+  readonly asked: readonly string[]
+  readonly policy: OnParentFailure | null
+  /** A number in its payload, which some jobs return. */
+  readonly n: number | null
 }
 
 /** How often this connection has changed anything: when it has not, the census is as it was. */
@@ -121,7 +132,8 @@ const CENSUS = `
        'state', coalesce(l.state, h.state), 'fence', l.fence, 'dueAt', coalesce(l.due_at, h.due_at),
        'tick', (j.options ->> '$.tick.schedule') || ' ' || (j.options ->> '$.tick.at'), 'attempt', coalesce(l.attempt, h.attempt), 'retries', coalesce(l.retries, h.retries),
        'crashes', coalesce(l.crashes, h.crashes), 'suspect', coalesce(l.suspect, 0), 'reason', coalesce(l.reason, h.reason), 'worker', h.worker,
-       'told', json_extract(coalesce(l.log, h.log), '$[#-1].worker'), 'lines', coalesce(json_array_length(coalesce(l.log, h.log)), 0)))
+       'told', json_extract(coalesce(l.log, h.log), '$[#-1].worker'), 'lines', coalesce(json_array_length(coalesce(l.log, h.log)), 0),
+       'after', json(coalesce(j.after, '[]')), 'asked', json(coalesce(j.payload -> '$.asked', '[]')), 'policy', j.payload ->> '$.policy', 'n', j.payload ->> '$.n'))
      from millrace_jobs j
      join millrace_lanes n on n.lane = j.lane
      left join millrace_live l on l.seq = j.seq
@@ -137,6 +149,8 @@ const CENSUS = `
        'group', grp, 'unfinished', unfinished, 'sealedAt', sealed_at, 'completedAt', completed_at)) from millrace_groups),
     'counts', (select json_group_array(json_object('group', grp, 'queue', queue, 'state', state, 'members', members))
      from millrace_group_counts where members <> 0),
+    'links', (select json_group_array(json_object('parent', parent, 'child', child, 'policy', on_failure)) from millrace_links),
+    'todos', (select json_group_array(parent) from millrace_link_todos),
     'works', (select json_group_array(json_object('id', id, 'times', times))
      from (select id, count(*) as times from simulated_work group by id)),
     'strays', (select count(*) from millrace_live where seq not in (select seq from millrace_jobs))

@@ -74,14 +74,12 @@ export async function commandHeld(teller: Teller): Promise<void> {
   else await pauseQueue(teller, 'default')
 }
 
-export async function retry(teller: Teller): Promise<void> {
-  const id = choose(teller, isStopped)
+export async function retry(teller: Teller, id = choose(teller, isStopped)): Promise<void> {
   if (id !== undefined && (await teller.mill.retry(id))) teller.sim.count('retried by command')
 }
 
-export async function edit(teller: Teller): Promise<void> {
+export async function edit(teller: Teller, id = choose(teller, isWaiting)): Promise<void> {
   const { sim, mill, random } = teller
-  const id = choose(teller, isWaiting)
   if (id === undefined) return
   const due = random.chance(0.5) ? { in: random.int(1, 2_000) } : {}
   if (await mill.edit(id, { priority: random.int(-1, 3), ...due })) sim.count('edited')
@@ -91,7 +89,7 @@ export async function forget(teller: Teller): Promise<void> {
   if (teller.known.length > 0) await forgetOne(teller, teller.random.pick(teller.known))
 }
 
-async function forgetOne({ sim, mill }: Teller, id: string): Promise<void> {
+export async function forgetOne({ sim, mill }: Teller, id: string): Promise<void> {
   if (await mill.delete(id)) sim.count('deleted')
 }
 
@@ -132,10 +130,14 @@ function isHeld(job: CensusJob): boolean {
   return job.state === 'ready' && job.fence !== null
 }
 
-function isWaiting(job: CensusJob): boolean {
+export function isWaiting(job: CensusJob): boolean {
   return job.state !== null && job.state !== 'running' && !isFinal(job.state)
 }
 
-function isStopped(job: CensusJob): boolean {
+export function isStopped(job: CensusJob): boolean {
   return job.state === 'failed' || job.state === 'cancelled' || job.state === 'parked'
+}
+
+export function isSettled(job: CensusJob): boolean {
+  return job.state !== null && isFinal(job.state)
 }

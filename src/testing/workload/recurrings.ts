@@ -39,7 +39,7 @@ function anyRule(random: Random): string | { every: number } {
 function anyPolicy(random: Random): RecurringOptions {
   return {
     missed: random.pick(['skip', 'once', 'all']),
-    overlap: random.pick(['allow', 'skip', 'cancel']),
+    overlap: random.pick(['allow', 'skip', 'wait', 'cancel']),
     ...(random.chance(0.3) ? { jitter: random.int(1, 2_000) } : {}),
     ...(random.chance(0.2) ? { key: `key-${random.int(1, 3)}`, onDuplicate: random.pick(['return', 'reject']) } : {}),
   }

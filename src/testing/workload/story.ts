@@ -21,6 +21,7 @@ import {
 } from './commands.js'
 import { beginRecurring, commandSchedule, endRecurring, recur } from './recurrings.js'
 import { anyGroup, sealGroups } from './groups.js'
+import { linkStep } from './links.js'
 import { asTenant } from './stage.js'
 import type { Stage } from './stage.js'
 import { enqueueInTransaction } from './transactions.js'
@@ -32,11 +33,15 @@ export interface Teller extends Stage {
   readonly client: SimProcess
   readonly random: Random
   readonly groupRandom: Random
+  readonly linkRandom: Random
   readonly known: string[]
   /** Jobs and queues that may be paused until somebody resumes them. */
   readonly pausedJobs: Set<string>
   readonly pausedQueues: Set<string>
 }
+
+/** How often a step is followed by one about jobs that come after others. */
+const LINKED = 0.3
 
 /** What the client does: `steps` random things, with pauses between them. All of it through the front door. */
 export async function tellStory(stage: Stage, mill: Mill, client: SimProcess, steps: number): Promise<void> {
@@ -47,6 +52,7 @@ export async function tellStory(stage: Stage, mill: Mill, client: SimProcess, st
     client,
     random,
     groupRandom: stage.sim.random('groups'),
+    linkRandom: stage.sim.random('links'),
     known: [],
     pausedJobs: new Set(),
     pausedQueues: new Set(),
@@ -54,6 +60,7 @@ export async function tellStory(stage: Stage, mill: Mill, client: SimProcess, st
   await beginRecurring(teller)
   for (let i = 0; i < steps; i += 1) {
     await attempt(teller, () => step(teller))
+    if (teller.linkRandom.chance(LINKED)) await attempt(teller, () => linkStep(teller))
     if (random.chance(0.6)) await stage.sim.wait(client, random.next() * 900)
   }
   await sealGroups(teller)

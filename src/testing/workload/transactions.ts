@@ -9,18 +9,30 @@ import { uniqueJob } from './uniques.js'
 
 /** Enqueues in a transaction of the client's own, which commits or does not; calls that are refused within it are swallowed. */
 export async function enqueueInTransaction(teller: Teller): Promise<void> {
-  const { sim, random, known } = teller
-  const rollsBack = random.chance(0.4)
-  const written: Promise<readonly Handle<unknown>[]>[] = []
+  const { random } = teller
+  await inTransaction(teller, random.chance(0.4), (tx) => {
+    const written: Promise<readonly Handle<unknown>[]>[] = []
+    for (let times = random.int(1, 3); times > 0; times -= 1) written.push(...enqueueIn(teller, tx))
+    return Promise.all(written).then((all) => all.flat())
+  })
+}
+
+/** Work in a transaction of the client's own, all of whose jobs are there afterwards, or none. */
+export async function inTransaction(
+  { sim, known }: Teller,
+  rollsBack: boolean,
+  work: (tx: SqliteDatabase) => Promise<readonly Handle<unknown>[]>,
+): Promise<void> {
+  let written: Promise<readonly Handle<unknown>[]> = Promise.resolve([])
   try {
     sim.transaction((tx) => {
-      for (let times = random.int(1, 3); times > 0; times -= 1) written.push(...enqueueIn(teller, tx))
+      written = work(tx)
       if (rollsBack) throw new RolledBack()
     })
   } catch (error) {
     if (!(error instanceof RolledBack)) throw error
   }
-  for (const { id, isNew } of (await Promise.all(written)).flat()) {
+  for (const { id, isNew } of await written) {
     if (!rollsBack) sim.acknowledged.add(id)
     else if (isNew) sim.undone.add(id)
     if (!rollsBack) known.push(id)

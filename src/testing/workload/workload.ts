@@ -7,6 +7,7 @@ import type { SimulationConfig } from '../simulation.js'
 import { Simulation } from '../simulation.js'
 import { askedJobs } from './asked-jobs.js'
 import { BANKING, bankingJobs } from './banking-jobs.js'
+import { linkedJobs } from './linked-jobs.js'
 import { plainJobs } from './plain-jobs.js'
 import type { Cast, Stage } from './stage.js'
 import { UNIQUE_RULES, uniqueJobs } from './unique-jobs.js'
@@ -26,12 +27,13 @@ export function setStage(config: SimulationConfig, plants: Plants): Stage {
 }
 
 function jobsOf(cast: Cast): AnyJob[] {
-  return [...plainJobs(cast), ...askedJobs(cast), ...uniqueJobs(cast), ...bankingJobs(cast)]
+  return [...plainJobs(cast), ...askedJobs(cast), ...uniqueJobs(cast), ...bankingJobs(cast), ...linkedJobs(cast)]
 }
 
 /** What must hold when all has drained, beyond what holds of every fleet. */
 export function checkStage({ sim, newest, seen }: Stage): void {
   const { jobs, pauses } = sim.census()
+  if (jobs.some((job) => job.state === 'blocked')) sim.count('blocked at the end by a parent that failed')
   const paused = pauses.filter(({ until }) => until === null)
   if (paused.length > 0)
     throw new BrokenPromise(`X14: queue ${paused[0]?.queue} is still paused, and everybody has resumed it`)

@@ -243,8 +243,8 @@ describe('a line', () => {
       const store = newStore(proxy.url)
       const mill = await worker(store, notes)
       await mill.start()
-      await mill.enqueue('work', { n: 1 })
-      await expect.poll(() => notes.runs.size).toBe(1)
+      // Its end is written too: what stands in line behind a statement that gets no answer waits for that one as well.
+      await (await mill.enqueue('work', { n: 1 })).result({ timeout: '10s' })
       proxy.blackHole()
       const began = Date.now()
       await expect(mill.enqueue('work', { n: 2 })).rejects.toMatchObject({ code: 'E_STORE_UNREACHABLE' })

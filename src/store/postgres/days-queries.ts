@@ -14,9 +14,6 @@ const LOCK_WAIT_MS = 100
 /** And while we have it: then the server undoes what we began. */
 const STATEMENT_MS = 5_000
 
-/** How its transactions end. */
-const BOUNDS = { commit: `commit`, rollback: `rollback` }
-
 export type DayQueries = ReturnType<typeof dayQueries>
 
 /** `schema` is a quoted identifier; days are whole numbers. */
@@ -29,15 +26,9 @@ export function dayQueries(schema: string) {
   return {
     ...lookQueries(s, text),
     begin: `begin; set local lock_timeout = ${LOCK_WAIT_MS}; set local statement_timeout = ${STATEMENT_MS}`,
-    ...BOUNDS,
-    /** One at a time makes and drops; the others need not wait for it. */
-    tryAlone: `select pg_try_advisory_xact_lock(hashtextextended('millrace days ${text}', 7)) as alone`,
-    readParts: `
-      select c.relname::text as name
-      from pg_inherits i
-      join pg_class c on c.oid = i.inhrelid
-      where i.inhparent in (${PARTED.map((of) => `'${text}.${of}'::regclass`).join(', ')})`,
-
+    commit: `commit`,
+    rollback: `rollback`,
+    ...roundQueries(text),
     /** Rows of that day are in the rest already: then they stay there, since nothing may move under those who run them. */
     isTaken: (of: Parted, day: number): string =>
       `select 1 as taken from ${s}.${of}_rest where ${within('ref', day)} limit 1`,
@@ -136,6 +127,19 @@ const from = (day: number): bigint => BigInt(day) << BigInt(NUMBER_BITS)
 /** The last ref before a day. */
 export function beforeDay(day: number): string {
   return String(from(day) - 1n)
+}
+
+/** How a round through the days begins; `text` is the schema within a text of SQL. */
+function roundQueries(text: string) {
+  return {
+    /** One at a time makes and drops; the others need not wait for it. */
+    tryAlone: `select pg_try_advisory_xact_lock(hashtextextended('millrace days ${text}', 7)) as alone`,
+    readParts: `
+      select c.relname::text as name
+      from pg_inherits i
+      join pg_class c on c.oid = i.inhrelid
+      where i.inhparent in (${PARTED.map((of) => `'${text}.${of}'::regclass`).join(', ')})`,
+  }
 }
 
 /** As people write days, since they will see it in lists of tables. */

@@ -1,6 +1,6 @@
 import { connect, createServer } from 'node:net'
 import type { AddressInfo, Socket } from 'node:net'
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, rmSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Client, Pool } from 'pg'
@@ -362,7 +362,9 @@ describe('the package pg', () => {
     mkdirSync(join(modules, 'millrace'), { recursive: true })
     for (const part of ['dist', 'package.json'])
       cpSync(join(root, part), join(modules, 'millrace', part), { recursive: true })
-    cpSync(join(root, 'node_modules', 'citty'), join(modules, 'citty'), { recursive: true })
+    const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { dependencies: object }
+    for (const name of Object.keys(dependencies))
+      cpSync(join(root, 'node_modules', name), join(modules, name), { recursive: true })
     writeFileSync(
       join(modules, '..', 'app.mjs'),
       `import { millrace } from 'millrace'

@@ -37,6 +37,8 @@ const FOUND_AT: { readonly [mutant: string]: number } = {
   'a pause is forgotten when the attempt is over': 8,
   'a wish is written beside another job': 8,
   'a tick is fired by all who find it due': 9,
+  'a paused job that is moved runs': 10,
+  'an end is written without its fence': 10,
   'a job settles itself under whatever fence there is': 12,
   'a key can be taken twice': 12,
   'a retry by command counts attempts anew': 12,

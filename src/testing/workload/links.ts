@@ -99,7 +99,7 @@ async function flow(teller: Teller): Promise<void> {
   const build = random.chance(0.5) ? fan : graph
   const make = (tx?: unknown): Promise<Handle<unknown>[]> =>
     asTenant(teller, random, (tenant) =>
-      mill.flow((f) => void build(teller, f, tenant), tx === undefined ? undefined : { tx }),
+      mill.flow((f) => build(teller, f, tenant), tx === undefined ? undefined : { tx }),
     )
   if (random.chance(0.3)) await inTransaction(teller, random.chance(0.3), make)
   else teller.known.push(...(await make()).map(({ id }) => id))

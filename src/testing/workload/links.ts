@@ -29,7 +29,9 @@ export async function linkStep(teller: Teller): Promise<void> {
 }
 
 /** A job of any kind; its payload says which jobs it must come after, as far as it knows, and what it does when one fails. */
-function childOf(random: Random, parents: readonly After[]): [string, object, EnqueueOptions] {
+function childOf(random: Random, given: readonly After[]): [string, object, EnqueueOptions] {
+  // A key may mean one that is also named by its id: it is given last, so that the order in which ids come is known.
+  const parents = [...given.filter((one) => !Array.isArray(one)), ...given.filter((one) => Array.isArray(one))]
   const [name, payload] = random.chance(0.4) ? ['joiner', { ms: random.int(0, 200) }] : anyJob(random)
   const policy = random.pick(ON_PARENT_FAILURE)
   const asked = parents.flatMap((parent) => (typeof parent === 'string' ? [parent] : 'id' in parent ? [parent.id] : []))

@@ -206,6 +206,67 @@ describe('parents that are added later', () => {
   })
 })
 
+describe('a job that is moved', () => {
+  test('by schedule under its key comes after the parents that the call names', async () => {
+    const { ran, extract, load, jobs } = house()
+    const mill = await open({ jobs })
+    const parent = await mill.enqueue(extract, { n: 'a' }, { in: '300ms' })
+    const timer = await mill.schedule(load, { n: 'old' }, '1h', { key: 'k' })
+    const moved = await mill.schedule(load, { n: 'x' }, '1ms', { key: 'k', after: [parent] })
+    expect([moved.id, moved.isNew, await state(moved)]).toEqual([timer.id, false, 'blocked'])
+    expect((await moved.get())?.after).toEqual([parent.id])
+    await mill.start()
+    await moved.result(soon)
+    expect(ran).toEqual(['a', 'x'])
+  })
+
+  test('by unique does too, in a flow and by what its definition says', async () => {
+    const { ran, extract, load, keyed, jobs } = house()
+    const unique = { by: () => 1, onDuplicate: 'reschedule' } as const
+    const mill = await open({ jobs })
+    await mill.enqueue(extract, { n: 'b' }, { key: 'b', in: '300ms' })
+    const first = await mill.enqueue(load, { n: 'old' }, { unique, in: '1h' })
+    const second = await mill.enqueue(keyed, { of: 'nobody' }, { unique, after: [], in: '1h' })
+    await mill.enqueue(keyed, { of: 'b' }, { unique })
+    const node = await mill.flow((f) =>
+      f.add(load, { n: 'x' }, { unique, after: [f.add(extract, { n: 'a' }, { in: '300ms' })] }),
+    )
+    expect([node.id, await state(first), await state(second)]).toEqual([first.id, 'blocked', 'blocked'])
+    await mill.start()
+    await Promise.all([first.result(soon), second.result(soon)])
+    expect(ran.indexOf('x')).toBeGreaterThan(ran.indexOf('a'))
+    expect(ran.indexOf('after b')).toBeGreaterThan(ran.indexOf('b'))
+  })
+
+  test('is left as it was by a call that is refused', async () => {
+    const { extract, load, jobs } = house()
+    const mill = await open({ jobs })
+    const timer = await mill.schedule(load, { n: 'old' }, '1h', { key: 'k' })
+    const child = await mill.enqueue(extract, { n: 'a' }, { after: [timer] })
+    const moving = (after: Handle<unknown>[]) => mill.schedule(load, { n: 'x' }, '1ms', { key: 'k', after })
+    await expect(moving([child])).rejects.toBeInstanceOf(CycleError)
+    await expect(moving([timer])).rejects.toBeInstanceOf(CycleError)
+    const missing = mill.handle('00000000-0000-7000-8000-000000000000')
+    await expect(moving([missing])).rejects.toBeInstanceOf(ParentMissingError)
+    expect(await timer.get()).toMatchObject({ state: 'scheduled', after: [], payload: { n: 'old' } })
+  })
+
+  test('is another matter than one that is only met: that gets no parents, in a flow neither', async () => {
+    const { extract, load, jobs } = house()
+    const mill = await open({ jobs })
+    const parent = await mill.enqueue(extract, { n: 'a' })
+    const [holder, first] = [
+      await mill.enqueue(load, { n: 'k' }, { key: 'k' }),
+      await mill.enqueue(load, { n: 'u' }, { unique: {} }),
+    ]
+    await mill.enqueue(load, { n: 'k' }, { key: 'k', after: [parent] })
+    await mill.enqueue(load, { n: 'u' }, { unique: {}, after: [parent] })
+    const node = await mill.flow((f) => f.add(load, { n: 'k' }, { key: 'k', after: [f.add(extract, { n: 'b' })] }))
+    expect(node.id).toBe(holder.id)
+    for (const met of [holder, first]) expect(await met.get()).toMatchObject({ state: 'ready', after: [] })
+  })
+})
+
 describe('a flow', () => {
   test('is written whole and gives the handles of what its builder returned', async () => {
     const { ran, extract, load, jobs } = house()

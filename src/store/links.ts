@@ -83,10 +83,7 @@ export function linksOf(
     const after = new Set<string>()
     const open = new Set<string>()
     for (const parent of job.after ?? []) {
-      const fresh = 'id' in parent ? own.get(parent.id) : undefined
-      const known = found.get(fresh === undefined ? nameOf(parent) : fresh.id)
-      const id = fresh?.id ?? known?.id
-      if (id === undefined) throw new Error(`parent ${nameOf(parent)} of job ${job.id} was looked for and not found`)
+      const { id, fresh, known } = resolved(parent, own, found)
       after.add(id)
       if (fresh?.isNew === true || (known !== undefined && isOpen(known.state, job.onParentFailure ?? 'wait')))
         open.add(id)
@@ -94,6 +91,52 @@ export function linksOf(
     links.push({ job, after: [...after], open: [...open] })
   }
   return links
+}
+
+/** A parent of a bulk's job: one of the bulk itself, or one that was there. */
+function resolved(
+  parent: Parent,
+  own: ReadonlyMap<string, Inserted>,
+  found: ReadonlyMap<string, FoundParent>,
+): { readonly id: string; readonly fresh: Inserted | undefined; readonly known: FoundParent | undefined } {
+  const fresh = 'id' in parent ? own.get(parent.id) : undefined
+  const known = found.get(fresh === undefined ? nameOf(parent) : fresh.id)
+  const id = fresh?.id ?? known?.id
+  if (id === undefined) throw new Error(`parent ${nameOf(parent)} was looked for and not found`)
+  return { id, fresh, known }
+}
+
+/** What became of a job that may have met another. */
+export interface Met extends Inserted {
+  /** The one it met is moved, and is to be linked to the parents that the new one names. */
+  readonly isMoved?: true
+}
+
+export function movedFor(job: NewJob, id: string): Met {
+  return hasParents(job) ? { id, isNew: false, isMoved: true } : { id, isNew: false }
+}
+
+/** What a job that was moved comes after from now on, beside what it waits for already. */
+export interface MovedLinks {
+  readonly id: string
+  readonly added: AddedParents
+}
+
+/** Of those of a bulk that moved a job instead of coming themselves. To be added when the links of all new ones are written. */
+export function movedLinksOf(
+  jobs: readonly NewJob[],
+  inserted: readonly Met[],
+  found: ReadonlyMap<string, FoundParent>,
+): MovedLinks[] {
+  if (!inserted.some((one) => one.isMoved)) return []
+  const own = new Map(jobs.map((job, index) => [job.id, inserted[index] as Met]))
+  return jobs.flatMap((job) => {
+    const one = own.get(job.id) as Met
+    if (one.isMoved !== true) return []
+    const parents = (job.after ?? []).map((parent) => ({ id: resolved(parent, own, found).id }))
+    const [onFailure, keepMs] = [job.onParentFailure ?? 'wait', job.keepCancelledMs ?? Infinity]
+    return [{ id: one.id, added: { parents, onFailure, keepMs } }]
+  })
 }
 
 /** Those of a bulk that were named as parents and turned out to be other jobs. */

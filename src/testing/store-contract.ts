@@ -5,6 +5,7 @@ import { groupsCases } from './contract/groups.js'
 import { groupsModelCases } from './contract/groups-model.js'
 import { jobsCases } from './contract/jobs.js'
 import { linkCases } from './contract/links.js'
+import { movedLinkCases } from './contract/moved-links.js'
 import { placesCases } from './contract/places.js'
 import { scheduleCases } from './contract/schedules.js'
 import { rescueCases } from './contract/rescue.js'
@@ -26,6 +27,7 @@ export const storeContract: readonly ContractCase[] = [
   ...askingCases,
   ...scheduleCases,
   ...linkCases,
+  ...movedLinkCases,
   ...groupsCases,
   ...groupsModelCases,
 ]

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import type { NewJob } from '../store/store.js'
 import { systemTimers } from '../world/timers.js'
 import { only } from './contract/bench.js'
 import { transactionCase } from './contract/transaction-bench.js'
@@ -91,6 +92,27 @@ contract('keys are answered as ever, and a rollback gives them back', async (b) 
   const row = await b.read(first)
   assert.deepEqual([row.dueAt, row.payload, (await b.found({})).length], [b.clock.now + 5_000, '2', 1])
 })
+
+contract(
+  'a job that is moved in a transaction gets its parents with it, and a refused move leaves the rest',
+  async (b) => {
+    const timer = { name: 'child', key: 'k' } as const
+    const [child, move] = [await b.one(timer), { onDuplicate: 'move' as const }]
+    const parent = b.job()
+    const moving = (id: string): NewJob => b.job({ ...timer, after: [{ id }] })
+    const undone = await b.openTransaction()
+    await b.insertIn(undone.tx, [parent, moving(parent.id)], move)
+    await undone.rollBack()
+    assert.deepEqual([await b.state(child), (await b.read(child)).after], ['ready', []])
+    const done = await b.openTransaction()
+    await b.insertIn(done.tx, [parent])
+    await assert.rejects(() => b.insertIn(done.tx, [b.job(), moving(child)], move), { code: 'E_CYCLE' })
+    await b.insertIn(done.tx, [moving(parent.id)], move)
+    await done.commit()
+    assert.deepEqual([await b.state(child), (await b.read(child)).after], ['blocked', [parent.id]])
+    assert.equal((await b.found({})).length, 2)
+  },
+)
 
 contract('a child of a lost run is refused in a transaction too', async (b) => {
   await b.one()

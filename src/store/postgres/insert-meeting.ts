@@ -3,8 +3,10 @@ import { readOptions, withPlaceOf } from '../../job/stored-options.js'
 import { decideDuplicate, decidePlace } from '../../job/unique.js'
 import type { Place, PlaceRequest, PlaceVerdict } from '../../job/unique.js'
 import { instant } from '../line.js'
+import { movedFor } from '../links.js'
+import type { Met } from '../links.js'
 import { met, putOff, whyRefused, windowEnd } from '../meeting.js'
-import type { Inserted, InsertOptions, NewJob } from '../store.js'
+import type { InsertOptions, NewJob } from '../store.js'
 import { endAll, laneIn, putIn, takeOut } from './moves.js'
 import { readStanding } from './read.js'
 import type { Standing } from './rows.js'
@@ -32,7 +34,7 @@ export async function insertMeeting(
   s: Session,
   jobs: readonly NewJob[],
   options: InsertOptions,
-): Promise<readonly Inserted[]> {
+): Promise<readonly Met[]> {
   await lockNames(s, jobs)
   return new Meeting(s, jobs, options, await s.now()).run()
 }
@@ -63,15 +65,15 @@ class Meeting {
     this.#now = now
   }
 
-  async run(): Promise<Inserted[]> {
+  async run(): Promise<Met[]> {
     await this.#look(this.#jobs)
-    const inserted: Inserted[] = []
+    const inserted: Met[] = []
     for (const [index, job] of this.#jobs.entries()) inserted.push(await this.#insert(job, index))
     await this.#write()
     return inserted
   }
 
-  async #insert(job: NewJob, index: number): Promise<Inserted> {
+  async #insert(job: NewJob, index: number): Promise<Met> {
     if (meetsNone(job)) {
       this.#fresh.push({ job })
       return asNew(job)
@@ -88,7 +90,7 @@ class Meeting {
   }
 
   /** Undefined: the one in the way moved meanwhile, and it must be asked again. Nothing was written then. */
-  async #meet(job: NewJob, index: number): Promise<Inserted | undefined> {
+  async #meet(job: NewJob, index: number): Promise<Met | undefined> {
     const holder = job.key === null ? undefined : this.#keys.get(`${job.name}\n${job.key}`)
     if (holder !== undefined) {
       const verdict = decideDuplicate(holder, this.#options.onDuplicate)
@@ -101,7 +103,7 @@ class Meeting {
     return this.#insertInPlace(job, holder, index)
   }
 
-  async #insertInPlace(job: NewJob, replaced: Standing | undefined, index: number): Promise<Inserted | undefined> {
+  async #insertInPlace(job: NewJob, replaced: Standing | undefined, index: number): Promise<Met | undefined> {
     const { unique } = job
     const row = unique === undefined ? undefined : this.#places.get(`${job.name}\n${unique.key}`)
     // The one whose key is taken over gives up its place too.
@@ -128,7 +130,7 @@ class Meeting {
     taken: PlaceRow,
     verdict: PlaceVerdict,
     index: number,
-  ): Promise<Inserted | undefined | 'go on'> {
+  ): Promise<Met | undefined | 'go on'> {
     switch (verdict) {
       case 'ignore':
         return { id: taken.id, isNew: false }
@@ -161,9 +163,8 @@ class Meeting {
     return true
   }
 
-  /** The one that waits gets the new time and payload and keeps its id. One that is paused or blocked stays so. */
-  /** The one that waits gets the new time and payload and keeps its id and its group. A paused one stays paused: only a resume lets it go. */
-  async #moveHolder(job: NewJob, holder: Standing): Promise<Inserted | undefined> {
+  /** The one that waits gets the new time and payload and keeps its id and its group. One that is paused or blocked stays so. */
+  async #moveHolder(job: NewJob, holder: Standing): Promise<Met | undefined> {
     if (!(await takeOut(this.#s, holder))) return undefined
     this.#hasChanged(holder)
     const dueAt = instant(job.due, this.#now)
@@ -182,7 +183,7 @@ class Meeting {
     const isAside = holder.state === 'paused' || holder.state === 'blocked'
     const state = isAside ? holder.state : dueAt <= this.#now ? 'ready' : 'scheduled'
     await putIn(this.#s, moved, state, this.#now)
-    return { id: holder.id, isNew: false }
+    return movedFor(job, holder.id)
   }
 
   async #write(): Promise<void> {

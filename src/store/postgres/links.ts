@@ -1,11 +1,13 @@
 import type { Inserted, InsertOptions, NewJob } from '../store.js'
-import { askedParents, isOpen, linksOf, nameOf, refuseCycle, refuseMissing, standIns } from '../links.js'
-import type { AddedParents, FoundParent, NewLinks, Parent } from '../links.js'
+import { askedParents, isOpen, linksOf, movedLinksOf, nameOf, refuseCycle, refuseMissing, standIns } from '../links.js'
+import type { AddedParents, FoundParent, MovedLinks, NewLinks, Parent } from '../links.js'
 import { isFinal } from '../../job/states.js'
 import type { State } from '../../job/states.js'
 import { insertMeeting } from './insert-meeting.js'
 import { numberOf } from './executor.js'
+import { putIn, takeOut } from './moves.js'
 import { DAY_MS, NUMBER_BITS } from './numbers.js'
+import { readById } from './read.js'
 import type { Standing } from './rows.js'
 import type { Session } from './session.js'
 import { arrayOf, finite } from './session.js'
@@ -35,6 +37,7 @@ export async function insertLinked(
   const inserted = await insertMeeting(s, planned(jobs, found), options)
   for (const row of await byId(s, standIns(jobs, inserted))) found.set(row.id, row)
   await writeLinks(s, linksOf(jobs, inserted, found), found)
+  for (const moved of movedLinksOf(jobs, inserted, found)) await linkMoved(s, moved)
   return inserted
 }
 
@@ -190,6 +193,16 @@ async function lookAt(s: Session, parents: readonly StandingParent[]): Promise<v
   const todos = parents.map(({ ref, id, state }) => ({ parent: ref, id, what: isFinal(state) ? state : 'look' }))
   await s.query(s.queries.addTodos, JSON.stringify(todos))
   s.note({ dueInMs: 0 })
+}
+
+/** A job that this transaction has moved is nobody else's until it ends: it is taken out once more, and blocked. */
+async function linkMoved(s: Session, { id, added }: MovedLinks): Promise<void> {
+  const job = await readById(s, id)
+  // A later one of the bulk has replaced it.
+  if (job === undefined || isFinal(job.state)) return
+  if (!(await takeOut(s, job))) throw new Error(`job ${id} was moved and is not where it was put`)
+  const open = await addParents(s, job, added)
+  await putIn(s, job, open.length > 0 && job.state !== 'paused' ? 'blocked' : job.state, await s.now())
 }
 
 /** Adds parents to a job that was taken out of where it waits; gives those it must wait for. */

@@ -4,6 +4,8 @@ import { withPlaceOf } from '../../job/stored-options.js'
 import { decideDuplicate, decidePlace } from '../../job/unique.js'
 import type { PlaceVerdict } from '../../job/unique.js'
 import { instant, sortOf } from '../line.js'
+import { movedFor } from '../links.js'
+import type { Met } from '../links.js'
 import { met, putOff, whyRefused, windowEnd } from '../meeting.js'
 import type { InsertOptions, Inserted, NewJob } from '../store.js'
 import type { SqliteValue } from './driver.js'
@@ -31,7 +33,7 @@ export function insertJobs(session: Session, jobs: readonly NewJob[], options: I
   return inserted
 }
 
-function writeAll(session: Session, jobs: readonly NewJob[], options: InsertOptions, now: number): Inserted[] {
+function writeAll(session: Session, jobs: readonly NewJob[], options: InsertOptions, now: number): Met[] {
   if (jobs.every(meetsNone)) {
     writeJobs(session, jobs, now)
     return jobs.map(asNew)
@@ -71,7 +73,7 @@ interface InTheWay {
 }
 
 /** Asks for the key and then for the place; nothing is changed before both have answered. */
-function insertOne(session: Session, job: NewJob, how: Insertion): Inserted {
+function insertOne(session: Session, job: NewJob, how: Insertion): Met {
   const holder =
     job.key === null
       ? undefined
@@ -82,7 +84,7 @@ function insertOne(session: Session, job: NewJob, how: Insertion): Inserted {
 }
 
 /** What the one that holds the key gets; undefined: it waits and is to be replaced. */
-function answerKey(session: Session, job: NewJob, holder: InTheWay, how: Insertion): Inserted | undefined {
+function answerKey(session: Session, job: NewJob, holder: InTheWay, how: Insertion): Met | undefined {
   const verdict = decideDuplicate({ state: holder.state, claimed: holder.fence !== null }, how.onDuplicate)
   switch (verdict) {
     case 'return':
@@ -100,14 +102,14 @@ function answerKey(session: Session, job: NewJob, holder: InTheWay, how: Inserti
     case 'move':
       // It has the place it was enqueued for, whatever the new payload would ask for.
       moveHolder(session, { ...job, options: withPlaceOf(holder.options, job.options) }, holder, how.now)
-      return { id: holder.id, isNew: false }
+      return movedFor(job, holder.id)
     default:
       return verdict satisfies never
   }
 }
 
 /** Writes the job if its place is free, or can be made free; `replaced` holds its key and goes if the job comes. */
-function insertInPlace(session: Session, job: NewJob, replaced: InTheWay | undefined, how: Insertion): Inserted {
+function insertInPlace(session: Session, job: NewJob, replaced: InTheWay | undefined, how: Insertion): Met {
   const { unique } = job
   const row = unique === undefined ? undefined : readPlace(session, job.name, unique.key)
   // The one whose key is taken over gives up its place too.
@@ -129,7 +131,7 @@ function answerPlace(
   taken: PlaceRow,
   verdict: PlaceVerdict,
   how: Insertion,
-): Inserted | undefined {
+): Met | undefined {
   switch (verdict) {
     case 'ignore':
       return { id: taken.id, isNew: false }
@@ -140,7 +142,7 @@ function answerPlace(
     }
     case 'reschedule':
       moveHolder(session, putOff(job, taken.until, how.now), taken, how.now)
-      return { id: taken.id, isNew: false }
+      return movedFor(job, taken.id)
     case 'free':
     case 'replace':
       return undefined

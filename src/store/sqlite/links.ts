@@ -2,12 +2,22 @@ import { decideLink, fateOf, movedBy, parentReason } from '../../job/links.js'
 import type { OnParentFailure } from '../../job/links.js'
 import type { FinalState, State } from '../../job/states.js'
 import { isFinal } from '../../job/states.js'
-import { askedParents, hasParents, isOpen, linksOf, nameOf, refuseCycle, refuseMissing, standIns } from '../links.js'
-import type { AddedParents, CalledOff, Edge, FoundParent, Parent } from '../links.js'
-import type { Inserted, JobRow, NewJob } from '../store.js'
+import {
+  askedParents,
+  hasParents,
+  isOpen,
+  linksOf,
+  movedLinksOf,
+  nameOf,
+  refuseCycle,
+  refuseMissing,
+  standIns,
+} from '../links.js'
+import type { AddedParents, CalledOff, Edge, FoundParent, Met, Parent } from '../links.js'
+import type { JobRow, NewJob } from '../store.js'
 import { endWaiting } from './history.js'
 import { isAnyTodo, noteAll } from './link-ends.js'
-import { readKeyed } from './read.js'
+import { readForChange, readKeyed } from './read.js'
 import type { Session } from './session.js'
 
 /*
@@ -45,8 +55,8 @@ function readParents(session: Session, ids: readonly string[], into: Found): voi
   for (const row of rows) into.set(row.id, row)
 }
 
-/** Blocks the new jobs of a bulk that must wait for others. */
-export function linkJobs(session: Session, jobs: readonly NewJob[], inserted: readonly Inserted[], found: Found): void {
+/** Blocks the jobs of a bulk that must wait for others: the new ones, and then those that were moved. */
+export function linkJobs(session: Session, jobs: readonly NewJob[], inserted: readonly Met[], found: Found): void {
   readParents(session, standIns(jobs, inserted), found)
   const links = linksOf(jobs, inserted, found)
   addLinks(
@@ -62,6 +72,11 @@ export function linkJobs(session: Session, jobs: readonly NewJob[], inserted: re
   )
   const ended = endedOf(found)
   for (const { open } of ended.size === 0 ? [] : links) noteEnded(session, open, ended)
+  for (const { id, added } of movedLinksOf(jobs, inserted, found)) {
+    const job = readForChange(session, id)
+    // Not one that a later one of the bulk has replaced.
+    if (job !== undefined && !isFinal(job.state)) addParents(session, job, added)
+  }
 }
 
 /** Rows that one statement writes: crossing into the library costs more than a row. */

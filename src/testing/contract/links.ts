@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { JobRow, NewJob } from '../../store/store.js'
+import type { JobRow, NewJob, SettledJob } from '../../store/store.js'
 import { contract, only } from './bench.js'
 import type { Bench, ContractCase } from './bench.js'
 
@@ -278,7 +278,7 @@ async function children(b: Bench, parent: string): Promise<[wait: string, cancel
 }
 
 /** Ends the job that is first in the line, and what follows from it. */
-async function endNext(b: Bench, change: Parameters<Bench['settle']>[1] = {}, of?: readonly string[]): Promise<string> {
+export async function endNext(b: Bench, change: Partial<SettledJob> = {}, of?: readonly string[]): Promise<string> {
   const { jobs } = await b.claim(await b.worker(), { max: 1 })
   const [job] = jobs
   assert.ok(job, 'a job is ready')

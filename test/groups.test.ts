@@ -5,7 +5,7 @@ import pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { build } from '../scripts/build.mjs'
 import { GroupSealedError, job, millrace } from '../src/index.js'
-import type { GroupHandle, Mill, MillOptions } from '../src/index.js'
+import type { EnqueueOptions, GroupHandle, Mill, MillOptions } from '../src/index.js'
 import { chooseLibrary } from '../src/store/sqlite/library.js'
 import { usePlace } from './processes/child.js'
 import { freshStore, onPostgres } from './support/fresh-store.js'
@@ -24,7 +24,7 @@ afterEach(async () => {
 })
 
 async function open(options: MillOptions = {}): Promise<Mill> {
-  const jobs = [send, report, ...((options.jobs as never[] | undefined) ?? [])]
+  const jobs = [send, report, strict, ...((options.jobs as never[] | undefined) ?? [])]
   const mill = await millrace({ store: freshStore(folder), logger: false, poll: '200ms', ...options, jobs })
   mills.push(mill)
   return mill
@@ -38,6 +38,8 @@ const send = job('send', {
   retry: { limit: 0 },
 })
 const report = job('report', async (p: { campaign: string }) => p.campaign)
+
+const strict = job('strict', { run: async (p: { campaign: string }) => p.campaign, unique: { onDuplicate: 'reject' } })
 
 const tos = (length: number): { to: string }[] => Array.from({ length }, (_, i) => ({ to: `${i}@example.com` }))
 
@@ -234,6 +236,69 @@ describe('what follows a group', () => {
   })
 })
 
+describe('what follows a group and comes after other jobs', () => {
+  const afterwards = (mill: Mill, name: string, options: EnqueueOptions): GroupHandle =>
+    mill.group(name, { whenDone: [report, { campaign: name }, options] })
+
+  test('is refused by the seal when one of those is missing, alone and in a transaction', async () => {
+    const store = freshStore(folder)
+    const mill = await open({ store })
+    const group = afterwards(mill, 'spring', { after: [[send, 'typo']] })
+    expect(await caught(() => group.seal())).toMatchObject({
+      code: 'E_PARENT_MISSING',
+      missing: [{ name: 'send', key: 'typo' }],
+    })
+    await inTransaction(store, 'commit', async (tx) => {
+      expect(await caught(() => group.seal({ tx }))).toMatchObject({ code: 'E_PARENT_MISSING' })
+    })
+    expect((await group.progress()).sealed).toBe(false)
+    await mill.schedule(send, { to: 'x' }, '1h', { key: 'typo' })
+    expect(await group.seal()).toBe(true)
+  })
+
+  test('is called off or runs without it when one is deleted before the end, and nobody else is held up', async () => {
+    const mill = await open()
+    const [first, other] = [await mill.enqueue(send, { to: 'x' }, { in: '1h' }), mill.group('other')]
+    const [waits, runs] = [
+      afterwards(mill, 'waits', { after: [first] }),
+      afterwards(mill, 'runs', { after: [first], onParentFailure: 'run' }),
+    ]
+    for (const group of [waits, runs, other]) {
+      await mill.enqueueMany(send, tos(2), { group: group.id })
+      await group.seal()
+    }
+    expect(await mill.delete(first.id)).toBe(true)
+    await mill.start()
+    for (const group of [waits, runs, other]) await completes(group)
+    await (await mill.schedule(send, { to: 'soon' }, '50ms')).result({ timeout: '15s' })
+    const ends = new Map<string, [string, string | undefined]>()
+    await vi.waitFor(async () => {
+      for await (const { payload, state, reason } of mill.find({ job: report }))
+        ends.set((payload as { campaign: string }).campaign, [state, reason])
+      expect(Object.fromEntries(ends)).toEqual({
+        waits: ['cancelled', `its parent ${first.id} is gone: it was deleted or pruned`],
+        runs: ['done', undefined],
+      })
+    }, 15_000)
+  })
+})
+
+test('a group whose following job cannot be read holds up nobody, and the log names it', async () => {
+  const store = freshStore(folder)
+  const told: string[] = []
+  const quiet = (): void => undefined
+  const logger = { debug: quiet, info: quiet, warn: quiet, error: (_: object, text: string) => void told.push(text) }
+  const mill = await open({ store, logger })
+  const [broken, sound] = ['broken', 'sound'].map((id) => mill.group(id, { whenDone: [report, { campaign: id }] }))
+  for (const group of [broken, sound]) expect(await group?.seal()).toBe(true)
+  await damage(store, 'broken')
+  await mill.start()
+  await completes(sound as GroupHandle)
+  await (await mill.schedule(send, { to: 'soon' }, '50ms')).result({ timeout: '15s' })
+  await vi.waitFor(() => expect(told.join()).toContain('cannot enqueue what follows group "broken" for now'), 15_000)
+  expect([await reports(mill), (await broken?.progress())?.completedAt]).toEqual([['sound'], undefined])
+})
+
 describe('verbs for the whole of a group', () => {
   test('pause, resume and cancel every member and nobody else, and say how many', { timeout: 60_000 }, async () => {
     const mill = await open()
@@ -344,6 +409,17 @@ describe('what is wrong with a group', () => {
         mill.group('g', { whenDone: [report, { campaign: 'x' }, { key: 'k', onDuplicate: 'reject' }] }).seal(),
       /must be "return" or "replace"/,
     ],
+    [
+      (mill: Mill) =>
+        mill
+          .group('g', { whenDone: [report, { campaign: 'x' }, { unique: { onDuplicate: 'reject' }, tx: {} }] })
+          .seal(),
+      /belongs to seal[^]*options\.unique\.onDuplicate must be "ignore", "replace" or "reschedule": nobody/,
+    ],
+    [
+      (mill: Mill) => mill.group('g', { whenDone: [strict, { campaign: 'x' }, { unique: { for: '1h' } }] }).seal(),
+      /onDuplicate must be .*, and its job says "reject"/,
+    ],
     [(mill: Mill) => mill.enqueue(send, { to: 'x' }, { group: 'a\nb' }), /group must not have control characters/],
     [
       (mill: Mill) => mill.edit('0198a1b2-0000-7000-8000-000000000000', { group: 'h' } as never),
@@ -354,7 +430,27 @@ describe('what is wrong with a group', () => {
     await expect(call(mill)).rejects.toThrow(message)
     expect((await mill.group('g').progress()).sealed).toBe(false)
   })
+
+  test('is not that a job says "reject", where what follows says something else', async () => {
+    const mill = await open()
+    for (const [id, unique] of [
+      ['g', false],
+      ['h', { onDuplicate: 'ignore' }],
+    ] as const)
+      expect(await mill.group(id, { whenDone: [strict, { campaign: id }, { unique }] }).seal()).toBe(true)
+  })
 })
+
+/** As a fault of the disk, or of somebody's hand, might leave it. */
+async function damage(store: string, group: string): Promise<void> {
+  const schema = /schema=(.*)/.exec(store)?.[1]
+  const table = onPostgres ? `${schema}.groups` : 'millrace_groups'
+  const sql = `update ${table} set when_done = '{' where grp = '${group}'`
+  await inTransaction(store, 'commit', async (tx) => {
+    if (onPostgres) await (tx as pg.Client).query(sql)
+    else (tx as { exec(sql: string): void }).exec(sql)
+  })
+}
 
 /** A transaction as an app has it, on a connection of its own. */
 async function inTransaction(

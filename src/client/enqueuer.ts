@@ -124,7 +124,8 @@ export class Enqueuer {
 
   #later(job: Enqueueable, payload: unknown, given: EnqueueOptions | undefined): Item {
     const options = ownOptions(given)
-    return { registered: this.#parts.registry.lookUp(job), payload, options, problems: notLater(options) }
+    const registered = this.#parts.registry.lookUp(job)
+    return { registered, payload, options, problems: notLater(options, registered) }
   }
 
   #one(
@@ -220,12 +221,18 @@ function planned(item: Item, made: Prepared): WhenDone {
 }
 
 /** What means nothing for a job that the store enqueues by itself: nobody is there to be told, and no transaction is open. */
-function notLater(options: EnqueueOptions | undefined): Problem[] {
+function notLater(options: EnqueueOptions | undefined, registered: Registered): Problem[] {
   const wrong: Problem[] = []
   if (options?.tx !== undefined) wrong.push({ path: 'options.tx', message: 'belongs to seal({ tx }), not to whenDone' })
   if (options?.group !== undefined) wrong.push({ path: 'options.group', message: 'cannot be given to whenDone' })
   if (options?.onDuplicate === 'reject')
     wrong.push({ path: 'options.onDuplicate', message: 'must be "return" or "replace": nobody is there to be told' })
+  const unique = options?.unique
+  const own = unique === false ? 'ignore' : unique?.onDuplicate
+  if ((own ?? registered.unique?.onDuplicate) === 'reject') {
+    const message = `must be "ignore", "replace" or "reschedule"${own === undefined ? ', and its job says "reject"' : ''}: nobody is there to be told`
+    wrong.push({ path: 'options.unique.onDuplicate', message })
+  }
   return wrong
 }
 

@@ -1,3 +1,4 @@
+import { DuplicateJobError, DuplicateKeyError } from '../errors.js'
 import type { MemberCount } from '../job/group-progress.js'
 import type { InsertOptions, NewJob } from './store.js'
 
@@ -31,6 +32,16 @@ export interface WhenDone {
   readonly options: Pick<InsertOptions, 'onDuplicate' | 'keepCancelledMs'>
 }
 
+/** Groups that are complete, and for which what follows could not be written: each is tried again by the next look. */
+export interface GroupTroubles {
+  readonly troubled: readonly { readonly group: string; readonly error: unknown }[]
+}
+
+/** Who is refused because the same job is there already has nobody to tell: what was asked for is there. */
+export function isThereAlready(error: unknown): boolean {
+  return error instanceof DuplicateKeyError || error instanceof DuplicateJobError
+}
+
 /** A group is forgotten so long after the last of its members was. */
 export const GROUP_KEEP_MS = 7 * 86_400_000
 
@@ -58,13 +69,9 @@ export function writeWhenDone({ job, options }: WhenDone): string {
 }
 
 export function readWhenDone(written: string): WhenDone {
-  const { job, text, bytes, options } = JSON.parse(written) as Kept
-  const payload = text ?? new Uint8Array(Buffer.from(bytes ?? '', 'base64'))
-  const { keepCancelledMs } = options
-  return {
-    job: { ...job, payload },
-    options: { ...options, keepCancelledMs: keepCancelledMs === FOR_EVER ? Infinity : keepCancelledMs },
-  }
+  const kept = JSON.parse(written, (_, value: unknown) => (value === FOR_EVER ? Infinity : value)) as Kept
+  const { job, text, bytes, options } = kept
+  return { job: { ...job, payload: text ?? new Uint8Array(Buffer.from(bytes ?? '', 'base64')) }, options }
 }
 
 const FOR_EVER = Number.MAX_SAFE_INTEGER

@@ -1,5 +1,5 @@
 import { CycleError, ParentMissingError } from '../errors.js'
-import { findCycle } from '../job/links.js'
+import { decideLink, findCycle, parentReason } from '../job/links.js'
 import type { OnParentFailure } from '../job/links.js'
 import type { State } from '../job/states.js'
 import type { Inserted, NewJob } from './store.js'
@@ -56,6 +56,19 @@ export function nameOf(parent: Parent): string {
 export function refuseMissing(asked: readonly Parent[], found: ReadonlyMap<string, FoundParent>): void {
   const missing = asked.filter((parent) => !found.has(nameOf(parent)))
   if (missing.length > 0) throw new ParentMissingError(missing)
+}
+
+/**
+ * A job that was written down long before it is enqueued, some of whose parents are gone by now: as if they had gone while it
+ * waited for them. With a reason it is called off.
+ */
+export function withoutGone(job: NewJob, gone: readonly Parent[]): { job: NewJob; reason: string | null } {
+  const names = new Set(gone.map(nameOf))
+  const left = { ...job, after: (job.after ?? []).filter((parent) => !names.has(nameOf(parent))) }
+  const [first] = gone
+  if (first === undefined || decideLink('gone', job.onParentFailure ?? 'wait') !== 'cancels')
+    return { job: left, reason: null }
+  return { job: left, reason: parentReason('gone', 'id' in first ? first : { name: first.name, id: first.key }) }
 }
 
 /** The links of one new job. */

@@ -4,7 +4,7 @@ import type { OnDuplicate, PlaceRequest } from '../job/unique.js'
 import type { Cancel } from '../world/timers.js'
 import type { OnParentFailure } from '../job/links.js'
 import type { FindQuery, FoundPage } from './find.js'
-import type { GroupStore } from './groups.js'
+import type { GroupStore, GroupTroubles } from './groups.js'
 import type { StoreInfo } from './info.js'
 import type { AddedParents, CalledOff, Parent } from './links.js'
 import type { Confirmation, HeldJob, QueueStore } from './queues.js'
@@ -207,7 +207,7 @@ export interface GuardedChange {
 /** Done; done, and taken from a worker that held it in advance (see `heldUnaskedMs`); or not done. */
 export type Changed = 'changed' | 'taken' | 'stale'
 
-export interface Promoted {
+export interface Promoted extends GroupTroubles {
   readonly promoted: number
   /** Called off because of a parent. */
   readonly calledOff: readonly CalledOff[]

@@ -69,8 +69,11 @@ export class Promoter {
   async #look(): Promise<void> {
     let waitMs = this.#parts.pollMs()
     try {
-      const { promoted, calledOff, again, expired, nextInMs } = await this.#parts.store.jobs.promoteJobs(BATCH)
+      const { promoted, calledOff, again, expired, troubled, nextInMs } =
+        await this.#parts.store.jobs.promoteJobs(BATCH)
       for (const job of calledOff) this.#parts.cancelled(job, job.reason)
+      for (const { group, error } of troubled)
+        this.#parts.troubled(`enqueue what follows group ${JSON.stringify(group)}`, error)
       for (const job of expired) await this.#expire(job)
       if (again || promoted === BATCH || expired.length === BATCH) waitMs = 0
       // Something is due and was not moved: whatever keeps it must not be asked in a hot loop.

@@ -1,8 +1,8 @@
-import { DuplicateJobError, DuplicateKeyError, GroupSealedError, StoreError } from '../../errors.js'
+import { GroupSealedError } from '../../errors.js'
 import type { MemberCount } from '../../job/group-progress.js'
-import { GROUP_KEEP_MS, readWhenDone, withRunning, writeWhenDone } from '../groups.js'
-import type { GroupRow, GroupSeal } from '../groups.js'
-import type { InsertOptions, Inserted, NewJob } from '../store.js'
+import { GROUP_KEEP_MS, withRunning } from '../groups.js'
+import type { GroupRow } from '../groups.js'
+import type { InsertOptions, NewJob } from '../store.js'
 import { numberOrNull } from './executor.js'
 import type { Session } from './session.js'
 
@@ -83,54 +83,10 @@ interface ReadRow {
   readonly running: string | null
 }
 
-/** False when it was sealed before, and nothing was written. Within a transaction. */
-export async function sealGroup(s: Session, { group, whenDone }: GroupSeal): Promise<boolean> {
-  await s.query(s.queries.addGroups, JSON.stringify([group]))
-  const written = whenDone === null ? null : writeWhenDone(whenDone)
-  const sealed = await s.query(s.queries.sealGroup, group, s.nowText, written)
-  if (sealed.length === 0) return false
-  // A move of nobody: so that somebody looks, however long ago the last member ended.
-  await s.query(s.queries.countMoves, JSON.stringify([{ group, queue: '', state: 'done', members: 0 }]))
-  s.note({ dueInMs: 0 })
-  return true
-}
-
 /** Adds up what has moved. Gives the groups that are complete, and whether there may be more to add up. */
 export async function foldMoves(s: Session): Promise<{ readonly complete: string[]; readonly isMore: boolean }> {
   const [row] = await s.query<{ looked: number; complete: string | null }>(s.queries.foldMoves, String(FOLD_MAX))
   return { complete: JSON.parse(row?.complete ?? '[]') as string[], isMore: row?.looked === FOLD_MAX }
-}
-
-/** What is to follow a group that is complete, before it is locked: its lane must be known then. */
-export async function readFollowing(s: Session, group: string): Promise<NewJob | undefined> {
-  const [row] = await s.query<{ written: string | null }>(s.queries.whenDone, group)
-  return typeof row?.written === 'string' ? readWhenDone(row.written).job : undefined
-}
-
-type Insert = (s: Session, jobs: readonly NewJob[], options: InsertOptions) => Promise<readonly Inserted[]>
-
-/** Enqueues what follows a group and notes that it was, if it is complete and nobody is about to add to it. Within a transaction. */
-export async function completeGroup(s: Session, group: string, insert: Insert): Promise<boolean> {
-  const [row] = await s.query<{ written: string | null }>(s.queries.lockGroup, group)
-  if (row === undefined || (await s.query(s.queries.isComplete, group)).length === 0) return false
-  if (typeof row.written === 'string') await enqueueUnlessThere(s, row.written, insert)
-  await s.query(s.queries.completeGroup, group, s.nowText)
-  return true
-}
-
-/** Who is refused because the same job is there already has nobody to tell: what was asked for is there. */
-async function enqueueUnlessThere(s: Session, written: string, insert: Insert): Promise<void> {
-  const { job, options } = readWhenDone(written)
-  try {
-    await insert(s, [job], options)
-  } catch (error) {
-    if (!(error instanceof DuplicateKeyError) && !(error instanceof DuplicateJobError)) throw error
-  }
-}
-
-/** Somebody has what this needs: it is looked at again. */
-export function isLocked(error: unknown): boolean {
-  return error instanceof StoreError && error.code === 'E_STORE_LOCKED'
 }
 
 /** Forgets groups whose members were all forgotten long ago: the next few of a walk round them. Gives how many. */

@@ -32,13 +32,18 @@ export async function insertLinked(
   jobs: readonly NewJob[],
   options: InsertOptions,
 ): Promise<readonly Inserted[]> {
-  const { ids, keys } = askedParents(jobs)
-  const found = await lookFor(s, [...ids.map((id) => ({ id })), ...keys])
+  const found = await findParents(s, jobs)
   const inserted = await insertMeeting(s, planned(jobs, found), options)
   for (const row of await byId(s, standIns(jobs, inserted))) found.set(row.id, row)
   await writeLinks(s, linksOf(jobs, inserted, found), found)
   for (const moved of movedLinksOf(jobs, inserted, found)) await linkMoved(s, moved)
   return inserted
+}
+
+/** The parents of a bulk as they stand before it is written, held against deletion. Those missing are refused. */
+export async function findParents(s: Session, jobs: readonly NewJob[]): Promise<Found> {
+  const { ids, keys } = askedParents(jobs)
+  return lookFor(s, [...ids.map((id) => ({ id })), ...keys])
 }
 
 async function lookFor(s: Session, parents: readonly Parent[]): Promise<Found> {

@@ -1,6 +1,8 @@
 import type { GroupRow, GroupSeal, GroupStore } from '../groups.js'
-import { completeGroup, foldMoves, isLocked, readFollowing, readGroup, sealGroup } from './groups.js'
-import { insertJobs } from './insert.js'
+import type { CalledOff } from '../links.js'
+import type { Promoted } from '../store.js'
+import { completeGroup, isLocked, isOfTheStore, readFollowing, sealGroup } from './group-ends.js'
+import { foldMoves, readGroup } from './groups.js'
 import type { Lanes } from './lanes.js'
 import type { Session } from './session.js'
 
@@ -30,25 +32,32 @@ export class PostgresGroups implements GroupStore {
     return this.#parts.transact((s) => sealGroup(s, seal))
   }
 
-  /** Adds up what members have moved, and enqueues what follows the groups that are complete. True: come again soon. */
-  async complete(): Promise<boolean> {
+  /**
+   * Adds up what members have moved, and enqueues what follows the groups that are complete. Where that cannot be done no other
+   * group is held up: the moves stay, and tell the next look. What came of it is added to what was promoted.
+   */
+  async complete(promoted: Promoted): Promise<Promoted> {
     const { complete, isMore } = await this.#parts.plain(foldMoves)
+    const calledOff: CalledOff[] = [...promoted.calledOff]
+    const troubled: { group: string; error: unknown }[] = []
     let isLeft = isMore
-    for (const group of complete) if (!(await this.#completeOne(group))) isLeft = true
-    return isLeft
+    for (const group of complete)
+      try {
+        const done = await this.#completeOne(group)
+        if (done === undefined) isLeft = true
+        else calledOff.push(...done)
+      } catch (error) {
+        if (isLocked(error)) isLeft = true
+        else if (isOfTheStore(error)) throw error
+        else troubled.push({ group, error })
+      }
+    return { ...promoted, calledOff, troubled, nextInMs: isLeft ? 0 : promoted.nextInMs }
   }
 
-  async #completeOne(group: string): Promise<boolean> {
+  async #completeOne(group: string): Promise<readonly CalledOff[] | undefined> {
     const { lanes, plain, transact } = this.#parts
     // Lanes are made apart from any transaction, and so before this one.
     const following = await plain((s) => readFollowing(s, group))
-    try {
-      return await lanes.sure(following === undefined ? [] : [following], () =>
-        transact((s) => completeGroup(s, group, insertJobs), 0),
-      )
-    } catch (error) {
-      if (isLocked(error)) return false
-      throw error
-    }
+    return lanes.sure(following === undefined ? [] : [following], () => transact((s) => completeGroup(s, group), 0))
   }
 }

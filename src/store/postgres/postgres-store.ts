@@ -162,7 +162,7 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
   async promoteJobs(limit: number): Promise<Promoted> {
     const whole: Run = (work) => this.#transact(work, 0)
     const { moved, ...promoted } = await promoteAll(limit, (work) => this.#plain(this.#work, work), whole)
-    return moved && (await this.groups.complete()) ? { ...promoted, nextInMs: 0 } : promoted
+    return moved ? this.groups.complete(promoted) : promoted
   }
 
   async pruneJobs(limit: number): Promise<number> {

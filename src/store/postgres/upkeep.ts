@@ -27,6 +27,7 @@ export async function promoteAll(
     calledOff,
     again: isWorked && left,
     expired,
+    troubled: [],
     // Somebody has what they are about: it is asked again soon.
     nextInMs: left ? 0 : nextInMs,
     moved,
@@ -48,7 +49,7 @@ async function promoteJobs(
   const expired = isAnyOver ? await expiredJobs(s, limit, now) : []
   const nextInMs = times.length === 0 ? null : Math.max(0, Math.min(...times) - now)
   const [todo, moved] = [next?.todo === true, next?.moved === true]
-  return { promoted, calledOff: [], again: false, expired, nextInMs, todo, moved }
+  return { promoted, calledOff: [], again: false, expired, troubled: [], nextInMs, todo, moved }
 }
 
 async function expiredJobs(s: Session, limit: number, now: number): Promise<Promoted['expired']> {

@@ -56,6 +56,12 @@ export function sqliteCode(error: unknown): number | undefined {
   return undefined
 }
 
+/** What befell the whole file, and not one statement. */
+export function isOfTheFile(error: unknown): boolean {
+  const code = sqliteCode(error)
+  return code !== undefined && Object.values<number>(SQLITE).includes(code)
+}
+
 /** The transaction began by reading, and others have written since: it can never write. */
 export function isStale(error: unknown): boolean {
   const given = Object(error) as { errcode?: unknown; rawCode?: unknown; code?: unknown }

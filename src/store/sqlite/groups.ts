@@ -1,9 +1,9 @@
-import { DuplicateJobError, DuplicateKeyError, GroupSealedError } from '../../errors.js'
+import { GroupSealedError } from '../../errors.js'
 import type { State } from '../../job/states.js'
 import type { MemberCount } from '../../job/group-progress.js'
-import { GROUP_KEEP_MS, readWhenDone, withRunning, writeWhenDone } from '../groups.js'
-import type { GroupRow, GroupSeal } from '../groups.js'
-import type { InsertOptions, Inserted, NewJob } from '../store.js'
+import { GROUP_KEEP_MS, withRunning } from '../groups.js'
+import type { GroupRow } from '../groups.js'
+import type { InsertOptions, NewJob } from '../store.js'
 import { unfinishedOf } from '../tally.js'
 import type { Session } from './session.js'
 
@@ -38,7 +38,7 @@ interface StoredGroup {
   readonly empty_since: number | null
 }
 
-function groupRow(session: Session, group: string): StoredGroup | undefined {
+export function groupRow(session: Session, group: string): StoredGroup | undefined {
   return session.statement(session.queries.readGroup).get(group) as StoredGroup | undefined
 }
 
@@ -66,42 +66,9 @@ export function readGroup(session: Session, group: string): GroupRow {
   }
 }
 
-/** False when it was sealed before, and nothing was written. */
-export function sealGroup(session: Session, { group, whenDone }: GroupSeal, now: number): boolean {
-  session.statement(session.queries.addGroup).run(group)
-  const written = whenDone === null ? null : writeWhenDone(whenDone)
-  if (Number(session.statement(session.queries.sealGroup).run(now, written, group).changes) === 0) return false
-  if (isAnyComplete(session)) session.noteDue(0)
-  return true
-}
-
 /** One look at an index that is nearly always empty. */
 export function isAnyComplete(session: Session): boolean {
   return session.statement(session.queries.completeGroups).all(1).length > 0
-}
-
-type Insert = (session: Session, jobs: readonly NewJob[], options: InsertOptions, now: number) => Inserted[]
-
-/** Enqueues what was to follow each group that is complete, and notes that it was: both, or neither. */
-export function completeGroups(session: Session, limit: number, now: number, insert: Insert): void {
-  const rows = session.statement(session.queries.completeGroups).all(limit) as {
-    grp: string
-    when_done: string | null
-  }[]
-  for (const { grp, when_done } of rows) {
-    if (when_done !== null) enqueueUnlessThere(session, when_done, now, insert)
-    session.statement(session.queries.completeGroup).run(now, grp)
-  }
-}
-
-/** Who is refused because the same job is there already has nobody to tell: what was asked for is there. */
-function enqueueUnlessThere(session: Session, written: string, now: number, insert: Insert): void {
-  const { job, options } = readWhenDone(written)
-  try {
-    insert(session, [job], options, now)
-  } catch (error) {
-    if (!(error instanceof DuplicateKeyError) && !(error instanceof DuplicateJobError)) throw error
-  }
 }
 
 /** Makes due jobs ready where members may be among them, and gives how many. */

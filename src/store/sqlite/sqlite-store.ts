@@ -36,7 +36,8 @@ import { CommitQueue } from './commit-queue.js'
 import { CommitWatch } from './commit-watch.js'
 import { Statements } from './driver.js'
 import { startHeart } from './heart.js'
-import { readGroup, sealGroup } from './groups.js'
+import { sealGroup } from './group-ends.js'
+import { readGroup } from './groups.js'
 import { Hints } from './hints.js'
 import { insertJobs } from './insert.js'
 import type { OpenedFile } from './open.js'
@@ -186,13 +187,11 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
     return this.#commits.write((now) => pruneJobs(this.#session, limit, now), NOT_FLUSHED)
   }
 
-  async addWorker(worker: WorkerInfo): Promise<void> {
+  async addWorker({ id, host, pid }: WorkerInfo): Promise<void> {
     this.#hints.worksHere = true
     const sql = this.#session.queries.addWorker
-    await this.#commits.write(
-      (now) => this.#session.statement(sql).run(worker.id, worker.host, worker.pid, now),
-      NOT_FLUSHED,
-    )
+    const add = (now: number): unknown => this.#session.statement(sql).run(id, host, pid, now)
+    await this.#commits.write(add, NOT_FLUSHED)
   }
 
   beat(worker: string): Promise<boolean> {

@@ -1,8 +1,8 @@
 import type { Promoted } from '../store.js'
 import { isAnyTodo, noteGone } from './link-ends.js'
 import { workOffLinks } from './links.js'
-import { completeGroups, countMoves, isAnyComplete, isAnyGroup, promoteMembers, sweepGroups } from './groups.js'
-import { insertJobs } from './insert.js'
+import { completeGroups } from './group-ends.js'
+import { countMoves, isAnyComplete, isAnyGroup, promoteMembers, sweepGroups } from './groups.js'
 import type { Session } from './session.js'
 import { sweepPlaces } from './unique.js'
 
@@ -14,9 +14,16 @@ export function promoteJobs(session: Session, limit: number, now: number): Promo
     : Number(session.statement(session.queries.promoteJobs).run(now, limit).changes)
   if (promoted > 0) session.noteReady()
   countMoves(session)
-  completeGroups(session, limit, now, insertJobs)
+  const { calledOff, troubled } = completeGroups(session, limit, now)
   const expired = session.statement(session.queries.expiredJobs).all(now, limit) as Promoted['expired'][number][]
-  return { promoted, ...links, expired: expired.map((row) => ({ ...row })), nextInMs: nextInMs(session, now) }
+  return {
+    promoted,
+    calledOff: [...links.calledOff, ...calledOff],
+    again: links.again,
+    expired: expired.map((row) => ({ ...row })),
+    troubled,
+    nextInMs: nextInMs(session, now),
+  }
 }
 
 const NO_LINKS = { calledOff: [], again: false }
@@ -26,7 +33,7 @@ export function nothingToPromote(session: Session, now: number): Promoted | unde
   if (isAnyTodo(session)) return undefined
   const inMs = nextInMs(session, now)
   if (inMs === 0 || isAnyComplete(session)) return undefined
-  return { promoted: 0, ...NO_LINKS, expired: [], nextInMs: inMs }
+  return { promoted: 0, ...NO_LINKS, expired: [], troubled: [], nextInMs: inMs }
 }
 
 function nextInMs(session: Session, now: number): number | null {

@@ -129,6 +129,76 @@ export const groupsCases: readonly ContractCase[] = [
     },
   ),
 
+  contract('a seal refuses what is to come after a job that is missing, and nothing is written', async (b) => {
+    const there = await b.one()
+    const [byId, byKey] = [{ id: b.job().id }, { name: 'mail', key: 'typo' }]
+    const refused = { code: 'E_PARENT_MISSING', missing: [byId, byKey] }
+    await assert.rejects(seal(b, { after: [{ id: there }, byId, byKey] }), refused)
+    assert.equal((await b.store.groups.readGroup('g')).sealedAt, null)
+    assert.deepEqual([await seal(b, { after: [{ id: there }] }), await seal(b, { after: [byId] })], [true, false])
+    const [report] = await fired(b)
+    assert.deepEqual([report?.state, report?.after], ['blocked', [there]])
+  }),
+
+  contract('parents of what follows a group that are gone when it is complete are as links have it', async (b) => {
+    const [gone, stays] = [await b.one({ key: 'k', due: { inMs: 9_000 } }), await b.one({ due: { inMs: 9_000 } })]
+    const follows = async (group: string, change: Partial<NewJob>): Promise<void> => {
+      const job = b.job({ name: 'report', queue: group, onParentFailure: 'wait', ...change })
+      const whenDone = { job, options: { onDuplicate: 'return', keepCancelledMs: Infinity } } as const
+      await b.one({ group, due: { inMs: 5_000 } })
+      await b.store.groups.sealGroup({ group, whenDone })
+    }
+    await follows('waits', { after: [{ id: stays }, { id: gone }] })
+    await follows('cancels', { after: [{ name: 'mail', key: 'k' }], onParentFailure: 'cancel', key: 'c' })
+    await follows('runs', { after: [{ id: gone }], onParentFailure: 'run' })
+    await follows('runs later', { after: [{ id: gone }, { id: stays }], onParentFailure: 'run' })
+    await follows('forgets', { after: [{ id: gone }], keepCancelledMs: 0 })
+    await b.store.jobs.changeJob({ id: gone, from: 'scheduled', to: 'gone', keepMs: 0 })
+    await endMembers(b)
+    const { calledOff, troubled } = await b.store.jobs.promoteJobs(10)
+    assert.deepEqual(troubled, [])
+    const reasonOf = (parent: string): string => `its parent ${parent} is gone: it was deleted or pruned`
+    assert.deepEqual(calledOff.map(({ queue, reason }) => `${queue}: ${reason}`).toSorted(), [
+      `cancels: ${reasonOf('mail k')}`,
+      `forgets: ${reasonOf(gone)}`,
+      `waits: ${reasonOf(gone)}`,
+    ])
+    const stand = (await fired(b)).map((row) => `${row.queue} ${row.state} ${row.reason ?? ''}`.trim())
+    assert.deepEqual(stand.toSorted(), [
+      `cancels cancelled ${reasonOf('mail k')}`,
+      'runs later blocked',
+      'runs ready',
+      `waits cancelled ${reasonOf(gone)}`,
+    ])
+    // Its key is free again, and its links are gone with it.
+    assert.equal((await b.insert([b.job({ name: 'report', key: 'c' })]))[0]?.isNew, true)
+    await b.store.jobs.changeJob({ id: stays, from: 'scheduled', to: 'gone', keepMs: 0 })
+    assert.deepEqual((await b.store.jobs.promoteJobs(10)).calledOff, [])
+  }),
+
+  contract('a group whose end cannot be written holds up nobody, is told, and is tried again', async (b) => {
+    assert.equal(await b.store.groups.sealGroup({ group: 'closed', whenDone: null }), true)
+    // Refused when it is enqueued: nobody who runs in that group adds it.
+    await seal(b, { group: 'closed', queue: 'new lane' })
+    const options = { onDuplicate: 'return', keepCancelledMs: Infinity } as const
+    await b.store.groups.sealGroup({ group: 'h', whenDone: { job: b.job({ name: 'report' }), options } })
+    const later = await b.one({ due: { inMs: 1_000 } })
+    b.clock.now += 1_000
+    for (const follow of [1, 1]) {
+      const { troubled } = await b.store.jobs.promoteJobs(10)
+      assert.deepEqual(
+        troubled.map(({ group, error }) => [group, (error as { code?: string }).code]),
+        [['g', 'E_GROUP_SEALED']],
+      )
+      assert.deepEqual([await b.state(later), (await b.found({ names: ['report'] })).length], ['ready', follow])
+    }
+    const stand = await Promise.all(['g', 'h', 'closed'].map((group) => b.store.groups.readGroup(group)))
+    assert.deepEqual(
+      stand.map((group) => group.completedAt),
+      [null, b.clock.now, b.clock.now],
+    )
+  }),
+
   contract('a group is forgotten some time after the last of its members, and never before', async (b) => {
     const worker = await b.worker()
     await b.one({ group: 'g' })
@@ -183,6 +253,14 @@ function seal(b: Bench, change: Partial<NewJob> = {}): Promise<boolean> {
 async function fired(b: Bench): Promise<JobRow[]> {
   for (let looks = 0; looks < 3; looks += 1) await b.store.jobs.promoteJobs(10)
   return b.found({ names: ['report'] })
+}
+
+/** Lets the members come due, and ends them, and whatever else is due. */
+async function endMembers(b: Bench): Promise<void> {
+  const worker = await b.worker()
+  b.clock.now += 5_000
+  await b.store.jobs.promoteJobs(10)
+  for (const job of (await b.claim(worker)).jobs) await b.settle(job)
 }
 
 function under(b: Bench, { ref, fence }: { ref: number; fence: number }, job: NewJob): Promise<unknown> {

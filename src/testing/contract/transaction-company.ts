@@ -78,4 +78,21 @@ export const companyCases: readonly TransactionCase[] = [
       assert.deepEqual([await members(), (await b.store.groups.readGroup('g')).completedAt], [['1 done'], b.clock.now])
     },
   ),
+
+  transactionCase(
+    'a seal whose following job comes after a missing one is refused, and the caller goes on',
+    async (b) => {
+      const { tx, commit } = await b.openTransaction()
+      const options = { onDuplicate: 'return', keepCancelledMs: Infinity } as const
+      const sealAfter = async (parent: string): Promise<boolean> => {
+        const whenDone = { job: b.job({ name: 'report', after: [{ id: parent }] }), options }
+        return b.store.transactions.sealGroupIn(tx, { group: 'g', whenDone })
+      }
+      await assert.rejects(sealAfter(b.job().id), { code: 'E_PARENT_MISSING' })
+      const [member] = await b.insertIn(tx, [b.job({ group: 'g' })])
+      assert.equal(await sealAfter(member?.id ?? ''), true)
+      await commit()
+      assert.equal((await b.store.groups.readGroup('g')).sealedAt, b.clock.now)
+    },
+  ),
 ]

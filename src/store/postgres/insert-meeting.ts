@@ -1,5 +1,5 @@
 import { DuplicateJobError, DuplicateKeyError } from '../../errors.js'
-import { readOptions, withPlaceOf } from '../../job/stored-options.js'
+import { readOptions, withPlaceOf, withTickOf } from '../../job/stored-options.js'
 import { decideDuplicate, decidePlace } from '../../job/unique.js'
 import type { Place, PlaceRequest, PlaceVerdict } from '../../job/unique.js'
 import { instant } from '../line.js'
@@ -137,8 +137,11 @@ class Meeting {
         const why = whyRefused(taken.holder ?? null)
         throw new DuplicateJobError(job.name, job.unique?.key ?? '', existingId, `${why}${where}`)
       }
-      case 'reschedule':
-        return this.#moveHolder(putOff(job, taken.until, this.#now), taken.holder as Standing)
+      case 'reschedule': {
+        const holder = taken.holder as Standing
+        const moved = { ...job, options: withTickOf(holder.options, job.options) }
+        return this.#moveHolder(putOff(moved, taken.until, this.#now), holder)
+      }
       case 'free':
       case 'replace':
         return 'go on'
@@ -161,7 +164,6 @@ class Meeting {
     return true
   }
 
-  /** The one that waits gets the new time and payload and keeps its id. One that is paused or blocked stays so. */
   /** The one that waits gets the new time and payload and keeps its id and its group. A paused one stays paused: only a resume lets it go. */
   async #moveHolder(job: NewJob, holder: Standing): Promise<Inserted | undefined> {
     if (!(await takeOut(this.#s, holder))) return undefined

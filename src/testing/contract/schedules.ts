@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
-import type { Firing, PlannedTick, PutSchedule, ScheduleRow, TickRow } from '../../store/schedules.js'
-import type { NewJob } from '../../store/store.js'
 import { contract, only, placed } from './bench.js'
-import type { Bench, ContractCase } from './bench.js'
+import type { ContractCase } from './bench.js'
+import { due, fire, fired, ledger, planned, read, skipped, tick } from './schedule-bench.js'
 
 /** What recurs: each tick once, with its job, whoever comes with it. */
 export const scheduleCases: readonly ContractCase[] = [
@@ -268,50 +267,5 @@ export const scheduleCases: readonly ContractCase[] = [
     assert.equal((await b.store.schedules.upcomingJobs(5_000, 2)).jobs.length, 2)
   }),
 ]
-
-function planned(b: Bench, change: Partial<PutSchedule> & { readonly id: string }): PutSchedule {
-  return { spec: '{"n":1}', createdAt: b.clock.now, pausedAt: null, nextAt: null, ...change }
-}
-
-async function due(b: Bench): Promise<{ readonly row: ScheduleRow; readonly at: number }> {
-  const at = b.clock.now - 10
-  await b.store.schedules.putSchedule(planned(b, { id: 'nightly', nextAt: at }), null)
-  return { row: await read(b, 'nightly'), at }
-}
-
-async function read(b: Bench, id: string): Promise<ScheduleRow> {
-  const { schedule } = await b.store.schedules.readSchedule(id)
-  assert.ok(schedule, `schedule ${id} is there`)
-  return schedule
-}
-
-function tick(b: Bench, at: number, change: Partial<NewJob> = {}): PlannedTick {
-  return { at, byHand: false, outcome: 'ran', reason: null, job: b.job(change) }
-}
-
-function fire({ id, revision }: ScheduleRow, ticks: readonly PlannedTick[], change: Partial<Firing>): Firing {
-  const how = {
-    overlap: 'allow',
-    onDuplicate: 'return',
-    keepCancelledMs: Infinity,
-    nextAt: null,
-    pausedAt: null,
-  } as const
-  return { id, revision, ticks, ...how, ...change }
-}
-
-async function fired(b: Bench, firing: Firing): Promise<readonly TickRow[]> {
-  const told = await b.store.schedules.fireTicks(firing)
-  assert.notEqual(told, 'stale')
-  return told as readonly TickRow[]
-}
-
-function ledger(b: Bench): Promise<readonly TickRow[]> {
-  return b.store.schedules.readTicks('nightly', null, 100)
-}
-
-function skipped(b: Bench, at: number, reason: string): TickRow {
-  return { at, byHand: false, outcome: 'skipped', reason, job: null, firedAt: b.clock.now }
-}
 
 const byBytes = (a: string, c: string): number => Buffer.compare(Buffer.from(a), Buffer.from(c))

@@ -185,10 +185,10 @@ describe('a recurring job', () => {
 })
 
 describe('missed ticks', () => {
-  async function afterStop(missed: 'skip' | 'once' | 'all', ms: number): Promise<Mill> {
+  async function afterStop(missed: 'skip' | 'once' | 'all', ms: number, every = '1h'): Promise<Mill> {
     const { clock, open, start } = place()
     const before = await open()
-    await before.recurring('r', report, { of: 'a' }, { every: '1h' }, { missed })
+    await before.recurring('r', report, { of: 'a' }, { every: every as '1h' }, { missed })
     await before.close()
     clock.now += ms
     const mill = await start()
@@ -211,6 +211,18 @@ describe('missed ticks', () => {
   test('skip: one that is less than a minute old was not missed', async () => {
     const mill = await afterStop('skip', 3 * HOUR + 30 * SECOND)
     expect(await outcomes(mill)).toEqual(['skipped', 'ran'])
+  })
+
+  test('only the last of those that come due together is on time, however late they are', async () => {
+    for (const [missed, expected] of [
+      ['skip', ['skipped', 'ran']],
+      ['once', ['skipped', 'ran']],
+      ['all', ['ran', 'ran', 'ran', 'ran', 'ran']],
+    ] as const) {
+      const mill = await afterStop(missed, 5 * SECOND, '1s')
+      expect(await outcomes(mill)).toEqual(expected)
+      expect((await jobs(mill)).at(-1)?.tick?.at).toEqual(new Date(NOON + 5 * SECOND))
+    }
   })
 
   test('once, which is the default: the last of them runs for all', async () => {
@@ -316,6 +328,35 @@ describe('overlap', () => {
   })
 })
 
+describe('a group', () => {
+  test('has the job of each tick, and waits for it', async () => {
+    const { clock, start } = place()
+    const mill = await start()
+    const schedule = await mill.recurring('r', hangs, undefined, { every: '1m' }, { group: 'g' })
+    expect(schedule.group).toBe('g')
+    expect((await mill.schedules.get('r'))?.group).toBe('g')
+    await move(mill, clock, MINUTE)
+    await mill.schedules.runNow('r')
+    expect((await jobs(mill)).map((each) => each.group)).toEqual(['g', 'g'])
+    const group = mill.group('g', { whenDone: [report, { of: 'all' }] })
+    await group.seal()
+    expect(await group.progress()).toMatchObject({ total: 2, unfinished: 2, sealed: true, completedAt: undefined })
+  })
+
+  test('that is sealed takes none, which the ledger tells, and stops nothing', async () => {
+    const { clock, start } = place()
+    const mill = await start()
+    await mill.recurring('r', report, { of: 'a' }, { every: '1m' }, { group: 'g' })
+    await mill.group('g').seal()
+    await move(mill, clock, MINUTE)
+    expect(await mill.schedules.runNow('r')).toBeUndefined()
+    await mill.recurring('r', report, { of: 'a' }, { every: '1m' }, { group: 'h' })
+    await move(mill, clock, MINUTE)
+    expect(await outcomes(mill)).toEqual(['skipped', 'skipped', 'ran'])
+    for (const { reason } of (await ledger(mill)).slice(1)) expect(reason).toContain('group "g" is sealed')
+  })
+})
+
 describe('times', () => {
   test('jitter puts each job off by a part of it that a crash cannot change', async () => {
     const { clock, start } = place()
@@ -402,6 +443,14 @@ describe('mill.schedules', () => {
     await move(mill, clock, HOUR)
     expect(await outcomes(mill)).toEqual(['run now', 'ran'])
     await expect(mill.schedules.runNow('nightly')).rejects.toMatchObject({ code: 'E_UNKNOWN_SCHEDULE' })
+  })
+
+  test('of a schedule that is not there: nothing to read, and nothing to pause', async () => {
+    const { open } = place()
+    const mill = await open()
+    expect(await mill.schedules.ticks('nope')).toEqual([])
+    expect(await mill.schedules.get('nope')).toBeUndefined()
+    expect([await mill.schedules.pause('nope'), await mill.schedules.resume('nope')]).toEqual([false, false])
   })
 
   test('backfill enqueues past ticks that have no job, and never one twice', async () => {
@@ -506,6 +555,13 @@ describe('bad input is refused before anything is written', () => {
       'r',
       '0 9 * * *',
       { from: new Date(NOON), until: new Date(0) },
+    ],
+    [
+      'bounds with no tick between them',
+      /until must leave a tick of the rule, got .*: it would never fire; the first one from there on is 2030-01-02T09:00:00.000Z/,
+      'r',
+      '0 9 * * *',
+      { from: new Date(NOON), until: new Date(NOON + HOUR) },
     ],
     ['a span as from', /from must be an instant/, 'r', '0 9 * * *', { from: '1h' }],
     ['an unknown policy', /missed must be "skip" or "once" or "all"/, 'r', '0 9 * * *', { missed: 'none' }],

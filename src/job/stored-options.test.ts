@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { StoredOptions } from './stored-options.js'
-import { NO_OPTIONS, readOptions, writeOptions } from './stored-options.js'
+import { NO_OPTIONS, readOptions, withPlaceOf, withTickOf, writeOptions } from './stored-options.js'
 
 const roundTrip = (options: StoredOptions): StoredOptions => readOptions(writeOptions(options))
 
@@ -44,6 +44,17 @@ describe('what was given at enqueue', () => {
     expect(written).not.toContain('\u0000')
     expect((written as string & { isWellFormed(): boolean }).isWellFormed()).toBe(true)
     expect(readOptions(written).title).toBe(title)
+  })
+
+  test('of a job that is moved is new, but for its tick, and for its place where it keeps that', () => {
+    const unique = (key: string): StoredOptions['unique'] => ({ key, while: 'unfinished' })
+    const before = writeOptions({ title: 'old', unique: unique('a'), tick: { schedule: 's', at: 1 } })
+    const after = writeOptions({ title: 'new', unique: unique('b'), tick: { schedule: 's', at: 2 } })
+    const moved = { title: 'new', unique: unique('b'), tick: { schedule: 's', at: 1 } }
+    expect(readOptions(withTickOf(before, after))).toEqual(moved)
+    expect(readOptions(withPlaceOf(before, after))).toEqual({ ...moved, unique: unique('a') })
+    expect(readOptions(withTickOf(null, after)).tick).toBeUndefined()
+    expect(readOptions(withPlaceOf(null, after)).tick).toBeUndefined()
   })
 
   test('comes back whatever it was', () => {

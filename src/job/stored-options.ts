@@ -49,9 +49,15 @@ export function readWritten(written: Written): Encoded {
   return 'text' in written ? written.text : new Uint8Array(Buffer.from(written.base64, 'base64'))
 }
 
-/** The new options of a job that keeps the place it has. */
+/** The new options of a job that is moved: whatever moves it, it stays the job of the tick that enqueued it, or of none. */
+export function withTickOf(before: string | null, after: string | null): string | null {
+  return writeOptions({ ...readOptions(after), tick: readOptions(before).tick })
+}
+
+/** The same for one that keeps the place it has. */
 export function withPlaceOf(before: string | null, after: string | null): string | null {
-  return writeOptions({ ...readOptions(after), unique: readOptions(before).unique })
+  const { unique, tick } = readOptions(before)
+  return writeOptions({ ...readOptions(after), unique, tick })
 }
 
 const INFINITE = '\u221e'

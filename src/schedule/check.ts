@@ -5,7 +5,8 @@ import type { Check } from '../job/check.js'
 import { checkFields } from '../job/check.js'
 import { checkEnqueueOptions, checkName, isCount, isDurationOption, isOneOf } from '../job/check-options.js'
 import { parseInstant } from '../job/duration.js'
-import { parseRule } from './calendar.js'
+import { nextTick, parseRule } from './calendar.js'
+import type { ParsedRule } from './calendar.js'
 import type { RecurringOptions } from './record.js'
 
 /** An instant, and no span from now: the same call made again after a restart must mean the same. */
@@ -39,7 +40,7 @@ export function checkRecurring(
   const { own, rest, problems } = parted(options)
   const parsed = parseRule(rule, own['timezone'])
   problems.unshift(...checkName('id', id), ...(parsed.ok ? [] : parsed.problems))
-  problems.push(...checkFields(own, 'options', { fields: OWN }), ...orderProblems(own))
+  problems.push(...checkFields(own, 'options', { fields: OWN }), ...boundProblems(own, parsed))
   // Said here, with all that may be given, and once.
   problems.push(...checkEnqueueOptions(rest, 'options').map((problem) => near(problem)))
   return { problems, own, rest }
@@ -65,10 +66,16 @@ function parted(options: unknown): Parted {
   return parts
 }
 
-function orderProblems(own: Record<string, unknown>): Problem[] {
+/** Only of both bounds together: `until` alone may lie in the past, when an app says the same again at its start. */
+function boundProblems(own: Record<string, unknown>, parsed: ParsedRule): Problem[] {
   const [from, until] = [parseInstant(own['from']), parseInstant(own['until'])]
-  if (!from.ok || !until.ok || until.atMs >= from.atMs) return []
-  return [{ path: 'options.until', message: `must not be before from, got ${show(own['until'])}` }]
+  if (!from.ok || !until.ok) return []
+  const got = `got ${show(own['until'])}`
+  if (until.atMs < from.atMs) return [{ path: 'options.until', message: `must not be before from, ${got}` }]
+  const first = parsed.ok ? nextTick(parsed.rule, from.atMs - 1, from.atMs) : from.atMs
+  if (first !== undefined && first <= until.atMs) return []
+  const when = first === undefined ? 'there is none' : `the first one from there on is ${new Date(first).toISOString()}`
+  return [{ path: 'options.until', message: `must leave a tick of the rule, ${got}: it would never fire; ${when}` }]
 }
 
 function near(problem: Problem): Problem {

@@ -94,7 +94,20 @@ function readRange(range: string, shape: FieldShape): Bounds | string {
   // A week that ends on Sunday: "fri-sun".
   const to = shape === WEEKDAY && end === 0 && from > 0 ? 7 : end
   if (from <= to) return { from, to, isOne: false }
-  return `must have ranges that go up, got ${showText(range)}: write "${first}-${lastOf(shape)},${shape.min}-${second}"`
+  return `must have ranges that go up, got ${showText(range)}: write "${roundTheEnd(shape, [first, from], [second, to])}"`
+}
+
+/** A range that goes on after the last value, in two: `22-23,0-2`. */
+function roundTheEnd(
+  shape: FieldShape,
+  [first, from]: readonly [string, number],
+  [second, to]: readonly [string, number],
+): string {
+  const last = lastOf(shape)
+  const begin = to === shape.min ? second : `${shape.min}-${second}`
+  // Sunday as 7 is the beginning itself.
+  if (from > last) return begin
+  return from === last ? `${first},${begin}` : `${first}-${last},${begin}`
 }
 
 function readValue(text: string, shape: FieldShape): number | string {
@@ -107,12 +120,16 @@ function readValue(text: string, shape: FieldShape): number | string {
   }
   const named = shape.names?.indexOf(text.toLowerCase()) ?? -1
   if (named >= 0) return shape.min + named
-  if (/^\d+$/u.test(text)) return wrong('')
+  if (/^\d+$/u.test(text)) return wrong(shape === WEEKDAY && text.length === 4 ? NO_YEAR : '')
   return wrong(shape.names === undefined ? hintFor(text, shape) : hintFor(text, shape) || didYouMean(text, shape.names))
 }
 
+const NO_YEAR = ': there is no field for the year: use the options from and until'
+
 /** Why a letter that means something elsewhere means nothing here. */
 function hintFor(text: string, shape: FieldShape): string {
+  if (shape === MONTH && DAYS.includes(text.toLowerCase()))
+    return ': the day of the week is the last field; of six the first is the second, and there is none for the year'
   if (/w/iu.test(text) && /^[lw\d]+$/iu.test(text))
     return ': W (nearest weekday) belongs to a day of the month, such as "15W"'
   if (text.includes('#')) return ': # (which one of the month) belongs to the day of the week, such as "MON#2"'
@@ -143,6 +160,10 @@ function readMark(item: string, shape: FieldShape, isAlone: boolean): { readonly
 
 function readDayMark(item: string, isAlone: boolean): { readonly text: string } | string | undefined {
   if (item === 'L') return { text: item }
+  if (/^\d+-\d+W$/u.test(item))
+    return `must have W (nearest weekday) after one day, such as "15W", got ${showText(item)}: for Monday to Friday write "MON-FRI" as the day of week`
+  if (/^L-\d+W?$/u.test(item))
+    return `must be ${expected(DAY)}, got ${showText(item)}: days are not counted back from the last: write "L" (the last), "LW" (the last weekday) or a day such as "28"`
   if (item === 'LW') return isAlone ? { text: item } : 'must have "LW" (the last weekday) alone, not in a list'
   if (!/^\d{1,2}W$/u.test(item)) return undefined
   const day = readValue(item.slice(0, -1), DAY)

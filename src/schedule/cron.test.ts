@@ -31,6 +31,27 @@ test.each([
   ['*/99 * * * *', 'the 1st field (minute) must have steps of 1 to 59, got "*/99"'],
   ['*/5/5 * * * *', 'the 1st field (minute) must have one step at most, got "*/5/5"'],
   ['0 22-2 * * *', 'the 2nd field (hour) must have ranges that go up, got "22-2": write "22-23,0-2"'],
+  ['0 0 * * 7-1', 'the 5th field (day of week) must have ranges that go up, got "7-1": write "0-1"'],
+  ['0 0 * * FRI-TUE', 'the 5th field (day of week) must have ranges that go up, got "FRI-TUE": write "FRI-6,0-TUE"'],
+  ['0 0 * * 6-2', 'the 5th field (day of week) must have ranges that go up, got "6-2": write "6,0-2"'],
+  ['0 0 31-1 * *', 'the 3rd field (day of month) must have ranges that go up, got "31-1": write "31,1"'],
+  ['0 0 1 DEC-JAN *', 'the 4th field (month) must have ranges that go up, got "DEC-JAN": write "DEC,JAN"'],
+  [
+    '0 0 1-5W * *',
+    'the 3rd field (day of month) must have W (nearest weekday) after one day, such as "15W", got "1-5W": for Monday to Friday write "MON-FRI" as the day of week',
+  ],
+  [
+    '0 0 L-3 * *',
+    'the 3rd field (day of month) must be 1 to 31, got "L-3": days are not counted back from the last: write "L" (the last), "LW" (the last weekday) or a day such as "28"',
+  ],
+  [
+    '0 9 1 1 * 2030-2035',
+    'the 6th field (day of week) must be 0 to 7 or SUN to SAT, got 2030: there is no field for the year: use the options from and until',
+  ],
+  [
+    '0 9 * * MON *',
+    'the 5th field (month) must be 1 to 12 or JAN to DEC, got "MON": the day of the week is the last field; of six the first is the second, and there is none for the year',
+  ],
   ['0 1-2-3 * * *', 'the 2nd field (hour) must have ranges of two ends such as "0-23", got "1-2-3"'],
   [
     '0 1,,2 * * *',
@@ -68,6 +89,21 @@ test.each([
   ],
 ])('%s is refused with the field that is wrong', (text, problem) => {
   expect(problemsOf(text)).toEqual([`${JSON.stringify(text)}: ${problem}`])
+})
+
+test.each([
+  ['0 0 * * #', 0, 7],
+  ['0 0 # * *', 1, 31],
+  ['0 0 1 # *', 1, 12],
+  ['0 # * * *', 0, 23],
+])('what %s advises for a range that goes down is taken', (text, min, max) => {
+  const put = (range: string): string => text.replace('#', range)
+  for (let from = min + 1; from <= max; from += 1)
+    for (let to = min; to < from; to += 1) {
+      const [problem = 'taken as it is: write "*"'] = problemsOf(put(`${from}-${to}`))
+      const advice = /write "(?<text>[^"]*)"$/u.exec(problem)?.groups?.['text'] ?? 'no advice'
+      expect(problemsOf(put(advice)), `${from}-${to}: ${advice}`).toEqual([])
+    }
 })
 
 test('all fields that are wrong are told at once', () => {

@@ -17,8 +17,8 @@ export interface RecurringOptions extends Omit<EnqueueOptions, 'in' | 'at' | 'tx
   /** The zone whose clocks a cron text means, such as 'Europe/Oslo'. Default 'UTC'. */
   readonly timezone?: string | undefined
   /**
-   * Ticks that came while no process ran: 'skip' them, run 'once' for all of them (default), or run them 'all', at most 1,000.
-   * A tick that is fired within a minute of its time was not missed.
+   * Ticks that are fired more than a minute late, or that come due together with a later one: 'skip' them, run the last 'once'
+   * for all of them (default), or run them 'all', at most 1,000. The last one is not missed within a minute of its time.
    */
   readonly missed?: Missed | undefined
   /** When a job of an earlier tick is unfinished: 'allow' both (default), 'skip' this tick, 'wait' for it, or 'cancel' it. */
@@ -48,6 +48,8 @@ export interface ScheduleRecord {
   readonly queue: string
   readonly priority: number
   readonly key: string | undefined
+  /** The group that each of its jobs belongs to. */
+  readonly group: string | undefined
   readonly title: string | undefined
   readonly labels: readonly string[]
   readonly createdAt: Date
@@ -92,6 +94,7 @@ export function toScheduleRecord(
     queue: job.queue,
     priority: job.priority,
     key: job.key ?? undefined,
+    group: job.group,
     title,
     labels: labels ?? [],
     createdAt: new Date(row.createdAt),

@@ -44,7 +44,7 @@ export interface Schedules {
   pause(id: string): Promise<boolean>
   /** Goes on with the next tick; those in between are skipped. False when there is no such schedule. */
   resume(id: string): Promise<boolean>
-  /** Enqueues its job now, beside the rule, whatever overlaps. Undefined when another job has its key or place. */
+  /** Enqueues its job now, beside the rule, whatever overlaps. Undefined when it is refused, and the ledger says why. */
   runNow(id: string): Promise<Handle<unknown> | undefined>
   /** Enqueues the jobs of past ticks from an instant up to another that have none; gives how many. At most 1,000 at a time. */
   backfill(id: string, from: Instant, to: Instant): Promise<number>

@@ -26,6 +26,7 @@ export interface JobTemplate {
   readonly priority: number
   readonly key: string | null
   readonly unique?: PlaceRequest | undefined
+  readonly group?: string | undefined
   readonly onDuplicate: OnDuplicate
   readonly payload: Written
   readonly options: string | null
@@ -49,9 +50,9 @@ export function readSpec(text: string): ScheduleSpec {
 const FOR_EVER = '\u221e'
 
 export function templateOf(row: NewJob, onDuplicate: OnDuplicate, expiresMs: number | null): JobTemplate {
-  const { name, queue, priority, key, unique, options, after, onParentFailure } = row
+  const { name, queue, priority, key, unique, group, options, after, onParentFailure } = row
   const payload = writtenOf(row.payload)
-  return { name, queue, priority, key, unique, onDuplicate, payload, options, expiresMs, after, onParentFailure }
+  return { name, queue, priority, key, unique, group, onDuplicate, payload, options, expiresMs, after, onParentFailure }
 }
 
 function writtenOf(payload: Encoded): Written {
@@ -60,7 +61,7 @@ function writtenOf(payload: Encoded): Written {
 
 /** The job of one tick. It knows which: that is stored with it. */
 export function jobOf(template: JobTemplate, id: string, tick: { schedule: string; at: number }, due: Due): NewJob {
-  const { name, queue, priority, key, unique, expiresMs, after, onParentFailure } = template
+  const { name, queue, priority, key, unique, group, expiresMs, after, onParentFailure } = template
   return {
     id,
     name,
@@ -68,6 +69,7 @@ export function jobOf(template: JobTemplate, id: string, tick: { schedule: strin
     priority,
     key,
     unique,
+    group,
     payload: readWritten(template.payload),
     options: writeOptions({ ...readOptions(template.options), tick }),
     due,

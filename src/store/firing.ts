@@ -1,4 +1,4 @@
-import { DuplicateJobError, DuplicateKeyError, ParentMissingError } from '../errors.js'
+import { DuplicateJobError, DuplicateKeyError, GroupSealedError, ParentMissingError } from '../errors.js'
 import type { Overlap } from '../job/overlap.js'
 import type { PlannedTick, TickRow } from './schedules.js'
 import type { NewJob } from './store.js'
@@ -27,7 +27,10 @@ export function waitsFor(job: NewJob, before: readonly string[]): NewJob {
 /** A job that cannot be written now, for a reason of its own, is no reason to stop what recurs. */
 export function whyNotWritten(error: unknown): string {
   const isOwn =
-    error instanceof DuplicateKeyError || error instanceof DuplicateJobError || error instanceof ParentMissingError
+    error instanceof DuplicateKeyError ||
+    error instanceof DuplicateJobError ||
+    error instanceof ParentMissingError ||
+    error instanceof GroupSealedError
   if (!isOwn) throw error
   return error.message
 }

@@ -1,5 +1,5 @@
 import { DuplicateJobError, DuplicateKeyError } from '../../errors.js'
-import { readOptions, withPlaceOf } from '../../job/stored-options.js'
+import { readOptions, withPlaceOf, withTickOf } from '../../job/stored-options.js'
 import { decideDuplicate, decidePlace } from '../../job/unique.js'
 import type { Place, PlaceRequest, PlaceVerdict } from '../../job/unique.js'
 import { instant } from '../line.js'
@@ -139,8 +139,11 @@ class Meeting {
         const why = whyRefused(taken.holder ?? null)
         throw new DuplicateJobError(job.name, job.unique?.key ?? '', existingId, `${why}${where}`)
       }
-      case 'reschedule':
-        return this.#moveHolder(putOff(job, taken.until, this.#now), taken.holder as Standing)
+      case 'reschedule': {
+        const holder = taken.holder as Standing
+        const moved = { ...job, options: withTickOf(holder.options, job.options) }
+        return this.#moveHolder(putOff(moved, taken.until, this.#now), holder)
+      }
       case 'free':
       case 'replace':
         return 'go on'

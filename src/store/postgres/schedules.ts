@@ -1,7 +1,6 @@
 import { decideCommand } from '../../job/command.js'
 import { decideOverlap, isInTheWay, openAfter } from '../../job/overlap.js'
 import { calledOffFor, heldUp, keyHeld, lastAtOf, nextOnes, waitsFor, whyNotWritten } from '../firing.js'
-import { hasParents } from '../links.js'
 import { TICKS_KEPT, TRIM_EVERY } from '../schedules.js'
 import type { Fired, Firing, PlannedTick, TickRow } from '../schedules.js'
 import type { NewJob } from '../store.js'
@@ -14,7 +13,7 @@ import type { StoredSchedule } from './schedule-rows.js'
 import type { Session } from './session.js'
 import { textOf } from './session.js'
 import { askJob } from './wish.js'
-import { meetsNone } from './write.js'
+import { isPlain } from './write.js'
 
 /** One that others keep moving is left to them. */
 const TRIES = 20
@@ -59,9 +58,9 @@ interface FiredTicks {
   readonly open: readonly string[]
 }
 
-/** Nobody stands in the way of any of them: then they are written in one go. */
+/** Nobody stands in the way of any of them, and none can be refused: then they are written in one go. */
 function areTogether(firing: Firing, ticks: readonly PlannedTick[]): boolean {
-  return firing.overlap === 'allow' && ticks.every(({ job }) => job === null || (meetsNone(job) && !hasParents(job)))
+  return firing.overlap === 'allow' && ticks.every(({ job }) => job === null || isPlain(job))
 }
 
 async function fireTogether(s: Session, ticks: readonly PlannedTick[], situation: Situation): Promise<FiredTicks> {
@@ -109,7 +108,7 @@ async function fireTick(
   return { tick: { ...tick, job: job.id, firedAt: now }, open: openAfter(verdict, open, job.id) }
 }
 
-/** Null when it is there; else why it is not: its key or its place is another's, or a parent is missing. */
+/** Null when it is there; else why it is not: its key or its place is another's, a parent is missing, or its group is sealed. */
 async function insertTick(s: Session, job: NewJob, { onDuplicate, keepCancelledMs }: Firing): Promise<string | null> {
   try {
     const [inserted] = await insertJobs(s, [job], { onDuplicate, keepCancelledMs })

@@ -30,7 +30,7 @@ export function isOneStatement(jobs: readonly NewJob[], options: InsertOptions):
 }
 
 /** Neither is anybody in its way, nor does it come after anybody, nor is it counted anywhere. */
-function isPlain(job: NewJob): boolean {
+export function isPlain(job: NewJob): boolean {
   return meetsNone(job) && !hasParents(job) && job.group === undefined
 }
 

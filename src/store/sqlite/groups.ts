@@ -16,13 +16,17 @@ import type { Session } from './session.js'
 export function admitMembers(session: Session, jobs: readonly NewJob[], under: InsertOptions['under']): void {
   for (const group of groupsOf(jobs)) {
     const row = groupRow(session, group)
+    if (row !== undefined) refuseSealed(session, group, row, under)
     if (row === undefined) session.statement(session.queries.addGroup).run(group)
     else if (row.empty_since !== null) session.statement(session.queries.keepGroup).run(group)
-    if (row === undefined || row.sealed_at === null) continue
-    const isMember =
-      under !== undefined && session.statement(session.queries.isMember).get(under.ref, group) !== undefined
-    if (!isMember || row.completed_at !== null) throw new GroupSealedError(group, row.completed_at !== null)
   }
+}
+
+function refuseSealed(session: Session, group: string, row: StoredGroup, under: InsertOptions['under']): void {
+  if (row.sealed_at === null) return
+  const isMember =
+    under !== undefined && session.statement(session.queries.isMember).get(under.ref, group) !== undefined
+  if (!isMember || row.completed_at !== null) throw new GroupSealedError(group, row.completed_at !== null)
 }
 
 /** The groups that jobs name, each once; nearly always none. */

@@ -1,6 +1,6 @@
 import { DuplicateJobError, DuplicateKeyError, LeaseLostError } from '../../errors.js'
 import type { State } from '../../job/states.js'
-import { withPlaceOf } from '../../job/stored-options.js'
+import { withPlaceOf, withTickOf } from '../../job/stored-options.js'
 import { decideDuplicate, decidePlace } from '../../job/unique.js'
 import type { PlaceVerdict } from '../../job/unique.js'
 import { instant, sortOf } from '../line.js'
@@ -141,7 +141,12 @@ function answerPlace(
       throw new DuplicateJobError(job.name, job.unique?.key ?? '', existingId, `${why}${where}`)
     }
     case 'reschedule':
-      moveHolder(session, putOff(job, taken.until, how.now), taken, how.now)
+      moveHolder(
+        session,
+        putOff({ ...job, options: withTickOf(taken.options, job.options) }, taken.until, how.now),
+        taken,
+        how.now,
+      )
       return movedFor(job, taken.id)
     case 'free':
     case 'replace':

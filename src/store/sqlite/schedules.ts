@@ -159,7 +159,7 @@ function fireTick(
   return { tick: { ...tick, job: job.id, firedAt: now }, open: openAfter(verdict, open, job.id) }
 }
 
-/** Null when it is there; else why it is not: its key or its place is another's, or a parent is missing. */
+/** Null when it is there; else why it is not: its key or its place is another's, a parent is missing, or its group is sealed. */
 function insertTick(session: Session, job: NewJob, firing: Firing, now: number): string | null {
   const { onDuplicate, keepCancelledMs } = firing
   try {

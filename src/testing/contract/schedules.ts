@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
-import type { Firing, PlannedTick, PutSchedule, ScheduleRow, TickRow } from '../../store/schedules.js'
-import type { NewJob } from '../../store/store.js'
-import { contract, only } from './bench.js'
-import type { Bench, ContractCase } from './bench.js'
+import { contract, only, placed } from './bench.js'
+import type { ContractCase } from './bench.js'
+import { due, fire, fired, ledger, planned, read, skipped, tick } from './schedule-bench.js'
 
 /** What recurs: each tick once, with its job, whoever comes with it. */
 export const scheduleCases: readonly ContractCase[] = [
@@ -173,6 +172,52 @@ export const scheduleCases: readonly ContractCase[] = [
     assert.equal((await b.found({})).length, 1)
   }),
 
+  contract(
+    'the job of a tick is a member of its group, and a sealed group skips the tick and stops nothing',
+    async (b) => {
+      const { row, at } = await due(b)
+      const members = [tick(b, at, { group: 'g' }), tick(b, at + 1, { group: 'g' })]
+      await fired(b, fire(row, members, { nextAt: row.nextAt }))
+      const { counts } = await b.store.groups.readGroup('g')
+      assert.deepEqual(
+        counts.map(({ state, members: many }) => [state, many]),
+        [['ready', 2]],
+      )
+      await b.store.groups.sealGroup({ group: 'g', whenDone: null })
+      for (const overlap of ['allow', 'wait'] as const) {
+        const late = tick(b, at + (overlap === 'allow' ? 2 : 3), { group: 'g' })
+        const now = await read(b, 'nightly')
+        const [told] = await fired(b, fire(now, [late], { overlap, nextAt: row.nextAt }))
+        assert.deepEqual([told?.outcome, told?.job], ['skipped', null])
+        assert.match(told?.reason ?? '', /group "g" is sealed/)
+      }
+      assert.equal((await b.found({})).length, 2)
+    },
+  ),
+
+  contract('a job that a later tick puts off stays the job of its own tick', async (b) => {
+    const { row, at } = await due(b)
+    const options = (n: number): string => JSON.stringify({ title: `${n}`, tick: { schedule: 'nightly', at: n } })
+    const moves = [
+      { ...placed({ onDuplicate: 'reschedule' }), due: { inMs: 5_000 } },
+      { key: 'k', due: { inMs: 5_000 } },
+    ]
+    for (const [i, change] of moves.entries()) {
+      const [one, two] = [at + 2 * i, at + 2 * i + 1]
+      const ticks = [
+        tick(b, one, { ...change, options: options(one) }),
+        tick(b, two, { ...change, options: options(two) }),
+      ]
+      const told = await fired(b, fire(await read(b, 'nightly'), ticks, { onDuplicate: 'move', nextAt: row.nextAt }))
+      assert.deepEqual(
+        told.map(({ outcome }) => outcome),
+        ['ran', 'skipped'],
+      )
+      const stored = JSON.parse((await b.read(String(told[0]?.job))).options ?? '{}') as Record<string, unknown>
+      assert.deepEqual([stored['title'], stored['tick']], [`${two}`, { schedule: 'nightly', at: one }])
+    }
+  }),
+
   contract('a schedule that is dropped takes its ledger along and leaves its jobs', async (b) => {
     const { row, at } = await due(b)
     await fired(b, fire(row, [tick(b, at)], {}))
@@ -222,50 +267,5 @@ export const scheduleCases: readonly ContractCase[] = [
     assert.equal((await b.store.schedules.upcomingJobs(5_000, 2)).jobs.length, 2)
   }),
 ]
-
-function planned(b: Bench, change: Partial<PutSchedule> & { readonly id: string }): PutSchedule {
-  return { spec: '{"n":1}', createdAt: b.clock.now, pausedAt: null, nextAt: null, ...change }
-}
-
-async function due(b: Bench): Promise<{ readonly row: ScheduleRow; readonly at: number }> {
-  const at = b.clock.now - 10
-  await b.store.schedules.putSchedule(planned(b, { id: 'nightly', nextAt: at }), null)
-  return { row: await read(b, 'nightly'), at }
-}
-
-async function read(b: Bench, id: string): Promise<ScheduleRow> {
-  const { schedule } = await b.store.schedules.readSchedule(id)
-  assert.ok(schedule, `schedule ${id} is there`)
-  return schedule
-}
-
-function tick(b: Bench, at: number, change: Partial<NewJob> = {}): PlannedTick {
-  return { at, byHand: false, outcome: 'ran', reason: null, job: b.job(change) }
-}
-
-function fire({ id, revision }: ScheduleRow, ticks: readonly PlannedTick[], change: Partial<Firing>): Firing {
-  const how = {
-    overlap: 'allow',
-    onDuplicate: 'return',
-    keepCancelledMs: Infinity,
-    nextAt: null,
-    pausedAt: null,
-  } as const
-  return { id, revision, ticks, ...how, ...change }
-}
-
-async function fired(b: Bench, firing: Firing): Promise<readonly TickRow[]> {
-  const told = await b.store.schedules.fireTicks(firing)
-  assert.notEqual(told, 'stale')
-  return told as readonly TickRow[]
-}
-
-function ledger(b: Bench): Promise<readonly TickRow[]> {
-  return b.store.schedules.readTicks('nightly', null, 100)
-}
-
-function skipped(b: Bench, at: number, reason: string): TickRow {
-  return { at, byHand: false, outcome: 'skipped', reason, job: null, firedAt: b.clock.now }
-}
 
 const byBytes = (a: string, c: string): number => Buffer.compare(Buffer.from(a), Buffer.from(c))

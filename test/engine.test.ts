@@ -1330,14 +1330,18 @@ describe('log lines', () => {
     await fine.result()
     await caught(failing.result())
     await mill.stop()
-    expect(told(lines, fine.id)).toEqual([
-      'debug ready flaky',
+    // A worker that looks by itself may begin a job before its enqueue has been answered: whose line comes first is open.
+    const ran = (id: string, ready: string): string[] => {
+      expect(told(lines, id)).toContain(ready)
+      return told(lines, id).filter((line) => line !== ready)
+    }
+    expect(ran(fine.id, 'debug ready flaky')).toEqual([
       'debug running flaky',
       'warn retrying flaky',
       'debug running flaky',
       'info done flaky',
     ])
-    expect(told(lines, failing.id)).toEqual(['debug ready boom', 'debug running boom', 'error failed boom'])
+    expect(ran(failing.id, 'debug ready boom')).toEqual(['debug running boom', 'error failed boom'])
     const done = lines.find((line) => line.message.startsWith('done flaky'))
     const ms = expect.any(Number) as number
     expect(done?.fields).toEqual({ id: fine.id, job: 'flaky', queue: 'default', tries: 2, ms })

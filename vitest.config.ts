@@ -12,16 +12,15 @@ const BEHAVIOUR = [
   'unique',
   'timers',
   'findings',
-  'model',
-  'crashes',
-  'cancel-processes',
   'bad-input',
-  'examples',
-  'wake',
   'links',
   'recurring',
   'groups',
 ]
+
+/** The same, of many processes and of minutes: on PostgreSQL they run with the matrix, so that `npm test` stays short. */
+const LONG_BEHAVIOUR = ['model', 'crashes', 'cancel-processes', 'examples', 'wake']
+const ON_POSTGRES = process.env['MILLRACE_POSTGRES_BIN'] ? [...BEHAVIOUR, ...LONG_BEHAVIOUR] : BEHAVIOUR
 
 /**
  * Four projects, by what they need. `unit` stands beside the code and needs nothing built; `house` needs the whole tree or
@@ -59,7 +58,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'postgres',
-          include: BEHAVIOUR.map((file) => `test/${file}.test.ts`),
+          include: ON_POSTGRES.map((file) => `test/${file}.test.ts`),
           testTimeout: 60_000,
           hookTimeout: 60_000,
           globalSetup: POSTGRES,

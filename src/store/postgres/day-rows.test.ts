@@ -104,6 +104,28 @@ test('old jobs of days that it may not drop are forgotten by rows, and that is s
   await owner.close()
 })
 
+test('a child whose failed parent is forgotten by rows is called off, and not left behind', async () => {
+  const { rows } = await sql.query('select quote_ident(current_user) as owner')
+  await sql.query(`revoke ${rows[0].owner} from ${app}`)
+  const store = await open(Object.assign(new URL(database.url), { username: app, password: 'app' }).href)
+  const b = new Bench({ store, clock })
+  const parent = await b.one()
+  const child = await b.one({ after: [{ id: parent }] })
+  const { jobs } = await b.claim(await b.worker())
+  await store.settleJobs(
+    jobs.map((job) => b.settled(job, { to: 'failed', keepMs: 2 * DAY_MS })),
+    [],
+  )
+  // It may be retried, so the child goes on waiting.
+  await store.promoteJobs(100)
+  clock.now += 3 * DAY_MS
+  await store.pruneJobs(500)
+  expect([await b.state(parent), await b.state(child)]).toEqual(['gone', 'blocked'])
+  await store.promoteJobs(100)
+  expect(await b.state(child)).toBe('cancelled')
+  await store.close()
+})
+
 test('the owner is told nothing of it', async () => {
   const owner = await open(database.url)
   const b = new Bench({ store: owner, clock })

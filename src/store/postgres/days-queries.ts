@@ -1,4 +1,5 @@
 import { DAY_MS, NUMBER_BITS } from './numbers.js'
+import { forgetting } from './queries/words.js'
 
 /**
  * The statements that make and drop days. They are none of the others', because their texts name tables and are different
@@ -76,6 +77,18 @@ export function dayQueries(schema: string) {
 
 /** What is asked of a day before anything is locked for it. */
 function lookQueries(s: string, text: string) {
+  /**
+   * Jobs from one ref on, so many, and the ends of them that are over. The ends are read in the same stretch; left to choose, the
+   * planner would read all ends of the day for each slice.
+   */
+  const slice = `slice as materialized (
+        select ref from ${s}.jobs
+        where ref > $1::text::bigint and ref <= $2::text::bigint
+        order by ref
+        limit $4::text::integer),
+      over as materialized (
+        select ref from ${s}.history
+        where ref > $1::text::bigint and ref <= (select max(ref) from slice) and keep_until <= $3::text::bigint)`
   return {
     /** Who owns the tables may make and drop their partitions, and nobody else may. */
     readOwner: `
@@ -83,35 +96,16 @@ function lookQueries(s: string, text: string) {
              min(c.relowner::regrole::text) as owner, quote_ident(current_user) as role
       from pg_class c
       where c.oid in (${PARTED.map((of) => `'${text}.${of}'::regclass`).join(', ')})`,
-    /**
-     * Jobs from one ref on, so many, with those of them that are unfinished or to be kept: there is no end of them that is over.
-     * The ends are read in the same stretch; left to choose, the planner would read all ends of the day for each slice.
-     */
+    /** A slice, with those of it that are unfinished or to be kept: there is no end of them that is over. */
     lookAtSlice: `
-      with slice as materialized (
-        select ref from ${s}.jobs
-        where ref > $1::text::bigint and ref <= $2::text::bigint
-        order by ref
-        limit $4::text::integer),
-      over as materialized (
-        select ref from ${s}.history
-        where ref > $1::text::bigint and ref <= (select max(ref) from slice) and keep_until <= $3::text::bigint)
+      with ${slice}
       select count(*)::integer as rows, max(ref)::text as last,
              (json_agg(ref) filter (where ref not in (select ref from over)))::text as staying
       from slice`,
     /** The same, for whoever may not drop the day: those that are over go, the jobs with their ends. */
     pruneSlice: `
-      with slice as materialized (
-        select ref from ${s}.jobs
-        where ref > $1::text::bigint and ref <= $2::text::bigint
-        order by ref
-        limit $4::text::integer),
-      over as materialized (
-        select ref from ${s}.history
-        where ref > $1::text::bigint and ref <= (select max(ref) from slice) and keep_until <= $3::text::bigint),
-      gone as (delete from ${s}.history where ref = any(array(select ref from over)) returning ref),
-      -- Only of those that were still there: one that was made live again meanwhile left history, and needs its row.
-      jobs as (delete from ${s}.jobs where ref = any(array(select ref from gone)))
+      with ${slice},
+      ${forgetting(s, 'over')}
       select (select count(*)::integer from slice) as rows, (select max(ref)::text from slice) as last,
              (select count(*)::integer from gone) as forgotten`,
     /** Nobody has a job that is not committed; who comes now gets a number after the last one. */

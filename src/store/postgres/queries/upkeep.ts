@@ -1,5 +1,5 @@
 import { DAY_MS } from '../numbers.js'
-import { s, clock, sort, stands, hasEnded, bodyOf } from './words.js'
+import { s, clock, sort, stands, hasEnded, bodyOf, forgetting } from './words.js'
 
 /** What time brings. */
 export const upkeepQueries = {
@@ -87,19 +87,6 @@ export const upkeepQueries = {
          limit $2::text::integer)) as over
       order by keep_until
       limit $2::text::integer),
-    -- Nothing is waited for: not a retry, nor somebody who writes a child of one that failed.
-    locked as materialized (
-      select h.ref, h.state from ${s}.history h where h.ref = any(array(select ref from old)) for update skip locked),
-    free as materialized (
-      select j.ref, j.id from ${s}.jobs j where j.ref = any(array(select ref from locked)) for update skip locked),
-    noted as (
-      insert into ${s}.link_todos (parent, id, what)
-      select f.ref, f.id, case when k.state = 'done' then 'done' else 'gone' end
-      from free f join locked k on k.ref = f.ref
-      where exists (select 1 from ${s}.links l where l.parent = f.ref)
-      returning 1),
-    gone as (delete from ${s}.history where ref = any(array(select ref from free)) returning ref),
-    -- Only of those that were still there: one that was made live again meanwhile left history, and needs its row.
-    jobs as (delete from ${s}.jobs where ref = any(array(select ref from gone)))
+    ${forgetting(s, 'old')}
     select count(*)::integer as pruned, (select count(*)::integer from noted) as told from gone`,
 }

@@ -110,3 +110,21 @@ export const historyValues = `ref, now, started_at, now + keep_ms, state, attemp
 export const historyGiven = `json_to_recordset(g->'ended') as a (
       ref bigint, started_at bigint, keep_ms bigint, state text, attempt integer, retries integer, crashes integer,
       worker text, result text, bytes text, error text, reason text, log text)`
+/** Forgets those named in `over`, the jobs with their ends, and leaves a to-do for each that somebody waits for. */
+export const forgetting = (
+  schema: string,
+  over: string,
+): string => `-- Nothing is waited for: not a retry, nor somebody who writes a child of one that failed.
+    locked as materialized (
+      select h.ref, h.state from ${schema}.history h where h.ref = any(array(select ref from ${over})) for update skip locked),
+    free as materialized (
+      select j.ref, j.id from ${schema}.jobs j where j.ref = any(array(select ref from locked)) for update skip locked),
+    noted as (
+      insert into ${schema}.link_todos (parent, id, what)
+      select f.ref, f.id, case when k.state = 'done' then 'done' else 'gone' end
+      from free f join locked k on k.ref = f.ref
+      where exists (select 1 from ${schema}.links l where l.parent = f.ref)
+      returning 1),
+    gone as (delete from ${schema}.history where ref = any(array(select ref from free)) returning ref),
+    -- Only of those that were still there: one that was made live again meanwhile left history, and needs its row.
+    jobs as (delete from ${schema}.jobs where ref = any(array(select ref from gone)))`

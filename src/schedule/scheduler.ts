@@ -1,4 +1,5 @@
 import type { ScheduleRow } from '../store/schedules.js'
+import { Looks } from '../world/looks.js'
 import type { Cancel } from '../world/timers.js'
 import { fireDue } from './fire.js'
 import type { FireParts, Looked } from './fire.js'
@@ -30,61 +31,43 @@ export interface SchedulerParts extends FireParts {
  */
 export class Scheduler {
   readonly #parts: SchedulerParts
-  #timer: Cancel | undefined
+  readonly #looks: Looks
   #unhint: Cancel | undefined
-  #dueAt = Infinity
   #lookedAt = -Infinity
   #lastNow = Infinity
-  #working: Promise<void> | undefined
-  #again = false
 
   constructor(parts: SchedulerParts) {
     this.#parts = parts
+    this.#looks = new Looks(parts.world, () => this.#look())
   }
 
   start(): void {
     this.#unhint = this.#parts.store.changes.onHint((hint) => {
       if (hint.dueInMs === null) return
       const sinceMs = this.#parts.world.clock.monotonic() - this.#lookedAt
-      this.#lookIn(Math.max(hint.dueInMs, HINT_MS - sinceMs))
+      this.#looks.lookIn(Math.max(hint.dueInMs, HINT_MS - sinceMs))
     })
-    this.#lookIn(0)
+    this.#looks.start()
   }
 
   async stop(): Promise<void> {
     this.#unhint?.()
-    this.#unhint = undefined
-    this.#timer?.()
-    await this.#working
+    await this.#looks.stop()
   }
 
-  /** Sets the timer, unless it is set to an earlier moment already. */
-  #lookIn(ms: number): void {
-    const at = this.#parts.world.clock.monotonic() + ms
-    if (at >= this.#dueAt) return
-    this.#timer?.()
-    this.#dueAt = at
-    this.#timer = this.#parts.world.timers.after(ms, () => {
-      this.#dueAt = Infinity
-      if (this.#working !== undefined) this.#again = true
-      else this.#working = this.#look().finally(() => (this.#working = undefined))
-    })
-  }
-
-  async #look(): Promise<void> {
-    let waitMs = TROUBLE_MS
+  /** Gives how long it may be until the next one. */
+  async #look(): Promise<number> {
     try {
       this.#lookedAt = this.#parts.world.clock.monotonic()
       const looked = await fireDue(this.#parts)
       const wentBack = looked.now < this.#lastNow - BACK_MS
       if (wentBack) await review(this.#parts)
       this.#lastNow = looked.now
-      waitMs = wentBack ? 0 : Math.min(this.#parts.pollMs(), waitAfter(looked))
+      return wentBack ? 0 : Math.min(this.#parts.pollMs(), waitAfter(looked))
     } catch (error) {
       this.#parts.troubled('fire what recurs', error)
+      return TROUBLE_MS
     }
-    if (this.#unhint !== undefined) this.#lookIn(this.#again ? 0 : waitMs)
-    this.#again = false
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Registry } from '../job/registry.js'
 import type { Promoted, Store } from '../store/store.js'
+import { Looks } from '../world/looks.js'
 import type { Cancel } from '../world/timers.js'
 import type { World } from '../world/world.js'
 
@@ -28,45 +29,28 @@ export interface PromoterParts {
  */
 export class Promoter {
   readonly #parts: PromoterParts
-  #timer: Cancel | undefined
+  readonly #looks: Looks
   #unhint: Cancel | undefined
-  #dueAt = Infinity
-  #working: Promise<void> | undefined
-  #again = false
 
   constructor(parts: PromoterParts) {
     this.#parts = parts
+    this.#looks = new Looks(parts.world, () => this.#look())
   }
 
   start(): void {
     this.#unhint = this.#parts.store.changes.onHint((hint) => {
-      if (hint.dueInMs !== null) this.#lookIn(hint.dueInMs)
+      if (hint.dueInMs !== null) this.#looks.lookIn(hint.dueInMs)
     })
-    this.#lookIn(0)
+    this.#looks.start()
   }
 
   async stop(): Promise<void> {
     this.#unhint?.()
-    this.#unhint = undefined
-    this.#timer?.()
-    await this.#working
+    await this.#looks.stop()
   }
 
-  /** Sets the timer, unless it is set to an earlier moment already. */
-  #lookIn(ms: number): void {
-    const at = this.#parts.world.clock.monotonic() + ms
-    if (at >= this.#dueAt) return
-    this.#timer?.()
-    this.#dueAt = at
-    this.#timer = this.#parts.world.timers.after(ms, () => {
-      this.#dueAt = Infinity
-      // A look under way may have read before what this one is to see was written.
-      if (this.#working !== undefined) this.#again = true
-      else this.#working = this.#look().finally(() => (this.#working = undefined))
-    })
-  }
-
-  async #look(): Promise<void> {
+  /** Gives how long it may be until the next one. */
+  async #look(): Promise<number> {
     let waitMs = this.#parts.pollMs()
     try {
       const { promoted, calledOff, again, expired, troubled, nextInMs } =
@@ -83,8 +67,7 @@ export class Promoter {
       this.#parts.troubled('promote', error)
       waitMs = TROUBLE_MS
     }
-    if (this.#unhint !== undefined) this.#lookIn(this.#again ? 0 : waitMs)
-    this.#again = false
+    return waitMs
   }
 
   async #expire(job: Promoted['expired'][number]): Promise<void> {

@@ -1,0 +1,52 @@
+import type { Cancel } from './timers.js'
+import type { World } from './world.js'
+
+/**
+ * Looks after something, one look at a time and at the earliest moment that was asked for. Each look says how long it may be
+ * until the next one; it must not throw.
+ */
+export class Looks {
+  readonly #world: Pick<World, 'clock' | 'timers'>
+  readonly #look: () => Promise<number>
+  #isOn = false
+  #timer: Cancel | undefined
+  #dueAt = Infinity
+  #working: Promise<void> | undefined
+  #again = false
+
+  constructor(world: Pick<World, 'clock' | 'timers'>, look: () => Promise<number>) {
+    this.#world = world
+    this.#look = look
+  }
+
+  start(): void {
+    this.#isOn = true
+    this.lookIn(0)
+  }
+
+  async stop(): Promise<void> {
+    this.#isOn = false
+    this.#timer?.()
+    await this.#working
+  }
+
+  /** Sets the timer, unless it is set to an earlier moment already. */
+  lookIn(ms: number): void {
+    const at = this.#world.clock.monotonic() + ms
+    if (at >= this.#dueAt) return
+    this.#timer?.()
+    this.#dueAt = at
+    this.#timer = this.#world.timers.after(ms, () => {
+      this.#dueAt = Infinity
+      // A look under way may have read before what this one is to see was written.
+      if (this.#working !== undefined) this.#again = true
+      else this.#working = this.#once().finally(() => (this.#working = undefined))
+    })
+  }
+
+  async #once(): Promise<void> {
+    const waitMs = await this.#look()
+    if (this.#isOn) this.lookIn(this.#again ? 0 : waitMs)
+    this.#again = false
+  }
+}

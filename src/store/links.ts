@@ -2,6 +2,8 @@ import { CycleError, ParentMissingError } from '../errors.js'
 import { decideLink, findCycle, parentReason } from '../job/links.js'
 import type { OnParentFailure } from '../job/links.js'
 import type { State } from '../job/states.js'
+import { isFinal } from '../job/states.js'
+import { meetsNone } from './meeting.js'
 import type { Inserted, NewJob } from './store.js'
 
 /** What jobs that come after others have in common on both stores. */
@@ -71,6 +73,47 @@ export function withoutGone(job: NewJob, gone: readonly Parent[]): { job: NewJob
   return { job: left, reason: parentReason('gone', 'id' in first ? first : { name: first.name, id: first.key }) }
 }
 
+/** What became of the jobs of a bulk, and of those it comes after, by the time it was written. */
+export interface Looked {
+  /** Replaced, and kept for no time. */
+  readonly gone: ReadonlySet<string>
+  /** Replaced, by a later one of the same bulk: nothing is to be waited for any more. */
+  readonly over: ReadonlySet<string>
+}
+
+/**
+ * What is looked at once more when a bulk with parents is written: a job of it may have turned out to be another one, and may
+ * have replaced one that a child comes after, or a child. Where nobody met anybody: nothing.
+ */
+export function metIn(
+  jobs: readonly NewJob[],
+  inserted: readonly Inserted[],
+  found: ReadonlyMap<string, FoundParent>,
+): string[] {
+  if (jobs.every(meetsNone)) return []
+  const named = new Set(jobs.flatMap((job) => (job.after ?? []).map(nameOf)))
+  const own = inserted.filter((_, index) => {
+    const job = jobs[index] as NewJob
+    return hasParents(job) || named.has(job.id)
+  })
+  return [...new Set([...own, ...found.values()].map((one) => one.id))]
+}
+
+/** Takes in what that look has found. */
+export function lookedAt<Row extends FoundParent>(
+  ids: readonly string[],
+  rows: readonly Row[],
+  inserted: readonly Inserted[],
+  found: Map<string, Row>,
+): Looked {
+  const byId = new Map(rows.map((row) => [row.id, row]))
+  const isNew = new Set(inserted.filter((one) => one.isNew).map((one) => one.id))
+  for (const [name, parent] of found) found.set(name, byId.get(parent.id) ?? parent)
+  for (const row of rows) if (!isNew.has(row.id) || isFinal(row.state)) found.set(row.id, row)
+  const gone = new Set(ids.filter((id) => !byId.has(id)))
+  return { gone, over: new Set([...gone, ...rows.filter((row) => isFinal(row.state)).map((row) => row.id)]) }
+}
+
 /** The links of one new job. */
 export interface NewLinks {
   readonly job: NewJob
@@ -78,6 +121,8 @@ export interface NewLinks {
   readonly after: readonly string[]
   /** Those it waits for. */
   readonly open: readonly string[]
+  /** Why it is called off at once; null: it is not. */
+  readonly reason: string | null
 }
 
 /**
@@ -88,35 +133,38 @@ export function linksOf(
   jobs: readonly NewJob[],
   inserted: readonly Inserted[],
   found: ReadonlyMap<string, FoundParent>,
+  { gone, over }: Looked,
 ): NewLinks[] {
   const own = new Map(jobs.map((job, index) => [job.id, inserted[index] as Inserted]))
-  const links: NewLinks[] = []
-  for (const job of jobs) {
-    if (!hasParents(job) || own.get(job.id)?.isNew !== true) continue
-    const after = new Set<string>()
-    const open = new Set<string>()
-    for (const parent of job.after ?? []) {
-      const { id, fresh, known } = resolved(parent, own, found)
-      after.add(id)
-      if (fresh?.isNew === true || (known !== undefined && isOpen(known.state, job.onParentFailure ?? 'wait')))
-        open.add(id)
-    }
-    links.push({ job, after: [...after], open: [...open] })
-  }
-  return links
+  return jobs.flatMap((job) => {
+    if (!hasParents(job) || own.get(job.id)?.isNew !== true || over.has(job.id)) return []
+    const policy = job.onParentFailure ?? 'wait'
+    const parents = (job.after ?? []).map((parent) => resolved(parent, own, found))
+    const lost = parents.find(({ id }) => gone.has(id) && decideLink('gone', policy) === 'cancels')
+    const open = parents.filter(
+      ({ id, known }) => !gone.has(id) && (known === undefined || isOpen(known.state, policy)),
+    )
+    return [
+      { job, after: idsOf(parents), open: idsOf(open), reason: lost === undefined ? null : parentReason('gone', lost) },
+    ]
+  })
 }
 
-/** A parent of a bulk's job: one of the bulk itself, or one that was there. */
+function idsOf(parents: readonly { readonly id: string }[]): string[] {
+  return [...new Set(parents.map(({ id }) => id))]
+}
+
+/** A parent of a bulk's job: a new one of the bulk itself, or one that is known from before. */
 function resolved(
   parent: Parent,
   own: ReadonlyMap<string, Inserted>,
   found: ReadonlyMap<string, FoundParent>,
-): { readonly id: string; readonly fresh: Inserted | undefined; readonly known: FoundParent | undefined } {
+): { readonly id: string; readonly known: FoundParent | undefined } {
   const fresh = 'id' in parent ? own.get(parent.id) : undefined
   const known = found.get(fresh === undefined ? nameOf(parent) : fresh.id)
   const id = fresh?.id ?? known?.id
   if (id === undefined) throw new Error(`parent ${nameOf(parent)} was looked for and not found`)
-  return { id, fresh, known }
+  return { id, known }
 }
 
 /** What became of a job that may have met another. */
@@ -149,15 +197,6 @@ export function movedLinksOf(
     const parents = (job.after ?? []).map((parent) => ({ id: resolved(parent, own, found).id }))
     const [onFailure, keepMs] = [job.onParentFailure ?? 'wait', job.keepCancelledMs ?? Infinity]
     return [{ id: one.id, added: { parents, onFailure, keepMs } }]
-  })
-}
-
-/** Those of a bulk that were named as parents and turned out to be other jobs. */
-export function standIns(jobs: readonly NewJob[], inserted: readonly Inserted[]): string[] {
-  const named = new Set(jobs.flatMap((job) => (job.after ?? []).map(nameOf)))
-  return jobs.flatMap((job, index) => {
-    const one = inserted[index] as Inserted
-    return !one.isNew && named.has(job.id) ? [one.id] : []
   })
 }
 

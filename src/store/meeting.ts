@@ -35,3 +35,8 @@ export function met(
     ? { existingId: id, where: which }
     : { existingId: undefined, where: `: item ${first} of the same bulk${which}` }
 }
+
+/** It wants neither a key nor a place, so nobody can be in its way. */
+export function meetsNone(job: NewJob): boolean {
+  return job.key === null && job.unique === undefined
+}

@@ -5,6 +5,7 @@ import { groupsCases } from './contract/groups.js'
 import { groupsModelCases } from './contract/groups-model.js'
 import { jobsCases } from './contract/jobs.js'
 import { linkCases } from './contract/links.js'
+import { replacedParentCases } from './contract/links-replaced.js'
 import { movedLinkCases } from './contract/moved-links.js'
 import { placesCases } from './contract/places.js'
 import { scheduleCases } from './contract/schedules.js'
@@ -28,6 +29,7 @@ export const storeContract: readonly ContractCase[] = [
   ...scheduleCases,
   ...linkCases,
   ...movedLinkCases,
+  ...replacedParentCases,
   ...groupsCases,
   ...groupsModelCases,
 ]

@@ -7,8 +7,7 @@ import type { NewJob } from '../store.js'
 import { countMoves } from './groups.js'
 import { insertJobs } from './insert.js'
 import { findParents } from './links.js'
-import { endAll, takeOut } from './moves.js'
-import { readById } from './read.js'
+import { callOff } from './moves.js'
 import type { Session } from './session.js'
 
 /* The seal of a group, and what follows it. */
@@ -48,7 +47,10 @@ export async function completeGroup(s: Session, group: string): Promise<readonly
 async function follow(s: Session, { job, options }: WhenDone, reason: string | null = null): Promise<CalledOff[]> {
   try {
     const [one] = await insertJobs(s, [job], options)
-    return reason === null || one?.isNew !== true ? [] : [await callOff(s, job, reason)]
+    if (reason === null || one?.isNew !== true) return []
+    const calledOff = await callOff(s, job, reason)
+    await countMoves(s)
+    return [calledOff]
   } catch (error) {
     if (error instanceof ParentMissingError) {
       const left = withoutGone(job, error.missing)
@@ -57,15 +59,6 @@ async function follow(s: Session, { job, options }: WhenDone, reason: string | n
     if (!isThereAlready(error)) throw error
     return []
   }
-}
-
-async function callOff(s: Session, { id, name, queue, keepCancelledMs }: NewJob, reason: string): Promise<CalledOff> {
-  const job = await readById(s, id)
-  if (job === undefined || !(await takeOut(s, job)))
-    throw new Error(`job ${id} is not there, though this transaction just wrote it`)
-  await endAll(s, [{ ...job, to: 'cancelled', keepMs: keepCancelledMs ?? Infinity, reason, result: null }])
-  await countMoves(s)
-  return { id, name, queue, reason }
 }
 
 /** What befell the server or this mill, and not one group. */

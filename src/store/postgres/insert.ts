@@ -1,11 +1,12 @@
 import { LeaseLostError } from '../../errors.js'
 import type { InsertOptions, Inserted, NewJob } from '../store.js'
 import { hasParents } from '../links.js'
+import { meetsNone } from '../meeting.js'
 import { admitMembers, countMoves } from './groups.js'
 import { insertMeeting } from './insert-meeting.js'
 import { insertLinked } from './links.js'
 import type { Session } from './session.js'
-import { asNew, meetsNone, writeJobs } from './write.js'
+import { asNew, writeJobs } from './write.js'
 
 /** Writes jobs, all of them or none, within a transaction where there is more than one statement to it. */
 export async function insertJobs(

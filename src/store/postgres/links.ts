@@ -1,11 +1,21 @@
 import type { Inserted, InsertOptions, NewJob } from '../store.js'
-import { askedParents, isOpen, linksOf, movedLinksOf, nameOf, refuseCycle, refuseMissing, standIns } from '../links.js'
+import {
+  askedParents,
+  isOpen,
+  linksOf,
+  lookedAt,
+  metIn,
+  movedLinksOf,
+  nameOf,
+  refuseCycle,
+  refuseMissing,
+} from '../links.js'
 import type { AddedParents, FoundParent, MovedLinks, NewLinks, Parent } from '../links.js'
 import { isFinal } from '../../job/states.js'
 import type { State } from '../../job/states.js'
 import { insertMeeting } from './insert-meeting.js'
 import { numberOf } from './executor.js'
-import { putIn, takeOut } from './moves.js'
+import { callOff, putIn, takeOut } from './moves.js'
 import { DAY_MS, NUMBER_BITS } from './numbers.js'
 import { readById } from './read.js'
 import type { Standing } from './rows.js'
@@ -34,8 +44,10 @@ export async function insertLinked(
 ): Promise<readonly Inserted[]> {
   const found = await findParents(s, jobs)
   const inserted = await insertMeeting(s, planned(jobs, found), options)
-  for (const row of await byId(s, standIns(jobs, inserted))) found.set(row.id, row)
-  await writeLinks(s, linksOf(jobs, inserted, found), found)
+  const met = metIn(jobs, inserted, found)
+  const links = linksOf(jobs, inserted, found, lookedAt(met, await byId(s, met), inserted, found))
+  await writeLinks(s, links, found)
+  for (const { job, reason } of links) if (reason !== null) await callOff(s, job, reason)
   for (const moved of movedLinksOf(jobs, inserted, found)) await linkMoved(s, moved)
   return inserted
 }

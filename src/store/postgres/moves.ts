@@ -2,8 +2,11 @@ import type { State } from '../../job/states.js'
 import { isFinal } from '../../job/states.js'
 import type { End } from '../ends.js'
 import { sortOf } from '../line.js'
+import type { CalledOff } from '../links.js'
+import type { NewJob } from '../store.js'
 import type { Member } from '../tally.js'
 import { LaneMoved } from './lanes.js'
+import { readById } from './read.js'
 import type { Standing } from './rows.js'
 import { toColumns } from './rows.js'
 import type { Session } from './session.js'
@@ -109,6 +112,19 @@ export async function endAll(s: Session, ends: readonly KeyedEnd[]): Promise<voi
     )
   await freeKeys(s, ends)
   s.note({ settled: true })
+}
+
+/** Calls off a job that this transaction has just written. */
+export async function callOff(
+  s: Session,
+  { id, name, queue, keepCancelledMs }: NewJob,
+  reason: string,
+): Promise<CalledOff> {
+  const job = await readById(s, id)
+  if (job === undefined || !(await takeOut(s, job)))
+    throw new Error(`job ${id} is not there, though this transaction just wrote it`)
+  await endAll(s, [{ ...job, to: 'cancelled', keepMs: keepCancelledMs ?? Infinity, reason, result: null }])
+  return { id, name, queue, reason }
 }
 
 /** Forgets jobs whole. Who writes a child of one of them is waited for, so that its link is seen. */

@@ -1,5 +1,6 @@
 import type { Encoded } from '../../job/outcome.js'
 import { hasParents } from '../links.js'
+import { meetsNone } from '../meeting.js'
 import type { InsertOptions, Inserted, NewJob } from '../store.js'
 import { haveMembers } from './groups.js'
 import { LaneMoved } from './lanes.js'
@@ -32,10 +33,6 @@ export function isOneStatement(jobs: readonly NewJob[], options: InsertOptions):
 /** Neither is anybody in its way, nor does it come after anybody, nor is it counted anywhere. */
 export function isPlain(job: NewJob): boolean {
   return meetsNone(job) && !hasParents(job) && job.group === undefined
-}
-
-export function meetsNone(job: NewJob): boolean {
-  return job.key === null && job.unique === undefined
 }
 
 export function asNew({ id }: NewJob): Inserted {

@@ -6,7 +6,7 @@ import type { PlaceVerdict } from '../../job/unique.js'
 import { instant, sortOf } from '../line.js'
 import { movedFor } from '../links.js'
 import type { Met } from '../links.js'
-import { met, putOff, whyRefused, windowEnd } from '../meeting.js'
+import { meetsNone, met, putOff, whyRefused, windowEnd } from '../meeting.js'
 import type { InsertOptions, Inserted, NewJob } from '../store.js'
 import type { SqliteValue } from './driver.js'
 import { endWaiting } from './history.js'
@@ -28,7 +28,7 @@ export function insertJobs(session: Session, jobs: readonly NewJob[], options: I
   const parents = findParents(session, jobs)
   admitMembers(session, jobs, options.under)
   const inserted = writeAll(session, jobs, options, now)
-  if (parents !== undefined) linkJobs(session, jobs, inserted, parents)
+  if (parents !== undefined) linkJobs(session, jobs, inserted, parents, now)
   countMoves(session)
   return inserted
 }
@@ -43,10 +43,6 @@ function writeAll(session: Session, jobs: readonly NewJob[], options: InsertOpti
   )
   writeJobs(session, jobs.filter(meetsNone), now)
   return inserted
-}
-
-function meetsNone(job: NewJob): boolean {
-  return job.key === null && job.unique === undefined
 }
 
 function asNew({ id }: NewJob): Inserted {

@@ -7,11 +7,12 @@ import {
   hasParents,
   isOpen,
   linksOf,
+  lookedAt,
+  metIn,
   movedLinksOf,
   nameOf,
   refuseCycle,
   refuseMissing,
-  standIns,
 } from '../links.js'
 import type { AddedParents, CalledOff, Edge, FoundParent, Met, Parent } from '../links.js'
 import type { JobRow, NewJob } from '../store.js'
@@ -36,11 +37,8 @@ export function findParents(session: Session, jobs: readonly NewJob[]): Found | 
 
 function lookFor(session: Session, parents: readonly Parent[]): Found {
   const found: Found = new Map()
-  readParents(
-    session,
-    parents.flatMap((parent) => ('id' in parent ? [parent.id] : [])),
-    found,
-  )
+  const ids = parents.flatMap((parent) => ('id' in parent ? [parent.id] : []))
+  for (const row of readParents(session, ids)) found.set(row.id, row)
   for (const parent of parents) {
     const row = 'id' in parent ? undefined : readKeyed(session, parent.name, parent.key)
     if (row !== undefined) found.set(nameOf(parent), { id: row.id, name: row.name, state: row.state })
@@ -49,16 +47,21 @@ function lookFor(session: Session, parents: readonly Parent[]): Found {
   return found
 }
 
-function readParents(session: Session, ids: readonly string[], into: Found): void {
-  if (ids.length === 0) return
-  const rows = session.statement(session.queries.parentsById).all(JSON.stringify(ids)) as FoundParent[]
-  for (const row of rows) into.set(row.id, row)
+function readParents(session: Session, ids: readonly string[]): FoundParent[] {
+  if (ids.length === 0) return []
+  return session.statement(session.queries.parentsById).all(JSON.stringify(ids)) as FoundParent[]
 }
 
 /** Blocks the jobs of a bulk that must wait for others: the new ones, and then those that were moved. */
-export function linkJobs(session: Session, jobs: readonly NewJob[], inserted: readonly Met[], found: Found): void {
-  readParents(session, standIns(jobs, inserted), found)
-  const links = linksOf(jobs, inserted, found)
+export function linkJobs(
+  session: Session,
+  jobs: readonly NewJob[],
+  inserted: readonly Met[],
+  found: Found,
+  now: number,
+): void {
+  const met = metIn(jobs, inserted, found)
+  const links = linksOf(jobs, inserted, found, lookedAt(met, readParents(session, met), inserted, found))
   addLinks(
     session,
     links.flatMap(({ job, open }) => {
@@ -72,6 +75,8 @@ export function linkJobs(session: Session, jobs: readonly NewJob[], inserted: re
   )
   const ended = endedOf(found)
   for (const { open } of ended.size === 0 ? [] : links) noteEnded(session, open, ended)
+  for (const { job, reason } of links)
+    if (reason !== null) endWaiting(session, job.id, reason, job.keepCancelledMs ?? Infinity, now)
   for (const { id, added } of movedLinksOf(jobs, inserted, found)) {
     const job = readForChange(session, id)
     // Not one that a later one of the bulk has replaced.
@@ -139,9 +144,8 @@ export function addParents(session: Session, job: JobRow, added: AddedParents): 
 }
 
 function labels(session: Session, ids: readonly string[]): (id: string) => string {
-  const found: Found = new Map()
-  readParents(session, [...new Set(ids)], found)
-  return (id) => `${found.get(id)?.name ?? 'a job'} ${id}`
+  const names = new Map(readParents(session, [...new Set(ids)]).map((row) => [row.id, row.name]))
+  return (id) => `${names.get(id) ?? 'a job'} ${id}`
 }
 
 export function isBlocked(session: Session, seq: number): boolean {
@@ -160,7 +164,7 @@ export function workOffLinks(session: Session, limit: number, now: number): Work
   const todos = session.statement(session.queries.nextTodos).all(limit) as unknown as Todo[]
   for (const todo of todos) {
     if (left <= 0) break
-    const [parent] = session.statement(session.queries.parentsById).all(JSON.stringify([todo.parent])) as FoundParent[]
+    const [parent] = readParents(session, [todo.parent])
     const fate = fateOf(parent?.state, todo.what)
     const policies = JSON.stringify(movedBy(fate))
     const links = session.statement(session.queries.movedLinks).all(todo.parent, policies, left) as unknown as LinkRow[]

@@ -21,6 +21,7 @@ export async function linkStep(teller: Teller): Promise<void> {
     flow,
     addLate,
     makeRing,
+    replaceParent,
     commandParent,
     commandParent,
     commandChild,
@@ -93,6 +94,17 @@ async function enqueueFamily(teller: Teller): Promise<void> {
 
 function known({ random, known: all }: Teller): string[] {
   return all.length > 0 && random.chance(0.3) ? [random.pick(all)] : []
+}
+
+/** One that takes the place of the very job it comes after, if there is one. */
+async function replaceParent(teller: Teller): Promise<void> {
+  const { sim, mill, random } = teller
+  const key = random.chance(0.5) ? 'parent' : `key-${random.int(1, 3)}`
+  const policy = random.pick(ON_PARENT_FAILURE)
+  const payload = { ms: random.int(0, 300), n: random.int(1, 9), policy, asked: [] }
+  const options = { key, onDuplicate: 'replace', after: [['steady', key] as const], onParentFailure: policy } as const
+  await asTenant(teller, random, (tenant) => mill.enqueue('steady', { ...payload, tenant }, options))
+  sim.count('children in the place of their parent')
 }
 
 /** A small graph: any, or one that fans out and in. */

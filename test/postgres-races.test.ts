@@ -121,6 +121,27 @@ const only = <T>(list: readonly T[]): T => {
   return list[0] as T
 }
 
+/** A store that, before it runs the first statement like this, lets something happen. */
+async function interrupted(schema: string, like: RegExp, meanwhile: () => Promise<unknown>): Promise<PostgresStore> {
+  const target = await targetOf(database.url, schema)
+  let isDone = false
+  const makeClient: typeof target.makeClient = () => {
+    const client = target.makeClient()
+    const query = client.query.bind(client)
+    client.query = async (asked) => {
+      if (!isDone && like.test(asked.text)) {
+        isDone = true
+        await meanwhile()
+      }
+      return query(asked)
+    }
+    return client
+  }
+  const store = new PostgresStore(await openDatabase({ ...target, makeClient }, true, world), world)
+  stores.push(store)
+  return store
+}
+
 /** Waits until somebody stands before a lock of ours. */
 async function untilBlocked(): Promise<void> {
   const client = await newClient()
@@ -131,6 +152,38 @@ async function untilBlocked(): Promise<void> {
     })
     .toBeGreaterThan(0)
 }
+
+describe('a command to a job that waits', () => {
+  const edit = { keepMs: Infinity, edit: { payload: '{"n":2}' } } as const
+
+  for (const state of ['ready', 'scheduled'] as const)
+    test(`of which it has read an older version does not undo what was written since: ${state}`, async () => {
+      const { store, other, schema } = await house()
+      const job = aJob({ due: { inMs: state === 'ready' ? 0 : 60_000 } })
+      await store.insertJobs([job], OPTIONS)
+      const pausing = await interrupted(schema, /^\s*delete from/, () =>
+        other.changeJob({ id: job.id, from: state, to: state, ...edit }),
+      )
+      expect(await pausing.changeJob({ id: job.id, from: state, to: 'paused', keepMs: Infinity })).toBe('changed')
+      const [row] = await store.readJobs([job.id])
+      expect(row).toMatchObject({ state: 'paused', payload: '{"n":2}' })
+    })
+
+  test('that ended anew since it was read goes on from there', async () => {
+    const { store, other, schema } = await house()
+    const failed = { to: 'failed', result: null } as const
+    const job = only(await running(store))
+    await store.settleJobs([ended(job, failed)], [job.fence])
+    const retry = { id: job.id, from: 'failed', to: 'ready', keepMs: Infinity } as const
+    const retrying = await interrupted(schema, /delete from \S+history/, async () => {
+      await other.changeJob(retry)
+      const again = only(await claim(other, 'w'))
+      await other.settleJobs([ended(again, { ...failed, attempt: 2 })], [again.fence])
+    })
+    expect(await retrying.changeJob(retry)).toBe('changed')
+    expect((await store.readJobs([job.id]))[0]).toMatchObject({ state: 'ready', attempt: 2 })
+  })
+})
 
 describe('the end of a job', () => {
   test('that waits for a wish to be written takes the wish with it', async () => {
@@ -229,7 +282,7 @@ describe('a job that is made live again', () => {
     await pause(5)
     await client.query('begin')
     // What a retry writes, and then stands still.
-    await client.query(queries.takeHistory, [String(job.ref), null])
+    await client.query(`delete from ${schema}.history where ref = ${job.ref}`)
     await client.query(queries.putReady, ['1', '0', String(job.ref)])
     expect(await other.pruneJobs(10), 'it is not waited for').toBe(0)
     await client.query('commit')

@@ -28,11 +28,11 @@ async function takeFrom(s: Session, job: Standing): Promise<object[]> {
   const ref = String(job.ref)
   switch (job.place) {
     case 'ready':
-      return s.query(s.queries.takeReady, String(job.lane), String(sortOf(job.dueAt, job.priority)), ref)
+      return s.query(s.queries.takeReady, String(job.lane), String(sortOf(job.dueAt, job.priority)), ref, job.version)
     case 'waiting':
-      return s.query(s.queries.takeWaiting, ref, job.state)
+      return s.query(s.queries.takeWaiting, ref, job.state, job.version)
     case 'history':
-      return s.query(s.queries.takeHistory, ref, s.nowText)
+      return s.query(s.queries.takeHistory, ref, s.nowText, job.version)
     case 'lease': {
       // First the lock and then the look: who ends the job holds the lease meanwhile.
       await s.query(s.queries.lockLease, String(job.fence))

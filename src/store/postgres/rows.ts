@@ -9,6 +9,8 @@ export interface Standing extends JobRow {
   readonly place: 'ready' | 'waiting' | 'lease' | 'history'
   /** Of the lease that has it. */
   readonly fence: number | null
+  /** Of the row that was read: another one, when somebody has written it since. */
+  readonly version: string
 }
 
 /** Numbers may come as texts: a caller's library decides that. */
@@ -46,6 +48,7 @@ export interface StoredRow {
   readonly reason: string | null
   readonly log: string | null
   readonly progress: string | null
+  readonly version: string
 }
 
 export function toStanding(row: StoredRow): Standing {
@@ -80,11 +83,12 @@ export function toStanding(row: StoredRow): Standing {
     reason: row.reason,
     log: row.log,
     progress: row.progress,
+    version: row.version,
   }
 }
 
 export function toJobRow(row: StoredRow): JobRow {
-  const { lane: _lane, place: _place, fence: _fence, ...job } = toStanding(row)
+  const { lane: _lane, place: _place, fence: _fence, version: _version, ...job } = toStanding(row)
   return job
 }
 

@@ -1,13 +1,19 @@
 import { DAY_MS } from '../numbers.js'
 import { s, clock, hasEnded } from './words.js'
 
+/** Nobody has written the job since it was read. Who writes one takes it out of its place first, so it stays that way. */
+const isAsRead = (ref: string, version: string): string =>
+  `(select j.xmin::text from ${s}.jobs j where j.ref = ${ref}) = ${version}`
+
 /** Out of one place and into another. */
 export const moveQueries = {
   takeReady: `
-    delete from ${s}.ready where lane = $1::text::integer and sort = $2::text::bigint and ref = $3::text::bigint
+    delete from ${s}.ready
+    where lane = $1::text::integer and sort = $2::text::bigint and ref = $3::text::bigint and ${isAsRead('$3::text::bigint', '$4')}
     returning 1 as taken`,
   takeWaiting: `
-    delete from ${s}.waiting where ref = $1::text::bigint and state = $2
+    delete from ${s}.waiting
+    where ref = $1::text::bigint and state = $2 and ${isAsRead('$1::text::bigint', '$3')}
     returning 1 as taken`,
   /** Taken from a lease under its lock, and only if it has not ended meanwhile. */
   lockLease: `select fence from ${s}.leases where fence = $1::text::bigint for update`,
@@ -23,7 +29,7 @@ export const moveQueries = {
    * the server's clock may be set back.
    */
   takeHistory: `
-    with taken as (delete from ${s}.history where ref = $1::text::bigint returning ref, keep_until),
+    with taken as (delete from ${s}.history where ref = $1::text::bigint and xmin::text = $3 returning ref, keep_until),
     noted as (
       insert into ${s}.revived (ref)
       select ref from taken where keep_until <= coalesce($2::text::bigint, ${clock}) + ${DAY_MS}

@@ -50,10 +50,10 @@ export const jobRow = `
          case when h.ref is null then j.error else h.error end as error,
          case when h.ref is null then j.reason else h.reason end as reason,
          case when h.ref is null then j.log else h.log end as log,
-         p.progress
+         p.progress, coalesce(h.version, j.xmin::text) as version
   from ${s}.jobs j
   join ${s}.lanes n on n.lane = j.lane
-  left join lateral (select * from ${s}.history h where h.ref = j.ref limit 1) h on true
+  left join lateral (select h.*, h.xmin::text as version from ${s}.history h where h.ref = j.ref limit 1) h on true
   left join ${s}.waiting w on w.ref = j.ref
   left join ${s}.ready r on ${stands}
   left join lateral (

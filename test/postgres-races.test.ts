@@ -283,7 +283,7 @@ describe('a job that is made live again', () => {
     await client.query('begin')
     // What a retry writes, and then stands still.
     await client.query(`delete from ${schema}.history where ref = ${job.ref}`)
-    await client.query(queries.putReady, ['1', '0', String(job.ref)])
+    await client.query(queries.putReady, [JSON.stringify([{ lane: 1, sort: 0, ref: job.ref }])])
     expect(await other.pruneJobs(10), 'it is not waited for').toBe(0)
     await client.query('commit')
     expect(await other.pruneJobs(10)).toBe(0)

@@ -14,7 +14,7 @@ import type { FindQuery } from '../store/find.js'
 import type { JobRow, Store } from '../store/store.js'
 
 /** Members that one page of a command to all of them takes. */
-const PAGE = 200
+const PAGE = 500
 
 /** A group of jobs, by its name: it need not have any. Nothing is written before `seal()`. */
 export interface GroupHandle {

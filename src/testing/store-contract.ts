@@ -11,6 +11,7 @@ import { placesCases } from './contract/places.js'
 import { scheduleCases } from './contract/schedules.js'
 import { rescueCases } from './contract/rescue.js'
 import { settlingCases } from './contract/settling.js'
+import { togetherCases } from './contract/together.js'
 import { upkeepCases } from './contract/upkeep.js'
 
 /**
@@ -26,6 +27,7 @@ export const storeContract: readonly ContractCase[] = [
   ...upkeepCases,
   ...rescueCases,
   ...askingCases,
+  ...togetherCases,
   ...scheduleCases,
   ...linkCases,
   ...movedLinkCases,

@@ -1,7 +1,7 @@
 import { DuplicateJobError, DuplicateKeyError } from '../../errors.js'
 import { logCommand } from '../../job/attempt-log.js'
 import { resumedState, timedState } from '../../job/command.js'
-import type { State } from '../../job/states.js'
+import type { FinalState, State } from '../../job/states.js'
 import { isFinal, isTimed } from '../../job/states.js'
 import { readOptions } from '../../job/stored-options.js'
 import { decidePlace } from '../../job/unique.js'
@@ -9,8 +9,9 @@ import { instant } from '../line.js'
 import type { Changed, GuardedChange } from '../store.js'
 import { countMoves } from './groups.js'
 import { lockNames, placeNow, readPlace } from './insert-meeting.js'
-import { addParents, isBlocked } from './links.js'
+import { addParents, linkedAmong } from './links.js'
 import { endAll, forgetAll, freeKeys, laneIn, putIn, takeOut } from './moves.js'
+import type { KeyedEnd, Placed } from './moves.js'
 import { readById, readStanding } from './read.js'
 import type { Standing } from './rows.js'
 import type { Session } from './session.js'
@@ -44,16 +45,55 @@ function mayBeTaken(to: GuardedChange['to']): boolean {
 
 async function put(s: Session, job: Standing, change: GuardedChange, now: number): Promise<void> {
   if (change.to === 'gone') await forget(s, job)
-  else if (isFinal(change.to))
-    await endAll(s, [{ ...job, to: change.to, keepMs: change.keepMs, reason: change.reason ?? null, result: null }])
-  else if (isFinal(job.state)) await revive(s, job, change, change.to, now)
-  else if (change.to === 'paused' && job.state !== 'paused')
-    await putIn(s, { ...job, reason: change.reason ?? null, log: logCommand(job.log, change.exit, now) }, 'paused', now)
-  else if (change.to !== 'paused' && job.state === 'paused') {
-    const isLinked = await isBlocked(s, job.ref)
-    const state = resumedState({ isDue: job.dueAt <= now, hasFailed: job.error !== null, isBlocked: isLinked })
-    await putIn(s, { ...job, reason: null, log: logCommand(job.log, change.exit, now) }, state, now)
-  } else await move(s, job, change, change.to, now)
+  else if (isFinal(change.to)) await endAll(s, [endOf(job, change, change.to)])
+  else if (isTurn(job.state, change.to)) await turnAll(s, [{ job, change, to: change.to }], now)
+  else await move(s, job, change, change.to, now)
+}
+
+export function endOf(job: Standing, { keepMs, reason }: GuardedChange, to: FinalState): KeyedEnd {
+  return { ...job, to, keepMs, reason: reason ?? null, result: null }
+}
+
+/** A pause, a resume, or the retry of one that ended. */
+export function isTurn(from: State, to: State): boolean {
+  return isFinal(from) || (to === 'paused') !== (from === 'paused')
+}
+
+/** A job that was taken out, and what it is turned into. */
+export interface Turn {
+  readonly job: Standing
+  readonly change: GuardedChange
+  readonly to: State
+}
+
+export async function turnAll(s: Session, turns: readonly Turn[], now: number): Promise<void> {
+  const jobs = turns.map(({ job }) => job)
+  const linked = await linkedAmong(
+    s,
+    jobs.filter((job) => job.state === 'paused'),
+  )
+  const back = jobs.filter((job) => isFinal(job.state)).map((job) => job.ref)
+  if (back.length > 0) await s.query(s.queries.forgetLeases, arrayOf(back))
+  await putIn(
+    s,
+    turns.map((turn) => turned(turn, now, linked)),
+    now,
+  )
+}
+
+/** `linked`: those that have parents to wait for. */
+function turned({ job, change, to }: Turn, now: number, linked: ReadonlySet<number>): Placed {
+  const log = logCommand(job.log, change.exit, now)
+  if (isFinal(job.state)) return { state: to, job: { ...revived(job, change, now), log } }
+  if (to === 'paused') return { state: 'paused', job: { ...job, reason: change.reason ?? null, log } }
+  const isBlocked = linked.has(job.ref)
+  const state = resumedState({ isDue: job.dueAt <= now, hasFailed: job.error !== null, isBlocked })
+  return { state, job: { ...job, reason: null, log } }
+}
+
+function revived(job: Standing, change: GuardedChange, now: number): Standing {
+  const retries = change.freshRetries === true ? 0 : job.retries
+  return { ...job, dueAt: now, expiresAt: null, retries, suspect: false, error: null, reason: null }
 }
 
 async function forget(s: Session, job: Standing): Promise<void> {
@@ -105,21 +145,6 @@ async function takePlace(
   await s.query(s.queries.takePlace, job.name, place.key, String(job.ref), job.id, textOf(until))
 }
 
-async function revive(s: Session, job: Standing, change: GuardedChange, to: State, now: number): Promise<void> {
-  await s.query(s.queries.forgetLeases, String(job.ref))
-  const revived: Standing = {
-    ...job,
-    dueAt: now,
-    expiresAt: null,
-    retries: change.freshRetries === true ? 0 : job.retries,
-    suspect: false,
-    error: null,
-    reason: null,
-    log: logCommand(job.log, change.exit, now),
-  }
-  await putIn(s, revived, to, now)
-}
-
 async function move(s: Session, job: Standing, change: GuardedChange, to: State, now: number): Promise<void> {
   const { edit } = change
   const leftParked = job.state === 'parked'
@@ -141,5 +166,5 @@ async function move(s: Session, job: Standing, change: GuardedChange, to: State,
     reason: leftParked ? null : job.reason,
     log: logCommand(job.log, change.exit, now),
   }
-  await putIn(s, moved, state, now)
+  await putIn(s, [{ job: moved, state }], now)
 }

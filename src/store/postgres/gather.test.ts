@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { StoreError } from '../../errors.js'
 import type { NewJob } from '../store.js'
 import { Gather } from './gather.js'
+import { INSERT_MAX, weightOf } from './write.js'
 
 const job = (id: string, payload = '{}'): NewJob => ({
   id,
@@ -18,20 +19,23 @@ const job = (id: string, payload = '{}'): NewJob => ({
 /** Writes are answered by hand, so that what comes meanwhile can be seen. */
 function gathered(answer: (ids: readonly string[]) => Error | undefined = () => undefined) {
   const writes: string[][] = []
-  const gather = new Gather(async (jobs) => {
-    const ids = jobs.map(({ id }) => id)
+  const write = async (lists: readonly (readonly NewJob[])[]): Promise<readonly string[]> => {
+    const ids = lists.flat().map(({ id }) => id)
     writes.push(ids)
     await new Promise<void>((next) => setImmediate(next))
     const error = answer(ids)
     if (error !== undefined) throw error
-  })
+    return ids
+  }
+  const gather = new Gather({ write, weigh: weightOf, max: INSERT_MAX })
   return { gather, writes }
 }
 
 test('what arrives while a write is under way rides in the next one', async () => {
   const { gather, writes } = gathered()
-  await Promise.all(['a', 'b', 'c', 'd'].map((id) => gather.add([job(id)])))
+  const answers = await Promise.all(['a', 'b', 'c', 'd'].map((id) => gather.add([job(id)])))
   expect(writes).toEqual([['a'], ['b', 'c', 'd']])
+  expect(answers).toEqual(['a', 'b', 'c', 'd'])
 })
 
 test('a batch weighs no more than one statement carries', async () => {

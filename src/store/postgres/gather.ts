@@ -1,16 +1,22 @@
 import { StoreError } from '../../errors.js'
-import type { NewJob } from '../store.js'
-import { INSERT_MAX, weightOf } from './write.js'
 
 /** The server said no: nothing was written. */
 function isRefusal(error: unknown): boolean {
   return error instanceof StoreError && error.code === 'E_STORE'
 }
 
-interface Waiting {
-  readonly jobs: readonly NewJob[]
-  readonly resolve: () => void
+interface Waiting<Item, Answer> {
+  readonly item: Item
+  readonly resolve: (answer: Answer) => void
   readonly reject: (error: unknown) => void
+}
+
+export interface GatherParts<Item, Answer> {
+  /** Writes them together, and answers in their order. */
+  readonly write: (items: readonly Item[]) => Promise<readonly Answer[]>
+  /** What one weighs, and what a batch may weigh; one alone may be heavier. */
+  readonly weigh: (item: Item) => number
+  readonly max: number
 }
 
 /**
@@ -18,18 +24,18 @@ interface Waiting {
  * share a statement and a flush. When a shared write is refused each is written by itself, so that nobody pays for another;
  * when nobody knows whether it was written, all are told so: once more could be twice.
  */
-export class Gather {
-  readonly #write: (jobs: readonly NewJob[]) => Promise<void>
-  #waiting: Waiting[] = []
+export class Gather<Item, Answer> {
+  readonly #parts: GatherParts<Item, Answer>
+  #waiting: Waiting<Item, Answer>[] = []
   #isWriting = false
 
-  constructor(write: (jobs: readonly NewJob[]) => Promise<void>) {
-    this.#write = write
+  constructor(parts: GatherParts<Item, Answer>) {
+    this.#parts = parts
   }
 
-  add(jobs: readonly NewJob[]): Promise<void> {
+  add(item: Item): Promise<Answer> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ jobs, resolve, reject })
+      this.#waiting.push({ item, resolve, reject })
       if (!this.#isWriting) void this.#run()
     })
   }
@@ -40,20 +46,20 @@ export class Gather {
     this.#isWriting = false
   }
 
-  #next(): Waiting[] {
+  #next(): Waiting<Item, Answer>[] {
     let [count, weight] = [0, 0]
-    while (count < this.#waiting.length) {
-      weight += weightOf((this.#waiting[count] as Waiting).jobs)
-      if (count > 0 && weight > INSERT_MAX) break
+    for (const { item } of this.#waiting) {
+      weight += this.#parts.weigh(item)
+      if (count > 0 && weight > this.#parts.max) break
       count += 1
     }
     return this.#waiting.splice(0, count)
   }
 
-  async #writeTogether(batch: readonly Waiting[]): Promise<void> {
+  async #writeTogether(batch: readonly Waiting<Item, Answer>[]): Promise<void> {
     try {
-      await this.#write(batch.length === 1 ? (batch[0] as Waiting).jobs : batch.flatMap((one) => one.jobs))
-      for (const { resolve } of batch) resolve()
+      const answers = await this.#parts.write(batch.map((one) => one.item))
+      for (const [index, { resolve }] of batch.entries()) resolve(answers[index] as Answer)
     } catch (error) {
       // Of a connection that was lost nobody knows what it wrote: to write again would be to write twice.
       if (batch.length === 1 || !isRefusal(error)) for (const { reject } of batch) reject(error)

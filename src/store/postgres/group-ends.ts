@@ -65,8 +65,3 @@ async function follow(s: Session, { job, options }: WhenDone, reason: string | n
 export function isOfTheStore(error: unknown): boolean {
   return error instanceof StoreError && error.code !== 'E_STORE'
 }
-
-/** Somebody has what this needs: it is looked at again. */
-export function isLocked(error: unknown): boolean {
-  return error instanceof StoreError && error.code === 'E_STORE_LOCKED'
-}

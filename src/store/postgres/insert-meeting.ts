@@ -185,7 +185,7 @@ class Meeting {
     }
     const isAside = holder.state === 'paused' || holder.state === 'blocked'
     const state = isAside ? holder.state : dueAt <= this.#now ? 'ready' : 'scheduled'
-    await putIn(this.#s, moved, state, this.#now)
+    await putIn(this.#s, [{ job: moved, state }], this.#now)
     return movedFor(job, holder.id)
   }
 

@@ -62,9 +62,9 @@ async function lookAtParents(s: Session, todos: readonly Todo[]): Promise<Set<nu
   const at = (place: string): string =>
     arrayOf([...standing.values()].filter((job) => job.place === place).map((job) => job.ref))
   const inLine = await s.query<{ ref: unknown }>(s.queries.takeLine, at('ready'))
-  if (inLine.length > 0) await s.query(s.queries.putLine, JSON.stringify(inLine))
+  if (inLine.length > 0) await s.query(s.queries.putReady, JSON.stringify(inLine))
   const aside = await s.query<{ ref: unknown }>(s.queries.takeAside, at('waiting'))
-  if (aside.length > 0) await s.query(s.queries.putAside, JSON.stringify(aside))
+  if (aside.length > 0) await s.query(s.queries.putWaiting, JSON.stringify(aside))
   const ended = await s.query<{ ref: unknown }>(s.queries.lockEnds, at('history'))
   const held = await askHolders(
     s,

@@ -219,7 +219,8 @@ async function linkMoved(s: Session, { id, added }: MovedLinks): Promise<void> {
   if (job === undefined || isFinal(job.state)) return
   if (!(await takeOut(s, job))) throw new Error(`job ${id} was moved and is not where it was put`)
   const open = await addParents(s, job, added)
-  await putIn(s, job, open.length > 0 && job.state !== 'paused' ? 'blocked' : job.state, await s.now())
+  const state = open.length > 0 && job.state !== 'paused' ? 'blocked' : job.state
+  await putIn(s, [{ job, state }], await s.now())
 }
 
 /** Adds parents to a job that was taken out of where it waits; gives those it must wait for. */
@@ -261,6 +262,9 @@ async function refuseRing(s: Session, job: Standing, added: readonly StandingPar
   )
 }
 
-export async function isBlocked(s: Session, ref: number): Promise<boolean> {
-  return (await s.query(s.queries.hasLinks, String(ref))).length > 0
+/** Which of these have parents to wait for. */
+export async function linkedAmong(s: Session, jobs: readonly Standing[]): Promise<ReadonlySet<number>> {
+  if (jobs.length === 0) return new Set()
+  const rows = await s.query<{ child: unknown }>(s.queries.haveLinks, arrayOf(jobs.map((job) => job.ref)))
+  return new Set(rows.map((row) => numberOf(row.child)))
 }

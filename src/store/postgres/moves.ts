@@ -1,10 +1,11 @@
 import type { State } from '../../job/states.js'
-import { isFinal } from '../../job/states.js'
+import { isFinal, isTimed } from '../../job/states.js'
 import type { End } from '../ends.js'
 import { sortOf } from '../line.js'
 import type { CalledOff } from '../links.js'
 import type { NewJob } from '../store.js'
 import type { Member } from '../tally.js'
+import { numberOf } from './executor.js'
 import { LaneMoved } from './lanes.js'
 import { readById } from './read.js'
 import type { Standing } from './rows.js'
@@ -19,28 +20,49 @@ import { arrayOf, finite } from './session.js'
 
 /** Takes a job out of the place it was seen in; false when somebody was faster, and nothing was written. */
 export async function takeOut(s: Session, job: Standing): Promise<boolean> {
-  const taken = await takeFrom(s, job)
+  if (job.place !== 'lease') return (await takeAllOut(s, [job], 'wait')).length > 0
+  // First the lock and then the look: who ends the job holds the lease meanwhile.
+  await s.query(s.queries.lockLease, String(job.fence))
+  const taken = await s.query(s.queries.takeHeld, String(job.ref), String(job.fence))
   if (taken.length > 0) s.tally.leave(job, job.state)
   return taken.length > 0
 }
 
-async function takeFrom(s: Session, job: Standing): Promise<object[]> {
-  const ref = String(job.ref)
-  switch (job.place) {
-    case 'ready':
-      return s.query(s.queries.takeReady, String(job.lane), String(sortOf(job.dueAt, job.priority)), ref, job.version)
-    case 'waiting':
-      return s.query(s.queries.takeWaiting, ref, job.state, job.version)
-    case 'history':
-      return s.query(s.queries.takeHistory, ref, s.nowText, job.version)
-    case 'lease': {
-      // First the lock and then the look: who ends the job holds the lease meanwhile.
-      await s.query(s.queries.lockLease, String(job.fence))
-      return s.query(s.queries.takeHeld, ref, String(job.fence))
-    }
-    default:
-      return job.place satisfies never
+/**
+ * Takes jobs that no lease has out of the places they were seen in, and gives those it got: the others were moved or written
+ * since. What somebody has locked is waited for, or skipped: who has several in hand must not wait for one more.
+ */
+export async function takeAllOut(
+  s: Session,
+  jobs: readonly Standing[],
+  locked: 'wait' | 'skip',
+): Promise<readonly Standing[]> {
+  const { takeReady, takeWaiting, takeHistory, takeFreeReady, takeFreeWaiting, takeFreeHistory } = s.queries
+  const [fromReady, fromWaiting, fromHistory] =
+    locked === 'wait' ? [takeReady, takeWaiting, takeHistory] : [takeFreeReady, takeFreeWaiting, takeFreeHistory]
+  const at = (place: Standing['place']): string | undefined => {
+    const there = jobs.filter((job) => job.place === place)
+    return there.length === 0 ? undefined : JSON.stringify(there.map(seenOf))
   }
+  const [ready, waiting, history] = [at('ready'), at('waiting'), at('history')]
+  const rows = [
+    ...(ready === undefined ? [] : await s.query<RefRow>(fromReady, ready)),
+    ...(waiting === undefined ? [] : await s.query<RefRow>(fromWaiting, waiting)),
+    ...(history === undefined ? [] : await s.query<RefRow>(fromHistory, history, s.nowText)),
+  ]
+  const taken = new Set(rows.map((row) => numberOf(row.ref)))
+  const got = jobs.filter((job) => taken.has(job.ref))
+  for (const job of got) s.tally.leave(job, job.state)
+  return got
+}
+
+interface RefRow {
+  readonly ref: unknown
+}
+
+/** A job as whoever takes it out has seen it. */
+function seenOf({ ref, version, lane, state, dueAt, priority }: Standing): object {
+  return { ref, version, lane, state, sort: sortOf(dueAt, priority) }
 }
 
 /** The lane of a job that is moved into a queue, proven within this transaction. */
@@ -52,41 +74,59 @@ export async function laneIn(s: Session, job: Standing, queue: string): Promise<
   return lane
 }
 
-/** Puts a job that was taken out where its state belongs, as it now is. */
-export async function putIn(s: Session, job: Standing, state: State, now: number): Promise<void> {
-  await writeJob(s, job)
-  s.tally.enter(job, state)
-  const ref = String(job.ref)
-  if (state === 'ready' && !job.suspect)
-    await s.query(s.queries.putReady, String(job.lane), String(sortOf(job.dueAt, job.priority)), ref)
-  else await s.query(s.queries.putWaiting, ref, String(job.lane), state, String(job.dueAt), job.group)
-  if (job.expiresAt !== null) await s.query(s.queries.putExpiring, String(job.expiresAt), ref)
-  if (state === 'ready') s.note({ ready: true })
-  else if (state === 'scheduled' || state === 'retrying') s.note({ dueInMs: Math.max(0, job.dueAt - now) })
+/** A job as it is to be from now on, and where it belongs then. */
+export interface Placed {
+  readonly job: Standing
+  readonly state: State
 }
 
-async function writeJob(s: Session, job: Standing): Promise<void> {
-  const { text, bytes } = toColumns(job.payload)
-  await s.query(
-    s.queries.updateJob,
-    JSON.stringify({
-      ref: job.ref,
-      due_at: job.dueAt,
-      expires_at: job.expiresAt,
-      lane: job.lane,
-      priority: job.priority,
-      attempt: orNull(job.attempt),
-      retries: orNull(job.retries),
-      crashes: orNull(job.crashes),
-      suspect: job.suspect,
-      payload: text,
-      bytes,
-      options: job.options,
-      error: job.error,
-      reason: clean(job.reason),
-      log: job.log,
-    }),
+/** Puts jobs that were taken out where their states belong, as they now are. */
+export async function putIn(s: Session, placed: readonly Placed[], now: number): Promise<void> {
+  if (placed.length === 0) return
+  await s.query(s.queries.updateJobs, JSON.stringify(placed.map(({ job }) => columnsOf(job))))
+  const [line, aside] = [placed.filter(isInLine), placed.filter((one) => !isInLine(one))]
+  if (line.length > 0) await s.query(s.queries.putReady, JSON.stringify(line.map(({ job }) => seenOf(job))))
+  if (aside.length > 0)
+    await s.query(
+      s.queries.putWaiting,
+      JSON.stringify(
+        aside.map(({ job, state }) => ({ ref: job.ref, lane: job.lane, state, due_at: job.dueAt, grp: job.group })),
+      ),
+    )
+  const expiring = placed.flatMap(({ job: { expiresAt, ref } }) =>
+    expiresAt === null ? [] : [{ expires_at: expiresAt, ref }],
   )
+  if (expiring.length > 0) await s.query(s.queries.putExpiring, JSON.stringify(expiring))
+  for (const { job, state } of placed) {
+    s.tally.enter(job, state)
+    if (state === 'ready') s.note({ ready: true })
+    else if (isTimed(state)) s.note({ dueInMs: Math.max(0, job.dueAt - now) })
+  }
+}
+
+function isInLine({ job, state }: Placed): boolean {
+  return state === 'ready' && !job.suspect
+}
+
+function columnsOf(job: Standing): object {
+  const { text, bytes } = toColumns(job.payload)
+  return {
+    ref: job.ref,
+    due_at: job.dueAt,
+    expires_at: job.expiresAt,
+    lane: job.lane,
+    priority: job.priority,
+    attempt: orNull(job.attempt),
+    retries: orNull(job.retries),
+    crashes: orNull(job.crashes),
+    suspect: job.suspect,
+    payload: text,
+    bytes,
+    options: job.options,
+    error: job.error,
+    reason: clean(job.reason),
+    log: job.log,
+  }
 }
 
 /** An end, and the key that goes free with it. */

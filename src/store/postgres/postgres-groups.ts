@@ -1,24 +1,16 @@
 import type { GroupRow, GroupSeal, GroupStore } from '../groups.js'
 import type { CalledOff } from '../links.js'
 import type { Promoted } from '../store.js'
-import { completeGroup, isLocked, isOfTheStore, readFollowing, sealGroup } from './group-ends.js'
+import { completeGroup, isOfTheStore, readFollowing, sealGroup } from './group-ends.js'
 import { foldMoves, readGroup } from './groups.js'
-import type { Lanes } from './lanes.js'
-import type { Session } from './session.js'
-
-export interface GroupParts {
-  readonly lanes: Lanes
-  /** Statements that each commit by themselves. */
-  readonly plain: <T>(work: (s: Session) => Promise<T>) => Promise<T>
-  /** All or nothing; what others have locked is waited for as long as that. */
-  readonly transact: <T>(work: (s: Session) => Promise<T>, patienceMs?: number) => Promise<T>
-}
+import type { VerbParts } from './session.js'
+import { isLocked } from './while-locked.js'
 
 /** The role of groups on PostgreSQL, and the look at them that belongs to `promoteJobs`. */
 export class PostgresGroups implements GroupStore {
-  readonly #parts: GroupParts
+  readonly #parts: VerbParts
 
-  constructor(parts: GroupParts) {
+  constructor(parts: VerbParts) {
     this.#parts = parts
   }
 

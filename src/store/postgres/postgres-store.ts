@@ -24,9 +24,9 @@ import type { Confirmation, HeldJob, PausedQueue, QueueChange, QueueStore, Stand
 import type { JobAsk, StandingWish, Written } from '../wishes.js'
 import type { FindQuery, FoundPage } from '../find.js'
 import type { Heart, WorkerBeat, WorkerInfo } from '../workers.js'
-import { changeJob } from './change.js'
 import { claimJobs, confirmJobs, readLeases, reportJobs, voidClaims } from './claim.js'
 import type { Before } from './claim.js'
+import { Commands } from './commands.js'
 import type { Connection } from './connection.js'
 import type { Executor } from './executor.js'
 import { Gather } from './gather.js'
@@ -35,7 +35,7 @@ import { insertJobs } from './insert.js'
 import { Lanes } from './lanes.js'
 import type { Opened } from './open.js'
 import { heldAfterPause, pauseQueue, readPause, resumeQueue } from './pause.js'
-import { findJobs, readById, readJobs, readKeyed } from './read.js'
+import { findJobs, readJobs, readKeyed } from './read.js'
 import { Reports } from './reports.js'
 import { PostgresSchedules } from './schedule-store.js'
 import { arrayOf, newsOf, Session } from './session.js'
@@ -48,7 +48,7 @@ import { promoteAll, pruneDays, pruneJobs } from './upkeep.js'
 import type { Run, Walk } from './upkeep.js'
 import { LOCK_PATIENCE_MS, whileLocked } from './while-locked.js'
 import { askJob, readWishes } from './wish.js'
-import { asNew, isOneStatement, writeJobs } from './write.js'
+import { asNew, INSERT_MAX, isOneStatement, weightOf, writeJobs } from './write.js'
 
 export interface PostgresStoreOptions {
   /** The database's clock; only a test passes one. */
@@ -77,7 +77,8 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
   readonly #lanes: Lanes
   readonly #hints: Hints
   readonly #before: Before
-  readonly #gather: Gather
+  readonly #inserts: Gather<readonly NewJob[], void>
+  readonly #commands: Commands
   readonly #walk: Walk = { sweptTo: ['', ''], groupsSweptTo: '', daysAt: 0, days: { days: [], look: undefined } }
   readonly #reports = new Reports()
 
@@ -95,13 +96,12 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     })
     this.#hints = new Hints(opened.self)
     this.#before = { starts: new Starts(world), areLarge: false }
-    this.#gather = new Gather((jobs) =>
-      this.#lanes.sure(jobs, () => this.#plain(this.#writes, (s) => writeJobs(s, jobs))),
-    )
+    this.#inserts = new Gather({ write: (lists) => this.#insertPlain(lists.flat()), weigh: weightOf, max: INSERT_MAX })
     const plain: Run = (work) => this.#plain(this.#work, work)
     const parts = { lanes: this.#lanes, plain, transact: this.#transact.bind(this) }
     this.schedules = new PostgresSchedules(parts)
     this.groups = new PostgresGroups(parts)
+    this.#commands = new Commands(parts)
     this.transactions = new PostgresTransactions({
       opened,
       lanes: this.#lanes,
@@ -116,7 +116,7 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     if (jobs.length === 0) return []
     if (!isOneStatement(jobs, options))
       return this.#lanes.sure(jobs, () => this.#transact((s) => insertJobs(s, jobs, options)))
-    await this.#gather.add(jobs)
+    await this.#inserts.add(jobs)
     return jobs.map(asNew)
   }
 
@@ -132,11 +132,8 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     return this.#plain(this.#work, (s) => findJobs(s, query))
   }
 
-  async changeJob(change: GuardedChange): Promise<Changed> {
-    const queue = change.edit?.queue
-    const job = queue === undefined ? undefined : await this.#plain(this.#work, (s) => readById(s, change.id))
-    const lanes = queue === undefined || job === undefined ? [] : [{ queue, name: job.name }]
-    return this.#lanes.sure(lanes, () => this.#transact((s) => changeJob(s, change)))
+  changeJob(change: GuardedChange): Promise<Changed> {
+    return this.#commands.change(change)
   }
 
   askJob(ask: JobAsk): Promise<'noted' | 'refused' | 'stale'> {
@@ -244,6 +241,11 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
   async close(): Promise<void> {
     this.transactions.close()
     await this.#opened.close()
+  }
+
+  async #insertPlain(jobs: readonly NewJob[]): Promise<readonly void[]> {
+    await this.#lanes.sure(jobs, () => this.#plain(this.#writes, (s) => writeJobs(s, jobs)))
+    return []
   }
 
   /** One statement where all ended well; the rest is looked at under locks. */

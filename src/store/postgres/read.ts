@@ -46,6 +46,12 @@ export async function readById(s: Session, id: string): Promise<Standing | undef
   return row === undefined ? undefined : toStanding(row)
 }
 
+/** As many of them as one answer holds. */
+export async function readManyById(s: Session, ids: readonly string[]): Promise<Map<string, Standing>> {
+  const rows = await s.query<StoredRow>(s.queries.readJobs, JSON.stringify(ids))
+  return new Map(rows.map((row) => [row.id, toStanding(row)]))
+}
+
 /** One page: a window of at most SCAN_MAX jobs, in order, filtered, as far as one answer holds them. */
 export async function findJobs(s: Session, query: FindQuery): Promise<FoundPage> {
   const newest = query.order === 'newest'

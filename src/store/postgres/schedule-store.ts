@@ -9,28 +9,19 @@ import type {
   UpcomingJobs,
 } from '../schedules.js'
 import { numberOf } from './executor.js'
-import type { Lanes } from './lanes.js'
 import { toSchedule, toTick } from './schedule-rows.js'
 import type { StoredSchedule, StoredTick, StoredUpcoming } from './schedule-rows.js'
 import { fireTicks } from './schedules.js'
-import type { Session } from './session.js'
+import type { VerbParts } from './session.js'
 import { textOf } from './session.js'
-
-export interface ScheduleParts {
-  /** Statements that each commit by themselves. */
-  readonly plain: <T>(work: (s: Session) => Promise<T>) => Promise<T>
-  /** All or nothing. */
-  readonly transact: <T>(work: (s: Session) => Promise<T>) => Promise<T>
-  readonly lanes: Lanes
-}
 
 const BEYOND = '9223372036854775807'
 
 /** The role of schedules on PostgreSQL. */
 export class PostgresSchedules implements ScheduleStore {
-  readonly #parts: ScheduleParts
+  readonly #parts: VerbParts
 
-  constructor(parts: ScheduleParts) {
+  constructor(parts: VerbParts) {
     this.#parts = parts
   }
 

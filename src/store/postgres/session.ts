@@ -18,6 +18,15 @@ export interface SessionParts {
   readonly from: string
 }
 
+/** How a verb gets a session. */
+export interface VerbParts {
+  readonly lanes: Lanes
+  /** Statements that each commit by themselves. */
+  readonly plain: <T>(work: (s: Session) => Promise<T>) => Promise<T>
+  /** All or nothing; what others have locked is waited for as long as that. */
+  readonly transact: <T>(work: (s: Session) => Promise<T>, patienceMs?: number) => Promise<T>
+}
+
 /** One verb at work: where its statements run, and what its commit will have changed. */
 export class Session {
   readonly queries: Queries

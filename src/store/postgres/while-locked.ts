@@ -16,9 +16,13 @@ export async function whileLocked<T>(world: World, patienceMs: number, work: () 
     try {
       return await work()
     } catch (error) {
-      const isLocked = error instanceof StoreError && error.code === 'E_STORE_LOCKED'
-      if (!isLocked || world.clock.monotonic() >= end) throw error
+      if (!isLocked(error) || world.clock.monotonic() >= end) throw error
     }
     await new Promise<void>((next) => world.timers.after(AGAIN_MS, next))
   }
+}
+
+/** Somebody has what this needs: it can be done another time. */
+export function isLocked(error: unknown): boolean {
+  return error instanceof StoreError && error.code === 'E_STORE_LOCKED'
 }

@@ -49,7 +49,7 @@ export const linkQueries = {
     update ${s}.jobs j set after = a.after
     from json_to_recordset($1::text::json) as a (ref bigint, after text)
     where j.ref = any(array(select (one->>'ref')::bigint from json_array_elements($1::text::json) as one)) and j.ref = a.ref`,
-  hasLinks: `select 1 as linked from ${s}.links where child = $1::text::bigint limit 1`,
+  haveLinks: `select distinct child from ${s}.links where child = any($1::text::bigint[])`,
   dropLinks: `delete from ${s}.links where child = any($1::text::bigint[])`,
   addTodos: `
     insert into ${s}.link_todos (parent, id, what)
@@ -93,17 +93,10 @@ export const linkQueries = {
     delete from ${s}.ready r using mine
     where (r.lane, r.sort, r.ref) = (mine.lane, mine.sort, mine.ref)
     returning r.lane, r.sort, r.ref`,
-  putLine: `
-    insert into ${s}.ready (lane, sort, ref)
-    select lane, sort, ref from json_to_recordset($1::text::json) as a (lane integer, sort bigint, ref bigint)`,
   takeAside: `
     delete from ${s}.waiting
     where ref = any(array(select ref from ${s}.waiting where ref = any($1::text::bigint[]) for update skip locked))
     returning ref, lane, state, due_at, grp`,
-  putAside: `
-    insert into ${s}.waiting (ref, lane, state, due_at, grp)
-    select ref, lane, state, due_at, grp
-    from json_to_recordset($1::text::json) as a (ref bigint, lane integer, state text, due_at bigint, grp text)`,
   lockEnds: `
     select ref from ${s}.history where ref = any($1::text::bigint[]) for update skip locked`,
   lockFreeLeases: `

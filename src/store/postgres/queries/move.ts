@@ -1,20 +1,66 @@
 import { DAY_MS } from '../numbers.js'
 import { s, clock, hasEnded } from './words.js'
 
-/** Nobody has written the job since it was read. Who writes one takes it out of its place first, so it stays that way. */
-const isAsRead = (ref: string, version: string): string =>
-  `(select j.xmin::text from ${s}.jobs j where j.ref = ${ref}) = ${version}`
+/*
+ * Each takes several jobs out of their places: those that are still there, and that nobody has written since they were read.
+ * Who writes a job takes it out first, so what was taken stays as it was read. Every look is one into an index: the planner
+ * would sometimes rather read the whole line.
+ */
+type Locked = '' | 'skip locked'
+
+const bodyAsRead = `cross join lateral (select j.xmin::text as version from ${s}.jobs j where j.ref = a.ref limit 1) j`
+
+const takeReady = (locked: Locked): string => `
+    delete from ${s}.ready
+    where ctid = any(array(
+      select r.at
+      from json_to_recordset($1::text::json) as a (ref bigint, version text, lane integer, sort bigint)
+      ${bodyAsRead}
+      cross join lateral (
+        select r.ctid as at
+        from ${s}.ready r
+        where (r.lane, r.sort, r.ref) = (a.lane, a.sort, a.ref)
+        limit 1
+        for update ${locked}) r
+      where j.version = a.version))
+    returning ref`
+
+const takeWaiting = (locked: Locked): string => `
+    delete from ${s}.waiting
+    where ref = any(array(
+      select w.ref
+      from json_to_recordset($1::text::json) as a (ref bigint, version text, state text)
+      ${bodyAsRead}
+      cross join lateral (
+        select w.ref from ${s}.waiting w where w.ref = a.ref and w.state = a.state limit 1 for update ${locked}) w
+      where j.version = a.version))
+    returning ref`
+
+/**
+ * What would go with its day is noted: whoever drops the day has looked at it perhaps (days.ts). With a day to spare, since the
+ * server's clock may be set back.
+ */
+const takeHistory = (locked: Locked): string => `
+    with mine as materialized (
+      select h.ref
+      from json_to_recordset($1::text::json) as a (ref bigint, version text)
+      cross join lateral (
+        select h.ref from ${s}.history h where h.ref = a.ref and h.xmin::text = a.version limit 1 for update ${locked}) h),
+    taken as (delete from ${s}.history where ref = any(array(select ref from mine)) returning ref, keep_until),
+    noted as (
+      insert into ${s}.revived (ref)
+      select ref from taken where keep_until <= coalesce($2::text::bigint, ${clock}) + ${DAY_MS}
+      on conflict do nothing)
+    select ref from taken`
 
 /** Out of one place and into another. */
 export const moveQueries = {
-  takeReady: `
-    delete from ${s}.ready
-    where lane = $1::text::integer and sort = $2::text::bigint and ref = $3::text::bigint and ${isAsRead('$3::text::bigint', '$4')}
-    returning 1 as taken`,
-  takeWaiting: `
-    delete from ${s}.waiting
-    where ref = $1::text::bigint and state = $2 and ${isAsRead('$1::text::bigint', '$3')}
-    returning 1 as taken`,
+  takeReady: takeReady(''),
+  takeWaiting: takeWaiting(''),
+  takeHistory: takeHistory(''),
+  takeFreeReady: takeReady('skip locked'),
+  takeFreeWaiting: takeWaiting('skip locked'),
+  takeFreeHistory: takeHistory('skip locked'),
   /** Taken from a lease under its lock, and only if it has not ended meanwhile. */
   lockLease: `select fence from ${s}.leases where fence = $1::text::bigint for update`,
   takeHeld: `
@@ -23,38 +69,37 @@ export const moveQueries = {
     where e.fence = $2::text::bigint and $1::text::bigint = any(e.refs) and not $1::text::bigint = any(e.gone)
       and not ${hasEnded('$1::text::bigint')}
       and not exists (select 1 from ${s}.reports p where p.ref = $1::text::bigint and p.fence = e.fence)
-    returning 1 as taken`,
-  /**
-   * What would go with its day is noted: whoever drops the day has looked at it perhaps (days.ts). With a day to spare, since
-   * the server's clock may be set back.
-   */
-  takeHistory: `
-    with taken as (delete from ${s}.history where ref = $1::text::bigint and xmin::text = $3 returning ref, keep_until),
-    noted as (
-      insert into ${s}.revived (ref)
-      select ref from taken where keep_until <= coalesce($2::text::bigint, ${clock}) + ${DAY_MS}
-      on conflict do nothing)
-    select 1 as taken from taken`,
-  /** A job that is made live again is no longer of the lease that ended it, should that still be open. */
+    returning $1::text::bigint as ref`,
+  /** Jobs that are made live again are no longer of the lease that ended them, should that still be open. */
   forgetLeases: `
-    update ${s}.leases set gone = gone || $1::text::bigint
-    where $1::text::bigint = any(refs) and not $1::text::bigint = any(gone)`,
+    update ${s}.leases e
+    set gone = e.gone || m.refs
+    from (
+      select e.fence, array_agg(held.ref) as refs
+      from ${s}.leases e
+      cross join unnest(e.refs) as held (ref)
+      where e.refs && $1::text::bigint[] and held.ref = any($1::text::bigint[]) and not held.ref = any(e.gone)
+      group by e.fence) as m
+    where e.fence = m.fence`,
   putReady: `
-    insert into ${s}.ready (lane, sort, ref) values ($1::text::integer, $2::text::bigint, $3::text::bigint)`,
+    insert into ${s}.ready (lane, sort, ref)
+    select lane, sort, ref from json_to_recordset($1::text::json) as a (lane integer, sort bigint, ref bigint)`,
   putWaiting: `
     insert into ${s}.waiting (ref, lane, state, due_at, grp)
-    values ($1::text::bigint, $2::text::integer, $3, $4::text::bigint, $5)`,
+    select ref, lane, state, due_at, grp
+    from json_to_recordset($1::text::json) as a (ref bigint, lane integer, state text, due_at bigint, grp text)`,
   putExpiring: `
-    insert into ${s}.expiring (expires_at, ref) values ($1::text::bigint, $2::text::bigint)
+    insert into ${s}.expiring (expires_at, ref)
+    select expires_at, ref from json_to_recordset($1::text::json) as a (expires_at bigint, ref bigint)
     on conflict do nothing`,
-  updateJob: `
+  updateJobs: `
     update ${s}.jobs j
     set due_at = a.due_at, expires_at = a.expires_at, lane = a.lane, priority = a.priority, attempt = a.attempt,
         retries = a.retries, crashes = a.crashes, suspect = a.suspect, payload = a.payload, bytes = decode(a.bytes, 'base64'),
         options = a.options, error = a.error, reason = a.reason, log = a.log
-    from json_to_record($1::text::json) as a (
+    from json_to_recordset($1::text::json) as a (
       ref bigint, due_at bigint, expires_at bigint, lane integer, priority integer, attempt integer, retries integer,
       crashes integer, suspect boolean, payload text, bytes text, options text, error text, reason text, log text)
-    where j.ref = a.ref`,
+    where j.ref = any(array(select (one->>'ref')::bigint from json_array_elements($1::text::json) as one)) and j.ref = a.ref`,
   deleteJobs: `delete from ${s}.jobs where ref = any($1::text::bigint[])`,
 }

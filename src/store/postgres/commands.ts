@@ -1,0 +1,42 @@
+import type { Changed, GuardedChange } from '../store.js'
+import { changeJob } from './change.js'
+import { changeTogether, mayShare, TOGETHER_MAX } from './change-together.js'
+import { Gather } from './gather.js'
+import { readById } from './read.js'
+import type { VerbParts } from './session.js'
+import { isLocked } from './while-locked.js'
+
+/** Commands to jobs: those that are given while one is under way are done together. */
+export class Commands {
+  readonly #parts: VerbParts
+  readonly #gather: Gather<GuardedChange, Changed | undefined>
+
+  constructor(parts: VerbParts) {
+    this.#parts = parts
+    this.#gather = new Gather({ write: (changes) => this.#some(changes), weigh: () => 1, max: TOGETHER_MAX })
+  }
+
+  async change(change: GuardedChange): Promise<Changed> {
+    return (mayShare(change) ? await this.#gather.add(change) : undefined) ?? this.#alone(change)
+  }
+
+  async #some(changes: readonly GuardedChange[]): Promise<readonly (Changed | undefined)[]> {
+    const [only] = changes
+    if (only !== undefined && changes.length === 1) return [await this.#alone(only)]
+    return this.#parts
+      .transact((s) => changeTogether(s, changes), 0)
+      .catch((error: unknown) => {
+        // Who meets a lock is done by himself, and waits for it.
+        if (isLocked(error)) return []
+        throw error
+      })
+  }
+
+  async #alone(change: GuardedChange): Promise<Changed> {
+    const { lanes, plain, transact } = this.#parts
+    const queue = change.edit?.queue
+    const job = queue === undefined ? undefined : await plain((s) => readById(s, change.id))
+    const moved = queue === undefined || job === undefined ? [] : [{ queue, name: job.name }]
+    return lanes.sure(moved, () => transact((s) => changeJob(s, change)))
+  }
+}

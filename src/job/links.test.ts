@@ -1,24 +1,27 @@
 import { describe, expect, test } from 'vitest'
-import { decideLink, fateOf, findCycle, movedBy, ON_PARENT_FAILURE, parentReason } from './links.js'
+import { decideLink, fateOf, findCycle, LINK_POLICIES, movedBy, parentReason } from './links.js'
 import type { Fate, LinkVerdict } from './links.js'
 
 describe('what becomes of a link', () => {
   const table: Record<Fate, readonly LinkVerdict[]> = {
-    //            wait        cancel      run
-    unfinished: ['stays', 'stays', 'stays'],
-    done: ['resolves', 'resolves', 'resolves'],
-    failed: ['stays', 'cancels', 'resolves'],
-    cancelled: ['stays', 'cancels', 'resolves'],
-    gone: ['cancels', 'cancels', 'resolves'],
+    //            wait        cancel      run         past
+    unfinished: ['stays', 'stays', 'stays', 'stays'],
+    parked: ['stays', 'stays', 'stays', 'resolves'],
+    done: ['resolves', 'resolves', 'resolves', 'resolves'],
+    failed: ['stays', 'cancels', 'resolves', 'resolves'],
+    cancelled: ['stays', 'cancels', 'resolves', 'resolves'],
+    gone: ['cancels', 'cancels', 'resolves', 'resolves'],
   }
   test.each(Object.keys(table) as Fate[])('when its parent is %s', (fate) => {
-    expect(ON_PARENT_FAILURE.map((policy) => decideLink(fate, policy))).toEqual(table[fate])
-    expect(movedBy(fate)).toEqual(ON_PARENT_FAILURE.filter((_, i) => table[fate][i] !== 'stays'))
+    expect(LINK_POLICIES.map((policy) => decideLink(fate, policy))).toEqual(table[fate])
+    expect(movedBy(fate)).toEqual(LINK_POLICIES.filter((_, i) => table[fate][i] !== 'stays'))
   })
 
   test('follows what the parent is now, and only of one that is gone what was noted', () => {
     expect(fateOf('ready', 'failed')).toBe('unfinished')
     expect(fateOf('failed', 'done')).toBe('failed')
+    expect(fateOf('ready', 'parked')).toBe('unfinished')
+    expect(fateOf('parked', 'look')).toBe('parked')
     expect(fateOf(undefined, 'done')).toBe('done')
     expect(fateOf(undefined, 'failed')).toBe('gone')
     expect(fateOf(undefined, 'look')).toBe('gone')

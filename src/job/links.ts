@@ -9,29 +9,40 @@ import type { FinalState, State } from './states.js'
 export type OnParentFailure = 'wait' | 'cancel' | 'run'
 export const ON_PARENT_FAILURE: readonly OnParentFailure[] = ['wait', 'cancel', 'run']
 
+/**
+ * What a link says of that. `past` is for a tick that waits for the one before it: it runs however that one ends, and goes past one
+ * that is parked, which waits for a person and perhaps for ever. What recurs must not hang on it.
+ */
+export type LinkPolicy = OnParentFailure | 'past'
+export const LINK_POLICIES: readonly LinkPolicy[] = [...ON_PARENT_FAILURE, 'past']
+
 /** How a parent stands as its children see it. `gone`: it did not succeed, and it is no longer there to be retried. */
-export type Fate = 'unfinished' | FinalState | 'gone'
+export type Fate = 'unfinished' | 'parked' | FinalState | 'gone'
 
 export type LinkVerdict = 'stays' | 'resolves' | 'cancels'
 
+/** Why somebody is to look at those that come after a job: what became of it, or only that it got one. */
+export type Noted = FinalState | 'parked' | 'gone' | 'look'
+
 /** What its end was when it was written down, and what it is now: it may have been retried or forgotten since. */
-export function fateOf(state: State | undefined, noted: FinalState | 'gone' | 'look'): Fate {
-  if (state === 'done' || state === 'failed' || state === 'cancelled') return state
+export function fateOf(state: State | undefined, noted: Noted): Fate {
+  if (state === 'done' || state === 'failed' || state === 'cancelled' || state === 'parked') return state
   if (state !== undefined) return 'unfinished'
   // Kept for no time at all: it is not there, and yet it is done.
   return noted === 'done' ? 'done' : 'gone'
 }
 
 /** A parent that waits to be retried can still succeed; one that is gone never will, and strands nobody. */
-export function decideLink(fate: Fate, onFailure: OnParentFailure): LinkVerdict {
+export function decideLink(fate: Fate, policy: LinkPolicy): LinkVerdict {
   if (fate === 'unfinished') return 'stays'
-  if (fate === 'done' || onFailure === 'run') return 'resolves'
-  return onFailure === 'cancel' || fate === 'gone' ? 'cancels' : 'stays'
+  if (fate === 'parked') return policy === 'past' ? 'resolves' : 'stays'
+  if (fate === 'done' || policy === 'run' || policy === 'past') return 'resolves'
+  return policy === 'cancel' || fate === 'gone' ? 'cancels' : 'stays'
 }
 
 /** The policies whose links are moved by such a parent; those of the others stay. */
-export function movedBy(fate: Fate): readonly OnParentFailure[] {
-  return ON_PARENT_FAILURE.filter((policy) => decideLink(fate, policy) !== 'stays')
+export function movedBy(fate: Fate): readonly LinkPolicy[] {
+  return LINK_POLICIES.filter((policy) => decideLink(fate, policy) !== 'stays')
 }
 
 /** Why a child was cancelled. */

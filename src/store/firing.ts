@@ -19,9 +19,9 @@ export function nextOnes(overlap: Overlap, ticks: readonly PlannedTick[]): reado
   )
 }
 
-/** The job that begins when those before it have ended, however they do. */
+/** The job that begins when those before it have ended, however they do, or wait for a person. */
 export function waitsFor(job: NewJob, before: readonly string[]): NewJob {
-  return { ...job, after: before.map((id) => ({ id })), onParentFailure: 'run' }
+  return { ...job, after: before.map((id) => ({ id })), onParentFailure: 'past' }
 }
 
 /** A job that cannot be written now, for a reason of its own, is no reason to stop what recurs. */

@@ -1,6 +1,6 @@
 import { CycleError, ParentMissingError } from '../errors.js'
-import { decideLink, findCycle, parentReason } from '../job/links.js'
-import type { OnParentFailure } from '../job/links.js'
+import { decideLink, fateOf, findCycle, parentReason } from '../job/links.js'
+import type { LinkPolicy } from '../job/links.js'
 import type { State } from '../job/states.js'
 import { isFinal } from '../job/states.js'
 import { meetsNone } from './meeting.js'
@@ -14,7 +14,7 @@ export type Parent = { readonly id: string } | { readonly name: string; readonly
 /** Parents that are added to a job that waits. */
 export interface AddedParents {
   readonly parents: readonly Parent[]
-  readonly onFailure: OnParentFailure
+  readonly onFailure: LinkPolicy
   /** How long the job is kept if a parent cancels it. */
   readonly keepMs: number
 }
@@ -201,9 +201,8 @@ export function movedLinksOf(
 }
 
 /** A parent that failed stays in the way of who waits, since it may be retried, and calls off who wants that. */
-export function isOpen(state: State, onFailure: OnParentFailure): boolean {
-  if (state === 'done') return false
-  return onFailure !== 'run' || (state !== 'failed' && state !== 'cancelled')
+export function isOpen(state: State, policy: LinkPolicy): boolean {
+  return decideLink(fateOf(state, 'look'), policy) !== 'resolves'
 }
 
 /** An open link above those that are to be added. */

@@ -2,7 +2,7 @@ import type { Encoded } from '../job/outcome.js'
 import type { State } from '../job/states.js'
 import type { OnDuplicate, PlaceRequest } from '../job/unique.js'
 import type { Cancel } from '../world/timers.js'
-import type { OnParentFailure } from '../job/links.js'
+import type { LinkPolicy } from '../job/links.js'
 import type { FindQuery, FoundPage } from './find.js'
 import type { GroupStore, GroupTroubles } from './groups.js'
 import type { StoreInfo } from './info.js'
@@ -124,7 +124,7 @@ export interface NewJob {
   readonly expires: Due | null
   /** It is blocked until all of these are done; one of the same bulk is named by its id. See `job/links.ts`. */
   readonly after?: readonly Parent[] | undefined
-  readonly onParentFailure?: OnParentFailure | undefined
+  readonly onParentFailure?: LinkPolicy | undefined
   /** How long it is kept if a parent cancels it. Default: for ever. */
   readonly keepCancelledMs?: number | undefined
 }

@@ -1,11 +1,11 @@
 import type { Census, CensusJob } from '../store/sqlite/census.js'
-import type { OnParentFailure } from '../job/links.js'
+import type { LinkPolicy } from '../job/links.js'
 import { isFinal } from '../job/states.js'
 import { BrokenPromise } from './broken-promise.js'
 
 export interface LinkFacts {
   /** What was said of parents that were added late, by `child parent`. */
-  readonly lateLinks: ReadonlyMap<string, OnParentFailure>
+  readonly lateLinks: ReadonlyMap<string, LinkPolicy>
   readonly met: (what: string) => void
 }
 
@@ -14,7 +14,7 @@ type Jobs = ReadonlyMap<string, CensusJob>
 /** That a child comes after a parent, and how that parent has ended since, as the world saw it. */
 interface Edge {
   readonly parent: string
-  readonly policy: OnParentFailure
+  readonly policy: LinkPolicy
   end: 'none' | 'ended' | 'done'
 }
 
@@ -25,7 +25,7 @@ interface Edge {
  */
 export class LinkChecker {
   readonly #edges = new Map<string, Map<string, Edge>>()
-  readonly #policies = new Map<string, OnParentFailure>()
+  readonly #policies = new Map<string, LinkPolicy>()
 
   look(before: Jobs, jobs: Jobs, census: Census, facts: LinkFacts): void {
     for (const job of census.jobs) {
@@ -76,7 +76,7 @@ export class LinkChecker {
     const edges = this.#edges.get(job.id) ?? new Map<string, Edge>()
     this.#edges.set(job.id, edges)
     // What it does when a parent fails is said when it is written; its payload may be another one later.
-    const own = this.#policies.get(job.id) ?? (job.tick === null ? (job.policy ?? 'wait') : 'run')
+    const own = this.#policies.get(job.id) ?? (job.tick === null ? (job.policy ?? 'wait') : 'past')
     this.#policies.set(job.id, own)
     for (const parent of job.after)
       if (!edges.has(parent))
@@ -135,11 +135,16 @@ function note(edge: Edge, jobs: Jobs): void {
   if (edge.end === 'done') return
   const parent = jobs.get(edge.parent)
   if (parent?.state === 'done') edge.end = 'done'
-  else if (isOver(parent)) edge.end = 'ended'
+  else if (isOver(parent) || isPassed(edge.policy, parent)) edge.end = 'ended'
+}
+
+/** A tick does not wait for one that is parked. */
+function isPassed(policy: LinkPolicy, parent: CensusJob | undefined): boolean {
+  return policy === 'past' && parent?.state === 'parked'
 }
 
 function isMet({ policy, end }: Edge): boolean {
-  return policy === 'run' ? end !== 'none' : end === 'done'
+  return policy === 'run' || policy === 'past' ? end !== 'none' : end === 'done'
 }
 
 function isOver(job: CensusJob | undefined): boolean {
@@ -147,7 +152,8 @@ function isOver(job: CensusJob | undefined): boolean {
 }
 
 /** A child of this policy need not wait for this parent any more. */
-function isOverFor(policy: OnParentFailure, parent: CensusJob | undefined): boolean {
+function isOverFor(policy: LinkPolicy, parent: CensusJob | undefined): boolean {
+  if (isPassed(policy, parent)) return true
   return isOver(parent) && (parent === undefined || parent.state === 'done' || policy !== 'wait')
 }
 
@@ -181,7 +187,7 @@ function findStranded(census: Census): CensusJob | undefined {
   for (const { parent, child, policy } of census.links) {
     const job = jobs.get(parent)
     if (job === undefined) continue
-    if (job.state === 'parked' || (isOver(job) && !isOverFor(policy, job))) rightly.add(job.id)
+    if ((job.state === 'parked' && policy !== 'past') || (isOver(job) && !isOverFor(policy, job))) rightly.add(job.id)
     parents.set(child, [...(parents.get(child) ?? []), job])
   }
   // From those who stand in the way down to all who wait for them; a ring has no such beginning.

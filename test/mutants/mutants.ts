@@ -219,6 +219,9 @@ export const MUTANTS: readonly Mutant[] = [
   statements('a group is complete before its members have ended', { completeGroups: ['and unfinished = 0', ''] }),
   statements('a group whose job has followed stays open', { completeGroup: ['and completed_at is null', 'and false'] }),
   statements('an end leaves nobody to look at its links', { noteEnds: ['where exists', 'where false and exists'] }),
+  statements('a parked job stands in the way of the next ticks', {
+    noteEnds: ['where exists', `where e.value ->> 1 <> 'parked' and exists`],
+  }),
   statements('a job that is deleted strands its children', { noteGone: ['where exists', 'where false and exists'] }),
   statements('a child is freed by the first of its parents', {
     freeJobs: ['and not exists', 'and true or false and not exists'],

@@ -1,6 +1,5 @@
 import { decideLink, fateOf, movedBy, parentReason } from '../../job/links.js'
-import type { Fate, OnParentFailure } from '../../job/links.js'
-import type { FinalState } from '../../job/states.js'
+import type { Fate, LinkPolicy, Noted } from '../../job/links.js'
 import type { CalledOff } from '../links.js'
 import { numberOf, numberOrNull } from './executor.js'
 import { countMoves } from './groups.js'
@@ -29,7 +28,7 @@ interface Todo {
   readonly number: number
   readonly parent: number
   readonly id: string | null
-  readonly what: FinalState | 'gone' | 'look'
+  readonly what: Noted
 }
 
 export async function workOffLinks(s: Session, limit: number): Promise<WorkedOff> {
@@ -139,7 +138,7 @@ async function toldElsewhere(s: Session, todos: readonly Todo[]): Promise<Set<nu
 interface LinkRow {
   readonly parent: number
   readonly child: number
-  readonly onFailure: OnParentFailure
+  readonly onFailure: LinkPolicy
   readonly keepMs: number | null
 }
 
@@ -174,9 +173,9 @@ async function moveLinks(s: Session, ends: ReadonlyMap<number, Ended>, limit: nu
 async function readLinks(s: Session, ends: readonly Ended[], limit: number): Promise<LinkRow[]> {
   const asked = ends
     .filter(({ fate }) => movedBy(fate).length > 0)
-    .map(({ parent, fate }) => ({ parent, moves_all: movedBy(fate).includes('wait') }))
+    .map(({ parent, fate }) => ({ parent, policies: movedBy(fate).join(' ') }))
   if (asked.length === 0) return []
-  const rows = await s.query<Record<'parent' | 'child' | 'keep_ms', unknown> & { on_failure: OnParentFailure }>(
+  const rows = await s.query<Record<'parent' | 'child' | 'keep_ms', unknown> & { on_failure: LinkPolicy }>(
     s.queries.movedLinks,
     JSON.stringify(asked),
     String(limit),

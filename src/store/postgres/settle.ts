@@ -191,6 +191,9 @@ async function giveBack(s: Session, jobs: readonly SettledJob[]): Promise<void> 
     begun: job.to !== 'ready' || job.suspect,
   }))
   await s.query(s.queries.giveBack, s.given({ back }))
+  const parked = jobs.filter((job) => job.to === 'parked').map((job) => job.ref)
+  const noted = parked.length === 0 ? [] : await s.query(s.queries.noteParked, arrayOf(parked))
+  if (noted.length > 0) s.note({ dueInMs: 0 })
   for (const job of jobs) {
     s.tally.enter(job, job.to)
     if (job.to === 'ready') s.note({ ready: true })

@@ -1,4 +1,4 @@
-import type { OnParentFailure } from '../../job/links.js'
+import type { LinkPolicy } from '../../job/links.js'
 import type { State } from '../../job/states.js'
 import type { UniqueWhile } from '../../job/unique.js'
 import type { WishKind } from '../../job/wish.js'
@@ -40,7 +40,7 @@ export interface Census {
     readonly members: number
   }[]
   /** Open links between a parent and a child that waits for it, and parents whose ends are still to be looked at. */
-  readonly links: readonly { readonly parent: string; readonly child: number; readonly policy: OnParentFailure }[]
+  readonly links: readonly { readonly parent: string; readonly child: number; readonly policy: LinkPolicy }[]
   readonly todos: readonly string[]
   /** How often the work of a job was written by its own transaction, where an app does so (see `makeWork`). */
   readonly works: readonly { readonly id: string; readonly times: number }[]
@@ -83,7 +83,7 @@ export interface CensusJob {
   readonly after: readonly string[]
   /** What its payload says of that: some of those it must come after, and what it does when one of them fails. */
   readonly asked: readonly string[]
-  readonly policy: OnParentFailure | null
+  readonly policy: LinkPolicy | null
   /** A number in its payload, which some jobs return. */
   readonly n: number | null
 }

@@ -6,7 +6,7 @@ import type { Session } from './session.js'
  * `promoteJobs` (links.ts), a bounded number of links at a time.
  */
 
-/** These have ended. Nearly always nobody waits for anybody, and then this is one look at an empty table. */
+/** These have ended, or were parked. Nearly always nobody waits for anybody, and then this is one look at an empty table. */
 export function noteEnds(session: Session, ends: readonly { readonly id: string; readonly to: State }[]): void {
   if (ends.length === 0 || session.statement(session.queries.anyLink).get() === undefined) return
   noteAll(

@@ -1,6 +1,6 @@
 import { decideLink, fateOf, movedBy, parentReason } from '../../job/links.js'
-import type { OnParentFailure } from '../../job/links.js'
-import type { FinalState, State } from '../../job/states.js'
+import type { LinkPolicy, Noted } from '../../job/links.js'
+import type { State } from '../../job/states.js'
 import { isFinal } from '../../job/states.js'
 import {
   askedParents,
@@ -87,7 +87,7 @@ export function linkJobs(
 /** Rows that one statement writes: crossing into the library costs more than a row. */
 const AT_ONCE = 1_000
 
-type Link = readonly [parent: string, child: string, onFailure: OnParentFailure, keepMs: number | null]
+type Link = readonly [parent: string, child: string, onFailure: LinkPolicy, keepMs: number | null]
 
 function addLinks(session: Session, links: readonly Link[]): void {
   eachFew(links, (few) => session.statement(session.queries.addLinks).run(few))
@@ -185,12 +185,12 @@ export function workOffLinks(session: Session, limit: number, now: number): Work
 interface Todo {
   readonly number: number
   readonly parent: string
-  readonly what: FinalState | 'gone' | 'look'
+  readonly what: Noted
 }
 
 interface LinkRow {
   readonly child: number
-  readonly on_failure: OnParentFailure
+  readonly on_failure: LinkPolicy
   readonly keep_ms: number | null
   readonly id: string
   readonly name: string

@@ -95,13 +95,13 @@ CREATE TABLE millrace_leases (
 CREATE TABLE millrace_link_todos (
   number integer primary key,
   parent text not null,
-  what text not null check (what in ('done', 'failed', 'cancelled', 'gone', 'look'))
+  what text not null check (what in ('done', 'failed', 'cancelled', 'parked', 'gone', 'look'))
 ) strict;
 
 CREATE TABLE millrace_links (
   parent text not null,
   child integer not null,
-  on_failure text not null check (on_failure in ('wait', 'cancel', 'run')),
+  on_failure text not null check (on_failure in ('wait', 'cancel', 'run', 'past')),
   keep_ms integer,
   primary key (parent, child)
 ) strict, without rowid;

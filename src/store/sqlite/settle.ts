@@ -54,6 +54,7 @@ function giveBack(session: Session, job: SettledJob, now: number): boolean {
   )
   if (Number(changes) === 0) return false
   moved(session, job)
+  if (job.to === 'parked') noteEnds(session, [job])
   if (job.to === 'ready') session.noteReady()
   else if (isTimed(job.to)) session.noteDue(job.delayMs ?? 0)
   return true

@@ -159,6 +159,21 @@ export const scheduleCases: readonly ContractCase[] = [
     )
   }),
 
+  contract('a tick that waits goes past a job that is parked, and a child of that job does not', async (b) => {
+    const { row, at } = await due(b)
+    await fired(b, fire(row, [tick(b, at)], { overlap: 'wait' }))
+    const held = only(await b.claim(await b.worker()))
+    const child = await b.one({ after: [{ id: held.id }], onParentFailure: 'run' })
+    const [next] = await fired(b, fire(await read(b, 'nightly'), [tick(b, at + 1)], { overlap: 'wait' }))
+    assert.equal(await b.state(String(next?.job)), 'blocked')
+    await b.settle(held, { to: 'parked' })
+    while ((await b.store.jobs.promoteJobs(10)).again);
+    assert.deepEqual([await b.state(String(next?.job)), await b.state(child)], ['ready', 'blocked'])
+    await b.settle(only(await b.claim(await b.worker())))
+    const [last] = await fired(b, fire(await read(b, 'nightly'), [tick(b, at + 2)], { overlap: 'wait' }))
+    assert.equal(await b.state(String(last?.job)), 'ready')
+  }),
+
   contract('a held key skips the tick and stops nothing', async (b) => {
     const { row, at } = await due(b)
     const holder = await b.one({ key: 'k' })

@@ -28,8 +28,19 @@ async function say(teller: Teller, id: string): Promise<void> {
   const rule = isUnbroken ? { every: UNBROKEN_MS } : anyRule(random)
   const options = { ...anyPolicy(random), ...(isUnbroken ? { missed: 'all' as const } : {}) }
   const n = random.int(1, 3)
+  if (id === 'fleeting' && random.chance(0.3)) return sayDeadly(teller)
   await asTenant(teller, random, (tenant) => mill.recurring(id, 'steady', { ms: 5, n, tenant }, rule, options))
   sim.count('recurring')
+}
+
+/** For some ticks, each of which kills whoever runs it until it is parked; the next ones wait for it, but not for ever. */
+async function sayDeadly(teller: Teller): Promise<void> {
+  const { sim, mill, random } = teller
+  const options = { overlap: 'wait', missed: 'skip', until: new Date(sim.time.now + 5_000) } as const
+  await asTenant(teller, random, (tenant) =>
+    mill.recurring('fleeting', 'pill', { kills: 99, tenant }, { every: 2_000 }, options),
+  )
+  sim.count('recurring, and deadly')
 }
 
 function anyRule(random: Random): string | { every: number } {

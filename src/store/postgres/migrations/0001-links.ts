@@ -6,7 +6,7 @@ export const links = (schema: string): readonly string[] => [
   `create table ${schema}.links (
     parent bigint not null,
     child bigint not null,
-    on_failure text not null check (on_failure in ('wait', 'cancel', 'run')),
+    on_failure text not null check (on_failure in ('wait', 'cancel', 'run', 'past')),
     keep_ms bigint,
     primary key (parent, child)
   )`,
@@ -17,6 +17,6 @@ export const links = (schema: string): readonly string[] => [
     number bigint generated always as identity primary key,
     parent bigint not null,
     id uuid,
-    what text not null check (what in ('done', 'failed', 'cancelled', 'gone', 'look'))
+    what text not null check (what in ('done', 'failed', 'cancelled', 'parked', 'gone', 'look'))
   )`,
 ]

@@ -1,7 +1,9 @@
 import { LOCK_CLASS } from '../numbers.js'
 import { bodyOf, s, stands } from './words.js'
 
-const found = `j.ref, j.id::text as id, n.name, coalesce(h.state, 'ready') as state`
+/** What those after it must know of a job: how it ended, or that it is parked. All else is as good as ready. */
+const stateOf = `coalesce(h.state, (select w.state from ${s}.waiting w where w.ref = j.ref and w.state = 'parked'), 'ready') as state`
+const found = `j.ref, j.id::text as id, n.name, ${stateOf}`
 const endOf = `left join lateral (select h.ref, h.state from ${s}.history h where h.ref = j.ref limit 1) h on true`
 
 /** Jobs that come after others. */
@@ -23,7 +25,7 @@ export const linkQueries = {
     select a.name as "askedName", a.key as "askedKey", j.ref, j.id, a.name, j.state
     from json_to_recordset($1::text::json) as a (name text, key text)
     cross join lateral (
-      select j.ref, j.id::text as id, coalesce(h.state, 'ready') as state
+      select j.ref, j.id::text as id, ${stateOf}
       from ${s}.jobs j
       join ${s}.lanes n on n.lane = j.lane
       ${endOf}
@@ -64,6 +66,13 @@ export const linkQueries = {
     cross join ${bodyOf('a.ref')}
     where exists (select 1 from ${s}.links l where l.parent = a.ref)
     returning 1 as noted`,
+  /** Of jobs that are parked: those that somebody goes past. */
+  noteParked: `
+    insert into ${s}.link_todos (parent, what)
+    select distinct l.parent, 'parked'
+    from ${s}.links l
+    where l.parent = any($1::text::bigint[]) and l.on_failure = 'past'
+    returning 1 as noted`,
   nextTodos: `
     select number, parent, id, what
     from ${s}.link_todos
@@ -103,11 +112,11 @@ export const linkQueries = {
     select fence from ${s}.leases where fence = any($1::text::bigint[]) for update skip locked`,
   askLeases: `update ${s}.leases set asked = true where fence = any($1::text::bigint[]) and not asked`,
 
-  /** What such ends move: of one that may be retried all but those that wait for it. */
+  /** What such ends move: the links of some policies. */
   movedLinks: `
     select l.parent, l.child, l.on_failure, l.keep_ms
-    from json_to_recordset($1::text::json) as a (parent bigint, moves_all boolean)
-    join ${s}.links l on l.parent = a.parent and (a.moves_all or l.on_failure <> 'wait')
+    from json_to_recordset($1::text::json) as a (parent bigint, policies text)
+    join ${s}.links l on l.parent = a.parent and l.on_failure = any(string_to_array(a.policies, ' '))
     limit $2::text::integer`,
   lockChildren: `
     select ref from ${s}.waiting where ref = any($1::text::bigint[]) order by ref for update skip locked`,

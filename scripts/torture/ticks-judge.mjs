@@ -17,7 +17,8 @@ export function judgeTicks(verdict, { kills, drained, tables, runs, schedules, o
   )
   verdict.none('no tick was doubled: no two jobs are of one tick', doubled(jobs))
   verdict.none('each tick with a job has it, and each job has its tick', strays(ticks, jobs))
-  const ran = new Set(runs.map((line) => line.split(' ')[2]))
+  const told = runs.map((line) => line.split(' '))
+  const ran = new Set(told.filter(([word]) => word === 'ends').map(([, , , id]) => id))
   const parked = jobs.filter((job) => job.state === 'parked').length
   console.log(`  ${jobs.length} jobs, ${parked} parked`)
   const called = jobs.filter((job) => job.state === 'cancelled')
@@ -30,6 +31,10 @@ export function judgeTicks(verdict, { kills, drained, tables, runs, schedules, o
     called.filter((job) => job.schedule !== 'calling').map(idOf),
     `${called.length} were`,
   )
+  verdict.none(
+    'a tick that waits begins when the one before it has ended, or is parked',
+    overlapping(told, jobs, schedules),
+  )
   if (ticks.length < kills.done * TICKS_PER_KILL * known.length) verdict.void(`only ${ticks.length} ticks came`)
 }
 
@@ -40,6 +45,25 @@ function gaps(id, list, { options }) {
   return times.flatMap((at, i) =>
     i === 0 || at - times[i - 1] === 1000 ? [] : [`${id}: nothing between ${times[i - 1]} and ${at}`],
   )
+}
+
+/** Of jobs that wait for each other: those that began while an earlier one, which ended later, had not. */
+function overlapping(told, jobs, schedules) {
+  const states = new Map(jobs.map(({ id, state }) => [id, state]))
+  return Object.keys(schedules)
+    .filter((schedule) => schedules[schedule].options.overlap === 'wait')
+    .flatMap((schedule) => {
+      const open = new Map()
+      return told
+        .filter(([, of]) => of === schedule)
+        .flatMap(([word, , at, id]) => {
+          if (word === 'ends') return open.delete(id) ? [] : [`${id} ends and had not begun`]
+          const before = [...open].find(([other, began]) => other !== id && Number(began) < Number(at))
+          open.set(id, at)
+          const isFree = before === undefined || states.get(before[0]) === 'parked'
+          return isFree ? [] : [`${schedule} ${at}: ${id} began before ${before[0]} of ${before[1]} had ended`]
+        })
+    })
 }
 
 function doubled(jobs) {

@@ -14,6 +14,7 @@ const SCHEDULES = {
   cron: { rule: '* * * * * *', options: { missed: 'all', jitter: '300ms', timezone: 'Europe/Oslo' } },
   skipping: { rule: { every: '1s' }, options: { missed: 'all', overlap: 'skip' } },
   calling: { rule: '* * * * * *', options: { missed: 'all', overlap: 'cancel' } },
+  waiting: { rule: { every: '1s' }, options: { missed: 'all', overlap: 'wait' } },
   once: { rule: { every: '1s' }, options: { missed: 'once' } },
 }
 /** Kills that are aimed at the moment in which ticks are fired: so long after a whole second. */

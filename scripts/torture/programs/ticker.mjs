@@ -11,7 +11,13 @@ const config = JSON.parse(process.argv[2])
 const { millrace, job } = await import(config.entry)
 const diary = openSync(config.diary, 'a')
 
-const note = job('note', (_, ctx) => void writeSync(diary, `${ctx.tick.schedule} ${ctx.tick.at.getTime()} ${ctx.id}\n`))
+const write = (word, { tick, id }) => writeSync(diary, `${word} ${tick.schedule} ${tick.at.getTime()} ${id}\n`)
+const note = job('note', async (_, ctx) => {
+  write('begins', ctx)
+  // Long enough that some are killed while they run, and that those of two ticks would overlap where they may.
+  await new Promise((resolve) => setTimeout(resolve, 30))
+  write('ends', ctx)
+})
 const mill = await millrace({ store: config.store, jobs: { note }, lease: '1s', poll: '100ms', logger: false })
 const orders = createInterface({ input: process.stdin })
 orders.on('close', () => process.exit(1)) // The supervisor is gone: nobody must be left behind.

@@ -1,4 +1,6 @@
 import { defineConfig } from 'vitest/config'
+import { BaseSequencer } from 'vitest/node'
+import type { TestSpecification } from 'vitest/node'
 
 /** One PostgreSQL server for the whole run, started when the first test asks for it: `freshDatabase()`. */
 const POSTGRES = ['test/postgres/global-setup.ts']
@@ -22,6 +24,28 @@ const BEHAVIOUR = [
 const LONG_BEHAVIOUR = ['model', 'crashes', 'cancel-processes', 'examples', 'wake']
 const ON_POSTGRES = process.env['MILLRACE_POSTGRES_BIN'] ? [...BEHAVIOUR, ...LONG_BEHAVIOUR] : BEHAVIOUR
 
+/** They take a minute or more, mostly of waiting: what begins last ends last, so they begin first. */
+const LONGEST = [
+  'postgres-outage',
+  'simulator',
+  'torture',
+  'engine',
+  'cancel-processes',
+  'mutants',
+  'crashes',
+  'postgres-store',
+]
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rank = ({ moduleId }: TestSpecification): number => {
+      const index = LONGEST.findIndex((name) => moduleId.endsWith(`/${name}.test.ts`))
+      return index === -1 ? LONGEST.length : index
+    }
+    return (await super.sort(files)).toSorted((one, other) => rank(one) - rank(other))
+  }
+}
+
 /**
  * Four projects, by what they need. `unit` stands beside the code and needs nothing built; `house` needs the whole tree or
  * real processes; `postgres` is the tests of behaviour once more, on the other store; `package` needs the packed tarball and npm.
@@ -30,6 +54,7 @@ export default defineConfig({
   test: {
     pool: 'forks',
     maxWorkers: 2,
+    sequence: { sequencer: LongestFirst },
     reporters: process.env['MILLRACE_TALLY']
       ? [['default', { summary: false }], './scripts/tally-reporter.mjs']
       : ['default'],

@@ -15,8 +15,8 @@ const stages = [
   { name: 'publint', run: async () => told(await publint()) },
   { name: 'attw', run: async () => told(await attw()) },
   { name: 'knip', run: async () => told({ name: 'knip', ...(await runNode([tool('knip'), '--no-progress'])) }) },
-  { name: 'unit', run: () => vitest('unit') },
   // Their tests wait more than they work: for other processes, for leases to end, for a server.
+  { name: 'unit', run: () => vitest('unit', ['--maxWorkers=3']) },
   { name: 'house', run: () => vitest('house', ['--maxWorkers=3']) },
   { name: 'postgres', run: () => vitest('postgres', ['--maxWorkers=4']) },
   { name: 'package', run: () => vitest('package') },

@@ -15,15 +15,28 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
-let schemas = 0
+const SCHEMA = `a "schema" of one's own`
 
+/** The tables are made once and emptied for each case: to make them takes as long as a case itself. */
 async function open() {
   const world = systemWorld()
   const clock = { now: 1_800_000_000_000 }
-  schemas += 1
-  const opened = await openDatabase(await targetOf(database.url, `case ${schemas} "of" o'many`), true, world)
+  const opened = await openDatabase(await targetOf(database.url, SCHEMA), true, world)
+  await emptyTables()
   const store = new PostgresStore(opened, world, { now: () => clock.now })
   return { store, clock, openTransaction: begin }
+}
+
+async function emptyTables(): Promise<void> {
+  const client = new Client(database.url)
+  await client.connect()
+  const { rows } = await client.query<{ name: string }>(
+    `select format('%I.%I', schemaname, tablename) as name from pg_tables
+     where schemaname = $1 and tablename not in ('migrations', 'identity')`,
+    [SCHEMA],
+  )
+  await client.query(rows.map(({ name }) => `delete from ${name}`).join(';'))
+  await client.end()
 }
 
 /** A transaction on a connection of the caller's own. */

@@ -1,7 +1,7 @@
 /** The scenarios of each kind, in the order they run. */
 export const SCENARIOS = {
-  sqlite: ['drain', 'enqueue-many', 'enqueue-one', 'latency', 'memory', 'neighbours', 'crowd'],
-  postgres: ['drain', 'enqueue-many', 'enqueue-one', 'latency', 'backlog', 'horizon', 'processes'],
+  sqlite: ['drain', 'enqueue-many', 'enqueue-one', 'latency', 'memory', 'neighbours', 'company', 'crowd'],
+  postgres: ['drain', 'enqueue-many', 'enqueue-one', 'latency', 'backlog', 'horizon', 'processes', 'company'],
   crowd: ['crowd'],
 }
 

@@ -14,10 +14,18 @@ export async function openParty({ dist, file, durability, concurrency }) {
   const mill = await millrace({ store, jobs: [noop], concurrency, logger: false })
   return {
     add: (payload) => mill.enqueue(noop, payload),
-    async addMany(payloads, { queue, name = 'noop' } = {}) {
+    async addMany(payloads, { queue, group, name = 'noop' } = {}) {
       if (!mill.has(name)) mill.register(job(name, async () => {}))
-      await mill.enqueueMany(name, payloads, queue === undefined ? {} : { queue })
+      await mill.enqueueMany(name, payloads, { queue, group })
     },
+    /** One, all the others beside each other after it, and one after those. */
+    addFlow: (count) =>
+      mill.flow((f) => {
+        const first = f.add(noop, {})
+        const others = Array.from({ length: count - 2 }, (_, n) => f.add(noop, { n }, { after: [first] }))
+        return f.add(noop, {}, { after: others })
+      }),
+    group: (id) => mill.group(id),
     /** Until `count` jobs have run and the last one's end is on disk. */
     async drain(count, each) {
       let ran = 0

@@ -185,6 +185,20 @@ describe('a command to a job that waits', () => {
   })
 })
 
+describe('a retry', () => {
+  test('of a job that is deleted meanwhile leaves its key free', async () => {
+    const { store, other, schema } = await house()
+    const job = only(await running(store, 1, { key: 'k' }))
+    await store.settleJobs([ended(job, { to: 'failed', result: null })], [job.fence])
+    const retrying = await interrupted(schema, /delete from \S+history/, () =>
+      other.changeJob({ id: job.id, from: 'failed', to: 'gone', keepMs: 0 }),
+    )
+    const retry = { id: job.id, from: 'failed', to: 'ready', keepMs: Infinity } as const
+    expect(await retrying.changeJob(retry)).toBe('stale')
+    expect(await store.insertJobs([aJob({ key: 'k' })], OPTIONS)).toMatchObject([{ isNew: true }])
+  })
+})
+
 describe('the end of a job', () => {
   test('that waits for a wish to be written takes the wish with it', async () => {
     const { store, client, queries, schema } = await house()

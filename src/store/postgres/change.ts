@@ -28,8 +28,9 @@ export async function changeJob(s: Session, change: GuardedChange): Promise<Chan
     // A held job is claimed and yet `ready`: it can be taken from its holder, who asks before it begins one.
     if (job === undefined || job.state !== change.from || job.state === 'running') return 'stale'
     if (job.claimed && !mayBeTaken(change.to)) return 'stale'
-    if (isFinal(job.state) && change.to !== 'gone') await retake(s, job, now)
     if (!(await takeOut(s, job))) continue
+    // Only now: a key taken for a job that then turned out to be gone would be nobody's for ever.
+    if (isFinal(job.state) && change.to !== 'gone') await retake(s, job, now)
     await put(s, job, change, now)
     await countMoves(s)
     if (!job.claimed) return 'changed'
@@ -123,8 +124,6 @@ async function takeKey(s: Session, job: Standing): Promise<void> {
     s.queries.keyHolders,
     JSON.stringify([{ name: job.name, key: job.key }]),
   )
-  // Our own, of a try before: somebody moved the job in between.
-  if (Number(row?.ref) === job.ref) return
   const holder = (await readStanding(s, [Number(row?.ref)])).get(Number(row?.ref))
   throw new DuplicateKeyError(job.name, job.key, holder?.id, 'is now held by another unfinished job')
 }

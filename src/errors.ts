@@ -125,14 +125,15 @@ export class DuplicateJobError extends MillraceError {
 export class ParentMissingError extends MillraceError {
   /** Each that is missing: an id, or a job's name and a key. */
   readonly missing: readonly ({ readonly id: string } | { readonly name: string; readonly key: string })[]
-  constructor(missing: ParentMissingError['missing']) {
+  /** `where`: of which job of a bulk. */
+  constructor(missing: ParentMissingError['missing'], where = '') {
     const shown = missing
       .slice(0, 10)
       .map((one) => ('id' in one ? one.id : `${JSON.stringify(one.name)} with key ${JSON.stringify(one.key)}`))
     const more = missing.length > shown.length ? ` and ${missing.length - shown.length} more` : ''
     super(
       'E_PARENT_MISSING',
-      `after: no such job: ${shown.join(', ')}${more}; a job comes after jobs that are there: enqueue them first, or together with it by mill.flow()`,
+      `after${where}: no such job: ${shown.join(', ')}${more}; a job comes after jobs that are there: enqueue them first, or together with it by mill.flow()`,
     )
     this.missing = missing
   }
@@ -142,12 +143,9 @@ export class ParentMissingError extends MillraceError {
 export class CycleError extends MillraceError {
   /** The ring: each comes after the next, and the last is the first. */
   readonly path: readonly string[]
-  constructor(path: readonly string[]) {
+  constructor(path: readonly string[], advice = 'take one of these links out') {
     const shown = path.length <= 12 ? path : [...path.slice(0, 6), `… ${path.length - 11} more …`, ...path.slice(-5)]
-    super(
-      'E_CYCLE',
-      `after: these jobs would wait for each other for ever: ${shown.join(' → ')}; take one of these links out`,
-    )
+    super('E_CYCLE', `after: these jobs would wait for each other for ever: ${shown.join(' → ')}; ${advice}`)
     this.path = path
   }
 }

@@ -66,6 +66,17 @@ function gate(): { readonly opened: Promise<void>; open(): void } {
   return { opened, open: () => open() }
 }
 
+test.each(['pause', 'resume', 'cancel', 'retryFailed'] as const)(
+  '%s is for all members: options, which would be ignored, are refused',
+  async (verb) => {
+    const mill = await open()
+    await mill.enqueueMany(send, tos(3), { group: 'spring' })
+    const call = mill.group('spring')[verb] as (options: object) => Promise<number>
+    await expect(call({ queue: 'sms' })).rejects.toThrow(/group "spring"\.\w+\(\): options are not taken/)
+    expect(await mill.group('spring').progress()).toMatchObject({ ready: 3 })
+  },
+)
+
 describe('the progress of a group', () => {
   test('is told by state and by queue, while it runs and after', async () => {
     const held = gate()
@@ -388,6 +399,7 @@ describe('what is wrong with a group', () => {
     [(mill: Mill) => mill.group(5 as never), /id must be text, got 5/],
     [(mill: Mill) => mill.group('g', { whendone: [] } as never), /did you mean "whenDone"/],
     [(mill: Mill) => mill.group('g', { whenDone: report } as never), /whenDone must be \[job, payload, options\]/],
+    [(mill: Mill) => mill.group('g', { whenDone: [] } as never), /whenDone must be .*, got an array of 0/],
     [(mill: Mill) => mill.group('g').watch(), /group\.watch\(\) is not yet/],
   ])('is said at once: %#', async (call, message) => {
     const mill = await open()

@@ -384,6 +384,14 @@ describe('a flow', () => {
   })
 })
 
+test('a parent that is missing in a bulk is told with its item', async () => {
+  const { extract, keyed, jobs } = house()
+  const mill = await open({ jobs })
+  await mill.enqueue(extract, { n: 'a' }, { key: 'a' })
+  const call = mill.enqueueMany(keyed, [{ of: 'a' }, { of: 'nobody' }])
+  await expect(call).rejects.toThrow(/after of item 1: no such job: "extract" with key "nobody"/)
+})
+
 describe('bad input to after', () => {
   const id = '00000000-0000-7000-8000-000000000000'
   test.each<[string, unknown, RegExp]>([

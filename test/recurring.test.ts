@@ -590,6 +590,31 @@ describe('bad input is refused before anything is written', () => {
     await expect(call).rejects.toThrow(/5 problems/)
   })
 
+  test('it is told of the schedule, of which an app has many for one job', async () => {
+    const { open } = place()
+    const mill = await open()
+    await expect(mill.recurring('nightly', report, { of: 'a' }, '99 * * * *')).rejects.toThrow(/^schedule "nightly": /)
+    const unwritable = mill.recurring('nightly', report, { of: () => 1 } as never, '0 9 * * *')
+    await expect(unwritable).rejects.toThrow(/^schedule "nightly": payload/)
+  })
+
+  test.each(['pause', 'resume', 'runNow'] as const)('options of %s, which takes none', async (verb) => {
+    const { open } = place()
+    const mill = await open()
+    await mill.recurring('r', report, { of: 'a' }, '0 9 * * *')
+    const call = mill.schedules[verb] as (id: string, options: object) => Promise<unknown>
+    await expect(call.call(mill.schedules, 'r', { tx: 1 })).rejects.toThrow(/options are not taken/)
+    expect((await mill.schedules.get('r'))?.pausedAt).toBeUndefined()
+  })
+
+  test('a backfill from the end to the beginning', async () => {
+    const { open } = place()
+    const mill = await open()
+    await mill.recurring('r', report, { of: 'a' }, '0 9 * * *')
+    const call = mill.schedules.backfill('r', new Date('2026-02-02'), new Date('2026-02-01'))
+    await expect(call).rejects.toThrow(/to must not be before from \(2026-02-02.*\), got 2026-02-01/)
+  })
+
   test('hostile ids are ids like any other', async () => {
     const { clock, start } = place()
     const mill = await start()

@@ -40,7 +40,7 @@ export function flowOptions({ nodes }: FlowGraph): InsertOptions {
     if (options?.key === undefined) continue
     const own = options.onDuplicate ?? 'return'
     if (policy !== undefined && own !== policy) {
-      const message = `must be the same for all, got ${show(own)} after ${show(policy)}`
+      const message = `must be the same for all nodes with a key, got ${show(own)} after ${show(policy)}; use one, or two flows`
       throw wrongFlow([{ path: `nodes[${index}].options.onDuplicate`, message }])
     }
     policy = own

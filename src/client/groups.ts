@@ -1,7 +1,7 @@
 import { show } from '../codec/show.js'
 import { DuplicateJobError, DuplicateKeyError, InvalidOptionsError, NotYetError } from '../errors.js'
 import type { Problem } from '../errors.js'
-import { checkFields } from '../job/check.js'
+import { checkFields, noOptions } from '../job/check.js'
 import type { Check } from '../job/check.js'
 import { checkName, isName, isTransactionHandle } from '../job/check-options.js'
 import type { Job } from '../job/define.js'
@@ -60,15 +60,19 @@ export interface GroupParts {
 const isFollowing: Check = (value) =>
   Array.isArray(value) && value.length >= 1 && value.length <= 3
     ? undefined
-    : `must be [job, payload, options], got ${show(value)}`
+    : `must be [job, payload, options], got ${Array.isArray(value) ? `an array of ${value.length}` : show(value)}`
 
 export function groupHandle(parts: GroupParts, id: unknown, options: unknown = {}): GroupHandle {
   const problems = [...checkName('id', id), ...checkFields(options, '', { fields: { whenDone: isFollowing } })]
   if (problems.length > 0) throw new InvalidOptionsError('group()', problems)
   const group = id as string
   const { whenDone } = options as { readonly whenDone?: Given }
-  const forAll = (command: Parameters<GroupParts['command']>[1], states: readonly State[]): Promise<number> =>
-    commandAll(parts, { group, states, order: 'newest', limit: PAGE, cursor: null }, command)
+  const forAll =
+    (verb: string, command: Parameters<GroupParts['command']>[1], states: readonly State[]) =>
+    async (asked?: unknown): Promise<number> => {
+      check(group, verb, noOptions(asked, 'it is for all members'))
+      return commandAll(parts, { group, states, order: 'newest', limit: PAGE, cursor: null }, command)
+    }
   return {
     id: group,
     progress: async (asked = {}) => {
@@ -76,10 +80,10 @@ export function groupHandle(parts: GroupParts, id: unknown, options: unknown = {
       return progressOf(await parts.store.groups.readGroup(group), asked.queue)
     },
     seal: (asked = {}) => seal(parts, group, whenDone, asked),
-    pause: () => forAll('pause', ['scheduled', 'ready', 'retrying', 'blocked', 'running']),
-    resume: () => forAll('resume', ['paused', 'running']),
-    cancel: () => forAll('cancel', ['scheduled', 'ready', 'retrying', 'blocked', 'paused', 'running']),
-    retryFailed: () => forAll('retry', ['failed']),
+    pause: forAll('pause', 'pause', ['scheduled', 'ready', 'retrying', 'blocked', 'running']),
+    resume: forAll('resume', 'resume', ['paused', 'running']),
+    cancel: forAll('cancel', 'cancel', ['scheduled', 'ready', 'retrying', 'blocked', 'paused', 'running']),
+    retryFailed: forAll('retryFailed', 'retry', ['failed']),
     watch: () => {
       throw new NotYetError('group.watch()')
     },

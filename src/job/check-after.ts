@@ -37,7 +37,7 @@ function parentProblem(value: unknown): string | undefined {
       return 'must be a handle, got a promise; await the enqueue'
     if (isId((value as { id?: unknown }).id)) return undefined
   }
-  const advice = isJob(value) ? '; a job alone says no which: give [job, key]' : ''
+  const advice = isJob(value) ? '; a job runs many times: give [job, key]' : ''
   return `must be a handle, a job's id (a UUID) or [job, key], got ${show(value)}${advice}`
 }
 

@@ -50,3 +50,9 @@ function isEmpty(given: unknown): boolean {
 function isNoOptions(value: object): boolean {
   return value instanceof Promise || value instanceof Date || value instanceof Map || value instanceof Set
 }
+
+/** Of a verb that takes none: one that is given would be ignored. An index, as `ids.map(mill.cancel)` passes it, asks for nothing. */
+export function noOptions(given: unknown, why: string): Problem[] {
+  if (typeof given !== 'object' || given === null) return []
+  return [{ path: 'options', message: `are not taken: ${why}, got ${show(given)}` }]
+}

@@ -11,7 +11,7 @@ import {
   isRetry,
 } from '../job/check-options.js'
 import type { Check, Fields } from '../job/check.js'
-import { checkFields, EMPTY } from '../job/check.js'
+import { checkFields, EMPTY, noOptions } from '../job/check.js'
 import { reason, show } from '../codec/show.js'
 import type { CaptureOptions } from '../job/capture.js'
 import type { Handler } from '../job/define.js'
@@ -224,11 +224,8 @@ export function byIdAlone(
   command: (id: string) => Promise<boolean>,
 ): (id: string, options?: unknown) => Promise<boolean> {
   return async (id, options) => {
-    // An index of `ids.map(mill.cancel)` asks for nothing.
-    if (typeof options === 'object' && options !== null)
-      throw new InvalidOptionsError(`${verb}()`, [
-        { path: 'options', message: `are not taken: the command commits by itself, got ${show(options)}` },
-      ])
+    const problems = noOptions(options, 'the command commits by itself')
+    if (problems.length > 0) throw new InvalidOptionsError(`${verb}()`, problems)
     return command(id)
   }
 }

@@ -91,8 +91,12 @@ export function checkBackfill(from: unknown, to: unknown): { problems: Problem[]
   if (!first.ok) problems.push({ path: 'from', message: first.problem })
   if (!last.ok) problems.push({ path: 'to', message: last.problem })
   if (first.ok && last.ok && last.atMs < first.atMs)
-    problems.push({ path: 'to', message: `must not be before from, got ${show(to)}` })
+    problems.push({ path: 'to', message: `must not be before from (${iso(first.atMs)}), got ${iso(last.atMs)}` })
   return { problems, fromAt: first.ok ? first.atMs : 0, toAt: last.ok ? last.atMs : 0 }
+}
+
+function iso(ms: number): string {
+  return new Date(ms).toISOString()
 }
 
 export const LIST_MAX = 10_000

@@ -1,5 +1,7 @@
-import { InvalidOptionsError, UnknownScheduleError } from '../errors.js'
+import { show } from '../codec/show.js'
+import { InvalidOptionsError, InvalidPayloadError, UnknownScheduleError } from '../errors.js'
 import type { Problem } from '../errors.js'
+import { noOptions } from '../job/check.js'
 import { checkName } from '../job/check-options.js'
 import { parseDuration, parseInstant } from '../job/duration.js'
 import type { EnqueueOptions, Enqueueable, Handle } from '../job/enqueue.js'
@@ -68,8 +70,10 @@ export class Recurring implements Schedules {
     options: RecurringOptions | undefined,
   ): Promise<ScheduleRecord> {
     const { problems, own, rest } = checkRecurring(id, rule, options)
-    const row = await this.#parts.template(job, payload, problems.length > 0 ? {} : rest, problems)
-    if (own.overlap === 'wait' && (row.after?.length ?? 0) > 0) refuse(`job ${JSON.stringify(row.name)}`, [WAITS_TWICE])
+    const row = await this.#parts
+      .template(job, payload, problems.length > 0 ? {} : rest, problems)
+      .catch((error: unknown) => Promise.reject(named(error, id)))
+    if (own.overlap === 'wait' && (row.after?.length ?? 0) > 0) refuse(`schedule ${JSON.stringify(id)}`, [WAITS_TWICE])
     const spec = specOf(row, rule, own, (rest as EnqueueOptions).onDuplicate)
     return this.#again(id, async () => {
       const { now, schedule } = await this.#parts.store.schedules.readSchedule(id)
@@ -95,13 +99,15 @@ export class Recurring implements Schedules {
     return schedule === undefined ? undefined : this.#record(schedule)
   }
 
-  pause(id: string): Promise<boolean> {
+  async pause(id: string, options?: unknown): Promise<boolean> {
+    refuse('schedules.pause()', noOptions(options, 'the command commits by itself'))
     return this.#move(id, (row, spec, now) =>
       row.pausedAt !== null ? 'as it is' : firingOf(this.#parts, row, spec, { ticks: [], nextAt: null, pausedAt: now }),
     )
   }
 
-  resume(id: string): Promise<boolean> {
+  async resume(id: string, options?: unknown): Promise<boolean> {
+    refuse('schedules.resume()', noOptions(options, 'the command commits by itself'))
     return this.#move(id, (row, spec, now) => {
       if (row.pausedAt === null) return 'as it is'
       const timing = timingOf(spec, row.createdAt)
@@ -110,7 +116,8 @@ export class Recurring implements Schedules {
     })
   }
 
-  async runNow(id: string): Promise<Handle<unknown> | undefined> {
+  async runNow(id: string, options?: unknown): Promise<Handle<unknown> | undefined> {
+    refuse('schedules.runNow()', noOptions(options, 'it runs as the schedule says'))
     const [tick] = await this.#fire(id, (row, spec, now) => {
       const job = this.#jobOf(id, spec, now)
       const ticks = [{ at: now, byHand: true, outcome: 'run now', reason: null, job } as const]
@@ -268,6 +275,15 @@ function timesBetween(timing: Timing, fromAt: number, toAt: number): number[] {
     times.push(at)
   }
   return times
+}
+
+/** An app has many schedules of one job: what is wrong is told of the schedule. */
+function named(error: unknown, id: unknown): unknown {
+  const subject = `schedule ${typeof id === 'string' ? JSON.stringify(id) : show(id)}`
+  if (error instanceof InvalidOptionsError) return new InvalidOptionsError(subject, error.problems)
+  if (error instanceof InvalidPayloadError)
+    return new InvalidPayloadError(subject, error.problems, { cause: error.cause })
+  return error
 }
 
 function checkId(id: unknown): string {

@@ -31,6 +31,7 @@ export interface CalledOff {
 export interface FoundParent {
   readonly id: string
   readonly name: string
+  readonly key: string | null
   readonly state: State
 }
 
@@ -54,10 +55,17 @@ export function nameOf(parent: Parent): string {
   return 'id' in parent ? parent.id : `${parent.name}\n${parent.key}`
 }
 
-/** All that are missing in one error, before anything is written. */
-export function refuseMissing(asked: readonly Parent[], found: ReadonlyMap<string, FoundParent>): void {
+/** All that are missing in one error, before anything is written. `jobs`: the bulk in which they are named. */
+export function refuseMissing(
+  asked: readonly Parent[],
+  found: ReadonlyMap<string, FoundParent>,
+  jobs: readonly NewJob[] = [],
+): void {
   const missing = asked.filter((parent) => !found.has(nameOf(parent)))
-  if (missing.length > 0) throw new ParentMissingError(missing)
+  if (missing.length === 0) return
+  const names = new Set(missing.map(nameOf))
+  const item = jobs.findIndex(({ after }) => after?.some((parent) => names.has(nameOf(parent))))
+  throw new ParentMissingError(missing, jobs.length > 1 && item !== -1 ? ` of item ${item}` : '')
 }
 
 /**
@@ -137,9 +145,15 @@ export function linksOf(
 ): NewLinks[] {
   const own = new Map(jobs.map((job, index) => [job.id, inserted[index] as Inserted]))
   return jobs.flatMap((job) => {
-    if (!hasParents(job) || own.get(job.id)?.isNew !== true || over.has(job.id)) return []
+    if (!hasParents(job) || own.get(job.id)?.isNew !== true || gone.has(job.id)) return []
     const policy = job.onParentFailure ?? 'wait'
     const parents = (job.after ?? []).map((parent) => resolved(parent, own, found))
+    if (over.has(job.id)) return [{ job, after: idsOf(parents), open: [], reason: null }]
+    refuseOwnKey(
+      job,
+      parents.flatMap(({ known }) => known ?? []),
+      policy,
+    )
     const lost = parents.find(({ id }) => gone.has(id) && decideLink('gone', policy) === 'cancels')
     const open = parents.filter(
       ({ id, known }) => !gone.has(id) && (known === undefined || isOpen(known.state, policy)),
@@ -203,6 +217,24 @@ export function movedLinksOf(
 /** A parent that failed stays in the way of who waits, since it may be retried, and calls off who wants that. */
 export function isOpen(state: State, policy: LinkPolicy): boolean {
   return decideLink(fateOf(state, 'look'), policy) !== 'resolves'
+}
+
+/**
+ * A job that waits until one with its own key is retried: that one needs the key for it, and would get it only when the job has
+ * ended. So each would wait for the other.
+ */
+export function refuseOwnKey(
+  job: Pick<NewJob, 'id' | 'name' | 'key'>,
+  parents: readonly FoundParent[],
+  policy: LinkPolicy,
+): void {
+  if (job.key === null || policy !== 'wait') return
+  const stopped = (state: State): boolean => state === 'failed' || state === 'cancelled'
+  const own = parents.find(({ name, key, state }) => key === job.key && name === job.name && stopped(state))
+  if (own === undefined) return
+  const [child, parent] = [`${job.name} ${job.id}`, `${own.name} ${own.id}`]
+  const why = `the second was ${own.state === 'failed' ? 'tried and failed' : 'cancelled'}, and has the same key, so it can run again only when the first has ended`
+  throw new CycleError([child, parent, child], `${why}; give onParentFailure: 'run' or 'cancel', or another key`)
 }
 
 /** An open link above those that are to be added. */

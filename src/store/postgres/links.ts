@@ -9,6 +9,7 @@ import {
   nameOf,
   refuseCycle,
   refuseMissing,
+  refuseOwnKey,
 } from '../links.js'
 import type { AddedParents, FoundParent, MovedLinks, NewLinks, Parent } from '../links.js'
 import { isFinal } from '../../job/states.js'
@@ -55,10 +56,10 @@ export async function insertLinked(
 /** The parents of a bulk as they stand before it is written, held against deletion. Those missing are refused. */
 export async function findParents(s: Session, jobs: readonly NewJob[]): Promise<Found> {
   const { ids, keys } = askedParents(jobs)
-  return lookFor(s, [...ids.map((id) => ({ id })), ...keys])
+  return lookFor(s, [...ids.map((id) => ({ id })), ...keys], jobs)
 }
 
-async function lookFor(s: Session, parents: readonly Parent[]): Promise<Found> {
+async function lookFor(s: Session, parents: readonly Parent[], jobs: readonly NewJob[] = []): Promise<Found> {
   const found: Found = new Map()
   const ids = parents.flatMap((parent) => ('id' in parent ? [parent.id] : []))
   const keys = parents.filter((parent) => !('id' in parent))
@@ -66,7 +67,7 @@ async function lookFor(s: Session, parents: readonly Parent[]): Promise<Found> {
   const keyed = keys.length === 0 ? [] : await s.query<KeyedRow>(s.queries.parentsByKey, JSON.stringify(keys))
   for (const row of keyed) found.set(nameOf({ name: row.askedName, key: row.askedKey }), toParent(row))
   await hold(s, found)
-  refuseMissing(parents, found)
+  refuseMissing(parents, found, jobs)
   return found
 }
 
@@ -83,6 +84,7 @@ interface ParentRow {
   readonly ref: unknown
   readonly id: string
   readonly name: string
+  readonly key: string | null
   readonly state: State
 }
 
@@ -100,8 +102,8 @@ export async function parentsByRef(s: Session, refs: readonly number[]): Promise
   return new Map(rows.map((row) => [numberOf(row.ref), toParent(row)]))
 }
 
-function toParent({ ref, id, name, state }: ParentRow): StandingParent {
-  return { ref: numberOf(ref), id, name, state }
+function toParent({ ref, id, name, key, state }: ParentRow): StandingParent {
+  return { ref: numberOf(ref), id, name, key, state }
 }
 
 /** What a row says from the start: nobody may claim a child before its links are written. */
@@ -228,6 +230,7 @@ export async function addParents(s: Session, job: Standing, added: AddedParents)
   await s.query(s.queries.lockLinking)
   const found = await lookFor(s, added.parents)
   const parents = [...new Map([...found.values()].map((parent) => [parent.id, parent])).values()]
+  refuseOwnKey(job, parents, added.onFailure)
   await refuseRing(s, job, parents)
   const open = parents.filter(({ state }) => isOpen(state, added.onFailure))
   const { onFailure } = added

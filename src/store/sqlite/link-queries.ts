@@ -1,7 +1,7 @@
 /** The statements of jobs that come after others; part of `queries`. */
 export const linkQueries = {
   parentsById: `
-    select j.id, n.name, coalesce(l.state, h.state) as state
+    select j.id, n.name, j.key, coalesce(l.state, h.state) as state
     from json_each(?) e
     cross join millrace_jobs j on j.id = e.value
     join millrace_lanes n on n.lane = j.lane

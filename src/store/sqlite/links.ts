@@ -13,6 +13,7 @@ import {
   nameOf,
   refuseCycle,
   refuseMissing,
+  refuseOwnKey,
 } from '../links.js'
 import type { AddedParents, CalledOff, Edge, FoundParent, Met, Parent } from '../links.js'
 import type { JobRow, NewJob } from '../store.js'
@@ -32,18 +33,18 @@ export type Found = Map<string, FoundParent>
 export function findParents(session: Session, jobs: readonly NewJob[]): Found | undefined {
   if (!jobs.some(hasParents)) return undefined
   const { ids, keys } = askedParents(jobs)
-  return lookFor(session, [...ids.map((id) => ({ id })), ...keys])
+  return lookFor(session, [...ids.map((id) => ({ id })), ...keys], jobs)
 }
 
-function lookFor(session: Session, parents: readonly Parent[]): Found {
+function lookFor(session: Session, parents: readonly Parent[], jobs: readonly NewJob[] = []): Found {
   const found: Found = new Map()
   const ids = parents.flatMap((parent) => ('id' in parent ? [parent.id] : []))
   for (const row of readParents(session, ids)) found.set(row.id, row)
   for (const parent of parents) {
     const row = 'id' in parent ? undefined : readKeyed(session, parent.name, parent.key)
-    if (row !== undefined) found.set(nameOf(parent), { id: row.id, name: row.name, state: row.state })
+    if (row !== undefined) found.set(nameOf(parent), { id: row.id, name: row.name, key: row.key, state: row.state })
   }
-  refuseMissing(parents, found)
+  refuseMissing(parents, found, jobs)
   return found
 }
 
@@ -130,6 +131,7 @@ function endedOf(found: Found): Map<string, State> {
 export function addParents(session: Session, job: JobRow, added: AddedParents): void {
   const found = lookFor(session, added.parents)
   const parents = [...new Map([...found.values()].map((parent) => [parent.id, parent])).values()]
+  refuseOwnKey(job, parents, added.onFailure)
   const ids = parents.map((parent) => parent.id)
   const edges = session.statement(session.queries.linksAbove).all(JSON.stringify(ids)) as unknown as Edge[]
   refuseCycle(job.id, ids, edges, labels(session, [job.id, ...ids, ...edges.map((edge) => edge.parent)]))

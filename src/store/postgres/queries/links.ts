@@ -3,7 +3,7 @@ import { bodyOf, s, stands } from './words.js'
 
 /** What those after it must know of a job: how it ended, or that it is parked. All else is as good as ready. */
 const stateOf = `coalesce(h.state, (select w.state from ${s}.waiting w where w.ref = j.ref and w.state = 'parked'), 'ready') as state`
-const found = `j.ref, j.id::text as id, n.name, ${stateOf}`
+const found = `j.ref, j.id::text as id, n.name, j.key, ${stateOf}`
 const endOf = `left join lateral (select h.ref, h.state from ${s}.history h where h.ref = j.ref limit 1) h on true`
 
 /** Jobs that come after others. */
@@ -11,7 +11,7 @@ export const linkQueries = {
   parentsById: `
     select ${found}
     from json_array_elements_text($1::text::json) as a (id)
-    cross join lateral (select j.ref, j.id, j.lane from ${s}.jobs j where j.id = a.id::uuid limit 1) j
+    cross join lateral (select j.ref, j.id, j.lane, j.key from ${s}.jobs j where j.id = a.id::uuid limit 1) j
     join ${s}.lanes n on n.lane = j.lane
     ${endOf}`,
   parentsByRef: `
@@ -22,7 +22,7 @@ export const linkQueries = {
     ${endOf}`,
   /** As readKeyed: the unfinished one that has the key, else the newest that had it. */
   parentsByKey: `
-    select a.name as "askedName", a.key as "askedKey", j.ref, j.id, a.name, j.state
+    select a.name as "askedName", a.key as "askedKey", j.ref, j.id, a.name, a.key, j.state
     from json_to_recordset($1::text::json) as a (name text, key text)
     cross join lateral (
       select j.ref, j.id::text as id, ${stateOf}

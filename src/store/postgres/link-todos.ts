@@ -117,11 +117,12 @@ async function endsOf(s: Session, todos: readonly Todo[]): Promise<Map<number, E
     s,
     todos.filter((todo) => !now.has(todo.parent)),
   )
-  for (const { parent, id, what } of todos) {
+  for (const todo of todos) {
+    const { parent, id, what } = todo
     const row: StandingParent | undefined = now.get(parent)
     const fate = fateOf(row?.state, what)
     // Of several to-dos of one that is gone, the one that says it was done says what became of it.
-    if (ends.get(parent)?.fate === 'done' || (what === 'look' && told.has(parent))) continue
+    if (ends.get(parent)?.fate === 'done' || (mayGoOn(todo) && told.has(parent))) continue
     ends.set(parent, { parent, fate, reason: parentReason(fate, { id: row?.id ?? id, name: row?.name ?? null }) })
   }
   return ends
@@ -129,9 +130,9 @@ async function endsOf(s: Session, todos: readonly Todo[]): Promise<Map<number, E
 
 /** Who forgot a parent has said what it was: that to-do counts, whoever works it off. */
 async function toldElsewhere(s: Session, todos: readonly Todo[]): Promise<Set<number>> {
-  const looks = todos.filter((todo) => todo.what === 'look').map((todo) => todo.parent)
-  if (looks.length === 0) return new Set()
-  const rows = await s.query<{ parent: unknown }>(s.queries.otherTodos, arrayOf(looks))
+  const older = todos.filter(mayGoOn).map((todo) => todo.parent)
+  if (older.length === 0) return new Set()
+  const rows = await s.query<{ parent: unknown }>(s.queries.forgottenAmong, arrayOf(older))
   return new Set(rows.map((row) => numberOf(row.parent)))
 }
 

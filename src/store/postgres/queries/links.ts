@@ -80,8 +80,8 @@ export const linkQueries = {
     limit $1::text::integer
     for update skip locked`,
   dropTodos: `delete from ${s}.link_todos where number = any($1::text::bigint[])`,
-  otherTodos: `
-    select parent from ${s}.link_todos where parent = any($1::text::bigint[]) and what <> 'look'`,
+  forgottenAmong: `
+    select parent from ${s}.link_todos where parent = any($1::text::bigint[]) and what in ('done', 'gone')`,
   anyTodo: `select 1 as todo from ${s}.link_todos limit 1`,
 
   /* A parent that got a child is marked, and put so that no claim can have it without seeing the mark. Nothing is waited for. */

@@ -4,10 +4,13 @@ import { CHANNEL, DATABASE_NOW } from './words.js'
 export const sessionQueries = {
   now: DATABASE_NOW,
   begin: `begin`,
-  /** For a connection that is ours alone. Nobody's lock holds it up for long: what waited goes to the end of the line. */
-  setUpWrites: `set lock_timeout = '250ms'`,
-  /** The same in one text with: a claim that is lost loses nothing, so it need not be flushed; a later flush takes it along. */
-  setUpWork: `set lock_timeout = '250ms'; set synchronous_commit = off`,
+  /**
+   * For a connection that is ours alone. Nobody's lock holds it up for long: what waited goes to the end of the line. And every
+   * statement of ours looks by an index: a plan that was made and kept when a table was empty would read all of it later.
+   */
+  setUpWrites: `set lock_timeout = '250ms'; set enable_seqscan = off`,
+  /** The same with: a claim that is lost loses nothing, so it need not be flushed; a later flush takes it along. */
+  setUpWork: `set lock_timeout = '250ms'; set enable_seqscan = off; set synchronous_commit = off`,
   /**
    * Statements in one text, since a session may not be ours alone. And a process that is suspended, or cut off, within its
    * transaction keeps nobody else waiting for longer than ten seconds.

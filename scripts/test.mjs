@@ -17,7 +17,7 @@ const stages = [
   { name: 'knip', run: async () => told({ name: 'knip', ...(await runNode([tool('knip'), '--no-progress'])) }) },
   // Their tests wait more than they work: for other processes, for leases to end, for a server.
   { name: 'unit', run: () => vitest('unit', ['--maxWorkers=3']) },
-  { name: 'house', run: () => vitest('house', ['--maxWorkers=3']) },
+  { name: 'house', run: () => vitest('house', ['--maxWorkers=4']) },
   { name: 'postgres', run: () => vitest('postgres', ['--maxWorkers=4']) },
   { name: 'package', run: () => vitest('package') },
 ]

@@ -1,5 +1,5 @@
 /** So many ticks must have come for a run to prove anything, as a share of the kills. */
-const TICKS_PER_KILL = 0.5
+const TICKS_PER_KILL = 0.25
 
 /** What the tables and the diary say of the promises. */
 export function judgeTicks(verdict, { kills, drained, tables, runs, schedules, options }) {

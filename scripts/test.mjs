@@ -15,10 +15,9 @@ const stages = [
   { name: 'publint', run: async () => told(await publint()) },
   { name: 'attw', run: async () => told(await attw()) },
   { name: 'knip', run: async () => told({ name: 'knip', ...(await runNode([tool('knip'), '--no-progress'])) }) },
-  // Their tests wait more than they work: for other processes, for leases to end, for a server.
-  { name: 'unit', run: () => vitest('unit', ['--maxWorkers=3']) },
-  { name: 'house', run: () => vitest('house', ['--maxWorkers=4']) },
-  { name: 'postgres', run: () => vitest('postgres', ['--maxWorkers=4']) },
+  { name: 'unit', run: () => vitest('unit') },
+  { name: 'house', run: () => vitest('house') },
+  { name: 'postgres', run: () => vitest('postgres') },
   { name: 'package', run: () => vitest('package') },
 ]
 
@@ -51,13 +50,13 @@ async function attw() {
 }
 
 /** One project of vitest in its own process. A project that ran nothing, or told nothing, has failed. */
-async function vitest(project, more = []) {
+async function vitest(project) {
   const file = join(root, '.cache', `tally-${project}.json`)
   mkdirSync(join(root, '.cache'), { recursive: true })
   rmSync(file, { force: true })
   // What a passing test prints is noise in a log, except how long the package took to install.
   const quiet = process.stdout.isTTY || project === 'package' ? [] : ['--silent=passed-only']
-  const { code } = await runNode([tool('vitest'), 'run', '--project', project, ...quiet, ...more], {
+  const { code } = await runNode([tool('vitest'), 'run', '--project', project, ...quiet], {
     env: { MILLRACE_TALLY: file, ...(process.stdout.isTTY ? {} : { NO_COLOR: '1', FORCE_COLOR: undefined }) },
     show: true,
     timeoutMs: VITEST_MAX_MS,

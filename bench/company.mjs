@@ -4,7 +4,7 @@ import { showSummary } from './table.mjs'
 /** Nodes of the flow: one, all the others beside each other, and one that comes after them. */
 const NODES_SHARE = 10
 
-/** Flows and groups, on either store. There is nobody to compare with: others have neither in one transaction. */
+/** Flows and groups, on either store, by themselves: what is asked of them is a time, and not a part of somebody's. */
 export async function company(bench, measure) {
   const { jobs } = bench.options
   const nodes = Math.ceil(jobs / NODES_SHARE)

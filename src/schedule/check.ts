@@ -95,7 +95,7 @@ export function checkBackfill(from: unknown, to: unknown): { problems: Problem[]
   return { problems, fromAt: first.ok ? first.atMs : 0, toAt: last.ok ? last.atMs : 0 }
 }
 
-function iso(ms: number): string {
+export function iso(ms: number): string {
   return new Date(ms).toISOString()
 }
 

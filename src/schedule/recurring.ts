@@ -9,7 +9,7 @@ import { MISSED_MAX } from '../job/missed.js'
 import type { Encoded } from '../job/outcome.js'
 import type { Firing, PlannedTick, ScheduleRow, TickRow } from '../store/schedules.js'
 import type { NewJob } from '../store/store.js'
-import { checkBackfill, checkListOptions, checkRecurring, checkTicksOptions } from './check.js'
+import { checkBackfill, checkListOptions, checkRecurring, checkTicksOptions, iso } from './check.js'
 import { firingOf, tellFired } from './fire.js'
 import type { FireParts } from './fire.js'
 import { toScheduleRecord, toTickRecord } from './record.js'
@@ -293,8 +293,4 @@ function checkId(id: unknown): string {
 
 function refuse(subject: string, problems: readonly Problem[]): void {
   if (problems.length > 0) throw new InvalidOptionsError(subject, problems)
-}
-
-function iso(ms: number): string {
-  return new Date(ms).toISOString()
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import type { InsertOptions, NewJob } from '../../store/store.js'
 import { contract } from './bench.js'
 import type { Bench, ContractCase } from './bench.js'
+import { promote } from './links.js'
 
 /** A job that comes after one which its own call, or its own bulk, puts an end to. */
 export const replacedParentCases: readonly ContractCase[] = [
@@ -91,8 +92,4 @@ async function replaced(
     parents: await Promise.all(rows.map(({ parent }) => b.state(parent))),
     children: await Promise.all(rows.map(({ child }) => b.state(child))),
   }
-}
-
-async function promote(b: Bench): Promise<void> {
-  while ((await b.store.jobs.promoteJobs(100)).again);
 }

@@ -288,7 +288,8 @@ export async function endNext(b: Bench, change: Partial<SettledJob> = {}, of?: r
   return job.id
 }
 
-async function promote(b: Bench): Promise<void> {
+/** Until there is nothing left to do. */
+export async function promote(b: Bench): Promise<void> {
   while ((await b.store.jobs.promoteJobs(100)).again);
 }
 

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { mkdirSync, readFileSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { build } from './build.mjs'
 import { check } from './check.mjs'
@@ -7,11 +7,14 @@ import { root, runNode, tell, tool } from './run.mjs'
 
 /**
  * `npm test`: every stage in order, going on after a failed one, then a table and one plain closing line that any log
- * reader can count. A check that is not a test of vitest counts one.
+ * reader can count. A check that is not a test of vitest counts one. `--quick` runs what gives an answer within 90 s.
  */
-const stages = [
+const first = [
   { name: 'build', run: async () => told(await build()) },
   { name: 'check', run: async () => (await check()).map(countOne).reduce(add) },
+]
+const full = [
+  ...first,
   { name: 'publint', run: async () => told(await publint()) },
   { name: 'attw', run: async () => told(await attw()) },
   { name: 'knip', run: async () => told({ name: 'knip', ...(await runNode([tool('knip'), '--no-progress'])) }) },
@@ -20,6 +23,19 @@ const stages = [
   { name: 'postgres', run: () => vitest('postgres') },
   { name: 'package', run: () => vitest('package') },
 ]
+const quick = [
+  ...first,
+  {
+    name: 'unit',
+    run: () =>
+      vitest(
+        'unit',
+        slowTests().flatMap((file) => ['--exclude', file]),
+      ),
+  },
+  { name: 'house', run: () => vitest('house', ['test/house.test.ts']) },
+]
+const stages = process.argv.includes('--quick') ? quick : full
 
 const VITEST_MAX_MS = 1_200_000
 
@@ -49,14 +65,24 @@ async function attw() {
   return { name: 'attw', ...(await runNode([tool('@arethetypeswrong/cli', 'attw'), '--profile', 'esm-only', tarball])) }
 }
 
+/** What the quick run leaves to `npm test`: tests of a PostgreSQL server, and those of more than a few seconds by name. */
+function slowTests() {
+  const long = ['src/store/sqlite/libsql.test.ts', 'src/store/sqlite/unique.test.ts', 'src/reactive/scale.test.ts']
+  const tests = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' }).filter((file) =>
+    file.endsWith('.test.ts'),
+  )
+  const needsServer = (file) => /(shared|start)-postgres/.test(readFileSync(join(root, 'src', file), 'utf8'))
+  return [...long, ...tests.filter(needsServer).map((file) => `src/${file}`)]
+}
+
 /** One project of vitest in its own process. A project that ran nothing, or told nothing, has failed. */
-async function vitest(project) {
+async function vitest(project, args = []) {
   const file = join(root, '.cache', `tally-${project}.json`)
   mkdirSync(join(root, '.cache'), { recursive: true })
   rmSync(file, { force: true })
   // What a passing test prints is noise in a log, except how long the package took to install.
   const quiet = process.stdout.isTTY || project === 'package' ? [] : ['--silent=passed-only']
-  const { code } = await runNode([tool('vitest'), 'run', '--project', project, ...quiet], {
+  const { code } = await runNode([tool('vitest'), 'run', '--project', project, ...quiet, ...args], {
     env: { MILLRACE_TALLY: file, ...(process.stdout.isTTY ? {} : { NO_COLOR: '1', FORCE_COLOR: undefined }) },
     show: true,
     timeoutMs: VITEST_MAX_MS,

@@ -165,8 +165,9 @@ export class Client {
   }
 
   /** Nobody waits for a result any longer. */
-  close(): void {
-    this.#waiters.close(new ClosedError())
+  /** Rejects those that wait for results, now and from now on. */
+  close(error: Error = new ClosedError()): void {
+    this.#waiters.close(error)
   }
 
   handle(id: string): Handle<unknown> {

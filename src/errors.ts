@@ -214,8 +214,8 @@ export class ResultInHandlerError extends MillraceError {
 
 /** The claim behind this run was lost (the worker was taken for dead, or the job was cancelled); nothing more is recorded. */
 export class LeaseLostError extends MillraceError {
-  constructor(what: string) {
-    super('E_LEASE_LOST', `${what}: its claim is gone, so nothing it does from here on is recorded`)
+  constructor(what: string, options?: { cause?: unknown }) {
+    super('E_LEASE_LOST', `${what}: its claim is gone, so nothing it does from here on is recorded`, options)
   }
 }
 
@@ -252,6 +252,16 @@ export class StoreFullError extends StoreError {
         cause,
       },
     )
+  }
+}
+
+/**
+ * The database under the mill is gone: its SQLite file was deleted, moved or replaced, or its PostgreSQL tables were dropped.
+ * A write that is refused with it is not acknowledged; it may be in the file that was deleted or moved.
+ */
+export class StoreGoneError extends StoreError {
+  constructor(message: string, options?: { cause?: unknown }) {
+    super('E_STORE_GONE', message, options)
   }
 }
 

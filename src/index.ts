@@ -78,5 +78,6 @@ export {
   StoreError,
   ClosedError,
   StoreFullError,
+  StoreGoneError,
 } from './errors.js'
 export type { Problem } from './errors.js'

@@ -15,9 +15,12 @@ import { engineEvents } from './observe/engine-events.js'
 import type { EngineEvents } from './observe/engine-events.js'
 import { aroundOf } from './mill/around.js'
 import type { Around } from './mill/around.js'
+import { abandonCrew, stopCrew } from './mill/crew.js'
+import type { Crew } from './mill/crew.js'
 import { byIdAlone, checkChange, checkMillOptions, deadlineOf, toMs } from './mill/options.js'
 import type { MillOptions, StopOptions } from './mill/options.js'
 import type { StoreChoice } from './store/choice.js'
+import type { StoreNotice } from './store/info.js'
 import type { Store } from './store/store.js'
 import type { Later, ListedJob, Mill } from './mill/surface.js'
 import { listed } from './mill/listed.js'
@@ -25,7 +28,6 @@ import { logOf, storeOf, workerOptionsOf } from './mill/choose.js'
 import { refuseLater } from './mill/later.js'
 import { recurringOf } from './mill/recurring.js'
 import { startUpkeep } from './mill/upkeep.js'
-import type { Upkeep } from './mill/upkeep.js'
 import type { ScheduleRecord } from './schedule/record.js'
 import type { Recurring } from './schedule/recurring.js'
 import { upcoming } from './schedule/upcoming.js'
@@ -35,7 +37,6 @@ import type { Running } from './worker/running.js'
 import { Worker } from './worker/worker.js'
 import type { WorkerOptions } from './worker/worker.js'
 import type { Log } from './world/log.js'
-import { settledWithin } from './world/timers.js'
 import { systemWorld } from './world/world.js'
 import type { World } from './world/world.js'
 
@@ -82,14 +83,6 @@ export interface MillParts {
   readonly watch?: Partial<EngineEvents> | undefined
 }
 
-/** Upkeep that a store does not answer is left to itself. */
-const UPKEEP_STOP_MS = 1_000
-
-interface Crew {
-  readonly worker: Worker
-  readonly upkeep: Upkeep
-}
-
 class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | 'schedule' | 'recurring' | 'flow'> {
   #options: MillOptions
   readonly #world: World
@@ -107,6 +100,7 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
   #changing: Promise<void> = Promise.resolve()
   #closing: Promise<void> | undefined
   #warned = 0
+  #gone: Error | undefined
 
   constructor(
     options: MillOptions,
@@ -137,6 +131,7 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
     this.#enqueuer = throughHooks(this.#client, registry, this.#around.enqueueHooks, { store, events: this.#events })
     this.schedules = recurringOf({ world, store, registry, events: this.#events }, this.#client)
     this.#warn()
+    store.info.onNotice?.((notice) => this.#notice(notice))
   }
 
   enqueue(job: Enqueueable, payload?: unknown, options?: EnqueueOptions): Promise<Handle<unknown>> {
@@ -200,7 +195,10 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
   start(): Promise<void> {
     return this.#next(async () => {
       if (this.#closing !== undefined) throw new ClosedError()
+      if (this.#gone !== undefined) throw this.#gone
       this.#crew ??= await this.#startCrew()
+      // Found gone while it started.
+      if (this.#gone !== undefined) abandonCrew(this.#crew, this.#gone)
     })
   }
 
@@ -210,9 +208,7 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
       const crew = this.#crew
       this.#crew = undefined
       if (crew === undefined) return
-      const upkeep = crew.upkeep.stop()
-      await crew.worker.stop(deadlineMs)
-      await settledWithin(this.#world.timers, upkeep, UPKEEP_STOP_MS)
+      await stopCrew(crew, deadlineMs, this.#world)
       this.#log.write('info', {}, 'stopped')
     })
   }
@@ -274,6 +270,15 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
     const { warnings } = this.#store.info
     for (const warning of warnings.slice(this.#warned)) this.#log.write('warn', {}, warning)
     this.#warned = warnings.length
+  }
+
+  /** A store that is gone stays so: the worker stops at once, and `stop` and `close` only wait for its handlers. */
+  #notice(notice: StoreNotice): void {
+    if (notice.kind === 'warning') return this.#log.write('warn', {}, notice.text)
+    this.#gone = notice.error
+    this.#log.write('error', { code: notice.error.code }, notice.error.message)
+    this.#client.close(notice.error)
+    if (this.#crew !== undefined) abandonCrew(this.#crew, notice.error)
   }
 
   #workerOptions(): WorkerOptions {

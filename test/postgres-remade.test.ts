@@ -1,6 +1,6 @@
 import { Client } from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { job, millrace } from '../src/index.js'
+import { job, millrace, StoreGoneError } from '../src/index.js'
 import type { Mill, MillOptions } from '../src/index.js'
 import { postgres } from '../src/postgres.js'
 import { freshDatabase } from '../src/testing/shared-postgres.js'
@@ -174,4 +174,47 @@ test('a transaction that has made a new name itself, by SQL, can enqueue it too'
   }
   const after = await mill.enqueue(note('young'), 3, { in: '1h' })
   expect(await mill.get(after.id)).toMatchObject({ job: 'young' })
+})
+
+describe('while the schema is dropped', () => {
+  const drop = (): Promise<unknown> => sql.query(`alter schema ${schema} rename to ${schema}_away`)
+  const restore = (): Promise<unknown> => sql.query(`alter schema ${schema}_away rename to ${schema}`)
+
+  test.each<[string, (mill: Mill, id: string) => Promise<unknown>]>([
+    ['enqueue', (mill) => mill.enqueue(mail, 1)],
+    ['enqueue of a new name', (mill) => mill.enqueue(note('young'), 1)],
+    ['enqueue with a key', (mill) => mill.enqueue(mail, 1, { key: 'k' })],
+    ['enqueueMany', (mill) => mill.enqueueMany(mail, [1, 2])],
+    ['enqueue({ tx })', (mill) => inTransaction('begin', (tx) => mill.enqueue(mail, 1, { tx }))],
+    ['get', (mill, id) => mill.get(id)],
+    ['find', (mill) => mill.find().next()],
+    ['cancel', (mill, id) => mill.cancel(id)],
+    ['pause', (mill) => mill.queue('default').pause()],
+    ['recurring', (mill) => mill.recurring('tick', mail, 1, { every: '1h' })],
+    ['progress', (mill) => mill.group('g').progress()],
+  ])('%s is refused with E_STORE_GONE', async (_, call) => {
+    const mill = await open()
+    const { id } = await mill.enqueue(mail, 'before', { in: '1h' })
+    await drop()
+    const outcome = await call(mill, id).catch((error: unknown) => error)
+    expect(outcome).toBeInstanceOf(StoreGoneError)
+    expect(outcome).toMatchObject({ code: 'E_STORE_GONE', message: expect.stringContaining('schema') })
+  })
+
+  test('a worker goes on when it comes back, and what was acknowledged runs', async () => {
+    const lines: string[] = []
+    const write = (_fields: unknown, message: string): void => void lines.push(message)
+    const logger = { debug: () => undefined, info: () => undefined, warn: write, error: write }
+    const mill = await open({ jobs: [mail], logger })
+    await mill.start()
+    await (await mill.enqueue(mail, 0)).result({ timeout: '10s' })
+    const kept = await mill.enqueue(mail, 1, { in: '1s' })
+    await drop()
+    await expect(mill.enqueue(mail, 2)).rejects.toBeInstanceOf(StoreGoneError)
+    await expect.poll(() => lines.some((line) => line.startsWith('cannot claim')), { timeout: 5_000 }).toBe(true)
+    await restore()
+    await kept.result({ timeout: '20s' })
+    await (await mill.enqueue(mail, 3)).result({ timeout: '20s' })
+    expect(ran).toEqual(['mail', 'mail', 'mail'])
+  })
 })

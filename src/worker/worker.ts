@@ -1,6 +1,6 @@
 import { AsyncResource } from 'node:async_hooks'
 import { LeaseLostError, StoppedError } from '../errors.js'
-import type { Claimed, ClaimedJob } from '../store/store.js'
+import type { Claimed, ClaimedJob, LeasedJob } from '../store/store.js'
 import { settledWithin } from '../world/timers.js'
 import type { Cancel } from '../world/timers.js'
 import { planClaim } from './claim.js'
@@ -117,12 +117,7 @@ export class Worker {
   async stop(deadlineMs: number): Promise<void> {
     const { world } = this.#parts
     const end = world.clock.monotonic() + deadlineMs
-    this.#stopping = true
-    this.#poll?.()
-    this.#again?.()
-    this.#resumes?.()
-    this.#unhint?.()
-    this.#hand.close()
+    this.#claimNoMore()
     await this.#hand.slots.untilIdle(world, deadlineMs)
     this.#hand.abortAll(new StoppedError())
     await this.#hand.slots.untilIdle(world, STOP_GRACE_MS)
@@ -131,6 +126,19 @@ export class Worker {
     await settledWithin(world.timers, this.#writeLast(), Math.max(STOP_WRITE_MS, end - world.clock.monotonic()))
     this.#abandoned = true
     this.#lease = undefined
+  }
+
+  /** The store is gone for good: abort the running handlers, drop all claims, and claim nothing more. */
+  async abandon(error: Error): Promise<void> {
+    this.#claimNoMore()
+    this.#listener.stop()
+    await this.#lostLease('its store is gone', this.#lease, error)
+  }
+
+  #claimNoMore(): void {
+    this.#stopping = true
+    for (const cancel of [this.#poll, this.#again, this.#resumes, this.#unhint]) cancel?.()
+    this.#hand.close()
   }
 
   /** What ended is recorded and what is left goes back. A store that does not answer in time has it all freed by the lease. */
@@ -220,11 +228,8 @@ export class Worker {
     try {
       const fences = [...this.#doubtful]
       const leased = await this.#parts.store.leases.voidClaims(lease.worker, fences)
-      for (const fence of fences)
-        this.#refuse(
-          leased.filter((job) => job.fence === fence),
-          fence,
-        )
+      const of = (fence: number): LeasedJob[] => leased.filter((job) => job.fence === fence)
+      for (const fence of fences) this.#refuse(of(fence), fence)
       this.#doubtful.clear()
     } catch (error) {
       this.#parts.events.troubled('claim', error)
@@ -243,11 +248,11 @@ export class Worker {
   }
 
   /** Taken for dead: every claim is void. What runs is told so, and the worker begins anew under another name. */
-  async #lostLease(why: string, lease: Lease | undefined): Promise<void> {
+  async #lostLease(why: string, lease: Lease | undefined, cause?: Error): Promise<void> {
     if (lease === undefined || this.#lease !== lease) return
     this.#lease = undefined
     this.#parts.events.lost(`worker ${lease.worker}: ${why}`)
-    this.#hand.lose(new LeaseLostError(`worker ${lease.worker} ${why}`))
+    this.#hand.lose(new LeaseLostError(`worker ${lease.worker}: ${why}`, { cause }))
     this.#doubtful.clear()
     await lease.abandon()
     this.#renewing = this.#beginAnew()
@@ -270,13 +275,8 @@ export class Worker {
 
   #takeLease(): Promise<Lease> {
     const { store, world, process } = this.#parts
-    return Lease.take(
-      store.leases,
-      world,
-      this.#options.leaseMs,
-      process,
-      (why) => void this.#lostLease(why, this.#lease),
-    )
+    const lost = (why: string): void => void this.#lostLease(why, this.#lease)
+    return Lease.take(store.leases, world, this.#options.leaseMs, process, lost)
   }
 
   #pollAgain(): void {

@@ -1,4 +1,4 @@
-import { MillraceError, StoreError } from '../../errors.js'
+import { MillraceError, StoreError, StoreGoneError } from '../../errors.js'
 import { reason } from '../../codec/show.js'
 
 /** The server's code of an error (SQLSTATE), or the system's of a connection that failed. */
@@ -58,6 +58,12 @@ export function translate(error: unknown, name: string): unknown {
     )
   if (code === '3D000')
     return new StoreError('E_STORE_MISSING', `${name}: ${told}; create it, or correct the URL`, { cause: error })
+  if (GONE.has(code ?? ''))
+    return new StoreGoneError(
+      `${name}: ${told}: its schema or a table of it was dropped or renamed while this mill was using it; nothing of this call was ` +
+        'written. Restore them, or run `millrace migrate` for empty ones: work resumes by itself',
+      { cause: error },
+    )
   if (isUnreachable(code, told))
     return new StoreError(
       'E_STORE_UNREACHABLE',
@@ -67,6 +73,9 @@ export function translate(error: unknown, name: string): unknown {
   if (code === undefined) return error
   return new StoreError('E_STORE', `${name}: ${told} (${code})${adviceFor(code, told)}`, { cause: error })
 }
+
+/** The schema, a table or a function of ours does not exist. */
+const GONE = new Set(['3F000', '42P01', '42883'])
 
 /** What to look at when no connection comes about. */
 function wayThere(code: string | undefined, told: string): string {

@@ -4,6 +4,7 @@ import { transactionOf } from './caller.js'
 import { isBusy, SQLITE, sqliteCode } from './driver.js'
 import type { Statements } from './driver.js'
 import { handleClosed, translate } from './faults.js'
+import type { FileIdentity } from './file-identity.js'
 import type { Queries } from './queries.js'
 
 /**
@@ -128,6 +129,7 @@ export class CommitQueue {
   #look(batch: Pending[]): Pending[] {
     const now = this.now()
     const answers = batch.map((p) => p.look?.(now))
+    this.#options.identity?.verify()
     for (const [i, p] of batch.entries()) if (answers[i] !== undefined) p.resolve(answers[i] as never)
     return batch.filter((_, i) => answers[i] === undefined)
   }
@@ -147,8 +149,21 @@ export class CommitQueue {
       else this.#runEach(batch)
       return
     }
+    if (!this.#isStillThere(batch)) return
     for (const [i, p] of batch.entries()) p.resolve(results[i] as never)
     this.#options.onCommit(batch.some((p) => p.durable))
+  }
+
+  /** After the flush and before the acknowledgement: whether the file that was written is the one at the path. */
+  #isStillThere(batch: readonly Pending[]): boolean {
+    try {
+      this.#options.identity?.verify()
+      return true
+    } catch (error) {
+      const failure = this.#fail(error)
+      for (const p of batch) p.reject(failure)
+      return false
+    }
   }
 
   #runEach(batch: readonly Pending[]): void {
@@ -169,6 +184,8 @@ export class CommitQueue {
   #begin(durable: boolean): void {
     if (this.#options.isTaken?.() === true)
       throw Object.assign(new Error('the handle is in a transaction of its owner'), { errcode: SQLITE.busy })
+    // A file that was restored meanwhile must not be given our frames: its -wal may still be the one we write.
+    this.#options.identity?.verifyLately()
     if (this.#doubtsWal) this.#mend()
     this.#setSynchronous(durable && this.#options.durability === 'power' ? 'full' : 'normal')
     this.#execute(this.#queries.begin)
@@ -211,7 +228,9 @@ export class CommitQueue {
     since: number,
   ): void {
     try {
-      resolve(work(this.now()))
+      const value = work(this.now())
+      this.#options.identity?.verify()
+      resolve(value)
     } catch (error) {
       const waited = this.#world.clock.monotonic() - since
       if (!isBusy(error) || waited > BUSY_LIMIT_MS || this.#closed) reject(this.#fail(error))
@@ -260,6 +279,8 @@ export interface CommitQueueOptions {
   readonly now: (() => number) | undefined
   /** The connection is not ours alone, and its owner has a transaction open: nothing of ours may slip into it. */
   readonly isTaken?: (() => boolean) | undefined
+  /** Undefined: there is no file that could be deleted or replaced. */
+  readonly identity?: FileIdentity | undefined
   /** `durable`: something was written that must be kept, not only claims and looks. */
   readonly onCommit: (durable: boolean) => void
   /** What a transaction made is not there: whoever remembers it must forget it. */

@@ -48,6 +48,13 @@ export function translate(error: unknown, name: string): unknown {
   }
 }
 
+/** An error of the file system, outside SQLite. */
+export function translateSystem(error: unknown, name: string): unknown {
+  const { code } = Object(error) as { code?: unknown }
+  if (error instanceof MillraceError || typeof code !== 'string') return error
+  return fault('E_STORE_IO', `${name}: ${text(error)}`, error)
+}
+
 /** Only a database in memory is used through the user's own handle, so only that can be closed under us. */
 export function handleClosed(name: string, cause: unknown): unknown {
   if (cause instanceof MillraceError) return cause

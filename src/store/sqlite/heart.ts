@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import type { Heart } from '../workers.js'
+import type { FileIdentity } from './file-identity.js'
 import type { SqliteLibrary } from './library.js'
 import type { Queries } from './queries.js'
 
@@ -17,9 +18,16 @@ import type { Queries } from './queries.js'
 const PROGRAM = `
 const { parentPort, workerData } = require('node:worker_threads')
 const { statSync } = require('node:fs')
-const { module: name, path, worker, everyMs, sql, foldBack, walMax, foldEveryMs, foldWaitMs } = workerData
+const { module: name, path, worker, everyMs, sql, foldBack, walMax, foldEveryMs, foldWaitMs, identity } = workerData
 const { DatabaseSync } = name === 'node:sqlite' ? process.getBuiltinModule(name) : require(name)
+// The same check as in file-identity.ts: nothing is written to, or made in place of, a file that was deleted or replaced.
+const isGone = () => identity.some(({ path, dev, ino }) => {
+  const stats = statSync(path, { bigint: true, throwIfNoEntry: false })
+  return stats === undefined || stats.ino !== ino || stats.dev !== dev
+})
+if (isGone()) throw new Error('the file is gone')
 const database = new DatabaseSync(path)
+if (isGone()) throw new Error('the file is gone')
 database.exec('pragma busy_timeout = 2000; pragma synchronous = normal')
 const statement = database.prepare(sql)
 database.exec('pragma busy_timeout = 0')
@@ -27,6 +35,15 @@ const stepMs = 3
 const tries = Math.max(1, Math.floor(Math.min(everyMs / 2, 2000) / stepMs))
 const pause = new Int32Array(new SharedArrayBuffer(4))
 let failing = false
+const guarded = (work) => () => {
+  try {
+    if (!isGone()) return work()
+    parentPort.postMessage({ gone: true })
+    stop()
+  } catch {
+    // The path cannot be looked at for now: neither can the beat be trusted, and the next one tries again.
+  }
+}
 const beat = () => {
   for (let left = tries; ; left -= 1)
     try {
@@ -56,9 +73,12 @@ const fold = () => {
     database.exec('pragma busy_timeout = 0')
   }
 }
-const timers = [setInterval(beat, everyMs), setInterval(fold, foldEveryMs)]
-parentPort.on('message', () => {
+const timers = [setInterval(guarded(beat), everyMs), setInterval(guarded(fold), foldEveryMs)]
+const stop = () => {
   for (const timer of timers) clearInterval(timer)
+}
+parentPort.on('message', () => {
+  stop()
   database.close()
   parentPort.close()
 })
@@ -78,12 +98,13 @@ export interface HeartOptions {
   readonly worker: string
   readonly everyMs: number
   readonly queries: Queries
+  readonly identity: FileIdentity | undefined
   readonly onLost: (why: string) => void
 }
 
 /** Starts the thread; undefined where it cannot be had (a library we know only by a handle, no threads here). */
 export async function startHeart(options: HeartOptions): Promise<Heart | undefined> {
-  const { library, path, worker, everyMs, queries } = options
+  const { library, path, worker, everyMs, queries, identity } = options
   if (library.module === undefined) return undefined
   const thread = new Worker(PROGRAM, {
     eval: true,
@@ -98,6 +119,7 @@ export async function startHeart(options: HeartOptions): Promise<Heart | undefin
       walMax: WAL_MAX_BYTES,
       foldEveryMs: FOLD_EVERY_MS,
       foldWaitMs: FOLD_WAIT_MS,
+      identity: identity?.parts ?? [],
     },
     // Nothing of the app's own flags: a loader or an inspector there must not run in here.
     execArgv: [],
@@ -106,8 +128,9 @@ export async function startHeart(options: HeartOptions): Promise<Heart | undefin
   const began = await new Promise<boolean>((resolve) => {
     thread.once('error', () => resolve(false))
     thread.once('exit', () => resolve(false))
-    thread.on('message', (message: { ready?: boolean; lost?: string }) => {
+    thread.on('message', (message: { ready?: boolean; lost?: string; gone?: boolean }) => {
       if (message.ready) resolve(true)
+      if (message.gone) noteGone(identity)
       if (message.lost !== undefined) options.onLost(message.lost)
     })
   })
@@ -115,6 +138,15 @@ export async function startHeart(options: HeartOptions): Promise<Heart | undefin
   thread.unref() // What keeps the process alive is the worker, not its heart.
   thread.on('error', (error) => options.onLost(`its heart stopped: ${error.message}`))
   return { stop: () => stopThread(thread) }
+}
+
+/** The file was gone when the thread looked; what this side finds is what counts, and it reports it. */
+function noteGone(identity: FileIdentity | undefined): void {
+  try {
+    identity?.verify()
+  } catch {
+    // Reported by the identity itself, once.
+  }
 }
 
 function stopThread(thread: Worker): Promise<void> {

@@ -3,6 +3,7 @@ import type { Watch } from '../../world/watch.js'
 import type { World } from '../../world/world.js'
 import type { Hint } from '../store.js'
 import { isAnyReady } from './claim.js'
+import type { FileIdentity } from './file-identity.js'
 import type { Session } from './session.js'
 import { EVERYTHING, Wake } from './wake.js'
 
@@ -13,6 +14,8 @@ export interface HintsParts {
   readonly world: World
   /** How other processes' commits are watched for; without it they are found by polling alone. */
   readonly watch: Watch | undefined
+  /** Verified before a wake file is made. */
+  readonly identity?: FileIdentity | undefined
   /** A sentence for people. */
   readonly note: (sentence: string) => void
 }
@@ -79,9 +82,10 @@ export class Hints {
     for (const listener of this.#listeners) listener(hint)
   }
 
-  #openWake({ path, world, note }: HintsParts, watch: Watch): Wake {
+  #openWake({ path, world, note, identity }: HintsParts, watch: Watch): Wake {
     return new Wake({
       path,
+      verify: () => identity?.verify(),
       world,
       watch,
       note,

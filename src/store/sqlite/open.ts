@@ -6,6 +6,7 @@ import { migrateCommand, refuseOlder } from '../migrations.js'
 import type { SqliteDatabase } from './driver.js'
 import { isBusy } from './driver.js'
 import { translate } from './faults.js'
+import { FileIdentity } from './file-identity.js'
 import { chooseLibrary, isOlder, libraryOf, SAFE_VERSION } from './library.js'
 import type { SqliteLibrary } from './library.js'
 import { migrate, refuseNewer, SCHEMA_VERSION, schemaVersion } from './migrate.js'
@@ -31,6 +32,8 @@ export interface OpenedFile {
   /** That of the tables, before they were brought up to date. */
   readonly foundVersion: number
   readonly warnings: readonly string[]
+  /** Tells when another file is at the path; undefined in memory, and where files have no inode. */
+  readonly identity: FileIdentity | undefined
   /** Lets go of the file: the connection, and what this process noted about it. */
   close(): void
 }
@@ -59,6 +62,7 @@ export async function openFile(given: SqliteTarget, autoMigrate: boolean, world:
       version,
       foundVersion,
       warnings: warningsOf(given, path, version, old),
+      identity: FileIdentity.of(path, world.clock),
       close: () => undoAll(undo),
     }
   } catch (error) {

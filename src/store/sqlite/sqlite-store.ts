@@ -1,7 +1,6 @@
 import type { World } from '../../world/world.js'
 import type { Cancel } from '../../world/timers.js'
 import type { Watch } from '../../world/watch.js'
-import { StoreFullError } from '../../errors.js'
 import type {
   Changed,
   ChangeStore,
@@ -27,7 +26,6 @@ import type { GroupStore } from '../groups.js'
 import { PACE } from '../info.js'
 import type { Confirmation, HeldJob, PausedQueue, QueueChange, QueueStore, StandingPause } from '../queues.js'
 import type { JobAsk, StandingWish, Written } from '../wishes.js'
-import { Ballast } from './ballast.js'
 import { transactionOf } from './caller.js'
 import { changeJob } from './change.js'
 import { claimJobs, nothingToClaim, reportJobs } from './claim.js'
@@ -35,12 +33,14 @@ import { Confirmed } from './confirmed.js'
 import { CommitQueue } from './commit-queue.js'
 import { CommitWatch } from './commit-watch.js'
 import { Statements } from './driver.js'
+import { FullDisk } from './full-disk.js'
 import { startHeart } from './heart.js'
 import { sealGroup } from './group-ends.js'
 import { readGroup } from './groups.js'
 import { Hints } from './hints.js'
 import { insertJobs } from './insert.js'
 import type { OpenedFile } from './open.js'
+import { Notices } from './notices.js'
 import { pauseQueue, readPause, resumeQueue } from './pause.js'
 import { nothingToPromote, promoteJobs, pruneJobs } from './upkeep.js'
 import type { Queries } from './queries.js'
@@ -66,8 +66,6 @@ export interface SqliteStoreOptions {
 
 /** Nothing was written for so long: the WAL is folded back into the file. */
 const IDLE_MS = 2_000
-/** How often a full disk is looked at again. */
-const FULL_PROBE_MS = 1_000
 const NOT_FLUSHED = { durable: false }
 
 /** The store contract on one SQLite file. The verbs are in the files beside this one; here they meet the commit queue. */
@@ -85,12 +83,12 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
   readonly #session: Session
   readonly #commits: CommitQueue
   readonly #confirmed: Confirmed
-  readonly #ballast: Ballast | undefined
+  readonly #disk: FullDisk | undefined
   readonly #watch: CommitWatch
   readonly #hints: Hints
+  readonly #notices = new Notices()
   #idle: Cancel | undefined
   #committedAt = 0
-  #probe: Cancel | undefined
 
   constructor(file: OpenedFile, world: World, options: SqliteStoreOptions) {
     this.#file = file
@@ -105,19 +103,20 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
       isTaken: file.given === file.database ? () => transactionOf(file.database) === 'open' : undefined,
       onCommit: (durable) => this.#committed(durable),
       onRollback: () => this.#session.forget(),
-      onFailure: (error) => this.#failed(error),
+      onFailure: (error) => this.#disk?.failed(error),
+      identity: file.identity,
     })
     this.schedules = new SqliteSchedules(this.#commits, this.#session, () => this.#confirmed.noteTaking())
     this.groups = {
       readGroup: (group) => this.#commits.read(() => readGroup(this.#session, group)),
       sealGroup: (seal) => this.#commits.write((now) => sealGroup(this.#session, seal, now)),
     }
-    this.#ballast = file.path === ':memory:' ? undefined : new Ballast(file.path)
-    this.#ballast?.take()
-    const [session, warnings] = [this.#session, [...file.warnings]]
-    this.info = { name: file.path, engine: `SQLite ${file.version}`, warnings, ...PACE.sqlite }
+    this.#disk = file.path === ':memory:' ? undefined : new FullDisk(file.path, world)
+    const [session, warnings, { identity }] = [this.#session, [...file.warnings], file]
+    const onNotice = this.#notices.on.bind(this.#notices)
+    this.info = { name: file.path, engine: `SQLite ${file.version}`, warnings, onNotice, ...PACE.sqlite }
     const note = (sentence: string): void => void warnings.push(sentence)
-    this.#hints = new Hints({ session, path: file.path, world, watch: options.watch, note })
+    this.#hints = new Hints({ session, path: file.path, world, watch: options.watch, identity, note })
     this.#watch = new CommitWatch(world, {
       version: () => this.#hints.version(),
       isOwn: (handle) => handle === file.database,
@@ -129,14 +128,19 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
       queries,
       durability: options.durability,
       now: () => this.#commits.now(),
-      refusal: () => (this.#probe === undefined ? undefined : new StoreFullError(file.path, undefined)),
+      refusal: () => this.#disk?.refusal,
       expectCommit: (handle) => this.#watch.expect(handle),
       committed: () => this.#hints.callerCommitted(),
+    })
+    identity?.onGone((error) => {
+      this.#rest()
+      this.#notices.tell({ kind: 'gone', error })
     })
   }
 
   insertJobs(jobs: readonly NewJob[], options: InsertOptions): Promise<readonly Inserted[]> {
-    if (this.#probe !== undefined) return Promise.reject(new StoreFullError(this.info.name, undefined))
+    const refusal = this.#disk?.refusal
+    if (refusal !== undefined) return Promise.reject(refusal)
     return this.#commits.write((now) => insertJobs(this.#session, jobs, options, now))
   }
 
@@ -200,9 +204,9 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
   }
 
   startHeart(worker: string, everyMs: number, onLost: (why: string) => void): Promise<Heart | undefined> {
-    const { path, library } = this.#file
+    const { path, library, identity } = this.#file
     if (path === ':memory:') return Promise.resolve(undefined)
-    return startHeart({ library, path, worker, everyMs, queries: this.#session.queries, onLost })
+    return startHeart({ library, path, worker, everyMs, queries: this.#session.queries, identity, onLost })
   }
 
   async dropWorker(worker: string): Promise<void> {
@@ -216,7 +220,8 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
   }
 
   claimJobs(request: ClaimRequest): Promise<Claimed> {
-    if (this.#probe !== undefined) return Promise.reject(new StoreFullError(this.info.name, undefined))
+    const refusal = this.#disk?.refusal
+    if (refusal !== undefined) return Promise.reject(refusal)
     const claim = (now: number): Claimed => {
       const claimed = claimJobs(this.#session, request, now)
       if (claimed.jobs.length > 0) this.#confirmed.claimed(request.fence)
@@ -263,12 +268,18 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
 
   async close(): Promise<void> {
     await this.#commits.close()
-    for (const cancel of [this.#idle, this.#probe]) cancel?.()
-    for (const part of [this.#watch, this.transactions, this.#hints]) part.close()
+    this.#rest()
+    this.transactions.close()
     // Folded back by hand: not every library does it when it closes, and a copy of the file must have everything.
     this.#tryFold()
     this.#session.statements.clear()
     this.#file.close()
+  }
+
+  /** Ends what goes on beside the calls, so that nothing more is written, and no file is made, at this path. */
+  #rest(): void {
+    this.#idle?.()
+    for (const part of [this.#disk, this.#watch, this.#hints]) part?.close()
   }
 
   #committed(durable: boolean): void {
@@ -291,23 +302,10 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
 
   #tryFold(): void {
     try {
+      this.#file.identity?.verify()
       this.#session.statement(this.#session.queries.foldBack).get()
     } catch {
-      // Busy or full: the next quiet moment, or the automatic checkpoint, does it.
+      // Busy, full or gone: the next quiet moment, or the automatic checkpoint, does it.
     }
-  }
-
-  #failed(error: unknown): void {
-    if (error instanceof StoreFullError && this.#ballast !== undefined && this.#probe === undefined)
-      this.#runFull(this.#ballast)
-  }
-
-  /** The disk is full: the ballast goes, so that what ran can be recorded, and nothing new begins until it is back. */
-  #runFull(ballast: Ballast): void {
-    ballast.release()
-    const look = (): void => {
-      this.#probe = ballast.take() ? undefined : this.#world.timers.after(FULL_PROBE_MS, look, { idle: true })
-    }
-    this.#probe = this.#world.timers.after(FULL_PROBE_MS, look, { idle: true })
   }
 }

@@ -10,6 +10,7 @@ import type { GroupSeal } from '../groups.js'
 import { isBusy, isStale, SQLITE, sqliteCode } from './driver.js'
 import type { SqliteDatabase, Statements } from './driver.js'
 import { translate } from './faults.js'
+import { openSame } from './file-identity.js'
 import { insertJobs } from './insert.js'
 import { keepingOpen, KeptHandle } from './kept-handle.js'
 import { KyselyDoor } from './kysely.js'
@@ -56,7 +57,7 @@ export class SqliteTransactions implements TransactionStore {
     this.#home = { name: path, library: library.open, only: path === ':memory:' ? database : undefined }
     this.#kysely = new KyselyDoor(given, parts.world.random)
     this.#kept = new KeptHandle(
-      () => new library.open(path),
+      () => openSame(parts.file.identity, () => new library.open(path)),
       callerQueries.settings(parts.durability === 'power' ? 'full' : 'normal'),
     )
   }
@@ -103,6 +104,7 @@ export class SqliteTransactions implements TransactionStore {
       if (this.#closed) throw new ClosedError()
       const stopped = request.stopped()
       if (stopped !== undefined) throw stopped
+      this.#parts.file.identity?.verifyLately()
       const done = this.#tryOwn(request)
       if (done !== undefined) return done.value
       const waited = clock.monotonic() - start
@@ -124,6 +126,7 @@ export class SqliteTransactions implements TransactionStore {
 
   #inCaller<T>(tx: unknown, work: (session: Session, now: number) => T): T | Promise<T> {
     if (this.#closed) throw new ClosedError()
+    this.#parts.file.identity?.verify()
     const caller = callerOf(tx)
     if ('handle' in caller) return this.#write(caller.handle, work)
     return this.#kysely.within(caller.kysely, (handle) => this.#write(handle, work))
@@ -202,6 +205,7 @@ export class SqliteTransactions implements TransactionStore {
     try {
       const value = this.#workAndSettle(handle, new Session(statements, this.#parts.queries), request)
       this.#ours(() => statements.of(callerQueries.commit).run())
+      this.#parts.file.identity?.verify()
       this.#parts.committed()
       return { value }
     } catch (error) {

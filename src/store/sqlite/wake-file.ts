@@ -30,16 +30,15 @@ export class WakeFile {
   readonly path: string
   readonly #database: string
   readonly #clock: Clock
-  readonly #opened: () => void
+  readonly #parts: WakeFileParts
   #file: number | undefined
   #lookedAt = -Infinity
 
-  /** `opened` is called whenever another file than before is in use: whoever watches must watch that one. */
-  constructor(database: string, clock: Clock, opened: () => void) {
+  constructor(database: string, clock: Clock, parts: WakeFileParts) {
     this.path = `${database}-wake`
     this.#database = database
     this.#clock = clock
-    this.#opened = opened
+    this.#parts = parts
   }
 
   get isOpen(): boolean {
@@ -82,10 +81,18 @@ export class WakeFile {
     if (this.#file !== undefined && there !== undefined && isSame(there, fstatSync(this.#file))) return this.#file
     this.close()
     if (there !== undefined && !isPlain(there)) return undefined
+    this.#parts.verify()
     this.#file = open(this.path, statSync(this.#database))
-    this.#opened()
+    this.#parts.opened()
     return this.#file
   }
+}
+
+export interface WakeFileParts {
+  /** Throws when the database is gone: then no wake file is made. */
+  readonly verify: () => void
+  /** Called whenever another file than before is in use: whoever watches must watch that one. */
+  readonly opened: () => void
 }
 
 /**

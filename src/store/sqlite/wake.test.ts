@@ -149,6 +149,7 @@ describe('what became ready', () => {
     const after = (_: number, callback: () => void): (() => void) => (timers.push(callback), () => undefined)
     const wake = new Wake({
       path,
+      verify: () => undefined,
       world: { ...real, clock, timers: { after, soon: (callback) => void timers.push(callback) } },
       watch: systemWatch,
       version: () => 1,

@@ -38,6 +38,8 @@ const OWN_FIRST_MS = 2
 export interface WakeParts {
   /** The database's path. */
   readonly path: string
+  /** Throws when another file is at the path: then no wake file is made there. */
+  readonly verify: () => void
   readonly world: World
   readonly watch: Watch
   readonly version: () => number
@@ -67,13 +69,14 @@ export class Wake {
   #telling: Cancel | undefined
   #toldAt = -Infinity
   #noted = false
+  #closed = false
 
   constructor(parts: WakeParts) {
     this.#parts = parts
-    const { watch, path, version } = parts
+    const { watch, path, version, verify } = parts
     const { clock, timers } = parts.world
     const failed = (error: unknown): void => this.#note(error)
-    this.#file = new WakeFile(path, clock, () => this.#watchFile())
+    this.#file = new WakeFile(path, clock, { verify, opened: () => this.#watchFile() })
     this.#fileWatch = new KeptWatch(this.#file.path, { timers, watch, failed, touched: () => this.#readSoon() })
     const walWatch = WATCHES_WITHOUT_OPENING ? watch : undefined
     this.#commits = new ForeignCommits(
@@ -89,7 +92,7 @@ export class Wake {
 
   /** Somebody wants to know: hears of what is committed from now on. */
   listen(): void {
-    if (this.#seen !== undefined) return
+    if (this.#seen !== undefined || this.#closed) return
     this.#seen = Buffer.alloc(FILE_BYTES)
     this.#file.read(this.#seen)
     this.#watchFile()
@@ -108,7 +111,7 @@ export class Wake {
   /** We committed this: the others hear of it. */
   tell(hint: Hint): void {
     for (const kind of KINDS) if (hint[kind] !== QUIET[kind]) this.#owed.add(kind)
-    if (this.#owed.size === 0 || this.#telling !== undefined) return
+    if (this.#owed.size === 0 || this.#telling !== undefined || this.#closed) return
     const { clock, timers } = this.#parts.world
     const ownFirstMs = hint.ready && this.#parts.worksHere() ? OWN_FIRST_MS : 0
     const waitMs = Math.max(ownFirstMs, this.#toldAt + TELL_EVERY_MS - clock.monotonic())
@@ -117,7 +120,9 @@ export class Wake {
   }
 
   close(): void {
+    if (this.#closed) return
     this.#tellNow()
+    this.#closed = true
     this.rest()
     this.#commits.close()
     this.#file.close()

@@ -1,0 +1,109 @@
+import { statSync } from 'node:fs'
+import { StoreGoneError } from '../../errors.js'
+import type { Clock } from '../../world/clock.js'
+import { translateSystem } from './faults.js'
+
+/**
+ * Whether the path still leads to the file that was opened. SQLite holds descriptors, so when the file is deleted, renamed or
+ * replaced, commits go on succeeding in a file that the next process to open the path does not find. So after every flush,
+ * and before it is acknowledged, device and inode of the file and of its -wal are compared with those at the open.
+ *
+ * The -wal keeps its inode for as long as a connection of ours is open: a checkpoint truncates it in place, and SQLite deletes
+ * it only when the last connection closes, under an exclusive lock that ours prevents.
+ *
+ * Not detected: other contents copied into the same inode (`cp backup.db jobs.db`), and a rename that is undone before the
+ * next check, which loses nothing. See docs/decisions/sqlite-file-identity.md.
+ */
+export class FileIdentity {
+  /** In the shape that a thread can be given. */
+  readonly parts: readonly IdentityPart[]
+  readonly #clock: Clock
+  #gone: StoreGoneError | undefined
+  #verifiedAt = -Infinity
+  #report: ((error: StoreGoneError) => void) | undefined
+
+  private constructor(parts: readonly IdentityPart[], clock: Clock) {
+    this.parts = parts
+    this.#clock = clock
+  }
+
+  /** Call it when the connection has read something, so that the -wal is there. Undefined where files have no inode. */
+  static of(path: string, clock: Clock): FileIdentity | undefined {
+    if (path === ':memory:') return undefined
+    const parts = [path, `${path}-wal`].flatMap((each) => {
+      const stats = look(each, path)
+      return stats === undefined || stats.ino === 0n ? [] : [{ path: each, dev: stats.dev, ino: stats.ino }]
+    })
+    return parts.length === 0 ? undefined : new FileIdentity(parts, clock)
+  }
+
+  /** Throws StoreGoneError when the file is gone; from then on always, also when the file is put back. */
+  verify(): void {
+    if (this.#gone !== undefined) throw this.#gone
+    for (const part of this.parts) {
+      const stats = look(part.path, this.#path)
+      if (stats?.ino === part.ino && stats.dev === part.dev) continue
+      this.#gone = goneError(this.#path, part.path, stats !== undefined)
+      this.#report?.(this.#gone)
+      throw this.#gone
+    }
+    this.#verifiedAt = this.#clock.monotonic()
+  }
+
+  /** The same, unless it was verified within the last few milliseconds, as it is between two commits at full speed. */
+  verifyLately(): void {
+    if (this.#gone !== undefined || this.#clock.monotonic() - this.#verifiedAt > LATELY_MS) this.verify()
+  }
+
+  get isGone(): boolean {
+    return this.#gone !== undefined
+  }
+
+  /** Calls back once, when `verify` first finds the file gone. */
+  onGone(report: (error: StoreGoneError) => void): void {
+    this.#report = report
+  }
+
+  get #path(): string {
+    return this.parts[0]?.path ?? ''
+  }
+}
+
+export interface IdentityPart {
+  readonly path: string
+  readonly dev: bigint
+  readonly ino: bigint
+}
+
+/** Opens another connection by the path, which must lead to the file of the store: SQLite would make a missing one. */
+export function openSame<T extends { close(): unknown }>(identity: FileIdentity | undefined, open: () => T): T {
+  identity?.verify()
+  const handle = open()
+  try {
+    identity?.verify()
+    return handle
+  } catch (error) {
+    handle.close()
+    throw error
+  }
+}
+
+const LATELY_MS = 10
+const STAT = { bigint: true, throwIfNoEntry: false } as const
+
+function look(path: string, name: string): { readonly dev: bigint; readonly ino: bigint } | undefined {
+  try {
+    return statSync(path, STAT)
+  } catch (error) {
+    throw translateSystem(error, name)
+  }
+}
+
+function goneError(name: string, path: string, isReplaced: boolean): StoreGoneError {
+  const what = path === name ? name : `the write-ahead log ${path}`
+  return new StoreGoneError(
+    `${what} ${isReplaced ? 'was replaced by another file' : 'was deleted or moved'} while this mill had it open; this call is not ` +
+      'acknowledged, though what it wrote may be in the file that was deleted or moved, and every further call fails. ' +
+      `Restore ${name}, with all processes that use it stopped; then close this mill and open a new one`,
+  )
+}

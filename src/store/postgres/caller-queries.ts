@@ -26,6 +26,6 @@ export const callerQueries = {
    * is asked for only by those who may: the server refuses even to prepare it for others.
    */
   findMark: (identity: string, mayAsk: boolean): string => `
-    select current_setting('millrace.tx', true) as mark, (select token from ${identity} limit 1) as token,
+    select current_setting('millrace.tx', true) as mark, (select token from ${identity} order by token limit 1) as token,
            ${mayAsk ? `(select system_identifier::text from pg_catalog.pg_control_system())` : `null::text`} as cluster`,
 }

@@ -26,7 +26,7 @@ export function dayQueries(schema: string) {
   const within = (column: string, day: number): string => `${column} >= ${from(day)} and ${column} < ${from(day + 1)}`
   return {
     ...lookQueries(s, text),
-    begin: `begin; set local lock_timeout = ${LOCK_WAIT_MS}; set local statement_timeout = ${STATEMENT_MS}`,
+    begin: `begin; set local lock_timeout = ${LOCK_WAIT_MS}; set local statement_timeout = ${STATEMENT_MS}; set local jit = off`,
     commit: `commit`,
     rollback: `rollback`,
     ...roundQueries(text),
@@ -67,10 +67,11 @@ export function dayQueries(schema: string) {
     /** Those that went, and that somebody waits for. */
     noteGone: (day: number): string => `
       insert into ${s}.link_todos (parent, what)
-      select distinct l.parent, case when h.state = 'done' then 'done' else 'gone' end
-      from ${s}.links l
+      select l.parent, case when h.state = 'done' then 'done' else 'gone' end
+      from (select distinct parent from ${s}.links where ${within('parent', day)}) l
       left join ${table('history', day)} h on h.ref = l.parent
-      where ${within('l.parent', day)} and not exists (select 1 from ${s}.jobs j where j.ref = l.parent)`,
+      -- The day is detached by now: what stays of it is in the rest.
+      where l.parent not in (select j.ref from ${s}.jobs_rest j where ${within('j.ref', day)})`,
     drop: (of: Parted, day: number): string => `drop table ${table(of, day)}`,
   }
 }

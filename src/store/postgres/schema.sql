@@ -208,6 +208,8 @@ alter table millrace.history add constraint history_pkey PRIMARY KEY (ref);
 
 alter table millrace.history add constraint history_state_check CHECK ((state = ANY (ARRAY['done'::text, 'failed'::text, 'cancelled'::text])));
 
+alter table millrace.identity add constraint identity_pkey PRIMARY KEY (token);
+
 alter table millrace.jobs add constraint jobs_check CHECK (((payload IS NULL) <> (bytes IS NULL)));
 
 alter table millrace.jobs add constraint jobs_pkey PRIMARY KEY (ref);
@@ -270,7 +272,11 @@ CREATE INDEX jobs_key ON ONLY millrace.jobs USING btree (key, ref) WHERE (key IS
 
 CREATE INDEX leases_worker ON millrace.leases USING btree (worker);
 
+CREATE INDEX link_todos_parent ON millrace.link_todos USING btree (parent);
+
 CREATE INDEX links_child ON millrace.links USING btree (child);
+
+CREATE INDEX pauses_until ON millrace.pauses USING btree (until);
 
 CREATE INDEX schedules_next ON millrace.schedules USING btree (next_at) WHERE (next_at IS NOT NULL);
 

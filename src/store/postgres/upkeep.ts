@@ -9,6 +9,8 @@ import type { Session } from './session.js'
 
 /** Places looked at for each that may be forgotten: a table of places that all count is walked in peace. */
 const LOOKS = 4
+/** Entries of `expiring` that one statement looks at. */
+const SWEEP_MAX = 5_000
 
 export type Run = <T>(work: (s: Session) => Promise<T>) => Promise<T>
 
@@ -43,13 +45,22 @@ async function promoteJobs(
   const now = Number(row?.now)
   const promoted = row?.promoted ?? 0
   if (promoted > 0) s.note({ ready: true })
-  const [next] = await s.query<{ due: unknown; expiry: unknown; todo: boolean; moved: boolean }>(s.queries.nextTimes)
-  const times = [next?.due, next?.expiry].filter((time) => time !== null && time !== undefined).map(Number)
-  const isAnyOver = next?.expiry !== null && Number(next?.expiry) <= now
-  const expired = isAnyOver ? await expiredJobs(s, limit, now) : []
+  const [next] = await s.query<NextTimes>(s.queries.nextTimes, String(now))
+  const expired = next?.over === true ? await expiredJobs(s, limit, now) : []
+  // The caller cancels the expired ones; others may be left.
+  const times = [next?.due, next?.expiry, expired.length > 0 ? now : null].filter((time) => time != null).map(Number)
   const nextInMs = times.length === 0 ? null : Math.max(0, Math.min(...times) - now)
   const [todo, moved] = [next?.todo === true, next?.moved === true]
   return { promoted, calledOff: [], again: false, expired, troubled: [], nextInMs, todo, moved }
+}
+
+interface NextTimes {
+  readonly due: unknown
+  /** Whether the time of any entry has come. */
+  readonly over: boolean
+  readonly expiry: unknown
+  readonly todo: boolean
+  readonly moved: boolean
 }
 
 async function expiredJobs(s: Session, limit: number, now: number): Promise<Promoted['expired']> {
@@ -75,7 +86,7 @@ export interface Walk {
 export async function pruneJobs(s: Session, limit: number, walk: Walk): Promise<number> {
   const [row] = await s.query<{ pruned: number; told: number }>(s.queries.pruneJobs, s.nowText, String(limit))
   if (row !== undefined && row.told > 0) s.note({ dueInMs: 0 })
-  await s.query(s.queries.sweepExpiring, String(await s.now()))
+  await sweepExpiring(s, await s.now())
   return (row?.pruned ?? 0) + (await sweepPlaces(s, limit, walk)) + (await sweepGroups(s, limit, walk))
 }
 
@@ -87,6 +98,21 @@ export async function pruneDays(opened: Pick<Opened, 'connection' | 'days'>, wal
   const { forgotten, again } = await keepDays(opened.connection('work'), opened.days, now, walk.days)
   if (again) walk.daysAt = now
   return forgotten
+}
+
+/** In bounded statements, so that no backlog makes one of them long. */
+async function sweepExpiring(s: Session, now: number): Promise<void> {
+  let after: readonly number[] = [-1, -1]
+  for (let looked = SWEEP_MAX; looked === SWEEP_MAX;) {
+    const [row] = await s.query<{ looked: number; last: string | null }>(
+      s.queries.sweepExpiring,
+      String(now),
+      ...after.map(String),
+      String(SWEEP_MAX),
+    )
+    looked = row?.looked ?? 0
+    after = JSON.parse(row?.last ?? '[]') as number[]
+  }
 }
 
 async function sweepPlaces(s: Session, limit: number, walk: Walk): Promise<number> {

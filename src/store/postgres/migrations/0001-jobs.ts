@@ -14,7 +14,7 @@ import { DAY_MS } from '../numbers.js'
 export const jobs = (schema: string): readonly string[] => [
   `create sequence ${schema}.job_number`,
   // By which a transaction on another database is told from one on this.
-  `create table ${schema}.identity (token text not null)`,
+  `create table ${schema}.identity (token text primary key)`,
   `insert into ${schema}.identity values (gen_random_uuid()::text)`,
   `create table ${schema}.lanes (
     lane integer generated always as identity primary key,
@@ -167,4 +167,6 @@ export const jobs = (schema: string): readonly string[] => [
     until bigint,
     paused_at bigint not null
   )`,
+  // claimJobs, confirmJobs: which pauses are over, and when the next one is
+  `create index pauses_until on ${schema}.pauses (until)`,
 ]

@@ -19,4 +19,6 @@ export const links = (schema: string): readonly string[] => [
     id uuid,
     what text not null check (what in ('done', 'failed', 'cancelled', 'parked', 'gone', 'look'))
   )`,
+  // promoteJobs: whether the end of a parent was recorded by the statement that deleted it
+  `create index link_todos_parent on ${schema}.link_todos (parent)`,
 ]

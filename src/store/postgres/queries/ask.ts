@@ -15,9 +15,13 @@ export const askQueries = {
     select ref, kind, reason, keep_ms from ${s}.wishes where ref = any($1::text::bigint[])`,
   readWishes: `
     select w.ref, w.kind, w.reason, e.fence
-    from ${s}.wishes w
-    join ${s}.leases e on w.ref = any(e.refs) and not w.ref = any(e.gone)`,
-  readPauses: `select queue, until, paused_at, coalesce($1::text::bigint, ${clock}) as now from ${s}.pauses`,
+    from (select * from ${s}.wishes order by ref) w
+    cross join lateral (
+      select e.fence from ${s}.leases e
+      where w.ref = any(e.refs) and not w.ref = any(e.gone)
+      order by e.fence
+      limit 1) e`,
+  readPauses: `select queue, until, paused_at, coalesce($1::text::bigint, ${clock}) as now from ${s}.pauses order by queue`,
   putPause: `
     insert into ${s}.pauses (queue, until, paused_at)
     values ($1, $2::text::bigint, $3::text::bigint)
@@ -31,5 +35,6 @@ export const askQueries = {
     select 1 as held
     from ${s}.leases e
     where cardinality(e.refs) > e.starting
+    order by e.fence
     limit 1`,
 }

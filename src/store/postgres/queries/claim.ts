@@ -1,4 +1,4 @@
-import { s, clock, sort, hasEnded, bodyOf, claimed, isPaused, rare } from './words.js'
+import { s, clock, sort, hasEnded, bodyOf, claimed, isPaused, leaseOf, rare } from './words.js'
 
 /** Takes the heads of the lanes out of the line and writes them into one lease. */
 const taking = `with clock as materialized (select coalesce($1::text::bigint, ${clock}) as now),
@@ -38,7 +38,7 @@ const told = `clock.now, exists (select 1 from alive) as alive,
            (select json_agg(json_build_array(lane.lane, lane.queue, lane.name, l.last))
             from (select lane, max(sort) as last from taken group by lane) l join lane on lane.lane = l.lane)::text as lanes,
            exists (select 1 from suspect) as suspects,
-           (select min(p.until - clock.now) from ${s}.pauses p, clock where p.until > clock.now) as resumes`
+           (select min(p.until) from ${s}.pauses p where p.until > (select now from clock)) - clock.now as resumes`
 
 /** By a list, which each day is asked for once: to join them one by one takes half as long again. */
 const isTaken = `j.ref = any(array(select ref from taken))`
@@ -60,9 +60,11 @@ export const claimQueries = {
     returning 1 as ended`,
   isWorker: `select 1 as listed from ${s}.workers where worker = $1`,
   readWorkers: `
-    select worker, beat from ${s}.workers
+    (select worker, beat from ${s}.workers order by worker)
     union all
-    select distinct worker, null::bigint from ${s}.leases where worker not in (select worker from ${s}.workers)`,
+    (select l.worker, null::bigint
+     from (select distinct worker from ${s}.leases) l
+     where (select w.worker from ${s}.workers w where w.worker = l.worker) is null)`,
   claimJobs: `
     ${taking}
     select ${told},
@@ -111,14 +113,17 @@ export const claimQueries = {
   confirmJobs: `
     with clock as materialized (select coalesce($2::text::bigint, ${clock}) as now)
     select (select json_agg(json_build_array(e.fence, e.gone)) from ${s}.leases e where e.fence = any($1::text::bigint[]))::text as leases,
-           (select json_agg(p.queue) from ${s}.pauses p where p.until is null or p.until > now)::text as paused
-    from clock`,
+           (select json_agg(p.queue)
+            from (
+              select queue from ${s}.pauses where until is null
+              union all
+              select queue from ${s}.pauses where until > (select now from clock)) p)::text as paused`,
   reportJobs: `
     with reported as (
       insert into ${s}.reports (ref, fence, started_at, progress)
       select a.ref, a.fence, a.started_at, a.progress
       from json_to_recordset($1::text::json) as a (ref bigint, fence bigint, started_at bigint, progress text)
-      join ${s}.leases e on e.fence = a.fence
+      cross join ${leaseOf('a.fence')}
       where a.ref = any(e.refs) and not a.ref = any(e.gone) and not ${hasEnded('a.ref')}
       on conflict (ref) do update
       set fence = excluded.fence, started_at = excluded.started_at, progress = coalesce(excluded.progress, reports.progress)

@@ -6,7 +6,7 @@ export const enqueueQueries = {
   readLanes: `
     select n.lane, n.queue, n.name
     from json_to_recordset($1::text::json) as a (queue text, name text)
-    join ${s}.lanes n on n.queue = a.queue and n.name = a.name`,
+    cross join lateral (select * from ${s}.lanes n where n.queue = a.queue and n.name = a.name limit 1) n`,
   /** In one order, so that nobody waits in a ring. */
   addLanes: `
     insert into ${s}.lanes (queue, name)
@@ -80,30 +80,43 @@ export const enqueueQueries = {
   keyHolders: `
     select a.name as "askedName", a.key as "askedKey", k.ref
     from json_to_recordset($1::text::json) as a (name text, key text)
-    join ${s}.keys k on k.name = a.name and k.key = a.key`,
+    cross join lateral (select k.ref from ${s}.keys k where k.name = a.name and k.key = a.key limit 1) k`,
   placeHolders: `
     select u.name, u.key, u.ref, u.id::text as id, u.until
     from json_to_recordset($1::text::json) as a (name text, key text)
-    join ${s}.uniques u on u.name = a.name and u.key = a.key`,
+    cross join lateral (select * from ${s}.uniques u where u.name = a.name and u.key = a.key limit 1) u`,
   takeKey: `
     insert into ${s}.keys (name, key, ref)
     values ($1, $2, $3::text::bigint)
     on conflict (name, key) do nothing
     returning 1 as taken`,
   freeKeys: `
-    delete from ${s}.keys k
-    using json_to_recordset($1::text::json) as a (name text, key text, ref bigint)
-    where k.name = a.name and k.key = a.key and k.ref = a.ref`,
+    delete from ${s}.keys
+    where ctid = any(array(
+      select k.at
+      from json_to_recordset($1::text::json) as a (name text, key text, ref bigint)
+      cross join lateral (
+        select k.ctid as at from ${s}.keys k
+        where k.name = a.name and k.key = a.key and k.ref = a.ref
+        limit 1
+        for update) k))`,
   takePlace: `
     insert into ${s}.uniques (name, key, ref, id, until)
     values ($1, $2, $3::text::bigint, $4::text::uuid, $5::text::bigint)
     on conflict (name, key) do update set ref = excluded.ref, id = excluded.id, until = excluded.until`,
   /** Of jobs that are called off or deleted, while their rows are still there to say which place they have. */
   freePlaces: `
-    delete from ${s}.uniques u
-    using ${s}.jobs j, ${s}.lanes n
-    where j.ref = any($1::text::bigint[]) and n.lane = j.lane and j.options is not null
-      and u.name = n.name and u.key = j.options::json #>> '{unique,key}' and u.id = j.id`,
+    delete from ${s}.uniques
+    where ctid = any(array(
+      select u.at
+      from ${s}.jobs j
+      join ${s}.lanes n on n.lane = j.lane
+      cross join lateral (
+        select u.ctid as at from ${s}.uniques u
+        where u.name = n.name and u.key = j.options::json #>> '{unique,key}' and u.id = j.id
+        limit 1
+        for update) u
+      where j.ref = any($1::text::bigint[]) and j.options is not null))`,
   holdsClaim: `
     select 1 as held
     from ${s}.leases e

@@ -18,7 +18,7 @@ export const groupQueries = {
   shareGroups: `
     select g.grp, g.sealed_at, g.completed_at, g.empty_since
     from ${s}.groups g
-    where g.grp in (select value from json_array_elements_text($1::text::json))
+    where g.grp = any(array(select value from json_array_elements_text($1::text::json)))
     order by g.grp
     for share`,
   addGroups: `
@@ -27,7 +27,7 @@ export const groupQueries = {
     on conflict (grp) do nothing`,
   keepGroups: `
     update ${s}.groups set empty_since = null
-    where grp in (select value from json_array_elements_text($1::text::json)) and empty_since is not null`,
+    where grp = any(array(select value from json_array_elements_text($1::text::json))) and empty_since is not null`,
   isMember: `
     select 1 as member from ${s}.jobs j where j.ref = $1::text::bigint and j.grp = $2`,
   /** Whoever adds to it now is waited for. */
@@ -45,7 +45,7 @@ export const groupQueries = {
       returning grp)
     select 1 as near
     from ${s}.groups g
-    where g.grp in (select grp from moved) and g.sealed_at is not null and g.completed_at is null
+    where g.grp = any(array(select grp from moved)) and g.sealed_at is not null and g.completed_at is null
       and (select coalesce(sum(c.members), 0) from ${s}.group_counts c where c.grp = g.grp and c.${unfinished}) < ${NEARLY_DONE}
     limit 1`,
   readGroup: `
@@ -62,18 +62,20 @@ export const groupQueries = {
            (select json_agg(json_build_object('queue', each.queue, 'members', each.members))
             from (
               select n.queue, count(*) as members
-              from (
-                select held.ref
-                from ${s}.leases e
-                cross join unnest(e.refs) with ordinality as held (ref, place)
-                where (held.place <= e.starting
-                    or (select p.ref from ${s}.reports p where p.ref = held.ref and p.fence = e.fence) is not null)
-                  and not held.ref = any(e.gone)
-                -- First those that have begun: the rest of a lease, which is most of it, is not looked for.
-                offset 0) as begun
-              cross join lateral (select j.lane from ${s}.jobs j where j.ref = begun.ref and j.grp = $1 limit 1) as j
+              -- First those that have begun: the rest of a lease, which is most of it, is not looked for.
+              from ${s}.jobs j
               join ${s}.lanes n on n.lane = j.lane
-              where not ${hasEnded('begun.ref')}
+              where j.ref = any(array(
+                  select held.ref
+                  from (select refs, gone, starting from ${s}.leases order by fence) e
+                  cross join unnest(e.refs[1:e.starting]) as held (ref)
+                  where not held.ref = any(e.gone)
+                  union
+                  select p.ref
+                  from (select ref, fence from ${s}.reports order by ref) p
+                  cross join lateral (select refs, gone from ${s}.leases where fence = p.fence limit 1) e
+                  where p.ref = any(e.refs) and not p.ref = any(e.gone)))
+                and j.grp = $1 and not ${hasEnded('j.ref')}
               group by n.queue) as each)::text as running
     from (select count(*) as number from ${s}.group_moves m where m.grp = $1) as moves
     left join ${s}.groups g on g.grp = $1`,
@@ -83,11 +85,11 @@ export const groupQueries = {
    */
   foldMoves: `
     with looked as materialized (
-      select m.ctid as at, m.grp from ${s}.group_moves m limit $1::text::integer for update skip locked),
+      select m.ctid as at, m.grp from ${s}.group_moves m order by m.grp limit $1::text::integer for update skip locked),
     complete as materialized (
       select g.grp
       from ${s}.groups g
-      where g.grp in (select grp from looked) and g.sealed_at is not null and g.completed_at is null
+      where g.grp = any(array(select grp from looked)) and g.sealed_at is not null and g.completed_at is null
         and ${unfinishedOf('g.grp')} = 0),
     taken as (
       delete from ${s}.group_moves
@@ -127,16 +129,16 @@ export const groupQueries = {
     marked as (
       update ${s}.groups g set empty_since = case when l.lives then null else now end
       from looked l, clock
-      where g.grp = l.grp and l.lives = (g.empty_since is not null)
+      where g.grp = any(array(select grp from looked)) and g.grp = l.grp and l.lives = (g.empty_since is not null)
         and l.empty_since is not distinct from g.empty_since),
     gone as (
       delete from ${s}.groups g
       using looked l, clock
-      where g.grp = l.grp and not l.lives and g.empty_since = l.empty_since and g.empty_since <= now - $4::text::bigint
+      where g.grp = any(array(select grp from looked)) and g.grp = l.grp and not l.lives and g.empty_since = l.empty_since and g.empty_since <= now - $4::text::bigint
         and (g.sealed_at is null or g.completed_at is not null)
       returning g.grp),
-    counts as (delete from ${s}.group_counts c using gone where c.grp = gone.grp),
-    moves as (delete from ${s}.group_moves m using gone where m.grp = gone.grp)
+    counts as (delete from ${s}.group_counts where grp = any(array(select grp from gone))),
+    moves as (delete from ${s}.group_moves where grp = any(array(select grp from gone)))
     select (select count(*)::integer from gone) as forgotten, (select count(*)::integer from looked) as looked,
            (select max(grp) from looked) as last`,
 }

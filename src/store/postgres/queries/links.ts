@@ -1,5 +1,5 @@
 import { LOCK_CLASS } from '../numbers.js'
-import { bodyOf, s, stands } from './words.js'
+import { bodyOf, hasChildren, s, standsIn } from './words.js'
 
 /** What those after it must know of a job: how it ended, or that it is parked. All else is as good as ready. */
 const stateOf = `coalesce(h.state, (select w.state from ${s}.waiting w where w.ref = j.ref and w.state = 'parked'), 'ready') as state`
@@ -64,7 +64,7 @@ export const linkQueries = {
     select j.ref, j.id, a.what
     from json_to_recordset($1::text::json) as a (ref bigint, what text)
     cross join ${bodyOf('a.ref')}
-    where exists (select 1 from ${s}.links l where l.parent = a.ref)
+    where ${hasChildren('a.ref')}
     returning 1 as noted`,
   /** Of jobs that are parked: those that somebody goes past. */
   noteParked: `
@@ -93,15 +93,14 @@ export const linkQueries = {
       where ref = any(array(select ref from free where is_parent is not true)))
     select ref from free`,
   takeLine: `
-    with mine as materialized (
-      select r.lane, r.sort, r.ref
+    delete from ${s}.ready
+    where ctid = any(array(
+      select r.at
       from ${s}.jobs j
-      join ${s}.ready r on ${stands}
-      where j.ref = any($1::text::bigint[])
-      for update of r skip locked)
-    delete from ${s}.ready r using mine
-    where (r.lane, r.sort, r.ref) = (mine.lane, mine.sort, mine.ref)
-    returning r.lane, r.sort, r.ref`,
+      cross join lateral (
+        select r.ctid as at from ${s}.ready r where ${standsIn('r', 'j')} limit 1 for update skip locked) r
+      where j.ref = any($1::text::bigint[])))
+    returning lane, sort, ref`,
   takeAside: `
     delete from ${s}.waiting
     where ref = any(array(select ref from ${s}.waiting where ref = any($1::text::bigint[]) for update skip locked))
@@ -116,7 +115,12 @@ export const linkQueries = {
   movedLinks: `
     select l.parent, l.child, l.on_failure, l.keep_ms
     from json_to_recordset($1::text::json) as a (parent bigint, policies text)
-    join ${s}.links l on l.parent = a.parent and l.on_failure = any(string_to_array(a.policies, ' '))
+    cross join lateral (
+      select l.parent, l.child, l.on_failure, l.keep_ms
+      from ${s}.links l
+      where l.parent = a.parent and l.on_failure = any(string_to_array(a.policies, ' '))
+      order by l.child
+      limit $2::text::integer) l
     limit $2::text::integer`,
   lockChildren: `
     select ref from ${s}.waiting where ref = any($1::text::bigint[]) order by ref for update skip locked`,
@@ -124,14 +128,14 @@ export const linkQueries = {
   resolveLinks: `
     delete from ${s}.links l
     using rows from (unnest($1::text::bigint[]), unnest($2::text::bigint[])) as each (parent, child)
-    where l.parent = each.parent and l.child = each.child`,
+    where l.child = any($2::text::bigint[]) and l.parent = each.parent and l.child = each.child`,
   /** Those that wait for nobody any more wait for their time, which has mostly come. */
   freeJobs: `
     update ${s}.waiting w
     set state = case when (select j.error from ${s}.jobs j where j.ref = w.ref) is null then 'scheduled' else 'retrying' end
     from ${s}.lanes n
     where w.ref = any($1::text::bigint[]) and w.state = 'blocked' and n.lane = w.lane
-      and not exists (select 1 from ${s}.links l where l.child = w.ref)
+      and (select l.child from ${s}.links l where l.child = w.ref limit 1) is null
     returning w.grp, n.queue, w.state`,
   /** Late links are added by one at a time: two at once could close a ring that neither sees. */
   lockLinking: `select pg_advisory_xact_lock(${LOCK_CLASS}, -1)`,

@@ -76,9 +76,9 @@ export const moveQueries = {
     set gone = e.gone || m.refs
     from (
       select e.fence, array_agg(held.ref) as refs
-      from ${s}.leases e
+      from (select fence, refs, gone from ${s}.leases where refs && $1::text::bigint[] order by fence) e
       cross join unnest(e.refs) as held (ref)
-      where e.refs && $1::text::bigint[] and held.ref = any($1::text::bigint[]) and not held.ref = any(e.gone)
+      where held.ref = any($1::text::bigint[]) and not held.ref = any(e.gone)
       group by e.fence) as m
     where e.fence = m.fence`,
   putReady: `

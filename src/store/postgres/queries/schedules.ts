@@ -1,4 +1,4 @@
-import { s, clock, bodyOf } from './words.js'
+import { s, clock } from './words.js'
 
 const schedule = `id, revision, spec, created_at, paused_at, next_at, last_at, open, fired`
 const now = `coalesce($1::text::bigint, ${clock})`
@@ -41,7 +41,10 @@ export const scheduleQueries = {
   firedTicks: `
     select t.at, t.by_hand
     from json_to_recordset($2::text::json) as a (at bigint, by_hand boolean)
-    join ${s}.ticks t on t.schedule = $1 and t.at = a.at and t.by_hand = a.by_hand
+    cross join lateral (
+      select t.at, t.by_hand, t.job from ${s}.ticks t
+      where t.schedule = $1 and t.at = a.at and t.by_hand = a.by_hand
+      limit 1) t
     where t.job is not null`,
   putTicks: `
     insert into ${s}.ticks (schedule, at, by_hand, outcome, reason, job, fired_at)
@@ -62,20 +65,21 @@ export const scheduleQueries = {
     order by at desc, by_hand desc
     limit $3::text::integer`,
   waitingDue: `
-    select j.id, n.name, n.queue, w.state, w.due_at, j.options
-    from (
+    with w as materialized (
       select ref, state, due_at from ${s}.waiting
       where state in ('scheduled', 'retrying') and due_at <= ${now} + $2::text::bigint
       order by due_at
-      limit $3::text::integer) w
-    cross join ${bodyOf('w.ref')}
+      limit $3::text::integer)
+    select j.id, n.name, n.queue, w.state, w.due_at, j.options
+    from w
+    join ${s}.jobs j on j.ref = any(array(select ref from w)) and j.ref = w.ref
     join ${s}.lanes n on n.lane = j.lane`,
   readyDue: `
     select j.id, n.name, n.queue, 'ready' as state, j.due_at, j.options
-    from (
-      (select ref from ${s}.ready limit $1::text::integer)
+    from ${s}.jobs j
+    join ${s}.lanes n on n.lane = j.lane
+    where j.ref = any(array(
+      (select ref from ${s}.ready order by lane, sort, ref limit $1::text::integer)
       union all
-      (select ref from ${s}.waiting where state = 'ready' limit $1::text::integer)) r
-    cross join ${bodyOf('r.ref')}
-    join ${s}.lanes n on n.lane = j.lane`,
+      (select ref from ${s}.waiting where state = 'ready' order by lane limit $1::text::integer)))`,
 }

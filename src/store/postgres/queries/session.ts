@@ -1,21 +1,25 @@
 import { CHANNEL, DATABASE_NOW } from './words.js'
 
+/**
+ * How plans are made on sessions of our own. A prepared statement may keep a plan from when a table was empty; without sequential
+ * scans that plan is by index from the first row on. Every statement has a path by index (`test/postgres-plans.test.ts`), so the planner never
+ * adds the cost of a disabled scan, which is above every threshold of JIT. And nothing of ours runs long enough to be worth compiling.
+ */
+const PLANNING = `set enable_seqscan = off; set jit = off`
+
 /** Transactions, and what is told. */
 export const sessionQueries = {
   now: DATABASE_NOW,
   begin: `begin`,
-  /**
-   * For a connection that is ours alone. Nobody's lock holds it up for long: what waited goes to the end of the line. And every
-   * statement of ours looks by an index: a plan that was made and kept when a table was empty would read all of it later.
-   */
-  setUpWrites: `set lock_timeout = '250ms'; set enable_seqscan = off`,
+  /** For a connection that is ours alone. A statement that waits for a lock fails after 250 ms and is tried again. */
+  setUpWrites: `set lock_timeout = '250ms'; ${PLANNING}`,
   /** The same with: a claim that is lost loses nothing, so it need not be flushed; a later flush takes it along. */
-  setUpWork: `set lock_timeout = '250ms'; set enable_seqscan = off; set synchronous_commit = off`,
+  setUpWork: `set lock_timeout = '250ms'; ${PLANNING}; set synchronous_commit = off`,
   /**
    * Statements in one text, since a session may not be ours alone. And a process that is suspended, or cut off, within its
    * transaction keeps nobody else waiting for longer than ten seconds.
    */
-  beginBounded: `begin; set local lock_timeout = '250ms'; set local idle_in_transaction_session_timeout = '10s'`,
+  beginBounded: `begin; set local lock_timeout = '250ms'; set local idle_in_transaction_session_timeout = '10s'; set local jit = off`,
   /** A handler's: it may take its time, but a machine that is gone must not hold its locks for the system's two hours. */
   beginLent: `begin; set local tcp_keepalives_idle = 10; set local tcp_keepalives_interval = 5; set local tcp_keepalives_count = 3`,
   commit: `commit`,

@@ -3,6 +3,7 @@ import {
   given,
   sort,
   hasEnded,
+  leaseOf,
   bodyOf,
   claimed,
   endPlain,
@@ -55,14 +56,14 @@ export const settleQueries = {
   ownedJobs: `
     select a.ref, a.fence
     from json_to_recordset($1::text::json) as a (ref bigint, fence bigint)
-    join ${s}.leases e on e.fence = a.fence
+    cross join ${leaseOf('a.fence')}
     where a.ref = any(e.refs) and not a.ref = any(e.gone) and not ${hasEnded('a.ref')}
       and (select j.ref from ${s}.jobs j where j.ref = a.ref) is not null`,
   /** Ends that were written before, by this very run: the answer was lost and they are told again. */
   writtenBefore: `
     select h.ref
     from json_to_recordset($1::text::json) as a (ref bigint, state text, worker text, started_at bigint)
-    join ${s}.history h on h.ref = a.ref
+    cross join lateral (select * from ${s}.history h where h.ref = a.ref limit 1) h
     where h.state = a.state and h.worker = a.worker and h.started_at = a.started_at`,
   appendHistory: `
     with ${given},
@@ -120,7 +121,7 @@ export const settleQueries = {
       select fence, array_agg(ref) as refs
       from given, json_to_recordset(g->'back') as a (ref bigint, fence bigint)
       group by fence) as m
-    where e.fence = m.fence`,
+    where e.fence = any(array(select (one->>'fence')::bigint from given, json_array_elements(g->'back') as one)) and e.fence = m.fence`,
   closeLeases: `delete from ${s}.leases where fence = any($1::text::bigint[])`,
   /** Only leases that hold nothing: one taken after the rescuer looked still names its jobs, and the next round frees them. */
   dropLeases: `
@@ -138,7 +139,8 @@ export const settleQueries = {
     cross join unnest(e.refs) with ordinality as held (ref, place)
     cross join ${bodyOf('held.ref')}
     join ${s}.lanes n on n.lane = j.lane
-    left join ${s}.reports p on p.ref = held.ref and p.fence = e.fence
+    left join lateral (
+      select p.started_at from ${s}.reports p where p.ref = held.ref and p.fence = e.fence limit 1) p on true
     where e.worker = $1 and not held.ref = any(e.gone) and not ${hasEnded('held.ref')}
     group by e.fence, e.alone, e.claimed_at`,
 }

@@ -1,23 +1,32 @@
 import { DAY_MS } from '../numbers.js'
-import { s, clock, sort, stands, hasEnded, bodyOf, forgetting } from './words.js'
+import { s, clock, sort, hasEnded, bodyOf, forgetting, readyOf, waitingOf } from './words.js'
+
+/** So many entries of `expiring` are looked at for the next one that counts. */
+const EXPIRING_LOOKS = 100
 
 /** What time brings. */
 export const upkeepQueries = {
   sweepPlaces: `
     with looked as materialized (
-      select u.name, u.key, u.xmin as version,
-             (u.until is null or u.until <= coalesce($1::text::bigint, ${clock}))
-             and (j.ref is null or ${hasEnded('u.ref')}) as over
+      select u.ctid as at, u.name, u.key, u.ref, u.id, u.xmin as version,
+             u.until is null or u.until <= coalesce($1::text::bigint, ${clock}) as over
       from ${s}.uniques u
-      left join ${bodyOf('u.ref')} on j.id = u.id
       where (u.name, u.key) > ($2, $3)
       order by u.name, u.key
       limit $4::text::integer),
-    chosen as (select * from looked where over order by name, key limit $5::text::integer),
+    unfinished as materialized (
+      select j.ref, j.id from ${s}.jobs j
+      where j.ref = any(array(select ref from looked where over)) and not ${hasEnded('j.ref')}),
+    chosen as materialized (
+      select l.at, l.name, l.key, l.version from looked l
+      where l.over and not exists (select 1 from unfinished u where u.ref = l.ref and u.id = l.id)
+      order by l.name, l.key
+      limit $5::text::integer),
     swept as (
-      delete from ${s}.uniques u using chosen c
-      -- As it was seen: a job that was made live again took its place anew.
-      where u.name = c.name and u.key = c.key and u.xmin = c.version
+      delete from ${s}.uniques u
+      -- Only the version that was read: a job that became unfinished again has written its place since.
+      where u.ctid = any(array(select at from chosen))
+        and exists (select 1 from chosen c where c.at = u.ctid and c.version = u.xmin)
       returning 1)
     select (select count(*)::integer from swept) as swept, (select count(*)::integer from looked) as looked,
            (select json_build_array(name, key) from looked order by name desc, key desc limit 1) as last,
@@ -47,30 +56,55 @@ export const upkeepQueries = {
       insert into ${s}.waiting (ref, lane, state, due_at, grp)
       select j.ref, j.lane, 'ready', j.due_at, j.grp from taken cross join ${bodyOf('taken.ref')} where j.suspect)
     select (select count(*)::integer from taken) as promoted, now from clock`,
+  /**
+   * When something is due next. Entries of jobs that have ended stay in `expiring` until their time: of the next few entries the
+   * first of an unfinished job counts, or the last of them where there is none. So the answer may be early, and reads a bounded number of rows.
+   */
   nextTimes: `
     select (select min(due_at) from ${s}.waiting where state in ('scheduled', 'retrying')) as due,
-           (select min(x.expires_at) from ${s}.expiring x
-            join ${bodyOf('x.ref')} on j.expires_at = x.expires_at
-            left join ${s}.ready r on ${stands}
-            left join ${s}.waiting w on w.ref = j.ref and w.state <> 'parked'
-            where r.ref is not null or w.ref is not null) as expiry,
+           exists (select 1 from ${s}.expiring where expires_at <= $1::text::bigint) as over,
+           (select case when bool_or(live) then min(expires_at) filter (where live)
+                        when count(*) = ${EXPIRING_LOOKS} then max(expires_at) end
+            from (
+              select x.expires_at, r.ref is not null or w.state <> 'parked' as live
+              from (
+                select expires_at, ref from ${s}.expiring
+                where expires_at > $1::text::bigint
+                order by expires_at, ref
+                limit ${EXPIRING_LOOKS}) x
+              left join ${bodyOf('x.ref')} on j.expires_at = x.expires_at
+              left join ${readyOf('j')} on true
+              left join ${waitingOf('j.ref')} on true) as looked) as expiry,
            exists (select 1 from ${s}.link_todos) as todo,
            exists (select 1 from ${s}.group_moves) as moved`,
   expiredJobs: `
     select j.id, n.name, n.queue, coalesce(w.state, 'ready') as state
-    from ${s}.expiring x
-    join ${bodyOf('x.ref')} on j.expires_at = x.expires_at
+    from (
+      select expires_at, ref from ${s}.expiring where expires_at <= $1::text::bigint order by expires_at, ref) x
+    cross join ${bodyOf('x.ref')}
     join ${s}.lanes n on n.lane = j.lane
-    left join ${s}.ready r on ${stands}
-    left join ${s}.waiting w on w.ref = j.ref and w.state <> 'parked'
-    where x.expires_at <= $1::text::bigint and (r.ref is not null or w.ref is not null)
+    left join ${readyOf('j')} on true
+    left join ${waitingOf('j.ref')} on true
+    where j.expires_at = x.expires_at and (r.ref is not null or w.state <> 'parked')
     limit $2::text::integer`,
+  /** Of entries whose time has come, those of jobs that have ended; the next few behind the last that was looked at. */
   sweepExpiring: `
-    delete from ${s}.expiring x
-    where x.expires_at <= $1::text::bigint
-      and (
-        select j.ref from ${s}.jobs j
-        where j.ref = x.ref and j.expires_at = x.expires_at and not ${hasEnded('j.ref')}) is null`,
+    with looked as materialized (
+      select x.ctid as at, x.expires_at, x.ref
+      from ${s}.expiring x
+      where x.expires_at <= $1::text::bigint and (x.expires_at, x.ref) > ($2::text::bigint, $3::text::bigint)
+      order by x.expires_at, x.ref
+      limit $4::text::integer),
+    unfinished as materialized (
+      select j.ref, j.expires_at from ${s}.jobs j
+      where j.ref = any(array(select ref from looked)) and not ${hasEnded('j.ref')}),
+    swept as (
+      delete from ${s}.expiring
+      where ctid = any(array(
+        select l.at from looked l
+        where not exists (select 1 from unfinished u where u.ref = l.ref and u.expires_at = l.expires_at))))
+    select (select count(*)::integer from looked) as looked,
+           (select json_build_array(expires_at, ref)::text from looked order by expires_at desc, ref desc limit 1) as last`,
   /** What was kept for less than a day, and what of the rest is kept no longer. All else goes with its day. */
   pruneJobs: `
     with clock as materialized (select coalesce($1::text::bigint, ${clock}) as now),

@@ -18,18 +18,28 @@ export const given = `given as materialized (
     select g, coalesce((g->>'now')::bigint, ${clock}) as now from (select $1::text::json as g) as json)`
 export const newRef = `((now / ${DAY_MS}) << ${NUMBER_BITS}) | nextval('${SCHEMA_TEXT}.job_number')`
 export const sort = (table: string): string => `${table}.due_at - ${table}.priority::bigint * ${PRIORITY_STEP_MS}`
-export const stands = `(r.lane, r.sort, r.ref) = (j.lane, ${sort('j')}, j.ref)`
+/** Whether a row of `ready` is that of a job. */
+export const standsIn = (ready: string, job: string): string =>
+  `${ready}.lane = ${job}.lane and ${ready}.sort = ${sort(job)} and ${ready}.ref = ${job}.ref`
 /*
  * The planner does not see that a ref is looked for in one partition only, and for a few refs would sometimes rather read
  * all of every day. So it is given no choice: one look for each ref.
  */
 export const hasEnded = (ref: string): string => `((select h.ref from ${s}.history h where h.ref = ${ref}) is not null)`
 export const bodyOf = (ref: string): string => `lateral (select * from ${s}.jobs j where j.ref = ${ref} limit 1) j`
+export const leaseOf = (fence: string): string =>
+  `lateral (select * from ${s}.leases e where e.fence = ${fence} limit 1) e`
+export const hasChildren = (ref: string, schema = s): string =>
+  `((select l.parent from ${schema}.links l where l.parent = ${ref} limit 1) is not null)`
+export const waitingOf = (ref: string): string =>
+  `lateral (select w.* from ${s}.waiting w where w.ref = ${ref} limit 1) w`
+export const readyOf = (job: string): string => `lateral (
+    select r.* from ${s}.ready r where ${standsIn('r', job)} limit 1) r`
 /**
  * A whole job, wherever it stands. By its limit history is looked into one job after the other, each in the partition of its
  * day: what the planner guesses of so many tables would sometimes have it read all of them.
  */
-export const jobRow = `
+export const jobRowFrom = (jobs: string): string => `
   select j.ref, j.id::text as id, n.name, n.queue, j.lane, j.priority, j.key, j.grp, j.payload, encode(j.bytes, 'base64') as bytes, j.options,
          j.after, j.created_at, j.due_at, j.expires_at, j.suspect,
          case
@@ -51,17 +61,20 @@ export const jobRow = `
          case when h.ref is null then j.reason else h.reason end as reason,
          case when h.ref is null then j.log else h.log end as log,
          p.progress, coalesce(h.version, j.xmin::text) as version
-  from ${s}.jobs j
+  from ${jobs} j
   join ${s}.lanes n on n.lane = j.lane
   left join lateral (select h.*, h.xmin::text as version from ${s}.history h where h.ref = j.ref limit 1) h on true
-  left join ${s}.waiting w on w.ref = j.ref
-  left join ${s}.ready r on ${stands}
+  left join ${waitingOf('j.ref')} on true
+  left join ${readyOf('j')} on true
   left join lateral (
     select e.fence, e.claimed_at, e.starting, array_position(e.refs, j.ref) as place
     from ${s}.leases e
     where h.ref is null and w.ref is null and r.ref is null and j.ref = any(e.refs) and not j.ref = any(e.gone)
+    order by e.fence
     limit 1) e on true
-  left join ${s}.reports p on p.ref = j.ref and p.fence = e.fence`
+  left join lateral (
+    select p.ref, p.started_at, p.progress from ${s}.reports p where p.ref = j.ref and p.fence = e.fence limit 1) p on true`
+export const jobRow = jobRowFrom(`${s}.jobs`)
 /** What most jobs have nothing in; null when this one has not either. */
 export const rare = `case when j.attempt is null and j.retries is null and j.crashes is null and j.expires_at is null and j.key is null
       and j.options is null and j.log is null and j.bytes is null and j.is_parent is null and j.grp is null and not j.suspect then null
@@ -72,7 +85,7 @@ export const claimed = `json_build_array(j.ref, j.id, j.lane, j.due_at, j.payloa
 /** A to-do for each that ended and that somebody waits for. */
 export const toldEnds = `told as (
       insert into ${s}.link_todos (parent, what)
-      select e.ref, e.state from ended e where exists (select 1 from ${s}.links l where l.parent = e.ref)
+      select e.ref, e.state from ended e where ${hasChildren('e.ref')}
       returning 1)`
 /**
  * Whether the number of a lane still means what whoever wrote the statement thinks (lanes.ts). `again`: it was read just now,
@@ -123,7 +136,7 @@ export const forgetting = (
       insert into ${schema}.link_todos (parent, id, what)
       select f.ref, f.id, case when k.state = 'done' then 'done' else 'gone' end
       from free f join locked k on k.ref = f.ref
-      where exists (select 1 from ${schema}.links l where l.parent = f.ref)
+      where ${hasChildren('f.ref', schema)}
       returning 1),
     gone as (delete from ${schema}.history where ref = any(array(select ref from free)) returning ref),
     -- Only of those that were still there: one that was made live again meanwhile left history, and needs its row.

@@ -242,6 +242,31 @@ export class ClosedError extends StoreError {
   }
 }
 
+/**
+ * The connection was lost after a write was sent and before its reply came: the write may or may not have happened.
+ * `retry()` finds out which, writes what was not written, and gives what the call would have given; nothing is written twice.
+ */
+export class OutcomeUnknownError extends StoreError {
+  /** The jobs that the call would have written or changed; none for a queue, a schedule or the seal of a group. */
+  readonly ids: readonly string[]
+  readonly #resolve: () => Promise<unknown>
+  #resolved: Promise<unknown> | undefined
+  constructor(message: string, ids: readonly string[], resolve: () => Promise<unknown>, options?: { cause?: unknown }) {
+    super('E_OUTCOME_UNKNOWN', message, options)
+    this.ids = ids
+    this.#resolve = resolve
+  }
+
+  /** What the call would have given; all calls share one answer. Rejects with this code again while the store cannot tell. */
+  retry<T = unknown>(): Promise<T> {
+    this.#resolved ??= this.#resolve().catch((error: unknown) => {
+      this.#resolved = undefined
+      throw error
+    })
+    return this.#resolved as Promise<T>
+  }
+}
+
 /** The disk is full. Nothing was written; claiming pauses and resumes by itself. */
 export class StoreFullError extends StoreError {
   constructor(where: string, cause: unknown) {

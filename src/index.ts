@@ -75,6 +75,7 @@ export {
   LeaseLostError,
   TransactionError,
   StoppedError,
+  OutcomeUnknownError,
   StoreError,
   ClosedError,
   StoreFullError,

@@ -2,6 +2,7 @@ import type { Command } from '../job/command.js'
 import { decideCommand, resumedState } from '../job/command.js'
 import type { State } from '../job/states.js'
 import type { Ask } from '../job/wish.js'
+import { followed } from '../store/followed.js'
 import type { GuardedChange, JobRow, Store } from '../store/store.js'
 import type { World } from '../world/world.js'
 import { checkId } from './check.js'
@@ -30,26 +31,29 @@ export async function commandJob(
   seen?: JobRow,
 ): Promise<boolean> {
   checkId(id)
-  for (let tries = 0; tries < COMMAND_TRIES; tries += 1) {
-    const row = tries === 0 && seen !== undefined ? seen : (await parts.store.jobs.readJobs([id]))[0]
+  const attempt = async (tries: number): Promise<boolean> => {
+    const row = tries === 1 && seen !== undefined ? seen : (await parts.store.jobs.readJobs([id]))[0]
     const move = row === undefined ? null : decideCommand(row.state, command)
     if (row === undefined || move === null) return false
     const change = await how(row)
-    const answer =
-      move.ask === undefined ? await moveJob(parts, row, move.to, change) : await askJob(parts, row, move.ask, change)
-    if (answer !== 'stale') return answer
+    const asked = move.ask === undefined ? moveJob(parts, row, move.to, change) : askJob(parts, row, move.ask, change)
+    return followed<boolean | 'stale', boolean>(asked, (answer) => {
+      if (answer !== 'stale') return answer
+      return tries === COMMAND_TRIES ? false : attempt(tries + 1)
+    })
   }
-  return false
+  return attempt(1)
 }
 
 async function moveJob(parts: CommandParts, row: JobRow, to: State | 'gone', change: Change): Promise<true | 'stale'> {
   // Paused already, and asked to pause: it is as was asked for, and there is nothing to write or to tell.
   if (to === 'paused' && row.state === 'paused' && change.edit === undefined) return true
-  const done = await parts.store.jobs.changeJob({ id: row.id, from: row.state, to, ...change })
-  if (done === 'stale') return 'stale'
-  parts.changed(row, row.state === 'paused' && to === 'ready' ? resumed(row, parts.world) : to, change.reason)
-  if (done === 'taken') await holderAsks(parts)
-  return true
+  return followed(parts.store.jobs.changeJob({ id: row.id, from: row.state, to, ...change }), async (done) => {
+    if (done === 'stale') return 'stale'
+    parts.changed(row, row.state === 'paused' && to === 'ready' ? resumed(row, parts.world) : to, change.reason)
+    if (done === 'taken') await holderAsks(parts)
+    return true
+  })
 }
 
 /** For the log only: where it went, the store said by its own clock. */
@@ -59,10 +63,11 @@ function resumed(row: JobRow, world: World): State {
 
 async function askJob(parts: CommandParts, row: JobRow, ask: Ask, change: Change): Promise<boolean | 'stale'> {
   const { reason = '', keepMs } = change
-  const answer = await parts.store.jobs.askJob({ id: row.id, ask, reason, keepMs })
-  if (answer === 'stale') return 'stale'
-  if (answer === 'noted') parts.asked(row, ask)
-  return answer === 'noted'
+  return followed(parts.store.jobs.askJob({ id: row.id, ask, reason, keepMs }), (answer) => {
+    if (answer === 'stale') return 'stale'
+    if (answer === 'noted') parts.asked(row, ask)
+    return answer === 'noted'
+  })
 }
 
 /** Resolves when every holder of jobs in advance, in whatever process, has asked again: what was taken begins nowhere after. */

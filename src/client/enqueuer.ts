@@ -6,6 +6,7 @@ import { parseWhen } from '../job/duration.js'
 import type { EnqueueOptions, Enqueueable, Handle } from '../job/enqueue.js'
 import type { Registered, Registry } from '../job/registry.js'
 import type { OnDuplicate } from '../job/unique.js'
+import { followed } from '../store/followed.js'
 import type { Claim, Inserted, InsertOptions, NewJob, Store } from '../store/store.js'
 import type { WhenDone } from '../store/groups.js'
 import type { World } from '../world/world.js'
@@ -98,7 +99,7 @@ export class Enqueuer {
   async #graph(graph: FlowGraph): Promise<Handle<unknown>[]> {
     const made: Prepared[] = []
     for (const one of this.#draftAll(graph)) made.push(one instanceof Promise ? await one : one)
-    return this.#handles(await this.#insert(flowRows(graph, made), flowOptions(graph)))
+    return this.#insert(flowRows(graph, made), flowOptions(graph), (inserted) => this.#handles(inserted))
   }
 
   /** All within the call, so that what counts is what was given at it. */
@@ -145,25 +146,31 @@ export class Enqueuer {
   async #alone(make: () => Item, onDuplicate: OnDuplicate, under: Claim | undefined): Promise<Handle<unknown>> {
     const item = make()
     const made = await this.#prepare(item)
-    const inserted = await this.#insert([rightOf(item, made)], insertOptions(item.registered, onDuplicate, under))
-    return this.#handles(inserted)[0] as Handle<unknown>
+    const options = insertOptions(item.registered, onDuplicate, under)
+    return this.#insert([rightOf(item, made)], options, (inserted) => this.#handles(inserted)[0] as Handle<unknown>)
   }
 
   async #many(make: () => Bulk): Promise<Handle<unknown>[]> {
     const bulk = make()
     const { rows, onDuplicate } = await prepareMany(bulk)
     refuseTooMany(rows, 'enqueueMany()')
-    return this.#handles(await this.#insert(rows, insertOptions(bulk.registered, onDuplicate, undefined)))
+    const options = insertOptions(bulk.registered, onDuplicate, undefined)
+    return this.#insert(rows, options, (inserted) => this.#handles(inserted))
   }
 
   #prepare(item: Item): Prepared | Promise<Prepared> {
     return prepare(withTaken(item, this.#parts.capture?.take()), this.#newId())
   }
 
-  async #insert(rows: readonly NewJob[], options: InsertOptions): Promise<readonly Inserted[]> {
-    const inserted = await this.#parts.store.jobs.insertJobs(rows, options)
-    this.#parts.enqueued(inserted.every(isNew) ? rows : rows.filter((_, i) => inserted[i]?.isNew === true))
-    return inserted
+  #insert<T>(
+    rows: readonly NewJob[],
+    options: InsertOptions,
+    toAnswer: (inserted: readonly Inserted[]) => T,
+  ): Promise<T> {
+    return followed(this.#parts.store.jobs.insertJobs(rows, options), (inserted) => {
+      this.#parts.enqueued(inserted.every(isNew) ? rows : rows.filter((_, i) => inserted[i]?.isNew === true))
+      return toAnswer(inserted)
+    })
   }
 
   /** Nobody is told that they were enqueued: only the commit of their owner makes it true. */

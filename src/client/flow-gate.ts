@@ -1,4 +1,5 @@
 import type { Handle } from '../job/enqueue.js'
+import { followed } from '../store/followed.js'
 import type { FlowGraph, GraphNode } from './flow.js'
 
 /** Where the nodes of a flow wait for each other: it is written whole, by the last that comes, or not at all. */
@@ -29,7 +30,7 @@ export class FlowGate {
     this.#nodes[index] = node
     this.#missing -= 1
     if (this.#missing === 0 && !this.#failed) this.#resolve(this.#writer.flow({ ...this.#graph, nodes: this.#nodes }))
-    return this.#written.then((handles) => [handles[index] as Handle<unknown>])
+    return followed(this.#written, (handles) => [handles[index] as Handle<unknown>])
   }
 
   /** One was refused before it came: nothing is written, and nobody waits for it. */

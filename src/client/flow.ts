@@ -8,6 +8,7 @@ import type { Registered, Registry } from '../job/registry.js'
 import { isThenable, quiet } from '../job/schema.js'
 import { toParents } from './after.js'
 import { ownOptions } from './given.js'
+import { followed } from '../store/followed.js'
 import type { Parent } from '../store/links.js'
 
 /** Jobs in one flow. */
@@ -76,7 +77,7 @@ export function runFlow(build: unknown, options: unknown, parts: FlowParts): Pro
     const draft = new FlowDraft(parts)
     const built = callBuild(build, draft)
     const nodes = draft.close()
-    return parts.writer.flow({ nodes, tx }).then((handles) => {
+    return followed(parts.writer.flow({ nodes, tx }), (handles) => {
       const byId = new Map(nodes.map((node, index) => [node.id, handles[index] as Handle<unknown>]))
       return built === undefined ? handles : replaced(built, byId)
     })

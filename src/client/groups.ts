@@ -1,5 +1,11 @@
 import { show } from '../codec/show.js'
-import { DuplicateJobError, DuplicateKeyError, InvalidOptionsError, NotYetError } from '../errors.js'
+import {
+  DuplicateJobError,
+  DuplicateKeyError,
+  InvalidOptionsError,
+  NotYetError,
+  OutcomeUnknownError,
+} from '../errors.js'
 import type { Problem } from '../errors.js'
 import { checkFields, noOptions } from '../job/check.js'
 import type { Check } from '../job/check.js'
@@ -11,6 +17,7 @@ import type { GroupProgress } from '../job/group-progress.js'
 import type { State } from '../job/states.js'
 import type { WhenDone } from '../store/groups.js'
 import type { FindQuery } from '../store/find.js'
+import { allKnown, continued } from '../store/followed.js'
 import type { JobRow, Store } from '../store/store.js'
 
 /** Members that one page of a command to all of them takes. */
@@ -120,14 +127,26 @@ async function commandAll(
   parts: GroupParts,
   first: FindQuery,
   command: Parameters<GroupParts['command']>[1],
+  before = 0,
 ): Promise<number> {
-  let commanded = 0
+  let commanded = before
   let query: FindQuery | null = first
   while (query !== null) {
     const page = await parts.store.jobs.findJobs(query)
-    const done = await Promise.all(page.rows.map((row) => unlessHeld(parts.command(row, command))))
+    const [rest, soFar]: [FindQuery | null, number] = [
+      page.cursor === null ? null : { ...query, cursor: page.cursor },
+      commanded,
+    ]
+    const done = await allKnown(page.rows.map((row) => unlessHeld(parts.command(row, command)))).catch(
+      (error: unknown) => {
+        throw continued(error, (known: boolean[]) => {
+          const count = soFar + known.filter(Boolean).length
+          return rest === null ? count : commandAll(parts, rest, command, count)
+        })
+      },
+    )
     commanded += done.filter(Boolean).length
-    query = page.cursor === null ? null : { ...query, cursor: page.cursor }
+    query = rest
   }
   return commanded
 }
@@ -137,7 +156,9 @@ async function unlessHeld(commanded: Promise<boolean>): Promise<boolean> {
     return await commanded
   } catch (error) {
     if (error instanceof DuplicateKeyError || error instanceof DuplicateJobError) return false
-    throw error
+    if (!(error instanceof OutcomeUnknownError)) throw error
+    const { message, ids, cause } = error
+    throw new OutcomeUnknownError(message, ids, () => unlessHeld(error.retry<boolean>()), { cause })
   }
 }
 

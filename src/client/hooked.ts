@@ -7,6 +7,7 @@ import type { EnqueueOptions, Enqueueable, Handle } from '../job/enqueue.js'
 import type { EnqueueCall, EnqueueItem, EnqueueNext, HookLists } from '../job/hooks.js'
 import type { Registered, Registry } from '../job/registry.js'
 import { isThenable, quiet } from '../job/schema.js'
+import { allKnown, followed } from '../store/followed.js'
 import type { Claim, Store } from '../store/store.js'
 import { askAll, BULK_MAX, ownPayloads } from './bulk.js'
 import type { BulkOptions } from './bulk.js'
@@ -74,7 +75,7 @@ function hooked(
       return asked(txOf(own) !== undefined, () => {
         const taken = take(registry.lookUp(job), [payload], () => own)
         const insert: Insert = ([one]) =>
-          client.enqueue(job, taken.payloads[0], one?.options, under).then((handle) => [handle])
+          followed(client.enqueue(job, taken.payloads[0], one?.options, under), (handle) => [handle])
         return first(pass({ verb: 'enqueue', ...taken.call }, insert))
       })
     },
@@ -95,7 +96,7 @@ function hooked(
       return asked(txOf(own) !== undefined, () => {
         const taken = take(registry.lookUp(job), [payload], () => own)
         const insert: Insert = ([one]) =>
-          client.schedule(job, taken.payloads[0], at, one?.options).then((handle) => [handle])
+          followed(client.schedule(job, taken.payloads[0], at, one?.options), (handle) => [handle])
         return first(pass({ verb: 'schedule', ...taken.call, when: at }, insert))
       })
     },
@@ -121,7 +122,7 @@ function passFlow(
     passing.catch((error: unknown) => gate.fail(error))
     return first(passing)
   })
-  return graph.nodes.length === 0 ? client.flow(graph) : Promise.all(handles)
+  return graph.nodes.length === 0 ? client.flow(graph) : allKnown(handles)
 }
 
 type Insert = (items: readonly EnqueueItem[]) => Promise<Handle<unknown>[]>
@@ -243,7 +244,6 @@ function asked<T>(inTransaction: boolean, call: () => Promise<T>): Promise<T> {
   }
 }
 
-async function first(handles: Promise<Handle<unknown>[]>): Promise<Handle<unknown>> {
-  const [handle] = await handles
-  return handle as Handle<unknown>
+function first(asked: Promise<Handle<unknown>[]>): Promise<Handle<unknown>> {
+  return followed(asked, ([handle]) => handle as Handle<unknown>)
 }

@@ -2,6 +2,7 @@ import { InvalidOptionsError } from '../errors.js'
 import { checkName } from '../job/check-options.js'
 import type { When } from '../job/duration.js'
 import { parseWhen } from '../job/duration.js'
+import { followed } from '../store/followed.js'
 import type { QueueChange, StandingPause } from '../store/queues.js'
 import type { Claim, Due, Store } from '../store/store.js'
 import type { World } from '../world/world.js'
@@ -46,9 +47,10 @@ export function queueHandle(parts: QueueParts, name: unknown): QueueHandle {
     name: queue,
     pause: () => pauseQueue(parts, { queue, until: null }),
     pauseUntil: (when) => pauseQueueUntil(parts, queue, when),
-    resume: async () => {
-      if (await parts.store.queues.resumeQueue(queue)) parts.paused(queue, undefined)
-    },
+    resume: () =>
+      followed(parts.store.queues.resumeQueue(queue), (isResumed) => {
+        if (isResumed) parts.paused(queue, undefined)
+      }),
     get: async () => toRecord(queue, await parts.store.queues.readPause(queue)),
   }
 }
@@ -60,9 +62,10 @@ export async function pauseQueueUntil(parts: QueueParts, queue: string, when: un
 }
 
 async function pauseQueue(parts: QueueParts, change: QueueChange): Promise<void> {
-  const { pause, held } = await parts.store.queues.pauseQueue(change)
-  parts.paused(change.queue, pause)
-  if (held) await holderAsks(parts)
+  return followed(parts.store.queues.pauseQueue(change), async ({ pause, held }) => {
+    parts.paused(change.queue, pause)
+    if (held) await holderAsks(parts)
+  })
 }
 
 function untilOf(when: unknown, subject: string, world: World): Due {

@@ -7,6 +7,7 @@ import { parseDuration, parseInstant } from '../job/duration.js'
 import type { EnqueueOptions, Enqueueable, Handle } from '../job/enqueue.js'
 import { MISSED_MAX } from '../job/missed.js'
 import type { Encoded } from '../job/outcome.js'
+import { followed } from '../store/followed.js'
 import type { Firing, PlannedTick, ScheduleRow, TickRow } from '../store/schedules.js'
 import type { NewJob } from '../store/store.js'
 import { checkBackfill, checkListOptions, checkRecurring, checkTicksOptions, iso } from './check.js'
@@ -79,8 +80,8 @@ export class Recurring implements Schedules {
       const { now, schedule } = await this.#parts.store.schedules.readSchedule(id)
       const next = laidOver(schedule, spec, now)
       if (schedule !== undefined && schedule.spec === next.spec) return this.#record(schedule)
-      const written = await this.#parts.store.schedules.putSchedule({ id, ...next }, schedule?.revision ?? null)
-      return written ? this.#record({ ...NEW, ...schedule, id, ...next }) : undefined
+      const putting = this.#parts.store.schedules.putSchedule({ id, ...next }, schedule?.revision ?? null)
+      return followed(putting, (written) => (written ? this.#record({ ...NEW, ...schedule, id, ...next }) : undefined))
     })
   }
 
@@ -118,18 +119,20 @@ export class Recurring implements Schedules {
 
   async runNow(id: string, options?: unknown): Promise<Handle<unknown> | undefined> {
     refuse('schedules.runNow()', noOptions(options, 'it runs as the schedule says'))
-    const [tick] = await this.#fire(id, (row, spec, now) => {
+    const firing = this.#fire(id, (row, spec, now) => {
       const job = this.#jobOf(id, spec, now)
       const ticks = [{ at: now, byHand: true, outcome: 'run now', reason: null, job } as const]
       return { ticks, nextAt: row.nextAt, pausedAt: row.pausedAt, overlap: 'allow' }
     })
-    return tick === undefined || tick.job === null ? undefined : this.#parts.toHandle(tick.job)
+    return followed(firing, ([tick]) =>
+      tick === undefined || tick.job === null ? undefined : this.#parts.toHandle(tick.job),
+    )
   }
 
   async backfill(id: string, from: Instant, to: Instant): Promise<number> {
     const { problems, fromAt, toAt } = checkBackfill(from, to)
     refuse('schedules.backfill()', problems)
-    const ticks = await this.#fire(id, (row, spec, now) => {
+    const firing = this.#fire(id, (row, spec, now) => {
       if (toAt > now)
         refuse('schedules.backfill()', [
           { path: 'to', message: `must not be after now (${iso(now)}), got ${iso(toAt)}` },
@@ -142,7 +145,7 @@ export class Recurring implements Schedules {
       const overlap = spec.overlap === 'wait' ? 'wait' : 'allow'
       return { ticks: filled, nextAt: row.nextAt, pausedAt: row.pausedAt, overlap }
     })
-    return ticks.filter((tick) => tick.job !== null).length
+    return followed(firing, (ticks) => ticks.filter((tick) => tick.job !== null).length)
   }
 
   async ticks(id: string, options: { readonly limit?: number; readonly before?: Instant } = {}): Promise<TickRecord[]> {
@@ -171,7 +174,7 @@ export class Recurring implements Schedules {
       if (schedule === undefined) return false
       const firing = decide(schedule, readSpec(schedule.spec), now)
       if (firing === 'as it is') return true
-      return (await this.#parts.store.schedules.fireTicks(firing)) === 'stale' ? undefined : true
+      return followed(this.#parts.store.schedules.fireTicks(firing), (fired) => (fired === 'stale' ? undefined : true))
     })
   }
 
@@ -185,21 +188,22 @@ export class Recurring implements Schedules {
       if (schedule === undefined) throw new UnknownScheduleError(id)
       const spec = readSpec(schedule.spec)
       const firing = firingOf(this.#parts, schedule, spec, decide(schedule, spec, now))
-      const ticks = await this.#parts.store.schedules.fireTicks(firing)
-      if (ticks === 'stale') return undefined
-      tellFired(this.#parts, firing, ticks)
-      return ticks
+      return followed(this.#parts.store.schedules.fireTicks(firing), (ticks) => {
+        if (ticks !== 'stale') tellFired(this.#parts, firing, ticks)
+        return ticks === 'stale' ? undefined : ticks
+      })
     })
   }
 
-  async #again<T>(id: string, once: () => Promise<T | undefined>): Promise<T> {
-    for (let tries = 0; tries < TRIES; tries += 1) {
-      const done = await once()
+  #again<T>(id: string, once: () => Promise<T | undefined>, tries = 0): Promise<T> {
+    return followed(once(), async (done) => {
       if (done !== undefined) return done
-      // Whoever is at it is given the time to finish.
+      if (tries + 1 === TRIES)
+        throw new Error(`schedule ${JSON.stringify(id)} was moved by others ${TRIES} times while it was to be changed`)
+      // Give the other writer time to finish.
       await new Promise<void>((resolve) => this.#parts.world.timers.after(tries, resolve))
-    }
-    throw new Error(`schedule ${JSON.stringify(id)} was moved by others ${TRIES} times while it was to be changed`)
+      return this.#again(id, once, tries + 1)
+    })
   }
 }
 

@@ -2,6 +2,7 @@ import { show } from '../codec/show.js'
 import { InvalidOptionsError, LeaseLostError, TransactionError } from '../errors.js'
 import type { Outcome } from '../job/outcome.js'
 import { isThenable } from '../job/schema.js'
+import { followed } from '../store/followed.js'
 import type { ClaimedJob, SettledJob } from '../store/store.js'
 import type { HandParts } from './hand-parts.js'
 import { Heard } from './heard.js'
@@ -47,15 +48,17 @@ export class SelfSettler implements Settling {
     refuseEnded(running)
     let settled: SettledJob | undefined
     try {
-      const value = await this.#parts.store.transactions.transact({
+      const transacting = this.#parts.store.transactions.transact({
         claim: running.claimed,
         work,
         settle: (returned) => (settled = this.#settlement(running, succeeded(running.registered, returned))),
         stopped: () => running.abortReason,
       })
-      running.settledIn = settled
-      running.committed = true
-      return value
+      return await followed(transacting, (value) => {
+        running.settledIn = settled
+        running.committed = true
+        return value
+      })
     } catch (error) {
       throw error instanceof LeaseLostError ? notHeld(running, 'ctx.transaction()') : error
     }

@@ -14,6 +14,8 @@ export interface Proxy {
   reset(): void
   /** The next message to the server that contains this text passes; its answer does not, and then the line is cut. */
   loseAnswerTo(text: string): void
+  /** The next message to the server that contains this text does not reach it, and the line is cut. */
+  swallow(text: string): void
   readonly lost: number
   close(): Promise<void>
 }
@@ -32,6 +34,7 @@ export async function startProxy(
   let target = new URL(url)
   const lines = new Set<Line>()
   let [isHole, secret, lost] = [false, undefined as string | undefined, 0]
+  let swallowed: string | undefined
   const cut = (line: Line): void => {
     lines.delete(line)
     line.client.resetAndDestroy()
@@ -48,6 +51,11 @@ export async function startProxy(
         .on('close', () => isHole || cut(line))
     client.on('data', (data) => {
       if (isHole) return
+      if (swallowed !== undefined && data.includes(swallowed)) {
+        swallowed = undefined
+        lost += 1
+        return cut(line)
+      }
       server.write(data)
       if (secret === undefined || !data.includes(secret)) return
       line.isDeaf = true
@@ -58,6 +66,8 @@ export async function startProxy(
     server.on(
       'data',
       messages((message) => {
+        // The server is ready for more: it has done what it was asked.
+        if (line.isDeaf && message[0] === READY) return cut(line)
         const passed = isHole || line.isDeaf ? undefined : pass(message)
         if (passed !== undefined) client.write(passed)
       }),
@@ -78,6 +88,7 @@ export async function startProxy(
     lead: (other) => void (target = new URL(other)),
     reset: cutAll,
     loseAnswerTo: (text) => void (secret = text),
+    swallow: (text) => void (swallowed = text),
     get lost() {
       return lost
     },
@@ -88,6 +99,8 @@ export async function startProxy(
     },
   }
 }
+
+const READY = 'Z'.charCodeAt(0)
 
 /** Cuts what a server says into its messages: a letter, a length, a body. */
 function messages(take: (message: Buffer) => void): (data: Buffer) => void {

@@ -88,6 +88,7 @@ class ServerBooks {
 
 const CODES = new Set([
   'E_STORE_UNREACHABLE',
+  'E_OUTCOME_UNKNOWN',
   'E_TX_CLOSED',
   'ECONNREFUSED',
   'ECONNRESET',

@@ -16,15 +16,24 @@ export class Commands {
     this.#gather = new Gather({ write: (changes) => this.#some(changes), weigh: () => 1, max: TOGETHER_MAX })
   }
 
-  async change(change: GuardedChange): Promise<Changed> {
-    return (mayShare(change) ? await this.#gather.add(change) : undefined) ?? this.#alone(change)
+  change(change: GuardedChange): Promise<Changed> {
+    return this.#parts.kept.known({
+      ids: [change.id],
+      write: async (isAgain) =>
+        (mayShare(change) && !isAgain ? await this.#gather.add(change) : undefined) ?? this.#alone(change),
+      read: (answer, index) => (JSON.parse(answer as string) as (Changed | null)[])[index] ?? undefined,
+    })
   }
 
   async #some(changes: readonly GuardedChange[]): Promise<readonly (Changed | undefined)[]> {
     const [only] = changes
     if (only !== undefined && changes.length === 1) return [await this.#alone(only)]
-    return this.#parts
-      .transact((s) => changeTogether(s, changes), 0)
+    return this.#parts.kept
+      .transactKept(
+        (s) => changeTogether(s, changes),
+        (done) => done,
+        0,
+      )
       .catch((error: unknown) => {
         // Who meets a lock is done by himself, and waits for it.
         if (isLocked(error)) return []
@@ -33,10 +42,15 @@ export class Commands {
   }
 
   async #alone(change: GuardedChange): Promise<Changed> {
-    const { lanes, plain, transact } = this.#parts
+    const { lanes, plain, kept } = this.#parts
     const queue = change.edit?.queue
     const job = queue === undefined ? undefined : await plain((s) => readById(s, change.id))
     const moved = queue === undefined || job === undefined ? [] : [{ queue, name: job.name }]
-    return lanes.sure(moved, () => transact((s) => changeJob(s, change)))
+    return lanes.sure(moved, () =>
+      kept.transactKept(
+        (s) => changeJob(s, change),
+        (done) => [done],
+      ),
+    )
   }
 }

@@ -5,7 +5,7 @@ import { callOff, CALL_OFF_MS } from './call-off.js'
 import { answerWithin, connectWithin, cutClient, endClient, noAnswer } from './client.js'
 import type { PgClient } from './client.js'
 import type { Executor } from './executor.js'
-import { codeOf, isLost, isTransient, translate } from './faults.js'
+import { codeOf, isLost, isTransient, lostReply, translate } from './faults.js'
 import { LOCK_PATIENCE_MS, whileLocked } from './while-locked.js'
 
 export interface ConnectionParts {
@@ -60,13 +60,21 @@ export class Connection implements Executor {
     patienceMs = LOCK_PATIENCE_MS,
   ): Promise<R[]> {
     return whileLocked(this.#parts.world, patienceMs, () =>
-      this.#inTurn(() => this.#again(async () => this.#run<R>(await this.#connected(), text, values))),
+      this.#inTurn(() =>
+        this.#again(async () => {
+          const client = await this.#connected()
+          return this.#committing(() => this.#run<R>(client, text, values))
+        }),
+      ),
     )
   }
 
-  /** All of `work` or nothing of it. It may be run again when others stood in its way, so it must only write by `tx`. */
+  /**
+   * All of `work` or nothing of it. It may be run again when others stood in its way, so it must only write by `tx`. If the
+   * reply to the commit is lost, a ReplyLostError says so.
+   */
   transaction<T>(
-    bounds: { readonly begin: string; readonly commit: string; readonly rollback: string },
+    bounds: { readonly begin: string; readonly commit: string | ((result: T) => string); readonly rollback: string },
     work: (tx: Executor) => Promise<T>,
     answerMs = ANSWER_MS,
   ): Promise<T> {
@@ -77,7 +85,8 @@ export class Connection implements Executor {
         await tx.query(bounds.begin, [])
         try {
           const result = await work(tx)
-          await tx.query(bounds.commit, [])
+          const commit = typeof bounds.commit === 'string' ? bounds.commit : bounds.commit(result)
+          await this.#committing(() => tx.query(commit, []))
           return result
         } catch (error) {
           await tx.query(bounds.rollback, []).catch(() => this.#drop(client))
@@ -107,6 +116,16 @@ export class Connection implements Executor {
     })
     this.#turn = done.catch(() => undefined)
     return done
+  }
+
+  /** Runs what commits. Before it was sent, a lost connection means that nothing was written. */
+  async #committing<T>(run: () => Promise<T>): Promise<T> {
+    try {
+      return await run()
+    } catch (error) {
+      // What may be tried again is left as it is.
+      throw isTransient(error) ? error : lostReply(error, this.#parts.name, this.#parts.keepsSession())
+    }
   }
 
   async #again<T>(work: () => Promise<T>): Promise<T> {

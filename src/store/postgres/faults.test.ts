@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { translate } from './faults.js'
+import { lostReply, ReplyLostError, translate } from './faults.js'
 
 const told = (code: string | undefined, message: string): { code?: string; message: string } =>
   translate(Object.assign(new Error(message), code === undefined ? {} : { code }), 'db') as Error
@@ -22,5 +22,31 @@ describe('an error of the server', () => {
     ['42501', 'permission denied for table jobs', 'E_STORE_RIGHTS', /as a role that owns the schema, grant/],
   ])('%s, %s, is told with what fits', (state, said, code, advice) => {
     expect(told(state, said)).toMatchObject({ code, message: expect.stringMatching(advice) })
+  })
+})
+
+describe('a write that failed (L4)', () => {
+  const failed = (fields: object, message: string, isDirect = true): unknown =>
+    lostReply(Object.assign(new Error(message), fields), 'db', isDirect)
+
+  test.each([
+    ['the connection is cut', {}, 'Connection terminated unexpectedly', true],
+    ['the connection is reset', { code: 'ECONNRESET' }, 'read ECONNRESET', true],
+    ['no answer comes in time', { code: 'ETIMEDOUT' }, 'there was no answer for 10 s', true],
+    ['a pooler lost the server', { code: '08P01', severity: 'FATAL' }, 'server conn crashed?', false],
+    ['a pooler says that it ends', { code: '57P01', severity: 'FATAL' }, 'shutting down', false],
+  ])('may have been written when %s', (_, fields, message, isDirect) => {
+    expect(failed(fields, message, isDirect)).toBeInstanceOf(ReplyLostError)
+    expect(failed(fields, message, isDirect)).toMatchObject({ code: 'E_STORE_UNREACHABLE', name: 'StoreError' })
+  })
+
+  test.each([
+    ['it was not sent', {}, 'Client has encountered a connection error and is not queryable', 'E_STORE_UNREACHABLE'],
+    ['the server ended it', { code: '57P01', severity: 'FATAL' }, 'terminating connection', 'E_STORE_UNREACHABLE'],
+    ['the server is read-only', { code: '25006', severity: 'ERROR' }, 'cannot execute INSERT', 'E_STORE_READ_ONLY'],
+    ['the server refused it', { code: '23505', severity: 'ERROR' }, 'duplicate key', 'E_STORE'],
+  ])('was not written when %s', (_, fields, message, code) => {
+    expect(failed(fields, message)).not.toBeInstanceOf(ReplyLostError)
+    expect(failed(fields, message)).toMatchObject({ code })
   })
 })

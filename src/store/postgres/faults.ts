@@ -25,6 +25,46 @@ export function isLost(error: unknown): boolean {
   return code === '25006' || isUnreachable(code, reason(error))
 }
 
+/**
+ * A statement or a COMMIT was sent and its reply did not come: the write may or may not have happened. For those to whom that
+ * makes no difference it is a store that cannot be reached. `receipt` names the row that tells (receipts.ts); `index` is the
+ * place of one call in a write that several share.
+ */
+export class ReplyLostError extends StoreError {
+  readonly receipt: string | undefined
+  readonly index: number
+  constructor(message: string, cause: unknown, receipt?: string, index = 0) {
+    super('E_STORE_UNREACHABLE', message, { cause })
+    this.name = 'StoreError'
+    this.receipt = receipt
+    this.index = index
+  }
+
+  under(receipt: string | undefined): ReplyLostError {
+    return new ReplyLostError(this.message, this.cause, receipt, this.index)
+  }
+
+  at(index: number): ReplyLostError {
+    return new ReplyLostError(this.message, this.cause, this.receipt, index)
+  }
+}
+
+/**
+ * The error of a statement that was to commit: a ReplyLostError if the statement may have reached the server and the server has
+ * not answered. An error that the server sent says that nothing was written. A pooler speaks for itself where the server is
+ * gone (SQLSTATE class 08, or any FATAL), and does not know what became of the statement.
+ */
+export function lostReply(error: unknown, name: string, isDirect: boolean): unknown {
+  const told = translate(error, name)
+  if (!(told instanceof StoreError) || told.code !== 'E_STORE_UNREACHABLE' || told instanceof ReplyLostError)
+    return told
+  const { severity } = Object(error) as { severity?: unknown }
+  const isPooler = codeOf(error)?.startsWith('08') === true || (!isDirect && severity === 'FATAL')
+  const isAnswered = severity !== undefined && !isPooler
+  const isUnsent = /not queryable/.test(reason(error))
+  return isAnswered || isUnsent ? told : new ReplyLostError(told.message, error)
+}
+
 /** An error of the server or of the way there, in our words. Those that are ours already pass. */
 export function translate(error: unknown, name: string): unknown {
   if (error instanceof MillraceError) return error

@@ -1,4 +1,5 @@
 import { StoreError } from '../../errors.js'
+import { ReplyLostError } from './faults.js'
 
 /** The server said no: nothing was written. */
 function isRefusal(error: unknown): boolean {
@@ -62,7 +63,9 @@ export class Gather<Item, Answer> {
       for (const [index, { resolve }] of batch.entries()) resolve(answers[index] as Answer)
     } catch (error) {
       // Of a connection that was lost nobody knows what it wrote: to write again would be to write twice.
-      if (batch.length === 1 || !isRefusal(error)) for (const { reject } of batch) reject(error)
+      if (batch.length === 1 || !isRefusal(error))
+        for (const [index, { reject }] of batch.entries())
+          reject(error instanceof ReplyLostError ? error.at(index) : error)
       else for (const one of batch) await this.#writeTogether([one])
     }
   }

@@ -2,7 +2,7 @@ import type { Cancel } from '../../world/timers.js'
 import type { World } from '../../world/world.js'
 import { answerWithin, connectWithin, cutClient, endClient } from './client.js'
 import type { PgClient } from './client.js'
-import { isLost, translate } from './faults.js'
+import { isLost, lostReply, translate } from './faults.js'
 import { LentClient } from './lent-client.js'
 import type { Queries } from './queries.js'
 import type { PgPool, Target } from './target.js'
@@ -17,7 +17,8 @@ const ANSWER_MS = 10_000
 /** A connection in an open transaction, lent to a handler. */
 export interface Lent {
   readonly client: object
-  giveBack(end: 'commit' | 'rollback'): Promise<void>
+  /** Commits under a receipt (receipts.ts), or rolls back. If the reply to the commit is lost, a ReplyLostError says so. */
+  giveBack(end: { readonly commit: string } | 'rollback'): Promise<void>
 }
 
 /** What `pg` gives for a while: a pool's client has a release, one of our own is ended. */
@@ -38,12 +39,15 @@ export class Lender {
   readonly #pool: PgPool | undefined
   readonly #queries: Queries
   readonly #world: World
+  readonly #isDirect: boolean
   #open = 0
   /** Those that wait to be lent again, each with the end of its time. */
   readonly #idle = new Map<Loan, Cancel>()
   #isClosed = false
 
-  constructor(target: Target, pool: PgPool | undefined, queries: Queries, world: World) {
+  /** `isDirect`: no pooler stands between us and the server. */
+  constructor(target: Target, pool: PgPool | undefined, queries: Queries, world: World, isDirect: boolean) {
+    this.#isDirect = isDirect
     this.#target = target
     this.#pool = pool
     this.#queries = queries
@@ -55,7 +59,7 @@ export class Lender {
     try {
       const client = await this.#begun()
       const lent = new LentClient(client)
-      const giveBack = (end: 'commit' | 'rollback'): Promise<void> => {
+      const giveBack: Lent['giveBack'] = (end) => {
         lent.takeBack()
         return this.#end(client, end)
       }
@@ -72,7 +76,7 @@ export class Lender {
       const kept = this.#kept()
       const client = kept ?? (await this.#connect())
       try {
-        await this.#ask(client, 'beginLent')
+        await this.#ask(client, this.#queries.beginLent)
         return client
       } catch (error) {
         this.#drop(client)
@@ -126,20 +130,21 @@ export class Lender {
     return client
   }
 
-  #ask(client: Loan, what: 'beginLent' | 'commit' | 'rollback'): Promise<unknown> {
-    const asked = client.query({ text: this.#queries[what], values: [] })
+  #ask(client: Loan, text: string): Promise<unknown> {
+    const asked = client.query({ text, values: [] })
     return answerWithin(client, this.#world.timers, ANSWER_MS, asked)
   }
 
-  async #end(client: Loan, end: 'commit' | 'rollback'): Promise<void> {
+  async #end(client: Loan, end: Parameters<Lent['giveBack']>[0]): Promise<void> {
+    const { rollback, commitWith } = this.#queries
     try {
-      await this.#ask(client, end)
+      await this.#ask(client, end === 'rollback' ? rollback : commitWith(end.commit, 'null'))
       if (client.release !== undefined) this.#release(client)
       else this.#keep(client)
     } catch (error) {
       this.#drop(client)
       // What could not be rolled back is gone with its connection.
-      if (end === 'commit') throw translate(error, this.#target.name)
+      if (end !== 'rollback') throw lostReply(error, this.#target.name, this.#isDirect)
     } finally {
       this.#open -= 1
     }

@@ -84,7 +84,7 @@ export async function openDatabase(target: Target, autoMigrate: boolean, world: 
       throw error
     })
   const owners = new Owners(work, days, (owner) => look.warnings.push(ownerWarning(target.name, owner)))
-  const lender = new Lender(target, target.pool, queries, world)
+  const lender = new Lender(target, target.pool, queries, world, look.keepsSession)
   const ears = new Ears(target, world, look.keepsSession ? queries.listen : null, (news) =>
     work.query(queries.notify, [news]),
   )

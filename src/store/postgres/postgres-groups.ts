@@ -21,7 +21,7 @@ export class PostgresGroups implements GroupStore {
   }
 
   sealGroup(seal: GroupSeal): Promise<boolean> {
-    return this.#parts.transact((s) => sealGroup(s, seal))
+    return this.#parts.kept.command([], (s) => sealGroup(s, seal))
   }
 
   /**

@@ -19,6 +19,7 @@ import type {
   SettledJob,
   Store,
 } from '../store.js'
+import { followed } from '../followed.js'
 import type { StoreInfo } from '../info.js'
 import type { Confirmation, HeldJob, PausedQueue, QueueChange, QueueStore, StandingPause } from '../queues.js'
 import type { JobAsk, StandingWish, Written } from '../wishes.js'
@@ -28,7 +29,6 @@ import { claimJobs, confirmJobs, readLeases, reportJobs, voidClaims } from './cl
 import type { Before } from './claim.js'
 import { Commands } from './commands.js'
 import type { Connection } from './connection.js'
-import type { Executor } from './executor.js'
 import { Gather } from './gather.js'
 import { Hints } from './hints.js'
 import { insertJobs } from './insert.js'
@@ -38,7 +38,10 @@ import { heldAfterPause, pauseQueue, readPause, resumeQueue } from './pause.js'
 import { findJobs, readJobs, readKeyed } from './read.js'
 import { Reports } from './reports.js'
 import { PostgresSchedules } from './schedule-store.js'
-import { arrayOf, newsOf, Session } from './session.js'
+import { Runner } from './runner.js'
+import type { Call } from './receipts.js'
+import { arrayOf } from './session.js'
+import type { Session } from './session.js'
 import { endAlone, endPlain, rescueJobs, settleAndClose, sortSettled } from './settle.js'
 import type { PlainBatch } from './settle.js'
 import { PostgresGroups } from './postgres-groups.js'
@@ -46,9 +49,8 @@ import { Starts } from './starts.js'
 import { PostgresTransactions } from './transactions.js'
 import { promoteAll, pruneDays, pruneJobs } from './upkeep.js'
 import type { Run, Walk } from './upkeep.js'
-import { LOCK_PATIENCE_MS, whileLocked } from './while-locked.js'
 import { askJob, readWishes } from './wish.js'
-import { asNew, INSERT_MAX, isOneStatement, weightOf, writeJobs } from './write.js'
+import { asNew, INSERT_MAX, isOneStatement, keptAnswer, readAnswer, weightOf, writeJobs } from './write.js'
 
 export interface PostgresStoreOptions {
   /** The database's clock; only a test passes one. */
@@ -71,11 +73,11 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
   readonly transactions: PostgresTransactions
   readonly schedules: PostgresSchedules
   readonly #opened: Opened
-  readonly #options: PostgresStoreOptions
   readonly #writes: Connection
   readonly #work: Connection
   readonly #lanes: Lanes
   readonly #hints: Hints
+  readonly #run: Runner
   readonly #before: Before
   readonly #inserts: Gather<readonly NewJob[], void>
   readonly #commands: Commands
@@ -84,7 +86,6 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
 
   constructor(opened: Opened, world: World, options: PostgresStoreOptions = {}) {
     this.#opened = opened
-    this.#options = options
     this.#writes = opened.connection('writes')
     this.#work = opened.connection('work')
     this.info = opened.info
@@ -95,10 +96,11 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
       this.#walk.days.look = undefined
     })
     this.#hints = new Hints(opened.self)
+    this.#run = new Runner(opened, this.#lanes, this.#hints, options.now)
     this.#before = { starts: new Starts(world), areLarge: false }
     this.#inserts = new Gather({ write: (lists) => this.#insertPlain(lists.flat()), weigh: weightOf, max: INSERT_MAX })
     const plain: Run = (work) => this.#plain(this.#work, work)
-    const parts = { lanes: this.#lanes, plain, transact: this.#transact.bind(this) }
+    const parts = { lanes: this.#lanes, plain, transact: this.#transact.bind(this), kept: this.#run }
     this.schedules = new PostgresSchedules(parts)
     this.groups = new PostgresGroups(parts)
     this.#commands = new Commands(parts)
@@ -107,17 +109,13 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
       lanes: this.#lanes,
       lender: opened.lender,
       // Under another name than our own: only the server knows when it commits, and its news must reach us too.
-      session: (db) => this.#session(db, `${opened.self}-tx`),
-      committed: (hint) => this.#committed(hint),
+      session: (db) => this.#run.session(db, `${opened.self}-tx`),
+      run: this.#run,
     })
   }
 
   async insertJobs(jobs: readonly NewJob[], options: InsertOptions): Promise<readonly Inserted[]> {
-    if (jobs.length === 0) return []
-    if (!isOneStatement(jobs, options))
-      return this.#lanes.sure(jobs, () => this.#transact((s) => insertJobs(s, jobs, options)))
-    await this.#inserts.add(jobs)
-    return jobs.map(asNew)
+    return jobs.length === 0 ? [] : this.#run.known(this.#insertCall(jobs, options))
   }
 
   readJobs(ids: readonly string[]): Promise<readonly (JobRow | undefined)[]> {
@@ -137,19 +135,23 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
   }
 
   askJob(ask: JobAsk): Promise<'noted' | 'refused' | 'stale'> {
-    return this.#transact((s) => askJob(s, ask))
+    return this.#run.command([ask.id], (s) => askJob(s, ask))
   }
 
-  async pauseQueue(change: QueueChange): Promise<PausedQueue> {
-    const paused = await this.#transact((s) => pauseQueue(s, change))
-    if (paused.pause === undefined) return paused
-    // The pause stands; who cannot be waited for counts as one that holds jobs.
-    const held = await this.#transact(heldAfterPause, CLAIMS_PATIENCE_MS).catch(() => true)
-    return { ...paused, held }
+  pauseQueue(change: QueueChange): Promise<PausedQueue> {
+    return followed(
+      this.#run.command([], (s) => pauseQueue(s, change)),
+      async (paused) => {
+        if (paused.pause === undefined) return paused
+        // The pause stands; who cannot be waited for counts as one that holds jobs.
+        const held = await this.#transact(heldAfterPause, CLAIMS_PATIENCE_MS).catch(() => true)
+        return { ...paused, held }
+      },
+    )
   }
 
   resumeQueue(queue: string): Promise<boolean> {
-    return this.#transact((s) => resumeQueue(s, queue))
+    return this.#run.command([], (s) => resumeQueue(s, queue))
   }
 
   readPause(queue: string): Promise<StandingPause | undefined> {
@@ -164,6 +166,7 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
 
   async pruneJobs(limit: number): Promise<number> {
     const pruned = await this.#plain(this.#work, (s) => pruneJobs(s, limit, this.#walk))
+    await this.#run.receipts.sweep()
     const now = await this.#plain(this.#work, (s) => s.now())
     return pruned + (await pruneDays(this.#opened, this.#walk, now))
   }
@@ -243,8 +246,26 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     await this.#opened.close()
   }
 
+  #insertCall(jobs: readonly NewJob[], options: InsertOptions): Call<readonly Inserted[]> {
+    const alone = (): Promise<readonly Inserted[]> =>
+      this.#lanes.sure(jobs, () =>
+        this.#run.transactKept(
+          (s) => insertJobs(s, jobs, options),
+          (inserted) => keptAnswer(jobs, inserted),
+        ),
+      )
+    const shared = async (): Promise<readonly Inserted[]> => {
+      await this.#inserts.add(jobs)
+      return jobs.map(asNew)
+    }
+    const ids = jobs.map(({ id }) => id)
+    return { ids, write: isOneStatement(jobs, options) ? shared : alone, read: (answer) => readAnswer(jobs, answer) }
+  }
+
   async #insertPlain(jobs: readonly NewJob[]): Promise<readonly void[]> {
-    await this.#lanes.sure(jobs, () => this.#plain(this.#writes, (s) => writeJobs(s, jobs)))
+    const write = (receipt: string): Promise<void> =>
+      this.#run.plain(this.#writes, (s) => writeJobs(s, jobs), undefined, receipt)
+    await this.#run.receipts.under((receipt) => this.#lanes.sure(jobs, () => write(receipt)))
     return []
   }
 
@@ -267,41 +288,12 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     }, 0)
   }
 
-  /** Statements that each commit by themselves. */
-  async #plain<T>(connection: Connection, work: (s: Session) => Promise<T>, patienceMs = LOCK_PATIENCE_MS): Promise<T> {
-    const session = this.#session({ query: (text, values) => connection.query(text, values, patienceMs) })
-    const result = await work(session)
-    this.#committed(session.hint)
-    return result
+  #plain<T>(connection: Connection, work: (s: Session) => Promise<T>, patienceMs?: number): Promise<T> {
+    return this.#run.plain(connection, work, patienceMs)
   }
 
-  /** All or nothing. */
-  #transact<T>(work: (s: Session) => Promise<T>, patienceMs = LOCK_PATIENCE_MS): Promise<T> {
-    return whileLocked(this.#opened.world, patienceMs, () => this.#transactOnce(work))
-  }
-
-  async #transactOnce<T>(work: (s: Session) => Promise<T>): Promise<T> {
-    let hint: Hint | undefined
-    const { beginBounded, commit, rollback } = this.#opened.queries
-    const result = await this.#writes.transaction({ begin: beginBounded, commit, rollback }, async (tx) => {
-      const session = this.#session(tx)
-      const done = await work(session)
-      hint = session.hint
-      return done
-    })
-    this.#committed(hint)
-    return result
-  }
-
-  /** Told afterwards and not with the commit: a notification would make all commits of the server stand in one line. */
-  #committed(hint: Hint | undefined): void {
-    if (hint === undefined) return
-    this.#hints.committed(hint)
-    this.#opened.tell(newsOf(this.#opened.self, hint))
-  }
-
-  #session(db: Executor, from = this.#opened.self): Session {
-    return new Session({ db, queries: this.#opened.queries, lanes: this.#lanes, now: this.#options.now, from })
+  #transact<T>(work: (s: Session) => Promise<T>, patienceMs?: number): Promise<T> {
+    return this.#run.transact(work, patienceMs)
   }
 }
 

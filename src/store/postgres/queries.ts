@@ -5,6 +5,7 @@ import { linkQueries } from './queries/links.js'
 import { groupQueries } from './queries/groups.js'
 import { moveQueries } from './queries/move.js'
 import { readQueries } from './queries/read.js'
+import { receiptQueries } from './queries/receipts.js'
 import { scheduleQueries } from './queries/schedules.js'
 import { sessionQueries } from './queries/session.js'
 import { settleQueries } from './queries/settle.js'
@@ -31,6 +32,7 @@ const statements = {
   ...settleQueries,
   ...scheduleQueries,
   ...groupQueries,
+  ...receiptQueries,
 }
 
 export type Queries = typeof statements

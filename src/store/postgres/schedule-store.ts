@@ -40,7 +40,7 @@ export class PostgresSchedules implements ScheduleStore {
   }
 
   putSchedule({ id, spec, createdAt, pausedAt, nextAt }: PutSchedule, revision: number | null): Promise<boolean> {
-    return this.#parts.transact(async (s) => {
+    return this.#parts.kept.command([], async (s) => {
       const values = [id, spec, String(createdAt), textOf(pausedAt), textOf(nextAt)] as const
       const written =
         revision === null
@@ -53,7 +53,7 @@ export class PostgresSchedules implements ScheduleStore {
   }
 
   dropSchedule(id: string): Promise<boolean> {
-    return this.#parts.transact(async (s) => {
+    return this.#parts.kept.command([], async (s) => {
       const dropped = await s.query(s.queries.dropSchedule, id)
       await s.query(s.queries.dropTicks, id)
       return dropped.length > 0
@@ -72,7 +72,17 @@ export class PostgresSchedules implements ScheduleStore {
 
   fireTicks(firing: Firing): Promise<Fired> {
     const jobs = firing.ticks.flatMap(({ job }) => (job === null ? [] : [job]))
-    return this.#parts.lanes.sure(jobs, () => this.#parts.transact((s) => fireTicks(s, firing)))
+    return this.#parts.kept.known({
+      ids: jobs.map(({ id }) => id),
+      write: () =>
+        this.#parts.lanes.sure(jobs, () =>
+          this.#parts.kept.transactKept(
+            (s) => fireTicks(s, firing),
+            (fired) => fired,
+          ),
+        ),
+      read: (answer) => JSON.parse(answer as string) as Fired,
+    })
   }
 
   readTicks(id: string, before: number | null, limit: number): Promise<readonly TickRow[]> {

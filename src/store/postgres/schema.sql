@@ -127,6 +127,13 @@ create table millrace.ready (
   ref bigint not null
 ) with (autovacuum_vacuum_scale_factor=0.0, autovacuum_vacuum_threshold=10000);
 
+create table millrace.receipts (
+  id uuid not null,
+  at bigint default ((EXTRACT(epoch FROM clock_timestamp()) * (1000)::numeric))::bigint not null,
+  is_void boolean default false not null,
+  answer text
+) with (autovacuum_vacuum_scale_factor=0.0, autovacuum_vacuum_threshold=10000);
+
 create table millrace.reports (
   ref bigint not null,
   fence bigint not null,
@@ -235,6 +242,8 @@ alter table millrace.migrations add constraint migrations_pkey PRIMARY KEY (vers
 alter table millrace.pauses add constraint pauses_pkey PRIMARY KEY (queue);
 
 alter table millrace.ready add constraint ready_pkey PRIMARY KEY (lane, sort, ref);
+
+alter table millrace.receipts add constraint receipts_pkey PRIMARY KEY (id);
 
 alter table millrace.reports add constraint reports_pkey PRIMARY KEY (ref);
 

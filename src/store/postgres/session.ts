@@ -4,6 +4,7 @@ import { Tally } from '../tally.js'
 import type { Executor } from './executor.js'
 import type { Lanes } from './lanes.js'
 import type { Queries } from './queries.js'
+import type { Runner } from './runner.js'
 
 /** As a notification: nothing was heard for a while, so anything may have happened. */
 export const MISSED = 'nobody ready due settled asked'
@@ -25,6 +26,8 @@ export interface VerbParts {
   readonly plain: <T>(work: (s: Session) => Promise<T>) => Promise<T>
   /** All or nothing; what others have locked is waited for as long as that. */
   readonly transact: <T>(work: (s: Session) => Promise<T>, patienceMs?: number) => Promise<T>
+  /** The same for commands of callers, who are told when the outcome is unknown. */
+  readonly kept: Pick<Runner, 'command' | 'known' | 'transactKept'>
 }
 
 /** One verb at work: where its statements run, and what its commit will have changed. */
@@ -36,6 +39,8 @@ export class Session {
   readonly #parts: SessionParts
   /** The lanes were read after a statement in here had looked at their table. */
   isAgain = false
+  /** Of a statement that commits by itself for a caller (receipts.ts). */
+  receipt: string | undefined
   #hint: Hint = QUIET
 
   constructor(parts: SessionParts) {

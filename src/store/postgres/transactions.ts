@@ -1,7 +1,7 @@
 import { ClosedError, LeaseLostError, TransactionError } from '../../errors.js'
 import { isThenable } from '../../job/schema.js'
-import { QUIET } from '../hint.js'
-import type { Hint, Inserted, InsertOptions, NewJob, SettledJob } from '../store.js'
+import { followed } from '../followed.js'
+import type { Inserted, InsertOptions, NewJob, SettledJob } from '../store.js'
 import type { GroupSeal } from '../groups.js'
 import type { Transact, TransactionStore } from '../transaction-store.js'
 import { checkOpen, isSame } from './check-open.js'
@@ -14,6 +14,8 @@ import { insertJobs } from './insert.js'
 import type { Lanes } from './lanes.js'
 import type { Opened } from './open.js'
 import type { Lender, Lent } from './lender.js'
+import { EVERYTHING } from './runner.js'
+import type { Runner } from './runner.js'
 import type { Session } from './session.js'
 import { settleShared } from './settle.js'
 import { isOneStatement } from './write.js'
@@ -24,7 +26,7 @@ export interface TransactionParts {
   readonly lender: Lender
   /** Of a transaction whose commit only the server tells us of. */
   readonly session: (db: Executor) => Session
-  readonly committed: (hint: Hint) => void
+  readonly run: Runner
 }
 
 /** The store's writes inside transactions that are not its own: the caller's, or one opened for a handler. */
@@ -67,14 +69,34 @@ export class PostgresTransactions implements TransactionStore {
     return call(false)
   }
 
-  async transact<T>(request: Transact<T>): Promise<T> {
+  /** If its commit is lost: what the handler returned is known here, so that the receipt holds nothing. */
+  transact<T>(request: Transact<T>): Promise<T> {
+    let value: { readonly returned: T } | undefined
+    const ids: string[] = []
+    const { run } = this.#parts
+    const settle = (returned: T): SettledJob => {
+      const settled = request.settle(returned)
+      ids[0] = settled.id
+      return settled
+    }
+    const write = (): Promise<{ readonly returned: T }> =>
+      run.receipts.under((receipt) => this.#transactOnce({ ...request, settle }, receipt, (made) => (value = made)))
+    return followed(run.known({ ids, write, read: () => value }), ({ returned }) => returned)
+  }
+
+  async #transactOnce<T>(
+    request: Transact<T>,
+    receipt: string,
+    made: (value: { readonly returned: T }) => void,
+  ): Promise<{ readonly returned: T }> {
     if (this.#isClosed) throw new ClosedError()
     const lent = await this.#parts.lender.borrow(request.stopped)
     this.#own.add(lent.client)
     try {
-      const value = await this.#workAndSettle(lent, request)
-      await lent.giveBack('commit')
-      this.#parts.committed(EVERYTHING)
+      const value = { returned: await this.#workAndSettle(lent, request) }
+      made(value)
+      await lent.giveBack({ commit: receipt })
+      this.#parts.run.committed(EVERYTHING)
       return value
     } catch (error) {
       // What is still under way would be written after the rollback, and by itself.
@@ -164,5 +186,3 @@ export class PostgresTransactions implements TransactionStore {
     return translate(error, this.#parts.opened.info.name)
   }
 }
-
-const EVERYTHING: Hint = { ...QUIET, ready: true, dueInMs: 0, settled: true }

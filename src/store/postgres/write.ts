@@ -39,6 +39,18 @@ export function asNew({ id }: NewJob): Inserted {
   return { id, isNew: true }
 }
 
+/** The answers of an insert as a receipt holds them: only those that are not the new job itself. */
+export function keptAnswer(jobs: readonly NewJob[], inserted: readonly Inserted[]): unknown {
+  return inserted.flatMap(({ id, isNew }, index) => (isNew && id === jobs[index]?.id ? [] : [[index, id, isNew]]))
+}
+
+export function readAnswer(jobs: readonly NewJob[], answer: string | null): readonly Inserted[] {
+  const inserted = jobs.map(asNew)
+  const others = answer === null ? [] : (JSON.parse(answer) as [index: number, id: string, isNew: boolean][])
+  for (const [index, id, isNew] of others) inserted[index] = { id, isNew }
+  return inserted
+}
+
 /** A job of which it is known, before it is written, how it stands to others. */
 export interface PlannedJob extends NewJob {
   readonly planned: Readonly<Record<'after' | 'blocked' | 'is_parent', string | true | undefined>>
@@ -82,7 +94,7 @@ function isSimple(jobs: readonly NewJob[]): boolean {
 async function writeOne(s: Session, job: NewJob): Promise<void> {
   const { id, queue, name, priority, payload, options } = job
   const lane = String(s.lanes.known(queue, name))
-  const given = [s.nowText, id, lane, String(priority), payload as string, options, queue, name]
+  const given = [s.nowText, id, lane, String(priority), payload as string, options, queue, name, s.receipt ?? null]
   const written = await s.query(s.queries.insertOne, ...given)
   if (written.length === 0) throw new LaneMoved()
   s.note({ ready: true })
@@ -129,6 +141,7 @@ async function writeAlike(s: Session, jobs: readonly NewJob[]): Promise<void> {
   const given = s.given({
     ...laneOf(s, first),
     again: s.isAgain,
+    receipt: s.receipt,
     priority: first.priority,
     options: first.options,
     ...timesOf(first),
@@ -148,7 +161,10 @@ export async function writePlaced(s: Session, rows: readonly Written[], now?: nu
 
 async function writeRows(s: Session, rows: readonly Written[], now: number | undefined): Promise<void> {
   const lanes = new Map(rows.map(({ job }) => [`${job.queue}\n${job.name}`, job]))
-  const given = s.given({ lanes: [...lanes.values()].map((job) => laneOf(s, job)), again: s.isAgain }, now)
+  const given = s.given(
+    { lanes: [...lanes.values()].map((job) => laneOf(s, job)), again: s.isAgain, receipt: s.receipt },
+    now,
+  )
   const { insertJobs, insertMembers } = s.queries
   const sql = haveMembers(rows.map((row) => row.job)) ? insertMembers : insertJobs
   await told(s, rows.length, sql, given, JSON.stringify(rows.map((row) => columnsOf(s, row))))

@@ -42,7 +42,7 @@ export function translate(error: unknown, name: string): unknown {
         error,
       )
     case SQLITE.ioError:
-      return fault('E_STORE_IO', `${name}: the disk failed: ${text(error)}. Nothing of this was written`, error)
+      return fault('E_STORE_IO', `${name}: the disk failed: ${text(error)}. It was rolled back`, error)
     default:
       return fault('E_STORE', `${name}: ${text(error)}`, error)
   }

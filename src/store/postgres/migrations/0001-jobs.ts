@@ -161,6 +161,14 @@ export const jobs = (schema: string): readonly string[] => [
     keep_ms bigint,
     asked_at bigint not null
   )`,
+  // settleReceipt: a call that wrote has a row here from the same transaction (receipts.ts). \`is_void\`: it must not be written
+  // any more. The call deletes its row once its reply came; what is left is swept after an hour.
+  `create table ${schema}.receipts (
+    id uuid primary key,
+    at bigint not null default (extract(epoch from clock_timestamp()) * 1000)::bigint,
+    is_void boolean not null default false,
+    answer text
+  ) with (autovacuum_vacuum_scale_factor = 0.0, autovacuum_vacuum_threshold = 10000)`,
   // One row for each queue that is paused; \`until\` is null until somebody resumes it.
   `create table ${schema}.pauses (
     queue text primary key,

@@ -24,7 +24,8 @@ export const enqueueQueries = {
     shared as materialized (
       select now, coalesce((g->>'at')::bigint, now + (g->>'in')::bigint) as due_at,
              coalesce((g->>'expiresAt')::bigint, now + (g->>'expiresIn')::bigint) as expires_at,
-             (g->>'lane')::integer as lane, (g->>'priority')::integer as priority, g->>'options' as options
+             (g->>'lane')::integer as lane, (g->>'priority')::integer as priority, g->>'options' as options,
+             (g->>'receipt')::uuid as receipt
       from given
       where ${isLane(`(g->>'lane')::integer`, `g->>'queue'`, `g->>'name'`, `(g->>'again')::boolean`)}),
     made as materialized (
@@ -37,7 +38,8 @@ export const enqueueQueries = {
     later as (
       insert into ${s}.waiting (ref, lane, state, due_at) select ref, lane, 'scheduled', due_at from made where due_at > now),
     expiring as (
-      insert into ${s}.expiring (expires_at, ref) select expires_at, ref from made where expires_at is not null)
+      insert into ${s}.expiring (expires_at, ref) select expires_at, ref from made where expires_at is not null),
+    ${receipt('shared')}
     select written, ready, due_in as "dueIn"
     from (
       select count(*)::integer as written, coalesce(bool_or(due_at <= now), false) as ready,
@@ -50,7 +52,9 @@ export const enqueueQueries = {
       select ${newRef}, $2::text::uuid, now, now, $3::text::integer, $4::text::integer, $5, $6
       from (select coalesce($1::text::bigint, ${clock}) as now) as clock
       where ${isLane('$3::text::integer', '$7', '$8', 'false')}
-      returning ref, lane, priority, due_at)
+      returning ref, lane, priority, due_at),
+    receipt as (
+      insert into ${s}.receipts (id) select $9::text::uuid from made where $9::text is not null)
     insert into ${s}.ready (lane, sort, ref) select lane, ${sort('made')}, ref from made
     returning 1 as written`,
   /** Jobs of any kind. Keys and places were asked for, and are taken here. */
@@ -124,13 +128,18 @@ export const enqueueQueries = {
       and not ${hasEnded('$1::text::bigint')}`,
 }
 
+/** Of a statement that commits by itself (../receipts.ts); `from` has a row only if the jobs are written. */
+function receipt(from: string): string {
+  return `receipt as (insert into ${s}.receipts (id) select receipt from ${from} where receipt is not null)`
+}
+
 /** `given` and `column` are what members have beside others, `counted` is a further part of the statement. */
 function insertAny(givenColumn: string, column: string, counted: string): string {
   const group = column === '' ? '' : ', "group"'
   return `
     with ${given},
     sure as materialized (
-      select g, now
+      select g, now, (g->>'receipt')::uuid as receipt
       from given
       where not exists (
         select 1
@@ -161,7 +170,8 @@ function insertAny(givenColumn: string, column: string, counted: string): string
     placed as (
       insert into ${s}.uniques (name, key, ref, id, until)
       select name, place, ref, id, until from made where place is not null
-      on conflict (name, key) do update set ref = excluded.ref, id = excluded.id, until = excluded.until)
+      on conflict (name, key) do update set ref = excluded.ref, id = excluded.id, until = excluded.until),
+    ${receipt('sure')}
     select written, ready, due_in as "dueIn"
     from (
       select count(*)::integer as written, coalesce(bool_or(due_at <= now and blocked is not true), false) as ready,

@@ -32,9 +32,9 @@ try {
   console.log(
     '                     took ms   own claim     own enqueue   other claim   other enqueue   (middle, slowest)',
   )
-  await measure('nothing to do', (store) => store.pruneJobs(500))
+  await measure('nothing to do', (store) => store.sweepRows(500))
   await fill(Date.now() + DAY_MS)
-  await measure('a day that is kept', (store) => store.pruneJobs(500))
+  await measure('a day that is kept', (store) => store.sweepRows(500))
   await sql.query(`update millrace.history set keep_until = $1 where keep_until > $1`, [Date.now() - 1_000])
   await sql.query(`vacuum analyze millrace.history_${name}`)
   await measure('a day that goes', untilGone)
@@ -127,7 +127,7 @@ async function fill(keepUntil) {
 async function untilGone(store) {
   const end = Date.now() + UPKEEP_MAX_MS
   while (Date.now() < end) {
-    await store.pruneJobs(500)
+    await store.sweepRows(500)
     const { rows: found } = await sql.query(`select to_regclass('millrace.jobs_${name}') as there`)
     if (found[0].there === null) return
   }

@@ -27,7 +27,8 @@ import { listed } from './mill/listed.js'
 import { logOf, storeOf, workerOptionsOf } from './mill/choose.js'
 import { refuseLater } from './mill/later.js'
 import { recurringOf } from './mill/recurring.js'
-import { startUpkeep } from './mill/upkeep.js'
+import { startUpkeep, toldToUpkeep } from './mill/upkeep.js'
+import type { Upkeep } from './mill/upkeep.js'
 import type { ScheduleRecord } from './schedule/record.js'
 import type { Recurring } from './schedule/recurring.js'
 import { upcoming } from './schedule/upcoming.js'
@@ -234,6 +235,7 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
 
   async #startCrew(): Promise<Crew> {
     const [world, store, registry, events] = [this.#world, this.#store, this.#registry, this.#events]
+    const crew: { upkeep?: Upkeep } = {}
     const worker = new Worker(
       {
         world,
@@ -246,14 +248,14 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
           this.#enqueuer.enqueue(job, payload, options as EnqueueOptions | undefined, under),
         pauseQueue: (under, queue, when) => pauseQueueUntil(this.#queueParts(), queue, when, under),
         results: (id, parent) => this.#client.results(id, parent),
-        events,
+        events: toldToUpkeep(events, () => crew.upkeep),
       },
       this.#workerOptions(),
     )
     await worker.start()
     this.#warn()
     const options = (): WorkerOptions => this.#workerOptions()
-    const upkeep = startUpkeep({ world, store, registry, events, options, self: () => worker.workerId })
+    const upkeep = (crew.upkeep = startUpkeep({ world, store, registry, events, options, self: () => worker.workerId }))
     const heart = worker.beatsFromThread
       ? {}
       : { heart: 'on the event loop: a handler that blocks it for a lease is taken for dead' }

@@ -144,9 +144,9 @@ describe('a child that comes', () => {
     await client.query('begin')
     await b.store.transactions.insertJobsIn(client, [child], { onDuplicate: 'return', keepCancelledMs: Infinity })
     b.clock.now += 1_000
-    expect(await b.store.jobs.pruneJobs(10), 'it is held').toBe(0)
+    expect(await b.prune(10), 'it is held').toBe(0)
     await client.query('commit')
-    expect(await b.store.jobs.pruneJobs(10)).toBe(1)
+    expect(await b.prune(10)).toBe(1)
     await promote()
     expect(await b.state(child.id)).toBe('cancelled')
   })
@@ -210,7 +210,7 @@ test('a day that is dropped strands nobody', async () => {
   await promote()
   expect(await b.state(child)).toBe('blocked')
   b.clock.now += 20 * DAY_MS
-  expect(await b.store.jobs.pruneJobs(100)).toBeGreaterThan(0)
+  expect(await b.prune(100)).toBeGreaterThan(0)
   expect(await b.state(failed)).toBe('gone')
   await promote()
   expect([await b.state(child), await b.state(after)]).toEqual(['cancelled', 'ready'])

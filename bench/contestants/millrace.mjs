@@ -1,17 +1,25 @@
 import { pathToFileURL } from 'node:url'
+import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { OutsideEye } from '../../scripts/torture/outside-eye.mjs'
 
 /**
- * Millrace as a user has it: its defaults (history kept for a week), apart from the log, which is off as it is for the others.
- * @param {{ dist: string, file: string, durability: 'power' | 'process', concurrency: number }} spec
+ * Millrace as a user has it: its defaults (history kept for a week), apart from the log, which is off as it is for the others,
+ * and `keep`.
+ * @param {{ dist: string, file: string, durability: 'power' | 'process', concurrency: number, keep?: object }} spec
  */
-export async function openParty({ dist, file, durability, concurrency }) {
+export async function openParty({ dist, file, durability, concurrency, keep }) {
   const { job, millrace, sqlite } = await import(pathToFileURL(join(dist, 'index.js')).href)
   let handler = () => {}
   const noop = job('noop', async (payload, ctx) => handler(payload, ctx.id))
   const store = sqlite(file, { durability })
-  const mill = await millrace({ store, jobs: [noop], concurrency, logger: false })
+  const mill = await millrace({
+    store,
+    jobs: [noop],
+    concurrency,
+    logger: false,
+    ...(keep === undefined ? {} : { keep }),
+  })
   return {
     add: (payload) => mill.enqueue(noop, payload),
     async addMany(payloads, { queue, group, name = 'noop' } = {}) {
@@ -44,6 +52,17 @@ export async function openParty({ dist, file, durability, concurrency }) {
       await mill.start()
     },
     close: () => mill.close(),
+  }
+}
+
+/** How large the store is, and how many jobs are in it. */
+export function measureStore({ file }) {
+  const bytesOf = (path) => statSync(path, { throwIfNoEntry: false })?.size ?? 0
+  const eye = new OutsideEye(file)
+  try {
+    return { bytes: bytesOf(file), walBytes: bytesOf(`${file}-wal`), jobs: eye.done() + eye.unfinished() }
+  } finally {
+    eye.close()
   }
 }
 

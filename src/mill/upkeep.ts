@@ -1,7 +1,8 @@
 import type { Registry } from '../job/registry.js'
+import { isFinal } from '../job/states.js'
 import type { EngineEvents } from '../observe/engine-events.js'
 import { Scheduler } from '../schedule/scheduler.js'
-import type { Store } from '../store/store.js'
+import type { SettledJob, Store } from '../store/store.js'
 import { Promoter } from '../upkeep/promote.js'
 import { Pruner } from '../upkeep/prune.js'
 import { Rescuer } from '../upkeep/rescue.js'
@@ -21,6 +22,8 @@ export interface UpkeepParts {
 
 /** What runs beside a worker: making due jobs ready, firing what recurs, rescuing the jobs of the dead, forgetting the old. */
 export interface Upkeep {
+  /** The worker settled a job. */
+  settled(job: SettledJob): void
   stop(): Promise<unknown>
 }
 
@@ -28,6 +31,7 @@ export function startUpkeep(given: UpkeepParts): Upkeep {
   const { world, store, registry, events, options } = given
   const troubled = (what: string, error: unknown): void => events.troubled(what, error)
   const pollMs = (): number => options().pollMs
+  const pruner = new Pruner(world, store, troubled)
   const parts = [
     new Promoter({
       world,
@@ -48,8 +52,22 @@ export function startUpkeep(given: UpkeepParts): Upkeep {
       settled: (job) => events.settled(job, undefined),
       troubled,
     }),
-    new Pruner(world, store, troubled),
+    pruner,
   ]
   for (const part of parts) part.start()
-  return { stop: () => Promise.all(parts.map((part) => part.stop())) }
+  return {
+    settled: ({ to, keepMs }) => {
+      if (isFinal(to) && keepMs > 0) pruner.ended(keepMs)
+    },
+    stop: () => Promise.all(parts.map((part) => part.stop())),
+  }
+}
+
+/** The worker's events; those of jobs that end reach the upkeep too, which prunes about as many as end. */
+export function toldToUpkeep(events: EngineEvents, upkeep: () => Upkeep | undefined): EngineEvents {
+  const settled: EngineEvents['settled'] = (job, tookMs, running) => {
+    upkeep()?.settled(job)
+    events.settled(job, tookMs, running)
+  }
+  return { ...events, settled }
 }

@@ -7,6 +7,7 @@ import type { FindQuery, FoundPage } from './find.js'
 import type { GroupStore, GroupTroubles } from './groups.js'
 import type { StoreInfo } from './info.js'
 import type { AddedParents, CalledOff, Parent } from './links.js'
+import type { PruneStore } from './prune.js'
 import type { Confirmation, HeldJob, QueueStore } from './queues.js'
 import type { ScheduleStore } from './schedules.js'
 import type { TransactionStore } from './transaction-store.js'
@@ -34,7 +35,7 @@ export interface Store {
   close(): Promise<void>
 }
 
-export interface JobStore {
+export interface JobStore extends PruneStore {
   /**
    * Writes all of them or none. A held key is answered by `onDuplicate`, and then a taken place as the job's `unique` says; 'reject'
    * throws. A job that meets one of its own bulk is answered like any other.
@@ -54,8 +55,6 @@ export interface JobStore {
   askJob(ask: JobAsk): Promise<'noted' | 'refused' | 'stale'>
   /** Makes ready what is due or was freed, enqueues what follows complete groups, names the expired; a bounded number of each. */
   promoteJobs(limit: number): Promise<Promoted>
-  /** Forgets finished jobs and places whose time is over, a bounded number of each at a time; gives how many. */
-  pruneJobs(limit: number): Promise<number>
 }
 
 export interface LeaseStore {

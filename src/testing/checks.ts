@@ -6,6 +6,7 @@ import { GroupChecker, isWaiting } from './group-checks.js'
 import { findUnfreed, LinkChecker } from './link-checks.js'
 import type { LinkFacts } from './link-checks.js'
 import { PlaceChecker } from './place-checks.js'
+import { findUnpruned, PruneChecker } from './prune-checks.js'
 import type { PlaceFacts } from './place-checks.js'
 import { checkTicks } from './tick-checks.js'
 import { checkWishes } from './wish-checks.js'
@@ -45,6 +46,7 @@ export class Checker {
   readonly #fences = new Set<number>()
   readonly #uniques = new PlaceChecker()
   readonly #groups = new GroupChecker()
+  readonly #pruned = new PruneChecker()
   readonly links = new LinkChecker()
 
   /** Compares the store with itself as it was at the last look, and with the facts. */
@@ -54,8 +56,9 @@ export class Checker {
     this.#checkKeys(census)
     this.#checkLeases(census)
     this.#checkRescues(census, facts)
+    this.#pruned.look(this.#jobsBefore, jobs, facts)
     for (const id of facts.acknowledged)
-      if (!jobs.has(id) && !facts.forgettable.has(id))
+      if (!jobs.has(id) && !facts.forgettable.has(id) && !this.#pruned.has(id))
         throw new BrokenPromise(`I1: acknowledged job ${id} is not there, and nobody forgot it`)
     checkWork(census, facts)
     checkTicks(census)
@@ -208,16 +211,16 @@ function checkWork(census: Census, facts: Facts): void {
 }
 
 /** Whether everything has drained: what remains is final, parked, forgotten, or blocked by one that nobody has retried. */
-export function isDrained(census: Census): boolean {
-  return findLeft(census) === undefined
+export function isDrained(census: Census, now: number): boolean {
+  return findLeft(census, now) === undefined
 }
 
-export function checkDrained(census: Census): void {
-  const left = findLeft(census)
+export function checkDrained(census: Census, now: number): void {
+  const left = findLeft(census, now)
   if (left !== undefined) throw new BrokenPromise(left)
 }
 
-function findLeft(census: Census): string | undefined {
+function findLeft(census: Census, now: number): string | undefined {
   const stuck = census.jobs.filter(({ state }) => state === null || !(AT_REST.has(state) || isFinal(state)))
   if (stuck.length > 0) {
     const shown = stuck
@@ -228,7 +231,7 @@ function findLeft(census: Census): string | undefined {
   if (census.wishes.length > 0) return `X7: nothing runs any more, and ${census.wishes.length} wishes are left`
   const open = census.groups.find(isWaiting)
   if (open !== undefined) return `G1: group ${open.group} is complete, and nobody has noticed`
-  return findUnfreed(census)
+  return findUnfreed(census) ?? findUnpruned(census, now)
 }
 
 /** They wait for a person, or for one that does. */

@@ -27,7 +27,9 @@ describe('links', () => {
       expect(looking(census([child, ...over], { ...open, todos: ['p'] }))).not.toThrow()
       expect(looking(census([child, ...over], open))).toThrow('and nobody is to look at that')
     }
-    expect(() => checkDrained(census([child, ended('failed')], { ...open, todos: ['p'] }))).toThrow('P1: nothing runs')
+    expect(() => checkDrained(census([child, ended('failed')], { ...open, todos: ['p'] }), 2_000)).toThrow(
+      'P1: nothing runs',
+    )
   })
 
   test('cancel for what is true', () => {
@@ -42,10 +44,12 @@ describe('links', () => {
   test('strand nobody', () => {
     const kept = { links: [{ parent: 'p', child: 1, policy: 'wait' as const }] }
     for (const state of ['parked', 'failed', 'cancelled'] as const)
-      expect(() => checkDrained(census([child, ended(state)], kept))).not.toThrow()
+      expect(() => checkDrained(census([child, ended(state)], kept), 2_000)).not.toThrow()
     const ring = { links: [...kept.links, { parent: 'a', child: 2, policy: 'wait' as const }] }
-    expect(() => checkDrained(census([child, { ...parent, state: 'blocked' }], ring))).toThrow('nothing can free it')
-    expect(() => checkDrained(census([child], kept))).toThrow('nothing can free it')
+    expect(() => checkDrained(census([child, { ...parent, state: 'blocked' }], ring), 2_000)).toThrow(
+      'nothing can free it',
+    )
+    expect(() => checkDrained(census([child], kept), 2_000)).toThrow('nothing can free it')
   })
 
   test('let no handler begin before them', () => {

@@ -119,7 +119,7 @@ export class Simulation {
     this.note('-', 'faults stop')
     const end = this.time.now + this.config.drainMs
     await this.#until(() => this.#isDrained(), end)
-    checkDrained(this.#look())
+    checkDrained(this.#look(), this.time.now)
   }
 
   /** Lets the fleet go on until this is settled: for questions asked after all has drained. */
@@ -259,7 +259,7 @@ export class Simulation {
 
   #isDrained(): boolean {
     if (this.#processes.some((process) => process.alive && process.frozenUntil > this.time.now)) return false
-    return isDrained(this.#look())
+    return isDrained(this.#look(), this.time.now)
   }
 
   #newProcess(name: string, skewMs: number, mortal = true): SimProcess {

@@ -27,6 +27,7 @@ export const waiting: CensusJob = {
   told: null,
   tick: null,
   lines: 0,
+  keepUntil: null,
   after: [],
   asked: [],
   policy: null,

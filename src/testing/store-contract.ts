@@ -8,6 +8,7 @@ import { linkCases } from './contract/links.js'
 import { replacedParentCases } from './contract/links-replaced.js'
 import { movedLinkCases } from './contract/moved-links.js'
 import { placesCases } from './contract/places.js'
+import { pruningCases } from './contract/pruning.js'
 import { scheduleCases } from './contract/schedules.js'
 import { rescueCases } from './contract/rescue.js'
 import { settlingCases } from './contract/settling.js'
@@ -25,6 +26,7 @@ export const storeContract: readonly ContractCase[] = [
   ...claimsCases,
   ...settlingCases,
   ...upkeepCases,
+  ...pruningCases,
   ...rescueCases,
   ...askingCases,
   ...togetherCases,

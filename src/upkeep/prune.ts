@@ -1,50 +1,105 @@
+import type { Pruned } from '../store/prune.js'
 import type { Store } from '../store/store.js'
-import type { Cancel } from '../world/timers.js'
+import { Looks } from '../world/looks.js'
 import type { World } from '../world/world.js'
 
-/** Jobs, and places, forgotten in one write: a few milliseconds of the event loop. */
-const BATCH = 500
-/** Between two full batches, so that pruning never crowds out work. */
-const NEXT_BATCH_MS = 50
-/** When there was nothing more to forget. */
-const QUIET_MS = 30_000
+/** Jobs deleted in one write: a few milliseconds of the event loop. */
+export const STEP = 1_000
+/** Jobs a round deletes whatever the load: a backlog goes at 20,000 a second, which takes less than a tenth of a core. */
+export const BACKLOG_STEP = 1_000
+/** From the end of a round to the next one, while there is something to delete. */
+export const PACE_MS = 50
+/** The longest wait: other processes end jobs too, and may have died since. */
+export const QUIET_MS = 30_000
+/** Between two sweeps that found little, while jobs end. A sweep walks a table, so an idle process does it rarely. */
+const SWEEP_MS = 1_000
+const SWEEP_STEP = 1_000
 
-/** Forgets finished jobs and places whose time is over, in small steps. */
+/**
+ * How many jobs a round may delete: twice those that ended in this process since the last round, so that pruning keeps up with
+ * any rate, and a fixed number more. A backlog (the processes were stopped for a day) is worked off at that fixed pace, so that
+ * it does not slow down the jobs of today.
+ */
+export function budgetOf(ended: number): number {
+  return BACKLOG_STEP + 2 * ended
+}
+
+/** How long until the next round, after one that ended because of its budget (undefined) or because nothing was overdue. */
+export function waitAfter(last: Pick<Pruned, 'nextInMs'> | undefined): number {
+  if (last === undefined) return PACE_MS
+  return Math.min(QUIET_MS, Math.max(PACE_MS, last.nextInMs ?? QUIET_MS))
+}
+
+/**
+ * Deletes finished jobs that were kept long enough, and other rows that are no longer needed, in small steps. Each process
+ * deletes about as many as it ends, so no process has to lead: whichever jobs a step finds, the stores skip those that another
+ * process is deleting.
+ */
 export class Pruner {
-  readonly #world: World
   readonly #store: Store
   readonly #troubled: (what: string, error: unknown) => void
-  #timer: Cancel | undefined
-  #working: Promise<void> | undefined
-  #ended = false
+  readonly #rounds: Looks
+  readonly #sweeps: Looks
+  #ended = 0
+  #endedSinceSweep = false
+  /** The shortest time for which a job that ended since the last round began is kept; Infinity when none of interest ended. */
+  #shortestMs = Infinity
+  #isOn = false
 
   constructor(world: World, store: Store, troubled: (what: string, error: unknown) => void) {
-    this.#world = world
     this.#store = store
     this.#troubled = troubled
+    this.#rounds = new Looks(world, () => this.#prune(), { idle: true })
+    this.#sweeps = new Looks(world, () => this.#sweep(), { idle: true })
   }
 
   start(): void {
-    this.#timer = this.#world.timers.after(NEXT_BATCH_MS, () => this.#begin(), { idle: true })
+    this.#isOn = true
+    this.#rounds.start(PACE_MS)
+    this.#sweeps.start(PACE_MS)
   }
 
   async stop(): Promise<void> {
-    this.#ended = true
-    this.#timer?.()
-    await this.#working
+    this.#isOn = false
+    await Promise.all([this.#rounds.stop(), this.#sweeps.stop()])
   }
 
-  #begin(): void {
-    this.#working = this.#prune()
+  /** A job of this process ended and is kept for so long. */
+  ended(keepMs: number): void {
+    this.#ended += 1
+    this.#endedSinceSweep = true
+    if (keepMs >= this.#shortestMs || keepMs >= QUIET_MS || !this.#isOn) return
+    this.#shortestMs = keepMs
+    this.#rounds.lookIn(Math.max(PACE_MS, keepMs))
   }
 
-  async #prune(): Promise<void> {
-    let waitMs = QUIET_MS
+  async #prune(): Promise<number> {
+    const ended = this.#ended
+    // Before the store is read: it may not show a job that ends from here on, which then asks for a round of its own.
+    this.#ended = 0
+    this.#shortestMs = Infinity
     try {
-      if ((await this.#store.jobs.pruneJobs(BATCH)) >= BATCH) waitMs = NEXT_BATCH_MS
+      for (let left = budgetOf(ended); left > 0 && this.#isOn; left -= STEP) {
+        const last = await this.#store.jobs.pruneJobs(Math.min(STEP, left))
+        // Another process is deleting what is overdue. This one's share stays due.
+        if (last.nextInMs === 0 && last.pruned === 0) this.#ended += ended
+        if (last.nextInMs !== 0 || last.pruned === 0) return waitAfter(last)
+      }
+      return waitAfter(undefined)
     } catch (error) {
       this.#troubled('prune', error)
+      return QUIET_MS
     }
-    if (!this.#ended) this.#timer = this.#world.timers.after(waitMs, () => this.#begin(), { idle: true })
+  }
+
+  async #sweep(): Promise<number> {
+    const waitMs = this.#endedSinceSweep ? SWEEP_MS : QUIET_MS
+    this.#endedSinceSweep = false
+    try {
+      return (await this.#store.jobs.sweepRows(SWEEP_STEP)).more ? PACE_MS : waitMs
+    } catch (error) {
+      this.#troubled('prune', error)
+      return QUIET_MS
+    }
   }
 }

@@ -8,20 +8,27 @@ import type { World } from './world.js'
 export class Looks {
   readonly #world: Pick<World, 'clock' | 'timers'>
   readonly #look: () => Promise<number>
+  readonly #options: { readonly idle?: boolean }
   #isOn = false
   #timer: Cancel | undefined
   #dueAt = Infinity
   #working: Promise<void> | undefined
   #again = false
 
-  constructor(world: Pick<World, 'clock' | 'timers'>, look: () => Promise<number>) {
+  /** With `idle` its timer does not keep the process alive. */
+  constructor(
+    world: Pick<World, 'clock' | 'timers'>,
+    look: () => Promise<number>,
+    options: { readonly idle?: boolean } = {},
+  ) {
     this.#world = world
     this.#look = look
+    this.#options = options
   }
 
-  start(): void {
+  start(firstInMs = 0): void {
     this.#isOn = true
-    this.lookIn(0)
+    this.lookIn(firstInMs)
   }
 
   async stop(): Promise<void> {
@@ -36,12 +43,13 @@ export class Looks {
     if (at >= this.#dueAt) return
     this.#timer?.()
     this.#dueAt = at
-    this.#timer = this.#world.timers.after(ms, () => {
+    const look = (): void => {
       this.#dueAt = Infinity
       // A look under way may have read before what this one is to see was written.
       if (this.#working !== undefined) this.#again = true
       else this.#working = this.#once().finally(() => (this.#working = undefined))
-    })
+    }
+    this.#timer = this.#world.timers.after(ms, look, this.#options)
   }
 
   async #once(): Promise<void> {

@@ -115,6 +115,11 @@ export const MUTANTS: readonly Mutant[] = [
     keyHolder: ['where k.name = ? and k.key = ?', 'where k.name = ? and k.key = ? and false'],
   }),
   statements('a finished job keeps its key', { freeKey: ['where name = ?', 'where false and name = ?'] }),
+  verbs('finished jobs are never pruned', () => ({ pruneJobs: () => Promise.resolve({ pruned: 0, nextInMs: null }) })),
+  statements('a range of pruned jobs takes the next job with it', {
+    pruneHistoryRun: ['between ? and ?', 'between ? and 1 + ?'],
+    pruneJobsRun: ['between ? and ?', 'between ? and 1 + ?'],
+  }),
   statements('pruning forgets what is still kept', { oldJobs: ['keep_until <= ?', 'keep_until <= ? + 1e12'] }),
   statements('an ended job stays in the live table', {
     endJobs: ['delete from millrace_live', 'update millrace_live set reason = reason'],

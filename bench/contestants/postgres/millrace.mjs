@@ -7,7 +7,7 @@ const SCHEMA = 'millrace'
 
 /**
  * Millrace as a user has it: its defaults, apart from the log, which is off as it is for the others, and `keep`.
- * @param {{ dist: string, url: string, concurrency: number, keep?: 'none' }} spec
+ * @param {{ dist: string, url: string, concurrency: number, keep?: 'none' | object }} spec
  */
 export async function openParty({ dist, url, concurrency, keep }) {
   const [{ job, millrace }, { postgres }] = await Promise.all(['.', './postgres'].map((name) => entry(dist, name)))
@@ -59,6 +59,22 @@ async function entry(dist, name) {
   const { exports } = JSON.parse(readFileSync(join(home, 'package.json'), 'utf8'))
   if (exports[name] === undefined) throw new Error(`this build of millrace has no ${name}`)
   return import(pathToFileURL(join(home, exports[name].default)).href)
+}
+
+/** How large the store is by table, the largest first, and how many jobs are in it. */
+export async function measureStore({ url }) {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  const { rows } = await client.query(`
+    select regexp_replace(c.relname, '_\\d{4}_\\d\\d_\\d\\d$', '') as name, sum(pg_total_relation_size(c.oid))::float8 as bytes
+    from pg_class c
+    where c.relnamespace = '${SCHEMA}'::regnamespace and c.relkind in ('r', 'p', 'S')
+    group by 1
+    order by 2 desc`)
+  const counted = await client.query(`select count(*)::integer as jobs from ${SCHEMA}.jobs`)
+  await client.end()
+  const tables = Object.fromEntries(rows.slice(0, 5).map(({ name, bytes }) => [name, bytes]))
+  return { bytes: rows.reduce((sum, { bytes }) => sum + bytes, 0), jobs: counted.rows[0].jobs, tables }
 }
 
 /** Counted past the engine. */

@@ -73,13 +73,13 @@ test('old jobs of days that it may not drop are forgotten by rows, and that is s
   expect((await sql.query('select from only millrace.jobs_rest')).rows).toEqual([])
 
   clock.now += 3 * DAY_MS
-  expect(await store.pruneJobs(500)).toBe(30)
+  expect((await store.sweepRows(500)).swept).toBe(30)
   expect(await b.state(gone[0] as string)).toBe('gone')
   expect(await b.state(kept[0] as string)).toBe('done')
   expect((await sql.query('select from millrace.jobs')).rows).toHaveLength(5)
   expect((await sql.query('select from millrace.history')).rows).toHaveLength(5)
   clock.now += 30 * DAY_MS
-  expect(await store.pruneJobs(500)).toBe(5)
+  expect((await store.sweepRows(500)).swept).toBe(5)
   expect(await days()).toEqual(before)
 
   const worker = await b.worker()
@@ -96,7 +96,7 @@ test('old jobs of days that it may not drop are forgotten by rows, and that is s
   // As that says.
   await sql.query(`grant ${rows[0].owner} to ${app}`)
   clock.now += DAY_MS
-  await store.pruneJobs(500)
+  await store.sweepRows(500)
   expect((await days()).filter((each) => before.includes(each))).toEqual(['history_rest', 'jobs_rest'])
   // They belong to whom the others belong to: any of its members may drop them.
   expect((await sql.query(`select from pg_tables where tableowner = '${app}'`)).rows).toEqual([])
@@ -119,7 +119,7 @@ test('a child whose failed parent is forgotten by rows is called off, and not le
   // It may be retried, so the child goes on waiting.
   await store.promoteJobs(100)
   clock.now += 3 * DAY_MS
-  await store.pruneJobs(500)
+  await store.sweepRows(500)
   expect([await b.state(parent), await b.state(child)]).toEqual(['gone', 'blocked'])
   await store.promoteJobs(100)
   expect(await b.state(child)).toBe('cancelled')

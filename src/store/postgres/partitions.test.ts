@@ -2,6 +2,7 @@ import { Client } from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { Bench, only } from '../../testing/contract/bench.js'
 import { freshDatabase } from '../../testing/shared-postgres.js'
+import type { JobStore } from '../store.js'
 import { systemWorld } from '../../world/world.js'
 import { openDatabase } from './open.js'
 import { PostgresStore } from './postgres-store.js'
@@ -71,8 +72,9 @@ async function done(count: number, keepMs: number): Promise<string[]> {
   return jobs.map(({ id }) => id)
 }
 
-const prune = (store: { pruneJobs(limit: number): Promise<number> } = b.store.jobs): Promise<number> =>
-  store.pruneJobs(500)
+/** Gives how many jobs were forgotten, by rows and with their days. */
+const prune = async (store: Pick<JobStore, 'pruneJobs' | 'sweepRows'> = b.store.jobs): Promise<number> =>
+  (await store.pruneJobs(500)).pruned + (await store.sweepRows(500)).swept
 
 describe('days', () => {
   test('are there from the first moment', async () => {

@@ -45,10 +45,11 @@ import type { Session } from './session.js'
 import { endAlone, endPlain, rescueJobs, settleAndClose, sortSettled } from './settle.js'
 import type { PlainBatch } from './settle.js'
 import { PostgresGroups } from './postgres-groups.js'
+import { PostgresPrune } from './prune.js'
 import { Starts } from './starts.js'
 import { PostgresTransactions } from './transactions.js'
-import { promoteAll, pruneDays, pruneJobs } from './upkeep.js'
-import type { Run, Walk } from './upkeep.js'
+import { promoteAll } from './upkeep.js'
+import type { Run } from './upkeep.js'
 import { askJob, readWishes } from './wish.js'
 import { asNew, INSERT_MAX, isOneStatement, keptAnswer, readAnswer, weightOf, writeJobs } from './write.js'
 
@@ -81,7 +82,7 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
   readonly #before: Before
   readonly #inserts: Gather<readonly NewJob[], void>
   readonly #commands: Commands
-  readonly #walk: Walk = { sweptTo: ['', ''], groupsSweptTo: '', daysAt: 0, days: { days: [], look: undefined } }
+  readonly #prune: PostgresPrune
   readonly #reports = new Reports()
 
   constructor(opened: Opened, world: World, options: PostgresStoreOptions = {}) {
@@ -92,14 +93,14 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     this.#lanes = new Lanes(this.#writes, opened.queries)
     opened.onReconnect(() => {
       this.#lanes.forget()
-      // It may be another server, that was promoted and has not all of what was seen.
-      this.#walk.days.look = undefined
+      this.#prune.reconnected()
     })
     this.#hints = new Hints(opened.self)
     this.#run = new Runner(opened, this.#lanes, this.#hints, options.now)
     this.#before = { starts: new Starts(world), areLarge: false }
     this.#inserts = new Gather({ write: (lists) => this.#insertPlain(lists.flat()), weigh: weightOf, max: INSERT_MAX })
     const plain: Run = (work) => this.#plain(this.#work, work)
+    this.#prune = new PostgresPrune(opened, plain, this.#run.receipts)
     const parts = { lanes: this.#lanes, plain, transact: this.#transact.bind(this), kept: this.#run }
     this.schedules = new PostgresSchedules(parts)
     this.groups = new PostgresGroups(parts)
@@ -164,12 +165,8 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     return moved ? this.groups.complete(promoted) : promoted
   }
 
-  async pruneJobs(limit: number): Promise<number> {
-    const pruned = await this.#plain(this.#work, (s) => pruneJobs(s, limit, this.#walk))
-    await this.#run.receipts.sweep()
-    const now = await this.#plain(this.#work, (s) => s.now())
-    return pruned + (await pruneDays(this.#opened, this.#walk, now))
-  }
+  pruneJobs: JobStore['pruneJobs'] = (limit) => this.#prune.pruneJobs(limit)
+  sweepRows: JobStore['sweepRows'] = (limit) => this.#prune.sweepRows(limit)
 
   async addWorker({ id, host, pid }: WorkerInfo): Promise<void> {
     await this.#plain(this.#work, (s) => s.query(s.queries.addWorker, id, host, String(pid), s.nowText))

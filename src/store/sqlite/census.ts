@@ -79,6 +79,8 @@ export interface CensusJob {
   /** The tick of a recurring job that it is of: its schedule and instant. */
   readonly tick: string | null
   readonly lines: number
+  /** Until when a finished job is kept; null while it is unfinished, and when it is kept for ever. */
+  readonly keepUntil: number | null
   /** The jobs it comes after, as the store has it. */
   readonly after: readonly string[]
   /** What its payload says of that: some of those it must come after, and what it does when one of them fails. */
@@ -131,7 +133,7 @@ const CENSUS = `
        'place', j.options ->> '$.unique.key', 'while', j.options ->> '$.unique.while', 'createdAt', j.created_at,
        'state', coalesce(l.state, h.state), 'fence', l.fence, 'dueAt', coalesce(l.due_at, h.due_at),
        'tick', (j.options ->> '$.tick.schedule') || ' ' || (j.options ->> '$.tick.at'), 'attempt', coalesce(l.attempt, h.attempt), 'retries', coalesce(l.retries, h.retries),
-       'crashes', coalesce(l.crashes, h.crashes), 'suspect', coalesce(l.suspect, 0), 'reason', coalesce(l.reason, h.reason), 'worker', h.worker,
+       'crashes', coalesce(l.crashes, h.crashes), 'suspect', coalesce(l.suspect, 0), 'reason', coalesce(l.reason, h.reason), 'worker', h.worker, 'keepUntil', h.keep_until,
        'told', json_extract(coalesce(l.log, h.log), '$[#-1].worker'), 'lines', coalesce(json_array_length(coalesce(l.log, h.log)), 0),
        'after', json(coalesce(j.after, '[]')), 'asked', json(coalesce(j.payload -> '$.asked', '[]')), 'policy', j.payload ->> '$.policy', 'n', j.payload ->> '$.n'))
      from millrace_jobs j

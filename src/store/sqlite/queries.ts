@@ -86,6 +86,10 @@ export const queries = {
       from millrace_jobs j
       join millrace_lanes n on n.lane = j.lane
       where j.seq = ?)`,
+  anyPlace: `
+    select 1
+    from millrace_uniques
+    limit 1`,
   nextPlaces: `
     select u.name, u.key, u.id, (u.until is null or u.until <= ?) and l.seq is null as over
     from millrace_uniques u
@@ -213,6 +217,16 @@ export const queries = {
     where keep_until <= ?
     order by keep_until
     limit ?`,
+  nextPrune: `
+    select min(keep_until) as due
+    from millrace_history
+    where keep_until is not null`,
+  pruneHistoryRun: `
+    delete from millrace_history
+    where seq between ? and ?`,
+  pruneJobsRun: `
+    delete from millrace_jobs
+    where seq between ? and ?`,
   pruneHistory: `
     delete from millrace_history
     where seq in (select value from json_each(?))`,

@@ -23,6 +23,7 @@ import type {
 import type { FindQuery, FoundPage } from '../find.js'
 import type { Heart, WorkerBeat, WorkerInfo } from '../workers.js'
 import type { GroupStore } from '../groups.js'
+import type { PruneStore } from '../prune.js'
 import { PACE } from '../info.js'
 import type { Confirmation, HeldJob, PausedQueue, QueueChange, QueueStore, StandingPause } from '../queues.js'
 import type { JobAsk, StandingWish, Written } from '../wishes.js'
@@ -42,7 +43,8 @@ import { insertJobs } from './insert.js'
 import type { OpenedFile } from './open.js'
 import { Notices } from './notices.js'
 import { pauseQueue, readPause, resumeQueue } from './pause.js'
-import { nothingToPromote, promoteJobs, pruneJobs } from './upkeep.js'
+import { pruneVerbs } from './prune.js'
+import { nothingToPromote, promoteJobs } from './upkeep.js'
 import type { Queries } from './queries.js'
 import { queries as ownQueries } from './queries.js'
 import { findJobs, readJobs, readKeyed } from './read.js'
@@ -83,6 +85,7 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
   readonly #session: Session
   readonly #commits: CommitQueue
   readonly #confirmed: Confirmed
+  readonly #prune: PruneStore
   readonly #disk: FullDisk | undefined
   readonly #watch: CommitWatch
   readonly #hints: Hints
@@ -106,6 +109,7 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
       onFailure: (error) => this.#disk?.failed(error),
       identity: file.identity,
     })
+    this.#prune = pruneVerbs(this.#commits, this.#session)
     this.schedules = new SqliteSchedules(this.#commits, this.#session, () => this.#confirmed.noteTaking())
     this.groups = {
       readGroup: (group) => this.#commits.read(() => readGroup(this.#session, group)),
@@ -187,9 +191,8 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
     return this.#commits.write((now) => promoteJobs(this.#session, limit, now), { ...NOT_FLUSHED, look })
   }
 
-  pruneJobs(limit: number): Promise<number> {
-    return this.#commits.write((now) => pruneJobs(this.#session, limit, now), NOT_FLUSHED)
-  }
+  pruneJobs: JobStore['pruneJobs'] = (limit) => this.#prune.pruneJobs(limit)
+  sweepRows: JobStore['sweepRows'] = (limit) => this.#prune.sweepRows(limit)
 
   async addWorker({ id, host, pid }: WorkerInfo): Promise<void> {
     this.#hints.worksHere = true

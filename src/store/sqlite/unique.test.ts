@@ -207,7 +207,7 @@ async function retry(model: Model, real: Real, job: ModelJob, changing: Promise<
 const prune = (limit: number): Step =>
   step(`prune(${limit})`, async (model, real) => {
     // As often as it takes, so that the model need not know the order.
-    for (let i = 0; i < 60; i += 1) await real.store.pruneJobs(limit)
+    for (let i = 0; i < 60; i += 1) await Promise.all([real.store.pruneJobs(limit), real.store.sweepRows(limit)])
     for (const job of model.jobs) if (isOver(job) && job.keepUntil <= real.clock.now) job.state = 'gone'
   })
 

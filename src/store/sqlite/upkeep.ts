@@ -1,10 +1,9 @@
 import type { Promoted } from '../store.js'
-import { isAnyTodo, noteGone } from './link-ends.js'
+import { isAnyTodo } from './link-ends.js'
 import { workOffLinks } from './links.js'
 import { completeGroups } from './group-ends.js'
-import { countMoves, isAnyComplete, isAnyGroup, promoteMembers, sweepGroups } from './groups.js'
+import { countMoves, isAnyComplete, isAnyGroup, promoteMembers } from './groups.js'
 import type { Session } from './session.js'
-import { sweepPlaces } from './unique.js'
 
 /** Makes due jobs ready, enqueues what follows complete groups, and names the expired; within the current transaction, at most `limit` of each. */
 export function promoteJobs(session: Session, limit: number, now: number): Promoted {
@@ -44,22 +43,4 @@ function nextInMs(session: Session, now: number): number | null {
 
 function nextTime(session: Session, sql: string): number | null {
   return (session.statement(sql).get() as { due: number | null }).due
-}
-
-/** Forgets old jobs and, a step at a time, places that no longer count and groups that have nobody left. */
-export function pruneJobs(session: Session, limit: number, now: number): number {
-  return forgetJobs(session, limit, now) + sweepPlaces(session, limit, now) + sweepGroups(session, limit, now)
-}
-
-function forgetJobs(session: Session, limit: number, now: number): number {
-  const rows = session.statement(session.queries.oldJobs).all(now, limit) as { seq: number }[]
-  if (rows.length === 0) return 0
-  noteGone(
-    session,
-    rows.map((row) => row.seq),
-  )
-  const seqs = JSON.stringify(rows.map((row) => row.seq))
-  session.statement(session.queries.pruneHistory).run(seqs)
-  session.statement(session.queries.pruneJobs).run(seqs)
-  return rows.length
 }

@@ -56,7 +56,7 @@ export const askingCases: readonly ContractCase[] = [
     await b.store.leases.settleJobs(ends, [])
     assert.deepEqual([await b.state(short), await b.state(none)], ['cancelled', 'gone'])
     b.clock.now += 1_000
-    assert.equal(await b.store.jobs.pruneJobs(10), 1)
+    assert.equal(await b.prune(10), 1)
     assert.equal(await b.state(short), 'gone')
   }),
 

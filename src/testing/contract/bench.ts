@@ -43,6 +43,13 @@ export class Bench {
     this.clock = subject.clock
   }
 
+  /** Prunes and sweeps once; gives how many jobs were pruned. */
+  async prune(limit: number): Promise<number> {
+    const { pruned } = await this.store.jobs.pruneJobs(limit)
+    await this.store.jobs.sweepRows(limit)
+    return pruned
+  }
+
   job(change: Partial<NewJob> = {}): NewJob {
     const id = this.ids.jobId(this.clock.now)
     return {

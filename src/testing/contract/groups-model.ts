@@ -171,7 +171,7 @@ class Model {
 
   async prune(): Promise<void> {
     this.#b.clock.now += this.#random.int(0, 1_000)
-    await this.#b.store.jobs.pruneJobs(5)
+    await this.#b.prune(5)
   }
 
   /** The worker dies and another comes. */

@@ -46,7 +46,7 @@ export const groupsCases: readonly ContractCase[] = [
     await b.settle(three as never, { to: 'failed' })
     await b.settle(four as never, { to: 'scheduled', delayMs: 9_000 })
     b.clock.now += 1_000
-    await b.store.jobs.pruneJobs(10)
+    await b.prune(10)
     assert.deepEqual(await counts(b), { 'default done': 2, 'default failed': 1, 'default scheduled': 1 })
     await b.store.jobs.changeJob({ id: three?.id ?? '', from: 'failed', to: 'gone', keepMs: 0 })
     await b.store.jobs.changeJob({ id: four?.id ?? '', from: 'scheduled', to: 'gone', keepMs: 0 })
@@ -209,11 +209,11 @@ export const groupsCases: readonly ContractCase[] = [
     for (const wait of [0, GROUP_KEEP_MS - 1]) {
       b.clock.now += wait
       await b.store.jobs.promoteJobs(10)
-      await b.store.jobs.pruneJobs(10)
+      await b.prune(10)
       assert.deepEqual(await counts(b), { 'default done': 1 })
     }
     b.clock.now += GROUP_KEEP_MS
-    await b.store.jobs.pruneJobs(10)
+    await b.prune(10)
     assert.deepEqual([await counts(b), await counts(b, 'h')], [{}, { 'default running': 1 }])
   }),
 
@@ -221,12 +221,12 @@ export const groupsCases: readonly ContractCase[] = [
     const worker = await b.worker()
     await b.one({ group: 'g' })
     await b.settle(only(await b.claim(worker)), { keepMs: 0 })
-    await b.store.jobs.pruneJobs(10)
+    await b.prune(10)
     b.clock.now += GROUP_KEEP_MS - 1
     await b.one({ group: 'g' })
     await b.settle(only(await b.claim(worker)), { keepMs: 0 })
     b.clock.now += 2
-    await b.store.jobs.pruneJobs(10)
+    await b.prune(10)
     assert.deepEqual(await counts(b), { 'default done': 2 })
   }),
 ]

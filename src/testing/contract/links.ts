@@ -118,7 +118,7 @@ export const linkCases: readonly ContractCase[] = [
     const [wait, , run] = await children(b, parent)
     await endNext(b, { to: 'failed', keepMs: 1_000 })
     b.clock.now += 1_000
-    assert.equal(await b.store.jobs.pruneJobs(10), 1)
+    assert.equal(await b.prune(10), 1)
     await promote(b)
     assert.deepEqual(await states(b, [parent, wait, run]), ['gone', 'cancelled', 'ready'])
   }),

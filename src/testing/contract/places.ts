@@ -42,7 +42,7 @@ export const placesCases: readonly ContractCase[] = [
     const first = await b.one(window)
     await b.settle(only(await b.claim(worker)), { keepMs: 1_000 })
     b.clock.now += 59_999
-    assert.ok((await b.store.jobs.pruneJobs(100)) > 0)
+    assert.ok((await b.prune(100)) > 0)
     assert.equal(await b.state(first), 'gone')
     assert.deepEqual(await b.insert([b.job(window)]), [{ id: first, isNew: false }])
     await assert.rejects(b.insert([b.job(placed({ onDuplicate: 'reject' }))]), {
@@ -59,7 +59,7 @@ export const placesCases: readonly ContractCase[] = [
     const first = await b.one(placed({ forMs: Infinity }))
     await b.settle(only(await b.claim(worker)))
     b.clock.now += 3_000_000_000_000
-    await b.store.jobs.pruneJobs(100)
+    await b.prune(100)
     assert.deepEqual(await b.insert([b.job(placed())]), [{ id: first, isNew: false }])
   }),
 
@@ -205,7 +205,7 @@ export const placesCases: readonly ContractCase[] = [
     await b.insert(jobs)
     for (const job of (await b.claim(worker, { max: 20 })).jobs) await b.settle(job)
     const swept: number[] = []
-    for (let i = 0; i < 6; i += 1) swept.push(await b.store.jobs.pruneJobs(4))
+    for (let i = 0; i < 6; i += 1) swept.push((await b.store.jobs.sweepRows(4)).swept)
     assert.deepEqual(
       swept.reduce((a, n) => a + n, 0),
       13,

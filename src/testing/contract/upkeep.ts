@@ -4,18 +4,6 @@ import type { ContractCase } from './bench.js'
 
 /** Time passing, and commands to jobs that wait. */
 export const upkeepCases: readonly ContractCase[] = [
-  contract('pruning forgets what is kept no longer, a bounded number at a time', async (b) => {
-    const worker = await b.worker()
-    await b.insert(Array.from({ length: 5 }, () => b.job()))
-    const claimed = await b.claim(worker)
-    for (const [i, job] of claimed.jobs.entries()) await b.settle(job, { keepMs: i === 4 ? Infinity : 1_000 })
-    assert.equal(await b.store.jobs.pruneJobs(10), 0)
-    b.clock.now += 1_000
-    assert.equal(await b.store.jobs.pruneJobs(3), 3)
-    assert.equal(await b.store.jobs.pruneJobs(3), 1)
-    assert.equal((await b.found({})).length, 1)
-  }),
-
   contract('promotion is bounded, in order of time, and says when to come again', async (b) => {
     await b.insert([30, 10, 20, 99_000].map((inMs) => b.job({ due: { inMs } })))
     b.clock.now += 50

@@ -16,9 +16,13 @@ export function plainJobs(cast: Cast): AnyJob[] {
     }),
   )
   // Returns at once when it has nothing to wait for: whole bursts of these are held in advance, and run in one go.
-  const quick = job('quick', (p: Told & { ms: number }, ctx) => {
-    checkContext(cast, p, ctx)
-    return p.ms === 0 ? undefined : wait(p.ms)
+  // Kept for a moment, so that a run of seconds sees jobs pruned.
+  const quick = job('quick', {
+    keep: { done: '1s', cancelled: '2s' },
+    run: (p: Told & { ms: number }, ctx) => {
+      checkContext(cast, p, ctx)
+      return p.ms === 0 ? undefined : wait(p.ms)
+    },
   })
   const dozer = job(
     'dozer',

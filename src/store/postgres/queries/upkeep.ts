@@ -1,5 +1,5 @@
 import { DAY_MS } from '../numbers.js'
-import { s, clock, sort, hasEnded, bodyOf, forgetting, readyOf, waitingOf } from './words.js'
+import { s, clock, sort, hasEnded, bodyOf, forgettingLocked, readyOf, waitingOf } from './words.js'
 
 /** So many entries of `expiring` are looked at for the next one that counts. */
 const EXPIRING_LOOKS = 100
@@ -108,19 +108,38 @@ export const upkeepQueries = {
   /** What was kept for less than a day, and what of the rest is kept no longer. All else goes with its day. */
   pruneJobs: `
     with clock as materialized (select coalesce($1::text::bigint, ${clock}) as now),
-    old as materialized (
-      select ref from (
-        (select ref, keep_until from ${s}.history
-         where keep_until <= (select now from clock) and keep_until - settled_at < ${DAY_MS}
-         order by keep_until
-         limit $2::text::integer)
-        union
-        (select ref, keep_until from ${s}.history_rest
-         where keep_until <= (select now from clock) and keep_until is not null
-         order by keep_until
-         limit $2::text::integer)) as over
+    -- How far a step goes, found by walking the index: asked for the rows at once, the planner would read and sort all that are
+    -- overdue. It begins where the last step ended ($3): entries that are not vacuumed yet would be walked over again each time.
+    bound as materialized (
+      select max(keep_until) as until
+      from (
+        select keep_until from ${s}.history
+        where keep_until >= $3::text::bigint and keep_until - settled_at < ${DAY_MS}
+        order by keep_until
+        limit $2::text::integer) as next
+      where keep_until <= (select now from clock)),
+    short as materialized (
+      select ref, state from ${s}.history
+      where keep_until >= $3::text::bigint and keep_until <= (select until from bound) and keep_until - settled_at < ${DAY_MS}
+      limit $2::text::integer
+      for update skip locked),
+    rest as materialized (
+      select ref, state from ${s}.history_rest
+      where keep_until <= (select now from clock) and keep_until is not null
       order by keep_until
-      limit $2::text::integer),
-    ${forgetting(s, 'old')}
-    select count(*)::integer as pruned, (select count(*)::integer from noted) as told from gone`,
+      limit $2::text::integer
+      for update skip locked),
+    old as materialized (select ref, state from short union select ref, state from rest limit $2::text::integer),
+    ${forgettingLocked(s, 'old')}
+    select now, (select until from bound) as until, (select count(*)::integer from gone) as pruned,
+           (select count(*)::integer from noted) as told
+    from clock`,
+  /** By a statement of its own, so that it sees what pruneJobs has deleted. */
+  nextPrune: `
+    select least(
+      (select h.keep_until from ${s}.history h
+       where h.keep_until >= $1::text::bigint and h.keep_until - h.settled_at < ${DAY_MS}
+       order by h.keep_until
+       limit 1),
+      (select h.keep_until from ${s}.history_rest h where h.keep_until is not null order by h.keep_until limit 1)) as due`,
 }

@@ -130,14 +130,26 @@ export const forgetting = (
 ): string => `-- Nothing is waited for: not a retry, nor somebody who writes a child of one that failed.
     locked as materialized (
       select h.ref, h.state from ${schema}.history h where h.ref = any(array(select ref from ${over})) for update skip locked),
+    ${forgettingLocked(schema, 'locked')}`
+/**
+ * The same for ends that this statement has locked: rows of (ref, state). By the bounds the server knows in which days there is
+ * nothing to look for.
+ */
+export const forgettingLocked = (schema: string, locked: string): string => {
+  const within = `between (select first from bounds) and (select last from bounds)`
+  return `bounds as materialized (select min(ref) as first, max(ref) as last from ${locked}),
     free as materialized (
-      select j.ref, j.id from ${schema}.jobs j where j.ref = any(array(select ref from locked)) for update skip locked),
+      select j.ref, j.id from ${schema}.jobs j
+      where j.ref ${within} and j.ref = any(array(select ref from ${locked}))
+      for update skip locked),
     noted as (
       insert into ${schema}.link_todos (parent, id, what)
       select f.ref, f.id, case when k.state = 'done' then 'done' else 'gone' end
-      from free f join locked k on k.ref = f.ref
+      from free f join ${locked} k on k.ref = f.ref
       where ${hasChildren('f.ref', schema)}
       returning 1),
-    gone as (delete from ${schema}.history where ref = any(array(select ref from free)) returning ref),
+    gone as (
+      delete from ${schema}.history h where h.ref ${within} and h.ref = any(array(select ref from free)) returning h.ref),
     -- Only of those that were still there: one that was made live again meanwhile left history, and needs its row.
-    jobs as (delete from ${schema}.jobs where ref = any(array(select ref from gone)))`
+    jobs as (delete from ${schema}.jobs j where j.ref ${within} and j.ref = any(array(select ref from gone)))`
+}

@@ -1,0 +1,123 @@
+import type { Pruned, PruneStore, Swept } from '../prune.js'
+import { keepDays } from './days.js'
+import type { DaysWalk } from './days.js'
+import { sweepGroups } from './groups.js'
+import type { Opened } from './open.js'
+import { PruneStart } from './prune-start.js'
+import type { Receipts } from './receipts.js'
+import type { Session } from './session.js'
+import type { Run } from './upkeep.js'
+
+/** Places looked at for each that may be forgotten: a table of places that all count is walked in peace. */
+const LOOKS = 4
+/** Entries of `expiring` that one statement looks at. */
+const SWEEP_MAX = 5_000
+
+/** The verbs of pruning, with what one step has to know of the last. */
+export class PostgresPrune implements PruneStore {
+  readonly #opened: Opened
+  readonly #run: Run
+  readonly #receipts: Receipts
+  readonly #start: PruneStart
+  readonly #walk: Walk = { sweptTo: ['', ''], groupsSweptTo: '', daysAt: 0, days: { days: [], look: undefined } }
+
+  constructor(opened: Opened, run: Run, receipts: Receipts) {
+    this.#opened = opened
+    this.#run = run
+    this.#receipts = receipts
+    this.#start = new PruneStart(opened.world)
+  }
+
+  pruneJobs = (limit: number): Promise<Pruned> => this.#run((s) => pruneJobs(s, limit, this.#start))
+
+  sweepRows = async (limit: number): Promise<Swept> => {
+    const rows = await this.#run((s) => sweepRows(s, limit, this.#walk))
+    await this.#receipts.sweep()
+    const now = await this.#run((s) => s.now())
+    const days = await sweepDays(this.#opened, this.#walk, now)
+    return { swept: rows.swept + days.swept, more: rows.more || days.more }
+  }
+
+  /** It may be another server, that was promoted and has not all of what was seen. */
+  reconnected(): void {
+    this.#walk.days.look = undefined
+    this.#start.forget()
+  }
+}
+
+/** Days are looked after so often. */
+const DAYS_EVERY_MS = 3_600_000
+
+/** How far the walks through the places and the groups have come, and when days are to be looked after again. */
+export interface Walk {
+  sweptTo: readonly [name: string, key: string]
+  groupsSweptTo: string
+  daysAt: number
+  readonly days: DaysWalk
+}
+
+/** Deletes finished jobs that were kept for less than a day, and what of the rest is kept no longer. */
+async function pruneJobs(s: Session, limit: number, start: PruneStart): Promise<Pruned> {
+  const [row] = await s.query<PrunedRow>(s.queries.pruneJobs, s.nowText, String(limit), String(start.take()))
+  if (row === undefined) return { pruned: 0, nextInMs: null }
+  if (row.told > 0) s.note({ dueInMs: 0 })
+  if (row.pruned > 0 && row.until !== null) start.pruned(Number(row.until))
+  if (row.pruned >= limit) return { pruned: row.pruned, nextInMs: 0 }
+  const [next] = await s.query<{ due: unknown }>(s.queries.nextPrune, String(start.from))
+  const isNone = next?.due === null || next?.due === undefined
+  return { pruned: row.pruned, nextInMs: isNone ? null : Math.max(0, Number(next.due) - Number(row.now)) }
+}
+
+interface PrunedRow {
+  readonly now: unknown
+  readonly pruned: number
+  readonly told: number
+  readonly until: unknown
+}
+
+/** One step of the walks through the places and the groups. */
+async function sweepRows(s: Session, limit: number, walk: Walk): Promise<Swept> {
+  await sweepExpiring(s, await s.now())
+  const [places, groups] = [await sweepPlaces(s, limit, walk), await sweepGroups(s, limit, walk)]
+  return { swept: places + groups, more: places >= limit || groups >= limit }
+}
+
+/** Drops the days that are over and makes those to come, now and then; gives how many jobs were forgotten. */
+async function sweepDays(opened: Pick<Opened, 'connection' | 'days'>, walk: Walk, now: number): Promise<Swept> {
+  if (now < walk.daysAt) return { swept: 0, more: false }
+  // First: what fails now fails again, and is told often enough once an hour.
+  walk.daysAt = now + DAYS_EVERY_MS
+  const { forgotten, again } = await keepDays(opened.connection('work'), opened.days, now, walk.days)
+  if (again) walk.daysAt = now
+  return { swept: forgotten, more: again }
+}
+
+/** In bounded statements, so that no backlog makes one of them long. */
+async function sweepExpiring(s: Session, now: number): Promise<void> {
+  let after: readonly number[] = [-1, -1]
+  for (let looked = SWEEP_MAX; looked === SWEEP_MAX;) {
+    const [row] = await s.query<{ looked: number; last: string | null }>(
+      s.queries.sweepExpiring,
+      String(now),
+      ...after.map(String),
+      String(SWEEP_MAX),
+    )
+    looked = row?.looked ?? 0
+    after = JSON.parse(row?.last ?? '[]') as number[]
+  }
+}
+
+async function sweepPlaces(s: Session, limit: number, walk: Walk): Promise<number> {
+  const looks = limit * LOOKS
+  const [row] = await s.query<SweepRow>(s.queries.sweepPlaces, s.nowText, ...walk.sweptTo, String(looks), String(limit))
+  if (row === undefined) return 0
+  walk.sweptTo = (row.swept === limit ? row.chosen : row.looked === looks ? row.last : null) ?? ['', '']
+  return row.swept
+}
+
+interface SweepRow {
+  readonly swept: number
+  readonly looked: number
+  readonly last: readonly [string, string] | null
+  readonly chosen: readonly [string, string] | null
+}

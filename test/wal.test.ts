@@ -54,3 +54,31 @@ setInterval(() => mill.enqueue(noop, {}), 50)
   await expect.poll(walBytes, { timeout: 15_000, interval: 20 }).toBeLessThan(16 * MB)
   for (const reader of readers) expect(reader.process.exitCode).toBeNull()
 })
+
+/** One read transaction that stays open until the process is ended. */
+const PINNING_READER = READER.replace(
+  /const read = [^]*/,
+  `db.exec('begin')\ndb.prepare('select 1 from millrace_live').get()\nsay('reading')\nsetInterval(() => db.isOpen, 1000) // Or the handle would be collected, and its transaction end.`,
+)
+
+test('a reader that stays is reported, and the WAL shrinks when it ends', { timeout: 60_000 }, async () => {
+  const writer = place().run(`
+const noop = job('noop', async () => undefined)
+const warn = (_, text) => say('warned', { text })
+const logger = { debug() {}, info() {}, warn, error: warn }
+const mill = await millrace({ store: file, jobs: [noop], logger })
+await mill.start()
+say('open')
+setInterval(() => mill.enqueueMany(noop, Array.from({ length: 50 }, () => ({ pad: 'x'.repeat(8000) }))), 50)
+`)
+  await writer.hears('open')
+  const reader = place().run(PINNING_READER)
+  await reader.hears('reading')
+  const { text } = await writer.hears('warned', 40_000)
+  expect(text).toMatch(/jobs\.db-wal has grown to \d+ MB: a process keeps a read transaction open/)
+  const walBytes = (): number => statSync(`${place().file}-wal`).size
+  expect(walBytes()).toBeGreaterThan(16 * MB)
+  await reader.kill()
+  await expect.poll(walBytes, { timeout: 15_000, interval: 20 }).toBeLessThan(16 * MB)
+  expect(writer.heard.filter(({ what }) => what === 'warned')).toHaveLength(1)
+})

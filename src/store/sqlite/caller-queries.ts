@@ -23,7 +23,8 @@ export const callerQueries = {
   letGoWork: `release millrace_work`,
 
   /** What a user may have changed on the engine's connection. */
-  settings: (synchronous: 'full' | 'normal'): string => `pragma query_only = off; pragma synchronous = ${synchronous}`,
+  settings: (synchronous: 'full' | 'normal'): string =>
+    `pragma query_only = off; pragma synchronous = ${synchronous}; pragma wal_autocheckpoint = 0`,
   /** Around a call with the app's hooks, which may throw after the write. */
   outerSavepoint: `savepoint millracehooks`,
   outerRelease: `release millracehooks`,

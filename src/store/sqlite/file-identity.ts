@@ -1,4 +1,5 @@
 import { statSync } from 'node:fs'
+import type { BigIntStats } from 'node:fs'
 import { StoreGoneError } from '../../errors.js'
 import type { Clock } from '../../world/clock.js'
 import { translateSystem } from './faults.js'
@@ -20,7 +21,8 @@ export class FileIdentity {
   readonly #clock: Clock
   #gone: StoreGoneError | undefined
   #verifiedAt = -Infinity
-  #report: ((error: StoreGoneError) => void) | undefined
+  #walBytes = 0
+  #watcher: IdentityWatcher | undefined
 
   private constructor(parts: readonly IdentityPart[], clock: Clock) {
     this.parts = parts
@@ -42,12 +44,11 @@ export class FileIdentity {
     if (this.#gone !== undefined) throw this.#gone
     for (const part of this.parts) {
       const stats = look(part.path, this.#path)
-      if (stats?.ino === part.ino && stats.dev === part.dev) continue
-      this.#gone = goneError(this.#path, part.path, stats !== undefined)
-      this.#report?.(this.#gone)
-      throw this.#gone
+      if (stats?.ino !== part.ino || stats.dev !== part.dev) throw this.#noteGone(part.path, stats !== undefined)
+      if (part.path !== this.#path) this.#walBytes = Number(stats.size)
     }
     this.#verifiedAt = this.#clock.monotonic()
+    this.#watcher?.verified(this.#walBytes)
   }
 
   /** The same, unless it was verified within the last few milliseconds, as it is between two commits at full speed. */
@@ -55,18 +56,28 @@ export class FileIdentity {
     if (this.#gone !== undefined || this.#clock.monotonic() - this.#verifiedAt > LATELY_MS) this.verify()
   }
 
-  get isGone(): boolean {
-    return this.#gone !== undefined
+  /** At most one: the store. */
+  watch(watcher: IdentityWatcher): void {
+    this.#watcher = watcher
   }
 
-  /** Calls back once, when `verify` first finds the file gone. */
-  onGone(report: (error: StoreGoneError) => void): void {
-    this.#report = report
+  #noteGone(path: string, isReplaced: boolean): StoreGoneError {
+    const error = goneError(this.#path, path, isReplaced)
+    this.#gone = error
+    this.#watcher?.gone(error)
+    return error
   }
 
   get #path(): string {
     return this.parts[0]?.path ?? ''
   }
+}
+
+export interface IdentityWatcher {
+  /** Called once, when the file is first found gone. */
+  gone(error: StoreGoneError): void
+  /** Called each time that it was found in place, with the size of its -wal. */
+  verified(walBytes: number): void
 }
 
 export interface IdentityPart {
@@ -88,10 +99,18 @@ export function openSame<T extends { close(): unknown }>(identity: FileIdentity 
   }
 }
 
+/** The same check as part of a thread's program, which has `identity` (the parts) and `statSync` in scope. */
+export const IS_GONE = `
+const isGone = () => identity.some(({ path, dev, ino }) => {
+  const stats = statSync(path, { bigint: true, throwIfNoEntry: false })
+  return stats === undefined || stats.ino !== ino || stats.dev !== dev
+})
+`
+
 const LATELY_MS = 10
 const STAT = { bigint: true, throwIfNoEntry: false } as const
 
-function look(path: string, name: string): { readonly dev: bigint; readonly ino: bigint } | undefined {
+function look(path: string, name: string): BigIntStats | undefined {
   try {
     return statSync(path, STAT)
   } catch (error) {

@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import type { Heart } from '../workers.js'
+import { IS_GONE } from './file-identity.js'
 import type { FileIdentity } from './file-identity.js'
 import type { SqliteLibrary } from './library.js'
 import type { Queries } from './queries.js'
@@ -10,25 +11,16 @@ import type { Queries } from './queries.js'
  * (it may: it is not the event loop), in steps of a few milliseconds. SQLite's own wait takes steps of up to a tenth of a
  * second, and where many processes write at full speed, those few tries all find the file busy: live workers were taken for
  * dead. It says when its row is gone, which means that somebody did.
- *
- * It also keeps the WAL small. Where somebody is always reading, the automatic checkpoint copies everything and still can
- * never begin the WAL anew, as it waits for nobody. Here one may wait: a moment in which nobody writes, new readers need
- * nothing of the WAL, and the old ones come to their end. A reader that stays longer costs that moment now and then.
  */
 const PROGRAM = `
 const { parentPort, workerData } = require('node:worker_threads')
 const { statSync } = require('node:fs')
-const { module: name, path, worker, everyMs, sql, foldBack, walMax, foldEveryMs, foldWaitMs, identity } = workerData
+const { module: name, path, worker, everyMs, sql, identity } = workerData
 const { DatabaseSync } = name === 'node:sqlite' ? process.getBuiltinModule(name) : require(name)
-// The same check as in file-identity.ts: nothing is written to, or made in place of, a file that was deleted or replaced.
-const isGone = () => identity.some(({ path, dev, ino }) => {
-  const stats = statSync(path, { bigint: true, throwIfNoEntry: false })
-  return stats === undefined || stats.ino !== ino || stats.dev !== dev
-})
-if (isGone()) throw new Error('the file is gone')
+${IS_GONE}if (isGone()) throw new Error('the file is gone')
 const database = new DatabaseSync(path)
 if (isGone()) throw new Error('the file is gone')
-database.exec('pragma busy_timeout = 2000; pragma synchronous = normal')
+database.exec('pragma busy_timeout = 2000; pragma synchronous = normal; pragma wal_autocheckpoint = 0')
 const statement = database.prepare(sql)
 database.exec('pragma busy_timeout = 0')
 const stepMs = 3
@@ -39,7 +31,7 @@ const guarded = (work) => () => {
   try {
     if (!isGone()) return work()
     parentPort.postMessage({ gone: true })
-    stop()
+    clearInterval(timer)
   } catch {
     // The path cannot be looked at for now: neither can the beat be trusted, and the next one tries again.
   }
@@ -61,36 +53,15 @@ const beat = () => {
       return
     }
 }
-const fold = () => {
-  try {
-    // Stat only: to open the file and close it again would drop this process's locks on it.
-    if (statSync(path + '-wal').size <= walMax) return
-    database.exec('pragma busy_timeout = ' + foldWaitMs)
-    database.prepare(foldBack).get()
-  } catch {
-    // Busy, full or gone: the next look comes soon.
-  } finally {
-    database.exec('pragma busy_timeout = 0')
-  }
-}
-const timers = [setInterval(guarded(beat), everyMs), setInterval(guarded(fold), foldEveryMs)]
-const stop = () => {
-  for (const timer of timers) clearInterval(timer)
-}
+const timer = setInterval(guarded(beat), everyMs)
 parentPort.on('message', () => {
-  stop()
+  clearInterval(timer)
   database.close()
   parentPort.close()
 })
 beat()
 parentPort.postMessage({ ready: true })
 `
-
-/** A WAL beyond this is folded back and begun anew; how often its size is looked at. */
-const WAL_MAX_BYTES = 16 * 1024 * 1024
-const FOLD_EVERY_MS = 500
-/** For so long nobody can write while the last readers of the WAL come to their end. */
-const FOLD_WAIT_MS = 100
 
 export interface HeartOptions {
   readonly library: SqliteLibrary
@@ -115,10 +86,6 @@ export async function startHeart(options: HeartOptions): Promise<Heart | undefin
       worker,
       everyMs,
       sql: queries.beat,
-      foldBack: queries.foldBack,
-      walMax: WAL_MAX_BYTES,
-      foldEveryMs: FOLD_EVERY_MS,
-      foldWaitMs: FOLD_WAIT_MS,
       identity: identity?.parts ?? [],
     },
     // Nothing of the app's own flags: a loader or an inspector there must not run in here.

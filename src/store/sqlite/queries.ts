@@ -318,6 +318,7 @@ export const queries = {
     where l.fence = ?`,
   dataVersion: `pragma data_version`,
   foldBack: `pragma wal_checkpoint(truncate)`,
+  passiveCheckpoint: `pragma wal_checkpoint(passive)`,
   reportJob: `
     update millrace_live
     set state = 'running', started_at = ?, progress = coalesce(?, progress)

@@ -52,6 +52,7 @@ import { SqliteSchedules } from './schedules.js'
 import { Session } from './session.js'
 import { readLeases, readWorkers, rescueJobs, settleJobs } from './settle.js'
 import { SqliteTransactions } from './transactions.js'
+import { Wal } from './wal.js'
 import { askJob, readWishes } from './wish.js'
 
 export interface SqliteStoreOptions {
@@ -66,8 +67,6 @@ export interface SqliteStoreOptions {
   readonly watch?: Watch | undefined
 }
 
-/** Nothing was written for so long: the WAL is folded back into the file. */
-const IDLE_MS = 2_000
 const NOT_FLUSHED = { durable: false }
 
 /** The store contract on one SQLite file. The verbs are in the files beside this one; here they meet the commit queue. */
@@ -81,7 +80,6 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
   readonly transactions: SqliteTransactions
   readonly schedules: SqliteSchedules
   readonly #file: OpenedFile
-  readonly #world: World
   readonly #session: Session
   readonly #commits: CommitQueue
   readonly #confirmed: Confirmed
@@ -90,12 +88,10 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
   readonly #watch: CommitWatch
   readonly #hints: Hints
   readonly #notices = new Notices()
-  #idle: Cancel | undefined
-  #committedAt = 0
+  readonly #wal: Wal
 
   constructor(file: OpenedFile, world: World, options: SqliteStoreOptions) {
     this.#file = file
-    this.#world = world
     const queries = options.queries ?? ownQueries
     this.#session = new Session(options.statements ?? new Statements(file.database), queries)
     this.#confirmed = new Confirmed(this.#session)
@@ -136,9 +132,13 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
       expectCommit: (handle) => this.#watch.expect(handle),
       committed: () => this.#hints.callerCommitted(),
     })
-    identity?.onGone((error) => {
-      this.#rest()
-      this.#notices.tell({ kind: 'gone', error })
+    this.#wal = new Wal(file, this.#session, world, (text) => this.#notices.tell({ kind: 'warning', text }))
+    identity?.watch({
+      verified: (walBytes) => this.#wal.noticed(walBytes),
+      gone: (error) => {
+        this.#rest()
+        this.#notices.tell({ kind: 'gone', error })
+      },
     })
   }
 
@@ -273,42 +273,19 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
     await this.#commits.close()
     this.#rest()
     this.transactions.close()
-    // Folded back by hand: not every library does it when it closes, and a copy of the file must have everything.
-    this.#tryFold()
+    await this.#wal.close()
     this.#session.statements.clear()
     this.#file.close()
   }
 
   /** Ends what goes on beside the calls, so that nothing more is written, and no file is made, at this path. */
   #rest(): void {
-    this.#idle?.()
+    this.#wal.rest()
     for (const part of [this.#disk, this.#watch, this.#hints]) part?.close()
   }
 
   #committed(durable: boolean): void {
-    // A worker looks for work at every poll: that is no reason to call it busy.
-    if (durable) this.#committedAt = this.#world.clock.monotonic()
-    this.#idle ??= this.#world.timers.after(IDLE_MS, () => this.#foldBack(), { idle: true })
+    this.#wal.committed(durable)
     this.#hints.committed()
-  }
-
-  /** When nothing has been written for a while, the WAL goes back into the file and is cut to nothing. */
-  #foldBack(): void {
-    const quietMs = this.#world.clock.monotonic() - this.#committedAt
-    if (quietMs < IDLE_MS) {
-      this.#idle = this.#world.timers.after(IDLE_MS - quietMs, () => this.#foldBack(), { idle: true })
-      return
-    }
-    this.#idle = undefined
-    this.#tryFold()
-  }
-
-  #tryFold(): void {
-    try {
-      this.#file.identity?.verify()
-      this.#session.statement(this.#session.queries.foldBack).get()
-    } catch {
-      // Busy, full or gone: the next quiet moment, or the automatic checkpoint, does it.
-    }
   }
 }

@@ -33,6 +33,50 @@ describe('through the front door', () => {
     await t.close()
   })
 
+  test('a handler schedules its own key: the successor is moved, found by the key, and runs at its time', async () => {
+    const seen: unknown[] = []
+    const other = job('other', async () => undefined)
+    const timer = job('timer', async (p: { n: number }) => {
+      seen.push(`run ${p.n}`)
+      if (p.n !== 1) return
+      const next = await t.mill.schedule(timer, { n: 2 }, '1h', { key: 'k' })
+      const moved = await t.mill.schedule(timer, { n: 3 }, '2h', { key: 'k' })
+      const child = await t.mill.enqueue(other, undefined, { after: [[timer, 'k']] })
+      const after = (await t.mill.get(child.id))?.after
+      seen.push(next.isNew, moved.isNew, moved.id === next.id, after?.[0] === next.id)
+      seen.push((await t.mill.get(next.id))?.state)
+    })
+    const t = await testing({ jobs: [timer, other] })
+    await t.mill.schedule(timer, { n: 1 }, 0, { key: 'k' })
+    await t.drain()
+    expect(seen).toEqual(['run 1', true, false, true, true, 'blocked'])
+    await t.advance('1h')
+    await t.drain()
+    expect(seen).toHaveLength(6)
+    await t.advance('1h')
+    await t.drain()
+    expect(seen.at(-1)).toBe('run 3')
+    await t.close()
+  })
+
+  test('unschedule while the job of the key runs removes its successor, and then has nothing to remove', async () => {
+    const answers: boolean[] = []
+    const timer = job('timer', async (p: { n: number }) => {
+      if (p.n !== 1) throw new Error('it was unscheduled')
+      await t.mill.schedule(timer, { n: 2 }, '1m', { key: 'k' })
+      answers.push(await t.mill.unschedule(timer, 'k'), await t.mill.unschedule(timer, 'k'))
+      answers.push((await t.mill.enqueue(timer, { n: 3 }, { key: 'k' })).isNew)
+    })
+    const t = await testing({ jobs: [timer] })
+    const first = await t.mill.enqueue(timer, { n: 1 }, { key: 'k' })
+    await t.drain()
+    await t.advance('1h')
+    await t.drain()
+    expect(answers).toEqual([true, false, false])
+    expect((await t.mill.get(first.id))?.state).toBe('done')
+    await t.close()
+  })
+
   test('a category says it for its jobs, each among its own, and a job may say no', async () => {
     const once = category('once', { unique: { by: (p: { id: number }) => p.id, onDuplicate: 'reject' } })
     const run = async (p: { id: number }): Promise<number> => p.id

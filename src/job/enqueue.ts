@@ -21,7 +21,7 @@ export interface EnqueueOptions {
   readonly queue?: string | undefined
   /** A whole number, higher first. Default: the job's own, else 0. */
   readonly priority?: number | undefined
-  /** At most one unfinished job per (job, key). */
+  /** At most one unfinished job per (job, key), plus one successor that `schedule` writes while it runs. */
   readonly key?: string | undefined
   /** What to do when the key is held: 'return' its handle (default), 'reject', or 'replace' the one that waits. */
   readonly onDuplicate?: 'return' | 'reject' | 'replace' | undefined

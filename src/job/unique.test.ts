@@ -11,7 +11,7 @@ test.each<[OnDuplicate, DuplicateVerdict, DuplicateVerdict]>([
   ['return', 'return', 'return'],
   ['reject', 'reject', 'reject'],
   ['replace', 'replace', 'reject'],
-  ['move', 'move', 'return'],
+  ['move', 'move', 'follow'],
 ])('%s answers %s while the holder waits, and %s once a worker has it', (asked, whileWaiting, onceTaken) => {
   expect(decideDuplicate(waiting, asked)).toBe(whileWaiting)
   expect(decideDuplicate(running, asked)).toBe(onceTaken)
@@ -26,7 +26,7 @@ test('a claimed job is never replaced or moved, whatever state it shows', () => 
 
 test('a running job is never replaced or moved, even if its claim were not known', () => {
   expect(decideDuplicate({ state: 'running', claimed: false }, 'replace')).toBe('reject')
-  expect(decideDuplicate({ state: 'running', claimed: false }, 'move')).toBe('return')
+  expect(decideDuplicate({ state: 'running', claimed: false }, 'move')).toBe('follow')
 })
 
 /** What each policy answers, by who has the place: [nobody, ended in its window, waiting, with a worker, with one in its window]. */

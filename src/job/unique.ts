@@ -12,6 +12,8 @@ export type DuplicateVerdict =
   | 'replace'
   /** The waiting one gets the new time and payload and keeps its id. */
   | 'move'
+  /** The new one is written under the same key, blocked until the claimed one ends. */
+  | 'follow'
 
 /** An unfinished job as a duplicate meets it. */
 interface Holder {
@@ -22,11 +24,12 @@ interface Holder {
 
 /**
  * A claimed job can be neither replaced nor moved: its handler may be half-way. `replace` then refuses, since the caller
- * wanted the new payload to run and it would not; `move` returns the one that is firing.
+ * wanted the new payload to run instead; `move` writes a successor, so that what was scheduled is never dropped. The
+ * successor is the key's holder from then on, and it waits: the next call moves, replaces or returns it.
  */
 export function decideDuplicate(holder: Holder, asked: OnDuplicate): DuplicateVerdict {
   if (asked === 'replace') return waits(holder) ? 'replace' : 'reject'
-  if (asked === 'move') return waits(holder) ? 'move' : 'return'
+  if (asked === 'move') return waits(holder) ? 'move' : 'follow'
   return asked
 }
 

@@ -55,7 +55,10 @@ export interface Mill extends Later {
     options?: EnqueueOptions | ((payload: unknown, index: number) => EnqueueOptions),
   ): Promise<Handle<unknown>[]>
 
-  /** Enqueues for later. Under a key, the one that waits is moved. */
+  /**
+   * Enqueues for later. Under a key, the one that waits is moved; if that job is running, a successor is written, which is
+   * blocked until the job ends.
+   */
   schedule<Payload, Result>(
     job: Job<Payload, Result>,
     payload: NoInfer<Payload>,

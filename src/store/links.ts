@@ -139,29 +139,34 @@ export interface NewLinks {
  */
 export function linksOf(
   jobs: readonly NewJob[],
-  inserted: readonly Inserted[],
+  inserted: readonly Met[],
   found: ReadonlyMap<string, FoundParent>,
   { gone, over }: Looked,
 ): NewLinks[] {
-  const own = new Map(jobs.map((job, index) => [job.id, inserted[index] as Inserted]))
+  const own = new Map(jobs.map((job, index) => [job.id, inserted[index] as Met]))
   return jobs.flatMap((job) => {
     if (!hasParents(job) || own.get(job.id)?.isNew !== true || gone.has(job.id)) return []
     const policy = job.onParentFailure ?? 'wait'
     const parents = (job.after ?? []).map((parent) => resolved(parent, own, found))
-    if (over.has(job.id)) return [{ job, after: idsOf(parents), open: [], reason: null }]
+    const after = [...new Set([...idsOf(parents), ...followedBy(own.get(job.id))])]
+    if (over.has(job.id)) return [{ job, after, open: [], reason: null }]
     refuseOwnKey(
       job,
       parents.flatMap(({ known }) => known ?? []),
       policy,
     )
     const lost = parents.find(({ id }) => gone.has(id) && decideLink('gone', policy) === 'cancels')
+    const followed = followedBy(own.get(job.id))
     const open = parents.filter(
-      ({ id, known }) => !gone.has(id) && (known === undefined || isOpen(known.state, policy)),
+      ({ id, known }) =>
+        !gone.has(id) && !followed.includes(id) && (known === undefined || isOpen(known.state, policy)),
     )
-    return [
-      { job, after: idsOf(parents), open: idsOf(open), reason: lost === undefined ? null : parentReason('gone', lost) },
-    ]
+    return [{ job, after, open: idsOf(open), reason: lost === undefined ? null : parentReason('gone', lost) }]
   })
+}
+
+function followedBy(one: Met | undefined): string[] {
+  return one?.follows === undefined ? [] : [one.follows.id]
 }
 
 function idsOf(parents: readonly { readonly id: string }[]): string[] {
@@ -185,6 +190,8 @@ function resolved(
 export interface Met extends Inserted {
   /** The one it met is moved, and is to be linked to the parents that the new one names. */
   readonly isMoved?: true
+  /** It is written under the key of this one, which is claimed, and must be blocked until this one ends. */
+  readonly follows?: { readonly id: string }
 }
 
 export function movedFor(job: NewJob, id: string): Met {
@@ -235,6 +242,15 @@ export function refuseOwnKey(
   const [child, parent] = [`${job.name} ${job.id}`, `${own.name} ${own.id}`]
   const why = `the second was ${own.state === 'failed' ? 'tried and failed' : 'cancelled'}, and has the same key, so it can run again only when the first has ended`
   throw new CycleError([child, parent, child], `${why}; give onParentFailure: 'run' or 'cancel', or another key`)
+}
+
+/**
+ * What is written for a parent that is added to a job. A successor runs however the job before it ends: to be retried, that
+ * one would need the key, which the successor has.
+ */
+export function policyFor(job: Pick<NewJob, 'name' | 'key'>, parent: FoundParent, asked: LinkPolicy): LinkPolicy {
+  const isOwnKey = job.key !== null && job.key === parent.key && job.name === parent.name
+  return isOwnKey && asked === 'wait' && !isFinal(parent.state) ? 'run' : asked
 }
 
 /** An open link above those that are to be added. */

@@ -138,6 +138,7 @@ export const MUST_COVER: readonly string[] = [
   'duplicates returned',
   'scheduled',
   'moved',
+  'successors of running jobs',
   'bulks',
   'unscheduled',
   'recurring',

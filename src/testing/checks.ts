@@ -3,6 +3,7 @@ import { isFinal } from '../job/states.js'
 import type { State } from '../job/states.js'
 import { BrokenPromise } from './broken-promise.js'
 import { GroupChecker, isWaiting } from './group-checks.js'
+import { checkKeys } from './key-checks.js'
 import { findUnfreed, LinkChecker } from './link-checks.js'
 import type { LinkFacts } from './link-checks.js'
 import { PlaceChecker } from './place-checks.js'
@@ -53,7 +54,7 @@ export class Checker {
   look(census: Census, facts: Facts): void {
     const jobs = new Map(census.jobs.map((job) => [job.id, job]))
     this.#checkPlaces(census)
-    this.#checkKeys(census)
+    checkKeys(this.#jobsBefore, census, facts)
     this.#checkLeases(census)
     this.#checkRescues(census, facts)
     this.#pruned.look(this.#jobsBefore, jobs, facts)
@@ -86,22 +87,6 @@ export class Checker {
       if (job.state === 'running' && job.fence === null)
         throw new BrokenPromise(`G3: job ${job.id} runs without a fence`)
     }
-  }
-
-  #checkKeys(census: Census): void {
-    const holders = new Map<string, string>()
-    for (const job of census.jobs) {
-      if (job.key === null || job.state === null || isFinal(job.state)) continue
-      const name = `${job.name}\n${job.key}`
-      const other = holders.get(name)
-      if (other !== undefined)
-        throw new BrokenPromise(`I7: jobs ${other} and ${job.id} both hold key ${JSON.stringify(job.key)}`)
-      holders.set(name, job.id)
-      if (!census.keys.some((key) => key.seq === job.seq && key.key === job.key))
-        throw new BrokenPromise(`I7: job ${job.id} does not hold its key`)
-    }
-    if (census.keys.length !== holders.size)
-      throw new BrokenPromise(`I7: ${census.keys.length} keys are held by ${holders.size} jobs`)
   }
 
   /** A job that is held must be findable by a rescuer, and no fence serves two claims. */

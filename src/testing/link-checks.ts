@@ -32,7 +32,7 @@ export class LinkChecker {
       const was = before.get(job.id)
       if (was === undefined && job.asked.length > 0) checkAsked(job)
       if (job.after.length === 0) continue
-      this.#enter(job, facts)
+      this.#enter(job, before, jobs, facts)
       // Retried by command: it runs, whatever its parents do.
       if (was !== undefined && isOver(was) && !isOver(job)) this.#release(job, facts)
       if (job.state === 'cancelled' && was?.state !== 'cancelled') this.#checkCalledOff(job, before, jobs, facts)
@@ -72,15 +72,18 @@ export class LinkChecker {
     return [...(this.#edges.get(child)?.values() ?? [])]
   }
 
-  #enter(job: CensusJob, { lateLinks }: LinkFacts): void {
+  #enter(job: CensusJob, before: Jobs, jobs: Jobs, { lateLinks }: LinkFacts): void {
     const edges = this.#edges.get(job.id) ?? new Map<string, Edge>()
     this.#edges.set(job.id, edges)
     // What it does when a parent fails is said when it is written; its payload may be another one later.
     const own = this.#policies.get(job.id) ?? (job.tick === null ? (job.policy ?? 'wait') : 'past')
     this.#policies.set(job.id, own)
-    for (const parent of job.after)
-      if (!edges.has(parent))
-        edges.set(parent, { parent, policy: lateLinks.get(`${job.id} ${parent}`) ?? own, end: 'none' })
+    for (const parent of job.after) {
+      if (edges.has(parent)) continue
+      const isBefore = isSuccessor(job, jobs.get(parent) ?? before.get(parent))
+      const policy = isBefore ? 'run' : (lateLinks.get(`${job.id} ${parent}`) ?? own)
+      edges.set(parent, { parent, policy, end: 'none' })
+    }
   }
 
   /** Called off because of a parent that did end so, or is gone, and never for one that was done. */
@@ -129,6 +132,11 @@ function checkAsked({ id, asked, after }: CensusJob): void {
   const kept = after.filter((parent) => asked.includes(parent))
   if (kept.join(' ') !== [...new Set(asked)].join(' '))
     throw new BrokenPromise(`P1: job ${id} was to come after ${asked.join(', ')}, and comes after ${after.join(', ')}`)
+}
+
+/** Written under the key of a job that was running: it runs however that one ends. */
+function isSuccessor(job: CensusJob, parent: CensusJob | undefined): boolean {
+  return job.key !== null && parent?.key === job.key && parent.name === job.name && !isOver(parent)
 }
 
 function note(edge: Edge, jobs: Jobs): void {

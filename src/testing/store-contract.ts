@@ -12,6 +12,7 @@ import { pruningCases } from './contract/pruning.js'
 import { scheduleCases } from './contract/schedules.js'
 import { rescueCases } from './contract/rescue.js'
 import { settlingCases } from './contract/settling.js'
+import { successorCases } from './contract/successors.js'
 import { togetherCases } from './contract/together.js'
 import { upkeepCases } from './contract/upkeep.js'
 
@@ -34,6 +35,7 @@ export const storeContract: readonly ContractCase[] = [
   ...linkCases,
   ...movedLinkCases,
   ...replacedParentCases,
+  ...successorCases,
   ...groupsCases,
   ...groupsModelCases,
 ]

@@ -114,6 +114,23 @@ export const MUTANTS: readonly Mutant[] = [
   statements('a key can be taken twice', {
     keyHolder: ['where k.name = ? and k.key = ?', 'where k.name = ? and k.key = ? and false'],
   }),
+  verbs('a schedule under the key of a running job is dropped', (store) => ({
+    insertJobs: async (...[jobs, options]: Parameters<Store['jobs']['insertJobs']>) => {
+      const [job] = jobs
+      const holder =
+        options.onDuplicate === 'move' && job !== undefined && job.key !== null
+          ? await store.jobs.readKeyed(job.name, job.key)
+          : undefined
+      return holder?.claimed === true ? [{ id: holder.id, isNew: false }] : store.jobs.insertJobs(jobs, options)
+    },
+  })),
+  statements('a successor runs beside the job before it', {
+    addLinks: ['where true', `where e.value ->> 2 <> 'run'`],
+    blockJobs: ['and fence is null', 'and fence is null and seq in (select child from millrace_links)'],
+  }),
+  statements('the end of a job frees the key of its successor too', {
+    freeKey: ['and seq = ?', 'and ? is not null'],
+  }),
   statements('a finished job keeps its key', { freeKey: ['where name = ?', 'where false and name = ?'] }),
   verbs('finished jobs are never pruned', () => ({ pruneJobs: () => Promise.resolve({ pruned: 0, nextInMs: null }) })),
   statements('a range of pruned jobs takes the next job with it', {

@@ -1,30 +1,24 @@
 import { DuplicateJobError, DuplicateKeyError } from '../../errors.js'
 import { readOptions, withPlaceOf, withTickOf } from '../../job/stored-options.js'
 import { decideDuplicate, decidePlace } from '../../job/unique.js'
-import type { Place, PlaceRequest, PlaceVerdict } from '../../job/unique.js'
+import type { PlaceRequest, PlaceVerdict } from '../../job/unique.js'
 import { instant } from '../line.js'
 import { movedFor } from '../links.js'
 import type { Met } from '../links.js'
 import { meetsNone, met, putOff, whyRefused, windowEnd } from '../meeting.js'
 import type { InsertOptions, NewJob } from '../store.js'
 import { endAll, laneIn, putIn, takeOut } from './moves.js'
+import { placeNow, toPlace } from './places.js'
+import type { PlaceRow, RawPlace } from './places.js'
 import { readStanding } from './read.js'
 import type { Standing } from './rows.js'
 import type { Session } from './session.js'
+import { arrayOf } from './session.js'
 import { asNew, writePlaced } from './write.js'
-import type { Written } from './write.js'
+import type { PlannedJob, Written } from './write.js'
 
 /** Somebody who keeps being faster is let go first. */
 const TRIES = 50
-
-/** Who has a place, as the table says; whether that counts, `decidePlace` says. */
-interface PlaceRow {
-  readonly ref: number
-  readonly id: string
-  readonly until: number | null
-  /** The job, while it is unfinished. */
-  readonly holder: Standing | undefined
-}
 
 /**
  * Jobs that may meet others, by key or by place. Names are locked first, in one order; then nobody else gives a key or a
@@ -55,7 +49,8 @@ class Meeting {
   readonly #coming = new Set<string>()
   /** Those that this bulk itself has changed since they were looked at. */
   readonly #changed = new Set<string>()
-  #keys = new Map<string, Standing>()
+  /** The unfinished jobs of each key, the newest first. */
+  #keys = new Map<string, KeyHolder[]>()
   #places = new Map<string, PlaceRow>()
 
   constructor(s: Session, jobs: readonly NewJob[], options: InsertOptions, now: number) {
@@ -91,7 +86,7 @@ class Meeting {
 
   /** Undefined: the one in the way moved meanwhile, and it must be asked again. Nothing was written then. */
   async #meet(job: NewJob, index: number): Promise<Met | undefined> {
-    const holder = job.key === null ? undefined : this.#keys.get(`${job.name}\n${job.key}`)
+    const [holder, older] = (job.key === null ? undefined : this.#keys.get(`${job.name}\n${job.key}`)) ?? []
     if (holder !== undefined) {
       const verdict = decideDuplicate(holder, this.#options.onDuplicate)
       if (verdict === 'return') return { id: holder.id, isNew: false }
@@ -99,11 +94,12 @@ class Meeting {
       if (verdict === 'move')
         // It has the place it was enqueued for, whatever the new payload would ask for.
         return this.#moveHolder({ ...job, options: withPlaceOf(holder.options, job.options) }, holder)
+      if (verdict === 'follow') return this.#insertInPlace(job, { follows: holder }, index)
     }
-    return this.#insertInPlace(job, holder, index)
+    return this.#insertInPlace(job, { replaced: holder, follows: older }, index)
   }
 
-  async #insertInPlace(job: NewJob, replaced: Standing | undefined, index: number): Promise<Met | undefined> {
+  async #insertInPlace(job: NewJob, { replaced, follows }: Others, index: number): Promise<Met | undefined> {
     const { unique } = job
     const row = unique === undefined ? undefined : this.#places.get(`${job.name}\n${unique.key}`)
     // The one whose key is taken over gives up its place too.
@@ -111,12 +107,21 @@ class Meeting {
     const verdict = unique === undefined ? 'free' : decidePlace(placeNow(taken, this.#now), unique)
     const answer = taken === undefined ? 'go on' : await this.#answerPlace(job, taken, verdict, index)
     if (answer !== 'go on') return answer
+    if (follows !== undefined && !(await this.#hold(follows))) return undefined
     const replacing = taken !== undefined && verdict === 'replace' ? taken : undefined
     const old = [replaced, replacing?.holder].filter((one) => one !== undefined)
     for (const one of old) if (!(await this.#replaceHolder(job, one))) return this.#moved(old[0] === one)
     for (const name of namesOf(job)) this.#coming.add(name)
-    this.#fresh.push(unique === undefined ? { job } : this.#placed(job, unique, replacing?.until ?? null))
-    return asNew(job)
+    const written = follows === undefined ? job : blockedBy(job, follows)
+    const turn = follows === undefined ? undefined : follows.turn + 1
+    const placed = unique === undefined ? { job: written } : this.#placed(written, unique, replacing?.until ?? null)
+    this.#fresh.push({ ...placed, turn })
+    return follows === undefined ? asNew(job) : { id: job.id, isNew: true, follows }
+  }
+
+  /** Until the end of the transaction nobody forgets it, so that its end is seen; false when it is gone already. */
+  async #hold({ ref }: Standing): Promise<boolean> {
+    return (await this.#s.query(this.#s.queries.holdParents, arrayOf([ref]))).length > 0
   }
 
   /** Of two to be replaced the second was gone: all is undone and done again, since the first was ended already. */
@@ -217,8 +222,9 @@ class Meeting {
     for (const row of keys) {
       const holder = standing.get(Number(row.ref))
       // One that ended between the two looks has given its key back.
-      if (holder !== undefined && holder.place !== 'history')
-        this.#keys.set(`${row.askedName}\n${row.askedKey}`, holder)
+      if (holder === undefined || holder.place === 'history') continue
+      const name = `${row.askedName}\n${row.askedKey}`
+      this.#keys.set(name, [...(this.#keys.get(name) ?? []), { ...holder, turn: Number(row.turn) }])
     }
     for (const row of places) this.#places.set(`${row.name}\n${row.key}`, toPlace(row, standing.get(Number(row.ref))))
   }
@@ -237,35 +243,26 @@ interface KeyRow {
   readonly askedName: string
   readonly askedKey: string
   readonly ref: unknown
+  readonly turn: unknown
 }
 
-interface RawPlace {
-  readonly name: string
-  readonly key: string
-  readonly ref: unknown
-  readonly id: string
-  readonly until: unknown
+/** An unfinished job that holds a key; a successor's turn is one higher than that of the job before it. */
+type KeyHolder = Standing & { readonly turn: number }
+
+/** What is known of the other jobs of a key when a job is written under it. */
+interface Others {
+  /** It waits, and is cancelled if the new one is written. */
+  readonly replaced?: KeyHolder | undefined
+  /** It is unfinished, and the new one is blocked until it ends. */
+  readonly follows?: KeyHolder | undefined
 }
 
-function toPlace(row: RawPlace, job: Standing | undefined): PlaceRow {
-  const isUnfinished = job !== undefined && job.id === row.id && job.place !== 'history'
-  const until = row.until === null ? null : Number(row.until)
-  return { ref: Number(row.ref), id: row.id, until, holder: isUnfinished ? job : undefined }
-}
-
-export function placeNow(row: Pick<PlaceRow, 'holder' | 'until'> | undefined, now: number): Place {
-  const holder = row?.holder
-  return {
-    holder: holder === undefined ? null : { state: holder.state, claimed: holder.claimed },
-    windowRuns: row !== undefined && row.until !== null && row.until > now,
-  }
-}
-
-/** Who has a place now. */
-export async function readPlace(s: Session, name: string, key: string): Promise<PlaceRow | undefined> {
-  const [row] = await s.query<RawPlace>(s.queries.placeHolders, JSON.stringify([{ name, key }]))
-  if (row === undefined) return undefined
-  return toPlace(row, (await readStanding(s, [Number(row.ref)])).get(Number(row.ref)))
+/** Nobody may claim it before its link is written. */
+function blockedBy(job: NewJob, { id }: KeyHolder): PlannedJob {
+  const { planned } = job as Partial<PlannedJob>
+  const after = typeof planned?.after === 'string' ? (JSON.parse(planned.after) as string[]) : []
+  const all = JSON.stringify([...new Set([...after, id])])
+  return { ...job, planned: { is_parent: undefined, ...planned, after: all, blocked: true } }
 }
 
 function namesOf(

@@ -3,8 +3,8 @@ import type { InsertOptions, Inserted, NewJob } from '../store.js'
 import { hasParents } from '../links.js'
 import { meetsNone } from '../meeting.js'
 import { admitMembers, countMoves } from './groups.js'
-import { insertMeeting } from './insert-meeting.js'
 import { insertLinked } from './links.js'
+import { insertAmong } from './successors.js'
 import type { Session } from './session.js'
 import { asNew, writeJobs } from './write.js'
 
@@ -21,7 +21,7 @@ export async function insertJobs(
   }
   await admitMembers(s, jobs, options.under)
   if (jobs.some(hasParents) || !jobs.every(meetsNone)) {
-    const inserted = await (jobs.some(hasParents) ? insertLinked : insertMeeting)(s, jobs, options)
+    const inserted = await (jobs.some(hasParents) ? insertLinked : insertAmong)(s, jobs, options)
     await countMoves(s)
     return inserted
   }

@@ -7,21 +7,24 @@ import {
   metIn,
   movedLinksOf,
   nameOf,
+  policyFor,
   refuseCycle,
   refuseMissing,
   refuseOwnKey,
 } from '../links.js'
-import type { AddedParents, FoundParent, MovedLinks, NewLinks, Parent } from '../links.js'
+import type { AddedParents, MovedLinks, NewLinks, Parent } from '../links.js'
 import { isFinal } from '../../job/states.js'
 import type { State } from '../../job/states.js'
-import { insertMeeting } from './insert-meeting.js'
 import { numberOf } from './executor.js'
+import { addLinks, byId, lookAt, toParent } from './link-rows.js'
+import type { ParentRow, StandingParent } from './link-rows.js'
 import { callOff, putIn, takeOut } from './moves.js'
 import { DAY_MS, NUMBER_BITS } from './numbers.js'
 import { readById } from './read.js'
 import type { Standing } from './rows.js'
 import type { Session } from './session.js'
 import { arrayOf, finite } from './session.js'
+import { insertAmong } from './successors.js'
 import type { PlannedJob } from './write.js'
 
 /*
@@ -29,11 +32,6 @@ import type { PlannedJob } from './write.js'
  * beside the link, and `promoteJobs` sees to it (link-todos.ts) that its end is told. So a caller's transaction, which may stay
  * open for as long as it likes, holds up nobody who runs or ends a parent.
  */
-
-/** A parent, with its number. */
-export interface StandingParent extends FoundParent {
-  readonly ref: number
-}
 
 type Found = Map<string, StandingParent>
 
@@ -44,7 +42,7 @@ export async function insertLinked(
   options: InsertOptions,
 ): Promise<readonly Inserted[]> {
   const found = await findParents(s, jobs)
-  const inserted = await insertMeeting(s, planned(jobs, found), options)
+  const inserted = await insertAmong(s, planned(jobs, found), options)
   const met = metIn(jobs, inserted, found)
   const links = linksOf(jobs, inserted, found, lookedAt(met, await byId(s, met), inserted, found))
   await writeLinks(s, links, found)
@@ -80,30 +78,13 @@ async function hold(s: Session, found: Found): Promise<void> {
   for (const [name, parent] of found) if (parent.state !== 'done' && !there.has(parent.ref)) found.delete(name)
 }
 
-interface ParentRow {
-  readonly ref: unknown
-  readonly id: string
-  readonly name: string
-  readonly key: string | null
-  readonly state: State
-}
-
 type KeyedRow = ParentRow & { readonly askedName: string; readonly askedKey: string }
-
-async function byId(s: Session, ids: readonly string[]): Promise<StandingParent[]> {
-  if (ids.length === 0) return []
-  return (await s.query<ParentRow>(s.queries.parentsById, JSON.stringify(ids))).map(toParent)
-}
 
 /** Parents as they are now, by their numbers. */
 export async function parentsByRef(s: Session, refs: readonly number[]): Promise<Map<number, StandingParent>> {
   if (refs.length === 0) return new Map()
   const rows = await s.query<ParentRow>(s.queries.parentsByRef, arrayOf(refs))
   return new Map(rows.map((row) => [numberOf(row.ref), toParent(row)]))
-}
-
-function toParent({ ref, id, name, key, state }: ParentRow): StandingParent {
-  return { ref: numberOf(ref), id, name, key, state }
 }
 
 /** What a row says from the start: nobody may claim a child before its links are written. */
@@ -158,29 +139,6 @@ async function newRefs(s: Session, links: readonly NewLinks[]): Promise<Map<stri
   return new Map(rows.map((row) => [row.id, numberOf(row.ref)]))
 }
 
-interface Link {
-  readonly parent: number
-  readonly child: number
-  readonly onFailure: string
-  readonly keepMs: number | null
-}
-
-/** Links in one statement. */
-const LINKS_PER_INSERT = 10_000
-
-async function addLinks(s: Session, links: readonly Link[]): Promise<void> {
-  for (let from = 0; from < links.length; from += LINKS_PER_INSERT) {
-    const some = links.slice(from, from + LINKS_PER_INSERT)
-    await s.query(
-      s.queries.addLinks,
-      arrayOf(some.map((link) => link.parent)),
-      arrayOf(some.map((link) => link.child)),
-      JSON.stringify(some.map((link) => link.onFailure)),
-      arrayOf(some.map((link) => link.keepMs)),
-    )
-  }
-}
-
 /** Where a job of the bulk turned out to be another one, its children were planned for one that is not there. */
 async function correct(s: Session, links: readonly NewLinks[], refs: ReadonlyMap<string, number>): Promise<void> {
   const changed = links.filter(({ job, after }) => after.some((id, index) => !isNamed(job, id, index)))
@@ -206,14 +164,6 @@ function isNamed(job: NewJob, id: string, index: number): boolean {
   return parent !== undefined && 'id' in parent && parent.id === id
 }
 
-/** That their ends are told, or looked at if they were before this commits. */
-async function lookAt(s: Session, parents: readonly StandingParent[]): Promise<void> {
-  if (parents.length === 0) return
-  const todos = parents.map(({ ref, id, state }) => ({ parent: ref, id, what: isFinal(state) ? state : 'look' }))
-  await s.query(s.queries.addTodos, JSON.stringify(todos))
-  s.note({ dueInMs: 0 })
-}
-
 /** A job that this transaction has moved is nobody else's until it ends: it is taken out once more, and blocked. */
 async function linkMoved(s: Session, { id, added }: MovedLinks): Promise<void> {
   const job = await readById(s, id)
@@ -233,11 +183,15 @@ export async function addParents(s: Session, job: Standing, added: AddedParents)
   refuseOwnKey(job, parents, added.onFailure)
   await refuseRing(s, job, parents)
   const open = parents.filter(({ state }) => isOpen(state, added.onFailure))
-  const { onFailure } = added
   const keepMs = finite(added.keepMs)
   await addLinks(
     s,
-    open.map(({ ref }) => ({ parent: ref, child: job.ref, onFailure, keepMs })),
+    open.map((parent) => ({
+      parent: parent.ref,
+      child: job.ref,
+      onFailure: policyFor(job, parent, added.onFailure),
+      keepMs,
+    })),
   )
   await lookAt(s, open)
   const after = [...new Set([...job.after, ...parents.map(({ id }) => id)])]

@@ -75,6 +75,7 @@ create table millrace.jobs (
 create table millrace.keys (
   name text not null,
   key text not null,
+  turn integer default 0 not null,
   ref bigint not null
 );
 
@@ -221,7 +222,7 @@ alter table millrace.jobs add constraint jobs_check CHECK (((payload IS NULL) <>
 
 alter table millrace.jobs add constraint jobs_pkey PRIMARY KEY (ref);
 
-alter table millrace.keys add constraint keys_pkey PRIMARY KEY (name, key);
+alter table millrace.keys add constraint keys_pkey PRIMARY KEY (name, key, turn);
 
 alter table millrace.lanes add constraint lanes_pkey PRIMARY KEY (lane);
 
@@ -337,7 +338,9 @@ begin
       1835625580, (hashtextextended('key ' || add_job.name || chr(10) || add_job.key, 7) & 1023)::integer);
     select j.id into holder
     from "millrace".keys k join "millrace".jobs j on j.ref = k.ref
-    where k.name = add_job.name and k.key = add_job.key;
+    where k.name = add_job.name and k.key = add_job.key
+    order by k.turn desc
+    limit 1;
     if holder is not null and add_job.on_duplicate = 'reject' then
       raise exception 'add_job: the key % of job % is held by an unfinished job', quote_literal(add_job.key), quote_literal(add_job.name)
         using errcode = 'unique_violation', detail = holder::text;

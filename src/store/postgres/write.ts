@@ -56,9 +56,10 @@ export interface PlannedJob extends NewJob {
   readonly planned: Readonly<Record<'after' | 'blocked' | 'is_parent', string | true | undefined>>
 }
 
-/** A job as it is written, with the place it takes and until when that place's window runs. */
+/** A job as it is written, with its turn under its key, the place it takes and until when that place's window runs. */
 export interface Written {
   readonly job: NewJob
+  readonly turn?: number | undefined
   readonly until?: number | null
 }
 
@@ -170,7 +171,7 @@ async function writeRows(s: Session, rows: readonly Written[], now: number | und
   await told(s, rows.length, sql, given, JSON.stringify(rows.map((row) => columnsOf(s, row))))
 }
 
-function columnsOf(s: Session, { job, until }: Written): object {
+function columnsOf(s: Session, { job, turn, until }: Written): object {
   const { text, bytes } = toColumns(job.payload)
   return {
     id: job.id,
@@ -178,6 +179,7 @@ function columnsOf(s: Session, { job, until }: Written): object {
     name: job.name,
     priority: job.priority,
     key: job.key,
+    turn,
     group: job.group,
     payload: text,
     bytes,

@@ -9,6 +9,7 @@ import { endUnclaimed } from './history.js'
 import { dropLinks, noteGone } from './link-ends.js'
 import { addParents, isBlocked } from './links.js'
 import { countMoves } from './groups.js'
+import { keyHolder, takeKey } from './keys.js'
 import { readForChange } from './read.js'
 import type { Session } from './session.js'
 import { freePlace, retakePlace } from './unique.js'
@@ -48,13 +49,7 @@ function forget(session: Session, job: Target): void {
 
 /** A finished job is made live again by a recorded command; it must take its key and its place anew. */
 function revive(session: Session, job: Target, change: GuardedChange, now: number): void {
-  if (
-    job.key !== null &&
-    Number(session.statement(session.queries.takeKey).run(job.name, job.key, job.ref).changes) === 0
-  ) {
-    const holder = session.statement(session.queries.keyHolder).get(job.name, job.key) as { id: string }
-    throw new DuplicateKeyError(job.name, job.key, holder.id, 'is now held by another unfinished job')
-  }
+  retakeKey(session, job)
   retakePlace(session, job, now)
   const log = logCommand(job.log, change.exit, now)
   const retries = change.freshRetries === true ? 0 : job.retries
@@ -64,6 +59,13 @@ function revive(session: Session, job: Target, change: GuardedChange, now: numbe
     .run(job.ref, job.lane, change.to, sortOf(now, job.priority), now, job.attempt, retries, job.crashes, log)
   moved(session, job, change.to as State)
   session.noteReady()
+}
+
+function retakeKey(session: Session, { name, key, ref }: Target): void {
+  if (key === null) return
+  const holder = keyHolder(session, { name, key })
+  if (holder !== undefined) throw new DuplicateKeyError(name, key, holder.id, 'is now held by another unfinished job')
+  takeKey(session, { name, key }, ref)
 }
 
 /** Counts the move of a member. */

@@ -10,7 +10,9 @@ import { meetsNone, met, putOff, whyRefused, windowEnd } from '../meeting.js'
 import type { InsertOptions, Inserted, NewJob } from '../store.js'
 import type { SqliteValue } from './driver.js'
 import { endWaiting } from './history.js'
-import { findParents, linkJobs } from './links.js'
+import { keyHolder, takeKey } from './keys.js'
+import type { InTheWay, KeyHolder } from './keys.js'
+import { findParents, linkJobs, linkSuccessors } from './links.js'
 import { admitMembers, countMoves } from './groups.js'
 import { ROWS_PER_INSERT } from './queries.js'
 import { readForChange } from './read.js'
@@ -29,6 +31,7 @@ export function insertJobs(session: Session, jobs: readonly NewJob[], options: I
   admitMembers(session, jobs, options.under)
   const inserted = writeAll(session, jobs, options, now)
   if (parents !== undefined) linkJobs(session, jobs, inserted, parents, now)
+  linkSuccessors(session, inserted)
   countMoves(session)
   return inserted
 }
@@ -57,30 +60,21 @@ interface Insertion extends InsertOptions {
   readonly index: number
 }
 
-/** The job that is in the way. */
-interface InTheWay {
-  readonly seq: number
-  readonly id: string
-  readonly key: string | null
-  readonly options: string | null
-  readonly grp: string | null
-  readonly state: State
-  readonly fence: number | null
+/** What is known of the other jobs of a key when a job is written under it. */
+interface Others {
+  /** It waits, and is cancelled if the new one is written. */
+  readonly replaced?: KeyHolder | undefined
+  /** It is unfinished, and the new one is blocked until it ends. */
+  readonly follows?: KeyHolder | undefined
 }
 
 /** Asks for the key and then for the place; nothing is changed before both have answered. */
 function insertOne(session: Session, job: NewJob, how: Insertion): Met {
-  const holder =
-    job.key === null
-      ? undefined
-      : (session.statement(session.queries.keyHolder).get(job.name, job.key) as InTheWay | undefined)
-  const answer = holder === undefined ? undefined : answerKey(session, job, holder, how)
-  if (answer !== undefined) return answer
-  return insertInPlace(session, job, holder, how)
+  const holder = keyHolder(session, job)
+  return holder === undefined ? insertInPlace(session, job, {}, how) : answerKey(session, job, holder, how)
 }
 
-/** What the one that holds the key gets; undefined: it waits and is to be replaced. */
-function answerKey(session: Session, job: NewJob, holder: InTheWay, how: Insertion): Met | undefined {
+function answerKey(session: Session, job: NewJob, holder: KeyHolder, how: Insertion): Met {
   const verdict = decideDuplicate({ state: holder.state, claimed: holder.fence !== null }, how.onDuplicate)
   switch (verdict) {
     case 'return':
@@ -94,7 +88,9 @@ function answerKey(session: Session, job: NewJob, holder: InTheWay, how: Inserti
       throw new DuplicateKeyError(job.name, job.key ?? '', existingId, `${why}${where}`)
     }
     case 'replace':
-      return undefined
+      return insertInPlace(session, job, { replaced: holder, follows: keyHolder(session, job, holder.turn) }, how)
+    case 'follow':
+      return insertInPlace(session, job, { follows: holder }, how)
     case 'move':
       // It has the place it was enqueued for, whatever the new payload would ask for.
       moveHolder(session, { ...job, options: withPlaceOf(holder.options, job.options) }, holder, how.now)
@@ -104,8 +100,8 @@ function answerKey(session: Session, job: NewJob, holder: InTheWay, how: Inserti
   }
 }
 
-/** Writes the job if its place is free, or can be made free; `replaced` holds its key and goes if the job comes. */
-function insertInPlace(session: Session, job: NewJob, replaced: InTheWay | undefined, how: Insertion): Met {
+/** Writes the job if its place is free, or can be made free. */
+function insertInPlace(session: Session, job: NewJob, { replaced, follows }: Others, how: Insertion): Met {
   const { unique } = job
   const row = unique === undefined ? undefined : readPlace(session, job.name, unique.key)
   // The one whose key is taken over gives up its place too.
@@ -116,8 +112,8 @@ function insertInPlace(session: Session, job: NewJob, replaced: InTheWay | undef
   const isReplacing = taken !== undefined && verdict === 'replace'
   if (replaced !== undefined) replaceHolder(session, job, replaced.id, how)
   if (isReplacing) replaceHolder(session, job, taken.id, how)
-  writeOne(session, job, isReplacing ? taken.until : null, how.now)
-  return { id: job.id, isNew: true }
+  takeKey(session, job, writeOne(session, job, isReplacing ? taken.until : null, how.now), follows)
+  return follows === undefined ? asNew(job) : { id: job.id, isNew: true, follows }
 }
 
 /** What the one that has the place gets; undefined: it is not in the way, or waits and is to be replaced. */
@@ -152,13 +148,17 @@ function answerPlace(
   }
 }
 
-/** `window`: where the place's window ends that the job comes into; one that is over, or null, makes it open its own. */
-function writeOne(session: Session, job: NewJob, window: number | null, now: number): void {
+/**
+ * Gives its number. `window`: where the place's window ends that the job comes into; one that is over, or null, makes it open
+ * its own.
+ */
+function writeOne(session: Session, job: NewJob, window: number | null, now: number): number {
   const { unique } = job
-  if (unique === undefined) return void writeJobs(session, [job], now)
+  if (unique === undefined) return writeJobs(session, [job], now)
   const until = window !== null && window > now ? window : windowEnd(unique, now)
   const seq = writeJobs(session, [unique.onDuplicate === 'reschedule' ? putOff(job, until, now) : job], now)
   takePlace(session, job, unique.key, seq, until)
+  return seq
 }
 
 function replaceHolder(session: Session, job: NewJob, holder: string, how: Insertion): void {
@@ -203,9 +203,6 @@ function writeJobs(session: Session, jobs: readonly NewJob[], now: number): numb
     session.statement(session.queries.insertLive).run(state, run.dueAt, run.dueAt, run.expiresAt, first, last)
     for (let i = from; i < run.end; i += 1) session.tally.enter(jobs[i] as NewJob, state)
     noteTimes(session, run.dueAt, run.expiresAt, now)
-    const only = jobs[from] as NewJob
-    // Keyed jobs come one at a time, so that a key twice in one bulk meets its first holder.
-    if (only.key !== null) session.statement(session.queries.takeKey).run(only.name, only.key, last)
     from = run.end
   }
   return last

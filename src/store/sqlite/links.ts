@@ -11,6 +11,7 @@ import {
   metIn,
   movedLinksOf,
   nameOf,
+  policyFor,
   refuseCycle,
   refuseMissing,
   refuseOwnKey,
@@ -85,6 +86,16 @@ export function linkJobs(
   }
 }
 
+/** Blocks successors until the job before them ends. Last of all, when the bulk has no more to say about either. */
+export function linkSuccessors(session: Session, inserted: readonly Met[]): void {
+  for (const { id, follows } of inserted) {
+    const job = follows === undefined ? undefined : readForChange(session, id)
+    // Not one that a later one of the bulk has replaced.
+    if (follows === undefined || job === undefined || isFinal(job.state)) continue
+    addParents(session, job, { parents: [{ id: follows.id }], onFailure: 'run', keepMs: Infinity })
+  }
+}
+
 /** Rows that one statement writes: crossing into the library costs more than a row. */
 const AT_ONCE = 1_000
 
@@ -136,13 +147,14 @@ export function addParents(session: Session, job: JobRow, added: AddedParents): 
   const edges = session.statement(session.queries.linksAbove).all(JSON.stringify(ids)) as unknown as Edge[]
   refuseCycle(job.id, ids, edges, labels(session, [job.id, ...ids, ...edges.map((edge) => edge.parent)]))
   putAfter(session, [[job.id, JSON.stringify([...new Set([...job.after, ...ids])])]])
-  const open = parents.filter(({ state }) => isOpen(state, added.onFailure)).map(({ id }) => id)
+  const open = parents.filter(({ state }) => isOpen(state, added.onFailure))
   const keepMs = added.keepMs === Infinity ? null : added.keepMs
   addLinks(
     session,
-    open.map((parent): Link => [parent, job.id, added.onFailure, keepMs]),
+    open.map((parent): Link => [parent.id, job.id, policyFor(job, parent, added.onFailure), keepMs]),
   )
-  noteEnded(session, open, endedOf(found))
+  const openIds = open.map(({ id }) => id)
+  noteEnded(session, openIds, endedOf(found))
 }
 
 function labels(session: Session, ids: readonly string[]): (id: string) => string {

@@ -107,7 +107,7 @@ describe('the table forbids what the code forbids', () => {
       `insert into millrace_history (seq, state, due_at, attempt, retries, crashes, settled_at) values (1, 'ready', 0, 0, 0, 0, 0)`,
     ))
   test('two holders of one key', () =>
-    refused(`insert into millrace_keys values ('a', 'k', 1); insert into millrace_keys values ('a', 'k', 2)`))
+    refused(`insert into millrace_keys values ('a', 'k', 0, 1); insert into millrace_keys values ('a', 'k', 0, 2)`))
   test('one id twice', () =>
     refused(
       `insert into millrace_jobs (id, lane, priority, payload, created_at) values ('x', 1, 0, '1', 0);

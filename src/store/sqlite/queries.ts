@@ -55,16 +55,18 @@ export const queries = {
     select seq, lane, ?, ? - priority * ${PRIORITY_STEP_MS}, ?, ?
     from millrace_jobs
     where seq between ? and ?`,
+  /** The newest job of a key below a turn. */
   keyHolder: `
-    select k.seq as seq, j.id as id, j.key as key, j.options as options, j.grp as grp, l.state as state, l.fence as fence
+    select k.seq as seq, k.turn as turn, j.id as id, j.key as key, j.options as options, j.grp as grp, l.state as state, l.fence as fence
     from millrace_keys k
     join millrace_jobs j on j.seq = k.seq
     join millrace_live l on l.seq = k.seq
-    where k.name = ? and k.key = ?`,
+    where k.name = ? and k.key = ? and k.turn < ?
+    order by k.turn desc
+    limit 1`,
   takeKey: `
-    insert into millrace_keys (name, key, seq)
-    values (?, ?, ?)
-    on conflict (name, key) do nothing`,
+    insert into millrace_keys (name, key, turn, seq)
+    values (?, ?, ?, ?)`,
   freeKey: `
     delete from millrace_keys
     where name = ? and key = ? and seq = ?`,

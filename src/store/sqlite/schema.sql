@@ -73,8 +73,9 @@ CREATE TABLE millrace_jobs (
 CREATE TABLE millrace_keys (
   name text not null,
   key text not null,
+  turn integer not null default 0,
   seq integer not null,
-  primary key (name, key)
+  primary key (name, key, turn)
 ) strict, without rowid;
 
 CREATE TABLE millrace_lanes (

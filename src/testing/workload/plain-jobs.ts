@@ -11,6 +11,7 @@ export function plainJobs(cast: Cast): AnyJob[] {
     'steady',
     inContext(cast, async (p: Told & { ms: number; n: number }, ctx) => {
       ctx.progress(1, 2)
+      cast.seen.set(ctx.id, Math.max(p.n, cast.seen.get(ctx.id) ?? 0))
       await wait(p.ms)
       return p.n
     }),

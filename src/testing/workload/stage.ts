@@ -12,7 +12,7 @@ export interface Stage {
   readonly tenant: AsyncLocalStorage<string>
   /** How often each dozing or resting job has done so. */
   readonly dozed: Map<string, number>
-  /** The newest number that was acknowledged for a job that is put off, and the newest that its handler saw. */
+  /** The newest number that was acknowledged for a job that is put off or scheduled, and the newest that its handler saw. */
   readonly newest: Map<string, number>
   readonly seen: Map<string, number>
 }

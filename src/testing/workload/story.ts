@@ -34,6 +34,7 @@ export interface Teller extends Stage {
   readonly random: Random
   readonly groupRandom: Random
   readonly linkRandom: Random
+  readonly timerRandom: Random
   readonly known: string[]
   /** Jobs and queues that may be paused until somebody resumes them. */
   readonly pausedJobs: Set<string>
@@ -53,6 +54,7 @@ export async function tellStory(stage: Stage, mill: Mill, client: SimProcess, st
     random,
     groupRandom: stage.sim.random('groups'),
     linkRandom: stage.sim.random('links'),
+    timerRandom: stage.sim.random('timers'),
     known: [],
     pausedJobs: new Set(),
     pausedQueues: new Set(),
@@ -148,12 +150,34 @@ async function enqueue(teller: Teller): Promise<void> {
   else if (delay > 0 && !keyed) sim.book.notBefore(handle.id, Math.floor(before) + delay)
 }
 
+/** Above every number that jobs of the same name have which were only enqueued. */
+const SCHEDULED = 1_000
+
 async function schedule(teller: Teller): Promise<void> {
+  const { random, timerRandom } = teller
+  const [when, key] = [random.int(1, 6_000), `key-${random.int(1, 3)}`]
+  if (timerRandom.chance(0.5)) await scheduleWhileRunning(teller, key)
+  await scheduleOne(teller, key, 5, when)
+}
+
+/** A timer that fires soon and takes a while; meanwhile it is scheduled again, and some of that is called off. */
+async function scheduleWhileRunning(teller: Teller, key: string): Promise<void> {
+  const { sim, mill, client, timerRandom } = teller
+  await scheduleOne(teller, key, timerRandom.int(500, 2_500), 1)
+  for (let times = timerRandom.int(1, 3); times > 0; times -= 1) {
+    await sim.wait(client, timerRandom.int(20, 600))
+    if (timerRandom.chance(0.2) && (await mill.unschedule('steady', key))) sim.count('unscheduled')
+    await attempt(teller, () => scheduleOne(teller, key, timerRandom.int(5, 800), timerRandom.int(1, 1_500)))
+  }
+}
+
+async function scheduleOne(teller: Teller, key: string, ms: number, inMs: number): Promise<void> {
   const { sim, mill, random } = teller
-  const handle = await asTenant(teller, random, (tenant) =>
-    mill.schedule('steady', { ms: 5, n: 1, tenant }, random.int(1, 6_000), { key: `key-${random.int(1, 3)}` }),
-  )
+  const n = SCHEDULED + teller.known.length
+  const handle = await asTenant(teller, random, (tenant) => mill.schedule('steady', { ms, n, tenant }, inMs, { key }))
   teller.known.push(handle.id)
+  // Whatever ran under the key at that moment: this payload must run, or a later one.
+  teller.newest.set(handle.id, n)
   sim.count(handle.isNew ? 'scheduled' : 'moved')
 }
 

@@ -40,6 +40,8 @@ export function checkStage({ sim, newest, seen }: Stage): void {
   for (const { id, state } of jobs) {
     const [wanted, run] = [newest.get(id), seen.get(id) ?? -1]
     if (state === 'done' && wanted !== undefined && run < wanted)
-      throw new BrokenPromise(`E6: job ${id} was put off for payload ${wanted}, and is done with ${run}`)
+      throw new BrokenPromise(
+        `E6, T2: job ${id} was put off or scheduled with payload ${wanted}, and is done with ${run}`,
+      )
   }
 }

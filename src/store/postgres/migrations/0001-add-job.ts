@@ -111,7 +111,9 @@ begin
       ${LOCK_CLASS}, (hashtextextended('key ' || add_job.name || chr(10) || add_job.key, 7) & ${LOCK_SLOTS - 1})::integer);
     select j.id into holder
     from ${schema}.keys k join ${schema}.jobs j on j.ref = k.ref
-    where k.name = add_job.name and k.key = add_job.key;
+    where k.name = add_job.name and k.key = add_job.key
+    order by k.turn desc
+    limit 1;
     if holder is not null and add_job.on_duplicate = 'reject' then
       raise exception 'add_job: the key % of job % is held by an unfinished job', quote_literal(add_job.key), quote_literal(add_job.name)
         using errcode = 'unique_violation', detail = holder::text;

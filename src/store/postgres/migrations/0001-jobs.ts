@@ -105,12 +105,14 @@ export const jobs = (schema: string): readonly string[] => [
   `create index history_rest_keep on ${schema}.history_rest (keep_until) where keep_until is not null`,
   // dropDay: jobs that were made live again when their day was nearly over with
   `create table ${schema}.revived (ref bigint primary key)`,
-  // insertJobs: at most one unfinished job per (job, key)
+  // insertJobs: at most one unfinished job per (job, key), and one more that is blocked until that one ends. The holder is the row
+  // of the highest turn. Each row goes when its own job ends, so neither job waits for a transaction that has the other's row.
   `create table ${schema}.keys (
     name text not null,
     key text not null,
+    turn integer not null default 0,
     ref bigint not null,
-    primary key (name, key)
+    primary key (name, key, turn)
   )`,
   // insertJobs: the newest job of a (job, unique value), and until when its window runs. Nothing is written here when a job ends:
   // a row counts while its window runs or its job is unfinished.

@@ -80,19 +80,23 @@ export const enqueueQueries = {
       select distinct (hashtextextended(value, 7) & ${LOCK_SLOTS - 1})::integer as slot
       from json_array_elements_text($1::text::json)
       order by 1) as sorted`,
-  /** Who holds the keys, and who has the places. */
+  /** Who holds the keys, the newest first, and who has the places. */
   keyHolders: `
-    select a.name as "askedName", a.key as "askedKey", k.ref
+    select a.name as "askedName", a.key as "askedKey", k.ref, k.turn
     from json_to_recordset($1::text::json) as a (name text, key text)
-    cross join lateral (select k.ref from ${s}.keys k where k.name = a.name and k.key = a.key limit 1) k`,
+    cross join lateral (
+      select k.ref, k.turn from ${s}.keys k where k.name = a.name and k.key = a.key order by k.turn desc limit 2) k
+    order by k.turn desc`,
   placeHolders: `
     select u.name, u.key, u.ref, u.id::text as id, u.until
     from json_to_recordset($1::text::json) as a (name text, key text)
     cross join lateral (select * from ${s}.uniques u where u.name = a.name and u.key = a.key limit 1) u`,
+  /** Under the lock of its name, so that no row comes between the look and the write. */
   takeKey: `
     insert into ${s}.keys (name, key, ref)
-    values ($1, $2, $3::text::bigint)
-    on conflict (name, key) do nothing
+    select $1, $2, $3::text::bigint
+    where not exists (select 1 from ${s}.keys where name = $1 and key = $2)
+    on conflict (name, key, turn) do nothing
     returning 1 as taken`,
   freeKeys: `
     delete from ${s}.keys
@@ -152,7 +156,7 @@ function insertAny(givenColumn: string, column: string, counted: string): string
       from sure, json_to_recordset($2::text::json) as each (
         id uuid, lane integer, name text, priority integer, key text, payload text, bytes text, options text,
         at bigint, "in" bigint, "expiresAt" bigint, "expiresIn" bigint, place text, until bigint,
-        after text, blocked boolean, is_parent boolean${givenColumn})),
+        after text, blocked boolean, is_parent boolean, turn integer${givenColumn})),
     body as (
       insert into ${s}.jobs (ref, id, created_at, due_at, expires_at, lane, priority, key, payload, bytes, options, after, is_parent${column})
       select ref, id, now, due_at, expires_at, lane, priority, key, payload, decode(bytes, 'base64'), options, after, is_parent${group}
@@ -165,7 +169,9 @@ function insertAny(givenColumn: string, column: string, counted: string): string
       select ref, lane, case when blocked then 'blocked' else 'scheduled' end, due_at${group} from made where due_at > now or blocked),
     expiring as (
       insert into ${s}.expiring (expires_at, ref) select expires_at, ref from made where expires_at is not null),
-    keyed as (insert into ${s}.keys (name, key, ref) select name, key, ref from made where key is not null),
+    keyed as (
+      insert into ${s}.keys (name, key, turn, ref)
+      select name, key, coalesce(turn, 0), ref from made where key is not null),
     ${counted}
     placed as (
       insert into ${s}.uniques (name, key, ref, id, until)

@@ -30,7 +30,9 @@ export const linkQueries = {
       join ${s}.lanes n on n.lane = j.lane
       ${endOf}
       where j.key = a.key and n.name = a.name
-      order by h.ref is null desc, j.ref desc
+      order by h.ref is null desc,
+        j.ref = (select k.ref from ${s}.keys k where k.name = a.name and k.key = a.key order by k.turn desc limit 1) desc nulls last,
+        j.ref desc
       limit 1) j`,
   /** Who would forget one of them waits, and then sees the links that are written now. Others are not held up. */
   holdParents: `

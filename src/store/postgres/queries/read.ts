@@ -31,9 +31,11 @@ export const readQueries = {
   ),
   readRefs: `${jobRow}
     where j.ref = any($1::text::bigint[])`,
+  /** The holder by its turn: a successor may have the lower number of an earlier day when the clock was set back. */
   readKeyed: `${jobRow}
     where j.key = $1 and n.name = $2
-    order by h.ref is null desc, j.ref desc
+    order by h.ref is null desc,
+      j.ref = (select k.ref from ${s}.keys k where k.name = $2 and k.key = $1 order by k.turn desc limit 1) desc nulls last, j.ref desc
     limit 1`,
   findJobs: (conditions: readonly string[], order: 'asc' | 'desc'): string =>
     bounded(

@@ -81,12 +81,14 @@ create table millrace_history (
 -- pruneJobs: what is kept no longer
 create index millrace_history_keep on millrace_history (keep_until) where keep_until is not null;
 
--- insertJobs: at most one unfinished job per (job, key)
+-- insertJobs: at most one unfinished job per (job, key), and one more that is blocked until that one ends. The holder is the
+-- row of the highest turn. Each row goes when its own job ends, so neither job writes the other's row.
 create table millrace_keys (
   name text not null,
   key text not null,
+  turn integer not null default 0,
   seq integer not null,
-  primary key (name, key)
+  primary key (name, key, turn)
 ) strict, without rowid;
 
 -- insertJobs: the newest job of a (job, unique value), and until when its window runs. Nothing is written here when a job ends:

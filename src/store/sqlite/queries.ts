@@ -1,4 +1,5 @@
 import { PRIORITY_STEP_MS } from '../line.js'
+import { keyQueries } from './queries/keys.js'
 import { pauseQueries } from './queries/pauses.js'
 import { scheduleQueries } from './queries/schedules.js'
 import { linkQueries } from './link-queries.js'
@@ -16,6 +17,7 @@ import { groupQueries } from './group-queries.js'
 export const ROWS_PER_INSERT = 20
 
 export const queries = {
+  ...keyQueries,
   ...pauseQueries,
   ...scheduleQueries,
   ...linkQueries,
@@ -55,21 +57,6 @@ export const queries = {
     select seq, lane, ?, ? - priority * ${PRIORITY_STEP_MS}, ?, ?
     from millrace_jobs
     where seq between ? and ?`,
-  /** The newest job of a key below a turn. */
-  keyHolder: `
-    select k.seq as seq, k.turn as turn, j.id as id, j.key as key, j.options as options, j.grp as grp, l.state as state, l.fence as fence
-    from millrace_keys k
-    join millrace_jobs j on j.seq = k.seq
-    join millrace_live l on l.seq = k.seq
-    where k.name = ? and k.key = ? and k.turn < ?
-    order by k.turn desc
-    limit 1`,
-  takeKey: `
-    insert into millrace_keys (name, key, turn, seq)
-    values (?, ?, ?, ?)`,
-  freeKey: `
-    delete from millrace_keys
-    where name = ? and key = ? and seq = ?`,
   readPlace: `
     select u.seq as seq, u.id as id, u.until as until, j.key as key, j.options as options, j.grp as grp, l.state as state, l.fence as fence
     from millrace_uniques u

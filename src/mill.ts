@@ -19,11 +19,11 @@ import { abandonCrew, stopCrew } from './mill/crew.js'
 import type { Crew } from './mill/crew.js'
 import { byIdAlone, checkChange, checkMillOptions, deadlineOf, toMs } from './mill/options.js'
 import type { MillOptions, StopOptions } from './mill/options.js'
-import type { StoreChoice } from './store/choice.js'
 import type { StoreNotice } from './store/info.js'
 import type { Store } from './store/store.js'
 import type { Later, ListedJob, Mill } from './mill/surface.js'
 import { listed } from './mill/listed.js'
+import type { MillParts } from './mill/parts.js'
 import { logOf, storeOf, workerOptionsOf } from './mill/choose.js'
 import { refuseLater } from './mill/later.js'
 import { recurringOf } from './mill/recurring.js'
@@ -33,7 +33,6 @@ import type { ScheduleRecord } from './schedule/record.js'
 import type { Recurring } from './schedule/recurring.js'
 import { upcoming } from './schedule/upcoming.js'
 import { loopExecutor } from './worker/executors/loop.js'
-import type { Executor } from './worker/executors/loop.js'
 import type { Running } from './worker/running.js'
 import { Worker } from './worker/worker.js'
 import type { WorkerOptions } from './worker/worker.js'
@@ -75,15 +74,6 @@ export async function buildMill(options: MillOptions, parts: MillParts): Promise
   return new Millrace(options, { ...parts, store }, registry, log) as unknown as Mill
 }
 
-export interface MillParts {
-  readonly world: World
-  readonly store: StoreChoice
-  /** Calls handlers; default: in this process's event loop. */
-  readonly executor?: Executor | undefined
-  /** Told of every claim that was lost and every worker that was rescued, beside the log. */
-  readonly watch?: Partial<EngineEvents> | undefined
-}
-
 class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | 'schedule' | 'recurring' | 'flow'> {
   #options: MillOptions
   readonly #world: World
@@ -94,6 +84,7 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
   readonly #around: Around
   readonly #client: Client
   readonly #enqueuer: EnqueueVerbs
+  readonly #quarantineMs: number | undefined
   readonly schedules: Recurring
   readonly #inside = new AsyncLocalStorage<Running>()
   #crew: Crew | undefined
@@ -112,6 +103,7 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
     const { world, store } = parts
     this.#options = options
     this.#world = world
+    this.#quarantineMs = parts.quarantineMs
     this.#store = store
     this.#registry = registry
     this.#log = log
@@ -244,6 +236,7 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
         executor: this.#around.executor,
         surround: this.#around.surround,
         process: { host: hostname(), pid: process.pid },
+        quarantineMs: this.#quarantineMs,
         enqueue: (under, job, payload, options) =>
           this.#enqueuer.enqueue(job, payload, options as EnqueueOptions | undefined, under),
         pauseQueue: (under, queue, when) => pauseQueueUntil(this.#queueParts(), queue, when, under),

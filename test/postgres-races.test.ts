@@ -93,7 +93,7 @@ function ended(job: ClaimedJob, over: Partial<SettledJob> = {}): SettledJob {
     attempt: 1,
     retries: 0,
     crashes: 0,
-    suspect: false,
+    streak: 0,
     startedAt: job.dueAt,
     worker: 'w',
     result: '1',
@@ -221,7 +221,7 @@ describe('the end of a job', () => {
     await client.query('begin')
     await client.query(queries.endWorker, ['w', '0'])
     await client.query(queries.lockLeasesOf, ['w'])
-    const back = [{ ref: job.ref, fence: job.fence, state: 'ready', suspect: false, attempt: null, begun: true }]
+    const back = [{ ref: job.ref, fence: job.fence, state: 'ready', streak: null, attempt: null, begun: true }]
     await client.query(queries.giveBack, [JSON.stringify({ back })])
     await client.query(queries.dropLeases, [`{${job.fence}}`])
     const settled = store.settleJobs([ended(job)], [job.fence])
@@ -266,7 +266,7 @@ describe('a rescue', () => {
     const second = only(await claim(store, 'w', 1))
     await client.query('begin')
     await client.query(queries.shareLease, [String(first.ref), String(first.fence)])
-    const crashed = [first, second].map((job) => ended(job, { to: 'ready', result: null, suspect: true }))
+    const crashed = [first, second].map((job) => ended(job, { to: 'ready', result: null, streak: 2 }))
     expect(await other.rescueJobs('w', 0, crashed)).toMatchObject({ refused: [first.ref] })
     expect((await other.readWorkers()).filter(({ id }) => id === 'w')).toEqual([{ id: 'w', beat: null }])
     expect(await other.rescueJobs('w', null, crashed.slice(0, 1))).toBeNull()
@@ -364,7 +364,7 @@ describe('a claim', () => {
     await client.query('begin')
     // What a claim has written when it stands still.
     await client.query(
-      `insert into ${schema}.leases (fence, worker, alone, claimed_at, starting, refs) select 7, 'w', false, 0, 0, array_agg(ref) from ${schema}.ready`,
+      `insert into ${schema}.leases (fence, worker, quarantined, claimed_at, starting, refs) select 7, 'w', 0, 0, 0, array_agg(ref) from ${schema}.ready`,
     )
     let isPaused = false
     const paused = other.pauseQueue({ queue: 'default', until: null }).then((answer) => {

@@ -18,7 +18,7 @@ const row = (change: Partial<JobRow> = {}): JobRow => ({
   createdAt: 1_000,
   state: 'done',
   claimed: false,
-  suspect: false,
+  streak: 0,
   dueAt: 1_000,
   attempt: 1,
   retries: 0,

@@ -7,13 +7,20 @@ import { isFinal, LEGAL_MOVES } from './states.js'
 
 const error = { name: 'Error', message: 'no' }
 const policy: DecisionPolicy = { crashBudget: 3, keepMs: { done: 1, failed: 2, cancelled: 3 } }
-const fresh: Tally = { attempt: 0, retries: 0, crashes: 0 }
+const fresh: Tally = { attempt: 0, retries: 0, crashes: 0, streak: 0 }
 const failed = (change: Partial<Extract<Outcome, { kind: 'failed' }>> = {}): Outcome => ({
   kind: 'failed',
   error,
   retryable: true,
   retryLimit: 25,
   delayMs: 1_000,
+  ...change,
+})
+
+const crash = (change: Partial<Extract<Outcome, { kind: 'crashed' }>> = {}): Outcome => ({
+  kind: 'crashed',
+  hasBegun: true,
+  quarantined: 0,
   ...change,
 })
 
@@ -24,8 +31,8 @@ describe('an outcome becomes a settlement', () => {
       attempt: 1,
       retries: 0,
       crashes: 0,
+      streak: 0,
       delayMs: null,
-      suspect: false,
       result: '1',
       error: null,
       reason: 'cut',
@@ -36,17 +43,21 @@ describe('an outcome becomes a settlement', () => {
   })
 
   test('a failure with retries left waits for its delay, counted as an attempt and as a retry', () => {
-    const settlement = decide({ attempt: 4, retries: 2, crashes: 1 }, failed(), policy)
+    const settlement = decide({ attempt: 4, retries: 2, crashes: 1, streak: 0 }, failed(), policy)
     expect(settlement).toMatchObject({ to: 'retrying', attempt: 5, retries: 3, crashes: 1, delayMs: 1_000, error })
     expect(settlement.remember).toBe(true)
     expect(settlement.keepMs).toBe(Infinity)
   })
 
   test.each([
-    ['the limit is reached', { attempt: 3, retries: 2, crashes: 0 }, failed({ retryLimit: 2 })],
+    ['the limit is reached', { attempt: 3, retries: 2, crashes: 0, streak: 0 }, failed({ retryLimit: 2 })],
     ['the limit is 0', fresh, failed({ retryLimit: 0 })],
     ['it is not worth another try', fresh, failed({ retryable: false, retryLimit: Infinity })],
-    ['the limit was lowered below what was used', { attempt: 9, retries: 9, crashes: 0 }, failed({ retryLimit: 2 })],
+    [
+      'the limit was lowered below what was used',
+      { attempt: 9, retries: 9, crashes: 0, streak: 0 },
+      failed({ retryLimit: 2 }),
+    ],
   ])('a failure is for good when %s', (_, tally, outcome) => {
     const settlement = decide(tally, outcome, policy)
     expect(settlement).toMatchObject({ to: 'failed', attempt: tally.attempt + 1, retries: tally.retries, keepMs: 2 })
@@ -54,7 +65,7 @@ describe('an outcome becomes a settlement', () => {
   })
 
   test('a limit of Infinity never ends', () => {
-    const tally = { attempt: 1e9, retries: 1e9, crashes: 0 }
+    const tally = { attempt: 1e9, retries: 1e9, crashes: 0, streak: 0 }
     expect(decide(tally, failed({ retryLimit: Infinity }), policy).to).toBe('retrying')
   })
 
@@ -70,7 +81,7 @@ describe('an outcome becomes a settlement', () => {
   })
 
   test('a snooze waits and counts nothing', () => {
-    const tally = { attempt: 2, retries: 1, crashes: 1 }
+    const tally = { attempt: 2, retries: 1, crashes: 1, streak: 0 }
     expect(decide(tally, { kind: 'snoozed', delayMs: 600_000 }, policy)).toMatchObject({
       ...tally,
       to: 'scheduled',
@@ -90,40 +101,70 @@ describe('an outcome becomes a settlement', () => {
     })
   })
 
-  test('what is given back keeps its place in the line and is charged nothing', () => {
-    const tally = { attempt: 1, retries: 1, crashes: 2 }
+  test('what is given back keeps its place in the line and its streak, and is charged nothing', () => {
+    const tally = { attempt: 1, retries: 1, crashes: 2, streak: 3 }
     expect(decide(tally, { kind: 'released' }, policy)).toMatchObject({ ...tally, to: 'ready', delayMs: null })
   })
 
-  test('a crash beside others charges nothing and makes a suspect', () => {
-    const tally = { attempt: 1, retries: 1, crashes: 2 }
-    expect(decide(tally, { kind: 'crashed', alone: false }, policy)).toMatchObject({
-      ...tally,
-      to: 'ready',
-      suspect: true,
-      exit: 'crashed',
-      remember: true,
+  test.each([0, 3])(
+    'a crash outside quarantine, or in one of %d, is charged to no job and lengthens its streak',
+    (n) => {
+      const tally = { attempt: 1, retries: 1, crashes: 2, streak: 0 }
+      expect(decide(tally, crash({ quarantined: n }), policy)).toMatchObject({
+        ...tally,
+        to: 'ready',
+        streak: 1,
+        reason: null,
+        exit: 'crashed',
+        remember: true,
+      })
+    },
+  )
+
+  test('the second crash in a row makes a suspect, and its record says so', () => {
+    const { to, streak, reason } = decide({ ...fresh, streak: 1 }, crash(), policy)
+    expect([to, streak]).toEqual(['ready', 2])
+    expect(reason).toBe('it was in flight at 2 crashes in a row: it runs in quarantine')
+    expect(decide({ ...fresh, streak: 2 }, { kind: 'released' }, policy).reason).toBe(reason)
+  })
+
+  test('a job that had not begun becomes no suspect by a crash, however often', () => {
+    expect(decide(fresh, crash({ hasBegun: false }), policy)).toMatchObject({ streak: 1, crashes: 0 })
+    expect(decide({ ...fresh, streak: 1 }, crash({ hasBegun: false }), policy)).toMatchObject({ streak: 1, crashes: 0 })
+    expect(decide({ ...fresh, streak: 4 }, crash({ hasBegun: false, quarantined: 1 }), policy)).toMatchObject({
+      streak: 4,
+      crashes: 0,
     })
   })
 
-  test('a crash beside others never parks, however often the job crashed alone before', () => {
-    const tally = { attempt: 0, retries: 0, crashes: 99 }
-    expect(decide(tally, { kind: 'crashed', alone: false }, policy).to).toBe('ready')
+  test('a crash outside quarantine never parks, however often the job was charged before', () => {
+    expect(decide({ ...fresh, crashes: 99, streak: 9 }, crash(), policy).to).toBe('ready')
   })
 
   test.each([
     [0, 'ready'],
     [1, 'ready'],
     [2, 'parked'],
-  ] as const)('a crash alone after %d others leaves it %s under a budget of 3', (crashes, to) => {
-    const settlement = decide({ ...fresh, crashes }, { kind: 'crashed', alone: true }, policy)
-    expect(settlement).toMatchObject({ to, crashes: crashes + 1, attempt: 0, suspect: to === 'ready' })
+  ] as const)('a crash in a quarantine of one after %d others leaves it %s under a budget of 3', (crashes, to) => {
+    const settlement = decide({ ...fresh, crashes, streak: 2 }, crash({ quarantined: 1 }), policy)
+    expect(settlement).toMatchObject({ to, crashes: crashes + 1, attempt: 0, streak: to === 'ready' ? 3 : 0 })
     if (to === 'parked') expect(settlement.reason).toContain('3 times')
+  })
+
+  test('any other end than a crash ends the streak', () => {
+    const tally = { ...fresh, streak: 5 }
+    for (const outcome of [
+      { kind: 'succeeded', result: null },
+      failed(),
+      { kind: 'aborted', error },
+      { kind: 'snoozed', delayMs: 1 },
+    ] as const)
+      expect(decide(tally, outcome, policy).streak).toBe(0)
   })
 
   test('a handler that threw after a cancel ends the job, counts, and what it threw is kept', () => {
     const outcome: Outcome = { kind: 'cancelled', error, reason: 'cancelled by command' }
-    expect(decide({ attempt: 1, retries: 1, crashes: 0 }, outcome, policy)).toMatchObject({
+    expect(decide({ attempt: 1, retries: 1, crashes: 0, streak: 0 }, outcome, policy)).toMatchObject({
       to: 'cancelled',
       attempt: 2,
       retries: 1,
@@ -150,6 +191,7 @@ const anyTally = fc.record({
   attempt: fc.nat(1_000),
   retries: fc.nat(1_000),
   crashes: fc.nat(1_000),
+  streak: fc.nat(50),
 })
 const anyOutcome: fc.Arbitrary<Outcome> = fc.oneof(
   fc.record({ kind: fc.constant('succeeded' as const), result: fc.option(fc.string()) }),
@@ -169,7 +211,7 @@ const anyOutcome: fc.Arbitrary<Outcome> = fc.oneof(
   }),
   fc.record({ kind: fc.constant('unreadable' as const), error: fc.constant(error) }),
   fc.record({ kind: fc.constant('released' as const) }),
-  fc.record({ kind: fc.constant('crashed' as const), alone: fc.boolean() }),
+  fc.record({ kind: fc.constant('crashed' as const), hasBegun: fc.boolean(), quarantined: fc.nat(20) }),
   fc.record({ kind: fc.constant('expired' as const) }),
 )
 const anyPolicy: fc.Arbitrary<DecisionPolicy> = fc.record({
@@ -205,10 +247,10 @@ describe('whatever happened', () => {
     })
   })
 
-  test('a crash is counted only when the job ran alone', () => {
+  test('a crash is charged exactly to a job that had begun in a quarantine of one', () => {
     always((tally, outcome, p) => {
       const charged = decide(tally, outcome, p).crashes > tally.crashes
-      expect(charged).toBe(outcome.kind === 'crashed' && outcome.alone)
+      expect(charged).toBe(outcome.kind === 'crashed' && outcome.hasBegun && outcome.quarantined === 1)
     })
   })
 
@@ -226,10 +268,10 @@ describe('whatever happened', () => {
     })
   })
 
-  test('only a job that is to run again is a suspect', () => {
+  test('only a job that is to run again has a streak', () => {
     always((tally, outcome, p) => {
-      const { to, suspect } = decide(tally, outcome, p)
-      if (suspect) expect(to).toBe('ready')
+      const { to, streak } = decide(tally, outcome, p)
+      if (streak > 0) expect(to).toBe('ready')
     })
   })
 })

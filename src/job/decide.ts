@@ -1,5 +1,6 @@
 import type { ErrorRecord } from '../codec/error-text.js'
 import type { Encoded, Outcome } from './outcome.js'
+import { isSuspect, streakAfterCrash } from './quarantine.js'
 import type { State } from './states.js'
 import { isFinal } from './states.js'
 
@@ -15,12 +16,14 @@ export interface Tally {
   readonly attempt: number
   /** Failed attempts since the job was enqueued or last retried by hand: what `limit` is held against. */
   readonly retries: number
-  /** Crashes while it ran alone. */
+  /** Crashes it was charged with: those while it was alone in quarantine. */
   readonly crashes: number
+  /** Crashes in a row that it was in flight at. */
+  readonly streak: number
 }
 
 export interface DecisionPolicy {
-  /** Crashes alone that park a job. */
+  /** Charged crashes that park a job. */
   readonly crashBudget: number
   /** How long a finished job is kept, in ms; Infinity keeps it, 0 keeps nothing. */
   readonly keepMs: { readonly done: number; readonly failed: number; readonly cancelled: number }
@@ -43,8 +46,6 @@ export interface Settlement extends Tally {
   readonly to: State
   /** Due again in so many ms; null: it keeps its place in the line, ended, or waits for a person. */
   readonly delayMs: number | null
-  /** A suspect is claimed singly and runs alone. */
-  readonly suspect: boolean
   readonly result: Encoded | null
   readonly error: ErrorRecord | null
   /** Why it is where it is, when an error does not say it. */
@@ -83,9 +84,10 @@ export function decide(job: Tally, outcome: Outcome, policy: DecisionPolicy): Se
     case 'unreadable':
       return settle(job, policy, { to: 'parked', error: outcome.error, reason: outcome.error.message })
     case 'released':
-      return settle(job, policy, { to: 'ready' })
+      // The attempt proved nothing, or never began: the streak goes on.
+      return settle(job, policy, { to: 'ready', streak: job.streak, reason: whyQuarantined(job.streak) })
     case 'crashed':
-      return afterCrash(job, outcome.alone, policy)
+      return afterCrash(job, outcome, policy)
     case 'expired':
       return settle(job, policy, { to: 'cancelled', reason: 'it expired before it began', exit: 'expired' })
     default:
@@ -107,14 +109,21 @@ function afterFailure(job: Tally, outcome: Extract<Outcome, { kind: 'failed' }>,
   })
 }
 
-/** A crash is nobody's fault until a job crashed alone: then it is charged, and past the budget it is parked. */
-function afterCrash(job: Tally, alone: boolean, policy: DecisionPolicy): Settlement {
-  const crashes = job.crashes + (alone ? 1 : 0)
-  if (alone && crashes >= policy.crashBudget) {
+/** Only a crash in a quarantine of one is charged; past the budget the job is parked. See `quarantine.ts`. */
+function afterCrash(job: Tally, crash: Extract<Outcome, { kind: 'crashed' }>, policy: DecisionPolicy): Settlement {
+  const isCharged = crash.hasBegun && crash.quarantined === 1
+  const crashes = job.crashes + (isCharged ? 1 : 0)
+  if (isCharged && crashes >= policy.crashBudget) {
     const reason = `its process died ${crashes} times while it ran alone`
     return settle(job, policy, { to: 'parked', crashes, reason, remember: true, exit: 'crashed' })
   }
-  return settle(job, policy, { to: 'ready', crashes, suspect: true, remember: true, exit: 'crashed' })
+  const streak = streakAfterCrash(job.streak, crash.hasBegun)
+  const reason = whyQuarantined(streak)
+  return settle(job, policy, { to: 'ready', crashes, streak, reason, remember: true, exit: 'crashed' })
+}
+
+function whyQuarantined(streak: number): string | null {
+  return isSuspect(streak) ? `it was in flight at ${streak} crashes in a row: it runs in quarantine` : null
 }
 
 function settle(job: Tally, policy: DecisionPolicy, change: Partial<Settlement> & { to: State }): Settlement {
@@ -122,8 +131,9 @@ function settle(job: Tally, policy: DecisionPolicy, change: Partial<Settlement> 
     attempt: job.attempt,
     retries: job.retries,
     crashes: job.crashes,
+    // An attempt that ended in any other way than by a crash ends the streak.
+    streak: 0,
     delayMs: null,
-    suspect: false,
     result: null,
     error: null,
     reason: null,

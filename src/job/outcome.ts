@@ -27,7 +27,7 @@ export type Outcome =
   | { readonly kind: 'unreadable'; readonly error: ErrorRecord }
   /** The worker gave the job back: it stopped, or never began it. */
   | { readonly kind: 'released' }
-  /** The worker died, or its heart stopped. `alone`: nothing else ran in its process. */
-  | { readonly kind: 'crashed'; readonly alone: boolean }
+  /** The worker died, or its heart stopped. `quarantined`: how many suspects its quarantine had, 0 when it was in none. */
+  | { readonly kind: 'crashed'; readonly hasBegun: boolean; readonly quarantined: number }
   /** `expires` passed before it began. */
   | { readonly kind: 'expired' }

@@ -17,7 +17,7 @@ export interface JobRecord {
   readonly reason: string | undefined
   /** Attempts that ended and count. */
   readonly attempt: number
-  /** Crashes while it ran alone. */
+  /** Crashes it was charged with: its process died while it ran in quarantine, with nothing else beside it. */
   readonly crashes: number
   readonly priority: number
   readonly labels: readonly string[]

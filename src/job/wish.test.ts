@@ -28,7 +28,7 @@ describe.each(Object.keys(TABLE) as Ask[])('to ask a running job to %s', (ask) =
 
 const cancel: Wish = { kind: 'cancel', reason: 'enough', keepMs: 7 }
 const pause: Wish = { kind: 'pause', reason: 'later', keepMs: Infinity }
-const settled = (to: State) => ({ to, delayMs: 5, suspect: true, reason: 'own', keepMs: 1, attempt: 3, error: 'e' })
+const settled = (to: State) => ({ to, delayMs: 5, streak: 2, reason: 'own', keepMs: 1, attempt: 3, error: 'e' })
 
 /** What each wish makes of each end of a claim. */
 const TURNS: { readonly [to in State]?: readonly [cancel: State, pause: State] } = {
@@ -68,7 +68,7 @@ describe('a wish', () => {
     expect(honourWish(settled('retrying'), cancel)).toEqual({
       to: 'cancelled',
       delayMs: null,
-      suspect: false,
+      streak: 2,
       reason: 'enough',
       keepMs: 7,
       attempt: 3,
@@ -76,7 +76,7 @@ describe('a wish', () => {
     })
   })
 
-  test('to pause keeps the time it waits for, and that it is a suspect', () => {
+  test('to pause keeps the time it waits for, and its streak', () => {
     const turned = honourWish(settled('retrying'), pause)
     expect(turned).toEqual({ ...settled('paused'), reason: 'later' })
     expect(isFinal(turned.to)).toBe(false)

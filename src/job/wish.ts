@@ -34,7 +34,6 @@ export function decideWish(standing: WishKind | null, ask: Ask): { readonly wish
 export interface Turnable {
   readonly to: State
   readonly delayMs: number | null
-  readonly suspect: boolean
   readonly reason: string | null
   readonly keepMs: number
 }
@@ -46,7 +45,7 @@ export interface Turnable {
 export function honourWish<Settled extends Turnable>(settled: Settled, wish: Wish): Settled {
   if (settled.to === 'done' || settled.to === 'cancelled') return settled
   if (wish.kind === 'cancel')
-    return { ...settled, to: 'cancelled', delayMs: null, suspect: false, reason: wish.reason, keepMs: wish.keepMs }
+    return { ...settled, to: 'cancelled', delayMs: null, reason: wish.reason, keepMs: wish.keepMs }
   return GOES_ON.has(settled.to) ? { ...settled, to: 'paused', reason: wish.reason } : settled
 }
 

@@ -48,7 +48,7 @@ export interface MillOptions {
   readonly poll?: Duration | number | undefined
   /** How long a silent worker is believed to live. Default '15s'. */
   readonly lease?: Duration | number | undefined
-  /** Crashes alone that park a job. Default 3. */
+  /** Crashes of its process, while it ran in quarantine, that park a job. Default 3. */
   readonly crashBudget?: number | undefined
   readonly retry?: RetryOptions | undefined
   /** How long one attempt may take. Default '30m'; Infinity lifts it. */

@@ -86,7 +86,7 @@ export function engineEvents(log: Log): EngineEvents {
     },
     rescued(worker, jobs, parked) {
       const fields = { worker, jobs: jobs.length, ...(parked === 0 ? {} : { parked }) }
-      log.write('warn', fields, 'rescued: a worker died; what it held runs again, each job alone first')
+      log.write('warn', fields, 'rescued: a worker died; what it held runs again')
     },
     lost: (what) => log.write('warn', {}, `lost ${what}: its claim was gone, and nothing of it was recorded`),
     threwAfterwards: ({ id, job }, error) =>

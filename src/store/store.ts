@@ -78,6 +78,8 @@ export interface LeaseStore {
   settleJobs(settled: readonly SettledJob[], closeLeases: readonly number[]): Promise<Written>
   /** Of claims whose answer never came: none of them takes anything from now on. Gives what they have taken. */
   voidClaims(worker: string, fences: readonly number[]): Promise<readonly LeasedJob[]>
+  /** The suspects of this claim outlived their quarantine: from now on a crash is charged to none of them. */
+  endQuarantine(worker: string, fence: number): Promise<void>
   /** What a worker's leases hold. */
   readLeases(worker: string): Promise<readonly LeasedJob[]>
   /** Ends a dead worker: one guarded write; null when its beat moved after all and nothing was written. */
@@ -164,11 +166,12 @@ export interface JobRow {
   readonly state: State
   /** Held by a worker: running, or about to. */
   readonly claimed: boolean
-  readonly suspect: boolean
   readonly dueAt: number
   readonly attempt: number
   readonly retries: number
   readonly crashes: number
+  /** Crashes in a row that it was in flight at; 0 once it ended. */
+  readonly streak: number
   readonly startedAt: number | null
   readonly settledAt: number | null
   readonly expiresAt: number | null
@@ -235,16 +238,21 @@ export interface ClaimRequest {
   readonly starting: number
   /** How many more of a queue it takes at the most; a queue not named takes up to `max`. */
   readonly rooms: ReadonlyMap<string, number>
-  /** Suspects are claimed one at a time: 'alone' when nothing else runs here, 'beside' when it must not wait longer. */
-  readonly suspects: 'none' | 'alone' | 'beside'
+  /**
+   * Whether suspects may be taken, which needs a process in which nothing runs: before other work, or only when there is no
+   * other work. A claim takes either, never both; suspects are chosen by `chooseSuspects` and taken into a quarantine.
+   */
+  readonly suspects: 'none' | 'first' | 'last'
 }
 
 export interface Claimed {
   /** The store's now, by which the worker dates what it records. */
   readonly now: number
   readonly jobs: readonly ClaimedJob[]
-  /** Suspects this worker could run are waiting. */
-  readonly suspectsWait: boolean
+  /** The shortest streak of the suspects that still wait and that this worker could run; null when none waits. */
+  readonly suspectStreak: number | null
+  /** What it took are suspects, in quarantine from now on. */
+  readonly isQuarantine: boolean
   /** The worker has been taken for dead and must begin anew. */
   readonly lost: boolean
   /** A paused queue runs again in so many ms; null when none is paused until a time. */
@@ -264,7 +272,7 @@ export interface ClaimedJob extends Claim {
   readonly attempt: number
   readonly retries: number
   readonly crashes: number
-  readonly suspect: boolean
+  readonly streak: number
   readonly log: string | null
   /** Somebody may come after it; only a store that must know it at the end says so. */
   readonly isParent?: boolean | undefined
@@ -291,7 +299,7 @@ export interface SettledJob extends Claim {
   readonly attempt: number
   readonly retries: number
   readonly crashes: number
-  readonly suspect: boolean
+  readonly streak: number
   readonly startedAt: number | null
   readonly worker: string
   readonly result: Encoded | null
@@ -303,8 +311,8 @@ export interface SettledJob extends Claim {
 }
 
 export interface LeasedJob extends ClaimedJob {
-  /** It was claimed to run with nothing beside it. */
-  readonly alone: boolean
+  /** How many suspects its claim took into quarantine; 0 when it took none, or when that quarantine is over. */
+  readonly quarantined: number
   readonly claimedAt: number
   readonly startedAt: number | null
 }

@@ -104,7 +104,7 @@ function byPlace(census: Census): Map<string, CensusJob[]> {
 
 /** A new job that nobody has touched since is due at the end of its window at the latest. */
 function checkBound(job: CensusJob, { forMs }: UniqueRule): void {
-  const isUntouched = job.attempt === 0 && job.lines === 0 && job.suspect === 0 && !isOver(job)
+  const isUntouched = job.attempt === 0 && job.lines === 0 && job.streak === 0 && !isOver(job)
   if (forMs !== null && isUntouched && job.dueAt > job.createdAt + forMs)
     throw new BrokenPromise(
       `E6: job ${job.id} was put off ${job.dueAt - job.createdAt} ms, beyond its window of ${forMs} ms`,

@@ -1,5 +1,6 @@
 import { buildMill } from '../mill.js'
 import type { Mill } from '../mill/surface.js'
+import { isSuspect } from '../job/quarantine.js'
 import { isThenable } from '../job/schema.js'
 import type { Running } from '../worker/running.js'
 import { never, thaw } from './faults.js'
@@ -65,8 +66,9 @@ function callHandler(sim: Simulation, process: SimProcess, call: () => unknown, 
 }
 
 function begin(sim: Simulation, process: SimProcess, { id, job, attempt, claimed }: Running): Run {
-  if (claimed.suspect) sim.count('suspect runs')
-  sim.note(process.name, `begins ${job} ${id.slice(-6)} attempt ${attempt}${claimed.suspect ? ' as a suspect' : ''}`)
+  const isSuspected = isSuspect(claimed.streak)
+  if (isSuspected) sim.count('suspect runs')
+  sim.note(process.name, `begins ${job} ${id.slice(-6)} attempt ${attempt}${isSuspected ? ' as a suspect' : ''}`)
   try {
     const run = sim.book.began(id, process, claimed.fence, sim.time.now, sim.config.concurrency)
     sim.checkParents(id, process)

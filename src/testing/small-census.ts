@@ -21,7 +21,7 @@ export const waiting: CensusJob = {
   attempt: 0,
   retries: 0,
   crashes: 0,
-  suspect: 0,
+  streak: 0,
   reason: null,
   worker: null,
   told: null,
@@ -34,7 +34,7 @@ export const waiting: CensusJob = {
   n: null,
 }
 export const running: CensusJob = { ...waiting, state: 'running', fence: 7 }
-const LEASE = { fence: 7, worker: 'w', alone: 0, jobs: [1, 2] }
+const LEASE = { fence: 7, worker: 'w', quarantined: 0, jobs: [1, 2] }
 
 export function census(jobs: readonly CensusJob[], more: Partial<Census> = {}): Census {
   const workers = [{ worker: 'w', beat: 1 }]

@@ -10,6 +10,7 @@ import { movedLinkCases } from './contract/moved-links.js'
 import { placesCases } from './contract/places.js'
 import { pruningCases } from './contract/pruning.js'
 import { scheduleCases } from './contract/schedules.js'
+import { quarantineCases } from './contract/quarantine.js'
 import { rescueCases } from './contract/rescue.js'
 import { settlingCases } from './contract/settling.js'
 import { successorCases } from './contract/successors.js'
@@ -29,6 +30,7 @@ export const storeContract: readonly ContractCase[] = [
   ...upkeepCases,
   ...pruningCases,
   ...rescueCases,
+  ...quarantineCases,
   ...askingCases,
   ...togetherCases,
   ...scheduleCases,

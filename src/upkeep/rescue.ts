@@ -84,7 +84,7 @@ export class Rescuer {
   #crashed(job: LeasedJob, worker: string): SettledJob {
     const settlement = decide(
       job,
-      { kind: 'crashed', alone: job.alone },
+      { kind: 'crashed', hasBegun: job.startedAt !== null, quarantined: job.quarantined },
       { crashBudget: this.#parts.crashBudget(), keepMs: KEEP_ALL },
     )
     const startedAt = job.startedAt ?? job.claimedAt
@@ -102,7 +102,7 @@ export class Rescuer {
       attempt: settlement.attempt,
       retries: settlement.retries,
       crashes: settlement.crashes,
-      suspect: settlement.suspect,
+      streak: settlement.streak,
       startedAt,
       worker,
       result: null,

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Hand } from './claim.js'
-import { BATCH_MAX, lookAhead, planClaim, SUSPECT_PATIENCE_MS } from './claim.js'
+import { BATCH_MAX, lookAhead, planClaim } from './claim.js'
 
 const idle: Hand = {
   concurrency: 10,
@@ -12,29 +12,29 @@ const idle: Hand = {
   averageBytes: 20,
   fullForMs: 0,
   batchesAhead: 1,
-  alone: false,
-  suspectsSince: null,
-  now: 100_000,
+  abandoned: 0,
+  isQuarantine: false,
+  isDraining: false,
 }
 const plan = (change: Partial<Hand>): ReturnType<typeof planClaim> => planClaim({ ...idle, ...change })
 
 describe('how much to claim', () => {
   test.each<[string, Partial<Hand>, ReturnType<typeof planClaim>]>([
-    ['idle, nothing measured: every slot', {}, { claim: true, max: 10, starting: 10, suspects: 'alone' }],
+    ['idle, nothing measured: every slot', {}, { claim: true, max: 10, starting: 10, suspects: 'last' }],
     [
       'idle, fast handlers: every slot and 50 ms of work',
       { averageMs: 5 },
-      { claim: true, max: 110, starting: 10, suspects: 'alone' },
+      { claim: true, max: 110, starting: 10, suspects: 'last' },
     ],
     [
       'idle, very fast: no more than a batch',
       { averageMs: 0.01 },
-      { claim: true, max: BATCH_MAX, starting: 10, suspects: 'alone' },
+      { claim: true, max: BATCH_MAX, starting: 10, suspects: 'last' },
     ],
     [
       'idle, slow handlers: nothing ahead',
       { averageMs: 60_000 },
-      { claim: true, max: 10, starting: 10, suspects: 'alone' },
+      { claim: true, max: 10, starting: 10, suspects: 'last' },
     ],
     ['some running: the free slots', { running: 4 }, { claim: true, max: 6, starting: 6, suspects: 'none' }],
     [
@@ -42,49 +42,31 @@ describe('how much to claim', () => {
       { running: 4, averageMs: 25 },
       { claim: true, max: 26, starting: 6, suspects: 'none' },
     ],
-    ['full, slow: nothing', { running: 10, averageMs: 60_000 }, { claim: false, againInMs: null }],
-    ['full, nothing measured: nothing', { running: 10 }, { claim: false, againInMs: null }],
+    ['full, slow: nothing', { running: 10, averageMs: 60_000 }, { claim: false }],
+    ['full, nothing measured: nothing', { running: 10 }, { claim: false }],
     [
       'full, fast, hand empty: 50 ms of work, and none of it begins',
       { running: 10, averageMs: 5 },
       { claim: true, max: 100, starting: 0, suspects: 'none' },
     ],
-    [
-      'full, fast, more than half in hand: nothing yet',
-      { running: 10, held: 51, averageMs: 5 },
-      { claim: false, againInMs: null },
-    ],
+    ['full, fast, more than half in hand: nothing yet', { running: 10, held: 51, averageMs: 5 }, { claim: false }],
     [
       'full, fast, half in hand: the other half',
       { running: 10, held: 50, averageMs: 5 },
       { claim: true, max: 50, starting: 0, suspects: 'none' },
     ],
+    ['more in hand than there are slots after a change of concurrency', { running: 20 }, { claim: false }],
+    ['a quarantine is on: nothing begins beside it', { isQuarantine: true, running: 1 }, { claim: false }],
+    ['a quarantine is on and its suspect has just ended: still nothing', { isQuarantine: true }, { claim: false }],
+    ['it drains and something runs: nothing', { running: 1, isDraining: true }, { claim: false }],
+    ['it drains and an end is not written yet: nothing', { unwritten: true, isDraining: true }, { claim: false }],
+    ['it has drained: suspects first', { isDraining: true }, { claim: true, max: 10, starting: 10, suspects: 'first' }],
     [
-      'more in hand than there are slots after a change of concurrency',
-      { running: 20 },
-      { claim: false, againInMs: null },
+      'it has drained but for handlers that hang, settled long ago: suspects first, in the free slots',
+      { isDraining: true, running: 2, abandoned: 2 },
+      { claim: true, max: 8, starting: 8, suspects: 'first' },
     ],
-    ['a suspect runs alone: nothing joins it', { alone: true, running: 1 }, { claim: false, againInMs: null }],
-    [
-      'suspects wait and something runs: hold back until they have waited long enough',
-      { running: 1, suspectsSince: 99_500 },
-      { claim: false, againInMs: SUSPECT_PATIENCE_MS - 500 },
-    ],
-    [
-      'suspects have waited long enough: one beside the others',
-      { running: 1, suspectsSince: 100_000 - SUSPECT_PATIENCE_MS },
-      { claim: true, max: 9, starting: 9, suspects: 'beside' },
-    ],
-    [
-      'suspects have waited, but every slot is taken',
-      { running: 10, suspectsSince: 0 },
-      { claim: false, againInMs: null },
-    ],
-    [
-      'suspects wait and nothing runs: now, alone',
-      { suspectsSince: 99_999 },
-      { claim: true, max: 10, starting: 10, suspects: 'alone' },
-    ],
+    ['handlers that hang have all slots: nothing', { running: 10, abandoned: 10 }, { claim: false }],
   ])('%s', (_, change, expected) => {
     expect(plan(change)).toEqual(expected)
   })
@@ -97,9 +79,9 @@ describe('how much to claim', () => {
     averageBytes: fc.nat(2_000_000),
     fullForMs: fc.nat(1_000),
     batchesAhead: fc.constantFrom(1, 2),
-    alone: fc.boolean(),
-    suspectsSince: fc.option(fc.nat(200_000)),
-    now: fc.constant(200_000),
+    abandoned: fc.constant(0),
+    isQuarantine: fc.boolean(),
+    isDraining: fc.boolean(),
     unwritten: fc.boolean(),
   })
 
@@ -121,17 +103,16 @@ describe('how much to claim', () => {
         const made = planClaim(hand)
         if (!made.claim) return
         expect(made.max).toBeGreaterThan(0)
-        if (made.suspects !== 'beside') expect(made.max).toBeLessThanOrEqual(BATCH_MAX)
-        else expect(made.max).toBeLessThanOrEqual(hand.concurrency)
+        expect(made.max).toBeLessThanOrEqual(BATCH_MAX)
       }),
     )
   })
 
-  test('takes a suspect alone only when nothing else is in hand', () => {
+  test('takes suspects only when nothing else is in hand', () => {
     fc.assert(
       fc.property(anyHand, (hand) => {
         const made = planClaim(hand)
-        if (made.claim && made.suspects === 'alone') expect(hand.running + hand.held).toBe(0)
+        if (made.claim && made.suspects !== 'none') expect(hand.running + hand.held).toBe(0)
       }),
     )
   })

@@ -9,8 +9,6 @@ export const LOOK_AHEAD_MS = 50
 export const BATCH_MAX = 500
 /** Payloads in one claim: held in memory until their turn, they must not become the garbage collector's main work. */
 const BATCH_BYTES_MAX = 512 * 1024
-/** How long normal claims are held back so that a suspect can run alone; after that it runs beside others, uncharged. */
-export const SUSPECT_PATIENCE_MS = 2_000
 
 export interface Hand {
   readonly concurrency: number
@@ -28,42 +26,42 @@ export interface Hand {
   readonly batchesAhead: number
   /** For how long every slot has been taken and none came free. */
   readonly fullForMs: number
-  /** A suspect runs here alone: nothing may join it. */
-  readonly alone: boolean
-  /** Since when suspects have been seen waiting, by the monotonic clock; null when none were. */
-  readonly suspectsSince: number | null
-  readonly now: number
+  /** Of the running: settled already, because they outlived their timeout and the grace after it. They may hang for ever. */
+  readonly abandoned: number
+  /** Suspects run here in quarantine: nothing may begin beside them. */
+  readonly isQuarantine: boolean
+  /** The worker claims nothing until nothing runs, for the suspects that wait. */
+  readonly isDraining: boolean
 }
 
 export type ClaimPlan =
-  | { readonly claim: false; readonly againInMs: number | null }
+  | { readonly claim: false }
   | {
       readonly claim: true
       readonly max: number
       readonly starting: number
-      readonly suspects: 'none' | 'alone' | 'beside'
+      readonly suspects: 'none' | 'first' | 'last'
     }
 
 export function planClaim(hand: Hand): ClaimPlan {
-  if (hand.alone) return { claim: false, againInMs: null }
+  if (hand.isQuarantine) return NO_CLAIM
   const free = hand.concurrency - hand.running - hand.held
-  if (hand.running + hand.held === 0 && !hand.unwritten)
-    return { claim: true, max: firstBatch(hand), starting: hand.concurrency, suspects: 'alone' }
-  if (hand.suspectsSince !== null) {
-    const waited = hand.now - hand.suspectsSince
-    if (waited < SUSPECT_PATIENCE_MS) return { claim: false, againInMs: SUSPECT_PATIENCE_MS - waited }
-    if (free > 0) return { claim: true, max: free, starting: free, suspects: 'beside' }
-  }
+  if (hand.running - hand.abandoned + hand.held === 0 && !hand.unwritten && free > 0)
+    return {
+      claim: true,
+      max: Math.min(BATCH_MAX, free + lookAhead(hand)),
+      starting: free,
+      suspects: hand.isDraining ? 'first' : 'last',
+    }
+  if (hand.isDraining) return NO_CLAIM
   const max = Math.min(BATCH_MAX, free + lookAhead(hand))
-  if (max <= 0) return { claim: false, againInMs: null }
+  if (max <= 0) return NO_CLAIM
   // A claim for a few when many are in hand costs a commit and gains nothing.
-  if (free <= 0 && hand.held > lookAhead(hand) / 2) return { claim: false, againInMs: null }
+  if (free <= 0 && hand.held > lookAhead(hand) / 2) return NO_CLAIM
   return { claim: true, max, starting: Math.max(0, free), suspects: 'none' }
 }
 
-function firstBatch(hand: Hand): number {
-  return Math.min(BATCH_MAX, hand.concurrency + lookAhead(hand))
-}
+const NO_CLAIM: ClaimPlan = { claim: false }
 
 /** Jobs that fit into LOOK_AHEAD_MS at the measured time, and into memory; none while nothing was measured. */
 export function lookAhead(

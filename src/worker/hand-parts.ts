@@ -1,5 +1,5 @@
 import type { Registry } from '../job/registry.js'
-import type { ClaimedJob, SettledJob, Store } from '../store/store.js'
+import type { Claim, ClaimedJob, SettledJob, Store } from '../store/store.js'
 import type { World } from '../world/world.js'
 import type { Executor } from './executors/loop.js'
 import type { JobVerbs, Running } from './running.js'
@@ -36,4 +36,6 @@ export interface Master {
   readonly wake: () => void
   /** Settlements were written: to everybody else these jobs are out of this hand now. */
   readonly written: () => void
+  /** This job has left the worker: its end is written, or its claim is lost. */
+  readonly left: (claim: Claim) => void
 }

@@ -4,6 +4,7 @@ import type { Registered } from '../job/registry.js'
 import { readOptions } from '../job/stored-options.js'
 import type { Claimed, ClaimedJob } from '../store/store.js'
 import type { Cancel } from '../world/timers.js'
+import { Announcer } from './announce.js'
 import type { HandParts, Master } from './hand-parts.js'
 import { Meter } from './meter.js'
 import { Outbox } from './outbox.js'
@@ -40,7 +41,7 @@ export class Hand implements Surroundings {
   readonly #parts: HandParts
   readonly #master: Master
   readonly #watchdog: Watchdog
-  #alone: Running | undefined
+  readonly #announcer: Announcer
   #closed = false
   #confirmedAt = -Infinity
   /** How long what was confirmed may begin. */
@@ -64,6 +65,7 @@ export class Hand implements Surroundings {
       failed: (error, job) =>
         parts.events.troubled(job === undefined ? 'settle' : `record the end of job ${job.name} ${job.id}`, error),
     })
+    this.#announcer = new Announcer(parts.store.leases)
     this.#watchdog = new Watchdog(parts.world, this.slots.running, (running, now) => this.#overdue(running, now))
   }
 
@@ -72,13 +74,13 @@ export class Hand implements Surroundings {
     return this.slots.fullForMs(this.#master.options().concurrency, this.#parts.world.clock.monotonic())
   }
 
-  /** A suspect runs here alone. */
-  get isAlone(): boolean {
-    return this.#alone !== undefined
+  /** Handlers that were settled without having come back. */
+  countAbandoned(): number {
+    return [...this.slots.running].filter((running) => running.settled).length
   }
 
   /** Takes what was claimed: the first `starting` begin, the rest is held for the next free slots. */
-  take(claimed: Claimed, fence: number, starting: number, alone: boolean): void {
+  take(claimed: Claimed, fence: number, starting: number): void {
     const { world } = this.#parts
     const now = world.clock.monotonic()
     this.#clock.tell(claimed.now, now)
@@ -90,7 +92,7 @@ export class Hand implements Surroundings {
     for (const [i, job] of claimed.jobs.entries()) {
       this.meter.addPayload(job.payload)
       if (this.#closed) this.#put(job, { kind: 'released' })
-      else if (i < starting) this.#beginClaimed(job, alone, now)
+      else if (i < starting) this.#beginClaimed(job, now)
       else this.slots.hold(job)
     }
     if (this.slots.heldCount > BREATHER_JOBS) this.#pumpNextTurn()
@@ -108,10 +110,10 @@ export class Hand implements Surroundings {
   }
 
   /** Those before it may have blocked the event loop: what was asked of this one meanwhile is honoured where it goes back to. */
-  #beginClaimed(job: ClaimedJob, alone: boolean, claimedAt: number): void {
+  #beginClaimed(job: ClaimedJob, claimedAt: number): void {
     const now = this.#parts.world.clock.monotonic()
     if (now - claimedAt > this.#worthMs) this.#put(job, { kind: 'released' })
-    else this.#begin(job, true, alone, now)
+    else this.#begin(job, true, now)
   }
 
   /** Gives back what was claimed and must not begin: nobody knows for how long the answer was on its way. */
@@ -142,7 +144,6 @@ export class Hand implements Surroundings {
   lose(reason: LeaseLostError): void {
     this.abortAll(reason)
     this.slots.takeHeld()
-    this.#alone = undefined
     this.outbox.abandon()
   }
 
@@ -171,9 +172,10 @@ export class Hand implements Surroundings {
     if (this.#pumping || this.#closed) return
     while (this.slots.heldCount > 0 && this.slots.running.size < this.#master.options().concurrency) {
       const now = this.#parts.world.clock.monotonic()
-      if (now - this.#confirmedAt > this.#worthMs) return void this.#confirm()
+      const isAnnounced = !this.#announcer.isDue(this.slots.firstHeld())
+      if (now - this.#confirmedAt > this.#worthMs || !isAnnounced) return void this.#confirm()
       const job = this.slots.nextHeld()
-      if (job !== undefined) this.#begin(job, false, false, now)
+      if (job !== undefined) this.#begin(job, this.#announcer.isAnnounced(job), now)
     }
     if (this.slots.heldCount > 0) this.#patience ??= this.#parts.world.timers.after(HELD_MAX_MS, () => this.#letWait())
   }
@@ -188,6 +190,7 @@ export class Hand implements Surroundings {
   async #confirm(): Promise<void> {
     this.#pumping = true
     try {
+      if (this.#announcer.isDue(this.slots.firstHeld())) await this.#announceNext()
       // Jobs claimed while the answer is on its way were not asked about, and are not judged by it.
       const asked = this.slots.held()
       const askedAt = this.#parts.world.clock.monotonic()
@@ -208,7 +211,12 @@ export class Hand implements Surroundings {
     }
   }
 
-  #begin(job: ClaimedJob, reported: boolean, alone: boolean, begunAt: number): void {
+  #announceNext(): Promise<void> {
+    const free = this.#master.options().concurrency - this.slots.running.size
+    return this.#announcer.announce(this.slots.held().slice(0, Math.max(1, free)), this.#clock.at())
+  }
+
+  #begin(job: ClaimedJob, reported: boolean, begunAt: number): void {
     const { registry, events } = this.#parts
     const registered = registry.runnable(job.name)
     if (registered === undefined) return this.#put(job, { kind: 'released' })
@@ -219,7 +227,6 @@ export class Hand implements Surroundings {
     const slowAfterMs = this.#master.options().slowAfterMs
     const begin = { claimed: job, registered, options, startedAt, begunAt, timeoutMs, slowAfterMs, reported }
     const running = new Running(begin, this)
-    if (alone) this.#alone = running
     this.slots.begin(running)
     this.#watchdog.watch(running)
     events.began(job)
@@ -248,7 +255,7 @@ export class Hand implements Surroundings {
     // It has written its own story, or its claim is lost and whoever has it now tells it.
     if (running.committed || running.abortReason instanceof LeaseLostError) {
       void this.settling.tellGone(running.claimed, running)
-      this.#forget(running)
+      this.#master.left(running.claimed)
       return this.outbox.leave(running.claimed.fence)
     }
     this.#put(running.claimed, rest, running.registered, running, now)
@@ -276,18 +283,11 @@ export class Hand implements Surroundings {
     const { events } = this.#parts
     for (const job of settled) {
       const { running } = job
-      if (running !== undefined) this.#forget(running)
+      this.#master.left(job)
       if (refused.has(job.ref)) void this.settling.tellGone(job, running)
       else events.settled(job, running?.tookMs, running)
     }
     this.#master.written()
-  }
-
-  /** Its story is written, or no longer ours to tell. Only then is a suspect no longer alone: a crash before would be charged to it. */
-  #forget(running: Running): void {
-    if (this.#alone !== running) return
-    this.#alone = undefined
-    this.#master.wake()
   }
 
   #overdue(running: Running, now: number): void {

@@ -42,7 +42,7 @@ export function settlementOf(claimed: ClaimedJob, outcome: Outcome, policy: Deci
     attempt: settlement.attempt,
     retries: settlement.retries,
     crashes: settlement.crashes,
-    suspect: settlement.suspect || (outcome.kind === 'released' && claimed.suspect),
+    streak: settlement.streak,
     startedAt: ended.startedAt,
     worker: ended.worker,
     result: settlement.result,

@@ -22,7 +22,7 @@ function claimed(queue: string): ClaimedJob {
     attempt: 0,
     retries: 0,
     crashes: 0,
-    suspect: false,
+    streak: 0,
     log: null,
   }
 }

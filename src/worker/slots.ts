@@ -24,6 +24,10 @@ export class Slots {
     this.#count(job.queue, 1)
   }
 
+  firstHeld(): ClaimedJob | undefined {
+    return this.#held[this.#next]
+  }
+
   /** The next held job, taken out of the line. */
   nextHeld(): ClaimedJob | undefined {
     const job = this.#held[this.#next]

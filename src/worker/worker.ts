@@ -8,6 +8,7 @@ import { Hand } from './hand.js'
 import type { HandParts } from './hand-parts.js'
 import { Lease } from './lease.js'
 import { Listener } from './listen.js'
+import { Quarantine } from './quarantine.js'
 
 /** What the worker is told from outside; it may change while it runs. */
 export interface WorkerOptions {
@@ -22,6 +23,8 @@ export interface WorkerOptions {
 
 export interface WorkerParts extends HandParts {
   readonly process: { readonly host: string; readonly pid: number }
+  /** The length of the first quarantine; default: a minute. */
+  readonly quarantineMs: number | undefined
 }
 
 /** The wait after a claim that failed. */
@@ -39,6 +42,7 @@ export class Worker {
   readonly #parts: WorkerParts
   readonly #hand: Hand
   readonly #listener: Listener
+  readonly #quarantine: Quarantine
   #options: WorkerOptions
   #lease: Lease | undefined
   #poll: Cancel | undefined
@@ -51,7 +55,6 @@ export class Worker {
   #renewing: Promise<void> | undefined
   /** The time to write anything more is over. */
   #abandoned = false
-  #suspectsSince: number | null = null
   /** Claims whose answer never came: they may have taken jobs that nobody knows of. */
   readonly #doubtful = new Set<number>()
   #returning = false
@@ -68,9 +71,11 @@ export class Worker {
       options: () => this.#options,
       workerId: () => this.workerId ?? '',
       wake: () => this.wake(),
-      // A suspect that waits for this worker to be idle need not wait longer.
-      written: () => (this.#suspectsSince !== null || this.#returning) && this.wake(),
+      // Suspects may wait for this worker to be idle.
+      written: () => (this.#quarantine.isDraining || this.#returning) && this.wake(),
+      left: (claim) => this.#quarantine.left(claim),
     })
+    this.#quarantine = new Quarantine(parts, () => this.wake())
     this.#listener = new Listener({
       world: parts.world,
       store: parts.store,
@@ -138,6 +143,7 @@ export class Worker {
   #claimNoMore(): void {
     this.#stopping = true
     for (const cancel of [this.#poll, this.#again, this.#resumes, this.#unhint]) cancel?.()
+    this.#quarantine.stop()
     this.#hand.close()
   }
 
@@ -174,7 +180,7 @@ export class Worker {
     if (this.#stopping || lease === undefined) return
     if (this.#doubtful.size > 0) await this.#clearDoubts(lease)
     if (this.#doubtful.size > 0 || this.#isReturning()) return
-    const { slots, meter, outbox, isAlone } = this.#hand
+    const { slots, meter, outbox } = this.#hand
     const plan = planClaim({
       concurrency: this.#options.concurrency,
       running: slots.running.size,
@@ -184,14 +190,11 @@ export class Worker {
       averageBytes: meter.averageBytes,
       fullForMs: this.#hand.fullForMs(),
       batchesAhead: this.#parts.store.info.batchesAhead,
-      alone: isAlone,
-      suspectsSince: this.#suspectsSince,
-      now: this.#parts.world.clock.monotonic(),
+      abandoned: this.#quarantine.isAwaited ? this.#hand.countAbandoned() : 0,
+      isQuarantine: this.#quarantine.isOn,
+      isDraining: this.#quarantine.takeTurn().of === 'drain',
     })
-    if (!plan.claim) {
-      if (plan.againInMs !== null) this.#wakeIn(plan.againInMs)
-      return
-    }
+    if (!plan.claim) return
     const { max, starting, suspects } = plan
     const fence = this.#parts.world.ids.fence()
     const [names, rooms] = [this.#parts.registry.claimable(), slots.rooms(this.#options.queues)]
@@ -204,7 +207,7 @@ export class Worker {
       if (claimed.lost) await this.#lostLease('it was taken for dead', lease)
       // An answer so late may be that of a process that was suspended: somebody else may run these by now.
       else if (tookMs > this.#options.leaseMs / 2) this.#refuse(claimed.jobs, fence)
-      else this.#took(claimed, fence, starting, suspects)
+      else this.#took(claimed, fence, starting, lease)
     } catch (error) {
       this.#doubtful.add(fence)
       this.#parts.events.troubled('claim', error)
@@ -237,12 +240,9 @@ export class Worker {
     }
   }
 
-  #took(claimed: Claimed, fence: number, starting: number, suspects: 'none' | 'alone' | 'beside'): void {
-    const tookSuspect = claimed.jobs[0]?.suspect === true
-    // While suspects wait, normal claims pause until the worker is idle; one that ran beside others starts that wait anew.
-    if (!claimed.suspectsWait) this.#suspectsSince = null
-    else if (tookSuspect || this.#suspectsSince === null) this.#suspectsSince = this.#parts.world.clock.monotonic()
-    this.#hand.take(claimed, fence, starting, tookSuspect && suspects === 'alone')
+  #took(claimed: Claimed, fence: number, starting: number, lease: Lease): void {
+    this.#quarantine.saw(claimed, fence, lease.worker)
+    this.#hand.take(claimed, fence, starting)
     this.#wakeAtResume(claimed.resumesInMs)
     if (claimed.jobs.length > 0) this.wake()
   }
@@ -253,6 +253,7 @@ export class Worker {
     this.#lease = undefined
     this.#parts.events.lost(`worker ${lease.worker}: ${why}`)
     this.#hand.lose(new LeaseLostError(`worker ${lease.worker}: ${why}`, { cause }))
+    this.#quarantine.lose()
     this.#doubtful.clear()
     await lease.abandon()
     this.#renewing = this.#beginAnew()

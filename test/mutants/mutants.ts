@@ -149,10 +149,12 @@ export const MUTANTS: readonly Mutant[] = [
     reviveJob: ['values (?, ?, ?, ?, ?, ?,', 'values (?, ?, ?, ?, ?, 0 * ?,'],
   }),
   statements('every crash is charged as if the job ran alone', {
-    readLeases: ['select fence, alone,', 'select fence, 1 as alone,'],
+    readLeases: ['select fence, quarantined,', 'select fence, 1 as quarantined,'],
   }),
-  statements('no crash is ever charged', { readLeases: ['select fence, alone,', 'select fence, 0 as alone,'] }),
-  statements('a rescued job is no suspect', { giveBack: ['suspect = ?', 'suspect = 0 * ?'] }),
+  statements('no crash is ever charged', {
+    readLeases: ['select fence, quarantined,', 'select fence, 0 as quarantined,'],
+  }),
+  statements('a rescued job is no suspect', { giveBack: ['streak = ?', 'streak = 0 * ?'] }),
   statements('new lanes are never seen', { newLanes: ['where lane > ?', 'where lane > ? and lane <= 2'] }),
   statements('a held job that was cancelled begins all the same', {
     confirmJobs: ['l.seq', 'e.value as seq', 'cross join', 'left join', 'l.fence = ?', '? is not null'],

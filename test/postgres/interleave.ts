@@ -190,7 +190,7 @@ async function answerOf(verb: () => Promise<unknown>): Promise<unknown> {
 }
 
 function seen(job: JobRow): { readonly id: string } & Record<string, unknown> {
-  const { id, state, claimed, payload, key, group, priority, attempt, retries, after, dueAt, reason, suspect } = job
+  const { id, state, claimed, payload, key, group, priority, attempt, retries, after, dueAt, reason, streak } = job
   const due = dueAt === START ? 'now' : `${dueAt - START} ms`
-  return { id, state, claimed, payload, key, group, priority, attempt, retries, after, due, reason, suspect }
+  return { id, state, claimed, payload, key, group, priority, attempt, retries, after, due, reason, streak }
 }

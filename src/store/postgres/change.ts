@@ -95,7 +95,7 @@ function turned({ job, change, to }: Turn, now: number, linked: ReadonlySet<numb
 
 function revived(job: Standing, change: GuardedChange, now: number): Standing {
   const retries = change.freshRetries === true ? 0 : job.retries
-  return { ...job, dueAt: now, expiresAt: null, retries, suspect: false, error: null, reason: null }
+  return { ...job, dueAt: now, expiresAt: null, retries, streak: 0, error: null, reason: null }
 }
 
 async function forget(s: Session, job: Standing): Promise<void> {
@@ -156,7 +156,7 @@ async function move(s: Session, job: Standing, change: GuardedChange, to: State,
     ...job,
     dueAt,
     retries: change.freshRetries === true ? 0 : job.retries,
-    suspect: false,
+    streak: 0,
     priority: edit?.priority ?? job.priority,
     queue: edit?.queue ?? job.queue,
     lane: await laneIn(s, job, edit?.queue ?? job.queue),

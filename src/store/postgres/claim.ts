@@ -1,3 +1,5 @@
+import { chooseSuspects } from '../../job/quarantine.js'
+import type { WaitingSuspect } from '../../job/quarantine.js'
 import type { Confirmation, HeldJob } from '../queues.js'
 import type { Claimed, ClaimedJob, ClaimRequest, LeasedJob, Report } from '../store.js'
 import type { Lane } from './lanes.js'
@@ -48,7 +50,7 @@ async function take(s: Session, request: ClaimRequest, starts: string, asRows: b
     request.names === undefined ? null : JSON.stringify(request.names),
     request.queues === undefined ? null : JSON.stringify(request.queues),
     starts,
-    String(request.suspects !== 'none'),
+    String(request.suspects === 'first'),
   )
   const told = rows[0] as ToldRow
   if (asRows) return { told, bodies: (rows as readonly LargeRow[]).filter((row) => row.ref !== null).map(toBody) }
@@ -58,19 +60,27 @@ async function take(s: Session, request: ClaimRequest, starts: string, asRows: b
 async function answer(s: Session, request: ClaimRequest, { told, bodies }: Taken, before: Before): Promise<Claimed> {
   const base = {
     now: Number(told.now),
-    suspectsWait: told.suspects,
+    suspectStreak: null,
+    isQuarantine: false,
     lost: !told.alive,
     resumesInMs: told.resumes === null ? null : Number(told.resumes),
   }
-  if (told.suspects && request.suspects !== 'none') {
-    const jobs = await claimSuspect(s, request)
-    if (jobs.length > 0) return { ...base, jobs }
+  const waiting = told.suspects ? await waitingSuspects(s, request) : []
+  if (waiting.length > 0 && bodies.length === 0 && request.suspects !== 'none') {
+    const jobs = await claimSuspects(s, request, chooseSuspects(waiting, request.starting, request.rooms))
+    const taken = new Set(jobs.map((job) => job.ref))
+    const left = waiting.filter((each) => !taken.has(each.ref))
+    return { ...base, jobs, isQuarantine: jobs.length > 0, suspectStreak: shortestStreak(left) }
   }
   const lanes = lanesOf(told.lanes)
   const jobs = claimedJobs(bodies, lanes, request.fence)
   before.starts.claimed(jobs.length >= request.max ? lanes : undefined)
   if (bodies.length > 0) before.areLarge = areLarge(bodies)
-  return { ...base, jobs }
+  return { ...base, suspectStreak: shortestStreak(waiting), jobs }
+}
+
+function shortestStreak(suspects: readonly Suspect[]): number | null {
+  return suspects.length === 0 ? null : Math.min(...suspects.map((each) => each.streak))
 }
 
 function areLarge(bodies: readonly Body[]): boolean {
@@ -79,26 +89,35 @@ function areLarge(bodies: readonly Body[]): boolean {
   return characters > bodies.length * LARGE
 }
 
-async function claimSuspect(s: Session, request: ClaimRequest): Promise<ClaimedJob[]> {
-  const lanes = await s.query<{ lane: number; queue: string; name: string }>(
-    s.queries.suspectLanes,
+/** Suspects that a claim looks at. */
+const SUSPECTS_MAX = 1_000
+
+interface Suspect extends WaitingSuspect, Lane {}
+
+async function waitingSuspects(s: Session, request: ClaimRequest): Promise<readonly Suspect[]> {
+  const rows = await s.query<{ ref: unknown; lane: number; queue: string; name: string; streak: unknown }>(
+    s.queries.waitingSuspects,
     s.nowText,
     request.worker,
+    String(SUSPECTS_MAX),
   )
-  const eligible = lanes.filter(
-    ({ queue, name }) =>
-      request.queues?.includes(queue) !== false &&
-      request.names?.includes(name) !== false &&
-      (request.rooms.get(queue) ?? 1) > 0,
-  )
-  if (eligible.length === 0) return []
+  return rows
+    .map((row) => ({ ...row, ref: Number(row.ref), streak: Number(row.streak) }))
+    .filter(
+      ({ queue, name }) =>
+        request.queues?.includes(queue) !== false &&
+        request.names?.includes(name) !== false &&
+        (request.rooms.get(queue) ?? 1) > 0,
+    )
+}
+
+async function claimSuspects(s: Session, request: ClaimRequest, chosen: readonly Suspect[]): Promise<ClaimedJob[]> {
   const [row] = await s.query<JsonRow & { lanes: string | null }>(
-    s.queries.claimSuspect,
+    s.queries.claimSuspects,
     s.nowText,
     request.worker,
     String(request.fence),
-    String(request.suspects === 'alone'),
-    JSON.stringify(eligible),
+    JSON.stringify(chosen.map(({ ref, lane, queue, name }) => ({ ref, lane, queue, name }))),
   )
   return claimedJobs(bodiesOf(row?.jobs ?? null), lanesOf(row?.lanes ?? null), request.fence)
 }
@@ -133,7 +152,7 @@ type Rare = readonly [
   attempt: number,
   retries: number,
   crashes: number,
-  suspect: boolean,
+  streak: number,
   log: string | null,
   expiresAt: number | null,
   key: string | null,
@@ -142,7 +161,7 @@ type Rare = readonly [
   isParent: boolean | null,
   group: string | null,
 ]
-const NOTHING_RARE: Rare = [0, 0, 0, false, null, null, null, null, null, null, null]
+const NOTHING_RARE: Rare = [0, 0, 0, 0, null, null, null, null, null, null, null]
 
 function bodiesOf(jobs: string | null): Body[] {
   return jobs === null ? [] : (JSON.parse(jobs) as Body[])
@@ -169,8 +188,7 @@ function claimedJobs(bodies: readonly Body[], lanes: readonly Lane[], fence: num
 
 function toClaimedJob(body: Body, lane: Pick<Lane, 'queue' | 'name'>, fence: number): ClaimedJob {
   const [ref, id, , dueAt, payload, rare] = body
-  const [attempt, retries, crashes, suspect, log, expiresAt, key, options, bytes, isParent, group] =
-    rare ?? NOTHING_RARE
+  const [attempt, retries, crashes, streak, log, expiresAt, key, options, bytes, isParent, group] = rare ?? NOTHING_RARE
   return {
     ref,
     fence,
@@ -186,7 +204,7 @@ function toClaimedJob(body: Body, lane: Pick<Lane, 'queue' | 'name'>, fence: num
     attempt,
     retries,
     crashes,
-    suspect,
+    streak,
     log,
     isParent: isParent === true,
   }
@@ -240,7 +258,7 @@ export async function readLeases(s: Session, worker: string): Promise<LeasedJob[
     for (const [body, startedAt, queue, name] of held)
       jobs.push({
         ...toClaimedJob(body, { queue, name }, Number(lease.fence)),
-        alone: lease.alone,
+        quarantined: Number(lease.quarantined),
         claimedAt: Number(lease.claimed_at),
         startedAt,
       })
@@ -250,7 +268,7 @@ export async function readLeases(s: Session, worker: string): Promise<LeasedJob[
 
 interface LeaseRow {
   readonly fence: unknown
-  readonly alone: boolean
+  readonly quarantined: unknown
   readonly claimed_at: unknown
   readonly jobs: string
 }

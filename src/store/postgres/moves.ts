@@ -1,3 +1,4 @@
+import { isSuspect } from '../../job/quarantine.js'
 import type { State } from '../../job/states.js'
 import { isFinal, isTimed } from '../../job/states.js'
 import type { End } from '../ends.js'
@@ -105,7 +106,7 @@ export async function putIn(s: Session, placed: readonly Placed[], now: number):
 }
 
 function isInLine({ job, state }: Placed): boolean {
-  return state === 'ready' && !job.suspect
+  return state === 'ready' && !isSuspect(job.streak)
 }
 
 function columnsOf(job: Standing): object {
@@ -119,7 +120,7 @@ function columnsOf(job: Standing): object {
     attempt: orNull(job.attempt),
     retries: orNull(job.retries),
     crashes: orNull(job.crashes),
-    suspect: job.suspect,
+    streak: orNull(job.streak),
     payload: text,
     bytes,
     options: job.options,

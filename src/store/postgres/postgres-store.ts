@@ -220,6 +220,10 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     return this.#plain(this.#work, (s) => voidClaims(s, worker, fences))
   }
 
+  async endQuarantine(worker: string, fence: number): Promise<void> {
+    await this.#plain(this.#work, (s) => s.query(s.queries.endQuarantine, String(fence), worker))
+  }
+
   readLeases(worker: string): Promise<readonly LeasedJob[]> {
     return this.#plain(this.#work, (s) => readLeases(s, worker))
   }

@@ -1,7 +1,7 @@
 import type { Encoded } from '../../job/outcome.js'
 import type { State } from '../../job/states.js'
 import type { JobRow } from '../store.js'
-import { booleanOf, numberOf, numberOrNull } from './executor.js'
+import { numberOf, numberOrNull } from './executor.js'
 
 /** A job with where it stands. */
 export interface Standing extends JobRow {
@@ -32,7 +32,7 @@ export interface StoredRow {
   readonly created_at: Numeric
   readonly due_at: Numeric
   readonly expires_at: Numeric | null
-  readonly suspect: unknown
+  readonly streak: Numeric
   readonly state: State
   readonly place: Standing['place']
   readonly fence: Numeric | null
@@ -69,7 +69,7 @@ export function toStanding(row: StoredRow): Standing {
     place: row.place,
     fence: numberOrNull(row.fence),
     claimed: row.place === 'lease',
-    suspect: booleanOf(row.suspect),
+    streak: numberOf(row.streak),
     dueAt: numberOf(row.due_at),
     attempt: numberOf(row.attempt),
     retries: numberOf(row.retries),

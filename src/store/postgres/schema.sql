@@ -59,7 +59,7 @@ create table millrace.jobs (
   attempt integer,
   retries integer,
   crashes integer,
-  suspect boolean default false not null,
+  streak integer,
   key text,
   payload text,
   bytes bytea,
@@ -88,7 +88,7 @@ create table millrace.lanes (
 create table millrace.leases (
   fence bigint not null,
   worker text not null,
-  alone boolean not null,
+  quarantined integer not null,
   claimed_at bigint not null,
   starting integer not null,
   refs bigint[] not null,

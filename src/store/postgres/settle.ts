@@ -183,12 +183,12 @@ async function giveBack(s: Session, jobs: readonly SettledJob[]): Promise<void> 
     attempt: orNull(job.attempt),
     retries: orNull(job.retries),
     crashes: orNull(job.crashes),
-    suspect: job.suspect,
+    streak: orNull(job.streak),
     error: job.error,
     reason: clean(job.reason),
     log: job.log,
     // It has begun, so it can no longer expire before it begins.
-    begun: job.to !== 'ready' || job.suspect,
+    begun: job.to !== 'ready' || job.streak > 0,
   }))
   await s.query(s.queries.giveBack, s.given({ back }))
   const parked = jobs.filter((job) => job.to === 'parked').map((job) => job.ref)

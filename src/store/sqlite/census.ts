@@ -13,7 +13,7 @@ export interface Census {
   readonly leases: readonly {
     readonly fence: number
     readonly worker: string
-    readonly alone: number
+    readonly quarantined: number
     readonly jobs: readonly number[]
   }[]
   /** What is wanted of jobs that run. */
@@ -69,7 +69,7 @@ export interface CensusJob {
   readonly attempt: number
   readonly retries: number
   readonly crashes: number
-  readonly suspect: number
+  readonly streak: number
   /** Why it is where it is. */
   readonly reason: string | null
   /** Who ended it. */
@@ -133,7 +133,7 @@ const CENSUS = `
        'place', j.options ->> '$.unique.key', 'while', j.options ->> '$.unique.while', 'createdAt', j.created_at,
        'state', coalesce(l.state, h.state), 'fence', l.fence, 'dueAt', coalesce(l.due_at, h.due_at),
        'tick', (j.options ->> '$.tick.schedule') || ' ' || (j.options ->> '$.tick.at'), 'attempt', coalesce(l.attempt, h.attempt), 'retries', coalesce(l.retries, h.retries),
-       'crashes', coalesce(l.crashes, h.crashes), 'suspect', coalesce(l.suspect, 0), 'reason', coalesce(l.reason, h.reason), 'worker', h.worker, 'keepUntil', h.keep_until,
+       'crashes', coalesce(l.crashes, h.crashes), 'streak', coalesce(l.streak, 0), 'reason', coalesce(l.reason, h.reason), 'worker', h.worker, 'keepUntil', h.keep_until,
        'told', json_extract(coalesce(l.log, h.log), '$[#-1].worker'), 'lines', coalesce(json_array_length(coalesce(l.log, h.log)), 0),
        'after', json(coalesce(j.after, '[]')), 'asked', json(coalesce(j.payload -> '$.asked', '[]')), 'policy', j.payload ->> '$.policy', 'n', j.payload ->> '$.n'))
      from millrace_jobs j
@@ -142,7 +142,7 @@ const CENSUS = `
      left join millrace_history h on h.seq = j.seq),
     'keys', (select json_group_array(json_object('name', name, 'key', key, 'seq', seq)) from millrace_keys),
     'workers', (select json_group_array(json_object('worker', worker, 'beat', beat)) from millrace_workers),
-    'leases', (select json_group_array(json_object('fence', fence, 'worker', worker, 'alone', alone, 'jobs', json(jobs)))
+    'leases', (select json_group_array(json_object('fence', fence, 'worker', worker, 'quarantined', quarantined, 'jobs', json(jobs)))
      from millrace_leases),
     'wishes', (select json_group_array(json_object('seq', seq, 'kind', kind)) from millrace_wishes),
     'pauses', (select json_group_array(json_object('queue', queue, 'until', until)) from millrace_pauses),

@@ -1,4 +1,5 @@
 import type { Encoded } from '../../job/outcome.js'
+import { chooseSuspects } from '../../job/quarantine.js'
 import type { Claim, ClaimedJob, ClaimRequest, Claimed, Report } from '../store.js'
 import { toEncoded } from './driver.js'
 import type { Lane } from './lanes.js'
@@ -12,7 +13,7 @@ import { stretchesOf } from './stretches.js'
  * is how a rescuer finds the jobs of the dead without an index that every claim would have to pay for.
  */
 export function claimJobs(session: Session, request: ClaimRequest, now: number): Claimed {
-  const nothing = { now, jobs: [], suspectsWait: false, lost: false, resumesInMs: null }
+  const nothing = nothingTaken(now)
   if (session.statement(session.queries.isWorker).get(request.worker) === undefined) return { ...nothing, lost: true }
   const { queues: paused, over, resumesInMs } = pausedNow(session, now)
   // An old pause costs one claim and no other.
@@ -20,16 +21,22 @@ export function claimJobs(session: Session, request: ClaimRequest, now: number):
   const lanes = eligibleLanes(session, request, paused)
   if (lanes.length === 0) return { ...nothing, resumesInMs }
   const suspects = waitingSuspects(session, lanes)
-  if (suspects.length > 0 && request.suspects !== 'none') {
-    const refs = heads(session, session.queries.readySuspect, suspects, 1, new Map())
-    mark(session, request, refs, request.suspects === 'alone', now)
-    return { now, jobs: readBodies(session, refs, request.fence), suspectsWait: true, lost: false, resumesInMs }
-  }
-  const jobs =
-    lanes.length === 1
-      ? takeFromLane(session, request, lanes[0] as Lane, now)
-      : takeMerged(session, request, lanes, now)
-  return { now, jobs, suspectsWait: suspects.length > 0, lost: false, resumesInMs }
+  const others = suspects.length === 0 || request.suspects !== 'first' ? takeOthers(session, request, lanes, now) : []
+  const isQuarantine = suspects.length > 0 && others.length === 0 && request.suspects !== 'none'
+  const jobs = isQuarantine ? takeSuspects(session, request, suspects, now) : others
+  const left = isQuarantine ? waitingSuspects(session, lanes) : suspects
+  const suspectStreak = left.length === 0 ? null : Math.min(...left.map((lane) => lane.streak))
+  return { now, jobs, suspectStreak, isQuarantine, lost: false, resumesInMs }
+}
+
+function nothingTaken(now: number): Claimed {
+  return { now, jobs: [], suspectStreak: null, isQuarantine: false, lost: false, resumesInMs: null }
+}
+
+function takeOthers(session: Session, request: ClaimRequest, lanes: readonly Lane[], now: number): ClaimedJob[] {
+  return lanes.length === 1
+    ? takeFromLane(session, request, lanes[0] as Lane, now)
+    : takeMerged(session, request, lanes, now)
 }
 
 /** The answer of a claim that would take nothing, by reading alone; undefined when it must be made. */
@@ -37,14 +44,14 @@ export function nothingToClaim(session: Session, request: ClaimRequest, now: num
   if (session.statement(session.queries.isWorker).get(request.worker) === undefined) return undefined
   const { queues: paused, resumesInMs } = pausedNow(session, now)
   if (isAnyReady(session, eligibleLanes(session, request, paused))) return undefined
-  return { now, jobs: [], suspectsWait: false, lost: false, resumesInMs }
+  return { ...nothingTaken(now), resumesInMs }
 }
 
 export function isAnyReady(session: Session, lanes: Iterable<Lane>): boolean {
-  const { readyJobs, readySuspect } = session.queries
+  const { readyJobs, readySuspects } = session.queries
   // Not `get`: claims ask the same statements for all, and after that libsql's next `get` finds nothing.
   for (const { lane } of lanes)
-    for (const sql of [readyJobs, readySuspect]) if (session.statement(sql).all(lane, 1).length > 0) return true
+    for (const sql of [readyJobs, readySuspects]) if (session.statement(sql).all(lane, 1).length > 0) return true
   return false
 }
 
@@ -62,11 +69,38 @@ function eligibleLanes(session: Session, request: ClaimRequest, paused: Readonly
   return lanes
 }
 
-function waitingSuspects(session: Session, lanes: readonly Lane[]): Lane[] {
-  const waiting = session.statement(session.queries.suspectsWait).all() as { lane: number }[]
+/** A lane with suspects, and the shortest streak among them. */
+interface SuspectLane extends Lane {
+  readonly streak: number
+}
+
+/** Suspects of one lane that a claim looks at. */
+const SUSPECTS_MAX = 1_000
+
+function waitingSuspects(session: Session, lanes: readonly Lane[]): SuspectLane[] {
+  const waiting = session.statement(session.queries.suspectsWait).all() as { lane: number; streak: number }[]
   if (waiting.length === 0) return []
-  const numbers = new Set(waiting.map((row) => row.lane))
-  return lanes.filter((lane) => numbers.has(lane.lane))
+  const streaks = new Map(waiting.map((row) => [row.lane, row.streak]))
+  return lanes.flatMap((lane) => {
+    const streak = streaks.get(lane.lane)
+    return streak === undefined ? [] : [{ ...lane, streak }]
+  })
+}
+
+function takeSuspects(
+  session: Session,
+  request: ClaimRequest,
+  lanes: readonly SuspectLane[],
+  now: number,
+): ClaimedJob[] {
+  const waiting = lanes.flatMap(({ lane, queue }) => {
+    const rows = session.statement(session.queries.readySuspects).all(lane, SUSPECTS_MAX)
+    return (rows as { seq: number; sort: number; streak: number }[]).map((row) => ({ ...row, ref: row.seq, queue }))
+  })
+  waiting.sort((a, b) => a.sort - b.sort || a.seq - b.seq)
+  const refs = chooseSuspects(waiting, request.starting, request.rooms).map((each) => each.ref)
+  mark(session, request, refs, refs.length, now)
+  return readBodies(session, refs, request.fence)
 }
 
 /** One lane needs no merging, so its jobs are read whole at once. */
@@ -78,7 +112,7 @@ function takeFromLane(session: Session, request: ClaimRequest, lane: Lane, now: 
     session,
     request,
     rows.map((row) => row[0]),
-    false,
+    0,
     now,
   )
   return rows.map((row) => toClaimedJob(lane, row, request.fence))
@@ -86,7 +120,7 @@ function takeFromLane(session: Session, request: ClaimRequest, lane: Lane, now: 
 
 function takeMerged(session: Session, request: ClaimRequest, lanes: readonly Lane[], now: number): ClaimedJob[] {
   const refs = heads(session, session.queries.readyJobs, lanes, request.max, request.rooms)
-  mark(session, request, refs, false, now)
+  mark(session, request, refs, 0, now)
   return readBodies(session, refs, request.fence)
 }
 
@@ -119,7 +153,13 @@ function heads(
 }
 
 /** Puts the claim's fence on them: the first `starting` run from now on, the rest is held. */
-function mark(session: Session, request: ClaimRequest, refs: readonly number[], alone: boolean, now: number): void {
+function mark(
+  session: Session,
+  request: ClaimRequest,
+  refs: readonly number[],
+  quarantined: number,
+  now: number,
+): void {
   if (refs.length === 0) return
   const starting = refs.slice(0, request.starting)
   session.statement(session.queries.claimStarting).run(request.fence, now, JSON.stringify(starting))
@@ -127,9 +167,7 @@ function mark(session: Session, request: ClaimRequest, refs: readonly number[], 
   for (const run of runs)
     session.statement(session.queries.claimHeldRun).run(request.fence, run[0] as number, run.at(-1) as number)
   if (rest.length > 0) session.statement(session.queries.claimHeld).run(request.fence, JSON.stringify(rest))
-  session
-    .statement(session.queries.addLease)
-    .run(request.fence, request.worker, alone ? 1 : 0, now, JSON.stringify(refs))
+  session.statement(session.queries.addLease).run(request.fence, request.worker, quarantined, now, JSON.stringify(refs))
 }
 
 const itself = (ref: number): number => ref
@@ -179,7 +217,7 @@ type Rare = readonly [
   attempt: number,
   retries: number,
   crashes: number,
-  suspect: number,
+  streak: number,
   log: string | null,
   expiresAt: number | null,
   key: string | null,
@@ -190,7 +228,7 @@ const NOTHING_RARE: Rare = [0, 0, 0, 0, null, null, null, null, null]
 
 export function toClaimedJob(lane: Lane, row: BodyRow, fence: number): ClaimedJob {
   const [ref, id, payload, dueAt, rare] = row
-  const [attempt, retries, crashes, suspect, log, expiresAt, key, options, group] =
+  const [attempt, retries, crashes, streak, log, expiresAt, key, options, group] =
     rare === null ? NOTHING_RARE : (JSON.parse(rare) as Rare)
   return {
     ref,
@@ -207,7 +245,7 @@ export function toClaimedJob(lane: Lane, row: BodyRow, fence: number): ClaimedJo
     attempt,
     retries,
     crashes,
-    suspect: suspect === 1,
+    streak,
     log,
   }
 }

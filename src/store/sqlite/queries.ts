@@ -121,7 +121,7 @@ export const queries = {
     where j.id = ?`,
   changeLive: `
     update millrace_live
-    set state = ?, due_at = ?, sort = ?, retries = ?, lane = ?, suspect = 0, error = ?, reason = ?, log = ?
+    set state = ?, due_at = ?, sort = ?, retries = ?, lane = ?, streak = 0, error = ?, reason = ?, log = ?
     where seq = ? and fence is null`,
   reviveJob: `
     insert into millrace_live (seq, lane, state, sort, due_at, attempt, retries, crashes, log)
@@ -255,19 +255,20 @@ export const queries = {
     where worker = ?`,
 
   suspectsWait: `
-    select distinct lane
+    select lane, min(streak) as streak
     from millrace_live
-    where state = 'ready' and fence is null and suspect = 1`,
-  readySuspect: `
-    select seq, sort
+    where state = 'ready' and fence is null and streak >= 2
+    group by lane`,
+  readySuspects: `
+    select seq, sort, streak
     from millrace_live
-    where lane = ? and state = 'ready' and fence is null and suspect = 1
-    order by sort, seq
+    where lane = ? and state = 'ready' and fence is null and streak >= 2
+    order by streak, sort, seq
     limit ?`,
   readyJobs: `
     select seq, sort
     from millrace_live
-    where lane = ? and state = 'ready' and fence is null and suspect = 0
+    where lane = ? and state = 'ready' and fence is null and streak < 2
     order by sort, seq
     limit ?`,
   claimStarting: `
@@ -291,11 +292,11 @@ export const queries = {
     select ${claimedColumns()}
     from millrace_live l
     cross join millrace_jobs j on j.seq = l.seq
-    where l.lane = ? and l.state = 'ready' and l.fence is null and l.suspect = 0
+    where l.lane = ? and l.state = 'ready' and l.fence is null and l.streak < 2
     order by l.sort, l.seq
     limit ?`,
   addLease: `
-    insert into millrace_leases (fence, worker, alone, claimed_at, jobs)
+    insert into millrace_leases (fence, worker, quarantined, claimed_at, jobs)
     values (?, ?, ?, ?, ?)`,
   closeLease: `
     delete from millrace_leases
@@ -347,12 +348,16 @@ export const queries = {
     update millrace_live
     set state = ?, due_at = coalesce(?, due_at),
         sort = coalesce(?, due_at) - (select priority from millrace_jobs where seq = millrace_live.seq) * ${PRIORITY_STEP_MS},
-        attempt = ?, retries = ?, crashes = ?, suspect = ?, fence = null, started_at = null,
+        attempt = ?, retries = ?, crashes = ?, streak = ?, fence = null, started_at = null,
         error = ?, reason = ?, log = ?, progress = null, expires_at = case when ? then null else expires_at end
     where seq = ? and fence = ?`,
 
+  endQuarantine: `
+    update millrace_leases
+    set quarantined = 0
+    where fence = ? and worker = ?`,
   readLeases: `
-    select fence, alone, claimed_at, jobs
+    select fence, quarantined, claimed_at, jobs
     from millrace_leases
     where worker = ?`,
   leasedBodies: `
@@ -380,7 +385,7 @@ function jobRow(): string {
     select j.seq, j.id, n.name, n.queue, j.lane, j.priority, j.key, j.grp, j.payload, j.options, j.after, j.created_at,
            coalesce(l.state, h.state) as state,
            l.fence is not null as claimed,
-           coalesce(l.suspect, 0) as suspect,
+           coalesce(l.streak, 0) as streak,
            coalesce(l.due_at, h.due_at) as due_at,
            coalesce(l.attempt, h.attempt) as attempt,
            coalesce(l.retries, h.retries) as retries,
@@ -402,8 +407,8 @@ function jobRow(): string {
 function claimedColumns(): string {
   return `l.seq, j.id, j.payload, l.due_at,
            case
-             when l.attempt = 0 and l.retries = 0 and l.crashes = 0 and l.suspect = 0 and l.log is null
+             when l.attempt = 0 and l.retries = 0 and l.crashes = 0 and l.streak = 0 and l.log is null
                and l.expires_at is null and j.key is null and j.options is null and j.grp is null then null
-             else json_array(l.attempt, l.retries, l.crashes, l.suspect, l.log, l.expires_at, j.key, j.options, j.grp)
+             else json_array(l.attempt, l.retries, l.crashes, l.streak, l.log, l.expires_at, j.key, j.options, j.grp)
            end as rare`
 }

@@ -106,7 +106,7 @@ interface StoredRow {
   readonly created_at: number
   readonly state: State
   readonly claimed: number
-  readonly suspect: number
+  readonly streak: number
   readonly due_at: number
   readonly attempt: number
   readonly retries: number
@@ -137,7 +137,7 @@ function toJobRow(row: StoredRow): JobRow {
     createdAt: row.created_at,
     state: row.state,
     claimed: row.claimed === 1,
-    suspect: row.suspect === 1,
+    streak: row.streak,
     dueAt: row.due_at,
     attempt: row.attempt,
     retries: row.retries,

@@ -14,9 +14,9 @@ CREATE INDEX millrace_live_due on millrace_live (due_at) where state in ('schedu
 
 CREATE INDEX millrace_live_expires on millrace_live (expires_at) where expires_at is not null and fence is null and state <> 'parked';
 
-CREATE INDEX millrace_live_ready on millrace_live (lane, sort) where state = 'ready' and fence is null and suspect = 0;
+CREATE INDEX millrace_live_ready on millrace_live (lane, sort) where state = 'ready' and fence is null and streak < 2;
 
-CREATE INDEX millrace_live_suspect on millrace_live (lane, sort) where state = 'ready' and fence is null and suspect = 1;
+CREATE INDEX millrace_live_suspect on millrace_live (lane, streak, sort) where state = 'ready' and fence is null and streak >= 2;
 
 CREATE INDEX millrace_schedules_next on millrace_schedules (next_at) where next_at is not null;
 
@@ -88,7 +88,7 @@ CREATE TABLE millrace_lanes (
 CREATE TABLE millrace_leases (
   fence integer primary key,
   worker text not null,
-  alone integer not null check (alone in (0, 1)),
+  quarantined integer not null,
   claimed_at integer not null,
   jobs text not null
 ) strict;
@@ -119,7 +119,8 @@ CREATE TABLE millrace_live (
   attempt integer not null default 0 check (attempt >= 0),
   retries integer not null default 0 check (retries >= 0),
   crashes integer not null default 0 check (crashes >= 0),
-  suspect integer not null default 0 check (suspect in (0, 1)),
+  -- Crashes in a row that it was in flight at: from 2 on it is a suspect, out of the line.
+  streak integer not null default 0 check (streak >= 0),
   fence integer,
   started_at integer,
   expires_at integer,

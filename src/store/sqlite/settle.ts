@@ -43,12 +43,12 @@ function giveBack(session: Session, job: SettledJob, now: number): boolean {
     job.attempt,
     job.retries,
     job.crashes,
-    job.suspect ? 1 : 0,
+    job.streak,
     job.error,
     job.reason,
     job.log,
     // It has begun, so it can no longer expire before it begins.
-    job.to !== 'ready' || job.suspect ? 1 : 0,
+    job.to !== 'ready' || job.streak > 0 ? 1 : 0,
     job.ref,
     job.fence,
   )
@@ -148,7 +148,7 @@ export function readLeases(session: Session, worker: string): LeasedJob[] {
     for (const row of rows)
       jobs.push({
         ...toClaimedJob(session.lanes.get(row[5]), row, lease.fence),
-        alone: lease.alone === 1,
+        quarantined: lease.quarantined,
         claimedAt: lease.claimed_at,
         startedAt: row[6],
       })
@@ -161,7 +161,7 @@ type LeasedRow = readonly [number, string, Encoded, number, string | null, numbe
 
 interface LeaseRow {
   readonly fence: number
-  readonly alone: number
+  readonly quarantined: number
   readonly claimed_at: number
   readonly jobs: string
 }

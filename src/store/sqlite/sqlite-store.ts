@@ -257,6 +257,11 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
     return (await this.readLeases(worker)).filter(({ fence }) => fences.includes(fence))
   }
 
+  endQuarantine(worker: string, fence: number): Promise<void> {
+    const end = (): void => void this.#session.statement(this.#session.queries.endQuarantine).run(fence, worker)
+    return this.#commits.write(end)
+  }
+
   readLeases(worker: string): Promise<readonly LeasedJob[]> {
     return this.#commits.read(() => readLeases(this.#session, worker))
   }

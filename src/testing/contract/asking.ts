@@ -28,7 +28,7 @@ export const askingCases: readonly ContractCase[] = [
       { to: 'retrying', delayMs: 1_000, error: '{"name":"E"}' },
       { to: 'scheduled', delayMs: 1_000 },
       { to: 'ready', attempt: 0 },
-      { to: 'ready', attempt: 0, suspect: true },
+      { to: 'ready', attempt: 0, streak: 2 },
       { to: 'failed', error: '{"name":"E"}' },
       { to: 'parked', reason: 'unreadable' },
     ] as const
@@ -67,7 +67,7 @@ export const askingCases: readonly ContractCase[] = [
     await b.ask(cancelled, 'cancel')
     await b.ask(paused, 'pause')
     const crashed = (await b.store.leases.readLeases(worker)).map((l) =>
-      b.settled(l, { to: 'ready', attempt: 0, suspect: true }),
+      b.settled(l, { to: 'ready', attempt: 0, streak: 2 }),
     )
     const written = await b.store.leases.rescueJobs(worker, 0, crashed)
     assert.deepEqual(
@@ -83,7 +83,7 @@ export const askingCases: readonly ContractCase[] = [
     )
     assert.deepEqual(await b.wishes(), [])
     await b.resume(paused)
-    assert.equal((await b.read(paused)).suspect, true, 'a pause does not clear it')
+    assert.equal((await b.read(paused)).streak, 2, 'a pause does not clear it')
   }),
 
   contract('a settlement under a lost fence takes no wish with it', async (b) => {
@@ -230,13 +230,13 @@ export const askingCases: readonly ContractCase[] = [
     await b.one({ queue: 'slow' })
     await b.claim(dead)
     const crashed = (await b.store.leases.readLeases(dead)).map((l) =>
-      b.settled(l, { to: 'ready', attempt: 0, suspect: true }),
+      b.settled(l, { to: 'ready', attempt: 0, streak: 2 }),
     )
     await b.store.leases.rescueJobs(dead, 0, crashed)
     await b.store.queues.pauseQueue({ queue: 'slow', until: null })
     const worker = await b.worker()
-    const claimed = await b.claim(worker, { suspects: 'alone' })
-    assert.deepEqual([claimed.jobs.length, claimed.suspectsWait], [0, false])
+    const claimed = await b.claim(worker, { suspects: 'first' })
+    assert.deepEqual([claimed.jobs.length, claimed.suspectStreak], [0, null])
   }),
 
   contract('held jobs of a queue that was paused are named, to go back', async (b) => {

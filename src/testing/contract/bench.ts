@@ -118,7 +118,7 @@ export class Bench {
       attempt: job.attempt + 1,
       retries: job.retries,
       crashes: job.crashes,
-      suspect: false,
+      streak: 0,
       startedAt: this.clock.now,
       worker: 'w',
       result: null,

@@ -93,8 +93,12 @@ class Model {
 
   async claim(): Promise<void> {
     const max = this.#random.int(1, 8)
-    const suspects = this.#random.pick(['none', 'alone', 'beside'] as const)
-    const claimed = await this.#b.claim(this.#worker, { max, starting: this.#random.int(0, max), suspects })
+    const suspects = this.#random.pick(['none', 'first', 'last'] as const)
+    const claimed = await this.#b.claim(this.#worker, {
+      max,
+      starting: this.#random.int(suspects === 'none' ? 0 : 1, max),
+      suspects,
+    })
     this.#claimed.push(...claimed.jobs)
   }
 
@@ -178,7 +182,7 @@ class Model {
   async rescue(): Promise<void> {
     const leased = await this.#b.store.leases.readLeases(this.#worker)
     const crashed = leased.map((job) =>
-      this.#b.settled(job, this.#random.chance(0.2) ? { to: 'parked' } : { to: 'ready', attempt: 0, suspect: true }),
+      this.#b.settled(job, this.#random.chance(0.2) ? { to: 'parked' } : { to: 'ready', attempt: 0, streak: 2 }),
     )
     await this.#b.store.leases.rescueJobs(this.#worker, this.#beats, crashed)
     await this.begin()

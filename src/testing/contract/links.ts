@@ -233,7 +233,7 @@ export const linkCases: readonly ContractCase[] = [
     const parent = await b.one()
     const child = await b.one({ after: [{ id: parent }] })
     const claimed = only(await b.claim(worker))
-    const lost = b.settled(claimed, { to: 'ready', suspect: true, attempt: 0 })
+    const lost = b.settled(claimed, { to: 'ready', streak: 2, attempt: 0 })
     await b.store.leases.rescueJobs(worker, 0, [lost])
     await promote(b)
     assert.deepEqual(await states(b, [parent, child]), ['ready', 'blocked'])

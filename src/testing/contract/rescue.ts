@@ -13,21 +13,22 @@ export const rescueCases: readonly ContractCase[] = [
     assert.equal(await b.store.leases.beat(worker), false)
   }),
 
-  contract('a rescue frees what the dead held, as suspects, and only if its beat stood still', async (b) => {
+  contract('a rescue frees what the dead held, with its streak, and only if its beat stood still', async (b) => {
     const worker = await b.worker()
     const id = await b.one()
     const job = only(await b.claim(worker))
     const leased = await b.store.leases.readLeases(worker)
     assert.deepEqual(
-      leased.map((l) => [l.id, l.alone, l.fence]),
-      [[id, false, job.fence]],
+      leased.map((l) => [l.id, l.quarantined, l.fence]),
+      [[id, 0, job.fence]],
     )
-    const crashed = leased.map((l) => b.settled(l, { to: 'ready', attempt: 0, suspect: true }))
+    const crashed = leased.map((l) => b.settled(l, { to: 'ready', attempt: 0, streak: 2 }))
     await b.store.leases.beat(worker)
     assert.equal(await b.store.leases.rescueJobs(worker, 0, crashed), null, 'its beat moved')
     assert.equal(await b.state(id), 'running')
     assert.deepEqual(await b.store.leases.rescueJobs(worker, 1, crashed), { refused: [], turned: [] })
     assert.equal(await b.state(id), 'ready')
+    assert.equal((await b.read(id)).streak, 2)
     assert.deepEqual(await b.store.leases.readWorkers(), [])
     assert.deepEqual(await b.settle(job), [job.ref], 'the zombie is refused')
   }),
@@ -56,33 +57,12 @@ export const rescueCases: readonly ContractCase[] = [
     const id = await b.one()
     const job = only(await b.claim(worker))
     const crashed = (await b.store.leases.readLeases(worker)).map((l) =>
-      b.settled(l, { to: 'ready', attempt: 0, suspect: true }),
+      b.settled(l, { to: 'ready', attempt: 0, streak: 2 }),
     )
     await b.settle(job, { result: '"mine"' })
     assert.deepEqual((await b.store.leases.rescueJobs(worker, 0, crashed))?.refused, [job.ref])
     const row = await b.read(id)
     assert.deepEqual([row.state, row.result], ['done', '"mine"'])
-  }),
-
-  contract('suspects are claimed one at a time and only when asked for', async (b) => {
-    const dead = await b.worker()
-    await b.insert([b.job(), b.job()])
-    await b.claim(dead)
-    const crashed = (await b.store.leases.readLeases(dead)).map((l) =>
-      b.settled(l, { to: 'ready', attempt: 0, suspect: true }),
-    )
-    await b.store.leases.rescueJobs(dead, 0, crashed)
-    const worker = await b.worker()
-    const normal = await b.one()
-    const plain = await b.claim(worker)
-    assert.deepEqual([plain.jobs.map((job) => job.id), plain.suspectsWait], [[normal], true])
-    const alone = await b.claim(worker, { suspects: 'alone' })
-    assert.deepEqual([alone.jobs.length, alone.jobs[0]?.suspect], [1, true])
-    const leased = await b.store.leases.readLeases(worker)
-    assert.deepEqual(new Set(leased.map((l) => l.alone)), new Set([false, true]))
-    const beside = await b.claim(worker, { suspects: 'beside' })
-    assert.equal(beside.jobs.length, 1)
-    assert.equal((await b.claim(worker, { suspects: 'alone' })).suspectsWait, false)
   }),
 
   contract('leases left behind by a worker off the list are named, and free at once', async (b) => {
@@ -92,7 +72,7 @@ export const rescueCases: readonly ContractCase[] = [
     await b.store.leases.dropWorker(worker)
     assert.deepEqual(await b.store.leases.readWorkers(), [{ id: worker, beat: null }])
     const crashed = (await b.store.leases.readLeases(worker)).map((l) =>
-      b.settled(l, { to: 'ready', attempt: 0, suspect: true }),
+      b.settled(l, { to: 'ready', attempt: 0, streak: 2 }),
     )
     assert.deepEqual((await b.store.leases.rescueJobs(worker, null, crashed))?.refused, [])
     assert.equal(await b.state(id), 'ready')
@@ -104,14 +84,14 @@ export const rescueCases: readonly ContractCase[] = [
     await b.one()
     await b.claim(worker)
     const seen = (await b.store.leases.readLeases(worker)).map((l) =>
-      b.settled(l, { to: 'ready', attempt: 0, suspect: true }),
+      b.settled(l, { to: 'ready', attempt: 0, streak: 2 }),
     )
     const late = await b.one()
     await b.claim(worker)
     assert.deepEqual((await b.store.leases.rescueJobs(worker, 0, seen))?.refused, [])
     assert.deepEqual(await b.store.leases.readWorkers(), [{ id: worker, beat: null }])
     const rest = (await b.store.leases.readLeases(worker)).map((l) =>
-      b.settled(l, { to: 'ready', attempt: 0, suspect: true }),
+      b.settled(l, { to: 'ready', attempt: 0, streak: 2 }),
     )
     assert.deepEqual((await b.store.leases.rescueJobs(worker, null, rest))?.refused, [])
     assert.equal(await b.state(late), 'ready')

@@ -209,7 +209,7 @@ function isUnfinished(job: CensusJob): boolean {
 }
 
 function isSuspect(job: CensusJob): boolean {
-  return job.suspect > 0
+  return job.streak > 0
 }
 
 function isPaused(job: CensusJob): boolean {

@@ -34,7 +34,8 @@ export const jobs = (schema: string): readonly string[] => [
     attempt integer,
     retries integer,
     crashes integer,
-    suspect boolean not null default false,
+    -- Crashes in a row that it was in flight at: from 2 on it is a suspect, out of the line.
+    streak integer,
     key text,
     payload text,
     bytes bytea,
@@ -132,12 +133,13 @@ export const jobs = (schema: string): readonly string[] => [
     started_at bigint not null
   ) with (fillfactor = 50)`,
   // One row a claim. The first \`starting\` of its jobs ran from the claim on, the rest is held until it is reported.
+  // \`quarantined\`: how many suspects it took into quarantine; 0 for all other claims, and when the quarantine is over.
   // \`gone\`: those that went back or were taken away; those that ended are in history. \`asked\`: something is
   // wished of one of them.
   `create table ${schema}.leases (
     fence bigint primary key,
     worker text not null,
-    alone boolean not null,
+    quarantined integer not null,
     claimed_at bigint not null,
     starting integer not null,
     refs bigint[] not null,

@@ -28,8 +28,8 @@ const taking = `with clock as materialized (select coalesce($1::text::bigint, ${
     chosen as (select at from head where number <= room order by sort, ref limit $5::text::integer),
     taken as (delete from ${s}.ready where ctid = any(array(select at from chosen)) returning lane, sort, ref),
     lease as (
-      insert into ${s}.leases (fence, worker, alone, claimed_at, starting, refs)
-      select $3::text::bigint, $2, false, now, $4::text::integer, array_agg(ref order by sort, ref)
+      insert into ${s}.leases (fence, worker, quarantined, claimed_at, starting, refs)
+      select $3::text::bigint, $2, 0, now, $4::text::integer, array_agg(ref order by sort, ref)
       from taken, clock
       group by now)`
 
@@ -79,37 +79,40 @@ export const claimQueries = {
     order by ${sort('j')}, j.ref`,
   /** A lease of nothing under each fence. */
   voidClaims: `
-    insert into ${s}.leases (fence, worker, alone, claimed_at, starting, refs)
-    select fence, $1, false, coalesce($3::text::bigint, ${clock}), 0, '{}'
+    insert into ${s}.leases (fence, worker, quarantined, claimed_at, starting, refs)
+    select fence, $1, 0, coalesce($3::text::bigint, ${clock}), 0, '{}'
     from unnest($2::text::bigint[]) as fence
     on conflict (fence) do nothing`,
-  claimSuspect: `
+  /** The suspects that a claim may choose from. Run only when the claim was told that there are some. */
+  waitingSuspects: `
+    with clock as materialized (select coalesce($1::text::bigint, ${clock}) as now),
+    suspect as materialized (
+      select ref, lane from ${s}.waiting where state = 'ready' order by lane limit $3::text::integer)
+    select w.ref, n.lane, n.queue, n.name, j.streak
+    from clock, suspect w
+    cross join ${bodyOf('w.ref')}
+    cross join lateral (select * from ${s}.lanes n where n.lane = w.lane limit 1) n
+    where not ${isPaused('n.queue')} and exists (select 1 from ${s}.workers where worker = $2)
+    order by j.streak, ${sort('j')}, j.ref`,
+  /** Takes those of the chosen suspects that are still there into one quarantine. */
+  claimSuspects: `
     with clock as materialized (select coalesce($1::text::bigint, ${clock}) as now),
     head as (
       select w.ref
-      from ${s}.waiting w
-      cross join ${bodyOf('w.ref')}
-      where w.state = 'ready' and w.lane in (
-        select n.lane
-        from json_to_recordset($5::text::json) as a (lane integer, queue text, name text)
-        join ${s}.lanes n on n.lane = a.lane and n.queue = a.queue and n.name = a.name)
-      order by ${sort('j')}, j.ref
-      limit 1
-      for update of w skip locked),
+      from clock, json_to_recordset($4::text::json) as a (ref bigint, lane integer, queue text, name text)
+      cross join lateral (
+        select * from ${s}.lanes n where n.lane = a.lane and n.queue = a.queue and n.name = a.name limit 1) n
+      cross join lateral (
+        select w.ref from ${s}.waiting w where w.ref = a.ref and w.state = 'ready' limit 1 for update skip locked) w
+      where not ${isPaused('n.queue')}),
     taken as (delete from ${s}.waiting where ref = any(array(select ref from head)) returning ref),
     lease as (
-      insert into ${s}.leases (fence, worker, alone, claimed_at, starting, refs)
-      select $3::text::bigint, $2, $4::text::boolean, now, 1, array_agg(ref) from taken, clock group by now)
-    select (select json_agg(${claimed}) from taken t cross join ${bodyOf('t.ref')})::text as jobs,
+      insert into ${s}.leases (fence, worker, quarantined, claimed_at, starting, refs)
+      select $3::text::bigint, $2, count(*), now, count(*), array_agg(ref) from taken, clock group by now)
+    select (select json_agg(${claimed} order by ${sort('j')}, j.ref) from taken t cross join ${bodyOf('t.ref')})::text as jobs,
            (select json_agg(json_build_array(n.lane, n.queue, n.name, 0))
             from taken t cross join ${bodyOf('t.ref')} join ${s}.lanes n on n.lane = j.lane)::text as lanes`,
-  /** What a claim of suspects may look at. */
-  suspectLanes: `
-    with clock as materialized (select coalesce($1::text::bigint, ${clock}) as now)
-    select distinct n.lane, n.queue, n.name
-    from clock, ${s}.waiting w
-    join ${s}.lanes n on n.lane = w.lane
-    where w.state = 'ready' and not ${isPaused('n.queue')} and exists (select 1 from ${s}.workers where worker = $2)`,
+  endQuarantine: `update ${s}.leases set quarantined = 0 where fence = $1::text::bigint and worker = $2`,
   confirmJobs: `
     with clock as materialized (select coalesce($2::text::bigint, ${clock}) as now)
     select (select json_agg(json_build_array(e.fence, e.gone)) from ${s}.leases e where e.fence = any($1::text::bigint[]))::text as leases,

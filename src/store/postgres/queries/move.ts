@@ -95,11 +95,11 @@ export const moveQueries = {
   updateJobs: `
     update ${s}.jobs j
     set due_at = a.due_at, expires_at = a.expires_at, lane = a.lane, priority = a.priority, attempt = a.attempt,
-        retries = a.retries, crashes = a.crashes, suspect = a.suspect, payload = a.payload, bytes = decode(a.bytes, 'base64'),
+        retries = a.retries, crashes = a.crashes, streak = a.streak, payload = a.payload, bytes = decode(a.bytes, 'base64'),
         options = a.options, error = a.error, reason = a.reason, log = a.log
     from json_to_recordset($1::text::json) as a (
       ref bigint, due_at bigint, expires_at bigint, lane integer, priority integer, attempt integer, retries integer,
-      crashes integer, suspect boolean, payload text, bytes text, options text, error text, reason text, log text)
+      crashes integer, streak integer, payload text, bytes text, options text, error text, reason text, log text)
     where j.ref = any(array(select (one->>'ref')::bigint from json_array_elements($1::text::json) as one)) and j.ref = a.ref`,
   deleteJobs: `delete from ${s}.jobs where ref = any($1::text::bigint[])`,
 }

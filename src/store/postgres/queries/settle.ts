@@ -103,13 +103,13 @@ export const settleQueries = {
     back as (
       update ${s}.jobs j
       set due_at = coalesce(now + a.delay_ms, j.due_at), attempt = a.attempt, retries = a.retries, crashes = a.crashes,
-          suspect = a.suspect, error = a.error, reason = a.reason, log = a.log,
+          streak = a.streak, error = a.error, reason = a.reason, log = a.log,
           expires_at = case when a.begun then null else j.expires_at end
       from given, json_to_recordset(g->'back') as a (
-        ref bigint, state text, delay_ms bigint, attempt integer, retries integer, crashes integer, suspect boolean,
+        ref bigint, state text, delay_ms bigint, attempt integer, retries integer, crashes integer, streak integer,
         error text, reason text, log text, begun boolean)
       where j.ref = any(array(select (one->>'ref')::bigint from given, json_array_elements(g->'back') as one)) and j.ref = a.ref
-      returning j.ref, j.lane, j.priority, j.due_at, j.suspect, j.grp, a.state),
+      returning j.ref, j.lane, j.priority, j.due_at, coalesce(j.streak, 0) >= 2 as suspect, j.grp, a.state),
     line as (
       insert into ${s}.ready (lane, sort, ref) select lane, ${sort('back')}, ref from back where state = 'ready' and not suspect),
     aside as (
@@ -132,7 +132,7 @@ export const settleQueries = {
       cross join ${bodyOf('held.ref')}
       where not held.ref = any(e.gone) and not ${hasEnded('held.ref')})`,
   readLeases: `
-    select e.fence, e.alone, e.claimed_at,
+    select e.fence, e.quarantined, e.claimed_at,
            json_agg(json_build_array(${claimed}, coalesce(p.started_at, case when held.place <= e.starting then e.claimed_at end), n.queue, n.name)
              order by held.place)::text as jobs
     from ${s}.leases e
@@ -142,5 +142,5 @@ export const settleQueries = {
     left join lateral (
       select p.started_at from ${s}.reports p where p.ref = held.ref and p.fence = e.fence limit 1) p on true
     where e.worker = $1 and not held.ref = any(e.gone) and not ${hasEnded('held.ref')}
-    group by e.fence, e.alone, e.claimed_at`,
+    group by e.fence, e.quarantined, e.claimed_at`,
 }

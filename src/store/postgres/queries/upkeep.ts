@@ -51,10 +51,10 @@ export const upkeepQueries = {
       group by 1, 2, 3),
     line as (
       insert into ${s}.ready (lane, sort, ref)
-      select j.lane, ${sort('j')}, j.ref from taken cross join ${bodyOf('taken.ref')} where not j.suspect),
+      select j.lane, ${sort('j')}, j.ref from taken cross join ${bodyOf('taken.ref')} where coalesce(j.streak, 0) < 2),
     aside as (
       insert into ${s}.waiting (ref, lane, state, due_at, grp)
-      select j.ref, j.lane, 'ready', j.due_at, j.grp from taken cross join ${bodyOf('taken.ref')} where j.suspect)
+      select j.ref, j.lane, 'ready', j.due_at, j.grp from taken cross join ${bodyOf('taken.ref')} where j.streak >= 2)
     select (select count(*)::integer from taken) as promoted, now from clock`,
   /**
    * When something is due next. Entries of jobs that have ended stay in `expiring` until their time: of the next few entries the

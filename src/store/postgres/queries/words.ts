@@ -41,7 +41,7 @@ export const readyOf = (job: string): string => `lateral (
  */
 export const jobRowFrom = (jobs: string): string => `
   select j.ref, j.id::text as id, n.name, n.queue, j.lane, j.priority, j.key, j.grp, j.payload, encode(j.bytes, 'base64') as bytes, j.options,
-         j.after, j.created_at, j.due_at, j.expires_at, j.suspect,
+         j.after, j.created_at, j.due_at, j.expires_at, coalesce(j.streak, 0) as streak,
          case
            when h.ref is not null then h.state
            when w.ref is not null then w.state
@@ -77,8 +77,8 @@ export const jobRowFrom = (jobs: string): string => `
 export const jobRow = jobRowFrom(`${s}.jobs`)
 /** What most jobs have nothing in; null when this one has not either. */
 export const rare = `case when j.attempt is null and j.retries is null and j.crashes is null and j.expires_at is null and j.key is null
-      and j.options is null and j.log is null and j.bytes is null and j.is_parent is null and j.grp is null and not j.suspect then null
-    else json_build_array(coalesce(j.attempt, 0), coalesce(j.retries, 0), coalesce(j.crashes, 0), j.suspect, j.log,
+      and j.options is null and j.log is null and j.bytes is null and j.is_parent is null and j.grp is null and j.streak is null then null
+    else json_build_array(coalesce(j.attempt, 0), coalesce(j.retries, 0), coalesce(j.crashes, 0), coalesce(j.streak, 0), j.log,
       j.expires_at, j.key, j.options, encode(j.bytes, 'base64'), j.is_parent, j.grp) end`
 /** What a claim needs of a job. */
 export const claimed = `json_build_array(j.ref, j.id, j.lane, j.due_at, j.payload, ${rare})`

@@ -40,7 +40,8 @@ create table millrace_live (
   attempt integer not null default 0 check (attempt >= 0),
   retries integer not null default 0 check (retries >= 0),
   crashes integer not null default 0 check (crashes >= 0),
-  suspect integer not null default 0 check (suspect in (0, 1)),
+  -- Crashes in a row that it was in flight at: from 2 on it is a suspect, out of the line.
+  streak integer not null default 0 check (streak >= 0),
   fence integer,
   started_at integer,
   expires_at integer,
@@ -53,9 +54,9 @@ create table millrace_live (
 ) strict;
 
 -- claimJobs: what may be taken, in order, by lane
-create index millrace_live_ready on millrace_live (lane, sort) where state = 'ready' and fence is null and suspect = 0;
+create index millrace_live_ready on millrace_live (lane, sort) where state = 'ready' and fence is null and streak < 2;
 -- claimJobs: suspects, nearly always none
-create index millrace_live_suspect on millrace_live (lane, sort) where state = 'ready' and fence is null and suspect = 1;
+create index millrace_live_suspect on millrace_live (lane, streak, sort) where state = 'ready' and fence is null and streak >= 2;
 -- promoteJobs: what waits for a time
 create index millrace_live_due on millrace_live (due_at) where state in ('scheduled', 'retrying');
 -- promoteJobs: what must begin by a time
@@ -111,10 +112,11 @@ create table millrace_workers (
 ) strict, without rowid;
 
 -- One row a claim. \`jobs\` lists what was taken; whether a job is still this claim's, only its own fence says.
+-- \`quarantined\`: how many suspects it took into quarantine; 0 for all other claims, and when the quarantine is over.
 create table millrace_leases (
   fence integer primary key,
   worker text not null,
-  alone integer not null check (alone in (0, 1)),
+  quarantined integer not null,
   claimed_at integer not null,
   jobs text not null
 ) strict;

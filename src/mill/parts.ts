@@ -1,0 +1,16 @@
+import type { EngineEvents } from '../observe/engine-events.js'
+import type { StoreChoice } from '../store/choice.js'
+import type { Executor } from '../worker/executors/loop.js'
+import type { World } from '../world/world.js'
+
+/** The parts of a mill that come from outside; tests and the simulator bring their own. */
+export interface MillParts {
+  readonly world: World
+  readonly store: StoreChoice
+  /** Calls handlers; default: in this process's event loop. */
+  readonly executor?: Executor | undefined
+  /** The length of the first quarantine (`job/quarantine.ts`), in ms; default: a minute. */
+  readonly quarantineMs?: number | undefined
+  /** Told of every claim that was lost and every worker that was rescued, beside the log. */
+  readonly watch?: Partial<EngineEvents> | undefined
+}

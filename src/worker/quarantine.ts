@@ -1,0 +1,127 @@
+import { QUARANTINE_MS, quarantineMs } from '../job/quarantine.js'
+import type { Claim, Claimed, ClaimedJob, Store } from '../store/store.js'
+import type { Cancel } from '../world/timers.js'
+import type { World } from '../world/world.js'
+import { afterHoldingBack, firstTurns, nextTurn } from './turns.js'
+import type { Turn, Turns } from './turns.js'
+
+export interface QuarantineParts {
+  readonly world: World
+  readonly store: Store
+  /** The length of the first quarantine; each further crash in a row doubles it. Default: a minute. */
+  readonly quarantineMs: number | undefined
+  readonly events: { troubled(what: string, error: unknown): void }
+}
+
+/** The wait after a write that failed. */
+const TROUBLE_MS = 500
+
+/** The quarantines of one worker, one after the other, and the time that other work gets between them. */
+export class Quarantine {
+  readonly #parts: QuarantineParts
+  /** A quarantine is over, or other work had its time: the worker may claim. */
+  readonly #wake: () => void
+  /** The shortest streak of the suspects that the last claim saw waiting; null when it saw none. */
+  #streak: number | null = null
+  readonly #firstMs: number
+  #turns: Turns
+  #current: Current | undefined
+  #timer: Cancel | undefined
+
+  constructor(parts: QuarantineParts, wake: () => void) {
+    this.#parts = parts
+    this.#wake = wake
+    this.#firstMs = parts.quarantineMs ?? QUARANTINE_MS
+    this.#turns = firstTurns(parts.world.clock.monotonic(), this.#firstMs)
+  }
+
+  /** Suspects run here, and nothing may begin beside them. */
+  get isOn(): boolean {
+    return this.#current !== undefined
+  }
+
+  /** Suspects wait. */
+  get isAwaited(): boolean {
+    return this.#streak !== null
+  }
+
+  get isDraining(): boolean {
+    return this.#turns.drainSince !== null
+  }
+
+  /** Whose turn it is; when that changes with time alone, the worker is woken then. */
+  takeTurn(): Turn {
+    const [turns, turn] = nextTurn(this.#turns, this.#streak, this.#parts.world.clock.monotonic(), this.#firstMs)
+    if (this.isOn) return turn
+    this.#turns = turns
+    if (turn.leftMs !== null) this.#after(turn.leftMs, this.#wake)
+    return turn
+  }
+
+  /** What a claim answered: which suspects wait, and those that begin now. */
+  saw({ suspectStreak, isQuarantine, jobs }: Claimed, fence: number, worker: string): void {
+    this.#streak = suspectStreak
+    if (isQuarantine) this.#begin(fence, jobs, worker)
+  }
+
+  #begin(fence: number, jobs: readonly ClaimedJob[], worker: string): void {
+    const now = this.#parts.world.clock.monotonic()
+    const current = { fence, worker, since: this.#turns.drainSince ?? now, refs: new Set(jobs.map((job) => job.ref)) }
+    this.#current = current
+    const streak = Math.max(...jobs.map((job) => job.streak))
+    this.#after(quarantineMs(streak, this.#firstMs), () => void this.#outlived(current))
+  }
+
+  /** A job has left this worker: its end is written, or its claim is lost. */
+  left({ fence, ref }: Claim): void {
+    const current = this.#current
+    if (current?.fence !== fence) return
+    current.refs.delete(ref)
+    if (current.refs.size === 0) this.#end(current)
+  }
+
+  /** Every claim of this worker is lost. */
+  lose(): void {
+    if (this.#current !== undefined) this.#end(this.#current)
+  }
+
+  stop(): void {
+    this.#timer?.()
+  }
+
+  /**
+   * They outlived it. That is written before anything begins beside them: a crash after that must not be charged to them.
+   * While it cannot be written the quarantine goes on.
+   */
+  async #outlived(current: Current): Promise<void> {
+    try {
+      await this.#parts.store.leases.endQuarantine(current.worker, current.fence)
+      this.#end(current)
+    } catch (error) {
+      this.#parts.events.troubled('end a quarantine', error)
+      if (this.#current === current) this.#after(TROUBLE_MS, () => void this.#outlived(current))
+    }
+  }
+
+  #end(current: Current): void {
+    if (this.#current !== current) return
+    this.#current = undefined
+    this.#timer?.()
+    this.#turns = afterHoldingBack(this.#turns, current.since, this.#parts.world.clock.monotonic())
+    this.#wake()
+  }
+
+  #after(ms: number, run: () => void): void {
+    this.#timer?.()
+    this.#timer = this.#parts.world.timers.after(ms, run)
+  }
+}
+
+interface Current {
+  readonly fence: number
+  readonly worker: string
+  /** Since when nothing of other work has begun. */
+  readonly since: number
+  /** The suspects that are still here. */
+  readonly refs: Set<number>
+}

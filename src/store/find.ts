@@ -22,3 +22,37 @@ export interface FoundPage {
   /** Null when there is no more. */
   readonly cursor: number | null
 }
+
+/**
+ * How a page is found. Each filter that has an index gives a list of candidates in the order of their numbers: a superset of what
+ * matches, read from behind the cursor and no longer than a bound. One list is chosen, its jobs are read in order and checked
+ * against the whole filter. So a page looks at a bounded number of rows, whatever matches and wherever it is.
+ */
+export interface Candidates {
+  readonly looked: number
+  /** The last one, in the order of the page; null when there is none. */
+  readonly last: number | null
+}
+
+/** Ready jobs are listed by lane and not by number: up to so many are read and sorted, and beyond that jobs are walked. */
+export const READY_MAX = 10_000
+
+/** A filter of more lanes than this is not looked up lane by lane. */
+export const LANES_MAX = 16
+
+/**
+ * The list whose window reaches farthest, so the sparsest: one that ends within its window comes first, the shortest of those.
+ * Every list is a superset of the matches, so any choice is right, at every page anew.
+ */
+export function farthest<C extends Candidates>(lists: readonly C[], order: FindQuery['order'], windowMax: number): C {
+  const reach = ({ looked, last }: C): number => {
+    if (looked < windowMax || last === null) return Infinity
+    return order === 'newest' ? -last : last
+  }
+  const better = (one: C, other: C): C => {
+    const [a, b] = [reach(one), reach(other)]
+    if (a === b) return other.looked < one.looked ? other : one
+    return b > a ? other : one
+  }
+  return lists.reduce(better)
+}

@@ -1,6 +1,7 @@
 import { askingCases } from './contract/asking.js'
 import type { ContractCase } from './contract/bench.js'
 import { claimsCases } from './contract/claims.js'
+import { findCases } from './contract/find.js'
 import { groupsCases } from './contract/groups.js'
 import { groupsModelCases } from './contract/groups-model.js'
 import { jobsCases } from './contract/jobs.js'
@@ -31,6 +32,7 @@ export const storeContract: readonly ContractCase[] = [
   ...pruningCases,
   ...rescueCases,
   ...quarantineCases,
+  ...findCases,
   ...askingCases,
   ...togetherCases,
   ...scheduleCases,

@@ -51,13 +51,12 @@ export const EXCEPTIONS: readonly Exception[] = [
 /** Files past 300 lines, with the length they may have. It may only shrink. */
 export const LONG_FILES: Ceilings = {
   // A list of statements, one after the other, named like the methods that run them.
-  'src/store/sqlite/queries.ts': 421,
+  'src/store/sqlite/queries.ts': 385,
   // The contract in one piece: a list of verbs and the records they take, so that a second store can be written from it.
   'src/store/store.ts': 318,
   // Slots, held jobs and their ends share one state; whatever does not has moved into the files beside it.
   'src/worker/hand.ts': 304,
   // One class with one method for each verb of the contract; the work is in the files beside it.
-  'src/store/postgres/postgres-store.ts': 301,
   // One class with one method for each verb of its interface; its parts already live in files of their own.
   'src/reactive/context.ts': 469,
   // The driver of bodies: validating, starting and resuming share one stack.

@@ -6,15 +6,20 @@ import type { Lane } from './lanes.js'
 import { encodedOf } from './rows.js'
 import type { Session } from './session.js'
 import { arrayOf } from './session.js'
-import type { Starts } from './starts.js'
+import { Starts } from './starts.js'
+import type { World } from '../../world/world.js'
 
 /** Payloads that are longer than this on average come as rows. */
 const LARGE = 1_024
 
 /** What the next claim knows from the last. */
-export interface Before {
+export class Before {
   readonly starts: Starts
-  areLarge: boolean
+  areLarge = false
+
+  constructor(world: World) {
+    this.starts = new Starts(world)
+  }
 }
 
 /**

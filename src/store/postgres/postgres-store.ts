@@ -25,8 +25,7 @@ import type { Confirmation, HeldJob, PausedQueue, QueueChange, QueueStore, Stand
 import type { JobAsk, StandingWish, Written } from '../wishes.js'
 import type { FindQuery, FoundPage } from '../find.js'
 import type { Heart, WorkerBeat, WorkerInfo } from '../workers.js'
-import { claimJobs, confirmJobs, readLeases, reportJobs, voidClaims } from './claim.js'
-import type { Before } from './claim.js'
+import { Before, claimJobs, confirmJobs, readLeases, reportJobs, voidClaims } from './claim.js'
 import { Commands } from './commands.js'
 import type { Connection } from './connection.js'
 import { Gather } from './gather.js'
@@ -35,7 +34,8 @@ import { insertJobs } from './insert.js'
 import { Lanes } from './lanes.js'
 import type { Opened } from './open.js'
 import { heldAfterPause, pauseQueue, readPause, resumeQueue } from './pause.js'
-import { findJobs, readJobs, readKeyed } from './read.js'
+import { findJobs } from './find.js'
+import { readJobs, readKeyed } from './read.js'
 import { Reports } from './reports.js'
 import { PostgresSchedules } from './schedule-store.js'
 import { Runner } from './runner.js'
@@ -46,7 +46,6 @@ import { endAlone, endPlain, rescueJobs, settleAndClose, sortSettled } from './s
 import type { PlainBatch } from './settle.js'
 import { PostgresGroups } from './postgres-groups.js'
 import { PostgresPrune } from './prune.js'
-import { Starts } from './starts.js'
 import { PostgresTransactions } from './transactions.js'
 import { promoteAll } from './upkeep.js'
 import type { Run } from './upkeep.js'
@@ -97,7 +96,7 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     })
     this.#hints = new Hints(opened.self)
     this.#run = new Runner(opened, this.#lanes, this.#hints, options.now)
-    this.#before = { starts: new Starts(world), areLarge: false }
+    this.#before = new Before(world)
     this.#inserts = new Gather({ write: (lists) => this.#insertPlain(lists.flat()), weigh: weightOf, max: INSERT_MAX })
     const plain: Run = (work) => this.#plain(this.#work, work)
     this.#prune = new PostgresPrune(opened, plain, this.#run.receipts)

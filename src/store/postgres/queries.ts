@@ -1,6 +1,7 @@
 import { askQueries } from './queries/ask.js'
 import { claimQueries } from './queries/claim.js'
 import { enqueueQueries } from './queries/enqueue.js'
+import { findQueries } from './queries/find.js'
 import { linkQueries } from './queries/links.js'
 import { groupQueries } from './queries/groups.js'
 import { moveQueries } from './queries/move.js'
@@ -24,6 +25,7 @@ const statements = {
   ...sessionQueries,
   ...enqueueQueries,
   ...readQueries,
+  ...findQueries,
   ...moveQueries,
   ...linkQueries,
   ...askQueries,

@@ -274,11 +274,17 @@ CREATE INDEX group_moves_group ON millrace.group_moves USING btree (grp);
 
 CREATE INDEX history_keep ON ONLY millrace.history USING btree (keep_until) WHERE ((keep_until - settled_at) < 86400000);
 
+CREATE INDEX history_unwell ON ONLY millrace.history USING btree (state, ref) WHERE (state <> 'done'::text);
+
 CREATE INDEX jobs_group ON ONLY millrace.jobs USING btree (grp, ref) WHERE (grp IS NOT NULL);
 
 CREATE INDEX jobs_id ON ONLY millrace.jobs USING btree (id);
 
 CREATE INDEX jobs_key ON ONLY millrace.jobs USING btree (key, ref) WHERE (key IS NOT NULL);
+
+CREATE INDEX jobs_lane ON ONLY millrace.jobs USING btree (lane, ref);
+
+CREATE INDEX lanes_name ON millrace.lanes USING btree (name);
 
 CREATE INDEX leases_worker ON millrace.leases USING btree (worker);
 
@@ -291,6 +297,8 @@ CREATE INDEX pauses_until ON millrace.pauses USING btree (until);
 CREATE INDEX schedules_next ON millrace.schedules USING btree (next_at) WHERE (next_at IS NOT NULL);
 
 CREATE INDEX waiting_due ON millrace.waiting USING btree (due_at) WHERE (state = ANY (ARRAY['scheduled'::text, 'retrying'::text]));
+
+CREATE INDEX waiting_state ON millrace.waiting USING btree (state, ref);
 
 CREATE INDEX waiting_suspect ON millrace.waiting USING btree (lane) WHERE (state = 'ready'::text);
 

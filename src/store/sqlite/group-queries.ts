@@ -88,14 +88,4 @@ export const groupQueries = {
   forgetCounts: `
     delete from millrace_group_counts
     where grp = ? and grp not in (select grp from millrace_groups)`,
-
-  /** The next so many members of a group, as a window for findJobs. */
-  groupWindow: (order: 'asc' | 'desc'): string => `
-    select min(seq) as first, max(seq) as last, count(*) as looked
-    from (
-      select seq
-      from millrace_jobs
-      where grp = ? and seq ${order === 'asc' ? '>' : '<'} ?
-      order by seq ${order}
-      limit ?)`,
 }

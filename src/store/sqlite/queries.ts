@@ -2,6 +2,8 @@ import { PRIORITY_STEP_MS } from '../line.js'
 import { keyQueries } from './queries/keys.js'
 import { pauseQueries } from './queries/pauses.js'
 import { scheduleQueries } from './queries/schedules.js'
+import { findQueries } from './queries/find.js'
+import { jobRow } from './queries/job-row.js'
 import { linkQueries } from './link-queries.js'
 import { groupQueries } from './group-queries.js'
 
@@ -22,6 +24,7 @@ export const queries = {
   ...scheduleQueries,
   ...linkQueries,
   ...groupQueries,
+  ...findQueries,
   databaseNow: `select cast(unixepoch('subsec') * 1000 as integer) as now`,
   begin: `begin immediate`,
   commit: `commit`,
@@ -108,14 +111,6 @@ export const queries = {
     where j.key = ? and n.name = ?
     order by l.seq is not null desc, j.seq desc
     limit 1`,
-  findJobs: (conditions: readonly string[], order: 'asc' | 'desc'): string => `
-    ${jobRow()}
-    where ${conditions.join('\n      and ')}
-    order by j.seq ${order}
-    limit ?`,
-  seqBounds: `
-    select (select min(seq) from millrace_jobs) as first, (select max(seq) from millrace_jobs) as last`,
-
   changeTarget: `
     ${jobRow()}
     where j.id = ?`,
@@ -377,30 +372,6 @@ export type Queries = typeof queries
 function byRows(build: (rows: number) => string): (rows: number) => string {
   const built: string[] = []
   return (rows) => (built[rows] ??= build(rows))
-}
-
-/** A whole job, wherever it is. */
-function jobRow(): string {
-  return `
-    select j.seq, j.id, n.name, n.queue, j.lane, j.priority, j.key, j.grp, j.payload, j.options, j.after, j.created_at,
-           coalesce(l.state, h.state) as state,
-           l.fence is not null as claimed,
-           coalesce(l.streak, 0) as streak,
-           coalesce(l.due_at, h.due_at) as due_at,
-           coalesce(l.attempt, h.attempt) as attempt,
-           coalesce(l.retries, h.retries) as retries,
-           coalesce(l.crashes, h.crashes) as crashes,
-           coalesce(l.started_at, h.started_at) as started_at,
-           h.settled_at, l.expires_at,
-           h.worker, h.result,
-           coalesce(l.error, h.error) as error,
-           coalesce(l.reason, h.reason) as reason,
-           coalesce(l.log, h.log) as log,
-           l.progress
-    from millrace_jobs j
-    join millrace_lanes n on n.lane = j.lane
-    left join millrace_live l on l.seq = j.seq
-    left join millrace_history h on h.seq = j.seq`
 }
 
 /** What a claim needs of a job. Most jobs have none of the rare things, and a column read is a column paid for: they come as one. */

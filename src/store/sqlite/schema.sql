@@ -2,13 +2,19 @@ CREATE INDEX millrace_groups_open on millrace_groups (unfinished) where sealed_a
 
 CREATE INDEX millrace_history_keep on millrace_history (keep_until) where keep_until is not null;
 
+CREATE INDEX millrace_history_unwell on millrace_history (state, seq) where state <> 'done';
+
 CREATE INDEX millrace_jobs_group on millrace_jobs (grp, seq) where grp is not null;
 
 CREATE INDEX millrace_jobs_key on millrace_jobs (key, seq) where key is not null;
 
+CREATE INDEX millrace_jobs_lane on millrace_jobs (lane, seq);
+
 CREATE INDEX millrace_leases_worker on millrace_leases (worker);
 
 CREATE INDEX millrace_links_child on millrace_links (child);
+
+CREATE INDEX millrace_live_aside on millrace_live (state, seq) where state <> 'ready' and state <> 'running';
 
 CREATE INDEX millrace_live_due on millrace_live (due_at) where state in ('scheduled', 'retrying');
 

@@ -22,6 +22,8 @@ export const jobs = (schema: string): readonly string[] => [
     name text not null,
     unique (queue, name)
   )`,
+  // findJobs: the lanes of a name
+  `create index lanes_name on ${schema}.lanes (name)`,
   `create table ${schema}.jobs (
     ref bigint primary key,
     id uuid not null,
@@ -56,6 +58,8 @@ export const jobs = (schema: string): readonly string[] => [
   `create index jobs_id on ${schema}.jobs (id)`,
   // readKeyed: the newest job of a key, finished or not
   `create index jobs_key on ${schema}.jobs (key, ref) where key is not null`,
+  // findJobs: the jobs of a queue or a name
+  `create index jobs_lane on ${schema}.jobs (lane, ref)`,
   // claimJobs: what may be taken, in order, by lane
   `create table ${schema}.ready (
     lane integer not null,
@@ -74,6 +78,8 @@ export const jobs = (schema: string): readonly string[] => [
   )`,
   // promoteJobs: what waits for a time
   `create index waiting_due on ${schema}.waiting (due_at) where state in ('scheduled', 'retrying')`,
+  // findJobs: by state
+  `create index waiting_state on ${schema}.waiting (state, ref)`,
   // claimJobs: suspects, nearly always none
   `create index waiting_suspect on ${schema}.waiting (lane) where state = 'ready'`,
   // promoteJobs: what must begin by a time. A row outlives its job and is swept then.
@@ -100,6 +106,8 @@ export const jobs = (schema: string): readonly string[] => [
     log text
   ) partition by range (ref)`,
   `create table ${schema}.history_rest partition of ${schema}.history default`,
+  // findJobs: ends that did not go well
+  `create index history_unwell on ${schema}.history (state, ref) where state <> 'done'`,
   // pruneJobs: what is kept for less than a day. Longer ones go with their day, and their ends pay for no index.
   `create index history_keep on ${schema}.history (keep_until) where keep_until - settled_at < ${DAY_MS}`,
   // pruneJobs: here nothing goes with its day

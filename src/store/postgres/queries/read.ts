@@ -9,7 +9,7 @@ const LARGE = ['payload', 'bytes', 'options', 'after', 'result', 'result_bytes',
  * As many of the jobs as an answer holds, the first always, and how many there are. The server knows how long a text is
  * without reading it.
  */
-const bounded = (jobs: string, order: 'asc' | 'desc'): string => `
+export const bounded = (jobs: string, order: 'asc' | 'desc'): string => `
     select * from (
       select sized.*, sum(size) over (order by ref ${order} rows unbounded preceding) - size as before,
              count(*) over () as matched
@@ -37,27 +37,4 @@ export const readQueries = {
     order by h.ref is null desc,
       j.ref = (select k.ref from ${s}.keys k where k.name = $2 and k.key = $1 order by k.turn desc limit 1) desc nulls last, j.ref desc
     limit 1`,
-  findJobs: (conditions: readonly string[], order: 'asc' | 'desc'): string =>
-    bounded(
-      `select * from (${jobRow}) as found
-    ${conditions.length === 0 ? '' : `where ${conditions.join('\n        and ')}`}
-    order by ref ${order}
-    limit $1::text::integer`,
-      order,
-    ),
-  /** The next so many members of a group. */
-  groupWindow: (order: 'asc' | 'desc'): string => `
-    select max(ref) as last, min(ref) as first, count(*)::integer as looked
-    from (
-      select ref from ${s}.jobs
-      where ref ${order === 'desc' ? '<' : '>'} $1::text::bigint and grp = $3
-      order by ref ${order}
-      limit $2::text::integer) as page`,
-  refWindow: (order: 'asc' | 'desc'): string => `
-    select max(ref) as last, min(ref) as first, count(*)::integer as looked
-    from (
-      select ref from ${s}.jobs
-      where ref ${order === 'desc' ? '<' : '>'} $1::text::bigint
-      order by ref ${order}
-      limit $2::text::integer) as page`,
 }

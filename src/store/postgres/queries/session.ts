@@ -3,9 +3,10 @@ import { CHANNEL, DATABASE_NOW } from './words.js'
 /**
  * How plans are made on sessions of our own. A prepared statement may keep a plan from when a table was empty; without sequential
  * scans that plan is by index from the first row on. Every statement has a path by index (`test/postgres-plans.test.ts`), so the planner never
- * adds the cost of a disabled scan, which is above every threshold of JIT. And nothing of ours runs long enough to be worth compiling.
+ * adds the cost of a disabled scan, which is above every threshold of JIT. Nor by bitmap, which reads all that matches before it
+ * sorts: a list with a limit is read in the order of its index. And nothing of ours runs long enough to be worth compiling.
  */
-const PLANNING = `set enable_seqscan = off; set jit = off`
+const PLANNING = `set enable_seqscan = off; set enable_bitmapscan = off; set jit = off`
 
 /** Transactions, and what is told. */
 export const sessionQueries = {

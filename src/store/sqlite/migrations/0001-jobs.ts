@@ -27,6 +27,8 @@ create table millrace_jobs (
 
 -- readKeyed: the newest job of a key, finished or not
 create index millrace_jobs_key on millrace_jobs (key, seq) where key is not null;
+-- findJobs: the jobs of a queue or a name
+create index millrace_jobs_lane on millrace_jobs (lane, seq);
 
 create table millrace_live (
   seq integer primary key,
@@ -62,6 +64,9 @@ create index millrace_live_due on millrace_live (due_at) where state in ('schedu
 -- promoteJobs: what must begin by a time
 create index millrace_live_expires on millrace_live (expires_at) where expires_at is not null and fence is null and state <> 'parked';
 
+-- findJobs: unfinished jobs that no worker may take now. Ready and running ones, which move most, pay for no entry.
+create index millrace_live_aside on millrace_live (state, seq) where state <> 'ready' and state <> 'running';
+
 create table millrace_history (
   seq integer primary key,
   state text not null check (state = 'done' or state = 'failed' or state = 'cancelled'),
@@ -81,6 +86,8 @@ create table millrace_history (
 
 -- pruneJobs: what is kept no longer
 create index millrace_history_keep on millrace_history (keep_until) where keep_until is not null;
+-- findJobs: ends that did not go well
+create index millrace_history_unwell on millrace_history (state, seq) where state <> 'done';
 
 -- insertJobs: at most one unfinished job per (job, key), and one more that is blocked until that one ends. The holder is the
 -- row of the highest turn. Each row goes when its own job ends, so neither job writes the other's row.

@@ -1,0 +1,152 @@
+import type { State } from '../../../job/states.js'
+import { LANES_MAX, READY_MAX } from '../../find.js'
+import { bounded } from './read.js'
+import { jobRow, s } from './words.js'
+
+/** Which way a page goes. */
+export type Way = 'asc' | 'desc'
+
+/** Behind the cursor, and within the days that can have a match. Exclusive, both. */
+const bounds = (way: Way): string =>
+  way === 'asc'
+    ? 'ref > $2::text::bigint and ref < $3::text::bigint'
+    : 'ref < $2::text::bigint and ref > $3::text::bigint'
+
+/**
+ * The first $1 of an index behind the cursor, in order. The comparison of whole rows and the order by both columns leave the
+ * planner only that index: by `state = … order by ref` it could walk the primary key, and does so while the tables are empty.
+ */
+const listed = (table: string, column: string, value: string, which: string) => (way: Way) => {
+  const [from, to] = way === 'asc' ? ['>', '<'] : ['<', '>']
+  return `
+        select ref
+        from ${s}.${table} t
+        where ${which}(t.${column}, t.ref) ${from} (${value}, $2::text::bigint)
+          and (t.${column}, t.ref) ${to} (${value}, $3::text::bigint)
+        order by t.${column} ${way}, t.ref ${way}
+        limit $1::text::integer`
+}
+
+/** The first $1 of a partitioned table behind the cursor. */
+const walked = (table: string) => (way: Way) =>
+  `
+        select ref
+        from ${s}.${table}
+        where ${bounds(way)}
+        order by ref ${way}
+        limit $1::text::integer`
+
+/** All that a lease lists. Some have ended, or went back; that is seen when the job is read. */
+const leased = (way: Way): string => `
+        select ref
+        from (select e.refs from ${s}.leases e order by e.fence) as e
+        cross join unnest(e.refs) as held (ref)
+        where ${bounds(way)}`
+
+const waiting = (state: State) => listed('waiting', 'state', `'${state}'`, '')
+const unwell = (state: State) => listed('history', 'state', `'${state}'`, `t.state <> 'done' and `)
+
+/** Where the candidates of a state are read. */
+const ofState: Record<State, readonly ((way: Way) => string)[]> = {
+  // In one snapshot with `readyCount`: a list that was cut is not used.
+  ready: [
+    (way) => `
+        select ref
+        from (select ref from ${s}.ready order by lane, sort, ref limit ${READY_MAX + 1}) as r
+        where ${bounds(way)}`,
+    waiting('ready'),
+    leased,
+  ],
+  running: [leased],
+  scheduled: [waiting('scheduled')],
+  retrying: [waiting('retrying')],
+  blocked: [waiting('blocked')],
+  paused: [waiting('paused')],
+  parked: [waiting('parked')],
+  // Most of history: it is walked.
+  done: [walked('history')],
+  failed: [unwell('failed')],
+  cancelled: [unwell('cancelled')],
+}
+
+/** The first $1 of all these, as one array; a job that two of them list is listed once. */
+const first = (parts: readonly string[], way: Way): string => `(
+      select json_build_array(count(*), array_agg(ref order by ref ${way})::text)
+      from (
+        select distinct ref
+        from (${parts.map((part) => `(${part})`).join('\n        union all ')}) as listed
+        order by ref ${way}
+        limit $1::text::integer) as list)::text`
+
+const readyCount = `(select count(*)::integer from (select 1 from ${s}.ready order by lane, sort, ref limit ${READY_MAX + 1}) as r)`
+
+/** What a list is by: a column, with the placeholder of its value. */
+export type ListedBy =
+  | { readonly by: 'all' }
+  | { readonly by: 'grp' | 'key'; readonly value: string }
+  | { readonly by: 'states'; readonly states: readonly State[] }
+  /** JSON arrays of names and of queues. */
+  | { readonly by: 'lanes'; readonly names: string | undefined; readonly queues: string | undefined }
+
+function listOf(list: ListedBy, way: Way): string {
+  switch (list.by) {
+    case 'all':
+      return first([walked('jobs')(way)], way)
+    case 'grp':
+    case 'key':
+      return first([listed('jobs', list.by, list.value, `t.${list.by} is not null and `)(way)], way)
+    case 'states':
+      return first(
+        [...new Set(list.states.flatMap((state) => ofState[state]))].map((part) => part(way)),
+        way,
+      )
+    case 'lanes':
+      return first(
+        [`select each.ref from lane cross join lateral (${listed('jobs', 'lane', 'lane.lane', '')(way)}) as each`],
+        way,
+      )
+    default:
+      return list satisfies never
+  }
+}
+
+const among = (column: string, json: string | undefined): string =>
+  json === undefined
+    ? ''
+    : `and n.${column} = any(array(select value from json_array_elements_text(${json}::text::json)))`
+
+export const findQueries = {
+  /**
+   * Candidates for findJobs, a column for each list: JSON of how many, and an array of refs. $1 is how many at the most, $2 the
+   * cursor, $3 the other end.
+   */
+  listJobs: (lists: readonly ListedBy[], way: Way): string => {
+    const lanes = lists.find((list) => list.by === 'lanes')
+    const lane =
+      lanes === undefined
+        ? ''
+        : `
+    with lane as materialized (
+      select n.lane from ${s}.lanes n
+      where true ${among('name', lanes.names)} ${among('queue', lanes.queues)}
+      order by n.lane
+      limit ${LANES_MAX + 1})`
+    const columns = lists.map((list, i) => `${listOf(list, way)} as "${i}"`)
+    if (lanes !== undefined) columns.push(`(select count(*)::integer from lane) as lanes`)
+    if (lists.some((list) => list.by === 'states' && list.states.includes('ready')))
+      columns.push(`${readyCount} as ready`)
+    return `${lane}
+    select ${columns.join(',\n      ')}`
+  },
+  /** Of these candidates those that match. */
+  findJobs: (conditions: readonly string[], way: Way): string =>
+    bounded(
+      `select found.*
+    from unnest($2::text::bigint[]) as each (ref)
+    cross join lateral (${jobRow} where j.ref = each.ref limit 1) as found
+    ${conditions.length === 0 ? '' : `where ${conditions.join('\n        and ')}`}
+    order by found.ref ${way}
+    limit $1::text::integer`,
+      way,
+    ),
+}

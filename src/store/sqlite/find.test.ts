@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { State } from '../../job/states.js'
+import { Bench } from '../../testing/contract/bench.js'
+import { systemWorld } from '../../world/world.js'
+import type { FindQuery } from '../find.js'
+import type { OpenedFile } from './open.js'
+import { openFile } from './open.js'
+import { queries } from './queries.js'
+import { SqliteStore } from './sqlite-store.js'
+
+const STATES: readonly State[] = ['scheduled', 'retrying', 'blocked', 'paused', 'parked', 'failed', 'cancelled']
+/** More than one window of candidates. */
+const JOBS = 12_000
+
+let file: OpenedFile
+let store: SqliteStore
+beforeAll(async () => {
+  const world = systemWorld()
+  file = await openFile({ target: ':memory:', durability: 'power' }, true, world)
+  store = new SqliteStore(file, world, { durability: 'power' })
+  const b = new Bench({ store, clock: { now: Date.now() } })
+  await b.insert(Array.from({ length: JOBS }, () => b.job({ due: { inMs: 3_600_000 } })))
+})
+afterAll(() => store.close())
+
+/** How SQLite goes about a statement, a line for each table. */
+function planOf(sql: string): string[] {
+  const rows = file.database.prepare(`explain query plan ${sql}`).all(
+    ...sql
+      .split('?')
+      .slice(1)
+      .map(() => null),
+  )
+  return (rows as { detail: string }[]).map(({ detail }) => detail).filter((detail) => detail.includes('millrace_'))
+}
+
+test.each(['asc', 'desc'] as const)('candidates are read from an index, %s', (way) => {
+  const lists = {
+    ...Object.fromEntries(STATES.map((state) => [state, queries.listStates([state], way)])),
+    lanes: queries.listLanes(2, way),
+    group: queries.listMembers(way),
+    key: queries.listKeyed(way),
+  }
+  for (const [name, sql] of Object.entries(lists))
+    for (const line of planOf(sql)) expect(line, name).toMatch(/^SEARCH millrace_\w+ USING COVERING INDEX/)
+  for (const sql of [queries.listAll(way), queries.listLive(way), queries.listStates(['done'], way)])
+    for (const line of planOf(sql)) expect(line).toMatch(/^SEARCH millrace_\w+ USING INTEGER PRIMARY KEY/)
+  // What is not in order there is bounded by what workers hold, and by READY_MAX.
+  const readies = [...planOf(queries.listStates(['ready'], way)), ...planOf(queries.countReady)]
+  for (const line of readies.filter((each) => each.includes('millrace_live')))
+    expect(line).toMatch(/INDEX millrace_live_(ready|suspect)/)
+})
+
+test('candidates are looked up one by one, and nothing is sorted', () => {
+  const rows = file.database.prepare(`explain query plan ${queries.findJobs(['j.key = ?'])}`).all('[]', 'k', 1)
+  const details = (rows as { detail: string }[]).map(({ detail }) => detail)
+  expect(details[0]).toMatch(/^SCAN each VIRTUAL TABLE/)
+  for (const detail of details.slice(1)) expect(detail).toMatch(/^SEARCH \w+ USING INTEGER PRIMARY KEY/)
+})
+
+test('a filter that nothing matches ends with the first page where an index has it', async () => {
+  const page = (filter: Partial<FindQuery>): Promise<object> =>
+    store.findJobs({ order: 'newest', limit: 1, cursor: null, ...filter })
+  const nothing = { rows: [], cursor: null }
+  for (const state of ['failed', 'running', 'ready', 'done', 'parked'] as const)
+    expect(await page({ states: [state] }), state).toEqual(nothing)
+  expect(await page({ states: ['scheduled'], queues: ['nowhere'] })).toEqual(nothing)
+  expect(await page({ states: ['failed'], names: ['mail'] })).toEqual(nothing)
+  expect(await page({ key: 'none', names: ['mail'] })).toEqual(nothing)
+})

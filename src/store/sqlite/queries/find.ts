@@ -1,0 +1,89 @@
+import type { State } from '../../../job/states.js'
+import { READY_MAX } from '../../find.js'
+import { jobRow } from './job-row.js'
+
+/** Which way a page goes. */
+export type Way = 'asc' | 'desc'
+
+const behind = (way: Way): string => `seq ${way === 'asc' ? '>' : '<'} (select cursor from given)`
+
+/** The first so many of an index behind the cursor, in order. `indexed by` fails where an index does not fit: none is scanned. */
+const listed = (table: string, index: string, which: string) => (way: Way) =>
+  `
+      select seq from (
+        select seq
+        from ${table}${index === '' ? '' : ` indexed by ${index}`}
+        where ${which === '' ? '' : `${which} and `}${behind(way)}
+        order by seq ${way}
+        limit (select most from given))`
+
+const isReady = `state = 'ready' and fence is null and streak < 2`
+
+/** All that a claim lists. Some have ended, or went back; that is seen when the job is read. */
+const leased = (way: Way): string => `
+      select e.value as seq
+      from millrace_leases, json_each(millrace_leases.jobs) e
+      where e.value ${way === 'asc' ? '>' : '<'} (select cursor from given)`
+
+const aside = (state: State) =>
+  listed('millrace_live', 'millrace_live_aside', `state = '${state}' and state <> 'ready' and state <> 'running'`)
+const unwell = (state: State) =>
+  listed('millrace_history', 'millrace_history_unwell', `state = '${state}' and state <> 'done'`)
+
+/** Where the candidates of a state are read. */
+const ofState: Record<State, (way: Way) => string> = {
+  ready: (way) => `
+      select seq from millrace_live indexed by millrace_live_ready
+      where ${isReady} and ${behind(way)}
+      union all
+      select seq from millrace_live indexed by millrace_live_suspect
+      where state = 'ready' and fence is null and streak >= 2 and ${behind(way)}
+      union all ${leased(way)}`,
+  running: leased,
+  scheduled: aside('scheduled'),
+  retrying: aside('retrying'),
+  blocked: aside('blocked'),
+  paused: aside('paused'),
+  parked: aside('parked'),
+  // Most of history: it is walked.
+  done: listed('millrace_history', '', ''),
+  failed: unwell('failed'),
+  cancelled: unwell('cancelled'),
+}
+
+/** The first `most` of all these behind the cursor, as one JSON array; a job that two of them list is listed once. */
+const first = (parts: readonly string[], way: Way): string => `
+    with given (most, cursor) as (values (?, ?))
+    select json_group_array(seq) as refs, count(*) as looked, ${way === 'asc' ? 'max' : 'min'}(seq) as last
+    from (
+      select ${parts.length > 1 || parts[0]?.includes('millrace_leases') ? 'distinct ' : ''}seq
+      from (${parts.join('\n      union all')})
+      order by seq ${way}
+      limit (select most from given))`
+
+export const findQueries = {
+  /** Candidates for findJobs, by what they are listed by. Bound are how many, the cursor, and the values. */
+  listAll: (way: Way): string => first([listed('millrace_jobs', '', '')(way)], way),
+  listLive: (way: Way): string => first([listed('millrace_live', '', '')(way)], way),
+  listMembers: (way: Way): string => first([listed('millrace_jobs', 'millrace_jobs_group', 'grp = ?')(way)], way),
+  listKeyed: (way: Way): string => first([listed('millrace_jobs', 'millrace_jobs_key', 'key = ?')(way)], way),
+  listLanes: (lanes: number, way: Way): string =>
+    first(
+      Array.from({ length: lanes }, () => listed('millrace_jobs', 'millrace_jobs_lane', 'lane = ?')(way)),
+      way,
+    ),
+  listStates: (states: readonly State[], way: Way): string =>
+    first(
+      states.map((state) => ofState[state](way)),
+      way,
+    ),
+  /** Whether more are ready than are worth sorting. */
+  countReady: `
+    select count(*) as ready
+    from (select 1 from millrace_live indexed by millrace_live_ready where ${isReady} limit ${READY_MAX + 1})`,
+  /** Of the candidates, in their order, those that match. It stops at the limit: nothing is sorted. */
+  findJobs: (conditions: readonly string[]): string => `
+    ${jobRow('json_each(?) each\n    cross join millrace_jobs j on j.seq = each.value\n    cross join')}
+    ${conditions.length === 0 ? '' : `where ${conditions.join('\n      and ')}`}
+    limit ?`,
+}

@@ -1,0 +1,210 @@
+import assert from 'node:assert/strict'
+import type { State } from '../../job/states.js'
+import type { FindQuery } from '../../store/find.js'
+import type { JobRow } from '../../store/store.js'
+import type { Random } from '../random.js'
+import { seeded } from '../random.js'
+import { contract } from './bench.js'
+import type { Bench, ContractCase } from './bench.js'
+
+const SEEDS = 2
+const JOBS = 60
+const FILTERS = 20
+/** More than a page looks at, on either store. */
+const BEYOND_A_WINDOW = 5_100
+
+const NAMES = ['mail', 'image', 'report']
+const QUEUES = ['default', 'slow']
+const LABELS = ['red', 'blue']
+const STATES: readonly State[] = [
+  'scheduled',
+  'ready',
+  'running',
+  'retrying',
+  'blocked',
+  'paused',
+  'parked',
+  'done',
+  'failed',
+  'cancelled',
+]
+
+type Filter = Omit<FindQuery, 'cursor' | 'limit'>
+
+/** Finding jobs by any filter, page by page. */
+export const findCases: readonly ContractCase[] = [
+  ...Array.from({ length: SEEDS }, (_, seed) =>
+    contract(`pages under change give every unchanged match once and in order (seed ${seed})`, async (b) => {
+      const random = seeded(seed)
+      const world = new Jobs(b, random)
+      await world.make()
+      for (let i = 0; i < FILTERS; i += 1) await comparePages(world, filterOf(random, b.clock.now), random)
+    }),
+  ),
+
+  contract('a match behind more jobs than a page looks at is found, by empty pages with a cursor', async (b) => {
+    const rare = { options: '{"labels":["rare"]}', due: { inMs: 1_000 } }
+    const first = await b.one(rare)
+    await b.insert(Array.from({ length: BEYOND_A_WINDOW }, () => b.job({ due: { inMs: 1_000 } })))
+    const last = await b.one(rare)
+    // No single index has both: whichever is walked, one of these is far away.
+    const filter = { names: ['mail'], states: ['scheduled'], createdAfter: 0, label: 'rare' } as const
+    const newest = (await pagesOf(b, { ...filter, order: 'newest' }, 10)).map((row) => row.id)
+    const oldest = (await pagesOf(b, { ...filter, order: 'oldest' }, 10)).map((row) => row.id)
+    assert.deepEqual(
+      [newest, oldest],
+      [
+        [last, first],
+        [first, last],
+      ],
+    )
+    assert.equal((await pagesOf(b, { order: 'oldest', states: ['scheduled'] }, 500)).length, BEYOND_A_WINDOW + 2)
+  }),
+]
+
+async function comparePages(jobs: Jobs, filter: Filter, random: Random): Promise<void> {
+  const before = (await jobs.rows()).filter((row) => matches(row, filter))
+  jobs.touched.clear()
+  const found = await pagesOf(jobs.bench, filter, random.int(2, 9), () => jobs.change())
+  const expected = before.filter(({ id }) => !jobs.touched.has(id)).map(({ id }) => id)
+  if (filter.order === 'newest') expected.reverse()
+  const ids = found.map(({ id }) => id)
+  const said = JSON.stringify(filter)
+  assert.deepEqual(
+    ids.filter((id) => !jobs.touched.has(id)),
+    expected,
+    said,
+  )
+  assert.equal(new Set(ids).size, ids.length, `${said}: no job twice`)
+  for (const row of found) assert.ok(matches(row, filter), `${said} gave ${row.id}, which is ${row.state}`)
+}
+
+async function pagesOf(b: Bench, filter: Filter, limit: number, between?: () => Promise<void>): Promise<JobRow[]> {
+  const rows: JobRow[] = []
+  let cursor: number | null = null
+  do {
+    const page: Awaited<ReturnType<Bench['store']['jobs']['findJobs']>> = await b.store.jobs.findJobs({
+      ...filter,
+      limit,
+      cursor,
+    })
+    rows.push(...page.rows)
+    cursor = page.cursor
+    await between?.()
+  } while (cursor !== null)
+  return rows
+}
+
+function matches(row: JobRow, filter: Filter): boolean {
+  const labels = row.options === null ? [] : ((JSON.parse(row.options) as { labels?: string[] }).labels ?? [])
+  return (
+    filter.names?.includes(row.name) !== false &&
+    filter.queues?.includes(row.queue) !== false &&
+    filter.states?.includes(row.state) !== false &&
+    (filter.label === undefined || labels.includes(filter.label)) &&
+    (filter.key === undefined || row.key === filter.key) &&
+    (filter.group === undefined || row.group === filter.group) &&
+    (filter.createdAfter === undefined || row.createdAt > filter.createdAfter) &&
+    (filter.createdBefore === undefined || row.createdAt < filter.createdBefore)
+  )
+}
+
+function filterOf(random: Random, now: number): Filter {
+  const maybe = <T>(share: number, make: () => T): T | undefined => (random.chance(share) ? make() : undefined)
+  const some = <T>(from: readonly T[]): T[] => [random.pick(from), random.pick(from)]
+  return {
+    order: random.pick(['newest', 'oldest'] as const),
+    states: maybe(0.6, () => some(STATES)),
+    names: maybe(0.3, () => some([...NAMES, 'nobody'])),
+    queues: maybe(0.3, () => some(QUEUES)),
+    label: maybe(0.2, () => random.pick(LABELS)),
+    key: maybe(0.1, () => random.pick(['a', 'b'])),
+    group: maybe(0.2, () => 'g'),
+    createdAfter: maybe(0.2, () => now - random.int(-10, 3_000)),
+    createdBefore: maybe(0.2, () => now - random.int(-10, 3_000)),
+  }
+}
+
+/** Jobs in every state, and changes to some of them. */
+class Jobs {
+  readonly bench: Bench
+  readonly touched = new Set<string>()
+  readonly #random: Random
+  readonly #ids: string[] = []
+  /** Those that come after others: an end may free or cancel them, whenever upkeep comes by. */
+  readonly #children: string[] = []
+  #worker = ''
+
+  constructor(bench: Bench, random: Random) {
+    this.bench = bench
+    this.#random = random
+  }
+
+  async make(): Promise<void> {
+    this.#worker = await this.bench.worker()
+    for (let i = 0; i < JOBS; i += 1) {
+      // The clock is set back at times: neither order nor completeness may rest on it.
+      this.bench.clock.now += this.#random.chance(0.1) ? -500 : 50
+      await this.#add()
+      if (i % 4 === 0) await this.change()
+    }
+  }
+
+  /** In the order of their enqueues. */
+  async rows(): Promise<JobRow[]> {
+    const rows = await this.bench.store.jobs.readJobs(this.#ids)
+    return rows.filter((row) => row !== undefined).toSorted((one, other) => one.ref - other.ref)
+  }
+
+  async change(): Promise<void> {
+    const change = this.#random.pick(['add', 'run', 'run', 'command', 'command', 'promote'] as const)
+    if (change === 'add') await this.#add()
+    else if (change === 'run') await this.#run()
+    else if (change === 'command') await this.#command()
+    else await this.bench.store.jobs.promoteJobs(1)
+    for (const id of this.#children) this.touched.add(id)
+  }
+
+  async #add(): Promise<void> {
+    const random = this.#random
+    const parent = random.chance(0.1) ? this.#ids.at(-1) : undefined
+    const job = this.bench.job({
+      name: random.pick(NAMES),
+      queue: random.pick(QUEUES),
+      key: random.chance(0.1) ? random.pick(['a', 'b']) : null,
+      due: { inMs: random.chance(0.5) ? 0 : 1_000_000 },
+      options: random.chance(0.3) ? JSON.stringify({ labels: [random.pick(LABELS)] }) : null,
+      ...(random.chance(0.3) ? { group: 'g' } : {}),
+      ...(parent === undefined ? {} : { after: [{ id: parent }], onParentFailure: 'wait' }),
+    })
+    const [inserted] = await this.bench.insert([job])
+    if (inserted?.isNew === true) this.#ids.push(job.id)
+    if (parent !== undefined) this.#children.push(job.id)
+    this.touched.add(job.id)
+  }
+
+  /** Claims a few, and settles some of those. */
+  async #run(): Promise<void> {
+    const max = this.#random.int(1, 3)
+    const claim = { names: NAMES, max, starting: this.#random.int(0, max), suspects: 'first' } as const
+    const { jobs } = await this.bench.claim(this.#worker, claim)
+    for (const job of jobs) {
+      this.touched.add(job.id)
+      const to = this.#random.pick(['done', 'done', 'failed', 'retrying', 'parked', 'ready', 'running'] as const)
+      const delayMs = to === 'retrying' ? 1_000_000 : null
+      const streak = to === 'ready' && this.#random.chance(0.5) ? 2 : 0
+      if (to !== 'running') await this.bench.settle(job, { to, delayMs, streak })
+    }
+  }
+
+  async #command(): Promise<void> {
+    // The newest stays: the next job may come after it.
+    const [row] = await this.bench.store.jobs.readJobs([this.#random.pick(this.#ids.slice(0, -1))])
+    if (row === undefined || row.state === 'running') return
+    this.touched.add(row.id)
+    const to = this.#random.pick(['paused', 'cancelled', 'gone'] as const)
+    const isWaiting = !['done', 'failed', 'cancelled', 'parked', 'paused'].includes(row.state)
+    if (isWaiting || to === 'gone')
+      await this.bench.store.jobs.changeJob({ id: row.id, from: row.state, to, keepMs: Infinity })
+  }
+}

@@ -1,7 +1,17 @@
 /** The scenarios of each kind, in the order they run. */
 export const SCENARIOS = {
-  sqlite: ['drain', 'enqueue-many', 'enqueue-one', 'latency', 'memory', 'neighbours', 'company', 'crowd'],
-  postgres: ['drain', 'enqueue-many', 'enqueue-one', 'latency', 'backlog', 'horizon', 'processes', 'company'],
+  sqlite: ['drain', 'enqueue-many', 'enqueue-one', 'latency', 'memory', 'neighbours', 'company', 'bounded', 'crowd'],
+  postgres: [
+    'drain',
+    'enqueue-many',
+    'enqueue-one',
+    'latency',
+    'backlog',
+    'horizon',
+    'processes',
+    'company',
+    'bounded',
+  ],
   crowd: ['crowd'],
 }
 
@@ -12,6 +22,7 @@ const RULES = {
   rounds: count(1, 100),
   jobs: count(100, 10_000_000),
   others: count(100, 10_000_000),
+  total: count(200_000, 100_000_000),
   concurrency: count(1, 10_000),
   processes: count(2, 64),
   rate: count(1, 10_000),
@@ -30,6 +41,7 @@ export const KINDS = {
       rounds: 5,
       jobs: 100_000,
       others: 1_000_000,
+      total: 2_000_000,
       concurrency: 10,
       only: undefined,
       minutes: 0.25,
@@ -39,7 +51,7 @@ export const KINDS = {
       quick: false,
       profile: false,
     },
-    quick: { rounds: 2, jobs: 5_000, others: 20_000, minutes: 0.05 },
+    quick: { rounds: 2, jobs: 5_000, others: 20_000, total: 200_000, minutes: 0.05 },
   },
   postgres: {
     about: 'Millrace, graphile-worker, pg-boss, BullMQ and bare loops, on a PostgreSQL server of its own',
@@ -47,6 +59,7 @@ export const KINDS = {
       rounds: 5,
       jobs: 100_000,
       others: 500_000,
+      total: 2_000_000,
       concurrency: 10,
       only: undefined,
       processes: 4,
@@ -54,7 +67,7 @@ export const KINDS = {
       quick: false,
       profile: false,
     },
-    quick: { rounds: 2, jobs: 5_000, others: 20_000 },
+    quick: { rounds: 2, jobs: 5_000, others: 20_000, total: 200_000 },
   },
   crowd: {
     about: 'several processes that all enqueue and work on one file, counted from outside',

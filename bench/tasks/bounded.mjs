@@ -8,8 +8,8 @@ const BACKLOG_MAX = 10_000
 export const FIRST = 100_000
 
 /**
- * Enqueues and works off jobs at the same time, `spec.jobs` of them, while the finished ones are pruned. Says the size of the
- * store and the jobs in it after the first 100,000 and then twenty times.
+ * Enqueues and works off jobs at the same time, `spec.jobs` of them, while the finished ones are pruned. With `isSampled` it says
+ * the size of the store and the jobs in it after the first 100,000 and then twenty times, else only at the end.
  */
 export async function run(spec, { openParty, measureStore }, say) {
   const party = await openParty(spec)
@@ -27,8 +27,8 @@ export async function run(spec, { openParty, measureStore }, say) {
       await party.addMany(payloadsOf(spec.bytes, BULK, added))
       added += BULK
     }
-    const due = samples.length === 0 ? FIRST : samples.length * every
-    if (ran >= due && due < spec.jobs) samples.push(await sample())
+    const due = FIRST + samples.length * every
+    if (spec.isSampled && ran >= due && due < spec.jobs) samples.push(await sample())
     await new Promise((resolve) => {
       wake = resolve
       setTimeout(resolve, 20)

@@ -242,7 +242,7 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
   }
 
   async close(): Promise<void> {
-    this.transactions.close()
+    for (const part of [this.transactions, this.#prune]) part.close()
     await this.#opened.close()
   }
 

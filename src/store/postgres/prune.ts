@@ -7,6 +7,7 @@ import { PruneStart } from './prune-start.js'
 import type { Receipts } from './receipts.js'
 import type { Session } from './session.js'
 import type { Run } from './upkeep.js'
+import { Vacuum } from './vacuum.js'
 
 /** Places looked at for each that may be forgotten: a table of places that all count is walked in peace. */
 const LOOKS = 4
@@ -19,6 +20,7 @@ export class PostgresPrune implements PruneStore {
   readonly #run: Run
   readonly #receipts: Receipts
   readonly #start: PruneStart
+  readonly #vacuum: Vacuum
   readonly #walk: Walk = { sweptTo: ['', ''], groupsSweptTo: '', daysAt: 0, days: { days: [], look: undefined } }
 
   constructor(opened: Opened, run: Run, receipts: Receipts) {
@@ -26,9 +28,10 @@ export class PostgresPrune implements PruneStore {
     this.#run = run
     this.#receipts = receipts
     this.#start = new PruneStart(opened.world)
+    this.#vacuum = new Vacuum(opened.target, opened.world)
   }
 
-  pruneJobs = (limit: number): Promise<Pruned> => this.#run((s) => pruneJobs(s, limit, this.#start))
+  pruneJobs = (limit: number): Promise<Pruned> => this.#run((s) => pruneJobs(s, limit, this.#start, this.#vacuum))
 
   sweepRows = async (limit: number): Promise<Swept> => {
     const rows = await this.#run((s) => sweepRows(s, limit, this.#walk))
@@ -36,6 +39,10 @@ export class PostgresPrune implements PruneStore {
     const now = await this.#run((s) => s.now())
     const days = await sweepDays(this.#opened, this.#walk, now)
     return { swept: rows.swept + days.swept, more: rows.more || days.more }
+  }
+
+  close(): void {
+    this.#vacuum.close()
   }
 
   /** It may be another server, that was promoted and has not all of what was seen. */
@@ -57,9 +64,10 @@ export interface Walk {
 }
 
 /** Deletes finished jobs that were kept for less than a day, and what of the rest is kept no longer. */
-async function pruneJobs(s: Session, limit: number, start: PruneStart): Promise<Pruned> {
+async function pruneJobs(s: Session, limit: number, start: PruneStart, vacuum: Vacuum): Promise<Pruned> {
   const [row] = await s.query<PrunedRow>(s.queries.pruneJobs, s.nowText, String(limit), String(start.take()))
   if (row === undefined) return { pruned: 0, nextInMs: null }
+  if (row.pruned > 0) vacuum.deleted(row.pruned, Number(row.now))
   if (row.told > 0) s.note({ dueInMs: 0 })
   if (row.pruned > 0 && row.until !== null) start.pruned(Number(row.until))
   if (row.pruned >= limit) return { pruned: row.pruned, nextInMs: 0 }

@@ -142,11 +142,12 @@ export const forgettingLocked = (schema: string, locked: string): string => {
       select j.ref, j.id from ${schema}.jobs j
       where j.ref ${within} and j.ref = any(array(select ref from ${locked}))
       for update skip locked),
+    -- First those that have children, nearly always none: joined at once, the planner would ask for them once for each pair.
+    parents as materialized (select f.ref, f.id from free f where ${hasChildren('f.ref', schema)}),
     noted as (
       insert into ${schema}.link_todos (parent, id, what)
-      select f.ref, f.id, case when k.state = 'done' then 'done' else 'gone' end
-      from free f join ${locked} k on k.ref = f.ref
-      where ${hasChildren('f.ref', schema)}
+      select p.ref, p.id, case when k.state = 'done' then 'done' else 'gone' end
+      from parents p join ${locked} k on k.ref = p.ref
       returning 1),
     gone as (
       delete from ${schema}.history h where h.ref ${within} and h.ref = any(array(select ref from free)) returning h.ref),

@@ -6,6 +6,7 @@ import { answerWithin, connectWithin, cutClient, endClient, noAnswer } from './c
 import type { PgClient } from './client.js'
 import type { Executor } from './executor.js'
 import { codeOf, isLost, isTransient, lostReply, translate } from './faults.js'
+import type { Shortage } from './shortage.js'
 import { LOCK_PATIENCE_MS, whileLocked } from './while-locked.js'
 
 export interface ConnectionParts {
@@ -20,6 +21,8 @@ export interface ConnectionParts {
   readonly onConnect?: (client: PgClient) => Promise<unknown>
   /** The connection was lost and is made anew: perhaps to another server. */
   readonly onReconnect?: () => void
+  /** Waits while the server takes no more connections; without it, that is an error like any other. */
+  readonly shortage?: Shortage
 }
 
 /** A deadlock, or a server that ends: tried again so often before it is told. */
@@ -31,6 +34,8 @@ const ANSWER_MS = 10_000
 const BYTES_PER_MS = 100
 /** The server's code of a statement that was ended by request. */
 const CALLED_OFF = '57014'
+/** How long a call waits for a connection while there is none to be had. */
+const ROOM_MS = 10_000
 /** What the statements under way are given at the end. */
 const CLOSE_MS = 2_000
 
@@ -186,9 +191,24 @@ export class Connection implements Executor {
 
   async #connected(): Promise<PgClient> {
     if (this.#isClosed) throw new ClosedError()
-    const client = this.#client ?? (await this.#connect())
+    const client = this.#client ?? (await this.#connectPatiently())
     client.ref?.()
     return client
+  }
+
+  #connectPatiently(): Promise<PgClient> {
+    const { world, shortage } = this.#parts
+    const { timers, clock } = world
+    const end = clock.monotonic() + ROOM_MS
+    if (shortage === undefined) return this.#connect()
+    return shortage.past(
+      () => this.#connect(),
+      async (ms, error) => {
+        if (clock.monotonic() + ms > end) throw error
+        await new Promise<void>((next) => timers.after(ms, next))
+        if (this.#isClosed) throw new ClosedError()
+      },
+    )
   }
 
   async #connect(): Promise<PgClient> {

@@ -26,6 +26,19 @@ export function isLost(error: unknown): boolean {
 }
 
 /**
+ * No connection is to be had for now: the server has no slot left (for all, the role or the database), the pooler takes no more
+ * clients or has no session to give, or the app's pool has no client. Nothing was sent. It passes when others close theirs.
+ */
+export function isFull(error: unknown): boolean {
+  return (
+    codeOf(error) === '53300' ||
+    /no more connections allowed|too many (clients|connections)|connection slots are reserved|query_wait_timeout|timeout exceeded when trying to connect|due to connection timeout|^timeout expired/i.test(
+      reason(error),
+    )
+  )
+}
+
+/**
  * A statement or a COMMIT was sent and its reply did not come: the write may or may not have happened. For those to whom that
  * makes no difference it is a store that cannot be reached. `receipt` names the row that tells (receipts.ts); `index` is the
  * place of one call in a write that several share.

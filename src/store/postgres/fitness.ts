@@ -1,3 +1,4 @@
+import { reason } from '../../codec/show.js'
 import { StoreError } from '../../errors.js'
 
 /** What a server says about itself, asked before anything is written to it. */
@@ -77,5 +78,12 @@ export function ownerWarning(name: string, { owner, role }: { readonly owner: st
   return (
     `${name}: the tables belong to the role ${owner}, and ${role} may neither make nor drop their days: jobs that are old enough are ` +
     `deleted row by row, which is slower; to have days dropped whole, \`grant ${owner} to ${role}\``
+  )
+}
+
+export function shortageWarning(name: string, error: unknown): string {
+  return (
+    `${name} has no connection left for now (${reason(error)}): calls and ctx.transaction wait for one; ` +
+    'close some, raise max_connections or the size of the pool, or let a pooler stand between'
   )
 }

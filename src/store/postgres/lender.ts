@@ -1,3 +1,5 @@
+import { ClosedError } from '../../errors.js'
+import { settledWithin } from '../../world/timers.js'
 import type { Cancel } from '../../world/timers.js'
 import type { World } from '../../world/world.js'
 import { answerWithin, connectWithin, cutClient, endClient } from './client.js'
@@ -5,12 +7,16 @@ import type { PgClient } from './client.js'
 import { isLost, lostReply, translate } from './faults.js'
 import { LentClient } from './lent-client.js'
 import type { Queries } from './queries.js'
+import type { Shortage } from './shortage.js'
 import type { PgPool, Target } from './target.js'
 
 /** Transactions of handlers that are open at once; others wait for their turn. */
 const OPEN_MAX = 10
-/** A connection that nobody borrowed for so long is closed. */
+/** A connection that nobody borrowed for so long is closed; sooner where another process cannot ask for it (a pooler). */
 const IDLE_MS = 10_000
+const IDLE_POOLED_MS = 1_000
+/** How often a borrower that waits looks whether its attempt is over. */
+const LOOK_MS = 25
 /** How long a connect, a begin or a commit may take. */
 const ANSWER_MS = 10_000
 
@@ -27,6 +33,17 @@ type Loan = PgClient & {
   removeListener(event: 'error', listener: () => void): unknown
 }
 
+export interface LenderParts {
+  readonly target: Target
+  readonly queries: Queries
+  readonly world: World
+  /** No pooler stands between us and the server. */
+  readonly isDirect: boolean
+  readonly shortage: Shortage
+  /** Asks other processes to close the connections that they keep idle. A hint: it may be lost. */
+  readonly askOthers: () => void
+}
+
 /** A pool's client that is lost while it is lent tells nobody but its listeners, and ends the process without any. */
 const ignore = (): void => undefined
 
@@ -40,16 +57,22 @@ export class Lender {
   readonly #queries: Queries
   readonly #world: World
   readonly #isDirect: boolean
+  readonly #shortage: Shortage
+  readonly #askOthers: () => void
+  /** Borrowers that wait for a connection that another one gives back. */
+  readonly #waiting = new Set<() => void>()
   #open = 0
   /** Those that wait to be lent again, each with the end of its time. */
   readonly #idle = new Map<Loan, Cancel>()
   #isClosed = false
 
   /** `isDirect`: no pooler stands between us and the server. */
-  constructor(target: Target, pool: PgPool | undefined, queries: Queries, world: World, isDirect: boolean) {
+  constructor({ target, queries, world, isDirect, shortage, askOthers }: LenderParts) {
     this.#isDirect = isDirect
+    this.#shortage = shortage
+    this.#askOthers = askOthers
     this.#target = target
-    this.#pool = pool
+    this.#pool = target.pool
     this.#queries = queries
     this.#world = world
   }
@@ -57,7 +80,11 @@ export class Lender {
   async borrow(stopped: () => unknown): Promise<Lent> {
     await this.#slot(stopped)
     try {
-      const client = await this.#begun()
+      // Within the time of the attempt: that there is no connection is not the fault of the job.
+      const client = await this.#shortage.past(
+        () => this.#begun(stopped),
+        (ms) => this.#room(ms, stopped),
+      )
       const lent = new LentClient(client)
       const giveBack: Lent['giveBack'] = (end) => {
         lent.takeBack()
@@ -71,10 +98,10 @@ export class Lender {
   }
 
   /** One that was kept may have been lost without telling: then the next is asked, and at last a new one. */
-  async #begun(): Promise<Loan> {
+  async #begun(stopped: () => unknown): Promise<Loan> {
     for (;;) {
       const kept = this.#kept()
-      const client = kept ?? (await this.#connect())
+      const client = kept ?? (await this.#connect(stopped))
       try {
         await this.#ask(client, this.#queries.beginLent)
         return client
@@ -85,10 +112,42 @@ export class Lender {
     }
   }
 
+  /** Closes what is kept idle: another process waits for a connection. */
+  giveUpIdle(): void {
+    for (const client of this.#idle.keys()) {
+      this.#forget(client)
+      void endClient(client, this.#world.timers)
+    }
+  }
+
+  /** Waits so long, or until another borrower has given its connection back. */
+  async #room(ms: number, stopped: () => unknown): Promise<void> {
+    this.#askOthers()
+    const { clock } = this.#world
+    for (const end = clock.monotonic() + ms; clock.monotonic() < end && this.#idle.size === 0;) {
+      this.#refuseStopped(stopped)
+      await new Promise<void>((next) => {
+        const wake = (): void => {
+          this.#waiting.delete(wake)
+          cancel()
+          next()
+        }
+        const cancel = this.#world.timers.after(LOOK_MS, wake)
+        this.#waiting.add(wake)
+      })
+    }
+    this.#refuseStopped(stopped)
+  }
+
+  #refuseStopped(stopped: () => unknown): void {
+    if (this.#isClosed) throw new ClosedError()
+    const reason = stopped()
+    if (reason !== undefined) throw reason
+  }
+
   async #slot(stopped: () => unknown): Promise<void> {
     while (this.#open >= OPEN_MAX) {
-      const reason = stopped()
-      if (reason !== undefined) throw reason
+      this.#refuseStopped(stopped)
       await new Promise<void>((next) => this.#world.timers.after(5, next))
     }
     this.#open += 1
@@ -110,8 +169,8 @@ export class Lender {
     return client
   }
 
-  async #connect(): Promise<Loan> {
-    if (this.#pool !== undefined) return this.#fromPool(this.#pool)
+  async #connect(stopped: () => unknown): Promise<Loan> {
+    if (this.#pool !== undefined) return this.#fromPool(this.#pool, stopped)
     const client = this.#target.makeLoan() as Loan
     client.on('error', () => this.#forget(client))
     client.on('end', () => this.#forget(client))
@@ -124,8 +183,25 @@ export class Lender {
     return client
   }
 
-  async #fromPool(pool: PgPool): Promise<Loan> {
-    const client = (await pool.connect()) as Loan
+  /** A pool may have no limit to how long it lets us wait: an attempt that is over stops waiting. */
+  async #fromPool(pool: PgPool, stopped: () => unknown): Promise<Loan> {
+    const asked = pool.connect() as Promise<Loan>
+    let isSettled = false
+    const settled = asked.then(
+      () => (isSettled = true),
+      () => (isSettled = true),
+    )
+    try {
+      for (;;) {
+        await settledWithin(this.#world.timers, settled, LOOK_MS)
+        if (isSettled) break
+        this.#refuseStopped(stopped)
+      }
+    } catch (error) {
+      void asked.then((late) => late.release?.()).catch(() => undefined)
+      throw error
+    }
+    const client = await asked
     client.on('error', ignore)
     return client
   }
@@ -157,7 +233,10 @@ export class Lender {
     }
     if (this.#isClosed) return end()
     client.unref?.()
-    this.#idle.set(client, this.#world.timers.after(IDLE_MS, end, { idle: true }))
+    const idleMs = this.#isDirect ? IDLE_MS : IDLE_POOLED_MS
+    this.#idle.set(client, this.#world.timers.after(idleMs, end, { idle: true }))
+    const [waiting] = this.#waiting
+    waiting?.()
   }
 
   #forget(client: Loan): void {

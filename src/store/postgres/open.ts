@@ -7,22 +7,25 @@ import type { Heart } from '../workers.js'
 import { readHome } from './check-open.js'
 import type { Home } from './check-open.js'
 import { channelOf } from './channel.js'
-import { Connection } from './connection.js'
+import type { Connection } from './connection.js'
+import { makeConnections } from './connections.js'
 import { answerWithin, connectWithin, endClient } from './client.js'
 import type { PgClient } from './client.js'
-import type { ConnectionParts } from './connection.js'
 import { Owners } from './days.js'
 import { dayQueries } from './days-queries.js'
 import type { DayQueries } from './days-queries.js'
 import { Ears } from './ears.js'
 import { bringUpToDate } from './database-migrations.js'
 import { translate } from './faults.js'
-import { LOOK, ownerWarning, poolerWarning, refuseUnfit, warningsOf } from './fitness.js'
+import { LOOK, ownerWarning, poolerWarning, refuseUnfit, shortageWarning, warningsOf } from './fitness.js'
 import type { Found } from './fitness.js'
 import { Lender } from './lender.js'
 import { quoted, refuseNewer, schemaVersion, SCHEMA_VERSION } from './migrate.js'
+import { Notices } from './notices.js'
 import { makeQueries } from './queries.js'
 import type { Queries } from './queries.js'
+import { CROWDED, isCrowded } from './session.js'
+import { Shortage } from './shortage.js'
 import type { Target } from './target.js'
 
 /** How long the first look may take. */
@@ -60,36 +63,33 @@ export async function openDatabase(target: Target, autoMigrate: boolean, world: 
   const queries = makeQueries(schema, channelOf(target.schema))
   const self = world.ids.workerId()
   const look = await firstLook(target, queries, self, world.timers)
-  const keepsSession = (): boolean => look.keepsSession
-  const connections = new Set<Connection>()
-  let reconnected: (() => void) | undefined
-  const onReconnect = (): void => reconnected?.()
-  const connect = (own: Partial<ConnectionParts> = {}): Connection => {
-    const parts = { world, name: target.name, makeClient: target.makeClient, keepsSession, onReconnect }
-    const connection = new Connection({ ...parts, ...own })
-    connections.add(connection)
-    return connection
-  }
+  const { keepsSession } = look
+  const notices = new Notices()
+  const shortage = new Shortage(world, (error) => notices.warn(shortageWarning(target.name, error)))
+  const connections = makeConnections({ target, queries, world, keepsSession, shortage })
+  const { writes, work } = connections
   const days = dayQueries(schema)
-  const setUp = (text: string): Partial<ConnectionParts> =>
-    look.keepsSession ? { onConnect: (client) => client.query({ text, values: [] }) } : {}
-  const writes = connect(setUp(queries.setUpWrites))
-  const work = connect(setUp(queries.setUpWork))
-  const closeAll = (): Promise<unknown> => Promise.all([...connections].map((connection) => connection.close()))
   const lookHome = async (): Promise<Home> => (home = await readHome(writes, schema))
   let home = await prepare(writes, target, autoMigrate)
     .then(() => readHome(writes, schema))
     .catch(async (error: unknown) => {
-      await closeAll() // An open connection would keep the process of whoever is refused.
+      await connections.close() // An open connection would keep the process of whoever is refused.
       throw error
     })
   const owners = new Owners(work, days, (owner) => look.warnings.push(ownerWarning(target.name, owner)))
-  const lender = new Lender(target, target.pool, queries, world, look.keepsSession)
-  const ears = new Ears(target, world, look.keepsSession ? queries.listen : null, (news) =>
+  const askOthers = (): void => ears.tell(`${self} ${CROWDED}`)
+  const lender = new Lender({ target, queries, world, isDirect: keepsSession, shortage, askOthers })
+  const ears = new Ears(target, world, keepsSession ? queries.listen : null, (news) =>
     work.query(queries.notify, [news]),
   )
   return {
-    info: { name: target.name, engine: `PostgreSQL ${look.version}`, warnings: look.warnings, ...PACE.postgres },
+    info: {
+      name: target.name,
+      engine: `PostgreSQL ${look.version}`,
+      warnings: look.warnings,
+      onNotice: notices.on,
+      ...PACE.postgres,
+    },
     queries,
     days,
     self,
@@ -101,15 +101,19 @@ export async function openDatabase(target: Target, autoMigrate: boolean, world: 
     connection: (kind) => (kind === 'writes' ? writes : work),
     tell: (news) => ears.tell(news),
     listening: () => ears.listening(),
-    onReconnect: (callback) => (reconnected = callback),
-    listen: (heard) => ears.listen(heard),
+    onReconnect: (callback) => connections.onReconnect(callback),
+    listen: (heard) =>
+      ears.listen((news) => {
+        if (isCrowded(news, self)) lender.giveUpIdle()
+        heard(news)
+      }),
     async startHeart(worker, everyMs, onLost) {
       await owners.look() // Who runs no worker forgets no jobs, and need not know.
       return ears.startHeart({ worker, everyMs, beat: queries.beat, notify: queries.notify, onLost })
     },
     async close() {
       await ears.told()
-      await Promise.all([ears.close(), lender.close(), closeAll()])
+      await Promise.all([ears.close(), lender.close(), connections.close()])
     },
   }
 }

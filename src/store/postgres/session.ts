@@ -9,6 +9,14 @@ import type { Runner } from './runner.js'
 /** As a notification: nothing was heard for a while, so anything may have happened. */
 export const MISSED = 'nobody ready due settled asked'
 
+/** In a notification: the sender waits for a connection, so close those that are idle. */
+export const CROWDED = 'crowded'
+
+export function isCrowded(news: string, self: string): boolean {
+  const [from, ...words] = news.split(' ')
+  return from !== self && words.includes(CROWDED)
+}
+
 export interface SessionParts {
   readonly db: Executor
   readonly queries: Queries

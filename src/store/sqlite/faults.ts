@@ -51,8 +51,65 @@ export function translate(error: unknown, name: string): unknown {
 /** An error of the file system, outside SQLite. */
 export function translateSystem(error: unknown, name: string): unknown {
   const { code } = Object(error) as { code?: unknown }
-  if (error instanceof MillraceError || typeof code !== 'string') return error
-  return fault('E_STORE_IO', `${name}: ${text(error)}`, error)
+  if (error instanceof MillraceError || typeof code !== 'string' || !/^E[A-Z0-9]+$/.test(code)) return error
+  if (code === 'ENOSPC' || code === 'EDQUOT') return new StoreFullError(name, error)
+  const known = SYSTEM[code]
+  if (known === undefined) return fault('E_STORE_IO', `${name}: the file system failed: ${text(error)}`, error)
+  return fault(known.code, `${shortened(name)} ${known.what} (${code}); ${known.advice}`, error)
+}
+
+/** What the system says of a path, and what to do about it. */
+const SYSTEM: { readonly [code: string]: { readonly code: string; readonly what: string; readonly advice: string } } = {
+  EACCES: {
+    code: 'E_CANNOT_OPEN',
+    what: 'cannot be reached: this user may not enter a folder on the way to it',
+    advice: 'change the permissions of its folders, or choose another path',
+  },
+  EPERM: {
+    code: 'E_CANNOT_OPEN',
+    what: 'cannot be used: the system does not allow it',
+    advice: 'change owner or permissions of the file and its folder, or choose another path',
+  },
+  EROFS: {
+    code: 'E_READ_ONLY',
+    what: 'cannot be written: its file system is mounted read-only',
+    advice: 'mount it for writing, or choose another path',
+  },
+  ELOOP: {
+    code: 'E_CANNOT_OPEN',
+    what: 'cannot be opened: its symbolic links lead in a circle',
+    advice: 'correct the links, or give the path of the file itself',
+  },
+  ENAMETOOLONG: {
+    code: 'E_CANNOT_OPEN',
+    what: 'cannot be opened: the path or a name in it is too long',
+    advice: 'use a path of up to 500 bytes and a file name of up to 240: there are endings such as -wal to come',
+  },
+  ENOTDIR: {
+    code: 'E_CANNOT_OPEN',
+    what: 'cannot be opened: what should be a folder on the way to it is a file',
+    advice: 'correct the path',
+  },
+  EISDIR: { code: 'E_CANNOT_OPEN', what: 'is a folder', advice: 'the store is a file: give it a name in there' },
+  ENOENT: {
+    code: 'E_CANNOT_OPEN',
+    what: 'cannot be opened: it, or its folder, does not exist',
+    advice: 'make the folder, or correct the path',
+  },
+  EMFILE: {
+    code: 'E_CANNOT_OPEN',
+    what: 'cannot be opened: this process has too many files open',
+    advice: 'raise its limit (ulimit -n), or look for files that are never closed',
+  },
+  ENFILE: {
+    code: 'E_CANNOT_OPEN',
+    what: 'cannot be opened: the system has too many files open',
+    advice: 'raise its limit, or end the process that opens them',
+  },
+}
+
+function shortened(name: string): string {
+  return name.length <= 300 ? name : `${name.slice(0, 140)}…${name.slice(-140)}`
 }
 
 /** Only a database in memory is used through the user's own handle, so only that can be closed under us. */

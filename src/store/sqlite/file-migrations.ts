@@ -1,16 +1,16 @@
 import { existsSync } from 'node:fs'
-import { resolve } from 'node:path'
 import type { Migrations } from '../migrations.js'
 import { chooseLibrary } from './library.js'
 import { printMigration, SCHEMA_VERSION, schemaVersion } from './migrate.js'
 import { connect, inspect, openFile, patiently } from './open.js'
+import { realPath } from './place.js'
 
 /** The tables of a file, apart from its jobs. */
 export function fileMigrations(target: string): Migrations {
-  const path = resolve(target)
   return {
     latest: SCHEMA_VERSION,
     async look(world) {
+      const path = realPath(target)
       // To open a file that is not there would make it.
       if (!existsSync(path)) return { name: path, version: 0 }
       const database = connect(chooseLibrary(), path)
@@ -27,7 +27,7 @@ export function fileMigrations(target: string): Migrations {
     async apply(world) {
       const file = await openFile({ target, durability: 'power' }, true, world)
       file.close()
-      return { name: path, from: file.foundVersion }
+      return { name: file.path, from: file.foundVersion }
     },
     print: printMigration,
   }

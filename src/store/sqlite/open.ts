@@ -1,16 +1,16 @@
-import { chmodSync, existsSync, rmSync, statSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
+import { chmodSync, rmSync, statSync } from 'node:fs'
 import { StoreError } from '../../errors.js'
 import type { World } from '../../world/world.js'
 import { migrateCommand, refuseOlder } from '../migrations.js'
 import type { SqliteDatabase } from './driver.js'
 import { isBusy } from './driver.js'
-import { translate } from './faults.js'
+import { translate, translateSystem } from './faults.js'
 import { FileIdentity } from './file-identity.js'
 import { chooseLibrary, isOlder, libraryOf, SAFE_VERSION } from './library.js'
 import type { SqliteLibrary } from './library.js'
 import { migrate, refuseNewer, SCHEMA_VERSION, schemaVersion } from './migrate.js'
 import { holdFile } from './one-library.js'
+import { checkPlace, realPath, whyNotOpened } from './place.js'
 import { lockWriter } from './writer-lock.js'
 
 /** What `sqlite(…)` was given: a path, or a handle the user already has open. */
@@ -42,8 +42,7 @@ const OPEN_PATIENCE_MS = 60_000
 
 export async function openFile(given: SqliteTarget, autoMigrate: boolean, world: World): Promise<OpenedFile> {
   const { library, path, shared } = locate(given.target)
-  const isNew = path !== ':memory:' && !existsSync(path)
-  if (isNew) checkFolder(path)
+  const isNew = path !== ':memory:' && checkPlace(path).isNew
   const database = shared ?? connect(library, path)
   const undo: (() => void)[] = shared === undefined ? [() => void database.close()] : []
   try {
@@ -68,7 +67,7 @@ export async function openFile(given: SqliteTarget, autoMigrate: boolean, world:
   } catch (error) {
     undoAll(undo)
     if (isNew && statSync(path, { throwIfNoEntry: false })?.size === 0) rmSync(path)
-    throw translate(error, path)
+    throw explain(error, path)
   }
 }
 
@@ -81,7 +80,7 @@ interface Located {
 
 function locate(target: string | object): Located {
   if (typeof target === 'string') {
-    const path = target === ':memory:' ? target : resolve(target)
+    const path = target === ':memory:' ? target : realPath(target)
     return { library: chooseLibrary(), path, shared: undefined }
   }
   const handle = target as SqliteDatabase
@@ -92,23 +91,19 @@ function locate(target: string | object): Located {
   return { library: libraryOf(handle), path: file, shared: undefined }
 }
 
-function checkFolder(path: string): void {
-  const folder = dirname(path)
-  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true) return
-  throw new StoreError('E_CANNOT_OPEN', `${path} cannot be made: there is no folder ${folder}; make it first`)
-}
-
 export function connect(library: SqliteLibrary, path: string): SqliteDatabase {
-  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true)
-    throw new StoreError(
-      'E_CANNOT_OPEN',
-      `${path} is a folder; the store is a file: give it a name in there, such as ${path}/millrace.db`,
-    )
   try {
     return new library.open(path)
   } catch (error) {
-    throw translate(error, path)
+    throw explain(error, path)
   }
+}
+
+/** SQLite says only that it cannot open a file, or cannot write it; the file system says why. */
+function explain(error: unknown, path: string): unknown {
+  const fault = translateSystem(translate(error, path), path)
+  if (path === ':memory:' || !(fault instanceof StoreError)) return fault
+  return fault.code === 'E_CANNOT_OPEN' || fault.code === 'E_READ_ONLY' ? (whyNotOpened(path) ?? fault) : fault
 }
 
 /** Fails when it is not a database; gives SQLite's version. */

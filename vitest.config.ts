@@ -18,6 +18,7 @@ const BEHAVIOUR = [
   'links',
   'recurring',
   'groups',
+  'clocks',
 ]
 
 /** The same, of many processes and of minutes: on PostgreSQL they run with the matrix, so that `npm test` stays short. */

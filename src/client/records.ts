@@ -40,8 +40,8 @@ export function toRecord(row: JobRow, codec: Codec, millCodec: Codec = codec): J
     tick: options.tick === undefined ? undefined : { schedule: options.tick.schedule, at: new Date(options.tick.at) },
     createdAt: new Date(row.createdAt),
     dueAt: new Date(row.dueAt),
-    startedAt: date(row.startedAt),
-    settledAt: date(row.settledAt),
+    startedAt: notBefore(row.startedAt, row.createdAt),
+    settledAt: notBefore(row.settledAt, Math.max(row.startedAt ?? 0, row.createdAt)),
     expiresAt: date(row.expiresAt),
     attempts: attemptsOf(row),
     ...(payload.ok ? {} : { raw: row.payload }),
@@ -60,12 +60,18 @@ function attemptsOf(row: JobRow): AttemptRecord[] {
     last.startedAt.getTime() === row.startedAt
   const isTold = row.state !== 'done' || isLastRun
   if (!isTold && row.startedAt !== null && row.settledAt !== null)
-    attempts.push({ startedAt: new Date(row.startedAt), endedAt: new Date(row.settledAt), worker: row.worker ?? '' })
+    attempts.push(toAttempt({ startedAt: row.startedAt, endedAt: row.settledAt, worker: row.worker ?? '' }))
   return attempts
 }
 
 function toAttempt(entry: AttemptEntry): AttemptRecord {
-  return { ...entry, startedAt: new Date(entry.startedAt), endedAt: new Date(entry.endedAt) }
+  const { startedAt, endedAt } = entry
+  return { ...entry, startedAt: new Date(startedAt), endedAt: new Date(Math.max(startedAt, endedAt)) }
+}
+
+/** When the clock was set back in between, an end would come before its beginning. Then it is shown as of the same moment. */
+function notBefore(ms: number | null, earliest: number): Date | undefined {
+  return ms === null ? undefined : new Date(Math.max(ms, earliest))
 }
 
 function readMeta(codec: Codec, meta: StoredOptions['meta']): unknown {

@@ -41,7 +41,7 @@ export function startUpkeep(given: UpkeepParts): Upkeep {
       cancelled: (job, reason) => events.changed(job, 'cancelled', reason),
       troubled,
     }),
-    new Scheduler({ ...firePartsOf(given), pollMs }),
+    new Scheduler({ ...firePartsOf(given), pollMs, stepped: (step) => events.clockStepped(step) }),
     new Rescuer({
       world,
       store,

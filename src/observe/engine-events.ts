@@ -6,8 +6,9 @@ import type { Ask } from '../job/wish.js'
 import type { StandingPause } from '../store/queues.js'
 import type { TickRow } from '../store/schedules.js'
 import type { ClaimedJob, LeasedJob, NewJob, SettledJob } from '../store/store.js'
+import type { ClockStep } from '../world/clock-step.js'
 import type { Log } from '../world/log.js'
-import { logAsked, logQueue, logTicks, logTransition } from './log-lines.js'
+import { logAsked, logClockStep, logQueue, logTicks, logTransition } from './log-lines.js'
 import type { Transition } from './log-lines.js'
 
 /** What a running job shows of itself. */
@@ -44,6 +45,8 @@ export interface EngineEvents {
   /** A job that has settled itself threw afterwards: it stays done. */
   threwAfterwards(running: Shown, error: string): void
   troubled(what: string, error: unknown): void
+  /** The clock of the database or of this machine was set. */
+  clockStepped(step: ClockStep): void
   slow(running: Shown, forMs: number): void
   logLine(running: Shown, line: string): void
   /** A hook did wrong where nothing waits for it. An enqueue has no id yet. */
@@ -95,6 +98,7 @@ export function engineEvents(log: Log): EngineEvents {
       const text = error instanceof Error ? error.message : String(error)
       if (isNews(what + text)) log.write('error', { error: text }, `cannot ${what} for now; it is tried again`)
     },
+    clockStepped: (step) => logClockStep(log, step),
     slow(running, forMs) {
       const last = running.lastWord === undefined ? {} : { last: running.lastWord }
       const fields = { ...fieldsOf(running), ms: Math.round(forMs), ...last }

@@ -4,6 +4,7 @@ import type { State } from '../job/states.js'
 import type { Ask } from '../job/wish.js'
 import type { StandingPause } from '../store/queues.js'
 import type { TickRow } from '../store/schedules.js'
+import type { ClockStep } from '../world/clock-step.js'
 import type { Log, LogLevel } from '../world/log.js'
 
 /** One readable line a transition: debug ready and running, info done, warn retrying, error failed, parked and slow. */
@@ -80,3 +81,27 @@ export function logTicks(log: Log, schedule: string, ticks: readonly TickRow[]):
     log.write(level, { schedule }, `tick of ${schedule} at ${new Date(at).toISOString()}: ${outcome}${why}`)
   }
 }
+
+/** What a step means for what is stored. A step forward may be the sleep of a machine, which is nobody's fault. */
+export function logClockStep(log: Log, { databaseMs, machineMs }: ClockStep): void {
+  const by = formatDuration(Math.abs(databaseMs === 0 ? machineMs : databaseMs))
+  if (databaseMs < 0)
+    log.write('warn', { databaseMs, machineMs }, `the database's clock was set back by ${by}: ${SET_BACK}`)
+  else if (databaseMs > 0)
+    log.write(
+      'info',
+      { databaseMs, machineMs },
+      `the database's clock went forward by ${by}, or its machine slept: ${SET_FORWARD}`,
+    )
+  else
+    log.write(
+      'info',
+      { databaseMs, machineMs },
+      `this machine's clock was set ${machineMs < 0 ? 'back' : 'forward'} by ${by}, and the database's was not: jobs and schedules are not affected, since the database's clock decides`,
+    )
+}
+
+const SET_BACK =
+  'scheduled jobs and retries are due that much later; schedules with "every" go on, and a cron time that has fired does not fire again; finished jobs are kept that much longer'
+const SET_FORWARD =
+  'jobs that were scheduled up to now are due at once, missed ticks fire as "missed" says, and finished jobs are pruned that much earlier'

@@ -15,7 +15,7 @@ import { firingOf, tellFired } from './fire.js'
 import type { FireParts } from './fire.js'
 import { toScheduleRecord, toTickRecord } from './record.js'
 import type { Instant, RecurringOptions, ScheduleRecord, TickRecord } from './record.js'
-import { jobOf, readSpec, templateOf, writeSpec } from './spec.js'
+import { jobOf, readSpec, templateOf, timesOf, writeSpec } from './spec.js'
 import type { ScheduleSpec } from './spec.js'
 import { dueTicks, nextAfter, timingOf } from './ticks.js'
 import type { Timing } from './ticks.js'
@@ -246,13 +246,11 @@ function laidOver(
 ): Pick<ScheduleRow, 'spec' | 'createdAt' | 'pausedAt' | 'nextAt'> {
   const createdAt = old?.createdAt ?? now
   const pausedAt = old?.pausedAt ?? null
-  const keeps = old !== undefined && timesOf(readSpec(old.spec)) === timesOf(spec)
+  const was = old === undefined ? undefined : readSpec(old.spec)
+  const keeps = old !== undefined && was !== undefined && timesOf(was) === timesOf(spec)
   const nextAt = keeps ? old.nextAt : pausedAt === null ? nextAfter(timingOf(spec, createdAt), now) : null
-  return { spec: writeSpec(spec), createdAt, pausedAt, nextAt }
-}
-
-function timesOf({ rule, timezone, fromAt, untilAt }: ScheduleSpec): string {
-  return JSON.stringify([rule, timezone, fromAt, untilAt])
+  const kept = keeps && was.anchorAt !== undefined ? { ...spec, anchorAt: was.anchorAt } : spec
+  return { spec: writeSpec(kept), createdAt, pausedAt, nextAt }
 }
 
 /** Ticks that came while it was paused, in one line of the ledger. */

@@ -1,10 +1,12 @@
 import type { ScheduleRow } from '../store/schedules.js'
+import { ClockWatch } from '../world/clock-step.js'
+import type { ClockStep } from '../world/clock-step.js'
 import { Looks } from '../world/looks.js'
 import type { Cancel } from '../world/timers.js'
 import { fireDue } from './fire.js'
 import type { FireParts, Looked } from './fire.js'
-import { readSpec } from './spec.js'
-import { nextAfter, timingOf } from './ticks.js'
+import { readSpec, writeSpec } from './spec.js'
+import { continued, nextAfter, timingOf } from './ticks.js'
 
 /** The wait when what is due could not be fired: another process is at it, or it cannot be fired for now. */
 const BESIDE_MS = 20
@@ -20,6 +22,8 @@ const PAGE = 200
 
 export interface SchedulerParts extends FireParts {
   readonly pollMs: () => number
+  /** The clock of the database or of this machine was set. */
+  readonly stepped: (step: ClockStep) => void
 }
 
 /**
@@ -35,9 +39,11 @@ export class Scheduler {
   #unhint: Cancel | undefined
   #lookedAt = -Infinity
   #lastNow = Infinity
+  readonly #clocks: ClockWatch
 
   constructor(parts: SchedulerParts) {
     this.#parts = parts
+    this.#clocks = new ClockWatch(parts.world.clock)
     this.#looks = new Looks(parts.world, () => this.#look())
   }
 
@@ -60,6 +66,8 @@ export class Scheduler {
     try {
       this.#lookedAt = this.#parts.world.clock.monotonic()
       const looked = await fireDue(this.#parts)
+      const step = this.#clocks.read(looked.now, this.#lookedAt)
+      if (step !== undefined) this.#parts.stepped(step)
       const wentBack = looked.now < this.#lastNow - BACK_MS
       if (wentBack) await review(this.#parts)
       this.#lastNow = looked.now
@@ -89,9 +97,11 @@ async function review(parts: SchedulerParts): Promise<void> {
 async function reviewOne(parts: SchedulerParts, row: ScheduleRow, now: number): Promise<void> {
   if (row.pausedAt !== null || (row.nextAt !== null && row.nextAt <= now)) return
   try {
-    const nextAt = nextAfter(timingOf(readSpec(row.spec), row.createdAt), now)
+    const spec = continued(readSpec(row.spec), row, now)
+    const nextAt = nextAfter(timingOf(spec, row.createdAt), now)
     // Who comes second was overtaken by somebody who has worked it out too.
-    if (nextAt !== row.nextAt) await parts.store.schedules.putSchedule({ ...row, nextAt }, row.revision)
+    if (nextAt !== row.nextAt)
+      await parts.store.schedules.putSchedule({ ...row, spec: writeSpec(spec), nextAt }, row.revision)
   } catch (error) {
     parts.troubled(`read schedule ${JSON.stringify(row.id)}`, error)
   }

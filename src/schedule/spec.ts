@@ -17,6 +17,8 @@ export interface ScheduleSpec {
   readonly jitterMs: number
   readonly fromAt: number | null
   readonly untilAt: number | null
+  /** Where `every` counts from since the clock was set back: see `continued` in ticks.ts. */
+  readonly anchorAt?: number | undefined
 }
 
 /** What each tick's job is made from. */
@@ -44,6 +46,11 @@ export function readSpec(text: string): ScheduleSpec {
   return JSON.parse(text, (key, value: unknown) =>
     key === 'forMs' && value === FOR_EVER ? Infinity : value,
   ) as ScheduleSpec
+}
+
+/** What a schedule says of its times: two that say the same have the same ticks. */
+export function timesOf({ rule, timezone, fromAt, untilAt }: ScheduleSpec): string {
+  return JSON.stringify([rule, timezone, fromAt, untilAt])
 }
 
 /** JSON has no Infinity. */

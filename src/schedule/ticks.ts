@@ -1,4 +1,5 @@
 import type { DueTicks } from '../job/missed.js'
+import type { ScheduleRow } from '../store/schedules.js'
 import { digest } from '../world/digest.js'
 import { nextTick, parseRule } from './calendar.js'
 import type { Rule } from './calendar.js'
@@ -18,10 +19,30 @@ const WALK_MAX = 5_000
 
 /** Throws when the rule cannot be read here: its zone may be unknown to this machine. */
 export function timingOf(spec: ScheduleSpec, createdAt: number): Timing {
-  const { fromAt, untilAt } = spec
+  const { untilAt, anchorAt } = spec
+  // One that counts anew has begun already, so `from` no longer holds it back.
+  const fromAt = anchorAt === undefined ? spec.fromAt : null
   const parsed = parseRule(spec.rule, spec.timezone)
   if (!parsed.ok) throw new Error(parsed.problems.map(({ path, message }) => `${path} ${message}`).join('; '))
-  return { rule: parsed.rule, anchorAt: fromAt ?? createdAt, fromAt, untilAt }
+  return { rule: parsed.rule, anchorAt: anchorAt ?? fromAt ?? createdAt, fromAt, untilAt }
+}
+
+/**
+ * A schedule as it goes on after the clock was set back past its last tick, or past its beginning. `every` measures time that
+ * passes, so it counts anew from now: by the old count its next tick would be as far away as the clock went back, since the
+ * ledger has all ticks up to there. The new ticks lie between the old ones, so that none is taken for one that has fired. A cron
+ * names times of the calendar, each of which fires once: it stays as it is.
+ */
+export function continued(
+  spec: ScheduleSpec,
+  row: Pick<ScheduleRow, 'createdAt' | 'lastAt'>,
+  now: number,
+): ScheduleSpec {
+  if (typeof spec.rule === 'string') return spec
+  const anchorAt = spec.anchorAt ?? spec.fromAt ?? row.createdAt
+  const hasNotBegun = row.lastAt === null && spec.anchorAt === undefined && spec.fromAt !== null
+  if (hasNotBegun || Math.max(row.lastAt ?? -Infinity, anchorAt) <= now) return spec
+  return { ...spec, anchorAt: (now - anchorAt) % spec.rule.every === 0 ? now - 1 : now }
 }
 
 /** The first tick strictly after an instant; null when there is none any more. */

@@ -1,0 +1,51 @@
+import type { Clock } from './clock.js'
+
+/** A wall clock was set by this many ms between two readings; negative: back. 0: it only ran on. */
+export interface ClockStep {
+  /** Of the database's clock, by which everything is due. */
+  readonly databaseMs: number
+  /** Of this machine's. */
+  readonly machineMs: number
+}
+
+/** Less is a correction, or a reading that took its time. */
+const STEP_MIN_MS = 2_000
+
+/**
+ * Tells when a wall clock was set, by comparing it with the monotonic one. A reading lies between two moments of that clock, and
+ * only what lies outside of both is a step. Sleep of the machine may look like a step forward: on some systems the monotonic
+ * clock stands still meanwhile.
+ */
+export class StepWatch {
+  #last: { readonly wall: number; readonly before: number; readonly after: number } | undefined
+
+  /** `wall` was read after the moment `before`, and before the moment `after`. */
+  read(wall: number, before: number, after: number): number {
+    const last = this.#last
+    this.#last = { wall, before, after }
+    if (last === undefined) return 0
+    const passed = wall - last.wall
+    const [least, most] = [before - last.after, after - last.before]
+    const stepMs = passed < least ? passed - least : passed > most ? passed - most : 0
+    return Math.abs(stepMs) < STEP_MIN_MS ? 0 : Math.round(stepMs)
+  }
+}
+
+/** Watches both clocks of a process; gives a step when one of them was set since the last reading. */
+export class ClockWatch {
+  readonly #clock: Clock
+  readonly #database = new StepWatch()
+  readonly #machine = new StepWatch()
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** `databaseNow` was read after the moment `before` of the monotonic clock. */
+  read(databaseNow: number, before: number): ClockStep | undefined {
+    const after = this.#clock.monotonic()
+    const databaseMs = this.#database.read(databaseNow, before, after)
+    const machineMs = this.#machine.read(this.#clock.now(), after, this.#clock.monotonic())
+    return databaseMs === 0 && machineMs === 0 ? undefined : { databaseMs, machineMs }
+  }
+}

@@ -1,0 +1,164 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, describe, expect, test, vi } from 'vitest'
+import { job } from '../src/index.js'
+import type { Mill, MillOptions } from '../src/index.js'
+import { clockedMill } from './support/clocked-mill.js'
+import { freshStore } from './support/fresh-store.js'
+
+/** What holds when the database's clock is set, on both stores. It stands still until a test moves it. */
+
+const folder = mkdtempSync(join(tmpdir(), 'millrace-clocks-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+const NOON = Date.UTC(2030, 0, 1, 12)
+const [MINUTE, HOUR, DAY] = [60_000, 3_600_000, 86_400_000]
+
+const mills: Mill[] = []
+afterEach(async () => {
+  for (const mill of mills.splice(0)) await mill.close({ deadline: 0 })
+})
+
+const soon = <Value>(look: () => Promise<Value> | Value): Promise<Value> =>
+  vi.waitFor(look, { timeout: 15_000, interval: 5 })
+
+const beat = job('beat', async () => undefined)
+
+async function started(where: string, clock: { now: number }, options: MillOptions = {}): Promise<Mill> {
+  const keep = { done: Infinity, failed: Infinity, cancelled: Infinity }
+  const mill = await clockedMill(where, clock, { jobs: [beat], keep, ...options })
+  mills.push(mill)
+  await mill.start()
+  return mill
+}
+
+/** A logger that keeps what is said of clocks. */
+function listening(): { readonly logger: MillOptions['logger']; readonly told: () => string[] } {
+  const lines: string[] = []
+  const say = (_: unknown, text?: string): void => void lines.push(text ?? '')
+  const logger = { debug: () => undefined, info: say, warn: say, error: say }
+  return { logger, told: () => lines.filter((line) => line.includes('clock')) }
+}
+
+const ticks = async (mill: Mill): Promise<number[]> =>
+  (await mill.schedules.ticks('r', { limit: 1_000 })).map((tick) => tick.at.getTime())
+
+/** Moves the clock by an interval and waits for one more tick. */
+async function tick(mill: Mill, clock: { now: number }, byMs: number): Promise<void> {
+  const before = (await ticks(mill)).length
+  clock.now += byMs
+  await soon(async () => expect((await ticks(mill)).length).toBe(before + 1))
+}
+
+/** The next tick, once the mill has seen that the clock was set back. */
+const nextAt = (mill: Mill, clock: { now: number }): Promise<number> =>
+  soon(async () => {
+    const at = (await mill.schedules.get('r'))?.nextAt?.getTime() ?? Infinity
+    expect(at).toBeLessThanOrEqual(clock.now + MINUTE)
+    return at
+  })
+
+describe('a clock that is set back by a day', () => {
+  test('does not stop "every": the next tick is at most one interval away, and none is doubled', async () => {
+    const clock = { now: NOON }
+    const mill = await started(freshStore(folder), clock)
+    await mill.recurring('r', beat, undefined, { every: '1m' })
+    for (let n = 0; n < 3; n += 1) await tick(mill, clock, MINUTE)
+    const old = await ticks(mill)
+    clock.now -= DAY
+    // On the old count a tick of that day would be one that has fired, or the beginning a day away.
+    expect(await nextAt(mill, clock)).toBeGreaterThan(clock.now)
+    for (let n = 0; n < 3; n += 1) await tick(mill, clock, MINUTE)
+    const all = await ticks(mill)
+    expect(new Set(all).size).toBe(6)
+    const jobs = []
+    for await (const each of mill.find({ job: 'beat' })) jobs.push(each.tick?.at.getTime())
+    expect(jobs).toHaveLength(6)
+    expect(new Set(jobs)).toEqual(new Set(all))
+    expect(all).toEqual(expect.arrayContaining(old))
+  })
+
+  test('does not stop "every" when it goes through a time that has fired already', async () => {
+    const clock = { now: NOON }
+    const mill = await started(freshStore(folder), clock)
+    await mill.recurring('r', beat, undefined, { every: '1m' })
+    for (let n = 0; n < 10; n += 1) await tick(mill, clock, MINUTE)
+    clock.now -= 8 * MINUTE
+    await nextAt(mill, clock)
+    for (let n = 0; n < 10; n += 1) await tick(mill, clock, MINUTE)
+    expect(new Set(await ticks(mill)).size).toBe(20)
+  })
+
+  test('does not stop "every" over a restart, nor when the same schedule is said again', async () => {
+    const clock = { now: NOON }
+    const where = freshStore(folder)
+    const first = await started(where, clock)
+    await first.recurring('r', beat, undefined, { every: '1m' })
+    await tick(first, clock, MINUTE)
+    await first.close()
+    clock.now -= DAY
+    const second = await started(where, clock)
+    await nextAt(second, clock)
+    await second.recurring('r', beat, undefined, { every: '1m' })
+    await tick(second, clock, MINUTE)
+    await second.recurring('r', beat, undefined, { every: '1m' }, { priority: 1 })
+    await tick(second, clock, MINUTE)
+  })
+
+  test('leaves one that has not reached its "from" waiting for it', async () => {
+    const clock = { now: NOON }
+    const mill = await started(freshStore(folder), clock)
+    const from = new Date(NOON + HOUR)
+    await mill.recurring('a', beat, undefined, { every: '1m' }, { from })
+    await mill.recurring('r', beat, undefined, { every: '1m' })
+    await tick(mill, clock, MINUTE)
+    clock.now -= DAY
+    // They are reviewed in the order of their ids.
+    await nextAt(mill, clock)
+    expect((await mill.schedules.get('a'))?.nextAt).toEqual(from)
+  })
+
+  test('is logged once, with what it means, and so is the way forward again', async () => {
+    const clock = { now: NOON }
+    const { logger, told } = listening()
+    const mill = await started(freshStore(folder), clock, { logger })
+    await mill.recurring('r', beat, undefined, { every: '1m' })
+    await tick(mill, clock, MINUTE)
+    const seen = told().length
+    clock.now -= DAY
+    await nextAt(mill, clock)
+    expect(told().slice(seen)).toEqual([
+      expect.stringMatching(/^the database's clock was set back by 1 d: scheduled jobs/),
+    ])
+    clock.now += DAY
+    await soon(() => expect(told()).toHaveLength(seen + 2))
+    expect(told().at(-1)).toMatch(/^the database's clock went forward by 1 d, or its machine slept: jobs/)
+  })
+
+  test('leaves no record that ends before it begins, nor an attempt', async () => {
+    const clock = { now: NOON }
+    const slow = job('slow', {
+      retry: { limit: 1, backoff: { start: 0 } },
+      run: async (_: unknown, ctx) => {
+        clock.now -= DAY
+        if (ctx.attempt === 1) throw new Error('once more')
+      },
+    })
+    const mill = await started(freshStore(folder), clock, { jobs: [slow] })
+    const { id } = await mill.enqueue(slow)
+    const record = await soon(async () => {
+      const one = await mill.get(id)
+      // Due again by a clock that goes back: it catches up.
+      clock.now += MINUTE
+      expect(one?.state).toBe('done')
+      return one
+    })
+    const { createdAt, startedAt, settledAt, attempts } = record ?? {}
+    expect(Number(startedAt)).toBeGreaterThanOrEqual(Number(createdAt))
+    expect(Number(settledAt)).toBeGreaterThanOrEqual(Number(startedAt))
+    expect(attempts).toHaveLength(2)
+    for (const attempt of attempts ?? [])
+      expect(Number(attempt.endedAt)).toBeGreaterThanOrEqual(Number(attempt.startedAt))
+  })
+})

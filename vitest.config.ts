@@ -19,6 +19,7 @@ const BEHAVIOUR = [
   'recurring',
   'groups',
   'clocks',
+  'liveness',
 ]
 
 /** The same, of many processes and of minutes: on PostgreSQL they run with the matrix, so that `npm test` stays short. */

@@ -1,5 +1,4 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { hostname } from 'node:os'
 import { Client } from './client.js'
 import { pauseQueueUntil, queueHandle } from './client/queues.js'
 import type { QueueParts } from './client/queues.js'
@@ -235,7 +234,6 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
         registry,
         executor: this.#around.executor,
         surround: this.#around.surround,
-        process: { host: hostname(), pid: process.pid },
         quarantineMs: this.#quarantineMs,
         enqueue: (under, job, payload, options) =>
           this.#enqueuer.enqueue(job, payload, options as EnqueueOptions | undefined, under),

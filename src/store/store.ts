@@ -12,7 +12,7 @@ import type { Confirmation, HeldJob, QueueStore } from './queues.js'
 import type { ScheduleStore } from './schedules.js'
 import type { TransactionStore } from './transaction-store.js'
 import type { JobAsk, StandingWish, Written } from './wishes.js'
-import type { Heart, WorkerBeat, WorkerInfo } from './workers.js'
+import type { Heart, Rescue, WorkerBeat, WorkerInfo } from './workers.js'
 
 /**
  * The store contract: whole job verbs, never parts of SQL. One verb is one statement or one transaction, all or nothing.
@@ -82,8 +82,8 @@ export interface LeaseStore {
   endQuarantine(worker: string, fence: number): Promise<void>
   /** What a worker's leases hold. */
   readLeases(worker: string): Promise<readonly LeasedJob[]>
-  /** Ends a dead worker: one guarded write; null when its beat moved after all and nothing was written. */
-  rescueJobs(worker: string, beat: number | null, settled: readonly SettledJob[]): Promise<Written | null>
+  /** Ends a dead worker: one guarded write; null when its beat moved after all, or `withinMs` passed, and nothing was written. */
+  rescueJobs(...rescue: Rescue): Promise<Written | null>
 }
 
 export interface ChangeStore {

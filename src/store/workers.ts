@@ -1,14 +1,48 @@
+import type { Clock } from '../world/clock.js'
+import type { SettledJob } from './store.js'
+import type { ProcessMark } from '../world/processes.js'
+
 /** Workers as everybody sees them: who they are, and that they live. */
 export interface WorkerInfo {
   readonly id: string
   readonly host: string
   readonly pid: number
+  /** See `ProcessMark`; null or absent where nothing can be proven of the process. */
+  readonly identity?: string | null | undefined
 }
 
 export interface WorkerBeat {
   readonly id: string
   /** Null: the worker is gone and its leases are not. */
   readonly beat: number | null
+  /** Its process, where its end could be proven on the same machine. */
+  readonly process?: ProcessMark | undefined
+}
+
+/** A worker's row as both stores read it. */
+export interface WorkerRow {
+  readonly worker: string
+  readonly beat: unknown
+  readonly pid: unknown
+  readonly identity: string | null
+}
+
+export function beatOf({ worker, beat, pid, identity }: WorkerRow): WorkerBeat {
+  const seen = { id: worker, beat: beat === null ? null : Number(beat) }
+  return identity === null ? seen : { ...seen, process: { pid: Number(pid), identity } }
+}
+
+/**
+ * How a rescuer ends a worker that it has found dead: its id, the beat that stood still, and what becomes of its jobs. The
+ * judgement may be acted on for `withinMs` only: a write that gets its lock later does nothing, because the worker may have
+ * waited for the same lock in order to beat.
+ */
+export type Rescue = [worker: string, beat: number | null, settled: readonly SettledJob[], withinMs?: number]
+
+/** Asked when a write has its lock. */
+export function lateAfter(clock: Clock, ms: number): () => boolean {
+  const until = clock.monotonic() + ms
+  return () => clock.monotonic() > until
 }
 
 export interface Heart {

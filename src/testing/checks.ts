@@ -9,6 +9,8 @@ import type { LinkFacts } from './link-checks.js'
 import { PlaceChecker } from './place-checks.js'
 import { findUnpruned, PruneChecker } from './prune-checks.js'
 import type { PlaceFacts } from './place-checks.js'
+import { checkRescues } from './rescue-checks.js'
+import type { RescueFacts } from './rescue-checks.js'
 import { checkTicks } from './tick-checks.js'
 import { checkWishes } from './wish-checks.js'
 
@@ -16,7 +18,7 @@ import { checkWishes } from './wish-checks.js'
  * The promises as checkers: what must hold of the store after every step, whatever went wrong. They see the store from
  * outside (a census) and what the simulated world knows to be true (facts), and never ask the engine what it thinks.
  */
-export interface Facts extends PlaceFacts, LinkFacts {
+export interface Facts extends PlaceFacts, LinkFacts, RescueFacts {
   /** Ids whose enqueue was acknowledged. */
   readonly acknowledged: ReadonlySet<string>
   /** Ids that a recorded command or the keep policy may have forgotten. */
@@ -26,12 +28,6 @@ export interface Facts extends PlaceFacts, LinkFacts {
   /** Ids that somebody asked to cancel. */
   readonly calledOff: ReadonlySet<string>
   readonly crashBudget: number
-  /** When each worker's last beat went through, what time it is, and how long a silent worker is believed to live. */
-  readonly lastBeats: ReadonlyMap<string, number>
-  /** Workers that took themselves off the list. */
-  readonly leaving: ReadonlySet<string>
-  readonly now: number
-  readonly leaseMs: number
   /** Ids that were written in a transaction that was rolled back. */
   readonly undone: ReadonlySet<string>
   /** Names of jobs whose work and end are one transaction. */
@@ -56,7 +52,7 @@ export class Checker {
     this.#checkPlaces(census)
     checkKeys(this.#jobsBefore, census, facts)
     this.#checkLeases(census)
-    this.#checkRescues(census, facts)
+    checkRescues(this.#before, census, facts)
     this.#pruned.look(this.#jobsBefore, jobs, facts)
     for (const id of facts.acknowledged)
       if (!jobs.has(id) && !facts.forgettable.has(id) && !this.#pruned.has(id))
@@ -99,18 +95,6 @@ export class Checker {
     for (const { fence } of census.leases) {
       if (!known.has(fence) && this.#fences.has(fence)) throw new BrokenPromise(`I3: fence ${fence} was used before`)
       this.#fences.add(fence)
-    }
-  }
-
-  /** One that is gone and did not leave by itself was taken for dead: its heart must have been silent. */
-  #checkRescues(census: Census, facts: Facts): void {
-    const there = new Set(census.workers.map((each) => each.worker))
-    for (const { worker } of this.#before?.workers ?? []) {
-      const silentMs = facts.now - (facts.lastBeats.get(worker) ?? -Infinity)
-      if (!there.has(worker) && !facts.leaving.has(worker) && silentMs < facts.leaseMs * 0.9)
-        throw new BrokenPromise(
-          `G7: a worker was taken for dead ${silentMs.toFixed(0)} ms after its last beat, and a lease is ${facts.leaseMs} ms`,
-        )
     }
   }
 

@@ -18,6 +18,8 @@ export interface FaultRates {
   readonly lateRescue: number
   readonly loseHint: number
   readonly lateHint: number
+  /** A process outside of the fleet holds the store for up to 1.2 leases: it can be read, and no write gets through. */
+  readonly hold: number
   /** The whole process stops for up to three leases. */
   readonly freeze: number
   /** Its loop is blocked for up to three leases, and its heart beats on. */
@@ -32,6 +34,7 @@ export const NO_FAULTS: FaultRates = {
   lateRescue: 0,
   loseHint: 0,
   lateHint: 0,
+  hold: 0,
   freeze: 0,
   block: 0,
 }
@@ -43,6 +46,7 @@ export const ALL_FAULTS: FaultRates = {
   lateRescue: 0.2,
   loseHint: 0.2,
   lateHint: 0.2,
+  hold: 0.001,
   freeze: 0.003,
   block: 0.004,
 }
@@ -51,6 +55,9 @@ export type FaultKind = keyof FaultRates
 
 /** How long an answer can be on its way. */
 export const SLOW_MAX_MS = 2_000
+
+/** For how many leases the store can be held. */
+const HOLD_MAX_LEASES = 1.2
 
 /** How a call fails that took effect. */
 export const REPLY_LOST = 'its reply was lost'
@@ -103,20 +110,30 @@ export function never<T>(): Promise<T> {
   return new Promise<T>(() => undefined)
 }
 
-/** A store seen through a bad connection: every verb may be slow, fail before or after, or be the last thing a process does. */
-export function faultyStore(inner: Store, process: SimProcess, faults: Faults, leaseMs: number): Store {
+/**
+ * A store seen through a bad connection: every verb may be slow, fail before or after, or be the last thing a process does.
+ * `hold` keeps all processes from writing for so long.
+ */
+export function faultyStore(
+  inner: Store,
+  process: SimProcess,
+  faults: Faults,
+  leaseMs: number,
+  hold: (ms: number) => void,
+): Store {
   const call = async (verb: string, run: () => Promise<unknown>): Promise<unknown> => {
     if (!faults.seam(process, `before ${verb}`, leaseMs)) return never()
     await thaw(process)
+    if (faults.strikes('hold', process, verb)) hold(faults.delayMs(HOLD_MAX_LEASES * leaseMs))
     if (verb === 'rescueJobs' && faults.strikes('lateRescue', process, verb))
-      await waitInside(process, faults.delayMs(SLOW_MAX_MS))
+      await waitForStore(process, faults.delayMs(SLOW_MAX_MS))
     if (faults.strikes('failBefore', process, verb))
       throw new StoreError('E_STORE', `${verb} failed in the simulation; nothing was done`)
     const result = await run().catch((error: unknown) => (process.alive ? Promise.reject(error) : never()))
     if (!faults.seam(process, `after ${verb}`, leaseMs)) return never()
     await thaw(process)
     if (faults.strikes('slow', process, verb)) {
-      await waitInside(process, faults.delayMs(SLOW_MAX_MS))
+      await waitForStore(process, faults.delayMs(SLOW_MAX_MS))
       process.noteLate()
     }
     if (faults.strikes('failAfter', process, verb))
@@ -205,6 +222,11 @@ function badTransactions(
 /** A process that froze at a seam goes on from there when it wakes. */
 export function thaw(process: SimProcess): Promise<void> | undefined {
   return process.isHeld ? waitInside(process, 0) : undefined
+}
+
+function waitForStore(process: SimProcess, ms: number): Promise<void> {
+  process.noteWait(ms)
+  return waitInside(process, ms)
 }
 
 /** A wait of a process's own: it does not end once the process is dead. */

@@ -2,8 +2,8 @@ import { STORE_CHOICE } from '../store/choice.js'
 import type { StoreChoice } from '../store/choice.js'
 import { countChanges, makeWork, readCensus, transact } from '../store/sqlite/census.js'
 import type { Census } from '../store/sqlite/census.js'
-import { Statements } from '../store/sqlite/driver.js'
-import type { SqliteDatabase } from '../store/sqlite/driver.js'
+import { SQLITE, Statements } from '../store/sqlite/driver.js'
+import type { SqliteDatabase, SqliteStatement } from '../store/sqlite/driver.js'
 import { chooseLibrary } from '../store/sqlite/library.js'
 import { openFile } from '../store/sqlite/open.js'
 import type { OpenedFile } from '../store/sqlite/open.js'
@@ -11,12 +11,13 @@ import { queries as ownQueries } from '../store/sqlite/queries.js'
 import type { Queries } from '../store/sqlite/queries.js'
 import { SqliteStore } from '../store/sqlite/sqlite-store.js'
 import type { Hint, Store } from '../store/store.js'
-import type { Heart } from '../store/workers.js'
+import type { Heart, WorkerInfo } from '../store/workers.js'
 import type { Cancel } from '../world/timers.js'
 import type { World } from '../world/world.js'
 import { systemWorld } from '../world/world.js'
 import type { Faults } from './faults.js'
 import { faultyStore } from './faults.js'
+import { SimMachines } from './sim-machines.js'
 import type { SimProcess } from './sim-process.js'
 import type { VirtualTime } from './virtual-time.js'
 
@@ -37,6 +38,13 @@ export class SimDatabase {
   readonly #statements: Statements
   readonly #listeners = new Set<Listener>()
   #beats = 0
+  readonly machines = new SimMachines()
+  /** Nobody can write until then. */
+  heldUntil = -Infinity
+  /** Workers whose hearts were stopped by their own processes. */
+  readonly stopped = new Set<string>()
+  /** Which process each worker is of. */
+  readonly processes = new Map<string, SimProcess>()
   /** When each worker's last beat went through: the truth that a rescuer must not contradict. */
   readonly lastBeats = new Map<string, number>()
   /** Workers that take themselves off the list, and so were not taken for dead. */
@@ -46,7 +54,7 @@ export class SimDatabase {
     this.#time = time
     this.#plants = plants
     this.#file = file
-    this.#statements = new Statements(file.database)
+    this.#statements = new HeldStatements(file.database, () => time.now < this.heldUntil)
   }
 
   static async open(time: VirtualTime, plants: Plants): Promise<SimDatabase> {
@@ -84,7 +92,12 @@ export class SimDatabase {
     const clock = this.#plants.databaseClock
     const now = (): number => Math.floor(clock === undefined ? this.#time.now : clock(this.#time, process))
     const on = (world: World): SqliteStore =>
-      new SqliteStore(this.#file, world, { durability: 'process', queries, now, statements: this.#statements })
+      new SqliteStore(this.#file, world, {
+        durability: 'process',
+        queries,
+        now,
+        statements: this.#statements,
+      })
     return {
       [STORE_CHOICE]: true,
       open: () => {
@@ -93,13 +106,19 @@ export class SimDatabase {
         const hearted = withHeart(store, on(process.heart), {
           process,
           beaten: (worker) => this.#beaten(worker),
+          added: (worker) => void this.processes.set(worker, process),
+          stopped: (worker) => void this.stopped.add(worker),
           leaves: (worker) => void this.leaving.add(worker),
           onHint: (callback) => this.#listen(store, { process, callback }),
         })
         const planted = this.#plants.wrapStore?.(hearted, process) ?? hearted
-        return Promise.resolve(faultyStore(planted, process, faults, leaseMs))
+        return Promise.resolve(faultyStore(planted, process, faults, leaseMs, (ms) => this.#hold(ms)))
       },
     }
+  }
+
+  #hold(ms: number): void {
+    this.heldUntil = Math.max(this.heldUntil, this.#time.now + ms)
   }
 
   #listen(store: SqliteStore, listener: Listener): Cancel {
@@ -119,6 +138,22 @@ export class SimDatabase {
   }
 }
 
+/** Statements on a file that another process may hold: then no transaction begins. */
+class HeldStatements extends Statements {
+  readonly #isHeld: () => boolean
+
+  constructor(database: SqliteDatabase, isHeld: () => boolean) {
+    super(database)
+    this.#isHeld = isHeld
+  }
+
+  override of(sql: string): SqliteStatement {
+    if (sql === ownQueries.begin && this.#isHeld())
+      throw Object.assign(new Error('another process holds the file'), { errcode: SQLITE.busy })
+    return super.of(sql)
+  }
+}
+
 interface Listener {
   readonly process: SimProcess
   readonly callback: (hint: Hint) => void
@@ -130,12 +165,15 @@ const SHARED_DATA_VERSION = 'select total_changes() as data_version'
 interface Around {
   readonly process: SimProcess
   readonly beaten: (worker: string) => void
+  readonly added: (worker: string) => void
+  readonly stopped: (worker: string) => void
   readonly leaves: (worker: string) => void
   readonly onHint: (callback: (hint: Hint) => void) => Cancel
 }
 
 /** The heart beats from its own thread, with its own connection: it goes on while the loop is blocked. */
-function withHeart(store: SqliteStore, heartStore: SqliteStore, { process, beaten, leaves, onHint }: Around): Store {
+function withHeart(store: SqliteStore, heartStore: SqliteStore, around: Around): Store {
+  const { process, beaten, added, stopped, leaves, onHint } = around
   const startHeart = (worker: string, everyMs: number, onLost: (why: string) => void): Promise<Heart> => {
     let ended = false
     const beat = async (): Promise<void> => {
@@ -148,6 +186,7 @@ function withHeart(store: SqliteStore, heartStore: SqliteStore, { process, beate
     return Promise.resolve({
       stop: () => {
         ended = true
+        stopped(worker)
         return Promise.resolve()
       },
     })
@@ -157,6 +196,11 @@ function withHeart(store: SqliteStore, heartStore: SqliteStore, { process, beate
       if (name === 'leases' || name === 'jobs' || name === 'queues' || name === 'changes') return proxy
       if (name === 'startHeart') return startHeart
       if (name === 'onHint') return onHint
+      if (name === 'addWorker')
+        return (worker: WorkerInfo) => {
+          added(worker.id)
+          return target.addWorker(worker)
+        }
       if (name === 'dropWorker')
         return (worker: string) => {
           leaves(worker)

@@ -4,6 +4,7 @@ import { isSuspect } from '../job/quarantine.js'
 import { isThenable } from '../job/schema.js'
 import type { Running } from '../worker/running.js'
 import { never, thaw } from './faults.js'
+import { isProven } from './rescue-checks.js'
 import type { Run } from './run-book.js'
 import type { Simulation } from './simulation.js'
 import type { SimProcess } from './sim-process.js'
@@ -34,8 +35,9 @@ export function simMill(sim: Simulation, process: SimProcess): Promise<Mill> {
         sim.note(process.name, `lost ${what.replace(/[0-9a-f-]{16,}/g, '…')}`)
         if (what.startsWith('worker')) sim.book.excuse(process)
       },
-      rescued: (_, jobs, parked) => {
+      rescued: (worker, jobs, parked) => {
         sim.count('rescues')
+        if (isProven(sim.database, worker, sim.time.now, leaseMs)) sim.count('rescues by proof')
         sim.count('rescued jobs', jobs.length)
         sim.count('crash-budget parks', parked)
       },

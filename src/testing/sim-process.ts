@@ -1,5 +1,7 @@
 import { makeIds } from '../world/ids.js'
+import type { Processes } from '../world/processes.js'
 import type { World } from '../world/world.js'
+import { SimMachines } from './sim-machines.js'
 import type { Random } from './random.js'
 import type { VirtualTime } from './virtual-time.js'
 
@@ -14,6 +16,9 @@ export class SimProcess {
   /** The world of its heart's thread. */
   readonly heart: World
   alive = true
+  /** When it died, and since when its worker has been started. */
+  diedAt = Infinity
+  readyAt = Infinity
   /** Whether faults may end or stall it. The client of a scenario is spared: its story must be told to the end. */
   readonly mortal: boolean
   frozenUntil = -Infinity
@@ -22,15 +27,26 @@ export class SimProcess {
   troubledAt = -Infinity
   /** When an answer of the store last came late: what is done on it was decided on old news. */
   lateAt = -Infinity
+  /** Until when a late answer of the store is on its way to it. */
+  #waitsUntil = -Infinity
   readonly #time: VirtualTime
   readonly #random: Random
+  readonly #processes: Processes
   #soonAt = -Infinity
 
-  constructor(name: string, time: VirtualTime, random: Random, skewMs: number, mortal = true) {
+  constructor(
+    name: string,
+    time: VirtualTime,
+    random: Random,
+    skewMs: number,
+    mortal = true,
+    machines = new SimMachines(),
+  ) {
     this.name = name
     this.mortal = mortal
     this.#time = time
     this.#random = random
+    this.#processes = machines.enter(this)
     this.world = this.#makeWorld(skewMs, () => Math.max(this.frozenUntil, this.blockedUntil))
     this.heart = this.#makeWorld(skewMs, () => this.frozenUntil)
   }
@@ -45,8 +61,22 @@ export class SimProcess {
     return this.#time.now - Math.max(this.frozenUntil, this.blockedUntil, this.lateAt) < BEHIND_MS
   }
 
+  /** Since when nothing has kept it from its work. */
+  get wellSince(): number {
+    return Math.max(this.readyAt, this.troubledAt, this.lateAt, this.frozenUntil, this.blockedUntil, this.#waitsUntil)
+  }
+
+  noteReady(): this {
+    this.readyAt = this.#time.now
+    return this
+  }
+
   noteTrouble(): void {
     this.troubledAt = this.#time.now
+  }
+
+  noteWait(ms: number): void {
+    this.#waitsUntil = Math.max(this.#waitsUntil, this.#time.now + ms)
   }
 
   noteLate(): void {
@@ -54,6 +84,7 @@ export class SimProcess {
   }
 
   die(): void {
+    if (this.alive) this.diedAt = this.#time.now
     this.alive = false
   }
 
@@ -90,6 +121,7 @@ export class SimProcess {
       },
       ids: makeIds(() => this.#random.word()),
       random: () => this.#random.next(),
+      processes: this.#processes,
     }
   }
 }

@@ -8,6 +8,7 @@ import type { Census } from '../store/sqlite/census.js'
 import type { SqliteDatabase } from '../store/sqlite/driver.js'
 import { AskBook } from './ask-book.js'
 import { checkDrained, Checker, isDrained } from './checks.js'
+import { checkFreed } from './rescue-checks.js'
 import type { Facts } from './checks.js'
 import type { FaultKind, FaultRates } from './faults.js'
 import { Faults, never, waitInside } from './faults.js'
@@ -218,7 +219,7 @@ export class Simulation {
     while (!isOver() && this.time.now < end) {
       if (this.#broken !== undefined) throw this.#broken
       if (!(await this.time.step())) break
-      this.#look()
+      checkFreed(this.#look(), this.database, this.#mills.keys(), this.time.now)
     }
     if (this.#broken !== undefined) throw this.#broken
   }
@@ -242,8 +243,7 @@ export class Simulation {
       undone: this.undone,
       calledOff: this.calledOff,
       crashBudget,
-      lastBeats: this.database.lastBeats,
-      leaving: this.database.leaving,
+      workers: this.database,
       now: this.time.now,
       leaseMs,
       banking: this.scene.banking,
@@ -264,7 +264,8 @@ export class Simulation {
 
   #newProcess(name: string, skewMs: number, mortal = true): SimProcess {
     this.#started += 1
-    const process = new SimProcess(name, this.time, this.#random.fork(`process ${this.#started}`), skewMs, mortal)
+    const random = this.#random.fork(`process ${this.#started}`)
+    const process = new SimProcess(name, this.time, random, skewMs, mortal, this.database.machines)
     this.#processes.push(process)
     return process
   }
@@ -274,7 +275,7 @@ export class Simulation {
     const process = this.#newProcess(name, Math.round((skew.next() * 2 - 1) * this.config.skewMs))
     this.note(name, 'starts')
     simMill(this, process)
-      .then((mill) => mill.start().then(() => this.#mills.set(process, mill)))
+      .then((mill) => mill.start().then(() => this.#mills.set(process.noteReady(), mill)))
       .catch((error: unknown) => {
         // A start may fail while faults strike; a supervisor would start it again.
         this.note(name, `could not start: ${error instanceof Error ? error.message : String(error)}`)

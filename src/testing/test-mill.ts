@@ -7,6 +7,7 @@ import { SqliteStore } from '../store/sqlite/sqlite-store.js'
 import type { SqliteDatabase } from '../store/sqlite/driver.js'
 import type { Store } from '../store/store.js'
 import { makeIds } from '../world/ids.js'
+import { UNKNOWN_PROCESSES } from '../world/processes.js'
 import { systemTimers } from '../world/timers.js'
 import type { World } from '../world/world.js'
 import { systemWorld } from '../world/world.js'
@@ -60,5 +61,6 @@ function testWorld(time: VirtualTime): World {
     },
     ids: makeIds(() => random.word()),
     random: () => random.next(),
+    processes: UNKNOWN_PROCESSES,
   }
 }

@@ -156,7 +156,9 @@ test('nobody whose beat was seen to move within a lease is ever called dead', ()
 
 describe('the next look', () => {
   const after = (at: number, since: { readonly [id: string]: number }): number => {
-    const watches = new Map(Object.entries(since).map(([id, first]) => [id, { beat: 1, since: first }]))
+    const watches = new Map(
+      Object.entries(since).map(([id, first]) => [id, { beat: 1, since: first, notBefore: first }]),
+    )
     return nextLookMs({ watches, at }, 'me', LEASE)
   }
 

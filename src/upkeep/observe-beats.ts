@@ -4,11 +4,18 @@ import type { WorkerBeat } from '../store/workers.js'
  * Who is dead: a pure judgement over what one observer has seen. A lease is dead when its beat did not move during one lease
  * time of the observer's own monotonic clock, while the observer's own beats went through. No wall clock is asked, and no
  * clock of another machine, so an outage of the store, a suspended machine or a skewed date rescues nothing that still runs.
+ *
+ * "Went through" must allow for the worst age of both beats. A store that nobody can write to for D silences every worker
+ * for up to D plus one beat interval (a third of a lease): hearts try without a pause and beat as soon as they can. So a
+ * silence of one lease proves a death only if D was shorter than two thirds of a lease. The observer's own beats bound D:
+ * two of them, or the last one and the moment of the rescuing write, are never further apart than `OWN_GAP_MAX` of a lease.
  */
 export interface Watch {
   readonly beat: number | null
-  /** When this beat was first seen, by the observer's monotonic clock. */
+  /** When this beat was first seen, by the observer's monotonic clock: it is at least so old. */
   readonly since: number
+  /** The look before that one: the beat is at most so old. */
+  readonly notBefore: number
 }
 
 export interface Observation {
@@ -22,27 +29,52 @@ export const NOTHING_SEEN: Observation = { watches: new Map(), at: -Infinity }
 export interface Judgement {
   readonly observation: Observation
   readonly dead: readonly WorkerBeat[]
+  /** The moment after which this judgement must not be acted on. */
+  readonly validUntil: number
 }
 
+/** Of a lease: normal beats are a third apart, and are seen up to two looks (a tenth each) later. */
+const OWN_GAP_MAX = 0.6
+/** Of a lease: the time that the write is left at least. With the gap and a third it stays under one lease. */
+const WRITE_MIN = 0.05
+
 export function observeBeats(
-  before: Observation,
+  seenBefore: Observation,
   beats: readonly WorkerBeat[],
   self: string | undefined,
   now: number,
   leaseMs: number,
 ): Judgement {
-  // A gap in looking (this process slept, or could not read) says nothing about the others: begin all watches anew.
-  const gap = now - before.at > leaseMs / 2 || isBack(before, beats, self, now, leaseMs)
+  // A gap in looking (this process slept, or could not read) says nothing about the others: begin all watches again.
+  const before = now - seenBefore.at > leaseMs / 2 ? NOTHING_SEEN : seenBefore
+  const own = watchOwn(before, beats, self, now)
+  // So does a gap between our own beats: the store could not be written, and the others' next beats are still to come.
+  const gap = hasGap(before, own, self, now, leaseMs)
   const watches = new Map<string, Watch>()
   for (const { id, beat } of beats) {
     const seen = gap ? undefined : before.watches.get(id)
-    watches.set(id, seen !== undefined && seen.beat === beat ? seen : { beat, since: now })
+    watches.set(id, seen !== undefined && seen.beat === beat ? seen : { beat, since: now, notBefore: now })
   }
-  const own = self === undefined ? undefined : watches.get(self)
+  if (own === undefined || self === undefined) return { observation: { watches, at: now }, dead: [], validUntil: now }
+  watches.set(self, own)
   // Our own beats do not go through: it is the store or us, not them.
-  const trusted = own !== undefined && own.beat !== null && now - own.since < leaseMs * 0.75
+  const trusted = own.beat !== null && now - own.notBefore < leaseMs * OWN_GAP_MAX
   const dead = trusted ? beats.filter(({ id, beat }) => id !== self && isDead(watches.get(id), beat, now, leaseMs)) : []
-  return { observation: { watches, at: now }, dead }
+  return { observation: { watches, at: now }, dead, validUntil: own.notBefore + leaseMs * (OWN_GAP_MAX + WRITE_MIN) }
+}
+
+/** Our own beat: when it moved, it did so after the last look. */
+function watchOwn(
+  before: Observation,
+  beats: readonly WorkerBeat[],
+  self: string | undefined,
+  now: number,
+): Watch | undefined {
+  const found = beats.find(({ id }) => id === self)
+  if (self === undefined || found === undefined) return undefined
+  const seen = before.watches.get(self)
+  if (seen === undefined) return { beat: found.beat, since: now, notBefore: now }
+  return seen.beat === found.beat ? seen : { beat: found.beat, since: now, notBefore: before.at }
 }
 
 /**
@@ -60,20 +92,17 @@ export function nextLookMs({ watches, at }: Observation, self: string | undefine
 /** Often enough that our own beats, and a gap between looks, are seen for what they are. */
 const LOOK_MS = 1_000
 
-/**
- * Our own beat went through after it had stood still for long: nobody could write, and the others' next beats are still to
- * come. Whoever is first to be back must not take the rest for dead.
- */
-function isBack(
+/** Our own beat moved, later than one that went through without trouble would have. */
+function hasGap(
   before: Observation,
-  beats: readonly WorkerBeat[],
+  own: Watch | undefined,
   self: string | undefined,
   now: number,
   leaseMs: number,
 ): boolean {
-  const own = self === undefined ? undefined : before.watches.get(self)
-  const beat = beats.find(({ id }) => id === self)?.beat
-  return own !== undefined && beat !== own.beat && now - own.since > leaseMs / 2
+  const seen = self === undefined ? undefined : before.watches.get(self)
+  if (seen === undefined || own === undefined || seen.beat === own.beat) return false
+  return now - seen.notBefore > leaseMs * OWN_GAP_MAX
 }
 
 /** A worker that left its leases behind (beat null) was ended by another rescuer: what it held is free at once. */

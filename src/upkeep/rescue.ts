@@ -4,6 +4,7 @@ import { decide } from '../job/decide.js'
 import type { LeasedJob, SettledJob, Store } from '../store/store.js'
 import type { WorkerBeat } from '../store/workers.js'
 import type { Cancel } from '../world/timers.js'
+import type { ProcessMark } from '../world/processes.js'
 import type { World } from '../world/world.js'
 import type { Observation } from './observe-beats.js'
 import { nextLookMs, NOTHING_SEEN, observeBeats } from './observe-beats.js'
@@ -21,10 +22,15 @@ export interface RescuerParts {
   readonly troubled: (what: string, error: unknown) => void
 }
 
-/** Looks at everybody's beats and frees the jobs of the dead. A loop, not a sweep at boot: an error costs one round. */
+/** How often the processes of this machine are looked at: their death is to be noticed within a second, start to end. */
+const LOCAL_LOOK_MS = 400
+
+/** Looks at everybody's beats, and at the processes of this machine, and frees the jobs of the dead. A loop, not a sweep at boot: an error costs one round. */
 export class Rescuer {
   readonly #parts: RescuerParts
   #seen: Observation = NOTHING_SEEN
+  /** Processes of this machine that had workers at the last look. */
+  #local: readonly ProcessMark[] = []
   #timer: Cancel | undefined
   #working: Promise<void> | undefined
   #ended = false
@@ -44,36 +50,52 @@ export class Rescuer {
     await this.#working
   }
 
+  /**
+   * The next round, in so long; sooner when a process of this machine has ended. That is asked of the kernel alone, and only
+   * while there are other processes of this machine among the workers.
+   */
   #again(inMs: number): void {
-    const begin = (): void => {
-      this.#working = this.#round()
+    const { timers, processes } = this.#parts.world
+    const stepMs = this.#local.length === 0 ? inMs : Math.min(inMs, LOCAL_LOOK_MS)
+    const next = (): void => {
+      if (stepMs < inMs && !this.#local.some((process) => processes.isGone(process))) this.#again(inMs - stepMs)
+      else this.#working = this.#round()
     }
-    this.#timer = this.#parts.world.timers.after(inMs, begin, { idle: true })
+    this.#timer = timers.after(stepMs, next, { idle: true })
+  }
+
+  /** Another process of this machine; a second mill of our own lives as long as we do. */
+  #isNeighbour(process: ProcessMark): boolean {
+    const { processes } = this.#parts.world
+    const { pid, identity } = processes.own
+    return processes.isLocal(process) && (process.pid !== pid || process.identity !== identity)
   }
 
   async #round(): Promise<void> {
     try {
-      const beats = await this.#parts.store.leases.readWorkers()
-      const { observation, dead } = observeBeats(
-        this.#seen,
-        beats,
-        this.#parts.self(),
-        this.#parts.world.clock.monotonic(),
-        this.#parts.leaseMs(),
+      const { world, store, self, leaseMs } = this.#parts
+      const beats = await store.leases.readWorkers()
+      const judged = observeBeats(this.#seen, beats, self(), world.clock.monotonic(), leaseMs())
+      this.#seen = judged.observation
+      this.#local = beats.flatMap(({ process }) =>
+        process !== undefined && this.#isNeighbour(process) ? [process] : [],
       )
-      this.#seen = observation
-      for (const worker of dead) await this.#rescue(worker)
+      const gone = beats.filter(({ process }) => process !== undefined && world.processes.isGone(process))
+      // Of these nothing more can come, however long the write waits for its lock.
+      for (const worker of gone) await this.#rescue(worker, Infinity)
+      for (const worker of judged.dead)
+        if (!gone.includes(worker)) await this.#rescue(worker, judged.validUntil - world.clock.monotonic())
     } catch (error) {
       this.#parts.troubled('rescue', error)
     }
     if (!this.#ended) this.#again(nextLookMs(this.#seen, this.#parts.self(), this.#parts.leaseMs()))
   }
 
-  async #rescue(worker: WorkerBeat): Promise<void> {
+  async #rescue(worker: WorkerBeat, withinMs: number): Promise<void> {
     const { store } = this.#parts
     const leased = await store.leases.readLeases(worker.id)
     const settled = leased.map((job) => this.#crashed(job, worker.id))
-    const written = await store.leases.rescueJobs(worker.id, worker.beat, settled)
+    const written = await store.leases.rescueJobs(worker.id, worker.beat, settled, withinMs)
     if (written === null) return
     const turned = new Set(written.turned.map((job) => job.ref))
     const parked = settled.filter((job) => job.to === 'parked' && !turned.has(job.ref))

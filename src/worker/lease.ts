@@ -20,16 +20,10 @@ export class Lease {
   }
 
   /** Makes a worker known under a new random identity and begins to beat: three times a lease. */
-  static async take(
-    store: LeaseStore,
-    world: World,
-    leaseMs: number,
-    process: { host: string; pid: number },
-    onLost: (why: string) => void,
-  ): Promise<Lease> {
+  static async take(store: LeaseStore, world: World, leaseMs: number, onLost: (why: string) => void): Promise<Lease> {
     const worker = world.ids.workerId()
     const everyMs = leaseMs / 3
-    await store.addWorker({ id: worker, ...process })
+    await store.addWorker({ id: worker, ...world.processes.own })
     const heart = await store.startHeart(worker, everyMs, onLost)
     return new Lease(
       worker,

@@ -8,6 +8,7 @@ import { openFile } from '../store/sqlite/open.js'
 import { SqliteStore } from '../store/sqlite/sqlite-store.js'
 import { VirtualTime } from '../testing/virtual-time.js'
 import { makeIds } from '../world/ids.js'
+import { UNKNOWN_PROCESSES } from '../world/processes.js'
 import { systemTimers } from '../world/timers.js'
 import type { World } from '../world/world.js'
 import { systemWorld } from '../world/world.js'
@@ -29,6 +30,7 @@ async function begin(options: object): Promise<VirtualTime> {
     },
     ids: makeIds(() => Math.floor(Math.random() * 2 ** 32)),
     random: () => 0.5,
+    processes: UNKNOWN_PROCESSES,
   }
   const target = new (chooseLibrary().open)(':memory:')
   const file = await openFile({ target, durability: 'process' }, true, systemWorld())

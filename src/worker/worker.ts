@@ -22,7 +22,6 @@ export interface WorkerOptions {
 }
 
 export interface WorkerParts extends HandParts {
-  readonly process: { readonly host: string; readonly pid: number }
   /** The length of the first quarantine; default: a minute. */
   readonly quarantineMs: number | undefined
 }
@@ -275,9 +274,9 @@ export class Worker {
   }
 
   #takeLease(): Promise<Lease> {
-    const { store, world, process } = this.#parts
+    const { store, world } = this.#parts
     const lost = (why: string): void => void this.#lostLease(why, this.#lease)
-    return Lease.take(store.leases, world, this.#options.leaseMs, process, lost)
+    return Lease.take(store.leases, world, this.#options.leaseMs, lost)
   }
 
   #pollAgain(): void {

@@ -2,6 +2,8 @@ import type { Clock } from './clock.js'
 import { systemClock } from './clock.js'
 import type { Ids } from './ids.js'
 import { systemIds } from './ids.js'
+import type { Processes } from './processes.js'
+import { systemProcesses } from './processes.js'
 import type { Timers } from './timers.js'
 import { systemTimers } from './timers.js'
 
@@ -15,9 +17,17 @@ export interface World {
   readonly ids: Ids
   /** A number in [0, 1), for jitter and spread only; ids and fences come from `ids`. */
   readonly random: () => number
+  /** Which process this is, and which others of this machine have ended. */
+  readonly processes: Processes
 }
 
 /** The world as the operating system gives it. */
 export function systemWorld(): World {
-  return { clock: systemClock, timers: systemTimers, ids: systemIds(), random: Math.random }
+  return {
+    clock: systemClock,
+    timers: systemTimers,
+    ids: systemIds(),
+    random: Math.random,
+    processes: systemProcesses(),
+  }
 }

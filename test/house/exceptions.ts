@@ -12,13 +12,13 @@ export interface Exception {
 }
 
 export const EXCEPTIONS: readonly Exception[] = [
-  {
+  ...['setInterval', 'setTimeout'].map((timer) => ({
     rule: 'clocks, timers and chance come only from the world',
     file: 'src/store/sqlite/heart.ts',
-    saying: 'setInterval, in a string',
+    saying: `${timer}, in a string`,
     reason:
       'The heartbeat runs in a thread of its own, started from a string; the world lives on the main thread, whose blocking it must outlive.',
-  },
+  })),
   ...['setInterval', 'setTimeout'].map((timer) => ({
     rule: 'clocks, timers and chance come only from the world',
     file: 'src/testing/postgres-keeper.ts',

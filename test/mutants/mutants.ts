@@ -1,5 +1,6 @@
 import type { SqliteDatabase } from '../../src/store/sqlite/driver.js'
-import type { NewJob, Store } from '../../src/store/store.js'
+import type { NewJob, SettledJob, Store } from '../../src/store/store.js'
+import type { WorkerInfo } from '../../src/store/workers.js'
 import type { TransactionStore } from '../../src/store/transaction-store.js'
 import type { Plants } from '../../src/testing/sim-database.js'
 
@@ -171,6 +172,49 @@ export const MUTANTS: readonly Mutant[] = [
       wrapWorld: (world) => ({ ...world, clock: { ...world.clock, monotonic: () => world.clock.monotonic() * 6 } }),
     },
   },
+  {
+    name: 'a process of another machine is looked for on this one',
+    plants: {
+      wrapWorld: ({ processes, ...world }) => ({
+        ...world,
+        processes: {
+          ...processes,
+          isLocal: () => true,
+          isGone: ({ pid, identity }) =>
+            processes.isGone({ pid, identity: `${processes.own.host}.${identity?.split('.')[1]}` }),
+        },
+      }),
+    },
+  },
+  {
+    name: 'no death of a process is ever proven',
+    plants: { wrapWorld: (world) => ({ ...world, processes: { ...world.processes, isGone: () => false } }) },
+  },
+  {
+    name: 'a process with the pid of a dead one is taken for it',
+    plants: {
+      wrapWorld: ({ processes, ...world }) => ({
+        ...world,
+        processes: { ...processes, isGone: (mark) => mark.pid !== processes.own.pid && processes.isGone(mark) },
+      }),
+    },
+  },
+  verbs('an observer trusts itself, whatever becomes of its own beats', (store) => {
+    const own = new Set<string>()
+    let looks = 0
+    return {
+      addWorker: (worker: WorkerInfo) => {
+        own.add(worker.id)
+        return store.leases.addWorker(worker)
+      },
+      readWorkers: async () =>
+        (await store.leases.readWorkers()).map((seen) => (own.has(seen.id) ? { ...seen, beat: (looks += 1) } : seen)),
+    }
+  }),
+  verbs('a rescue waits for its lock for as long as that takes', (store) => ({
+    rescueJobs: (worker: string, beat: number | null, settled: readonly SettledJob[]) =>
+      store.leases.rescueJobs(worker, beat, settled),
+  })),
   {
     name: 'long timers are lost',
     plants: {

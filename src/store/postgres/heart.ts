@@ -63,10 +63,11 @@ const beat = async () => {
     if (client !== undefined && !(error && error.code === '55P03')) cut(client)
     if (!failing) say({ failed: String(error && error.message || error) })
     failing = true
-    waitMs = Math.min(everyMs, waitMs * 2 + againMs)
+    // Rescuers count on a beat soon after one is possible again (see observe-beats.ts): no wait is longer than this.
+    waitMs = Math.min(Math.max(againMs, everyMs / 6), waitMs * 2 + againMs)
   }
   beating = false
-  beatIn(client === undefined ? Math.max(waitMs, againMs) : everyMs)
+  beatIn(failing ? Math.max(waitMs, againMs) : everyMs)
 }
 const beatIn = (ms) => {
   clearTimeout(timer)

@@ -24,7 +24,8 @@ import type { StoreInfo } from '../info.js'
 import type { Confirmation, HeldJob, PausedQueue, QueueChange, QueueStore, StandingPause } from '../queues.js'
 import type { JobAsk, StandingWish, Written } from '../wishes.js'
 import type { FindQuery, FoundPage } from '../find.js'
-import type { Heart, WorkerBeat, WorkerInfo } from '../workers.js'
+import { beatOf, lateAfter } from '../workers.js'
+import type { Heart, Rescue, WorkerBeat, WorkerInfo, WorkerRow } from '../workers.js'
 import { Before, claimJobs, confirmJobs, readLeases, reportJobs, voidClaims } from './claim.js'
 import { Commands } from './commands.js'
 import type { Connection } from './connection.js'
@@ -167,13 +168,12 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
   pruneJobs: JobStore['pruneJobs'] = (limit) => this.#prune.pruneJobs(limit)
   sweepRows: JobStore['sweepRows'] = (limit) => this.#prune.sweepRows(limit)
 
-  async addWorker({ id, host, pid }: WorkerInfo): Promise<void> {
-    await this.#plain(this.#work, (s) => s.query(s.queries.addWorker, id, host, String(pid), s.nowText))
+  async addWorker({ id, host, pid, identity = null }: WorkerInfo): Promise<void> {
+    await this.#plain(this.#work, (s) => s.query(s.queries.addWorker, id, host, String(pid), identity, s.nowText))
   }
 
   async beat(worker: string): Promise<boolean> {
-    const rows = await this.#plain(this.#work, (s) => s.query(s.queries.beat, worker))
-    return rows.length > 0
+    return (await this.#plain(this.#work, (s) => s.query(s.queries.beat, worker))).length > 0
   }
 
   startHeart(worker: string, everyMs: number, onLost: (why: string) => void): Promise<Heart | undefined> {
@@ -185,8 +185,7 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
   }
 
   async readWorkers(): Promise<readonly WorkerBeat[]> {
-    const rows = await this.#plain(this.#work, (s) => s.query<{ worker: string; beat: unknown }>(s.queries.readWorkers))
-    return rows.map(({ worker, beat }) => ({ id: worker, beat: beat === null ? null : Number(beat) }))
+    return (await this.#plain(this.#work, (s) => s.query<WorkerRow>(s.queries.readWorkers))).map(beatOf)
   }
 
   claimJobs(request: ClaimRequest): Promise<Claimed> {
@@ -227,8 +226,9 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     return this.#plain(this.#work, (s) => readLeases(s, worker))
   }
 
-  rescueJobs(worker: string, beat: number | null, settled: readonly SettledJob[]): Promise<Written | null> {
-    return this.#transact((s) => rescueJobs(s, worker, beat, settled), 0)
+  rescueJobs(...[worker, beat, settled, withinMs = Infinity]: Rescue): Promise<Written | null> {
+    const isLate = lateAfter(this.#opened.world.clock, withinMs)
+    return this.#transact((s) => rescueJobs(s, worker, beat, settled, isLate), 0)
   }
 
   onHint(callback: (hint: Hint) => void): Cancel {

@@ -197,6 +197,7 @@ create table millrace.workers (
   beat bigint default 0 not null,
   host text not null,
   pid integer not null,
+  identity text,
   started_at bigint not null
 ) with (fillfactor=50);
 

@@ -255,16 +255,23 @@ export async function settleShared(s: Session, job: SettledJob): Promise<boolean
   return true
 }
 
-/** Ends a dead worker in one guarded write. Null: its beat moved after all, or all it has is locked; no job was moved. */
+/**
+ * Ends a dead worker in one guarded write. Null: its beat moved after all, the lock came too late to act on what was seen, or
+ * all it has is locked; no job was moved.
+ */
 export async function rescueJobs(
   s: Session,
   worker: string,
   beat: number | null,
   settled: readonly SettledJob[],
+  isLate: () => boolean,
 ): Promise<Written | null> {
   if (beat === null) {
     if ((await s.query(s.queries.isWorker, worker)).length > 0) return null
-  } else if ((await s.query(s.queries.endWorker, worker, String(beat))).length === 0) return null
+  } else {
+    if ((await s.query(s.queries.lockWorker, worker, String(beat))).length === 0 || isLate()) return null
+    await s.query(s.queries.endWorker, worker, String(beat))
+  }
   const locked = await s.query<{ fence: unknown }>(s.queries.lockLeasesOf, worker)
   const fences = new Set(locked.map((row) => Number(row.fence)))
   const free = settled.filter((job) => fences.has(job.fence))

@@ -7,9 +7,9 @@ import type { Queries } from './queries.js'
 
 /**
  * The heartbeat, from a thread with its own connection, so that a handler that blocks the event loop is not taken for dead.
- * The thread's program is a string, because a file of its own is what bundlers lose. It waits for a busy file by itself
- * (it may: it is not the event loop), in steps of a few milliseconds. SQLite's own wait takes steps of up to a tenth of a
- * second, and where many processes write at full speed, those few tries all find the file busy: live workers were taken for
+ * The thread's program is a string, because a file of its own is what bundlers lose. It waits for a busy file by itself,
+ * in steps of a few milliseconds, and for as long as that takes (see `upkeep/observe-beats.ts`). SQLite's own wait takes
+ * steps of up to a tenth of a second, and where many processes write at full speed, those few tries all find the file busy: live workers were taken for
  * dead. It says when its row is gone, which means that somebody did.
  */
 const PROGRAM = `
@@ -23,10 +23,7 @@ if (isGone()) throw new Error('the file is gone')
 database.exec('pragma busy_timeout = 2000; pragma synchronous = normal; pragma wal_autocheckpoint = 0')
 const statement = database.prepare(sql)
 database.exec('pragma busy_timeout = 0')
-const stepMs = 3
-const tries = Math.max(1, Math.floor(Math.min(everyMs / 2, 2000) / stepMs))
-const pause = new Int32Array(new SharedArrayBuffer(4))
-let failing = false
+let again, failures = 0
 const guarded = (work) => () => {
   try {
     if (!isGone()) return work()
@@ -37,25 +34,20 @@ const guarded = (work) => () => {
   }
 }
 const beat = () => {
-  for (let left = tries; ; left -= 1)
-    try {
-      if (Number(statement.run(worker).changes) === 0) parentPort.postMessage({ lost: 'it was taken for dead' })
-      failing = false
-      return
-    } catch (error) {
-      if (left > 1) {
-        Atomics.wait(pause, 0, 0, stepMs)
-        continue
-      }
-      // Busy, full or failing for now: the next beat tries again, and the rescuer's patience is one lease.
-      if (!failing) parentPort.postMessage({ failed: String(error && error.message || error) })
-      failing = true
-      return
-    }
+  clearTimeout(again)
+  try {
+    if (Number(statement.run(worker).changes) === 0) parentPort.postMessage({ lost: 'it was taken for dead' })
+    failures = 0
+  } catch {
+    // Busy, full or failing for now. It is tried until it works: rescuers count on a beat as soon as one is possible.
+    failures += 1
+    again = setTimeout(guarded(beat), failures < 600 ? 3 : 25)
+  }
 }
 const timer = setInterval(guarded(beat), everyMs)
 parentPort.on('message', () => {
   clearInterval(timer)
+  clearTimeout(again)
   database.close()
   parentPort.close()
 })

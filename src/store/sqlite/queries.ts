@@ -219,8 +219,8 @@ export const queries = {
     where seq in (select value from json_each(?))`,
 
   addWorker: `
-    insert into millrace_workers (worker, host, pid, started_at)
-    values (?, ?, ?, ?)`,
+    insert into millrace_workers (worker, host, pid, identity, started_at)
+    values (?, ?, ?, ?, ?)`,
   beat: `
     update millrace_workers
     set beat = beat + 1
@@ -238,10 +238,10 @@ export const queries = {
         join millrace_live l on l.seq = held.value
         where l.fence = millrace_leases.fence)`,
   readWorkers: `
-    select worker, beat
+    select worker, beat, pid, identity
     from millrace_workers
     union all
-    select distinct worker, null
+    select distinct worker, null, null, null
     from millrace_leases
     where worker not in (select worker from millrace_workers)`,
   isWorker: `

@@ -198,5 +198,7 @@ CREATE TABLE millrace_workers (
   beat integer not null default 0,
   host text not null,
   pid integer not null,
+  -- The machine and the start time of the process, opaque; null where they cannot be read.
+  identity text,
   started_at integer not null
 ) strict, without rowid;

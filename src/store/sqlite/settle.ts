@@ -6,7 +6,8 @@ import { byFence, toClaimedJob } from './claim.js'
 import { isPlain } from '../ends.js'
 import { countMoves } from './groups.js'
 import { appendHistory, keepUntil } from './history.js'
-import type { WorkerBeat } from '../workers.js'
+import { beatOf } from '../workers.js'
+import type { WorkerBeat, WorkerRow } from '../workers.js'
 import { noteEnds } from './link-ends.js'
 import type { Session } from './session.js'
 import { stretchesOf } from './stretches.js'
@@ -135,8 +136,7 @@ function partOwned(session: Session, ended: readonly SettledJob[]): [SettledJob[
 }
 
 export function readWorkers(session: Session): WorkerBeat[] {
-  const rows = session.statement(session.queries.readWorkers).all() as { worker: string; beat: number | null }[]
-  return rows.map((row) => ({ id: row.worker, beat: row.beat }))
+  return (session.statement(session.queries.readWorkers).all() as WorkerRow[]).map(beatOf)
 }
 
 /** What a worker's leases hold, asked of the jobs themselves: the list in a lease is only where to look. */

@@ -21,7 +21,8 @@ import type {
   Store,
 } from '../store.js'
 import type { FindQuery, FoundPage } from '../find.js'
-import type { Heart, WorkerBeat, WorkerInfo } from '../workers.js'
+import { lateAfter } from '../workers.js'
+import type { Heart, Rescue, WorkerBeat, WorkerInfo } from '../workers.js'
 import type { GroupStore } from '../groups.js'
 import type { PruneStore } from '../prune.js'
 import { PACE } from '../info.js'
@@ -90,8 +91,10 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
   readonly #hints: Hints
   readonly #notices = new Notices()
   readonly #wal: Wal
+  readonly #clock: World['clock']
 
   constructor(file: OpenedFile, world: World, options: SqliteStoreOptions) {
+    this.#clock = world.clock
     this.#file = file
     const queries = options.queries ?? ownQueries
     this.#session = new Session(options.statements ?? new Statements(file.database), queries)
@@ -195,10 +198,10 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
   pruneJobs: JobStore['pruneJobs'] = (limit) => this.#prune.pruneJobs(limit)
   sweepRows: JobStore['sweepRows'] = (limit) => this.#prune.sweepRows(limit)
 
-  async addWorker({ id, host, pid }: WorkerInfo): Promise<void> {
+  async addWorker({ id, host, pid, identity = null }: WorkerInfo): Promise<void> {
     this.#hints.worksHere = true
     const sql = this.#session.queries.addWorker
-    const add = (now: number): unknown => this.#session.statement(sql).run(id, host, pid, now)
+    const add = (now: number): unknown => this.#session.statement(sql).run(id, host, pid, identity, now)
     await this.#commits.write(add, NOT_FLUSHED)
   }
 
@@ -215,8 +218,7 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
 
   async dropWorker(worker: string): Promise<void> {
     this.#hints.worksHere = false
-    const sql = this.#session.queries.dropWorker
-    await this.#commits.write(() => this.#session.statement(sql).run(worker), NOT_FLUSHED)
+    await this.#commits.write(() => this.#session.statement(this.#session.queries.dropWorker).run(worker), NOT_FLUSHED)
   }
 
   readWorkers(): Promise<readonly WorkerBeat[]> {
@@ -267,8 +269,9 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
     return this.#commits.read(() => readLeases(this.#session, worker))
   }
 
-  rescueJobs(worker: string, beat: number | null, settled: readonly SettledJob[]): Promise<Written | null> {
-    return this.#commits.write((now) => rescueJobs(this.#session, worker, beat, settled, now))
+  rescueJobs(...[worker, beat, settled, withinMs = Infinity]: Rescue): Promise<Written | null> {
+    const isLate = lateAfter(this.#clock, withinMs)
+    return this.#commits.write((now) => (isLate() ? null : rescueJobs(this.#session, worker, beat, settled, now)))
   }
 
   onHint(callback: (hint: Hint) => void): Cancel {

@@ -33,6 +33,30 @@ export const rescueCases: readonly ContractCase[] = [
     assert.deepEqual(await b.settle(job), [job.ref], 'the zombie is refused')
   }),
 
+  contract('a rescue that comes too late to act on what was seen writes nothing', async (b) => {
+    const worker = await b.worker()
+    const id = await b.one()
+    await b.claim(worker)
+    const crashed = (await b.store.leases.readLeases(worker)).map((l) => b.settled(l, { to: 'ready', attempt: 0 }))
+    assert.equal(await b.store.leases.rescueJobs(worker, 0, crashed, -1), null)
+    assert.equal(await b.state(id), 'running')
+    assert.deepEqual(await b.store.leases.readWorkers(), [{ id: worker, beat: 0 }])
+    assert.deepEqual(await b.store.leases.rescueJobs(worker, 0, crashed, 10_000), { refused: [], turned: [] })
+    assert.equal(await b.state(id), 'ready')
+  }),
+
+  contract('a worker is listed with its process, where that can be identified', async (b) => {
+    await b.store.leases.addWorker({ id: 'known', host: 'here', pid: 4_194_304, identity: 'machine.17' })
+    await b.store.leases.addWorker({ id: 'unknown', host: 'here', pid: 1, identity: null })
+    assert.deepEqual(
+      [...(await b.store.leases.readWorkers())].sort((a, z) => (a.id < z.id ? -1 : 1)),
+      [
+        { id: 'known', beat: 0, process: { pid: 4_194_304, identity: 'machine.17' } },
+        { id: 'unknown', beat: 0 },
+      ],
+    )
+  }),
+
   contract('claims whose answer was lost are voided: what they took is given, and nothing of others', async (b) => {
     const worker = await b.worker()
     const id = await b.one()

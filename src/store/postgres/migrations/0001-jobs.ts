@@ -133,11 +133,13 @@ export const jobs = (schema: string): readonly string[] => [
     until bigint,
     primary key (name, key)
   )`,
+  // \`identity\`: the machine and the start time of the process, opaque; null where they cannot be read.
   `create table ${schema}.workers (
     worker text primary key,
     beat bigint not null default 0,
     host text not null,
     pid integer not null,
+    identity text,
     started_at bigint not null
   ) with (fillfactor = 50)`,
   // One row a claim. The first \`starting\` of its jobs ran from the claim on, the rest is held until it is reported.

@@ -46,8 +46,8 @@ const isTaken = `j.ref = any(array(select ref from taken))`
 /** Workers and what they take. */
 export const claimQueries = {
   addWorker: `
-    insert into ${s}.workers (worker, host, pid, started_at)
-    values ($1, $2, $3::text::integer, coalesce($4::text::bigint, ${clock}))`,
+    insert into ${s}.workers (worker, host, pid, identity, started_at)
+    values ($1, $2, $3::text::integer, $4, coalesce($5::text::bigint, ${clock}))`,
   beat: `
     update ${s}.workers set beat = beat + 1 where worker = $1
     returning 1 as beat`,
@@ -58,11 +58,13 @@ export const claimQueries = {
   endWorker: `
     delete from ${s}.workers where worker = $1 and beat = $2::text::bigint
     returning 1 as ended`,
+  /** Holds off its beats while it is ended. */
+  lockWorker: `select 1 as locked from ${s}.workers where worker = $1 and beat = $2::text::bigint for update`,
   isWorker: `select 1 as listed from ${s}.workers where worker = $1`,
   readWorkers: `
-    (select worker, beat from ${s}.workers order by worker)
+    (select worker, beat, pid, identity from ${s}.workers order by worker)
     union all
-    (select l.worker, null::bigint
+    (select l.worker, null::bigint, null::integer, null::text
      from (select distinct worker from ${s}.leases) l
      where (select w.worker from ${s}.workers w where w.worker = l.worker) is null)`,
   claimJobs: `

@@ -1,0 +1,93 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, expect, test } from 'vitest'
+import { chooseLibrary } from '../store/sqlite/library.js'
+import { openFile } from '../store/sqlite/open.js'
+import { SqliteStore } from '../store/sqlite/sqlite-store.js'
+import type { WorkerBeat } from '../store/workers.js'
+import { UNKNOWN_PROCESSES } from '../world/processes.js'
+import { systemWorld } from '../world/world.js'
+import { Rescuer } from './rescue.js'
+
+const folder = mkdtempSync(join(tmpdir(), 'millrace-rescue-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+const LEASE = 3_000
+const sleep = (ms: number): Promise<void> => new Promise((next) => setTimeout(next, ms))
+
+/**
+ * The worst case: another process takes the file when the worker's last beat is older than the observer's own by a fifth of
+ * a lease. After a lease of silence the observer's own beat is still young, and both wait for the same lock.
+ */
+test('a live worker is not rescued while another process holds the file for a lease', async () => {
+  const path = join(folder, 'held.db')
+  // As on two machines: the heartbeat alone decides.
+  const world = { ...systemWorld(), processes: UNKNOWN_PROCESSES }
+  const open = async (): Promise<SqliteStore> =>
+    new SqliteStore(await openFile({ target: path, durability: 'process' }, true, world), world, {
+      durability: 'process',
+    })
+  const [store, theirs] = [await open(), await open()]
+  await store.addWorker({ id: 'observer', host: 'h', pid: 1 })
+  await theirs.addWorker({ id: 'worker', host: 'h', pid: 2 })
+  const heart = await theirs.startHeart('worker', LEASE / 3, () => undefined)
+  const beatOf = async (): Promise<number> =>
+    (await store.readWorkers()).find((worker) => worker.id === 'worker')?.beat ?? -1
+  const rescued: string[] = []
+  const looks = observed(store)
+  const rescuer = new Rescuer({
+    world,
+    store: looks.store,
+    self: () => 'observer',
+    leaseMs: () => LEASE,
+    crashBudget: () => 3,
+    rescued: (worker) => rescued.push(worker),
+    settled: () => undefined,
+    troubled: () => undefined,
+  })
+  rescuer.start()
+  await looks.until(() => true)
+  await store.beat('observer')
+  const before = await beatOf()
+  await looks.until((beats) => (beats.find(({ id }) => id === 'worker')?.beat ?? -1) > before)
+  await store.beat('observer')
+  await sleep(LEASE * 0.22)
+  await store.beat('observer')
+  const other = new (chooseLibrary().open)(path)
+  other.exec('begin immediate')
+  const held = await beatOf()
+  await sleep(LEASE * 0.98)
+  other.exec('rollback')
+  await expect.poll(beatOf, { interval: 5, timeout: LEASE }).not.toBe(held)
+  expect(rescued).toEqual([])
+  other.close()
+  await rescuer.stop()
+  await heart?.stop()
+  await theirs.close()
+  await store.close()
+})
+
+/** The same store, and a wait for a look at its workers that sees something. */
+function observed(store: SqliteStore): {
+  readonly store: SqliteStore
+  until(sees: (beats: readonly WorkerBeat[]) => boolean): Promise<void>
+} {
+  let looked: (beats: readonly WorkerBeat[]) => void = () => undefined
+  const readWorkers = async (): Promise<readonly WorkerBeat[]> => {
+    const beats = await store.readWorkers()
+    looked(beats)
+    return beats
+  }
+  const watched: SqliteStore = new Proxy(store, {
+    get(target, name) {
+      if (name === 'leases') return watched
+      if (name === 'readWorkers') return readWorkers
+      const value: unknown = Reflect.get(target, name, target)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+  const until = (sees: (beats: readonly WorkerBeat[]) => boolean): Promise<void> =>
+    new Promise((resolve) => (looked = (beats) => void (sees(beats) && resolve())))
+  return { store: watched, until }
+}

@@ -1,0 +1,126 @@
+import { readFileSync, readlinkSync } from 'node:fs'
+import { hostname } from 'node:os'
+import { digest } from './digest.js'
+
+/** A process as a worker's row describes it. */
+export interface ProcessMark {
+  readonly pid: number
+  /**
+   * The machine and the start time, as one opaque text: `<machine>.<start time>`. Null where they cannot be read (no /proc,
+   * no machine-id): nothing can be proven of such a process, and its heartbeat alone decides.
+   */
+  readonly identity: string | null
+}
+
+export interface Processes {
+  readonly own: ProcessMark & { readonly host: string }
+  /** Whether a proof is possible: the process belongs to this machine and pid namespace. */
+  isLocal(process: ProcessMark): boolean
+  /**
+   * True only on proof that a local process has ended: its pid does not exist, is a zombie, or belongs to a process with
+   * another start time. False whenever anything needed for the proof cannot be read. No I/O but two reads of the kernel's.
+   */
+  isGone(process: ProcessMark): boolean
+}
+
+/** What is asked of the operating system; each throws what the system says. */
+export interface ProcessReader {
+  readonly pid: number
+  readonly host: string
+  text(path: string): string
+  link(path: string): string
+  /** Sends signal 0, which only checks that the process exists. */
+  probe(pid: number): void
+}
+
+const systemReader: ProcessReader = {
+  pid: process.pid,
+  host: hostname(),
+  text: (path) => readFileSync(path, 'utf8'),
+  link: (path) => readlinkSync(path),
+  probe: (pid) => void process.kill(pid, 0),
+}
+
+export function systemProcesses(reader: ProcessReader = systemReader): Processes {
+  const { pid, host } = reader
+  const machine = readMachine(reader)
+  const started = machine === undefined ? undefined : statOf(reader, pid)?.started
+  const identity = machine === undefined || started === undefined ? null : `${machine}.${started}`
+  const isLocal = (other: ProcessMark): boolean => identity !== null && machineOf(other.identity) === machine
+  return {
+    own: { host, pid, identity },
+    isLocal,
+    isGone(other) {
+      if (!isLocal(other) || !Number.isSafeInteger(other.pid) || other.pid <= 0) return false
+      if (isMissing(reader, other.pid)) return true
+      // It exists, though it may be hidden from us (hidepid): then nothing is proven.
+      const found = statOf(reader, other.pid)
+      return found !== undefined && (found.isZombie || `${machine}.${found.started}` !== other.identity)
+    },
+  }
+}
+
+/**
+ * One name for this machine since its boot, as this process sees it. A pid means the same process only within one pid
+ * namespace, and a start time only within one time namespace. Undefined when any part is missing, and when /proc shows the
+ * processes of another namespace than ours.
+ */
+function readMachine(reader: ProcessReader): string | undefined {
+  try {
+    if (reader.link('/proc/self') !== String(reader.pid)) return undefined
+    const parts = [
+      reader.text('/etc/machine-id').trim(),
+      reader.text('/proc/sys/kernel/random/boot_id').trim(),
+      reader.host,
+      reader.link('/proc/self/ns/pid'),
+    ]
+    if (parts.some((part) => part === '')) return undefined
+    return digest([...parts, timeNamespace(reader)].join('\n')).slice(0, 32)
+  } catch {
+    return undefined // Not Linux, or a container that hides them.
+  }
+}
+
+/** Kernels before 5.6 have none, and then all processes share one. */
+function timeNamespace(reader: ProcessReader): string {
+  try {
+    return reader.link('/proc/self/ns/time')
+  } catch {
+    return ''
+  }
+}
+
+const machineOf = (identity: string | null): string | undefined => identity?.slice(0, identity.lastIndexOf('.'))
+
+/** EPERM means that it exists and belongs to another user. */
+function isMissing(reader: ProcessReader, pid: number): boolean {
+  try {
+    reader.probe(pid)
+    return false
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ESRCH'
+  }
+}
+
+/** State and start time (clock ticks since boot). The name before them may hold anything, also brackets and spaces. */
+function statOf(reader: ProcessReader, pid: number): { isZombie: boolean; started: string } | undefined {
+  try {
+    const text = reader.text(`/proc/${pid}/stat`)
+    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
+    const [state, started] = [fields[0], fields[STARTED_FIELD]]
+    if (state === undefined || started === undefined || !/^\d+$/.test(started)) return undefined
+    return { isZombie: state === 'Z' || state === 'X', started }
+  } catch {
+    return undefined
+  }
+}
+
+/** The 22nd of the file, counted from the state, which is the third. */
+const STARTED_FIELD = 19
+
+/** Where nothing can be proven of any process: the heartbeat alone decides. */
+export const UNKNOWN_PROCESSES: Processes = {
+  own: { host: 'test', pid: 0, identity: null },
+  isLocal: () => false,
+  isGone: () => false,
+}

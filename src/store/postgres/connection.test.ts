@@ -62,3 +62,24 @@ describe('a statement that is not answered in time', () => {
     await expect.poll(atWork).toEqual([])
   })
 })
+
+test('a plan from when a table was empty is made again once a statement was slow', async () => {
+  const target = await targetOf(database.url)
+  const parts = { world: systemWorld(), name: target.name, makeClient: target.makeClient, keepsSession: () => true }
+  const prepared = new Connection({ ...parts, onConnect: (client) => client.query({ text: GENERIC, values: [] }) })
+  await sql.query('create table grown (n integer primary key) with (autovacuum_enabled = off)')
+  await sql.query('vacuum analyze grown')
+  const looks = (): Promise<object[]> => prepared.query('select n from grown where n = $1::text::integer', ['1'])
+  const planned = async (): Promise<string> =>
+    JSON.stringify(await prepared.query(`explain execute millrace_0('1');`, []))
+  await looks()
+  await sql.query('insert into grown select generate_series(1, 10000)')
+  await looks()
+  expect(await planned()).toContain('Seq Scan')
+  await prepared.query('select pg_sleep(0.26)::text', [])
+  await looks()
+  expect(await planned()).toContain('Index')
+  await prepared.close()
+})
+
+const GENERIC = 'set plan_cache_mode = force_generic_plan'

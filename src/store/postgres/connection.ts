@@ -38,6 +38,9 @@ const CALLED_OFF = '57014'
 const ROOM_MS = 10_000
 /** What the statements under way are given at the end. */
 const CLOSE_MS = 2_000
+/** A prepared statement that takes longer has its plan made again, at most so often. */
+const SLOW_MS = 250
+const REPLAN_EVERY_MS = 10_000
 
 /**
  * One connection, made when it is first needed and anew when it was lost. What is asked of it is done in turn, each a
@@ -53,6 +56,9 @@ export class Connection implements Executor {
   #turn: Promise<unknown> = Promise.resolve()
   #asked = 0
   #isClosed = false
+  /** A prepared statement was slow: perhaps its plan is from when the tables were small. */
+  #wasSlow = false
+  #replannedAt = -Infinity
 
   constructor(parts: ConnectionParts) {
     this.#parts = parts
@@ -153,9 +159,12 @@ export class Connection implements Executor {
   ): Promise<R[]> {
     const name = this.#parts.keepsSession() && !text.includes(';') ? this.#nameOf(text) : undefined
     const bytes = values.reduce((sum, value) => sum + (value?.length ?? 0), 0)
+    const { clock } = this.#parts.world
+    const askedAt = clock.monotonic()
     const asked = client.query(name === undefined ? { text, values } : { name, text, values })
     try {
       const { rows } = await this.#answer(client, answerMs + bytes / BYTES_PER_MS, asked)
+      if (name !== undefined && clock.monotonic() - askedAt > SLOW_MS) this.#wasSlow = true
       return rows as R[]
     } catch (error) {
       if (isLost(error)) this.#drop(client)
@@ -193,6 +202,7 @@ export class Connection implements Executor {
     if (this.#isClosed) throw new ClosedError()
     const client = this.#client ?? (await this.#connectPatiently())
     client.ref?.()
+    await this.#replan(client)
     return client
   }
 
@@ -209,6 +219,15 @@ export class Connection implements Executor {
         if (this.#isClosed) throw new ClosedError()
       },
     )
+  }
+
+  /** The server keeps the plan of a prepared statement until the tables are analysed again; they may grow a thousandfold before. */
+  async #replan(client: PgClient): Promise<void> {
+    const now = this.#parts.world.clock.monotonic()
+    if (!this.#wasSlow || now - this.#replannedAt < REPLAN_EVERY_MS) return
+    this.#wasSlow = false
+    this.#replannedAt = now
+    await this.#run(client, 'discard plans;', [])
   }
 
   async #connect(): Promise<PgClient> {

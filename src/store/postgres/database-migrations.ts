@@ -28,7 +28,8 @@ export function databaseMigrations(where: string | PgPool, schema: string): Migr
 
 /** Whatever the role's default is: who waited for another to migrate must see what it did. And he waits for as long as it takes. */
 const MIGRATION = {
-  begin: 'begin isolation level read committed; set local lock_timeout to default',
+  begin:
+    'begin isolation level read committed; set local lock_timeout to default; set local statement_timeout = 0; set local jit = off',
   commit: 'commit',
   rollback: 'rollback',
 }

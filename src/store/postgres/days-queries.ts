@@ -26,7 +26,7 @@ export function dayQueries(schema: string) {
   const within = (column: string, day: number): string => `${column} >= ${from(day)} and ${column} < ${from(day + 1)}`
   return {
     ...lookQueries(s, text),
-    begin: `begin; set local lock_timeout = ${LOCK_WAIT_MS}; set local statement_timeout = ${STATEMENT_MS}; set local jit = off`,
+    begin: `begin isolation level read committed; set local lock_timeout = ${LOCK_WAIT_MS}; set local statement_timeout = ${STATEMENT_MS}; set local jit = off`,
     commit: `commit`,
     rollback: `rollback`,
     ...roundQueries(text),

@@ -39,7 +39,9 @@ const connect = async () => {
   if (listen !== null) {
     // Neither a beat nor news is worth a flush, and who flushes a notification holds up all that follow.
     // And who waits for a lock gives up before we do: else the server would go on waiting for it, and each try add one more.
-    await within(made.query('set synchronous_commit = off; set lock_timeout = ' + patienceMs / 2), patienceMs)
+    // The rest as on the other sessions of ours (queries/session.ts).
+    const own = "set jit = off; set default_transaction_isolation = 'read committed'; set statement_timeout = 0; set idle_session_timeout = 0; "
+    await within(made.query(own + 'set synchronous_commit = off; set lock_timeout = ' + patienceMs / 2), patienceMs)
     await within(made.query(listen), patienceMs)
   }
   // What was told meanwhile was not heard.

@@ -1,4 +1,4 @@
-import { s, clock, sort, hasEnded, bodyOf, claimed, isPaused, leaseOf, rare } from './words.js'
+import { s, clock, sort, hasEnded, bodyOf, claimed, isPaused, leaseOf, rare, laneOf } from './words.js'
 
 /** Takes the heads of the lanes out of the line and writes them into one lease. */
 const taking = `with clock as materialized (select coalesce($1::text::bigint, ${clock}) as now),
@@ -38,7 +38,7 @@ const told = `clock.now, exists (select 1 from alive) as alive,
            (select json_agg(json_build_array(lane.lane, lane.queue, lane.name, l.last))
             from (select lane, max(sort) as last from taken group by lane) l join lane on lane.lane = l.lane)::text as lanes,
            exists (select 1 from suspect) as suspects,
-           (select min(p.until) from ${s}.pauses p where p.until > (select now from clock)) - clock.now as resumes`
+           (select p.until from ${s}.pauses p where p.until > (select now from clock) order by p.until limit 1) - clock.now as resumes`
 
 /** By a list, which each day is asked for once: to join them one by one takes half as long again. */
 const isTaken = `j.ref = any(array(select ref from taken))`
@@ -113,7 +113,7 @@ export const claimQueries = {
       select $3::text::bigint, $2, count(*), now, count(*), array_agg(ref) from taken, clock group by now)
     select (select json_agg(${claimed} order by ${sort('j')}, j.ref) from taken t cross join ${bodyOf('t.ref')})::text as jobs,
            (select json_agg(json_build_array(n.lane, n.queue, n.name, 0))
-            from taken t cross join ${bodyOf('t.ref')} join ${s}.lanes n on n.lane = j.lane)::text as lanes`,
+            from taken t cross join ${bodyOf('t.ref')} cross join ${laneOf('j.lane')})::text as lanes`,
   endQuarantine: `update ${s}.leases set quarantined = 0 where fence = $1::text::bigint and worker = $2`,
   confirmJobs: `
     with clock as materialized (select coalesce($2::text::bigint, ${clock}) as now)

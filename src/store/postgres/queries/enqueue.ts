@@ -1,5 +1,5 @@
 import { LOCK_CLASS, LOCK_SLOTS } from '../numbers.js'
-import { s, clock, given, newRef, sort, hasEnded, isLane } from './words.js'
+import { s, clock, given, newRef, sort, hasEnded, isLane, laneOf } from './words.js'
 
 /** Writing jobs, and whom they meet. */
 export const enqueueQueries = {
@@ -67,7 +67,7 @@ export const enqueueQueries = {
       insert into ${s}.group_moves (grp, queue, state, members)
       select m."group", n.queue, case when m.blocked then 'blocked' when m.due_at <= m.now then 'ready' else 'scheduled' end, count(*)
       from made m
-      join ${s}.lanes n on n.lane = m.lane
+      cross join ${laneOf('m.lane')}
       where m."group" is not null
       group by 1, 2, 3),`,
   ),
@@ -118,7 +118,7 @@ export const enqueueQueries = {
     where ctid = any(array(
       select u.at
       from ${s}.jobs j
-      join ${s}.lanes n on n.lane = j.lane
+      cross join ${laneOf('j.lane')}
       cross join lateral (
         select u.ctid as at from ${s}.uniques u
         where u.name = n.name and u.key = j.options::json #>> '{unique,key}' and u.id = j.id

@@ -1,4 +1,4 @@
-import { s, clock, hasEnded } from './words.js'
+import { s, clock, hasEnded, laneOf } from './words.js'
 
 /** Not yet ended: members that a group waits for. */
 const unfinished = `state not in ('done', 'failed', 'cancelled')`
@@ -64,7 +64,7 @@ export const groupQueries = {
               select n.queue, count(*) as members
               -- First those that have begun: the rest of a lease, which is most of it, is not looked for.
               from ${s}.jobs j
-              join ${s}.lanes n on n.lane = j.lane
+              cross join ${laneOf('j.lane')}
               where j.ref = any(array(
                   select held.ref
                   from (select refs, gone, starting from ${s}.leases order by fence) e

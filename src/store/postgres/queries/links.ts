@@ -1,9 +1,11 @@
 import { LOCK_CLASS } from '../numbers.js'
-import { bodyOf, hasChildren, s, standsIn } from './words.js'
+import { bodyOf, hasChildren, s, standsIn, laneOf } from './words.js'
 
 /** What those after it must know of a job: how it ended, or that it is parked. All else is as good as ready. */
 const stateOf = `coalesce(h.state, (select w.state from ${s}.waiting w where w.ref = j.ref and w.state = 'parked'), 'ready') as state`
 const found = `j.ref, j.id::text as id, n.name, j.key, ${stateOf}`
+/** True of every link, and not in the index of the primary key: that one, read whole, must not look as good as links_child. */
+const notByKey = `l.on_failure <> ''`
 const endOf = `left join lateral (select h.ref, h.state from ${s}.history h where h.ref = j.ref limit 1) h on true`
 
 /** Jobs that come after others. */
@@ -12,13 +14,13 @@ export const linkQueries = {
     select ${found}
     from json_array_elements_text($1::text::json) as a (id)
     cross join lateral (select j.ref, j.id, j.lane, j.key from ${s}.jobs j where j.id = a.id::uuid limit 1) j
-    join ${s}.lanes n on n.lane = j.lane
+    cross join ${laneOf('j.lane')}
     ${endOf}`,
   parentsByRef: `
     select ${found}
     from unnest($1::text::bigint[]) as a (ref)
     cross join ${bodyOf('a.ref')}
-    join ${s}.lanes n on n.lane = j.lane
+    cross join ${laneOf('j.lane')}
     ${endOf}`,
   /** As readKeyed: the unfinished one that has the key, else the newest that had it. */
   parentsByKey: `
@@ -27,7 +29,7 @@ export const linkQueries = {
     cross join lateral (
       select j.ref, j.id::text as id, ${stateOf}
       from ${s}.jobs j
-      join ${s}.lanes n on n.lane = j.lane
+      cross join ${laneOf('j.lane')}
       ${endOf}
       where j.key = a.key and n.name = a.name
       order by h.ref is null desc,
@@ -53,7 +55,10 @@ export const linkQueries = {
     update ${s}.jobs j set after = a.after
     from json_to_recordset($1::text::json) as a (ref bigint, after text)
     where j.ref = any(array(select (one->>'ref')::bigint from json_array_elements($1::text::json) as one)) and j.ref = a.ref`,
-  haveLinks: `select distinct child from ${s}.links where child = any($1::text::bigint[])`,
+  haveLinks: `
+    select distinct a.child
+    from unnest($1::text::bigint[]) as a (child)
+    where (select l.on_failure from ${s}.links l where l.child = a.child limit 1) is not null`,
   dropLinks: `delete from ${s}.links where child = any($1::text::bigint[])`,
   addTodos: `
     insert into ${s}.link_todos (parent, id, what)
@@ -84,7 +89,7 @@ export const linkQueries = {
   dropTodos: `delete from ${s}.link_todos where number = any($1::text::bigint[])`,
   forgottenAmong: `
     select parent from ${s}.link_todos where parent = any($1::text::bigint[]) and what in ('done', 'gone')`,
-  anyTodo: `select 1 as todo from ${s}.link_todos limit 1`,
+  anyTodo: `select 1 as todo from ${s}.link_todos order by number limit 1`,
 
   /* A parent that got a child is marked, and put so that no claim can have it without seeing the mark. Nothing is waited for. */
   markParents: `
@@ -121,33 +126,40 @@ export const linkQueries = {
       select l.parent, l.child, l.on_failure, l.keep_ms
       from ${s}.links l
       where l.parent = a.parent and l.on_failure = any(string_to_array(a.policies, ' '))
-      order by l.child
       limit $2::text::integer) l
     limit $2::text::integer`,
   lockChildren: `
     select ref from ${s}.waiting where ref = any($1::text::bigint[]) order by ref for update skip locked`,
-  anyChildren: `select ref from ${s}.waiting where ref = any($1::text::bigint[])`,
+  anyChildren: `
+    select a.ref from unnest($1::text::bigint[]) as a (ref)
+    where (select w.due_at from ${s}.waiting w where w.ref = a.ref) is not null`,
   resolveLinks: `
-    delete from ${s}.links l
-    using rows from (unnest($1::text::bigint[]), unnest($2::text::bigint[])) as each (parent, child)
-    where l.child = any($2::text::bigint[]) and l.parent = each.parent and l.child = each.child`,
+    delete from ${s}.links
+    where ctid = any(array(
+      select l.at
+      from rows from (unnest($1::text::bigint[]), unnest($2::text::bigint[])) as each (parent, child)
+      cross join lateral (
+        select l.ctid as at from ${s}.links l
+        where l.parent = each.parent and l.child = each.child
+        limit 1
+        for update) l))`,
   /** Those that wait for nobody any more wait for their time, which has mostly come. */
   freeJobs: `
     update ${s}.waiting w
     set state = case when (select j.error from ${s}.jobs j where j.ref = w.ref) is null then 'scheduled' else 'retrying' end
-    from ${s}.lanes n
-    where w.ref = any($1::text::bigint[]) and w.state = 'blocked' and n.lane = w.lane
+    where w.ref = any($1::text::bigint[]) and (w.state = 'blocked') is true -- Not by the index on states: most of it is blocked.
       and (select l.child from ${s}.links l where l.child = w.ref limit 1) is null
-    returning w.grp, n.queue, w.state`,
+    returning w.grp, (select n.queue from ${s}.lanes n where n.lane = w.lane) as queue, w.state`,
   /** Late links are added by one at a time: two at once could close a ring that neither sees. */
   lockLinking: `select pg_advisory_xact_lock(${LOCK_CLASS}, -1)`,
   /** A long chain is walked a step at a time: each is one look into the index, and the planner is left no other choice. */
   linksAbove: `
     with recursive up (child, parent) as (
-      select l.child, l.parent from ${s}.links l where l.child = any($1::text::bigint[])
+      select l.child, l.parent from ${s}.links l where l.child = any($1::text::bigint[]) and ${notByKey}
       union
       select l.child, l.parent
       from up
-      cross join lateral (select l.child, l.parent from ${s}.links l where l.child = up.parent offset 0) l)
+      cross join lateral (
+        select l.child, l.parent from ${s}.links l where l.child = up.parent and ${notByKey} offset 0) l)
     select child, parent from up`,
 }

@@ -1,7 +1,8 @@
-import { s, clock } from './words.js'
+import { s, clock, laneOf } from './words.js'
 
 const schedule = `id, revision, spec, created_at, paused_at, next_at, last_at, open, fired`
-const now = `coalesce($1::text::bigint, ${clock})`
+/** Asked once: a function whose value changes from row to row could not be looked up in an index. */
+const now = `(select coalesce($1::text::bigint, ${clock}))`
 
 /** Schedules and their ledger. */
 export const scheduleQueries = {
@@ -37,7 +38,7 @@ export const scheduleQueries = {
     order by next_at
     limit $2::text::integer`,
   nextSchedule: `
-    select min(next_at) filter (where next_at > ${now}) as next, ${now} as now from ${s}.schedules where next_at is not null`,
+    select (select next_at from ${s}.schedules where next_at > ${now} order by next_at limit 1) as next, ${now} as now`,
   firedTicks: `
     select t.at, t.by_hand
     from json_to_recordset($2::text::json) as a (at bigint, by_hand boolean)
@@ -73,11 +74,11 @@ export const scheduleQueries = {
     select j.id, n.name, n.queue, w.state, w.due_at, j.options
     from w
     join ${s}.jobs j on j.ref = any(array(select ref from w)) and j.ref = w.ref
-    join ${s}.lanes n on n.lane = j.lane`,
+    cross join ${laneOf('j.lane')}`,
   readyDue: `
     select j.id, n.name, n.queue, 'ready' as state, j.due_at, j.options
     from ${s}.jobs j
-    join ${s}.lanes n on n.lane = j.lane
+    cross join ${laneOf('j.lane')}
     where j.ref = any(array(
       (select ref from ${s}.ready order by lane, sort, ref limit $1::text::integer)
       union all

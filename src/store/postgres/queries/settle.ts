@@ -11,6 +11,7 @@ import {
   historyValues,
   historyGiven,
   toldEnds,
+  laneOf,
 } from './words.js'
 
 /** What became of claimed jobs. */
@@ -138,7 +139,7 @@ export const settleQueries = {
     from ${s}.leases e
     cross join unnest(e.refs) with ordinality as held (ref, place)
     cross join ${bodyOf('held.ref')}
-    join ${s}.lanes n on n.lane = j.lane
+    cross join ${laneOf('j.lane')}
     left join lateral (
       select p.started_at from ${s}.reports p where p.ref = held.ref and p.fence = e.fence limit 1) p on true
     where e.worker = $1 and not held.ref = any(e.gone) and not ${hasEnded('held.ref')}

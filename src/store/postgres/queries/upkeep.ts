@@ -1,5 +1,5 @@
 import { DAY_MS } from '../numbers.js'
-import { s, clock, sort, hasEnded, bodyOf, forgettingLocked, readyOf, waitingOf } from './words.js'
+import { s, clock, sort, hasEnded, bodyOf, forgettingLocked, readyOf, waitingOf, laneOf } from './words.js'
 
 /** So many entries of `expiring` are looked at for the next one that counts. */
 const EXPIRING_LOOKS = 100
@@ -35,8 +35,8 @@ export const upkeepQueries = {
     with clock as materialized (select coalesce($1::text::bigint, ${clock}) as now),
     due as (
       select w.ref
-      from ${s}.waiting w, clock
-      where w.state in ('scheduled', 'retrying') and w.due_at <= now
+      from ${s}.waiting w
+      where w.state in ('scheduled', 'retrying') and w.due_at <= (select now from clock)
       order by w.due_at
       limit $2::text::integer
       for update of w skip locked),
@@ -45,7 +45,7 @@ export const upkeepQueries = {
       insert into ${s}.group_moves (grp, queue, state, members)
       select t.grp, n.queue, each.state, sum(each.members)
       from taken t
-      join ${s}.lanes n on n.lane = t.lane
+      cross join ${laneOf('t.lane')}
       cross join lateral (values (t.state, -1), ('ready', 1)) as each (state, members)
       where t.grp is not null
       group by 1, 2, 3),
@@ -61,8 +61,8 @@ export const upkeepQueries = {
    * first of an unfinished job counts, or the last of them where there is none. So the answer may be early, and reads a bounded number of rows.
    */
   nextTimes: `
-    select (select min(due_at) from ${s}.waiting where state in ('scheduled', 'retrying')) as due,
-           exists (select 1 from ${s}.expiring where expires_at <= $1::text::bigint) as over,
+    select (select due_at from ${s}.waiting where state in ('scheduled', 'retrying') order by due_at limit 1) as due,
+           (select expires_at from ${s}.expiring order by expires_at limit 1) <= $1::text::bigint as over,
            (select case when bool_or(live) then min(expires_at) filter (where live)
                         when count(*) = ${EXPIRING_LOOKS} then max(expires_at) end
             from (
@@ -75,14 +75,14 @@ export const upkeepQueries = {
               left join ${bodyOf('x.ref')} on j.expires_at = x.expires_at
               left join ${readyOf('j')} on true
               left join ${waitingOf('j.ref')} on true) as looked) as expiry,
-           exists (select 1 from ${s}.link_todos) as todo,
-           exists (select 1 from ${s}.group_moves) as moved`,
+           (select number from ${s}.link_todos order by number limit 1) is not null as todo,
+           (select grp from ${s}.group_moves order by grp limit 1) is not null as moved`,
   expiredJobs: `
     select j.id, n.name, n.queue, coalesce(w.state, 'ready') as state
     from (
       select expires_at, ref from ${s}.expiring where expires_at <= $1::text::bigint order by expires_at, ref) x
     cross join ${bodyOf('x.ref')}
-    join ${s}.lanes n on n.lane = j.lane
+    cross join ${laneOf('j.lane')}
     left join ${readyOf('j')} on true
     left join ${waitingOf('j.ref')} on true
     where j.expires_at = x.expires_at and (r.ref is not null or w.state <> 'parked')

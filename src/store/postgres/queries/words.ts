@@ -27,6 +27,7 @@ export const standsIn = (ready: string, job: string): string =>
  */
 export const hasEnded = (ref: string): string => `((select h.ref from ${s}.history h where h.ref = ${ref}) is not null)`
 export const bodyOf = (ref: string): string => `lateral (select * from ${s}.jobs j where j.ref = ${ref} limit 1) j`
+export const laneOf = (lane: string): string => `lateral (select * from ${s}.lanes n where n.lane = ${lane} limit 1) n`
 export const leaseOf = (fence: string): string =>
   `lateral (select * from ${s}.leases e where e.fence = ${fence} limit 1) e`
 export const hasChildren = (ref: string, schema = s): string =>
@@ -62,7 +63,7 @@ export const jobRowFrom = (jobs: string): string => `
          case when h.ref is null then j.log else h.log end as log,
          p.progress, coalesce(h.version, j.xmin::text) as version
   from ${jobs} j
-  join ${s}.lanes n on n.lane = j.lane
+  cross join ${laneOf('j.lane')}
   left join lateral (select h.*, h.xmin::text as version from ${s}.history h where h.ref = j.ref limit 1) h on true
   left join ${waitingOf('j.ref')} on true
   left join ${readyOf('j')} on true
@@ -92,10 +93,10 @@ export const toldEnds = `told as (
  * while this transaction had a lock on the table; one that keeps its first view cannot see a lane that is younger.
  */
 export const isLane = (lane: string, queue: string, name: string, again: string): string => `(
-      exists (select 1 from ${s}.lanes n where n.lane = ${lane} and n.queue = ${queue} and n.name = ${name})
+      (select n.lane from ${s}.lanes n where n.lane = ${lane} and n.queue = ${queue} and n.name = ${name}) is not null
       or (${again} and current_setting('transaction_isolation') <> 'read committed'))`
-export const isPaused = (queue: string): string => `exists (
-    select 1 from ${s}.pauses p where p.queue = ${queue} and (p.until is null or p.until > now))`
+export const isPaused = (queue: string): string => `(
+    (select p.queue from ${s}.pauses p where p.queue = ${queue} and (p.until is null or p.until > now)) is not null)`
 
 export const endPlain = (onConflict: string): string => `
     with clock as materialized (select coalesce($1::text::bigint, ${clock}) as now),

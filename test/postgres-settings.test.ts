@@ -1,0 +1,99 @@
+import { Client } from 'pg'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { job, millrace } from '../src/index.js'
+import type { Mill } from '../src/index.js'
+import { openDatabase } from '../src/store/postgres/open.js'
+import { targetOf } from '../src/store/postgres/target.js'
+import { freshDatabase } from '../src/testing/shared-postgres.js'
+import { systemWorld } from '../src/world/world.js'
+
+/** F1: what a role or a database has as its defaults, meant for an app, changes nothing of how jobs are worked off. */
+let database: Awaited<ReturnType<typeof freshDatabase>>
+let sql: Client
+beforeEach(async () => {
+  database = await freshDatabase()
+  sql = new Client(database.url)
+  await sql.connect()
+})
+afterEach(async () => {
+  await sql.end()
+  await database.drop()
+})
+
+const SETTINGS = {
+  jit: 'on',
+  enable_seqscan: 'on',
+  statement_timeout: '1s',
+  idle_session_timeout: '1s',
+  default_transaction_isolation: 'serializable',
+}
+
+async function byDefault(settings: Readonly<Record<string, string>>): Promise<void> {
+  const { pathname } = new URL(database.url)
+  for (const [name, value] of Object.entries(settings))
+    await sql.query(`alter database ${pathname.slice(1)} set ${name} = '${value}'`)
+}
+
+test('sessions of our own have settings of their own, and so has a transaction on any session', async () => {
+  await byDefault(SETTINGS)
+  const opened = await openDatabase(await targetOf(database.url), true, systemWorld())
+  const names = Object.keys(SETTINGS).map((name) => `current_setting('${name}') as ${name}`)
+  const text = `select ${names.join(', ')}, current_setting('transaction_isolation') as isolation`
+  const own = { jit: 'off', statement_timeout: '0' }
+  for (const kind of ['work', 'writes'] as const)
+    expect(await opened.connection(kind).query(text, [])).toEqual([
+      {
+        ...own,
+        enable_seqscan: 'off',
+        idle_session_timeout: '0',
+        default_transaction_isolation: 'read committed',
+        isolation: 'read committed',
+      },
+    ])
+  const plain = new Client(database.url)
+  await plain.connect()
+  await plain.query(opened.queries.beginBounded)
+  expect((await plain.query(text)).rows).toMatchObject([{ ...own, isolation: 'read committed' }])
+  await plain.end()
+  await opened.close()
+})
+
+describe.each(['serializable', 'repeatable read'])('where transactions are %s by default', (level) => {
+  test('every job of a fleet runs once, and is read, cancelled and retried as ever', { timeout: 60_000 }, async () => {
+    await byDefault({ default_transaction_isolation: level, statement_timeout: '1s' })
+    const told: string[] = []
+    const runs = new Map<number, number>()
+    const mills: Mill[] = []
+    for (let each = 0; each < 3; each += 1) mills.push(await open(runs, told))
+    const [mill] = mills as [Mill]
+    for (const each of mills) await each.start()
+    const numbers = Array.from({ length: 300 }, (_, n) => n)
+    await Promise.all(
+      numbers.map((n) =>
+        (mills[n % 3] as Mill).enqueue('work', { n }, n % 3 === 0 ? { key: `k${n % 30}`, group: 'g' } : {}),
+      ),
+    )
+    const later = await mill.enqueue('work', { n: 1_000 }, { in: '1h' })
+    await mill.cancel(later.id)
+    await mill.retry(later.id)
+    await expect.poll(async () => (await mill.get(later.id))?.state, { timeout: 30_000 }).toBe('done')
+    await expect.poll(() => unfinished(mill), { timeout: 30_000 }).toBe(0)
+    expect([...runs.values()].every((count) => count === 1)).toBe(true)
+    for (const each of mills) await each.close()
+    expect(told).toEqual([])
+  })
+})
+
+function open(runs: Map<number, number>, told: string[]): Promise<Mill> {
+  const work = job('work', async ({ n }: { n: number }) => void runs.set(n, (runs.get(n) ?? 0) + 1))
+  const tell = (_: object, text: string): void => void (/fsync/.test(text) || told.push(text))
+  const logger = { debug() {}, info() {}, warn: tell, error: tell }
+  return millrace({ store: database.url, jobs: { work }, logger, poll: '200ms' })
+}
+
+async function unfinished(mill: Mill): Promise<number> {
+  let count = 0
+  for await (const each of mill.find({ state: ['ready', 'running', 'scheduled', 'retrying'] }))
+    if (each.id !== '') count += 1
+  return count
+}

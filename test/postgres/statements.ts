@@ -1,0 +1,289 @@
+import { callerQueries } from '../../src/store/postgres/caller-queries.js'
+import { dayQueries } from '../../src/store/postgres/days-queries.js'
+import { makeQueries } from '../../src/store/postgres/queries.js'
+import type { ListedBy } from '../../src/store/postgres/queries/find.js'
+import { heldOf, idOf, refOf, SCHEMA, today } from './many-rows.js'
+
+type Values = readonly (string | null)[]
+/** The values of a statement; of one that is made by a function, also how it is made. */
+type Case = Values | readonly { readonly made: readonly unknown[]; readonly values: Values }[]
+
+/** A statement with values that find rows in tables filled by `fillTables`. */
+export interface Statement {
+  readonly name: string
+  readonly text: string
+  readonly values: Values
+}
+
+/** What has no plan. */
+const COMMAND = /^\s*(begin|commit|rollback|savepoint|release|set|listen|lock|create|alter|drop)\b/
+
+/**
+ * Every statement of the store, found from the objects that it takes them from: one that is not in the tables below is an error.
+ * `rows`: so many jobs there are.
+ */
+export function allStatements(rows: number): Statement[] {
+  const queries = makeQueries(SCHEMA, 'channel')
+  return [
+    ...statementsOf('', queries, jobCases(rows)),
+    ...statementsOf('days.', dayQueries(SCHEMA), dayCases()),
+    ...statementsOf('caller.', callerQueries, CALLER),
+  ]
+}
+
+function statementsOf(prefix: string, queries: object, cases: Readonly<Record<string, Case>>): Statement[] {
+  const made = Object.entries(queries).flatMap(([key, query]): Statement[] => {
+    const name = prefix + key
+    const given = cases[key]
+    if (typeof query === 'string' && COMMAND.test(query)) return []
+    if (given === undefined) return [{ name, text: '', values: [] }]
+    if (typeof query === 'string') return [{ name, text: query, values: given as Values }]
+    return (given as Exclude<Case, Values>).map(({ made: how, values }) => ({
+      name: `${name}(${how.map((each) => json(each)).join(', ')})`,
+      text: (query as (...how: readonly unknown[]) => string)(...how),
+      values,
+    }))
+  })
+  const missing = made.filter(({ text }) => text === '').map(({ name }) => name)
+  const unknown = Object.keys(cases).filter((key) => !Object.hasOwn(queries, key))
+  if (missing.length + unknown.length > 0)
+    throw new Error(
+      `test/postgres/statements.ts: statements without values: ${missing.join(', ') || 'none'}; ` +
+        `values without a statement: ${unknown.join(', ') || 'none'}`,
+    )
+  // Of an insert with a commit in one text there is nothing to explain.
+  return made.filter(({ text }) => !COMMAND.test(text) && !/;\s*commit$/.test(text))
+}
+
+const json = JSON.stringify
+const list = (...refs: (bigint | number | string)[]): string => `{${refs.join(',')}}`
+const FUTURE = '5000000000000'
+const LAST = '9223372036854775807'
+const STATES = [
+  'ready',
+  'running',
+  'scheduled',
+  'retrying',
+  'blocked',
+  'paused',
+  'parked',
+  'done',
+  'failed',
+  'cancelled',
+] as const
+
+/** What `find` may list jobs by, with the values of its filter. */
+const LISTS: readonly (readonly [readonly ListedBy[], ...string[]])[] = [
+  [[{ by: 'all' }]],
+  [[{ by: 'grp', value: '$4' }], 'g4'],
+  [[{ by: 'key', value: '$4' }], 'k15'],
+  ...STATES.map((state) => [[{ by: 'states', states: [state] }]] as const),
+  [[{ by: 'lanes', names: '$4', queues: '$5' }], '["n16"]', '["q16"]'],
+]
+
+function jobCases(rows: number): Readonly<Record<string, Case>> {
+  const held = heldOf(rows)
+  const [done, ready, waiting, blocked] = [refOf(11), refOf(15), refOf(17), refOf(19)]
+  const refs = list(done, ready, waiting, blocked, held.ref)
+  const [ref, fence] = [String(held.ref), String(held.fence)]
+  const beyond = refOf(rows * 10)
+  const given = json({ lanes: [{ lane: 2, queue: 'q2', name: 'n2' }], again: false })
+  const fresh = json([
+    { id: idOf(rows + 1), lane: 2, name: 'n2', priority: 0, payload: '{}', in: 0, key: 'new', place: 'new' },
+  ])
+  const ended = json({
+    ended: [{ ref: String(held.ref), started_at: 1, keep_ms: 1, state: 'done', attempt: 1, retries: 0, crashes: 0 }],
+  })
+  const asRead = (columns: object): string => json([{ ref: String(ready), version: '1', ...columns }])
+  const claim = [null, 'w1', '77', '3', '10', '[]', null, null, '[]', 'true']
+  const end = [null, list(held.fence), list(held.ref), list(held.fence), list(1), '1', 'w1', '["{}"]', list()]
+  return {
+    now: [],
+    notify: ['nobody'],
+    readLanes: [json([{ queue: 'q2', name: 'n2' }])],
+    addLanes: [json([{ queue: 'new', name: 'new' }])],
+    checkLane: ['2', 'q2', 'n2', 'false'],
+    insertAlike: [
+      json({ in: 0, lane: 2, queue: 'q2', name: 'n2', priority: 0, again: false }),
+      json([idOf(rows + 1)]),
+      json(['{}']),
+    ],
+    insertOne: [null, idOf(rows + 1), '2', '0', '{}', null, 'q2', 'n2', idOf(rows + 1)],
+    insertJobs: [given, fresh],
+    insertMembers: [given, fresh],
+    lockNames: [json(['a', 'b'])],
+    keyHolders: [json([{ name: 'n16', key: 'k15' }])],
+    placeHolders: [json([{ name: 'n16', key: 'u15' }])],
+    takeKey: ['n16', 'k15', ref],
+    freeKeys: [json([{ name: 'n16', key: 'k15', ref: String(ready) }])],
+    takePlace: ['n16', 'u15', ref, idOf(15), null],
+    freePlaces: [refs],
+    holdsClaim: [ref, fence],
+    readJobs: [json([idOf(11), idOf(15), idOf(rows - 1)])],
+    readRefs: [refs],
+    readKeyed: ['k15', 'n16'],
+    listJobs: LISTS.flatMap(([lists, ...values]) =>
+      (['asc', 'desc'] as const).map((way) => ({
+        made: [lists, way],
+        values: ['10', ...(way === 'asc' ? ['0', LAST] : [LAST, '0']), ...values],
+      })),
+    ),
+    findJobs: (['asc', 'desc'] as const).map((way) => ({ made: [['state = $3'], way], values: ['10', refs, 'ready'] })),
+    takeReady: [asRead({ lane: 16, sort: '15' })],
+    takeWaiting: [asRead({ state: 'scheduled' })],
+    takeHistory: [asRead({}), null],
+    takeFreeReady: [asRead({ lane: 16, sort: '15' })],
+    takeFreeWaiting: [asRead({ state: 'scheduled' })],
+    takeFreeHistory: [asRead({}), null],
+    lockLease: [fence],
+    takeHeld: [ref, fence],
+    forgetLeases: [list(held.ref)],
+    putReady: [json([{ lane: 2, sort: 1, ref: String(beyond) }])],
+    putWaiting: [json([{ ref: String(beyond), lane: 2, state: 'scheduled', due_at: 1 }])],
+    putExpiring: [json([{ expires_at: 1, ref: String(beyond) }])],
+    updateJobs: [json([{ ref: String(ready), due_at: 1, lane: 2, priority: 0, suspect: false, payload: '{}' }])],
+    deleteJobs: [refs],
+    parentsById: [json([idOf(11), idOf(15)])],
+    parentsByRef: [refs],
+    parentsByKey: [json([{ name: 'n16', key: 'k15' }])],
+    holdParents: [refs],
+    newRefs: [json([idOf(15)]), String(refOf(10))],
+    addLinks: [list(ready), list(waiting), '["wait"]', '{null}'],
+    putAfter: [json([{ ref: String(ready), after: '[]' }])],
+    haveLinks: [refs],
+    dropLinks: [refs],
+    addTodos: [json([{ parent: String(ready), id: idOf(15), what: 'look' }])],
+    lockJobs: [refs],
+    noteForgotten: [json([{ ref: String(refOf(18)), what: 'gone' }])],
+    noteParked: [refs],
+    nextTodos: ['10'],
+    dropTodos: [list(1, 2, 3)],
+    forgottenAmong: [refs],
+    anyTodo: [],
+    markParents: [refs],
+    takeLine: [refs],
+    takeAside: [refs],
+    lockEnds: [refs],
+    lockFreeLeases: [list(held.fence)],
+    askLeases: [list(held.fence)],
+    movedLinks: [json([{ parent: String(refOf(18)), policies: 'wait cancel' }]), '10'],
+    lockChildren: [refs],
+    anyChildren: [refs],
+    resolveLinks: [list(refOf(18)), list(blocked)],
+    freeJobs: [refs],
+    lockLinking: [],
+    linksAbove: [refs],
+    putWish: [ref, 'cancel', '', null, null],
+    markAsked: [fence],
+    dropWishes: [refs],
+    wishesOf: [refs],
+    readWishes: [],
+    readPauses: [null],
+    putPause: ['q2', null, '1'],
+    dropPause: ['p1'],
+    anyHeld: [],
+    sweepPlaces: [null, 'n2', 'u', '40', '10'],
+    promoteJobs: [null, '10'],
+    nextTimes: ['1'],
+    expiredJobs: ['4000000000020', '10'],
+    sweepExpiring: ['4000000000020', '-1', '-1', '10'],
+    pruneJobs: [FUTURE, '10', '0'],
+    nextPrune: ['0'],
+    commitWith: [{ made: [idOf(1), ''], values: [] }],
+    voidReceipt: [idOf(rows + 1)],
+    readReceipt: [idOf(5)],
+    dropReceipts: [list(idOf(5))],
+    sweepReceipts: [idOf(5), '10'],
+    addWorker: ['w9', '', '1', null],
+    beat: ['w1'],
+    dropWorker: ['w1'],
+    endWorker: ['w1', '0'],
+    isWorker: ['w1'],
+    readWorkers: [],
+    claimJobs: claim,
+    claimLarge: claim,
+    voidClaims: ['w1', list(991, 992), null],
+    claimSuspects: [null, 'w1', '78', json([{ ref: String(refOf(17)), lane: 18, queue: 'q18', name: 'n18' }])],
+    waitingSuspects: [null, 'w1', '10'],
+    endQuarantine: [fence, 'w1'],
+    confirmJobs: [list(held.fence), null],
+    reportJobs: [json([{ ref, fence, started_at: 1, progress: null }])],
+    dropReports: [refs],
+    endPlain: end,
+    endPlainAmong: end,
+    endForgotten: [list(held.fence), list(held.ref), list(held.fence), list(), ref, ref],
+    lockLeases: [list(held.fence)],
+    lockLeasesOf: ['w1'],
+    ownedJobs: [json([{ ref, fence }])],
+    writtenBefore: [json([{ ref: String(done), state: 'done', worker: 'w1', started_at: 1 }])],
+    appendHistory: [ended],
+    endOne: [ended],
+    forgetJob: [ref],
+    shareLease: [ref, fence],
+    giveBack: [json({ back: [{ ref, fence, state: 'ready', attempt: 1, retries: 0, crashes: 0, suspect: false }] })],
+    closeLeases: [list(held.fence)],
+    dropLeases: [list(held.fence)],
+    readLeases: ['w1'],
+    readSchedule: ['s10'],
+    listSchedules: ['s10', '10'],
+    addSchedule: ['new', '', '1', null, '1'],
+    putSchedule: ['s10', '', '1', null, '1', '1'],
+    lockSchedule: ['s10', '1'],
+    moveSchedule: ['s10', null, '1', '1', '[]'],
+    dropSchedule: ['s10'],
+    dropTicks: ['s10'],
+    dueSchedules: ['4000000000020', '10'],
+    nextSchedule: [null],
+    firedTicks: ['s10', json([{ at: 10, by_hand: false }])],
+    putTicks: ['s10', json([{ at: 11, by_hand: false, outcome: 'skipped', fired_at: 1 }])],
+    trimTicks: ['s10', '5'],
+    readTicks: ['s10', FUTURE, '10'],
+    waitingDue: ['4000000000000', '60', '10'],
+    readyDue: ['10'],
+    shareGroups: [json(['g5', 'g10'])],
+    addGroups: [json(['new'])],
+    keepGroups: [json(['g5'])],
+    isMember: [ref, 'g5'],
+    sealGroup: ['g5', null, null],
+    countMoves: [json([{ group: 'g5', queue: 'q1', state: 'done', members: 1 }])],
+    readGroup: ['g5'],
+    foldMoves: ['10'],
+    whenDone: ['g5'],
+    lockGroup: ['g5'],
+    isComplete: ['g5'],
+    completeGroup: ['g10', null],
+    sweepGroups: [null, 'g5', '10', '1'],
+  }
+}
+
+/** What is asked of a day, and by rows of it. What moves or drops a whole day reads it whole, and is not here: `null`. */
+function dayCases(): Readonly<Record<string, Case>> {
+  const slice = [String(refOf(10)), String(refOf(10) + 100_000n), FUTURE, '10']
+  const empty = today() + 1
+  return {
+    readOwner: [],
+    lookAtSlice: slice,
+    pruneSlice: slice,
+    lastNumber: [],
+    sweepRevived: [{ made: [today() - 30], values: [] }],
+    tryAlone: [],
+    readParts: [],
+    isTaken: [{ made: ['jobs', empty], values: [] }],
+    create: [{ made: ['jobs', empty], values: [] }],
+    give: [{ made: ['jobs', empty, 'postgres'], values: [] }],
+    attach: [{ made: ['jobs', empty], values: [] }],
+    detach: [{ made: ['jobs', empty], values: [] }],
+    drop: [{ made: ['jobs', empty], values: [] }],
+    moveJobs: [{ made: [empty], values: ['{}', '0'] }],
+    moveHistory: [{ made: [empty], values: [] }],
+    noteGone: [{ made: [empty], values: [] }],
+  }
+}
+
+const CALLER: Readonly<Record<string, Case>> = {
+  leaveMark: [`${SCHEMA}`, `${SCHEMA}.identity`],
+  findMark: [
+    { made: [`${SCHEMA}.identity`, true], values: [] },
+    { made: [`${SCHEMA}.identity`, false], values: [] },
+  ],
+}

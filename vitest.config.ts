@@ -20,6 +20,7 @@ const BEHAVIOUR = [
   'groups',
   'clocks',
   'liveness',
+  'floating',
 ]
 
 /** The same, of many processes and of minutes: on PostgreSQL they run with the matrix, so that `npm test` stays short. */

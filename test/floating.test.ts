@@ -1,0 +1,52 @@
+import { beforeAll, expect, test } from 'vitest'
+import { build } from '../scripts/build.mjs'
+import { usePlace } from './processes/child.js'
+
+/** A job that has ended can still end the process, by a rejection that nobody awaits. The job that runs then is not charged. */
+const place = usePlace()
+beforeAll(async () => {
+  expect((await build()).code).toBe(0)
+})
+
+/** `leaves` ends and leaves a promise behind; `innocent` runs after it, and the promise rejects as soon as it has begun. */
+const program = (crashes: boolean): string => `
+let fail = () => undefined
+const leaves = job('leaves', async () => { void new Promise((_, reject) => (fail = reject)) })
+const innocent = job('innocent', async (p, ctx) => {
+  say('began', { attempt: ctx.attempt })
+  if (!${String(crashes)}) return 'ran'
+  fail(new Error('left behind'))
+  await new Promise(() => undefined)
+})
+const mill = await millrace({
+  store: file, jobs: { leaves, innocent }, logger: false, lease: '2s', concurrency: 1,
+})
+`
+
+test('a job is not charged with the floating rejection of the job before it', { timeout: 60_000 }, async () => {
+  const first = place().run(`${program(true)}
+    await mill.enqueue(leaves, {}, { priority: 1 })
+    await mill.enqueue(innocent, {})
+    await mill.start()`)
+  await first.hears('began')
+  expect(await first.exited).toBe(1)
+  // Once more, with another job that leaves a promise behind: the innocent one is in flight at two crashes in a row.
+  const second = place().run(`${program(true)}
+    await mill.enqueue(leaves, {}, { priority: 1 })
+    await mill.start()`)
+  await second.hears('began', 30_000)
+  expect(await second.exited).toBe(1)
+  const third = place().run(`${program(false)}
+    await mill.start()
+    for await (const found of mill.find({ job: 'innocent' })) await mill.handle(found.id).result({ timeout: '30s' })
+    const all = []
+    for await (const found of mill.find()) all.push({ job: found.job, state: found.state, crashes: found.crashes })
+    say('all', { all })
+    await mill.close()`)
+  const { all } = (await third.hears('all', 40_000)) as unknown as {
+    all: { job: string; state: string; crashes: number }[]
+  }
+  expect(all.filter(({ job }) => job === 'innocent')).toEqual([{ job: 'innocent', state: 'done', crashes: 0 }])
+  for (const each of all) expect(each.crashes).toBe(0)
+  expect(await third.exited).toBe(0)
+})

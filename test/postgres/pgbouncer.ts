@@ -1,13 +1,18 @@
 import { execFileSync, spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createConnection, createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { delimiter, join } from 'node:path'
 
-/** PgBouncer is on no registry of ours: it is tested where MILLRACE_PGBOUNCER names the program; test/postgres/pgbouncer.sh gets one. */
-export const pgbouncer = process.env['MILLRACE_PGBOUNCER']
+/** The program, where there is one: on the PATH, where Debian puts it, or where MILLRACE_PGBOUNCER says (test/postgres/pgbouncer.sh gets one). */
+export const pgbouncer = process.env['MILLRACE_PGBOUNCER'] ?? programOf('pgbouncer')
+
+function programOf(name: string): string | undefined {
+  const folders = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin']
+  return folders.map((folder) => join(folder, name)).find((path) => existsSync(path))
+}
 
 /** A pooler that lends its few sessions by the transaction. */
 export interface Bouncer {

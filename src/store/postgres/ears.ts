@@ -4,6 +4,7 @@ import type { Heart } from '../workers.js'
 import { startHeart } from './heart.js'
 import type { PostgresHeart } from './heart.js'
 import { Listener } from './listen.js'
+import type { Direct } from './listen.js'
 import { merged, MISSED } from './session.js'
 import type { Target } from './target.js'
 
@@ -18,6 +19,7 @@ export class Ears {
   readonly #target: Target
   readonly #world: World
   readonly #listen: string | null
+  readonly #isPast: boolean
   readonly #listener: Listener | undefined
   readonly #tellOtherwise: (news: string) => Promise<unknown>
   #heard: ((news: string) => void) | undefined
@@ -26,13 +28,21 @@ export class Ears {
   #news: string | undefined
   #telling: Promise<void> | undefined
 
-  /** `tellOtherwise` serves where nobody listens here. */
-  constructor(target: Target, world: World, listen: string | null, tellOtherwise: (news: string) => Promise<unknown>) {
+  /** `tellOtherwise` serves where nobody listens here; `past` is where to listen past a pooler, whoever beats. */
+  constructor(
+    target: Target,
+    world: World,
+    listen: string | null,
+    tellOtherwise: (news: string) => Promise<unknown>,
+    past?: Direct & { readonly target: Target },
+  ) {
     this.#target = target
     this.#world = world
-    this.#listen = listen
+    this.#listen = past === undefined ? listen : null
+    this.#isPast = past !== undefined
     this.#tellOtherwise = tellOtherwise
-    if (listen !== null) this.#listener = new Listener(target, world, listen, (news) => this.#heard?.(news))
+    if (listen !== null)
+      this.#listener = new Listener(past?.target ?? target, world, listen, (news) => this.#heard?.(news), past)
   }
 
   listen(heard: (news: string) => void): void {
@@ -63,7 +73,7 @@ export class Ears {
     readonly onLost: (why: string) => void
   }): Promise<Heart | undefined> {
     // First the one and then the other: there are never two of them.
-    await this.#listener?.off()
+    if (!this.#isPast) await this.#listener?.off()
     const heart = await startHeart({
       ...options,
       target: this.#target,
@@ -104,6 +114,6 @@ export class Ears {
   }
 
   #listenAgain(): void {
-    if (this.#hearts.size === 0 && this.#heard !== undefined && !this.#isClosed) this.#listener?.on()
+    if ((this.#isPast || this.#hearts.size === 0) && this.#heard !== undefined && !this.#isClosed) this.#listener?.on()
   }
 }

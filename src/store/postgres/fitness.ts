@@ -69,8 +69,13 @@ export function warningsOf(found: Found, name: string): string[] {
 export function poolerWarning(name: string): string {
   return (
     `${name}: a connection pooler stands between, so what other processes commit is looked for at every poll instead of heard at once; ` +
-    'give Millrace the address of the server itself'
+    'give Millrace the address of the server itself, or the address to listen at: postgres(url, { listen })'
   )
+}
+
+/** `name`: of what was given as `listen`. */
+export function listenWarning(name: string, wrong: string): string {
+  return `listen: ${name} ${wrong}; until that is mended, what other processes commit is looked for at every poll instead of heard at once`
 }
 
 /** What is done the slow way, where the tables belong to another role. Names are quoted. */

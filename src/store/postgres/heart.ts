@@ -77,7 +77,7 @@ const beatIn = (ms) => {
 }
 const tell = async (news) => {
   try {
-    if (client !== undefined) await within(client.query({ name: 'millrace_tell', text: notify, values: [news] }), patienceMs)
+    if (client !== undefined) await within(client.query({ ...(listen === null ? {} : { name: 'millrace_tell' }), text: notify, values: [news] }), patienceMs)
   } catch {
     // A hint is a hint.
   }

@@ -1,3 +1,4 @@
+import { reason } from '../../codec/show.js'
 import type { Cancel } from '../../world/timers.js'
 import type { World } from '../../world/world.js'
 import { answerWithin, connectWithin, cutClient, endClient } from './client.js'
@@ -10,6 +11,12 @@ const AGAIN_MS = 1_000
 /** How often the line is asked whether it still hears, and how long it may take to answer. */
 const CHECK_MS = 5_000
 const PATIENCE_MS = 5_000
+
+/** Where we listen past a pooler: whether this is the right server, and to whom it is reported that it cannot be listened to. */
+export interface Direct {
+  check(client: PgClient): Promise<string | undefined>
+  report(wrong: string): void
+}
 
 /**
  * Hears what others commit, from the main thread: where no heart does. A line that was lost, or has gone deaf, is made anew
@@ -26,8 +33,14 @@ export class Listener {
   /** Settles when it hears, or could not for now. */
   ready: Promise<void> = Promise.resolve()
   #wasLost = false
+  readonly #direct: Direct | undefined
+  /** That it does not listen was reported, and it has not listened since. */
+  #isReported = false
 
-  constructor(target: Target, world: World, listen: string, heard: (news: string) => void) {
+  constructor(target: Target, world: World, listen: string, heard: (news: string) => void, direct?: Direct) {
+    this.#direct = direct
+    // A worker does not wait for this one: what came before it listens was missed.
+    this.#wasLost = direct !== undefined
     this.#target = target
     this.#world = world
     this.#listen = listen
@@ -58,11 +71,15 @@ export class Listener {
     try {
       await connectWithin(client, this.#world.timers, PATIENCE_MS)
       client.unref?.()
+      const wrong = await this.#direct?.check(client)
+      if (wrong !== undefined) return await this.#giveUp(wrong)
       await this.#ask(client, this.#listen)
       if (this.#wasLost) this.#heard(MISSED)
       this.#wasLost = false
+      this.#isReported = false
       this.#after(CHECK_MS, () => this.#check(client))
-    } catch {
+    } catch (error) {
+      if (this.#client === client) this.#reportOnce(error)
       lost()
     }
   }
@@ -75,6 +92,18 @@ export class Listener {
     } catch {
       this.#lost(client)
     }
+  }
+
+  /** It leads elsewhere: to try again would not help. */
+  async #giveUp(wrong: string): Promise<void> {
+    this.#direct?.report(wrong)
+    await this.off()
+  }
+
+  #reportOnce(error: unknown): void {
+    if (this.#isReported) return
+    this.#isReported = true
+    this.#direct?.report(`cannot be reached: ${reason(error)}`)
   }
 
   #ask(client: PgClient, text: string): Promise<{ rows: unknown[] }> {

@@ -4,7 +4,7 @@ import { refuseOlder } from '../migrations.js'
 import { PACE } from '../info.js'
 import type { StoreInfo } from '../info.js'
 import type { Heart } from '../workers.js'
-import { readHome } from './check-open.js'
+import { isSame, readHome } from './check-open.js'
 import type { Home } from './check-open.js'
 import { channelOf } from './channel.js'
 import type { Connection } from './connection.js'
@@ -15,9 +15,19 @@ import { Owners } from './days.js'
 import { dayQueries } from './days-queries.js'
 import type { DayQueries } from './days-queries.js'
 import { Ears } from './ears.js'
+import type { Executor } from './executor.js'
+import type { Direct } from './listen.js'
 import { bringUpToDate } from './database-migrations.js'
 import { translate } from './faults.js'
-import { LOOK, ownerWarning, poolerWarning, refuseUnfit, shortageWarning, warningsOf } from './fitness.js'
+import {
+  LOOK,
+  listenWarning,
+  ownerWarning,
+  poolerWarning,
+  refuseUnfit,
+  shortageWarning,
+  warningsOf,
+} from './fitness.js'
 import type { Found } from './fitness.js'
 import { Lender } from './lender.js'
 import { quoted, refuseNewer, schemaVersion, SCHEMA_VERSION } from './migrate.js'
@@ -79,9 +89,10 @@ export async function openDatabase(target: Target, autoMigrate: boolean, world: 
   const owners = new Owners(work, days, (owner) => look.warnings.push(ownerWarning(target.name, owner)))
   const askOthers = (): void => ears.tell(`${self} ${CROWDED}`)
   const lender = new Lender({ target, queries, world, isDirect: keepsSession, shortage, askOthers })
-  const ears = new Ears(target, world, keepsSession ? queries.listen : null, (news) =>
-    work.query(queries.notify, [news]),
-  )
+  const past = target.listen === undefined ? undefined : pastPooler(target.listen, () => home, notices)
+  const hears = keepsSession || past !== undefined
+  const tellOtherwise = (news: string): Promise<unknown> => work.query(queries.notify, [news])
+  const ears = new Ears(target, world, hears ? queries.listen : null, tellOtherwise, past)
   return {
     info: {
       name: target.name,
@@ -137,7 +148,7 @@ async function firstLook(target: Target, queries: Queries, self: string, timers:
     refuseUnfit(found, target.name)
     const keepsSession = isDirect(client, found) && (await within(hearsItself(client, queries, self)))
     const warnings = warningsOf(found, target.name)
-    if (!keepsSession) warnings.push(poolerWarning(target.name))
+    if (!keepsSession && target.listen === undefined) warnings.push(poolerWarning(target.name))
     return { version: found.version, warnings, keepsSession }
   } catch (error) {
     throw translate(error, target.name)
@@ -150,8 +161,29 @@ async function firstLook(target: Target, queries: Queries, self: string, timers:
  * A pooler gives a number of its own at login. Hearing oneself is not enough to know: while it is idle it hands out the same
  * session again and again, and what was set there stays for whoever comes next.
  */
-function isDirect(client: PgClient, found: Found): boolean {
+function isDirect(client: PgClient, found: Pick<Found, 'process'>): boolean {
   return typeof client.processID !== 'number' || client.processID === found.process
+}
+
+/** Listening past a pooler: it must be the same database, and no pooler again. */
+function pastPooler(target: Target, home: () => Home, notices: Notices): Direct & { readonly target: Target } {
+  const text = 'select pg_backend_pid() as process'
+  return {
+    target,
+    check: async (client) => {
+      const { rows } = await client.query({ text, values: [] })
+      const { process } = rows[0] as { readonly process: unknown }
+      if (!isDirect(client, { process: Number(process) })) return 'leads to a connection pooler as well'
+      const executor: Executor = {
+        query: async <R extends object>(asked: string, values: readonly (string | null)[]) =>
+          (await client.query({ text: asked, values })).rows as R[],
+      }
+      // Where there are no tables of ours it is another one too.
+      const there = await readHome(executor, home().schema).catch(() => undefined)
+      return there !== undefined && isSame(there, home()) ? undefined : 'leads to another database'
+    },
+    report: (wrong) => notices.warn(listenWarning(target.name, wrong)),
+  }
 }
 
 /** Listens, speaks and hears: nothing between us and the server keeps notifications back. */

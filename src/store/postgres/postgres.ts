@@ -13,6 +13,12 @@ import type { PgPool } from './target.js'
 export interface PostgresOptions {
   /** The schema that holds our tables. Default: the URL's `?schema=`, else "millrace". */
   readonly schema?: string | undefined
+  /**
+   * Behind a pooler: a URL that leads to the same database without it. One connection of each process goes there, to listen for
+   * what other processes commit; everything else goes through the pooler. Default: nothing is listened for behind a pooler, and
+   * what others commit is found at the next poll.
+   */
+  readonly listen?: string | undefined
 }
 
 /** What PostgreSQL keeps of an identifier; more would be cut off in silence. */
@@ -33,7 +39,7 @@ const SEVERAL_HOSTS = /^\s*\w+:\/\/(?:[^/?]*@)?[^/?@]*,|[?&]host=[^&]*,/
  * ```
  */
 export function postgres(target: string | PgPool, options: PostgresOptions = {}): StoreChoice {
-  const problems = checkFields(options, 'options', { fields: { schema: schemaProblem } })
+  const problems = checkFields(options, 'options', { fields: { schema: schemaProblem, listen: listenProblem } })
   if (!isPool(target) && !isUrl(target))
     problems.unshift({ path: 'target', message: `must be a postgres:// URL or a pg.Pool, got ${show(target)}` })
   else if (typeof target === 'string' && SEVERAL_HOSTS.test(target))
@@ -46,12 +52,28 @@ export function postgres(target: string | PgPool, options: PostgresOptions = {})
   if (wrong !== undefined) problems.push({ path: 'target?schema', message: wrong })
   if (problems.length > 0) throw new InvalidOptionsError('postgres()', problems)
   const chosen = options.schema ?? schema ?? DEFAULT_SCHEMA
+  const direct = typeof options.listen === 'string' ? schemaOf(options.listen.trim()) : undefined
+  if (direct?.schema !== undefined && direct.schema !== chosen) refuseListen(direct.schema, chosen)
   return {
     [STORE_CHOICE]: true,
-    open: async (world: World, autoMigrate: boolean) =>
-      new PostgresStore(await openDatabase(await targetOf(where, chosen), autoMigrate, world), world),
+    open: async (world: World, autoMigrate: boolean) => {
+      const listen = direct === undefined ? undefined : await targetOf(direct.where, chosen, 'options.listen')
+      const place = { ...(await targetOf(where, chosen)), listen }
+      return new PostgresStore(await openDatabase(place, autoMigrate, world), world)
+    },
     migrations: databaseMigrations(where, chosen),
   }
+}
+
+function listenProblem(value: unknown): string | undefined {
+  if (!isUrl(value)) return `must be the postgres:// URL of the server itself, past the pooler, got ${show(value)}`
+  if (SEVERAL_HOSTS.test(value)) return `must name one host, got ${show(value)}`
+  return schemaOf(value.trim()).wrong
+}
+
+function refuseListen(schema: string, chosen: string): never {
+  const message = `names the schema ${JSON.stringify(schema)}, and the store is in ${JSON.stringify(chosen)}; leave it out there`
+  throw new InvalidOptionsError('postgres()', [{ path: 'options.listen', message }])
 }
 
 function isUrl(target: unknown): target is string {

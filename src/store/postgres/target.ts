@@ -22,6 +22,8 @@ export interface Target {
   readonly settings: object
   /** The user's own, where he gave one. */
   readonly pool: PgPool | undefined
+  /** The same database past a pooler, to listen there. */
+  readonly listen?: Target | undefined
 }
 
 /** The part of `pg` that we use. */
@@ -75,7 +77,8 @@ export function schemaOf(where: string | PgPool): {
 /** Where nothing answers, not even with a refusal, the system would wait for minutes. */
 const CONNECT_MAX_MS = 30_000
 
-export async function targetOf(where: string | PgPool, schema = DEFAULT_SCHEMA): Promise<Target> {
+/** `path`: what an error calls the URL. */
+export async function targetOf(where: string | PgPool, schema = DEFAULT_SCHEMA, path = 'target'): Promise<Target> {
   const pg = await loadPg()
   const given = settingsOf(where)
   const settings = {
@@ -89,7 +92,7 @@ export async function targetOf(where: string | PgPool, schema = DEFAULT_SCHEMA):
   }
   // Whatever the app's defaults are, our parsers read texts.
   const makeClient = (): PgClient => Object.assign(new pg.Client({ ...settings, types: OWN_TYPES }), { binary: false })
-  refuseUnreadable(makeClient, given)
+  refuseUnreadable(makeClient, given, path)
   return {
     schema,
     name: nameOf(given, schema),
@@ -103,14 +106,14 @@ export async function targetOf(where: string | PgPool, schema = DEFAULT_SCHEMA):
 }
 
 /** `pg` reads a URL when a client is made. What it throws then has the whole URL in it, so it is not passed on. */
-function refuseUnreadable(makeClient: () => PgClient, { connectionString }: Settings): void {
+function refuseUnreadable(makeClient: () => PgClient, { connectionString }: Settings, path: string): void {
   try {
     makeClient()
   } catch (error) {
     if (connectionString === undefined) throw error
     throw new InvalidOptionsError('postgres()', [
       {
-        path: 'target',
+        path,
         message:
           `must be a URL that can be read, got ${JSON.stringify(withoutPassword(connectionString))}; ` +
           'in a user or password write # / ? @ : % as %23 %2F %3F %40 %3A %25',

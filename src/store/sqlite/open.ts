@@ -52,7 +52,7 @@ export async function openFile(given: SqliteTarget, autoMigrate: boolean, world:
     if (isNew) chmodSync(path, 0o600)
     const old = isOlder(version, SAFE_VERSION) && path !== ':memory:'
     if (old) undo.push(lockWriter(path, version))
-    const foundVersion = await patiently(world, path, () => prepare(database, path, autoMigrate))
+    const foundVersion = await patiently(world, path, () => prepare(database, path, autoMigrate, isNew))
     return {
       database,
       given: typeof given.target === 'string' ? undefined : (given.target as SqliteDatabase),
@@ -113,9 +113,11 @@ export function inspect(database: SqliteDatabase, path: string): string {
   return (database.prepare('select sqlite_version() as version').get() as { version: string }).version
 }
 
-function prepare(database: SqliteDatabase, path: string, autoMigrate: boolean): number {
+function prepare(database: SqliteDatabase, path: string, autoMigrate: boolean, isNew: boolean): number {
   const version = schemaVersion(database)
   if (!autoMigrate && version < SCHEMA_VERSION) refuseOlder(path, version, SCHEMA_VERSION, migrateCommand(path))
+  // Before anything is written to it, or never: so that space can be given back (give-back.ts).
+  if (isNew) database.exec('pragma auto_vacuum = incremental')
   database.exec('pragma journal_mode = wal')
   database.exec(
     'pragma synchronous = full; pragma temp_store = memory; pragma cache_size = -8000; pragma journal_size_limit = 67108864',

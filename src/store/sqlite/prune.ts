@@ -1,5 +1,6 @@
 import type { Pruned, PruneStore, Swept } from '../prune.js'
 import type { CommitQueue } from './commit-queue.js'
+import { giveBack, hasSpace } from './give-back.js'
 import { isAnyGroup, sweepGroups } from './groups.js'
 import { noteGone } from './link-ends.js'
 import type { Session } from './session.js'
@@ -57,14 +58,16 @@ function forget(session: Session, seqs: number[]): void {
   for (const sql of [pruneHistory, pruneList]) session.statement(sql).run(JSON.stringify(rest))
 }
 
-/** Nothing to sweep: there is neither a place nor a group. By reading alone. */
+/** Nothing to sweep: there is neither a place nor a group, and no space to give back. By reading alone. */
 function nothingToSweep(session: Session): Swept | undefined {
-  const isEmpty = session.statement(session.queries.anyPlace).get() === undefined && !isAnyGroup(session)
+  const isEmpty =
+    session.statement(session.queries.anyPlace).get() === undefined && !isAnyGroup(session) && !hasSpace(session)
   return isEmpty ? { swept: 0, more: false } : undefined
 }
 
-/** One step of the walks through the places and the groups. */
+/** One step of the walks through the places and the groups, and some space given back. */
 function sweepRows(session: Session, limit: number, now: number): Swept {
   const [places, groups] = [sweepPlaces(session, limit, now), sweepGroups(session, limit, now)]
-  return { swept: places + groups, more: places >= limit || groups >= limit }
+  const isSpacious = giveBack(session)
+  return { swept: places + groups, more: places >= limit || groups >= limit || isSpacious }
 }

@@ -1,6 +1,7 @@
 import { PRIORITY_STEP_MS } from '../line.js'
 import { keyQueries } from './queries/keys.js'
 import { pauseQueries } from './queries/pauses.js'
+import { pruneQueries } from './queries/prune.js'
 import { scheduleQueries } from './queries/schedules.js'
 import { findQueries } from './queries/find.js'
 import { jobRow } from './queries/job-row.js'
@@ -21,6 +22,7 @@ export const ROWS_PER_INSERT = 20
 export const queries = {
   ...keyQueries,
   ...pauseQueries,
+  ...pruneQueries,
   ...scheduleQueries,
   ...linkQueries,
   ...groupQueries,
@@ -194,29 +196,6 @@ export const queries = {
     select min(expires_at) as due
     from millrace_live
     where expires_at is not null and fence is null and state <> 'parked'`,
-
-  oldJobs: `
-    select seq
-    from millrace_history
-    where keep_until <= ?
-    order by keep_until
-    limit ?`,
-  nextPrune: `
-    select min(keep_until) as due
-    from millrace_history
-    where keep_until is not null`,
-  pruneHistoryRun: `
-    delete from millrace_history
-    where seq between ? and ?`,
-  pruneJobsRun: `
-    delete from millrace_jobs
-    where seq between ? and ?`,
-  pruneHistory: `
-    delete from millrace_history
-    where seq in (select value from json_each(?))`,
-  pruneJobs: `
-    delete from millrace_jobs
-    where seq in (select value from json_each(?))`,
 
   addWorker: `
     insert into millrace_workers (worker, host, pid, identity, started_at)

@@ -1,11 +1,13 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, describe, expect, test, vi } from 'vitest'
+import { build } from '../scripts/build.mjs'
+import { root, runNode } from '../scripts/run.mjs'
 import { job } from '../src/index.js'
 import type { Mill, MillOptions } from '../src/index.js'
 import { clockedMill } from './support/clocked-mill.js'
-import { freshStore } from './support/fresh-store.js'
+import { freshStore, onPostgres } from './support/fresh-store.js'
 
 /** What holds when the database's clock is set, on both stores. It stands still until a test moves it. */
 
@@ -162,3 +164,44 @@ describe('a clock that is set back by a day', () => {
       expect(Number(attempt.endedAt)).toBeGreaterThanOrEqual(Number(attempt.startedAt))
   })
 })
+
+/** It fakes the wall clock of a real process; the clock of a PostgreSQL server is not its own, so this is about files. */
+const FAKETIME = '/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1'
+
+test.skipIf(onPostgres || !existsSync(FAKETIME))(
+  'a real process goes on when its clock is set back (faketime)',
+  async () => {
+    expect((await build()).code).toBe(0)
+    const [clock, program] = [join(folder, 'clock'), join(folder, 'beats.mjs')]
+    writeFileSync(clock, '+0\n')
+    writeFileSync(
+      program,
+      `import { writeFileSync } from 'node:fs'
+    import { job, millrace } from ${JSON.stringify(join(root, 'dist', 'index.js'))}
+    let beats = 0
+    const warned = []
+    const waiting = []
+    const until = (n) => new Promise((go) => waiting.push({ n, go }))
+    const beat = job('beat', async () => { beats += 1; for (const { n, go } of waiting) if (beats >= n) go() })
+    const logger = { debug() {}, info() {}, error() {}, warn: (_, text) => void warned.push(text) }
+    const mill = await millrace({ store: ${JSON.stringify(join(folder, 'faked.db'))}, jobs: { beat }, poll: '200ms', logger })
+    await mill.recurring('r', beat, undefined, { every: '1s' })
+    await mill.start()
+    await until(2)
+    const before = Date.now()
+    writeFileSync(${JSON.stringify(clock)}, '-1d\\n')
+    await until(4)
+    console.log(JSON.stringify({ hours: Math.round((Date.now() - before) / 3_600_000), warned }))
+    await mill.close()`,
+    )
+    const env = {
+      LD_PRELOAD: FAKETIME,
+      FAKETIME_TIMESTAMP_FILE: clock,
+      FAKETIME_NO_CACHE: '1',
+      FAKETIME_DONT_FAKE_MONOTONIC: '1',
+    }
+    const { code, output } = await runNode([program], { env, timeoutMs: 40_000 })
+    expect(output).toContain(`{"hours":-24,"warned":["the database's clock was set back by 1 d`)
+    expect(code).toBe(0)
+  },
+)

@@ -13,6 +13,7 @@ const RUNS = {
   io: () => import('./torture/io.mjs'),
   disk: () => import('./torture/disk.mjs'),
   ticks: () => import('./torture/ticks.mjs'),
+  poison: () => import('./torture/poison.mjs'),
 }
 
 process.exitCode = await main(process.argv.slice(2))

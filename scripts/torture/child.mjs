@@ -7,6 +7,7 @@ const PROGRAMS = {
   faulted: new URL('./programs/faulted.mjs', import.meta.url),
   crowded: new URL('./programs/crowded.mjs', import.meta.url),
   ticker: new URL('./programs/ticker.mjs', import.meta.url),
+  poisoned: new URL('./programs/poisoned.mjs', import.meta.url),
 }
 
 /**

@@ -24,6 +24,10 @@ export const KINDS = {
     about: 'kill -9 of schedulers as ticks are fired, and a start that says again what recurs',
     options: { cycles: 50, processes: 2, postgres: 0, seed: undefined, minutes: 15 },
   },
+  poison: {
+    about: 'a job that kills its process, in random places among others',
+    options: { places: 10, jobs: 300, store: 'sqlite', url: '', seed: undefined, minutes: 30 },
+  },
 }
 
 /** Options that are no numbers, and what each must be where it is not. */

@@ -11,7 +11,7 @@ import type { SimProcess } from './sim-process.js'
 
 /** A whole mill in a simulated process: the production code, with a store and an executor that faults strike. */
 export function simMill(sim: Simulation, process: SimProcess): Promise<Mill> {
-  const { concurrency, leaseMs, pollMs, crashBudget, keep } = sim.config
+  const { concurrency, leaseMs, pollMs, crashBudget, keep, quarantineMs } = sim.config
   const { jobs, capture } = sim.scene
   const options = {
     jobs: [...jobs(process)],
@@ -26,6 +26,7 @@ export function simMill(sim: Simulation, process: SimProcess): Promise<Mill> {
   return buildMill(options, {
     world: sim.plants.wrapWorld?.(process.world) ?? process.world,
     store: sim.database.storeFor(process, sim.faults, leaseMs),
+    quarantineMs,
     executor: {
       call: (handler, payload, running) => callHandler(sim, process, () => handler(payload, running), running),
     },
@@ -74,6 +75,7 @@ function begin(sim: Simulation, process: SimProcess, { id, job, attempt, claimed
   try {
     const run = sim.book.began(id, process, claimed.fence, sim.time.now, sim.config.concurrency)
     sim.checkParents(id, process)
+    sim.scene.checks?.begins(id, process, claimed.fence)
     const how = sim.asks.begins(id, claimed.queue, process, sim.time.now)
     if (how === 'by the end of a pause') sim.count('begun after a pause of their queue')
     return run

@@ -1,5 +1,3 @@
-import type { CaptureOptions } from '../job/capture.js'
-import type { AnyJob } from '../job/define.js'
 import type { KeepOptions } from '../job/keep.js'
 import type { OnParentFailure } from '../job/links.js'
 import type { State } from '../job/states.js'
@@ -12,10 +10,10 @@ import { checkFreed } from './rescue-checks.js'
 import type { Facts } from './checks.js'
 import type { FaultKind, FaultRates } from './faults.js'
 import { Faults, never, waitInside } from './faults.js'
-import type { UniqueRule } from './place-checks.js'
 import type { Random } from './random.js'
 import { seeded } from './random.js'
 import { RunBook } from './run-book.js'
+import type { Scene } from './scene.js'
 import { SimDatabase } from './sim-database.js'
 import type { Plants } from './sim-database.js'
 import { simMill } from './sim-mill.js'
@@ -30,6 +28,7 @@ export interface SimulationConfig {
   readonly leaseMs: number
   readonly pollMs: number
   readonly crashBudget: number
+  readonly quarantineMs?: number | undefined
   /** Wall clocks are wrong by up to so much. */
   readonly skewMs: number
   readonly faults: FaultRates
@@ -37,16 +36,6 @@ export interface SimulationConfig {
   readonly faultyMs: number
   readonly drainMs: number
   readonly keep?: KeepOptions | undefined
-}
-
-/** What a fleet runs, and what the checkers must know of it. */
-export interface Scene {
-  readonly jobs: (process: SimProcess) => readonly AnyJob[]
-  readonly capture?: CaptureOptions | undefined
-  /** Names of jobs whose work and end are one transaction. */
-  readonly banking?: ReadonlySet<string> | undefined
-  /** How jobs are unique, by name. */
-  readonly uniques?: ReadonlyMap<string, UniqueRule> | undefined
 }
 
 export type Coverage = Record<string, number>
@@ -231,6 +220,7 @@ export class Simulation {
     this.#changesSeen = changes
     this.#seen = this.census()
     this.#checker.look(this.#seen, this.#facts())
+    this.scene.checks?.look(this.#seen)
     return this.#seen
   }
 

@@ -20,7 +20,7 @@ export class NotPlanted extends Error {}
 type Statements = Parameters<NonNullable<Plants['queries']>>[0]
 
 /** Changes statements; throws when the text to change is not there, so that a mutant cannot quietly become the original. */
-function statements(
+export function statements(
   name: string,
   change: Partial<Record<keyof Statements, readonly [from: string, to: string, ...more: string[]]>>,
 ): Mutant {
@@ -39,7 +39,7 @@ function statements(
 }
 
 /** Changes verbs of the store; the rest is the original's. */
-function verbs(name: string, change: (right: Store) => object): Mutant {
+export function verbs(name: string, change: (right: Store) => object): Mutant {
   const wrapStore = (right: Store): Store => {
     const wrong = change(right)
     const proxy: Store = new Proxy(right, {

@@ -19,7 +19,7 @@ const RESULTS = fileURLToPath(new URL('./results/', import.meta.url))
  */
 export async function runBench({ kind, options }) {
   const { describeStore, openPlace } = await import(`./${FOLDERS[kind]}/store.mjs`)
-  const place = await openPlace(ROOT)
+  const place = await openPlace(ROOT, options)
   // Whoever has seen enough leaves no gigabyte behind.
   for (const [signal, code] of [
     ['SIGINT', 130],

@@ -11,6 +11,7 @@ export const SCENARIOS = {
     'processes',
     'company',
     'bounded',
+    'stock',
   ],
   crowd: ['crowd'],
 }
@@ -29,6 +30,7 @@ const RULES = {
   minutes: { least: 0.01, most: 1440, whole: false },
   only: 'scenarios',
   json: 'text',
+  server: 'text',
   quick: 'flag',
   profile: 'flag',
 }
@@ -63,6 +65,7 @@ export const KINDS = {
       concurrency: 10,
       only: undefined,
       processes: 4,
+      server: undefined,
       json: undefined,
       quick: false,
       profile: false,
@@ -138,7 +141,7 @@ export function usage() {
     const given = Object.entries(options).map(([name, value]) =>
       RULES[name] === 'flag'
         ? `[--${name}]`
-        : `[--${name} ${value ?? (name === 'json' ? 'file' : SCENARIOS[kind][0])}]`,
+        : `[--${name} ${value ?? { json: 'file', server: 'debian' }[name] ?? SCENARIOS[kind][0]}]`,
     )
     return `  npm run bench -- ${kind} ${given.join(' ')}\n      ${about}`
   })

@@ -19,11 +19,16 @@ const INSTALL_MAX_MS = 120_000
 /** Of each of the two runs of a major: the whole of it is bounded. */
 const TESTS_MAX_MS = 900_000
 
-/** Says the version of the server that startPostgres() starts here. */
+/** Says the version of the server that startPostgres() starts here, and whether it can compile statements. */
 const VERSION_PROGRAM = `
 import(${JSON.stringify(new URL('../dist/testing/index.js', import.meta.url).href)}).then(async ({ startPostgres }) => {
   const server = await startPostgres()
-  console.log(server.version)
+  const { Client } = (await import('pg')).default
+  const client = new Client(server.url)
+  await client.connect()
+  const { rows } = await client.query('select pg_jit_available() as llvm')
+  await client.end()
+  console.log(server.version, rows[0].llvm ? 'LLVM' : 'no-LLVM')
   await server.stop()
 })`
 
@@ -61,15 +66,15 @@ async function tryMajor(major) {
 /** The server is asked for its version first: a tally tells how many tests passed, not on what. */
 async function testsOn(major, bin) {
   const told = await runNode(['-e', VERSION_PROGRAM], { env: serverEnv(bin), timeoutMs: 120_000 })
-  const version = told.code === 0 ? told.output.trim() : '-'
-  tell({ name: `a server of version ${version}`, ...told })
-  if (!version.startsWith(`${major}.`)) return { version, passed: 0, failed: 1, skipped: 0 }
+  const [version, llvm] = told.code === 0 ? told.output.trim().split(' ').slice(-2) : ['-', '-']
+  tell({ name: `a server of version ${version}, ${llvm}`, ...told })
+  if (!version.startsWith(`${major}.`)) return { version, llvm, passed: 0, failed: 1, skipped: 0 }
   const runs = [
     await vitestOn(bin, `tally-postgres-${major}.json`, ['--project', 'unit', '--project', 'house', ...testFiles()]),
     await vitestOn(bin, `tally-postgres-${major}-behaviour.json`, ['--project', 'postgres']),
   ]
   const sum = (of) => runs.reduce((total, tally) => total + tally[of], 0)
-  return { version, passed: sum('passed'), failed: sum('failed'), skipped: sum('skipped') }
+  return { version, llvm, passed: sum('passed'), failed: sum('failed'), skipped: sum('skipped') }
 }
 
 /** A run that was ended, or in which no test ran, has failed. */
@@ -133,9 +138,11 @@ async function installServer(major) {
 }
 
 function printTable(all) {
-  console.log('\nPostgreSQL  version   passed  failed  skipped  seconds')
-  for (const { major, version, passed: p, failed: f, skipped: s, seconds } of all) {
+  console.log('\nPostgreSQL  version   LLVM     passed  failed  skipped  seconds')
+  for (const { major, version, llvm = '-', passed: p, failed: f, skipped: s, seconds } of all) {
     const numbers = [p, f, s].map((n, i) => String(n).padStart([6, 8, 9][i]))
-    console.log(`${major.padEnd(12)}${version.padEnd(10)}${numbers.join('')}${seconds.toFixed(1).padStart(9)}`)
+    console.log(
+      `${major.padEnd(12)}${version.padEnd(10)}${llvm.padEnd(9)}${numbers.join('')}${seconds.toFixed(1).padStart(9)}`,
+    )
   }
 }

@@ -2,6 +2,7 @@ import { dirname } from 'node:path'
 import { runTask } from '../child.mjs'
 import { Place } from '../place.mjs'
 import { findRedis, RedisPlace } from './redis.mjs'
+import { InstalledServer, programsOf } from './installed-server.mjs'
 import { Server } from './server.mjs'
 
 /**
@@ -15,11 +16,15 @@ export class PostgresPlace {
   #templates = new Map()
   #databases = 0
 
-  static async open(root) {
+  /** @param {string} root @param {string} [server] the folder of its programs, or `debian`; undefined: from npm */
+  static async open(root, server) {
     const place = new PostgresPlace()
     place.#base = new Place(root)
     try {
-      place.#server = await Server.start(dirname(place.#base.newFile()))
+      place.#server =
+        server === undefined
+          ? await Server.start(dirname(place.#base.newFile()))
+          : await InstalledServer.start(programsOf(server), place.#base.dist)
       const program = findRedis()
       if (program !== undefined) place.#redis = await RedisPlace.open(program, dirname(place.#base.newFile()))
     } catch (error) {

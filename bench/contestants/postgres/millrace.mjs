@@ -34,6 +34,12 @@ export async function openParty({ dist, url, concurrency, keep }) {
         return f.add(noop, {}, { after: others })
       }),
     group: (id) => mill.group(id),
+    get: (id) => mill.get(id),
+    /** The first hundred. */
+    async findPage() {
+      let left = 100
+      for await (const each of mill.find({})) if (each.id !== '' && (left -= 1) === 0) break
+    },
     /** Until `count` jobs have run and the worker has stopped, so the last end is on disk: more than is asked of the others. */
     async drain(count, each) {
       let ran = 0

@@ -54,7 +54,8 @@ const FREED_WITHIN_MS = 1_000
 export function checkFreed(census: Census, workers: WorkerFacts, watching: Iterable<SimProcess>, now: number): void {
   const dead = census.workers.flatMap(({ worker }) => {
     const process = workers.processes.get(worker)
-    return process === undefined || process.alive ? [] : [process]
+    const isKnown = process !== undefined && process.world.processes.own.identity !== null
+    return isKnown && !process.alive ? [process] : []
   })
   if (dead.length === 0) return
   for (const other of watching) {

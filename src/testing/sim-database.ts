@@ -57,14 +57,17 @@ export class SimDatabase {
     this.#statements = new HeldStatements(file.database, () => time.now < this.heldUntil)
   }
 
-  static async open(time: VirtualTime, plants: Plants): Promise<SimDatabase> {
+  /** `provable`: whether processes of one machine can prove each other's end. */
+  static async open(time: VirtualTime, plants: Plants, provable = true): Promise<SimDatabase> {
     const database = new (chooseLibrary().open)(':memory:')
     makeWork(database)
-    return new SimDatabase(
+    const made = new SimDatabase(
       time,
       plants,
       await openFile({ target: database, durability: 'process' }, true, systemWorld()),
     )
+    made.machines.provable = provable
+    return made
   }
 
   census(): Census {

@@ -1,3 +1,4 @@
+import { UNKNOWN_PROCESSES } from '../world/processes.js'
 import type { ProcessMark, Processes } from '../world/processes.js'
 
 /** What the machines know of a simulated process. */
@@ -13,10 +14,13 @@ export interface SimResident {
 export class SimMachines {
   readonly #residents = new Map<string, { readonly process: SimResident; readonly identity: string }>()
   #started = 0
+  /** Whether machines can be identified at all; where not, the heartbeat alone decides. */
+  provable = true
 
   /** A process starts: what it can see of itself and of its neighbours. */
   enter(process: SimResident): Processes {
     const { machine, pid } = placeOf(process.name)
+    if (!this.provable) return { ...UNKNOWN_PROCESSES, own: { host: machine, pid, identity: null } }
     const identity = `${machine}.${(this.#started += 1)}`
     this.#residents.set(`${machine} ${pid}`, { process, identity })
     const isLocal = (other: ProcessMark): boolean => other.identity?.startsWith(`${machine}.`) === true

@@ -93,7 +93,7 @@ export class Simulation {
 
   /** Runs a scenario against the fleet: first with faults, then without until all has drained. Throws what was broken. */
   async run(scenario: (mill: Mill, process: SimProcess) => Promise<void>): Promise<void> {
-    this.#shared = await SimDatabase.open(this.time, this.plants)
+    this.#shared = await SimDatabase.open(this.time, this.plants, this.config.seed % 2 === 0)
     for (let i = 0; i < this.config.workers; i += 1) this.#startWorker(`worker-${i + 1}`)
     let done = false
     const client = this.#newProcess('client', 0, false)

@@ -1,5 +1,5 @@
 import type { SqliteDatabase } from '../../src/store/sqlite/driver.js'
-import type { NewJob, SettledJob, Store } from '../../src/store/store.js'
+import type { NewJob, Store } from '../../src/store/store.js'
 import type { WorkerInfo } from '../../src/store/workers.js'
 import type { TransactionStore } from '../../src/store/transaction-store.js'
 import type { Plants } from '../../src/testing/sim-database.js'
@@ -211,10 +211,6 @@ export const MUTANTS: readonly Mutant[] = [
         (await store.leases.readWorkers()).map((seen) => (own.has(seen.id) ? { ...seen, beat: (looks += 1) } : seen)),
     }
   }),
-  verbs('a rescue waits for its lock for as long as that takes', (store) => ({
-    rescueJobs: (worker: string, beat: number | null, settled: readonly SettledJob[]) =>
-      store.leases.rescueJobs(worker, beat, settled),
-  })),
   {
     name: 'long timers are lost',
     plants: {

@@ -1,6 +1,18 @@
 /** The scenarios of each kind, in the order they run. */
 export const SCENARIOS = {
-  sqlite: ['drain', 'enqueue-many', 'enqueue-one', 'latency', 'memory', 'neighbours', 'company', 'bounded', 'crowd'],
+  sqlite: [
+    'drain',
+    'enqueue-many',
+    'enqueue-one',
+    'latency',
+    'memory',
+    'neighbours',
+    'company',
+    'bounded',
+    'find',
+    'lanes',
+    'crowd',
+  ],
   postgres: [
     'drain',
     'enqueue-many',
@@ -12,6 +24,8 @@ export const SCENARIOS = {
     'company',
     'bounded',
     'stock',
+    'find',
+    'lanes',
   ],
   crowd: ['crowd'],
 }

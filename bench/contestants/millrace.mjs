@@ -66,6 +66,12 @@ export function measureStore({ file }) {
   }
 }
 
+/** A mill with jobs of one's own: `make(job)` gives them. */
+export async function openMill({ dist, file, durability = 'process' }, make) {
+  const { job, millrace, sqlite } = await import(pathToFileURL(join(dist, 'index.js')).href)
+  return millrace({ store: sqlite(file, { durability }), jobs: make(job), logger: false })
+}
+
 /** Counted past the engine. */
 export function countJobs(file) {
   const eye = new OutsideEye(file)

@@ -7,6 +7,7 @@ import { groupsModelCases } from './contract/groups-model.js'
 import { jobsCases } from './contract/jobs.js'
 import { linkCases } from './contract/links.js'
 import { replacedParentCases } from './contract/links-replaced.js'
+import { manyLanesCases } from './contract/many-lanes.js'
 import { movedLinkCases } from './contract/moved-links.js'
 import { placesCases } from './contract/places.js'
 import { pruningCases } from './contract/pruning.js'
@@ -27,6 +28,7 @@ export const storeContract: readonly ContractCase[] = [
   ...jobsCases,
   ...placesCases,
   ...claimsCases,
+  ...manyLanesCases,
   ...settlingCases,
   ...upkeepCases,
   ...pruningCases,

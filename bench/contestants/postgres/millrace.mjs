@@ -59,6 +59,12 @@ export async function openParty({ dist, url, concurrency, keep }) {
   }
 }
 
+/** A mill with jobs of one's own: `make(job)` gives them. */
+export async function openMill({ dist, url }, make) {
+  const [{ job, millrace }, { postgres }] = await Promise.all(['.', './postgres'].map((name) => entry(dist, name)))
+  return millrace({ store: postgres(url, { schema: SCHEMA }), jobs: make(job), logger: false })
+}
+
 /** What `millrace` and `millrace/postgres` stand for, in the copy of the package that is measured. */
 async function entry(dist, name) {
   const home = dirname(dist)

@@ -3,38 +3,34 @@ import type { WaitingSuspect } from '../../job/quarantine.js'
 import type { Confirmation, HeldJob } from '../queues.js'
 import type { Claimed, ClaimedJob, ClaimRequest, LeasedJob, Report } from '../store.js'
 import type { Lane } from './lanes.js'
+import { filledLanes, firstLanes } from './filled-lanes.js'
 import { encodedOf } from './rows.js'
 import type { Session } from './session.js'
 import { arrayOf } from './session.js'
-import { Starts } from './starts.js'
-import type { World } from '../../world/world.js'
+import type { Before } from './starts.js'
+
+export { Before } from './starts.js'
 
 /** Payloads that are longer than this on average come as rows. */
 const LARGE = 1_024
-
-/** What the next claim knows from the last. */
-export class Before {
-  readonly starts: Starts
-  areLarge = false
-
-  constructor(world: World) {
-    this.starts = new Starts(world)
-  }
-}
 
 /**
  * Taking jobs: the heads of the lanes leave the line and are written into one lease. The scan begins behind what was taken
  * before (`starts`), since entries that are dead but cannot be removed yet would be walked over again at every claim.
  */
 export async function claimJobs(s: Session, request: ClaimRequest, before: Before): Promise<Claimed> {
+  if (before.hasManyLanes) return answer(s, request, await takeFilled(s, request, before.areLarge), before)
   const from = before.starts.take()
-  const taken = await take(s, request, from, before.areLarge)
+  const taken = await takeNamed(s, request, from, before.areLarge)
+  before.hasManyLanes = taken.told.known > MANY_LANES
   if (from === NOWHERE || taken.bodies.length > 0) return answer(s, request, taken, before)
   // Nothing behind there: what there is may stand before it.
-  return answer(s, request, await take(s, request, NOWHERE, before.areLarge), before)
+  return answer(s, request, await takeNamed(s, request, NOWHERE, before.areLarge), before)
 }
 
 const NOWHERE = '[]'
+/** More lanes than this are not each asked for their jobs: those that have any are looked up first. */
+const MANY_LANES = 32
 
 /** What one statement took, and what it told beside. */
 interface Taken {
@@ -42,19 +38,37 @@ interface Taken {
   readonly bodies: readonly Body[]
 }
 
-async function take(s: Session, request: ClaimRequest, starts: string, asRows: boolean): Promise<Taken> {
+function takeNamed(s: Session, request: ClaimRequest, starts: string, asRows: boolean): Promise<Taken> {
+  const { names, queues } = request
+  const which = [names, queues].map((list) => (list === undefined ? null : JSON.stringify(list)))
+  return take(s, asRows ? s.queries.claimLarge : s.queries.claimJobs, request, [...which, starts], asRows)
+}
+
+/** From the lanes that have jobs, at the moment; one that gets its first job meanwhile has its own hint. */
+async function takeFilled(s: Session, request: ClaimRequest, asRows: boolean): Promise<Taken> {
+  const { lanes, until } = firstLanes(await filledLanes(s, request), request)
+  const given = JSON.stringify(lanes.map(({ lane, queue, name }) => ({ lane, queue, name })))
+  const sql = asRows ? s.queries.claimGivenLarge : s.queries.claimGiven
+  return take(s, sql, request, [given, until, NOWHERE], asRows)
+}
+
+async function take(
+  s: Session,
+  sql: string,
+  request: ClaimRequest,
+  lanes: readonly (string | null)[],
+  asRows: boolean,
+): Promise<Taken> {
   const rooms = [...request.rooms].map(([queue, left]) => ({ queue, left }))
   const rows = await s.query<ToldRow & (JsonRow | LargeRow)>(
-    asRows ? s.queries.claimLarge : s.queries.claimJobs,
+    sql,
     s.nowText,
     request.worker,
     String(request.fence),
     String(request.starting),
     String(Math.max(0, request.max)),
     JSON.stringify(rooms),
-    request.names === undefined ? null : JSON.stringify(request.names),
-    request.queues === undefined ? null : JSON.stringify(request.queues),
-    starts,
+    ...lanes,
     String(request.suspects === 'first'),
   )
   const told = rows[0] as ToldRow
@@ -79,7 +93,7 @@ async function answer(s: Session, request: ClaimRequest, { told, bodies }: Taken
   }
   const lanes = lanesOf(told.lanes)
   const jobs = claimedJobs(bodies, lanes, request.fence)
-  before.starts.claimed(jobs.length >= request.max ? lanes : undefined)
+  before.starts.claimed(jobs.length >= request.max && !before.hasManyLanes ? lanes : undefined)
   if (bodies.length > 0) before.areLarge = areLarge(bodies)
   return { ...base, suspectStreak: shortestStreak(waiting), jobs }
 }
@@ -133,6 +147,8 @@ interface ToldRow {
   /** JSON of the lanes that were taken from; null when nothing was. */
   readonly lanes: string | null
   readonly suspects: boolean
+  /** How many lanes it might take from. */
+  readonly known: number
   readonly resumes: unknown
 }
 

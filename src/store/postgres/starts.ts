@@ -36,3 +36,15 @@ export class Starts {
     if (this.#lasts.size > 0) this.#lasts = new Map()
   }
 }
+
+/** What the next claim knows from the last. */
+export class Before {
+  readonly starts: Starts
+  areLarge = false
+  /** There are many lanes that its worker may take from. They are only ever added. */
+  hasManyLanes = false
+
+  constructor(world: World) {
+    this.starts = new Starts(world)
+  }
+}

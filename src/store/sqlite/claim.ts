@@ -2,14 +2,19 @@ import type { Encoded } from '../../job/outcome.js'
 import { chooseSuspects } from '../../job/quarantine.js'
 import type { Claim, ClaimedJob, ClaimRequest, Claimed, Report } from '../store.js'
 import { toEncoded } from './driver.js'
-import type { Lane } from './lanes.js'
+import type { Lane, LaneList } from './lanes.js'
 import { pausedNow, resumeQueue } from './pause.js'
 import type { Session } from './session.js'
 import { stretchesOf } from './stretches.js'
 
+/** So few lanes are simply asked for their jobs. */
+const FEW_LANES = 8
+/** Lanes with ready jobs that are looked for at a time. */
+const FILLED_AT_ONCE = 64
+
 /**
  * Taking jobs. Each lane is one line in one index; the claim reads the head of every lane it may take from, merges them by
- * `sort` (due time, moved by priority), and marks what it takes with its fence. The list also goes into one lease row, which
+ * `sort` (due time, moved by priority), and marks what it takes with its fence. Of many lanes it first looks up which have jobs. The list also goes into one lease row, which
  * is how a rescuer finds the jobs of the dead without an index that every claim would have to pay for.
  */
 export function claimJobs(session: Session, request: ClaimRequest, now: number): Claimed {
@@ -18,13 +23,14 @@ export function claimJobs(session: Session, request: ClaimRequest, now: number):
   const { queues: paused, over, resumesInMs } = pausedNow(session, now)
   // An old pause costs one claim and no other.
   for (const queue of over) resumeQueue(session, queue)
-  const lanes = eligibleLanes(session, request, paused)
-  if (lanes.length === 0) return { ...nothing, resumesInMs }
-  const suspects = waitingSuspects(session, lanes)
-  const others = suspects.length === 0 || request.suspects !== 'first' ? takeOthers(session, request, lanes, now) : []
+  const known = session.lanes.named(request.names)
+  const may = mayTake(request, paused)
+  const suspects = waitingSuspects(session, known, may)
+  const isFirst = suspects.length > 0 && request.suspects === 'first'
+  const others = isFirst ? [] : takeOthers(session, request, lanesToTake(session, known, may), now)
   const isQuarantine = suspects.length > 0 && others.length === 0 && request.suspects !== 'none'
   const jobs = isQuarantine ? takeSuspects(session, request, suspects, now) : others
-  const left = isQuarantine ? waitingSuspects(session, lanes) : suspects
+  const left = isQuarantine ? waitingSuspects(session, known, may) : suspects
   const suspectStreak = left.length === 0 ? null : Math.min(...left.map((lane) => lane.streak))
   return { now, jobs, suspectStreak, isQuarantine, lost: false, resumesInMs }
 }
@@ -43,29 +49,38 @@ function takeOthers(session: Session, request: ClaimRequest, lanes: readonly Lan
 export function nothingToClaim(session: Session, request: ClaimRequest, now: number): Claimed | undefined {
   if (session.statement(session.queries.isWorker).get(request.worker) === undefined) return undefined
   const { queues: paused, resumesInMs } = pausedNow(session, now)
-  if (isAnyReady(session, eligibleLanes(session, request, paused))) return undefined
+  const known = session.lanes.named(request.names)
+  const may = mayTake(request, paused)
+  if (waitingSuspects(session, known, may).length > 0 || isAnyReady(session, lanesToTake(session, known, may)))
+    return undefined
   return { ...nothingTaken(now), resumesInMs }
 }
 
-export function isAnyReady(session: Session, lanes: Iterable<Lane>): boolean {
-  const { readyJobs, readySuspects } = session.queries
-  // Not `get`: claims ask the same statements for all, and after that libsql's next `get` finds nothing.
-  for (const { lane } of lanes)
-    for (const sql of [readyJobs, readySuspects]) if (session.statement(sql).all(lane, 1).length > 0) return true
-  return false
+function isAnyReady(session: Session, lanes: readonly Lane[]): boolean {
+  // Not `get`: claims ask the same statement for all, and after that libsql's next `get` finds nothing.
+  return lanes.some(({ lane }) => session.statement(session.queries.readyJobs).all(lane, 1).length > 0)
 }
 
-function eligibleLanes(session: Session, request: ClaimRequest, paused: ReadonlySet<string>): Lane[] {
-  const known = request.names === undefined ? undefined : new Set(request.names)
+type MayTake = (lane: Lane) => boolean
+
+function mayTake(request: ClaimRequest, paused: ReadonlySet<string>): MayTake {
+  const queues = request.queues === undefined ? undefined : new Set(request.queues)
+  return ({ queue }) => queues?.has(queue) !== false && (request.rooms.get(queue) ?? 1) > 0 && !paused.has(queue)
+}
+
+/** The lanes to take from; of many only those that have jobs. */
+function lanesToTake(session: Session, known: LaneList, may: MayTake): Lane[] {
+  if (known.lanes.length <= FEW_LANES) return known.lanes.filter(may)
   const lanes: Lane[] = []
-  for (const lane of session.lanes.all())
-    if (
-      request.queues?.includes(lane.queue) !== false &&
-      (known === undefined || known.has(lane.name)) &&
-      (request.rooms.get(lane.queue) ?? 1) > 0 &&
-      !paused.has(lane.queue)
-    )
-      lanes.push(lane)
+  // By turns the next lane with jobs and the next lane that is known: neither empty ones nor those of other workers are walked.
+  for (let next = known.from(0); next !== undefined;) {
+    const filled = session.statement(session.queries.filledLanes).all(next.lane, FILLED_AT_ONCE) as { lane: number }[]
+    for (const { lane } of filled) {
+      const found = known.from(lane)
+      if (found?.lane === lane && may(found)) lanes.push(found)
+    }
+    next = filled.length < FILLED_AT_ONCE ? undefined : known.from((filled.at(-1)?.lane ?? 0) + 1)
+  }
   return lanes
 }
 
@@ -77,13 +92,11 @@ interface SuspectLane extends Lane {
 /** Suspects of one lane that a claim looks at. */
 const SUSPECTS_MAX = 1_000
 
-function waitingSuspects(session: Session, lanes: readonly Lane[]): SuspectLane[] {
+function waitingSuspects(session: Session, known: LaneList, may: MayTake): SuspectLane[] {
   const waiting = session.statement(session.queries.suspectsWait).all() as { lane: number; streak: number }[]
-  if (waiting.length === 0) return []
-  const streaks = new Map(waiting.map((row) => [row.lane, row.streak]))
-  return lanes.flatMap((lane) => {
-    const streak = streaks.get(lane.lane)
-    return streak === undefined ? [] : [{ ...lane, streak }]
+  return waiting.flatMap(({ lane, streak }) => {
+    const found = known.from(lane)
+    return found?.lane === lane && may(found) ? [{ ...found, streak }] : []
   })
 }
 
@@ -133,21 +146,45 @@ function heads(
   rooms: ReadonlyMap<string, number>,
 ): number[] {
   if (max <= 0) return []
-  const found: { readonly seq: number; readonly sort: number; readonly queue: string }[] = []
-  for (const { lane, queue } of lanes) {
-    const room = Math.min(max, rooms.get(queue) ?? max)
-    for (const row of session.statement(sql).all(lane, room) as { seq: number; sort: number }[])
-      found.push({ seq: row.seq, sort: row.sort, queue })
+  const read = (lane: Lane, most: number): LaneHead => {
+    const rows = session.statement(sql).all(lane.lane, most) as HeadRow[]
+    return { lane, most, rows }
   }
+  // Of many lanes a few jobs each: mostly that is enough, and where it is not, more are read of the lanes that ran out.
+  const share = lanes.length <= FEW_LANES ? max : Math.ceil((2 * max) / lanes.length)
+  let all = lanes.map((lane) => read(lane, Math.min(max, share)))
+  for (;;) {
+    const taken = firstOf(all, max, rooms)
+    const ranOut = ({ most, rows }: LaneHead): boolean =>
+      most < max && rows.length === most && taken.has((rows.at(-1) as HeadRow).seq)
+    if (!all.some(ranOut)) return [...taken]
+    all = all.map((head) => (ranOut(head) ? read(head.lane, Math.min(max, head.most * 8)) : head))
+  }
+}
+
+interface HeadRow {
+  readonly seq: number
+  readonly sort: number
+}
+
+/** The first jobs of a lane, at most so many. */
+interface LaneHead {
+  readonly lane: Lane
+  readonly most: number
+  readonly rows: readonly HeadRow[]
+}
+
+function firstOf(heads: readonly LaneHead[], max: number, rooms: ReadonlyMap<string, number>): Set<number> {
+  const found = heads.flatMap(({ lane, rows }) => rows.map(({ seq, sort }) => ({ seq, sort, queue: lane.queue })))
   found.sort((a, b) => a.sort - b.sort || a.seq - b.seq)
   const left = new Map(rooms)
-  const taken: number[] = []
+  const taken = new Set<number>()
   for (const head of found) {
-    if (taken.length === max) break
+    if (taken.size === max) break
     const room = left.get(head.queue)
     if (room === 0) continue
     if (room !== undefined) left.set(head.queue, room - 1)
-    taken.push(head.seq)
+    taken.add(head.seq)
   }
   return taken
 }

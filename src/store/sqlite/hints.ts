@@ -2,7 +2,6 @@ import type { Cancel } from '../../world/timers.js'
 import type { Watch } from '../../world/watch.js'
 import type { World } from '../../world/world.js'
 import type { Hint } from '../store.js'
-import { isAnyReady } from './claim.js'
 import type { FileIdentity } from './file-identity.js'
 import type { Session } from './session.js'
 import { EVERYTHING, Wake } from './wake.js'
@@ -98,7 +97,7 @@ export class Hints {
 
   #isReady(): boolean {
     try {
-      return isAnyReady(this.#session, this.#session.lanes.all())
+      return this.#session.statement(this.#session.queries.anyReady).all().length > 0
     } catch {
       return true // It cannot be read for now: then others should look.
     }

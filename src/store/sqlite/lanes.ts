@@ -8,6 +8,26 @@ export interface Lane {
   readonly name: string
 }
 
+/** Lanes in the order of their numbers. */
+export class LaneList {
+  readonly lanes: readonly Lane[]
+
+  constructor(lanes: readonly Lane[]) {
+    this.lanes = lanes
+  }
+
+  /** The first of them whose number is at least this. */
+  from(number: number): Lane | undefined {
+    let [low, high] = [0, this.lanes.length]
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if ((this.lanes[middle] as Lane).lane < number) low = middle + 1
+      else high = middle
+    }
+    return this.lanes[low]
+  }
+}
+
 /**
  * The lanes by number and by name. Rows are only ever added, so a cache needs no other upkeep than reading what is new.
  */
@@ -17,6 +37,7 @@ export class Lanes {
   #byNumber = new Map<number, Lane>()
   #byName = new Map<string, Lane>()
   #last = 0
+  #named: { readonly names: readonly string[] | undefined; readonly last: number; readonly list: LaneList } | undefined
 
   constructor(statements: Statements, queries: Queries) {
     this.#statements = statements
@@ -27,6 +48,18 @@ export class Lanes {
   all(): Iterable<Lane> {
     this.#readNew()
     return this.#byNumber.values()
+  }
+
+  /** Those of these names; undefined: of any. It is kept while the same array is given and no lane is added. */
+  named(names: readonly string[] | undefined): LaneList {
+    this.#readNew()
+    const kept = this.#named
+    if (kept !== undefined && kept.names === names && kept.last === this.#last) return kept.list
+    const known = names === undefined ? undefined : new Set(names)
+    const lanes = [...this.#byNumber.values()].filter(({ name }) => known?.has(name) !== false)
+    const list = new LaneList(lanes.toSorted((one, other) => one.lane - other.lane))
+    this.#named = { names, last: this.#last, list }
+    return list
   }
 
   get(number: number): Lane {
@@ -47,6 +80,7 @@ export class Lanes {
   forget(): void {
     this.#byNumber = new Map()
     this.#byName = new Map()
+    this.#named = undefined
     this.#last = 0
   }
 

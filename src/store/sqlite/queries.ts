@@ -5,6 +5,7 @@ import { pruneQueries } from './queries/prune.js'
 import { scheduleQueries } from './queries/schedules.js'
 import { findQueries } from './queries/find.js'
 import { jobRow } from './queries/job-row.js'
+import { laneQueries } from './queries/lanes.js'
 import { linkQueries } from './link-queries.js'
 import { groupQueries } from './group-queries.js'
 
@@ -27,6 +28,7 @@ export const queries = {
   ...linkQueries,
   ...groupQueries,
   ...findQueries,
+  ...laneQueries,
   databaseNow: `select cast(unixepoch('subsec') * 1000 as integer) as now`,
   begin: `begin immediate`,
   commit: `commit`,
@@ -34,15 +36,6 @@ export const queries = {
   savepoint: `savepoint settle`,
   release: `release settle`,
   rollbackTo: `rollback to settle`,
-
-  newLanes: `
-    select lane as lane, queue as queue, name as name
-    from millrace_lanes
-    where lane > ?`,
-  addLane: `
-    insert into millrace_lanes (queue, name)
-    values (?, ?)
-    on conflict (queue, name) do nothing`,
 
   insertJobs: byRows(
     (rows) => `

@@ -1,17 +1,37 @@
 import { s, clock, sort, hasEnded, bodyOf, claimed, isPaused, leaseOf, rare, laneOf } from './words.js'
 
+/** The lanes of the names and queues that a worker has. */
+const namedLanes = {
+  from: `${s}.lanes n`,
+  which: `($7::text is null or n.name in (select value from json_array_elements_text($7::text::json)))
+        and ($8::text is null or n.queue in (select value from json_array_elements_text($8::text::json)))
+        and `,
+  until: `9223372036854775807`,
+}
+
+/** Lanes that were read before and are given: $7 lists them, with what each was then, and no job that stands behind $8 is among the first. */
+const givenLanes = {
+  from: `json_to_recordset($7::text::json) as a (lane integer, queue text, name text)
+      cross join lateral (
+        select n.* from ${s}.lanes n where n.lane = a.lane and n.queue = a.queue and n.name = a.name limit 1) n`,
+  which: '',
+  until: `$8::text::bigint`,
+}
+
 /** Takes the heads of the lanes out of the line and writes them into one lease. */
-const taking = `with clock as materialized (select coalesce($1::text::bigint, ${clock}) as now),
+const taking = ({
+  from,
+  which,
+  until,
+}: typeof namedLanes): string => `with clock as materialized (select coalesce($1::text::bigint, ${clock}) as now),
     alive as materialized (select 1 from ${s}.workers where worker = $2),
     lane as materialized (
-      select n.lane, n.queue, n.name, least($5::text::integer, coalesce(room.left, $5::text::integer)) as room,
+      select n.lane, n.queue, n.name, least($5::text::integer, coalesce(room.left, $5::text::integer)) as room, ${until} as until,
              coalesce(start.sort, -9223372036854775808) as start
-      from clock, alive, ${s}.lanes n
+      from clock, alive, ${from}
       left join json_to_recordset($6::text::json) as room (queue text, "left" integer) on room.queue = n.queue
       left join json_to_recordset($9::text::json) as start (lane integer, sort bigint) on start.lane = n.lane
-      where ($7::text is null or n.name in (select value from json_array_elements_text($7::text::json)))
-        and ($8::text is null or n.queue in (select value from json_array_elements_text($8::text::json)))
-        and coalesce(room.left, 1) > 0
+      where ${which}coalesce(room.left, 1) > 0
         and not ${isPaused('n.queue')}),
     suspect as materialized (
       select 1 from ${s}.waiting w join lane on lane.lane = w.lane where w.state = 'ready' limit 1),
@@ -21,7 +41,7 @@ const taking = `with clock as materialized (select coalesce($1::text::bigint, ${
       cross join lateral (
         select r.ctid as at, r.sort, r.ref
         from ${s}.ready r
-        where r.lane = lane.lane and r.sort >= lane.start and not ($10::text::boolean and exists (select 1 from suspect))
+        where r.lane = lane.lane and r.sort between lane.start and lane.until and not ($10::text::boolean and exists (select 1 from suspect))
         order by r.sort, r.ref
         limit lane.room
         for update skip locked) as each),
@@ -37,11 +57,25 @@ const taking = `with clock as materialized (select coalesce($1::text::bigint, ${
 const told = `clock.now, exists (select 1 from alive) as alive,
            (select json_agg(json_build_array(lane.lane, lane.queue, lane.name, l.last))
             from (select lane, max(sort) as last from taken group by lane) l join lane on lane.lane = l.lane)::text as lanes,
-           exists (select 1 from suspect) as suspects,
+           exists (select 1 from suspect) as suspects, (select count(*)::integer from lane) as known,
            (select p.until from ${s}.pauses p where p.until > (select now from clock) order by p.until limit 1) - clock.now as resumes`
 
 /** By a list, which each day is asked for once: to join them one by one takes half as long again. */
 const isTaken = `j.ref = any(array(select ref from taken))`
+
+const asJson = (lanes: typeof namedLanes): string => `
+    ${taking(lanes)}
+    select ${told},
+           (select json_agg(${claimed} order by ${sort('j')}, j.ref) from ${s}.jobs j where ${isTaken})::text as jobs
+    from clock`
+
+/** The same with a row for each job: a large payload would be written into a JSON, and read out of it, for longer than all the rest takes. */
+const asRows = (lanes: typeof namedLanes): string => `
+    ${taking(lanes)}
+    select ${told}, j.ref, j.id, j.lane, j.due_at, j.payload, (${rare})::text as rare
+    from clock
+    left join ${s}.jobs j on ${isTaken}
+    order by ${sort('j')}, j.ref`
 
 /** Workers and what they take. */
 export const claimQueries = {
@@ -67,18 +101,29 @@ export const claimQueries = {
     (select l.worker, null::bigint, null::integer, null::text
      from (select distinct worker from ${s}.leases) l
      where (select w.worker from ${s}.workers w where w.worker = l.worker) is null)`,
-  claimJobs: `
-    ${taking}
-    select ${told},
-           (select json_agg(${claimed} order by ${sort('j')}, j.ref) from ${s}.jobs j where ${isTaken})::text as jobs
-    from clock`,
-  /** The same with a row for each job: a large payload would be written into a JSON, and read out of it, for longer than all the rest takes. */
-  claimLarge: `
-    ${taking}
-    select ${told}, j.ref, j.id, j.lane, j.due_at, j.payload, (${rare})::text as rare
-    from clock
-    left join ${s}.jobs j on ${isTaken}
-    order by ${sort('j')}, j.ref`,
+  claimJobs: asJson(namedLanes),
+  claimLarge: asRows(namedLanes),
+  claimGiven: asJson(givenLanes),
+  claimGivenLarge: asRows(givenLanes),
+  /**
+   * The next so many lanes that have jobs, behind one, with where the first job of each stands; and those of suspects. Each is one
+   * look into the index, however many jobs it has.
+   */
+  filledLanes: `
+    with recursive clock as materialized (select coalesce($3::text::bigint, ${clock}) as now),
+    filled as (
+      (select r.lane, r.sort from ${s}.ready r where r.lane > $1::text::integer order by r.lane, r.sort, r.ref limit 1)
+      union all
+      select next.lane, next.sort
+      from filled f
+      cross join lateral (
+        select r.lane, r.sort from ${s}.ready r where r.lane > f.lane order by r.lane, r.sort, r.ref limit 1) next)
+    select n.lane, n.queue, n.name, each.sort, ${isPaused('n.queue')} as paused
+    from clock, (
+      (select lane, sort from filled limit $2::text::integer)
+      union all
+      (select distinct w.lane, null::bigint from ${s}.waiting w where w.state = 'ready' and $1 = '0')) as each
+    cross join lateral (select * from ${s}.lanes n where n.lane = each.lane limit 1) n`,
   /** A lease of nothing under each fence. */
   voidClaims: `
     insert into ${s}.leases (fence, worker, quarantined, claimed_at, starting, refs)

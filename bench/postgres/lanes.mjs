@@ -1,0 +1,3 @@
+import { lanesScenario } from '../reads.mjs'
+
+export const scenario = (bench) => lanesScenario(bench, 'postgres/millrace')

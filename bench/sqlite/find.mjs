@@ -1,0 +1,3 @@
+import { findScenario } from '../reads.mjs'
+
+export const scenario = (bench) => findScenario(bench, 'millrace')

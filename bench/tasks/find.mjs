@@ -1,0 +1,46 @@
+import { nowMs } from '../clock.mjs'
+import { percentile } from '../figures.mjs'
+import { jobsOf } from './fill-rare.mjs'
+
+const TIMES = 5
+
+/** The filters, each with what it is called in the table. */
+export const FILTERS = {
+  ...Object.fromEntries(
+    'scheduled ready running retrying blocked paused parked done failed cancelled'
+      .split(' ')
+      .map((state) => [`state ${state}`, { state }]),
+  ),
+  'states failed, parked': { state: ['failed', 'parked'] },
+  'job rare': { job: 'rare' },
+  'queue few': { queue: 'few' },
+  'job noop, state failed': { job: 'noop', state: 'failed' },
+  'queue few, state scheduled': { queue: 'few', state: 'scheduled' },
+  key: { key: 'k' },
+  'key of none': { key: 'none' },
+  group: { group: 'g' },
+}
+
+/** The first job of each filter, in ms: the median of a few calls, in the slower order. */
+export async function run(spec, { openMill }) {
+  const mill = await openMill(spec, jobsOf)
+  const figures = {}
+  for (const [name, filter] of Object.entries(FILTERS)) {
+    const medians = []
+    for (const order of ['newest', 'oldest']) {
+      const took = []
+      for (let i = 0; i < TIMES; i += 1) took.push(await firstMs(mill, { ...filter, order, limit: 1 }))
+      medians.push(percentile(took, 50))
+    }
+    figures[name] = Math.max(...medians)
+  }
+  await mill.close()
+  return { ...figures, worst: Math.max(...Object.values(figures)) }
+}
+
+async function firstMs(mill, filter) {
+  const began = nowMs()
+  // eslint-disable-next-line no-unused-vars
+  for await (const _ of mill.find(filter));
+  return nowMs() - began
+}

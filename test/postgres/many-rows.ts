@@ -65,7 +65,7 @@ export async function fillTables(client: Client, rows: number): Promise<void> {
     `insert into ${s}.group_moves (grp, queue, state, members) select 'g' || i, 'q1', 'done', 1 from ${made} where i % 5 = 0`,
     `insert into ${s}.schedules (id, revision, spec, created_at, next_at) select 's' || i, 1, '', 0, ${FAR} + i from ${made} where i % 5 = 0`,
     `insert into ${s}.ticks (schedule, at, by_hand, outcome, fired_at)
-     select 's' || i % 100, i, false, 'skipped', 0 from ${made} where i % 5 = 0`,
+     select 's' || i % ${Math.ceil(rows / 500)}, i, false, 'skipped', 0 from ${made} where i % 5 = 0`,
     `insert into ${s}.link_todos (parent, what) select ref, 'done' from ${made} where i % 5 = 0`,
     `insert into ${s}.receipts (id)
      select ('00000000-0000-4000-8000-' || lpad(to_hex(i), 12, '0'))::uuid from ${made} where i % 5 = 0`,

@@ -201,7 +201,6 @@ function jobCases(rows: number): Readonly<Record<string, Case>> {
     endWorker: ['w1', '0'],
     lockWorker: ['w1', '0'],
     isWorker: ['w1'],
-    lockWorker: ['w1', '0'],
     readWorkers: [],
     claimJobs: claim,
     claimLarge: claim,

@@ -121,6 +121,27 @@ describe('a clock that is set back by a day', () => {
     expect((await mill.schedules.get('a'))?.nextAt).toEqual(from)
   })
 
+  test('does not stop "every" of one that is resumed or given another interval, with no worker to review it', async () => {
+    const clock = { now: NOON }
+    const where = freshStore(folder)
+    const worker = await started(where, clock)
+    await worker.recurring('r', beat, undefined, { every: '1m' })
+    for (let n = 0; n < 2; n += 1) await tick(worker, clock, MINUTE)
+    await worker.schedules.pause('r')
+    await worker.close()
+    clock.now -= DAY
+    const mill = await clockedMill(where, clock, { jobs: [beat] })
+    mills.push(mill)
+    await mill.schedules.resume('r')
+    const inMs = async (): Promise<number> => Number((await mill.schedules.get('r'))?.nextAt) - clock.now
+    expect(await inMs()).toBeLessThanOrEqual(MINUTE)
+    clock.now -= DAY
+    await mill.recurring('r', beat, undefined, { every: '2m' })
+    expect(await inMs()).toBeLessThanOrEqual(2 * MINUTE)
+    await mill.start()
+    await tick(mill, clock, 2 * MINUTE)
+  })
+
   test('is logged once, with what it means, and so is the way forward again', async () => {
     const clock = { now: NOON }
     const { logger, told } = listening()

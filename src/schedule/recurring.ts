@@ -15,9 +15,10 @@ import { firingOf, tellFired } from './fire.js'
 import type { FireParts } from './fire.js'
 import { toScheduleRecord, toTickRecord } from './record.js'
 import type { Instant, RecurringOptions, ScheduleRecord, TickRecord } from './record.js'
-import { jobOf, readSpec, templateOf, timesOf, writeSpec } from './spec.js'
+import { laidOver } from './laid-over.js'
+import { jobOf, readSpec, templateOf, writeSpec } from './spec.js'
 import type { ScheduleSpec } from './spec.js'
-import { dueTicks, nextAfter, timingOf } from './ticks.js'
+import { continued, dueTicks, nextAfter, timingOf } from './ticks.js'
 import type { Timing } from './ticks.js'
 
 /** A command that keeps meeting a schedule that has moved on gives up. */
@@ -111,7 +112,10 @@ export class Recurring implements Schedules {
     refuse('schedules.resume()', noOptions(options, 'the command commits by itself'))
     return this.#move(id, (row, spec, now) => {
       if (row.pausedAt === null) return 'as it is'
-      const timing = timingOf(spec, row.createdAt)
+      const counted = continued(spec, row, now)
+      const timing = timingOf(counted, row.createdAt)
+      // After the clock was set back no tick has been passed over that the ledger does not have.
+      if (counted !== spec) return { ...row, spec: writeSpec(counted), nextAt: nextAfter(timing, now), pausedAt: null }
       const ticks = passedOver(timing, row.pausedAt, now)
       return firingOf(this.#parts, row, spec, { ticks, nextAt: nextAfter(timing, now), pausedAt: null })
     })
@@ -167,13 +171,17 @@ export class Recurring implements Schedules {
 
   async #move(
     id: string,
-    decide: (row: ScheduleRow, spec: ScheduleSpec, now: number) => Firing | 'as it is',
+    decide: (row: ScheduleRow, spec: ScheduleSpec, now: number) => Firing | ScheduleRow | 'as it is',
   ): Promise<boolean> {
     return this.#again(checkId(id), async () => {
       const { now, schedule } = await this.#parts.store.schedules.readSchedule(id)
       if (schedule === undefined) return false
       const firing = decide(schedule, readSpec(schedule.spec), now)
       if (firing === 'as it is') return true
+      if ('spec' in firing) {
+        const putting = this.#parts.store.schedules.putSchedule(firing, schedule.revision)
+        return followed(putting, (written) => (written ? true : undefined))
+      }
       return followed(this.#parts.store.schedules.fireTicks(firing), (fired) => (fired === 'stale' ? undefined : true))
     })
   }
@@ -236,21 +244,6 @@ function specOf(
 function instantOf(value: unknown): number | null {
   const parsed = parseInstant(value)
   return parsed.ok ? parsed.atMs : null
-}
-
-/** The schedule with what is now asked of it. With the same times it goes on as it was; with others it begins anew from now. */
-function laidOver(
-  old: ScheduleRow | undefined,
-  spec: ScheduleSpec,
-  now: number,
-): Pick<ScheduleRow, 'spec' | 'createdAt' | 'pausedAt' | 'nextAt'> {
-  const createdAt = old?.createdAt ?? now
-  const pausedAt = old?.pausedAt ?? null
-  const was = old === undefined ? undefined : readSpec(old.spec)
-  const keeps = old !== undefined && was !== undefined && timesOf(was) === timesOf(spec)
-  const nextAt = keeps ? old.nextAt : pausedAt === null ? nextAfter(timingOf(spec, createdAt), now) : null
-  const kept = keeps && was.anchorAt !== undefined ? { ...spec, anchorAt: was.anchorAt } : spec
-  return { spec: writeSpec(kept), createdAt, pausedAt, nextAt }
 }
 
 /** Ticks that came while it was paused, in one line of the ledger. */

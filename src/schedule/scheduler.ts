@@ -19,6 +19,8 @@ const HINT_MS = 1_000
 const BACK_MS = 1_000
 /** Schedules that a review reads at a time. */
 const PAGE = 200
+/** How often a schedule is read again in a review when others keep writing it. */
+const REVIEW_TRIES = 10
 
 export interface SchedulerParts extends FireParts {
   readonly pollMs: () => number
@@ -94,15 +96,30 @@ async function review(parts: SchedulerParts): Promise<void> {
   }
 }
 
+/**
+ * Who overtakes the write may have worked out the next tick by the time before the step, so the row is read again. An error of
+ * the store is not caught here: the review must be repeated.
+ */
 async function reviewOne(parts: SchedulerParts, row: ScheduleRow, now: number): Promise<void> {
-  if (row.pausedAt !== null || (row.nextAt !== null && row.nextAt <= now)) return
+  const { schedules } = parts.store
+  let [at, seen]: [number, ScheduleRow | undefined] = [now, row]
+  for (let tries = 0; seen !== undefined && tries < REVIEW_TRIES; tries += 1) {
+    const reviewed = reviewedRow(parts, seen, at)
+    if (reviewed === undefined || (await schedules.putSchedule(reviewed, seen.revision))) return
+    const again = await schedules.readSchedule(row.id)
+    ;[at, seen] = [again.now, again.schedule]
+  }
+}
+
+/** The row as it must be; undefined when it is right, or cannot be read here. */
+function reviewedRow(parts: SchedulerParts, row: ScheduleRow, now: number): ScheduleRow | undefined {
+  if (row.pausedAt !== null || (row.nextAt !== null && row.nextAt <= now)) return undefined
   try {
     const spec = continued(readSpec(row.spec), row, now)
     const nextAt = nextAfter(timingOf(spec, row.createdAt), now)
-    // Who comes second was overtaken by somebody who has worked it out too.
-    if (nextAt !== row.nextAt)
-      await parts.store.schedules.putSchedule({ ...row, spec: writeSpec(spec), nextAt }, row.revision)
+    return nextAt === row.nextAt ? undefined : { ...row, spec: writeSpec(spec), nextAt }
   } catch (error) {
     parts.troubled(`read schedule ${JSON.stringify(row.id)}`, error)
+    return undefined
   }
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { ScheduleSpec } from './spec.js'
-import { dueTicks, jitterOf, nextAfter, timingOf } from './ticks.js'
+import { continued, dueTicks, jitterOf, nextAfter, timingOf } from './ticks.js'
 import type { Timing } from './ticks.js'
 
 const NOON = Date.UTC(2030, 0, 1, 12)
@@ -26,6 +26,13 @@ describe('the next tick', () => {
   test('of a rule that cannot be read here is an error that names it', () => {
     expect(() => timing('0 9 * * *', { timezone: 'Mars/Base' })).toThrow(/timezone/)
   })
+})
+
+test('a schedule that had ticks and was given a later from waits for it', () => {
+  const spec = { rule: { every: MINUTE }, timezone: 'UTC', fromAt: NOON + DAY, untilAt: null } as ScheduleSpec
+  expect(continued(spec, { createdAt: NOON - DAY, lastAt: NOON - MINUTE }, NOON)).toBe(spec)
+  // It has begun: the clock was set back.
+  expect(continued(spec, { createdAt: NOON - DAY, lastAt: NOON + DAY }, NOON).anchorAt).toBeDefined()
 })
 
 describe('ticks that have come due', () => {

@@ -40,7 +40,8 @@ export function continued(
 ): ScheduleSpec {
   if (typeof spec.rule === 'string') return spec
   const anchorAt = spec.anchorAt ?? spec.fromAt ?? row.createdAt
-  const hasNotBegun = row.lastAt === null && spec.anchorAt === undefined && spec.fromAt !== null
+  // One that had ticks and was then given a later `from` has not begun again.
+  const hasNotBegun = spec.anchorAt === undefined && spec.fromAt !== null && (row.lastAt ?? -Infinity) < spec.fromAt
   if (hasNotBegun || Math.max(row.lastAt ?? -Infinity, anchorAt) <= now) return spec
   return { ...spec, anchorAt: (now - anchorAt) % spec.rule.every === 0 ? now - 1 : now }
 }

@@ -34,6 +34,12 @@ interface Target {
  */
 export class AskBook {
   readonly #targets = new Map<string, Target>()
+  readonly #soonest: () => number
+
+  /** `soonest`: in what time the ends of pledges are, see `SimClock`. */
+  constructor(soonest: () => number) {
+    this.#soonest = soonest
+  }
 
   ofJob<Answer>(id: string, asked: Asked<Answer>): Promise<Answer> {
     return this.#ask(`job ${id}`, asked)
@@ -51,12 +57,13 @@ export class AskBook {
 
   /** A handler begins; a process that acts on old news, as one does that stalled, is not held to it. */
   begins(id: string, queue: string, process: SimProcess, now: number): 'by the end of a pause' | 'freely' {
+    const soonest = this.#soonest()
     const paused = this.#targets.get(`queue ${queue}`)?.pledge
-    const how = paused !== undefined && paused.until <= now ? 'by the end of a pause' : 'freely'
+    const how = paused !== undefined && paused.until <= soonest ? 'by the end of a pause' : 'freely'
     if (process.isBehind) return how
     for (const name of [`job ${id}`, `queue ${queue}`]) {
       const pledge = this.#targets.get(name)?.pledge
-      if (pledge === undefined || now >= pledge.until) continue
+      if (pledge === undefined || soonest >= pledge.until) continue
       const when = `${(now - pledge.since).toFixed(0)} ms after that was acknowledged`
       throw new BrokenPromise(`${pledge.what}: job ${id} of queue ${queue} begins ${when}`)
     }

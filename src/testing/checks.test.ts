@@ -139,12 +139,16 @@ describe('what was answered', () => {
   const time = new VirtualTime(0)
   const process = new SimProcess('w', time, seeded(1), 0)
   const pledge = { what: 'X14, paused', since: 0, until: 50 }
-  const begins = (book: AskBook, now: number) => () => book.begins('a', 'default', process, now)
+  let now = 0
+  const begins = (book: AskBook, at: number) => () => {
+    now = at
+    return book.begins('a', 'default', process, now)
+  }
   const paused = { call: () => Promise.resolve(true), voids: false, pledge: () => pledge }
   const resumed = { call: () => Promise.resolve(true), voids: true, pledge: () => undefined }
 
   test('holds until its time, or until somebody asks for something else', async () => {
-    const book = new AskBook()
+    const book = new AskBook(() => now)
     await book.ofJob('a', paused)
     expect(begins(book, 49)).toThrow('X14, paused: job a of queue default begins 49 ms after that was acknowledged')
     expect(begins(book, 50)).not.toThrow()
@@ -156,7 +160,7 @@ describe('what was answered', () => {
   })
 
   test('promises nothing when the call failed, when another was under way, or to who acts on old news', async () => {
-    const book = new AskBook()
+    const book = new AskBook(() => now)
     await book.ofJob('a', { ...paused, call: () => Promise.reject(new Error('lost')) }).catch(() => undefined)
     expect(begins(book, 10)).not.toThrow()
     await Promise.all([book.ofJob('a', resumed), book.ofJob('a', paused)])

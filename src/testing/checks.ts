@@ -28,6 +28,8 @@ export interface Facts extends PlaceFacts, LinkFacts, RescueFacts {
   /** Ids that somebody asked to cancel. */
   readonly calledOff: ReadonlySet<string>
   readonly crashBudget: number
+  /** The time by the database's clock, which may have been set. */
+  readonly databaseNow: number
   /** Ids that were written in a transaction that was rolled back. */
   readonly undone: ReadonlySet<string>
   /** Names of jobs whose work and end are one transaction. */

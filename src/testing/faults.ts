@@ -2,6 +2,7 @@ import { StoreError } from '../errors.js'
 import type { Hint, Store } from '../store/store.js'
 import type { Transact, TransactionStore } from '../store/transaction-store.js'
 import type { Random } from './random.js'
+import type { SimClock } from './sim-clock.js'
 import type { SimProcess } from './sim-process.js'
 
 /** How likely each fault is, at each seam where it can strike. */
@@ -24,6 +25,8 @@ export interface FaultRates {
   readonly freeze: number
   /** Its loop is blocked for up to three leases, and its heart beats on. */
   readonly block: number
+  /** The database's wall clock is set to up to a day before or after the true time, at some moment of each second. */
+  readonly clockStep: number
 }
 
 export const NO_FAULTS: FaultRates = {
@@ -37,6 +40,7 @@ export const NO_FAULTS: FaultRates = {
   hold: 0,
   freeze: 0,
   block: 0,
+  clockStep: 0,
 }
 export const ALL_FAULTS: FaultRates = {
   crash: 0.006,
@@ -49,6 +53,7 @@ export const ALL_FAULTS: FaultRates = {
   hold: 0.001,
   freeze: 0.003,
   block: 0.004,
+  clockStep: 0.01,
 }
 
 export type FaultKind = keyof FaultRates
@@ -59,6 +64,12 @@ export const SLOW_MAX_MS = 2_000
 /** For how many leases the store can be held. */
 const HOLD_MAX_LEASES = 1.2
 
+/** How far from the true time the database's clock is set. */
+const CLOCK_MIN_MS = 60_000
+const CLOCK_MAX_MS = 86_400_000
+/** How far behind the latest time it has shown it may be when faults stop: what is due is to drain, and a day has many polls. */
+const BEHIND_MAX_MS = 60_000
+
 /** How a call fails that took effect. */
 export const REPLY_LOST = 'its reply was lost'
 
@@ -67,6 +78,8 @@ export class Faults {
   readonly #rates: FaultRates
   readonly #random: Random
   readonly #struck: (kind: FaultKind, process: SimProcess, where: string) => void
+  /** Of its own: histories without a step are what they would be without this fault. */
+  readonly #clockRandom: Random
   #stopped = false
 
   constructor(
@@ -76,6 +89,7 @@ export class Faults {
   ) {
     this.#rates = rates
     this.#random = random
+    this.#clockRandom = random.fork('clock')
     this.#struck = struck
   }
 
@@ -98,6 +112,25 @@ export class Faults {
     else if (this.strikes('freeze', process, where)) process.freeze(this.#random.next() * 3 * leaseMs)
     else if (this.strikes('block', process, where)) process.block(this.#random.next() * 3 * leaseMs)
     return process.alive
+  }
+
+  /** By how much the clock is set at this moment; 0: it is not. */
+  clockStepMs(clock: SimClock): number {
+    const random = this.#clockRandom
+    if (this.#stopped || !random.chance(this.#rates.clockStep)) return 0
+    const awayMs = CLOCK_MIN_MS * (CLOCK_MAX_MS / CLOCK_MIN_MS) ** random.next()
+    return Math.round(random.chance(0.7) ? -awayMs : awayMs) - clock.offsetMs
+  }
+
+  /** How long it is until the clock may be set next: a second on average. Undefined: it never is. */
+  clockWaitMs(): number | undefined {
+    return this.#stopped || this.#rates.clockStep === 0 ? undefined : this.#clockRandom.next() * 2_000
+  }
+
+  /** Somebody sets the clock right, or nearly so. */
+  mendClock(clock: SimClock): void {
+    const behindMs = Math.round(this.#clockRandom.next() * BEHIND_MAX_MS)
+    if (clock.behindMs > behindMs) clock.step(Math.round(clock.behindMs - behindMs))
   }
 
   delayMs(most: number): number {

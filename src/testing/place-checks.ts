@@ -15,12 +15,16 @@ export interface PlaceFacts {
   readonly uniques: ReadonlyMap<string, UniqueRule> | undefined
   /** Something worth counting was seen to happen. */
   readonly met: (what: string) => void
+  /** See `SimClock`: a window that the clock has left once may be forgotten, though the clock was set back since. */
+  readonly soonest: number
 }
 
 /** Who has a place, and until when its window runs (-Infinity: it has none). */
 interface Holder {
   readonly id: string
   readonly until: number
+  /** The same, in the time of `soonest`. */
+  readonly soonestUntil: number
 }
 
 /**
@@ -29,8 +33,10 @@ interface Holder {
  */
 export class PlaceChecker {
   readonly #holders = new Map<string, Holder>()
+  #soonest = -Infinity
 
-  look(before: ReadonlyMap<string, CensusJob>, census: Census, { uniques, met }: PlaceFacts): void {
+  look(before: ReadonlyMap<string, CensusJob>, census: Census, { uniques, met, soonest }: PlaceFacts): void {
+    this.#soonest = Math.floor(soonest)
     for (const [place, jobs] of byPlace(census)) {
       this.#checkUnfinished(place, jobs)
       const rule = uniques?.get(jobs[0]?.name ?? '') ?? NO_WINDOW
@@ -64,19 +70,21 @@ export class PlaceChecker {
     if (first !== undefined && waits(was) && waits(first))
       throw new BrokenPromise(`E6: job ${job.id} was written at ${place} beside ${first.id}, which waits there`)
     const leftMs = first === undefined || holder === undefined ? 0 : holder.until - job.createdAt
-    if (leftMs > 0 && first?.state !== 'cancelled' && !putsOff)
+    if (leftMs > 0 && this.#soonest < (holder?.soonestUntil ?? 0) && first?.state !== 'cancelled' && !putsOff)
       throw new BrokenPromise(`E6: job ${job.id} was written at ${place} ${leftMs} ms before its window ends`)
     const opened = forMs === null ? -Infinity : job.createdAt + forMs
     // One that came in the same bulk may be replaced before anybody has seen it.
     const isReplacing = first?.state === 'cancelled' && (was === undefined || waits(was))
     // Who replaces the one that waits comes into its window.
-    this.#holders.set(place, { id: job.id, until: isReplacing && leftMs > 0 ? job.createdAt + leftMs : opened })
+    const until = isReplacing && leftMs > 0 ? job.createdAt + leftMs : opened
+    this.#holders.set(place, { id: job.id, until, soonestUntil: this.#soonest + until - job.createdAt })
     return isReplacing ? 'replaced' : 'written'
   }
 
   /** A retry takes the place anew, with the window that runs there. */
   #revives(place: string, job: CensusJob): void {
-    this.#holders.set(place, { id: job.id, until: this.#holders.get(place)?.until ?? -Infinity })
+    const { until, soonestUntil } = this.#holders.get(place) ?? { until: -Infinity, soonestUntil: -Infinity }
+    this.#holders.set(place, { id: job.id, until, soonestUntil })
   }
 
   /** Who is called off or deleted gives up the place with its window. */

@@ -7,7 +7,7 @@ export class PruneChecker {
 
   look(before: ReadonlyMap<string, CensusJob>, jobs: ReadonlyMap<string, CensusJob>, facts: Facts): void {
     for (const job of before.values()) {
-      if (jobs.has(job.id) || job.keepUntil === null || job.keepUntil > facts.now) continue
+      if (jobs.has(job.id) || job.keepUntil === null || job.keepUntil > facts.databaseNow) continue
       this.#pruned.add(job.id)
       facts.met('jobs pruned')
     }

@@ -24,6 +24,12 @@ export class RunBook {
   readonly #commands = new Map<string, number>()
   readonly #notBefore = new Map<string, number>()
   #total = 0
+  readonly #soonest: () => number
+
+  /** `soonest`: in what time the moments of `notBefore` are, see `SimClock`. */
+  constructor(soonest: () => number) {
+    this.#soonest = soonest
+  }
 
   get total(): number {
     return this.#total
@@ -64,7 +70,7 @@ export class RunBook {
     const runs = this.#runs.get(id) ?? []
     this.#runs.set(id, runs)
     this.#checkCause(id, runs, process, fence)
-    this.#checkTime(id, now)
+    this.#checkTime(id)
     this.#checkClaim(id, process, fence, now)
     const run: Run = {
       process,
@@ -102,7 +108,8 @@ export class RunBook {
     )
   }
 
-  #checkTime(id: string, now: number): void {
+  #checkTime(id: string): void {
+    const now = this.#soonest()
     const moment = this.#notBefore.get(id)
     if (moment !== undefined && now < moment)
       throw new BrokenPromise(`G8: job ${id} begins ${moment - now} ms before its time`)

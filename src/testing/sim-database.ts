@@ -1,3 +1,4 @@
+import type { Mill } from '../mill/surface.js'
 import { STORE_CHOICE } from '../store/choice.js'
 import type { StoreChoice } from '../store/choice.js'
 import { countChanges, makeWork, readCensus, transact } from '../store/sqlite/census.js'
@@ -17,6 +18,7 @@ import type { World } from '../world/world.js'
 import { systemWorld } from '../world/world.js'
 import type { Faults } from './faults.js'
 import { faultyStore } from './faults.js'
+import type { SimClock } from './sim-clock.js'
 import { SimMachines } from './sim-machines.js'
 import type { SimProcess } from './sim-process.js'
 import type { VirtualTime } from './virtual-time.js'
@@ -27,6 +29,8 @@ export interface Plants {
   /** The clock the database of a process goes by. */
   readonly databaseClock?: ((time: VirtualTime, process: SimProcess) => number) | undefined
   readonly wrapStore?: ((store: Store, process: SimProcess) => Store) | undefined
+  /** What the client of the story is shown. */
+  readonly wrapMill?: ((mill: Mill) => Mill) | undefined
   readonly wrapWorld?: ((world: World) => World) | undefined
 }
 
@@ -34,6 +38,7 @@ export interface Plants {
 export class SimDatabase {
   readonly #time: VirtualTime
   readonly #plants: Plants
+  readonly #clock: SimClock
   readonly #file: OpenedFile
   readonly #statements: Statements
   readonly #listeners = new Set<Listener>()
@@ -50,19 +55,21 @@ export class SimDatabase {
   /** Workers that take themselves off the list, and so were not taken for dead. */
   readonly leaving = new Set<string>()
 
-  private constructor(time: VirtualTime, plants: Plants, file: OpenedFile) {
+  private constructor(time: VirtualTime, clock: SimClock, plants: Plants, file: OpenedFile) {
     this.#time = time
+    this.#clock = clock
     this.#plants = plants
     this.#file = file
     this.#statements = new HeldStatements(file.database, () => time.now < this.heldUntil)
   }
 
   /** `provable`: whether processes of one machine can prove each other's end. */
-  static async open(time: VirtualTime, plants: Plants, provable = true): Promise<SimDatabase> {
+  static async open(time: VirtualTime, clock: SimClock, plants: Plants, provable = true): Promise<SimDatabase> {
     const database = new (chooseLibrary().open)(':memory:')
     makeWork(database)
     const made = new SimDatabase(
       time,
+      clock,
       plants,
       await openFile({ target: database, durability: 'process' }, true, systemWorld()),
     )
@@ -93,7 +100,7 @@ export class SimDatabase {
     const right: Queries = { ...ownQueries, dataVersion: SHARED_DATA_VERSION }
     const queries = this.#plants.queries?.(right) ?? right
     const clock = this.#plants.databaseClock
-    const now = (): number => Math.floor(clock === undefined ? this.#time.now : clock(this.#time, process))
+    const now = (): number => Math.floor(clock === undefined ? this.#clock.now : clock(this.#time, process))
     const on = (world: World): SqliteStore =>
       new SqliteStore(this.#file, world, {
         durability: 'process',

@@ -38,7 +38,7 @@ export interface SimulatedApp {
   readonly random: Random
   /** Waits in virtual time. */
   readonly sleep: (ms: number) => Promise<void>
-  /** Virtual now, in ms since 1970. */
+  /** Virtual now by the database's clock, in ms since 1970. */
   readonly now: () => number
 }
 
@@ -105,7 +105,7 @@ export async function simulate(options: SimulateOptions): Promise<SimulationRepo
   try {
     await sim.run(async (mill, client) => {
       const sleep = (ms: number): Promise<void> => sim.wait(client, ms)
-      app = { mill: witness(mill, sim), random: sim.random('app'), sleep, now: () => sim.time.now }
+      app = { mill: witness(mill, sim), random: sim.random('app'), sleep, now: () => sim.clock.now }
       await options.scenario(app)
     })
     if (options.check !== undefined && app !== undefined) await sim.finish(Promise.resolve(options.check(app)))

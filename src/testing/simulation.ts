@@ -5,6 +5,7 @@ import type { Mill } from '../mill/surface.js'
 import type { Census } from '../store/sqlite/census.js'
 import type { SqliteDatabase } from '../store/sqlite/driver.js'
 import { AskBook } from './ask-book.js'
+import { checkEvery } from './clock-checks.js'
 import { checkDrained, Checker, isDrained } from './checks.js'
 import { checkFreed } from './rescue-checks.js'
 import type { Facts } from './checks.js'
@@ -14,6 +15,7 @@ import type { Random } from './random.js'
 import { seeded } from './random.js'
 import { RunBook } from './run-book.js'
 import type { Scene } from './scene.js'
+import { SimClock, strikeClock } from './sim-clock.js'
 import { SimDatabase } from './sim-database.js'
 import type { Plants } from './sim-database.js'
 import { simMill } from './sim-mill.js'
@@ -51,8 +53,10 @@ const RESTART_MAX_MS = 3_000
 export class Simulation {
   readonly config: SimulationConfig
   readonly time = new VirtualTime(START)
-  readonly book = new RunBook()
-  readonly asks = new AskBook()
+  /** The database's wall clock. */
+  readonly clock = new SimClock(this.time)
+  readonly book = new RunBook(() => this.clock.soonest)
+  readonly asks = new AskBook(() => this.clock.soonest)
   readonly coverage: Coverage = {}
   readonly trace: string[] = []
   readonly acknowledged = new Set<string>()
@@ -93,7 +97,8 @@ export class Simulation {
 
   /** Runs a scenario against the fleet: first with faults, then without until all has drained. Throws what was broken. */
   async run(scenario: (mill: Mill, process: SimProcess) => Promise<void>): Promise<void> {
-    this.#shared = await SimDatabase.open(this.time, this.plants, this.config.seed % 2 === 0)
+    this.#shared = await SimDatabase.open(this.time, this.clock, this.plants, this.config.seed % 2 === 0)
+    strikeClock(this)
     for (let i = 0; i < this.config.workers; i += 1) this.#startWorker(`worker-${i + 1}`)
     let done = false
     const client = this.#newProcess('client', 0, false)
@@ -106,10 +111,11 @@ export class Simulation {
     if (!done) this.fail(new Error('the scenario did not end in time; does it wait for something that never comes?'))
     if (this.#broken !== undefined) throw this.#broken
     this.faults.stop()
+    if (this.clock.steps > 0) this.faults.mendClock(this.clock)
     this.note('-', 'faults stop')
-    const end = this.time.now + this.config.drainMs
+    const end = this.time.now + this.config.drainMs + this.clock.behindMs
     await this.#until(() => this.#isDrained(), end)
-    checkDrained(this.#look(), this.time.now)
+    checkDrained(this.#look(), this.clock.now)
   }
 
   /** Lets the fleet go on until this is settled: for questions asked after all has drained. */
@@ -208,7 +214,9 @@ export class Simulation {
     while (!isOver() && this.time.now < end) {
       if (this.#broken !== undefined) throw this.#broken
       if (!(await this.time.step())) break
-      checkFreed(this.#look(), this.database, this.#mills.keys(), this.time.now)
+      const [census, now] = [this.#look(), this.time.now]
+      checkFreed(census, this.database, this.#mills.keys(), now)
+      checkEvery(census, this.clock, this.database, this.#mills.keys(), { now, pollMs: this.config.pollMs })
     }
     if (this.#broken !== undefined) throw this.#broken
   }
@@ -235,6 +243,8 @@ export class Simulation {
       crashBudget,
       workers: this.database,
       now: this.time.now,
+      databaseNow: this.clock.now,
+      soonest: this.clock.soonest,
       leaseMs,
       banking: this.scene.banking,
       uniques: this.scene.uniques,
@@ -249,7 +259,7 @@ export class Simulation {
 
   #isDrained(): boolean {
     if (this.#processes.some((process) => process.alive && process.frozenUntil > this.time.now)) return false
-    return isDrained(this.#look(), this.time.now)
+    return isDrained(this.#look(), this.clock.now)
   }
 
   #newProcess(name: string, skewMs: number, mortal = true): SimProcess {

@@ -49,6 +49,7 @@ export function census(jobs: readonly CensusJob[], more: Partial<Census> = {}): 
     counts: [],
     works: [],
     ticks: [],
+    schedules: [],
     links: [],
     todos: [],
     strays: 0,
@@ -72,6 +73,8 @@ export function facts(more: Partial<Facts> = {}): Facts {
       heldUntil: -Infinity,
     },
     now: 2_000,
+    databaseNow: 2_000,
+    soonest: 2_000,
     leaseMs: 1_500,
     banking: new Set(['bank']),
     uniques: new Map([

@@ -91,7 +91,7 @@ const KEPT_BY_EDIT: ReadonlySet<string | undefined> = new Set(['paused', 'done',
 
 function witnessQueue(queue: QueueHandle, sim: Simulation): QueueHandle {
   const asked = (call: () => Promise<void>, until: (calledAt: number) => number | undefined): Promise<void> => {
-    const calledAt = Math.floor(sim.time.now)
+    const calledAt = Math.floor(sim.clock.soonest)
     return sim.asks.ofQueue(queue.name, {
       call,
       voids: true,
@@ -125,7 +125,7 @@ function witnessQueue(queue: QueueHandle, sim: Simulation): QueueHandle {
 
 /** A handler pauses its queue: that only lengthens what stands. */
 export function handlerPauses(sim: Simulation, queue: string, ms: number, call: () => Promise<void>): Promise<void> {
-  const until = Math.floor(sim.time.now) + ms
+  const until = Math.floor(sim.clock.soonest) + ms
   return sim.asks.ofQueue(queue, {
     call,
     voids: false,

@@ -3,6 +3,7 @@ import type { NewJob, Store } from '../../src/store/store.js'
 import type { WorkerInfo } from '../../src/store/workers.js'
 import type { TransactionStore } from '../../src/store/transaction-store.js'
 import type { Plants } from '../../src/testing/sim-database.js'
+import { CLOCK_MUTANTS } from './clock-mutants.js'
 
 /**
  * Planted bugs: each is a fault that bit somebody, put into the store's statements or the world's parts. The simulator must
@@ -76,6 +77,7 @@ const REVERSED =
   'set after = (select json_group_array(value) from (select value from json_each(e.parents) order by key desc))'
 
 export const MUTANTS: readonly Mutant[] = [
+  ...CLOCK_MUTANTS,
   statements('an end is written without its fence', {
     endJobs: ['where fence = ?', 'where ? is not null'],
     endRun: ['and fence = ?', 'and ? is not null'],

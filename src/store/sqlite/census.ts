@@ -26,6 +26,13 @@ export interface Census {
     readonly byHand: number
     readonly job: string | null
   }[]
+  /** `everyMs` is null for a cron; `waitsForFrom` is 1 while a schedule has not reached its `from`. */
+  readonly schedules: readonly {
+    readonly id: string
+    readonly everyMs: number | null
+    readonly nextAt: number | null
+    readonly waitsForFrom: number
+  }[]
   readonly groups: readonly {
     readonly group: string
     readonly unfinished: number
@@ -147,6 +154,8 @@ const CENSUS = `
     'wishes', (select json_group_array(json_object('seq', seq, 'kind', kind)) from millrace_wishes),
     'pauses', (select json_group_array(json_object('queue', queue, 'until', until)) from millrace_pauses),
     'ticks', (select json_group_array(json_object('schedule', schedule, 'at', at, 'byHand', by_hand, 'job', job)) from millrace_ticks),
+    'schedules', (select json_group_array(json_object('id', id, 'everyMs', spec ->> '$.rule.every', 'nextAt', next_at,
+       'waitsForFrom', coalesce(spec ->> '$.fromAt' > coalesce(last_at, 0) and spec ->> '$.anchorAt' is null, 0))) from millrace_schedules),
     'groups', (select json_group_array(json_object(
        'group', grp, 'unfinished', unfinished, 'sealedAt', sealed_at, 'completedAt', completed_at)) from millrace_groups),
     'counts', (select json_group_array(json_object('group', grp, 'queue', queue, 'state', state, 'members', members))

@@ -19,7 +19,7 @@ import {
   resumeQueue,
   retry,
 } from './commands.js'
-import { beginRecurring, commandSchedule, endRecurring, recur } from './recurrings.js'
+import { beginRecurring, commandSchedule, endRecurring, hasSteps, recur } from './recurrings.js'
 import { anyGroup, sealGroups } from './groups.js'
 import { linkStep } from './links.js'
 import { asTenant } from './stage.js'
@@ -35,6 +35,7 @@ export interface Teller extends Stage {
   readonly groupRandom: Random
   readonly linkRandom: Random
   readonly timerRandom: Random
+  readonly clockRandom: Random
   readonly known: string[]
   /** Jobs and queues that may be paused until somebody resumes them. */
   readonly pausedJobs: Set<string>
@@ -43,6 +44,8 @@ export interface Teller extends Stage {
 
 /** How often a step is followed by one about jobs that come after others. */
 const LINKED = 0.3
+/** The same of one about schedules, where the clock is set. */
+const SCHEDULES = 0.4
 
 /** What the client does: `steps` random things, with pauses between them. All of it through the front door. */
 export async function tellStory(stage: Stage, mill: Mill, client: SimProcess, steps: number): Promise<void> {
@@ -55,6 +58,7 @@ export async function tellStory(stage: Stage, mill: Mill, client: SimProcess, st
     groupRandom: stage.sim.random('groups'),
     linkRandom: stage.sim.random('links'),
     timerRandom: stage.sim.random('timers'),
+    clockRandom: stage.sim.random('clock'),
     known: [],
     pausedJobs: new Set(),
     pausedQueues: new Set(),
@@ -63,6 +67,7 @@ export async function tellStory(stage: Stage, mill: Mill, client: SimProcess, st
   for (let i = 0; i < steps; i += 1) {
     await attempt(teller, () => step(teller))
     if (teller.linkRandom.chance(LINKED)) await attempt(teller, () => linkStep(teller))
+    if (hasSteps(teller) && teller.clockRandom.chance(SCHEDULES)) await attempt(teller, () => scheduleStep(teller))
     if (random.chance(0.6)) await stage.sim.wait(client, random.next() * 900)
   }
   await sealGroups(teller)
@@ -106,7 +111,7 @@ const STEPS: readonly (readonly [share: number, step: (teller: Teller) => Promis
 /** Enqueues a job that takes its time, or waits for one, and asks things of it meanwhile. */
 async function pressOne(teller: Teller): Promise<void> {
   const { sim, mill, random } = teller
-  const before = Math.floor(sim.time.now)
+  const before = Math.floor(sim.clock.soonest)
   const delay = random.chance(0.5) ? random.int(500, 3_000) : 0
   const payload = { ms: random.int(300, 2_500), manner: random.pick(MANNERS) }
   const options = { in: delay, queue: random.pick(['default', 'mail', 'slow']) }
@@ -124,10 +129,16 @@ async function step(teller: Teller): Promise<void> {
   }
 }
 
+/** Says or asks something of a schedule, with draws of its own. */
+function scheduleStep(teller: Teller): Promise<void> {
+  const own = { ...teller, random: teller.clockRandom }
+  return own.random.chance(0.4) ? recur(own) : commandSchedule(own)
+}
+
 async function enqueue(teller: Teller): Promise<void> {
   const { sim, mill, random } = teller
   const [name, payload] = anyJob(random)
-  const before = sim.time.now
+  const before = sim.clock.soonest
   const delay = random.chance(0.2) ? random.int(1, 5_000) : 0
   const keyed = name === 'steady' && random.chance(0.5)
   const options: EnqueueOptions = {

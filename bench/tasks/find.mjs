@@ -19,6 +19,8 @@ export const FILTERS = {
   key: { key: 'k' },
   'key of none': { key: 'none' },
   group: { group: 'g' },
+  label: { label: 'l' },
+  'label of none': { label: 'none' },
 }
 
 /** The first job of each filter, in ms: the median of a few calls, in the slower order. */

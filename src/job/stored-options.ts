@@ -39,6 +39,16 @@ export function readOptions(text: string | null): StoredOptions {
   return text === null ? NO_OPTIONS : (JSON.parse(text, fromInfinities) as StoredOptions)
 }
 
+/** By the text alone; true also where only a nested value has that name. */
+export function mayHaveLabels(text: string | null): text is string {
+  return text !== null && text.includes('"labels"')
+}
+
+/** Each label once. */
+export function labelsOf(text: string | null): readonly string[] {
+  return mayHaveLabels(text) ? [...new Set(readOptions(text).labels ?? [])] : []
+}
+
 export function writeWith(codec: Codec, value: unknown): Written {
   const written = codec.encode(value)
   return typeof written === 'string' ? { text: written } : { base64: Buffer.from(written).toString('base64') }

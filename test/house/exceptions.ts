@@ -51,7 +51,7 @@ export const EXCEPTIONS: readonly Exception[] = [
 /** Files past 300 lines, with the length they may have. It may only shrink. */
 export const LONG_FILES: Ceilings = {
   // A list of statements, one after the other, named like the methods that run them.
-  'src/store/sqlite/queries.ts': 357,
+  'src/store/sqlite/queries.ts': 353,
   // The contract in one piece: a list of verbs and the records they take, so that a second store can be written from it.
   'src/store/store.ts': 318,
   // Slots, held jobs and their ends share one state; whatever does not has moved into the files beside it.

@@ -48,6 +48,7 @@ export async function fillTables(client: Client, rows: number): Promise<void> {
             case when i % 3 = 0 then 'k' || i end, '{}', '{"unique":{"key":"u' || i || '"}}', ${FAR} + i,
             case when i % 2 = 0 then 'g' || i % 500 end
      from ${made} order by ref`,
+    `insert into ${s}.labels (ref, label) select ref, 'l' || i % 500 from ${made} order by ref`,
     `insert into ${s}.history (ref, settled_at, keep_until, state, worker, started_at)
      select ref, i, ${FAR}, 'done', 'w1', 1 from ${made} where place = 'history' order by ref`,
     `insert into ${s}.ready (lane, sort, ref) select lane, i, ref from ${made} where place = 'ready' order by 1, 2, 3`,

@@ -77,6 +77,7 @@ const LISTS: readonly (readonly [readonly ListedBy[], ...string[]])[] = [
   [[{ by: 'all' }]],
   [[{ by: 'grp', value: '$4' }], 'g4'],
   [[{ by: 'key', value: '$4' }], 'k15'],
+  [[{ by: 'label', value: '$4' }], 'l15'],
   ...STATES.map((state) => [[{ by: 'states', states: [state] }]] as const),
   [[{ by: 'lanes', names: '$4', queues: '$5' }], '["n16"]', '["q16"]'],
 ]
@@ -112,6 +113,7 @@ function jobCases(rows: number): Readonly<Record<string, Case>> {
     insertOne: [null, idOf(rows + 1), '2', '0', '{}', null, 'q2', 'n2', idOf(rows + 1)],
     insertJobs: [given, fresh],
     insertMembers: [given, fresh],
+    insertLabelled: [given, fresh],
     lockNames: [json(['a', 'b'])],
     keyHolders: [json([{ name: 'n16', key: 'k15' }])],
     placeHolders: [json([{ name: 'n16', key: 'u15' }])],
@@ -281,6 +283,8 @@ function dayCases(): Readonly<Record<string, Case>> {
     drop: [{ made: ['jobs', empty], values: [] }],
     moveJobs: [{ made: [empty], values: ['{}', '0'] }],
     moveHistory: [{ made: [empty], values: [] }],
+    moveLabels: [{ made: [empty], values: [] }],
+    dropLabels: [{ made: [empty], values: [] }],
     noteGone: [{ made: [empty], values: [] }],
   }
 }

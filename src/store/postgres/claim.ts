@@ -19,7 +19,7 @@ const LARGE = 1_024
  * before (`starts`), since entries that are dead but cannot be removed yet would be walked over again at every claim.
  */
 export async function claimJobs(s: Session, request: ClaimRequest, before: Before): Promise<Claimed> {
-  if (before.hasManyLanes) return answer(s, request, await takeFilled(s, request, before.areLarge), before)
+  if (before.hasManyLanes) return answer(s, request, await takeFilled(s, request, before), before)
   const from = before.starts.take()
   const taken = await takeNamed(s, request, from, before.areLarge)
   before.hasManyLanes = taken.told.known > MANY_LANES
@@ -45,11 +45,11 @@ function takeNamed(s: Session, request: ClaimRequest, starts: string, asRows: bo
 }
 
 /** From the lanes that have jobs, at the moment; one that gets its first job meanwhile has its own hint. */
-async function takeFilled(s: Session, request: ClaimRequest, asRows: boolean): Promise<Taken> {
-  const { lanes, until } = firstLanes(await filledLanes(s, request), request)
+async function takeFilled(s: Session, request: ClaimRequest, before: Before): Promise<Taken> {
+  const { lanes, until } = firstLanes(await filledLanes(s, request, before), request)
   const given = JSON.stringify(lanes.map(({ lane, queue, name }) => ({ lane, queue, name })))
-  const sql = asRows ? s.queries.claimGivenLarge : s.queries.claimGiven
-  return take(s, sql, request, [given, until, NOWHERE], asRows)
+  const sql = before.areLarge ? s.queries.claimGivenLarge : s.queries.claimGiven
+  return take(s, sql, request, [given, until, NOWHERE], before.areLarge)
 }
 
 async function take(

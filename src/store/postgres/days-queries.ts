@@ -7,7 +7,7 @@ import { forgetting } from './queries/words.js'
  */
 
 /** What has a partition for each day. */
-export const PARTED = ['jobs', 'history'] as const
+export const PARTED = ['jobs', 'history', 'labels'] as const
 export type Parted = (typeof PARTED)[number]
 
 /** How long everybody may have to wait for us, who wait for somebody's lock; we come again. */
@@ -22,14 +22,13 @@ export function dayQueries(schema: string) {
   const s = schema
   const text = s.replaceAll(`'`, `''`)
   const table = (of: Parted, day: number): string => `${s}.${partitionOf(of, day)}`
-  /** Written out and not bound, so that the plan is for one partition from the start. */
-  const within = (column: string, day: number): string => `${column} >= ${from(day)} and ${column} < ${from(day + 1)}`
   return {
     ...lookQueries(s, text),
     begin: `begin isolation level read committed; set local lock_timeout = ${LOCK_WAIT_MS}; set local statement_timeout = ${STATEMENT_MS}; set local jit = off`,
     commit: `commit`,
     rollback: `rollback`,
     ...roundQueries(text),
+    ...labelQueries(s),
     /** Rows of that day are in the rest already: then they stay there, since nothing may move under those who run them. */
     isTaken: (of: Parted, day: number): string =>
       `select 1 as taken from ${s}.${of}_rest where ${within('ref', day)} limit 1`,
@@ -42,7 +41,7 @@ export function dayQueries(schema: string) {
       `alter table ${s}.${of} attach partition ${table(of, day)} for values from (${from(day)}) to (${from(day + 1)})`,
 
     /** All or nobody: whoever is in the middle of something has one of them. */
-    lockParted: `lock table only ${s}.jobs, only ${s}.history in access exclusive mode`,
+    lockParted: `lock table only ${s}.jobs, only ${s}.history, only ${s}.labels in access exclusive mode`,
     detach: (of: Parted, day: number): string => `alter table ${s}.${of} detach partition ${table(of, day)}`,
     /** No day covers them any more, so they go to the rest: those that were seen, and what came to stay after the look. */
     moveJobs: (day: number): string => `
@@ -73,6 +72,25 @@ export function dayQueries(schema: string) {
       -- The day is detached by now: what stays of it is in the rest.
       where l.parent not in (select j.ref from ${s}.jobs_rest j where ${within('j.ref', day)})`,
     drop: (of: Parted, day: number): string => `drop table ${table(of, day)}`,
+  }
+}
+
+/** Written out and not bound, so that the plan is for one partition from the start. */
+const within = (column: string, day: number): string => `${column} >= ${from(day)} and ${column} < ${from(day + 1)}`
+
+/** The labels of a day that is dropped. Its jobs are detached by now: those that stay are in the rest. */
+function labelQueries(s: string) {
+  const staying = (day: number): string => `array(select j.ref from ${s}.jobs_rest j where ${within('j.ref', day)})`
+  return {
+    moveLabels: (day: number): string => `
+      insert into ${s}.labels
+      select l.*
+      from ${s}.${partitionOf('labels', day)} l
+      where l.ref = any(${staying(day)})`,
+    /** Labels are in the rest where their day was made later than that of the jobs. */
+    dropLabels: (day: number): string => `
+      delete from ${s}.labels_rest
+      where ${within('ref', day)} and ref <> all(${staying(day)})`,
   }
 }
 

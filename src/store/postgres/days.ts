@@ -238,6 +238,11 @@ async function dropDay(tx: Executor, queries: DayQueries, look: DayLook): Promis
     await tx.query(queries.detach('history', day), [])
     await tx.query(queries.moveHistory(day), [])
   }
+  if (there.includes('labels')) {
+    await tx.query(queries.detach('labels', day), [])
+    await tx.query(queries.moveLabels(day), [])
+  }
+  await tx.query(queries.dropLabels(day), [])
   if (there.includes('history')) await tx.query(queries.noteGone(day), [])
   for (const of of there) await tx.query(queries.drop(of, day), [])
   return Math.max(0, look.all - moved)

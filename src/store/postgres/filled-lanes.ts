@@ -1,6 +1,7 @@
 import type { ClaimRequest } from '../store.js'
 import type { Lane } from './lanes.js'
 import type { Session } from './session.js'
+import type { Before } from './starts.js'
 
 /** Lanes with jobs that are looked up at a time. */
 const FILLED_AT_ONCE = 500
@@ -13,8 +14,8 @@ export interface FilledLane extends Lane {
 }
 
 /** The lanes that have jobs which this claim may take, each with the place of its first one. */
-export async function filledLanes(s: Session, request: ClaimRequest): Promise<FilledLane[]> {
-  const names = request.names === undefined ? undefined : new Set(request.names)
+export async function filledLanes(s: Session, request: ClaimRequest, before: Before): Promise<FilledLane[]> {
+  const names = request.names === undefined ? undefined : before.setOf(request.names)
   const queues = request.queues === undefined ? undefined : new Set(request.queues)
   const lanes: FilledLane[] = []
   const may = ({ name, queue, paused }: FilledLane): boolean =>

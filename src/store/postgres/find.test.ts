@@ -26,7 +26,9 @@ async function scansOf(lists: readonly ListedBy[], way: 'asc' | 'desc', values: 
   await db.query('set plan_cache_mode = force_generic_plan', [])
   const sql = `explain ${opened.queries.listJobs(lists, way)}`
   const rows = await db.query<Record<string, string>>(sql, ['2000', '9223372036854775807', '-1', ...values])
-  return rows.map((row) => row['QUERY PLAN'] as string).filter((line) => / on (jobs|history|waiting|ready)/.test(line))
+  return rows
+    .map((row) => row['QUERY PLAN'] as string)
+    .filter((line) => / on (jobs|history|labels|waiting|ready)/.test(line))
 }
 
 /** What a plan names a partition's index after. */
@@ -44,7 +46,7 @@ test.each(['asc', 'desc'] as const)(
     const lanes: ListedBy = { by: 'lanes', names: '$4', queues: undefined }
     for (const scan of await scansOf([lanes], way, ['["mail"]']))
       expect(scan).toMatch(/Index(?: Only)? Scan.* using \w+_lane_ref_idx/)
-    for (const by of ['grp', 'key'] as const)
+    for (const by of ['grp', 'key', 'label'] as const)
       for (const scan of await scansOf([{ by, value: '$4' }], way, ['x']))
         expect(scan).toMatch(new RegExp(`Index(?: Only)? Scan.* using \\w+_${by}_ref_idx`))
     for (const list of [{ by: 'all' } as const, { by: 'states', states: ['done'] } as const])

@@ -83,6 +83,7 @@ function asked(query: FindQuery): { lists: ListedBy[]; values: string[] } {
   const bind = (value: string): string => `$${3 + values.push(value)}`
   if (query.group !== undefined) lists.push({ by: 'grp', value: bind(query.group) })
   if (query.key !== undefined) lists.push({ by: 'key', value: bind(query.key) })
+  if (query.label !== undefined) lists.push({ by: 'label', value: bind(query.label) })
   if (query.states !== undefined) lists.push({ by: 'states', states: query.states })
   if (query.names !== undefined || query.queues !== undefined)
     lists.push({

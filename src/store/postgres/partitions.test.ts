@@ -53,7 +53,7 @@ async function tables(): Promise<string[]> {
   return rows.map((row: { tablename: string }) => row.tablename).filter((name) => /_\d{4}_/.test(name))
 }
 
-async function whereIs(table: 'jobs' | 'history'): Promise<Record<string, number>> {
+async function whereIs(table: 'jobs' | 'history' | 'labels'): Promise<Record<string, number>> {
   const { rows } = await sql.query(
     `select c.relname as name, count(*)::integer as rows from ${home()}.${table} t join pg_class c on c.oid = t.tableoid group by 1`,
   )
@@ -62,7 +62,7 @@ async function whereIs(table: 'jobs' | 'history'): Promise<Record<string, number
 
 /** So many jobs, done and to be kept for so long. */
 async function done(count: number, keepMs: number): Promise<string[]> {
-  const jobs = Array.from({ length: count }, () => b.job())
+  const jobs = Array.from({ length: count }, () => b.job({ options: '{"labels":["done"]}' }))
   await b.insert(jobs)
   const { jobs: claimed } = await b.claim(await b.worker())
   await b.store.leases.settleJobs(
@@ -80,7 +80,7 @@ describe('days', () => {
   test('are there from the first moment', async () => {
     const real = await open(Date.now)
     await real.insertJobs([b.job()], { onDuplicate: 'return', keepCancelledMs: Infinity })
-    expect(await tables()).toHaveLength(6)
+    expect(await tables()).toHaveLength(9)
     // Midnight may pass in between.
     const [where] = Object.keys(await whereIs('jobs'))
     expect((await tables()).filter((name) => name.startsWith('jobs')).slice(0, 2)).toContain(where)
@@ -93,7 +93,7 @@ describe('days', () => {
     }
     const made = ['2040_01_10', '2040_01_11', '2040_01_12']
     expect((await tables()).filter((name) => name.includes('2040'))).toEqual(
-      ['history', 'jobs'].flatMap((of) => made.map((day) => `${of}_${day}`)),
+      ['history', 'jobs', 'labels'].flatMap((of) => made.map((day) => `${of}_${day}`)),
     )
     clock.now += DAY_MS
     await prune()
@@ -117,8 +117,10 @@ describe('days', () => {
     expect(await tables()).not.toContain('jobs_2040_01_10')
     expect(await tables()).toContain('jobs_2040_01_11')
     clock.now += 2 * DAY_MS
+    expect(await whereIs('labels')).toEqual({ labels_rest: 3 })
     expect(await prune()).toBe(3)
     expect(await b.state(ids[0] as string)).toBe('gone')
+    expect(await whereIs('labels')).toEqual({})
   })
 })
 
@@ -133,7 +135,20 @@ describe('a day that is over', () => {
     expect(await prune()).toBe(20)
     expect(await tables()).not.toContain('jobs_2040_01_10')
     expect(await tables()).not.toContain('history_2040_01_10')
+    expect(await tables()).not.toContain('labels_2040_01_10')
+    expect(await whereIs('labels')).toEqual({})
     expect(await b.found({})).toEqual([])
+  })
+
+  test('is dropped with its labels where those had no day of their own', async () => {
+    await prune()
+    await sql.query(`drop table ${home()}.labels_2040_01_10`)
+    await done(20, DAY_MS)
+    expect(await whereIs('labels')).toEqual({ labels_rest: 20 })
+    clock.now += 3 * DAY_MS
+    expect(await prune()).toBe(20)
+    expect(await tables()).not.toContain('jobs_2040_01_10')
+    expect(await whereIs('labels')).toEqual({})
   })
 
   test('leaves what is unfinished or kept longer, with all it has', async () => {
@@ -157,6 +172,7 @@ describe('a day that is over', () => {
     expect(await prune()).toBe(60)
     expect(await tables()).not.toContain('jobs_2040_01_10')
     expect(await whereIs('jobs')).toEqual({ jobs_rest: 4 })
+    expect(await whereIs('labels')).toEqual({ labels_rest: 1 })
     expect(await b.store.jobs.readJobs([scheduled, running, failed, forEver])).toEqual(before)
 
     await b.settle(claimed.get(running)!, { result: '1' })
@@ -206,6 +222,7 @@ describe('a day that is over', () => {
     expect(await tables()).not.toContain('history_2040_01_10')
     expect(await b.state(ids[0] as string)).toBe('gone')
     expect(await whereIs('history')).toEqual({})
+    expect(await whereIs('labels')).toEqual({})
   })
 
   test('is dropped once by several processes at once, and what they enqueue meanwhile is kept', async () => {

@@ -79,6 +79,11 @@ create table millrace.keys (
   ref bigint not null
 );
 
+create table millrace.labels (
+  ref bigint not null,
+  label text not null
+) partition by RANGE (ref);
+
 create table millrace.lanes (
   lane integer generated always as identity not null,
   queue text not null,
@@ -205,6 +210,8 @@ create table millrace.history_rest partition of millrace.history default;
 
 create table millrace.jobs_rest partition of millrace.jobs default;
 
+create table millrace.labels_rest partition of millrace.labels default;
+
 alter table millrace.expiring add constraint expiring_pkey PRIMARY KEY (expires_at, ref);
 
 alter table millrace.group_counts add constraint group_counts_pkey PRIMARY KEY (grp, queue, state);
@@ -224,6 +231,8 @@ alter table millrace.jobs add constraint jobs_check CHECK (((payload IS NULL) <>
 alter table millrace.jobs add constraint jobs_pkey PRIMARY KEY (ref);
 
 alter table millrace.keys add constraint keys_pkey PRIMARY KEY (name, key, turn);
+
+alter table millrace.labels add constraint labels_pkey PRIMARY KEY (ref, label);
 
 alter table millrace.lanes add constraint lanes_pkey PRIMARY KEY (lane);
 
@@ -284,6 +293,8 @@ CREATE INDEX jobs_id ON ONLY millrace.jobs USING btree (id);
 CREATE INDEX jobs_key ON ONLY millrace.jobs USING btree (key, ref) WHERE (key IS NOT NULL);
 
 CREATE INDEX jobs_lane ON ONLY millrace.jobs USING btree (lane, ref);
+
+CREATE INDEX labels_label ON ONLY millrace.labels USING btree (label, ref);
 
 CREATE INDEX lanes_name ON millrace.lanes USING btree (name);
 
@@ -368,6 +379,9 @@ begin
   values (((now_ms / 86400000) << 38) | nextval('"millrace".job_number'), made_id, now_ms, due,
     expires, its_lane, add_job.priority, add_job.key, written, nullif(stored::text, '{}'))
   returning ref into made_ref;
+  if cardinality(add_job.labels) > 0 then
+    insert into "millrace".labels (ref, label) select distinct made_ref, label from unnest(add_job.labels) as label;
+  end if;
   if due <= now_ms then
     insert into "millrace".ready (lane, sort, ref) values (its_lane, due - add_job.priority::bigint * 600000, made_ref);
   else
@@ -420,6 +434,20 @@ CREATE OR REPLACE FUNCTION millrace.new_job_id(now_ms bigint)
 AS $function$
   select (lpad(to_hex(now_ms), 12, '0') || '7' || substr(replace(gen_random_uuid()::text, '-', ''), 14))::uuid$function$;
 
+CREATE OR REPLACE FUNCTION millrace.replace_labels()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+begin
+  delete from "millrace".labels where ref = old.ref;
+  if tg_op = 'UPDATE' then
+    insert into "millrace".labels (ref, label)
+    select distinct new.ref, value from json_array_elements_text(new.options::json->'labels') as label (value);
+  end if;
+  return null;
+end$function$;
+
 CREATE OR REPLACE FUNCTION millrace.text_problem(what text, value text, most integer)
  RETURNS text
  LANGUAGE sql
@@ -431,3 +459,7 @@ AS $function$
     when length(value) not between 1 and most then format('%s must have 1 to %s characters, got %s', what, most, length(value))
     when value ~ E'[\u0001-\u001f\u007f]' then what || ' must not have control characters'
   end$function$;
+
+CREATE TRIGGER jobs_labels_changed AFTER UPDATE OF options ON millrace.jobs FOR EACH ROW WHEN ((old.options IS DISTINCT FROM new.options)) EXECUTE FUNCTION millrace.replace_labels();
+
+CREATE TRIGGER jobs_labels_deleted AFTER DELETE ON millrace.jobs FOR EACH ROW WHEN ((old.options ~~ '%"labels"%'::text)) EXECUTE FUNCTION millrace.replace_labels();

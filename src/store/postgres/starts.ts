@@ -43,8 +43,15 @@ export class Before {
   areLarge = false
   /** There are many lanes that its worker may take from. They are only ever added. */
   hasManyLanes = false
+  #names: { readonly list: readonly string[]; readonly set: ReadonlySet<string> } | undefined
 
   constructor(world: World) {
     this.starts = new Starts(world)
+  }
+
+  /** A worker gives the same list with every claim until another job is registered: its set is made once. */
+  setOf(list: readonly string[]): ReadonlySet<string> {
+    if (this.#names?.list !== list) this.#names = { list, set: new Set(list) }
+    return this.#names.set
   }
 }

@@ -1,4 +1,5 @@
 import type { Encoded } from '../../job/outcome.js'
+import { labelsOf, mayHaveLabels } from '../../job/stored-options.js'
 import { hasParents } from '../links.js'
 import { meetsNone } from '../meeting.js'
 import type { InsertOptions, Inserted, NewJob } from '../store.js'
@@ -85,6 +86,7 @@ function isSimple(jobs: readonly NewJob[]): boolean {
     jobs.length === 1 &&
     job !== undefined &&
     job.group === undefined &&
+    !mayHaveLabels(job.options) &&
     typeof job.payload === 'string' &&
     job.expires === null &&
     'inMs' in job.due &&
@@ -119,6 +121,7 @@ interface Told {
 /** Jobs of one lane, priority and time with nothing but a payload of text: what a bulk mostly is. */
 function areAlike(jobs: readonly NewJob[]): boolean {
   const first = jobs[0] as NewJob
+  if (mayHaveLabels(first.options)) return false
   return jobs.every(
     (job) =>
       typeof job.payload === 'string' &&
@@ -166,9 +169,12 @@ async function writeRows(s: Session, rows: readonly Written[], now: number | und
     { lanes: [...lanes.values()].map((job) => laneOf(s, job)), again: s.isAgain, receipt: s.receipt },
     now,
   )
-  const { insertJobs, insertMembers } = s.queries
-  const sql = haveMembers(rows.map((row) => row.job)) ? insertMembers : insertJobs
-  await told(s, rows.length, sql, given, JSON.stringify(rows.map((row) => columnsOf(s, row))))
+  await told(s, rows.length, insertFor(s, rows), given, JSON.stringify(rows.map((row) => columnsOf(s, row))))
+}
+
+function insertFor({ queries }: Session, rows: readonly Written[]): string {
+  if (rows.some(({ job }) => mayHaveLabels(job.options))) return queries.insertLabelled
+  return haveMembers(rows.map((row) => row.job)) ? queries.insertMembers : queries.insertJobs
 }
 
 function columnsOf(s: Session, { job, turn, until }: Written): object {
@@ -184,6 +190,7 @@ function columnsOf(s: Session, { job, turn, until }: Written): object {
     payload: text,
     bytes,
     options: job.options,
+    labels: mayHaveLabels(job.options) ? labelsOf(job.options) : undefined,
     place: job.unique?.key,
     until: until === undefined ? undefined : textOf(until),
     ...(job as Partial<PlannedJob>).planned,

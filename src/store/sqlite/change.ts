@@ -6,6 +6,7 @@ import { isFinal, isTimed } from '../../job/states.js'
 import { instant, sortOf } from '../line.js'
 import type { Changed, GuardedChange, JobRow } from '../store.js'
 import { endUnclaimed } from './history.js'
+import { dropLabels, replaceLabels } from './labels.js'
 import { dropLinks, noteGone } from './link-ends.js'
 import { addParents, isBlocked } from './links.js'
 import { countMoves } from './groups.js'
@@ -43,6 +44,7 @@ function forget(session: Session, job: Target): void {
   session.statement(session.queries.deleteLive).run(job.ref)
   session.statement(session.queries.deleteHistory).run(job.ref)
   session.statement(session.queries.deleteJob).run(job.ref)
+  dropLabels(session, [job.ref])
   freeKey(session, job)
   session.noteSettled()
 }
@@ -125,6 +127,7 @@ function applyEdit(session: Session, job: Target, change: GuardedChange): { prio
   const lane = edit.queue === undefined ? job.lane : session.lanes.need(edit.queue, job.name).lane
   const options = edit.options === undefined ? job.options : edit.options
   session.statement(session.queries.editJob).run(edit.payload ?? job.payload, options, priority, lane, job.ref)
+  if (options !== job.options) replaceLabels(session, job.ref, options)
   return { priority, lane }
 }
 

@@ -40,6 +40,7 @@ test.each(['asc', 'desc'] as const)('candidates are read from an index, %s', (wa
     lanes: queries.listLanes(2, way),
     group: queries.listMembers(way),
     key: queries.listKeyed(way),
+    label: queries.listLabelled(way),
   }
   for (const [name, sql] of Object.entries(lists))
     for (const line of planOf(sql)) expect(line, name).toMatch(/^SEARCH millrace_\w+ USING COVERING INDEX/)
@@ -67,4 +68,32 @@ test('a filter that nothing matches ends with the first page where an index has 
   expect(await page({ states: ['scheduled'], queues: ['nowhere'] })).toEqual(nothing)
   expect(await page({ states: ['failed'], names: ['mail'] })).toEqual(nothing)
   expect(await page({ key: 'none', names: ['mail'] })).toEqual(nothing)
+  expect(await page({ label: 'none' })).toEqual(nothing)
+})
+
+test('the labels of jobs go with them, one by one, by pruning, and where they are kept for no time', async () => {
+  const clock = { now: Date.now() }
+  const own = await openFile({ target: ':memory:', durability: 'power' }, true, systemWorld())
+  const b = new Bench({
+    store: new SqliteStore(own, systemWorld(), { durability: 'power', now: () => clock.now }),
+    clock,
+  })
+  const labels = (): unknown[] => own.database.prepare('select label from millrace_labels order by seq, label').all()
+  const labelled = (label: string) => b.job({ options: JSON.stringify({ labels: [label, label, 'all'] }) })
+  // Every third one is kept: they are pruned by runs and one by one.
+  await b.insert(Array.from({ length: 40 }, (_, i) => labelled(`l${i}`)))
+  const { jobs } = await b.claim(await b.worker())
+  expect(labels()).toHaveLength(80)
+  await b.store.leases.settleJobs(
+    jobs.map((job, i) => b.settled(job, { keepMs: i === 1 ? 0 : i > 30 && i % 3 > 0 ? Infinity : 1 })),
+    [],
+  )
+  expect(labels()).toHaveLength(78)
+  clock.now += 1
+  const kept = jobs.filter((_, i) => i > 30 && i % 3 > 0)
+  expect(await b.prune(100)).toBe(39 - kept.length)
+  expect(labels()).toHaveLength(2 * kept.length)
+  for (const { id } of kept) await b.store.jobs.changeJob({ id, from: 'done', to: 'gone', keepMs: 0 })
+  expect(labels()).toEqual([])
+  await b.store.close()
 })

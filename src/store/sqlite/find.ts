@@ -39,6 +39,7 @@ function listsOf(session: Session, query: FindQuery): List[] | undefined {
     lists.push(session.statement(sql).get(WINDOW_MAX, cursor, ...values) as List)
   if (query.group !== undefined) list(queries.listMembers(way), query.group)
   if (query.key !== undefined) list(queries.listKeyed(way), query.key)
+  if (query.label !== undefined) list(queries.listLabelled(way), query.label)
   if (query.states !== undefined) list(statesList(session, query.states, way))
   const lanes = lanesOf(session, query)
   if (lanes?.length === 0) return undefined

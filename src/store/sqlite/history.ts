@@ -3,6 +3,7 @@ import type { End } from '../ends.js'
 import type { JobRow } from '../store.js'
 import type { SqliteValue } from './driver.js'
 import { dropLinks, noteEnds } from './link-ends.js'
+import { dropLabels } from './labels.js'
 import { ROWS_PER_INSERT } from './queries.js'
 import { readForChange } from './read.js'
 import type { Session } from './session.js'
@@ -19,7 +20,9 @@ export function appendHistory(session: Session, rows: readonly End[], now: numbe
     else appendOne(session, row, now)
   }
   for (const batch of plain.values()) appendPlain(session, batch, now)
-  if (forgotten.length > 0) session.statement(session.queries.pruneJobs).run(JSON.stringify(forgotten))
+  if (forgotten.length === 0) return
+  session.statement(session.queries.pruneJobs).run(JSON.stringify(forgotten))
+  dropLabels(session, forgotten)
 }
 
 /** Rows of one worker that are kept equally long share what is bound once. */

@@ -14,6 +14,7 @@ import { keyHolder, takeKey } from './keys.js'
 import type { InTheWay, KeyHolder } from './keys.js'
 import { findParents, linkJobs, linkSuccessors } from './links.js'
 import { admitMembers, countMoves } from './groups.js'
+import { addLabels, replaceLabels } from './labels.js'
 import { ROWS_PER_INSERT } from './queries.js'
 import { readForChange } from './read.js'
 import type { Session } from './session.js'
@@ -188,6 +189,7 @@ function moveHolder(
   }
   session.statement(session.queries.moveJob).run(state, dueAt, sortOf(dueAt, job.priority), lane, expiresAt, seq)
   session.statement(session.queries.editJob).run(job.payload, job.options, job.priority, lane, seq)
+  replaceLabels(session, seq, job.options)
   noteTimes(session, dueAt, expiresAt, now)
 }
 
@@ -201,7 +203,11 @@ function writeJobs(session: Session, jobs: readonly NewJob[], now: number): numb
     const first = last - (run.end - from) + 1
     const state = run.dueAt <= now ? 'ready' : 'scheduled'
     session.statement(session.queries.insertLive).run(state, run.dueAt, run.dueAt, run.expiresAt, first, last)
-    for (let i = from; i < run.end; i += 1) session.tally.enter(jobs[i] as NewJob, state)
+    for (let i = from; i < run.end; i += 1) {
+      const job = jobs[i] as NewJob
+      session.tally.enter(job, state)
+      if (job.options !== null) addLabels(session, first + i - from, job.options)
+    }
     noteTimes(session, run.dueAt, run.expiresAt, now)
     from = run.end
   }

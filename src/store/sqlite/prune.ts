@@ -2,6 +2,7 @@ import type { Pruned, PruneStore, Swept } from '../prune.js'
 import type { CommitQueue } from './commit-queue.js'
 import { giveBack, hasSpace } from './give-back.js'
 import { isAnyGroup, sweepGroups } from './groups.js'
+import { dropLabels, isAnyLabel } from './labels.js'
 import { noteGone } from './link-ends.js'
 import type { Session } from './session.js'
 import { stretchesOf } from './stretches.js'
@@ -50,12 +51,14 @@ function forget(session: Session, seqs: number[]): void {
     (seq) => seq,
     () => true,
   )
-  const { pruneHistory, pruneHistoryRun, pruneJobs: pruneList, pruneJobsRun } = session.queries
+  const { pruneHistory, pruneHistoryRun, pruneJobs: pruneList, pruneJobsRun, deleteLabelsRun } = session.queries
+  const labels = isAnyLabel(session)
   for (const run of runs)
-    for (const sql of [pruneHistoryRun, pruneJobsRun])
+    for (const sql of [pruneHistoryRun, pruneJobsRun, ...(labels ? [deleteLabelsRun] : [])])
       session.statement(sql).run(run[0] as number, run.at(-1) as number)
   if (rest.length === 0) return
   for (const sql of [pruneHistory, pruneList]) session.statement(sql).run(JSON.stringify(rest))
+  dropLabels(session, rest)
 }
 
 /** Nothing to sweep: there is neither a place nor a group, and no space to give back. By reading alone. */

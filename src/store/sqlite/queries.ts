@@ -5,6 +5,7 @@ import { pruneQueries } from './queries/prune.js'
 import { scheduleQueries } from './queries/schedules.js'
 import { findQueries } from './queries/find.js'
 import { jobRow } from './queries/job-row.js'
+import { labelQueries } from './queries/labels.js'
 import { laneQueries } from './queries/lanes.js'
 import { linkQueries } from './link-queries.js'
 import { groupQueries } from './group-queries.js'
@@ -29,6 +30,7 @@ export const queries = {
   ...groupQueries,
   ...findQueries,
   ...laneQueries,
+  ...labelQueries,
   databaseNow: `select cast(unixepoch('subsec') * 1000 as integer) as now`,
   begin: `begin immediate`,
   commit: `commit`,
@@ -122,12 +124,6 @@ export const queries = {
     where seq = ?`,
   deleteLive: `
     delete from millrace_live
-    where seq = ?`,
-  deleteHistory: `
-    delete from millrace_history
-    where seq = ?`,
-  deleteJob: `
-    delete from millrace_jobs
     where seq = ?`,
 
   /** Takes a job that waits, also one that is held, out of every line. */

@@ -10,6 +10,8 @@ CREATE INDEX millrace_jobs_key on millrace_jobs (key, seq) where key is not null
 
 CREATE INDEX millrace_jobs_lane on millrace_jobs (lane, seq);
 
+CREATE INDEX millrace_labels_label on millrace_labels (label, seq);
+
 CREATE INDEX millrace_leases_worker on millrace_leases (worker);
 
 CREATE INDEX millrace_links_child on millrace_links (child);
@@ -82,6 +84,12 @@ CREATE TABLE millrace_keys (
   turn integer not null default 0,
   seq integer not null,
   primary key (name, key, turn)
+) strict, without rowid;
+
+CREATE TABLE millrace_labels (
+  seq integer not null,
+  label text not null,
+  primary key (seq, label)
 ) strict, without rowid;
 
 CREATE TABLE millrace_lanes (

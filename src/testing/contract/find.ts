@@ -42,13 +42,64 @@ export const findCases: readonly ContractCase[] = [
     }),
   ),
 
-  contract('a match behind more jobs than a page looks at is found, by empty pages with a cursor', async (b) => {
-    const rare = { options: '{"labels":["rare"]}', due: { inMs: 1_000 } }
-    const first = await b.one(rare)
+  contract('a label finds jobs however they came by it, and none that lost it', async (b) => {
+    const labelled = (...labels: string[]) => ({ options: JSON.stringify({ labels }), due: { inMs: 1_000 } })
+    const found = async (label: string, order: 'oldest' | 'newest' = 'oldest'): Promise<string[]> =>
+      (await pagesOf(b, { label, order }, 7)).map(({ id }) => id)
+    const expected = [await b.one(labelled('a', 'b', 'a'))]
+    const alike = Array.from({ length: 30 }, () => b.job(labelled('a')))
+    await b.insert(alike)
+    const mixed = [
+      b.job(),
+      b.job({ ...labelled('a'), group: 'g' }),
+      b.job({ options: '{"title":"a"}' }),
+      b.job(labelled('a')),
+    ]
+    await b.insert(mixed)
+    for (const { id, options } of [...alike, ...mixed]) if (options?.includes('labels') === true) expected.push(id)
+    // The replaced one is kept, cancelled, with its label.
+    for (const job of [b.job({ key: 'r', ...labelled('a') }), b.job({ key: 'r', ...labelled('a') })]) {
+      await b.insert([job], 'replace')
+      expected.push(job.id)
+    }
+    const moved = await b.one({ key: 'm', ...labelled('a', 'x') })
+    await b.insert([b.job({ key: 'm', ...labelled('c') })], 'move')
+    const edited = await b.one(labelled('a'))
+    const change = { id: edited, from: 'scheduled', keepMs: Infinity } as const
+    await b.store.jobs.changeJob({ ...change, to: 'scheduled', edit: { options: labelled('c', 'd').options } })
+    assert.deepEqual(await found('a'), expected)
+    assert.deepEqual(await found('a', 'newest'), expected.toReversed())
+    assert.deepEqual(await found('b'), [expected[0]])
+    assert.deepEqual(await found('c'), [moved, edited])
+    assert.deepEqual(await found('d'), [edited])
+    assert.deepEqual(await found('x'), [])
+    await b.store.jobs.changeJob({ ...change, to: 'gone' })
+    assert.deepEqual(await found('c'), [moved])
+  }),
+
+  contract('a label that one job has is found at the first page, and that none has ends there', async (b) => {
     await b.insert(Array.from({ length: BEYOND_A_WINDOW }, () => b.job({ due: { inMs: 1_000 } })))
+    const id = await b.one({ options: '{"labels":["rare"]}' })
+    await b.insert(Array.from({ length: BEYOND_A_WINDOW }, () => b.job({ due: { inMs: 1_000 } })))
+    for (const order of ['newest', 'oldest'] as const) {
+      const page = { order, limit: 5, cursor: null }
+      const rare = await b.store.jobs.findJobs({ ...page, label: 'rare' })
+      assert.deepEqual([rare.rows.map((row) => row.id), rare.cursor], [[id], null])
+      assert.deepEqual(await b.store.jobs.findJobs({ ...page, label: 'none' }), { rows: [], cursor: null })
+    }
+  }),
+
+  contract('a match behind more jobs than a page looks at is found, by empty pages with a cursor', async (b) => {
+    const rare = { due: { inMs: 1_000 } }
+    b.clock.now += 1
+    const first = await b.one(rare)
+    b.clock.now -= 1
+    await b.insert(Array.from({ length: BEYOND_A_WINDOW }, () => b.job({ due: { inMs: 1_000 } })))
+    b.clock.now += 1
     const last = await b.one(rare)
-    // No single index has both: whichever is walked, one of these is far away.
-    const filter = { names: ['mail'], states: ['scheduled'], createdAfter: 0, label: 'rare' } as const
+    b.clock.now -= 1
+    // No index has both: they are told from the others by their rows alone.
+    const filter = { names: ['mail'], states: ['scheduled'], createdAfter: b.clock.now } as const
     const newest = (await pagesOf(b, { ...filter, order: 'newest' }, 10)).map((row) => row.id)
     const oldest = (await pagesOf(b, { ...filter, order: 'oldest' }, 10)).map((row) => row.id)
     assert.deepEqual(

@@ -132,6 +132,9 @@ begin
   values (((now_ms / ${DAY_MS}) << ${NUMBER_BITS}) | nextval('${schema.replaceAll(`'`, `''`)}.job_number'), made_id, now_ms, due,
     expires, its_lane, add_job.priority, add_job.key, written, nullif(stored::text, '{}'))
   returning ref into made_ref;
+  if cardinality(add_job.labels) > 0 then
+    insert into ${schema}.labels (ref, label) select distinct made_ref, label from unnest(add_job.labels) as label;
+  end if;
   if due <= now_ms then
     insert into ${schema}.ready (lane, sort, ref) values (its_lane, due - add_job.priority::bigint * ${PRIORITY_STEP_MS}, made_ref);
   else

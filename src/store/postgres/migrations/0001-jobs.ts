@@ -60,6 +60,30 @@ export const jobs = (schema: string): readonly string[] => [
   `create index jobs_key on ${schema}.jobs (key, ref) where key is not null`,
   // findJobs: the jobs of a queue or a name
   `create index jobs_lane on ${schema}.jobs (lane, ref)`,
+  // The labels of jobs that have any. Statements that insert jobs write them; the triggers do the rest.
+  `create table ${schema}.labels (
+    ref bigint not null,
+    label text not null,
+    primary key (ref, label)
+  ) partition by range (ref)`,
+  `create table ${schema}.labels_rest partition of ${schema}.labels default`,
+  // findJobs: the jobs of a label
+  `create index labels_label on ${schema}.labels (label, ref)`,
+  `create function ${schema}.replace_labels() returns trigger
+    language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
+    as '
+begin
+  delete from ${schema.replaceAll("'", "''")}.labels where ref = old.ref;
+  if tg_op = ''UPDATE'' then
+    insert into ${schema.replaceAll("'", "''")}.labels (ref, label)
+    select distinct new.ref, value from json_array_elements_text(new.options::json->''labels'') as label (value);
+  end if;
+  return null;
+end'`,
+  `create trigger jobs_labels_deleted after delete on ${schema}.jobs
+    for each row when (old.options like '%"labels"%') execute function ${schema}.replace_labels()`,
+  `create trigger jobs_labels_changed after update of options on ${schema}.jobs
+    for each row when (old.options is distinct from new.options) execute function ${schema}.replace_labels()`,
   // claimJobs: what may be taken, in order, by lane
   `create table ${schema}.ready (
     lane integer not null,

@@ -1,6 +1,14 @@
 import { LOCK_CLASS, LOCK_SLOTS } from '../numbers.js'
 import { s, clock, given, newRef, sort, hasEnded, isLane, laneOf } from './words.js'
 
+const counted = `counted as (
+      insert into ${s}.group_moves (grp, queue, state, members)
+      select m."group", n.queue, case when m.blocked then 'blocked' when m.due_at <= m.now then 'ready' else 'scheduled' end, count(*)
+      from made m
+      cross join ${laneOf('m.lane')}
+      where m."group" is not null
+      group by 1, 2, 3),`
+
 /** Writing jobs, and whom they meet. */
 export const enqueueQueries = {
   readLanes: `
@@ -60,16 +68,15 @@ export const enqueueQueries = {
   /** Jobs of any kind. Keys and places were asked for, and are taken here. */
   insertJobs: insertAny('', '', ''),
   /** The same where members of groups are among them, who are counted. */
-  insertMembers: insertAny(
-    ', "group" text',
+  insertMembers: insertAny(', "group" text', ', grp', counted),
+  /** The same where jobs with labels are among them, members of groups or not. */
+  insertLabelled: insertAny(
+    ', "group" text, labels json',
     ', grp',
-    `counted as (
-      insert into ${s}.group_moves (grp, queue, state, members)
-      select m."group", n.queue, case when m.blocked then 'blocked' when m.due_at <= m.now then 'ready' else 'scheduled' end, count(*)
-      from made m
-      cross join ${laneOf('m.lane')}
-      where m."group" is not null
-      group by 1, 2, 3),`,
+    `${counted}
+    labelled as (
+      insert into ${s}.labels (ref, label)
+      select m.ref, each.label from made m cross join lateral json_array_elements_text(m.labels) as each (label)),`,
   ),
   /**
    * Until the end of the transaction nobody else asks for these; in one order, so that nobody waits in a ring.

@@ -83,7 +83,7 @@ const readyCount = `(select count(*)::integer from (select 1 from ${s}.ready ord
 /** What a list is by: a column, with the placeholder of its value. */
 export type ListedBy =
   | { readonly by: 'all' }
-  | { readonly by: 'grp' | 'key'; readonly value: string }
+  | { readonly by: 'grp' | 'key' | 'label'; readonly value: string }
   | { readonly by: 'states'; readonly states: readonly State[] }
   /** JSON arrays of names and of queues. */
   | { readonly by: 'lanes'; readonly names: string | undefined; readonly queues: string | undefined }
@@ -95,6 +95,8 @@ function listOf(list: ListedBy, way: Way): string {
     case 'grp':
     case 'key':
       return first([listed('jobs', list.by, list.value, `t.${list.by} is not null and `)(way)], way)
+    case 'label':
+      return first([listed('labels', 'label', list.value, '')(way)], way)
     case 'states':
       return first(
         [...new Set(list.states.flatMap((state) => ofState[state]))].map((part) => part(way)),

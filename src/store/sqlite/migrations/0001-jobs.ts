@@ -30,6 +30,16 @@ create index millrace_jobs_key on millrace_jobs (key, seq) where key is not null
 -- findJobs: the jobs of a queue or a name
 create index millrace_jobs_lane on millrace_jobs (lane, seq);
 
+-- The labels of jobs that have any.
+create table millrace_labels (
+  seq integer not null,
+  label text not null,
+  primary key (seq, label)
+) strict, without rowid;
+
+-- findJobs: the jobs of a label
+create index millrace_labels_label on millrace_labels (label, seq);
+
 create table millrace_live (
   seq integer primary key,
   lane integer not null,

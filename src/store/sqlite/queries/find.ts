@@ -67,6 +67,8 @@ export const findQueries = {
   listLive: (way: Way): string => first([listed('millrace_live', '', '')(way)], way),
   listMembers: (way: Way): string => first([listed('millrace_jobs', 'millrace_jobs_group', 'grp = ?')(way)], way),
   listKeyed: (way: Way): string => first([listed('millrace_jobs', 'millrace_jobs_key', 'key = ?')(way)], way),
+  listLabelled: (way: Way): string =>
+    first([listed('millrace_labels', 'millrace_labels_label', 'label = ?')(way)], way),
   listLanes: (lanes: number, way: Way): string =>
     first(
       Array.from({ length: lanes }, () => listed('millrace_jobs', 'millrace_jobs_lane', 'lane = ?')(way)),

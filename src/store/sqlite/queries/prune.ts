@@ -23,6 +23,13 @@ export const pruneQueries = {
     delete from millrace_jobs
     where seq in (select value from json_each(?))`,
 
+  deleteHistory: `
+    delete from millrace_history
+    where seq = ?`,
+  deleteJob: `
+    delete from millrace_jobs
+    where seq = ?`,
+
   readPages: `
     select (select freelist_count from pragma_freelist_count) as free,
            (select page_count from pragma_page_count) as pages,

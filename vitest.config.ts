@@ -20,6 +20,7 @@ const BEHAVIOUR = [
   'groups',
   'clocks',
   'liveness',
+  'blocked-loop',
   'floating',
 ]
 

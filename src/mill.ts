@@ -83,7 +83,7 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
   readonly #around: Around
   readonly #client: Client
   readonly #enqueuer: EnqueueVerbs
-  readonly #quarantineMs: number | undefined
+  readonly #times: Pick<MillParts, 'quarantineMs' | 'blockGraceMs'>
   readonly schedules: Recurring
   readonly #inside = new AsyncLocalStorage<Running>()
   #crew: Crew | undefined
@@ -102,7 +102,7 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
     const { world, store } = parts
     this.#options = options
     this.#world = world
-    this.#quarantineMs = parts.quarantineMs
+    this.#times = parts
     this.#store = store
     this.#registry = registry
     this.#log = log
@@ -234,7 +234,8 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
         registry,
         executor: this.#around.executor,
         surround: this.#around.surround,
-        quarantineMs: this.#quarantineMs,
+        quarantineMs: this.#times.quarantineMs,
+        blockGraceMs: this.#times.blockGraceMs,
         enqueue: (under, job, payload, options) =>
           this.#enqueuer.enqueue(job, payload, options as EnqueueOptions | undefined, under),
         pauseQueue: (under, queue, when) => pauseQueueUntil(this.#queueParts(), queue, when, under),

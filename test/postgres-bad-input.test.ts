@@ -99,26 +99,6 @@ describe('a server', () => {
     ])
   })
 
-  test('that cancels statements by its statement_timeout is told of with what to raise', async () => {
-    const echo = job('echo', async (p: number) => p)
-    const store = `${database.url}?schema=short`
-    await (await millrace({ store, logger: false })).close()
-    await admin.query(`
-      create function short.slow() returns trigger language plpgsql as 'begin perform pg_sleep(60); return null; end';
-      create trigger slow before insert on short.ready for each statement execute function short.slow()`)
-    const mill = await millrace({
-      store: `${store}&options=-c%20statement_timeout%3D2000`,
-      jobs: [echo],
-      logger: false,
-    })
-    const error = await mill.enqueue(echo, 1).catch((thrown: unknown) => thrown as MillraceError)
-    await mill.close()
-    expect(error).toMatchObject({
-      code: 'E_STORE',
-      message: expect.stringMatching(/statement timeout \(57014\); statement_timeout is too short: raise it/),
-    })
-  })
-
   test('that takes no more connections is told of with what to do', async () => {
     const role = `${name()}_few`
     await admin.query(`create role ${role} login password 'few' connection limit 0`)

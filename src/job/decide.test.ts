@@ -128,6 +128,13 @@ describe('an outcome becomes a settlement', () => {
     expect(decide({ ...fresh, streak: 2 }, { kind: 'released' }, policy).reason).toBe(reason)
   })
 
+  test('a job that blocked the event loop is a suspect at once, and its record says so', () => {
+    const settled = decide(fresh, crash({ isBlocking: true }), policy)
+    expect(settled).toMatchObject({ to: 'ready', streak: 2, crashes: 0 })
+    expect(settled.reason).toMatch(/blocked the event loop/)
+    expect(decide({ ...fresh, streak: 4 }, crash({ isBlocking: true }), policy)).toMatchObject({ streak: 5 })
+  })
+
   test('a job that had not begun becomes no suspect by a crash, however often', () => {
     expect(decide(fresh, crash({ hasBegun: false }), policy)).toMatchObject({ streak: 1, crashes: 0 })
     expect(decide({ ...fresh, streak: 1 }, crash({ hasBegun: false }), policy)).toMatchObject({ streak: 1, crashes: 0 })

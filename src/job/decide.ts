@@ -1,6 +1,6 @@
 import type { ErrorRecord } from '../codec/error-text.js'
 import type { Encoded, Outcome } from './outcome.js'
-import { isSuspect, streakAfterCrash } from './quarantine.js'
+import { isSuspect, SUSPECT_STREAK, streakAfterCrash } from './quarantine.js'
 import type { State } from './states.js'
 import { isFinal } from './states.js'
 
@@ -117,10 +117,13 @@ function afterCrash(job: Tally, crash: Extract<Outcome, { kind: 'crashed' }>, po
     const reason = `its process died ${crashes} times while it ran alone`
     return settle(job, policy, { to: 'parked', crashes, reason, remember: true, exit: 'crashed' })
   }
-  const streak = streakAfterCrash(job.streak, crash.hasBegun)
-  const reason = whyQuarantined(streak)
+  const counted = streakAfterCrash(job.streak, crash.hasBegun)
+  const streak = crash.isBlocking === true ? Math.max(counted, SUSPECT_STREAK) : counted
+  const reason = crash.isBlocking === true ? BLOCKED : whyQuarantined(streak)
   return settle(job, policy, { to: 'ready', crashes, streak, reason, remember: true, exit: 'crashed' })
 }
+
+const BLOCKED = 'its handler blocked the event loop past its timeout and grace: it runs in quarantine'
 
 function whyQuarantined(streak: number): string | null {
   return isSuspect(streak) ? `it was in flight at ${streak} crashes in a row: it runs in quarantine` : null

@@ -28,6 +28,12 @@ export type Outcome =
   /** The worker gave the job back: it stopped, or never began it. */
   | { readonly kind: 'released' }
   /** The worker died, or its heart stopped. `quarantined`: how many suspects its quarantine had, 0 when it was in none. */
-  | { readonly kind: 'crashed'; readonly hasBegun: boolean; readonly quarantined: number }
+  | {
+      readonly kind: 'crashed'
+      readonly hasBegun: boolean
+      readonly quarantined: number
+      /** Its handler is known to have blocked the event loop: it is a suspect at once. */
+      readonly isBlocking?: boolean | undefined
+    }
   /** `expires` passed before it began. */
   | { readonly kind: 'expired' }

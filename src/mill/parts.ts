@@ -11,6 +11,8 @@ export interface MillParts {
   readonly executor?: Executor | undefined
   /** The length of the first quarantine (`job/quarantine.ts`), in ms; default: a minute. */
   readonly quarantineMs?: number | undefined
+  /** The grace after which a handler that blocks the event loop is reported, in ms; default: 30 s. */
+  readonly blockGraceMs?: number | undefined
   /** Told of every claim that was lost and every worker that was rescued, beside the log. */
   readonly watch?: Partial<EngineEvents> | undefined
 }

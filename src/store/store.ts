@@ -12,7 +12,7 @@ import type { Confirmation, HeldJob, QueueStore } from './queues.js'
 import type { ScheduleStore } from './schedules.js'
 import type { TransactionStore } from './transaction-store.js'
 import type { JobAsk, StandingWish, Written } from './wishes.js'
-import type { Heart, Rescue, WorkerBeat, WorkerInfo } from './workers.js'
+import type { Heart, HeartRequest, Rescue, WorkerBeat, WorkerInfo, LeasedJob } from './workers.js'
 
 /**
  * The store contract: whole job verbs, never parts of SQL. One verb is one statement or one transaction, all or nothing.
@@ -62,7 +62,7 @@ export interface LeaseStore {
   /** Counts the worker's beat up by one; false when it has been taken for dead. */
   beat(worker: string): Promise<boolean>
   /** Beats from a thread of its own until stopped; undefined where that is impossible and `beat` must be called. */
-  startHeart(worker: string, everyMs: number, onLost: (why: string) => void): Promise<Heart | undefined>
+  startHeart(...heart: HeartRequest): Promise<Heart | undefined>
   dropWorker(worker: string): Promise<void>
   /** Every worker with its beat, and the workers that are gone but still hold leases (beat null). */
   readWorkers(): Promise<readonly WorkerBeat[]>
@@ -310,9 +310,4 @@ export interface SettledJob extends Claim {
   readonly isParent?: boolean | undefined
 }
 
-export interface LeasedJob extends ClaimedJob {
-  /** How many suspects its claim took into quarantine; 0 when it took none, or when that quarantine is over. */
-  readonly quarantined: number
-  readonly claimedAt: number
-  readonly startedAt: number | null
-}
+export type { LeasedJob }

@@ -1,5 +1,6 @@
 import type { Clock } from '../world/clock.js'
-import type { SettledJob } from './store.js'
+import type { ClaimedJob, SettledJob } from './store.js'
+import type { LoopShare } from './loop-watch.js'
 import type { ProcessMark } from '../world/processes.js'
 
 /** Workers as everybody sees them: who they are, and that they live. */
@@ -45,6 +46,23 @@ export function lateAfter(clock: Clock, ms: number): () => boolean {
   return () => clock.monotonic() > until
 }
 
+/**
+ * What a heart is started with. `loop`: what the worker shares with the thread, so that it finds an event loop that is blocked
+ * for too long, and then stops beating (`loop-watch.ts`).
+ */
+export type HeartRequest = [worker: string, everyMs: number, onLost: (why: string) => void, loop?: LoopShare]
+
 export interface Heart {
+  /** It watches the event loop that it was given. */
+  readonly watchesLoop?: boolean | undefined
   stop(): Promise<void>
+}
+
+export interface LeasedJob extends ClaimedJob {
+  /** How many suspects its claim took into quarantine; 0 when it took none, or when that quarantine is over. */
+  readonly quarantined: number
+  readonly claimedAt: number
+  readonly startedAt: number | null
+  /** Its handler blocked the event loop until the worker's heartbeat was stopped. */
+  readonly isBlocking: boolean
 }

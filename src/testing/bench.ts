@@ -101,7 +101,8 @@ export class Bench implements TestMill {
         return inHand.size
       },
     }
-    this.#watchdog = new Watchdog(world, members, (running, now) => this.#overdue(running, now))
+    const { executor } = this.#around
+    this.#watchdog = new Watchdog({ world, executor }, members, (running, now) => this.#overdue(running, now))
     store.changes.onHint((hint) => {
       if (hint.asked && this.#inHand.size > 0) void this.#tellCancelled()
       if (hint.dueInMs !== null) this.#tickAt = Math.min(this.#tickAt, this.time.now + hint.dueInMs)

@@ -27,6 +27,7 @@ export class SimMachines {
     return {
       own: { host: machine, pid, identity },
       isLocal,
+      isDebugged: () => false,
       isGone: (other) => {
         if (!isLocal(other)) return false
         const found = this.#residents.get(`${machine} ${other.pid}`)

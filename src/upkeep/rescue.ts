@@ -106,7 +106,12 @@ export class Rescuer {
   #crashed(job: LeasedJob, worker: string): SettledJob {
     const settlement = decide(
       job,
-      { kind: 'crashed', hasBegun: job.startedAt !== null, quarantined: job.quarantined },
+      {
+        kind: 'crashed',
+        hasBegun: job.startedAt !== null,
+        quarantined: job.quarantined,
+        isBlocking: job.isBlocking,
+      },
       { crashBudget: this.#parts.crashBudget(), keepMs: KEEP_ALL },
     )
     const startedAt = job.startedAt ?? job.claimedAt

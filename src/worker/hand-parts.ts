@@ -13,6 +13,8 @@ export interface HandParts extends JobVerbs {
   /** Puts in place what jobs captured; undefined when nothing is. */
   readonly surround: Surround | undefined
   readonly events: WorkerEvents
+  /** The grace after which a handler that blocks the event loop is reported (`loop-watch.ts`), in ms; default: 30 s. */
+  readonly blockGraceMs?: number | undefined
 }
 
 /** What others may want to know: the log, hooks, tests. */

@@ -40,7 +40,7 @@ export class Hand implements Surroundings {
   readonly settling: SelfSettler
   readonly #parts: HandParts
   readonly #master: Master
-  readonly #watchdog: Watchdog
+  readonly watchdog: Watchdog
   readonly #announcer: Announcer
   #closed = false
   #confirmedAt = -Infinity
@@ -66,7 +66,7 @@ export class Hand implements Surroundings {
         parts.events.troubled(job === undefined ? 'settle' : `record the end of job ${job.name} ${job.id}`, error),
     })
     this.#announcer = new Announcer(parts.store.leases)
-    this.#watchdog = new Watchdog(parts.world, this.slots.running, (running, now) => this.#overdue(running, now))
+    this.watchdog = new Watchdog(parts, this.slots.running, (running, now) => this.#overdue(running, now))
   }
 
   /** For how long every slot has been taken and none came free. */
@@ -132,7 +132,7 @@ export class Hand implements Surroundings {
   /** Gives back what still runs: its handlers are on their own, and what they return is not recorded. */
   giveUp(): void {
     for (const running of this.slots.running) this.#settle(running, { kind: 'released' })
-    this.#watchdog.stop()
+    this.watchdog.stop()
     this.reports.stop()
   }
 
@@ -156,7 +156,7 @@ export class Hand implements Surroundings {
   /** A running job was cancelled: its handler is told, and is given a while to come back. */
   cancelled(running: Running, reason: string): void {
     tellCancelled(running, reason, this.#parts.world.clock.monotonic())
-    this.#watchdog.watch(running)
+    this.watchdog.watch(running)
   }
 
   logLine(running: Running, line: string): void {
@@ -228,7 +228,7 @@ export class Hand implements Surroundings {
     const begin = { claimed: job, registered, options, startedAt, begunAt, timeoutMs, slowAfterMs, reported }
     const running = new Running(begin, this)
     this.slots.begin(running)
-    this.#watchdog.watch(running)
+    this.watchdog.watch(running)
     events.began(job)
     // A handler that returned at once is settled a moment later too: it must not begin the next one from within itself.
     void Promise.resolve(runBegun(running, this.#parts)).then((outcome) => {

@@ -1,6 +1,7 @@
 import type { LeaseStore } from '../store/store.js'
 import type { Heart } from '../store/workers.js'
 import type { World } from '../world/world.js'
+import type { LoopWatch } from './loop-watch.js'
 
 /**
  * Keeping a worker alive in the eyes of others. Beats come from a thread of the store's where there can be one; else from
@@ -20,11 +21,18 @@ export class Lease {
   }
 
   /** Makes a worker known under a new random identity and begins to beat: three times a lease. */
-  static async take(store: LeaseStore, world: World, leaseMs: number, onLost: (why: string) => void): Promise<Lease> {
+  static async take(
+    store: LeaseStore,
+    world: World,
+    leaseMs: number,
+    onLost: (why: string) => void,
+    loop: LoopWatch,
+  ): Promise<Lease> {
     const worker = world.ids.workerId()
     const everyMs = leaseMs / 3
     await store.addWorker({ id: worker, ...world.processes.own })
-    const heart = await store.startHeart(worker, everyMs, onLost)
+    const heart = await store.startHeart(worker, everyMs, onLost, loop.share)
+    if (heart?.watchesLoop === true) loop.attach(worker)
     return new Lease(
       worker,
       store,

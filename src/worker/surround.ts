@@ -65,6 +65,7 @@ export function hookedExecutor(
 ): Executor {
   if (hooks.length === 0) return executor
   return {
+    ...executor,
     call(handler, payload, running) {
       const step = (at: number): unknown => {
         const hook = hooks[at]

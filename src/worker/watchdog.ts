@@ -1,5 +1,7 @@
 import type { Cancel } from '../world/timers.js'
 import type { World } from '../world/world.js'
+import { LoopWatch } from './loop-watch.js'
+import type { LoopWatchParts } from './loop-watch.js'
 import type { Members } from './roster.js'
 import type { Running } from './running.js'
 
@@ -8,6 +10,8 @@ import type { Running } from './running.js'
  * A timer for each would cost more than a fast handler does.
  */
 export class Watchdog {
+  /** Finds handlers that block the event loop, and with it this timer. */
+  readonly loop: LoopWatch
   readonly #world: World
   readonly #running: Members<Running>
   readonly #look: (running: Running, now: number) => void
@@ -15,14 +19,16 @@ export class Watchdog {
   #cancel: Cancel | undefined
 
   /** `look` acts on what is overdue and may move its times. */
-  constructor(world: World, running: Members<Running>, look: (running: Running, now: number) => void) {
-    this.#world = world
+  constructor(parts: LoopWatchParts, running: Members<Running>, look: (running: Running, now: number) => void) {
+    this.#world = parts.world
+    this.loop = new LoopWatch(parts, running)
     this.#running = running
     this.#look = look
   }
 
   /** A job began: the timer is moved only when this one comes sooner. */
   watch(running: Running): void {
+    this.loop.began(running)
     const at = nextMoment(running)
     if (at < this.#at) this.#set(at)
   }
@@ -31,6 +37,7 @@ export class Watchdog {
     this.#cancel?.()
     this.#cancel = undefined
     this.#at = Infinity
+    this.loop.detach()
   }
 
   #set(at: number): void {

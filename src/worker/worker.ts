@@ -253,6 +253,7 @@ export class Worker {
     this.#parts.events.lost(`worker ${lease.worker}: ${why}`)
     this.#hand.lose(new LeaseLostError(`worker ${lease.worker}: ${why}`, { cause }))
     this.#quarantine.lose()
+    this.#hand.watchdog.loop.detach()
     this.#doubtful.clear()
     await lease.abandon()
     this.#renewing = this.#beginAnew()
@@ -276,7 +277,7 @@ export class Worker {
   #takeLease(): Promise<Lease> {
     const { store, world } = this.#parts
     const lost = (why: string): void => void this.#lostLease(why, this.#lease)
-    return Lease.take(store.leases, world, this.#options.leaseMs, lost)
+    return Lease.take(store.leases, world, this.#options.leaseMs, lost, this.#hand.watchdog.loop)
   }
 
   #pollAgain(): void {

@@ -1,4 +1,5 @@
 import { readFileSync, readlinkSync } from 'node:fs'
+import { url as inspectorUrl } from 'node:inspector'
 import { hostname } from 'node:os'
 import { digest } from './digest.js'
 
@@ -21,6 +22,8 @@ export interface Processes {
    * another start time. False whenever anything needed for the proof cannot be read. No I/O but two reads of the kernel's.
    */
   isGone(process: ProcessMark): boolean
+  /** A debugger can be, or is, attached to this process. */
+  isDebugged(): boolean
 }
 
 /** What is asked of the operating system; each throws what the system says. */
@@ -50,6 +53,7 @@ export function systemProcesses(reader: ProcessReader = systemReader): Processes
   return {
     own: { host, pid, identity },
     isLocal,
+    isDebugged: () => inspectorUrl() !== undefined,
     isGone(other) {
       if (!isLocal(other) || !Number.isSafeInteger(other.pid) || other.pid <= 0) return false
       if (isMissing(reader, other.pid)) return true
@@ -123,4 +127,5 @@ export const UNKNOWN_PROCESSES: Processes = {
   own: { host: 'test', pid: 0, identity: null },
   isLocal: () => false,
   isGone: () => false,
+  isDebugged: () => false,
 }

@@ -203,6 +203,7 @@ function jobCases(rows: number): Readonly<Record<string, Case>> {
     endWorker: ['w1', '0'],
     lockWorker: ['w1', '0'],
     isWorker: ['w1'],
+    markBlocking: ['1', 'w1'],
     readWorkers: [],
     claimJobs: claim,
     claimLarge: claim,

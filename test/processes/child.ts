@@ -44,6 +44,11 @@ export class Child {
     )
   }
 
+  /** What it wrote to standard error so far. */
+  get errors(): string {
+    return this.#errors
+  }
+
   /** Waits until the program has said this, or fails with what it said instead when it ends or the time is up. */
   async hears(what: string, withinMs = 30_000): Promise<Said> {
     return new Promise((resolve, reject) => {

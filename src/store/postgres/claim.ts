@@ -282,6 +282,7 @@ export async function readLeases(s: Session, worker: string): Promise<LeasedJob[
         quarantined: Number(lease.quarantined),
         claimedAt: Number(lease.claimed_at),
         startedAt,
+        isBlocking: lease.blocked_by !== null && body[0] === Number(lease.blocked_by),
       })
   }
   return jobs
@@ -291,5 +292,6 @@ interface LeaseRow {
   readonly fence: unknown
   readonly quarantined: unknown
   readonly claimed_at: unknown
+  readonly blocked_by: unknown
   readonly jobs: string
 }

@@ -1,5 +1,6 @@
 import { settledWithin } from '../../world/timers.js'
 import type { World } from '../../world/world.js'
+import type { LoopShare } from '../loop-watch.js'
 import type { Heart } from '../workers.js'
 import { startHeart } from './heart.js'
 import type { PostgresHeart } from './heart.js'
@@ -70,6 +71,8 @@ export class Ears {
     readonly everyMs: number
     readonly beat: string
     readonly notify: string
+    readonly markBlocking: string
+    readonly loop: LoopShare | undefined
     readonly onLost: (why: string) => void
   }): Promise<Heart | undefined> {
     // First the one and then the other: there are never two of them.
@@ -84,7 +87,7 @@ export class Ears {
     if (this.#isClosed) await heart?.stop()
     if (heart === undefined) this.#listenAgain()
     else this.#heard?.(MISSED)
-    return heart === undefined ? undefined : { stop: () => this.#stop(heart) }
+    return heart === undefined ? undefined : { watchesLoop: heart.watchesLoop, stop: () => this.#stop(heart) }
   }
 
   /** A heart that nobody stopped, because the store could not be written in time, ends here. */

@@ -1,4 +1,6 @@
 import { Worker } from 'node:worker_threads'
+import { WATCH_LOOP } from '../loop-watch.js'
+import type { LoopShare } from '../loop-watch.js'
 import type { Heart } from '../workers.js'
 import { MISSED } from './session.js'
 import type { Target } from './target.js'
@@ -10,9 +12,9 @@ import type { Target } from './target.js'
  */
 const PROGRAM = `
 const { parentPort, workerData } = require('node:worker_threads')
-const { module: name, settings, worker, everyMs, sql, listen, notify, patienceMs, againMs, news } = workerData
+const { module: name, settings, worker, everyMs, sql, markSql, memory, listen, notify, patienceMs, againMs, news } = workerData
 const { Client } = require(name)
-let client, timer, stopped = false, failing = false, beating = false, connects = 0, waitMs = 0
+${WATCH_LOOP}let client, timer, stopped = false, failing = false, beating = false, connects = 0, waitMs = 0
 const say = (message) => parentPort.postMessage(message)
 const within = (promise, ms) => {
   let late
@@ -83,8 +85,17 @@ const tell = async (news) => {
   }
   say({ told: true })
 }
+const mark = (ref) => ask(markSql, [String(ref), worker]).catch(() => {
+  // The job is rescued like the others, not as a suspect.
+})
+const stopWatching = watchLoop(memory, worker, mark, (why) => {
+  stopped = true
+  clearTimeout(timer)
+  say({ lost: why })
+})
 parentPort.on('message', async (message) => {
   if (message.tell !== undefined) return tell(message.tell)
+  stopWatching()
   stopped = true
   clearTimeout(timer)
   if (client !== undefined) await within(client.end(), againMs * 4).catch(() => {})
@@ -110,6 +121,9 @@ export interface HeartOptions {
   readonly listen: string | null
   /** The statement that tells. */
   readonly notify: string
+  /** The statement that records which job blocks the event loop. */
+  readonly markBlocking: string
+  readonly loop: LoopShare | undefined
   readonly onLost: (why: string) => void
   readonly heard: (news: string) => void
 }
@@ -145,13 +159,35 @@ export async function startHeart(options: HeartOptions): Promise<PostgresHeart |
       thread.postMessage({ tell: news })
     })
   let stopping: Promise<void> | undefined
-  return { tell, stop: () => (stopping ??= stopThread(thread)) }
+  const watchesLoop = options.loop !== undefined
+  return { watchesLoop, tell, stop: () => (stopping ??= stopThread(thread)) }
 }
 
-function makeThread({ target, worker, everyMs, beat, listen, notify }: HeartOptions): Worker | undefined {
+function makeThread({
+  target,
+  worker,
+  everyMs,
+  beat,
+  listen,
+  notify,
+  markBlocking,
+  loop,
+}: HeartOptions): Worker | undefined {
   const { module, settings } = target
   if (module === undefined) return undefined
-  const workerData = { module, settings, worker, everyMs, sql: beat, listen, notify, ...BOUNDS, news: MISSED }
+  const watched = { markSql: markBlocking, memory: loop?.memory }
+  const workerData = {
+    module,
+    settings,
+    worker,
+    everyMs,
+    sql: beat,
+    listen,
+    notify,
+    ...watched,
+    ...BOUNDS,
+    news: MISSED,
+  }
   try {
     // Nothing of the app's own flags: a loader or an inspector there must not run in here.
     return new Worker(PROGRAM, { eval: true, name: 'millrace-heart', workerData, execArgv: [], stderr: false })

@@ -3,7 +3,7 @@ import type { World } from '../../world/world.js'
 import { refuseOlder } from '../migrations.js'
 import { PACE } from '../info.js'
 import type { StoreInfo } from '../info.js'
-import type { Heart } from '../workers.js'
+import type { Heart, HeartRequest } from '../workers.js'
 import { isSame, readHome } from './check-open.js'
 import type { Home } from './check-open.js'
 import { channelOf } from './channel.js'
@@ -64,7 +64,7 @@ export interface Opened {
   onReconnect(callback: () => void): void
   /** Hears what others commit, from now on. */
   listen(heard: (news: string) => void): void
-  startHeart(worker: string, everyMs: number, onLost: (why: string) => void): Promise<Heart | undefined>
+  startHeart(...heart: HeartRequest): Promise<Heart | undefined>
   close(): Promise<void>
 }
 
@@ -118,9 +118,9 @@ export async function openDatabase(target: Target, autoMigrate: boolean, world: 
         if (isCrowded(news, self)) lender.giveUpIdle()
         heard(news)
       }),
-    async startHeart(worker, everyMs, onLost) {
-      await owners.look() // Who runs no worker forgets no jobs, and need not know.
-      return ears.startHeart({ worker, everyMs, beat: queries.beat, notify: queries.notify, onLost })
+    async startHeart(worker, everyMs, onLost, loop) {
+      await owners.look() // A process without a worker prunes nothing, and need not know.
+      return ears.startHeart({ ...queries, worker, everyMs, onLost, loop })
     },
     async close() {
       await ears.told()

@@ -25,7 +25,7 @@ import type { Confirmation, HeldJob, PausedQueue, QueueChange, QueueStore, Stand
 import type { JobAsk, StandingWish, Written } from '../wishes.js'
 import type { FindQuery, FoundPage } from '../find.js'
 import { beatOf, lateAfter } from '../workers.js'
-import type { Heart, Rescue, WorkerBeat, WorkerInfo, WorkerRow } from '../workers.js'
+import type { Heart, HeartRequest, Rescue, WorkerBeat, WorkerInfo, WorkerRow } from '../workers.js'
 import { Before, claimJobs, confirmJobs, readLeases, reportJobs, voidClaims } from './claim.js'
 import { Commands } from './commands.js'
 import type { Connection } from './connection.js'
@@ -176,8 +176,8 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     return (await this.#plain(this.#work, (s) => s.query(s.queries.beat, worker))).length > 0
   }
 
-  startHeart(worker: string, everyMs: number, onLost: (why: string) => void): Promise<Heart | undefined> {
-    return this.#opened.startHeart(worker, everyMs, onLost)
+  startHeart(...heart: HeartRequest): Promise<Heart | undefined> {
+    return this.#opened.startHeart(...heart)
   }
 
   async dropWorker(worker: string): Promise<void> {

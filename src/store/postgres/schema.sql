@@ -203,7 +203,8 @@ create table millrace.workers (
   host text not null,
   pid integer not null,
   identity text,
-  started_at bigint not null
+  started_at bigint not null,
+  blocked_by bigint
 ) with (fillfactor=50);
 
 create table millrace.history_rest partition of millrace.history default;

@@ -1,4 +1,6 @@
 import { Worker } from 'node:worker_threads'
+import { WATCH_LOOP } from '../loop-watch.js'
+import type { LoopShare } from '../loop-watch.js'
 import type { Heart } from '../workers.js'
 import { IS_GONE } from './file-identity.js'
 import type { FileIdentity } from './file-identity.js'
@@ -15,9 +17,9 @@ import type { Queries } from './queries.js'
 const PROGRAM = `
 const { parentPort, workerData } = require('node:worker_threads')
 const { statSync } = require('node:fs')
-const { module: name, path, worker, everyMs, sql, identity } = workerData
+const { module: name, path, worker, everyMs, sql, markSql, identity, memory } = workerData
 const { DatabaseSync } = name === 'node:sqlite' ? process.getBuiltinModule(name) : require(name)
-${IS_GONE}if (isGone()) throw new Error('the file is gone')
+${IS_GONE}${WATCH_LOOP}if (isGone()) throw new Error('the file is gone')
 const database = new DatabaseSync(path)
 if (isGone()) throw new Error('the file is gone')
 database.exec('pragma busy_timeout = 2000; pragma synchronous = normal; pragma wal_autocheckpoint = 0')
@@ -45,7 +47,21 @@ const beat = () => {
   }
 }
 const timer = setInterval(guarded(beat), everyMs)
+const mark = (ref) => {
+  try {
+    database.exec('pragma busy_timeout = 2000')
+    database.prepare(markSql).run(ref, worker)
+  } catch {
+    // The job is rescued like the others, not as a suspect.
+  }
+}
+const stopWatching = watchLoop(memory, worker, mark, (why) => {
+  clearInterval(timer)
+  clearTimeout(again)
+  parentPort.postMessage({ lost: why })
+})
 parentPort.on('message', () => {
+  stopWatching()
   clearInterval(timer)
   clearTimeout(again)
   database.close()
@@ -63,11 +79,12 @@ export interface HeartOptions {
   readonly queries: Queries
   readonly identity: FileIdentity | undefined
   readonly onLost: (why: string) => void
+  readonly loop: LoopShare | undefined
 }
 
 /** Starts the thread; undefined where it cannot be had (a library we know only by a handle, no threads here). */
 export async function startHeart(options: HeartOptions): Promise<Heart | undefined> {
-  const { library, path, worker, everyMs, queries, identity } = options
+  const { library, path, worker, everyMs, queries, identity, loop } = options
   if (library.module === undefined) return undefined
   const thread = new Worker(PROGRAM, {
     eval: true,
@@ -78,6 +95,8 @@ export async function startHeart(options: HeartOptions): Promise<Heart | undefin
       worker,
       everyMs,
       sql: queries.beat,
+      markSql: queries.markBlocking,
+      memory: loop?.memory,
       identity: identity?.parts ?? [],
     },
     // Nothing of the app's own flags: a loader or an inspector there must not run in here.
@@ -96,7 +115,7 @@ export async function startHeart(options: HeartOptions): Promise<Heart | undefin
   if (!began) return undefined
   thread.unref() // What keeps the process alive is the worker, not its heart.
   thread.on('error', (error) => options.onLost(`its heart stopped: ${error.message}`))
-  return { stop: () => stopThread(thread) }
+  return { watchesLoop: loop !== undefined, stop: () => stopThread(thread) }
 }
 
 /** The file was gone when the thread looked; what this side finds is what counts, and it reports it. */

@@ -1,6 +1,7 @@
 import { PRIORITY_STEP_MS } from '../line.js'
 import { keyQueries } from './queries/keys.js'
 import { pauseQueries } from './queries/pauses.js'
+import { rescueQueries } from './queries/rescue.js'
 import { pruneQueries } from './queries/prune.js'
 import { scheduleQueries } from './queries/schedules.js'
 import { findQueries } from './queries/find.js'
@@ -25,6 +26,7 @@ export const queries = {
   ...keyQueries,
   ...pauseQueries,
   ...pruneQueries,
+  ...rescueQueries,
   ...scheduleQueries,
   ...linkQueries,
   ...groupQueries,
@@ -319,19 +321,12 @@ export const queries = {
     update millrace_leases
     set quarantined = 0
     where fence = ? and worker = ?`,
-  readLeases: `
-    select fence, quarantined, claimed_at, jobs
-    from millrace_leases
-    where worker = ?`,
   leasedBodies: `
     select ${claimedColumns()}, l.lane, l.started_at
     from json_each(?) e
     cross join millrace_live l on l.seq = e.value
     cross join millrace_jobs j on j.seq = l.seq
     where l.fence = ?`,
-  endWorker: `
-    delete from millrace_workers
-    where worker = ? and beat = ?`,
 }
 
 export type Queries = typeof queries

@@ -151,6 +151,7 @@ export function readLeases(session: Session, worker: string): LeasedJob[] {
         quarantined: lease.quarantined,
         claimedAt: lease.claimed_at,
         startedAt: row[6],
+        isBlocking: row[0] === lease.blocked_by,
       })
   }
   return jobs
@@ -163,6 +164,7 @@ interface LeaseRow {
   readonly fence: number
   readonly quarantined: number
   readonly claimed_at: number
+  readonly blocked_by: number | null
   readonly jobs: string
 }
 

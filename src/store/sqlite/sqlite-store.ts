@@ -22,7 +22,7 @@ import type {
 } from '../store.js'
 import type { FindQuery, FoundPage } from '../find.js'
 import { lateAfter } from '../workers.js'
-import type { Heart, Rescue, WorkerBeat, WorkerInfo } from '../workers.js'
+import type { Heart, HeartRequest, Rescue, WorkerBeat, WorkerInfo } from '../workers.js'
 import type { GroupStore } from '../groups.js'
 import type { PruneStore } from '../prune.js'
 import { PACE } from '../info.js'
@@ -210,10 +210,10 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
     return this.#commits.write(() => Number(this.#session.statement(sql).run(worker).changes) > 0, NOT_FLUSHED)
   }
 
-  startHeart(worker: string, everyMs: number, onLost: (why: string) => void): Promise<Heart | undefined> {
+  startHeart(...[worker, everyMs, onLost, loop]: HeartRequest): Promise<Heart | undefined> {
     const { path, library, identity } = this.#file
     if (path === ':memory:') return Promise.resolve(undefined)
-    return startHeart({ library, path, worker, everyMs, queries: this.#session.queries, identity, onLost })
+    return startHeart({ library, path, worker, everyMs, queries: this.#session.queries, identity, onLost, loop })
   }
 
   async dropWorker(worker: string): Promise<void> {

@@ -164,7 +164,8 @@ end'`,
     host text not null,
     pid integer not null,
     identity text,
-    started_at bigint not null
+    started_at bigint not null,
+    blocked_by bigint
   ) with (fillfactor = 50)`,
   // One row a claim. The first \`starting\` of its jobs ran from the claim on, the rest is held until it is reported.
   // \`quarantined\`: how many suspects it took into quarantine; 0 for all other claims, and when the quarantine is over.

@@ -85,6 +85,7 @@ export const claimQueries = {
   beat: `
     update ${s}.workers set beat = beat + 1 where worker = $1
     returning 1 as beat`,
+  markBlocking: `update ${s}.workers set blocked_by = $1::text::bigint where worker = $2`,
   /** With the fences that nothing was claimed under (`voidClaims`). */
   dropWorker: `
     with dropped as (delete from ${s}.workers where worker = $1)

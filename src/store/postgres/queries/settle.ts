@@ -134,6 +134,7 @@ export const settleQueries = {
       where not held.ref = any(e.gone) and not ${hasEnded('held.ref')})`,
   readLeases: `
     select e.fence, e.quarantined, e.claimed_at,
+           (select w.blocked_by from ${s}.workers w where w.worker = $1) as blocked_by,
            json_agg(json_build_array(${claimed}, coalesce(p.started_at, case when held.place <= e.starting then e.claimed_at end), n.queue, n.name)
              order by held.place)::text as jobs
     from ${s}.leases e

@@ -127,7 +127,9 @@ create table millrace_workers (
   pid integer not null,
   -- The machine and the start time of the process, opaque; null where they cannot be read.
   identity text,
-  started_at integer not null
+  started_at integer not null,
+  -- The job whose handler blocked the event loop until the worker stopped its heartbeat.
+  blocked_by integer
 ) strict, without rowid;
 
 -- One row a claim. \`jobs\` lists what was taken; whether a job is still this claim's, only its own fence says.

@@ -29,6 +29,7 @@ const FOUND_AT: { readonly [mutant: string]: number } = {
   'a lease is judged by a clock that runs six times too fast': 4,
   'a retry forgets how often it was tried': 5,
   'due times are judged by the clock of the worker': 5,
+  'finished jobs are never pruned': 7,
   'a pause is forgotten when the attempt is over': 8,
   'a tick is fired by all who find it due': 9,
   'a wish is written beside another job': 9,

@@ -190,6 +190,7 @@ function jobCases(rows: number): Readonly<Record<string, Case>> {
     nextTimes: ['1'],
     expiredJobs: ['4000000000020', '10'],
     sweepExpiring: ['4000000000020', '-1', '-1', '10'],
+    pruneDone: [FUTURE, '10', '0'],
     pruneJobs: [FUTURE, '10', '0'],
     nextPrune: ['0'],
     commitWith: [{ made: [idOf(1), ''], values: [] }],

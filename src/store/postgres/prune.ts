@@ -1,6 +1,7 @@
 import type { Pruned, PruneStore, Swept } from '../prune.js'
 import { keepDays } from './days.js'
 import type { DaysWalk } from './days.js'
+import { numberOrNull } from './executor.js'
 import { sweepGroups } from './groups.js'
 import type { Opened } from './open.js'
 import { PruneStart } from './prune-start.js'
@@ -63,24 +64,45 @@ export interface Walk {
   readonly days: DaysWalk
 }
 
-/** Deletes finished jobs that were kept for less than a day, and what of the rest is kept no longer. */
+/**
+ * Deletes finished jobs that were kept for less than a day, and what of the rest is kept no longer. First by `pruneDone`, which is
+ * cheap; what it leaves (failed or cancelled jobs, parents, rows that were ever locked, the rest) is left to `pruneJobs`.
+ */
 async function pruneJobs(s: Session, limit: number, start: PruneStart, vacuum: Vacuum): Promise<Pruned> {
-  const [row] = await s.query<PrunedRow>(s.queries.pruneJobs, s.nowText, String(limit), String(start.take()))
-  if (row === undefined) return { pruned: 0, nextInMs: null }
-  if (row.pruned > 0) vacuum.deleted(row.pruned, Number(row.now))
-  if (row.told > 0) s.note({ dueInMs: 0 })
-  if (row.pruned > 0 && row.until !== null) start.pruned(Number(row.until))
-  if (row.pruned >= limit) return { pruned: row.pruned, nextInMs: 0 }
-  const [next] = await s.query<{ due: unknown }>(s.queries.nextPrune, String(start.from))
-  const isNone = next?.due === null || next?.due === undefined
-  return { pruned: row.pruned, nextInMs: isNone ? null : Math.max(0, Number(next.due) - Number(row.now)) }
+  const from = start.take()
+  const done = await pruneStep(s, s.queries.pruneDone, limit, from)
+  const left = limit - done.pruned
+  const next = left === 0 ? done.now : done.due > done.pruned ? done.now : await nextPrune(s, done.until ?? from)
+  const others = left > 0 && next <= done.now ? await pruneStep(s, s.queries.pruneJobs, left, from) : undefined
+  const pruned = done.pruned + (others?.pruned ?? 0)
+  if (pruned > 0) {
+    vacuum.deleted(pruned, done.now)
+    start.pruned(Math.max(done.until ?? 0, others?.until ?? 0))
+  }
+  if (pruned >= limit) return { pruned, nextInMs: 0 }
+  const due = others === undefined ? next : await nextPrune(s, start.from)
+  return { pruned, nextInMs: due === Infinity ? null : Math.max(0, due - done.now) }
 }
 
-interface PrunedRow {
-  readonly now: unknown
+async function pruneStep(s: Session, text: string, limit: number, from: number): Promise<PruneStep> {
+  const [row] = await s.query<{ [column: string]: unknown }>(text, s.nowText, String(limit), String(from))
+  if (Number(row?.told ?? 0) > 0) s.note({ dueInMs: 0 })
+  return { now: Number(row?.now), until: numberOrNull(row?.until), due: Number(row?.due), pruned: Number(row?.pruned) }
+}
+
+interface PruneStep {
+  readonly now: number
+  /** How far it walked; null where nothing was due. */
+  readonly until: number | null
+  /** Jobs that were due on the way, locked ones too. */
+  readonly due: number
   readonly pruned: number
-  readonly told: number
-  readonly until: unknown
+}
+
+/** When the next job has been kept long enough; Infinity where there is none. */
+async function nextPrune(s: Session, from: number): Promise<number> {
+  const [row] = await s.query<{ due: unknown }>(s.queries.nextPrune, String(from))
+  return numberOrNull(row?.due) ?? Infinity
 }
 
 /** One step of the walks through the places and the groups. */

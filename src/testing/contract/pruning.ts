@@ -62,6 +62,22 @@ export const pruningCases: readonly ContractCase[] = [
     assert.deepEqual(left.flatMap((row) => (row === undefined ? [] : [row.id])).sort(), kept.sort())
   }),
 
+  contract('one step deletes done, failed and cancelled jobs, those first that are overdue longest', async (b) => {
+    const worker = await b.worker()
+    await b.insert(Array.from({ length: 7 }, () => b.job()))
+    const { jobs } = await b.claim(worker)
+    const ends = ['done', 'failed', 'cancelled', 'done', 'failed', 'done', 'done'] as const
+    for (const [i, job] of jobs.entries())
+      await b.settle(job, { to: ends[i] as (typeof ends)[number], keepMs: 1_000 + i })
+    b.clock.now += 1_005
+    assert.deepEqual(await b.store.jobs.pruneJobs(4), { pruned: 4, nextInMs: 0 })
+    assert.deepEqual(
+      (await b.store.jobs.readJobs(jobs.map(({ id }) => id))).map((row) => row?.state ?? 'gone'),
+      ['gone', 'gone', 'gone', 'gone', 'failed', 'done', 'done'],
+    )
+    assert.deepEqual(await b.store.jobs.pruneJobs(4), { pruned: 2, nextInMs: 1 })
+  }),
+
   contract('many failed parents that are pruned at once release or cancel every child', async (b) => {
     const parents = Array.from({ length: 200 }, () => b.job())
     await b.insert(parents)

@@ -1,8 +1,25 @@
 import { DAY_MS } from '../numbers.js'
-import { s, clock, sort, hasEnded, bodyOf, forgettingLocked, readyOf, waitingOf, laneOf } from './words.js'
+import { s, clock, sort, hasChildren, hasEnded, bodyOf, forgettingLocked } from './words.js'
+import { readyOf, waitingOf, laneOf, withinBounds } from './words.js'
 
 /** So many entries of `expiring` are looked at for the next one that counts. */
 const EXPIRING_LOOKS = 100
+
+/**
+ * How far a step of pruning walks, and how many jobs are due on the way. It is found by walking the index: asked for the rows at
+ * once, the planner would read and sort all that are overdue. It begins where the last step ended ($3): entries that are not
+ * vacuumed yet would be walked over again each time.
+ */
+const nextPruned = `clock as materialized (select coalesce($1::text::bigint, ${clock}) as now),
+    bound as materialized (
+      select max(keep_until) as until, count(*)::integer as due
+      from (
+        select keep_until from ${s}.history
+        where keep_until >= $3::text::bigint and keep_until - settled_at < ${DAY_MS}
+        order by keep_until
+        limit $2::text::integer) as next
+      where keep_until <= (select now from clock))`
+const isShort = `keep_until >= $3::text::bigint and keep_until <= (select until from bound) and keep_until - settled_at < ${DAY_MS}`
 
 /** What time brings. */
 export const upkeepQueries = {
@@ -105,22 +122,39 @@ export const upkeepQueries = {
         where not exists (select 1 from unfinished u where u.ref = l.ref and u.expires_at = l.expires_at))))
     select (select count(*)::integer from looked) as looked,
            (select json_build_array(expires_at, ref)::text from looked order by expires_at desc, ref desc limit 1) as last`,
+  /**
+   * Deletes what nearly every step deletes, at about half the cost of pruneJobs: jobs that are done, that were kept for less than a
+   * day and that no link names as a parent. The transaction that writes a child locks the row of a parent only while the parent is
+   * not done, and a retry locks the end first, which is locked here. So the rows of `jobs` are deleted without a lock of their
+   * own, apart from those that some transaction has ever locked (xmax): pruneJobs takes these, and skips what is locked now. An end
+   * is never updated, so under its lock its ctid stays valid.
+   */
+  pruneDone: `
+    with ${nextPruned},
+    short as materialized (
+      select ref, ctid as at from ${s}.history
+      where ${isShort} and state = 'done'
+      limit $2::text::integer
+      for update skip locked),
+    bounds as materialized (select min(ref) as first, max(ref) as last from short),
+    dropped as (
+      delete from ${s}.jobs j
+      where j.ref ${withinBounds} and j.xmax = 0 and j.ref = any(array(
+        select c.ref from short c
+        where (select l.parent from ${s}.links l where l.parent ${withinBounds} limit 1) is null or not ${hasChildren('c.ref')}))
+      returning j.ref),
+    -- Not a join: planned for a few rows, it would compare each pair.
+    gone as (
+      delete from ${s}.history h
+      where h.ref ${withinBounds} and h.ctid = any(array(select at from short)) and (h.ref in (select ref from dropped)) is true)
+    select now, (select until from bound) as until, (select due from bound) as due, (select count(*)::integer from dropped) as pruned
+    from clock`,
   /** What was kept for less than a day, and what of the rest is kept no longer. All else goes with its day. */
   pruneJobs: `
-    with clock as materialized (select coalesce($1::text::bigint, ${clock}) as now),
-    -- How far a step goes, found by walking the index: asked for the rows at once, the planner would read and sort all that are
-    -- overdue. It begins where the last step ended ($3): entries that are not vacuumed yet would be walked over again each time.
-    bound as materialized (
-      select max(keep_until) as until
-      from (
-        select keep_until from ${s}.history
-        where keep_until >= $3::text::bigint and keep_until - settled_at < ${DAY_MS}
-        order by keep_until
-        limit $2::text::integer) as next
-      where keep_until <= (select now from clock)),
+    with ${nextPruned},
     short as materialized (
       select ref, state from ${s}.history
-      where keep_until >= $3::text::bigint and keep_until <= (select until from bound) and keep_until - settled_at < ${DAY_MS}
+      where ${isShort}
       limit $2::text::integer
       for update skip locked),
     rest as materialized (
@@ -131,7 +165,7 @@ export const upkeepQueries = {
       for update skip locked),
     old as materialized (select ref, state from short union select ref, state from rest limit $2::text::integer),
     ${forgettingLocked(s, 'old')}
-    select now, (select until from bound) as until, (select count(*)::integer from gone) as pruned,
+    select now, (select until from bound) as until, (select due from bound) as due, (select count(*)::integer from gone) as pruned,
            (select count(*)::integer from noted) as told
     from clock`,
   /** By a statement of its own, so that it sees what pruneJobs has deleted. */

@@ -132,26 +132,30 @@ export const forgetting = (
     locked as materialized (
       select h.ref, h.state from ${schema}.history h where h.ref = any(array(select ref from ${over})) for update skip locked),
     ${forgettingLocked(schema, 'locked')}`
+/** From the lowest to the highest ref of a CTE `bounds`: the server skips the days outside. */
+export const withinBounds = `between (select first from bounds) and (select last from bounds)`
 /**
  * The same for ends that this statement has locked: rows of (ref, state). By the bounds the server knows in which days there is
  * nothing to look for.
  */
-export const forgettingLocked = (schema: string, locked: string): string => {
-  const within = `between (select first from bounds) and (select last from bounds)`
-  return `bounds as materialized (select min(ref) as first, max(ref) as last from ${locked}),
+export const forgettingLocked = (
+  schema: string,
+  locked: string,
+): string => `bounds as materialized (select min(ref) as first, max(ref) as last from ${locked}),
     free as materialized (
       select j.ref, j.id from ${schema}.jobs j
-      where j.ref ${within} and j.ref = any(array(select ref from ${locked}))
+      where j.ref ${withinBounds} and j.ref = any(array(select ref from ${locked}))
       for update skip locked),
     -- First those that have children, nearly always none: joined at once, the planner would ask for them once for each pair.
-    parents as materialized (select f.ref, f.id from free f where ${hasChildren('f.ref', schema)}),
+    parents as materialized (
+      select f.ref, f.id from free f
+      where (select l.parent from ${schema}.links l where l.parent ${withinBounds} limit 1) is not null and ${hasChildren('f.ref', schema)}),
     noted as (
       insert into ${schema}.link_todos (parent, id, what)
       select p.ref, p.id, case when k.state = 'done' then 'done' else 'gone' end
       from parents p join ${locked} k on k.ref = p.ref
       returning 1),
     gone as (
-      delete from ${schema}.history h where h.ref ${within} and h.ref = any(array(select ref from free)) returning h.ref),
+      delete from ${schema}.history h where h.ref ${withinBounds} and h.ref = any(array(select ref from free)) returning h.ref),
     -- Only of those that were still there: one that was made live again meanwhile left history, and needs its row.
-    jobs as (delete from ${schema}.jobs j where j.ref ${within} and j.ref = any(array(select ref from gone)))`
-}
+    jobs as (delete from ${schema}.jobs j where j.ref ${withinBounds} and j.ref = any(array(select ref from gone)))`

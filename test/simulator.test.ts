@@ -17,6 +17,10 @@ const KEPT: readonly [seed: number, found: string][] = [
     7225,
     'none in the engine: as the faults stopped, a claim and the end of its job went by in one look of the checkers',
   ],
+  [
+    242,
+    'a held job that was announced, and then cancelled, began when its confirmation failed and was asked for again',
+  ],
   [300, 'a schedule that was given another rule after the clock was set back had no tick for as long'],
   [349, 'the same'],
   [370, 'the same, or of one that was resumed'],

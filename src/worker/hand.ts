@@ -27,10 +27,7 @@ const BREATHER_JOBS = 50
 /** The wait after a question that failed. */
 const TROUBLE_MS = 500
 
-/**
- * What a worker has in its hand: jobs held and attempts running, from the moment they are claimed to the moment their
- * settlement is written. The worker decides when to claim and when to stop; the hand does the rest.
- */
+/** Jobs held and attempts running, from their claim to their written settlement. The worker decides when to claim and to stop. */
 export class Hand implements Surroundings {
   readonly slots = new Slots()
   readonly meter = new Meter()
@@ -204,6 +201,9 @@ export class Hand implements Surroundings {
       this.#pump()
     } catch (error) {
       this.#parts.events.troubled('confirm', error)
+      // To the store, announced jobs have begun: a cancel only asks for their end, so they go back and end there.
+      const announced = this.slots.held().filter((job) => this.#announcer.isAnnounced(job))
+      for (const job of this.slots.letGo(announced)) this.#put(job, { kind: 'released' })
       this.#parts.world.timers.after(TROUBLE_MS, () => {
         this.#pumping = false
         this.#pump()

@@ -35,7 +35,7 @@ const FOUND_AT: { readonly [mutant: string]: number } = {
   'a wish is written beside another job': 9,
   'a worker off the list may claim': 10,
   'a retry is written without its fence': 12,
-  'a rescue is not guarded by the beat': 13,
+  'a rescue is not guarded by the beat': 241,
   'a cancelled job keeps its place': 14,
   'an end is written without its fence': 14,
   'due jobs are promoted before their time': 14,
@@ -54,7 +54,8 @@ const FOUND_AT: { readonly [mutant: string]: number } = {
   'a rescued job is no suspect': 39,
   'no crash is ever charged': 39,
   'held jobs of a paused queue begin': 54,
-  'a job settles itself under whatever fence there is': 79,
+  'an observer trusts itself, whatever becomes of its own beats': 191,
+  'a job settles itself under whatever fence there is': 123,
   'no handler is told of a cancel': 117,
   'a paused job that is moved runs': 135,
 }

@@ -5,7 +5,7 @@ import type { Mill, MillOptions } from '../src/index.js'
 import { postgres } from '../src/postgres.js'
 import { startPostgres } from '../src/testing/index.js'
 
-/** F1, D13: a server with few connections. Whoever needs one waits for it; a job is not charged for that. */
+/** F1, D13: a server with few connections. A handler that needs one waits for it; a job is not charged for that. */
 let server: Awaited<ReturnType<typeof startPostgres>>
 const MAX = 20
 const mills = new Set<Mill>()

@@ -82,7 +82,7 @@ export function logTicks(log: Log, schedule: string, ticks: readonly TickRow[]):
   }
 }
 
-/** What a step means for what is stored. A step forward may be the sleep of a machine, which is nobody's fault. */
+/** What a step means for what is stored. A step forward may be the sleep of a machine, which is no fault. */
 export function logClockStep(log: Log, { databaseMs, machineMs }: ClockStep): void {
   const by = formatDuration(Math.abs(databaseMs === 0 ? machineMs : databaseMs))
   if (databaseMs < 0)

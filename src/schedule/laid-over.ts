@@ -4,7 +4,7 @@ import type { ScheduleSpec } from './spec.js'
 import { continued, nextAfter, timingOf } from './ticks.js'
 
 /**
- * The schedule with what is now asked of it. With the same times it goes on as it was; with others it begins anew from now. If
+ * The schedule with what is now asked of it. With the same times it goes on as it was; with others it begins again from now. If
  * the clock was set back past its last tick or its beginning, `every` counts from now in both cases.
  */
 export function laidOver(

@@ -20,7 +20,7 @@ const WALK_MAX = 5_000
 /** Throws when the rule cannot be read here: its zone may be unknown to this machine. */
 export function timingOf(spec: ScheduleSpec, createdAt: number): Timing {
   const { untilAt, anchorAt } = spec
-  // One that counts anew has begun already, so `from` no longer holds it back.
+  // One that counts again from now has begun already, so `from` no longer holds it back.
   const fromAt = anchorAt === undefined ? spec.fromAt : null
   const parsed = parseRule(spec.rule, spec.timezone)
   if (!parsed.ok) throw new Error(parsed.problems.map(({ path, message }) => `${path} ${message}`).join('; '))
@@ -29,7 +29,7 @@ export function timingOf(spec: ScheduleSpec, createdAt: number): Timing {
 
 /**
  * A schedule as it goes on after the clock was set back past its last tick, or past its beginning. `every` measures time that
- * passes, so it counts anew from now: by the old count its next tick would be as far away as the clock went back, since the
+ * passes, so it counts again from now: by the old count its next tick would be as far away as the clock went back, since the
  * ledger has all ticks up to there. The new ticks lie between the old ones, so that none is taken for one that has fired. A cron
  * names times of the calendar, each of which fires once: it stays as it is.
  */

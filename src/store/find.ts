@@ -42,7 +42,7 @@ export const LANES_MAX = 16
 
 /**
  * The list whose window reaches farthest, so the sparsest: one that ends within its window comes first, the shortest of those.
- * Every list is a superset of the matches, so any choice is right, at every page anew.
+ * Every list is a superset of the matches, so any choice is right, and each page may choose another.
  */
 export function farthest<C extends Candidates>(lists: readonly C[], order: FindQuery['order'], windowMax: number): C {
   const reach = ({ looked, last }: C): number => {

@@ -127,7 +127,7 @@ export class Faults {
     return this.#stopped || this.#rates.clockStep === 0 ? undefined : this.#clockRandom.next() * 2_000
   }
 
-  /** Somebody sets the clock right, or nearly so. */
+  /** An operator sets the clock right, or nearly so. */
   mendClock(clock: SimClock): void {
     const behindMs = Math.round(this.#clockRandom.next() * BEHIND_MAX_MS)
     if (clock.behindMs > behindMs) clock.step(Math.round(clock.behindMs - behindMs))

@@ -13,7 +13,7 @@ export interface WorkerFacts {
   readonly stopped: ReadonlySet<string>
   /** Which process each worker is of. */
   readonly processes: ReadonlyMap<string, SimProcess>
-  /** Nobody could write until then. */
+  /** No process could write until then. */
   readonly heldUntil: number
 }
 
@@ -27,7 +27,7 @@ export interface RescueFacts {
 /**
  * A worker that is off the list and did not leave by itself was rescued. Of a process that has ended that is right at any
  * time. Of one that lives it is right only when its heart was silent for a lease and was kept from beating by its own
- * process (frozen, or stopping), and never because nobody could write to the store.
+ * process (frozen, or stopping), and never because no process could write to the store.
  */
 export function checkRescues(before: Census | undefined, census: Census, facts: RescueFacts): void {
   const { workers, now, leaseMs } = facts

@@ -44,7 +44,7 @@ export class SimDatabase {
   readonly #listeners = new Set<Listener>()
   #beats = 0
   readonly machines = new SimMachines()
-  /** Nobody can write until then. */
+  /** No process can write until then. */
   heldUntil = -Infinity
   /** Workers whose hearts were stopped by their own processes. */
   readonly stopped = new Set<string>()

@@ -5,7 +5,7 @@ import type { WorkerBeat } from '../store/workers.js'
  * time of the observer's own monotonic clock, while the observer's own beats went through. No wall clock is asked, and no
  * clock of another machine, so an outage of the store, a suspended machine or a skewed date rescues nothing that still runs.
  *
- * "Went through" must allow for the worst age of both beats. A store that nobody can write to for D silences every worker
+ * "Went through" must allow for the worst age of both beats. A store that no process can write to for D silences every worker
  * for up to D plus one beat interval (a third of a lease): hearts try without a pause and beat as soon as they can. So a
  * silence of one lease proves a death only if D was shorter than two thirds of a lease. The observer's own beats bound D:
  * two of them, or the last one and the moment of the rescuing write, are never further apart than `OWN_GAP_MAX` of a lease.

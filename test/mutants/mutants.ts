@@ -116,6 +116,8 @@ export const MUTANTS: readonly Mutant[] = [
   }),
   statements('a key can be taken twice', {
     keyHolder: ['where k.name = ? and k.key = ?', 'where k.name = ? and k.key = ? and false'],
+    // The primary key would refuse the second row.
+    takeKey: ['values (?, ?, ?, ?)', 'values (?, ?, ? + abs(random() % 1000000), ?)'],
   }),
   verbs('a schedule under the key of a running job is dropped', (store) => ({
     insertJobs: async (...[jobs, options]: Parameters<Store['jobs']['insertJobs']>) => {

@@ -29,7 +29,7 @@ export class Ears {
   #news: string | undefined
   #telling: Promise<void> | undefined
 
-  /** `tellOtherwise` serves where nobody listens here; `past` is where to listen past a pooler, whoever beats. */
+  /** `tellOtherwise` serves where this process does not listen; `past` is where to listen past a pooler. */
   constructor(
     target: Target,
     world: World,

@@ -119,7 +119,7 @@ class Meeting {
     return follows === undefined ? asNew(job) : { id: job.id, isNew: true, follows }
   }
 
-  /** Until the end of the transaction nobody forgets it, so that its end is seen; false when it is gone already. */
+  /** Until the end of the transaction no other process prunes it, so that its end is seen; false when it is gone already. */
   async #hold({ ref }: Standing): Promise<boolean> {
     return (await this.#s.query(this.#s.queries.holdParents, arrayOf([ref]))).length > 0
   }
@@ -257,7 +257,7 @@ interface Others {
   readonly follows?: KeyHolder | undefined
 }
 
-/** Nobody may claim it before its link is written. */
+/** No worker may claim it before its link is written. */
 function blockedBy(job: NewJob, { id }: KeyHolder): PlannedJob {
   const { planned } = job as Partial<PlannedJob>
   const after = typeof planned?.after === 'string' ? (JSON.parse(planned.after) as string[]) : []

@@ -12,7 +12,7 @@ import type { PgPool, Target } from './target.js'
 
 /** Transactions of handlers that are open at once; others wait for their turn. */
 const OPEN_MAX = 10
-/** A connection that nobody borrowed for so long is closed; sooner where another process cannot ask for it (a pooler). */
+/** A connection that no handler borrowed for so long is closed; sooner where another process cannot ask for it (a pooler). */
 const IDLE_MS = 10_000
 const IDLE_POOLED_MS = 1_000
 /** How often a borrower that waits looks whether its attempt is over. */

@@ -83,7 +83,7 @@ export async function openDatabase(target: Target, autoMigrate: boolean, world: 
   let home = await prepare(writes, target, autoMigrate)
     .then(() => readHome(writes, schema))
     .catch(async (error: unknown) => {
-      await connections.close() // An open connection would keep the process of whoever is refused.
+      await connections.close() // An open connection would keep the refused process running.
       throw error
     })
   const owners = new Owners(work, days, (owner) => look.warnings.push(ownerWarning(target.name, owner)))

@@ -96,7 +96,7 @@ export class Receipts {
   async #retry<T>(call: Call<T>, lost: ReplyLostError, lostAt: number): Promise<T> {
     if (this.#world.clock.monotonic() - lostAt > LATEST_MS)
       throw new OutcomeUnknownError(
-        `${this.#name}: the receipt of this write is kept for an hour and may be gone, so nobody can tell any more whether it was written; look for its effect`,
+        `${this.#name}: the receipt of this write is kept for an hour and may be gone, so it can no longer be known whether it was written; look for its effect`,
         call.ids,
         () => this.#retry(call, lost, lostAt),
         { cause: lost.cause },

@@ -10,7 +10,7 @@ import type { World } from '../../world/world.js'
  * - One reader that keeps its transaction open. Nothing past its snapshot can be checkpointed. SQLite then tries in vain after
  *   every commit, at a cost that grows with the WAL, and waiting for the reader only holds off writers: starts took 100 ms.
  *
- * So past WAL_MAX_BYTES a thread (checkpoint-thread.ts) makes a passive checkpoint, which is in nobody's way and tells the two
+ * So past WAL_MAX_BYTES a thread (checkpoint-thread.ts) makes a passive checkpoint, which blocks no writer and tells the two
  * apart: if it reached all but the last few pages, the readers move on, and the thread truncates. If not, a reader pins the
  * WAL: automatic checkpoints are turned off, and passive ones are tried with growing waits until one gets through.
  */

@@ -91,7 +91,7 @@ export class WakeFile {
 export interface WakeFileParts {
   /** Throws when the database is gone: then no wake file is made. */
   readonly verify: () => void
-  /** Called whenever another file than before is in use: whoever watches must watch that one. */
+  /** Called whenever another file than before is in use: its watchers must watch that one. */
   readonly opened: () => void
 }
 

@@ -8,7 +8,7 @@ export const laneQueries = {
     insert into millrace_lanes (queue, name)
     values (?, ?)
     on conflict (queue, name) do nothing`,
-  /** Whether anything is ready, whoever may run it. */
+  /** Whether anything is ready, for any worker. */
   anyReady: `
     select 1 from millrace_live indexed by millrace_live_ready
     where state = 'ready' and fence is null and streak < 2

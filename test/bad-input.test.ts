@@ -779,6 +779,16 @@ describe('NUL and lone surrogates', () => {
     expect(await handle.get()).toMatchObject({ payload: value, result: value, title: TROUBLE, meta: value })
   })
 
+  test('in a title leave a job’s labels to be found, and its unique value to be freed', async () => {
+    const options = { title: TROUBLE, meta: TROUBLE, labels: ['odd-title'], unique: { by: 'n' } } as const
+    const first = await mill.enqueue(echo, { n: 1 }, { ...options, in: '1h' })
+    const found = []
+    for await (const each of mill.find({ label: 'odd-title', job: echo })) found.push(each.id)
+    expect(found).toEqual([first.id])
+    expect(await first.cancel()).toBe(true)
+    expect(await mill.enqueue(echo, { n: 1 }, { ...options, in: '1h' })).toMatchObject({ isNew: true })
+  })
+
   test('round-trip in an error’s message and in what was logged', async () => {
     const failing = job('failing', async (_: undefined, ctx) => {
       ctx.log(TROUBLE, { t: TROUBLE })

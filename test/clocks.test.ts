@@ -148,15 +148,19 @@ describe('a clock that is set back by a day', () => {
     const mill = await started(freshStore(folder), clock, { logger })
     await mill.recurring('r', beat, undefined, { every: '1m' })
     await tick(mill, clock, MINUTE)
-    const seen = told().length
+    // The minute forward may be logged as a step too, before or after the tick that it brought.
+    const linesOf = (what: string): string[] => told().filter((line) => line.includes(what))
     clock.now -= DAY
     await nextAt(mill, clock)
-    expect(told().slice(seen)).toEqual([
+    expect(linesOf('set back')).toEqual([
       expect.stringMatching(/^the database's clock was set back by 1 d: scheduled jobs/),
     ])
     clock.now += DAY
-    await soon(() => expect(told()).toHaveLength(seen + 2))
-    expect(told().at(-1)).toMatch(/^the database's clock went forward by 1 d, or its machine slept: jobs/)
+    await soon(() => expect(linesOf('forward by 1 d')).toHaveLength(1))
+    expect(linesOf('forward by 1 d')[0]).toMatch(
+      /^the database's clock went forward by 1 d, or its machine slept: jobs/,
+    )
+    expect(linesOf('set back')).toHaveLength(1)
   })
 
   test('leaves no record that ends before it begins, nor an attempt', async () => {

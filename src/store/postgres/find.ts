@@ -3,6 +3,7 @@ import type { Candidates, FindQuery, FoundPage } from '../find.js'
 import type { JobRow } from '../store.js'
 import { DAY_MS, NUMBER_BITS } from './numbers.js'
 import type { ListedBy, Way } from './queries/find.js'
+import { optionsJson } from './queries/words.js'
 import { isCut } from './read.js'
 import type { BoundedRow } from './read.js'
 import { toJobRow } from './rows.js'
@@ -131,7 +132,7 @@ function conditionsOf(query: FindQuery, from: number): { conditions: string[]; v
   if (query.label !== undefined)
     add(
       (value) =>
-        `exists (select 1 from json_array_elements_text(coalesce(options::json->'labels', '[]')) as label (value) where label.value = ${value})`,
+        `exists (select 1 from json_array_elements_text(coalesce(${optionsJson('options')}->'labels', '[]')) as label (value) where label.value = ${value})`,
       query.label,
     )
   if (query.key !== undefined) add((value) => `key = ${value}`, query.key)

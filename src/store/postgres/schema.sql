@@ -444,7 +444,7 @@ begin
   delete from "millrace".labels where ref = old.ref;
   if tg_op = 'UPDATE' then
     insert into "millrace".labels (ref, label)
-    select distinct new.ref, value from json_array_elements_text(new.options::json->'labels') as label (value);
+    select distinct new.ref, value from json_array_elements_text(regexp_replace(new.options, '\\u(0000|d[89a-f][0-9a-f]{2})', '\\u0001', 'gi')::json->'labels') as label (value);
   end if;
   return null;
 end$function$;

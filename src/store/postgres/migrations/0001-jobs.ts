@@ -1,4 +1,5 @@
 import { DAY_MS } from '../numbers.js'
+import { optionsJson } from '../queries/words.js'
 
 /**
  * A job is written once (`jobs`: what was given at enqueue, and what its failures left) and stands in exactly one place: in
@@ -76,7 +77,7 @@ begin
   delete from ${schema.replaceAll("'", "''")}.labels where ref = old.ref;
   if tg_op = ''UPDATE'' then
     insert into ${schema.replaceAll("'", "''")}.labels (ref, label)
-    select distinct new.ref, value from json_array_elements_text(new.options::json->''labels'') as label (value);
+    select distinct new.ref, value from json_array_elements_text(${optionsJson('new.options').replaceAll("'", "''")}->''labels'') as label (value);
   end if;
   return null;
 end'`,

@@ -1,5 +1,5 @@
 import { LOCK_CLASS, LOCK_SLOTS } from '../numbers.js'
-import { s, clock, given, newRef, sort, hasEnded, isLane, laneOf } from './words.js'
+import { s, clock, given, newRef, sort, hasEnded, isLane, laneOf, optionsJson } from './words.js'
 
 const counted = `counted as (
       insert into ${s}.group_moves (grp, queue, state, members)
@@ -128,10 +128,10 @@ export const enqueueQueries = {
       cross join ${laneOf('j.lane')}
       cross join lateral (
         select u.ctid as at from ${s}.uniques u
-        where u.name = n.name and u.key = j.options::json #>> '{unique,key}' and u.id = j.id
+        where u.name = n.name and u.key = ${optionsJson('j.options')} #>> '{unique,key}' and u.id = j.id
         limit 1
         for update) u
-      where j.ref = any($1::text::bigint[]) and j.options is not null))`,
+      where j.ref = any($1::text::bigint[]) and j.options like '%"unique"%'))`,
   holdsClaim: `
     select 1 as held
     from ${s}.leases e

@@ -10,6 +10,12 @@ import { DAY_MS, NUMBER_BITS } from '../numbers.js'
 export const s = '\u0001schema\u0001'
 /** The same within a text of SQL. */
 export const SCHEMA_TEXT = '\u0001schema text\u0001'
+/**
+ * Options as JSON that the server can take apart. A title or `meta` may hold NUL and lone surrogates, which JSON can escape and
+ * the server cannot read as text: the escapes are replaced by others of the same length. None of them is in a name.
+ */
+export const optionsJson = (column: string): string =>
+  `regexp_replace(${column}, '\\\\u(0000|d[89a-f][0-9a-f]{2})', '\\\\u0001', 'gi')::json`
 export const CHANNEL = '\u0001channel\u0001'
 
 export const clock = `(extract(epoch from clock_timestamp()) * 1000)::bigint`

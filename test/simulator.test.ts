@@ -23,7 +23,9 @@ const KEPT: readonly [seed: number, found: string][] = [
   ],
   [300, 'a schedule that was given another rule after the clock was set back had no tick for as long'],
   [349, 'the same'],
+  [354, 'none in the engine: a successor was replaced after the job before it had gone back to the line'],
   [370, 'the same, or of one that was resumed'],
+  [5466, 'none in the engine: the ledger that tells ticks by hand from others was deleted with its schedule'],
   [883, 'none in the engine: a parent was named by its key and by its id, and the checker told the order otherwise'],
 ]
 

@@ -42,6 +42,8 @@ export class Checker {
   #before: Census | undefined
   #jobsBefore = new Map<string, CensusJob>()
   readonly #revived = new Map<string, number>()
+  /** Jobs of ticks that were run by hand. */
+  readonly #byHand = new Set<string>()
   readonly #fences = new Set<number>()
   readonly #uniques = new PlaceChecker()
   readonly #groups = new GroupChecker()
@@ -60,7 +62,7 @@ export class Checker {
       if (!jobs.has(id) && !facts.forgettable.has(id) && !this.#pruned.has(id))
         throw new BrokenPromise(`I1: acknowledged job ${id} is not there, and nobody forgot it`)
     checkWork(census, facts)
-    checkTicks(census)
+    checkTicks(census, this.#byHand)
     checkWishes(this.#before, census, facts.met)
     this.#uniques.look(this.#jobsBefore, census, facts)
     this.#groups.look(census)

@@ -164,7 +164,6 @@ export class Client {
     return this.#command(id, 'edit', (row) => this.#editOf(row, own))
   }
 
-  /** Nobody waits for a result any longer. */
   /** Rejects those that wait for results, now and from now on. */
   close(error: Error = new ClosedError()): void {
     this.#waiters.close(error)

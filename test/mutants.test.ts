@@ -44,7 +44,7 @@ const FOUND_AT: { readonly [mutant: string]: number } = {
   'the window of a place is not looked at': 17,
   'a job that is deleted strands its children': 18,
   'a retry by command counts attempts anew': 18,
-  'every is not counted anew when the clock is set back': 34,
+  'every is not counted from now when the clock is set back': 34,
   'the times of a record are not clamped': 6,
   'a parked job stands in the way of the next ticks': 21,
   'a resumed job is ready before its time': 22,

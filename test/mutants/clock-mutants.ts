@@ -19,7 +19,7 @@ function notAnchored(): Mutant {
     }
     return replaced(right, { schedules: replaced(schedules, { putSchedule }) })
   }
-  return { name: 'every is not counted anew when the clock is set back', plants: { wrapStore } }
+  return { name: 'every is not counted from now when the clock is set back', plants: { wrapStore } }
 }
 
 /** What the client shows is what the rows have: its times are not clamped. */

@@ -14,6 +14,7 @@ const RUNS = {
   disk: () => import('./torture/disk.mjs'),
   ticks: () => import('./torture/ticks.mjs'),
   poison: () => import('./torture/poison.mjs'),
+  exits: () => import('./torture/exits.mjs'),
 }
 
 process.exitCode = await main(process.argv.slice(2))

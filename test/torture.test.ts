@@ -54,6 +54,12 @@ describe('torture', () => {
     expect({ code, output: code === 0 ? '' : output }).toEqual({ code: 0, output: '' })
   })
 
+  test('12 processes that end at random moments all end as they were told to', { timeout: 120_000 }, async () => {
+    const { code, output } = await torture('exits', '--exits', '12', '--seed', '12')
+    expect(output).toMatch(/^✓ every process ended as it was told to: 12 processes/m)
+    expect({ code, output: code === 0 ? '' : output }).toEqual({ code: 0, output: '' })
+  })
+
   test('an unknown kind or option is refused before anything starts', async () => {
     expect(await torture('burn')).toMatchObject({ code: 2 })
     const { code, output } = await torture('kill', '--cycles', '0', '--cuts', '3')

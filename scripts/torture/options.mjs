@@ -28,15 +28,22 @@ export const KINDS = {
     about: 'a job that kills its process, in random places among others',
     options: { places: 10, jobs: 300, store: 'sqlite', url: '', seed: undefined, minutes: 30 },
   },
+  exits: {
+    about: 'processes that end by themselves at random moments, in every way',
+    options: { exits: 200, processes: 4, store: 'sqlite', driver: 'default', seed: undefined, minutes: 9 },
+  },
 }
 
 /** Options that are no numbers, and what each must be where it is not. */
 const TEXTS = {
   store: (text) => (STORES.includes(text) ? undefined : STORES.join(' or ')),
+  driver: (text) => (DRIVERS.includes(text) ? undefined : DRIVERS.join(', ')),
   url: (text) =>
     /^postgres(ql)?:/.test(text ?? '') && URL.canParse(text) ? undefined : 'the address of a PostgreSQL server',
 }
 const STORES = ['sqlite', 'postgres']
+/** The default is what a path opens; the others are handles of the app's own. */
+const DRIVERS = ['default', 'better-sqlite3', 'libsql']
 
 const wholeNumber = (least) => (text) =>
   text !== undefined && Number.isInteger(Number(text)) && Number(text) >= least

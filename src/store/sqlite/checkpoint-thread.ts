@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import type { Reached } from './checkpoints.js'
+import { IN_SQLITE, openExitGate } from './exit-gate.js'
 import { IS_GONE } from './file-identity.js'
 import type { FileIdentity } from './file-identity.js'
 import type { SqliteLibrary } from './library.js'
@@ -11,22 +12,27 @@ import type { SqliteLibrary } from './library.js'
 const PROGRAM = `
 const { parentPort, workerData } = require('node:worker_threads')
 const { statSync } = require('node:fs')
-const { module: name, path, identity } = workerData
-const { DatabaseSync } = name === 'node:sqlite' ? process.getBuiltinModule(name) : require(name)
-${IS_GONE}
-if (isGone()) throw new Error('the file is gone')
-const database = new DatabaseSync(path)
-database.exec('pragma synchronous = full; pragma wal_autocheckpoint = 0; pragma journal_size_limit = 67108864')
+const { module: name, path, identity, gateMemory } = workerData
+${IN_SQLITE}${IS_GONE}
+const database = inSqlite(() => {
+  const { DatabaseSync } = name === 'node:sqlite' ? process.getBuiltinModule(name) : require(name)
+  if (isGone()) throw new Error('the file is gone')
+  const database = new DatabaseSync(path)
+  database.exec('pragma synchronous = full; pragma wal_autocheckpoint = 0; pragma journal_size_limit = 67108864')
+  return database
+})
 parentPort.on('message', (asked) => {
   if (asked === 'stop') {
-    database.close()
+    inSqlite(() => database.close())
     return parentPort.close()
   }
   let reached
   try {
     if (isGone()) throw new Error('the file is gone')
-    database.exec('pragma busy_timeout = ' + asked.waitMs)
-    const row = database.prepare(asked.sql).get()
+    const row = inSqlite(() => {
+      database.exec('pragma busy_timeout = ' + asked.waitMs)
+      return database.prepare(asked.sql).get()
+    })
     if (row.log >= 0 && (asked.mayStopShort || row.busy === 0)) reached = { log: row.log, checkpointed: row.checkpointed }
   } catch {
     // Busy, full or gone: the next one tries again.
@@ -90,16 +96,18 @@ export class CheckpointThread {
 
   #start(): Worker {
     const { library, path, identity } = this.#parts
+    const gate = openExitGate()
     const thread = new Worker(PROGRAM, {
       eval: true,
       name: 'millrace-checkpoints',
-      workerData: { module: library.module, path, identity: identity.parts },
-      // Nothing of the app's own flags: a loader or an inspector there must not run in here.
-      execArgv: [],
+      workerData: { module: library.module, path, identity: identity.parts, gateMemory: gate.memory },
+      // As in heart.ts.
+      execArgv: ['--disable-warning=ExperimentalWarning'],
       stderr: false,
     })
     thread.unref()
     thread.once('exit', () => {
+      gate.release()
       if (this.#thread === thread) this.#thread = undefined
     })
     // It ends after an error, and the next checkpoint starts another; what waits is answered by its exit.

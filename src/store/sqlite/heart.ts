@@ -2,6 +2,7 @@ import { Worker } from 'node:worker_threads'
 import { WATCH_LOOP } from '../loop-watch.js'
 import type { LoopShare } from '../loop-watch.js'
 import type { Heart } from '../workers.js'
+import { IN_SQLITE, openExitGate } from './exit-gate.js'
 import { IS_GONE } from './file-identity.js'
 import type { FileIdentity } from './file-identity.js'
 import type { SqliteLibrary } from './library.js'
@@ -17,14 +18,18 @@ import type { Queries } from './queries.js'
 const PROGRAM = `
 const { parentPort, workerData } = require('node:worker_threads')
 const { statSync } = require('node:fs')
-const { module: name, path, worker, everyMs, sql, markSql, identity, memory } = workerData
-const { DatabaseSync } = name === 'node:sqlite' ? process.getBuiltinModule(name) : require(name)
-${IS_GONE}${WATCH_LOOP}if (isGone()) throw new Error('the file is gone')
-const database = new DatabaseSync(path)
-if (isGone()) throw new Error('the file is gone')
-database.exec('pragma busy_timeout = 2000; pragma synchronous = normal; pragma wal_autocheckpoint = 0')
-const statement = database.prepare(sql)
-database.exec('pragma busy_timeout = 0')
+const { module: name, path, worker, everyMs, sql, markSql, identity, memory, gateMemory } = workerData
+${IN_SQLITE}${IS_GONE}${WATCH_LOOP}
+const { database, statement } = inSqlite(() => {
+  const { DatabaseSync } = name === 'node:sqlite' ? process.getBuiltinModule(name) : require(name)
+  if (isGone()) throw new Error('the file is gone')
+  const database = new DatabaseSync(path)
+  if (isGone()) throw new Error('the file is gone')
+  database.exec('pragma busy_timeout = 2000; pragma synchronous = normal; pragma wal_autocheckpoint = 0')
+  const statement = database.prepare(sql)
+  database.exec('pragma busy_timeout = 0')
+  return { database, statement }
+})
 let again, failures = 0
 const guarded = (work) => () => {
   try {
@@ -38,7 +43,8 @@ const guarded = (work) => () => {
 const beat = () => {
   clearTimeout(again)
   try {
-    if (Number(statement.run(worker).changes) === 0) parentPort.postMessage({ lost: 'it was taken for dead' })
+    const { changes } = inSqlite(() => statement.run(worker))
+    if (Number(changes) === 0) parentPort.postMessage({ lost: 'it was taken for dead' })
     failures = 0
   } catch {
     // Busy, full or failing for now. It is tried until it works: rescuers count on a beat as soon as one is possible.
@@ -49,8 +55,10 @@ const beat = () => {
 const timer = setInterval(guarded(beat), everyMs)
 const mark = (ref) => {
   try {
-    database.exec('pragma busy_timeout = 2000')
-    database.prepare(markSql).run(ref, worker)
+    inSqlite(() => {
+      database.exec('pragma busy_timeout = 2000')
+      database.prepare(markSql).run(ref, worker)
+    })
   } catch {
     // The job is rescued like the others, not as a suspect.
   }
@@ -64,7 +72,7 @@ parentPort.on('message', () => {
   stopWatching()
   clearInterval(timer)
   clearTimeout(again)
-  database.close()
+  inSqlite(() => database.close())
   parentPort.close()
 })
 beat()
@@ -86,6 +94,7 @@ export interface HeartOptions {
 export async function startHeart(options: HeartOptions): Promise<Heart | undefined> {
   const { library, path, worker, everyMs, queries, identity, loop } = options
   if (library.module === undefined) return undefined
+  const gate = openExitGate()
   const thread = new Worker(PROGRAM, {
     eval: true,
     name: 'millrace-heart',
@@ -97,12 +106,15 @@ export async function startHeart(options: HeartOptions): Promise<Heart | undefin
       sql: queries.beat,
       markSql: queries.markBlocking,
       memory: loop?.memory,
+      gateMemory: gate.memory,
       identity: identity?.parts ?? [],
     },
-    // Nothing of the app's own flags: a loader or an inspector there must not run in here.
-    execArgv: [],
+    // Nothing of the app's own flags: a loader or an inspector there must not run in here. And no second copy of the
+    // warning that Node 22 writes in each thread that loads its SQLite.
+    execArgv: ['--disable-warning=ExperimentalWarning'],
     stderr: false,
   })
+  thread.once('exit', () => gate.release())
   const began = await new Promise<boolean>((resolve) => {
     thread.once('error', () => resolve(false))
     thread.once('exit', () => resolve(false))

@@ -1,0 +1,74 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { build } from '../scripts/build.mjs'
+import { root, runNode } from '../scripts/run.mjs'
+
+/** Processes that end while a thread of the store is inside SQLite; `npm run torture -- exits` ends them at random moments. */
+const folder = mkdtempSync(join(tmpdir(), 'millrace-exits-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+beforeAll(async () => {
+  expect((await build()).code).toBe(0)
+})
+
+/** Each starts a call that takes a good while and holds the write lock: so the main thread can tell that it is under way. */
+const CALLS = {
+  'a heartbeat': `
+    const { startHeart } = await import(dist + 'store/sqlite/heart.js')
+    const beat = 'update beats set beat = (with recursive n (i) as (select 1 union all select i + 1 from n where i < 2000000) ' +
+      'select count(*) from n) where worker = ?'
+    const queries = { beat, markBlocking: 'select 1' }
+    void startHeart({ library, path, worker: 'w', everyMs: 60_000, queries, identity: undefined, onLost: () => {} })`,
+  'a checkpoint': `
+    const { CheckpointThread } = await import(dist + 'store/sqlite/checkpoint-thread.js')
+    const reader = new library.open(path)
+    reader.exec('begin; select * from beats')
+    database.exec('insert into beats values (1, 1)')
+    const truncate = 'pragma wal_checkpoint(truncate)'
+    const thread = new CheckpointThread({ library, path, identity: { parts: [] }, passive: '', truncate })
+    void thread.checkpoint('truncate')`,
+}
+
+const ENDS = {
+  'process.exit()': { end: 'process.exit(7)', code: 7, says: /^$/ },
+  'an uncaught error': { end: `throw new Error('told to end')`, code: 1, says: /told to end/ },
+}
+
+const program = (call: string, end: string): string => `
+const dist = ${JSON.stringify(pathToFileURL(join(root, 'dist')).href)} + '/'
+const { chooseLibrary } = await import(dist + 'store/sqlite/library.js')
+const library = chooseLibrary()
+const path = process.argv[2]
+const database = new library.open(path)
+database.exec('pragma journal_mode = wal; create table beats (worker, beat); pragma busy_timeout = 0')
+database.prepare('insert into beats values (?, 0)').run('w')
+${call}
+const isInCall = () => {
+  try {
+    database.exec('begin immediate; rollback')
+    return false
+  } catch {
+    return true
+  }
+}
+setInterval(() => {
+  if (isInCall()) {
+    ${end}
+  }
+}, 1)
+`
+
+describe.each(Object.entries(CALLS))('a process that ends during %s', (name, call) => {
+  test.each(Object.entries(ENDS))('by %s ends with its own code and words', async (way, { end, code, says }) => {
+    const file = join(folder, `${name}-${way}`.replace(/\W+/g, '-'))
+    writeFileSync(`${file}.mjs`, program(call, end))
+    // Node 22 says of its own SQLite that it is experimental.
+    const env = { NODE_NO_WARNINGS: '1' }
+    const ended = await runNode([`${file}.mjs`, `${file}.db`], { env, timeoutMs: 30_000 })
+    expect(ended.errors).toMatch(says)
+    expect(ended.output).not.toContain('ended by SIG')
+    expect(ended.code, ended.output).toBe(code)
+  })
+})

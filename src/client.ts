@@ -1,5 +1,5 @@
 import type { Codec } from './codec/codec.js'
-import { ClosedError, InvalidOptionsError, InvalidPayloadError, NotYetError, ResultInHandlerError } from './errors.js'
+import { ClosedError, InvalidOptionsError, InvalidPayloadError, ResultInHandlerError } from './errors.js'
 import { encodePayload, whenOf } from './client/prepare.js'
 import type { BulkOptions } from './client/bulk.js'
 import { commandJob } from './client/command.js'
@@ -23,6 +23,8 @@ import type { Capture } from './job/capture.js'
 import type { Command } from './job/command.js'
 import { parseDuration } from './job/duration.js'
 import type { EnqueueOptions, Enqueueable, Handle } from './job/enqueue.js'
+import { refuseWatch } from './client/not-watched.js'
+import type { NotWatched } from './client/not-watched.js'
 import type { JobFilter, JobRecord } from './job/record.js'
 import type { Registered, Registry } from './job/registry.js'
 import { isKey } from './job/check-options.js'
@@ -239,16 +241,15 @@ export class Client {
   }
 
   #handle(id: string, isNew: boolean): Handle<unknown> {
-    return {
+    const handle: Handle<unknown> & NotWatched = {
       id,
       isNew,
       get: () => this.get(id),
       cancel: () => this.cancel(id),
       result: (options) => this.#result(id, options),
-      watch: () => {
-        throw new NotYetError('handle.watch()')
-      },
+      watch: () => refuseWatch('handle', 'read handle.get() now and then, or await handle.result()'),
     }
+    return handle
   }
 
   #result(id: string, options: { readonly timeout?: unknown } = {}): Promise<unknown> {

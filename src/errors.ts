@@ -60,10 +60,10 @@ export class CodecError extends MillraceError {
   }
 }
 
-/** A promised part that this version does not have yet. It is refused by name, never ignored. */
+/** A promised part that this version does not have yet. It is refused by name, and the message says what to do `instead`. */
 export class NotYetError extends MillraceError {
-  constructor(what: string) {
-    super('E_NOT_YET', `${what} is not yet part of this version of Millrace; it was refused, not ignored`)
+  constructor(what: string, instead: string) {
+    super('E_NOT_YET', `${what} is not yet part of this version; it was refused, not ignored. Until then: ${instead}`)
   }
 }
 

@@ -14,6 +14,7 @@ import type {
   Context,
   ContextStore,
   Duration,
+  EnqueueArguments,
   EnqueueCall,
   EnqueueNext,
   EnqueueOptions,
@@ -124,8 +125,6 @@ const full = job('full', {
   codec: codec(),
   accepts: (p) => p.card !== '',
   title: (p) => `charge ${p.card}`,
-  limit: { key: (p) => p.tenant, max: 2 },
-  rate: { max: 100, per: '1m' },
 })
 expectType<Job<{ card: string; tenant: string }, number>>()(full)
 
@@ -280,20 +279,21 @@ export async function theApp(): Promise<void> {
 
 export async function enqueueing(mill: Mill): Promise<void> {
   const handle = await mill.enqueue(sendEmail, { to: 'a@b.c' }, { labels: ['welcome'] })
-  expectType<Handle<{ sent: string }>>()(handle)
+  expectType<Handle<{ sent: string }, { to: string }>>()(handle)
   expectType<{ sent: string }>()(await handle.result({ timeout: '1m' }))
   expectType<string>()(handle.id)
   expectType<boolean>()(handle.isNew)
-  expectType<JobRecord | undefined>()(await handle.get())
+  expectType<JobRecord<{ to: string }, { sent: string }> | undefined>()(await handle.get())
+  expectType<{ to: string } | undefined>()((await handle.get())?.payload)
+  expectType<{ sent: string } | undefined>()((await handle.get())?.result)
   expectType<boolean>()(await handle.cancel())
-  expectType<never>()(handle.watch())
 
-  expectType<Handle<number>>()(await mill.enqueue(noPayload))
-  expectType<Handle<number>>()(await mill.enqueue(noPayload, undefined, { in: '5s' }))
-  expectType<Handle<void>>()(await mill.enqueue(noResult, { n: 1 }))
-  expectType<Handle<number>>()(await mill.enqueue(optional))
-  expectType<Handle<number>>()(await mill.enqueue(optional, { n: 1 }))
-  expectType<Handle<number>>()(await mill.enqueue(heavy, { card: 'x' }))
+  expectType<Handle<number, undefined>>()(await mill.enqueue(noPayload))
+  expectType<Handle<number, undefined>>()(await mill.enqueue(noPayload, undefined, { in: '5s' }))
+  expectType<Handle<void, { n: number }>>()(await mill.enqueue(noResult, { n: 1 }))
+  expectType<Handle<number, { n: number } | undefined>>()(await mill.enqueue(optional))
+  expectType<Handle<number, { n: number } | undefined>>()(await mill.enqueue(optional, { n: 1 }))
+  expectType<Handle<number, { card: string }>>()(await mill.enqueue(heavy, { card: 'x' }))
   expectType<Handle<unknown>>()(await mill.enqueue(byCategory, { any: 'thing' }))
   expectType<Handle<unknown>>()(await mill.enqueue('by-name', { any: 'thing' }, { queue: 'x' }))
   expectType<Handle<unknown>>()(await mill.enqueue('by-name'))
@@ -325,7 +325,9 @@ export async function enqueueing(mill: Mill): Promise<void> {
   // @ts-expect-error a category is no job
   await mill.enqueue(payments)
 
-  expectType<Handle<{ sent: string }>[]>()(await mill.enqueueMany(sendEmail, [{ to: 'a' }, { to: 'b' }]))
+  expectType<Handle<{ sent: string }, { to: string }>[]>()(
+    await mill.enqueueMany(sendEmail, [{ to: 'a' }, { to: 'b' }]),
+  )
   await mill.enqueueMany(sendEmail, [{ to: 'a' }], { queue: 'x' })
   await mill.enqueueMany(sendEmail, [{ to: 'a' }], (p, i) => {
     expectType<{ to: string }>()(p)
@@ -341,7 +343,7 @@ export async function enqueueing(mill: Mill): Promise<void> {
   await mill.enqueueMany(sendEmail, { to: 'a' })
 
   for (const when of ['1h', new Date(), '2026-11-01T08:00:00Z', 5_000, { epochMilliseconds: 1 }, { hours: 2 }] as const)
-    expectType<Handle<{ sent: string }>>()(await mill.schedule(sendEmail, { to: 'a' }, when))
+    expectType<Handle<{ sent: string }, { to: string }>>()(await mill.schedule(sendEmail, { to: 'a' }, when))
   await mill.schedule(sendEmail, { to: 'a' }, '1h', { key: 'order-1', labels: ['x'] })
   expectType<Handle<unknown>>()(await mill.schedule('by-name', undefined, '1h'))
   expectType<boolean>()(await mill.unschedule(sendEmail, 'order-1'))
@@ -375,7 +377,7 @@ export const given: EnqueueOptions = {
 
 const crawl = job('crawl', {
   run: async (p: { site: string; depth: number }, ctx) => ctx.log(p.site),
-  unique: { by: (p) => expectType<{ site: string; depth: number }>()(p) ?? p.site, for: Infinity },
+  unique: { by: (p) => (expectType<{ site: string; depth: number }>()(p), p.site), for: Infinity },
 })
 expectType<Job<{ site: string; depth: number }, void>>()(crawl)
 expectType<Job<{ site: string }, void>>()(
@@ -441,6 +443,17 @@ export async function reading(mill: Mill): Promise<void> {
     limit: 5,
   }
   expectType<AsyncIterableIterator<JobRecord>>()(mill.find(filter))
+  const bySent = mill.find({ job: sendEmail, state: 'done' })
+  expectType<AsyncIterableIterator<JobRecord<{ to: string }, { sent: string }>>>()(bySent)
+  for await (const found of mill.find({ job: [sendEmail, noPayload] }))
+    expectType<{ sent: string } | number | undefined>()(found.result)
+  expectType<AsyncIterableIterator<JobRecord>>()(mill.find({ job: payments, queue: 'billing' }))
+  expectType<AsyncIterableIterator<JobRecord>>()(mill.find({ job: ['send-email', 'other'] }))
+  expectType<AsyncIterableIterator<JobRecord<{ at: string }, number>>>()(mill.find({ job: withValibot }))
+  // @ts-expect-error a number is no job
+  mill.find({ job: 5 })
+  // @ts-expect-error a typo beside a job
+  mill.find({ job: sendEmail, sate: 'ready' })
   // @ts-expect-error there is no such state
   mill.find({ state: 'sleeping' })
   // @ts-expect-error a typo
@@ -485,9 +498,9 @@ export const inside = job('inside', async (_: undefined, ctx) => {
   ctx.log('any', { number: 1 }, 5n)
   ctx.progress(1)
   ctx.progress(1, 2)
-  expectType<Handle<{ sent: string }>>()(await ctx.enqueue(sendEmail, { to: 'a' }, { key: 'k' }))
+  expectType<Handle<{ sent: string }, { to: string }>>()(await ctx.enqueue(sendEmail, { to: 'a' }, { key: 'k' }))
   expectType<Handle<unknown>>()(await ctx.enqueue('by-name', 1))
-  expectType<Handle<number>>()(await ctx.enqueue(noPayload))
+  expectType<Handle<number, undefined>>()(await ctx.enqueue(noPayload))
   // @ts-expect-error progress is told in numbers
   ctx.progress('half')
   // @ts-expect-error a context is read, not written
@@ -568,14 +581,14 @@ export async function dependencies(mill: Mill): Promise<void> {
   await mill.edit(handle.id, { after: [handle] })
 
   const one = await mill.flow((f) => f.add(total, undefined, { after: [f.add(count, { file: 'a' })] }))
-  expectType<Handle<number>>()(one)
+  expectType<Handle<number, undefined>>()(one)
   const many = await mill.flow((f) => {
     const parts = ['a', 'b'].map((file) => f.add(count, { file }))
     return { parts, sum: f.add(total).after(...parts), pair: [f.add('any', 1), f.add(count, { file: 'c' })] as const }
   })
-  expectType<Handle<number>[]>()(many.parts)
-  expectType<Handle<number>>()(many.sum)
-  expectType<readonly [Handle<unknown>, Handle<number>]>()(many.pair)
+  expectType<Handle<number, { file: string }>[]>()(many.parts)
+  expectType<Handle<number, undefined>>()(many.sum)
+  expectType<readonly [Handle<unknown>, Handle<number, { file: string }>]>()(many.pair)
   const all = await mill.flow((f) => {
     f.add(count, { file: 'a' })
   })
@@ -607,24 +620,16 @@ export async function groups(mill: Mill): Promise<void> {
   for await (const record of mill.find({ group: 'spring' })) expectType<string | undefined>()(record.group)
 }
 
-// ── Promised verbs ──────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Wrappers of an app's own ────────────────────────────────────────────────────────────────────────────────────────
 
-export async function later(mill: Mill): Promise<void> {
-  const refused = (): never[] => [
-    mill.healthy(),
-    mill.health(),
-    mill.watch('id'),
-    mill.events(),
-    mill.changes('consumer'),
-  ]
-  expectType<() => never[]>()(refused)
-  expectType<never>()(await mill.sequence(sendEmail, [{ to: 'a' }], { key: 'k' }))
-  expectType<never>()(await mill.retryOne('mail'))
-  expectType<never>()(await mill.retryAll({ state: 'failed' }))
-  expectType<never>()(await mill.why('id'))
-  expectType<never>()(await mill.stopChanges('consumer'))
-  expectType<never>()(await mill.dashboard({ port: 8080 }))
-  expectType<never>()(await mill.send('id', {}, {}))
+/** A value that is a job or a name is taken as it is, and a wrapper passes on what it was given, checked. */
+export async function wrapped(mill: Mill, either: AnyJob | string): Promise<void> {
+  expectType<Handle<unknown>>()(await mill.enqueue(either, { any: 'thing' }))
+  const logged = <Payload, Result>(one: Job<Payload, Result>, ...rest: EnqueueArguments<Payload>) =>
+    mill.enqueue(one, ...rest)
+  expectType<Handle<{ sent: string }, { to: string }>>()(await logged(sendEmail, { to: 'a' }))
+  // @ts-expect-error the payload is wrong
+  await logged(sendEmail, { to: 5 })
 }
 
 // ── Context and hooks ───────────────────────────────────────────────────────────────────────────────────────────────

@@ -10,6 +10,7 @@ export type {
   AnyJob,
   JobOptions,
   SchemaJobOptions,
+  InheritedJobOptions,
   SharedOptions,
   Handler,
   Category,
@@ -20,7 +21,7 @@ export type { Lazy } from './job/lazy.js'
 export { Abort, Snooze } from './job/signals.js'
 export type { Context, TestContext } from './job/context.js'
 export type { After, EnqueueOptions, EnqueueArguments, Enqueueable, Handle } from './job/enqueue.js'
-export type { JobRecord, AttemptRecord, JobFilter } from './job/record.js'
+export type { JobRecord, AttemptRecord, JobFilter, Findable, FoundRecord } from './job/record.js'
 export type { OnParentFailure } from './job/links.js'
 export type { FlowBuilder, FlowHandles, FlowNode, FlowOptions } from './client/flow.js'
 export type { JobEdit } from './client/edit.js'
@@ -48,6 +49,7 @@ export type { ErrorRecord } from './codec/error-text.js'
 
 export { sqlite } from './store/sqlite/sqlite.js'
 export type { SqliteOptions } from './store/sqlite/sqlite.js'
+export type { SqliteHandle } from './store/sqlite/driver.js'
 export type { StoreChoice } from './store/choice.js'
 export type { Logger, LogLevel } from './world/log.js'
 

@@ -20,7 +20,7 @@ import { byIdAlone, checkChange, checkMillOptions, deadlineOf, toMs } from './mi
 import type { MillOptions, StopOptions } from './mill/options.js'
 import type { StoreNotice } from './store/info.js'
 import type { Store } from './store/store.js'
-import type { Later, ListedJob, Mill } from './mill/surface.js'
+import type { ListedJob, Mill } from './mill/surface.js'
 import { listed } from './mill/listed.js'
 import type { MillParts } from './mill/parts.js'
 import { logOf, storeOf, workerOptionsOf } from './mill/choose.js'
@@ -73,7 +73,7 @@ export async function buildMill(options: MillOptions, parts: MillParts): Promise
   return new Millrace(options, { ...parts, store }, registry, log) as unknown as Mill
 }
 
-class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | 'schedule' | 'recurring' | 'flow'> {
+class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'recurring' | 'flow'> {
   #options: MillOptions
   readonly #world: World
   readonly #store: Store
@@ -145,7 +145,7 @@ class Millrace implements Omit<Mill, keyof Later | 'enqueue' | 'enqueueMany' | '
   }
   unschedule: Mill['unschedule'] = (job, key) => this.#client.unschedule(job, key)
   get: Mill['get'] = (id) => this.#client.get(id)
-  find: Mill['find'] = (filter) => this.#client.find(filter)
+  find: Mill['find'] = (filter) => this.#client.find(filter) as AsyncIterableIterator<never>
   handle: Mill['handle'] = (id) => this.#client.handle(id)
   retry: Mill['retry'] = byIdAlone('retry', (id) => this.#client.retry(id))
   cancel: Mill['cancel'] = byIdAlone('cancel', (id) => this.#client.cancel(id))

@@ -219,7 +219,7 @@ describe('millrace()', () => {
     ['an object that is no handle', {}],
     ['true', true],
   ])('refuses a store that is %s', async (_, store) => {
-    expect((await refused(() => millrace({ store, logger: false }))).code).toBe('E_INVALID_OPTIONS')
+    expect((await refused(() => millrace({ store: store as string, logger: false }))).code).toBe('E_INVALID_OPTIONS')
   })
 
   // Null is passed over like undefined, and the jobs go to ./millrace.db, which nobody chose.
@@ -228,7 +228,7 @@ describe('millrace()', () => {
     const somewhere = mkdtempSync(join(folder, 'null-'))
     process.chdir(somewhere)
     try {
-      const error = await refused(async () => (await millrace({ store: null, logger: false })).close())
+      const error = await refused(async () => (await millrace({ store: null as never, logger: false })).close())
       expect(error.code).toBe('E_INVALID_OPTIONS')
     } finally {
       process.chdir(before)
@@ -670,7 +670,7 @@ describe('edit(), find(), configure(), register(), run(), stop() and result()', 
   })
 
   test('find refuses a job that is none', async () => {
-    expect((await refused(() => mill.find({ job: 5 }).next())).code).toBe('E_DEFINITION')
+    expect((await refused(() => mill.find({ job: 5 as never }).next())).code).toBe('E_DEFINITION')
   })
 
   test('configure refuses what is wrong and what needs a new mill, and says so', async () => {
@@ -733,7 +733,7 @@ describe('edit(), find(), configure(), register(), run(), stop() and result()', 
     'send',
   ] as const)('mill.%s() is refused by name, as not yet', async (verb) => {
     const error = await refusedUnwritten(
-      () => (mill[verb] as (...args: unknown[]) => unknown)('x', 'y', 'z', '1h'),
+      () => (mill as never as Record<string, (...args: unknown[]) => unknown>)[verb]?.('x', 'y', 'z', '1h'),
       'E_NOT_YET',
     )
     expect(error.message).toContain(`mill.${verb}()`)
@@ -766,7 +766,7 @@ describe('edit(), find(), configure(), register(), run(), stop() and result()', 
   })
 
   test('handle.watch() is refused by name, as not yet', async () => {
-    expect((await refused(() => mill.handle(id).watch())).code).toBe('E_NOT_YET')
+    expect((await refused(() => (mill.handle(id) as never as { watch(): void }).watch())).code).toBe('E_NOT_YET')
   })
 })
 

@@ -111,7 +111,11 @@ describe('a job after others', () => {
 
   test('is not stranded by a failed parent that is pruned', async () => {
     const { failing, extract, load } = house()
-    const brief = job('brief', { ...extract.options, run: extract.options.run as never, keep: { failed: '200ms' } })
+    const brief = job('brief', {
+      ...(extract.options as object),
+      run: extract.options.run as never,
+      keep: { failed: '200ms' },
+    })
     const mill = await open({ jobs: [brief, load] })
     failing.add('a')
     const parent = await mill.enqueue(brief, { n: 'a' } as never)

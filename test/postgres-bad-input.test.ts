@@ -31,7 +31,7 @@ afterAll(async () => {
 
 async function refusal(store: () => unknown): Promise<MillraceError> {
   const opened = await Promise.resolve()
-    .then(() => millrace({ store: store(), logger: false }))
+    .then(() => millrace({ store: store() as string, logger: false }))
     .catch((error: unknown) => error as MillraceError)
   if (!(opened instanceof Error)) await opened.close()
   expect(opened).toBeInstanceOf(Error)

@@ -15,19 +15,22 @@ import type { Parent } from '../store/links.js'
 export const FLOW_MAX = 100_000
 
 /** A job of a flow that is being built. It is named in `after` like a handle; it becomes one when the flow is written. */
-export interface FlowNode<Result> {
+export interface FlowNode<Result, Payload = unknown> {
   /** The id the job will have. */
   readonly id: string
   /** Comes after these too: nodes of this flow, handles, ids or [job, key]. */
-  after(...parents: readonly After[]): FlowNode<Result>
-  /** Never there: it carries the type of the result. */
+  after(...parents: readonly After[]): FlowNode<Result, Payload>
+  /** Never there: they carry the types of the result and the payload. */
   readonly result?: Result
+  readonly payload?: Payload
 }
 
 /** What `mill.flow` gives to the function that builds the graph. */
 export interface FlowBuilder {
-  add<Payload, Result>(job: Job<Payload, Result>, ...rest: FlowArguments<NoInfer<Payload>>): FlowNode<Result>
-  add(job: string, payload?: unknown, options?: FlowOptions): FlowNode<unknown>
+  add<Payload = unknown, Result = unknown>(
+    job: Job<Payload, Result> | string,
+    ...rest: FlowArguments<NoInfer<Payload>>
+  ): FlowNode<Result, Payload>
 }
 
 /** What a node may say: as an enqueue, less `tx`, which is the whole flow's. */
@@ -39,8 +42,8 @@ type FlowArguments<Payload> = undefined extends Payload
 /** What build returned, with handles in place of nodes; all handles in the order of `add` where it returned nothing. */
 export type FlowHandles<Built> = Built extends void
   ? Handle<unknown>[]
-  : Built extends FlowNode<infer Result>
-    ? Handle<Result>
+  : Built extends FlowNode<infer Result, infer Payload>
+    ? Handle<Result, Payload>
     : Built extends readonly unknown[] | Readonly<Record<string, unknown>>
       ? { [Key in keyof Built]: FlowHandles<Built[Key]> }
       : Built
@@ -119,7 +122,7 @@ class FlowDraft implements FlowBuilder {
     this.#parts = parts
   }
 
-  add(job: Enqueueable, payload?: unknown, options?: FlowOptions): FlowNode<never> {
+  add(job: Enqueueable, payload?: unknown, options?: FlowOptions): FlowNode<never, never> {
     this.#refuseClosed()
     if (this.#nodes.length >= FLOW_MAX)
       throw wrongFlow([{ path: 'add()', message: `was called more than ${FLOW_MAX} times` }])
@@ -130,7 +133,7 @@ class FlowDraft implements FlowBuilder {
     const id = this.#parts.newId()
     const registered = this.#parts.registry.lookUp(job)
     this.#nodes.push({ id, job, registered, payload, options: ownOptions(options), beside })
-    const node: FlowNode<never> = {
+    const node: FlowNode<never, never> = {
       id,
       after: (...parents) => {
         this.#refuseClosed()

@@ -1,11 +1,5 @@
 import { show } from '../codec/show.js'
-import {
-  DuplicateJobError,
-  DuplicateKeyError,
-  InvalidOptionsError,
-  NotYetError,
-  OutcomeUnknownError,
-} from '../errors.js'
+import { DuplicateJobError, DuplicateKeyError, InvalidOptionsError, OutcomeUnknownError } from '../errors.js'
 import type { Problem } from '../errors.js'
 import { checkFields, noOptions } from '../job/check.js'
 import type { Check } from '../job/check.js'
@@ -19,6 +13,8 @@ import type { WhenDone } from '../store/groups.js'
 import type { FindQuery } from '../store/find.js'
 import { allKnown, continued } from '../store/followed.js'
 import type { JobRow, Store } from '../store/store.js'
+import { refuseWatch } from './not-watched.js'
+import type { NotWatched } from './not-watched.js'
 
 /** Members that one page of a command to all of them takes. */
 const PAGE = 500
@@ -41,15 +37,12 @@ export interface GroupHandle {
   cancel(): Promise<number>
   /** Runs every failed member again, with all its retries. One whose key another job holds now is left out. */
   retryFailed(): Promise<number>
-  /** The group's progress as a signal. Not yet part of this version. */
-  watch(): never
 }
 
-export interface GroupOptions<Payload, Result> {
+export interface GroupOptions<Payload = unknown, Result = unknown> {
   /** A job to enqueue once when the group is sealed and no member is unfinished: `[job, payload, options]`. */
   readonly whenDone?:
-    | readonly [job: Job<Payload, Result>, ...rest: EnqueueArguments<NoInfer<Payload>>]
-    | readonly [job: string, payload?: unknown, options?: EnqueueOptions]
+    | readonly [job: Job<Payload, Result> | string, ...rest: EnqueueArguments<NoInfer<Payload>>]
     | undefined
 }
 
@@ -80,7 +73,7 @@ export function groupHandle(parts: GroupParts, id: unknown, options: unknown = {
       check(group, verb, noOptions(asked, 'it is for all members'))
       return commandAll(parts, { group, states, order: 'newest', limit: PAGE, cursor: null }, command)
     }
-  return {
+  const handle: GroupHandle & NotWatched = {
     id: group,
     progress: async (asked = {}) => {
       check(group, 'progress', checkFields(asked, '', { fields: { queue: isName } }))
@@ -91,10 +84,9 @@ export function groupHandle(parts: GroupParts, id: unknown, options: unknown = {
     resume: forAll('resume', 'resume', ['paused', 'running']),
     cancel: forAll('cancel', 'cancel', ['scheduled', 'ready', 'retrying', 'blocked', 'paused', 'running']),
     retryFailed: forAll('retryFailed', 'retry', ['failed']),
-    watch: () => {
-      throw new NotYetError('group.watch()')
-    },
+    watch: () => refuseWatch('group', 'read group.progress() now and then'),
   }
+  return handle
 }
 
 /** With `tx` all of it within the call, refusals too; else all by the promise. */

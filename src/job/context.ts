@@ -1,4 +1,4 @@
-import type { EnqueueArguments, Enqueueable, Handle } from './enqueue.js'
+import type { EnqueueArguments, Handle } from './enqueue.js'
 import type { AnyJob, Job } from './define.js'
 import type { When } from './duration.js'
 
@@ -30,17 +30,15 @@ export interface Context {
   /** Tells how far the job has come; readable from any process while it runs. */
   progress(done: number, total?: number): void
   /** Enqueues another job; refused once this claim is lost. */
-  enqueue<Payload, Result>(
-    job: Job<Payload, Result>,
+  enqueue<Payload = unknown, Result = unknown>(
+    job: Job<Payload, Result> | string,
     ...rest: EnqueueArguments<NoInfer<Payload>>
-  ): Promise<Handle<Result>>
-  enqueue(job: Enqueueable, payload?: unknown, options?: EnqueueArguments<unknown>[1]): Promise<Handle<unknown>>
+  ): Promise<Handle<Result, Payload>>
   /**
    * The results of those jobs this one came after that are of `parent`, in the order of `after`. One that did not succeed,
    * that is gone, or whose result was not kept is left out.
    */
-  results<Result>(parent: Job<never, Result> | Job<unknown, Result>): Promise<Result[]>
-  results(parent: string): Promise<unknown[]>
+  results<Result = unknown>(parent: Job<never, Result> | Job<unknown, Result> | string): Promise<Result[]>
   /**
    * Settles this job inside your own open transaction: it is done, with this result, if and only if that commits. On SQLite
    * it is written, and every refusal thrown, within the call; through Kysely it must be awaited.

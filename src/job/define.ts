@@ -14,7 +14,7 @@ import type { Lazy } from './lazy.js'
 import { resolveHandler } from './resolve.js'
 import type { UniqueOptions } from './unique-options.js'
 import { testContext } from './test-context.js'
-import type { InferInput, InferOutput, StandardSchema } from './schema.js'
+import type { StandardSchema } from './schema.js'
 import { checkPayload } from './schema.js'
 
 export type Handler<Payload, Result> = (payload: Payload, ctx: Context) => Result | Promise<Result>
@@ -56,34 +56,36 @@ export interface SharedOptions {
   readonly onParentFailure?: OnParentFailure | undefined
 }
 
-export interface JobOptions<Payload, Result> extends SharedOptions {
+/** `Given` is the payload as it is enqueued and stored: the same as the handler's `Payload`, unless a schema makes that of it. */
+export interface JobOptions<Payload, Result, Given = Payload> extends SharedOptions {
   readonly run: Handler<Payload, Result> | Lazy<Payload, Result>
-  /** The plain form of a schema: false refuses the payload. */
+  /** Any Standard Schema (zod, valibot, arktype …): checked at enqueue, read again at each attempt. */
+  readonly input?: StandardSchema<Given, Payload> | undefined
+  /** The plain form of a schema, in place of `input`: false refuses the payload. */
   readonly accepts?: ((payload: Payload) => boolean) | undefined
   /** A title for people: text with `{field}` places, or a function of the payload. */
   readonly title?: string | ((payload: Payload) => string) | undefined
-  /** Which jobs of this name count as the same, and what becomes of the second one; false: none. Default: none. */
-  readonly unique?: UniqueOptions<NoInfer<Payload>> | false | undefined
-  /** The jobs it comes after, or a function of the payload that names them; an enqueue's own come in their place. */
-  readonly after?: readonly After[] | ((payload: NoInfer<Payload>) => readonly After[]) | undefined
-  /** At most so many at once per key. Not yet part of this version. */
-  readonly limit?: { readonly key?: (payload: Payload) => string; readonly max: number } | undefined
-  /** At most so many starts in a window. Not yet part of this version. */
-  readonly rate?:
-    | { readonly max: number; readonly per: Duration; readonly key?: (payload: Payload) => string }
-    | undefined
+  /**
+   * Which jobs of this name count as the same, and what becomes of the second one; false: none. It is asked of the payload
+   * as it was given, before the schema. Default: none.
+   */
+  readonly unique?: UniqueOptions<NoInfer<Given>> | false | undefined
+  /**
+   * The jobs it comes after, or a function that names them, of the payload as it was given, before the schema; an enqueue's own
+   * come in their place.
+   */
+  readonly after?: readonly After[] | ((payload: NoInfer<Given>) => readonly After[]) | undefined
 }
 
-export interface SchemaJobOptions<Schema extends StandardSchema<unknown, unknown>, Result> extends Omit<
-  JobOptions<InferOutput<Schema>, Result>,
-  'accepts' | 'unique' | 'after'
-> {
-  /** As of any job; it is asked of the payload as it was given, before the schema. */
-  readonly after?: readonly After[] | ((payload: InferInput<NoInfer<Schema>>) => readonly After[]) | undefined
-  /** As of any job; it is asked of the payload as it was given, before the schema. */
-  readonly unique?: UniqueOptions<InferInput<NoInfer<Schema>>> | false | undefined
-  /** Any Standard Schema (zod, valibot, arktype …): checked at enqueue, read anew at each attempt. */
-  readonly input: Schema
+/** The options of a job whose payload has a schema. */
+export interface SchemaJobOptions<Payload, Result, Given = Payload> extends JobOptions<Payload, Result, Given> {
+  readonly input: StandardSchema<Given, Payload>
+}
+
+/** The options of a job whose handler is that of a category. */
+export interface InheritedJobOptions extends SharedOptions {
+  readonly is: readonly Category[]
+  readonly run?: undefined
 }
 
 /** The options of a job, of whatever shape. */
@@ -109,15 +111,17 @@ export function job<Payload = undefined, Result = void>(
   name: string,
   run: Handler<Payload, Result>,
 ): Job<Payload, Awaited<Result>>
-export function job<Schema extends StandardSchema<unknown, unknown>, Result>(
+export function job(name: string, options: InheritedJobOptions): Job<unknown, unknown>
+export function job<Payload, Result = void, Given = Payload>(
   name: string,
-  options: SchemaJobOptions<Schema, Result>,
-): Job<InferInput<Schema>, Awaited<Result>>
-export function job<Payload = undefined, Result = void>(
+  options: SchemaJobOptions<Payload, Result, Given>,
+): Job<Given, Awaited<Result>>
+// TypeScript 5 reports the last of four overloads, and of three it reports them all: this one takes every form but the
+// inherited handler, so that its complaint is about what is wrong.
+export function job<Payload = undefined, Result = void, Given = Payload>(
   name: string,
-  options: JobOptions<Payload, Result>,
-): Job<Payload, Awaited<Result>>
-export function job(name: string, options: SharedOptions & { readonly is: readonly Category[] }): Job<unknown, unknown>
+  options: JobOptions<Payload, Result, Given> | Handler<Payload, Result>,
+): Job<Given, Awaited<Result>>
 export function job(name: string, given: unknown): AnyJob {
   const options = (typeof given === 'function' ? { run: given } : given) as ResolvedOptions
   const missing = { path: '', message: 'needs a handler: job(name, async (payload, ctx) => …), or options with run' }

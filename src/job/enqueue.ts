@@ -58,13 +58,13 @@ export type EnqueueArguments<Payload> = undefined extends Payload
   : [payload: Payload, options?: EnqueueOptions]
 
 /** A job that was enqueued: by id, from any process. */
-export interface Handle<Result> {
+export interface Handle<Result, Payload = unknown> {
   /** A time-ordered UUIDv7. */
   readonly id: string
   /** False when nothing new was written and this is the handle of the job that has the key, or is the same. */
   readonly isNew: boolean
   /** The job's record, or undefined once it is gone. */
-  get(): Promise<JobRecord | undefined>
+  get(): Promise<JobRecord<Payload, Result> | undefined>
   /** True when it was waiting and now never runs, or when it runs and was told to stop: see `mill.cancel`. */
   cancel(): Promise<boolean>
   /**
@@ -72,6 +72,4 @@ export interface Handle<Result> {
    * Rejects with JobFailedError, JobCancelledError, JobGoneError or TimeoutError.
    */
   result(options?: { readonly timeout?: Duration | number | undefined }): Promise<Result>
-  /** The job's state as a signal. Not yet part of this version. */
-  watch(): never
 }

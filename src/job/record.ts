@@ -1,17 +1,19 @@
 import type { ErrorRecord } from '../codec/error-text.js'
 import type { InstantLike, InstantText } from './duration-instant.js'
+import type { AnyJob, Category, Job } from './define.js'
 import type { State } from './states.js'
 
-/** A job as people and programs read it. */
-export interface JobRecord {
+/** A job as people and programs read it; typed where the call that gave it named the job by its value. */
+export interface JobRecord<Payload = unknown, Result = unknown> {
   readonly id: string
   readonly job: string
   readonly title: string | undefined
   readonly queue: string
   readonly state: State
   /** Undefined when it does not decode; `reason` then says why and `raw` holds the text. */
-  readonly payload: unknown
-  readonly result: unknown
+  readonly payload: Payload | undefined
+  /** Undefined until the job is done. */
+  readonly result: Result | undefined
   readonly error: ErrorRecord | undefined
   /** Why it is where it is, when an error does not say it: expired, parked, replaced, not kept. */
   readonly reason: string | undefined
@@ -51,10 +53,22 @@ export interface AttemptRecord {
   readonly log?: readonly string[] | undefined
 }
 
+/** What a filter may name a job by. */
+export type Findable = AnyJob | Category | string
+
+/** The records that a filter of these jobs finds: typed by each job that is named by its value. */
+export type FoundRecord<Wanted> = string extends Wanted
+  ? JobRecord
+  : Wanted extends readonly (infer One)[]
+    ? FoundRecord<One>
+    : Wanted extends Job<infer Payload, infer Result>
+      ? JobRecord<Payload, Result>
+      : JobRecord
+
 /** Which jobs `find` gives. Every part narrows. */
-export interface JobFilter {
+export interface JobFilter<Wanted extends Findable | readonly Findable[] = Findable | readonly Findable[]> {
   /** Job values, names, or categories. */
-  readonly job?: unknown
+  readonly job?: Wanted | undefined
   readonly queue?: string | readonly string[] | undefined
   readonly state?: State | readonly State[] | undefined
   readonly label?: string | undefined

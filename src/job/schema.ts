@@ -22,9 +22,6 @@ export interface SchemaIssue {
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
 }
 
-export type InferInput<S> = S extends StandardSchema<infer Input, unknown> ? Input : never
-export type InferOutput<S> = S extends StandardSchema<unknown, infer Output> ? Output : never
-
 export type Checked =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly problems: readonly Problem[] }

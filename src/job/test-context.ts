@@ -15,7 +15,7 @@ export function testContext(job: AnyJob, attempt = 1): TestContext {
   const pausedUntil: When[] = []
   const settled: { tx: unknown; result: unknown }[] = []
   const enqueued: { job: AnyJob | string; payload: unknown; options: unknown }[] = []
-  const enqueue = (target: AnyJob | string, payload?: unknown, options?: unknown): Promise<Handle<never>> => {
+  const enqueue = (target: AnyJob | string, payload?: unknown, options?: unknown): Promise<Handle<never, never>> => {
     enqueued.push({ job: target, payload, options })
     return Promise.resolve(recordedHandle(`test-${enqueued.length}-${isJob(target) ? target.name : target}`))
   }
@@ -63,11 +63,13 @@ function noDatabase(): object {
 }
 
 /** Nothing was enqueued, so there is nothing to wait for: every question is refused by name. */
-function recordedHandle(id: string): Handle<never> {
+function recordedHandle(id: string): Handle<never, never> {
   const refuse = (what: string) => (): Promise<never> =>
-    Promise.reject(new NotYetError(`handle.${what}() of a job enqueued under a recording context`))
-  const watch = (): never => {
-    throw new NotYetError('handle.watch()')
-  }
-  return { id, isNew: true, get: refuse('get'), cancel: refuse('cancel'), result: refuse('result'), watch }
+    Promise.reject(
+      new NotYetError(
+        `handle.${what}() of a job enqueued under a recording context`,
+        'test on a queue, with testing({ jobs }) of millrace/testing',
+      ),
+    )
+  return { id, isNew: true, get: refuse('get'), cancel: refuse('cancel'), result: refuse('result') }
 }

@@ -21,14 +21,16 @@ import type { Hooks } from '../job/hooks.js'
 import type { KeepOptions } from '../job/keep.js'
 import { listJobs } from '../job/registry.js'
 import type { RetryOptions } from '../job/retry.js'
+import type { StoreChoice } from '../store/choice.js'
+import type { SqliteHandle } from '../store/sqlite/driver.js'
 import type { Logger, LogLevel } from '../world/log.js'
 import { isCapture, isHooks } from './check-around.js'
 import { isStore } from './check-store.js'
 
 /** What `millrace()` takes. Every option has a default, listed in `defaults`. */
 export interface MillOptions {
-  /** A path, ':memory:', or `sqlite(…)`. Default: $MILLRACE_STORE, else ./millrace.db (refused when NODE_ENV is production). */
-  readonly store?: unknown
+  /** A path, ':memory:', a postgres:// URL, an open SQLite handle, `sqlite(…)` or `postgres(…)`. Default: $MILLRACE_STORE, else ./millrace.db (refused when NODE_ENV is production). */
+  readonly store?: string | StoreChoice | SqliteHandle | undefined
   /** The jobs this process can run: an array, an object, or a module namespace. */
   readonly jobs?: object | undefined
   /** Runs jobs whose name nobody here defines. Default: they are left for a worker that knows them. */

@@ -5,7 +5,7 @@ import type { QueueHandle } from '../client/queues.js'
 import type { AnyJob, Job } from '../job/define.js'
 import type { Duration, When } from '../job/duration.js'
 import type { EnqueueArguments, EnqueueOptions, Enqueueable, Handle } from '../job/enqueue.js'
-import type { JobFilter, JobRecord } from '../job/record.js'
+import type { Findable, FoundRecord, JobFilter, JobRecord } from '../job/record.js'
 import type { RuleInput } from '../schedule/calendar.js'
 import type { RecurringOptions, ScheduleRecord } from '../schedule/record.js'
 import type { Schedules } from '../schedule/recurring.js'
@@ -26,7 +26,7 @@ export interface ListedJob {
 }
 
 /** Your job engine: enqueues at once, runs jobs between `start()` and `stop()`. */
-export interface Mill extends Later {
+export interface Mill {
   /**
    * Enqueues a job; when this resolves, the job is on disk.
    *
@@ -37,40 +37,28 @@ export interface Mill extends Later {
    * const handle = await mill.enqueue(greet, { name: 'Ada' }, { labels: ['welcome'] })
    * ```
    */
-  enqueue<Payload, Result>(
-    job: Job<Payload, Result>,
+  enqueue<Payload = unknown, Result = unknown>(
+    job: Job<Payload, Result> | string,
     ...rest: EnqueueArguments<NoInfer<Payload>>
-  ): Promise<Handle<Result>>
-  enqueue(job: string, payload?: unknown, options?: EnqueueOptions): Promise<Handle<unknown>>
+  ): Promise<Handle<Result, Payload>>
 
   /** Enqueues all of them or none; an error names the index. */
-  enqueueMany<Payload, Result>(
-    job: Job<Payload, Result>,
+  enqueueMany<Payload = unknown, Result = unknown>(
+    job: Job<Payload, Result> | string,
     payloads: readonly NoInfer<Payload>[],
     options?: EnqueueOptions | ((payload: NoInfer<Payload>, index: number) => EnqueueOptions),
-  ): Promise<Handle<Result>[]>
-  enqueueMany(
-    job: string,
-    payloads: readonly unknown[],
-    options?: EnqueueOptions | ((payload: unknown, index: number) => EnqueueOptions),
-  ): Promise<Handle<unknown>[]>
+  ): Promise<Handle<Result, Payload>[]>
 
   /**
    * Enqueues for later. Under a key, the one that waits is moved; if that job is running, a successor is written, which is
    * blocked until the job ends.
    */
-  schedule<Payload, Result>(
-    job: Job<Payload, Result>,
+  schedule<Payload = unknown, Result = unknown>(
+    job: Job<Payload, Result> | string,
     payload: NoInfer<Payload>,
     when: When | Duration | number,
     options?: ScheduleOptions,
-  ): Promise<Handle<Result>>
-  schedule(
-    job: string,
-    payload: unknown,
-    when: When | Duration | number,
-    options?: ScheduleOptions,
-  ): Promise<Handle<unknown>>
+  ): Promise<Handle<Result, Payload>>
 
   /**
    * Enqueues a job again and again: by a cron text in a time zone, or every so often. The same id updates it in place; a call
@@ -83,17 +71,10 @@ export interface Mill extends Later {
    * await mill.recurring('daily-digest', digest, undefined, '0 9 * * *', { timezone: 'Europe/Oslo' })
    * ```
    */
-  recurring<Payload>(
+  recurring<Payload = unknown>(
     id: string,
-    job: Job<Payload, unknown>,
+    job: Job<Payload, unknown> | string,
     payload: NoInfer<Payload>,
-    rule: RuleInput,
-    options?: RecurringOptions,
-  ): Promise<ScheduleRecord>
-  recurring(
-    id: string,
-    job: string,
-    payload: unknown,
     rule: RuleInput,
     options?: RecurringOptions,
   ): Promise<ScheduleRecord>
@@ -134,8 +115,13 @@ export interface Mill extends Later {
 
   /** A job's record, or undefined. */
   get(id: string): Promise<JobRecord | undefined>
-  /** Every job that fits, newest first, read page by page as you go. */
-  find(filter?: JobFilter): AsyncIterableIterator<JobRecord>
+  /**
+   * Every job that fits, newest first, read page by page as you go. Records are typed where `job` is a job's value, or a list
+   * of them.
+   */
+  find<Wanted extends Findable | readonly Findable[] = string>(
+    filter?: JobFilter<Wanted>,
+  ): AsyncIterableIterator<FoundRecord<Wanted>>
   /** A handle for an id you kept. */
   handle(id: string): Handle<unknown>
   /** Runs a failed, cancelled, parked or retrying job again, now, with all its retries. False when it is none of those. */
@@ -168,7 +154,7 @@ export interface Mill extends Later {
    * console.log((await campaign.progress()).unfinished)
    * ```
    */
-  group<Payload, Result>(id: string, options?: GroupOptions<Payload, Result>): GroupHandle
+  group<Payload = unknown, Result = unknown>(id: string, options?: GroupOptions<Payload, Result>): GroupHandle
   /** Forgets a job that is not running. */
   delete(id: string): Promise<boolean>
   /** Changes a job that waits; a parked one becomes ready. */
@@ -186,33 +172,3 @@ export interface Mill extends Later {
 }
 
 export type ScheduleOptions = Omit<EnqueueOptions, 'in' | 'at'>
-
-/** Verbs that are promised and not built yet: each throws NotYetError (E_NOT_YET), by name. */
-export interface Later {
-  sequence<Item, Result>(
-    job: Job<Item, Result>,
-    items: readonly Item[],
-    options?: { readonly key?: string; readonly start?: boolean },
-  ): Promise<never>
-  retryOne(queue: string): Promise<never>
-  retryAll(filter?: JobFilter): Promise<never>
-  why(id: string): Promise<never>
-  healthy(): never
-  health(): never
-  watch(id: string): never
-  events(): never
-  changes(consumerId: string): never
-  stopChanges(consumerId: string): Promise<never>
-  stopAllChanges(): Promise<never>
-  dashboard(options?: { readonly port?: number }): Promise<never>
-  send(workflowId: string, event: unknown, payload?: unknown): Promise<never>
-  readonly stats: never
-  readonly live: never
-}
-
-/** Those whose promise is rejected, those that throw at once, and names that throw when they are looked at. */
-export const LATER = {
-  rejecting: ['sequence', 'retryOne', 'retryAll', 'why', 'stopChanges', 'stopAllChanges', 'dashboard', 'send'],
-  throwing: ['healthy', 'health', 'watch', 'events', 'changes'],
-  named: ['stats', 'live'],
-} as const

@@ -2,6 +2,7 @@ import { inspectParts } from '../job/log-text.js'
 import { InvalidOptionsError, MillraceError } from '../errors.js'
 import { show } from '../codec/show.js'
 import { isJob } from '../job/brands.js'
+import type { Job } from '../job/define.js'
 import type { Duration } from '../job/duration.js'
 import { formatDuration, parseDuration } from '../job/duration.js'
 import type { Enqueueable } from '../job/enqueue.js'
@@ -29,7 +30,10 @@ export interface TestKit {
   /** Moves time on; jobs that came due are then ready. */
   advance(by: Duration | number): Promise<void>
   /** The job that was enqueued with such a payload (fields you leave out are not looked at); throws when there is none. */
-  expectEnqueued(job: Enqueueable, payload?: unknown): Promise<JobRecord>
+  expectEnqueued<Payload = unknown, Result = unknown>(
+    job: Job<Payload, Result> | string,
+    payload?: unknown,
+  ): Promise<JobRecord<Payload, Result>>
   /** Lets go of everything. */
   close(): Promise<void>
 }
@@ -123,11 +127,12 @@ class Kit implements TestKit {
     await this.#bench.advance(parsed.ms)
   }
 
-  async expectEnqueued(job: Enqueueable, payload?: unknown): Promise<JobRecord> {
+  async expectEnqueued(job: Enqueueable, payload?: unknown): Promise<JobRecord<never, never>> {
     const name = isJob(job) ? job.name : job
     const seen: string[] = []
     for await (const found of this.mill.find({ order: 'newest' })) {
-      if (found.job === name && (payload === undefined || matches(found.payload, payload))) return found
+      if (found.job === name && (payload === undefined || matches(found.payload, payload)))
+        return found as JobRecord<never, never>
       seen.push(`${found.job} ${inspectParts([found.payload])} (${found.state})`)
     }
     const asked = payload === undefined ? '' : ` with ${inspectParts([payload])}`

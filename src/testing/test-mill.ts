@@ -4,7 +4,7 @@ import { STORE_CHOICE } from '../store/choice.js'
 import { chooseLibrary } from '../store/sqlite/library.js'
 import { openFile } from '../store/sqlite/open.js'
 import { SqliteStore } from '../store/sqlite/sqlite-store.js'
-import type { SqliteDatabase } from '../store/sqlite/driver.js'
+import type { SqliteHandle } from '../store/sqlite/driver.js'
 import type { Store } from '../store/store.js'
 import { makeIds } from '../world/ids.js'
 import { UNKNOWN_PROCESSES } from '../world/processes.js'
@@ -20,7 +20,7 @@ import type { TestMill } from './bench.js'
 const START = Date.UTC(2030, 0, 1, 12)
 
 /** What a mill under test takes: all that any mill does, but for its store, which is in memory unless you have a handle. */
-export type TestOptions = Omit<MillOptions, 'store'> & { readonly store?: SqliteDatabase | undefined }
+export type TestOptions = Omit<MillOptions, 'store'> & { readonly store?: SqliteHandle | undefined }
 
 /** Opens the store of a mill under test: it lives in the mill's world, and its clock is the test's. */
 export type OpenTestStore = (world: World, now: () => number) => Promise<Store>
@@ -42,7 +42,7 @@ export async function buildTestMill(
   return bench
 }
 
-function onSqlite(given: SqliteDatabase | undefined): OpenTestStore {
+function onSqlite(given: SqliteHandle | undefined): OpenTestStore {
   return async (world, now) => {
     const target = given ?? new (chooseLibrary().open)(':memory:')
     const file = await openFile({ target, durability: 'process' }, true, systemWorld())

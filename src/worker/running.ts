@@ -138,10 +138,10 @@ export class Running implements Context {
     this.#around.noteProgress(this)
   }
 
-  enqueue(job: Enqueueable, payload?: unknown, options?: EnqueueArguments<unknown>[1]): Promise<Handle<never>> {
+  enqueue(job: Enqueueable, payload?: unknown, options?: EnqueueArguments<unknown>[1]): Promise<Handle<never, never>> {
     // Once it has settled itself it holds no claim, and what it enqueues is no longer a lost run's.
     const under = this.settledIn === undefined ? this.claimed : undefined
-    return this.#around.verbs.enqueue(under, job, payload, options) as Promise<Handle<never>>
+    return this.#around.verbs.enqueue(under, job, payload, options) as Promise<Handle<never, never>>
   }
 
   results(parent: Enqueueable): Promise<never[]> {

@@ -21,7 +21,11 @@ const TARBALL_BYTES_MAX = 1_000_000
 const INSTALL_SECONDS_MAX = 60
 const PROGRAM_MAX_MS = 60_000
 const NPM_MAX_MS = 120_000
-const TYPES_NODE = '@types/node@20.19.43'
+/** Node runs TypeScript as it is where it says so. */
+const README_FILES =
+  'typescript' in process.features && process.features.typescript ? ['jobs.mjs', 'jobs.mts'] : ['jobs.mjs']
+const TYPES = ['@types/node@20.19.43', '@types/better-sqlite3@9.6.0']
+const TYPED = ['typed.ts', 'better-sqlite3.ts']
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-package-'))
 let packed: Awaited<ReturnType<typeof pack>>
@@ -107,11 +111,15 @@ describe('a program in that folder', () => {
     expect(code).toBe(0)
   })
 
-  test("the README's first js block runs as it stands", async () => {
-    const program = firstBlock(readFileSync(join(root, 'README.md'), 'utf8'), 'js')
+  test.each(README_FILES)("the README's first program runs as it says: %s", async (file) => {
+    const program = firstBlock(readFileSync(join(root, 'README.md'), 'utf8'), 'ts')
     expect(program).toMatch(/from 'millrace'/)
-    writeFileSync(join(folder, 'readme.mjs'), program)
-    const { code, output } = await asStranger('readme.mjs')
+    const untyped = program.replace(': { to: string }', '')
+    expect(untyped).not.toBe(program)
+    writeFileSync(join(folder, file), file.endsWith('.mjs') ? untyped : program)
+    rmSync(join(folder, 'jobs.db'), { force: true })
+    const { code, output } = await asStranger(file)
+    expect(output).toContain('sent to ada@example.com on attempt 2')
     expect(code, output).toBe(0)
   })
 })
@@ -131,8 +139,8 @@ describe.each(['5.5', '5.9', '7.0.2'])('TypeScript %s', (version) => {
 
   beforeAll(async () => {
     tsc = await installTypeScript(version)
-    if (!existsSync(join(folder, 'node_modules', '@types', 'node'))) await npmInstall(folder, TYPES_NODE)
-    copyFileSync(fixture('typed.ts'), join(folder, 'typed.ts'))
+    if (!existsSync(join(folder, 'node_modules', '@types', 'node'))) await npmInstall(folder, ...TYPES)
+    for (const file of TYPED) copyFileSync(fixture(file), join(folder, file))
   })
 
   test.each([
@@ -140,10 +148,7 @@ describe.each(['5.5', '5.9', '7.0.2'])('TypeScript %s', (version) => {
     { module: 'esnext', moduleResolution: 'bundler' },
   ])('accepts our types with $moduleResolution resolution, and checks ours as strictly', async (resolution) => {
     const config = `tsconfig.${version}.${resolution.moduleResolution}.json`
-    writeFileSync(
-      join(folder, config),
-      JSON.stringify({ compilerOptions: { ...STRICT, ...resolution }, files: ['typed.ts'] }),
-    )
+    writeFileSync(join(folder, config), JSON.stringify({ compilerOptions: { ...STRICT, ...resolution }, files: TYPED }))
     const { code, output } = await runNode([tsc, '-p', config], { cwd: folder, timeoutMs: NPM_MAX_MS })
     expect(output).toBe('')
     expect(code).toBe(0)
@@ -174,8 +179,8 @@ function fixture(name: string): string {
   return join(root, 'test', 'package', 'fixtures', name)
 }
 
-function npmInstall(where: string, what: string): ReturnType<typeof run> {
-  const args = ['install', '--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error', what]
+function npmInstall(where: string, ...what: readonly string[]): ReturnType<typeof run> {
+  const args = ['install', '--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error', ...what]
   return run('npm', args, { cwd: where, timeoutMs: NPM_MAX_MS })
 }
 

@@ -8,6 +8,13 @@ export interface SqliteDatabase {
   close(): unknown
 }
 
+/** An open handle as an app has it. Its statements are not looked at here: better-sqlite3 types them by what each is given. */
+export interface SqliteHandle {
+  exec(sql: string): unknown
+  prepare(sql: string): unknown
+  close(): unknown
+}
+
 export interface SqliteStatement {
   run(...values: SqliteValue[]): { readonly changes: number | bigint; readonly lastInsertRowid: number | bigint }
   get(...values: SqliteValue[]): unknown

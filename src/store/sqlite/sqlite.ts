@@ -6,7 +6,7 @@ import { show } from '../../codec/show.js'
 import type { StoreChoice } from '../choice.js'
 import { STORE_CHOICE } from '../choice.js'
 import { isHandle } from './driver.js'
-import type { SqliteDatabase } from './driver.js'
+import type { SqliteHandle } from './driver.js'
 import { fileMigrations } from './file-migrations.js'
 import { openFile } from './open.js'
 import { SqliteStore } from './sqlite-store.js'
@@ -33,7 +33,7 @@ export interface SqliteOptions {
  * await mill.close()
  * ```
  */
-export function sqlite(target: string | SqliteDatabase, options: SqliteOptions = {}): StoreChoice {
+export function sqlite(target: string | SqliteHandle, options: SqliteOptions = {}): StoreChoice {
   const problems = checkFields(options, 'options', {
     fields: {
       durability: (value) =>

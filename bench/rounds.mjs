@@ -2,8 +2,9 @@ import { nowMs } from './clock.mjs'
 import { ratio, summarise } from './figures.mjs'
 
 /**
- * Measures every case once a round, in an order that moves on by one each round: nobody is always first, and what disturbs
- * the machine for a minute disturbs all.
+ * Measures every case once a round, in an order that is turned round in every second round and moves on by one after it: no
+ * case is always first, none always follows the same other one (what that one left in caches and on the disk would be charged
+ * to it), and what disturbs the machine for a minute disturbs all.
  *
  * @template {{ key: string }} Case
  * @param {{ scenario: string, cases: readonly Case[], rounds: number, tell: (line: string) => void }} plan
@@ -13,8 +14,7 @@ export async function inRounds({ scenario, cases, rounds, tell }, measure) {
   const results = new Map(cases.map(({ key }) => [key, []]))
   const broken = []
   for (let round = 0; round < rounds; round += 1) {
-    for (let i = 0; i < cases.length; i += 1) {
-      const each = cases[(i + round) % cases.length]
+    for (const each of orderOf(cases, round)) {
       const began = nowMs()
       const title = `${scenario} ${round + 1}/${rounds} ${each.key}`
       try {
@@ -27,6 +27,12 @@ export async function inRounds({ scenario, cases, rounds, tell }, measure) {
     }
   }
   return new Rounds(results, rounds, broken)
+}
+
+function orderOf(cases, round) {
+  const from = Math.floor(round / 2) % cases.length
+  const order = [...cases.slice(from), ...cases.slice(0, from)]
+  return round % 2 === 0 ? order : order.reverse()
 }
 
 /** What the rounds gave, by case. */

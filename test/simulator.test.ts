@@ -59,7 +59,7 @@ describe('the simulated fleet', () => {
   })
 
   test('gives the same history for the same seed, to the byte', { timeout: 60_000 }, async () => {
-    for (let seed = 1000; seed < 1020; seed += 1) {
+    for (let seed = 1000; seed < 1008; seed += 1) {
       const [first, second] = [await runSeed(seed), await runSeed(seed)]
       expect(second.trace.join('\n')).toBe(first.trace.join('\n'))
       expect(second.coverage).toEqual(first.coverage)

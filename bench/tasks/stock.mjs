@@ -5,7 +5,7 @@ import { payloadOf } from '../payloads.mjs'
 
 /** Jobs after the drain, one at a time on an idle mill. */
 export const SINGLES = 30
-const FINDS = 10
+const FINDS = 30
 const PAUSE_MS = 50
 const IDLE_MS = 5_000
 

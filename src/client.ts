@@ -103,7 +103,7 @@ export class Client {
     return row === undefined
       ? false
       : this.#command(row.id, 'unschedule', (r) => ({
-          reason: 'unscheduled',
+          reason: 'unschedule() was called',
           keepMs: this.#keepMs(r.name, 'cancelled'),
         }))
   }
@@ -183,9 +183,9 @@ export class Client {
   #change(command: 'cancel' | 'pause' | 'resume' | 'retry', row: JobRow): Change {
     switch (command) {
       case 'cancel':
-        return { reason: 'cancelled by command', keepMs: this.#keepMs(row.name, 'cancelled') }
+        return { reason: 'cancel() was called', keepMs: this.#keepMs(row.name, 'cancelled') }
       case 'pause':
-        return { reason: 'paused by command', exit: 'paused', keepMs: Infinity }
+        return { reason: 'pause() was called', exit: 'paused', keepMs: Infinity }
       case 'resume':
         return { exit: 'resumed', keepMs: Infinity }
       case 'retry':

@@ -14,7 +14,7 @@ import { engineEvents } from './observe/engine-events.js'
 import type { EngineEvents } from './observe/engine-events.js'
 import { aroundOf } from './mill/around.js'
 import type { Around } from './mill/around.js'
-import { abandonCrew, stopCrew } from './mill/crew.js'
+import { abandonCrew, countGivenBack, logStarted, logStopped, stopCrew } from './mill/crew.js'
 import type { Crew } from './mill/crew.js'
 import { byIdAlone, checkChange, checkMillOptions, deadlineOf, toMs } from './mill/options.js'
 import type { MillOptions, StopOptions } from './mill/options.js'
@@ -201,7 +201,7 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
       this.#crew = undefined
       if (crew === undefined) return
       await stopCrew(crew, deadlineMs, this.#world)
-      this.#log.write('info', {}, 'stopped')
+      logStopped(this.#log, crew.givenBack())
     })
   }
 
@@ -227,6 +227,7 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
   async #startCrew(): Promise<Crew> {
     const [world, store, registry, events] = [this.#world, this.#store, this.#registry, this.#events]
     const crew: { upkeep?: Upkeep } = {}
+    const counted = countGivenBack(events)
     const worker = new Worker(
       {
         world,
@@ -240,7 +241,7 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
           this.#enqueuer.enqueue(job, payload, options as EnqueueOptions | undefined, under),
         pauseQueue: (under, queue, when) => pauseQueueUntil(this.#queueParts(), queue, when, under),
         results: (id, parent) => this.#client.results(id, parent),
-        events: toldToUpkeep(events, () => crew.upkeep),
+        events: toldToUpkeep(counted.events, () => crew.upkeep),
       },
       this.#workerOptions(),
     )
@@ -248,11 +249,10 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
     this.#warn()
     const options = (): WorkerOptions => this.#workerOptions()
     const upkeep = (crew.upkeep = startUpkeep({ world, store, registry, events, options, self: () => worker.workerId }))
-    const heart = worker.beatsFromThread
-      ? {}
-      : { heart: 'on the event loop: a handler that blocks it for a lease is taken for dead' }
-    this.#log.write('info', { worker: worker.workerId, jobs: registry.list().length, ...heart }, 'started')
-    return { worker, upkeep }
+    const { concurrency } = options()
+    const isShared = store.info.name !== ':memory:'
+    logStarted(this.#log, worker, { registered: registry.list().length, concurrency, isShared })
+    return { worker, upkeep, givenBack: counted.givenBack }
   }
 
   #queueParts(): QueueParts {
@@ -270,7 +270,7 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
   #notice(notice: StoreNotice): void {
     if (notice.kind === 'warning') return this.#log.write('warn', {}, notice.text)
     this.#gone = notice.error
-    this.#log.write('error', { code: notice.error.code }, notice.error.message)
+    this.#log.write('error', { err: notice.error }, notice.error.message)
     this.#client.close(notice.error)
     if (this.#crew !== undefined) abandonCrew(this.#crew, notice.error)
   }

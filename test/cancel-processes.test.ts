@@ -119,7 +119,7 @@ describe('a job that runs in one process and is cancelled from another', () => {
     const third = worker(`say('ran')`, '', `lease: '1s',`)
     const fourth = other(`say('ended', await becomes('cancelled'))`, id)
     expect(await fourth.hears('ended')).toMatchObject({
-      reason: 'cancelled by command',
+      reason: 'cancel() was called',
       attempt: 0,
       exits: ['crashed'],
     })

@@ -73,9 +73,9 @@ describe('cancel of a running job', () => {
     expect(await handle.cancel()).toBe(true)
     expect(await waiting).toMatchObject({ code: 'E_JOB_CANCELLED', jobId: handle.id })
     expect(ctx.signal.reason).toBeInstanceOf(JobCancelledError)
-    expect(ctx.signal.reason).toMatchObject({ code: 'E_JOB_CANCELLED', reason: 'cancelled by command' })
+    expect(ctx.signal.reason).toMatchObject({ code: 'E_JOB_CANCELLED', reason: 'cancel() was called' })
     const ended = await record(handle)
-    expect(ended).toMatchObject({ state: 'cancelled', reason: 'cancelled by command', attempt: 1, error: undefined })
+    expect(ended).toMatchObject({ state: 'cancelled', reason: 'cancel() was called', attempt: 1, error: undefined })
     expect(ended.attempts.map((each) => each.exit)).toEqual(['cancelled'])
     expect([runs(), await handle.cancel()]).toEqual([1, false])
   })
@@ -147,7 +147,7 @@ describe('cancel of a running job', () => {
     await begun
     await handle.cancel()
     await mill.stop({ deadline: 0 })
-    expect(await record(handle)).toMatchObject({ state: 'cancelled', reason: 'cancelled by command' })
+    expect(await record(handle)).toMatchObject({ state: 'cancelled', reason: 'cancel() was called' })
     await mill.start()
     expect([runs(), (await record(handle)).state]).toEqual([1, 'cancelled'])
   })
@@ -194,7 +194,7 @@ describe('cancel of a running job', () => {
     await mill.stop()
     expect(lines.filter((line) => line.includes('work'))).toEqual([
       'cancelling work (it runs)',
-      'cancelled work (cancelled by command)',
+      'cancelled work (cancel() was called)',
     ])
   })
 })
@@ -206,7 +206,7 @@ describe('pause of a job', () => {
     const mill = await open({ jobs: [work] })
     const [first, second] = await mill.enqueueMany(work, [1, 2])
     expect([await mill.pause(first!.id), await mill.pause(first!.id)]).toEqual([true, true])
-    expect(await record(first!)).toMatchObject({ state: 'paused', reason: 'paused by command' })
+    expect(await record(first!)).toMatchObject({ state: 'paused', reason: 'pause() was called' })
     await mill.start()
     await second!.result()
     expect(ran).toEqual([2])

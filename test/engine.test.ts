@@ -506,7 +506,7 @@ describe('T1, T2: time', () => {
     expect(await mill.unschedule('echo', 'other')).toBe(false)
     expect(await caught(handle.result())).toMatchObject({
       code: 'E_JOB_CANCELLED',
-      message: expect.stringContaining('unscheduled') as string,
+      message: expect.stringContaining('was cancelled: unschedule() was called') as string,
     })
   })
 
@@ -732,10 +732,10 @@ describe('X8: timeouts and slow handlers', () => {
         id: handle.id,
         job: 'slow',
         queue: 'default',
-        tries: 1,
+        attempt: 1,
         ms: expect.any(Number) as number,
-        last: 'log: half-way',
       },
+      message: expect.stringMatching(/ \(last log: half-way\)$/) as string,
     })
   })
 })
@@ -1065,8 +1065,8 @@ describe('commands, in every state', () => {
         const after = await handle.get()
         if (!means || state === 'running') expect(after).toEqual(before)
         else if (verb === 'delete') expect(after).toBeUndefined()
-        else if (verb === 'cancel') expect(after).toMatchObject({ state: 'cancelled', reason: 'cancelled by command' })
-        else if (verb === 'pause') expect(after).toMatchObject({ state: 'paused', reason: 'paused by command' })
+        else if (verb === 'cancel') expect(after).toMatchObject({ state: 'cancelled', reason: 'cancel() was called' })
+        else if (verb === 'pause') expect(after).toMatchObject({ state: 'paused', reason: 'pause() was called' })
         else if (verb === 'resume') expect(after).toMatchObject({ state: 'ready', reason: undefined })
         else if (verb === 'edit') expect(after).toMatchObject({ title: 'edited', priority: 7 })
         else expect(after?.attempts.map((a) => a.exit)).toContain('retried')
@@ -1317,7 +1317,7 @@ describe('log lines', () => {
       .filter((line) => line.fields['id'] === id)
       .map((line) => `${line.level} ${line.message.split(' ').slice(0, 2).join(' ')}`)
 
-  test('tell each transition at its level, with id, queue, tries and ms', async () => {
+  test('tell each transition at its level, with id, queue, attempt and ms', async () => {
     const { logger, lines } = collect()
     const flaky = job('flaky', {
       run: async (_: undefined, ctx) => {
@@ -1344,9 +1344,9 @@ describe('log lines', () => {
     expect(ran(failing.id, 'debug ready boom')).toEqual(['debug running boom', 'error failed boom'])
     const done = lines.find((line) => line.message.startsWith('done flaky'))
     const ms = expect.any(Number) as number
-    expect(done?.fields).toEqual({ id: fine.id, job: 'flaky', queue: 'default', tries: 2, ms })
+    expect(done?.fields).toEqual({ id: fine.id, job: 'flaky', queue: 'default', attempt: 2, ms })
     const failed = lines.find((line) => line.message.startsWith('failed boom'))
-    expect(failed?.fields).toMatchObject({ tries: 1, error: 'RangeError: boom' })
+    expect(failed?.fields).toMatchObject({ attempt: 1, err: { name: 'RangeError', message: 'boom' } })
   })
 
   test('tell what was parked, and why', async () => {
@@ -1397,8 +1397,79 @@ describe('log lines', () => {
     const mill = await started({ jobs: [chatty], logger })
     const handle = await mill.enqueue(chatty)
     await handle.result()
-    const fields = { id: handle.id, job: 'chatty', queue: 'default', tries: 1 }
+    const fields = { id: handle.id, job: 'chatty', queue: 'default', attempt: 1 }
     expect(lines).toContainEqual({ level: 'info', fields, message: 'chatty: hello 5' })
+  })
+
+  test('tell what a handler logs in pino’s shape as fields, and keep it as text', async () => {
+    const { logger, lines } = collect()
+    const charge = job('charge', async (_: undefined, ctx) => ctx.log({ orderId: 7, id: 'mine' }, 'charged'))
+    const mill = await started({ jobs: [charge], logger })
+    const handle = await mill.enqueue(charge)
+    await handle.result()
+    const fields = { id: handle.id, job: 'charge', queue: 'default', attempt: 1, orderId: 7, 'log.id': 'mine' }
+    expect(lines).toContainEqual({ level: 'info', fields, message: 'charge: charged' })
+    expect((await record(handle)).attempts[0]?.log).toEqual(['charged {"orderId":7,"id":"mine"}'])
+  })
+
+  test('tell what failed as an error of the same class name, with its fields, stack and cause', async () => {
+    const { logger, lines } = collect()
+    class HttpError extends Error {
+      readonly status = 503
+      readonly code = 'E_BUSY'
+      readonly request = { headers: { authorization: 'secret' } }
+    }
+    const call = job('call', {
+      run: async () => {
+        throw new HttpError('busy', { cause: new TypeError('fetch failed') })
+      },
+      retry: { limit: 0 },
+    })
+    const mill = await started({ jobs: [call], logger })
+    const handle = await mill.enqueue(call)
+    const failed = await caught(handle.result())
+    const err = lines.find((line) => line.message === 'failed call')?.fields['err'] as Error
+    for (const error of [err, failed.cause as Error]) {
+      expect(error).toBeInstanceOf(Error)
+      // What pino's standard serializer shows: the class, the texts, and every enumerable field.
+      expect(error.constructor.name).toBe('HttpError')
+      expect(Object.fromEntries(Object.entries(error))).toEqual({ status: 503, code: 'E_BUSY' })
+      expect(error.stack).toContain('engine.test.ts')
+      expect(error.cause).toMatchObject({ name: 'TypeError', message: 'fetch failed' })
+    }
+    expect((await record(handle)).error).toMatchObject({
+      name: 'Error',
+      type: 'HttpError',
+      code: 'E_BUSY',
+      props: { status: 503 },
+    })
+  })
+
+  test('do not call a job ready that comes after others', async () => {
+    const { logger, lines } = collect()
+    const mill = await open({ jobs: [echo], logger })
+    const first = await mill.enqueue(echo, 1, { in: '1h' })
+    const child = await mill.enqueue(echo, 2, { after: [first] })
+    expect(told(lines, child.id)).toEqual(['debug enqueued echo'])
+  })
+
+  test('tell what a stop gave back, and that it stopped', async () => {
+    const { logger, lines } = collect()
+    const begun = gate()
+    const deaf = job('deaf', () => {
+      begun.open()
+      return new Promise<void>(() => undefined)
+    })
+    const mill = await started({ jobs: [deaf], logger })
+    const handle = await mill.enqueue(deaf)
+    await begun.opened
+    await mill.close({ deadline: 0 })
+    expect(told(lines, handle.id).at(-1)).toBe('info gave back')
+    expect(lines.at(-1)).toEqual({
+      level: 'info',
+      fields: { givenBack: 1 },
+      message: 'stopped; gave back 1 job that had not ended by the deadline',
+    })
   })
 
   test('a logger that throws costs no job', async () => {

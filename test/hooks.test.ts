@@ -175,7 +175,8 @@ describe('the enqueue hook', () => {
     expect((await (await mill.enqueue(echo, 1)).get())?.queue).toBe('default')
     expect(await count(mill)).toBe(1)
     const text = expect.stringContaining('hooks.enqueue called next() twice') as string
-    expect(lines).toEqual([[{ job: 'echo', error: text }, expect.stringContaining('hooks.enqueue failed') as string]])
+    const err = expect.objectContaining({ message: text }) as Error
+    expect(lines).toEqual([[{ job: 'echo', err }, expect.stringContaining('hooks.enqueue failed') as string]])
   })
 
   test('does not see a call that is wrong in itself, which is refused as ever', async () => {
@@ -322,7 +323,7 @@ describe('the enqueue hook with tx', () => {
     }
     const failures: string[] = []
     const logger = { debug: () => undefined, info: () => undefined, warn: () => undefined } as unknown as Logger
-    const error: Logger['error'] = (fields) => void failures.push((fields as { error: string }).error)
+    const error: Logger['error'] = (fields) => void failures.push((fields as { err: Error }).err.message)
     const { mill, inTransaction } = await withHandle({ enqueue }, { logger: { ...logger, error } })
     inTransaction((tx) => void mill.enqueue(echo, 1, { tx }))
     await vi.waitFor(() => expect(failures).toEqual([expect.stringContaining('twice'), 'nobody waits']))
@@ -541,10 +542,11 @@ describe('the settle hook', () => {
     )
     await Promise.all(handles.map((handle) => handle.result()))
     await mill.stop()
+    const messageOf = (line: (typeof lines)[number]): unknown => (line.fields['err'] as Error).message
     const message = 'hooks.settle failed; nothing depends on it, and work goes on'
-    expect(lines.filter((line) => line.fields['error'] === 'no metrics')).toHaveLength(2)
-    expect(lines.filter((line) => line.fields['error'] === 'no network')).toHaveLength(2)
-    expect(lines[0]).toEqual({ fields: { id: handles[0]?.id, job: 'echo', error: 'no metrics' }, message })
+    expect(lines.filter((line) => messageOf(line) === 'no metrics')).toHaveLength(2)
+    expect(lines.filter((line) => messageOf(line) === 'no network')).toHaveLength(2)
+    expect(lines[0]).toEqual({ fields: { id: handles[0]?.id, job: 'echo', err: new Error('no metrics') }, message })
     expect((await handles[149]?.get())?.state).toBe('done')
   })
 })

@@ -122,7 +122,7 @@ test(
     ).toEqual([])
     expect(long.map((id) => runs.get(id))).toEqual(long.map(() => 1))
     // A claim of the last moments may not have reached the standby: such a quick job runs again, and its first end is refused.
-    expect(warnings.filter((text) => /^rescued|^lost (?!job quick)|taken for dead/.test(text))).toEqual([])
+    expect(warnings.filter((text) => /^rescued|^lost (?!quick)|taken for dead/.test(text))).toEqual([])
     expect(runs.has('refused')).toBe(false)
   },
 )

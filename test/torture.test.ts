@@ -153,7 +153,7 @@ describe('the judge of errands', () => {
     history,
     reason,
   })
-  const off = place('off', 'cancelled', 'cancelled by command')
+  const off = place('off', 'cancelled', 'cancel() was called')
   const eye = {
     counts: () => ({ works: 1, orders: 1, soles: 1 }),
     workAstray: () => [],
@@ -180,7 +180,7 @@ describe('the judge of errands', () => {
     expect(await judge(begun('off', 1_600))).toBe(1)
     expect(await judge(begun('a', 2_900, 'q'))).toBe(1)
     expect(await judge({ places: [place('off', 'failed')] })).toBe(1)
-    expect(await judge({ places: [off, place('b', 'cancelled', 'cancelled by command')] })).toBe(1)
+    expect(await judge({ places: [off, place('b', 'cancelled', 'cancel() was called')] })).toBe(1)
     expect(await judge({ places: [off, place('undone', 'done')] })).toBe(1)
     expect(await judge({ eye: { ...eye, workAstray: () => [{ id: 'a', times: 2 }] } })).toBe(1)
     expect(await judge({ eye: { ...eye, ordersAstray: () => [{ id: 'a' }] } })).toBe(1)

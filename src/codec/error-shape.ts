@@ -19,12 +19,13 @@ const CLASSES: ReadonlyMap<string, ErrorConstructor> = new Map(
   [Error, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError].map((made) => [made.name, made]),
 )
 
-/** A real error of that shape: of the built-in class with that name where there is one, else an Error that bears the name. */
-export function makeError(shape: ErrorShape): Error {
-  const error =
-    shape.errors === undefined
-      ? new (CLASSES.get(shape.name) ?? Error)(shape.message)
-      : new AggregateError(shape.errors, shape.message)
+export function builtInClass(name: string): ErrorConstructor | undefined {
+  return CLASSES.get(name)
+}
+
+/** A real error of that shape: by default of the built-in class with that name, else an Error that bears the name. */
+export function makeError(shape: ErrorShape, made: ErrorConstructor = CLASSES.get(shape.name) ?? Error): Error {
+  const error = shape.errors === undefined ? new made(shape.message) : new AggregateError(shape.errors, shape.message)
   if (error.name !== shape.name) hide(error, 'name', shape.name)
   hide(error, 'stack', shape.stack ?? `${shape.name}: ${shape.message}`)
   if (Object.hasOwn(shape, 'cause')) hide(error, 'cause', shape.cause)
@@ -39,7 +40,8 @@ export function isError(value: unknown): value is Error {
   return value instanceof Error || Object.prototype.toString.call(value) === '[object Error]'
 }
 
-const NAMED = new Set(['name', 'message', 'stack', 'cause', 'errors'])
+/** Properties of an error that have a place of their own in its written form. */
+export const NAMED: ReadonlySet<string> = new Set(['name', 'message', 'stack', 'cause', 'errors'])
 
 /** The written form of an error. Its own enumerable properties are kept apart, so that none can pose as its name. */
 export function writeError(error: Error): object {

@@ -176,3 +176,38 @@ describe('reviveError', () => {
     expect(reviveError({ name: 'PayError', message: 'declined' }).stack).toBe('PayError: declined')
   })
 })
+
+describe('the fields of an error', () => {
+  class HttpError extends Error {
+    override readonly name = 'HttpError'
+    readonly status = 503
+    readonly retryable = true
+    readonly detail = null
+    readonly code = 'E_BUSY'
+    readonly request = { headers: { authorization: 'secret' } }
+    readonly rate = Number.NaN
+  }
+
+  it('are kept where they are plain, and come back on a class of that name', () => {
+    const record = describeError(new HttpError('busy'))
+    expect(record).toMatchObject({ code: 'E_BUSY', props: { status: 503, retryable: true, detail: null } })
+    expect(Object.keys(record.props ?? {})).toEqual(['status', 'retryable', 'detail'])
+    const back = reviveError(record)
+    expect(back.constructor.name).toBe('HttpError')
+    expect(Object.fromEntries(Object.entries(back))).toEqual({
+      status: 503,
+      retryable: true,
+      detail: null,
+      code: 'E_BUSY',
+    })
+    expect(describeError(back)).toStrictEqual(record)
+  })
+
+  it('are bounded, each and together', () => {
+    const many = Object.fromEntries(Array.from({ length: 10_000 }, (_, n) => [`field${n}`, n]))
+    expect(bytesOf(describeError(Object.assign(new Error('x'), many)).props)).toBeLessThanOrEqual(4_098)
+    const long = describeError(Object.assign(new Error('x'), { body: 'y'.repeat(1e6), status: 5 }))
+    expect(long.props?.['body']).toMatch(/y… \[\d+ more characters\]$/)
+    expect(long.props?.['status']).toBe(5)
+  })
+})

@@ -25,7 +25,10 @@ export interface Context {
      */
     pauseUntil(when: When): Promise<void>
   }
-  /** Adds a line to the job's history and to the log. */
+  /**
+   * Adds a line to the job's history and to the log. An object or an error that comes first is fields for the logger, as in
+   * pino: `ctx.log({ orderId }, 'charged')`.
+   */
   log(...parts: readonly unknown[]): void
   /** Tells how far the job has come; readable from any process while it runs. */
   progress(done: number, total?: number): void

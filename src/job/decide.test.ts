@@ -170,13 +170,13 @@ describe('an outcome becomes a settlement', () => {
   })
 
   test('a handler that threw after a cancel ends the job, counts, and what it threw is kept', () => {
-    const outcome: Outcome = { kind: 'cancelled', error, reason: 'cancelled by command' }
+    const outcome: Outcome = { kind: 'cancelled', error, reason: 'cancel() was called' }
     expect(decide({ attempt: 1, retries: 1, crashes: 0, streak: 0 }, outcome, policy)).toMatchObject({
       to: 'cancelled',
       attempt: 2,
       retries: 1,
       error,
-      reason: 'cancelled by command',
+      reason: 'cancel() was called',
       keepMs: 3,
       delayMs: null,
       remember: true,

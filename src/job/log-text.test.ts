@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { inspectParts } from './log-text.js'
+import { inspectParts, readLogged } from './log-text.js'
 
 const loop: Record<string, unknown> = {}
 loop['self'] = loop
@@ -24,6 +24,7 @@ describe('a logged line', () => {
     [[new TypeError('no')], 'TypeError: no'],
     [[[1, 2]], '[1,2]'],
     [[Symbol('s')], 'Symbol(s)'],
+    [[{ err: new TypeError('no') }], '{"err":"TypeError: no"}'],
     [[new Date(0)], '"1970-01-01T00:00:00.000Z"'],
     [['a\u0000b\ud800'], 'a\u0000b\ud800'],
     [[-0, NaN], '0 NaN'],
@@ -43,5 +44,25 @@ describe('a logged line', () => {
 
   test('with a toJSON that gives nothing is still a text', () => {
     expect(typeof inspectParts([{ toJSON: () => undefined }])).toBe('string')
+  })
+})
+
+describe('a call of ctx.log', () => {
+  const error = new TypeError('no')
+  const date = new Date(0)
+  test.each<[parts: unknown[], fields: object, message: string, line: string]>([
+    [['sent', { to: 'ada' }], {}, 'sent {"to":"ada"}', 'sent {"to":"ada"}'],
+    [[{ orderId: 7 }, 'charged', 5], { orderId: 7 }, 'charged 5', 'charged 5 {"orderId":7}'],
+    [[{ orderId: 7 }], { orderId: 7 }, '', '{"orderId":7}'],
+    [[Object.assign(Object.create(null) as object, { a: 1 }), 'x'], { a: 1 }, 'x', 'x {"a":1}'],
+    [[error], { err: error }, 'no', 'TypeError: no'],
+    [[error, 'while charging'], { err: error }, 'while charging', 'while charging TypeError: no'],
+    [[[1], 'list'], {}, '[1] list', '[1] list'],
+    [[date, 'x'], {}, '"1970-01-01T00:00:00.000Z" x', '"1970-01-01T00:00:00.000Z" x'],
+    [[{}, 'x'], {}, '{} x', '{} x'],
+    [[hostile, 'x'], {}, '[unprintable] x', '[unprintable] x'],
+    [[], {}, '', ''],
+  ])('number %# has fields, a message and a line, as pino reads it', (parts, fields, message, line) => {
+    expect(readLogged(parts)).toEqual({ fields, message, line })
   })
 })

@@ -4,7 +4,7 @@ import type { AnyJob } from './define.js'
 import { isJob } from './brands.js'
 import type { When } from './duration.js'
 import type { Handle } from './enqueue.js'
-import { inspectParts } from './log-text.js'
+import { readLogged } from './log-text.js'
 import { checkProgress } from './progress.js'
 import { inherited } from './resolve.js'
 
@@ -29,7 +29,7 @@ export function testContext(job: AnyJob, attempt = 1): TestContext {
       name: inherited(job, 'queue') ?? 'default',
       pauseUntil: (when) => Promise.resolve(void pausedUntil.push(when)),
     },
-    log: (...parts) => void logged.push(inspectParts(parts)),
+    log: (...parts) => void logged.push(readLogged(parts).line),
     progress: (done, total) => {
       checkProgress(done, total)
       progressed.push({ done, total })

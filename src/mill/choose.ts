@@ -9,7 +9,7 @@ import { postgres } from '../store/postgres/postgres.js'
 import { sqlite } from '../store/sqlite/sqlite.js'
 import { consoleLog, logTo, silentLog } from '../world/log.js'
 import type { Log } from '../world/log.js'
-import { printLine, readEnvironment } from '../world/process.js'
+import { printLine, readEnvironment, showsColours } from '../world/process.js'
 import { traceContext } from '../world/trace.js'
 import type { World } from '../world/world.js'
 import type { WorkerOptions } from '../worker/worker.js'
@@ -41,7 +41,8 @@ export function storeOf(given: unknown): StoreChoice {
 
 export function logOf(logger: MillOptions['logger'], world: World): Log {
   if (logger === false) return silentLog
-  if (logger === undefined || typeof logger === 'string') return consoleLog(logger ?? 'info', world, printLine)
+  if (logger === undefined || typeof logger === 'string')
+    return consoleLog(logger ?? 'info', world, printLine, showsColours())
   return logTo(logger)
 }
 

@@ -1,3 +1,5 @@
+import type { EngineEvents } from '../observe/engine-events.js'
+import type { Log } from '../world/log.js'
 import { settledWithin } from '../world/timers.js'
 import type { World } from '../world/world.js'
 import type { Worker } from '../worker/worker.js'
@@ -7,6 +9,40 @@ import type { Upkeep } from './upkeep.js'
 export interface Crew {
   readonly worker: Worker
   readonly upkeep: Upkeep
+  /** How many jobs went back to the line because the worker stopped while they ran. */
+  readonly givenBack: () => number
+}
+
+/** The worker's events, with those jobs counted. */
+export function countGivenBack(events: EngineEvents): { events: EngineEvents; givenBack: () => number } {
+  let count = 0
+  const settled: EngineEvents['settled'] = (job, tookMs, running) => {
+    if (job.to === 'ready' && running !== undefined) count += 1
+    events.settled(job, tookMs, running)
+  }
+  return { events: { ...events, settled }, givenBack: () => count }
+}
+
+interface Started {
+  /** Names of jobs. */
+  readonly registered: number
+  readonly concurrency: number
+  /** Another process may have workers on this store. */
+  readonly isShared: boolean
+}
+
+export function logStarted(log: Log, worker: Worker, { isShared, ...fields }: Started): void {
+  log.write('info', { worker: worker.workerId, ...fields }, 'started')
+  if (isShared && !worker.beatsFromThread) log.write('info', { worker: worker.workerId }, BEATS_FROM_LOOP)
+}
+
+const BEATS_FROM_LOOP =
+  'the heartbeat runs on the event loop: if a handler blocks it for a lease, other workers take over its jobs'
+
+export function logStopped(log: Log, givenBack: number): void {
+  if (givenBack === 0) return log.write('info', {}, 'stopped')
+  const jobs = givenBack === 1 ? '1 job' : `${givenBack} jobs`
+  log.write('info', { givenBack }, `stopped; gave back ${jobs} that had not ended by the deadline`)
 }
 
 /** Upkeep that a store does not answer is left to itself. */

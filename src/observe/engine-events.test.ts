@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { ClaimedJob, NewJob, SettledJob } from '../store/store.js'
+import type { ClaimedJob, LeasedJob, NewJob, SettledJob } from '../store/store.js'
 import { logTo, silentLog } from '../world/log.js'
 import type { Logger } from '../world/log.js'
 import { engineEvents } from './engine-events.js'
@@ -23,6 +23,7 @@ const fields = { id: 'i', job: 'mail', queue: 'q' }
 const settled = (to: SettledJob['to'], change: Partial<SettledJob> = {}): SettledJob =>
   ({ ...named, to, attempt: 2, delayMs: null, error: null, reason: null, ...change }) as SettledJob
 const error = JSON.stringify({ name: 'RangeError', message: 'no' })
+const err = new RangeError('no')
 const running: Shown = {
   id: 'i',
   job: 'mail',
@@ -48,50 +49,83 @@ describe('one line a transition', () => {
     [
       'running',
       (e) => e.began({ ...named, attempt: 1 } as ClaimedJob),
-      ['debug', 'running mail', { ...fields, tries: 2 }],
+      ['debug', 'running mail', { ...fields, attempt: 2 }],
     ],
-    ['done', (e) => e.settled(settled('done'), 12.34), ['info', 'done mail', { ...fields, tries: 2, ms: 12.3 }]],
+    ['done', (e) => e.settled(settled('done'), 12.34), ['info', 'done mail', { ...fields, attempt: 2, ms: 12.3 }]],
     [
       'done, with a remark',
       (e) => e.settled(settled('done', { reason: 'treated as done: 409' }), 0),
-      ['info', 'done mail (treated as done: 409)', { ...fields, tries: 2, ms: 0 }],
+      ['info', 'done mail (treated as done: 409)', { ...fields, attempt: 2, ms: 0 }],
     ],
     [
       'retrying',
       (e) => e.settled(settled('retrying', { error, delayMs: 2_000 }), 5),
-      ['warn', 'retrying mail in 2.0 s', { ...fields, tries: 2, ms: 5, error: 'RangeError: no' }],
+      ['warn', 'retrying mail in 2.0 s', { ...fields, attempt: 2, ms: 5, err }],
     ],
     [
       'failed',
       (e) => e.settled(settled('failed', { error }), 5),
-      ['error', 'failed mail', { ...fields, tries: 2, ms: 5, error: 'RangeError: no' }],
+      ['error', 'failed mail', { ...fields, attempt: 2, ms: 5, err }],
     ],
     [
       'parked',
       (e) => e.settled(settled('parked', { reason: 'its process died 3 times' }), undefined),
-      ['error', 'parked mail (its process died 3 times)', { ...fields, tries: 2 }],
+      ['error', 'parked mail (its process died 3 times)', { ...fields, attempt: 2 }],
     ],
     [
       'snoozed',
       (e) => e.settled(settled('scheduled', { delayMs: 1_000 }), 5),
-      ['debug', 'scheduled mail in 1.0 s', { ...fields, tries: 2, ms: 5 }],
+      ['debug', 'scheduled mail in 1.0 s', { ...fields, attempt: 2, ms: 5 }],
     ],
-    ['given back', (e) => e.settled(settled('ready'), 5), ['debug', 'ready mail', { ...fields, tries: 2, ms: 5 }]],
+    ['given back', (e) => e.settled(settled('ready'), 5), ['debug', 'ready mail', { ...fields, attempt: 2, ms: 5 }]],
     ['cancelled', (e) => e.changed(named, 'cancelled', 'why'), ['info', 'cancelled mail (why)', fields]],
     ['deleted', (e) => e.changed(named, 'gone', undefined), ['info', 'deleted mail', fields]],
     [
       'slow',
       (e) => e.slow({ ...running, lastWord: 'log: half-way' }, 61_000.4),
-      ['error', 'slow mail: running for 1 m 1 s', { ...fields, tries: 2, ms: 61_000, last: 'log: half-way' }],
+      ['error', 'slow mail: running for 1 m 1 s (last log: half-way)', { ...fields, attempt: 2, ms: 61_000 }],
     ],
-    ['what it logs', (e) => e.logLine(running, 'hello'), ['info', 'mail: hello', { ...fields, tries: 2 }]],
+    [
+      'given back while it ran',
+      (e) => e.settled(settled('ready', { attempt: 1 }), 5, running),
+      ['info', 'gave back mail (the worker stopped before it ended; it runs again)', { ...fields, attempt: 2 }],
+    ],
+    [
+      'enqueued after others',
+      (e) => e.enqueued([{ ...named, due: { inMs: 0 }, after: [{ id: 'a' }, { id: 'b' }] } as unknown as NewJob]),
+      ['debug', 'enqueued mail after 2 jobs', fields],
+    ],
+    [
+      'rescued',
+      (e) => e.rescued('w', [{}, {}] as LeasedJob[], 1),
+      [
+        'warn',
+        'rescued 2 jobs of worker w, which died; what is not parked runs again',
+        { worker: 'w', jobs: 2, parked: 1 },
+      ],
+    ],
+    [
+      'a lost claim',
+      (e) => e.lost(named),
+      ['warn', 'lost mail: its claim was gone, and nothing of this attempt is recorded', fields],
+    ],
+    [
+      'a lost lease',
+      (e) => e.lost({ worker: 'w', why: 'it was taken for dead' }),
+      ['warn', 'lost worker w: it was taken for dead; nothing more of its jobs is recorded', { worker: 'w' }],
+    ],
+    [
+      'what it logs, with fields beside its own',
+      (e) => e.logLine(running, { fields: { orderId: 7, id: 'theirs' }, message: 'hello', line: '' }),
+      ['info', 'mail: hello', { ...fields, attempt: 2, orderId: 7, 'log.id': 'theirs' }],
+    ],
     [
       'a hook that failed',
       (e) => e.hookFailed('settle', named, new Error('no metrics')),
       [
         'error',
         'hooks.settle failed; nothing depends on it, and work goes on',
-        { id: 'i', job: 'mail', error: 'no metrics' },
+        { id: 'i', job: 'mail', err: new Error('no metrics') },
       ],
     ],
   ])('%s', (_, tell, line) => {

@@ -1,6 +1,8 @@
 import type { ErrorRecord } from '../codec/error-text.js'
+import { reviveError } from '../codec/error-text.js'
 import { reason } from '../codec/show.js'
 import { formatDuration } from '../job/duration.js'
+import type { Logged } from '../job/log-text.js'
 import type { State } from '../job/states.js'
 import type { Ask } from '../job/wish.js'
 import type { StandingPause } from '../store/queues.js'
@@ -8,8 +10,18 @@ import type { TickRow } from '../store/schedules.js'
 import type { ClaimedJob, LeasedJob, NewJob, SettledJob } from '../store/store.js'
 import type { ClockStep } from '../world/clock-step.js'
 import type { Log } from '../world/log.js'
-import { logAsked, logClockStep, logQueue, logTicks, logTransition } from './log-lines.js'
-import type { Transition } from './log-lines.js'
+import {
+  logArrival,
+  logAsked,
+  logClockStep,
+  logGivenBack,
+  logLost,
+  logQueue,
+  logRescued,
+  logTicks,
+  logTransition,
+} from './log-lines.js'
+import type { Lost } from './log-lines.js'
 
 /** What a running job shows of itself. */
 export interface Shown {
@@ -41,14 +53,14 @@ export interface EngineEvents {
   /** `running` is the attempt that ended, where there was one. */
   settled(job: SettledJob, tookMs: number | undefined, running?: Shown): void
   rescued(worker: string, jobs: readonly LeasedJob[], parked: number): void
-  lost(what: string): void
+  lost(what: Lost): void
   /** A job that has settled itself threw afterwards: it stays done. */
-  threwAfterwards(running: Shown, error: string): void
+  threwAfterwards(running: Shown, error: ErrorRecord): void
   troubled(what: string, error: unknown): void
   /** The clock of the database or of this machine was set. */
   clockStepped(step: ClockStep): void
   slow(running: Shown, forMs: number): void
-  logLine(running: Shown, line: string): void
+  logLine(running: Shown, logged: Logged): void
   /** A hook did wrong where nothing waits for it. An enqueue has no id yet. */
   hookFailed(which: string, job: { readonly id?: string; readonly name: string }, error: unknown): void
 }
@@ -61,7 +73,7 @@ export function engineEvents(log: Log): EngineEvents {
   return {
     enqueued(jobs) {
       if (!log.debugs) return
-      for (const job of jobs) logTransition(log, arrivalOf(job))
+      for (const job of jobs) logArrival(log, job)
     },
     changed({ id, name, queue }, to, reason) {
       if (to === 'gone') log.write('info', { id, job: name, queue }, `deleted ${name}`)
@@ -72,58 +84,56 @@ export function engineEvents(log: Log): EngineEvents {
     queuePaused: (queue, pause) => logQueue(log, queue, pause),
     began(job) {
       if (log.debugs)
-        logTransition(log, { id: job.id, job: job.name, queue: job.queue, to: 'running', tries: job.attempt + 1 })
+        logTransition(log, { id: job.id, job: job.name, queue: job.queue, to: 'running', attempt: job.attempt + 1 })
     },
-    settled(job, ms) {
+    settled(job, ms, running) {
+      if (job.to === 'ready' && running !== undefined) return logGivenBack(log, fieldsOf(running), job.name)
       logTransition(log, {
         id: job.id,
         job: job.name,
         queue: job.queue,
         to: job.to,
-        tries: job.attempt,
+        // A snoozed attempt is not counted; one that never began has no number.
+        attempt: running?.attempt ?? (job.attempt === 0 ? undefined : job.attempt),
         ms,
         dueInMs: job.delayMs,
         error: job.error === null ? undefined : (JSON.parse(job.error) as ErrorRecord),
         reason: job.reason,
       })
     },
-    rescued(worker, jobs, parked) {
-      const fields = { worker, jobs: jobs.length, ...(parked === 0 ? {} : { parked }) }
-      log.write('warn', fields, 'rescued: a worker died; what it held runs again')
+    rescued: (worker, jobs, parked) => logRescued(log, worker, jobs.length, parked),
+    lost: (what) => logLost(log, what),
+    threwAfterwards(running, error) {
+      const fields = { ...fieldsOf(running), err: reviveError(error) }
+      log.write('error', fields, `${running.job} threw after it had settled itself; it stays done`)
     },
-    lost: (what) => log.write('warn', {}, `lost ${what}: its claim was gone, and nothing of it was recorded`),
-    threwAfterwards: ({ id, job }, error) =>
-      log.write('error', { id, error }, `${job} threw after it had settled itself; it stays done`),
     troubled(what, error) {
-      const text = error instanceof Error ? error.message : String(error)
-      if (isNews(what + text)) log.write('error', { error: text }, `cannot ${what} for now; it is tried again`)
+      if (isNews(what + reason(error))) log.write('error', { err: error }, `cannot ${what} for now; it is tried again`)
     },
     clockStepped: (step) => logClockStep(log, step),
     slow(running, forMs) {
-      const last = running.lastWord === undefined ? {} : { last: running.lastWord }
-      const fields = { ...fieldsOf(running), ms: Math.round(forMs), ...last }
-      log.write('error', fields, `slow ${running.job}: running for ${formatDuration(forMs)}`)
+      const last = running.lastWord === undefined ? '' : ` (last ${running.lastWord})`
+      const fields = { ...fieldsOf(running), ms: Math.round(forMs) }
+      log.write('error', fields, `slow ${running.job}: running for ${formatDuration(forMs)}${last}`)
     },
-    logLine: (running, line) => log.write('info', fieldsOf(running), `${running.job}: ${line}`),
+    logLine: (running, { fields, message }) =>
+      log.write('info', besideOwn(fields, fieldsOf(running)), `${running.job}: ${message}`),
     hookFailed(which, { id, name }, thrown) {
-      const error = reason(thrown)
-      if (isNews(`hook ${which} ${error}`))
-        log.write(
-          'error',
-          { ...(id === undefined ? {} : { id }), job: name, error },
-          `hooks.${which} failed; nothing depends on it, and work goes on`,
-        )
+      if (!isNews(`hook ${which} ${reason(thrown)}`)) return
+      const fields = { ...(id === undefined ? {} : { id }), job: name, err: thrown }
+      log.write('error', fields, `hooks.${which} failed; nothing depends on it, and work goes on`)
     },
   }
 }
 
-function arrivalOf({ id, name, queue, due }: NewJob): Transition {
-  const dueInMs = 'inMs' in due ? due.inMs : undefined
-  return { id, job: name, queue, to: dueInMs === 0 ? 'ready' : 'scheduled', dueInMs }
+function fieldsOf({ id, job, claimed, attempt }: Shown): object {
+  return { id, job, queue: claimed.queue, attempt }
 }
 
-function fieldsOf({ id, job, claimed, attempt }: Shown): object {
-  return { id, job, queue: claimed.queue, tries: attempt }
+/** A handler's fields beside the job's own; one of the same name is logged as `log.id`. */
+function besideOwn(given: object, own: object): object {
+  const entries = Object.entries(given).map(([name, value]) => [name in own ? `log.${name}` : name, value] as const)
+  return { ...own, ...Object.fromEntries(entries) }
 }
 
 /** Whether something is worth saying: the first time, and then at times. Bounded, since texts may differ without end. */

@@ -1,9 +1,11 @@
+import { reviveError } from '../codec/error-text.js'
 import type { ErrorRecord } from '../codec/error-text.js'
 import { formatDuration } from '../job/duration.js'
 import type { State } from '../job/states.js'
 import type { Ask } from '../job/wish.js'
 import type { StandingPause } from '../store/queues.js'
 import type { TickRow } from '../store/schedules.js'
+import type { NewJob } from '../store/store.js'
 import type { ClockStep } from '../world/clock-step.js'
 import type { Log, LogLevel } from '../world/log.js'
 
@@ -21,12 +23,17 @@ const LEVELS: { readonly [to in State]: LogLevel } = {
   parked: 'error',
 }
 
+/** What was lost: a worker's lease, with the reason, or one job's claim. */
+export type Lost =
+  | { readonly worker: string; readonly why: string }
+  | { readonly id: string; readonly name: string; readonly queue: string }
+
 export interface Transition {
   readonly id: string
   readonly job: string
   readonly queue: string
   readonly to: State
-  readonly tries?: number | undefined
+  readonly attempt?: number | undefined
   readonly ms?: number | undefined
   readonly dueInMs?: number | null | undefined
   readonly error?: ErrorRecord | undefined
@@ -36,16 +43,58 @@ export interface Transition {
 export function logTransition(log: Log, transition: Transition): void {
   const level = LEVELS[transition.to]
   if (level === 'debug' && !log.debugs) return
-  const { id, job, queue, tries, ms, error } = transition
+  const { id, job, queue, attempt, ms, error } = transition
   const fields = {
     id,
     job,
     queue,
-    ...(tries === undefined ? {} : { tries }),
+    ...(attempt === undefined ? {} : { attempt }),
     ...(ms === undefined ? {} : { ms: Math.round(ms * 10) / 10 }),
-    ...(error === undefined ? {} : { error: `${error.name}: ${error.message}` }),
+    ...(error === undefined ? {} : { err: reviveError(error) }),
   }
   log.write(level, fields, `${transition.to} ${job}${remark(transition)}`)
+}
+
+/** A job that was enqueued. Whether one that comes after others is blocked, only the store knows: they may have ended. */
+export function logArrival(log: Log, { id, name, queue, due, after }: NewJob): void {
+  const dueInMs = 'inMs' in due ? due.inMs : undefined
+  if (after === undefined || after.length === 0)
+    return logTransition(log, { id, job: name, queue, to: dueInMs === 0 ? 'ready' : 'scheduled', dueInMs })
+  log.write('debug', { id, job: name, queue }, `enqueued ${name} after ${count(after.length, 'job')}`)
+}
+
+/** The worker stopped before the handler came back: not the job's fault, and of interest to the person who stopped it. */
+export function logGivenBack(log: Log, fields: object, job: string): void {
+  log.write('info', fields, `gave back ${job} (the worker stopped before it ended; it runs again)`)
+}
+
+export function logRescued(log: Log, worker: string, jobs: number, parked: number): void {
+  if (jobs === 0) return log.write('info', { worker }, `worker ${worker} died; it held no jobs`)
+  const fields = { worker, jobs, ...(parked === 0 ? {} : { parked }) }
+  log.write(
+    'warn',
+    fields,
+    `rescued ${count(jobs, 'job')} of worker ${worker}, which died; what is not parked runs again`,
+  )
+}
+
+export function logLost(log: Log, what: Lost): void {
+  if ('why' in what)
+    return log.write(
+      'warn',
+      { worker: what.worker },
+      `lost worker ${what.worker}: ${what.why}; nothing more of its jobs is recorded`,
+    )
+  const { id, name, queue } = what
+  log.write(
+    'warn',
+    { id, job: name, queue },
+    `lost ${name}: its claim was gone, and nothing of this attempt is recorded`,
+  )
+}
+
+function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? '' : 's'}`
 }
 
 /** What was asked of a job that runs: nothing has moved yet, and a person waits for it. */

@@ -67,7 +67,7 @@ describe('wishes', () => {
   test('of nobody cancel nothing', () => {
     const checker = new Checker()
     checker.look(census([waiting]), facts())
-    const gone = census([{ ...waiting, state: 'cancelled', reason: 'cancelled by command' }])
+    const gone = census([{ ...waiting, state: 'cancelled', reason: 'cancel() was called' }])
     expect(() => checker.look(gone, facts())).toThrow('X7: job a was cancelled, and nobody asked for it')
   })
 })

@@ -163,7 +163,7 @@ export class Checker {
 
 /** A job ends as cancelled by command only if there was one. */
 function checkCalledOff({ id, reason }: CensusJob, { calledOff }: Facts): void {
-  if (reason === 'cancelled by command' && !calledOff.has(id))
+  if (reason === 'cancel() was called' && !calledOff.has(id))
     throw new BrokenPromise(`X7: job ${id} was cancelled, and nobody asked for it`)
 }
 

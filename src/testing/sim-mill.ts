@@ -33,8 +33,8 @@ export function simMill(sim: Simulation, process: SimProcess): Promise<Mill> {
     watch: {
       lost: (what) => {
         sim.count('fence refusals')
-        sim.note(process.name, `lost ${what.replace(/[0-9a-f-]{16,}/g, '…')}`)
-        if (what.startsWith('worker')) sim.book.excuse(process)
+        sim.note(process.name, 'why' in what ? `lost worker …: ${what.why}` : `lost job ${what.name} …`)
+        if ('why' in what) sim.book.excuse(process)
       },
       rescued: (worker, jobs, parked) => {
         sim.count('rescues')

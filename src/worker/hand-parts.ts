@@ -1,3 +1,5 @@
+import type { ErrorRecord } from '../codec/error-text.js'
+import type { Logged } from '../job/log-text.js'
 import type { Registry } from '../job/registry.js'
 import type { Claim, ClaimedJob, SettledJob, Store } from '../store/store.js'
 import type { World } from '../world/world.js'
@@ -22,13 +24,19 @@ export interface WorkerEvents {
   began(job: ClaimedJob): void
   /** `tookMs` is undefined for a job that never began. */
   settled(job: SettledJob, tookMs: number | undefined, running?: Running): void
-  lost(what: string): void
+  /** A worker was taken for dead, or the claim of a job was lost. */
+  lost(what: Lost): void
   /** A job that has settled itself threw afterwards: it stays done. */
-  threwAfterwards(running: Running, error: string): void
+  threwAfterwards(running: Running, error: ErrorRecord): void
   troubled(what: string, error: unknown): void
   slow(running: Running, forMs: number): void
-  logLine(running: Running, line: string): void
+  logLine(running: Running, logged: Logged): void
 }
+
+/** What was lost: a worker's lease, with the reason, or one job's claim. */
+export type Lost =
+  | { readonly worker: string; readonly why: string }
+  | { readonly id: string; readonly name: string; readonly queue: string }
 
 /** What the worker above tells its hand. */
 export interface Master {

@@ -156,8 +156,8 @@ export class Hand implements Surroundings {
     this.watchdog.watch(running)
   }
 
-  logLine(running: Running, line: string): void {
-    this.#parts.events.logLine(running, line)
+  logLine(...logged: Parameters<Surroundings['logLine']>): void {
+    this.#parts.events.logLine(...logged)
   }
 
   noteProgress(running: Running): void {

@@ -1,7 +1,9 @@
+import type { ErrorRecord } from '../codec/error-text.js'
 import type { EnqueueArguments, Enqueueable, Handle } from '../job/enqueue.js'
 import type { Within } from '../job/capture.js'
 import type { Context } from '../job/context.js'
-import { inspectParts } from '../job/log-text.js'
+import { readLogged } from '../job/log-text.js'
+import type { Logged } from '../job/log-text.js'
 import { checkProgress } from '../job/progress.js'
 import type { Registered } from '../job/registry.js'
 import type { Heard } from './heard.js'
@@ -26,7 +28,7 @@ export interface JobVerbs {
 export interface Surroundings {
   readonly verbs: JobVerbs
   noteProgress(running: Running): void
-  logLine(running: Running, line: string): void
+  logLine(running: Running, logged: Logged): void
   readonly settling: Settling
 }
 
@@ -70,7 +72,7 @@ export class Running implements Context {
   /** That transaction is known to have committed. */
   committed = false
   /** What the handler threw after that. */
-  afterword: string | undefined
+  afterword: ErrorRecord | undefined
   readonly #around: Surroundings
   #controller: AbortController | undefined
   #abortReason: unknown
@@ -122,13 +124,14 @@ export class Running implements Context {
   }
 
   log(...parts: readonly unknown[]): void {
-    const line = inspectParts(parts).slice(0, LOG_LINE_MAX)
+    const logged = readLogged(parts)
+    const line = logged.line.slice(0, LOG_LINE_MAX)
     this.lines ??= []
     if (this.lines.length < LOG_LINES_MAX) this.lines.push(line)
     else if (this.lines.length === LOG_LINES_MAX)
       this.lines.push(`… more lines were logged than the ${LOG_LINES_MAX} that are kept`)
     this.lastWord = `log: ${line}`
-    this.#around.logLine(this, line)
+    this.#around.logLine(this, logged)
   }
 
   progress(done: number, total?: number): void {

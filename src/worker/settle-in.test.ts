@@ -36,7 +36,9 @@ async function setUp(
   db.exec('pragma busy_timeout = 5000; pragma journal_mode = wal; create table ledger (n integer)')
   const lines: string[] = []
   const write = (level: string) => (fields: unknown, text?: unknown) => {
-    lines.push(`${level} ${typeof fields === 'string' ? fields : `${String(text)} ${JSON.stringify(fields)}`}`)
+    lines.push(
+      `${level} ${typeof fields === 'string' ? fields : `${String(text)} ${JSON.stringify(fields, withErrors)}`}`,
+    )
   }
   const logger = { debug: () => undefined, info: write('info'), warn: write('warn'), error: write('error') }
   const setting = { db, lines } as { db: SqliteDatabase; lines: string[]; mill: Mill }
@@ -51,6 +53,9 @@ async function setUp(
   await setting.mill.start()
   return { ...setting, work }
 }
+
+/** JSON of an error is {}. */
+const withErrors = (_: string, value: unknown): unknown => (value instanceof Error ? value.message : value)
 
 const child = job('child', { run: (p: { n: number }) => p.n, queue: 'children' })
 const count = (db: SqliteDatabase): number => (db.prepare('select count(*) as n from ledger').get() as { n: number }).n

@@ -77,10 +77,11 @@ export class SelfSettler implements Settling {
   /** What to write of an attempt that is over. One that put its end into a transaction failed, unless that has committed. */
   outcomeOf(running: Running, outcome: Outcome): Outcome {
     if (running.settledIn === undefined) return outcome
-    if (outcome.kind === 'failed' || outcome.kind === 'aborted')
-      running.afterword = `${outcome.error.name}: ${outcome.error.message}`
-    else if (outcome.kind === 'cancelled') running.afterword = outcome.error?.message ?? outcome.reason
-    else if (outcome.kind === 'snoozed') running.afterword = 'Snooze'
+    if (outcome.kind === 'failed' || outcome.kind === 'aborted') running.afterword = outcome.error
+    else if (outcome.kind === 'cancelled')
+      running.afterword = outcome.error ?? { name: 'JobCancelledError', message: outcome.reason }
+    else if (outcome.kind === 'snoozed')
+      running.afterword = { name: 'Snooze', message: 'the handler threw new Snooze()' }
     return outcome.kind === 'succeeded' ? this.#rolledBack(running) : outcome
   }
 
@@ -103,7 +104,7 @@ export class SelfSettler implements Settling {
     const settled = running?.settledIn
     try {
       if (running === undefined || settled === undefined || !(await this.isDone(running, settled)))
-        return events.lost(`job ${job.name} ${job.id}`)
+        return events.lost(job)
       events.settled(settled, running.tookMs, running)
       if (running.afterword !== undefined) events.threwAfterwards(running, running.afterword)
     } catch (error) {

@@ -250,7 +250,7 @@ export class Worker {
   async #lostLease(why: string, lease: Lease | undefined, cause?: Error): Promise<void> {
     if (lease === undefined || this.#lease !== lease) return
     this.#lease = undefined
-    this.#parts.events.lost(`worker ${lease.worker}: ${why}`)
+    this.#parts.events.lost({ worker: lease.worker, why })
     this.#hand.lose(new LeaseLostError(`worker ${lease.worker}: ${why}`, { cause }))
     this.#quarantine.lose()
     this.#hand.watchdog.loop.detach()

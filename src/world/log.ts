@@ -1,4 +1,5 @@
 import type { Clock } from './clock.js'
+import { errorLines, fieldText } from './log-error.js'
 import type { Timers } from './timers.js'
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
@@ -57,13 +58,16 @@ export function consoleLog(
   level: LogLevel,
   world: { readonly clock: Clock; readonly timers: Timers },
   print: (line: string) => void,
+  isColoured = false,
 ): Log {
   const least = ORDER[level]
+  const paint = isColoured ? inColour : plain
   let shown = 0
   let more = 0
   let counting = false
   const endSecond = (): void => {
-    if (more > 0) print(`${stamp(world.clock.now())} info  … and ${more.toLocaleString('en')} more in that second`)
+    if (more > 0)
+      print(line('info', {}, `… and ${more.toLocaleString('en')} more in that second`, world.clock.now(), paint))
     counting = false
     shown = 0
     more = 0
@@ -84,25 +88,42 @@ export function consoleLog(
         }
         shown += 1
       }
-      print(line(at, fields, message, world.clock.now()))
+      print(line(at, fields, message, world.clock.now(), paint))
     },
   }
 }
 
 const ORDER: { readonly [level in LogLevel]: number } = { debug: 0, info: 1, warn: 2, error: 3 }
 
-function line(level: LogLevel, fields: object, message: string, now: number): string {
+/** A text in the colour of a level, or faint. */
+type Paint = (text: string, style: LogLevel | 'faint') => string
+
+const plain: Paint = (text) => text
+
+/** Codes of ANSI terminals: faint, green, yellow, red. */
+const COLOURS = { faint: 2, debug: 2, info: 32, warn: 33, error: 31 }
+
+const inColour: Paint = (text, style) => `\u001b[${COLOURS[style]}m${text}\u001b[0m`
+
+function line(level: LogLevel, fields: object, message: string, now: number, paint: Paint): string {
   // The text names the job already; the field is for loggers that are searched.
-  const { error, job: _, ...rest } = fields as { error?: unknown; job?: unknown }
-  const pairs = Object.entries(rest).map(([name, value]) => `${name}=${oneLine(String(value))}`)
-  const text = [stamp(now), level.padEnd(5), oneLine(message), ...pairs].join(' ')
-  return error === undefined
-    ? text
-    : `${text}\n        ${oneLine(typeof error === 'string' ? error : JSON.stringify(error))}`
+  const { err, job: _, ...rest } = fields as { err?: unknown; job?: unknown }
+  const pairs = Object.entries(rest)
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => `${oneLine(name)}=${oneLine(fieldText(value))}`)
+  const parts = [paint(stamp(now), 'faint'), paint(level.padEnd(5), level), oneLine(message)]
+  if (pairs.length > 0) parts.push(paint(pairs.join(' '), 'faint'))
+  // A message that is the error's own is not said twice.
+  const below = err === undefined ? [] : errorLines(err).filter(({ text }) => !text.endsWith(`: ${message}`))
+  return [
+    parts.join(' '),
+    ...below.map(({ text, isDetail }) => `    ${paint(oneLine(text), isDetail ? 'faint' : level)}`),
+  ].join('\n')
 }
 
+/** The time of day here, as the clock on the reader's wall shows it. */
 function stamp(now: number): string {
-  return new Date(now).toISOString().slice(11, 23)
+  return new Date(now - new Date(now).getTimezoneOffset() * 60_000).toISOString().slice(11, 23)
 }
 
 /** Job data may hold terminal escapes; shown, not obeyed. */

@@ -4,6 +4,11 @@ export function readEnvironment(): { readonly store: string | undefined; readonl
   return { store: store === '' ? undefined : store, production: process.env['NODE_ENV'] === 'production' }
 }
 
+/** Whether standard error is a terminal that shows colours; `NO_COLOR` and `TERM=dumb` say that it does not. */
+export function showsColours(): boolean {
+  return process.stderr.isTTY === true && process.stderr.hasColors()
+}
+
 /** Log lines go to standard error: standard output is the app's own. */
 export function printLine(line: string): void {
   process.stderr.write(`${line}\n`)

@@ -1,3 +1,5 @@
+import { performance } from 'node:perf_hooks'
+
 /** Two clocks, never mixed: `now` names instants, `monotonic` measures durations. */
 export interface Clock {
   /** Milliseconds since 1970, as the machine believes. It may jump. */

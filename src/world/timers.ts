@@ -1,3 +1,11 @@
+import { performance } from 'node:perf_hooks'
+import { clearTimeout, setImmediate, setTimeout } from 'node:timers'
+
+/*
+ * Imported and not global: the fake timers of vitest and jest replace the globals, and a mill whose turns of the event loop
+ * never come would hang in the tests of its users.
+ */
+
 /** Ends a timer; ending it twice, or after it fired, does nothing. */
 export type Cancel = () => void
 

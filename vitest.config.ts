@@ -20,6 +20,7 @@ const BEHAVIOUR = [
   'groups',
   'clocks',
   'liveness',
+  'signals',
   'blocked-loop',
   'floating',
 ]

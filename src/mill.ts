@@ -5,8 +5,7 @@ import type { QueueParts } from './client/queues.js'
 import { throughHooks } from './client/hooked.js'
 import type { EnqueueVerbs } from './client/hooked.js'
 import { defaultCodec } from './codec/codec.js'
-import { ClosedError, UnknownJobError } from './errors.js'
-import { didYouMean } from './codec/near-name.js'
+import { ClosedError } from './errors.js'
 import type { EnqueueOptions, Enqueueable, Handle } from './job/enqueue.js'
 import { Registry } from './job/registry.js'
 import type { Registered } from './job/registry.js'
@@ -23,10 +22,11 @@ import type { Store } from './store/store.js'
 import type { ListedJob, Mill } from './mill/surface.js'
 import { listed } from './mill/listed.js'
 import type { MillParts } from './mill/parts.js'
+import { stopOnSignals } from './mill/stop-on-signals.js'
 import { logOf, storeOf, workerOptionsOf } from './mill/choose.js'
 import { refuseLater } from './mill/later.js'
 import { recurringOf } from './mill/recurring.js'
-import { startUpkeep, toldToUpkeep } from './mill/upkeep.js'
+import { heldTeller, startUpkeep, toldToUpkeep } from './mill/upkeep.js'
 import type { Upkeep } from './mill/upkeep.js'
 import type { ScheduleRecord } from './schedule/record.js'
 import type { Recurring } from './schedule/recurring.js'
@@ -37,6 +37,8 @@ import { Worker } from './worker/worker.js'
 import type { WorkerOptions } from './worker/worker.js'
 import type { Log } from './world/log.js'
 import { systemWorld } from './world/world.js'
+import { systemSignals } from './world/signals.js'
+import type { SignalStops } from './world/signals.js'
 import type { World } from './world/world.js'
 
 /**
@@ -84,6 +86,7 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
   readonly #client: Client
   readonly #enqueuer: EnqueueVerbs
   readonly #times: Pick<MillParts, 'quarantineMs' | 'blockGraceMs'>
+  readonly #signals: SignalStops
   readonly schedules: Recurring
   readonly #inside = new AsyncLocalStorage<Running>()
   #crew: Crew | undefined
@@ -103,6 +106,7 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
     this.#options = options
     this.#world = world
     this.#times = parts
+    this.#signals = parts.signals ?? systemSignals
     this.#store = store
     this.#registry = registry
     this.#log = log
@@ -163,16 +167,7 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
     return this.#registry.has(name)
   }
   async run(name: string, payload?: unknown): Promise<unknown> {
-    const registered = this.#registry.get(name)
-    if (registered === undefined)
-      throw new UnknownJobError(
-        String(name),
-        didYouMean(
-          String(name),
-          this.#registry.list().map((r) => r.job.name),
-        ),
-      )
-    return registered.job.run(payload)
+    return this.#registry.lookUp(String(name)).job.run(payload)
   }
   register: Mill['register'] = (job) => {
     this.#registry.register(job as Registered['job'])
@@ -212,6 +207,7 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
   }
 
   async #closeOnce(options: StopOptions): Promise<void> {
+    this.#signals.remove(this)
     try {
       await this.stop(options)
     } finally {
@@ -219,6 +215,11 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
       await this.#store.close()
     }
   }
+
+  stopOnSignals: Mill['stopOnSignals'] = (options) => {
+    if (this.#closing !== undefined) throw new ClosedError()
+    return stopOnSignals(this, this.#signals, this.#log, options)
+  };
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
@@ -248,7 +249,9 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
     await worker.start()
     this.#warn()
     const options = (): WorkerOptions => this.#workerOptions()
-    const upkeep = (crew.upkeep = startUpkeep({ world, store, registry, events, options, self: () => worker.workerId }))
+    const self = (): string | undefined => worker.workerId
+    const held = heldTeller(this.#log)
+    const upkeep = (crew.upkeep = startUpkeep({ world, store, registry, events, options, self, held }))
     const { concurrency } = options()
     const isShared = store.info.name !== ':memory:'
     logStarted(this.#log, worker, { registered: registry.list().length, concurrency, isShared })

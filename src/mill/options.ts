@@ -44,7 +44,7 @@ export interface MillOptions {
   readonly capture?: CaptureOptions | false | undefined
   /** Handlers running at once in this process. Default 10. */
   readonly concurrency?: number | undefined
-  /** The most of a queue at once in this process: `{ mail: 5 }`. Default: no bound but `concurrency`. */
+  /** Maximum concurrent jobs per queue, per process: `{ mail: 5 }`. Default: no bound but `concurrency`. */
   readonly queues?: { readonly [queue: string]: number | { readonly concurrency: number } } | undefined
   /** How often the store is looked at without being told to. Default '5s'. */
   readonly poll?: Duration | number | undefined
@@ -213,11 +213,11 @@ export interface StopOptions {
 const STOP_DEADLINE_MS = 30_000
 
 /** How long a stop waits for what runs. */
-export function deadlineOf(options: StopOptions, subject: string): number {
+export function deadlineOf(options: StopOptions, subject: string, otherwiseMs = STOP_DEADLINE_MS): number {
   const problems = checkFields(options, '', { fields: { deadline: isDurationOption } })
   if (problems.length > 0) throw new InvalidOptionsError(subject, problems)
-  const parsed = parseDuration(options.deadline ?? STOP_DEADLINE_MS)
-  return parsed.ok ? parsed.ms : STOP_DEADLINE_MS
+  const parsed = parseDuration(options.deadline ?? otherwiseMs)
+  return parsed.ok ? parsed.ms : otherwiseMs
 }
 
 /** A command of an id alone. It commits by itself: options, a `tx` above all, would be ignored, so they are refused. */

@@ -1,6 +1,7 @@
 import type { EngineEvents } from '../observe/engine-events.js'
 import type { StoreChoice } from '../store/choice.js'
 import type { Executor } from '../worker/executors/loop.js'
+import type { SignalStops } from '../world/signals.js'
 import type { World } from '../world/world.js'
 
 /** The parts of a mill that come from outside; tests and the simulator bring their own. */
@@ -13,6 +14,8 @@ export interface MillParts {
   readonly quarantineMs?: number | undefined
   /** The grace after which a handler that blocks the event loop is reported, in ms; default: 30 s. */
   readonly blockGraceMs?: number | undefined
+  /** Receives the signals of the process for `stopOnSignals`; default: the system's. */
+  readonly signals?: SignalStops | undefined
   /** Told of every claim that was lost and every worker that was rescued, beside the log. */
   readonly watch?: Partial<EngineEvents> | undefined
 }

@@ -112,6 +112,19 @@ export interface Mill {
   /** Stops, and lets go of the store. */
   close(options?: { readonly deadline?: Duration | number | undefined }): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
+  /**
+   * Closes this mill on SIGTERM or SIGINT (Ctrl-C), with a deadline of 25 s, and then ends the process: code 0, or 1 when it could
+   * not be closed. A second signal ends it at once. Gives a function that undoes it.
+   *
+   * ```ts
+   * import { job, millrace } from 'millrace'
+   * const greet = job('greet', async (p: { name: string }) => `hello ${p.name}`)
+   * const mill = await millrace({ store: ':memory:', jobs: [greet] })
+   * mill.stopOnSignals()
+   * await mill.start()
+   * ```
+   */
+  stopOnSignals(options?: { readonly deadline?: Duration | number | undefined }): () => void
 
   /** A job's record, or undefined. */
   get(id: string): Promise<JobRecord | undefined>

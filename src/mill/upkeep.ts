@@ -1,12 +1,16 @@
 import type { Registry } from '../job/registry.js'
 import { isFinal } from '../job/states.js'
 import type { EngineEvents } from '../observe/engine-events.js'
+import { logHeld } from '../observe/log-lines.js'
 import { Scheduler } from '../schedule/scheduler.js'
 import type { SettledJob, Store } from '../store/store.js'
 import { Promoter } from '../upkeep/promote.js'
 import { Pruner } from '../upkeep/prune.js'
 import { Rescuer } from '../upkeep/rescue.js'
+import type { HeldElsewhere } from '../upkeep/rescue.js'
 import type { WorkerOptions } from '../worker/worker.js'
+import { silentLog } from '../world/log.js'
+import type { Log } from '../world/log.js'
 import type { World } from '../world/world.js'
 import { firePartsOf } from './recurring.js'
 
@@ -18,6 +22,8 @@ export interface UpkeepParts {
   readonly options: () => WorkerOptions
   /** The worker beside it, which needs no rescue. */
   readonly self: () => string | undefined
+  /** Told at the start of jobs that wait for another worker's lease; undefined where nothing is logged. */
+  readonly held: ((held: HeldElsewhere) => void) | undefined
 }
 
 /** What runs beside a worker: making due jobs ready, firing what recurs, rescuing the jobs of the dead, forgetting the old. */
@@ -46,6 +52,7 @@ export function startUpkeep(given: UpkeepParts): Upkeep {
       world,
       store,
       self: given.self,
+      held: given.held,
       leaseMs: () => options().leaseMs,
       crashBudget: () => options().crashBudget,
       rescued: (worker, jobs, parked) => events.rescued(worker, jobs, parked),
@@ -61,6 +68,11 @@ export function startUpkeep(given: UpkeepParts): Upkeep {
     },
     stop: () => Promise.all(parts.map((part) => part.stop())),
   }
+}
+
+/** Where nothing is logged, nothing is read for it. */
+export function heldTeller(log: Log): UpkeepParts['held'] {
+  return log === silentLog ? undefined : (held) => logHeld(log, held)
 }
 
 /** The worker's events; those of jobs that end reach the upkeep too, which prunes about as many as end. */

@@ -78,6 +78,29 @@ export function logRescued(log: Log, worker: string, jobs: number, parked: numbe
   )
 }
 
+/** Jobs that another worker holds, which may have been killed. */
+export interface Held {
+  readonly worker: string
+  readonly jobs: readonly { readonly id: string; readonly name: string }[]
+  readonly leaseMs: number
+  readonly until: number
+}
+
+/** How many of them are named. */
+const HELD_NAMED_MAX = 5
+
+export function logHeld(log: Log, { worker, jobs, leaseMs, until }: Held): void {
+  const named = jobs.slice(0, HELD_NAMED_MAX).map(({ id, name }) => `${name} ${id}`)
+  const more = jobs.length > named.length ? ` and ${jobs.length - named.length} more` : ''
+  const fields = { worker, jobs: jobs.length, until: new Date(until).toISOString() }
+  const text = `worker ${worker} holds ${count(jobs.length, 'job')}: ${named.join(', ')}${more}`
+  log.write(
+    'info',
+    fields,
+    `${text}. If it was killed, they run again in ${formatDuration(leaseMs)}, when its lease ends`,
+  )
+}
+
 export function logLost(log: Log, what: Lost): void {
   if ('why' in what)
     return log.write(

@@ -36,8 +36,13 @@ export async function buildTestMill(
   const mill = await buildMill({ ...options, logger: options.logger ?? false }, { world, store: choice })
   const worker = world.ids.workerId()
   await store.leases.addWorker({ id: worker, host: 'test', pid: 0 })
-  // Code under test may start and stop its mill as in production: here that changes nothing.
-  Object.assign(mill, { start: () => Promise.resolve(), stop: () => Promise.resolve() })
+  // Code under test may start and stop its mill, also on signals, as in production: here that changes nothing.
+  const nothing = {
+    start: () => Promise.resolve(),
+    stop: () => Promise.resolve(),
+    stopOnSignals: () => () => undefined,
+  }
+  Object.assign(mill, nothing)
   const bench = new Bench(mill, store, world, time, options, worker)
   return bench
 }

@@ -20,7 +20,20 @@ export interface RescuerParts {
   /** A job of the dead does not run again: it is parked, or had been cancelled or paused while it ran. */
   readonly settled: (job: SettledJob) => void
   readonly troubled: (what: string, error: unknown) => void
+  /** Told once, at the first look, of jobs that other workers hold; undefined: nobody wants to know, and nothing is read. */
+  readonly held?: ((held: HeldElsewhere) => void) | undefined
 }
+
+/** Jobs of a worker that may have died: they are free when its lease ends, if its heart stands still until then. */
+export interface HeldElsewhere {
+  readonly worker: string
+  readonly jobs: readonly { readonly id: string; readonly name: string }[]
+  readonly leaseMs: number
+  readonly until: number
+}
+
+/** In a larger fleet others are rarely dead, and their jobs are many. */
+const TOLD_WORKERS_MAX = 5
 
 /** How often the processes of this machine are looked at: their death is to be noticed within a second, start to end. */
 const LOCAL_LOOK_MS = 400
@@ -34,6 +47,7 @@ export class Rescuer {
   #timer: Cancel | undefined
   #working: Promise<void> | undefined
   #ended = false
+  #hasTold = false
 
   constructor(parts: RescuerParts) {
     this.#parts = parts
@@ -85,10 +99,28 @@ export class Rescuer {
       for (const worker of gone) await this.#rescue(worker, Infinity)
       for (const worker of judged.dead)
         if (!gone.includes(worker)) await this.#rescue(worker, judged.validUntil - world.clock.monotonic())
+      await this.#tellHeld(beats.filter((worker) => !gone.includes(worker)))
     } catch (error) {
       this.#parts.troubled('rescue', error)
     }
     if (!this.#ended) this.#again(nextLookMs(this.#seen, this.#parts.self(), this.#parts.leaseMs()))
+  }
+
+  /** After a kill that cannot be proven, this says for what the first lease is waited. */
+  async #tellHeld(beats: readonly WorkerBeat[]): Promise<void> {
+    const { held, world, store, self, leaseMs } = this.#parts
+    if (held === undefined || this.#hasTold) return
+    this.#hasTold = true
+    const until = world.clock.now() + leaseMs()
+    // A process of this machine that is not gone is alive.
+    const doubtful = beats.filter(
+      ({ id, beat, process }) =>
+        id !== self() && beat !== null && (process === undefined || !world.processes.isLocal(process)),
+    )
+    for (const { id } of doubtful.length > TOLD_WORKERS_MAX ? [] : doubtful) {
+      const jobs = await store.leases.readLeases(id)
+      if (jobs.length > 0) held({ worker: id, jobs, leaseMs: leaseMs(), until })
+    }
   }
 
   async #rescue(worker: WorkerBeat, withinMs: number): Promise<void> {

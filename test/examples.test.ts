@@ -7,13 +7,14 @@ import { onPostgres, passingStore, UNFLUSHED } from './support/fresh-store.js'
 
 /** Every example is run as a real process, and must print just the lines it says it prints. */
 const folder = join(root, 'examples')
-const NOT_PROGRAMS = ['millrace.js', 'millrace-testing.js', 'fresh-file.js']
+const NOT_PROGRAMS = ['millrace.js', 'millrace-testing.js', 'millrace-reactive.js', 'fresh-file.js']
 const ON_A_FILE = ['transactions.js']
 const EXAMPLE_MAX_MS = 30_000
 
 const programs = readdirSync(folder)
   .filter((file) => file.endsWith('.js') && !NOT_PROGRAMS.includes(file))
   .sort()
+const reactive = readdirSync(join(folder, 'reactive')).filter((file) => file.endsWith('.js'))
 /** On PostgreSQL all run but those that are about a handle on a file. */
 const runnable = programs.filter((program) => !onPostgres || !ON_A_FILE.includes(program))
 
@@ -25,7 +26,16 @@ beforeAll(async () => {
 test('there are examples, and the list of them names each', () => {
   const list = readFileSync(join(folder, 'README.md'), 'utf8')
   expect(programs.length).toBeGreaterThan(5)
-  expect(programs.filter((program) => !list.includes(`\`${program}\``))).toEqual([])
+  const others = reactive.map((program) => `reactive/${program}`)
+  expect([...programs, ...others].filter((program) => !list.includes(`\`${program}\``))).toEqual([])
+})
+
+test.skipIf(onPostgres).each(reactive)('reactive/%s runs from a clean clone', async (program) => {
+  const { code, output } = await runNode([join(folder, 'reactive', program)], {
+    cwd: folder,
+    timeoutMs: EXAMPLE_MAX_MS,
+  })
+  expect([code, output]).toEqual([0, expect.stringMatching(/\S/)])
 })
 
 test.each(runnable)('%s prints what it says it prints, and nothing else', async (program) => {

@@ -3,20 +3,22 @@ import { dependenciesAreAgreed, errorCodesAreDocumented } from './promises.js'
 import { plant } from './source.js'
 import type { Manifest } from './source.js'
 
-const argued = '# Dependencies\n\n## croner\n\nWhy.\n\n## `@photostructure/sqlite`, on Node 20\n\nWhy.\n'
+const argued = '# Dependencies\n\n## croner\n\nWhy.\n\n## `pg`, on PostgreSQL\n\nWhy.\n'
 const told = (manifest: Manifest, doc: string | undefined = argued): string[] =>
   dependenciesAreAgreed(plant({}, { manifest, doc: () => doc })).map(({ what }) => what)
 
 test('agreed dependencies with a paragraph each are fine', () => {
-  const optionalDependencies = { '@photostructure/sqlite': '^1.2.1' }
-  expect(told({ dependencies: { croner: '^11' }, optionalDependencies, scripts: { build: 'x' } })).toEqual([])
+  expect(told({ dependencies: { croner: '^11' }, scripts: { build: 'x' } })).toEqual([])
   expect(told({ peerDependencies: { pg: '>=8' }, peerDependenciesMeta: { pg: { optional: true } } })).toEqual([])
 })
 
 test.each([
   [{ dependencies: { lodash: '^4' } }, 'lodash is not an agreed dependency'],
   [{ dependencies: { '@photostructure/sqlite': '^1' } }, '@photostructure/sqlite is not an agreed dependency'],
-  [{ optionalDependencies: { croner: '^11' } }, 'croner is not an agreed optional dependency'],
+  [
+    { optionalDependencies: { croner: '^11' } },
+    'croner would be installed for all; an optional peer is asked for by name',
+  ],
   [{ peerDependencies: { pg: '>=8' } }, 'the peer pg is not optional'],
   [{ scripts: { postinstall: 'x' } }, 'the script "postinstall" would run at install'],
   [{ scripts: { prepare: 'x' } }, 'the script "prepare" would run at install'],
@@ -27,6 +29,10 @@ test.each([
 
 test('a dependency without a paragraph is refused', () => {
   expect(told({ dependencies: { hono: '^4' } })).toEqual(['has no heading and paragraph for hono'])
+  const peerDependenciesMeta = { sharp: { optional: true } }
+  expect(told({ peerDependencies: { sharp: '>=1' }, peerDependenciesMeta })).toEqual([
+    'has no heading and paragraph for sharp',
+  ])
   expect(dependenciesAreAgreed(plant({}, { manifest: { dependencies: { croner: '^11' } } }))).toHaveLength(1)
   expect(told({ dependencies: { hono: '^4' } }, '## @hono/node-server\n\nhono')).toHaveLength(1)
 })

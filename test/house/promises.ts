@@ -2,7 +2,6 @@ import { shipped } from './source.js'
 import type { Breach, Rule } from './source.js'
 
 const ALLOWED = new Set(['croner', 'hono', '@hono/node-server', 'citty', 'alien-signals'])
-const ALLOWED_OPTIONAL = new Set(['@photostructure/sqlite'])
 const INSTALL_SCRIPTS = ['preinstall', 'install', 'postinstall', 'prepublish', 'prepare']
 const DEPENDENCIES_DOC = 'docs/decisions/0002-dependencies.md'
 const ERRORS_DOC = 'docs/errors.md'
@@ -15,9 +14,7 @@ export const dependenciesAreAgreed: Rule = ({ manifest, doc }) => {
   const decisions = doc(DEPENDENCIES_DOC)
   return [
     ...required.filter((name) => !ALLOWED.has(name)).map((name) => told(`${name} is not an agreed dependency`)),
-    ...optional
-      .filter((name) => !ALLOWED_OPTIONAL.has(name))
-      .map((name) => told(`${name} is not an agreed optional dependency`)),
+    ...optional.map((name) => told(`${name} would be installed for all; an optional peer is asked for by name`)),
     ...peers
       .filter((name) => manifest.peerDependenciesMeta?.[name]?.optional !== true)
       .map((name) => told(`the peer ${name} is not optional`)),
@@ -25,7 +22,7 @@ export const dependenciesAreAgreed: Rule = ({ manifest, doc }) => {
       told(`the script "${name}" would run at install`),
     ),
     ...(manifest.bundleDependencies || manifest.bundledDependencies ? [told('bundles dependencies')] : []),
-    ...[...required, ...optional]
+    ...[...required, ...peers]
       .filter((name) => !hasHeading(decisions, name))
       .map((name) => ({ file: DEPENDENCIES_DOC, line: 1, what: `has no heading and paragraph for ${name}` })),
   ]

@@ -7,9 +7,11 @@ import {
   readFileSync,
   readdirSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
+import { isBuiltin } from 'node:module'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -26,6 +28,8 @@ const README_FILES =
   'typescript' in process.features && process.features.typescript ? ['jobs.mjs', 'jobs.mts'] : ['jobs.mjs']
 const TYPES = ['@types/node@20.19.43', '@types/better-sqlite3@9.6.0']
 const TYPED = ['typed.ts', 'better-sqlite3.ts']
+/** What `npm install millrace` brings, the packages it depends on included. */
+const INSTALLED_BYTES_MAX = 4_000_000
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-package-'))
 let packed: Awaited<ReturnType<typeof pack>>
@@ -34,8 +38,29 @@ let install: Awaited<ReturnType<typeof run>>
 beforeAll(async () => {
   packed = await pack(join(folder, 'packed'), cleanClone())
   writeFileSync(join(folder, 'package.json'), '{ "name": "stranger", "private": true, "type": "module" }\n')
-  install = await npmInstall(folder, packed.tarball)
+  install = await npmInstall(folder, ...readmeInstall(packed.tarball))
 })
+
+const readme = readFileSync(join(root, 'README.md'), 'utf8')
+
+/** What the README's first block installs on this Node, with the tarball in place of the name. */
+function readmeInstall(tarball: string): string[] {
+  const [withOwnSqlite = '', without = ''] = firstBlock(readme, 'sh').trim().split('\n')
+  const line = hasOwnSqlite ? withOwnSqlite : without
+  const packages = /^npm install ([^#]+)/.exec(line)?.[1]?.trim().split(/\s+/) ?? []
+  expect(packages).toContain('millrace')
+  return packages.map((name) => (name === 'millrace' ? tarball : name))
+}
+const hasOwnSqlite = isBuiltin('node:sqlite')
+
+/** The README's first program, in TypeScript and as the README says to write it in JavaScript. */
+function readmeProgram(): { program: string; untyped: string } {
+  const program = firstBlock(readme, 'ts')
+  expect(program).toMatch(/from 'millrace'/)
+  const untyped = program.replace(': { to: string }', '')
+  expect(untyped).not.toBe(program)
+  return { program, untyped }
+}
 
 /** The tree as somebody has it who fetched it just now and installed its dependencies: nothing is built. */
 function cleanClone(): string {
@@ -96,6 +121,40 @@ describe('the tarball', () => {
   })
 })
 
+describe('npm install millrace, and nothing else', () => {
+  // Not inside the other folder, whose packages would be found too.
+  const alone = mkdtempSync(join(tmpdir(), 'millrace-alone-'))
+  afterAll(() => rmSync(alone, { recursive: true, force: true }))
+  let output: string
+
+  beforeAll(async () => {
+    writeFileSync(join(alone, 'package.json'), '{ "name": "stranger", "private": true }\n')
+    const args = ['install', '--no-audit', '--no-fund', packed.tarball]
+    output = (await run('npm', args, { cwd: alone, timeoutMs: NPM_MAX_MS })).output
+    writeFileSync(join(alone, 'readme.mjs'), readmeProgram().untyped)
+  })
+
+  test('brings three packages, less than 4 MB, and no install script to approve', () => {
+    const files = readdirSync(join(alone, 'node_modules'), { recursive: true, encoding: 'utf8' })
+    const bytes = files.reduce((sum, file) => sum + statSync(join(alone, 'node_modules', file)).size, 0)
+    expect(output).toContain('added 3 packages')
+    expect(output).not.toContain('install-scripts')
+    expect(bytes).toBeLessThan(INSTALLED_BYTES_MAX)
+  })
+
+  test.runIf(hasOwnSqlite)("runs the README's first program with the SQLite of Node", async () => {
+    const { code, output: said } = await asStranger('readme.mjs', alone)
+    expect(code, said).toBe(0)
+  })
+
+  test.skipIf(hasOwnSqlite)('says on a Node without SQLite which package to install', async () => {
+    const { code, errors } = await asStranger('readme.mjs', alone)
+    expect(errors).toContain("code: 'E_NO_SQLITE'")
+    expect(errors).toContain('`npm install @photostructure/sqlite@1`')
+    expect(code).toBe(1)
+  })
+})
+
 test('it installs into an empty folder, without scripts, in less than a minute', () => {
   console.log(`npm install of the tarball took ${install.seconds.toFixed(1)} s`)
   expect(install).toMatchObject({ code: 0 })
@@ -112,10 +171,7 @@ describe('a program in that folder', () => {
   })
 
   test.each(README_FILES)("the README's first program runs as it says: %s", async (file) => {
-    const program = firstBlock(readFileSync(join(root, 'README.md'), 'utf8'), 'ts')
-    expect(program).toMatch(/from 'millrace'/)
-    const untyped = program.replace(': { to: string }', '')
-    expect(untyped).not.toBe(program)
+    const { program, untyped } = readmeProgram()
     writeFileSync(join(folder, file), file.endsWith('.mjs') ? untyped : program)
     rmSync(join(folder, 'jobs.db'), { force: true })
     const { code, output } = await asStranger(file)
@@ -167,12 +223,12 @@ const STRICT = {
 }
 
 /** Runs a program of the folder without what vitest and this repository put into the environment. */
-function asStranger(program: string): ReturnType<typeof run> {
+function asStranger(program: string, cwd = folder): ReturnType<typeof run> {
   const ours = Object.keys(process.env).filter((name) =>
     /^(VITEST|MILLRACE|NODE_|NO_COLOR|FORCE_COLOR|TEST$|DEV$|PROD$)/.test(name),
   )
   const env = Object.fromEntries(ours.map((name) => [name, undefined]))
-  return runNode([program], { cwd: folder, env, timeoutMs: PROGRAM_MAX_MS })
+  return runNode([program], { cwd, env, timeoutMs: PROGRAM_MAX_MS })
 }
 
 function fixture(name: string): string {

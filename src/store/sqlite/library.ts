@@ -11,12 +11,15 @@ export interface SqliteLibrary {
 
 /** Below this version a WAL that several processes write can lose commits, so only one may write. */
 export const SAFE_VERSION = '3.51.3'
+/** What to try below that version. */
+export const NEWER_SQLITE =
+  'update Node, or run `npm install @photostructure/sqlite@1`, or update the library whose handle you pass'
 
 interface SqliteModule {
   readonly DatabaseSync: SqliteConstructor
 }
 
-/** The runtime's own library where its SQLite is new enough, else the one that ships its binary in the package. */
+/** The runtime's own library where its SQLite is new enough, else the one that the user installed beside us. */
 export function chooseLibrary(): SqliteLibrary {
   const builtIn = builtInLibrary()
   const version = process.versions['sqlite']
@@ -55,10 +58,21 @@ function builtInLibrary(): SqliteLibrary | undefined {
   return module === undefined ? undefined : { open: module.DatabaseSync, module: 'node:sqlite' }
 }
 
+/**
+ * Looked for from here, then from the app. In a CommonJS bundle there is no import.meta.url, and webpack puts the path of the
+ * machine that built the bundle in its place.
+ */
 function packagedLibrary(): SqliteLibrary | undefined {
+  for (const from of [import.meta.url, process.argv[1], `${process.cwd()}/`]) {
+    const library = from === undefined ? undefined : packagedLibraryOf(from)
+    if (library !== undefined) return library
+  }
+  return undefined
+}
+
+function packagedLibraryOf(from: string): SqliteLibrary | undefined {
   try {
-    // In a CommonJS bundle there is no import.meta.url: the app's own folder serves then.
-    const require = createRequire(import.meta.url ?? `${process.cwd()}/`)
+    const require = createRequire(from)
     const module = require.resolve('@photostructure/sqlite')
     return { open: (require(module) as SqliteModule).DatabaseSync, module }
   } catch {

@@ -6,7 +6,7 @@ import type { SqliteDatabase } from './driver.js'
 import { isBusy } from './driver.js'
 import { translate, translateSystem } from './faults.js'
 import { FileIdentity } from './file-identity.js'
-import { chooseLibrary, isOlder, libraryOf, SAFE_VERSION } from './library.js'
+import { chooseLibrary, isOlder, libraryOf, NEWER_SQLITE, SAFE_VERSION } from './library.js'
 import type { SqliteLibrary } from './library.js'
 import { migrate, refuseNewer, SCHEMA_VERSION, schemaVersion } from './migrate.js'
 import { holdFile } from './one-library.js'
@@ -166,7 +166,9 @@ function warningsOf(given: SqliteTarget, path: string, version: string, old: boo
       `${path}: durability 'process': a crash of the process loses nothing; a power cut may lose the last moments of acknowledged work`,
     )
   if (old)
-    warnings.push(`${path}: SQLite ${version} is older than ${SAFE_VERSION}: only this process may write the file`)
+    warnings.push(
+      `${path}: SQLite ${version} is older than ${SAFE_VERSION}: only this process may write the file; to share it, ${NEWER_SQLITE}`,
+    )
   return warnings
 }
 

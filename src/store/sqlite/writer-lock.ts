@@ -1,6 +1,6 @@
 import { closeSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
 import { StoreError } from '../../errors.js'
-import { SAFE_VERSION } from './library.js'
+import { NEWER_SQLITE, SAFE_VERSION } from './library.js'
 
 /**
  * With an SQLite older than SAFE_VERSION only one process may write a file, so it takes `<file>-writer`. A lock whose process
@@ -39,7 +39,7 @@ function take(lock: string, path: string, version: string): void {
       throw new StoreError(
         'E_OLD_SQLITE',
         `${path}: process ${holder} already writes this file, and SQLite ${version} is too old to share it (a fault fixed in ` +
-          `${SAFE_VERSION} can lose commits); use a newer library, or one process`,
+          `${SAFE_VERSION} can lose commits); ${NEWER_SQLITE}, or use one process`,
       )
     rmSync(lock, { force: true })
     create(lock)

@@ -325,6 +325,28 @@ describe('a flow', () => {
     for await (const found of mill.find()) expect(found).toBeUndefined()
   })
 
+  test('that returns what cannot be read is refused before anything is written', async () => {
+    const { extract, jobs } = house()
+    const mill = await open({ jobs })
+    const ring = mill.flow((f) => {
+      const tree: { node: unknown; self?: unknown } = { node: f.add(extract, { n: 'a' }) }
+      tree.self = [tree]
+      return tree as never
+    })
+    await expect(ring).rejects.toMatchObject({ code: 'E_INVALID_OPTIONS' })
+    await expect(ring).rejects.toThrow('contains itself')
+    const hostile = mill.flow((f) => {
+      f.add(extract, { n: 'a' })
+      return {
+        get node(): never {
+          throw new Error('a getter of the caller')
+        },
+      }
+    })
+    await expect(hostile).rejects.toThrow('a getter of the caller')
+    for await (const found of mill.find()) expect(found).toBeUndefined()
+  })
+
   test('passes each node through the hooks, and is written when all have let it', async () => {
     const { extract, load, jobs } = house()
     const seen: string[] = []

@@ -1,7 +1,9 @@
-import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { linkSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { build } from '../scripts/build.mjs'
 import { job, LeaseLostError, millrace, sqlite, StoreGoneError } from '../src/index.js'
 import type { Mill, MillOptions } from '../src/index.js'
 import { chooseLibrary } from '../src/store/sqlite/library.js'
@@ -70,6 +72,7 @@ const ways: Record<string, () => void> = {
   },
   'moved with its folder': () => renameSync(dirname(file), join(folder, 'elsewhere')),
   'left without its -wal': () => rmSync(`${file}-wal`),
+  'left without its -shm': () => rmSync(`${file}-shm`),
 }
 
 /** What is at the path, with inodes: a file that was made in place of another shows. */
@@ -126,6 +129,42 @@ describe.each(Object.entries(ways))('when the file is %s', (_, remove) => {
     expect(goneLines()).toHaveLength(1)
     expect(there()).toEqual(left)
   })
+})
+
+test('two processes do not write the same log when its index was deleted between them', async () => {
+  expect((await build()).code).toBe(0)
+  const first = await open()
+  await first.enqueue(noop, 'before', { in: '1h' })
+  rmSync(`${file}-shm`)
+  // SQLite keeps one -shm for all connections of a process, so the others must be in processes of their own.
+  const elsewhere = (work: string): unknown => {
+    const text = `
+      import { job, millrace } from './dist/index.js'
+      const mill = await millrace({ store: ${JSON.stringify(file)}, jobs: [job('noop', async () => {})], logger: false })
+      ${work}
+      await mill.close()`
+    const cwd = join(import.meta.dirname, '..')
+    return JSON.parse(execFileSync(process.execPath, ['--input-type=module', '-e', text], { cwd, encoding: 'utf8' }))
+  }
+  const acknowledged = elsewhere(`
+      const ids = []
+      for (let i = 0; i < 20; i += 1) ids.push((await mill.enqueue('noop', i, { in: '1h' })).id)
+      console.log(JSON.stringify(ids))`)
+  for (let i = 0; i < 20; i += 1) await expect(first.enqueue(noop, i)).rejects.toBeInstanceOf(StoreGoneError)
+  await first.close()
+  const found = elsewhere(`
+      const ids = ${JSON.stringify(acknowledged)}
+      const states = await Promise.all(ids.map(async (id) => (await mill.get(id))?.state))
+      console.log(JSON.stringify(states))`)
+  expect(found).toEqual(Array.from({ length: 20 }, () => 'scheduled'))
+})
+
+test('a file with several names is warned of', async () => {
+  await (await open()).close()
+  linkSync(file, join(folder, 'other.db'))
+  await open()
+  const warned = lines.filter(({ level, message }) => level === 'warn' && message.includes('2 names (hard links)'))
+  expect(warned).toHaveLength(1)
 })
 
 test('every kind of call fails when the file is gone', async () => {

@@ -80,10 +80,11 @@ export function runFlow(build: unknown, options: unknown, parts: FlowParts): Pro
     const draft = new FlowDraft(parts)
     const built = callBuild(build, draft)
     const nodes = draft.close()
-    return followed(parts.writer.flow({ nodes, tx }), (handles) => {
-      const byId = new Map(nodes.map((node, index) => [node.id, handles[index] as Handle<unknown>]))
-      return built === undefined ? handles : replaced(built, byId)
-    })
+    // Read before the flow is written: a getter in it may throw.
+    const giveHandles = readBuilt(built, new Map(nodes.map(({ id }, index) => [id, index])), [])
+    return followed(parts.writer.flow({ nodes, tx }), (handles) =>
+      built === undefined ? handles : giveHandles(handles),
+    )
   } catch (error) {
     if ((options as { readonly tx?: unknown } | undefined)?.tx !== undefined) throw error
     return Promise.reject(error as Error)
@@ -158,15 +159,27 @@ class FlowDraft implements FlowBuilder {
   }
 }
 
-function replaced(value: unknown, handles: ReadonlyMap<string, Handle<unknown>>): unknown {
-  if (Array.isArray(value)) return value.map((one) => replaced(one, handles))
-  if (typeof value !== 'object' || value === null) return value
+/** What build returned, as a function that puts the handles in the place of the nodes. `above` are the objects that hold it. */
+function readBuilt(value: unknown, nodes: ReadonlyMap<string, number>, above: readonly object[]): GiveHandles {
+  const asItIs = (): unknown => value
+  if (typeof value !== 'object' || value === null) return asItIs
   const { id } = value as { readonly id?: unknown }
-  const handle = typeof id === 'string' ? handles.get(id) : undefined
-  if (handle !== undefined) return handle
-  if (Object.getPrototypeOf(value) !== Object.prototype) return value
-  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, replaced(one, handles)]))
+  const index = typeof id === 'string' ? nodes.get(id) : undefined
+  if (index !== undefined) return (handles) => handles[index]
+  if (!Array.isArray(value) && Object.getPrototypeOf(value) !== Object.prototype) return asItIs
+  if (above.includes(value))
+    throw wrongFlow([
+      { path: 'build', message: 'returned an object that contains itself; return nodes, or lists of them' },
+    ])
+  const read = (one: unknown): GiveHandles => readBuilt(one, nodes, [...above, value])
+  if (Array.isArray(value)) {
+    const items = value.map(read)
+    return (handles) => items.map((give) => give(handles))
+  }
+  const fields = Object.entries(value).map(([name, one]) => [name, read(one)] as const)
+  return (handles) => Object.fromEntries(fields.map(([name, give]) => [name, give(handles)]))
 }
+type GiveHandles = (handles: readonly Handle<unknown>[]) => unknown
 
 export function wrongFlow(problems: readonly Problem[]): InvalidOptionsError {
   return new InvalidOptionsError('flow()', problems)

@@ -7,10 +7,13 @@ import { translateSystem } from './faults.js'
 /**
  * Whether the path still leads to the file that was opened. SQLite holds descriptors, so when the file is deleted, renamed or
  * replaced, commits go on succeeding in a file that the next process to open the path does not find. So after every flush,
- * and before it is acknowledged, device and inode of the file and of its -wal are compared with those at the open.
+ * and before it is acknowledged, device and inode of the file, its -wal and its -shm are compared with those at the open.
  *
- * The -wal keeps its inode for as long as a connection of ours is open: a checkpoint truncates it in place, and SQLite deletes
- * it only when the last connection closes, under an exclusive lock that ours prevents.
+ * The -shm holds the locks of the -wal: without it, the next process makes a new one, both write the same -wal at once, and the
+ * database is destroyed.
+ *
+ * The -wal and the -shm keep their inodes for as long as a connection of ours is open: a checkpoint truncates the -wal in place,
+ * and SQLite deletes both only when the last connection closes, under an exclusive lock that ours prevents.
  *
  * Not detected: other contents copied into the same inode (`cp backup.db jobs.db`), and a rename that is undone before the
  * next check, which loses nothing. See docs/decisions/sqlite-file-identity.md.
@@ -32,7 +35,7 @@ export class FileIdentity {
   /** Call it when the connection has read something, so that the -wal is there. Undefined where files have no inode. */
   static of(path: string, clock: Clock): FileIdentity | undefined {
     if (path === ':memory:') return undefined
-    const parts = [path, `${path}-wal`].flatMap((each) => {
+    const parts = [path, `${path}${WAL}`, `${path}-shm`].flatMap((each) => {
       const stats = look(each, path)
       return stats === undefined || stats.ino === 0n ? [] : [{ path: each, dev: stats.dev, ino: stats.ino }]
     })
@@ -45,7 +48,7 @@ export class FileIdentity {
     for (const part of this.parts) {
       const stats = look(part.path, this.#path)
       if (stats?.ino !== part.ino || stats.dev !== part.dev) throw this.#noteGone(part.path, stats !== undefined)
-      if (part.path !== this.#path) this.#walBytes = Number(stats.size)
+      if (part.path.endsWith(WAL)) this.#walBytes = Number(stats.size)
     }
     this.#verifiedAt = this.#clock.monotonic()
     this.#watcher?.verified(this.#walBytes)
@@ -107,6 +110,7 @@ const isGone = () => identity.some(({ path, dev, ino }) => {
 })
 `
 
+const WAL = '-wal'
 const LATELY_MS = 10
 const STAT = { bigint: true, throwIfNoEntry: false } as const
 
@@ -119,7 +123,8 @@ function look(path: string, name: string): BigIntStats | undefined {
 }
 
 function goneError(name: string, path: string, isReplaced: boolean): StoreGoneError {
-  const what = path === name ? name : `the write-ahead log ${path}`
+  const what =
+    path === name ? name : `${path.endsWith(WAL) ? 'the write-ahead log' : 'the index of the write-ahead log'} ${path}`
   return new StoreGoneError(
     `${what} ${isReplaced ? 'was replaced by another file' : 'was deleted or moved'} while this mill had it open; this call is not ` +
       'acknowledged, though what it wrote may be in the file that was deleted or moved, and every further call fails. ' +

@@ -169,6 +169,12 @@ function warningsOf(given: SqliteTarget, path: string, version: string, old: boo
     warnings.push(
       `${path}: SQLite ${version} is older than ${SAFE_VERSION}: only this process may write the file; to share it, ${NEWER_SQLITE}`,
     )
+  const names = path === ':memory:' ? 1 : statSync(path).nlink
+  if (names > 1)
+    warnings.push(
+      `${path}: the file has ${names} names (hard links), and each name has a write-ahead log of its own: jobs that another ` +
+        'process enqueues under another name are lost. Remove the other names, and copy with "vacuum into" to back up',
+    )
   return warnings
 }
 

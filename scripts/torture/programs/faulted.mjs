@@ -39,7 +39,7 @@ const mill = await persist('open', () =>
       debug: () => undefined,
       info: () => undefined,
       warn: () => undefined,
-      error: (fields) => say('told', line(fields.error)),
+      error: (fields) => say('told', line(fields.err?.message)),
     },
   }),
 )

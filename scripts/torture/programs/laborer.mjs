@@ -55,7 +55,7 @@ const mill = await millrace({
     debug: () => undefined,
     info: recorded,
     warn: lost,
-    error: (fields, text) => note('t', `${text} ${fields.error ?? ''}`),
+    error: (fields, text) => note('t', `${text} ${fields.err?.message ?? ''}`),
   },
 })
 const orders = createInterface({ input: process.stdin })

@@ -206,20 +206,23 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
     return this.#closing
   }
 
-  async #closeOnce(options: StopOptions): Promise<void> {
+  stopOnSignals: Mill['stopOnSignals'] = (options) => {
+    if (this.#closing !== undefined) throw new ClosedError()
+    const close = (deadline: number, isEnding: boolean): Promise<void> =>
+      (this.#closing ??= this.#closeOnce({ deadline }, isEnding))
+    return stopOnSignals({ mill: this, close }, this.#signals, this.#log, options)
+  }
+
+  async #closeOnce(options: StopOptions, isEnding = false): Promise<void> {
     this.#signals.remove(this)
     try {
       await this.stop(options)
     } finally {
-      this.#client.close()
+      // A program that waits for a result at its top level would end with the error instead of its exit code.
+      if (!isEnding) this.#client.close()
       await this.#store.close()
     }
   }
-
-  stopOnSignals: Mill['stopOnSignals'] = (options) => {
-    if (this.#closing !== undefined) throw new ClosedError()
-    return stopOnSignals(this, this.#signals, this.#log, options)
-  };
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()

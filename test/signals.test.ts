@@ -101,11 +101,17 @@ describe('stopOnSignals', () => {
     expect(child.heard.map(({ what }) => what)).toContain('late ended')
   })
 
+  test('ends a program that waits for a result at its top level with 0, and without an error', async () => {
+    const child = worker({ stop: `mill.stopOnSignals({ deadline: '100ms' })`, extra: 'await mill.handle(id).result()' })
+    await child.hears('begun')
+    child.process.kill('SIGINT')
+    expect(await child.exited).toBe(0)
+    expect(child.errors).not.toMatch(/E_CLOSED|unsettled/)
+  })
+
   test('leaves an app that listens too the rest of its time, and its exit code', async () => {
-    const child = worker({
-      ms: 100,
-      extra: `process.on('SIGTERM', () => setTimeout(() => { say('server closed'); process.exit(7) }, 1_000)); say('listens')`,
-    })
+    const server = `process.once('SIGTERM', () => setTimeout(() => { say('server closed'); process.exit(7) }, 1_000))`
+    const child = worker({ ms: 100, stop: `(${server}, mill.stopOnSignals())`, extra: `say('listens')` })
     await child.hears('listens')
     await child.hears('begun')
     child.process.kill('SIGTERM')

@@ -20,7 +20,8 @@ const END_MS = 250
 /** What is stopped when a signal comes. A rejection makes the exit code 1. */
 export interface SignalStop {
   readonly deadlineMs: number
-  stop(signal: StopSignal): Promise<void>
+  /** `isShared`: the app listens for the signal too, and goes on until it has done what it does then. */
+  stop(signal: StopSignal, isShared: boolean): Promise<void>
 }
 
 /** What the signals of a process are handled with. */
@@ -81,16 +82,16 @@ export class SignalStops {
   async #stopAll(signal: StopSignal, since: number): Promise<void> {
     let code = 0
     let deadlineMs = 0
+    const isShared = this.#host.listenerCount(signal) > 1
     // Another one may be added while the first ones stop.
     while (this.#stops.size > 0) {
       const stops = [...this.#stops.values()]
       this.#stops.clear()
-      const ended = await Promise.allSettled(stops.map((each) => each.stop(signal)))
+      const ended = await Promise.allSettled(stops.map((each) => each.stop(signal, isShared)))
       if (ended.some(({ status }) => status === 'rejected')) code = 1
       deadlineMs = Math.max(deadlineMs, ...stops.map((each) => each.deadlineMs))
     }
     // An app that listens too may have more to stop, a server for example: it is left the rest of the time.
-    const isShared = this.#host.listenerCount(signal) > 1
     const restMs = isShared ? since + deadlineMs - this.#host.monotonic() : 0
     this.#host.end(code, Math.max(END_MS, restMs))
   }
@@ -100,7 +101,8 @@ export class SignalStops {
 export const systemSignals = new SignalStops({
   receivesSignals: isMainThread,
   monotonic: () => systemClock.monotonic(),
-  on: (signal, listener) => void process.on(signal, listener),
+  // Before the app's own: those that listen once are gone when they were called, and would not be counted.
+  on: (signal, listener) => void process.prependListener(signal, listener as NodeJS.SignalsListener),
   off: (signal, listener) => void process.off(signal, listener),
   listenerCount: (signal) => process.listenerCount(signal),
   end: (code, withinMs) => {

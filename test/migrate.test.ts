@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { build } from '../scripts/build.mjs'
@@ -228,7 +228,11 @@ describe('the command line', () => {
       /--from must be a version from 0/,
     ],
     ['a version and no --print', ['migrate', '--store', 'x.db', '--from', '0'], /--from goes with --print/],
-    ['another database', ['migrate', '--store', 'mysql://u:secret@h/x'], /must be a path: .*"mysql:\/\/u:\*\*\*@h\/x"/],
+    [
+      'another database',
+      ['migrate', '--store', 'mysql://u:secret@h/x'],
+      /must be a path .*"mysql:\/\/u:\*\*\*@h\/x": mysql: is no store/,
+    ],
     [
       'a schema that is misspelt',
       ['migrate', '--store', 'postgres://h/x?schemma=a'],
@@ -255,7 +259,7 @@ describe('the command line', () => {
 
   test.each<[string, string[], RegExp]>([
     ['no server', ['--store', 'postgres://u:secret@127.0.0.1:1/x'], /cannot be reached: .*ECONNREFUSED.*; check that/],
-    ['no folder', ['--store', 'none/x.db'], /there is no folder/],
+    ['a path through a file', ['--store', join(fileURLToPath(import.meta.url), 'x.db')], /is a file \(ENOTDIR\)/],
   ])('tells of %s in one line with exit code 1', async (_, args, message) => {
     const { code, out, err } = await migrate(...args)
     expect({ code, out }).toEqual({ code: 1, out: '' })

@@ -144,6 +144,7 @@ test('a path that leads nowhere is a typed error with what to do', () => {
   symlinkSync(join(made, 'b.db'), join(made, 'a.db'))
   symlinkSync(join(made, 'a.db'), join(made, 'b.db'))
   writeFileSync(join(made, 'file'), '')
+  symlinkSync(join(made, 'nowhere', 'jobs.db'), join(made, 'dangling.db'))
   const before = readdirSync(made)
   const outcomes = openAs(undefined, [
     join(made, 'a.db'),
@@ -151,7 +152,8 @@ test('a path that leads nowhere is a typed error with what to do', () => {
     join(made, 'n'.repeat(250)),
     join(made, 'n/'.repeat(3_000), 'jobs.db'),
     join(made, 'file', 'jobs.db'),
-    join(made, 'missing', 'jobs.db'),
+    join(made, 'missing', 'n'.repeat(245)),
+    join(made, 'dangling.db'),
     ...(process.platform === 'win32' ? [] : ['/dev/null']),
   ])
   expect(outcomes.map(({ name, code }) => `${name} ${code}`)).toEqual(outcomes.map(() => 'StoreError E_CANNOT_OPEN'))
@@ -161,12 +163,33 @@ test('a path that leads nowhere is a typed error with what to do', () => {
     expect.stringContaining('too long (ENAMETOOLONG)'),
     expect.stringContaining('too long (ENAMETOOLONG)'),
     expect.stringContaining('is a file (ENOTDIR); correct the path'),
-    expect.stringContaining('there is no folder'),
+    expect.stringContaining('too long (ENAMETOOLONG)'),
+    expect.stringContaining('to which a link leads; make it first'),
     ...(process.platform === 'win32' ? [] : [expect.stringContaining('a device, a pipe or a socket')]),
   ])
   for (const { message } of outcomes) expect(message.length).toBeLessThan(700)
   expect(readdirSync(made)).toEqual(before)
 })
+
+test('folders on the way to a new file are made', () => {
+  const made = makeFolder()
+  symlinkSync(made, join(made, 'link'))
+  const outcomes = openAs(undefined, [join(made, 'data', 'jobs.db'), join(made, 'link', 'a', 'b', 'jobs.db')])
+  expect(outcomes).toEqual([{ name: 'opened' }, { name: 'opened' }])
+  expect(readdirSync(join(made, 'data'))).toContain('jobs.db')
+  expect(readdirSync(join(made, 'a', 'b'))).toContain('jobs.db')
+})
+
+test.skipIf(!isRoot || !canRunAs(NOBODY))(
+  'a folder that may not be made is E_READ_ONLY, and names the one above',
+  () => {
+    const made = makeFolder()
+    chmodSync(made, 0o755)
+    const [outcome] = openAs(NOBODY, [join(made, 'data', 'jobs.db')])
+    expect(outcome?.code).toBe('E_READ_ONLY')
+    expect(outcome?.message).toContain(`there is no folder ${join(made, 'data')}, and ${made} is read-only`)
+  },
+)
 
 describe('a store behind a symbolic link', () => {
   const WORKER = `

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { SqliteConstructor } from './driver.js'
-import { chooseLibrary, isOlder, libraryOf, SAFE_VERSION } from './library.js'
+import { chooseLibrary, isOlder, libraryOf, noLibrary, SAFE_VERSION } from './library.js'
 
 const require = createRequire(import.meta.url)
 
@@ -39,4 +39,29 @@ test('the library behind another handle is its constructor, and has no name for 
   const database = new Libsql(':memory:')
   expect(libraryOf(database)).toEqual({ open: Libsql, module: undefined })
   database.close()
+})
+
+describe('without a library the error tells', () => {
+  const failure = new Error('wrong ELF class')
+
+  test('a package that is not installed', () => {
+    const text = noLibrary({ path: undefined, failure }, false)
+    expect(text).toContain('is not installed; run `npm install @photostructure/sqlite@1`')
+    expect(text).not.toContain('bundle')
+  })
+
+  test('a bundle that cannot reach the package', () => {
+    const text = noLibrary({ path: undefined, failure }, true)
+    expect(text).toContain('no SQLite library can be loaded from here')
+    expect(text).toContain('mark @photostructure/sqlite as external')
+    expect(text).not.toContain('is not installed')
+  })
+
+  test.each([true, false])('a package that cannot be loaded, with why, bundled: %s', (bundled) => {
+    const text = noLibrary({ path: '/app/node_modules/@photostructure/sqlite/index.js', failure }, bundled)
+    expect(text).toContain(
+      'is at /app/node_modules/@photostructure/sqlite/index.js but cannot be loaded: wrong ELF class',
+    )
+    expect(text).toContain(bundled ? 'as external' : `a binary for ${process.platform}-${process.arch}`)
+  })
 })

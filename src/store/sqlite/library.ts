@@ -1,4 +1,6 @@
-import { createRequire } from 'node:module'
+import { existsSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { reason } from '../../codec/show.js'
 import { StoreError } from '../../errors.js'
 import type { SqliteConstructor } from './driver.js'
 
@@ -21,23 +23,20 @@ interface SqliteModule {
 
 /** The runtime's own library where its SQLite is new enough, else the one that the user installed beside us. */
 export function chooseLibrary(): SqliteLibrary {
-  const builtIn = builtInLibrary()
+  const own = builtInLibrary()
   const version = process.versions['sqlite']
-  if (builtIn !== undefined && version !== undefined && !isOlder(version, SAFE_VERSION)) return builtIn
-  const library = packagedLibrary() ?? builtIn
-  if (library !== undefined) return library
-  throw new StoreError(
-    'E_NO_SQLITE',
-    `no SQLite library was found: Node ${process.version} has none built in and the optional package @photostructure/sqlite is ` +
-      'not installed; run `npm install @photostructure/sqlite@1`, or use Node 22.13 or newer',
-  )
+  if (own !== undefined && version !== undefined && !isOlder(version, SAFE_VERSION)) return own
+  const packaged = loadPackage()
+  if (packaged.library !== undefined) return packaged.library
+  if (own !== undefined) return own
+  throw new StoreError('E_NO_SQLITE', noLibrary(packaged, isBundled(import.meta.url)), { cause: packaged.failure })
 }
 
 /** The library behind a handle the user made: only its constructor is ours, unless it is one we know by name. */
 export function libraryOf(handle: object): SqliteLibrary {
   // By prototype: a package may export a wrapper around the class of its handles.
   const prototype: unknown = Object.getPrototypeOf(handle)
-  const known = [builtInLibrary(), packagedLibrary()].find((library) => library?.open.prototype === prototype)
+  const known = [builtInLibrary(), loadPackage().library].find((library) => library?.open.prototype === prototype)
   return known ?? { open: handle.constructor as SqliteConstructor, module: undefined }
 }
 
@@ -58,24 +57,59 @@ function builtInLibrary(): SqliteLibrary | undefined {
   return module === undefined ? undefined : { open: module.DatabaseSync, module: 'node:sqlite' }
 }
 
-/**
- * Looked for from here, then from the app. In a CommonJS bundle there is no import.meta.url, and webpack puts the path of the
- * machine that built the bundle in its place.
- */
-function packagedLibrary(): SqliteLibrary | undefined {
-  for (const from of [import.meta.url, process.argv[1], `${process.cwd()}/`]) {
-    const library = from === undefined ? undefined : packagedLibraryOf(from)
-    if (library !== undefined) return library
-  }
-  return undefined
+const PACKAGE = '@photostructure/sqlite'
+
+/** The package, or how far it was found. */
+export interface LoadedPackage {
+  readonly library: SqliteLibrary | undefined
+  /** Where it is, if it is anywhere. */
+  readonly path: string | undefined
+  /** What was thrown when it was looked for, or loaded. */
+  readonly failure: unknown
 }
 
-function packagedLibraryOf(from: string): SqliteLibrary | undefined {
-  try {
+function loadPackage(): LoadedPackage {
+  // Not imported: webpack takes an imported createRequire for its own, which finds nothing outside of the bundle.
+  const { createRequire } = process.getBuiltinModule('node:module')
+  let failed: LoadedPackage = { library: undefined, path: undefined, failure: undefined }
+  for (const from of placesToLookFrom(import.meta.url)) {
     const require = createRequire(from)
-    const module = require.resolve('@photostructure/sqlite')
-    return { open: (require(module) as SqliteModule).DatabaseSync, module }
-  } catch {
-    return undefined // Not installed, or no binary for this machine: the caller has the next choice and the words.
+    try {
+      const path = require.resolve(PACKAGE)
+      failed = { ...failed, path }
+      return { library: { open: (require(path) as SqliteModule).DatabaseSync, module: path }, path, failure: undefined }
+    } catch (failure) {
+      // Not installed, or no binary for this machine: the caller has the next choice and the words.
+      failed = { ...failed, failure: failed.path === undefined ? failure : (failed.failure ?? failure) }
+    }
   }
+  return failed
 }
+
+/**
+ * From where the package is looked for: from here, then from the app that installed it, which need not be above us. In a CommonJS
+ * bundle there is no import.meta.url, and webpack puts the path of the machine that built the bundle in its place.
+ */
+function placesToLookFrom(own: string | undefined): string[] {
+  return [own, process.argv[1], `${process.cwd()}/`].filter((place) => place !== undefined)
+}
+
+/** Whether a bundler put this file into another one. */
+function isBundled(own: string | undefined): boolean {
+  return own === undefined || !/\/store\/sqlite\/library\.[jt]s$/.test(own) || !existsSync(fileURLToPath(own))
+}
+
+/** Why there is no library, and what to do: not installed, out of reach of a bundle, or not to be loaded on this machine. */
+export function noLibrary({ path, failure }: Pick<LoadedPackage, 'path' | 'failure'>, bundled: boolean): string {
+  const none = `Node ${process.version} has none built in`
+  if (path !== undefined)
+    return `no SQLite library can be loaded: ${none}, and ${PACKAGE} is at ${path} but cannot be loaded: ${reason(failure)}. ${
+      bundled ? BUNDLED : `Is there a binary for ${process.platform}-${process.arch} in it? ${INSTALL}`
+    }`
+  if (bundled)
+    return `no SQLite library can be loaded from here: ${none}, and this code runs in a bundle that cannot reach ${PACKAGE}. ${BUNDLED}`
+  return `no SQLite library was found: ${none} and the optional package ${PACKAGE} is not installed; ${INSTALL}`
+}
+
+const INSTALL = `run \`npm install ${PACKAGE}@1\`, or use Node 22.13 or newer`
+const BUNDLED = `A bundle cannot hold its binary: mark ${PACKAGE} as external, and where the bundle runs ${INSTALL}`

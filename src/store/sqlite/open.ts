@@ -10,7 +10,7 @@ import { chooseLibrary, isOlder, libraryOf, NEWER_SQLITE, SAFE_VERSION } from '.
 import type { SqliteLibrary } from './library.js'
 import { migrate, refuseNewer, SCHEMA_VERSION, schemaVersion } from './migrate.js'
 import { holdFile } from './one-library.js'
-import { checkPlace, realPath, whyNotOpened } from './place.js'
+import { checkPlace, makeFolder, realPath, whyNotOpened } from './place.js'
 import { lockWriter } from './writer-lock.js'
 
 /** What `sqlite(…)` was given: a path, or a handle the user already has open. */
@@ -80,8 +80,10 @@ interface Located {
 
 function locate(target: string | object): Located {
   if (typeof target === 'string') {
-    const path = target === ':memory:' ? target : realPath(target)
-    return { library: chooseLibrary(), path, shared: undefined }
+    if (target === ':memory:') return { library: chooseLibrary(), path: target, shared: undefined }
+    const library = chooseLibrary()
+    makeFolder(target)
+    return { library, path: realPath(target), shared: undefined }
   }
   const handle = target as SqliteDatabase
   const list = handle.prepare('pragma database_list').all() as { name: string; file: string | null }[]

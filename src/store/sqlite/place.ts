@@ -1,4 +1,4 @@
-import { accessSync, constants, lstatSync, readlinkSync, realpathSync, statSync } from 'node:fs'
+import { accessSync, constants, lstatSync, mkdirSync, readlinkSync, realpathSync, statSync } from 'node:fs'
 import type { Stats } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { StoreError } from '../../errors.js'
@@ -27,6 +27,26 @@ export function realPath(given: string): string {
   throw translateSystem({ code: 'ELOOP' }, given)
 }
 
+/**
+ * Makes the folder of a store that is not there yet, and those above it. Before its real path is asked for: a folder on the way
+ * may be a link.
+ */
+export function makeFolder(given: string): void {
+  const path = resolve(given)
+  const folder = dirname(path)
+  if (inOurWords(path, () => statSync(folder, { throwIfNoEntry: false })) !== undefined) return
+  if (isTooLong(path)) throw translateSystem({ code: 'ENAMETOOLONG' }, path)
+  const above = nearestAbove(folder)
+  if (!isAllowed(above, constants.W_OK | constants.X_OK))
+    throw readOnly(`${path} cannot be made: there is no folder ${folder}, and ${above} is read-only for ${user()}`)
+  inOurWords(path, () => mkdirSync(folder, { recursive: true }))
+}
+
+function nearestAbove(folder: string): string {
+  const above = dirname(folder)
+  return above === folder || statSync(above, { throwIfNoEntry: false }) !== undefined ? above : nearestAbove(above)
+}
+
 function realFolder(folder: string): string {
   return statSync(folder, { throwIfNoEntry: false }) === undefined ? folder : realpathSync(folder)
 }
@@ -43,7 +63,7 @@ function checkFolder(path: string): void {
   const folder = dirname(path)
   const there = inOurWords(path, () => statSync(folder, { throwIfNoEntry: false }))
   if (there?.isDirectory() !== true)
-    throw cannotOpen(`${path} cannot be made: there is no folder ${folder}; make it first`)
+    throw cannotOpen(`${path} cannot be made: there is no folder ${folder}, to which a link leads; make it first`)
   if (!isAllowed(folder, constants.W_OK | constants.X_OK))
     throw readOnly(`${path} cannot be made: its folder ${folder} is read-only for ${user()}`)
 }
@@ -87,9 +107,11 @@ function lookAround(path: string): StoreError | undefined {
     return readOnly(
       `${path} cannot be opened: its folder is read-only for ${user()}, and SQLite keeps -wal and -shm beside the file`,
     )
-  if (Buffer.byteLength(path) > PATH_MAX_BYTES || Buffer.byteLength(basename(path)) > NAME_MAX_BYTES)
-    return translateSystem({ code: 'ENAMETOOLONG' }, path) as StoreError
-  return undefined
+  return isTooLong(path) ? (translateSystem({ code: 'ENAMETOOLONG' }, path) as StoreError) : undefined
+}
+
+function isTooLong(path: string): boolean {
+  return Buffer.byteLength(path) > PATH_MAX_BYTES || Buffer.byteLength(basename(path)) > NAME_MAX_BYTES
 }
 
 /** SQLite takes paths of up to 512 bytes, and needs room for its own endings, as do we. */

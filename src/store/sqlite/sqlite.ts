@@ -13,6 +13,10 @@ import { SqliteStore } from './sqlite-store.js'
 
 /** Who writes this means no file: a URL, in quotes perhaps, or one that lost its beginning, `user:password@host/database`. */
 const ADDRESS = /:\/\/|^[^/\\:@]+:[^/\\@]+@[^/\\]+\//
+/** Addresses of other servers, with or without slashes. */
+const OTHER_SERVER = /^\W*(rediss?|mysql|mariadb|mongodb(?:\+srv)?|amqps?|nats|kafka|mssql|sqlserver|https?):/i
+/** A path as other libraries write it. */
+const FILE_URL = /^\s*(?:file|sqlite3?):(?:\/\/)?/i
 const BARE_PASSWORD = /^([^/\\:@]+):[^/\\@]+@/
 
 export interface SqliteOptions {
@@ -45,11 +49,10 @@ export function sqlite(target: string | SqliteHandle, options: SqliteOptions = {
       path: 'target',
       message: `must be a path, ":memory:" or an open SQLite handle, got ${show(target)}`,
     })
-  else if (typeof target === 'string' && ADDRESS.test(target))
-    problems.unshift({
-      path: 'target',
-      message: `must be a path: a URL names another kind of store, and PostgreSQL’s begins with "postgres://", got ${show(target.replace(BARE_PASSWORD, '$1:***@'))}`,
-    })
+  else if (typeof target === 'string') {
+    const message = addressProblem(target)
+    if (message !== undefined) problems.unshift({ path: 'target', message })
+  }
   if (problems.length > 0) throw new InvalidOptionsError('sqlite()', problems)
   const durability = options.durability ?? 'power'
   return {
@@ -60,4 +63,16 @@ export function sqlite(target: string | SqliteHandle, options: SqliteOptions = {
     },
     ...(typeof target === 'string' ? { migrations: fileMigrations(target) } : {}),
   }
+}
+
+/** What is wrong with a text that names no file. */
+function addressProblem(target: string): string | undefined {
+  const got = `got ${show(target.replace(BARE_PASSWORD, '$1:***@'))}`
+  if (FILE_URL.test(target))
+    return `must be the path itself, ${got}; did you mean ${show(target.replace(FILE_URL, ''))}?`
+  const other = OTHER_SERVER.exec(target)?.[1]
+  if (other !== undefined)
+    return `must be a path or a postgres:// URL, ${got}: ${other}: is no store of Millrace, which keeps jobs in a SQLite file or in PostgreSQL`
+  if (!ADDRESS.test(target)) return undefined
+  return `must be a path: a URL names another kind of store, and PostgreSQL’s begins with "postgres://", ${got}`
 }

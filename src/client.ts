@@ -1,4 +1,5 @@
 import type { Codec } from './codec/codec.js'
+import { show } from './codec/show.js'
 import { ClosedError, InvalidOptionsError, InvalidPayloadError, ResultInHandlerError } from './errors.js'
 import { encodePayload, whenOf } from './client/prepare.js'
 import type { BulkOptions } from './client/bulk.js'
@@ -18,7 +19,7 @@ import { queryOf } from './client/query.js'
 import { toRecord } from './client/records.js'
 import { awaitResult } from './client/results.js'
 import { Waiters } from './client/wait.js'
-import { checkEdit, checkFilter, checkId, checkResultOptions } from './client/check.js'
+import { canBeId, checkEdit, checkFilter, checkId, checkResultOptions } from './client/check.js'
 import type { Capture } from './job/capture.js'
 import type { Command } from './job/command.js'
 import { parseDuration } from './job/duration.js'
@@ -109,7 +110,8 @@ export class Client {
   }
 
   async get(id: string): Promise<JobRecord | undefined> {
-    const [row] = await this.#parts.store.jobs.readJobs([checkId(id)])
+    if (!canBeId(id)) return undefined
+    const [row] = await this.#parts.store.jobs.readJobs([id])
     return row === undefined ? undefined : this.#record(row)
   }
 
@@ -162,7 +164,7 @@ export class Client {
   async edit(id: string, change: JobEdit): Promise<boolean> {
     const own = ownOptions(change)
     const problems = checkEdit(own)
-    if (problems.length > 0) throw new InvalidOptionsError(`edit(${checkId(id)})`, problems)
+    if (problems.length > 0) throw new InvalidOptionsError(`edit(${show(id)})`, problems)
     return this.#command(id, 'edit', (row) => this.#editOf(row, own))
   }
 

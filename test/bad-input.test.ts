@@ -97,9 +97,21 @@ describe('millrace()', () => {
     ['concurrency', { concurrency: 0 }, /concurrency must be a whole number from 1 to 100000, got 0/],
     ['concurrency', { concurrency: 1.5 }, /got 1\.5/],
     ['concurrency', { concurrency: '5' }, /got "5"/],
-    ['queues', { queues: { mail: 0 } }, /queues\."mail" concurrency must be .* got 0/],
+    ['queues', { queues: { mail: 0 } }, /queues\.mail must be a whole number .* got 0/],
     ['queues', { queues: [1] }, /queues must be an object of queue names/],
-    ['queues', { queues: { mail: { concurency: 5 } } }, /queues\."mail" concurrency must be/],
+    [
+      'queues',
+      { queues: { mail: { concurency: 5 } } },
+      /queues\.mail\.concurency is not an option; did you mean "concurrency"\?/,
+    ],
+    ['queues', { queues: { mail: { concurency: 5 } } }, /queues\.mail\.concurrency is missing/],
+    [
+      'queues',
+      { queues: { mail: { concurrency: 1, rate: '10/s', bogus: 1 } } },
+      /queues\.mail\.rate is not yet .* until then: [\s\S]*queues\.mail\.bogus is not an option/,
+    ],
+    ['retry', { retry: 3 }, /retry must be an object, got 3; did you mean \{ limit: 3 \}\?/],
+    ['connection', { connection: { host: 'x' } }, /connection is not an option; use store: a path/],
     ['poll', { poll: '1 second' }, /poll must be a duration/],
     ['poll', { poll: 1 }, /poll must be 10 ms or more, got 1/],
     ['lease', { lease: '1ms' }, /lease must be 500 ms or more/],
@@ -171,7 +183,7 @@ describe('millrace()', () => {
     'outage',
   ])('refuses %s by name, as not yet', async (name) => {
     const error = await refused(() => millrace({ store: home, [name]: { some: 'thing' } }))
-    expect(error.message).toContain(`${name} is not yet part of this version`)
+    expect(error.message).toContain(`${name} is not yet part of this version; until then: `)
   })
 
   test('takes what is not yet built at the value it has anyway', async () => {
@@ -220,6 +232,20 @@ describe('millrace()', () => {
     ['true', true],
   ])('refuses a store that is %s', async (_, store) => {
     expect((await refused(() => millrace({ store: store as string, logger: false }))).code).toBe('E_INVALID_OPTIONS')
+  })
+
+  test.each([
+    ['redis://localhost:6379', /redis: is no store of Millrace, which keeps jobs in a SQLite file or in PostgreSQL/],
+    ['rediss://user:secret@host', /rediss: is no store/],
+    ['redis:', /redis: is no store/],
+    ['mongodb+srv://host/db', /mongodb\+srv: is no store/],
+    ['file:jobs.db', /must be the path itself, got "file:jobs\.db"; did you mean "jobs\.db"\?/],
+    ['sqlite://data/jobs.db', /did you mean "data\/jobs\.db"\?/],
+  ])('refuses %s as a store, and says what to pass', async (store, message) => {
+    const error = await refused(() => millrace({ store, logger: false }))
+    expect(error.message).toMatch(message)
+    expect(error.message).not.toContain('secret')
+    expect(error.code).toBe('E_INVALID_OPTIONS')
   })
 
   // Null is passed over like undefined, and the jobs go to ./millrace.db, which nobody chose.
@@ -574,7 +600,8 @@ describe('schedule()', () => {
 })
 
 describe('an id', () => {
-  const wrong: unknown[] = ['', 'x', 5, null, undefined, {}, '0190-nope', "' or 1=1 --"]
+  const texts = ['', 'x', 'nonsense', '0190-nope', "' or 1=1 --", '\u0000']
+  const wrong: unknown[] = [5, null, undefined, {}]
   const verbs: [string, (id: never) => unknown][] = [
     ['get', (id) => mill.get(id)],
     ['cancel', (id) => mill.cancel(id)],
@@ -592,6 +619,17 @@ describe('an id', () => {
       const error = await refusedUnwritten(() => verb(id as never), 'E_INVALID_OPTIONS')
       expect(error.message).toContain("must be a job's id (a UUID)")
     }
+  })
+
+  test.each(verbs.slice(0, 7))('that is any other text is one that no job has, to %s', async (_, verb) => {
+    await mill.enqueue(send, { to: 'a' })
+    const before = await all()
+    for (const id of texts) expect(await verb(id as never)).toBeOneOf([false, undefined])
+    expect(await all()).toEqual(before)
+  })
+
+  test('that is any other text gives no handle: there is nothing to wait for', async () => {
+    for (const id of texts) expect((await refused(() => mill.handle(id))).code).toBe('E_INVALID_OPTIONS')
   })
 
   test('that is a handle is told to be handle.id', async () => {
@@ -737,7 +775,7 @@ describe('edit(), find(), configure(), register(), run(), stop() and result()', 
       'E_NOT_YET',
     )
     expect(error.message).toContain(`mill.${verb}()`)
-    expect(error.message).toContain('not yet')
+    expect(error.message).toMatch(/not yet .* Until then: ./)
   })
 
   test.each(['stats', 'live'])('mill.%s is refused by name, as not yet', async (part) => {

@@ -1,10 +1,11 @@
 import { InvalidOptionsError } from '../errors.js'
 import type { Problem } from '../errors.js'
 import type { Check, Fields } from '../job/check.js'
-import { checkFields } from '../job/check.js'
+import { checkFields, notYet } from '../job/check.js'
 import { didYouMean } from '../codec/near-name.js'
 import { show } from '../codec/show.js'
 import { isId } from '../job/check-after.js'
+import { OF_A_FILTER } from '../job/elsewhere.js'
 import { checkEnqueueOptions, isCount, isDurationOrInfinity, isKey, isName } from '../job/check-options.js'
 import { parseInstant } from '../job/duration.js'
 import { STATES } from '../job/states.js'
@@ -36,11 +37,16 @@ const FILTER: Fields = {
       value === 'newest' || value === 'oldest' ? undefined : `must be "newest" or "oldest", got ${show(value)}`,
     limit: (value) => (value === Infinity ? undefined : isCount(0)(value)),
   },
-  notYet: { text: [] },
+  notYet: { text: notYet('narrow by job, queue, state, label, key or group, and look at each record') },
+  elsewhere: OF_A_FILTER,
+  meant: (value) => (typeof value === 'string' ? `{ job: ${show(value)} }` : undefined),
 }
 
 export function checkResultOptions(options: unknown): Problem[] {
-  return checkFields(options, '', { fields: { timeout: isDurationOrInfinity } })
+  return checkFields(options, '', {
+    fields: { timeout: isDurationOrInfinity },
+    meant: (value) => (isDurationOrInfinity(value) === undefined ? `{ timeout: ${show(value)} }` : undefined),
+  })
 }
 
 export function checkFilter(filter: unknown): Problem[] {
@@ -69,6 +75,11 @@ export function checkEdit(change: unknown): Problem[] {
       ? []
       : [{ path: 'tx', message: 'cannot be given to an edit, which commits by itself' }]),
   ]
+}
+
+/** Whether a job can have this id. A text that is no UUID is the id of no job, such as one from a URL; else it is a mistake. */
+export function canBeId(id: unknown): id is string {
+  return typeof id === 'string' ? isId(id) : isId(checkId(id))
 }
 
 /** An id is what a handle has: anything else is a mistake worth an error, not an empty answer. */

@@ -5,7 +5,7 @@ import type { Ask } from '../job/wish.js'
 import { followed } from '../store/followed.js'
 import type { GuardedChange, JobRow, Store } from '../store/store.js'
 import type { World } from '../world/world.js'
-import { checkId } from './check.js'
+import { canBeId } from './check.js'
 
 /** A command that keeps meeting a job in another state gives up. */
 const COMMAND_TRIES = 20
@@ -30,7 +30,7 @@ export async function commandJob(
   how: (row: JobRow) => Change | Promise<Change>,
   seen?: JobRow,
 ): Promise<boolean> {
-  checkId(id)
+  if (!canBeId(id)) return false
   const attempt = async (tries: number): Promise<boolean> => {
     const row = tries === 1 && seen !== undefined ? seen : (await parts.store.jobs.readJobs([id]))[0]
     const move = row === undefined ? null : decideCommand(row.state, command)

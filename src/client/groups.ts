@@ -3,7 +3,7 @@ import { DuplicateJobError, DuplicateKeyError, InvalidOptionsError, OutcomeUnkno
 import type { Problem } from '../errors.js'
 import { checkFields, noOptions } from '../job/check.js'
 import type { Check } from '../job/check.js'
-import { checkName, isName, isTransactionHandle } from '../job/check-options.js'
+import { checkEnqueueOptions, checkName, isName, isTransactionHandle } from '../job/check-options.js'
 import type { Job } from '../job/define.js'
 import type { EnqueueArguments, EnqueueOptions, Enqueueable } from '../job/enqueue.js'
 import { progressOf } from '../job/group-progress.js'
@@ -57,10 +57,11 @@ export interface GroupParts {
   readonly command: (row: JobRow, command: 'pause' | 'resume' | 'cancel' | 'retry') => Promise<boolean>
 }
 
-const isFollowing: Check = (value) =>
-  Array.isArray(value) && value.length >= 1 && value.length <= 3
-    ? undefined
-    : `must be [job, payload, options], got ${Array.isArray(value) ? `an array of ${value.length}` : show(value)}`
+const isFollowing: Check = (value) => {
+  if (!Array.isArray(value) || value.length < 1 || value.length > 3)
+    return `must be [job, payload, options], got ${Array.isArray(value) ? `an array of ${value.length}` : show(value)}`
+  return value[2] === undefined ? undefined : checkEnqueueOptions(value[2], '[2]')
+}
 
 export function groupHandle(parts: GroupParts, id: unknown, options: unknown = {}): GroupHandle {
   const problems = [...checkName('id', id), ...checkFields(options, '', { fields: { whenDone: isFollowing } })]

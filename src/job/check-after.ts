@@ -19,7 +19,10 @@ export function isId(value: unknown): value is string {
 
 /** A list of jobs to come after: handles, ids, or a job with a key. */
 export const isAfter: Check = (value) => {
-  if (!Array.isArray(value)) return `must be an array of handles, ids or [job, key], got ${show(value)}`
+  if (!Array.isArray(value)) {
+    const meant = parentProblem(value) === undefined ? '; did you mean [handle]?' : ''
+    return `must be an array of handles, ids or [job, key], got ${show(value)}${meant}`
+  }
   if (value.length > AFTER_MAX) return `must name at most ${AFTER_MAX} jobs, got ${value.length}`
   const problems: Problem[] = []
   for (let i = 0; i < value.length && problems.length < WRONG_MAX; i += 1) {

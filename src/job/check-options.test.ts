@@ -49,7 +49,7 @@ describe('the options of an enqueue', () => {
   test.each<[string, unknown, RegExp]>([
     ['title', 5, /^options\.title must be text of at most 500 characters, got 5$/],
     ['title', 'x'.repeat(501), /^options\.title must be text of at most 500/],
-    ['labels', 'a', /^options\.labels must be an array of at most 16 texts, got "a"$/],
+    ['labels', 'a', /^options\.labels must be an array of at most 16 texts, got "a"; did you mean \["a"\]\?$/],
     ['labels', Array(17).fill('a'), /^options\.labels must be at most 16, got 17$/],
     ['labels', ['a', ''], /^options\.labels\[1\] must have 1 to 100 characters, got 0$/],
     ['labels', ['x'.repeat(101)], /^options\.labels\[0\] must have 1 to 100 characters, got 101$/],
@@ -62,7 +62,7 @@ describe('the options of an enqueue', () => {
     ['queue', 'a\nb', /control characters, got "a\\nb"$/],
     ['queue', 'a\udfff', /well-formed Unicode/],
     ['priority', 1.5, /^options\.priority must be a whole number from -1000000 to 1000000, got 1\.5$/],
-    ['priority', '1', /got "1"$/],
+    ['priority', '1', /got "1"; did you mean 1\?$/],
     ['priority', NaN, /got NaN$/],
     ['priority', 1_000_001, /got 1000001$/],
     ['key', '', /^options\.key must have 1 to 500 characters, got 0$/],
@@ -84,7 +84,7 @@ describe('the options of an enqueue', () => {
     ['expires', -5, /^options\.expires must be/],
     ['timeout', 'x', /^options\.timeout must be a duration/],
     ['timeout', -Infinity, /^options\.timeout must be a duration/],
-    ['retry', 5, /^options\.retry must be an object, got 5$/],
+    ['retry', 5, /^options\.retry must be an object, got 5; did you mean \{ limit: 5 \}\?$/],
     ['retry', { limit: -1 }, /^options\.retry\.limit must be a whole number of 0 or more, got -1$/],
     ['retry', { limit: 1.5 }, /got 1\.5$/],
     ['retry', { jitter: 2 }, /^options\.retry\.jitter must be a number from 0 to 1, got 2$/],
@@ -110,8 +110,11 @@ describe('the options of an enqueue', () => {
   })
 
   test.each([
-    ['x', /^options\.unique must be \{ by, for, while, onDuplicate \} or false, got "x"$/],
-    [true, /^options\.unique must be \{ by, for, while, onDuplicate \} or false, got true$/],
+    ['x', /^options\.unique must be \{ by, for, while, onDuplicate \} or false, got "x"; did you mean \{ by: … \}\?$/],
+    [
+      true,
+      /^options\.unique must be \{ by, for, while, onDuplicate \} or false, got true; did you mean \{\}, by the whole payload\?$/,
+    ],
     [[], /^options\.unique must be \{ by/],
     [{ By: 'a' }, /^options\.unique\.By is not an option; did you mean "by"\?$/],
     [{ by: 5 }, /^options\.unique\.by must be a field of the payload, a list of them, or a function, got 5$/],
@@ -145,7 +148,7 @@ describe('the options of an enqueue', () => {
   })
 
   test.each(['limit', 'rate'])('are refused for %s, which is not yet built', (name) => {
-    expect(only(enqueue({ [name]: 'x' }))).toBe(`options.${name} is not yet part of this version`)
+    expect(only(enqueue({ [name]: 'x' }))).toMatch(`options.${name} is not yet part of this version; until then: `)
   })
 
   test('are refused for a tx that is no handle of anything, and which handles there are the store says', () => {
@@ -236,6 +239,15 @@ describe('the options of a job', () => {
     ['retry', { when: true }, /^retry\.when must be a function/],
     ['retry', { backoff: 5 }, /^retry\.backoff must be/],
     ['timeout', 'soon', /^timeout must be a duration/],
+    ['retry', 3, /^retry must be an object, got 3; did you mean \{ limit: 3 \}\?$/],
+    ['retry', false, /^retry must be an object, got false; did you mean \{ limit: 0 \}\?$/],
+    ['retry', { backoff: 1000 }, /^retry\.backoff must be .* got 1000; did you mean \{ start: 1000 \}\?$/],
+    ['retry', { backoff: { type: 'fixed' } }, /^retry\.backoff\.type is not an option; write backoff: "exponential"/],
+    ['keep', '7d', /^keep must be an object, got "7d"; did you mean \{ done: "7d" \}\?$/],
+    ['keep', false, /^keep must be an object, got false; did you mean "none"\?$/],
+    ['priority', '5', /^priority must be a whole number .* got "5"; did you mean 5\?$/],
+    ['labels', 'mail', /^labels must be an array .* got "mail"; did you mean \["mail"\]\?$/],
+    ['is', category('x'), /did you mean \[x\]\?$/],
     ['keep', 'all', /^keep must be an object, got "all"$/],
     ['keep', { done: 'x' }, /^keep\.done must be a duration/],
     ['keep', { doen: '1d' }, /^keep\.doen is not an option; did you mean "done"\?$/],
@@ -263,7 +275,12 @@ describe('the options of a job', () => {
     'capture',
     'minVersion',
   ])('are refused for %s, which is not yet built', (name) => {
-    expect(only(define({ [name]: { x: 1 } }))).toBe(`${name} is not yet part of this version`)
+    expect(only(define({ [name]: { x: 1 } }))).toMatch(`${name} is not yet part of this version; until then: `)
+  })
+
+  test('are refused for accepts beside input, which would not be asked', () => {
+    const both = define({ run: () => 1, input: schema, accepts: () => true })
+    expect(only(both)).toMatch(/^accepts is not asked beside input/)
   })
 
   test('have all their problems told at once', () => {

@@ -1,12 +1,24 @@
 import type { Problem } from '../errors.js'
 import { isCategory } from './brands.js'
 import type { Check, Fields } from './check.js'
-import { checkFields } from './check.js'
+import { checkFields, didMean, notYet } from './check.js'
+import { OF_A_BACKOFF, OF_A_JOB, OF_A_RETRY, OF_AN_ENQUEUE, OF_KEEP, OF_UNIQUE } from './elsewhere.js'
 import { show } from '../codec/show.js'
-import { parseDuration, parseInstant, parseWhen } from './duration.js'
 import { isAfter } from './check-after.js'
+import {
+  isCount,
+  isDurationOption,
+  isDurationOrInfinity,
+  isFunction,
+  isKey,
+  isName,
+  isOneOf,
+  isShare,
+  isTimeout,
+  isWhen,
+} from './check-values.js'
 import { ON_PARENT_FAILURE } from './links.js'
-import { KEY_MAX, NAME_MAX, textProblem } from './texts.js'
+import { NAME_MAX, textProblem } from './texts.js'
 import { GENERATOR_PROBLEM, isGenerator, isLazy } from './lazy.js'
 
 /** Bounds on what an enqueue may carry, in one place. */
@@ -17,58 +29,22 @@ export const LABEL_MAX = 100
 export const PRIORITY_MAX = 1_000_000
 export const UNIQUE_FIELDS_MAX = 16
 
-/** Names are stored as text and shown to people, so what a database or a terminal would bend is refused. */
-export const isName: Check = (value) => textProblem(value, NAME_MAX, 'text')
-export const isKey: Check = (value) => textProblem(value, KEY_MAX, 'text')
-
-export function checkName(path: string, value: unknown): Problem[] {
-  const wrong = textProblem(value, NAME_MAX, 'text')
-  return wrong === undefined ? [] : [{ path, message: wrong }]
-}
-
-export const isDurationOption: Check = (value) => {
-  const parsed = parseDuration(value)
-  return parsed.ok ? undefined : parsed.problem
-}
-
-/** Infinity lifts the limit. */
-export const isDurationOrInfinity: Check = (value) => (value === Infinity ? undefined : isDurationOption(value))
-
-/** A timeout of nothing would end every attempt before it began. */
-export const isTimeout: Check = (value) => {
-  const wrong = isDurationOrInfinity(value)
-  if (wrong !== undefined) return wrong
-  const parsed = parseDuration(value)
-  return parsed.ok && parsed.ms < 1 ? `must be 1 ms or more, got ${show(value)}` : undefined
-}
-
-/** A duration from now or an instant; the past is allowed and runs at once. */
-const isWhen: Check = (value) => {
-  if (parseDuration(value).ok) return undefined
-  // Only to say what is wrong with it, and both forms that are right.
-  const parsed = parseWhen(value, 0)
-  return parsed.ok || parseInstant(value).ok ? undefined : parsed.problem
-}
-
-export const isCount =
-  (min: number, max = Number.MAX_SAFE_INTEGER): Check =>
-  (value) => {
-    if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max) return undefined
-    const bounds = max === Number.MAX_SAFE_INTEGER ? `of ${min} or more` : `from ${min} to ${max}`
-    return `must be a whole number ${bounds}, got ${show(value)}`
-  }
-
-export const isFunction: Check = (value) =>
-  typeof value === 'function' ? undefined : `must be a function, got ${show(value)}`
-export const isOneOf =
-  (...allowed: readonly unknown[]): Check =>
-  (value) =>
-    allowed.includes(value)
-      ? undefined
-      : `must be ${allowed.map((a) => JSON.stringify(a)).join(' or ')}, got ${show(value)}`
+export {
+  checkName,
+  isCount,
+  isDurationOption,
+  isDurationOrInfinity,
+  isFunction,
+  isKey,
+  isName,
+  isOneOf,
+  isShare,
+  isTimeout,
+} from './check-values.js'
 
 const isLabels: Check = (value) => {
-  if (!Array.isArray(value)) return `must be an array of at most ${LABELS_MAX} texts, got ${show(value)}`
+  if (!Array.isArray(value))
+    return `must be an array of at most ${LABELS_MAX} texts, got ${show(value)}${didMean(inList(value))}`
   if (value.length > LABELS_MAX) return `must be at most ${LABELS_MAX}, got ${value.length}`
   // A hole is no label: flatMap alone would step over it.
   return Array.from<unknown>(value).flatMap((label, i) => {
@@ -77,14 +53,15 @@ const isLabels: Check = (value) => {
   })
 }
 
+/** A text where a list of them is expected. */
+const inList = (value: unknown): string | undefined => (typeof value === 'string' ? `[${show(value)}]` : undefined)
+
 const isTitle: Check = (value) =>
   typeof value === 'string' && value.length <= TITLE_MAX
     ? undefined
     : `must be text of at most ${TITLE_MAX} characters, got ${show(value)}`
 
 const isLimit: Check = (value) => (value === Infinity ? undefined : isCount(0)(value))
-const isShare: Check = (value) =>
-  typeof value === 'number' && value >= 0 && value <= 1 ? undefined : `must be a number from 0 to 1, got ${show(value)}`
 
 const BACKOFF_FIELDS: Fields = {
   fields: {
@@ -95,16 +72,24 @@ const BACKOFF_FIELDS: Fields = {
         : `must be a number from 1 to 100, got ${show(value)}`,
     max: isDurationOption,
   },
+  elsewhere: OF_A_BACKOFF,
 }
 
 const isBackoffData: Check = (value) => {
   if (value === 'exponential' || value === 'fixed') return undefined
   if (typeof value === 'object' && value !== null) return checkFields(value, '', BACKOFF_FIELDS)
-  return `must be "exponential", "fixed" or { start, factor, max }, got ${show(value)}`
+  const meant = isDurationOption(value) === undefined ? `{ start: ${show(value)} }` : undefined
+  return `must be "exponential", "fixed" or { start, factor, max }, got ${show(value)}${didMean(meant)}`
 }
 
-const RETRY_DATA: Fields = { fields: { limit: isLimit, backoff: isBackoffData, jitter: isShare } }
+const RETRY_DATA: Fields = {
+  fields: { limit: isLimit, backoff: isBackoffData, jitter: isShare },
+  elsewhere: OF_A_RETRY,
+  meant: (value) =>
+    isLimit(value) === undefined ? `{ limit: ${show(value)} }` : value === false ? '{ limit: 0 }' : undefined,
+}
 const RETRY_CODE: Fields = {
+  ...RETRY_DATA,
   fields: {
     ...RETRY_DATA.fields,
     backoff: (v) => (typeof v === 'function' ? undefined : isBackoffData(v)),
@@ -126,6 +111,11 @@ const isRetryData: Check = (value) => {
 
 const KEEP_FIELDS: Fields = {
   fields: { done: isDurationOrInfinity, cancelled: isDurationOrInfinity, failed: isDurationOrInfinity },
+  elsewhere: OF_KEEP,
+  meant: (value) => {
+    if (value === false) return '"none"'
+    return isDurationOrInfinity(value) === undefined ? `{ done: ${show(value)} }` : undefined
+  },
 }
 export const isKeep: Check = (value) => (value === 'none' ? undefined : checkFields(value, '', KEEP_FIELDS))
 
@@ -171,17 +161,20 @@ const UNIQUE_FIELDS: Fields = {
     while: isOneOf('unfinished', 'waiting'),
     onDuplicate: isOneOf('ignore', 'replace', 'reject', 'reschedule'),
   },
+  elsewhere: OF_UNIQUE,
 }
 
 /** False: this one is not unique, whatever its job or category says. */
 const isUnique: Check = (value) => {
   if (value === false) return undefined
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return checkFields(value, '', UNIQUE_FIELDS)
-  return `must be { by, for, while, onDuplicate } or false, got ${show(value)}`
+  const meant = value === true ? '{}, by the whole payload' : isBy(value) === undefined ? '{ by: … }' : undefined
+  return `must be { by, for, while, onDuplicate } or false, got ${show(value)}${didMean(meant)}`
 }
 
 const isCategories: Check = (value) => {
-  if (!Array.isArray(value)) return `must be an array of categories, got ${show(value)}`
+  if (!Array.isArray(value))
+    return `must be an array of categories, got ${show(value)}${didMean(isCategory(value) ? `[${value.name}]` : undefined)}`
   const wrong = value.findIndex((one) => !isCategory(one))
   return wrong === -1 ? undefined : `must hold categories made by category(), got ${show(value[wrong])} at [${wrong}]`
 }
@@ -190,6 +183,16 @@ const isHandler: Check = (value) => {
   if (isGenerator(value)) return GENERATOR_PROBLEM
   return typeof value === 'function' || isLazy(value) ? undefined : `must be a function or lazy(…), got ${show(value)}`
 }
+
+/** What serves until they are built, at every level that knows them. */
+export const BOUNDS = {
+  limit: notYet('bound its queue in each process: millrace({ queues: { mail: 2 } })'),
+  rate: notYet(
+    'give it a queue of its own, bound that with millrace({ queues: { mail: 1 } }), or rest with ctx.queue.pauseUntil("1m")',
+  ),
+}
+export const LOOP_ONLY = notYet('start a thread or a process inside the handler, and await it', 'loop')
+export const OWN_CODEC = 'encrypt with a codec of your own: codec({ encode, decode })'
 
 const JOB_FIELDS: Fields = {
   fields: {
@@ -212,17 +215,17 @@ const JOB_FIELDS: Fields = {
     title: (value) => (typeof value === 'function' ? undefined : isTitle(value)),
   },
   notYet: {
-    limit: [],
-    rate: [],
-    executor: ['loop'],
-    encrypt: [false],
-    outage: [],
-    partition: [],
-    upcast: [],
-    slowAfter: [],
-    capture: [],
-    minVersion: [],
+    ...BOUNDS,
+    executor: LOOP_ONLY,
+    encrypt: notYet(OWN_CODEC, false),
+    outage: notYet('pause the queue where you meet it: ctx.queue.pauseUntil("1m")'),
+    partition: notYet('give each part a queue of its own'),
+    upcast: notYet('read older payloads in the handler, or let the schema of input turn them'),
+    slowAfter: notYet('set slowAfter of millrace(), for all jobs'),
+    capture: notYet('set capture of millrace(), for all jobs'),
+    minVersion: notYet('give the changed job another name'),
   },
+  elsewhere: OF_A_JOB,
 }
 
 /** A category says what its jobs share: their payload, its check and its title are each job's own. */
@@ -233,7 +236,14 @@ export function checkCategoryOptions(options: unknown): Problem[] {
 
 /** A job's options. */
 export function checkJobOptions(options: unknown): Problem[] {
-  return checkFields(options, '', JOB_FIELDS)
+  const problems = checkFields(options, '', JOB_FIELDS)
+  const { input, accepts } = Object(options) as { readonly input?: unknown; readonly accepts?: unknown }
+  if (input !== undefined && accepts !== undefined)
+    problems.push({
+      path: 'accepts',
+      message: 'is not asked beside input, whose schema checks the payload; leave one out',
+    })
+  return problems
 }
 
 /** Which handles it knows, the store says; what is no object at all is nobody's. */
@@ -262,7 +272,12 @@ const ENQUEUE_FIELDS: Fields = {
     meta: () => undefined,
     tx: isTransactionHandle,
   },
-  notYet: { limit: [], rate: [] },
+  notYet: BOUNDS,
+  elsewhere: OF_AN_ENQUEUE,
+  meant: (value) => {
+    if (value instanceof Date) return '{ at: … }'
+    return isDurationOption(value) === undefined ? `{ in: ${show(value)} }` : undefined
+  },
 }
 
 /** What one enqueue says. `path` is where it stands in the call, for bulk: `options[3]`. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Fields } from './check.js'
 import { show } from '../codec/show.js'
-import { checkFields } from './check.js'
+import { checkFields, notYet } from './check.js'
 
 const inner: Fields = { fields: { deep: (v) => (v === 1 ? undefined : `must be 1, got ${show(v)}`) } }
 const shape: Fields = {
@@ -10,7 +10,11 @@ const shape: Fields = {
     timeout: (v) => (typeof v === 'number' ? undefined : `must be a number, got ${show(v)}`),
     queue: () => undefined,
   },
-  notYet: { group: [], executor: ['loop'], dashboard: [false] },
+  notYet: {
+    group: notYet('use a label'),
+    executor: notYet('use a thread of your own', 'loop'),
+    dashboard: notYet('look', false),
+  },
 }
 const problems = (value: unknown, path = ''): string[] =>
   checkFields(value, path, shape).map((p) => `${p.path} ${p.message}`)
@@ -26,7 +30,7 @@ describe('an object of options', () => {
       'options.timeout must be a number, got "x"',
       'options.retry.deep must be 1, got 2',
       'options.qeue is not an option; did you mean "queue"?',
-      'options.group is not yet part of this version',
+      'options.group is not yet part of this version; until then: use a label',
     ])
   })
 
@@ -46,9 +50,9 @@ describe('an object of options', () => {
   test('may give a part that is not yet built the value it has anyway, and no other', () => {
     expect(problems({ executor: 'loop', dashboard: false })).toEqual([])
     expect(problems({ executor: 'thread', dashboard: true, group: null })).toEqual([
-      'executor is not yet part of this version',
-      'dashboard is not yet part of this version',
-      'group is not yet part of this version',
+      'executor is not yet part of this version; until then: use a thread of your own',
+      'dashboard is not yet part of this version; until then: look',
+      'group is not yet part of this version; until then: use a label',
     ])
   })
 
@@ -66,7 +70,8 @@ describe('an object of options', () => {
 describe('an unknown option', () => {
   const known: Fields = {
     fields: { retry: () => undefined, timeout: () => undefined, concurrency: () => undefined },
-    notYet: { onDuplicate: [] },
+    notYet: { onDuplicate: notYet('wait') },
+    elsewhere: { attempts: 'use retry: { limit }' },
   }
   const message = (name: string): string | undefined => checkFields({ [name]: 1 }, '', known)[0]?.message
 
@@ -79,6 +84,11 @@ describe('an unknown option', () => {
     ['onduplicates', 'onDuplicate'],
   ])('%s is told the near spelling %s', (given, meant) => {
     expect(message(given)).toBe(`is not an option; did you mean ${JSON.stringify(meant)}?`)
+  })
+
+  test('that another library has is told ours, and a property that every object has is no such name', () => {
+    expect(message('attempts')).toBe('is not an option; use retry: { limit }')
+    expect(message('toString')).toBe('is not an option')
   })
 
   test('that is near nothing gets no guess', () => {

@@ -1,7 +1,9 @@
-import { NotYetError, TransactionError } from '../errors.js'
+import { show } from '../codec/show.js'
+import { InvalidOptionsError, NotYetError, TransactionError } from '../errors.js'
 import type { TestContext } from './context.js'
 import type { AnyJob } from './define.js'
 import { isJob } from './brands.js'
+import { checkEnqueueOptions } from './check-options.js'
 import type { When } from './duration.js'
 import type { Handle } from './enqueue.js'
 import { readLogged } from './log-text.js'
@@ -15,9 +17,16 @@ export function testContext(job: AnyJob, attempt = 1): TestContext {
   const pausedUntil: When[] = []
   const settled: { tx: unknown; result: unknown }[] = []
   const enqueued: { job: AnyJob | string; payload: unknown; options: unknown }[] = []
-  const enqueue = (target: AnyJob | string, payload?: unknown, options?: unknown): Promise<Handle<never, never>> => {
+  const enqueue = async (
+    target: AnyJob | string,
+    payload?: unknown,
+    options?: unknown,
+  ): Promise<Handle<never, never>> => {
+    const problems = options === undefined ? [] : checkEnqueueOptions(options, 'options')
+    if (problems.length > 0)
+      throw new InvalidOptionsError(`job ${show(isJob(target) ? target.name : target)}`, problems)
     enqueued.push({ job: target, payload, options })
-    return Promise.resolve(recordedHandle(`test-${enqueued.length}-${isJob(target) ? target.name : target}`))
+    return recordedHandle(`test-${enqueued.length}-${isJob(target) ? target.name : target}`)
   }
   return {
     id: 'test',

@@ -1,6 +1,9 @@
 import { InvalidOptionsError } from '../errors.js'
 import type { Codec } from '../codec/codec.js'
 import {
+  BOUNDS,
+  LOOP_ONLY,
+  OWN_CODEC,
   isCodec,
   isCount,
   isDurationOption,
@@ -11,7 +14,9 @@ import {
   isRetry,
 } from '../job/check-options.js'
 import type { Check, Fields } from '../job/check.js'
-import { checkFields, EMPTY, noOptions } from '../job/check.js'
+import { checkFields, EMPTY, noOptions, notYet } from '../job/check.js'
+import { OF_A_MILL, OF_A_QUEUE, OF_A_STOP } from '../job/elsewhere.js'
+import { formatPath, joinPath } from '../codec/path.js'
 import { reason, show } from '../codec/show.js'
 import type { CaptureOptions } from '../job/capture.js'
 import type { Handler } from '../job/define.js'
@@ -120,13 +125,24 @@ const isLogger: Check = (value) => {
 const isQueues: Check = (value) => {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     return `must be an object of queue names, got ${show(value)}`
-  const problems = []
-  for (const [queue, given] of Object.entries(value)) {
-    const most = typeof given === 'object' && given !== null ? (given as { concurrency?: unknown }).concurrency : given
-    const wrong = isName(queue) ?? isCount(1, 100_000)(most)
-    if (typeof wrong === 'string') problems.push({ path: `${JSON.stringify(queue)}`, message: `concurrency ${wrong}` })
-  }
-  return problems
+  return Object.entries(value).flatMap(([queue, given]) => {
+    const path = formatPath([queue])
+    const wrong = isName(queue) ?? queueProblem(given)
+    if (typeof wrong === 'string') return [{ path, message: wrong }]
+    return (wrong ?? []).map((problem) => ({ ...problem, path: joinPath(path, problem.path) }))
+  })
+}
+
+const isConcurrency = isCount(1, 100_000)
+const QUEUE: Fields = { fields: { concurrency: isConcurrency }, notYet: BOUNDS, elsewhere: OF_A_QUEUE }
+
+const queueProblem: Check = (given) => {
+  if (typeof given !== 'object' || given === null) return isConcurrency(given)
+  const problems = checkFields(given, '', QUEUE)
+  const isMissing = (given as { readonly concurrency?: unknown }).concurrency === undefined
+  return isMissing
+    ? [...problems, { path: 'concurrency', message: 'is missing: a whole number of 1 or more' }]
+    : problems
 }
 
 const isJobs: Check = (value) => {
@@ -138,6 +154,8 @@ const isJobs: Check = (value) => {
   }
 }
 
+const WATCH_LOG = 'give a logger: what fails in the store is logged as an error, and when it works again'
+
 const FIELDS: Fields = {
   fields: {
     store: isStore,
@@ -145,7 +163,7 @@ const FIELDS: Fields = {
     unknown: isFunction,
     codec: isCodec,
     capture: isCapture,
-    concurrency: isCount(1, 100_000),
+    concurrency: isConcurrency,
     queues: isQueues,
     poll: isPositiveDuration(10),
     lease: isPositiveDuration(500),
@@ -160,21 +178,23 @@ const FIELDS: Fields = {
   },
   // Promised and not built yet: refused by name unless they ask for what is so anyway.
   notYet: {
-    executor: ['loop'],
-    partition: [],
-    changeLog: [false],
-    allowedErrorTime: ['15m'],
-    startGrace: ['10m'],
-    dashboard: [false],
-    redact: [EMPTY],
-    onSystemError: [],
-    onSystemRecovery: [],
-    encrypt: [false],
-    encryption: [false],
-    limit: [],
-    rate: [],
-    outage: [],
+    ...BOUNDS,
+    executor: LOOP_ONLY,
+    partition: notYet('give each part a queue of its own'),
+    changeLog: notYet('let hooks.settle tell you of every attempt that ends in this process', false),
+    allowedErrorTime: notYet(WATCH_LOG, '15m'),
+    startGrace: notYet(WATCH_LOG, '10m'),
+    dashboard: notYet('list jobs with mill.find(filter)', false),
+    redact: notYet('keep secrets out of payloads, or hide them with a codec of your own', EMPTY),
+    onSystemError: notYet(WATCH_LOG),
+    onSystemRecovery: notYet(WATCH_LOG),
+    encrypt: notYet(OWN_CODEC, false),
+    encryption: notYet(OWN_CODEC, false),
+    outage: notYet('pause the queue where you meet it: ctx.queue.pauseUntil("1m")'),
   },
+  elsewhere: OF_A_MILL,
+  meant: (value) =>
+    typeof value === 'string' ? `{ store: ${show(value)} }` : Array.isArray(value) ? '{ jobs: […] }' : undefined,
 }
 
 /** Throws one error with everything that is wrong. */
@@ -214,7 +234,11 @@ const STOP_DEADLINE_MS = 30_000
 
 /** How long a stop waits for what runs. */
 export function deadlineOf(options: StopOptions, subject: string, otherwiseMs = STOP_DEADLINE_MS): number {
-  const problems = checkFields(options, '', { fields: { deadline: isDurationOption } })
+  const problems = checkFields(options, '', {
+    fields: { deadline: isDurationOption },
+    elsewhere: OF_A_STOP,
+    meant: (value) => (isDurationOption(value) === undefined ? `{ deadline: ${show(value)} }` : undefined),
+  })
   if (problems.length > 0) throw new InvalidOptionsError(subject, problems)
   const parsed = parseDuration(options.deadline ?? otherwiseMs)
   return parsed.ok ? parsed.ms : otherwiseMs

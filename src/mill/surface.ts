@@ -126,7 +126,7 @@ export interface Mill {
    */
   stopOnSignals(options?: { readonly deadline?: Duration | number | undefined }): () => void
 
-  /** A job's record, or undefined. */
+  /** A job's record; undefined when no job has that id, also where the text is no id at all. */
   get(id: string): Promise<JobRecord | undefined>
   /**
    * Every job that fits, newest first, read page by page as you go. Records are typed where `job` is a job's value, or a list

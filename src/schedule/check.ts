@@ -5,6 +5,7 @@ import type { Check } from '../job/check.js'
 import { checkFields } from '../job/check.js'
 import { checkEnqueueOptions, checkName, isCount, isDurationOption, isOneOf } from '../job/check-options.js'
 import { parseInstant } from '../job/duration.js'
+import { OF_A_SCHEDULE } from '../job/elsewhere.js'
 import { nextTick, parseRule } from './calendar.js'
 import type { ParsedRule } from './calendar.js'
 import type { RecurringOptions } from './record.js'
@@ -59,7 +60,10 @@ function parted(options: unknown): Parted {
   if (wrong !== undefined) return { ...parts, problems: [wrong] }
   for (const [name, value] of Object.entries(options as object)) {
     const refused = Object.hasOwn(REFUSED, name) ? REFUSED[name] : undefined
-    if (refused !== undefined && value !== undefined) parts.problems.push({ path: `options.${name}`, message: refused })
+    const advice = Object.hasOwn(OF_A_SCHEDULE, name) ? OF_A_SCHEDULE[name] : undefined
+    if (advice !== undefined) parts.problems.push({ path: `options.${name}`, message: `is not an option; ${advice}` })
+    else if (refused !== undefined && value !== undefined)
+      parts.problems.push({ path: `options.${name}`, message: refused })
     else if (Object.hasOwn(OWN, name)) parts.own[name] = value
     else if (refused === undefined) parts.rest[name] = value
   }

@@ -28,7 +28,12 @@ type Made = Mill & { [MADE_WITH]?: { readonly options: MillOptions; readonly fol
 export async function startMill(options: MillOptions = {}): Promise<Mill> {
   const folder = options.store === undefined ? mkdtempSync(join(tmpdir(), 'millrace-test-')) : undefined
   const store = folder === undefined ? options.store : join(folder, 'test.db')
-  return begin({ logger: false, poll: '100ms', ...options, store }, folder)
+  try {
+    return await begin({ logger: false, poll: '100ms', ...options, store }, folder)
+  } catch (error) {
+    if (folder !== undefined) rmSync(folder, { recursive: true, force: true })
+    throw error
+  }
 }
 
 /** Stops a mill of `startMill` and starts another on the same file: what a deploy does. */

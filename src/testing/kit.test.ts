@@ -55,7 +55,12 @@ describe('consume', () => {
   test('leaves other queues alone', async () => {
     await begin()
     await t.mill.enqueue(greet, { name: 'Ada' })
-    await expect(t.consume('api')).rejects.toMatchObject({ code: 'E_QUEUE_EMPTY' })
+    await t.mill.enqueue(greet, { name: 'Bob' })
+    await t.mill.schedule(greet, { name: 'later' }, '5m', { queue: 'mail' })
+    await expect(t.consume('api')).rejects.toMatchObject({
+      code: 'E_QUEUE_EMPTY',
+      message: 'queue "api" has nothing to run; queue "mail" has 1 scheduled; queue "default" has 2 ready',
+    })
   })
 })
 

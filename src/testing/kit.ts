@@ -45,6 +45,10 @@ export interface Drained {
   readonly retrying: number
 }
 
+const WAITING = ['scheduled', 'retrying', 'blocked', 'parked', 'paused', 'ready'] as const
+/** Jobs that are counted to say what other queues hold. */
+const COUNTED_MAX = 1_000
+
 /** More than this in one drain is a job that enqueues itself. */
 const DRAIN_MAX = 2_000
 
@@ -148,7 +152,7 @@ class Kit implements TestKit {
     const others: string[] = []
     for await (const { state, job, dueAt } of this.mill.find({
       queue,
-      state: ['scheduled', 'retrying', 'blocked', 'parked', 'paused', 'ready'],
+      state: [...WAITING],
       order: 'oldest',
       limit: 5,
     }))
@@ -159,6 +163,21 @@ class Kit implements TestKit {
       )
     const { paused, pausedUntil } = await this.mill.queue(queue).get()
     if (paused) others.unshift(`it is paused${pausedUntil === undefined ? '' : ` until ${pausedUntil.toISOString()}`}`)
+    others.push(...(await this.#elsewhere(queue)))
     return `queue ${show(queue)} has nothing to run${others.length === 0 ? '' : `; ${others.join('; ')}`}`
+  }
+
+  /** What waits in other queues: `"mail" has 2 ready and 1 scheduled`. */
+  async #elsewhere(queue: string): Promise<string[]> {
+    const counts = new Map<string, Map<string, number>>()
+    for await (const found of this.mill.find({ state: [...WAITING], limit: COUNTED_MAX })) {
+      if (found.queue === queue) continue
+      const states = counts.get(found.queue) ?? new Map<string, number>()
+      counts.set(found.queue, states.set(found.state, (states.get(found.state) ?? 0) + 1))
+    }
+    return [...counts].map(([other, states]) => {
+      const there = [...states].map(([state, count]) => `${count} ${state}`)
+      return `queue ${show(other)} has ${there.join(' and ')}`
+    })
   }
 }

@@ -1,6 +1,7 @@
 import { InvalidOptionsError, MillraceError } from '../errors.js'
 import { checkFields } from '../job/check.js'
-import { isCount, isFunction } from '../job/check-options.js'
+import type { Check } from '../job/check.js'
+import { isCount, isFunction, isShare } from '../job/check-options.js'
 import type { AnyJob } from '../job/define.js'
 import { Registry } from '../job/registry.js'
 import { defaultCodec } from '../codec/codec.js'
@@ -134,10 +135,12 @@ function configFrom(options: SimulateOptions): SimulationConfig {
 }
 
 function checkOptions(options: unknown): void {
-  const isFaults = (value: unknown): string | undefined =>
-    value === 'all' || value === 'none' || (typeof value === 'object' && value !== null)
-      ? undefined
-      : `must be "all", "none" or an object of rates, got ${show(value)}`
+  const rates = Object.fromEntries(Object.keys(NO_FAULTS).map((fault) => [fault, isShare]))
+  const isFaults: Check = (value) => {
+    if (value === 'all' || value === 'none') return undefined
+    if (typeof value === 'object' && value !== null) return checkFields(value, '', { fields: rates })
+    return `must be "all", "none" or an object of rates, got ${show(value)}`
+  }
   const problems = checkFields(options, '', {
     fields: {
       jobs: () => undefined,

@@ -1,0 +1,156 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { build } from '../scripts/build.mjs'
+import { category, codec, job, millrace, sqlite } from '../src/index.js'
+import type { Context, EnqueueNext, InvalidOptionsError, Mill } from '../src/index.js'
+import { postgres } from '../src/postgres.js'
+import { restart, simulate, startMill, startPostgres, testing, waitFor } from '../src/testing/index.js'
+import { optionDoors } from './support/option-levels.js'
+import type { Door, Level } from './support/option-levels.js'
+
+/**
+ * Nothing is ignored: a name that no option has is refused at every level of every object that the public types let a caller
+ * pass, by an error that says where it is. A verb or a level that is new in the types is in this test by itself.
+ */
+
+const greet = job('greet', async (p: { name: string }) => p.name)
+const ADA = { name: 'Ada' }
+const BOGUS = { bogus: 1 }
+const ID = '01990000-0000-7000-8000-000000000000'
+let mill: Mill
+let doors: readonly Door[] = []
+
+beforeAll(async () => {
+  expect(await build()).toMatchObject({ code: 0 })
+  doors = optionDoors()
+  mill = await millrace({ store: ':memory:', jobs: [greet], logger: false })
+  await mill.recurring('daily', greet, ADA, '0 9 * * *')
+})
+afterAll(() => mill.close())
+
+/** The call of each verb, with what is tried in its place. */
+const CALLS: { readonly [door: string]: (given: never) => unknown } = {
+  'millrace options': (given) => millrace(given),
+  'job options': (given) => job('x', given),
+  'category options': (given) => category('x', given),
+  'codec options': (given) => codec(given),
+  'sqlite options': (given) => sqlite(':memory:', given),
+  'postgres options': (given) => postgres('postgres://localhost/x', given),
+  'testing options': (given) => testing(given),
+  'startMill options': (given) => startMill(given),
+  'restart change': async (given) => restart(await startMill({ jobs: [greet] }), given),
+  'startPostgres options': (given) => startPostgres(given),
+  'simulate options': (given) => simulate(given),
+  'waitFor timeout': (given) => waitFor(mill.handle(ID), given),
+  'TestKit.advance by': async (given) => (await testing({ jobs: [greet] })).advance(given),
+  'Mill.enqueue rest[1]': (given) => mill.enqueue(greet, ADA, given),
+  'Mill.enqueueMany options': (given) => mill.enqueueMany(greet, [ADA], given),
+  'Mill.enqueueMany options()': (given) => mill.enqueueMany(greet, [ADA], () => given),
+  'Mill.schedule when': (given) => mill.schedule(greet, ADA, given),
+  'Mill.schedule options': (given) => mill.schedule(greet, ADA, '1h', given),
+  'Mill.recurring rule': (given) => mill.recurring('x', greet, ADA, given),
+  'Mill.recurring options': (given) => mill.recurring('x', greet, ADA, '0 9 * * *', given),
+  'Mill.upcoming span': (given) => mill.upcoming(given),
+  'Mill.upcoming options': (given) => mill.upcoming('1h', given),
+  'Mill.flow options': (given) => mill.flow((f) => f.add(greet, ADA), given),
+  'FlowBuilder.add rest[1]': (given) => mill.flow((f) => f.add(greet, ADA, given)),
+  'Mill.stop options': (given) => mill.stop(given),
+  'Mill.close options': (given) => mill.close(given),
+  'Mill.stopOnSignals options': (given) => mill.stopOnSignals(given),
+  'Mill.find filter': (given) => mill.find(given).next(),
+  'Mill.edit change': (given) => mill.edit(ID, given),
+  'Mill.group options': (given) => mill.group('x', given),
+  'Mill.configure change': (given) => mill.configure(given),
+  'Schedules.list options': (given) => mill.schedules.list(given),
+  'Schedules.ticks options': (given) => mill.schedules.ticks('x', given),
+  'GroupHandle.progress options': (given) => mill.group('x').progress(given),
+  'GroupHandle.seal options': (given) => mill.group('x').seal(given),
+  'QueueHandle.pauseUntil when': (given) => mill.queue('x').pauseUntil(given),
+  'Handle.result options': (given) => mill.handle(ID).result(given),
+  'Context.enqueue rest[1]': (given) => inHandler((ctx) => ctx.enqueue(greet, ADA, given)),
+  'Context.queue.pauseUntil when': (given) => inHandler((ctx) => ctx.queue.pauseUntil(given)),
+  'EnqueueNext change': (given) => hooked((next) => next(given)),
+  'EnqueueNext change()': (given) => hooked((next) => next(() => given)),
+}
+
+/** What a call inside a handler throws, of a real attempt. */
+async function inHandler(call: (ctx: Context) => unknown): Promise<unknown> {
+  const t = await testing({ jobs: [greet, job('calls', async (_: undefined, ctx) => call(ctx))] })
+  await t.mill.enqueue('calls')
+  try {
+    return await t.consume()
+  } finally {
+    await t.close()
+  }
+}
+
+async function hooked(call: (next: EnqueueNext) => unknown): Promise<unknown> {
+  const t = await testing({ jobs: [greet], hooks: { enqueue: (_, next) => call(next) } })
+  try {
+    return await t.mill.enqueue(greet, ADA)
+  } finally {
+    await t.close()
+  }
+}
+
+test('every verb of the public types that takes an object is called here', () => {
+  expect(doors.map((door) => door.name).sort()).toEqual(Object.keys(CALLS).sort())
+})
+
+test.each(Object.keys(CALLS))(
+  '%s: a name that no option has is refused at every level, with its path',
+  async (name) => {
+    const levels = doors.find((door) => door.name === name)?.levels ?? []
+    const ignored: string[] = []
+    for (const level of levels) {
+      const error = await refusalOf(async () => CALLS[name]?.(valueOf(level) as never))
+      if (!isNamed(level, error)) ignored.push(`${pathOf(level.keys)}: ${error?.message ?? 'accepted'}`)
+    }
+    expect(levels.length).toBeGreaterThan(0)
+    expect(ignored).toEqual([])
+  },
+)
+
+test.each([
+  [
+    'job.run()',
+    () => job('calls', async (_: undefined, ctx) => ctx.enqueue(greet, ADA, BOGUS as never)).run(undefined),
+  ],
+])('%s refuses it too', async (_, call) => {
+  expect((await refusalOf(call))?.problems).toEqual([{ path: 'options.bogus', message: 'is not an option' }])
+})
+
+async function refusalOf(call: () => unknown): Promise<InvalidOptionsError | undefined> {
+  try {
+    await call()
+    return undefined
+  } catch (error) {
+    return error as InvalidOptionsError
+  }
+}
+
+/** An object with the unknown name, within what leads to it. A span of time is one by its fields. */
+function valueOf({ keys, type }: Level): unknown {
+  const innermost: object = type === 'DurationLike' ? { hours: 1, ...BOGUS } : BOGUS
+  return keys.reduceRight<unknown>((inner, key) => {
+    const index = /^\[(\d+)\]$/.exec(key)?.[1]
+    // Before the options of `whenDone` there are its job and its payload.
+    if (index !== undefined) return [...[greet, ADA].slice(0, Number(index)), inner]
+    return { [key === '*' ? 'anything' : key]: inner }
+  }, innermost)
+}
+
+function pathOf(keys: readonly string[]): string {
+  return keys
+    .map((key) => (key.startsWith('[') ? key : `.${key === '*' ? 'anything' : key}`))
+    .join('')
+    .replace(/^\./, '')
+}
+
+/** By its path; a span of time is one value, whose message names the field. */
+function isNamed({ keys, type }: Level, error: InvalidOptionsError | undefined): boolean {
+  const at = pathOf(keys)
+  if (error === undefined || !error.code.startsWith('E_')) return false
+  if (type === 'DurationLike') return error.message.includes('with the field "bogus"')
+  const path = at === '' ? 'bogus' : `${at}.bogus`
+  return (error.problems ?? []).some((problem) => problem.path === path || problem.path.endsWith(`.${path}`))
+}

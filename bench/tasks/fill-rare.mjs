@@ -1,7 +1,9 @@
+import { setTimeout } from 'node:timers/promises'
 import { payloadsOf } from '../payloads.mjs'
 
 const CHUNK = 10_000
 const FAR = { in: '30d' }
+const UPKEEP_MS = 3_000
 
 /** A great many scheduled jobs, and in the middle of them one of each rare kind. */
 export async function run({ others, bytes, ...spec }, { openMill }) {
@@ -22,6 +24,9 @@ export async function run({ others, bytes, ...spec }, { openMill }) {
     .catch(() => {})
   await mill.stop()
   await fill(mill, others / 2, bytes)
+  // Upkeep comes by, as it does wherever a worker runs.
+  await mill.start()
+  await setTimeout(UPKEEP_MS)
   await mill.close()
 }
 

@@ -23,11 +23,31 @@ export const FILTERS = {
   'label of none': { label: 'none' },
 }
 
+/** The filters by time, from when the first job, the rare one in the middle and the last one were made. */
+export const TIME_FILTERS = {
+  'before all': ({ first }) => ({ createdBefore: first }),
+  'after all': ({ last }) => ({ createdAfter: last }),
+  'first half': ({ middle }) => ({ createdBefore: middle }),
+  'second half': ({ middle }) => ({ createdAfter: middle }),
+  'second half, state scheduled': ({ middle }) => ({ createdAfter: middle, state: 'scheduled' }),
+  'first half, state failed': ({ middle }) => ({ createdBefore: middle, state: 'failed' }),
+  'one millisecond': ({ middle }) => ({
+    createdAfter: new Date(middle.getTime() - 1),
+    createdBefore: new Date(middle.getTime() + 1),
+  }),
+}
+
 /** The first job of each filter, in ms: the median of a few calls, in the slower order. */
 export async function run(spec, { openMill }) {
   const mill = await openMill(spec, jobsOf)
   const figures = {}
-  for (const [name, filter] of Object.entries(FILTERS)) {
+  const times = {
+    first: await createdAt(mill, { order: 'oldest' }),
+    middle: await createdAt(mill, { key: 'k' }),
+    last: await createdAt(mill, {}),
+  }
+  const timed = Object.entries(TIME_FILTERS).map(([name, filterOf]) => [name, filterOf(times)])
+  for (const [name, filter] of [...Object.entries(FILTERS), ...timed]) {
     const medians = []
     for (const order of ['newest', 'oldest']) {
       const took = []
@@ -38,6 +58,11 @@ export async function run(spec, { openMill }) {
   }
   await mill.close()
   return { ...figures, worst: Math.max(...Object.values(figures)) }
+}
+
+async function createdAt(mill, filter) {
+  for await (const record of mill.find({ ...filter, limit: 1 })) return record.createdAt
+  throw new Error(`no job matches ${JSON.stringify(filter)}`)
 }
 
 async function firstMs(mill, filter) {

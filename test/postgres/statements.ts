@@ -126,11 +126,16 @@ function jobCases(rows: number): Readonly<Record<string, Case>> {
     readRefs: [refs],
     readKeyed: ['k15', 'n16'],
     listJobs: LISTS.flatMap(([lists, ...values]) =>
-      (['asc', 'desc'] as const).map((way) => ({
-        made: [lists, way],
-        values: ['10', ...(way === 'asc' ? ['0', LAST] : [LAST, '0']), ...values],
-      })),
+      (['asc', 'desc'] as const).flatMap((way) => {
+        const given = ['10', ...(way === 'asc' ? ['0', LAST] : [LAST, '0']), ...values]
+        const strays = `$${given.length + 1}`
+        return [
+          { made: [lists, way], values: given },
+          { made: [lists, way, strays], values: [...given, refs] },
+        ]
+      }),
     ),
+    searchTimes: ['1000', String(refOf(10)), LAST, '2000', String(refOf(10)), LAST, '2000', '1000', '2000'],
     findJobs: (['asc', 'desc'] as const).map((way) => ({ made: [['state = $3'], way], values: ['10', refs, 'ready'] })),
     takeReady: [asRead({ lane: 16, sort: '15' })],
     takeWaiting: [asRead({ state: 'scheduled' })],
@@ -276,6 +281,7 @@ function dayCases(): Readonly<Record<string, Case>> {
     lastNumber: [],
     sweepRevived: [{ made: [today() - 30], values: [] }],
     tryAlone: [],
+    addSummaries: [json([{ name: 'jobs_rest', next: 0 }]), '10'],
     readParts: [],
     isTaken: [{ made: ['jobs', empty], values: [] }],
     create: [{ made: ['jobs', empty], values: [] }],

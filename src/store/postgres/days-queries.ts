@@ -1,4 +1,5 @@
 import { DAY_MS, NUMBER_BITS } from './numbers.js'
+import { RANGE_PAGES } from './migrations/0001-times.js'
 import { forgetting } from './queries/words.js'
 
 /**
@@ -28,6 +29,7 @@ export function dayQueries(schema: string) {
     commit: `commit`,
     rollback: `rollback`,
     ...roundQueries(text),
+    ...summaryQueries(text),
     ...labelQueries(s),
     /** Rows of that day are in the rest already: then they stay there, since nothing may move under those who run them. */
     isTaken: (of: Parted, day: number): string =>
@@ -152,6 +154,25 @@ function roundQueries(text: string) {
       from pg_inherits i
       join pg_class c on c.oid = i.inhrelid
       where i.inhparent in (${PARTED.map((of) => `'${text}.${of}'::regclass`).join(', ')})`,
+  }
+}
+
+/** The index on times. A block is the first page of a run; $1 has where to begin in each partition. */
+function summaryQueries(text: string) {
+  return {
+    addSummaries: `
+      select name, block, brin_summarize_range(index, block) as added
+      from (
+        select asked.name, x.oid as index, block
+        from json_to_recordset($1::text::json) as asked (name text, next bigint)
+        join pg_class t on t.oid = to_regclass('${text}.' || quote_ident(asked.name))
+        join pg_index i on i.indrelid = t.oid
+        join pg_class x on x.oid = i.indexrelid
+        join pg_am a on a.oid = x.relam and a.amname = 'brin'
+        cross join lateral generate_series(
+          asked.next, pg_relation_size(t.oid) / current_setting('block_size')::bigint - ${RANGE_PAGES}, ${RANGE_PAGES}) as block
+        order by asked.name, block
+        limit $2::text::integer) as full_runs`,
   }
 }
 

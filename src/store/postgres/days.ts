@@ -14,7 +14,7 @@ const DAYS_AHEAD = 2
 const SLICES_MAX = 200
 
 /** Somebody has the lock, or rows came into the rest meanwhile: it is tried again. */
-const COME_AGAIN = new Set(['55P03', '23514', '40P01'])
+export const COME_AGAIN: ReadonlySet<string> = new Set(['55P03', '23514', '40P01'])
 
 const DENIED = '42501'
 

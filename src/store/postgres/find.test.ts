@@ -4,7 +4,9 @@ import { freshDatabase } from '../../testing/shared-postgres.js'
 import { systemWorld } from '../../world/world.js'
 import type { Opened } from './open.js'
 import { openDatabase } from './open.js'
+import { DAY_MS, NUMBER_BITS } from './numbers.js'
 import type { ListedBy } from './queries/find.js'
+import { addSummaries } from './summaries.js'
 import { targetOf } from './target.js'
 
 const STATES: readonly State[] = ['scheduled', 'retrying', 'blocked', 'paused', 'parked', 'failed', 'cancelled']
@@ -53,3 +55,31 @@ test.each(['asc', 'desc'] as const)(
       for (const scan of await scansOf([list], way, [])) expect(scan).toMatch(/Index(?: Only)? Scan.* using \w+_pkey/)
   },
 )
+
+test('jobs of a time and a number are looked for in a few pages, once upkeep has added the others to the index', async () => {
+  const db = opened.connection('work')
+  const now = Date.now()
+  const first = BigInt(Math.floor(now / DAY_MS)) << BigInt(NUMBER_BITS)
+  await db.query(
+    `insert into millrace.jobs (ref, id, created_at, due_at, lane, priority, payload)
+     select ${first} + i, gen_random_uuid(), ${Math.floor(now / DAY_MS) * DAY_MS} + i, 0, 1, 0, repeat('x', 200) from generate_series(1, 40000) as i`,
+    [],
+  )
+  const read = async (): Promise<number> => {
+    const box = [Math.floor(now / DAY_MS) * DAY_MS + 20_000, now + DAY_MS, first, first + 20_000n].join(', ')
+    const rows = await db.query<Record<string, string>>(
+      `explain (analyze, buffers, costs off, timing off, summary off) select millrace.refs_within(${box}, 10)`,
+      [],
+    )
+    return Number(/shared hit=(\d+)/.exec(rows.map((row) => row['QUERY PLAN']).join('\n'))?.[1])
+  }
+  await read()
+  const before = await read()
+  const walk = { at: 0, next: new Map<string, number>() }
+  for (let more = true; more;) more = await addSummaries(db, opened.days, now, walk)
+  expect(walk.next.size).toBe(1)
+  const after = await read()
+  expect(before).toBeGreaterThan(1_000)
+  expect(after).toBeLessThan(before / 5)
+  expect(await addSummaries(db, opened.days, now + 4_999, walk)).toBe(false)
+})

@@ -1,7 +1,6 @@
 import { farthest, LANES_MAX, READY_MAX } from '../find.js'
 import type { Candidates, FindQuery, FoundPage } from '../find.js'
 import type { JobRow } from '../store.js'
-import { DAY_MS, NUMBER_BITS } from './numbers.js'
 import type { ListedBy, Way } from './queries/find.js'
 import { optionsJson } from './queries/words.js'
 import { isCut } from './read.js'
@@ -9,12 +8,13 @@ import type { BoundedRow } from './read.js'
 import { toJobRow } from './rows.js'
 import type { Session } from './session.js'
 import { arrayOf } from './session.js'
+import { rangeOf } from './times.js'
+import type { RefRange } from './times.js'
 
 /** How many jobs one page looks at, at the most: a sparse filter must not hold the server. */
 const WINDOW_MAX = 2_000
 /** Candidates that are read first: where most match, the others need not be. */
 const SLICE_MIN = 32
-const BEYOND = '9223372036854775807'
 
 /** One page: the candidates of the sparsest index, in order, filtered, as far as one answer holds them (`store/find.ts`). */
 export async function findJobs(s: Session, query: FindQuery): Promise<FoundPage> {
@@ -41,14 +41,15 @@ interface List extends Candidates {
 async function listsOf(s: Session, query: FindQuery): Promise<List[] | undefined> {
   const way: Way = query.order === 'newest' ? 'desc' : 'asc'
   const { lists, values } = asked(query)
-  const row = await list(s, query, way, lists, values)
+  const range = await rangeOf(s, query)
+  const row = await list(s, query, way, range, lists, values)
   if (row.lanes === 0) return undefined
   const usable = lists
     .map((each, i) => ({ each, list: toList(row[String(i)] as string) }))
     .filter(({ each }) => each.by !== 'lanes' || (row.lanes as number) <= LANES_MAX)
     .filter(({ each }) => each.by !== 'states' || (row.ready ?? 0) <= READY_MAX)
   if (usable.length > 0) return usable.map((each) => each.list)
-  const all = await list(s, query, way, [{ by: 'all' }], [])
+  const all = await list(s, query, way, range, [{ by: 'all' }], [])
   return [toList(all['0'] as string)]
 }
 
@@ -61,13 +62,16 @@ interface ListRow {
 
 async function list(
   s: Session,
-  query: FindQuery,
+  { cursor }: FindQuery,
   way: Way,
+  range: RefRange,
   lists: readonly ListedBy[],
   values: readonly string[],
 ): Promise<ListRow> {
-  const [from, to] = boundsOf(query, way)
-  const [row] = await s.query<ListRow>(s.queries.listJobs(lists, way), String(WINDOW_MAX), from, to, ...values)
+  const given = [String(WINDOW_MAX), ...boundsOf(range, cursor, way), ...values]
+  const strays = range.strays.filter((ref) => cursor === null || (way === 'asc' ? ref > cursor : ref < cursor))
+  const text = s.queries.listJobs(lists, way, strays.length === 0 ? undefined : `$${given.length + 1}`)
+  const [row] = await s.query<ListRow>(text, ...given, ...(strays.length === 0 ? [] : [arrayOf(strays)]))
   return row as ListRow
 }
 
@@ -96,18 +100,12 @@ function asked(query: FindQuery): { lists: ListedBy[]; values: string[] } {
   return { lists, values }
 }
 
-/** Where the page begins and where it ends at the latest, both exclusive. The day of a job's number is that of `created_at`. */
-function boundsOf({ cursor, createdAfter, createdBefore }: FindQuery, way: Way): [string, string] {
-  const lowest = createdAfter === undefined ? -1n : dayStart(createdAfter, 0) - 1n
-  const highest = createdBefore === undefined ? BigInt(BEYOND) : dayStart(createdBefore, 1)
-  const [from, to] = way === 'asc' ? [lowest, highest] : [highest, lowest]
+/** Where the page begins and where it ends at the latest, strays aside, both exclusive. */
+function boundsOf({ lowest, beyond }: RefRange, cursor: number | null, way: Way): [string, string] {
+  const [from, to] = way === 'asc' ? [lowest - 1n, beyond] : [beyond, lowest - 1n]
   if (cursor === null) return [String(from), String(to)]
   const at = BigInt(cursor)
   return [String((way === 'asc' ? at > from : at < from) ? at : from), String(to)]
-}
-
-function dayStart(ms: number, more: number): bigint {
-  return BigInt(Math.floor(ms / DAY_MS) + more) << BigInt(NUMBER_BITS)
 }
 
 function match(s: Session, query: FindQuery, refs: readonly number[], limit: number): Promise<BoundedRow[]> {

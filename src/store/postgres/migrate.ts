@@ -6,6 +6,7 @@ import { groups } from './migrations/0001-groups.js'
 import { jobs } from './migrations/0001-jobs.js'
 import { schedules } from './migrations/0001-schedules.js'
 import { links } from './migrations/0001-links.js'
+import { times } from './migrations/0001-times.js'
 
 /** Numbered, forward only, never edited after release. A statement at a time: what is prepared cannot be several. */
 export const MIGRATIONS: readonly {
@@ -19,6 +20,7 @@ export const MIGRATIONS: readonly {
     name: 'jobs',
     statements: (schema, channel) => [
       ...jobs(schema),
+      ...times(schema),
       ...links(schema),
       ...groups(schema),
       ...schedules(schema),

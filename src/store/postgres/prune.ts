@@ -7,6 +7,8 @@ import type { Opened } from './open.js'
 import { PruneStart } from './prune-start.js'
 import type { Receipts } from './receipts.js'
 import type { Session } from './session.js'
+import { addSummaries } from './summaries.js'
+import type { SummaryWalk } from './summaries.js'
 import type { Run } from './upkeep.js'
 import { Vacuum } from './vacuum.js'
 
@@ -22,7 +24,13 @@ export class PostgresPrune implements PruneStore {
   readonly #receipts: Receipts
   readonly #start: PruneStart
   readonly #vacuum: Vacuum
-  readonly #walk: Walk = { sweptTo: ['', ''], groupsSweptTo: '', daysAt: 0, days: { days: [], look: undefined } }
+  readonly #walk: Walk = {
+    sweptTo: ['', ''],
+    groupsSweptTo: '',
+    daysAt: 0,
+    days: { days: [], look: undefined },
+    summaries: { at: 0, next: new Map() },
+  }
 
   constructor(opened: Opened, run: Run, receipts: Receipts) {
     this.#opened = opened
@@ -39,7 +47,8 @@ export class PostgresPrune implements PruneStore {
     await this.#receipts.sweep()
     const now = await this.#run((s) => s.now())
     const days = await sweepDays(this.#opened, this.#walk, now)
-    return { swept: rows.swept + days.swept, more: rows.more || days.more }
+    const isUnsummarised = await sweepSummaries(this.#opened, this.#walk, now)
+    return { swept: rows.swept + days.swept, more: rows.more || days.more || isUnsummarised }
   }
 
   close(): void {
@@ -62,6 +71,7 @@ export interface Walk {
   groupsSweptTo: string
   daysAt: number
   readonly days: DaysWalk
+  readonly summaries: SummaryWalk
 }
 
 /**
@@ -120,6 +130,12 @@ async function sweepDays(opened: Pick<Opened, 'connection' | 'days'>, walk: Walk
   const { forgotten, again } = await keepDays(opened.connection('work'), opened.days, now, walk.days)
   if (again) walk.daysAt = now
   return { swept: forgotten, more: again }
+}
+
+/** Tells whether there is more to do. Of partitions that belong to another role, vacuum does it. */
+async function sweepSummaries(opened: Pick<Opened, 'connection' | 'days'>, walk: Walk, now: number): Promise<boolean> {
+  if (walk.days.mayDrop !== true) return false
+  return addSummaries(opened.connection('work'), opened.days, now, walk.summaries)
 }
 
 /** In bounded statements, so that no backlog makes one of them long. */

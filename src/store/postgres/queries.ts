@@ -2,6 +2,7 @@ import { askQueries } from './queries/ask.js'
 import { claimQueries } from './queries/claim.js'
 import { enqueueQueries } from './queries/enqueue.js'
 import { findQueries } from './queries/find.js'
+import { timeQueries } from './queries/times.js'
 import { linkQueries } from './queries/links.js'
 import { groupQueries } from './queries/groups.js'
 import { moveQueries } from './queries/move.js'
@@ -26,6 +27,7 @@ const statements = {
   ...enqueueQueries,
   ...readQueries,
   ...findQueries,
+  ...timeQueries,
   ...moveQueries,
   ...linkQueries,
   ...askQueries,

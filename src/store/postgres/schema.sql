@@ -287,6 +287,8 @@ CREATE INDEX history_keep ON ONLY millrace.history USING btree (keep_until) WHER
 
 CREATE INDEX history_unwell ON ONLY millrace.history USING btree (state, ref) WHERE (state <> 'done'::text);
 
+CREATE INDEX jobs_created ON ONLY millrace.jobs USING brin (created_at, ((ref + 0))) WITH (pages_per_range='64');
+
 CREATE INDEX jobs_group ON ONLY millrace.jobs USING btree (grp, ref) WHERE (grp IS NOT NULL);
 
 CREATE INDEX jobs_id ON ONLY millrace.jobs USING btree (id);
@@ -434,6 +436,26 @@ CREATE OR REPLACE FUNCTION millrace.new_job_id(now_ms bigint)
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
   select (lpad(to_hex(now_ms), 12, '0') || '7' || substr(replace(gen_random_uuid()::text, '-', ''), 14))::uuid$function$;
+
+CREATE OR REPLACE FUNCTION millrace.refs_within(created_from bigint, created_to bigint, ref_from bigint, ref_to bigint, most integer)
+ RETURNS bigint[]
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'on'
+ SET jit TO 'off'
+AS $function$
+begin
+  if created_from >= created_to or ref_from >= ref_to then
+    return '{}';
+  end if;
+  return array(
+    select j.ref
+    from "millrace".jobs j
+    where j.created_at >= created_from and j.created_at < created_to and j.ref + 0 >= ref_from and j.ref + 0 < ref_to
+    limit most);
+end$function$;
 
 CREATE OR REPLACE FUNCTION millrace.replace_labels()
  RETURNS trigger

@@ -189,6 +189,7 @@ export class CommitQueue {
     if (this.#doubtsWal) this.#mend()
     this.#setSynchronous(durable && this.#options.durability === 'power' ? 'full' : 'normal')
     this.#execute(this.#queries.begin)
+    this.#options.onBegin?.()
   }
 
   /**
@@ -281,6 +282,8 @@ export interface CommitQueueOptions {
   readonly isTaken?: (() => boolean) | undefined
   /** Undefined: there is no file that could be deleted or replaced. */
   readonly identity?: FileIdentity | undefined
+  /** What was known of the last transaction is not known of this one. */
+  readonly onBegin?: (() => void) | undefined
   /** `durable`: something was written that must be kept, not only claims and looks. */
   readonly onCommit: (durable: boolean) => void
   /** What a transaction made is not there: whoever remembers it must forget it. */

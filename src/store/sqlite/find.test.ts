@@ -71,6 +71,37 @@ test('a filter that nothing matches ends with the first page where an index has 
   expect(await page({ label: 'none' })).toEqual(nothing)
 })
 
+test('a time is found in all its jobs when the clock was set back more often than is searched, and old steps are swept', async () => {
+  const clock = { now: Date.now() }
+  const own = await openFile({ target: ':memory:', durability: 'power' }, true, systemWorld())
+  const b = new Bench({
+    store: new SqliteStore(own, systemWorld(), { durability: 'power', now: () => clock.now }),
+    clock,
+  })
+  const steps = (): number => own.database.prepare('select seq from millrace_clock_steps').all().length
+  const found = async (createdAfter: number): Promise<string[]> => {
+    const page = await b.store.jobs.findJobs({ order: 'oldest', limit: 1_000, cursor: null, createdAfter })
+    return page.rows.map(({ id }) => id)
+  }
+  const late: string[] = []
+  for (const times of [200, 100]) {
+    for (let i = 0; i < times; i += 1) {
+      clock.now += 1_000
+      late.push(await b.one())
+      clock.now -= 1_000
+      await b.one()
+    }
+    expect(await found(clock.now)).toEqual(late)
+  }
+  expect(steps()).toBe(300)
+  for (const { id } of (await b.store.jobs.findJobs({ order: 'oldest', limit: 399, cursor: null })).rows)
+    await b.store.jobs.changeJob({ id, from: 'ready', to: 'gone', keepMs: 0 })
+  await b.prune(1)
+  expect(steps()).toBe(100)
+  expect(await found(clock.now)).toEqual(late.slice(200))
+  await b.store.close()
+})
+
 test('the labels of jobs go with them, one by one, by pruning, and where they are kept for no time', async () => {
   const clock = { now: Date.now() }
   const own = await openFile({ target: ':memory:', durability: 'power' }, true, systemWorld())

@@ -2,6 +2,9 @@ import { isFinal } from '../../job/states.js'
 import type { State } from '../../job/states.js'
 import { farthest, LANES_MAX, READY_MAX } from '../find.js'
 import type { Candidates, FindQuery, FoundPage } from '../find.js'
+import type { JobRow } from '../store.js'
+import { ALL, rangesOf } from './clock-steps.js'
+import type { NumberRange } from './clock-steps.js'
 import type { SqliteValue } from './driver.js'
 import type { Way } from './queries/find.js'
 import { toJobRow } from './read.js'
@@ -11,17 +14,68 @@ import type { Session } from './session.js'
 /** How many jobs one page looks at, at the most: a sparse filter must not hold the event loop. */
 const WINDOW_MAX = 5_000
 
-/** One page: the candidates of the sparsest index, in order, filtered (`store/find.ts`). */
+/** One page: the candidates of the sparsest index, in order, filtered (`store/find.ts`), of the numbers that a time can have. */
 export function findJobs(session: Session, query: FindQuery): FoundPage {
-  const lists = listsOf(session, query)
-  if (lists === undefined) return { rows: [], cursor: null }
-  const { refs, looked, last } = farthest(lists, query.order, WINDOW_MAX)
+  if (query.createdAfter === undefined && query.createdBefore === undefined) return findWithin(session, query, [ALL])
+  return inOneSnapshot(session, () => findWithin(session, query, rangesOf(session, query)))
+}
+
+/** Another process may write between two statements; a savepoint also does where the connection is in a transaction already. */
+function inOneSnapshot<T>(session: Session, read: () => T): T {
+  session.statement(session.queries.beginLook).run()
+  try {
+    const value = read()
+    session.statement(session.queries.endLook).run()
+    return value
+  } catch (error) {
+    try {
+      session.statement(session.queries.endLook).run()
+    } catch {
+      // SQLite has ended the transaction itself: what went wrong is the error that is thrown.
+    }
+    throw error
+  }
+}
+
+/** The ranges one after the other, until the page is full or has looked at enough. */
+function findWithin(session: Session, query: FindQuery, ranges: readonly NumberRange[]): FoundPage {
+  const rows: JobRow[] = []
+  let looked = 0
+  for (const range of inOrder(query, ranges)) {
+    if (looked >= WINDOW_MAX) return { rows, cursor: range.cursor }
+    const lists = listsOf(session, query, range)
+    if (lists === undefined) break
+    const list = farthest(lists, query.order, WINDOW_MAX)
+    rows.push(...match(session, query, list.refs, query.limit - rows.length))
+    if (rows.length === query.limit) return { rows, cursor: (rows.at(-1) as JobRow).ref }
+    if (list.looked === WINDOW_MAX) return { rows, cursor: list.last }
+    looked += list.looked
+  }
+  return { rows, cursor: null }
+}
+
+/** What is read of a range: the numbers between these two, in the order of the page. */
+interface Walk {
+  readonly cursor: number
+  readonly beyond: number
+}
+
+/** Behind the cursor of the page before. */
+function inOrder({ order, cursor }: FindQuery, ranges: readonly NumberRange[]): Walk[] {
+  if (order === 'oldest')
+    return ranges
+      .map(({ first, last }) => ({ cursor: Math.max(first - 1, cursor ?? -1), beyond: last + 1 }))
+      .filter((walk) => walk.beyond - walk.cursor > 1)
+  return ranges
+    .map(({ first, last }) => ({ cursor: Math.min(last + 1, cursor ?? Infinity), beyond: first - 1 }))
+    .filter((walk) => walk.cursor - walk.beyond > 1)
+    .reverse()
+}
+
+function match(session: Session, query: FindQuery, refs: string, limit: number): JobRow[] {
   const { conditions, values } = conditionsOf(query)
   const sql = session.queries.findJobs(conditions)
-  const found = session.statement(sql).all(refs, ...values, query.limit) as StoredRow[]
-  const rows = found.map(toJobRow)
-  if (found.length === query.limit) return { rows, cursor: (found.at(-1) as StoredRow).seq }
-  return { rows, cursor: looked < WINDOW_MAX ? null : last }
+  return (session.statement(sql).all(refs, ...values, limit) as StoredRow[]).map(toJobRow)
 }
 
 interface List extends Candidates {
@@ -30,13 +84,12 @@ interface List extends Candidates {
 }
 
 /** The candidates by each filter that has an index; undefined when one of them has none for certain. */
-function listsOf(session: Session, query: FindQuery): List[] | undefined {
+function listsOf(session: Session, query: FindQuery, { cursor, beyond }: Walk): List[] | undefined {
   const { queries } = session
   const way: Way = query.order === 'newest' ? 'desc' : 'asc'
-  const cursor = query.cursor ?? (way === 'desc' ? Number.MAX_SAFE_INTEGER : -1)
   const lists: List[] = []
   const list = (sql: string, ...values: readonly SqliteValue[]): unknown =>
-    lists.push(session.statement(sql).get(WINDOW_MAX, cursor, ...values) as List)
+    lists.push(session.statement(sql).get(WINDOW_MAX, cursor, beyond, ...values) as List)
   if (query.group !== undefined) list(queries.listMembers(way), query.group)
   if (query.key !== undefined) list(queries.listKeyed(way), query.key)
   if (query.label !== undefined) list(queries.listLabelled(way), query.label)

@@ -1,17 +1,25 @@
 import { ParentMissingError } from '../../errors.js'
 import { isThereAlready, readWhenDone, writeWhenDone } from '../groups.js'
-import type { GroupSeal, GroupTroubles, WhenDone } from '../groups.js'
+import type { GroupSeal, GroupStore, GroupTroubles, WhenDone } from '../groups.js'
 import { withoutGone } from '../links.js'
 import type { CalledOff } from '../links.js'
 import type { NewJob } from '../store.js'
+import type { CommitQueue } from './commit-queue.js'
 import { isOfTheFile } from './driver.js'
-import { countMoves, groupRow, isAnyComplete } from './groups.js'
+import { countMoves, groupRow, isAnyComplete, readGroup } from './groups.js'
 import { endWaiting } from './history.js'
 import { insertJobs } from './insert.js'
 import { findParents } from './links.js'
 import type { Session } from './session.js'
 
 /* The seal of a group, and what follows it. */
+
+export function groupVerbs(commits: CommitQueue, session: Session): GroupStore {
+  return {
+    readGroup: (group) => commits.read(() => readGroup(session, group)),
+    sealGroup: (seal) => commits.write((now) => sealGroup(session, seal, now)),
+  }
+}
 
 /** False when it was sealed before. Then, and when what is to follow comes after a job that is missing, nothing is written. */
 export function sealGroup(session: Session, { group, whenDone }: GroupSeal, now: number): boolean {
@@ -67,6 +75,7 @@ function apart<T>(session: Session, work: () => T): { readonly value: T } | { re
 function undo(session: Session, error: unknown): void {
   session.tally.take()
   session.lanes.forget()
+  session.isInOrder = false
   try {
     session.statement(session.queries.rollbackTo).run()
     session.statement(session.queries.release).run()

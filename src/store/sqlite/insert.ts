@@ -9,6 +9,7 @@ import type { Met } from '../links.js'
 import { meetsNone, met, putOff, whyRefused, windowEnd } from '../meeting.js'
 import type { InsertOptions, Inserted, NewJob } from '../store.js'
 import type { SqliteValue } from './driver.js'
+import { noteClockStep } from './clock-steps.js'
 import { endWaiting } from './history.js'
 import { keyHolder, takeKey } from './keys.js'
 import type { InTheWay, KeyHolder } from './keys.js'
@@ -28,6 +29,7 @@ const JOBS_PER_RUN = 1_000
 export function insertJobs(session: Session, jobs: readonly NewJob[], options: InsertOptions, now: number): Inserted[] {
   if (options.under !== undefined && !holds(session, options.under.ref, options.under.fence))
     throw new LeaseLostError('enqueue from a handler')
+  noteClockStep(session, now)
   const parents = findParents(session, jobs)
   admitMembers(session, jobs, options.under)
   const inserted = writeAll(session, jobs, options, now)

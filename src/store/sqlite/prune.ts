@@ -1,4 +1,5 @@
 import type { Pruned, PruneStore, Swept } from '../prune.js'
+import { dropOldSteps, isAnyOldStep } from './clock-steps.js'
 import type { CommitQueue } from './commit-queue.js'
 import { giveBack, hasSpace } from './give-back.js'
 import { isAnyGroup, sweepGroups } from './groups.js'
@@ -61,16 +62,20 @@ function forget(session: Session, seqs: number[]): void {
   dropLabels(session, rest)
 }
 
-/** Nothing to sweep: there is neither a place nor a group, and no space to give back. By reading alone. */
+/** Nothing to sweep: there is neither a place nor a group nor an old clock step, and no space to give back. By reading alone. */
 function nothingToSweep(session: Session): Swept | undefined {
   const isEmpty =
-    session.statement(session.queries.anyPlace).get() === undefined && !isAnyGroup(session) && !hasSpace(session)
+    session.statement(session.queries.anyPlace).get() === undefined &&
+    !isAnyGroup(session) &&
+    !isAnyOldStep(session) &&
+    !hasSpace(session)
   return isEmpty ? { swept: 0, more: false } : undefined
 }
 
 /** One step of the walks through the places and the groups, and some space given back. */
 function sweepRows(session: Session, limit: number, now: number): Swept {
   const [places, groups] = [sweepPlaces(session, limit, now), sweepGroups(session, limit, now)]
+  dropOldSteps(session)
   const isSpacious = giveBack(session)
   return { swept: places + groups, more: places >= limit || groups >= limit || isSpacious }
 }

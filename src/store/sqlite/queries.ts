@@ -1,4 +1,5 @@
 import { PRIORITY_STEP_MS } from '../line.js'
+import { clockStepQueries } from './queries/clock-steps.js'
 import { keyQueries } from './queries/keys.js'
 import { pauseQueries } from './queries/pauses.js'
 import { rescueQueries } from './queries/rescue.js'
@@ -23,6 +24,7 @@ import { groupQueries } from './group-queries.js'
 export const ROWS_PER_INSERT = 20
 
 export const queries = {
+  ...clockStepQueries,
   ...keyQueries,
   ...pauseQueries,
   ...pruneQueries,

@@ -28,6 +28,10 @@ CREATE INDEX millrace_live_suspect on millrace_live (lane, streak, sort) where s
 
 CREATE INDEX millrace_schedules_next on millrace_schedules (next_at) where next_at is not null;
 
+CREATE TABLE millrace_clock_steps (
+  seq integer primary key
+) strict;
+
 CREATE TABLE millrace_group_counts (
   grp text not null,
   queue text not null,

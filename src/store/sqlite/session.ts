@@ -15,6 +15,8 @@ export class Session {
   groupsSweptTo = ''
   /** Members of groups that this transaction moves; `countMoves` writes it down. */
   readonly tally = new Tally()
+  /** Whether this transaction has checked that the clock was not set back (`clock-steps.ts`). */
+  isInOrder = false
   #hint: Hint = QUIET
 
   constructor(statements: Statements, queries: Queries) {

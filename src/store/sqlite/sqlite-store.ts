@@ -37,8 +37,7 @@ import { CommitWatch } from './commit-watch.js'
 import { Statements } from './driver.js'
 import { FullDisk } from './full-disk.js'
 import { startHeart } from './heart.js'
-import { sealGroup } from './group-ends.js'
-import { readGroup } from './groups.js'
+import { groupVerbs } from './group-ends.js'
 import { Hints } from './hints.js'
 import { insertJobs } from './insert.js'
 import type { OpenedFile } from './open.js'
@@ -104,6 +103,7 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
       durability: options.durability,
       now: options.now,
       isTaken: file.given === file.database ? () => transactionOf(file.database) === 'open' : undefined,
+      onBegin: () => void (this.#session.isInOrder = false),
       onCommit: (durable) => this.#committed(durable),
       onRollback: () => this.#session.forget(),
       onFailure: (error) => this.#disk?.failed(error),
@@ -111,10 +111,7 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
     })
     this.#prune = pruneVerbs(this.#commits, this.#session)
     this.schedules = new SqliteSchedules(this.#commits, this.#session, () => this.#confirmed.noteTaking())
-    this.groups = {
-      readGroup: (group) => this.#commits.read(() => readGroup(this.#session, group)),
-      sealGroup: (seal) => this.#commits.write((now) => sealGroup(this.#session, seal, now)),
-    }
+    this.groups = groupVerbs(this.#commits, this.#session)
     this.#disk = file.path === ':memory:' ? undefined : new FullDisk(file.path, world)
     const [session, warnings, { identity }] = [this.#session, [...file.warnings], file]
     const onNotice = this.#notices.on.bind(this.#notices)

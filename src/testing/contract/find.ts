@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import type { State } from '../../job/states.js'
-import type { FindQuery } from '../../store/find.js'
 import type { JobRow } from '../../store/store.js'
 import type { Random } from '../random.js'
 import { seeded } from '../random.js'
 import { contract } from './bench.js'
 import type { Bench, ContractCase } from './bench.js'
+import { matches, pagesOf } from './found.js'
+import type { Filter } from './found.js'
+import { timeCases } from './find-by-time.js'
 
 const SEEDS = 2
 const JOBS = 60
@@ -28,8 +30,6 @@ const STATES: readonly State[] = [
   'failed',
   'cancelled',
 ]
-
-type Filter = Omit<FindQuery, 'cursor' | 'limit'>
 
 /** Finding jobs by any filter, page by page. */
 export const findCases: readonly ContractCase[] = [
@@ -111,6 +111,8 @@ export const findCases: readonly ContractCase[] = [
     )
     assert.equal((await pagesOf(b, { order: 'oldest', states: ['scheduled'] }, 500)).length, BEYOND_A_WINDOW + 2)
   }),
+
+  ...timeCases,
 ]
 
 async function comparePages(jobs: Jobs, filter: Filter, random: Random): Promise<void> {
@@ -128,36 +130,6 @@ async function comparePages(jobs: Jobs, filter: Filter, random: Random): Promise
   )
   assert.equal(new Set(ids).size, ids.length, `${said}: no job twice`)
   for (const row of found) assert.ok(matches(row, filter), `${said} gave ${row.id}, which is ${row.state}`)
-}
-
-async function pagesOf(b: Bench, filter: Filter, limit: number, between?: () => Promise<void>): Promise<JobRow[]> {
-  const rows: JobRow[] = []
-  let cursor: number | null = null
-  do {
-    const page: Awaited<ReturnType<Bench['store']['jobs']['findJobs']>> = await b.store.jobs.findJobs({
-      ...filter,
-      limit,
-      cursor,
-    })
-    rows.push(...page.rows)
-    cursor = page.cursor
-    await between?.()
-  } while (cursor !== null)
-  return rows
-}
-
-function matches(row: JobRow, filter: Filter): boolean {
-  const labels = row.options === null ? [] : ((JSON.parse(row.options) as { labels?: string[] }).labels ?? [])
-  return (
-    filter.names?.includes(row.name) !== false &&
-    filter.queues?.includes(row.queue) !== false &&
-    filter.states?.includes(row.state) !== false &&
-    (filter.label === undefined || labels.includes(filter.label)) &&
-    (filter.key === undefined || row.key === filter.key) &&
-    (filter.group === undefined || row.group === filter.group) &&
-    (filter.createdAfter === undefined || row.createdAt > filter.createdAfter) &&
-    (filter.createdBefore === undefined || row.createdAt < filter.createdBefore)
-  )
 }
 
 function filterOf(random: Random, now: number): Filter {

@@ -6,7 +6,7 @@ import { jobRow, s } from './words.js'
 /** Which way a page goes. */
 export type Way = 'asc' | 'desc'
 
-/** Behind the cursor, and within the days that can have a match. Exclusive, both. */
+/** Behind the cursor, and within the refs that can match. Exclusive, both. */
 const bounds = (way: Way): string =>
   way === 'asc'
     ? 'ref > $2::text::bigint and ref < $3::text::bigint'
@@ -15,16 +15,21 @@ const bounds = (way: Way): string =>
 /**
  * The first $1 of an index behind the cursor, in order. The comparison of whole rows and the order by both columns leave the
  * planner only that index: by `state = … order by ref` it could walk the primary key, and does so while the tables are empty.
+ * The other end is compared outside: up to PostgreSQL 17 such a comparison ends a scan only by its first column, so one for a few refs
+ * would go on to the end of the state.
  */
 const listed = (table: string, column: string, value: string, which: string) => (way: Way) => {
-  const [from, to] = way === 'asc' ? ['>', '<'] : ['<', '>']
+  const [from, to, end] = way === 'asc' ? ['>', '<', '9223372036854775807'] : ['<', '>', '-1']
   return `
         select ref
-        from ${s}.${table} t
-        where ${which}(t.${column}, t.ref) ${from} (${value}, $2::text::bigint)
-          and (t.${column}, t.ref) ${to} (${value}, $3::text::bigint)
-        order by t.${column} ${way}, t.ref ${way}
-        limit $1::text::integer`
+        from (
+          select t.ref
+          from ${s}.${table} t
+          where ${which}(t.${column}, t.ref) ${from} (${value}, $2::text::bigint)
+            and (t.${column}, t.ref) ${to} (${value}, ${end}::bigint)
+          order by t.${column} ${way}, t.ref ${way}
+          limit $1::text::integer) as t
+        where t.ref ${to} $3::text::bigint`
 }
 
 /** The first $1 of a partitioned table behind the cursor. */
@@ -70,13 +75,16 @@ const ofState: Record<State, readonly ((way: Way) => string)[]> = {
 }
 
 /** The first $1 of all these, as one array; a job that two of them list is listed once. */
-const first = (parts: readonly string[], way: Way): string => `(
+const firstOf = (parts: readonly string[], way: Way): string => `(
       select json_build_array(count(*), array_agg(ref order by ref ${way})::text)
       from (
         select distinct ref
         from (${parts.map((part) => `(${part})`).join('\n        union all ')}) as listed
         order by ref ${way}
         limit $1::text::integer) as list)::text`
+
+/** Those that are not within the bounds and are to be looked at too: an array. */
+const stray = (refs: string): string => `select ref from unnest(${refs}::text::bigint[]) as stray (ref)`
 
 const readyCount = `(select count(*)::integer from (select 1 from ${s}.ready order by lane, sort, ref limit ${READY_MAX + 1}) as r)`
 
@@ -88,25 +96,23 @@ export type ListedBy =
   /** JSON arrays of names and of queues. */
   | { readonly by: 'lanes'; readonly names: string | undefined; readonly queues: string | undefined }
 
-function listOf(list: ListedBy, way: Way): string {
+function listOf(list: ListedBy, way: Way, strays: string | undefined): string {
+  const first = (parts: readonly string[]): string =>
+    firstOf(strays === undefined ? parts : [...parts, stray(strays)], way)
   switch (list.by) {
     case 'all':
-      return first([walked('jobs')(way)], way)
+      return first([walked('jobs')(way)])
     case 'grp':
     case 'key':
-      return first([listed('jobs', list.by, list.value, `t.${list.by} is not null and `)(way)], way)
+      return first([listed('jobs', list.by, list.value, `t.${list.by} is not null and `)(way)])
     case 'label':
-      return first([listed('labels', 'label', list.value, '')(way)], way)
+      return first([listed('labels', 'label', list.value, '')(way)])
     case 'states':
-      return first(
-        [...new Set(list.states.flatMap((state) => ofState[state]))].map((part) => part(way)),
-        way,
-      )
+      return first([...new Set(list.states.flatMap((state) => ofState[state]))].map((part) => part(way)))
     case 'lanes':
-      return first(
-        [`select each.ref from lane cross join lateral (${listed('jobs', 'lane', 'lane.lane', '')(way)}) as each`],
-        way,
-      )
+      return first([
+        `select each.ref from lane cross join lateral (${listed('jobs', 'lane', 'lane.lane', '')(way)}) as each`,
+      ])
     default:
       return list satisfies never
   }
@@ -120,9 +126,9 @@ const among = (column: string, json: string | undefined): string =>
 export const findQueries = {
   /**
    * Candidates for findJobs, a column for each list: JSON of how many, and an array of refs. $1 is how many at the most, $2 the
-   * cursor, $3 the other end.
+   * cursor, $3 the other end; `strays` is the placeholder of refs that each list has besides.
    */
-  listJobs: (lists: readonly ListedBy[], way: Way): string => {
+  listJobs: (lists: readonly ListedBy[], way: Way, strays?: string): string => {
     const lanes = lists.find((list) => list.by === 'lanes')
     const lane =
       lanes === undefined
@@ -133,7 +139,7 @@ export const findQueries = {
       where true ${among('name', lanes.names)} ${among('queue', lanes.queues)}
       order by n.lane
       limit ${LANES_MAX + 1})`
-    const columns = lists.map((list, i) => `${listOf(list, way)} as "${i}"`)
+    const columns = lists.map((list, i) => `${listOf(list, way, strays)} as "${i}"`)
     if (lanes !== undefined) columns.push(`(select count(*)::integer from lane) as lanes`)
     if (lists.some((list) => list.by === 'states' && list.states.includes('ready')))
       columns.push(`${readyCount} as ready`)

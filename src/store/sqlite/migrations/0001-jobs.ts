@@ -30,6 +30,11 @@ create index millrace_jobs_key on millrace_jobs (key, seq) where key is not null
 -- findJobs: the jobs of a queue or a name
 create index millrace_jobs_lane on millrace_jobs (lane, seq);
 
+-- findJobs by time: the first numbers after the clock was set back. Between two of them created_at never falls.
+create table millrace_clock_steps (
+  seq integer primary key
+) strict;
+
 -- The labels of jobs that have any.
 create table millrace_labels (
   seq integer not null,

@@ -5,7 +5,10 @@ import { jobRow } from './job-row.js'
 /** Which way a page goes. */
 export type Way = 'asc' | 'desc'
 
-const behind = (way: Way): string => `seq ${way === 'asc' ? '>' : '<'} (select cursor from given)`
+const behind = (way: Way, column = 'seq'): string => {
+  const [from, to] = way === 'asc' ? ['>', '<'] : ['<', '>']
+  return `${column} ${from} (select cursor from given) and ${column} ${to} (select beyond from given)`
+}
 
 /** The first so many of an index behind the cursor, in order. `indexed by` fails where an index does not fit: none is scanned. */
 const listed = (table: string, index: string, which: string) => (way: Way) =>
@@ -23,7 +26,7 @@ const isReady = `state = 'ready' and fence is null and streak < 2`
 const leased = (way: Way): string => `
       select e.value as seq
       from millrace_leases, json_each(millrace_leases.jobs) e
-      where e.value ${way === 'asc' ? '>' : '<'} (select cursor from given)`
+      where ${behind(way, 'e.value')}`
 
 const aside = (state: State) =>
   listed('millrace_live', 'millrace_live_aside', `state = '${state}' and state <> 'ready' and state <> 'running'`)
@@ -53,7 +56,7 @@ const ofState: Record<State, (way: Way) => string> = {
 
 /** The first `most` of all these behind the cursor, as one JSON array; a job that two of them list is listed once. */
 const first = (parts: readonly string[], way: Way): string => `
-    with given (most, cursor) as (values (?, ?))
+    with given (most, cursor, beyond) as (values (?, ?, ?))
     select json_group_array(seq) as refs, count(*) as looked, ${way === 'asc' ? 'max' : 'min'}(seq) as last
     from (
       select ${parts.length > 1 || parts[0]?.includes('millrace_leases') ? 'distinct ' : ''}seq
@@ -62,7 +65,7 @@ const first = (parts: readonly string[], way: Way): string => `
       limit (select most from given))`
 
 export const findQueries = {
-  /** Candidates for findJobs, by what they are listed by. Bound are how many, the cursor, and the values. */
+  /** Candidates for findJobs, by what they are listed by. Bound are how many, between which two numbers, and the values. */
   listAll: (way: Way): string => first([listed('millrace_jobs', '', '')(way)], way),
   listLive: (way: Way): string => first([listed('millrace_live', '', '')(way)], way),
   listMembers: (way: Way): string => first([listed('millrace_jobs', 'millrace_jobs_group', 'grp = ?')(way)], way),

@@ -1,8 +1,8 @@
-import { createRequire } from 'node:module'
 import { didYouMean } from '../../codec/near-name.js'
 import { withoutPassword } from '../../codec/show.js'
 import { InvalidOptionsError, StoreError } from '../../errors.js'
 import { migrateCommand } from '../migrations.js'
+import { resolvePackage } from '../resolve-package.js'
 import type { PgClient } from './client.js'
 import { OWN_TYPES } from './types.js'
 
@@ -99,7 +99,7 @@ export async function targetOf(where: string | PgPool, schema = DEFAULT_SCHEMA, 
     migrateCommand: commandOf(given, schema),
     makeClient,
     makeLoan: () => new pg.Client(settings),
-    module: modulePath(),
+    module: resolvePackage('pg'),
     settings,
     pool: typeof where === 'string' ? undefined : where,
   }
@@ -138,17 +138,10 @@ function settingsOf(where: string | PgPool): Settings {
   return options.password === undefined ? options : { ...options, password: options.password }
 }
 
-function modulePath(): string | undefined {
-  try {
-    return createRequire(import.meta.url).resolve('pg')
-  } catch {
-    return undefined // Bundled: there is no file to name.
-  }
-}
-
 async function loadPg(): Promise<Pg> {
   try {
-    const module = (await import('pg')) as unknown as { default?: Pg } & Pg
+    // webpack leaves this import in place: the heartbeat's thread needs the file of pg anyway, and a bundle without it gets no warning.
+    const module = (await import(/* webpackIgnore: true */ 'pg')) as unknown as { default?: Pg } & Pg
     return module.default ?? module
   } catch (error) {
     throw new StoreError('E_NO_PG', 'the package pg is not installed; run `npm install pg`', { cause: error })

@@ -700,6 +700,9 @@ expectType<Codec>()(
 // @ts-expect-error there is no such type to leave out
 codec({ without: ['Data'] })
 export const keep: KeepOptions = { done: '1d', failed: Infinity }
+export const keepOneTime: readonly KeepOptions[] = ['1d', 5_000, Infinity, 'none']
+// @ts-expect-error not a duration
+export const keepWrong: KeepOptions = 'for ever'
 export const retry: RetryOptions = { backoff: (n, error) => (error instanceof Error ? '1s' : n * 1_000) }
 
 export function told(error: InvalidOptionsError | InvalidPayloadError): readonly Problem[] {

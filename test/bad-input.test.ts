@@ -120,7 +120,7 @@ describe('millrace()', () => {
     ['retry', { retry: { backof: 'fixed' } }, /retry\.backof is not an option; did you mean "backoff"\?/],
     ['timeout', { timeout: '1M' }, /timeout must be a duration/],
     ['slowAfter', { slowAfter: -1 }, /slowAfter must be a duration/],
-    ['keep', { keep: 'some' }, /keep must be an object/],
+    ['keep', { keep: 'some' }, /keep must be a duration/],
     ['autoMigrate', { autoMigrate: 'yes' }, /autoMigrate must be true or false, got "yes"/],
     ['logger', { logger: 'loud' }, /logger must be false, a level, or a logger/],
     ['logger', { logger: { info: () => 1 } }, /debug, warn, error missing/],

@@ -112,12 +112,13 @@ const isRetryData: Check = (value) => {
 const KEEP_FIELDS: Fields = {
   fields: { done: isDurationOrInfinity, cancelled: isDurationOrInfinity, failed: isDurationOrInfinity },
   elsewhere: OF_KEEP,
-  meant: (value) => {
-    if (value === false) return '"none"'
-    return isDurationOrInfinity(value) === undefined ? `{ done: ${show(value)} }` : undefined
-  },
 }
-export const isKeep: Check = (value) => (value === 'none' ? undefined : checkFields(value, '', KEEP_FIELDS))
+export const isKeep: Check = (value) => {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return checkFields(value, '', KEEP_FIELDS)
+  if (value === 'none' || isDurationOrInfinity(value) === undefined) return undefined
+  const meant = didMean(value === false ? '"none"' : undefined)
+  return `must be a duration like "7d", Infinity, "none" or { done, cancelled, failed }, got ${show(value)}${meant}`
+}
 
 export const isCodec: Check = (value) => {
   const codec = value as { encode?: unknown; decode?: unknown } | null

@@ -43,7 +43,7 @@ export interface SharedOptions {
   readonly retry?: RetryOptions | undefined
   /** How long one attempt may take before `ctx.signal` is aborted. Default 30 min; Infinity lifts it. */
   readonly timeout?: Duration | number | undefined
-  /** How long a finished job is kept. Default 7 d done and cancelled, 30 d failed. */
+  /** How long a finished job is kept: '1d', or { done, cancelled, failed }. Default 7 d done and cancelled, 30 d failed. */
   readonly keep?: KeepOptions | undefined
   /** Turns a given error into success, for idempotent consumers (a 409, a lost compare-and-swap). */
   readonly treatAsDone?: ((error: unknown) => boolean) | undefined

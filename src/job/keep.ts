@@ -1,9 +1,12 @@
-import type { Duration } from './duration.js'
+import type { Duration, DurationText, IsoDurationText } from './duration.js'
 import { parseDuration } from './duration.js'
 
-/** How long finished jobs are kept, by how they ended; Infinity keeps them, 'none' keeps nothing at all. */
+/** How long finished jobs are kept: one time for all of them, or by how they ended. Infinity keeps them, 'none' keeps nothing at all. */
 export type KeepOptions =
   | 'none'
+  | number
+  | DurationText
+  | IsoDurationText
   | {
       readonly done?: Duration | number | undefined
       readonly cancelled?: Duration | number | undefined
@@ -25,13 +28,18 @@ export const KEEP_ALL: KeepMs = { done: Infinity, cancelled: Infinity, failed: I
 export function mergeKeep(levels: readonly (KeepOptions | undefined)[]): KeepMs {
   const pick = (state: keyof KeepMs): number => {
     for (const level of levels) {
-      if (level === 'none') return 0
-      const value = level?.[state]
+      const value = keptFor(level, state)
       if (value !== undefined) return value === Infinity ? Infinity : durationMs(value, KEEP_DEFAULTS[state])
     }
     return KEEP_DEFAULTS[state]
   }
   return { done: pick('done'), cancelled: pick('cancelled'), failed: pick('failed') }
+}
+
+/** What one level says of a state; undefined when it says nothing. */
+export function keptFor(keep: KeepOptions | undefined, state: keyof KeepMs): Duration | number | undefined {
+  if (keep === 'none') return 0
+  return typeof keep === 'object' ? keep[state] : keep
 }
 
 function durationMs(value: Duration | number, otherwise: number): number {

@@ -227,6 +227,17 @@ describe('what a job inherits', () => {
     expect(keepMs).toEqual({ done: Infinity, failed: HOUR, cancelled: 5 })
   })
 
+  test.each([
+    ['1h', HOUR],
+    [5, 5],
+    [Infinity, Infinity],
+  ] as const)('takes keep %s as the time for every end', (keep, ms) => {
+    const all = { done: ms, failed: ms, cancelled: ms }
+    expect(registered(job('a', { run, keep }), { keep: { done: '1d' } }).keepMs).toEqual(all)
+    expect(registered(job('a', { run }), { keep }).keepMs).toEqual(all)
+    expect(registered(job('a', { run, keep: { done: '1h' } }), { keep }).keepMs).toEqual({ ...all, done: HOUR })
+  })
+
   test('keeps nothing when the nearest word is none', () => {
     expect(registered(job('a', { run, keep: 'none' }), { keep: { done: '1d' } }).keepMs).toEqual({
       done: 0,

@@ -1,6 +1,6 @@
 import { DefinitionError } from '../errors.js'
 import type { AnyJob, Category, CategoryOptions, ResolvedOptions } from './define.js'
-import type { KeepOptions } from './keep.js'
+import { keptFor } from './keep.js'
 import type { UniqueOptions } from './unique-options.js'
 
 /**
@@ -45,7 +45,7 @@ export function checkInheritance(job: AnyJob): void {
     if (job.options.retry?.[part] === undefined)
       nearest(job, `option retry.${part}`, (options) => options.retry?.[part])
   for (const state of ['done', 'failed', 'cancelled'] as const)
-    if (job.options.keep === undefined) nearest(job, `option keep.${state}`, (options) => keptIn(options.keep, state))
+    if (job.options.keep === undefined) nearest(job, `option keep.${state}`, (options) => keptFor(options.keep, state))
   for (const part of ['by', 'for', 'while', 'onDuplicate'] as const)
     if (uniquePart(job.options.unique, part) === undefined)
       nearest(job, `option unique.${part}`, (options) => uniquePart(options.unique, part))
@@ -112,10 +112,6 @@ function place(job: AnyJob): Placed[] {
 
 function quote(named: { readonly name: string }): string {
   return JSON.stringify(named.name)
-}
-
-function keptIn(keep: KeepOptions | undefined, state: 'done' | 'failed' | 'cancelled'): unknown {
-  return keep === 'none' ? 0 : keep?.[state]
 }
 
 /** False speaks for every part. */

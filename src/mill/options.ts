@@ -62,6 +62,7 @@ export interface MillOptions {
   readonly timeout?: Duration | number | undefined
   /** A handler that takes longer is logged as an error, again and again. Default '5m'. */
   readonly slowAfter?: Duration | number | undefined
+  /** How long finished jobs are kept: '1d', or { done, cancelled, failed }. Default 7 d done and cancelled, 30 d failed. */
   readonly keep?: KeepOptions | undefined
   /** Bring the tables up to date when the store is opened. Default true. */
   readonly autoMigrate?: boolean | undefined

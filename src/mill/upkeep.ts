@@ -47,7 +47,12 @@ export function startUpkeep(given: UpkeepParts): Upkeep {
       cancelled: (job, reason) => events.changed(job, 'cancelled', reason),
       troubled,
     }),
-    new Scheduler({ ...firePartsOf(given), pollMs, stepped: (step) => events.clockStepped(step) }),
+    new Scheduler({
+      ...firePartsOf(given),
+      pollMs,
+      stepped: (step) => events.clockStepped(step),
+      broughtBack: (schedule, aheadMs) => events.broughtBack(schedule, aheadMs),
+    }),
     new Rescuer({
       world,
       store,

@@ -13,6 +13,7 @@ import type { Log } from '../world/log.js'
 import {
   logArrival,
   logAsked,
+  logBroughtBack,
   logClockStep,
   logGivenBack,
   logLost,
@@ -59,6 +60,8 @@ export interface EngineEvents {
   troubled(what: string, error: unknown): void
   /** The clock of the database or of this machine was set. */
   clockStepped(step: ClockStep): void
+  /** A schedule stood still, moved away by a process whose clock was ahead by so much; it goes on. */
+  broughtBack(schedule: string, aheadMs: number): void
   slow(running: Shown, forMs: number): void
   logLine(running: Shown, logged: Logged): void
   /** A hook did wrong where nothing waits for it. An enqueue has no id yet. */
@@ -68,7 +71,8 @@ export interface EngineEvents {
 /** A fault repeats many times a second; it is said when it is new, and again after this many. */
 const REPEAT_EVERY = 100
 
-export function engineEvents(log: Log): EngineEvents {
+/** `isGone`: the store is gone for good, which was logged; what fails because of that is not tried again. */
+export function engineEvents(log: Log, isGone: () => boolean = () => false): EngineEvents {
   const isNews = newsOf()
   return {
     enqueued(jobs) {
@@ -108,9 +112,11 @@ export function engineEvents(log: Log): EngineEvents {
       log.write('error', fields, `${running.job} threw after it had settled itself; it stays done`)
     },
     troubled(what, error) {
-      if (isNews(what + reason(error))) log.write('error', { err: error }, `cannot ${what} for now; it is tried again`)
+      if (!isGone() && isNews(what + reason(error)))
+        log.write('error', { err: error }, `cannot ${what} for now; it is tried again`)
     },
     clockStepped: (step) => logClockStep(log, step),
+    broughtBack: (schedule, aheadMs) => logBroughtBack(log, schedule, aheadMs),
     slow(running, forMs) {
       const last = running.lastWord === undefined ? '' : ` (last ${running.lastWord})`
       const fields = { ...fieldsOf(running), ms: Math.round(forMs) }

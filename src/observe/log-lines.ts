@@ -154,6 +154,12 @@ export function logTicks(log: Log, schedule: string, ticks: readonly TickRow[]):
   }
 }
 
+export function logBroughtBack(log: Log, schedule: string, aheadMs: number): void {
+  const by = formatDuration(aheadMs)
+  const text = `schedule ${JSON.stringify(schedule)} stood still: a process whose clock was ${by} ahead had fired it, and fires it no more; it counts from now`
+  log.write('warn', { schedule, aheadMs }, text)
+}
+
 /** What a step means for what is stored. A step forward may be the sleep of a machine, which is no fault. */
 export function logClockStep(log: Log, { databaseMs, machineMs }: ClockStep): void {
   const by = formatDuration(Math.abs(databaseMs === 0 ? machineMs : databaseMs))

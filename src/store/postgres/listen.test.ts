@@ -37,3 +37,17 @@ test('one that is turned off while it begins leaves no timer that keeps the proc
     await expect.poll(() => [...pending], { timeout: 2_000 }).toEqual([])
   }
 })
+
+// A mill that is not started begins to listen for every result that it awaits.
+test('one that leads elsewhere says so once, however often it is turned on', async () => {
+  const target = await targetOf(database.url)
+  const [reports, made]: [string[], unknown[]] = [[], []]
+  const counting = { ...target, makeClient: () => (made.push(1), target.makeClient()) }
+  const direct = { check: async () => 'leads elsewhere', report: (wrong: string) => void reports.push(wrong) }
+  const listener = new Listener(counting, systemWorld(), 'listen nothing', () => undefined, direct)
+  for (let times = 0; times < 3; times += 1) {
+    listener.on()
+    await listener.ready
+  }
+  expect([reports, made.length]).toEqual([['leads elsewhere'], 1])
+})

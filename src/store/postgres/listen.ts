@@ -36,6 +36,8 @@ export class Listener {
   readonly #direct: Direct | undefined
   /** That it does not listen was reported, and it has not listened since. */
   #isReported = false
+  /** What `direct` names was wrong: no more is tried. */
+  #isGivenUp = false
 
   constructor(target: Target, world: World, listen: string, heard: (news: string) => void, direct?: Direct) {
     this.#direct = direct
@@ -48,7 +50,7 @@ export class Listener {
   }
 
   on(): void {
-    if (this.#isOn) return
+    if (this.#isOn || this.#isGivenUp) return
     this.#isOn = true
     this.ready = this.#begin()
   }
@@ -94,8 +96,9 @@ export class Listener {
     }
   }
 
-  /** It leads elsewhere: to try again would not help. */
+  /** It leads elsewhere: to try again would not help, also not when the next caller wants to hear. */
   async #giveUp(wrong: string): Promise<void> {
+    this.#isGivenUp = true
     this.#direct?.report(wrong)
     await this.off()
   }

@@ -15,8 +15,13 @@ export type LaneName = Pick<NewJob, 'queue' | 'name'>
 /** A lane is not what we took it for. Whoever throws it has written nothing, or is in a transaction that is undone. */
 export class LaneMoved extends Error {}
 
-/** Somebody who makes the tables anew again and again is let go first. */
+/** The numbers that a call had read were forgotten before it used them: a connection was lost, or another call found one moved. */
+class LaneForgotten extends LaneMoved {}
+
+/** Give up after this many times that lanes had moved: another process keeps making the tables again. */
 const TRIES = 5
+/** Give up after this many times that the numbers were forgotten meanwhile. */
+const FORGOTTEN_MAX = 100
 
 /**
  * The numbers of lanes, as far as they are needed here. Rows are only ever added, and by themselves, never in a transaction
@@ -39,25 +44,26 @@ export class Lanes {
    * (`add_job`), and for whose end nobody here may wait; should it be rolled back, they have moved.
    */
   async sure<T>(lanes: readonly LaneName[], work: (isAgain: boolean) => Promise<T>, caller?: Executor): Promise<T> {
-    for (let tries = 1; ; tries += 1) {
+    for (let [moved, forgotten] = [0, 0]; ;) {
       await this.#need(lanes, caller)
       try {
-        return await work(tries > 1)
+        return await work(moved > 0)
       } catch (error) {
         if (!(error instanceof LaneMoved)) throw error
-        if (tries === TRIES)
-          throw new StoreError('E_STORE', 'the tables of the jobs keep changing: nothing was written; try it again', {
-            cause: error,
-          })
+        if (error instanceof LaneForgotten) forgotten += 1
+        else moved += 1
+        if (moved === TRIES) throw keptChanging(error)
+        if (forgotten === FORGOTTEN_MAX) throw keptLost(error)
+        // Numbers that are forgotten already need only be read: to forget again would take them from calls under way.
+        if (!(error instanceof LaneForgotten)) this.forget()
       }
-      this.forget()
     }
   }
 
   /** Of a lane that was made sure of. */
   known(queue: string, name: string): number {
     const lane = this.#numbers.get(`${queue}\n${name}`)
-    if (lane === undefined) throw new LaneMoved()
+    if (lane === undefined) throw new LaneForgotten()
     return lane
   }
 
@@ -92,4 +98,13 @@ export class Lanes {
     }
     return [...missing.values()]
   }
+}
+
+function keptChanging(cause: unknown): StoreError {
+  return new StoreError('E_STORE', 'the tables of the jobs keep changing: nothing was written; try it again', { cause })
+}
+
+function keptLost(cause: unknown): StoreError {
+  const message = 'the connection to the server is lost again and again: nothing was written; try it again'
+  return new StoreError('E_STORE_UNREACHABLE', message, { cause })
 }

@@ -1,6 +1,6 @@
 import { Client } from 'pg'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { job, millrace } from '../src/index.js'
+import { Abort, job, millrace } from '../src/index.js'
 import type { Mill } from '../src/index.js'
 import { openDatabase } from '../src/store/postgres/open.js'
 import { targetOf } from '../src/store/postgres/target.js'
@@ -81,6 +81,65 @@ describe.each(['serializable', 'repeatable read'])('where transactions are %s by
     expect([...runs.values()].every((count) => count === 1)).toBe(true)
     for (const each of mills) await each.close()
     expect(told).toEqual([])
+  })
+
+  test('no job is charged because others were faster than its ctx.transaction', { timeout: 60_000 }, async () => {
+    await byDefault({ default_transaction_isolation: level })
+    const empty = job('empty', {
+      retry: { limit: 0 },
+      run: (n: number, ctx) => ctx.transaction(async () => n),
+    })
+    const mill = await millrace({ store: database.url, jobs: { empty }, logger: false, concurrency: 50 })
+    await mill.start()
+    const numbers = Array.from({ length: 50 }, (_, n) => n)
+    const handles = await mill.enqueueMany(empty, numbers)
+    expect(await Promise.all(handles.map((handle) => handle.result({ timeout: '50s' })))).toEqual(numbers)
+    const records = await Promise.all(handles.map((handle) => handle.get()))
+    expect(records.filter((record) => record?.attempt !== 1)).toEqual([])
+    await mill.close()
+  })
+})
+
+describe('a serialization failure in ctx.transaction', { timeout: 60_000 }, () => {
+  const conflict = (): Error => Object.assign(new Error('could not serialize access'), { code: '40001' })
+
+  /** How often `work` ran, and how the job ended. */
+  async function run(work: (times: number) => unknown): Promise<[times: number, state: string | undefined]> {
+    let times = 0
+    const one = job('one', {
+      retry: { limit: 0 },
+      run: (_: undefined, ctx) => ctx.transaction(async () => work((times += 1))),
+    })
+    const mill = await millrace({ store: database.url, jobs: { one }, logger: false })
+    await mill.start()
+    const handle = await mill.enqueue(one, undefined)
+    await handle.result({ timeout: '40s' }).catch(() => undefined)
+    const state = (await handle.get())?.state
+    await mill.close()
+    return [times, state]
+  }
+
+  test('runs its work again, in a new transaction and in the same attempt', async () => {
+    const conflicts = async (times: number): Promise<void> => {
+      if (times < 4) throw conflict()
+    }
+    expect(await run(conflicts)).toEqual([4, 'done'])
+  })
+
+  test('fails the attempt when it comes twenty times in a row', async () => {
+    expect(
+      await run(() => {
+        throw conflict()
+      }),
+    ).toEqual([20, 'failed'])
+  })
+
+  test('is not run again when the handler has decided by an Abort', async () => {
+    expect(
+      await run(() => {
+        throw new Abort('no more', { cause: conflict() })
+      }),
+    ).toEqual([1, 'failed'])
   })
 })
 

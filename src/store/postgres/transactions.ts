@@ -1,5 +1,6 @@
 import { ClosedError, LeaseLostError, TransactionError } from '../../errors.js'
 import { isThenable } from '../../job/schema.js'
+import { isAbort } from '../../job/signals.js'
 import { followed } from '../followed.js'
 import type { Inserted, InsertOptions, NewJob, SettledJob } from '../store.js'
 import type { GroupSeal } from '../groups.js'
@@ -19,6 +20,10 @@ import type { Runner } from './runner.js'
 import type { Session } from './session.js'
 import { settleShared } from './settle.js'
 import { isOneStatement } from './write.js'
+
+/** How often `ctx.transaction` is run before a serialization failure fails the attempt, and the longest wait in between. */
+const CONFLICT_TRIES = 20
+const CONFLICT_MAX_MS = 1_000
 
 export interface TransactionParts {
   readonly opened: Opened
@@ -79,9 +84,27 @@ export class PostgresTransactions implements TransactionStore {
       ids[0] = settled.id
       return settled
     }
-    const write = (): Promise<{ readonly returned: T }> =>
+    const once = (): Promise<{ readonly returned: T }> =>
       run.receipts.under((receipt) => this.#transactOnce({ ...request, settle }, receipt, (made) => (value = made)))
+    const write = (): Promise<{ readonly returned: T }> => this.#pastConflicts(once)
     return followed(run.known({ ids, write, read: () => value }), ({ returned }) => returned)
+  }
+
+  /**
+   * Under `serializable` or `repeatable read` the server refuses a transaction that others were faster than, also for what only
+   * the engine's statements touched. It is rolled back and run again, in a new one: the attempt is not charged for it.
+   */
+  async #pastConflicts<T>(once: () => Promise<T>): Promise<T> {
+    const { timers, random } = this.#parts.opened.world
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await once()
+      } catch (error) {
+        if (tries === CONFLICT_TRIES || !isConflict(error)) throw error
+      }
+      const waitMs = random() * Math.min(CONFLICT_MAX_MS, 5 * 2 ** tries)
+      await new Promise<void>((next) => timers.after(waitMs, next))
+    }
   }
 
   async #transactOnce<T>(
@@ -185,4 +208,9 @@ export class PostgresTransactions implements TransactionStore {
       )
     return translate(error, this.#parts.opened.info.name)
   }
+}
+
+/** An Abort that names a conflict as its cause is the handler's decision. */
+function isConflict(error: unknown): boolean {
+  return sqlStateOf(error) === '40001' && !isAbort(error)
 }

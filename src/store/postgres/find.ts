@@ -39,6 +39,7 @@ interface List extends Candidates {
 
 /** The candidates by each filter that has an index; undefined when one of them has none for certain. */
 async function listsOf(s: Session, query: FindQuery): Promise<List[] | undefined> {
+  if (query.states?.length === 0) return undefined
   const way: Way = query.order === 'newest' ? 'desc' : 'asc'
   const { lists, values } = asked(query)
   const range = await rangeOf(s, query)

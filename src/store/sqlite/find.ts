@@ -85,6 +85,7 @@ interface List extends Candidates {
 
 /** The candidates by each filter that has an index; undefined when one of them has none for certain. */
 function listsOf(session: Session, query: FindQuery, { cursor, beyond }: Walk): List[] | undefined {
+  if (query.states?.length === 0) return undefined
   const { queries } = session
   const way: Way = query.order === 'newest' ? 'desc' : 'asc'
   const lists: List[] = []

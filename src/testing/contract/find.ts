@@ -89,6 +89,13 @@ export const findCases: readonly ContractCase[] = [
     }
   }),
 
+  contract('an empty list of states, names or queues matches nothing', async (b) => {
+    await b.one()
+    const page = { order: 'newest', limit: 5, cursor: null } as const
+    for (const filter of [{ states: [] }, { names: [] }, { queues: [] }])
+      assert.deepEqual(await b.store.jobs.findJobs({ ...page, ...filter }), { rows: [], cursor: null })
+  }),
+
   contract('a match behind more jobs than a page looks at is found, by empty pages with a cursor', async (b) => {
     const rare = { due: { inMs: 1_000 } }
     b.clock.now += 1

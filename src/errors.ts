@@ -207,7 +207,8 @@ export class ResultInHandlerError extends MillraceError {
   constructor() {
     super(
       'E_RESULT_IN_HANDLER',
-      'handle.result() was called inside a handler, where it can wait for ever on its own slot; use a workflow and w.call(job, payload)',
+      'handle.result() was called inside a handler, where it can wait for ever on its own slot; ' +
+        'let a job that runs after it (the option `after`, or mill.flow) do the rest and read ctx.results, or enqueue it with ctx.enqueue',
     )
   }
 }
@@ -267,16 +268,13 @@ export class OutcomeUnknownError extends StoreError {
   }
 }
 
-/** The disk is full. Nothing was written; claiming pauses and resumes by itself. */
+/** The disk is full. Nothing was written; claiming pauses and resumes by itself. A store that is being opened is not opened. */
 export class StoreFullError extends StoreError {
-  constructor(where: string, cause: unknown) {
-    super(
-      'E_STORE_FULL',
-      `${where}: no space is left on the disk; nothing was written. Free some space: work resumes by itself`,
-      {
-        cause,
-      },
-    )
+  constructor(where: string, cause: unknown, isOpening = false) {
+    const next = isOpening
+      ? 'the store was not opened. Free some space, and open it again'
+      : 'nothing was written. Free some space: work resumes by itself'
+    super('E_STORE_FULL', `${where}: no space is left on the disk; ${next}`, { cause })
   }
 }
 

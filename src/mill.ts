@@ -111,7 +111,10 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
     this.#registry = registry
     this.#log = log
     const executor = parts.executor ?? loopExecutor(this.#inside)
-    this.#around = aroundOf(options, { events: { ...engineEvents(log), ...parts.watch }, executor })
+    this.#around = aroundOf(options, {
+      events: { ...engineEvents(log, () => this.#gone !== undefined), ...parts.watch },
+      executor,
+    })
     this.#events = this.#around.events
     this.#client = new Client({
       world,

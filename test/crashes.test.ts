@@ -90,7 +90,7 @@ describe('a worker killed with -9', () => {
         census: { job: string; state: string; crashes: number; attempt: number }[]
       }
       expect(await child.hears('error')).toMatchObject({
-        text: 'parked pill (its process died 3 times while it ran alone)',
+        text: 'parked pill (its process died 3 times while it ran in quarantine)',
         job: 'pill',
       })
       expect(found.filter((job) => job.job === 'pill')).toMatchObject([{ state: 'parked', crashes: 3, attempt: 0 }])

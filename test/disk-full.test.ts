@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -61,5 +61,35 @@ test.skipIf(!mounted)(
     expect(await child.hears('resumed')).toMatchObject({ result: 'after' })
     expect((await child.hears('found'))['found']).toBe(refused['acknowledged'])
     expect(await child.exited).toBe(0)
+  },
+)
+
+test.skipIf(!mounted)(
+  'a store that is opened on a full disk says that it was not opened',
+  { timeout: 60_000 },
+  async () => {
+    const filler = join(disk, 'filler')
+    writeFileSync(filler, '')
+    // The file system rounds to pages: the last write takes what is left.
+    for (const bytes of [1_048_576, 4_096])
+      for (let full = false; !full;)
+        try {
+          appendFileSync(filler, Buffer.alloc(bytes, 1))
+        } catch {
+          full = true
+        }
+    const program = `
+    const refused = await millrace({ store: file, logger: false }).catch((error) => error)
+    say('refused', { code: refused.code, message: refused.message })`
+    const child = place().run(program, join(disk, 'late.db'))
+    const refused = await child.hears('refused')
+    await child.exited
+    rmSync(filler)
+    expect(refused).toMatchObject({
+      code: 'E_STORE_FULL',
+      message: expect.stringMatching(
+        /late\.db: no space is left on the disk; the store was not opened\. Free some space, and open it/,
+      ),
+    })
   },
 )

@@ -922,7 +922,7 @@ describe('handle.result()', () => {
     })
     const mill = await started({ store, jobs: [outer, echo] })
     const inner = await (await mill.enqueue(outer)).result()
-    expect(refused).toMatchObject({ code: 'E_RESULT_IN_HANDLER' })
+    expect(refused).toMatchObject({ code: 'E_RESULT_IN_HANDLER', message: expect.stringContaining('ctx.enqueue') })
     expect(await mill.handle(inner).result()).toBe('inner')
   })
 

@@ -47,7 +47,9 @@ async function open(options: MillOptions = {}): Promise<Mill> {
   return mill
 }
 
-const goneLines = (): Line[] => lines.filter(({ level, message }) => level === 'error' && message.includes('jobs.db'))
+/** With what fails because of it, which is not a line of its own. */
+const goneLines = (): Line[] =>
+  lines.filter(({ level, message }) => level === 'error' && /jobs\.db|^cannot/.test(message))
 
 async function untilLogged(): Promise<void> {
   while (goneLines().length === 0) await new Promise<void>((next) => (onLine = next))

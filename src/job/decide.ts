@@ -114,7 +114,7 @@ function afterCrash(job: Tally, crash: Extract<Outcome, { kind: 'crashed' }>, po
   const isCharged = crash.hasBegun && crash.quarantined === 1
   const crashes = job.crashes + (isCharged ? 1 : 0)
   if (isCharged && crashes >= policy.crashBudget) {
-    const reason = `its process died ${crashes} times while it ran alone`
+    const reason = `its process died ${crashes} times while it ran in quarantine`
     return settle(job, policy, { to: 'parked', crashes, reason, remember: true, exit: 'crashed' })
   }
   const counted = streakAfterCrash(job.streak, crash.hasBegun)

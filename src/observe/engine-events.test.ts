@@ -8,14 +8,18 @@ import { toldInContext } from './in-context.js'
 
 type Line = readonly [level: string, message: string, fields: object]
 
-function bench(isLevelEnabled?: Logger['isLevelEnabled']): { events: EngineEvents; lines: Line[] } {
+function bench(
+  isLevelEnabled?: Logger['isLevelEnabled'],
+  isGone?: () => boolean,
+): { events: EngineEvents; lines: Line[] } {
   const lines: Line[] = []
   const at =
     (level: string) =>
     (fields: object, message: string): void =>
       void lines.push([level, message, fields])
   const logger = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
-  return { lines, events: engineEvents(logTo(isLevelEnabled === undefined ? logger : { ...logger, isLevelEnabled })) }
+  const log = logTo(isLevelEnabled === undefined ? logger : { ...logger, isLevelEnabled })
+  return { lines, events: engineEvents(log, isGone) }
 }
 
 const named = { id: 'i', name: 'mail', queue: 'q' }
@@ -143,6 +147,15 @@ describe('one line a transition', () => {
     level = 'debug'
     began()
     expect(lines).toHaveLength(1)
+  })
+
+  test('what fails because the store is gone is not a line of its own', () => {
+    let isGone = false
+    const { events, lines } = bench(undefined, () => isGone)
+    events.troubled('claim', new Error('busy'))
+    isGone = true
+    events.troubled('rescue', new Error('gone'))
+    expect(lines.map(([, message]) => message)).toEqual(['cannot claim for now; it is tried again'])
   })
 
   test('a fault that repeats is said when it is new, and again after a hundred times', () => {

@@ -48,6 +48,11 @@ export function translate(error: unknown, name: string): unknown {
   }
 }
 
+/** A fault of ours while the store is being opened: there is no mill yet whose work could resume. */
+export function translateOpening(fault: unknown, name: string): unknown {
+  return fault instanceof StoreFullError ? new StoreFullError(name, fault.cause, true) : fault
+}
+
 /** An error of the file system, outside SQLite. */
 export function translateSystem(error: unknown, name: string): unknown {
   const { code } = Object(error) as { code?: unknown }

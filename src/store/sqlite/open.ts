@@ -4,7 +4,7 @@ import type { World } from '../../world/world.js'
 import { migrateCommand, refuseOlder } from '../migrations.js'
 import type { SqliteDatabase } from './driver.js'
 import { isBusy } from './driver.js'
-import { translate, translateSystem } from './faults.js'
+import { translate, translateOpening, translateSystem } from './faults.js'
 import { FileIdentity } from './file-identity.js'
 import { chooseLibrary, isOlder, libraryOf, NEWER_SQLITE, SAFE_VERSION } from './library.js'
 import type { SqliteLibrary } from './library.js'
@@ -103,7 +103,7 @@ export function connect(library: SqliteLibrary, path: string): SqliteDatabase {
 
 /** SQLite says only that it cannot open a file, or cannot write it; the file system says why. */
 function explain(error: unknown, path: string): unknown {
-  const fault = translateSystem(translate(error, path), path)
+  const fault = translateOpening(translateSystem(translate(error, path), path), path)
   if (path === ':memory:' || !(fault instanceof StoreError)) return fault
   return fault.code === 'E_CANNOT_OPEN' || fault.code === 'E_READ_ONLY' ? (whyNotOpened(path) ?? fault) : fault
 }
@@ -155,7 +155,8 @@ export async function patiently<T>(world: World, path: string, work: () => T): P
     try {
       return work()
     } catch (error) {
-      if (!isBusy(error) || world.clock.monotonic() - start > OPEN_PATIENCE_MS) throw translate(error, path)
+      if (!isBusy(error) || world.clock.monotonic() - start > OPEN_PATIENCE_MS)
+        throw translateOpening(translate(error, path), path)
     }
     await new Promise<void>((next) => world.timers.after(5 + world.random() * 20, next))
   }

@@ -4,6 +4,7 @@ import { ClosedError, InvalidOptionsError, InvalidPayloadError, ResultInHandlerE
 import { encodePayload, whenOf } from './client/prepare.js'
 import type { BulkOptions } from './client/bulk.js'
 import { commandJob } from './client/command.js'
+import { countJobs } from './client/count.js'
 import type { Change, CommandParts } from './client/command.js'
 import { toParents } from './client/after.js'
 import { runFlow } from './client/flow.js'
@@ -26,7 +27,7 @@ import { parseDuration } from './job/duration.js'
 import type { EnqueueOptions, Enqueueable, Handle } from './job/enqueue.js'
 import { refuseWatch } from './client/not-watched.js'
 import type { NotWatched } from './client/not-watched.js'
-import type { JobFilter, JobRecord } from './job/record.js'
+import type { CountFilter, JobCount, JobFilter, JobRecord } from './job/record.js'
 import type { Registered, Registry } from './job/registry.js'
 import { isKey } from './job/check-options.js'
 import { checkPayload } from './job/schema.js'
@@ -126,6 +127,10 @@ export class Client {
       left -= page.rows.length
       query = page.cursor === null ? null : { ...query, cursor: page.cursor }
     }
+  }
+
+  count(filter: CountFilter = {}): Promise<JobCount> {
+    return countJobs(filter, this.#parts.registry, this.#parts.store)
   }
 
   cancel(id: string): Promise<boolean> {

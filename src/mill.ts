@@ -152,6 +152,7 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
   }
   unschedule: Mill['unschedule'] = (job, key) => this.#client.unschedule(job, key)
   get: Mill['get'] = (id) => this.#client.get(id)
+  count: Mill['count'] = (filter) => this.#client.count(filter)
   find: Mill['find'] = (filter) => this.#client.find(filter) as AsyncIterableIterator<never>
   handle: Mill['handle'] = (id) => this.#client.handle(id)
   retry: Mill['retry'] = byIdAlone('retry', (id) => this.#client.retry(id))

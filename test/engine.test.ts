@@ -1173,6 +1173,37 @@ describe('finding', () => {
     expect(await all(mill, { job: [] })).toEqual([])
   })
 
+  test('is counted by the same filter, exactly up to ten thousand', async () => {
+    const mill = await open({ jobs: [echo] })
+    const many = (size: number): number[] => Array.from({ length: size }, (_, i) => i)
+    await mill.enqueueMany(echo, many(9_999), { queue: 'x', labels: ['l'] })
+    expect(await mill.count({ label: 'l' })).toEqual({ count: 9_999, exact: true })
+    await mill.enqueue(echo, 1, { queue: 'x' })
+    expect(await mill.count({ queue: 'x' })).toEqual({ count: 10_000, exact: true })
+    await mill.enqueue(echo, 1)
+    expect(await mill.count()).toEqual({ count: 10_000, exact: false })
+    expect(await mill.count({ job: echo, queue: 'default', state: ['ready', 'done'] })).toEqual({
+      count: 1,
+      exact: true,
+    })
+    expect(await mill.count({ state: [] })).toEqual({ count: 0, exact: true })
+    await expect(mill.count({ limit: 3 } as never)).rejects.toThrow('limit')
+  })
+
+  test('unfinished members of a group are counted by its counters, ended ones by what is still there', async () => {
+    const mill = await open({ jobs: [echo] })
+    const numbers = Array.from({ length: 10_050 }, (_, i) => i)
+    const handles = await mill.enqueueMany(echo, numbers, { group: 'g' })
+    await mill.enqueue(echo, 1, { group: 'g', queue: 'x' })
+    expect(await mill.count({ group: 'g', state: 'ready' })).toEqual({ count: 10_051, exact: true })
+    expect(await mill.count({ group: 'g', state: ['ready', 'paused'], queue: 'x' })).toEqual({ count: 1, exact: true })
+    for (const handle of handles.slice(0, 3)) await handle.cancel()
+    await mill.delete(handles[0]?.id ?? '')
+    expect(await mill.count({ group: 'g', state: 'cancelled' })).toEqual({ count: 2, exact: true })
+    expect(await mill.count({ group: 'g', state: 'ready' })).toEqual({ count: 10_048, exact: true })
+    expect(await mill.count({ group: 'g' })).toEqual({ count: 10_000, exact: false })
+  })
+
   test('may be left half-way', async () => {
     const mill = await open({ jobs: [echo] })
     await mill.enqueueMany(echo, [1, 2, 3])

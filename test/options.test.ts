@@ -57,6 +57,7 @@ const CALLS: { readonly [door: string]: (given: never) => unknown } = {
   'Mill.close options': (given) => mill.close(given),
   'Mill.stopOnSignals options': (given) => mill.stopOnSignals(given),
   'Mill.find filter': (given) => mill.find(given).next(),
+  'Mill.count filter': (given) => mill.count(given),
   'Mill.edit change': (given) => mill.edit(ID, given),
   'Mill.group options': (given) => mill.group('x', given),
   'Mill.configure change': (given) => mill.configure(given),

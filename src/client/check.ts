@@ -53,6 +53,12 @@ export function checkFilter(filter: unknown): Problem[] {
   return checkFields(filter, '', FILTER)
 }
 
+/** A count is of all that match: it has neither an order nor a limit. */
+export function checkCountFilter(filter: unknown): Problem[] {
+  const { order: _order, limit: _limit, ...fields } = FILTER.fields
+  return checkFields(filter, '', { ...FILTER, fields })
+}
+
 /** An edit says what an enqueue may say, less what makes the job another one. */
 export function checkEdit(change: unknown): Problem[] {
   if (typeof change !== 'object' || change === null || Array.isArray(change))

@@ -82,3 +82,12 @@ export interface JobFilter<Wanted extends Findable | readonly Findable[] = Finda
   /** No more than so many. Default: all. */
   readonly limit?: number | undefined
 }
+
+/** Which jobs `count` counts: as `find`, without its order and its limit. */
+export type CountFilter = Omit<JobFilter, 'order' | 'limit'>
+
+export interface JobCount {
+  readonly count: number
+  /** False: there are at least so many. Counting stops at 10,000, or where too many jobs would have to be looked at. */
+  readonly exact: boolean
+}

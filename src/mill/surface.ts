@@ -5,7 +5,7 @@ import type { QueueHandle } from '../client/queues.js'
 import type { AnyJob, Job } from '../job/define.js'
 import type { Duration, When } from '../job/duration.js'
 import type { EnqueueArguments, EnqueueOptions, Enqueueable, Handle } from '../job/enqueue.js'
-import type { Findable, FoundRecord, JobFilter, JobRecord } from '../job/record.js'
+import type { CountFilter, Findable, FoundRecord, JobCount, JobFilter, JobRecord } from '../job/record.js'
 import type { RuleInput } from '../schedule/calendar.js'
 import type { RecurringOptions, ScheduleRecord } from '../schedule/record.js'
 import type { Schedules } from '../schedule/recurring.js'
@@ -135,6 +135,11 @@ export interface Mill {
   find<Wanted extends Findable | readonly Findable[] = string>(
     filter?: JobFilter<Wanted>,
   ): AsyncIterableIterator<FoundRecord<Wanted>>
+  /**
+   * How many jobs fit: `{ count, exact }`. Counting stops at 10,000, and `exact` is false when there are more. Members of a
+   * group that have not ended are read from its counters, whatever their number.
+   */
+  count(filter?: CountFilter): Promise<JobCount>
   /** A handle for an id you kept. */
   handle(id: string): Handle<unknown>
   /** Runs a failed, cancelled, parked or retrying job again, now, with all its retries. False when it is none of those. */

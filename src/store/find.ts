@@ -23,6 +23,12 @@ export interface FoundPage {
   readonly cursor: number | null
 }
 
+/** How many jobs of a page match, up to the query's `limit`; a page that reached it ends there, with no cursor. */
+export interface CountedPage {
+  readonly count: number
+  readonly cursor: number | null
+}
+
 /**
  * How a page is found. Each filter that has an index gives a list of candidates in the order of their numbers: a superset of what
  * matches, read from behind the cursor and no longer than a bound. One list is chosen, its jobs are read in order and checked

@@ -3,7 +3,7 @@ import type { State } from '../job/states.js'
 import type { OnDuplicate, PlaceRequest } from '../job/unique.js'
 import type { Cancel } from '../world/timers.js'
 import type { LinkPolicy } from '../job/links.js'
-import type { FindQuery, FoundPage } from './find.js'
+import type { CountedPage, FindQuery, FoundPage } from './find.js'
 import type { GroupStore, GroupTroubles } from './groups.js'
 import type { StoreInfo } from './info.js'
 import type { AddedParents, CalledOff, Parent } from './links.js'
@@ -46,6 +46,8 @@ export interface JobStore extends PruneStore {
   readKeyed(name: string, key: string): Promise<JobRow | undefined>
   /** One page. An empty page with a cursor means: nothing here, go on. */
   findJobs(query: FindQuery): Promise<FoundPage>
+  /** The same page as a number, without reading payloads. */
+  countJobs(query: FindQuery): Promise<CountedPage>
   /**
    * Does a command to a job that does not run, if it is still in the state the decision was made for. A finished job that is
    * made live again takes its key and its place anew, and is refused when another unfinished one has them.

@@ -136,6 +136,7 @@ function jobCases(rows: number): Readonly<Record<string, Case>> {
       }),
     ),
     searchTimes: ['1000', String(refOf(10)), LAST, '2000', String(refOf(10)), LAST, '2000', '1000', '2000'],
+    countJobs: [{ made: [['state = $3']], values: ['10', refs, 'ready'] }],
     findJobs: (['asc', 'desc'] as const).map((way) => ({ made: [['state = $3'], way], values: ['10', refs, 'ready'] })),
     takeReady: [asRead({ lane: 16, sort: '15' })],
     takeWaiting: [asRead({ state: 'scheduled' })],

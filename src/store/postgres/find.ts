@@ -1,5 +1,5 @@
 import { farthest, LANES_MAX, READY_MAX } from '../find.js'
-import type { Candidates, FindQuery, FoundPage } from '../find.js'
+import type { Candidates, CountedPage, FindQuery, FoundPage } from '../find.js'
 import type { JobRow } from '../store.js'
 import type { ListedBy, Way } from './queries/find.js'
 import { optionsJson } from './queries/words.js'
@@ -31,6 +31,19 @@ export async function findJobs(s: Session, query: FindQuery): Promise<FoundPage>
     from = to
   }
   return { rows, cursor: looked < WINDOW_MAX ? null : last }
+}
+
+/** The same page, counted. */
+export async function countJobs(s: Session, query: FindQuery): Promise<CountedPage> {
+  const lists = await listsOf(s, query)
+  if (lists === undefined) return { count: 0, cursor: null }
+  const { refs, looked, last } = farthest(lists, query.order, WINDOW_MAX)
+  if (refs.length === 0) return { count: 0, cursor: null }
+  const { conditions, values } = conditionsOf(query, 3)
+  const sql = s.queries.countJobs(conditions)
+  const [row] = await s.query<{ count: number }>(sql, String(query.limit), arrayOf(refs), ...values)
+  const { count } = row as { count: number }
+  return { count, cursor: count === query.limit || looked < WINDOW_MAX ? null : last }
 }
 
 interface List extends Candidates {

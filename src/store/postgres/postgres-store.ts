@@ -23,7 +23,7 @@ import { followed } from '../followed.js'
 import type { StoreInfo } from '../info.js'
 import type { Confirmation, HeldJob, PausedQueue, QueueChange, QueueStore, StandingPause } from '../queues.js'
 import type { JobAsk, StandingWish, Written } from '../wishes.js'
-import type { FindQuery, FoundPage } from '../find.js'
+import type { CountedPage, FindQuery, FoundPage } from '../find.js'
 import { beatOf, lateAfter } from '../workers.js'
 import type { Heart, HeartRequest, Rescue, WorkerBeat, WorkerInfo, WorkerRow } from '../workers.js'
 import { Before, claimJobs, confirmJobs, readLeases, reportJobs, voidClaims } from './claim.js'
@@ -35,7 +35,7 @@ import { insertJobs } from './insert.js'
 import { Lanes } from './lanes.js'
 import type { Opened } from './open.js'
 import { heldAfterPause, pauseQueue, readPause, resumeQueue } from './pause.js'
-import { findJobs } from './find.js'
+import { countJobs, findJobs } from './find.js'
 import { readJobs, readKeyed } from './read.js'
 import { Reports } from './reports.js'
 import { PostgresSchedules } from './schedule-store.js'
@@ -129,6 +129,10 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
 
   findJobs(query: FindQuery): Promise<FoundPage> {
     return this.#plain(this.#work, (s) => findJobs(s, query))
+  }
+
+  countJobs(query: FindQuery): Promise<CountedPage> {
+    return this.#plain(this.#work, (s) => countJobs(s, query))
   }
 
   changeJob(change: GuardedChange): Promise<Changed> {

@@ -1,7 +1,7 @@
 import { isFinal } from '../../job/states.js'
 import type { State } from '../../job/states.js'
 import { farthest, LANES_MAX, READY_MAX } from '../find.js'
-import type { Candidates, FindQuery, FoundPage } from '../find.js'
+import type { Candidates, CountedPage, FindQuery, FoundPage } from '../find.js'
 import type { JobRow } from '../store.js'
 import { ALL, rangesOf } from './clock-steps.js'
 import type { NumberRange } from './clock-steps.js'
@@ -16,8 +16,33 @@ const WINDOW_MAX = 5_000
 
 /** One page: the candidates of the sparsest index, in order, filtered (`store/find.ts`), of the numbers that a time can have. */
 export function findJobs(session: Session, query: FindQuery): FoundPage {
-  if (query.createdAfter === undefined && query.createdBefore === undefined) return findWithin(session, query, [ALL])
-  return inOneSnapshot(session, () => findWithin(session, query, rangesOf(session, query)))
+  const rows: JobRow[] = []
+  const cursor = walk(session, query, (refs) => {
+    rows.push(...match(session, query, refs, query.limit - rows.length))
+    return rows.length === query.limit
+  })
+  return { rows, cursor: rows.length === query.limit ? (rows.at(-1) as JobRow).ref : cursor }
+}
+
+/** The same page, counted. */
+export function countJobs(session: Session, query: FindQuery): CountedPage {
+  const { conditions, values } = conditionsOf(query)
+  const statement = session.statement(session.queries.countJobs(conditions))
+  let count = 0
+  const cursor = walk(session, query, (refs) => {
+    count += (statement.get(refs, ...values, query.limit - count) as { count: number }).count
+    return count === query.limit
+  })
+  return { count, cursor: count === query.limit ? null : cursor }
+}
+
+/** Takes the candidates of a page; true: the page is full. */
+type Take = (refs: string) => boolean
+
+function walk(session: Session, query: FindQuery, take: Take): number | null {
+  if (query.createdAfter === undefined && query.createdBefore === undefined)
+    return walkWithin(session, query, [ALL], take)
+  return inOneSnapshot(session, () => walkWithin(session, query, rangesOf(session, query), take))
 }
 
 /** Another process may write between two statements; a savepoint also does where the connection is in a transaction already. */
@@ -37,21 +62,19 @@ function inOneSnapshot<T>(session: Session, read: () => T): T {
   }
 }
 
-/** The ranges one after the other, until the page is full or has looked at enough. */
-function findWithin(session: Session, query: FindQuery, ranges: readonly NumberRange[]): FoundPage {
-  const rows: JobRow[] = []
+/** The ranges one after the other, until the page is full or has looked at enough. Gives where the next page begins. */
+function walkWithin(session: Session, query: FindQuery, ranges: readonly NumberRange[], take: Take): number | null {
   let looked = 0
   for (const range of inOrder(query, ranges)) {
-    if (looked >= WINDOW_MAX) return { rows, cursor: range.cursor }
+    if (looked >= WINDOW_MAX) return range.cursor
     const lists = listsOf(session, query, range)
     if (lists === undefined) break
     const list = farthest(lists, query.order, WINDOW_MAX)
-    rows.push(...match(session, query, list.refs, query.limit - rows.length))
-    if (rows.length === query.limit) return { rows, cursor: (rows.at(-1) as JobRow).ref }
-    if (list.looked === WINDOW_MAX) return { rows, cursor: list.last }
+    if (take(list.refs)) return null
+    if (list.looked === WINDOW_MAX) return list.last
     looked += list.looked
   }
-  return { rows, cursor: null }
+  return null
 }
 
 /** What is read of a range: the numbers between these two, in the order of the page. */

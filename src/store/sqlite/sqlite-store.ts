@@ -20,7 +20,7 @@ import type {
   SettledJob,
   Store,
 } from '../store.js'
-import type { FindQuery, FoundPage } from '../find.js'
+import type { CountedPage, FindQuery, FoundPage } from '../find.js'
 import { lateAfter } from '../workers.js'
 import type { Heart, HeartRequest, Rescue, WorkerBeat, WorkerInfo } from '../workers.js'
 import type { GroupStore } from '../groups.js'
@@ -47,7 +47,7 @@ import { pruneVerbs } from './prune.js'
 import { nothingToPromote, promoteJobs } from './upkeep.js'
 import type { Queries } from './queries.js'
 import { queries as ownQueries } from './queries.js'
-import { findJobs } from './find.js'
+import { countJobs, findJobs } from './find.js'
 import { readJobs, readKeyed } from './read.js'
 import { SqliteSchedules } from './schedules.js'
 import { Session } from './session.js'
@@ -159,6 +159,10 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
 
   findJobs(query: FindQuery): Promise<FoundPage> {
     return this.#commits.read(() => findJobs(this.#session, query))
+  }
+
+  countJobs(query: FindQuery): Promise<CountedPage> {
+    return this.#commits.read(() => countJobs(this.#session, query))
   }
 
   changeJob(change: GuardedChange): Promise<Changed> {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import type { State } from '../../job/states.js'
+import type { CountedPage } from '../../store/find.js'
 import type { JobRow } from '../../store/store.js'
 import type { Random } from '../random.js'
 import { seeded } from '../random.js'
@@ -92,8 +93,17 @@ export const findCases: readonly ContractCase[] = [
   contract('an empty list of states, names or queues matches nothing', async (b) => {
     await b.one()
     const page = { order: 'newest', limit: 5, cursor: null } as const
-    for (const filter of [{ states: [] }, { names: [] }, { queues: [] }])
+    for (const filter of [{ states: [] }, { names: [] }, { queues: [] }]) {
       assert.deepEqual(await b.store.jobs.findJobs({ ...page, ...filter }), { rows: [], cursor: null })
+      assert.deepEqual(await b.store.jobs.countJobs({ ...page, ...filter }), { count: 0, cursor: null })
+    }
+  }),
+
+  contract('a count stops at its limit, and goes on behind what one page looks at', async (b) => {
+    await b.insert(Array.from({ length: BEYOND_A_WINDOW }, () => b.job({ due: { inMs: 1_000 } })))
+    const query = { states: ['scheduled'], order: 'newest', cursor: null } as const
+    assert.deepEqual(await b.store.jobs.countJobs({ ...query, limit: 3 }), { count: 3, cursor: null })
+    assert.equal(await countOf(b, { states: ['scheduled'], order: 'newest' }), BEYOND_A_WINDOW)
   }),
 
   contract('a match behind more jobs than a page looks at is found, by empty pages with a cursor', async (b) => {
@@ -122,8 +132,19 @@ export const findCases: readonly ContractCase[] = [
   ...timeCases,
 ]
 
+async function countOf(b: Bench, filter: Filter): Promise<number> {
+  let [count, cursor]: [number, number | null] = [0, null]
+  do {
+    const page: CountedPage = await b.store.jobs.countJobs({ ...filter, limit: 100_000, cursor })
+    count += page.count
+    cursor = page.cursor
+  } while (cursor !== null)
+  return count
+}
+
 async function comparePages(jobs: Jobs, filter: Filter, random: Random): Promise<void> {
   const before = (await jobs.rows()).filter((row) => matches(row, filter))
+  assert.equal(await countOf(jobs.bench, filter), before.length, JSON.stringify(filter))
   jobs.touched.clear()
   const found = await pagesOf(jobs.bench, filter, random.int(2, 9), () => jobs.change())
   const expected = before.filter(({ id }) => !jobs.touched.has(id)).map(({ id }) => id)

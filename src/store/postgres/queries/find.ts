@@ -157,4 +157,12 @@ export const findQueries = {
     limit $1::text::integer`,
       way,
     ),
+  countJobs: (conditions: readonly string[]): string => `
+    select count(*)::integer as count
+    from (
+      select 1
+      from unnest($2::text::bigint[]) as each (ref)
+      cross join lateral (${jobRow} where j.ref = each.ref limit 1) as found
+      ${conditions.length === 0 ? '' : `where ${conditions.join('\n        and ')}`}
+      limit $1::text::integer) as matching`,
 }

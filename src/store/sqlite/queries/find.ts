@@ -91,4 +91,15 @@ export const findQueries = {
     ${jobRow('json_each(?) each\n    cross join millrace_jobs j on j.seq = each.value\n    cross join')}
     ${conditions.length === 0 ? '' : `where ${conditions.join('\n      and ')}`}
     limit ?`,
+  countJobs: (conditions: readonly string[]): string => `
+    select count(*) as count
+    from (
+      select 1
+      from json_each(?) each
+      cross join millrace_jobs j on j.seq = each.value
+      cross join millrace_lanes n on n.lane = j.lane
+      left join millrace_live l on l.seq = j.seq
+      left join millrace_history h on h.seq = j.seq
+      ${conditions.length === 0 ? '' : `where ${conditions.join('\n        and ')}`}
+      limit ?)`,
 }

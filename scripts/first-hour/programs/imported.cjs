@@ -8,4 +8,4 @@ async function main() {
   await mill.close()
 }
 
-main()
+void main()

@@ -10,4 +10,4 @@ async function main() {
   await mill.close()
 }
 
-main()
+void main()

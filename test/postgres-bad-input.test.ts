@@ -185,7 +185,7 @@ describe('the way to a server', () => {
       'another kind of URL',
       () => 'mysql://u:wrong-secret@h/x',
       'E_INVALID_OPTIONS',
-      /PostgreSQL’s begins with "postgres:\/\/"/,
+      /must be a path or a postgres:\/\/ URL.*mysql: is no store of Millrace/,
     ],
     ...['"postgres://u:wrong-secret@h/x"', 'jdbc:postgresql://u:wrong-secret@h/x', 'u:wrong-secret@h/x'].map(
       (store): [string, () => unknown, string, RegExp] => [

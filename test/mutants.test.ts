@@ -3,7 +3,7 @@ import { runSeed } from '../src/testing/campaign.js'
 import { MUTANTS, NotPlanted } from './mutants/mutants.js'
 
 /** Seeds tried before a planted bug counts as not found. */
-const SEEDS_MAX = 400
+const SEEDS_MAX = 500
 
 /** Long enough for every honest seed here to drain, as the control shows, and short enough that a stuck one is soon told. */
 const CHANGE = { drainMs: 60_000 }
@@ -61,7 +61,7 @@ const FOUND_AT: { readonly [mutant: string]: number } = {
   'a job settles itself under whatever fence there is': 123,
   'a paused job that is moved runs': 135,
   'an observer trusts itself, whatever becomes of its own beats': 191,
-  'a rescue is not guarded by the beat': 241,
+  'a rescue is not guarded by the beat': 438,
 }
 
 const found: string[] = []

@@ -58,7 +58,7 @@ async function open(): Promise<Mill> {
     await pause(holdMs)
   }
   const jobs = { quick: job('quick', counted(5)), long: job('long', counted(OUTAGE_MS + 4_500)) }
-  const warn = (fields: object, text: string): void => void warnings.push(`${text} ${JSON.stringify(fields)}`)
+  const warn = ({ err }: { err?: unknown }, text: string): void => void warnings.push(`${text} ${String(err)}`)
   const logger = { debug() {}, info() {}, warn, error: warn }
   const mill = await millrace({ store: line.url, jobs, logger, poll: '500ms', lease: '2s', concurrency: 20 })
   mills.add(mill)

@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openDatabase } from '../src/store/postgres/open.js'
 import { makeQueries } from '../src/store/postgres/queries.js'
 import { targetOf } from '../src/store/postgres/target.js'
-import { freshDatabase } from '../src/testing/shared-postgres.js'
+import { createDatabase } from '../src/testing/fresh-database.js'
+import { startPostgres } from '../src/testing/start-postgres.js'
 import { systemWorld } from '../src/world/world.js'
 import { fillTables, makeDays, pretendRows, SCHEMA } from './postgres/many-rows.js'
 import { allStatements } from './postgres/statements.js'
@@ -30,7 +31,12 @@ const MAY_LOOK = [
 /** Relations that are read whole somewhere because they do not grow with jobs stay below this. */
 const SMALL = 1_000
 
-let database: Awaited<ReturnType<typeof freshDatabase>>
+/**
+ * Not the server that test files share: their DDL overflows its queue of invalidations, and then every session plans all of its
+ * statements again.
+ */
+let server: Awaited<ReturnType<typeof startPostgres>>
+let database: Awaited<ReturnType<typeof createDatabase>>
 /** A session as the store sets its own up, with plans made while all tables were empty, and one as the server gives it. */
 let own: Client
 let stock: Client
@@ -38,7 +44,8 @@ const costs = { empty: new Map<string, number>(), full: new Map<string, number>(
 const statements = allStatements(ROWS)
 
 beforeAll(async () => {
-  database = await freshDatabase()
+  server = await startPostgres(process.env['MILLRACE_POSTGRES_URL'] ? {} : { settings: { fsync: 'off' } })
+  database = await createDatabase(server.url)
   const opened = await openDatabase(await targetOf(database.url), true, systemWorld())
   await opened.close()
   own = await connect()
@@ -66,6 +73,7 @@ afterAll(async () => {
   await own?.end()
   await stock?.end()
   await database?.drop()
+  await server?.stop()
 })
 
 describe('a plan that was made while all tables were empty', () => {

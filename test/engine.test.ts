@@ -619,12 +619,19 @@ describe('X2, X3: outcomes and retries', () => {
     expect(attempts.map((a) => a.exit)).toEqual(['snoozed', 'snoozed', 'snoozed', undefined])
   })
 
-  test('a Snooze for a time that is none gives up and says so', async () => {
-    const wrong = job('wrong', async () => {
-      throw new Snooze('later' as never)
+  test('a Snooze for a time that is none is a failed attempt that says so, and is tried again', async () => {
+    const wrong = job('wrong', {
+      run: async (_: undefined, ctx) => {
+        if (ctx.attempt === 1) throw new Snooze({ seconds: Number('Fri, 31 Dec 1999 23:59:59 GMT') })
+        return ctx.attempt
+      },
+      retry: { limit: 1, backoff: { start: 1 } },
     })
     const mill = await started({ jobs: [wrong] })
-    expect(await caught((await mill.enqueue(wrong)).result())).toMatchObject({
+    const handle = await mill.enqueue(wrong)
+    expect(await handle.result()).toBe(2)
+    expect((await record(handle)).attempts[0]?.error).toMatchObject({
+      code: 'E_INVALID_OPTIONS',
       message: expect.stringContaining('new Snooze(): the delay must be a duration') as string,
     })
   })

@@ -8,7 +8,8 @@ import type { RetryOptions, RetryPolicy } from '../job/retry.js'
 import { mergeRetry, promiseNote, retryDelayMs } from '../job/retry.js'
 import { checkPayload, isThenable, quiet } from '../job/schema.js'
 import { isAbort, isSnooze } from '../job/signals.js'
-import { JobCancelledError, LeaseLostError, StoppedError, TimeoutError } from '../errors.js'
+import type { Snooze } from '../job/signals.js'
+import { InvalidOptionsError, JobCancelledError, LeaseLostError, StoppedError, TimeoutError } from '../errors.js'
 
 /** A result larger than this is not kept; the job is done all the same. */
 const RESULT_MAX_BYTES = 1024 * 1024
@@ -120,7 +121,7 @@ function classify(attempt: Attempt, thrown: unknown): Outcome {
   // Stopped or robbed of its claim: whatever it threw came of that, and is not held against it.
   if (reason instanceof StoppedError || reason instanceof LeaseLostError) return { kind: 'released' }
   if (reason instanceof JobCancelledError && !isTreatedAsDone(attempt, thrown)) return cancelledOutcome(reason, thrown)
-  if (isSnooze(thrown)) return snoozed(thrown.delay, thrown)
+  if (isSnooze(thrown)) return snoozed(attempt, thrown)
   if (isAbort(thrown)) return { kind: 'aborted', error: describeError(thrown) }
   if (isTreatedAsDone(attempt, thrown))
     return { kind: 'succeeded', result: null, note: `treated as done: ${describeError(thrown).message}` }
@@ -151,10 +152,12 @@ export function failure(
   }
 }
 
-function snoozed(delay: unknown, thrown: unknown): Outcome {
-  const parsed = parseDuration(delay)
+/** A delay that is none, such as one of a header that could not be read, is a failed attempt: the job is tried again. */
+function snoozed(attempt: Attempt, thrown: Snooze): Outcome {
+  const parsed = parseDuration(thrown.delay)
   if (parsed.ok) return { kind: 'snoozed', delayMs: parsed.ms }
-  return { kind: 'aborted', error: { ...describeError(thrown), message: `new Snooze(): the delay ${parsed.problem}` } }
+  const problems = [{ path: 'the delay', message: parsed.problem }]
+  return failure(attempt, new InvalidOptionsError('new Snooze()', problems))
 }
 
 /** A predicate that throws must not cost the job its retry, nor make a failure a success. */

@@ -88,7 +88,7 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
   readonly #times: Pick<MillParts, 'quarantineMs' | 'blockGraceMs'>
   readonly #signals: SignalStops
   readonly schedules: Recurring
-  readonly #inside = new AsyncLocalStorage<Running>()
+  readonly #inside: AsyncLocalStorage<Running>
   #crew: Crew | undefined
   /** start and stop one after the other, whoever calls them. */
   #changing: Promise<void> = Promise.resolve()
@@ -106,6 +106,7 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
     this.#options = options
     this.#world = world
     this.#times = parts
+    this.#inside = parts.inside ?? new AsyncLocalStorage<Running>()
     this.#signals = parts.signals ?? systemSignals
     this.#store = store
     this.#registry = registry

@@ -1,3 +1,4 @@
+import type { AsyncLocalStorage } from 'node:async_hooks'
 import { defaultCodec } from '../codec/codec.js'
 import type { Handler } from '../job/define.js'
 import { aroundOf } from '../mill/around.js'
@@ -20,6 +21,7 @@ import { fireDue } from '../schedule/fire.js'
 import type { FireParts } from '../schedule/fire.js'
 import { tellWishes } from '../worker/listen.js'
 import { overdue, tellCancelled } from '../worker/overdue.js'
+import { loopExecutor } from '../worker/executors/loop.js'
 import { runAttempt } from '../worker/run.js'
 import { Running } from '../worker/running.js'
 import type { JobVerbs } from '../worker/running.js'
@@ -80,6 +82,7 @@ export class Bench implements TestMill {
     time: VirtualTime,
     options: Omit<MillOptions, 'store'>,
     worker: string,
+    inside: AsyncLocalStorage<Running>,
   ) {
     this.mill = mill
     this.time = time
@@ -89,7 +92,7 @@ export class Bench implements TestMill {
     this.#worker = worker
     this.#around = aroundOf(options, {
       events: engineEvents(logOf(options.logger ?? false, world)),
-      executor: { call: (handler, payload, running) => handler(payload, running) },
+      executor: loopExecutor(inside),
     })
     const parts = { store, world, events: this.#around.events }
     this.#firing = firePartsOf({ ...parts, registry: this.#registry() })

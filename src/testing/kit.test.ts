@@ -141,6 +141,13 @@ describe('expectEnqueued', () => {
   })
 })
 
+test('a handler that waits for the result of another job is refused, as on a mill', async () => {
+  const waits = job('waits', async (_: undefined, ctx) => (await ctx.enqueue(greet, { name: 'Ada' })).result())
+  t = await testing({ jobs: { greet, waits } })
+  await t.mill.enqueue(waits)
+  await expect(t.consume()).rejects.toMatchObject({ code: 'E_RESULT_IN_HANDLER' })
+})
+
 test('start and stop change nothing', async () => {
   await begin()
   await t.mill.start()

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { buildMill } from '../mill.js'
 import type { MillOptions } from '../mill/options.js'
 import { STORE_CHOICE } from '../store/choice.js'
@@ -6,6 +7,7 @@ import { openFile } from '../store/sqlite/open.js'
 import { SqliteStore } from '../store/sqlite/sqlite-store.js'
 import type { SqliteHandle } from '../store/sqlite/driver.js'
 import type { Store } from '../store/store.js'
+import type { Running } from '../worker/running.js'
 import { makeIds } from '../world/ids.js'
 import { UNKNOWN_PROCESSES } from '../world/processes.js'
 import { systemTimers } from '../world/timers.js'
@@ -33,7 +35,8 @@ export async function buildTestMill(
   const world = testWorld(time)
   const store = await openStore(world, () => Math.floor(time.now))
   const choice = { [STORE_CHOICE]: true as const, open: () => Promise.resolve(store) }
-  const mill = await buildMill({ ...options, logger: options.logger ?? false }, { world, store: choice })
+  const inside = new AsyncLocalStorage<Running>()
+  const mill = await buildMill({ ...options, logger: options.logger ?? false }, { world, store: choice, inside })
   const worker = world.ids.workerId()
   await store.leases.addWorker({ id: worker, host: 'test', pid: 0 })
   // Code under test may start and stop its mill, also on signals, as in production: here that changes nothing.
@@ -43,7 +46,7 @@ export async function buildTestMill(
     stopOnSignals: () => () => undefined,
   }
   Object.assign(mill, nothing)
-  const bench = new Bench(mill, store, world, time, options, worker)
+  const bench = new Bench(mill, store, world, time, options, worker, inside)
   return bench
 }
 

@@ -1,12 +1,17 @@
 import { fork } from 'node:child_process'
 import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { root, runNode, tool } from './run.mjs'
 
 /**
  * `npm run simulate -- --seeds 10000 [--from 1]` runs a campaign over many seeds on all cores; `--seed N` tells one seed again,
  * with its trace. A failure prints the seed, its configuration, and the command that replays it.
  */
 const usage = 'usage: npm run simulate -- [--seeds N] [--from N] | --seed N'
+
+/** The campaign is a test, so it is compiled beside the package and never published with it. */
+const CAMPAIGN = new URL('../.cache/campaign/test/campaign/campaign.js', import.meta.url).href
 
 if (process.send === undefined) await main()
 else process.once('message', ({ from, to }) => void runShare(from, to))
@@ -21,12 +26,18 @@ async function main() {
   if ([seeds, from, seed].some((v) => v !== undefined && (!Number.isInteger(v) || v < 0))) {
     console.error(usage)
     process.exitCode = 2
+    return
+  }
+  const { code, output } = await runNode([tool('typescript', 'tsc'), '-p', join(root, 'tsconfig.campaign.json')])
+  if (code !== 0) {
+    console.error(output)
+    process.exitCode = 1
   } else if (seed !== undefined) await tellOne(seed)
   else await campaign(from, seeds)
 }
 
 async function tellOne(seed) {
-  const { runSeed, shrink } = await import('../dist/testing/campaign.js')
+  const { runSeed, shrink } = await import(CAMPAIGN)
   const report = await runSeed(seed)
   console.log(report.trace.join('\n'))
   console.log(
@@ -68,7 +79,7 @@ async function campaign(from, seeds) {
 }
 
 async function conclude(coverage, failures, seeds, began) {
-  const { uncovered } = await import('../dist/testing/campaign.js')
+  const { uncovered } = await import(CAMPAIGN)
   console.log('\nwhat was met:')
   for (const [what, times] of Object.entries(coverage).sort(([a], [b]) => a.localeCompare(b)))
     console.log(`  ${what.padEnd(32)} ${times.toLocaleString('en')}`)
@@ -80,7 +91,7 @@ async function conclude(coverage, failures, seeds, began) {
 }
 
 async function runShare(from, to) {
-  const { runSeed, addCoverage } = await import('../dist/testing/campaign.js')
+  const { runSeed, addCoverage } = await import(CAMPAIGN)
   let told = { seeds: 0, coverage: {}, failures: [] }
   for (let seed = from; seed < to; seed += 1) {
     const report = await runSeed(seed)

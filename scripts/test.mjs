@@ -67,7 +67,11 @@ async function attw() {
 
 /** What the quick run leaves to `npm test`: tests of a PostgreSQL server, and those of more than a few seconds by name. */
 function slowTests() {
-  const long = ['src/store/sqlite/libsql.test.ts', 'src/store/sqlite/unique.test.ts', 'src/reactive/scale.test.ts']
+  const long = [
+    'src/store/sqlite/connection/libsql.test.ts',
+    'src/store/sqlite/verbs/unique.test.ts',
+    'src/reactive/scale.test.ts',
+  ]
   const tests = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' }).filter((file) =>
     file.endsWith('.test.ts'),
   )

@@ -1,10 +1,10 @@
 /** The front door: every public name, listed by hand. What is not listed is not promised. */
 export { millrace } from './mill.js'
-export type { Mill, ListedJob, ScheduleOptions } from './mill/surface.js'
+export type { Mill, ListedJob, ScheduleOptions } from './mill/mill-type.js'
 export { defaults } from './mill/options.js'
 export type { MillOptions } from './mill/options.js'
 
-export { job, category } from './job/define.js'
+export { job, category } from './job/definition/define.js'
 export type {
   Job,
   AnyJob,
@@ -15,31 +15,31 @@ export type {
   Handler,
   Category,
   CategoryOptions,
-} from './job/define.js'
-export { lazy } from './job/lazy.js'
-export type { Lazy } from './job/lazy.js'
-export { Abort, Snooze } from './job/signals.js'
-export type { Context, TestContext } from './job/context.js'
+} from './job/definition/define.js'
+export { lazy } from './job/definition/lazy.js'
+export type { Lazy } from './job/definition/lazy.js'
+export { Abort, Snooze } from './job/attempt/control-errors.js'
+export type { Context, TestContext } from './job/attempt/context.js'
 export type { After, EnqueueOptions, EnqueueArguments, Enqueueable, Handle } from './job/enqueue.js'
 export type { JobRecord, AttemptRecord, JobFilter, Findable, FoundRecord, CountFilter, JobCount } from './job/record.js'
-export type { OnParentFailure } from './job/links.js'
+export type { OnParentFailure } from './job/rules/links.js'
 export type { FlowBuilder, FlowHandles, FlowNode, FlowOptions } from './client/flow.js'
 export type { JobEdit } from './client/edit.js'
 export type { GroupHandle, GroupOptions } from './client/groups.js'
-export type { GroupCounts, GroupProgress } from './job/group-progress.js'
+export type { GroupCounts, GroupProgress } from './job/rules/group-progress.js'
 export type { QueueHandle, QueueRecord } from './client/queues.js'
 export type { RecurringOptions, ScheduleRecord, TickRecord } from './schedule/record.js'
 export type { Schedules } from './schedule/recurring.js'
 export type { RuleInput } from './schedule/calendar.js'
 export type { Upcoming } from './schedule/upcoming.js'
-export type { State, WaitingState, FinalState } from './job/states.js'
-export type { CaptureOptions, ContextStore } from './job/capture.js'
-export type { Hooks, EnqueueCall, EnqueueItem, EnqueueNext, SettledAttempt, AttemptEnd } from './job/hooks.js'
-export type { RetryOptions, Backoff, BackoffSteps } from './job/retry.js'
-export type { KeepOptions } from './job/keep.js'
-export type { UniqueOptions } from './job/unique-options.js'
-export type { Duration, When } from './job/duration.js'
-export type { StandardSchema } from './job/schema.js'
+export type { State, WaitingState, FinalState } from './job/rules/states.js'
+export type { CaptureOptions, ContextStore } from './job/attempt/capture.js'
+export type { Hooks, EnqueueCall, EnqueueItem, EnqueueNext, SettledAttempt, AttemptEnd } from './job/attempt/hooks.js'
+export type { RetryOptions, Backoff, BackoffSteps } from './job/rules/retry.js'
+export type { KeepOptions } from './job/definition/keep.js'
+export type { UniqueOptions } from './job/definition/unique-options.js'
+export type { Duration, When } from './job/duration/duration.js'
+export type { StandardSchema } from './job/definition/schema.js'
 
 export { codec } from './codec/codec.js'
 export type { Codec } from './codec/codec.js'
@@ -49,7 +49,7 @@ export type { ErrorRecord } from './codec/error-text.js'
 
 export { sqlite } from './store/sqlite/sqlite.js'
 export type { SqliteOptions } from './store/sqlite/sqlite.js'
-export type { SqliteHandle } from './store/sqlite/driver.js'
+export type { SqliteHandle } from './store/sqlite/connection/driver.js'
 export type { StoreChoice } from './store/choice.js'
 export type { Logger, LogLevel } from './world/log.js'
 

@@ -4,8 +4,8 @@ import { expect, test } from 'vitest'
 import { root } from '../scripts/run.mjs'
 import { nextTick, parseRule } from '../src/schedule/calendar.js'
 import type { Rule } from '../src/schedule/calendar.js'
-import { seeded } from '../src/testing/random.js'
-import type { Random } from '../src/testing/random.js'
+import { seeded } from '../src/testing/simulation/random.js'
+import type { Random } from '../src/testing/simulation/random.js'
 
 /**
  * Our calendar against a table that was made without it, and without croner: test/calendar/table.py says how, and what a

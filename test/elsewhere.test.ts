@@ -3,8 +3,8 @@ import { checkFilter } from '../src/client/check.js'
 import { checkMillOptions, deadlineOf } from '../src/mill/options.js'
 import { checkRecurring } from '../src/schedule/check.js'
 import type { InvalidOptionsError, Problem } from '../src/errors.js'
-import { checkEnqueueOptions, checkJobOptions } from '../src/job/check-options.js'
-import * as elsewhere from '../src/job/elsewhere.js'
+import { checkEnqueueOptions, checkJobOptions } from '../src/job/definition/check-options.js'
+import * as elsewhere from '../src/job/definition/elsewhere.js'
 
 /** Options as users of other libraries write them: each is told what it is called here. */
 

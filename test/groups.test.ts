@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vite
 import { build } from '../scripts/build.mjs'
 import { GroupSealedError, job, millrace } from '../src/index.js'
 import type { EnqueueOptions, GroupHandle, Mill, MillOptions } from '../src/index.js'
-import { chooseLibrary } from '../src/store/sqlite/library.js'
+import { chooseLibrary } from '../src/store/sqlite/connection/library.js'
 import { usePlace } from './processes/child.js'
 import { freshStore, onPostgres } from './support/fresh-store.js'
 

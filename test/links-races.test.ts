@@ -1,10 +1,10 @@
 import { Client } from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { Bench, only } from '../src/testing/contract/bench.js'
-import { freshDatabase } from '../src/testing/shared-postgres.js'
-import { openDatabase } from '../src/store/postgres/open.js'
+import { Bench, only } from './contract/bench.js'
+import { freshDatabase } from './postgres/shared-postgres.js'
+import { openDatabase } from '../src/store/postgres/connection/open.js'
 import { PostgresStore } from '../src/store/postgres/postgres-store.js'
-import { targetOf } from '../src/store/postgres/target.js'
+import { targetOf } from '../src/store/postgres/connection/target.js'
 import { systemWorld } from '../src/world/world.js'
 
 /**

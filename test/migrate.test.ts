@@ -8,8 +8,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { build } from '../scripts/build.mjs'
 import { runNode } from '../scripts/run.mjs'
 import { job, millrace } from '../src/index.js'
-import { chooseLibrary } from '../src/store/sqlite/library.js'
-import { freshDatabase } from '../src/testing/shared-postgres.js'
+import { chooseLibrary } from '../src/store/sqlite/connection/library.js'
+import { freshDatabase } from './postgres/shared-postgres.js'
 
 /** `millrace migrate` as it is typed: a process, its two streams and its exit code, on both stores. */
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { runSeed } from '../src/testing/campaign.js'
+import { runSeed } from './campaign/campaign.js'
 import { MUTANTS, NotPlanted } from './mutants/mutants.js'
 
 /** Seeds tried before a planted bug counts as not found. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { runPoisonSeed } from '../src/testing/poison.js'
+import { runPoisonSeed } from './campaign/poison.js'
 import { CRASH_MUTANTS } from './mutants/crash-mutants.js'
 import { NotPlanted } from './mutants/mutants.js'
 

@@ -10,8 +10,8 @@ import { root, runNode } from '../scripts/run.mjs'
 import { Abort, job, millrace } from '../src/index.js'
 import type { Mill, MillraceError } from '../src/index.js'
 import { postgres } from '../src/postgres.js'
-import { freshDatabase } from '../src/testing/shared-postgres.js'
-import { startPostgres } from '../src/testing/start-postgres.js'
+import { freshDatabase } from './postgres/shared-postgres.js'
+import { startPostgres } from '../src/testing/postgres/start-postgres.js'
 
 /** What can be wrong with a PostgreSQL server, the way to it, and the names that are put into it. Real servers. */
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { build } from '../scripts/build.mjs'
 import { job, millrace } from '../src/index.js'
 import type { Mill } from '../src/index.js'
-import { freshDatabase } from '../src/testing/shared-postgres.js'
+import { freshDatabase } from './postgres/shared-postgres.js'
 import { usePlace } from './processes/child.js'
 import type { Child } from './processes/child.js'
 

@@ -1,10 +1,10 @@
 import { Client } from 'pg'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { PostgresStore } from '../src/store/postgres/postgres-store.js'
-import { openDatabase } from '../src/store/postgres/open.js'
-import { targetOf } from '../src/store/postgres/target.js'
+import { openDatabase } from '../src/store/postgres/connection/open.js'
+import { targetOf } from '../src/store/postgres/connection/target.js'
 import type { ClaimedJob, NewJob, SettledJob } from '../src/store/store.js'
-import { freshDatabase } from '../src/testing/shared-postgres.js'
+import { freshDatabase } from './postgres/shared-postgres.js'
 import { systemWorld } from '../src/world/world.js'
 
 /**

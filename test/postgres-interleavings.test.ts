@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { freshDatabase } from '../src/testing/shared-postgres.js'
+import { freshDatabase } from './postgres/shared-postgres.js'
 import { Interleaver } from './postgres/interleave.js'
 import { STANDINGS, VERBS } from './postgres/verbs.js'
 

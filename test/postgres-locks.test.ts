@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { job, millrace } from '../src/index.js'
 import type { Mill } from '../src/index.js'
 import { postgres } from '../src/postgres.js'
-import { freshDatabase } from '../src/testing/shared-postgres.js'
+import { freshDatabase } from './postgres/shared-postgres.js'
 
 /** Somebody else holds locks: a migration tool, `vacuum full`, a session that was forgotten. */
 

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { job, millrace, OutcomeUnknownError } from '../src/index.js'
 import type { Mill } from '../src/index.js'
 import { postgres } from '../src/postgres.js'
-import { freshDatabase } from '../src/testing/shared-postgres.js'
+import { freshDatabase } from './postgres/shared-postgres.js'
 import { pgbouncer, startBouncer } from './postgres/pgbouncer.js'
 import type { Bouncer } from './postgres/pgbouncer.js'
 

@@ -1,12 +1,12 @@
 import { Client } from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { makeQueries } from '../src/store/postgres/queries.js'
-import type { Queries } from '../src/store/postgres/queries.js'
+import { makeQueries } from '../src/store/postgres/queries/queries.js'
+import type { Queries } from '../src/store/postgres/queries/queries.js'
 import { PostgresStore } from '../src/store/postgres/postgres-store.js'
-import { openDatabase } from '../src/store/postgres/open.js'
-import { targetOf } from '../src/store/postgres/target.js'
+import { openDatabase } from '../src/store/postgres/connection/open.js'
+import { targetOf } from '../src/store/postgres/connection/target.js'
 import type { ClaimedJob, NewJob, SettledJob } from '../src/store/store.js'
-import { freshDatabase } from '../src/testing/shared-postgres.js'
+import { freshDatabase } from './postgres/shared-postgres.js'
 import { systemWorld } from '../src/world/world.js'
 
 /**

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { job, millrace, StoreGoneError } from '../src/index.js'
 import type { Mill, MillOptions } from '../src/index.js'
 import { postgres } from '../src/postgres.js'
-import { freshDatabase } from '../src/testing/shared-postgres.js'
+import { freshDatabase } from './postgres/shared-postgres.js'
 
 /** Processes that live on while the tables are made anew under them: numbers that they know mean something else then. */
 

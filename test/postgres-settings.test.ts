@@ -2,9 +2,9 @@ import { Client } from 'pg'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { Abort, job, millrace } from '../src/index.js'
 import type { Mill } from '../src/index.js'
-import { openDatabase } from '../src/store/postgres/open.js'
-import { targetOf } from '../src/store/postgres/target.js'
-import { freshDatabase } from '../src/testing/shared-postgres.js'
+import { openDatabase } from '../src/store/postgres/connection/open.js'
+import { targetOf } from '../src/store/postgres/connection/target.js'
+import { freshDatabase } from './postgres/shared-postgres.js'
 import { systemWorld } from '../src/world/world.js'
 
 /** F1: what a role or a database has as its defaults, meant for an app, changes nothing of how jobs are worked off. */

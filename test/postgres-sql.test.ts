@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { job, millrace } from '../src/index.js'
 import type { Context, JobFilter, JobRecord, Mill } from '../src/index.js'
 import { postgres } from '../src/postgres.js'
-import { freshDatabase } from '../src/testing/shared-postgres.js'
+import { freshDatabase } from './postgres/shared-postgres.js'
 
 /** The SQL function add_job, as triggers and other languages call it. Nothing sleeps: runs are awaited. */
 

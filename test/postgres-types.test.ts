@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { job, millrace } from '../src/index.js'
 import type { Mill } from '../src/index.js'
 import { postgres } from '../src/postgres.js'
-import { freshDatabase } from '../src/testing/shared-postgres.js'
+import { freshDatabase } from './postgres/shared-postgres.js'
 
 /** An app that told `pg` how to read values, for its whole process: the engine must not notice, and the app must not lose it. */
 const READ: readonly (readonly [string, number, (text: string) => unknown])[] = [

@@ -2,7 +2,7 @@ import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { job, millrace, OutcomeUnknownError } from '../src/index.js'
 import type { Handle, Mill } from '../src/index.js'
-import { freshDatabase } from '../src/testing/shared-postgres.js'
+import { freshDatabase } from './postgres/shared-postgres.js'
 import { startProxy } from './postgres/proxy.js'
 import type { Proxy } from './postgres/proxy.js'
 

@@ -1,7 +1,7 @@
 import { Client } from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { build } from '../scripts/build.mjs'
-import { freshDatabase } from '../src/testing/shared-postgres.js'
+import { freshDatabase } from './postgres/shared-postgres.js'
 import { usePlace } from './processes/child.js'
 import type { Child } from './processes/child.js'
 import { asPooler, startProxy } from './postgres/proxy.js'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { addCoverage, runSeed, uncovered } from '../src/testing/campaign.js'
-import type { Coverage } from '../src/testing/simulation.js'
+import { addCoverage, runSeed, uncovered } from './campaign/campaign.js'
+import type { Coverage } from '../src/testing/simulation/simulation.js'
 
 /** Seeds that once found a fault, with what it was. They stay, though a seed tells another history when the workload changes. */
 const KEPT: readonly [seed: number, found: string][] = [

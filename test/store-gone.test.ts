@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { build } from '../scripts/build.mjs'
 import { job, LeaseLostError, millrace, sqlite, StoreGoneError } from '../src/index.js'
 import type { Mill, MillOptions } from '../src/index.js'
-import { chooseLibrary } from '../src/store/sqlite/library.js'
+import { chooseLibrary } from '../src/store/sqlite/connection/library.js'
 
 /** The SQLite file is deleted, moved or replaced while mills use it (SPEC F1b). */
 

@@ -16,7 +16,7 @@ export async function startDoomed(url, ground) {
   const { startPostgres } = await near('./testing/index.js')
   if (url !== '' && url !== undefined) return startPostgres({ url })
   const server = await startPostgres({ settings: SETTINGS })
-  const { startKeeper } = await near('./testing/postgres-keeper.js')
+  const { startKeeper } = await near('./testing/postgres/postgres-keeper.js')
   return new DoomedServer(server, await howItRuns(server.url), (name) => startKeeper(newRoom(ground, name)))
 }
 

@@ -1,14 +1,14 @@
 import { InvalidOptionsError } from '../errors.js'
 import type { Problem } from '../errors.js'
-import type { Check, Fields } from '../job/check.js'
-import { checkFields, notYet } from '../job/check.js'
+import type { Check, Fields } from '../job/definition/check.js'
+import { checkFields, notYet } from '../job/definition/check.js'
 import { didYouMean } from '../codec/near-name.js'
 import { show } from '../codec/show.js'
-import { isId } from '../job/check-after.js'
-import { OF_A_FILTER } from '../job/elsewhere.js'
-import { checkEnqueueOptions, isCount, isDurationOrInfinity, isKey, isName } from '../job/check-options.js'
-import { parseInstant } from '../job/duration.js'
-import { STATES } from '../job/states.js'
+import { isId } from '../job/definition/check-after.js'
+import { OF_A_FILTER } from '../job/definition/elsewhere.js'
+import { checkEnqueueOptions, isCount, isDurationOrInfinity, isKey, isName } from '../job/definition/check-options.js'
+import { parseInstant } from '../job/duration/duration.js'
+import { STATES } from '../job/rules/states.js'
 
 const oneOrMany =
   (check: Check): Check =>

@@ -1,11 +1,11 @@
 import type { Codec } from '../codec/codec.js'
 import { InvalidOptionsError } from '../errors.js'
-import { TITLE_MAX } from '../job/check-options.js'
+import { TITLE_MAX } from '../job/definition/check-options.js'
 import type { EnqueueOptions } from '../job/enqueue.js'
-import { timeoutMs } from '../job/registry.js'
-import { readOptions, writeOptions } from '../job/stored-options.js'
-import type { StoredOptions } from '../job/stored-options.js'
-import { fillTitle } from '../job/title.js'
+import { timeoutMs } from '../job/definition/registry.js'
+import { readOptions, writeOptions } from '../job/definition/stored-options.js'
+import type { StoredOptions } from '../job/definition/stored-options.js'
+import { fillTitle } from '../job/definition/title.js'
 import { metaProblem, writeMeta } from './meta.js'
 
 /** What may be changed of a job that waits or is parked. */

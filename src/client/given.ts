@@ -1,7 +1,7 @@
 import type { EnqueueOptions } from '../job/enqueue.js'
-import type { Encoded } from '../job/outcome.js'
-import type { Registered } from '../job/registry.js'
-import { isThenable } from '../job/schema.js'
+import type { Encoded } from '../job/rules/outcome.js'
+import type { Registered } from '../job/definition/registry.js'
+import { isThenable } from '../job/definition/schema.js'
 
 /*
  * What counts is what was given at the call. Between the call and the write there may be hooks and checks that wait, and the

@@ -1,7 +1,7 @@
 import { TransactionError } from '../errors.js'
 import type { EnqueueOptions } from '../job/enqueue.js'
-import type { Registered } from '../job/registry.js'
-import { isThenable } from '../job/schema.js'
+import type { Registered } from '../job/definition/registry.js'
+import { isThenable } from '../job/definition/schema.js'
 import type { Prepared } from './prepare.js'
 
 /** The transaction that a call is to be part of, if it is. */

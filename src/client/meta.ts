@@ -3,8 +3,8 @@ import { codecError, problemOf } from '../codec/path.js'
 import { reason } from '../codec/show.js'
 import { CodecError } from '../errors.js'
 import type { Problem } from '../errors.js'
-import { writeWith } from '../job/stored-options.js'
-import type { Written } from '../job/stored-options.js'
+import { writeWith } from '../job/definition/stored-options.js'
+import type { Written } from '../job/definition/stored-options.js'
 
 /** What a job's `meta` may take as it is stored: it is read with every look at the job. */
 const META_MAX_BYTES = 64 * 1024

@@ -1,6 +1,6 @@
-import { isJob } from '../job/brands.js'
+import { isJob } from '../job/definition/brands.js'
 import type { Enqueueable } from '../job/enqueue.js'
-import type { Registry } from '../job/registry.js'
+import type { Registry } from '../job/definition/registry.js'
 import type { JobRow, Store } from '../store/store.js'
 import { read } from './records.js'
 

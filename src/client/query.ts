@@ -1,6 +1,6 @@
-import { parseInstant } from '../job/duration.js'
+import { parseInstant } from '../job/duration/duration.js'
 import type { JobFilter } from '../job/record.js'
-import type { Registry } from '../job/registry.js'
+import type { Registry } from '../job/definition/registry.js'
 import type { FindQuery } from '../store/find.js'
 
 /** Jobs `find` reads at a time. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { defaultCodec } from '../codec/codec.js'
-import { appendLog } from '../job/attempt-log.js'
+import { appendLog } from '../job/attempt/attempt-log.js'
 import type { JobRow } from '../store/store.js'
 import { toRecord } from './records.js'
 

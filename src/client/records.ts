@@ -1,12 +1,12 @@
 import type { Codec } from '../codec/codec.js'
 import type { ErrorRecord } from '../codec/error-text.js'
-import { readLog } from '../job/attempt-log.js'
-import type { AttemptEntry } from '../job/decide.js'
-import type { Encoded } from '../job/outcome.js'
+import { readLog } from '../job/attempt/attempt-log.js'
+import type { AttemptEntry } from '../job/rules/decide.js'
+import type { Encoded } from '../job/rules/outcome.js'
 import type { AttemptRecord, JobRecord } from '../job/record.js'
-import { readCaptured } from '../job/capture.js'
-import { readOptions, readWritten } from '../job/stored-options.js'
-import type { StoredOptions } from '../job/stored-options.js'
+import { readCaptured } from '../job/attempt/capture.js'
+import { readOptions, readWritten } from '../job/definition/stored-options.js'
+import type { StoredOptions } from '../job/definition/stored-options.js'
 import type { JobRow } from '../store/store.js'
 
 /**

@@ -1,9 +1,9 @@
-import type { AnyJob } from './define.js'
-import type { OnParentFailure } from './links.js'
-import type { Duration, When } from './duration.js'
+import type { AnyJob } from './definition/define.js'
+import type { OnParentFailure } from './rules/links.js'
+import type { Duration, When } from './duration/duration.js'
 import type { JobRecord } from './record.js'
-import type { RetryOptions } from './retry.js'
-import type { UniqueOptions } from './unique-options.js'
+import type { RetryOptions } from './rules/retry.js'
+import type { UniqueOptions } from './definition/unique-options.js'
 
 /** What may be enqueued: the job's value, or its registered name. */
 export type Enqueueable = AnyJob | string

@@ -1,7 +1,7 @@
 import type { ErrorRecord } from '../codec/error-text.js'
-import type { InstantLike, InstantText } from './duration-instant.js'
-import type { AnyJob, Category, Job } from './define.js'
-import type { State } from './states.js'
+import type { InstantLike, InstantText } from './duration/duration-instant.js'
+import type { AnyJob, Category, Job } from './definition/define.js'
+import type { State } from './rules/states.js'
 
 /** A job as people and programs read it; typed where the call that gave it named the job by its value. */
 export interface JobRecord<Payload = unknown, Result = unknown> {

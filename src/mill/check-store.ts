@@ -1,7 +1,7 @@
 import { show } from '../codec/show.js'
-import type { Check } from '../job/check.js'
+import type { Check } from '../job/definition/check.js'
 import { isStoreChoice } from '../store/choice.js'
-import { isPool } from '../store/postgres/target.js'
+import { isPool } from '../store/postgres/connection/target.js'
 
 /** What names a store; whatever else looks like one is told what to pass in its place. Its own library looks closer. */
 export const isStore: Check = (value) => {

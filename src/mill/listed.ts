@@ -1,7 +1,7 @@
-import type { Registered } from '../job/registry.js'
-import { categoriesOf } from '../job/resolve.js'
-import { mergeRetry } from '../job/retry.js'
-import type { ListedJob } from './surface.js'
+import type { Registered } from '../job/definition/registry.js'
+import { categoriesOf } from '../job/definition/resolve.js'
+import { mergeRetry } from '../job/rules/retry.js'
+import type { ListedJob } from './mill-type.js'
 
 /** A registered job as people see it. */
 export function listed(registered: Registered): ListedJob {

@@ -14,7 +14,7 @@ export interface MillParts {
   readonly executor?: Executor | undefined
   /** The job whose handler runs here, by async context; default: one that only this mill's own executor fills. */
   readonly inside?: AsyncLocalStorage<Running> | undefined
-  /** The length of the first quarantine (`job/quarantine.ts`), in ms; default: a minute. */
+  /** The length of the first quarantine (`job/rules/quarantine.ts`), in ms; default: a minute. */
   readonly quarantineMs?: number | undefined
   /** The grace after which a handler that blocks the event loop is reported, in ms; default: 30 s. */
   readonly blockGraceMs?: number | undefined

@@ -1,6 +1,6 @@
 import type { Client } from '../client.js'
 import { read } from '../client/records.js'
-import type { Registry } from '../job/registry.js'
+import type { Registry } from '../job/definition/registry.js'
 import type { EngineEvents } from '../observe/engine-events.js'
 import type { FireParts } from '../schedule/fire.js'
 import { Recurring } from '../schedule/recurring.js'

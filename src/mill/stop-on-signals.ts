@@ -1,4 +1,4 @@
-import { formatDuration } from '../job/duration.js'
+import { formatDuration } from '../job/duration/duration.js'
 import type { Log } from '../world/log.js'
 import type { SignalStops } from '../world/signals.js'
 import type { Cancel } from '../world/timers.js'

@@ -1,5 +1,5 @@
-import type { Registry } from '../job/registry.js'
-import { isFinal } from '../job/states.js'
+import type { Registry } from '../job/definition/registry.js'
+import { isFinal } from '../job/rules/states.js'
 import type { EngineEvents } from '../observe/engine-events.js'
 import { logHeld } from '../observe/log-lines.js'
 import { Scheduler } from '../schedule/scheduler.js'

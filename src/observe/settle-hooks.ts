@@ -1,6 +1,6 @@
 import type { ErrorRecord } from '../codec/error-text.js'
-import type { AttemptEnd, HookLists, SettledAttempt } from '../job/hooks.js'
-import { isThenable } from '../job/schema.js'
+import type { AttemptEnd, HookLists, SettledAttempt } from '../job/attempt/hooks.js'
+import { isThenable } from '../job/definition/schema.js'
 import type { SettledJob } from '../store/store.js'
 import type { EngineEvents } from './engine-events.js'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { DAY_MS } from '../job/duration-units.js'
+import { DAY_MS } from '../job/duration/duration-units.js'
 import { parseCron } from './cron.js'
 import type { CronTimes } from './cron.js'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { chooseLibrary } from '../store/sqlite/library.js'
-import { openFile } from '../store/sqlite/open.js'
+import { chooseLibrary } from '../store/sqlite/connection/library.js'
+import { openFile } from '../store/sqlite/connection/open.js'
 import { SqliteStore } from '../store/sqlite/sqlite-store.js'
 import { systemWorld } from '../world/world.js'
 import { fireDue } from './fire.js'

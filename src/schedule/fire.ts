@@ -1,5 +1,5 @@
-import { decideMissed, ticksWanted } from '../job/missed.js'
-import type { DecidedTick } from '../job/missed.js'
+import { decideMissed, ticksWanted } from '../job/rules/missed.js'
+import type { DecidedTick } from '../job/rules/missed.js'
 import type { Firing, PlannedTick, ScheduleRow, TickRow } from '../store/schedules.js'
 import type { NewJob, Store } from '../store/store.js'
 import type { World } from '../world/world.js'

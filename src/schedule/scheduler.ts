@@ -1,7 +1,7 @@
 import type { ScheduleRow } from '../store/schedules.js'
 import { ClockWatch } from '../world/clock-step.js'
 import type { ClockStep } from '../world/clock-step.js'
-import { Looks } from '../world/looks.js'
+import { Looks } from '../world/poller.js'
 import type { Cancel } from '../world/timers.js'
 import { fireDue } from './fire.js'
 import type { FireParts, Looked } from './fire.js'

@@ -1,9 +1,9 @@
-import type { Missed } from '../job/missed.js'
-import type { Encoded } from '../job/outcome.js'
-import type { Overlap } from '../job/overlap.js'
-import { readOptions, readWritten, writeOptions } from '../job/stored-options.js'
-import type { Written } from '../job/stored-options.js'
-import type { OnDuplicate, PlaceRequest } from '../job/unique.js'
+import type { Missed } from '../job/rules/missed.js'
+import type { Encoded } from '../job/rules/outcome.js'
+import type { Overlap } from '../job/rules/overlap.js'
+import { readOptions, readWritten, writeOptions } from '../job/definition/stored-options.js'
+import type { Written } from '../job/definition/stored-options.js'
+import type { OnDuplicate, PlaceRequest } from '../job/rules/unique.js'
 import type { Due, NewJob } from '../store/store.js'
 
 /** A recurring job as it was asked for; the store keeps it as one text. */

@@ -1,4 +1,4 @@
-import type { DueTicks } from '../job/missed.js'
+import type { DueTicks } from '../job/rules/missed.js'
 import type { ScheduleRow } from '../store/schedules.js'
 import { digest } from '../world/digest.js'
 import { nextTick, parseRule } from './calendar.js'

@@ -1,6 +1,6 @@
 import { didYouMean } from '../codec/near-name.js'
 import { show } from '../codec/show.js'
-import { DAY_MS, HOUR_MS, SECOND_MS } from '../job/duration-units.js'
+import { DAY_MS, HOUR_MS, SECOND_MS } from '../job/duration/duration-units.js'
 
 /** What the clocks of a time zone show: its reading at an instant, as milliseconds since 1970 on that clock. */
 export interface Zone {

@@ -1,4 +1,4 @@
-import type { State } from '../job/states.js'
+import type { State } from '../job/rules/states.js'
 import type { JobRow } from './store.js'
 
 /** Which jobs are looked for, a page at a time. */

@@ -1,9 +1,9 @@
 import { DuplicateJobError, DuplicateKeyError, GroupSealedError, ParentMissingError } from '../errors.js'
-import type { Overlap } from '../job/overlap.js'
+import type { Overlap } from '../job/rules/overlap.js'
 import type { PlannedTick, TickRow } from './schedules.js'
 import type { NewJob } from './store.js'
 
-/** What is said and done when ticks are fired, on every store alike; what overlaps, `job/overlap.ts` decides. */
+/** What is said and done when ticks are fired, on every store alike; what overlaps, `job/rules/overlap.ts` decides. */
 
 /**
  * Of several ticks of one firing, where a later one would cancel the earlier, only the last gets a job: the others would be

@@ -1,5 +1,5 @@
 import { DuplicateJobError, DuplicateKeyError } from '../errors.js'
-import type { MemberCount } from '../job/group-progress.js'
+import type { MemberCount } from '../job/rules/group-progress.js'
 import type { InsertOptions, NewJob } from './store.js'
 
 /**

@@ -1,9 +1,9 @@
 import { CycleError, ParentMissingError } from '../errors.js'
-import { decideLink, fateOf, findCycle, parentReason } from '../job/links.js'
-import type { LinkPolicy } from '../job/links.js'
-import type { State } from '../job/states.js'
-import { isFinal } from '../job/states.js'
-import { meetsNone } from './meeting.js'
+import { decideLink, fateOf, findCycle, parentReason } from '../job/rules/links.js'
+import type { LinkPolicy } from '../job/rules/links.js'
+import type { State } from '../job/rules/states.js'
+import { isFinal } from '../job/rules/states.js'
+import { meetsNone } from './conflicts.js'
 import type { Inserted, NewJob } from './store.js'
 
 /** What jobs that come after others have in common on both stores. */

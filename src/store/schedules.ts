@@ -1,6 +1,6 @@
-import type { Overlap } from '../job/overlap.js'
-import type { OnDuplicate } from '../job/unique.js'
-import type { State } from '../job/states.js'
+import type { Overlap } from '../job/rules/overlap.js'
+import type { OnDuplicate } from '../job/rules/unique.js'
+import type { State } from '../job/rules/states.js'
 import type { NewJob } from './store.js'
 
 /**
@@ -44,7 +44,7 @@ export interface ScheduleRow extends PutSchedule {
   readonly revision: number
   /** The last tick in its ledger, by the rule. */
   readonly lastAt: number | null
-  /** Its newest jobs that may be unfinished: see `job/overlap.ts`. */
+  /** Its newest jobs that may be unfinished: see `job/rules/overlap.ts`. */
   readonly open: readonly string[]
 }
 

@@ -1,8 +1,8 @@
-import type { Encoded } from '../job/outcome.js'
-import type { State } from '../job/states.js'
-import type { OnDuplicate, PlaceRequest } from '../job/unique.js'
+import type { Encoded } from '../job/rules/outcome.js'
+import type { State } from '../job/rules/states.js'
+import type { OnDuplicate, PlaceRequest } from '../job/rules/unique.js'
 import type { Cancel } from '../world/timers.js'
-import type { LinkPolicy } from '../job/links.js'
+import type { LinkPolicy } from '../job/rules/links.js'
 import type { CountedPage, FindQuery, FoundPage } from './find.js'
 import type { GroupStore, GroupTroubles } from './groups.js'
 import type { StoreInfo } from './info.js'
@@ -11,13 +11,13 @@ import type { PruneStore } from './prune.js'
 import type { Confirmation, HeldJob, QueueStore } from './queues.js'
 import type { ScheduleStore } from './schedules.js'
 import type { TransactionStore } from './transaction-store.js'
-import type { JobAsk, StandingWish, Written } from './wishes.js'
+import type { JobAsk, StandingWish, Written } from './requests.js'
 import type { Heart, HeartRequest, Rescue, WorkerBeat, WorkerInfo, LeasedJob } from './workers.js'
 
 /**
  * The store contract: whole job verbs, never parts of SQL. One verb is one statement or one transaction, all or nothing.
  * Verbs come in roles, by who uses them: `jobs` (client, upkeep), `leases` (worker, rescue), `queues` (whoever pauses one),
- * `groups` (how many), `changes` (whoever waits), `transactions` (the caller's own), `schedules`. All pass `testing/store-contract.ts`.
+ * `groups` (how many), `changes` (whoever waits), `transactions` (the caller's own), `schedules`. All pass `test/contract/store-contract.ts`.
  *
  * Two rules hold for every verb. Time is the store's own clock, so callers pass delays and never instants of their own.
  * And a write made under a claim carries its fence, and writes nothing when that fence is no longer the job's.
@@ -125,7 +125,7 @@ export interface NewJob {
   readonly options: string | null
   readonly due: Due
   readonly expires: Due | null
-  /** It is blocked until all of these are done; one of the same bulk is named by its id. See `job/links.ts`. */
+  /** It is blocked until all of these are done; one of the same bulk is named by its id. See `job/rules/links.ts`. */
   readonly after?: readonly Parent[] | undefined
   readonly onParentFailure?: LinkPolicy | undefined
   /** How long it is kept if a parent cancels it. Default: for ever. */

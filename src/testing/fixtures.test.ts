@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { job } from '../job/define.js'
+import { job } from '../job/definition/define.js'
 import { restart, startMill, waitFor } from './fixtures.js'
 
 const greet = job('greet', async () => 'hello')

@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { millrace } from '../mill.js'
 import { DefinitionError, TimeoutError } from '../errors.js'
-import type { Duration } from '../job/duration.js'
-import { formatDuration, parseDuration } from '../job/duration.js'
+import type { Duration } from '../job/duration/duration.js'
+import { formatDuration, parseDuration } from '../job/duration/duration.js'
 import type { Handle } from '../job/enqueue.js'
 import type { MillOptions } from '../mill/options.js'
-import type { Mill } from '../mill/surface.js'
+import type { Mill } from '../mill/mill-type.js'
 
 /** How each mill of `startMill` was made, so that `restart` can make it again; kept on the mill itself. */
 const MADE_WITH = Symbol.for('millrace.testing.made-with')

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import { job } from '../job/define.js'
-import { Snooze } from '../job/signals.js'
+import { job } from '../job/definition/define.js'
+import { Snooze } from '../job/attempt/control-errors.js'
 import { testing } from './kit.js'
 import type { TestKit } from './kit.js'
 

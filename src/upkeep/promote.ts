@@ -1,6 +1,6 @@
-import type { Registry } from '../job/registry.js'
+import type { Registry } from '../job/definition/registry.js'
 import type { Promoted, Store } from '../store/store.js'
-import { Looks } from '../world/looks.js'
+import { Looks } from '../world/poller.js'
 import type { Cancel } from '../world/timers.js'
 import type { World } from '../world/world.js'
 

@@ -1,6 +1,6 @@
 import type { Pruned } from '../store/prune.js'
 import type { Store } from '../store/store.js'
-import { Looks } from '../world/looks.js'
+import { Looks } from '../world/poller.js'
 import type { World } from '../world/world.js'
 
 /** Jobs deleted in one write: a few milliseconds of the event loop. */

@@ -1,4 +1,4 @@
-import type { HandParts } from './hand-parts.js'
+import type { HandParts } from './in-flight-parts.js'
 import type { Attempt } from './run.js'
 import type { Running } from './running.js'
 

@@ -1,7 +1,7 @@
 import { LOOP_CELLS, NEVER, TICK_MS, WHO_BLOCKS } from '../store/loop-watch.js'
 import type { Blocking, LoopShare } from '../store/loop-watch.js'
 import type { Cancel } from '../world/timers.js'
-import type { HandParts } from './hand-parts.js'
+import type { HandParts } from './in-flight-parts.js'
 import { ABORT_GRACE_MS } from './overdue.js'
 import type { Members } from './roster.js'
 import type { Running } from './running.js'

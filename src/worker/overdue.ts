@@ -1,10 +1,10 @@
 import { JobCancelledError, TimeoutError } from '../errors.js'
-import { formatDuration } from '../job/duration.js'
-import type { Outcome } from '../job/outcome.js'
-import type { HandParts } from './hand-parts.js'
+import { formatDuration } from '../job/duration/duration.js'
+import type { Outcome } from '../job/rules/outcome.js'
+import type { HandParts } from './in-flight-parts.js'
 import { cancelledOutcome } from './run.js'
 import type { Running } from './running.js'
-import { failureOf } from './surround.js'
+import { failureOf } from './attempt-host.js'
 
 /** How long a handler that was told to stop is given to come back before its attempt is settled without it. */
 export const ABORT_GRACE_MS = 30_000

@@ -1,4 +1,4 @@
-import { QUARANTINE_MS, quarantineMs } from '../job/quarantine.js'
+import { QUARANTINE_MS, quarantineMs } from '../job/rules/quarantine.js'
 import type { Claim, Claimed, ClaimedJob, Store } from '../store/store.js'
 import type { Cancel } from '../world/timers.js'
 import type { World } from '../world/world.js'

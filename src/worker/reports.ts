@@ -1,6 +1,6 @@
 import { LeaseLostError } from '../errors.js'
 import type { Cancel } from '../world/timers.js'
-import type { HandParts } from './hand-parts.js'
+import type { HandParts } from './in-flight-parts.js'
 import type { Members } from './roster.js'
 import type { Running } from './running.js'
 

@@ -1,14 +1,14 @@
 import type { ErrorRecord } from '../codec/error-text.js'
 import type { EnqueueArguments, Enqueueable, Handle } from '../job/enqueue.js'
-import type { Within } from '../job/capture.js'
-import type { Context } from '../job/context.js'
-import { readLogged } from '../job/log-text.js'
-import type { Logged } from '../job/log-text.js'
-import { checkProgress } from '../job/progress.js'
-import type { Registered } from '../job/registry.js'
-import type { Heard } from './heard.js'
+import type { Within } from '../job/attempt/capture.js'
+import type { Context } from '../job/attempt/context.js'
+import { readLogged } from '../job/attempt/log-text.js'
+import type { Logged } from '../job/attempt/log-text.js'
+import { checkProgress } from '../job/attempt/progress.js'
+import type { Registered } from '../job/definition/registry.js'
+import type { Heard } from './seen-requests.js'
 import type { Claim, ClaimedJob, SettledJob } from '../store/store.js'
-import type { StoredOptions } from '../job/stored-options.js'
+import type { StoredOptions } from '../job/definition/stored-options.js'
 
 /** Lines one attempt's log keeps, and characters of a line. */
 const LOG_LINES_MAX = 100

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
 import { Abort, job, millrace, Snooze, sqlite } from '../index.js'
 import type { Context, Job, Mill, MillOptions } from '../index.js'
-import { chooseLibrary } from '../store/sqlite/library.js'
-import type { SqliteDatabase } from '../store/sqlite/driver.js'
+import { chooseLibrary } from '../store/sqlite/connection/library.js'
+import type { SqliteDatabase } from '../store/sqlite/connection/driver.js'
 import { testing } from '../testing/index.js'
 
 const undo: (() => unknown)[] = []

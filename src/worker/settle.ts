@@ -1,8 +1,8 @@
-import { appendLog } from '../job/attempt-log.js'
-import type { AttemptEntry, DecisionPolicy, Settlement } from '../job/decide.js'
-import { decide } from '../job/decide.js'
-import { KEEP_ALL } from '../job/keep.js'
-import type { Outcome } from '../job/outcome.js'
+import { appendLog } from '../job/attempt/attempt-log.js'
+import type { AttemptEntry, DecisionPolicy, Settlement } from '../job/rules/decide.js'
+import { decide } from '../job/rules/decide.js'
+import { KEEP_ALL } from '../job/definition/keep.js'
+import type { Outcome } from '../job/rules/outcome.js'
 import type { ClaimedJob, SettledJob } from '../store/store.js'
 import type { Running } from './running.js'
 

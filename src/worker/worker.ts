@@ -4,10 +4,10 @@ import type { Claimed, ClaimedJob, LeasedJob } from '../store/store.js'
 import { settledWithin } from '../world/timers.js'
 import type { Cancel } from '../world/timers.js'
 import { planClaim } from './claim.js'
-import { Hand } from './hand.js'
-import type { HandParts } from './hand-parts.js'
+import { Hand } from './in-flight.js'
+import type { HandParts } from './in-flight-parts.js'
 import { Lease } from './lease.js'
-import { Listener } from './listen.js'
+import { Listener } from './requests.js'
 import { Quarantine } from './quarantine.js'
 
 /** What the worker is told from outside; it may change while it runs. */

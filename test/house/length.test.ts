@@ -1,30 +1,33 @@
 import { expect, test } from 'vitest'
-import { filesAreShort, functionsAreShort, functionsOf } from './length.js'
+import { foldersAreSmall, functionsAreShort, functionsOf } from './length.js'
 import type { Ceilings } from './length.js'
 import { plant, toSource } from './source.js'
 
-const told = (lines: number, ceilings: Ceilings = {}): string[] =>
-  filesAreShort(ceilings)(plant({ 'src/job/a.ts': '//\n'.repeat(lines) })).map(({ what }) => what)
+const told = (files: number, ceilings: Ceilings = {}): string[] =>
+  foldersAreSmall(ceilings)(
+    plant(Object.fromEntries(Array.from({ length: files }, (_, n) => [`src/job/a${n}.ts`, '']))),
+  ).map(({ what }) => what)
 
-test('a file past 300 lines is refused unless it is listed', () => {
-  expect(told(300)).toEqual([])
-  expect(told(301)).toEqual([expect.stringContaining('301 lines')])
-  expect(told(301, { 'src/job/a.ts': 310 })).toEqual([])
+test('a folder of more than 25 files is refused unless it is listed', () => {
+  expect(told(25)).toEqual([])
+  expect(told(26)).toEqual([expect.stringContaining('26 files')])
+  expect(told(26, { 'src/job': 30 })).toEqual([])
 })
 
-test('a listed file may not grow, and its ceiling follows it down', () => {
-  expect(told(311, { 'src/job/a.ts': 310 })).toEqual([expect.stringContaining('may only shrink')])
-  expect(told(379, { 'src/job/a.ts': 400 })).toEqual([expect.stringContaining('lower the ceiling to 379')])
-  expect(told(380, { 'src/job/a.ts': 400 })).toEqual([])
-  expect(told(299, { 'src/job/a.ts': 310 })).toEqual([expect.stringContaining('take it off')])
+test('a listed folder may not grow, and its ceiling follows it down', () => {
+  expect(told(31, { 'src/job': 30 })).toEqual([expect.stringContaining('may only shrink')])
+  expect(told(39, { 'src/job': 60 })).toEqual([expect.stringContaining('lower the ceiling to 39')])
+  expect(told(40, { 'src/job': 60 })).toEqual([])
+  expect(told(25, { 'src/job': 30 })).toEqual([expect.stringContaining('take it off')])
 })
 
-test('a listed file that is gone is taken off the list', () => {
-  expect(told(10, { 'src/job/b.ts': 310 })).toEqual([expect.stringContaining('no longer there')])
+test('a listed folder that no longer exists is taken off the list', () => {
+  expect(told(10, { 'src/client': 30 })).toEqual([expect.stringContaining('no longer there')])
 })
 
-test('tests may be long', () => {
-  expect(filesAreShort({})(plant({ 'src/job/a.test.ts': '//\n'.repeat(900) }))).toEqual([])
+test('test files are not counted', () => {
+  const tests = Object.fromEntries(Array.from({ length: 40 }, (_, n) => [`src/job/a${n}.test.ts`, '']))
+  expect(foldersAreSmall({})(plant(tests))).toEqual([])
 })
 
 const body = (lines: number): string => `{\n${'  a()\n'.repeat(lines - 2)}}`

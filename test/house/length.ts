@@ -1,24 +1,22 @@
+import { dirname } from 'node:path'
 import { closing, isPunct, isWord } from './scan.js'
 import type { Token } from './scan.js'
 import { shipped } from './source.js'
 import type { Breach, Rule, Source } from './source.js'
 
-const FILE_LINES_MAX = 300
+const FOLDER_FILES_MAX = 25
 const FUNCTION_LINES_MAX = 60
-/** How far below its ceiling a listed length may fall before the ceiling must follow. */
-const SLACK_LINES = 20
+/** How far below its ceiling a listed size may fall before the ceiling must follow. */
+const SLACK = 20
 
-/** Known long things and the length they may have: it may only shrink. The key is `path`, or `path#function`. */
+/** Known large things and the size they may have: it may only shrink. The key is a folder, or `path#function`. */
 export type Ceilings = Readonly<Record<string, number>>
 
-export const filesAreShort =
+/** A long list of files no longer shows the architecture. Files may be long: splitting one only for its length makes slivers. */
+export const foldersAreSmall =
   (ceilings: Ceilings): Rule =>
   (house) =>
-    judge(
-      shipped(house).map((source) => ({ key: source.path, file: source.path, line: 1, lines: linesOf(source) })),
-      FILE_LINES_MAX,
-      ceilings,
-    )
+    judge(foldersOf(shipped(house)), FOLDER_FILES_MAX, ceilings)
 
 export const functionsAreShort =
   (ceilings: Ceilings): Rule =>
@@ -29,12 +27,13 @@ interface Measured {
   readonly key: string
   readonly file: string
   readonly line: number
-  readonly lines: number
+  readonly size: number
+  readonly unit: 'lines' | 'files'
 }
 
 function judge(measured: readonly Measured[], max: number, ceilings: Ceilings): Breach[] {
   const longest = new Map<string, Measured>()
-  for (const each of measured) if (each.lines > (longest.get(each.key)?.lines ?? 0)) longest.set(each.key, each)
+  for (const each of measured) if (each.size > (longest.get(each.key)?.size ?? 0)) longest.set(each.key, each)
   const gone = Object.keys(ceilings).filter((key) => !longest.has(key))
   return [
     ...gone.map((key) => ({ file: key, line: 1, what: 'is no longer there: take it off the ratchet list' })),
@@ -42,20 +41,22 @@ function judge(measured: readonly Measured[], max: number, ceilings: Ceilings): 
   ]
 }
 
-function judgeOne({ key, file, line, lines }: Measured, max: number, ceiling: number | undefined): Breach[] {
+function judgeOne({ key, file, line, size, unit }: Measured, max: number, ceiling: number | undefined): Breach[] {
   const told = (what: string): Breach[] => [
-    { file, line, what: `${key === file ? '' : `${key.slice(file.length + 1)}: `}${what}` },
+    { file, line, what: `${key === file ? '' : `${key.slice(file.length + 1)}: `}${size} ${unit}${what}` },
   ]
-  if (ceiling === undefined)
-    return lines > max ? told(`${lines} lines, and ${max} is the limit: look for the second idea inside`) : []
-  if (lines > ceiling) return told(`${lines} lines, and its ceiling is ${ceiling}: a listed length may only shrink`)
-  if (lines <= max) return told(`${lines} lines, within ${max}: take it off the ratchet list`)
-  if (lines < ceiling - SLACK_LINES)
-    return told(`${lines} lines, well under its ceiling of ${ceiling}: lower the ceiling to ${lines}`)
+  if (ceiling === undefined) return size > max ? told(`, and ${max} is the limit: look for the second idea inside`) : []
+  if (size > ceiling) return told(`, and its ceiling is ${ceiling}: a listed size may only shrink`)
+  if (size <= max) return told(`, within ${max}: take it off the ratchet list`)
+  if (size < ceiling - SLACK) return told(`, well under its ceiling of ${ceiling}: lower the ceiling to ${size}`)
   return []
 }
 
-const linesOf = (source: Source): number => source.text.replace(/\n$/, '').split('\n').length
+function foldersOf(sources: readonly Source[]): Measured[] {
+  const sizes = new Map<string, number>()
+  for (const { path } of sources) sizes.set(dirname(path), (sizes.get(dirname(path)) ?? 0) + 1)
+  return [...sizes].map(([folder, size]) => ({ key: folder, file: folder, line: 1, size, unit: 'files' }))
+}
 
 /** Every function with a body: where it starts, its name if it has one, and how many lines it spans. */
 export function functionsOf(source: Source): Measured[] {
@@ -66,7 +67,7 @@ export function functionsOf(source: Source): Measured[] {
     if (head === undefined) return []
     const line = (tokens[head.at] as Token).line
     const end = tokens[closing(tokens, at)]?.line ?? line
-    return [{ key: `${source.path}#${head.name}`, file: source.path, line, lines: end - line + 1 }]
+    return [{ key: `${source.path}#${head.name}`, file: source.path, line, size: end - line + 1, unit: 'lines' }]
   })
 }
 

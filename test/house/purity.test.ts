@@ -27,7 +27,7 @@ test.each([
 ])('%s is SQL, and belongs in store/', (sql) => {
   expect(sqlIn(`db.exec(${JSON.stringify(sql)})`)).toBe(1)
   expect(sqlIn(`db.exec(\`${sql}\`)`)).toBe(1)
-  expect(sqlIn(`db.exec(${JSON.stringify(sql)})`, 'src/store/sqlite/queries.ts')).toBe(0)
+  expect(sqlIn(`db.exec(${JSON.stringify(sql)})`, 'src/store/sqlite/queries/queries.ts')).toBe(0)
 })
 
 test('SQL with a name put in by a template is seen', () => {

@@ -6,9 +6,9 @@ const refused = (from: string, specifier: string, how = 'import { x } from'): bo
   importsPointDown(plant({ [from]: `${how} '${specifier}'\n` })).length > 0
 
 test.each([
-  ['src/job/decide.ts', '../store/store.js', 'a lower room'],
+  ['src/job/rules/decide.ts', '../../store/store.js', 'a lower room'],
   ['src/store/store.ts', './sqlite/sqlite-store.js', 'the contract'],
-  ['src/store/sqlite/queries.ts', '../postgres/queries.js', 'one store the other'],
+  ['src/store/sqlite/queries/queries.ts', '../../postgres/queries/queries.js', 'one store the other'],
   ['src/worker/claim.ts', '../client.js', 'an actor another actor'],
   ['src/client.ts', './worker/worker.js', 'an actor another actor'],
   ['src/worker/claim.ts', '../store/sqlite/sqlite-store.js', 'an actor one store'],
@@ -41,20 +41,20 @@ test.each([
   ['src/worker/claim.ts', './lease.js'],
   ['src/worker/claim.ts', '../live/live.js'],
   ['src/store/sqlite/sqlite-store.ts', '../store.js'],
-  ['src/store/store.ts', '../job/states.js'],
-  ['src/job/decide.ts', '../world/world.js'],
+  ['src/store/store.ts', '../job/rules/states.js'],
+  ['src/job/rules/decide.ts', '../../world/world.js'],
   ['src/codec/codec.ts', '../errors.js'],
   ['src/reactive/spin.ts', '../codec/codec.js'],
   ['src/cli/main.ts', '../dashboard/server/server.js'],
   ['src/dashboard/web/view.ts', '../protocol.js'],
-  ['src/store/sqlite/sqlite-store.test.ts', '../../testing/store-contract.js'],
+  ['src/store/sqlite/sqlite-store.test.ts', '../../testing/simulation/simulation.js'],
 ])('%s may import %s', (from, specifier) => {
   expect(refused(from, specifier)).toBe(false)
 })
 
 test('a file in a room that nobody drew is refused', () => {
   expect(
-    everyFileHasARoom(plant({ 'src/plumbing/pipe.ts': '', 'src/pipe.ts': '', 'src/job/retry.ts': '' })),
+    everyFileHasARoom(plant({ 'src/plumbing/pipe.ts': '', 'src/pipe.ts': '', 'src/job/rules/retry.ts': '' })),
   ).toHaveLength(2)
 })
 

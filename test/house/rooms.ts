@@ -35,7 +35,7 @@ const BROWSER_MAY = /^src\/(dashboard\/(web\/|protocol\.ts$)|reactive\/(?!host\.
 
 /**
  * Imports point down. Type-only and dynamic imports count like any other: a type from upstairs is knowledge of upstairs.
- * Tests are free, since a store's test runs the contract of `testing/`.
+ * Tests are free, since a store's test runs the contract suite.
  */
 export const importsPointDown: Rule = (house) =>
   shipped(house).flatMap((source) =>

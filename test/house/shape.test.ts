@@ -28,7 +28,7 @@ test('an index file lists names and declares nothing', () => {
   expect(breaches(indexFilesOnlyList, `${list}export const c = 1`, 'src/index.ts')).toBe(1)
   expect(breaches(indexFilesOnlyList, `${list}function d() {}`, 'src/index.ts')).toBe(1)
   expect(breaches(indexFilesOnlyList, `${list}export type E = string`, 'src/index.ts')).toBe(1)
-  expect(breaches(indexFilesOnlyList, 'export const c = 1', 'src/job/retry.ts')).toBe(0)
+  expect(breaches(indexFilesOnlyList, 'export const c = 1', 'src/job/rules/retry.ts')).toBe(0)
 })
 
 test.each([

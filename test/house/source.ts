@@ -5,7 +5,7 @@ import type { Token } from './scan.js'
 
 /** One file of ours, read and scanned. */
 export interface Source {
-  /** From the root of the repository, with `/`: `src/job/decide.ts`. */
+  /** From the root of the repository, with `/`: `src/job/rules/decide.ts`. */
   readonly path: string
   readonly text: string
   readonly tokens: readonly Token[]

@@ -1,5 +1,5 @@
 import type { JobRecord } from '../../src/job/record.js'
-import type { Mill } from '../../src/mill/surface.js'
+import type { Mill } from '../../src/mill/mill-type.js'
 import { readSpec, writeSpec } from '../../src/schedule/spec.js'
 import { nextAfter, timingOf } from '../../src/schedule/ticks.js'
 import type { ScheduleStore } from '../../src/store/schedules.js'

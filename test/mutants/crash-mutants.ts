@@ -2,7 +2,7 @@ import type { Claimed, ClaimRequest, Store } from '../../src/store/store.js'
 import type { Mutant } from './mutants.js'
 import { statements, verbs } from './mutants.js'
 
-/** Planted bugs of the crash rule: the fleet with poison jobs (`testing/poison.ts`) must find every one. */
+/** Planted bugs of the crash rule: the fleet with poison jobs (`test/campaign/poison.ts`) must find every one. */
 export const CRASH_MUTANTS: readonly Mutant[] = [
   statements('the first crash makes a suspect', { giveBack: ['streak = ?', 'streak = 2 * ?'] }),
   statements('a failed attempt does not end the streak', { giveBack: ['streak = ?', 'streak = max(streak, ?)'] }),

@@ -1,8 +1,8 @@
-import type { SqliteDatabase } from '../../src/store/sqlite/driver.js'
+import type { SqliteDatabase } from '../../src/store/sqlite/connection/driver.js'
 import type { NewJob, Store } from '../../src/store/store.js'
 import type { WorkerInfo } from '../../src/store/workers.js'
 import type { TransactionStore } from '../../src/store/transaction-store.js'
-import type { Plants } from '../../src/testing/sim-database.js'
+import type { Plants } from '../../src/testing/simulation/sim-database.js'
 import { CLOCK_MUTANTS } from './clock-mutants.js'
 
 /**

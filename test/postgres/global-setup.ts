@@ -1,4 +1,4 @@
-import { openDoor } from '../../src/testing/shared-postgres.js'
+import { openDoor } from './shared-postgres.js'
 
 /** Vitest calls it once before all tests, and what it gives once after them. */
 export const setup = openDoor

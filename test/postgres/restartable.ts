@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Client } from 'pg'
 import { startPostgres } from '../../src/testing/index.js'
-import { startKeeper } from '../../src/testing/postgres-keeper.js'
-import type { Keeper, Step } from '../../src/testing/postgres-keeper.js'
+import { startKeeper } from '../../src/testing/postgres/postgres-keeper.js'
+import type { Keeper, Step } from '../../src/testing/postgres/postgres-keeper.js'
 
 /** A server that can be taken down as by a crash, and come up again on the same port with the same data. */
 export interface Restartable {

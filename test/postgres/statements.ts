@@ -1,6 +1,6 @@
-import { callerQueries } from '../../src/store/postgres/caller-queries.js'
-import { dayQueries } from '../../src/store/postgres/days-queries.js'
-import { makeQueries } from '../../src/store/postgres/queries.js'
+import { callerQueries } from '../../src/store/postgres/queries/caller-transactions.js'
+import { dayQueries } from '../../src/store/postgres/queries/days.js'
+import { makeQueries } from '../../src/store/postgres/queries/queries.js'
 import type { ListedBy } from '../../src/store/postgres/queries/find.js'
 import { heldOf, idOf, refOf, SCHEMA, today } from './many-rows.js'
 

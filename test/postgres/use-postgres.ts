@@ -1,5 +1,5 @@
 import { afterAll } from 'vitest'
-import { freshDatabase } from '../../src/testing/shared-postgres.js'
+import { freshDatabase } from './shared-postgres.js'
 
 /** Before each file of the `postgres` project: the same tests of behaviour, on a database of the file's own. */
 const database = await freshDatabase()

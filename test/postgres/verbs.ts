@@ -1,8 +1,8 @@
 import type { Claim, ClaimedJob, GuardedChange, NewJob } from '../../src/store/store.js'
-import { decideCommand } from '../../src/job/command.js'
-import type { Command } from '../../src/job/command.js'
-import type { State } from '../../src/job/states.js'
-import type { Bench } from '../../src/testing/contract/bench.js'
+import { decideCommand } from '../../src/job/rules/command.js'
+import type { Command } from '../../src/job/rules/command.js'
+import type { State } from '../../src/job/rules/states.js'
+import type { Bench } from '../contract/bench.js'
 
 /** How the job stands when the two come. */
 export const STANDINGS = [

@@ -1,6 +1,6 @@
-import { openDatabase } from '../../src/store/postgres/open.js'
+import { openDatabase } from '../../src/store/postgres/connection/open.js'
 import { PostgresStore } from '../../src/store/postgres/postgres-store.js'
-import { targetOf } from '../../src/store/postgres/target.js'
+import { targetOf } from '../../src/store/postgres/connection/target.js'
 import { testing as testingInMemory } from '../../src/testing/index.js'
 import type { TestKit, TestOptions } from '../../src/testing/index.js'
 import { testingOn } from '../../src/testing/kit.js'

@@ -1,13 +1,13 @@
 import { Client } from 'pg'
 import { afterAll, beforeAll, describe, test } from 'vitest'
-import { freshDatabase } from '../../testing/shared-postgres.js'
-import { storeContract } from '../../testing/store-contract.js'
-import { transactionContract } from '../../testing/transaction-contract.js'
-import type { CallerTransaction } from '../../testing/contract/transaction-bench.js'
+import { freshDatabase } from '../../../test/postgres/shared-postgres.js'
+import { storeContract } from '../../../test/contract/store-contract.js'
+import { transactionContract } from '../../../test/contract/transaction-contract.js'
+import type { CallerTransaction } from '../../../test/contract/transaction-bench.js'
 import { systemWorld } from '../../world/world.js'
-import { openDatabase } from './open.js'
+import { openDatabase } from './connection/open.js'
 import { PostgresStore } from './postgres-store.js'
-import { targetOf } from './target.js'
+import { targetOf } from './connection/target.js'
 
 let database: Awaited<ReturnType<typeof freshDatabase>>
 beforeAll(async () => {

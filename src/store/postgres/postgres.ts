@@ -1,14 +1,14 @@
 import { show } from '../../codec/show.js'
 import { InvalidOptionsError } from '../../errors.js'
-import { checkFields } from '../../job/check.js'
+import { checkFields } from '../../job/definition/check.js'
 import type { World } from '../../world/world.js'
 import type { StoreChoice } from '../choice.js'
 import { STORE_CHOICE } from '../choice.js'
-import { databaseMigrations } from './database-migrations.js'
-import { openDatabase } from './open.js'
+import { databaseMigrations } from './migrations/database-migrations.js'
+import { openDatabase } from './connection/open.js'
 import { PostgresStore } from './postgres-store.js'
-import { DEFAULT_SCHEMA, isPool, schemaOf, targetOf } from './target.js'
-import type { PgPool } from './target.js'
+import { DEFAULT_SCHEMA, isPool, schemaOf, targetOf } from './connection/target.js'
+import type { PgPool } from './connection/target.js'
 
 export interface PostgresOptions {
   /** The schema that holds our tables. Default: the URL's `?schema=`, else "millrace". */

@@ -1,5 +1,5 @@
 import type { AsyncLocalStorage } from 'node:async_hooks'
-import type { Handler } from '../../job/define.js'
+import type { Handler } from '../../job/definition/define.js'
 import type { Running } from '../running.js'
 
 /** Calls handlers. Threads and processes join here as executors of their own. */

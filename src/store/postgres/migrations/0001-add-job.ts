@@ -1,6 +1,13 @@
-import { PRIORITY_STEP_MS } from '../../line.js'
-import { DAY_MS, NUMBER_BITS, LOCK_CLASS, LOCK_SLOTS } from '../numbers.js'
-import { KEY_MAX, LABEL_MAX, LABELS_MAX, NAME_MAX, PRIORITY_MAX, TITLE_MAX } from '../../../job/check-options.js'
+import { PRIORITY_STEP_MS } from '../../ordering.js'
+import { DAY_MS, NUMBER_BITS, LOCK_CLASS, LOCK_SLOTS } from '../queries/numbers.js'
+import {
+  KEY_MAX,
+  LABEL_MAX,
+  LABELS_MAX,
+  NAME_MAX,
+  PRIORITY_MAX,
+  TITLE_MAX,
+} from '../../../job/definition/check-options.js'
 
 /** As the client counts: bytes as they are stored. */
 const PAYLOAD_MAX_BYTES = 1024 * 1024

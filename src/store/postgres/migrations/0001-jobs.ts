@@ -1,5 +1,5 @@
-import { DAY_MS } from '../numbers.js'
-import { optionsJson } from '../queries/words.js'
+import { DAY_MS } from '../queries/numbers.js'
+import { optionsJson } from '../queries/sql-fragments.js'
 
 /**
  * A job is written once (`jobs`: what was given at enqueue, and what its failures left) and stands in exactly one place: in

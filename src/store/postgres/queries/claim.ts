@@ -1,4 +1,4 @@
-import { s, clock, sort, hasEnded, bodyOf, claimed, isPaused, leaseOf, rare, laneOf } from './words.js'
+import { s, clock, sort, hasEnded, bodyOf, claimed, isPaused, leaseOf, rare, laneOf } from './sql-fragments.js'
 
 /** The lanes of the names and queues that a worker has. */
 const namedLanes = {

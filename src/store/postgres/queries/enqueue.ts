@@ -1,5 +1,5 @@
-import { LOCK_CLASS, LOCK_SLOTS } from '../numbers.js'
-import { s, clock, given, newRef, sort, hasEnded, isLane, laneOf, optionsJson } from './words.js'
+import { LOCK_CLASS, LOCK_SLOTS } from './numbers.js'
+import { s, clock, given, newRef, sort, hasEnded, isLane, laneOf, optionsJson } from './sql-fragments.js'
 
 const counted = `counted as (
       insert into ${s}.group_moves (grp, queue, state, members)

@@ -1,7 +1,7 @@
-import type { State } from '../../../job/states.js'
+import type { State } from '../../../job/rules/states.js'
 import { LANES_MAX, READY_MAX } from '../../find.js'
 import { bounded } from './read.js'
-import { jobRow, s } from './words.js'
+import { jobRow, s } from './sql-fragments.js'
 
 /** Which way a page goes. */
 export type Way = 'asc' | 'desc'

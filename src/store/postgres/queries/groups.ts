@@ -1,4 +1,4 @@
-import { s, clock, hasEnded, laneOf } from './words.js'
+import { s, clock, hasEnded, laneOf } from './sql-fragments.js'
 
 /** Not yet ended: members that a group waits for. */
 const unfinished = `state not in ('done', 'failed', 'cancelled')`

@@ -1,5 +1,5 @@
-import { LOCK_CLASS } from '../numbers.js'
-import { bodyOf, hasChildren, s, standsIn, laneOf } from './words.js'
+import { LOCK_CLASS } from './numbers.js'
+import { bodyOf, hasChildren, s, standsIn, laneOf } from './sql-fragments.js'
 
 /** What those after it must know of a job: how it ended, or that it is parked. All else is as good as ready. */
 const stateOf = `coalesce(h.state, (select w.state from ${s}.waiting w where w.ref = j.ref and w.state = 'parked'), 'ready') as state`

@@ -1,5 +1,5 @@
-import { DAY_MS } from '../numbers.js'
-import { s, clock, hasEnded } from './words.js'
+import { DAY_MS } from './numbers.js'
+import { s, clock, hasEnded } from './sql-fragments.js'
 
 /*
  * Each takes several jobs out of their places: those that are still there, and that nobody has written since they were read.

@@ -1,4 +1,4 @@
-import { s, jobRow, jobRowFrom } from './words.js'
+import { s, jobRow, jobRowFrom } from './sql-fragments.js'
 
 /** What one answer may hold, unless a single job is larger: with the slowest of lines it is there in time. */
 const ANSWER_BYTES = 4 * 1_024 * 1_024

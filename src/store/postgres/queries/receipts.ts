@@ -1,4 +1,4 @@
-import { s, clock } from './words.js'
+import { s, clock } from './sql-fragments.js'
 
 /** Kept so long, by the database's clock. */
 export const RECEIPT_KEEP_MS = 3_600_000

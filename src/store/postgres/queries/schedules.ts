@@ -1,4 +1,4 @@
-import { s, clock, laneOf } from './words.js'
+import { s, clock, laneOf } from './sql-fragments.js'
 
 const schedule = `id, revision, spec, created_at, paused_at, next_at, last_at, open, fired`
 /** Asked once: a function whose value changes from row to row could not be looked up in an index. */

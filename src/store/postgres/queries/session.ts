@@ -1,4 +1,4 @@
-import { CHANNEL, DATABASE_NOW } from './words.js'
+import { CHANNEL, DATABASE_NOW } from './sql-fragments.js'
 
 /**
  * Settings of every session that is ours alone, whatever the role, the database or the server has as its default.

@@ -12,7 +12,7 @@ import {
   historyGiven,
   toldEnds,
   laneOf,
-} from './words.js'
+} from './sql-fragments.js'
 
 /** What became of claimed jobs. */
 export const settleQueries = {

@@ -1,6 +1,6 @@
-import { DAY_MS } from '../numbers.js'
-import { s, clock, sort, hasChildren, hasEnded, bodyOf, forgettingLocked } from './words.js'
-import { readyOf, waitingOf, laneOf, withinBounds } from './words.js'
+import { DAY_MS } from './numbers.js'
+import { s, clock, sort, hasChildren, hasEnded, bodyOf, forgettingLocked } from './sql-fragments.js'
+import { readyOf, waitingOf, laneOf, withinBounds } from './sql-fragments.js'
 
 /** So many entries of `expiring` are looked at for the next one that counts. */
 const EXPIRING_LOOKS = 100

@@ -1,4 +1,4 @@
-import type { State } from '../../../job/states.js'
+import type { State } from '../../../job/rules/states.js'
 import { READY_MAX } from '../../find.js'
 import { jobRow } from './job-row.js'
 

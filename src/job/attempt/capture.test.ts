@@ -1,0 +1,158 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { describe, expect, test } from 'vitest'
+import { codec, defaultCodec } from '../../codec/codec.js'
+import type { Codec } from '../../codec/codec.js'
+import { Capture, CAPTURED_MAX_BYTES, readCaptured } from './capture.js'
+import type { ContextStore } from './capture.js'
+
+const capture = (stores: Record<string, ContextStore>, trace?: ContextStore, by: Codec = defaultCodec): Capture =>
+  new Capture(stores, trace, by)
+const holding = (value: unknown): ContextStore => ({ getStore: () => value, run: (_, call) => call() })
+const enter = <T>(within: (<R>(call: () => R) => R) | undefined, call: () => T): T => {
+  if (within === undefined) throw new Error('nothing is put in place')
+  return within(call)
+}
+
+describe('taking', () => {
+  test('gives every store that has a value, and what has none is not there', () => {
+    const [tenant, user] = [new AsyncLocalStorage(), new AsyncLocalStorage()]
+    const both = capture({ tenant, user })
+    expect(both.take()).toEqual({ captured: undefined, problems: [] })
+    expect(tenant.run({ id: 7, since: new Date(0) }, () => both.take())).toEqual({
+      captured: { tenant: { text: '{"id":7,"since":{"$":"Date","v":"1970-01-01T00:00:00.000Z"}}' } },
+      problems: [],
+    })
+    expect(Object.keys(tenant.run(null, () => user.run(0, () => both.take())).captured ?? {})).toEqual([
+      'tenant',
+      'user',
+    ])
+  })
+
+  test('names the store and the path of what cannot be written, and all of them', () => {
+    const { problems } = capture({ request: holding({ db: { query: () => 1 } }), user: holding(Symbol('me')) }).take()
+    expect(problems.map((p) => p.path)).toEqual(['captured.request.db.query', 'captured.user'])
+    expect(problems[0]?.message).toContain('capture takes it at each enqueue')
+  })
+
+  test('tells a store that throws when it is asked', () => {
+    const throwing: ContextStore = {
+      getStore: () => {
+        throw new Error('no store today')
+      },
+      run: (_, call) => call(),
+    }
+    expect(capture({ throwing }).take().problems).toEqual([
+      {
+        path: 'captured.throwing',
+        message: 'could not be written: no store today (capture takes it at each enqueue)',
+      },
+    ])
+  })
+
+  test('is bounded in all, by the bytes as they are stored', () => {
+    const text = (bytes: number): string => 'x'.repeat(bytes - 2)
+    const fits = { a: holding(text(CAPTURED_MAX_BYTES - 10)), b: holding(text(10)) }
+    expect(capture(fits).take().problems).toEqual([])
+    const tooLarge = { a: holding(text(CAPTURED_MAX_BYTES - 10)), b: holding(text(11)) }
+    expect(capture(tooLarge).take().problems).toEqual([
+      {
+        path: 'captured',
+        message: expect.stringMatching(/has 16385 bytes and the limit is 16384 \(a 16374, b 11\)/) as string,
+      },
+    ])
+    expect(capture({ a: holding('é'.repeat(8_192)) }).take().problems).toHaveLength(1)
+  })
+
+  test('takes hostile names like any other', () => {
+    const hostile = capture(Object.fromEntries([['__proto__', holding(1)]]))
+    const { captured } = hostile.take()
+    expect(Object.keys(captured ?? {})).toEqual(['__proto__'])
+    expect(readCaptured(JSON.parse(JSON.stringify(captured)) as never, defaultCodec)).toEqual(
+      Object.fromEntries([['__proto__', 1]]),
+    )
+    expect(readCaptured(undefined, defaultCodec)).toEqual({})
+  })
+})
+
+describe('putting in place', () => {
+  const tenant = new AsyncLocalStorage<unknown>()
+  const user = new AsyncLocalStorage<unknown>()
+  const both = capture({ tenant, user })
+  const here = (): unknown[] => [tenant.getStore(), user.getStore()]
+
+  test('gives each store what it had, also across awaits', async () => {
+    const { captured } = tenant.run('acme', () => user.run(new Map([[1, 2n]]), () => both.take()))
+    const seen = await enter(both.restore(captured), async () => {
+      await Promise.resolve()
+      return here()
+    })
+    expect(seen).toEqual(['acme', new Map([[1, 2n]])])
+    expect(here()).toEqual([undefined, undefined])
+  })
+
+  test('gives nothing to a store that had nothing, whatever is in place around it', () => {
+    const { captured } = tenant.run('acme', () => both.take())
+    const seen = user.run('somebody else', () => enter(both.restore(captured), here))
+    expect(seen).toEqual(['acme', undefined])
+    expect(tenant.run('the waker', () => enter(both.restore(undefined), here))).toEqual([undefined, undefined])
+  })
+
+  test('passes over names this mill does not have, unread', () => {
+    const { captured } = tenant.run('acme', () => both.take())
+    const stored = { ...captured, other: { text: 'not even JSON' } }
+    expect(enter(both.restore(stored), here)).toEqual(['acme', undefined])
+    expect(readCaptured(stored, defaultCodec)).toEqual({ tenant: 'acme' })
+  })
+
+  test('refuses what does not decode, by name', () => {
+    expect(() => both.restore({ tenant: { text: '{"$":"Money","v":1}' } })).toThrow(
+      /what was captured as "tenant" does not decode: .*Money/,
+    )
+  })
+
+  test('works with a codec that writes bytes', () => {
+    const bytes = codec({
+      encode: (value) => new TextEncoder().encode(JSON.stringify(value)),
+      decode: (written) => JSON.parse(new TextDecoder().decode(written as Uint8Array)) as unknown,
+    })
+    const inBytes = capture({ tenant }, undefined, bytes)
+    const { captured } = tenant.run('acme', () => inBytes.take())
+    expect(captured).toEqual({ tenant: { base64: Buffer.from('"acme"').toString('base64') } })
+    expect(enter(inBytes.restore(captured), () => tenant.getStore())).toBe('acme')
+    expect(readCaptured(captured, bytes)).toEqual({ tenant: 'acme' })
+  })
+
+  test('keeps what was returned and thrown inside, also by a store that returns nothing', () => {
+    const silent: ContextStore = { getStore: () => 1, run: (_, call) => void call() }
+    const quiet = capture({ silent })
+    expect(enter(quiet.restore(undefined), () => 5)).toBe(5)
+    expect(() =>
+      enter(quiet.restore(undefined), () => {
+        throw new RangeError('inside')
+      }),
+    ).toThrow('inside')
+  })
+
+  test('says so when a store does not call back', () => {
+    const dead = capture({ dead: { getStore: () => 1, run: () => undefined } })
+    expect(() => enter(dead.restore(undefined), () => 5)).toThrow('did not call back')
+  })
+})
+
+describe('the trace', () => {
+  const calls: unknown[] = []
+  const trace: ContextStore = {
+    getStore: () => ({ traceparent: '00-a-b-01' }),
+    run: (value: unknown, call) => {
+      calls.push(value)
+      return call()
+    },
+  }
+  test('is put in place for jobs that have one, and costs the others nothing', () => {
+    const traced = capture({}, trace)
+    expect(traced.restore(undefined)).toBeUndefined()
+    expect(traced.restore({ tenant: { text: '1' } })).toBeUndefined()
+    enter(traced.restore(traced.take().captured), () => undefined)
+    expect(calls).toEqual([{ traceparent: '00-a-b-01' }])
+  })
+})

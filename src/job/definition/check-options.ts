@@ -1,0 +1,296 @@
+import type { Problem } from '../../errors.js'
+import { isCategory } from './brands.js'
+import type { Check, Fields } from './check.js'
+import { checkFields, didMean, notYet } from './check.js'
+import { OF_A_BACKOFF, OF_A_JOB, OF_A_RETRY, OF_AN_ENQUEUE, OF_KEEP, OF_UNIQUE } from './elsewhere.js'
+import { show } from '../../codec/show.js'
+import { isAfter } from './check-after.js'
+import {
+  isCount,
+  isDurationOption,
+  isDurationOrInfinity,
+  isFunction,
+  isKey,
+  isName,
+  isOneOf,
+  isShare,
+  isTimeout,
+  isWhen,
+} from './check-values.js'
+import { ON_PARENT_FAILURE } from '../rules/links.js'
+import { NAME_MAX, textProblem } from './texts.js'
+import { GENERATOR_PROBLEM, isGenerator, isLazy } from './lazy.js'
+
+/** Bounds on what an enqueue may carry, in one place. */
+export { KEY_MAX, NAME_MAX } from './texts.js'
+export const TITLE_MAX = 500
+export const LABELS_MAX = 16
+export const LABEL_MAX = 100
+export const PRIORITY_MAX = 1_000_000
+export const UNIQUE_FIELDS_MAX = 16
+
+export {
+  checkName,
+  isCount,
+  isDurationOption,
+  isDurationOrInfinity,
+  isFunction,
+  isKey,
+  isName,
+  isOneOf,
+  isShare,
+  isTimeout,
+} from './check-values.js'
+
+const isLabels: Check = (value) => {
+  if (!Array.isArray(value))
+    return `must be an array of at most ${LABELS_MAX} texts, got ${show(value)}${didMean(inList(value))}`
+  if (value.length > LABELS_MAX) return `must be at most ${LABELS_MAX}, got ${value.length}`
+  // A hole is no label: flatMap alone would step over it.
+  return Array.from<unknown>(value).flatMap((label, i) => {
+    const wrong = textProblem(label, LABEL_MAX, 'text')
+    return wrong === undefined ? [] : [{ path: `[${i}]`, message: wrong }]
+  })
+}
+
+/** A text where a list of them is expected. */
+const inList = (value: unknown): string | undefined => (typeof value === 'string' ? `[${show(value)}]` : undefined)
+
+const isTitle: Check = (value) =>
+  typeof value === 'string' && value.length <= TITLE_MAX
+    ? undefined
+    : `must be text of at most ${TITLE_MAX} characters, got ${show(value)}`
+
+const isLimit: Check = (value) => (value === Infinity ? undefined : isCount(0)(value))
+
+const BACKOFF_FIELDS: Fields = {
+  fields: {
+    start: isDurationOption,
+    factor: (value) =>
+      typeof value === 'number' && value >= 1 && value <= 100
+        ? undefined
+        : `must be a number from 1 to 100, got ${show(value)}`,
+    max: isDurationOption,
+  },
+  elsewhere: OF_A_BACKOFF,
+}
+
+const isBackoffData: Check = (value) => {
+  if (value === 'exponential' || value === 'fixed') return undefined
+  if (typeof value === 'object' && value !== null) return checkFields(value, '', BACKOFF_FIELDS)
+  const meant = isDurationOption(value) === undefined ? `{ start: ${show(value)} }` : undefined
+  return `must be "exponential", "fixed" or { start, factor, max }, got ${show(value)}${didMean(meant)}`
+}
+
+const RETRY_DATA: Fields = {
+  fields: { limit: isLimit, backoff: isBackoffData, jitter: isShare },
+  elsewhere: OF_A_RETRY,
+  meant: (value) =>
+    isLimit(value) === undefined ? `{ limit: ${show(value)} }` : value === false ? '{ limit: 0 }' : undefined,
+}
+const RETRY_CODE: Fields = {
+  ...RETRY_DATA,
+  fields: {
+    ...RETRY_DATA.fields,
+    backoff: (v) => (typeof v === 'function' ? undefined : isBackoffData(v)),
+    when: isFunction,
+  },
+}
+
+export const isRetry: Check = (value) => checkFields(value, '', RETRY_CODE)
+const isRetryData: Check = (value) => {
+  const given = value as { when?: unknown; backoff?: unknown }
+  if (
+    typeof value === 'object' &&
+    value !== null &&
+    (typeof given.when === 'function' || typeof given.backoff === 'function')
+  )
+    return 'has a function, which cannot be stored with a job; put it into the job’s definition'
+  return checkFields(value, '', RETRY_DATA)
+}
+
+const KEEP_FIELDS: Fields = {
+  fields: { done: isDurationOrInfinity, cancelled: isDurationOrInfinity, failed: isDurationOrInfinity },
+  elsewhere: OF_KEEP,
+}
+export const isKeep: Check = (value) => {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return checkFields(value, '', KEEP_FIELDS)
+  if (value === 'none' || isDurationOrInfinity(value) === undefined) return undefined
+  const meant = didMean(value === false ? '"none"' : undefined)
+  return `must be a duration like "7d", Infinity, "none" or { done, cancelled, failed }, got ${show(value)}${meant}`
+}
+
+export const isCodec: Check = (value) => {
+  const codec = value as { encode?: unknown; decode?: unknown } | null
+  if (typeof codec === 'object' && typeof codec?.encode === 'function' && typeof codec.decode === 'function')
+    return undefined
+  return `must be a codec with encode and decode, got ${show(value)}; make one with codec({ types })`
+}
+
+const isSchema: Check = (value) => {
+  const schema = value as { '~standard'?: { validate?: unknown } } | null
+  const kind = typeof schema
+  if ((kind === 'object' || kind === 'function') && typeof schema?.['~standard']?.validate === 'function')
+    return undefined
+  return `must be a Standard Schema (zod 3.24+, valibot 1, arktype 2 …), got ${show(value)}`
+}
+
+const isField: Check = (value) => {
+  const wrong = textProblem(value, NAME_MAX, 'the path of a field of the payload, as in "order.id"')
+  if (wrong !== undefined) return wrong
+  return (value as string).split('.').includes('')
+    ? `must have a name on each side of a dot, got ${show(value)}`
+    : undefined
+}
+
+const isBy: Check = (value) => {
+  if (typeof value === 'function') return undefined
+  if (typeof value === 'string') return isField(value)
+  if (!Array.isArray(value)) return `must be a field of the payload, a list of them, or a function, got ${show(value)}`
+  if (value.length === 0 || value.length > UNIQUE_FIELDS_MAX)
+    return `must name 1 to ${UNIQUE_FIELDS_MAX} fields, got ${value.length}; leave it out for the whole payload`
+  return Array.from<unknown>(value).flatMap((field, i) => {
+    const wrong = isField(field)
+    return typeof wrong === 'string' ? [{ path: `[${i}]`, message: wrong }] : []
+  })
+}
+
+const UNIQUE_FIELDS: Fields = {
+  fields: {
+    by: isBy,
+    for: (value) => isTimeout(value),
+    while: isOneOf('unfinished', 'waiting'),
+    onDuplicate: isOneOf('ignore', 'replace', 'reject', 'reschedule'),
+  },
+  elsewhere: OF_UNIQUE,
+}
+
+/** False: this one is not unique, whatever its job or category says. */
+const isUnique: Check = (value) => {
+  if (value === false) return undefined
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return checkFields(value, '', UNIQUE_FIELDS)
+  const meant = value === true ? '{}, by the whole payload' : isBy(value) === undefined ? '{ by: … }' : undefined
+  return `must be { by, for, while, onDuplicate } or false, got ${show(value)}${didMean(meant)}`
+}
+
+const isCategories: Check = (value) => {
+  if (!Array.isArray(value))
+    return `must be an array of categories, got ${show(value)}${didMean(isCategory(value) ? `[${value.name}]` : undefined)}`
+  const wrong = value.findIndex((one) => !isCategory(one))
+  return wrong === -1 ? undefined : `must hold categories made by category(), got ${show(value[wrong])} at [${wrong}]`
+}
+
+const isHandler: Check = (value) => {
+  if (isGenerator(value)) return GENERATOR_PROBLEM
+  return typeof value === 'function' || isLazy(value) ? undefined : `must be a function or lazy(…), got ${show(value)}`
+}
+
+/** What serves until they are built, at every level that knows them. */
+export const BOUNDS = {
+  limit: notYet('bound its queue in each process: millrace({ queues: { mail: 2 } })'),
+  rate: notYet(
+    'give it a queue of its own, bound that with millrace({ queues: { mail: 1 } }), or rest with ctx.queue.pauseUntil("1m")',
+  ),
+}
+export const LOOP_ONLY = notYet('start a thread or a process inside the handler, and await it', 'loop')
+export const OWN_CODEC = 'encrypt with a codec of your own: codec({ encode, decode })'
+
+const JOB_FIELDS: Fields = {
+  fields: {
+    description: isTitle,
+    run: isHandler,
+    input: isSchema,
+    accepts: isFunction,
+    queue: isName,
+    is: isCategories,
+    priority: isCount(-PRIORITY_MAX, PRIORITY_MAX),
+    retry: isRetry,
+    timeout: isTimeout,
+    keep: isKeep,
+    treatAsDone: isFunction,
+    labels: isLabels,
+    codec: isCodec,
+    unique: isUnique,
+    after: (value) => (typeof value === 'function' ? undefined : isAfter(value)),
+    onParentFailure: isOneOf(...ON_PARENT_FAILURE),
+    title: (value) => (typeof value === 'function' ? undefined : isTitle(value)),
+  },
+  notYet: {
+    ...BOUNDS,
+    executor: LOOP_ONLY,
+    encrypt: notYet(OWN_CODEC, false),
+    outage: notYet('pause the queue where you meet it: ctx.queue.pauseUntil("1m")'),
+    partition: notYet('give each part a queue of its own'),
+    upcast: notYet('read older payloads in the handler, or let the schema of input turn them'),
+    slowAfter: notYet('set slowAfter of millrace(), for all jobs'),
+    capture: notYet('set capture of millrace(), for all jobs'),
+    minVersion: notYet('give the changed job another name'),
+  },
+  elsewhere: OF_A_JOB,
+}
+
+/** A category says what its jobs share: their payload, its check and its title are each job's own. */
+export function checkCategoryOptions(options: unknown): Problem[] {
+  const { input: _input, accepts: _accepts, title: _title, after: _after, ...fields } = JOB_FIELDS.fields
+  return checkFields(options, '', { ...JOB_FIELDS, fields })
+}
+
+/** A job's options. */
+export function checkJobOptions(options: unknown): Problem[] {
+  const problems = checkFields(options, '', JOB_FIELDS)
+  const { input, accepts } = Object(options) as { readonly input?: unknown; readonly accepts?: unknown }
+  if (input !== undefined && accepts !== undefined)
+    problems.push({
+      path: 'accepts',
+      message: 'is not asked beside input, whose schema checks the payload; leave one out',
+    })
+  return problems
+}
+
+/** Which handles it knows, the store says; what is no object at all is nobody's. */
+export const isTransactionHandle: Check = (value) =>
+  (typeof value === 'object' && value !== null) || typeof value === 'function'
+    ? undefined
+    : `must be the handle of your open transaction, got ${show(value)}`
+
+const ENQUEUE_FIELDS: Fields = {
+  fields: {
+    title: isTitle,
+    labels: isLabels,
+    queue: isName,
+    priority: isCount(-PRIORITY_MAX, PRIORITY_MAX),
+    key: isKey,
+    group: isName,
+    onDuplicate: isOneOf('return', 'reject', 'replace'),
+    in: isDurationOption,
+    at: isWhen,
+    retry: isRetryData,
+    timeout: isTimeout,
+    expires: isWhen,
+    unique: isUnique,
+    after: isAfter,
+    onParentFailure: isOneOf(...ON_PARENT_FAILURE),
+    meta: () => undefined,
+    tx: isTransactionHandle,
+  },
+  notYet: BOUNDS,
+  elsewhere: OF_AN_ENQUEUE,
+  meant: (value) => {
+    if (value instanceof Date) return '{ at: … }'
+    return isDurationOption(value) === undefined ? `{ in: ${show(value)} }` : undefined
+  },
+}
+
+/** What one enqueue says. `path` is where it stands in the call, for bulk: `options[3]`. */
+export function checkEnqueueOptions(options: unknown, path: string): Problem[] {
+  const problems = checkFields(options, path, ENQUEUE_FIELDS)
+  const given = options as { in?: unknown; at?: unknown; key?: unknown; onDuplicate?: unknown } | null
+  if (given?.in !== undefined && given.at !== undefined)
+    problems.push({ path, message: 'has both in and at; give one of them' })
+  if (given?.onDuplicate !== undefined && given.key === undefined)
+    problems.push({
+      path: path === '' ? 'onDuplicate' : `${path}.onDuplicate`,
+      message: 'needs a key to be a duplicate of',
+    })
+  return problems
+}

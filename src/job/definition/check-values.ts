@@ -1,0 +1,61 @@
+import { show } from '../../codec/show.js'
+import type { Problem } from '../../errors.js'
+import type { Check } from './check.js'
+import { didMean } from './check.js'
+import { parseDuration, parseInstant, parseWhen } from '../duration/duration.js'
+import { KEY_MAX, NAME_MAX, textProblem } from './texts.js'
+
+/** Names are stored as text and shown to people, so what a database or a terminal would bend is refused. */
+export const isName: Check = (value) => textProblem(value, NAME_MAX, 'text')
+export const isKey: Check = (value) => textProblem(value, KEY_MAX, 'text')
+
+export function checkName(path: string, value: unknown): Problem[] {
+  const wrong = textProblem(value, NAME_MAX, 'text')
+  return wrong === undefined ? [] : [{ path, message: wrong }]
+}
+
+export const isDurationOption: Check = (value) => {
+  const parsed = parseDuration(value)
+  return parsed.ok ? undefined : parsed.problem
+}
+
+/** Infinity lifts the limit. */
+export const isDurationOrInfinity: Check = (value) => (value === Infinity ? undefined : isDurationOption(value))
+
+/** A timeout of nothing would end every attempt before it began. */
+export const isTimeout: Check = (value) => {
+  const wrong = isDurationOrInfinity(value)
+  if (wrong !== undefined) return wrong
+  const parsed = parseDuration(value)
+  return parsed.ok && parsed.ms < 1 ? `must be 1 ms or more, got ${show(value)}` : undefined
+}
+
+/** A duration from now or an instant; the past is allowed and runs at once. */
+export const isWhen: Check = (value) => {
+  if (parseDuration(value).ok) return undefined
+  // Only to say what is wrong with it, and both forms that are right.
+  const parsed = parseWhen(value, 0)
+  return parsed.ok || parseInstant(value).ok ? undefined : parsed.problem
+}
+
+export const isCount =
+  (min: number, max = Number.MAX_SAFE_INTEGER): Check =>
+  (value) => {
+    if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max) return undefined
+    const bounds = max === Number.MAX_SAFE_INTEGER ? `of ${min} or more` : `from ${min} to ${max}`
+    // A variable of the environment is text.
+    const meant = typeof value === 'string' && /^\d+$/.test(value) ? String(Number(value)) : undefined
+    return `must be a whole number ${bounds}, got ${show(value)}${didMean(meant)}`
+  }
+
+export const isFunction: Check = (value) =>
+  typeof value === 'function' ? undefined : `must be a function, got ${show(value)}`
+export const isOneOf =
+  (...allowed: readonly unknown[]): Check =>
+  (value) =>
+    allowed.includes(value)
+      ? undefined
+      : `must be ${allowed.map((a) => JSON.stringify(a)).join(' or ')}, got ${show(value)}`
+
+export const isShare: Check = (value) =>
+  typeof value === 'number' && value >= 0 && value <= 1 ? undefined : `must be a number from 0 to 1, got ${show(value)}`

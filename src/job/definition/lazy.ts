@@ -1,0 +1,71 @@
+import { DefinitionError } from '../../errors.js'
+import type { Handler } from './define.js'
+
+const LAZY = Symbol.for('millrace.lazy')
+
+/** A handler that is loaded when it is first needed. */
+export interface Lazy<Payload, Result> {
+  readonly [LAZY]: true
+  readonly load: () => Promise<Handler<Payload, Result>>
+}
+
+/** What may be loaded: the function itself, or a module whose `default` or `run` it is. */
+export type Loadable<Payload, Result> =
+  | Handler<Payload, Result>
+  | { readonly default: Handler<Payload, Result> }
+  | { readonly run: Handler<Payload, Result> }
+
+/**
+ * Keeps heavy code out of processes that only enqueue: the module is imported when the first such job runs.
+ * Its `default` or `run` export is the handler.
+ *
+ * ```ts
+ * import { job, lazy } from 'millrace'
+ * const heavy = async () => ({ run: async (p: { card: string }) => p.card })
+ * export const charge = job('charge', { run: lazy(heavy) })
+ * ```
+ */
+export function lazy<Payload, Result>(importer: () => Promise<Loadable<Payload, Result>>): Lazy<Payload, Result> {
+  let loading: Promise<Handler<Payload, Result>> | undefined
+  const load = (): Promise<Handler<Payload, Result>> => {
+    // A failed import is forgotten, so that the next attempt tries again.
+    loading ??= importer()
+      .then(handlerOf)
+      .catch((error: unknown) => {
+        loading = undefined
+        throw error
+      })
+    return loading
+  }
+  return { [LAZY]: true, load }
+}
+
+export function isLazy(value: unknown): value is Lazy<never, unknown> {
+  return typeof value === 'object' && value !== null && (value as { [LAZY]?: unknown })[LAZY] === true
+}
+
+export function loadHandler<Payload, Result>(lazily: Lazy<Payload, Result>): Promise<Handler<Payload, Result>> {
+  return lazily.load()
+}
+
+/** One that yields: calling it runs nothing, and its job would be done without a line of it. */
+export function isGenerator(value: unknown): boolean {
+  return typeof value === 'function' && /Generator/.test(Object.prototype.toString.call(value))
+}
+
+export const GENERATOR_PROBLEM =
+  'must not be a generator function (function*): calling one runs nothing; make it an async function'
+
+function handlerOf<Payload, Result>(loaded: Loadable<Payload, Result>): Handler<Payload, Result> {
+  if (typeof loaded === 'function') return runnable(loaded)
+  const module = loaded as { default?: unknown; run?: unknown }
+  for (const candidate of [module.default, module.run])
+    if (typeof candidate === 'function') return runnable(candidate as Handler<Payload, Result>)
+  const names = Object.keys(module).join(', ') || 'nothing'
+  throw new DefinitionError(`lazy(): the module must export its handler as default or as run; it exports ${names}`)
+}
+
+function runnable<Run>(run: Run): Run {
+  if (isGenerator(run)) throw new DefinitionError(`lazy(): the handler ${GENERATOR_PROBLEM}`)
+  return run
+}

@@ -1,0 +1,206 @@
+import type { Codec } from '../../codec/codec.js'
+import { DefinitionError, UnknownJobError } from '../../errors.js'
+import { isCategory, isJob } from './brands.js'
+import { didYouMean } from '../../codec/near-name.js'
+import { show } from '../../codec/show.js'
+import type { AnyJob, Handler, ResolvedOptions } from './define.js'
+
+import type { Duration } from '../duration/duration.js'
+import { parseDuration } from '../duration/duration.js'
+import type { Enqueueable } from '../enqueue.js'
+import type { KeepMs, KeepOptions } from './keep.js'
+import { mergeKeep } from './keep.js'
+import type { OnParentFailure } from '../rules/links.js'
+import { categoriesOf, checkInheritance, inherited, levels, resolveHandler } from './resolve.js'
+import type { RetryOptions } from '../rules/retry.js'
+import { mergeUnique } from './unique-options.js'
+import type { UniqueOptions } from './unique-options.js'
+
+/** What the app as a whole says of its jobs; jobs and categories say more specific things. */
+export interface SystemOptions {
+  readonly codec: Codec
+  readonly retry: RetryOptions | undefined
+  readonly timeoutMs: number
+  readonly keep: KeepOptions | undefined
+  readonly unknown: Handler<never, unknown> | undefined
+}
+
+/** A job with everything it inherits worked out. */
+export interface Registered {
+  readonly job: AnyJob
+  readonly run: NonNullable<ResolvedOptions['run']>
+  readonly queue: string
+  readonly priority: number
+  readonly timeoutMs: number
+  readonly keepMs: KeepMs
+  /** Most specific first; an enqueue's own comes before them. */
+  readonly retryLevels: readonly RetryOptions[]
+  readonly treatAsDone: ((error: unknown) => boolean) | undefined
+  readonly codec: Codec
+  readonly labels: readonly string[]
+  readonly unique: UniqueOptions | undefined
+  readonly onParentFailure: OnParentFailure
+}
+
+/** The jobs this process knows. Looked up by own name only, so `constructor` and `__proto__` are names like any other. */
+export class Registry {
+  readonly #jobs = new Map<string, Registered>()
+  /** Jobs that were enqueued here and are registered elsewhere: their results are read with their own codec. */
+  readonly #met = new Map<string, Registered>()
+  readonly #system: SystemOptions
+  /** The names as an array, remade when a job is added: the claim asks for it at every turn. */
+  #names: readonly string[] = []
+
+  constructor(jobs: unknown, system: SystemOptions) {
+    this.#system = system
+    for (const one of listJobs(jobs)) this.register(one)
+  }
+
+  /** Adds a job, also to a running system. The same value twice is one job; two different ones of a name are refused. */
+  register(job: AnyJob): void {
+    if (!isJob(job)) throw new DefinitionError(`register() takes a job made by job(), got ${show(job)}`)
+    const known = this.#jobs.get(job.name)
+    if (known !== undefined && !sameDefinition(known.job, job))
+      throw new DefinitionError(
+        `two different jobs are named ${JSON.stringify(job.name)}: ${portrait(known.job)} and ${portrait(job)}; rename one`,
+      )
+    if (known !== undefined) return
+    this.#jobs.set(job.name, this.#resolve(job))
+    this.#names = [...this.#jobs.keys()]
+  }
+
+  get(name: string): Registered | undefined {
+    return this.#jobs.get(name)
+  }
+
+  /** How to run a name: the registered job, else the opt-in handler for names nobody defines. */
+  runnable(name: string): Registered | undefined {
+    const known = this.#jobs.get(name)
+    if (known !== undefined || this.#system.unknown === undefined) return known
+    return this.#resolveUnknown(name, this.#system.unknown)
+  }
+
+  /** What reads and writes this name's payloads and results. */
+  codecOf(name: string): Codec {
+    return (this.#jobs.get(name) ?? this.#met.get(name))?.codec ?? this.#system.codec
+  }
+
+  /** How long finished jobs of this name are kept: as the job says, else as the app says of all. */
+  keepOf(name: string): KeepMs {
+    return (this.#jobs.get(name) ?? this.#met.get(name))?.keepMs ?? mergeKeep([this.#system.keep])
+  }
+
+  has(name: string): boolean {
+    return this.#jobs.has(name)
+  }
+
+  /** Names this process can run; undefined when it can run any. */
+  claimable(): readonly string[] | undefined {
+    return this.#system.unknown === undefined ? this.#names : undefined
+  }
+
+  list(): readonly Registered[] {
+    return [...this.#jobs.values()]
+  }
+
+  /** Finds what `enqueue` was given. A job value need not be registered here: producers may know fewer than workers. */
+  lookUp(given: Enqueueable): Registered {
+    if (isJob(given)) {
+      const known = this.#jobs.get(given.name) ?? this.#met.get(given.name)
+      if (known?.job === given) return known
+      const resolved = this.#resolve(given)
+      this.#met.set(given.name, resolved)
+      return resolved
+    }
+    if (typeof given !== 'string')
+      throw new DefinitionError(`expected a job made by job(), or its name, got ${show(given)}`)
+    const known = this.#jobs.get(given)
+    if (known === undefined) throw new UnknownJobError(given, didYouMean(given, this.#names))
+    return known
+  }
+
+  /** The names a filter means: a name, a job, a category with all its jobs, or a list of those. */
+  namesOf(given: unknown): readonly string[] {
+    if (Array.isArray(given)) return given.flatMap((one) => this.namesOf(one))
+    if (typeof given === 'string') return [given]
+    if (isJob(given)) return [given.name]
+    if (isCategory(given))
+      return this.list()
+        .filter((r) => categoriesOf(r.job).includes(given))
+        .map((r) => r.job.name)
+    throw new DefinitionError(`a filter's job must be a job, a name or a category, got ${show(given)}`)
+  }
+
+  #resolve(job: AnyJob): Registered {
+    checkInheritance(job)
+    const run = resolveHandler(job)
+    if (run === undefined)
+      throw new DefinitionError(
+        `job ${JSON.stringify(job.name)} has no handler, and no category of it has a fallback; give it run`,
+      )
+    return this.#registered(job, run)
+  }
+
+  #resolveUnknown(name: string, run: Handler<never, unknown>): Registered {
+    const job = { name, options: {} } as AnyJob
+    return this.#registered(job, run)
+  }
+
+  #registered(job: AnyJob, run: NonNullable<ResolvedOptions['run']>): Registered {
+    const system = this.#system
+    return {
+      job,
+      run,
+      queue: inherited(job, 'queue') ?? 'default',
+      priority: inherited(job, 'priority') ?? 0,
+      timeoutMs: timeoutMs(inherited(job, 'timeout'), system.timeoutMs),
+      keepMs: mergeKeep([...levels(job, 'keep'), system.keep]),
+      retryLevels: [...levels(job, 'retry'), ...(system.retry === undefined ? [] : [system.retry])],
+      treatAsDone: inherited(job, 'treatAsDone'),
+      codec: inherited(job, 'codec') ?? system.codec,
+      labels: inherited(job, 'labels') ?? [],
+      unique: mergeUnique(levels(job, 'unique')),
+      onParentFailure: inherited(job, 'onParentFailure') ?? 'wait',
+    }
+  }
+}
+
+/** `jobs` may be an array, an object or a module namespace; an object's keys mean nothing, and other exports are passed over. */
+export function listJobs(given: unknown): readonly AnyJob[] {
+  if (given === undefined) return []
+  if (Array.isArray(given)) {
+    const wrong = given.findIndex((one) => !isJob(one))
+    if (wrong !== -1) throw new DefinitionError(`jobs[${wrong}] must be a job made by job(), got ${show(given[wrong])}`)
+    return given as AnyJob[]
+  }
+  if (typeof given !== 'object' || given === null)
+    throw new DefinitionError(`jobs must be an array, an object or a module of jobs, got ${show(given)}`)
+  const isModule = (given as { [Symbol.toStringTag]?: unknown })[Symbol.toStringTag] === 'Module'
+  const found: AnyJob[] = []
+  for (const [key, value] of Object.entries(given)) {
+    if (isJob(value)) found.push(value)
+    else if (!isModule && !isCategory(value))
+      throw new DefinitionError(`jobs.${key} must be a job made by job(), got ${show(value)}`)
+  }
+  return found
+}
+
+/** A module loaded twice (a bundle and its source) gives two values of one definition: that is one job. */
+function sameDefinition(a: AnyJob, b: AnyJob): boolean {
+  return a === b || (a.options.run !== undefined && a.options.run === b.options.run)
+}
+
+function portrait(job: AnyJob): string {
+  const described = job.options.description
+  const run = job.options.run
+  const source =
+    typeof run === 'function' ? run.toString().replace(/\s+/g, ' ').slice(0, 60) : 'lazy or from a category'
+  return described === undefined ? `one that runs \`${source}\`` : `one described as ${JSON.stringify(described)}`
+}
+
+export function timeoutMs(value: Duration | number | undefined, otherwise: number): number {
+  if (value === undefined) return otherwise
+  if (value === Infinity) return Infinity
+  const parsed = parseDuration(value)
+  return parsed.ok ? parsed.ms : otherwise
+}

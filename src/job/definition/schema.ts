@@ -1,0 +1,75 @@
+import type { Problem } from '../../errors.js'
+
+/**
+ * The part of the Standard Schema interface we call, described structurally: zod, valibot, arktype and others fit it,
+ * and none of them is a dependency.
+ */
+export interface StandardSchema<Input = unknown, Output = Input> {
+  readonly '~standard': {
+    readonly version: 1
+    readonly vendor: string
+    readonly validate: (value: unknown) => SchemaResult<Output> | Promise<SchemaResult<Output>>
+    readonly types?: { readonly input: Input; readonly output: Output } | undefined
+  }
+}
+
+export type SchemaResult<Output> =
+  | { readonly value: Output; readonly issues?: undefined }
+  | { readonly issues: readonly SchemaIssue[] }
+
+export interface SchemaIssue {
+  readonly message: string
+  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
+}
+
+export type Checked =
+  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: false; readonly problems: readonly Problem[] }
+
+/** Checks a payload against what its job says of it: the schema, or the plain `accepts`. */
+export function checkPayload(
+  rules: { readonly input?: StandardSchema | undefined; readonly accepts?: ((payload: never) => boolean) | undefined },
+  payload: unknown,
+): Checked | Promise<Checked> {
+  if (rules.input !== undefined) {
+    const result = rules.input['~standard'].validate(payload)
+    return isThenable(result) ? Promise.resolve(result).then(checked) : checked(result)
+  }
+  const accepted: unknown = rules.accepts === undefined ? true : rules.accepts(payload as never)
+  if (isThenable(accepted)) return Promise.resolve(accepted).then((settled) => acceptedOr(settled, payload))
+  return acceptedOr(accepted, payload)
+}
+
+function acceptedOr(accepted: unknown, payload: unknown): Checked {
+  if (accepted !== true && !accepted)
+    return {
+      ok: false,
+      problems: [{ path: 'payload', message: 'was not accepted: the job’s accepts() returned false for it' }],
+    }
+  return { ok: true, value: payload }
+}
+
+function checked(result: SchemaResult<unknown>): Checked {
+  if (result.issues === undefined) return { ok: true, value: result.value }
+  return { ok: false, problems: result.issues.map((issue) => ({ path: pathText(issue), message: issue.message })) }
+}
+
+function pathText(issue: SchemaIssue): string {
+  let text = 'payload'
+  for (const part of issue.path ?? []) {
+    const key = typeof part === 'object' ? part.key : part
+    text += typeof key === 'number' ? `[${key}]` : `.${String(key)}`
+  }
+  return text
+}
+
+/** A promise of another realm or library is one too. */
+export function isThenable<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
+  return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
+}
+
+/** A promise that nobody may look at, or not in time: its failure is told in another way, and must not end the process. */
+export function quiet<T extends PromiseLike<unknown>>(promise: T): T {
+  Promise.resolve(promise).catch(() => undefined)
+  return promise
+}

@@ -1,0 +1,36 @@
+import type { Duration } from '../duration/duration.js'
+import type { UniquePolicy, UniqueWhile } from '../rules/unique.js'
+
+/** How jobs of one name are told to be the same, for how long, and what becomes of the second one. */
+export interface UniqueOptions<Payload = never> {
+  /**
+   * What makes two jobs the same: a field of the payload (`'user'`, `'order.id'`), several, or a function of the payload as it
+   * was given. Default: the whole payload.
+   */
+  readonly by?: string | readonly string[] | ((payload: Payload) => unknown) | undefined
+  /**
+   * A window that the first enqueue opens: until it is over a second one is a duplicate, also when the first has finished.
+   * With 'reschedule' it is the longest that a job can be put off. Infinity: for ever. Default: none.
+   */
+  readonly for?: Duration | number | undefined
+  /**
+   * Which jobs stand in the way: those that are 'unfinished', or only those that are 'waiting', so that one more may wait behind
+   * one that runs. Default: 'unfinished'; with 'reschedule' 'waiting'.
+   */
+  readonly while?: UniqueWhile | undefined
+  /**
+   * What becomes of a second one: 'ignore' gives the first one's handle, 'reject' throws, 'replace' cancels the one that waits,
+   * 'reschedule' gives the one that waits the new payload, options and time. Default: 'ignore'.
+   */
+  readonly onDuplicate?: UniquePolicy | undefined
+}
+
+/** The levels laid over each other, most specific first, part by part; `false` ends what it stands over. */
+export function mergeUnique(levels: readonly (UniqueOptions | false | undefined)[]): UniqueOptions | undefined {
+  const end = levels.indexOf(false)
+  const said = (end === -1 ? levels : levels.slice(0, end)).filter((level) => level !== undefined && level !== false)
+  if (said.length === 0) return undefined
+  const pick = <Part extends keyof UniqueOptions>(part: Part): UniqueOptions[Part] =>
+    said.find((level) => level[part] !== undefined)?.[part]
+  return { by: pick('by'), for: pick('for'), while: pick('while'), onDuplicate: pick('onDuplicate') }
+}

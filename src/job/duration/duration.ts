@@ -1,0 +1,163 @@
+import { show } from '../../codec/show.js'
+import { instantOf, type InstantLike, type InstantText } from './duration-instant.js'
+import { durationOfText, tooLong } from './duration-text.js'
+import { DAY_MS, FIELD_MS, YEAR_MS } from './duration-units.js'
+
+/*
+ * Spans and moments of time as callers write them. Nothing here throws and nothing knows what time it is: a caller
+ * gathers the problems of a whole call, and `now` is an argument.
+ */
+
+type Unit = 'ms' | 's' | 'm' | 'h' | 'd' | 'w'
+type Part = `${number}${Unit}`
+
+/** `5s`, `1h30m`, `1d12h30m`: numbers with a unit, each unit at most once, in any order. `m` is minutes. */
+export type DurationText = Part | `${Part}${Part}` | `${Part}${Part}${Part}`
+
+/** ISO 8601: `PT5M`, `P1DT12H`, `P2W`. Years and months are refused, because their length varies. */
+export type IsoDurationText = `PT${number}${'H' | 'M' | 'S'}${string}` | `P${number}${'D' | 'W'}${string}`
+
+/** A Temporal.Duration, or an object with some of its fields. Years and months must be absent or 0. */
+export interface DurationLike {
+  readonly weeks?: number
+  readonly days?: number
+  readonly hours?: number
+  readonly minutes?: number
+  readonly seconds?: number
+  readonly milliseconds?: number
+  readonly microseconds?: number
+  readonly nanoseconds?: number
+}
+
+/** A span of time from 0 to 10 years: a number is milliseconds. A day is 24 hours, whatever clocks do that night. */
+export type Duration = number | DurationText | IsoDurationText | DurationLike
+
+/** A moment: in a span from now, or at an instant. An instant in the past means at once. */
+export type When = Duration | Date | InstantLike | InstantText
+
+/** A span in whole milliseconds, or what is wrong with it; the problem continues a sentence that names the option. */
+export type ParsedDuration =
+  | { readonly ok: true; readonly ms: number }
+  | { readonly ok: false; readonly problem: string }
+
+/** An instant in milliseconds since 1970, or what is wrong with it. */
+export type ParsedInstant =
+  | { readonly ok: true; readonly atMs: number }
+  | { readonly ok: false; readonly problem: string }
+
+/** The longest span that is not taken for a mistake, and the furthest instant. */
+const DURATION_MAX_MS = 10 * YEAR_MS
+const AWAY_MAX_MS = 100 * YEAR_MS
+
+/** Reads a span of time; fractions of a millisecond are rounded. Never throws. */
+export function parseDuration(value: unknown): ParsedDuration {
+  const span = durationOf(value)
+  return typeof span === 'number' ? { ok: true, ms: span } : { ok: false, problem: got(A_DURATION, value, span) }
+}
+
+/** Reads an instant: a Date, anything with `epochMilliseconds`, or ISO text with its zone. Never throws. */
+export function parseInstant(value: unknown): ParsedInstant {
+  const instant = safely(() => instantOf(value))
+  return typeof instant === 'number'
+    ? { ok: true, atMs: instant }
+    : { ok: false, problem: got(AN_INSTANT, value, instant) }
+}
+
+/** Reads a moment: a span is counted from `nowMs`, an instant stands for itself, also in the past. Never throws. */
+export function parseWhen(value: unknown, nowMs: number): ParsedInstant {
+  const moment = safely(() => momentOf(value, nowMs))
+  if (typeof moment !== 'number') return { ok: false, problem: got(`${A_DURATION}, or ${AN_INSTANT}`, value, moment) }
+  return { ok: true, atMs: moment }
+}
+
+/** A span for people to read: `350 ms`, `5.0 s`, `2 m 5 s`, `2 h 5 m`, `3 d 4 h`. */
+export function formatDuration(ms: number): string {
+  if (!Number.isFinite(ms)) return String(ms)
+  if (ms < 0) return `-${formatDuration(-ms)}`
+  // Each threshold is where the smaller form would round up to the larger unit.
+  if (ms < 9.95) return Number.isInteger(ms) ? `${ms} ms` : `${ms.toFixed(1)} ms`
+  if (ms < 999.5) return `${Math.round(ms)} ms`
+  if (ms < 59_950) return `${(ms / 1000).toFixed(1)} s`
+  if (ms < 3_599_500) return inTwo(Math.round(ms / 1000), 60, 'm', 's')
+  if (ms < DAY_MS - 30_000) return inTwo(Math.round(ms / 60_000), 60, 'h', 'm')
+  return inTwo(Math.round(ms / 3_600_000), 24, 'd', 'h')
+}
+
+const A_DURATION = 'a duration such as "5s", "1h30m", "PT5M" or a number of milliseconds'
+const AN_INSTANT = 'an instant such as a Date, a Temporal.Instant or "2026-11-01T08:00:00Z"'
+
+const got = (expected: string, value: unknown, why: string): string => `must be ${expected}, got ${show(value)}${why}`
+
+/** A number, or why there is none. */
+type Found = number | string
+
+function momentOf(value: unknown, nowMs: number): Found {
+  const isInstant =
+    typeof value === 'string' ? /^[-+]?\d{4,6}-/u.test(value) : typeof value === 'object' && !isSpan(value)
+  if (!isInstant) {
+    const span = durationOf(value)
+    return typeof span === 'number' ? nowMs + span : span
+  }
+  const instant = instantOf(value)
+  const isFar = typeof instant === 'number' && instant - nowMs > AWAY_MAX_MS
+  return isFar ? '; that is more than 100 years away' : instant
+}
+
+function durationOf(value: unknown): Found {
+  const span = safely(() => spanOf(value))
+  if (typeof span !== 'number') return span
+  if (Number.isNaN(span)) return '; it is not a number'
+  if (span < 0) return '; a duration cannot be negative'
+  if (span > DURATION_MAX_MS) return typeof value === 'number' ? tooLargeNumber(value) : '; that is more than 10 years'
+  // Adding 0 turns the zero below zero into the ordinary one.
+  return Math.round(span) + 0
+}
+
+function spanOf(value: unknown): Found {
+  if (typeof value === 'number') return value
+  if (typeof value === 'string') return durationOfText(value)
+  if (typeof value !== 'object' || value === null) return ''
+  return isSpan(value) ? spanOfFields(value) : ` without any of the fields ${FIELDS.slice(2).join(', ')}`
+}
+
+function isSpan(value: object | null): value is Readonly<Record<string, unknown>> {
+  return value !== null && FIELDS.some((field) => field in value)
+}
+
+const FIELDS = Object.keys(FIELD_MS)
+
+function spanOfFields(fields: Readonly<Record<string, unknown>>): Found {
+  const stranger = Object.keys(fields).find((key) => !FIELDS.includes(key))
+  if (stranger !== undefined) return ` with the field ${show(stranger)}; a duration has ${FIELDS.slice(2).join(', ')}`
+  let sum = 0
+  for (const [field, ms] of Object.entries(FIELD_MS)) {
+    const count = fields[field] ?? 0
+    if (typeof count !== 'number' || Number.isNaN(count))
+      return ` whose ${field} are ${show(count)}; they must be a number`
+    if (count < 0) return '; a duration cannot be negative'
+    if (ms === undefined && count !== 0) return tooLong(field)
+    sum += count * (ms ?? 0)
+  }
+  return sum
+}
+
+/** A number this large is most often an instant that went to the wrong place. */
+function tooLargeNumber(value: number): string {
+  const date = new Date(value)
+  if (Number.isNaN(date.getTime())) return '; that is more than 10 years'
+  return `; that is more than 10 years of milliseconds: did you mean a Date? new Date(${value}) is ${date.toISOString()}`
+}
+
+/** A proxy or a getter may throw at any look; then it is not what was expected, and that is all. */
+function safely(look: () => Found): Found {
+  try {
+    return look()
+  } catch {
+    return ', which throws when it is read'
+  }
+}
+
+function inTwo(count: number, size: number, large: string, small: string): string {
+  const rest = count % size
+  return `${Math.floor(count / size)} ${large}${rest === 0 ? '' : ` ${rest} ${small}`}`
+}

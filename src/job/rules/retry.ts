@@ -1,0 +1,105 @@
+import type { Duration } from '../duration/duration.js'
+import { parseDuration } from '../duration/duration.js'
+import { isThenable, quiet } from '../definition/schema.js'
+
+/** How failed attempts are tried again. Every part may be given at any level; the most specific wins, part by part. */
+export interface RetryOptions {
+  /** Retries after the first run: 0 = once, Infinity = for ever. Default 25. */
+  readonly limit?: number | undefined
+  /** The wait before each retry. Default 'exponential': 1 s · 2^n, at most 1 h. */
+  readonly backoff?: Backoff | undefined
+  /** Up to this share is added to each wait, never taken from it: 0 to 1. Default 0.2. */
+  readonly jitter?: number | undefined
+  /** Says whether an error is worth another try. Default: every error is. */
+  readonly when?: ((error: unknown, attempt: number) => boolean) | undefined
+}
+
+/**
+ * `'exponential'`, `'fixed'` (1 s each time), the same with your own figures, or a function of the retry's number (1 is the first).
+ */
+export type Backoff = 'exponential' | 'fixed' | BackoffSteps | ((retry: number, error: unknown) => Duration)
+
+export interface BackoffSteps {
+  /** The first wait. Default '1s'. */
+  readonly start?: Duration | undefined
+  /** Each wait is this many times the one before. Default 2; 1 keeps it fixed. */
+  readonly factor?: number | undefined
+  /** No wait is longer. Default '1h'. */
+  readonly max?: Duration | undefined
+}
+
+export interface RetryPolicy {
+  readonly limit: number
+  readonly backoff: Backoff
+  readonly jitter: number
+  readonly when: ((error: unknown, attempt: number) => boolean) | undefined
+}
+
+export const RETRY_DEFAULTS: RetryPolicy = { limit: 25, backoff: 'exponential', jitter: 0.2, when: undefined }
+
+/** Lays policies over each other, most specific first, option by option. */
+export function mergeRetry(levels: readonly (RetryOptions | undefined)[]): RetryPolicy {
+  const first = <K extends keyof RetryOptions>(name: K): RetryOptions[K] => {
+    for (const level of levels) if (level?.[name] !== undefined) return level[name]
+    return undefined
+  }
+  return {
+    limit: first('limit') ?? RETRY_DEFAULTS.limit,
+    backoff: first('backoff') ?? RETRY_DEFAULTS.backoff,
+    jitter: first('jitter') ?? RETRY_DEFAULTS.jitter,
+    when: first('when'),
+  }
+}
+
+/** The wait before retry number `retry` (1 is the first). Jitter only adds, so no retry comes earlier than asked. */
+export function retryDelayMs(
+  policy: RetryPolicy,
+  retry: number,
+  error: unknown,
+  random: () => number,
+  note?: (line: string) => void,
+): number {
+  const wait = baseDelayMs(policy.backoff, retry, error, note)
+  return Math.round(wait * (1 + policy.jitter * random()))
+}
+
+function baseDelayMs(backoff: Backoff, retry: number, error: unknown, note?: (line: string) => void): number {
+  if (typeof backoff === 'function') return functionDelayMs(backoff, retry, error, note)
+  const steps = backoff === 'exponential' ? {} : backoff === 'fixed' ? { factor: 1 } : backoff
+  const start = milliseconds(steps.start, 1_000)
+  const max = milliseconds(steps.max, 3_600_000)
+  // 2^1000 is still finite and 2^2000 is not; either way the minimum below is taken.
+  return Math.min(max, start * (steps.factor ?? 2) ** (retry - 1))
+}
+
+/** A user's function may return nonsense or throw: the default wait is then taken, since a retry must not be lost. */
+function functionDelayMs(
+  backoff: (retry: number, error: unknown) => Duration,
+  retry: number,
+  error: unknown,
+  note?: (line: string) => void,
+): number {
+  let given: unknown
+  try {
+    given = backoff(retry, error)
+  } catch {
+    given = undefined // Its own failure must not cost the job its retry.
+  }
+  if (isThenable(given)) {
+    quiet(given)
+    note?.(promiseNote('retry.backoff', 'the default wait is taken'))
+  }
+  const parsed = parseDuration(given)
+  return parsed.ok ? parsed.ms : baseDelayMs('exponential', retry, error)
+}
+
+/** What the job's log says of an answer that came as a promise: nobody waits for it. */
+export function promiseNote(what: string, instead: string): string {
+  return `${what} returned a promise and must be synchronous: ${instead}`
+}
+
+function milliseconds(value: Duration | undefined, otherwise: number): number {
+  if (value === undefined) return otherwise
+  const parsed = parseDuration(value)
+  return parsed.ok ? parsed.ms : otherwise
+}

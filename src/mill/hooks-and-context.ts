@@ -1,0 +1,40 @@
+import { defaultCodec } from '../codec/codec.js'
+import type { Capture } from '../job/attempt/capture.js'
+import { listHooks } from '../job/attempt/hooks.js'
+import type { HookLists } from '../job/attempt/hooks.js'
+import type { EngineEvents } from '../observe/engine-events.js'
+import { toldInContext } from '../observe/in-context.js'
+import { tellSettled } from '../observe/settle-hooks.js'
+import type { Executor } from '../worker/executors/loop.js'
+import { hookedExecutor, surroundWith } from '../worker/attempt-host.js'
+import type { Surround } from '../worker/attempt-host.js'
+import { captureOf } from './choose.js'
+import type { MillOptions } from './options.js'
+
+/** The parts of a mill with the app's own code around them: captured context and hooks. */
+export interface Around {
+  readonly events: EngineEvents
+  readonly executor: Executor
+  readonly capture: Capture | undefined
+  readonly surround: Surround | undefined
+  readonly enqueueHooks: HookLists['enqueue']
+}
+
+/** Where an app captures nothing and hooks nothing, each part is given back as it came. */
+export function aroundOf(
+  options: Pick<MillOptions, 'capture' | 'codec' | 'hooks'>,
+  parts: { readonly events: EngineEvents; readonly executor: Executor },
+): Around {
+  const hooks = listHooks(options.hooks)
+  const capture = captureOf(options.capture, options.codec ?? defaultCodec)
+  const events = tellSettled(parts.events, hooks.settle)
+  return {
+    events: capture === undefined ? events : toldInContext(events),
+    executor: hookedExecutor(parts.executor, hooks.start, ({ id, job }, error) =>
+      parts.events.hookFailed('start', { id, name: job }, error),
+    ),
+    capture,
+    surround: surroundWith(capture),
+    enqueueHooks: hooks.enqueue,
+  }
+}

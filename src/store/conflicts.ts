@@ -1,0 +1,42 @@
+import type { PlaceRequest } from '../job/rules/unique.js'
+import { instant } from './ordering.js'
+import type { NewJob } from './store.js'
+
+/** What is said and done when a job meets another, on every store alike; who wins, `job/rules/unique.ts` decides. */
+
+/** A window that never ends. */
+const FOR_EVER = Number.MAX_SAFE_INTEGER
+
+/** When a window that is opened now ends; null when none is asked for. */
+export function windowEnd(asked: PlaceRequest, now: number): number | null {
+  return asked.forMs === null ? null : Math.min(FOR_EVER, now + asked.forMs)
+}
+
+/** A job that may be put off again and again is due at the end of its window at the latest. */
+export function putOff(job: NewJob, until: number | null, now: number): NewJob {
+  return until === null || instant(job.due, now) <= until ? job : { ...job, due: { at: until } }
+}
+
+/** Why a place is refused: `holder` is the unfinished job that has it, if there is one. */
+export function whyRefused(holder: { readonly claimed: boolean } | null): string {
+  if (holder === null) return 'ran within its window'
+  return holder.claimed ? 'is unfinished and a worker has it' : 'is unfinished'
+}
+
+/** What an error says of the one in the way. One of the same bulk is never written, so its id would lead to nothing. */
+export function met(
+  id: string,
+  jobs: readonly NewJob[],
+  index: number,
+): { readonly existingId: string | undefined; readonly where: string } {
+  const first = jobs.findIndex((job) => job.id === id)
+  const which = jobs.length > 1 ? ` (item ${index})` : ''
+  return first === -1
+    ? { existingId: id, where: which }
+    : { existingId: undefined, where: `: item ${first} of the same bulk${which}` }
+}
+
+/** It wants neither a key nor a place, so nobody can be in its way. */
+export function meetsNone(job: NewJob): boolean {
+  return job.key === null && job.unique === undefined
+}

@@ -1,0 +1,61 @@
+import { expect, test } from 'vitest'
+import { StoreError } from '../../../errors.js'
+import type { NewJob } from '../../store.js'
+import { Gather } from './gather.js'
+import { INSERT_MAX, weightOf } from '../verbs/write.js'
+
+const job = (id: string, payload = '{}'): NewJob => ({
+  id,
+  name: 'mail',
+  queue: 'default',
+  priority: 0,
+  key: null,
+  payload,
+  options: null,
+  due: { inMs: 0 },
+  expires: null,
+})
+
+/** Writes are answered by hand, so that what comes meanwhile can be seen. */
+function gathered(answer: (ids: readonly string[]) => Error | undefined = () => undefined) {
+  const writes: string[][] = []
+  const write = async (lists: readonly (readonly NewJob[])[]): Promise<readonly string[]> => {
+    const ids = lists.flat().map(({ id }) => id)
+    writes.push(ids)
+    await new Promise<void>((next) => setImmediate(next))
+    const error = answer(ids)
+    if (error !== undefined) throw error
+    return ids
+  }
+  const gather = new Gather({ write, weigh: weightOf, max: INSERT_MAX })
+  return { gather, writes }
+}
+
+test('what arrives while a write is under way rides in the next one', async () => {
+  const { gather, writes } = gathered()
+  const answers = await Promise.all(['a', 'b', 'c', 'd'].map((id) => gather.add([job(id)])))
+  expect(writes).toEqual([['a'], ['b', 'c', 'd']])
+  expect(answers).toEqual(['a', 'b', 'c', 'd'])
+})
+
+test('a batch weighs no more than one statement carries', async () => {
+  const { gather, writes } = gathered()
+  const large = 'x'.repeat(600_000)
+  await Promise.all(['a', 'b', 'c', 'd'].map((id) => gather.add([job(id, large)])))
+  expect(writes).toEqual([['a'], ['b'], ['c'], ['d']])
+})
+
+test('one that the server refuses does not take the others with it', async () => {
+  const { gather, writes } = gathered((ids) => (ids.includes('c') ? new StoreError('E_STORE', 'no') : undefined))
+  const added = await Promise.allSettled(['a', 'b', 'c', 'd'].map((id) => gather.add([job(id)])))
+  expect(added.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled'])
+  expect(writes).toEqual([['a'], ['b', 'c', 'd'], ['b'], ['c'], ['d']])
+})
+
+test('a write whose answer was lost is not written again', async () => {
+  const lost = new StoreError('E_STORE_UNREACHABLE', 'gone')
+  const { gather, writes } = gathered((ids) => (ids.includes('c') ? lost : undefined))
+  const added = await Promise.allSettled(['a', 'b', 'c', 'd'].map((id) => gather.add([job(id)])))
+  expect(added.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected', 'rejected'])
+  expect(writes).toEqual([['a'], ['b', 'c', 'd']])
+})

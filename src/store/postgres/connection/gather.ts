@@ -1,0 +1,72 @@
+import { StoreError } from '../../../errors.js'
+import { ReplyLostError } from './faults.js'
+
+/** The server said no: nothing was written. */
+function isRefusal(error: unknown): boolean {
+  return error instanceof StoreError && error.code === 'E_STORE'
+}
+
+interface Waiting<Item, Answer> {
+  readonly item: Item
+  readonly resolve: (answer: Answer) => void
+  readonly reject: (error: unknown) => void
+}
+
+export interface GatherParts<Item, Answer> {
+  /** Writes them together, and answers in their order. */
+  readonly write: (items: readonly Item[]) => Promise<readonly Answer[]>
+  /** What one weighs, and what a batch may weigh; one alone may be heavier. */
+  readonly weigh: (item: Item) => number
+  readonly max: number
+}
+
+/**
+ * What arrives while a commit is under way rides in the next one. A hundred callers who each enqueue one job and wait for it
+ * share a statement and a flush. When a shared write is refused each is written by itself, so that nobody pays for another;
+ * when nobody knows whether it was written, all are told so: once more could be twice.
+ */
+export class Gather<Item, Answer> {
+  readonly #parts: GatherParts<Item, Answer>
+  #waiting: Waiting<Item, Answer>[] = []
+  #isWriting = false
+
+  constructor(parts: GatherParts<Item, Answer>) {
+    this.#parts = parts
+  }
+
+  add(item: Item): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ item, resolve, reject })
+      if (!this.#isWriting) void this.#run()
+    })
+  }
+
+  async #run(): Promise<void> {
+    this.#isWriting = true
+    while (this.#waiting.length > 0) await this.#writeTogether(this.#next())
+    this.#isWriting = false
+  }
+
+  #next(): Waiting<Item, Answer>[] {
+    let [count, weight] = [0, 0]
+    for (const { item } of this.#waiting) {
+      weight += this.#parts.weigh(item)
+      if (count > 0 && weight > this.#parts.max) break
+      count += 1
+    }
+    return this.#waiting.splice(0, count)
+  }
+
+  async #writeTogether(batch: readonly Waiting<Item, Answer>[]): Promise<void> {
+    try {
+      const answers = await this.#parts.write(batch.map((one) => one.item))
+      for (const [index, { resolve }] of batch.entries()) resolve(answers[index] as Answer)
+    } catch (error) {
+      // Of a connection that was lost nobody knows what it wrote: to write again would be to write twice.
+      if (batch.length === 1 || !isRefusal(error))
+        for (const [index, { reject }] of batch.entries())
+          reject(error instanceof ReplyLostError ? error.at(index) : error)
+      else for (const one of batch) await this.#writeTogether([one])
+    }
+  }
+}

@@ -1,0 +1,54 @@
+import { TransactionError } from '../../../errors.js'
+
+/**
+ * A client as a handler has it: the same in all that is done with it, for one call. Afterwards the connection serves somebody
+ * else, and what still comes from this handler, a statement that was not awaited, must not be written into that one's
+ * transaction. Nor may it be closed meanwhile, under the engine.
+ */
+export class LentClient {
+  readonly client: object
+  #isOver = false
+
+  constructor(client: object) {
+    this.client = new Proxy(client, { get: (target, name) => this.#property(target, name) })
+  }
+
+  takeBack(): void {
+    this.#isOver = true
+  }
+
+  #property(target: object, name: string | symbol): unknown {
+    const value: unknown = Reflect.get(target, name, target)
+    if (typeof value !== 'function' || name === 'constructor') return value
+    return (...given: unknown[]) => {
+      const refusal = this.#refusal(name)
+      if (refusal !== undefined) return refused(refusal, name, given)
+      const result: unknown = Reflect.apply(value, target, given)
+      return result === target ? this.client : result
+    }
+  }
+
+  #refusal(name: string | symbol): TransactionError | undefined {
+    const isEnd = name === 'end' || name === 'release'
+    if (this.#isOver && (isEnd || name === 'query'))
+      return new TransactionError(
+        'E_TX_NOT_OPEN',
+        `tx.${name}(): the tx of ctx.transaction() is over with its call; await what you do with it, and use a client of your own for other work`,
+      )
+    if (isEnd)
+      return new TransactionError(
+        'E_TX_IN_USE',
+        'ctx.transaction(): tx cannot be closed while its transaction is open; leave it open, it is closed by whoever opened it',
+      )
+    return undefined
+  }
+}
+
+/** The way that pg tells an error: by callback where one is given, else as a promise; only `release` is synchronous. */
+function refused(refusal: TransactionError, name: string | symbol, given: readonly unknown[]): unknown {
+  if (name === 'release') throw refusal
+  const callback = given.at(-1)
+  if (typeof callback !== 'function') return Promise.reject(refusal)
+  callback(refusal)
+  return undefined
+}

@@ -1,0 +1,214 @@
+import type { Timers } from '../../../world/timers.js'
+import type { World } from '../../../world/world.js'
+import { refuseOlder } from '../../migrations.js'
+import { PACE } from '../../info.js'
+import type { StoreInfo } from '../../info.js'
+import type { Heart, HeartRequest } from '../../workers.js'
+import { isSame, readHome } from '../caller-transactions/check-open.js'
+import type { Home } from '../caller-transactions/check-open.js'
+import { channelOf } from '../wake/channel.js'
+import type { Connection } from './connection.js'
+import { makeConnections } from './connections.js'
+import { answerWithin, connectWithin, endClient } from './client.js'
+import type { PgClient } from './client.js'
+import { Owners } from '../days/days.js'
+import { dayQueries } from '../queries/days.js'
+import type { DayQueries } from '../queries/days.js'
+import { Ears } from '../wake/listener.js'
+import type { Executor } from './executor.js'
+import type { Direct } from '../wake/listen.js'
+import { bringUpToDate } from '../migrations/database-migrations.js'
+import { translate } from './faults.js'
+import {
+  LOOK,
+  listenWarning,
+  ownerWarning,
+  poolerWarning,
+  refuseUnfit,
+  shortageWarning,
+  warningsOf,
+} from './fitness.js'
+import type { Found } from './fitness.js'
+import { Lender } from './handler-connections.js'
+import { quoted, refuseNewer, schemaVersion, SCHEMA_VERSION } from '../migrations/migrate.js'
+import { Notices } from '../wake/notices.js'
+import { makeQueries } from '../queries/queries.js'
+import type { Queries } from '../queries/queries.js'
+import { CROWDED, isCrowded } from './session.js'
+import { Shortage } from './shortage.js'
+import type { Target } from './target.js'
+
+/** How long the first look may take. */
+const LOOK_MS = 10_000
+
+/** An open database: its connections, and what was found out about it. */
+export interface Opened {
+  readonly info: StoreInfo
+  readonly queries: Queries
+  readonly days: DayQueries
+  /** Our name in notifications. */
+  readonly self: string
+  readonly world: World
+  readonly target: Target
+  /** By which a transaction on another database is told from one on this. */
+  home(): Home
+  /** The same, asked of the server again: who makes the tables anew gives them another identity. */
+  readHome(): Promise<Home>
+  readonly lender: Lender
+  connection(kind: 'writes' | 'work'): Connection
+  /** Tells others what was committed. A hint: it may be lost. */
+  tell(news: string): void
+  /** Resolves when what is listened for is heard. */
+  listening(): Promise<void>
+  /** Called when a connection was lost and made anew: perhaps to another server. */
+  onReconnect(callback: () => void): void
+  /** Hears what others commit, from now on. */
+  listen(heard: (news: string) => void): void
+  startHeart(...heart: HeartRequest): Promise<Heart | undefined>
+  close(): Promise<void>
+}
+
+export async function openDatabase(target: Target, autoMigrate: boolean, world: World): Promise<Opened> {
+  const schema = quoted(target.schema)
+  const queries = makeQueries(schema, channelOf(target.schema))
+  const self = world.ids.workerId()
+  const look = await firstLook(target, queries, self, world.timers)
+  const { keepsSession } = look
+  const notices = new Notices()
+  const shortage = new Shortage(world, (error) => notices.warn(shortageWarning(target.name, error)))
+  const connections = makeConnections({ target, queries, world, keepsSession, shortage })
+  const { writes, work } = connections
+  const days = dayQueries(schema)
+  const lookHome = async (): Promise<Home> => (home = await readHome(writes, schema))
+  let home = await prepare(writes, target, autoMigrate)
+    .then(() => readHome(writes, schema))
+    .catch(async (error: unknown) => {
+      await connections.close() // An open connection would keep the refused process running.
+      throw error
+    })
+  const owners = new Owners(work, days, (owner) => look.warnings.push(ownerWarning(target.name, owner)))
+  const askOthers = (): void => ears.tell(`${self} ${CROWDED}`)
+  const lender = new Lender({ target, queries, world, isDirect: keepsSession, shortage, askOthers })
+  const past = target.listen === undefined ? undefined : pastPooler(target.listen, () => home, notices)
+  const hears = keepsSession || past !== undefined
+  const tellOtherwise = (news: string): Promise<unknown> => work.query(queries.notify, [news])
+  const ears = new Ears(target, world, hears ? queries.listen : null, tellOtherwise, past)
+  return {
+    info: {
+      name: target.name,
+      engine: `PostgreSQL ${look.version}`,
+      warnings: look.warnings,
+      onNotice: notices.on,
+      ...PACE.postgres,
+    },
+    queries,
+    days,
+    self,
+    world,
+    target,
+    home: () => home,
+    readHome: lookHome,
+    lender,
+    connection: (kind) => (kind === 'writes' ? writes : work),
+    tell: (news) => ears.tell(news),
+    listening: () => ears.listening(),
+    onReconnect: (callback) => connections.onReconnect(callback),
+    listen: (heard) =>
+      ears.listen((news) => {
+        if (isCrowded(news, self)) lender.giveUpIdle()
+        heard(news)
+      }),
+    async startHeart(worker, everyMs, onLost, loop) {
+      await owners.look() // A process without a worker prunes nothing, and need not know.
+      return ears.startHeart({ ...queries, worker, everyMs, onLost, loop })
+    },
+    async close() {
+      await ears.told()
+      await Promise.all([ears.close(), lender.close(), connections.close()])
+    },
+  }
+}
+
+interface Look {
+  readonly version: string
+  readonly warnings: string[]
+  /** Nothing hands out another session for each transaction: what is listened for is heard, what is prepared is found. */
+  readonly keepsSession: boolean
+}
+
+/** Refuses what cannot serve, before anything is written. */
+async function firstLook(target: Target, queries: Queries, self: string, timers: Timers): Promise<Look> {
+  const client = target.makeClient()
+  client.on('error', () => undefined)
+  const within = <T>(asked: Promise<T>): Promise<T> => answerWithin(client, timers, LOOK_MS, asked)
+  try {
+    await connectWithin(client, timers, LOOK_MS)
+    const { rows } = await within(client.query({ text: LOOK, values: [] }))
+    const found = rows[0] as Found
+    refuseUnfit(found, target.name)
+    const keepsSession = isDirect(client, found) && (await within(hearsItself(client, queries, self)))
+    const warnings = warningsOf(found, target.name)
+    if (!keepsSession && target.listen === undefined) warnings.push(poolerWarning(target.name))
+    return { version: found.version, warnings, keepsSession }
+  } catch (error) {
+    throw translate(error, target.name)
+  } finally {
+    await endClient(client, timers)
+  }
+}
+
+/**
+ * A pooler gives a number of its own at login. Hearing oneself is not enough to know: while it is idle it hands out the same
+ * session again and again, and what was set there stays for whoever comes next.
+ */
+function isDirect(client: PgClient, found: Pick<Found, 'process'>): boolean {
+  return typeof client.processID !== 'number' || client.processID === found.process
+}
+
+/** Listening past a pooler: it must be the same database, and no pooler again. */
+function pastPooler(target: Target, home: () => Home, notices: Notices): Direct & { readonly target: Target } {
+  const text = 'select pg_backend_pid() as process'
+  return {
+    target,
+    check: async (client) => {
+      const { rows } = await client.query({ text, values: [] })
+      const { process } = rows[0] as { readonly process: unknown }
+      if (!isDirect(client, { process: Number(process) })) return 'leads to a connection pooler as well'
+      const executor: Executor = {
+        query: async <R extends object>(asked: string, values: readonly (string | null)[]) =>
+          (await client.query({ text: asked, values })).rows as R[],
+      }
+      // Where there are no tables of ours it is another one too.
+      const there = await readHome(executor, home().schema).catch(() => undefined)
+      return there !== undefined && isSame(there, home()) ? undefined : 'leads to another database'
+    },
+    report: (wrong) => notices.warn(listenWarning(target.name, wrong)),
+  }
+}
+
+/** Listens, speaks and hears: nothing between us and the server keeps notifications back. */
+async function hearsItself(client: PgClient, queries: Queries, self: string): Promise<boolean> {
+  const probe = `probe ${self}`
+  const heard = new Promise<boolean>((resolve) => {
+    client.on('notification', ({ payload }) => {
+      if (payload === probe) resolve(true)
+    })
+    void client
+      .query({ text: queries.listen, values: [] })
+      .then(() => client.query({ text: queries.notify, values: [probe] }))
+      // Notifications come before the answer to whatever is asked next.
+      .then(() => client.query({ text: 'select 1', values: [] }))
+      .then(() => resolve(false))
+      .catch(() => resolve(false))
+  })
+  return heard
+}
+
+/** Brings the tables up to date, if that is wanted. */
+async function prepare(writes: Connection, target: Target, autoMigrate: boolean): Promise<void> {
+  const version = await schemaVersion(writes, target.schema)
+  refuseNewer(version, target.name)
+  if (version < SCHEMA_VERSION && !autoMigrate)
+    refuseOlder(target.name, version, SCHEMA_VERSION, target.migrateCommand, ', as a role that owns the schema,')
+  if (version < SCHEMA_VERSION) await bringUpToDate(writes, target)
+}

@@ -1,0 +1,111 @@
+import { QUIET } from '../../hint.js'
+import type { Hint } from '../../store.js'
+import type { Connection } from './connection.js'
+import type { Executor } from './executor.js'
+import type { Hints } from '../wake/hints.js'
+import type { Lanes } from '../verbs/lanes.js'
+import type { Opened } from './open.js'
+import { Receipts } from './receipts.js'
+import type { Call } from './receipts.js'
+import { newsOf, Session } from './session.js'
+import { LOCK_PATIENCE_MS, whileLocked } from './while-locked.js'
+
+/** How the verbs of the store run: as statements that each commit, or as a whole. What they commit is told afterwards. */
+export class Runner {
+  readonly receipts: Receipts
+  readonly #opened: Opened
+  readonly #lanes: Lanes
+  readonly #hints: Hints
+  readonly #now: (() => number) | undefined
+
+  constructor(opened: Opened, lanes: Lanes, hints: Hints, now: (() => number) | undefined) {
+    this.#opened = opened
+    this.#lanes = lanes
+    this.#hints = hints
+    this.#now = now
+    const [writes, work] = [opened.connection('writes'), opened.connection('work')]
+    this.receipts = new Receipts({ writes, work }, opened.queries, opened.world, opened.info.name)
+  }
+
+  /** Statements that each commit by themselves; the one that writes takes the receipt. */
+  async plain<T>(
+    connection: Connection,
+    work: (s: Session) => Promise<T>,
+    patienceMs = LOCK_PATIENCE_MS,
+    receipt?: string,
+  ): Promise<T> {
+    const session = this.session({ query: (text, values) => connection.query(text, values, patienceMs) })
+    session.receipt = receipt
+    const result = await work(session)
+    this.committed(session.hint)
+    return result
+  }
+
+  /** All or nothing. */
+  transact<T>(work: (s: Session) => Promise<T>, patienceMs = LOCK_PATIENCE_MS): Promise<T> {
+    return whileLocked(this.#opened.world, patienceMs, () => this.#transactOnce(work, this.#opened.queries.commit))
+  }
+
+  /** The same with a receipt, which holds what `answer` makes of the result. */
+  transactKept<T>(
+    work: (s: Session) => Promise<T>,
+    answer: (result: T) => unknown,
+    patienceMs = LOCK_PATIENCE_MS,
+  ): Promise<T> {
+    const { world, queries } = this.#opened
+    return whileLocked(world, patienceMs, () =>
+      this.receipts.under((receipt) =>
+        this.#transactOnce(work, (result) => queries.commitWith(receipt, JSON.stringify(answer(result)))),
+      ),
+    )
+  }
+
+  /** A command of a caller, all or nothing, whose result can be written as JSON. `ids`: the jobs that it changes. */
+  command<T>(ids: readonly string[], work: (s: Session) => Promise<T>): Promise<T> {
+    return this.known({
+      ids,
+      write: () => this.transactKept(work, (result) => result),
+      read: (answer) => JSON.parse(answer as string) as T,
+    })
+  }
+
+  known<T>(call: Call<T>): Promise<T> {
+    return this.receipts.known({
+      ...call,
+      read: (answer, index) => {
+        // Its reply was lost, and so were its news.
+        this.committed(EVERYTHING)
+        return call.read(answer, index)
+      },
+    })
+  }
+
+  /** Told afterwards and not with the commit: a notification would make all commits of the server stand in one line. */
+  committed(hint: Hint | undefined): void {
+    if (hint === undefined) return
+    this.#hints.committed(hint)
+    this.#opened.tell(newsOf(this.#opened.self, hint))
+  }
+
+  session(db: Executor, from = this.#opened.self): Session {
+    return new Session({ db, queries: this.#opened.queries, lanes: this.#lanes, now: this.#now, from })
+  }
+
+  async #transactOnce<T>(work: (s: Session) => Promise<T>, commit: string | ((result: T) => string)): Promise<T> {
+    let hint: Hint | undefined
+    const { beginBounded, rollback } = this.#opened.queries
+    const result = await this.#opened
+      .connection('writes')
+      .transaction({ begin: beginBounded, commit, rollback }, async (tx) => {
+        const session = this.session(tx)
+        const done = await work(session)
+        hint = session.hint
+        return done
+      })
+    this.committed(hint)
+    return result
+  }
+}
+
+/** Whatever a commit may have changed. */
+export const EVERYTHING: Hint = { ...QUIET, ready: true, dueInMs: 0, settled: true, asked: true }

@@ -1,0 +1,28 @@
+import { StoreError } from '../../../errors.js'
+import type { World } from '../../../world/world.js'
+
+/** How long a verb tries to get at what others have locked. */
+export const LOCK_PATIENCE_MS = 10_000
+const AGAIN_MS = 20
+
+/**
+ * Does a work that others' locks may stand in the way of. Each try waits for a lock for a moment only, then lets go of the
+ * connection, so that whoever has nothing to do with that lock goes first: a caller's transaction may hold a key for as long
+ * as it likes. After `patienceMs` it is told.
+ */
+export async function whileLocked<T>(world: World, patienceMs: number, work: () => Promise<T>): Promise<T> {
+  const end = world.clock.monotonic() + patienceMs
+  for (;;) {
+    try {
+      return await work()
+    } catch (error) {
+      if (!isLocked(error) || world.clock.monotonic() >= end) throw error
+    }
+    await new Promise<void>((next) => world.timers.after(AGAIN_MS, next))
+  }
+}
+
+/** Somebody has what this needs: it can be done another time. */
+export function isLocked(error: unknown): boolean {
+  return error instanceof StoreError && error.code === 'E_STORE_LOCKED'
+}

@@ -1,0 +1,43 @@
+import { beforeDay } from '../queries/days.js'
+import type { DayQueries } from '../queries/days.js'
+import type { Executor } from '../connection/executor.js'
+
+/** So many jobs at a time, as in a look at a day that may be dropped. */
+const SLICE = 2_000
+
+/**
+ * A walk through a day that may not be dropped, because its tables belong to another role: what is over is deleted by rows.
+ * That costs more than a drop, and leaves space that only later rows fill; it is for those who have no other choice.
+ */
+export class DayRows {
+  readonly day: number
+  readonly #now: number
+  forgotten = 0
+  #after: string
+  #isOver = false
+
+  constructor(day: number, now: number) {
+    this.day = day
+    this.#now = now
+    this.#after = beforeDay(day)
+  }
+
+  /** Deletes of the next slice what is over. */
+  async goOn(db: Executor, queries: DayQueries): Promise<void> {
+    const values = [this.#after, beforeDay(this.day + 1), String(this.#now), String(SLICE)]
+    const [slice] = await db.query<Slice>(queries.pruneSlice, values)
+    this.forgotten += Number(slice?.forgotten ?? 0)
+    this.#after = slice?.last ?? this.#after
+    this.#isOver = slice?.last == null || Number(slice.rows) < SLICE
+  }
+
+  get isOver(): boolean {
+    return this.#isOver
+  }
+}
+
+interface Slice {
+  readonly rows: number
+  readonly last: string | null
+  readonly forgotten: number
+}

@@ -1,0 +1,249 @@
+import type { Connection } from '../connection/connection.js'
+import { DayLook } from './day-look.js'
+import { DayRows } from './day-rows.js'
+import type { DayQueries, Parted } from '../queries/days.js'
+import { dayOf, PARTED, partitionOf } from '../queries/days.js'
+import { sqlStateOf } from '../connection/executor.js'
+import type { Executor } from '../connection/executor.js'
+import { DAY_MS } from '../queries/numbers.js'
+import { arrayOf } from '../connection/session.js'
+
+/** Today and the next ones: a fleet whose upkeep rests for two days still writes into days. */
+const DAYS_AHEAD = 2
+/** Slices looked at in one go, about a second: who stops waits for that at the most, and the next go begins where it ended. */
+const SLICES_MAX = 200
+
+/** Somebody has the lock, or rows came into the rest meanwhile: it is tried again. */
+export const COME_AGAIN: ReadonlySet<string> = new Set(['55P03', '23514', '40P01'])
+
+const DENIED = '42501'
+
+/** What is still to be looked at of the days that are over, and how far that has come. */
+export interface DaysWalk {
+  days: readonly number[]
+  look: DayLook | undefined
+  /** Where days may not be dropped. */
+  rows?: DayRows | undefined
+  mayDrop?: boolean
+  /** The server refused what an owner may do: a day belongs to yet another role. That is told once. */
+  isDenied?: boolean
+}
+
+export interface DaysKept {
+  /** Jobs that went with their days. */
+  readonly forgotten: number
+  /** Somebody stood in the way, or there is more to look at. */
+  readonly again: boolean
+}
+
+/**
+ * Days are made ahead, and those that are over are dropped whole: nothing is deleted by rows and no space is left behind. Any
+ * number of processes may do it, also at once. No lock is waited for long, and nothing fails for want of a day.
+ *
+ * It shares a connection with claims, and a day may have millions of jobs. So nothing here takes longer the more there are,
+ * but the looks, and those are cut into slices:
+ *
+ *     look (too many stay?) ──► barrier ──► look again ──► drop: lock, move those that stay, drop the rest with its tables
+ *
+ * The barrier waits until nobody has enqueued and not yet committed. Who enqueues into that day afterwards, because his
+ * transaction is an old one, has a higher number; who makes a job live again that would have gone writes it into `revived`. So
+ * the drop knows all that must stay without another look.
+ */
+export async function keepDays(
+  connection: Connection,
+  queries: DayQueries,
+  now: number,
+  walk: DaysWalk,
+): Promise<DaysKept> {
+  const days = new Days(connection, queries)
+  try {
+    if (walk.days.length === 0) await days.begin(walk, Math.floor(now / DAY_MS))
+    await (walk.mayDrop === true ? days.walk(walk, now) : days.walkRows(walk, now))
+  } catch (error) {
+    Object.assign(walk, { days: [], look: undefined, rows: undefined })
+    if (sqlStateOf(error) === DENIED) walk.isDenied = true
+    throw error
+  }
+  return { forgotten: days.forgotten, again: days.isHindered || walk.days.length > 0 }
+}
+
+/** Whether this role may make and drop days; else whose the tables are. Names are quoted. */
+async function readOwner(db: Executor, queries: DayQueries): Promise<Owner> {
+  const [row] = await db.query<Owner>(queries.readOwner, [])
+  return row as Owner
+}
+
+interface Owner {
+  readonly may: boolean
+  readonly owner: string
+  readonly role: string
+}
+
+/** Tells once, if it is so, that days belong to another role. */
+export class Owners {
+  readonly #db: Executor
+  readonly #queries: DayQueries
+  readonly #tell: (owner: Owner) => void
+  #hasLooked = false
+
+  constructor(db: Executor, queries: DayQueries, tell: (owner: Owner) => void) {
+    this.#db = db
+    this.#queries = queries
+    this.#tell = tell
+  }
+
+  async look(): Promise<void> {
+    if (this.#hasLooked) return
+    const owner = await readOwner(this.#db, this.#queries)
+    this.#hasLooked = true
+    if (!owner.may) this.#tell(owner)
+  }
+}
+
+/** Within the transaction that made the tables: nobody can be in the way. */
+export async function makeFirstDays(tx: Executor, queries: DayQueries, now: number): Promise<void> {
+  for (const { of, day } of missingOf(new Set(), Math.floor(now / DAY_MS))) await makeDay(tx, queries, of, day)
+}
+
+interface Part {
+  readonly of: Parted
+  readonly day: number
+}
+
+function missingOf(parts: ReadonlySet<string>, today: number): Part[] {
+  const ahead = Array.from({ length: DAYS_AHEAD + 1 }, (_, i) => today + i)
+  return ahead
+    .flatMap((day) => PARTED.map((of) => ({ of, day })))
+    .filter(({ of, day }) => !parts.has(partitionOf(of, day)))
+}
+
+/** The days that are over, the oldest first. */
+function overOf(parts: ReadonlySet<string>, today: number): number[] {
+  const days = new Set([...parts].flatMap((name) => PARTED.map((of) => dayOf(of, name))))
+  return [...days]
+    .filter((day) => day !== undefined && day < today)
+    .sort((a, b) => (a as number) - (b as number)) as number[]
+}
+
+class Days {
+  forgotten = 0
+  isHindered = false
+  readonly #connection: Connection
+  readonly #queries: DayQueries
+
+  constructor(connection: Connection, queries: DayQueries) {
+    this.#connection = connection
+    this.#queries = queries
+  }
+
+  /** Makes the days to come, and notes those that are over. */
+  async begin(walk: DaysWalk, today: number): Promise<void> {
+    const parts = await readParts(this.#connection, this.#queries)
+    walk.mayDrop = walk.isDenied !== true && (await readOwner(this.#connection, this.#queries)).may
+    // Each by itself, so that none holds a lock while it waits for the next one's.
+    for (const { of, day } of walk.mayDrop ? missingOf(parts, today) : [])
+      await this.#alone((tx) => makeDay(tx, this.#queries, of, day))
+    walk.days = overOf(parts, today)
+    await this.#connection.query(this.#queries.sweepRevived(walk.days[0] ?? today), [])
+  }
+
+  async walk(walk: DaysWalk, now: number): Promise<void> {
+    for (let left = SLICES_MAX; left > 0 && walk.days.length > 0 && !this.isHindered; left -= 1) {
+      walk.look ??= new DayLook(walk.days[0] as number, now)
+      if (!walk.look.isOver) await walk.look.goOn(this.#connection, this.#queries)
+      if (walk.look.isOver) await this.#seen(walk, walk.look, now)
+    }
+  }
+
+  async walkRows(walk: DaysWalk, now: number): Promise<void> {
+    for (let left = SLICES_MAX; left > 0 && walk.days.length > 0; left -= 1) {
+      const rows = (walk.rows ??= new DayRows(walk.days[0] as number, now))
+      await rows.goOn(this.#connection, this.#queries)
+      if (!rows.isOver) continue
+      this.forgotten += rows.forgotten
+      walk.days = walk.days.slice(1)
+      walk.rows = undefined
+    }
+  }
+
+  /** What is kept for somebody who was in the way stays known, and is tried again with the next go. */
+  async #seen(walk: DaysWalk, look: DayLook, now: number): Promise<void> {
+    if (look.mayGo && look.lastNumber === undefined) {
+      const lastNumber = await this.#alone((tx) => awaitEnqueues(tx, this.#queries))
+      if (lastNumber !== undefined) walk.look = new DayLook(look.day, now, lastNumber)
+      return
+    }
+    const forgotten = look.mayGo ? await this.#alone((tx) => dropDay(tx, this.#queries, look)) : 0
+    if (forgotten === undefined) return
+    this.forgotten += forgotten
+    walk.days = walk.days.slice(1)
+    walk.look = undefined
+  }
+
+  /** Undefined when somebody is in the way. */
+  async #alone<T>(work: (tx: Executor) => Promise<T>): Promise<T | undefined> {
+    try {
+      return await this.#connection.transaction(this.#queries, async (tx) => {
+        const [row] = await tx.query<{ alone: boolean }>(this.#queries.tryAlone, [])
+        if (row?.alone === true) return await work(tx)
+        this.isHindered = true
+        return undefined
+      })
+    } catch (error) {
+      if (!COME_AGAIN.has(sqlStateOf(error) ?? '')) throw error
+      this.isHindered = true
+      return undefined
+    }
+  }
+}
+
+async function readParts(db: Executor, queries: DayQueries): Promise<Set<string>> {
+  return new Set((await db.query<{ name: string }>(queries.readParts, [])).map(({ name }) => name))
+}
+
+async function makeDay(tx: Executor, queries: DayQueries, of: Parted, day: number): Promise<void> {
+  const parts = await readParts(tx, queries)
+  // Another process was faster, or its rows are in the rest and stay there.
+  if (parts.has(partitionOf(of, day))) return
+  if ((await tx.query(queries.isTaken(of, day), [])).length > 0) return
+  await tx.query(queries.create(of, day), [])
+  const { owner, role } = await readOwner(tx, queries)
+  if (owner !== role) await tx.query(queries.give(of, day, owner), [])
+  await tx.query(queries.attach(of, day), [])
+}
+
+async function awaitEnqueues(tx: Executor, queries: DayQueries): Promise<string> {
+  await tx.query(queries.lockJobs, [])
+  const [row] = await tx.query<{ number: string }>(queries.lastNumber, [])
+  return row?.number ?? '0'
+}
+
+/** Gives how many jobs went with it. Looked at again now that nobody else is at it: somebody may have been faster. */
+async function dropDay(tx: Executor, queries: DayQueries, look: DayLook): Promise<number> {
+  const { day } = look
+  const parts = await readParts(tx, queries)
+  const there = PARTED.filter((of) => parts.has(partitionOf(of, day)))
+  if (there.length === 0) return 0
+  await tx.query(queries.lockParted, [])
+  let moved = look.staying.length
+  if (there.includes('jobs')) {
+    await tx.query(queries.detach('jobs', day), [])
+    const [row] = await tx.query<{ rows: number }>(queries.moveJobs(day), [
+      arrayOf(look.staying),
+      look.lastNumber as string,
+    ])
+    moved = row?.rows ?? 0
+  }
+  if (there.includes('history')) {
+    await tx.query(queries.detach('history', day), [])
+    await tx.query(queries.moveHistory(day), [])
+  }
+  if (there.includes('labels')) {
+    await tx.query(queries.detach('labels', day), [])
+    await tx.query(queries.moveLabels(day), [])
+  }
+  await tx.query(queries.dropLabels(day), [])
+  if (there.includes('history')) await tx.query(queries.noteGone(day), [])
+  for (const of of there) await tx.query(queries.drop(of, day), [])
+  return Math.max(0, look.all - moved)
+}

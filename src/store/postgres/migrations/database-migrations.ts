@@ -1,0 +1,103 @@
+import { StoreError } from '../../../errors.js'
+import type { World } from '../../../world/world.js'
+import type { Migrations } from '../../migrations.js'
+import { Connection } from '../connection/connection.js'
+import { makeFirstDays } from '../days/days.js'
+import { dayQueries } from '../queries/days.js'
+import type { Executor } from '../connection/executor.js'
+import { LOOK, refuseUnfit } from '../connection/fitness.js'
+import type { Found } from '../connection/fitness.js'
+import { lookAt, migrate, printMigration, quoted, refuseNewer, schemaVersion, SCHEMA_VERSION } from './migrate.js'
+import { DATABASE_NOW } from '../queries/sql-fragments.js'
+import { targetOf } from '../connection/target.js'
+import type { PgPool, Target } from '../connection/target.js'
+
+/** The tables of a database, apart from their jobs. */
+export function databaseMigrations(where: string | PgPool, schema: string): Migrations {
+  return {
+    latest: SCHEMA_VERSION,
+    look: (world) => connected(where, schema, world, async (_, target, version) => ({ name: target.name, version })),
+    apply: (world) =>
+      connected(where, schema, world, async (connection, target, version) => ({
+        name: target.name,
+        from: version === SCHEMA_VERSION ? version : await bringUpToDate(connection, target),
+      })),
+    print: (from) => printMigration(schema, from),
+  }
+}
+
+/** Whatever the role's default is: who waited for another to migrate must see what it did. And he waits for as long as it takes. */
+const MIGRATION = {
+  begin:
+    'begin isolation level read committed; set local lock_timeout to default; set local statement_timeout = 0; set local jit = off',
+  commit: 'commit',
+  rollback: 'rollback',
+}
+
+/** It may have to wait for another process's, and then has much to do. */
+const MIGRATE_MS = 600_000
+
+/** Gives the version that was found. */
+export async function bringUpToDate(connection: Connection, target: Target): Promise<number> {
+  try {
+    return await connection.transaction(
+      MIGRATION,
+      async (tx) => {
+        const version = await migrate(tx, target.schema)
+        if (version === 0) await makeFirstDays(tx, dayQueries(quoted(target.schema)), await clockOf(tx))
+        return version
+      },
+      MIGRATE_MS,
+    )
+  } catch (error) {
+    if (error instanceof StoreError && error.code === 'E_STORE_RIGHTS')
+      throw await mayNotMake(error, connection, target)
+    throw error
+  }
+}
+
+async function clockOf(tx: Executor): Promise<number> {
+  const [clock] = await tx.query<{ now: unknown }>(DATABASE_NOW, [])
+  return Number(clock?.now)
+}
+
+/** What is missing is known here: the right to make things. */
+async function mayNotMake(error: StoreError, connection: Connection, target: Target): Promise<StoreError> {
+  const [row] = await connection.query<{ role: string; database: string }>(
+    `select current_user as role, current_database() as database`,
+    [],
+  )
+  const { role = '', database = '' } = row ?? {}
+  const { hasSchema } = await lookAt(connection, target.schema)
+  const place = hasSchema ? `schema ${quoted(target.schema)}` : `database ${quoted(database)}`
+  return new StoreError(
+    'E_STORE_RIGHTS',
+    `${target.name}: the role ${quoted(role)} may not make the tables; run \`${target.migrateCommand}\` as a role that owns the ${hasSchema ? 'schema' : 'database'}, ` +
+      `or let that one \`grant create on ${place} to ${quoted(role)}\``,
+    { cause: error.cause },
+  )
+}
+
+async function connected<T>(
+  where: string | PgPool,
+  schema: string,
+  world: World,
+  work: (connection: Connection, target: Target, version: number) => Promise<T>,
+): Promise<T> {
+  const target = await targetOf(where, schema)
+  const connection = new Connection({
+    world,
+    name: target.name,
+    makeClient: target.makeClient,
+    keepsSession: () => false,
+  })
+  try {
+    const [found] = await connection.query<Found & object>(LOOK, [])
+    refuseUnfit(found as Found, target.name)
+    const version = await schemaVersion(connection, schema)
+    refuseNewer(version, target.name)
+    return await work(connection, target, version)
+  } finally {
+    await connection.close()
+  }
+}

@@ -1,0 +1,62 @@
+import { askQueries } from './request.js'
+import { claimQueries } from './claim.js'
+import { enqueueQueries } from './enqueue.js'
+import { findQueries } from './find.js'
+import { timeQueries } from './find-by-time.js'
+import { linkQueries } from './links.js'
+import { groupQueries } from './groups.js'
+import { moveQueries } from './move.js'
+import { readQueries } from './read.js'
+import { receiptQueries } from './receipts.js'
+import { scheduleQueries } from './schedules.js'
+import { sessionQueries } from './session.js'
+import { settleQueries } from './settle.js'
+import { upkeepQueries } from './upkeep.js'
+import { CHANNEL, s, SCHEMA_TEXT } from './sql-fragments.js'
+
+/**
+ * Every statement of the PostgreSQL store, named like the method that runs it. The store takes them as an argument, so that
+ * a test can plant a wrong one and see that it is found.
+ *
+ * Where the two stores differ: here a verb is one statement wherever it can be, since each costs a round trip. A statement
+ * that may run on a caller's handle takes texts alone, JSON where it needs more: whatever library it is, it can bind a text.
+ * `now` is the database's clock; only a test passes one.
+ */
+const statements = {
+  ...sessionQueries,
+  ...enqueueQueries,
+  ...readQueries,
+  ...findQueries,
+  ...timeQueries,
+  ...moveQueries,
+  ...linkQueries,
+  ...askQueries,
+  ...upkeepQueries,
+  ...claimQueries,
+  ...settleQueries,
+  ...scheduleQueries,
+  ...groupQueries,
+  ...receiptQueries,
+}
+
+export type Queries = typeof statements
+
+/** The statements for a schema, which is a quoted identifier, and a channel, which is a plain word or more. */
+export function makeQueries(schema: string, channel: string): Queries {
+  const names = new Map([
+    [s, schema],
+    [SCHEMA_TEXT, schema.replaceAll(`'`, `''`)],
+    [CHANNEL, channel],
+  ])
+  // In one pass: a name may look like one of our words.
+  const fill = (text: string): string => text.replaceAll(WORDS, (word) => names.get(word) as string)
+  return Object.fromEntries(Object.entries(statements).map(([name, made]) => [name, filled(made, fill)])) as Queries
+}
+
+const WORDS = new RegExp([s, SCHEMA_TEXT, CHANNEL].join('|'), 'g')
+
+type Made = string | ((...given: never[]) => string)
+
+function filled(made: Made, fill: (text: string) => string): Made {
+  return typeof made === 'string' ? fill(made) : (...given) => fill(made(...given))
+}

@@ -1,0 +1,167 @@
+import { PRIORITY_STEP_MS } from '../../ordering.js'
+import { DAY_MS, NUMBER_BITS } from './numbers.js'
+
+/*
+ * What statements have in common. A statement is a constant; the names that are not, the schema's and the channel's, are filled
+ * in when a database is opened (`makeQueries`).
+ */
+
+/** Stands for the schema as an identifier. */
+export const s = '\u0001schema\u0001'
+/** The same within a text of SQL. */
+export const SCHEMA_TEXT = '\u0001schema text\u0001'
+/**
+ * Options as JSON that the server can take apart. A title or `meta` may hold NUL and lone surrogates, which JSON can escape and
+ * the server cannot read as text: the escapes are replaced by others of the same length. None of them is in a name.
+ */
+export const optionsJson = (column: string): string =>
+  `regexp_replace(${column}, '\\\\u(0000|d[89a-f][0-9a-f]{2})', '\\\\u0001', 'gi')::json`
+export const CHANNEL = '\u0001channel\u0001'
+
+export const clock = `(extract(epoch from clock_timestamp()) * 1000)::bigint`
+export const DATABASE_NOW = `select ${clock} as now`
+export const given = `given as materialized (
+    select g, coalesce((g->>'now')::bigint, ${clock}) as now from (select $1::text::json as g) as json)`
+export const newRef = `((now / ${DAY_MS}) << ${NUMBER_BITS}) | nextval('${SCHEMA_TEXT}.job_number')`
+export const sort = (table: string): string => `${table}.due_at - ${table}.priority::bigint * ${PRIORITY_STEP_MS}`
+/** Whether a row of `ready` is that of a job. */
+export const standsIn = (ready: string, job: string): string =>
+  `${ready}.lane = ${job}.lane and ${ready}.sort = ${sort(job)} and ${ready}.ref = ${job}.ref`
+/*
+ * The planner does not see that a ref is looked for in one partition only, and for a few refs would sometimes rather read
+ * all of every day. So it is given no choice: one look for each ref.
+ */
+export const hasEnded = (ref: string): string => `((select h.ref from ${s}.history h where h.ref = ${ref}) is not null)`
+export const bodyOf = (ref: string): string => `lateral (select * from ${s}.jobs j where j.ref = ${ref} limit 1) j`
+export const laneOf = (lane: string): string => `lateral (select * from ${s}.lanes n where n.lane = ${lane} limit 1) n`
+export const leaseOf = (fence: string): string =>
+  `lateral (select * from ${s}.leases e where e.fence = ${fence} limit 1) e`
+export const hasChildren = (ref: string, schema = s): string =>
+  `((select l.parent from ${schema}.links l where l.parent = ${ref} limit 1) is not null)`
+export const waitingOf = (ref: string): string =>
+  `lateral (select w.* from ${s}.waiting w where w.ref = ${ref} limit 1) w`
+export const readyOf = (job: string): string => `lateral (
+    select r.* from ${s}.ready r where ${standsIn('r', job)} limit 1) r`
+/**
+ * A whole job, wherever it stands. By its limit history is looked into one job after the other, each in the partition of its
+ * day: what the planner guesses of so many tables would sometimes have it read all of them.
+ */
+export const jobRowFrom = (jobs: string): string => `
+  select j.ref, j.id::text as id, n.name, n.queue, j.lane, j.priority, j.key, j.grp, j.payload, encode(j.bytes, 'base64') as bytes, j.options,
+         j.after, j.created_at, j.due_at, j.expires_at, coalesce(j.streak, 0) as streak,
+         case
+           when h.ref is not null then h.state
+           when w.ref is not null then w.state
+           when r.ref is not null then 'ready'
+           when p.ref is not null or e.place <= e.starting then 'running'
+           else 'ready'
+         end as state,
+         case when h.ref is not null then 'history' when w.ref is not null then 'waiting' when r.ref is not null then 'ready'
+           else 'lease' end as place,
+         e.fence,
+         coalesce(h.attempt, j.attempt, case when h.state = 'done' then 1 else 0 end) as attempt,
+         coalesce(h.retries, j.retries, 0) as retries,
+         coalesce(h.crashes, j.crashes, 0) as crashes,
+         coalesce(h.started_at, p.started_at, case when e.place <= e.starting then e.claimed_at end) as started_at,
+         h.settled_at, h.worker, h.result, encode(h.result_bytes, 'base64') as result_bytes,
+         case when h.ref is null then j.error else h.error end as error,
+         case when h.ref is null then j.reason else h.reason end as reason,
+         case when h.ref is null then j.log else h.log end as log,
+         p.progress, coalesce(h.version, j.xmin::text) as version
+  from ${jobs} j
+  cross join ${laneOf('j.lane')}
+  left join lateral (select h.*, h.xmin::text as version from ${s}.history h where h.ref = j.ref limit 1) h on true
+  left join ${waitingOf('j.ref')} on true
+  left join ${readyOf('j')} on true
+  left join lateral (
+    select e.fence, e.claimed_at, e.starting, array_position(e.refs, j.ref) as place
+    from ${s}.leases e
+    where h.ref is null and w.ref is null and r.ref is null and j.ref = any(e.refs) and not j.ref = any(e.gone)
+    order by e.fence
+    limit 1) e on true
+  left join lateral (
+    select p.ref, p.started_at, p.progress from ${s}.reports p where p.ref = j.ref and p.fence = e.fence limit 1) p on true`
+export const jobRow = jobRowFrom(`${s}.jobs`)
+/** What most jobs have nothing in; null when this one has not either. */
+export const rare = `case when j.attempt is null and j.retries is null and j.crashes is null and j.expires_at is null and j.key is null
+      and j.options is null and j.log is null and j.bytes is null and j.is_parent is null and j.grp is null and j.streak is null then null
+    else json_build_array(coalesce(j.attempt, 0), coalesce(j.retries, 0), coalesce(j.crashes, 0), coalesce(j.streak, 0), j.log,
+      j.expires_at, j.key, j.options, encode(j.bytes, 'base64'), j.is_parent, j.grp) end`
+/** What a claim needs of a job. */
+export const claimed = `json_build_array(j.ref, j.id, j.lane, j.due_at, j.payload, ${rare})`
+/** A to-do for each that ended and that somebody waits for. */
+export const toldEnds = `told as (
+      insert into ${s}.link_todos (parent, what)
+      select e.ref, e.state from ended e where ${hasChildren('e.ref')}
+      returning 1)`
+/**
+ * Whether the number of a lane still means what whoever wrote the statement thinks (lanes.ts). `again`: it was read just now,
+ * while this transaction had a lock on the table; one that keeps its first view cannot see a lane that is younger.
+ */
+export const isLane = (lane: string, queue: string, name: string, again: string): string => `(
+      (select n.lane from ${s}.lanes n where n.lane = ${lane} and n.queue = ${queue} and n.name = ${name}) is not null
+      or (${again} and current_setting('transaction_isolation') <> 'read committed'))`
+export const isPaused = (queue: string): string => `(
+    (select p.queue from ${s}.pauses p where p.queue = ${queue} and (p.until is null or p.until > now)) is not null)`
+
+export const endPlain = (onConflict: string): string => `
+    with clock as materialized (select coalesce($1::text::bigint, ${clock}) as now),
+    held as materialized (
+      select e.fence, e.gone, e.asked from ${s}.leases e where e.fence = any($2::text::bigint[]) for share),
+    ended as (
+      insert into ${s}.history (ref, settled_at, started_at, keep_until, state, worker, result)
+      select each.ref, now, each.started_at, now + $6::text::bigint, 'done', $7, each.result
+      from clock, held
+      join rows from (
+        unnest($3::text::bigint[]), unnest($4::text::bigint[]), unnest($5::text::bigint[]), json_array_elements_text($8::text::json))
+        as each (ref, fence, started_at, result) on each.fence = held.fence
+      where not each.ref = any(held.gone) and not held.asked
+      ${onConflict}
+      returning ref),
+    closed as (
+      delete from ${s}.leases
+      where fence = any($9::text::bigint[]) and (select count(*) from ended) = cardinality($3::text::bigint[]))
+    select count(*)::integer as ended, case when count(*) < cardinality($3::text::bigint[]) then json_agg(ref)::text end as refs
+    from ended`
+export const historyColumns = `ref, settled_at, started_at, keep_until, state, attempt, retries, crashes, worker, result,
+      result_bytes, error, reason, log`
+export const historyValues = `ref, now, started_at, now + keep_ms, state, attempt, retries, crashes, worker, result,
+      decode(bytes, 'base64'), error, reason, log`
+export const historyGiven = `json_to_recordset(g->'ended') as a (
+      ref bigint, started_at bigint, keep_ms bigint, state text, attempt integer, retries integer, crashes integer,
+      worker text, result text, bytes text, error text, reason text, log text)`
+/** Forgets those named in `over`, the jobs with their ends, and leaves a to-do for each that somebody waits for. */
+export const forgetting = (
+  schema: string,
+  over: string,
+): string => `-- Nothing is waited for: not a retry, nor somebody who writes a child of one that failed.
+    locked as materialized (
+      select h.ref, h.state from ${schema}.history h where h.ref = any(array(select ref from ${over})) for update skip locked),
+    ${forgettingLocked(schema, 'locked')}`
+/** From the lowest to the highest ref of a CTE `bounds`: the server skips the days outside. */
+export const withinBounds = `between (select first from bounds) and (select last from bounds)`
+/**
+ * The same for ends that this statement has locked: rows of (ref, state). By the bounds the server knows in which days there is
+ * nothing to look for.
+ */
+export const forgettingLocked = (
+  schema: string,
+  locked: string,
+): string => `bounds as materialized (select min(ref) as first, max(ref) as last from ${locked}),
+    free as materialized (
+      select j.ref, j.id from ${schema}.jobs j
+      where j.ref ${withinBounds} and j.ref = any(array(select ref from ${locked}))
+      for update skip locked),
+    -- First those that have children, nearly always none: joined at once, the planner would ask for them once for each pair.
+    parents as materialized (
+      select f.ref, f.id from free f
+      where (select l.parent from ${schema}.links l where l.parent ${withinBounds} limit 1) is not null and ${hasChildren('f.ref', schema)}),
+    noted as (
+      insert into ${schema}.link_todos (parent, id, what)
+      select p.ref, p.id, case when k.state = 'done' then 'done' else 'gone' end
+      from parents p join ${locked} k on k.ref = p.ref
+      returning 1),
+    gone as (
+      delete from ${schema}.history h where h.ref ${withinBounds} and h.ref = any(array(select ref from free)) returning h.ref),
+    -- Only of those that were still there: one that was made live again meanwhile left history, and needs its row.
+    jobs as (delete from ${schema}.jobs j where j.ref ${withinBounds} and j.ref = any(array(select ref from gone)))`

@@ -1,0 +1,157 @@
+import { farthest, LANES_MAX, READY_MAX } from '../../find.js'
+import type { Candidates, CountedPage, FindQuery, FoundPage } from '../../find.js'
+import type { JobRow } from '../../store.js'
+import type { ListedBy, Way } from '../queries/find.js'
+import { optionsJson } from '../queries/sql-fragments.js'
+import { isCut } from './read.js'
+import type { BoundedRow } from './read.js'
+import { toJobRow } from './rows.js'
+import type { Session } from '../connection/session.js'
+import { arrayOf } from '../connection/session.js'
+import { rangeOf } from './find-by-time.js'
+import type { RefRange } from './find-by-time.js'
+
+/** How many jobs one page looks at, at the most: a sparse filter must not hold the server. */
+const WINDOW_MAX = 2_000
+/** Candidates that are read first: where most match, the others need not be. */
+const SLICE_MIN = 32
+
+/** One page: the candidates of the sparsest index, in order, filtered, as far as one answer holds them (`store/find.ts`). */
+export async function findJobs(s: Session, query: FindQuery): Promise<FoundPage> {
+  const lists = await listsOf(s, query)
+  if (lists === undefined) return { rows: [], cursor: null }
+  const { refs, looked, last } = farthest(lists, query.order, WINDOW_MAX)
+  const rows: JobRow[] = []
+  for (let from = 0; from < refs.length;) {
+    const left = query.limit - rows.length
+    const to = from === 0 ? Math.max(left, SLICE_MIN) : refs.length
+    const found = await match(s, query, refs.slice(from, to), left)
+    rows.push(...found.map(toJobRow))
+    if (rows.length === query.limit || isCut(found)) return { rows, cursor: (rows.at(-1) as JobRow).ref }
+    from = to
+  }
+  return { rows, cursor: looked < WINDOW_MAX ? null : last }
+}
+
+/** The same page, counted. */
+export async function countJobs(s: Session, query: FindQuery): Promise<CountedPage> {
+  const lists = await listsOf(s, query)
+  if (lists === undefined) return { count: 0, cursor: null }
+  const { refs, looked, last } = farthest(lists, query.order, WINDOW_MAX)
+  if (refs.length === 0) return { count: 0, cursor: null }
+  const { conditions, values } = conditionsOf(query, 3)
+  const sql = s.queries.countJobs(conditions)
+  const [row] = await s.query<{ count: number }>(sql, String(query.limit), arrayOf(refs), ...values)
+  const { count } = row as { count: number }
+  return { count, cursor: count === query.limit || looked < WINDOW_MAX ? null : last }
+}
+
+interface List extends Candidates {
+  readonly refs: readonly number[]
+}
+
+/** The candidates by each filter that has an index; undefined when one of them has none for certain. */
+async function listsOf(s: Session, query: FindQuery): Promise<List[] | undefined> {
+  if (query.states?.length === 0) return undefined
+  const way: Way = query.order === 'newest' ? 'desc' : 'asc'
+  const { lists, values } = asked(query)
+  const range = await rangeOf(s, query)
+  const row = await list(s, query, way, range, lists, values)
+  if (row.lanes === 0) return undefined
+  const usable = lists
+    .map((each, i) => ({ each, list: toList(row[String(i)] as string) }))
+    .filter(({ each }) => each.by !== 'lanes' || (row.lanes as number) <= LANES_MAX)
+    .filter(({ each }) => each.by !== 'states' || (row.ready ?? 0) <= READY_MAX)
+  if (usable.length > 0) return usable.map((each) => each.list)
+  const all = await list(s, query, way, range, [{ by: 'all' }], [])
+  return [toList(all['0'] as string)]
+}
+
+interface ListRow {
+  readonly [index: string]: unknown
+  /** How many lanes there are, and how many jobs are ready; up to one more than is of use. */
+  readonly lanes?: number
+  readonly ready?: number
+}
+
+async function list(
+  s: Session,
+  { cursor }: FindQuery,
+  way: Way,
+  range: RefRange,
+  lists: readonly ListedBy[],
+  values: readonly string[],
+): Promise<ListRow> {
+  const given = [String(WINDOW_MAX), ...boundsOf(range, cursor, way), ...values]
+  const strays = range.strays.filter((ref) => cursor === null || (way === 'asc' ? ref > cursor : ref < cursor))
+  const text = s.queries.listJobs(lists, way, strays.length === 0 ? undefined : `$${given.length + 1}`)
+  const [row] = await s.query<ListRow>(text, ...given, ...(strays.length === 0 ? [] : [arrayOf(strays)]))
+  return row as ListRow
+}
+
+function toList(json: string): List {
+  const [looked, array] = JSON.parse(json) as [number, string | null]
+  const refs = array === null ? [] : (JSON.parse(`[${array.slice(1, -1)}]`) as number[])
+  return { looked, refs, last: refs.at(-1) ?? null }
+}
+
+/** The lists that this filter has, with what is bound from $4 on. */
+function asked(query: FindQuery): { lists: ListedBy[]; values: string[] } {
+  const lists: ListedBy[] = []
+  const values: string[] = []
+  const bind = (value: string): string => `$${3 + values.push(value)}`
+  if (query.group !== undefined) lists.push({ by: 'grp', value: bind(query.group) })
+  if (query.key !== undefined) lists.push({ by: 'key', value: bind(query.key) })
+  if (query.label !== undefined) lists.push({ by: 'label', value: bind(query.label) })
+  if (query.states !== undefined) lists.push({ by: 'states', states: query.states })
+  if (query.names !== undefined || query.queues !== undefined)
+    lists.push({
+      by: 'lanes',
+      names: query.names === undefined ? undefined : bind(JSON.stringify(query.names)),
+      queues: query.queues === undefined ? undefined : bind(JSON.stringify(query.queues)),
+    })
+  if (lists.length === 0) lists.push({ by: 'all' })
+  return { lists, values }
+}
+
+/** Where the page begins and where it ends at the latest, strays aside, both exclusive. */
+function boundsOf({ lowest, beyond }: RefRange, cursor: number | null, way: Way): [string, string] {
+  const [from, to] = way === 'asc' ? [lowest - 1n, beyond] : [beyond, lowest - 1n]
+  if (cursor === null) return [String(from), String(to)]
+  const at = BigInt(cursor)
+  return [String((way === 'asc' ? at > from : at < from) ? at : from), String(to)]
+}
+
+function match(s: Session, query: FindQuery, refs: readonly number[], limit: number): Promise<BoundedRow[]> {
+  const { conditions, values } = conditionsOf(query, 3)
+  const sql = s.queries.findJobs(conditions, query.order === 'newest' ? 'desc' : 'asc')
+  return s.query<BoundedRow>(sql, String(limit), arrayOf(refs), ...values)
+}
+
+/** Only which conditions there are changes the text; every value is bound. */
+function conditionsOf(query: FindQuery, from: number): { conditions: string[]; values: string[] } {
+  const conditions: string[] = []
+  const values: string[] = []
+  const add = (condition: (value: string) => string, value: string): void => {
+    conditions.push(condition(`$${from + values.length}`))
+    values.push(value)
+  }
+  const among = (column: string) => (value: string) =>
+    `${column} in (select value from json_array_elements_text(${value}::text::json))`
+  if (query.names !== undefined) add(among('name'), JSON.stringify(query.names))
+  if (query.queues !== undefined) add(among('queue'), JSON.stringify(query.queues))
+  if (query.states !== undefined) add(among('state'), JSON.stringify(query.states))
+  if (query.label !== undefined)
+    add(
+      (value) =>
+        `exists (select 1 from json_array_elements_text(coalesce(${optionsJson('options')}->'labels', '[]')) as label (value) where label.value = ${value})`,
+      query.label,
+    )
+  if (query.key !== undefined) add((value) => `key = ${value}`, query.key)
+  if (query.group !== undefined) add((value) => `grp = ${value}`, query.group)
+  if (query.createdAfter !== undefined)
+    add((value) => `created_at > ${value}::text::bigint`, String(query.createdAfter))
+  if (query.createdBefore !== undefined)
+    add((value) => `created_at < ${value}::text::bigint`, String(query.createdBefore))
+  return { conditions, values }
+}

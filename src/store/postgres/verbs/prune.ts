@@ -1,0 +1,169 @@
+import type { Pruned, PruneStore, Swept } from '../../prune.js'
+import { keepDays } from '../days/days.js'
+import type { DaysWalk } from '../days/days.js'
+import { numberOrNull } from '../connection/executor.js'
+import { sweepGroups } from './groups.js'
+import type { Opened } from '../connection/open.js'
+import { PruneStart } from './prune-start.js'
+import type { Receipts } from '../connection/receipts.js'
+import type { Session } from '../connection/session.js'
+import { addSummaries } from '../days/summaries.js'
+import type { SummaryWalk } from '../days/summaries.js'
+import type { Run } from './upkeep.js'
+import { Vacuum } from '../days/vacuum.js'
+
+/** Places looked at for each that may be forgotten: a table of places that all count is walked in peace. */
+const LOOKS = 4
+/** Entries of `expiring` that one statement looks at. */
+const SWEEP_MAX = 5_000
+
+/** The verbs of pruning, with what one step has to know of the last. */
+export class PostgresPrune implements PruneStore {
+  readonly #opened: Opened
+  readonly #run: Run
+  readonly #receipts: Receipts
+  readonly #start: PruneStart
+  readonly #vacuum: Vacuum
+  readonly #walk: Walk = {
+    sweptTo: ['', ''],
+    groupsSweptTo: '',
+    daysAt: 0,
+    days: { days: [], look: undefined },
+    summaries: { at: 0, next: new Map() },
+  }
+
+  constructor(opened: Opened, run: Run, receipts: Receipts) {
+    this.#opened = opened
+    this.#run = run
+    this.#receipts = receipts
+    this.#start = new PruneStart(opened.world)
+    this.#vacuum = new Vacuum(opened.target, opened.world)
+  }
+
+  pruneJobs = (limit: number): Promise<Pruned> => this.#run((s) => pruneJobs(s, limit, this.#start, this.#vacuum))
+
+  sweepRows = async (limit: number): Promise<Swept> => {
+    const rows = await this.#run((s) => sweepRows(s, limit, this.#walk))
+    await this.#receipts.sweep()
+    const now = await this.#run((s) => s.now())
+    const days = await sweepDays(this.#opened, this.#walk, now)
+    const isUnsummarised = await sweepSummaries(this.#opened, this.#walk, now)
+    return { swept: rows.swept + days.swept, more: rows.more || days.more || isUnsummarised }
+  }
+
+  close(): void {
+    this.#vacuum.close()
+  }
+
+  /** It may be another server, that was promoted and has not all of what was seen. */
+  reconnected(): void {
+    this.#walk.days.look = undefined
+    this.#start.forget()
+  }
+}
+
+/** Days are looked after so often. */
+const DAYS_EVERY_MS = 3_600_000
+
+/** How far the walks through the places and the groups have come, and when days are to be looked after again. */
+export interface Walk {
+  sweptTo: readonly [name: string, key: string]
+  groupsSweptTo: string
+  daysAt: number
+  readonly days: DaysWalk
+  readonly summaries: SummaryWalk
+}
+
+/**
+ * Deletes finished jobs that were kept for less than a day, and what of the rest is kept no longer. First by `pruneDone`, which is
+ * cheap; what it leaves (failed or cancelled jobs, parents, rows that were ever locked, the rest) is left to `pruneJobs`.
+ */
+async function pruneJobs(s: Session, limit: number, start: PruneStart, vacuum: Vacuum): Promise<Pruned> {
+  const from = start.take()
+  const done = await pruneStep(s, s.queries.pruneDone, limit, from)
+  const left = limit - done.pruned
+  const next = left === 0 ? done.now : done.due > done.pruned ? done.now : await nextPrune(s, done.until ?? from)
+  const others = left > 0 && next <= done.now ? await pruneStep(s, s.queries.pruneJobs, left, from) : undefined
+  const pruned = done.pruned + (others?.pruned ?? 0)
+  if (pruned > 0) {
+    vacuum.deleted(pruned, done.now)
+    start.pruned(Math.max(done.until ?? 0, others?.until ?? 0))
+  }
+  if (pruned >= limit) return { pruned, nextInMs: 0 }
+  const due = others === undefined ? next : await nextPrune(s, start.from)
+  return { pruned, nextInMs: due === Infinity ? null : Math.max(0, due - done.now) }
+}
+
+async function pruneStep(s: Session, text: string, limit: number, from: number): Promise<PruneStep> {
+  const [row] = await s.query<{ [column: string]: unknown }>(text, s.nowText, String(limit), String(from))
+  if (Number(row?.told ?? 0) > 0) s.note({ dueInMs: 0 })
+  return { now: Number(row?.now), until: numberOrNull(row?.until), due: Number(row?.due), pruned: Number(row?.pruned) }
+}
+
+interface PruneStep {
+  readonly now: number
+  /** How far it walked; null where nothing was due. */
+  readonly until: number | null
+  /** Jobs that were due on the way, locked ones too. */
+  readonly due: number
+  readonly pruned: number
+}
+
+/** When the next job has been kept long enough; Infinity where there is none. */
+async function nextPrune(s: Session, from: number): Promise<number> {
+  const [row] = await s.query<{ due: unknown }>(s.queries.nextPrune, String(from))
+  return numberOrNull(row?.due) ?? Infinity
+}
+
+/** One step of the walks through the places and the groups. */
+async function sweepRows(s: Session, limit: number, walk: Walk): Promise<Swept> {
+  await sweepExpiring(s, await s.now())
+  const [places, groups] = [await sweepPlaces(s, limit, walk), await sweepGroups(s, limit, walk)]
+  return { swept: places + groups, more: places >= limit || groups >= limit }
+}
+
+/** Drops the days that are over and makes those to come, now and then; gives how many jobs were forgotten. */
+async function sweepDays(opened: Pick<Opened, 'connection' | 'days'>, walk: Walk, now: number): Promise<Swept> {
+  if (now < walk.daysAt) return { swept: 0, more: false }
+  // First: what fails now fails again, and is told often enough once an hour.
+  walk.daysAt = now + DAYS_EVERY_MS
+  const { forgotten, again } = await keepDays(opened.connection('work'), opened.days, now, walk.days)
+  if (again) walk.daysAt = now
+  return { swept: forgotten, more: again }
+}
+
+/** Tells whether there is more to do. Of partitions that belong to another role, vacuum does it. */
+async function sweepSummaries(opened: Pick<Opened, 'connection' | 'days'>, walk: Walk, now: number): Promise<boolean> {
+  if (walk.days.mayDrop !== true) return false
+  return addSummaries(opened.connection('work'), opened.days, now, walk.summaries)
+}
+
+/** In bounded statements, so that no backlog makes one of them long. */
+async function sweepExpiring(s: Session, now: number): Promise<void> {
+  let after: readonly number[] = [-1, -1]
+  for (let looked = SWEEP_MAX; looked === SWEEP_MAX;) {
+    const [row] = await s.query<{ looked: number; last: string | null }>(
+      s.queries.sweepExpiring,
+      String(now),
+      ...after.map(String),
+      String(SWEEP_MAX),
+    )
+    looked = row?.looked ?? 0
+    after = JSON.parse(row?.last ?? '[]') as number[]
+  }
+}
+
+async function sweepPlaces(s: Session, limit: number, walk: Walk): Promise<number> {
+  const looks = limit * LOOKS
+  const [row] = await s.query<SweepRow>(s.queries.sweepPlaces, s.nowText, ...walk.sweptTo, String(looks), String(limit))
+  if (row === undefined) return 0
+  walk.sweptTo = (row.swept === limit ? row.chosen : row.looked === looks ? row.last : null) ?? ['', '']
+  return row.swept
+}
+
+interface SweepRow {
+  readonly swept: number
+  readonly looked: number
+  readonly last: readonly [string, string] | null
+  readonly chosen: readonly [string, string] | null
+}

@@ -1,0 +1,218 @@
+import type { Encoded } from '../../../job/rules/outcome.js'
+import { labelsOf, mayHaveLabels } from '../../../job/definition/stored-options.js'
+import { hasParents } from '../../links.js'
+import { meetsNone } from '../../conflicts.js'
+import type { InsertOptions, Inserted, NewJob } from '../../store.js'
+import { haveMembers } from './groups.js'
+import { LaneMoved } from './lanes.js'
+import type { Lane } from './lanes.js'
+import { toColumns } from './rows.js'
+import { booleanOf } from '../connection/executor.js'
+import type { Session } from '../connection/session.js'
+import { textOf } from '../connection/session.js'
+
+/** What one statement may weigh: more would spill to the server's disk and gain nothing. */
+export const INSERT_MAX = 5_000
+/** A job weighs one, and one more for each so many characters. */
+const CHARACTERS = 200
+
+export function weightOf(jobs: readonly NewJob[]): number {
+  let weight = 0
+  for (const { payload } of jobs) weight += weigh(payload)
+  return weight
+}
+
+function weigh(payload: Encoded): number {
+  return 1 + Math.floor((typeof payload === 'string' ? payload.length : payload.byteLength) / CHARACTERS)
+}
+
+/** One statement does it: nothing is looked up first. */
+export function isOneStatement(jobs: readonly NewJob[], options: InsertOptions): boolean {
+  return options.under === undefined && jobs.every(isPlain) && (jobs.length === 1 || weightOf(jobs) <= INSERT_MAX)
+}
+
+/** Neither is anybody in its way, nor does it come after anybody, nor is it counted anywhere. */
+export function isPlain(job: NewJob): boolean {
+  return meetsNone(job) && !hasParents(job) && job.group === undefined
+}
+
+export function asNew({ id }: NewJob): Inserted {
+  return { id, isNew: true }
+}
+
+/** The answers of an insert as a receipt holds them: only those that are not the new job itself. */
+export function keptAnswer(jobs: readonly NewJob[], inserted: readonly Inserted[]): unknown {
+  return inserted.flatMap(({ id, isNew }, index) => (isNew && id === jobs[index]?.id ? [] : [[index, id, isNew]]))
+}
+
+export function readAnswer(jobs: readonly NewJob[], answer: string | null): readonly Inserted[] {
+  const inserted = jobs.map(asNew)
+  const others = answer === null ? [] : (JSON.parse(answer) as [index: number, id: string, isNew: boolean][])
+  for (const [index, id, isNew] of others) inserted[index] = { id, isNew }
+  return inserted
+}
+
+/** A job of which it is known, before it is written, how it stands to others. */
+export interface PlannedJob extends NewJob {
+  readonly planned: Readonly<Record<'after' | 'blocked' | 'is_parent', string | true | undefined>>
+}
+
+/** A job as it is written, with its turn under its key, the place it takes and until when that place's window runs. */
+export interface Written {
+  readonly job: NewJob
+  readonly turn?: number | undefined
+  readonly until?: number | null
+}
+
+export async function writeJobs(s: Session, jobs: readonly NewJob[]): Promise<void> {
+  for (let from = 0, to = 0; from < jobs.length; from = to) {
+    to = endOfSlice(jobs, from)
+    const slice = jobs.slice(from, to)
+    if (isSimple(slice) && !s.isAgain) await writeOne(s, slice[0] as NewJob)
+    else
+      await (areAlike(slice)
+        ? writeAlike(s, slice)
+        : writePlaced(
+            s,
+            slice.map((job) => ({ job })),
+          ))
+  }
+}
+
+/** One job, due at once, with nothing but a payload of text. */
+function isSimple(jobs: readonly NewJob[]): boolean {
+  const [job] = jobs
+  return (
+    jobs.length === 1 &&
+    job !== undefined &&
+    job.group === undefined &&
+    !mayHaveLabels(job.options) &&
+    typeof job.payload === 'string' &&
+    job.expires === null &&
+    'inMs' in job.due &&
+    job.due.inMs === 0
+  )
+}
+
+async function writeOne(s: Session, job: NewJob): Promise<void> {
+  const { id, queue, name, priority, payload, options } = job
+  const lane = String(s.lanes.known(queue, name))
+  const given = [s.nowText, id, lane, String(priority), payload as string, options, queue, name, s.receipt ?? null]
+  const written = await s.query(s.queries.insertOne, ...given)
+  if (written.length === 0) throw new LaneMoved()
+  s.note({ ready: true })
+}
+
+function endOfSlice(jobs: readonly NewJob[], from: number): number {
+  let weight = 0
+  for (let to = from; to < jobs.length; to += 1) {
+    weight += weigh((jobs[to] as NewJob).payload)
+    if (weight > INSERT_MAX && to > from) return to
+  }
+  return jobs.length
+}
+
+interface Told {
+  readonly written: unknown
+  readonly ready: boolean
+  readonly dueIn: number | null
+}
+
+/** Jobs of one lane, priority and time with nothing but a payload of text: what a bulk mostly is. */
+function areAlike(jobs: readonly NewJob[]): boolean {
+  const first = jobs[0] as NewJob
+  if (mayHaveLabels(first.options)) return false
+  return jobs.every(
+    (job) =>
+      typeof job.payload === 'string' &&
+      job.group === undefined &&
+      job.name === first.name &&
+      job.queue === first.queue &&
+      job.priority === first.priority &&
+      job.options === first.options &&
+      isSameTime(job.due, first.due) &&
+      (job.expires === first.expires ||
+        (job.expires !== null && first.expires !== null && isSameTime(job.expires, first.expires))),
+  )
+}
+
+function isSameTime(a: NewJob['due'], b: NewJob['due']): boolean {
+  return a === b || ('at' in a ? 'at' in b && a.at === b.at : 'inMs' in b && a.inMs === b.inMs)
+}
+
+async function writeAlike(s: Session, jobs: readonly NewJob[]): Promise<void> {
+  const first = jobs[0] as NewJob
+  const given = s.given({
+    ...laneOf(s, first),
+    again: s.isAgain,
+    receipt: s.receipt,
+    priority: first.priority,
+    options: first.options,
+    ...timesOf(first),
+  })
+  const [ids, payloads] = [jobs.map((job) => job.id), jobs.map((job) => job.payload)]
+  await told(s, jobs.length, s.queries.insertAlike, given, JSON.stringify(ids), JSON.stringify(payloads))
+}
+
+/** Jobs of any kind; their keys and places are free by now. `now`: the moment at which that was decided, where it was. */
+export async function writePlaced(s: Session, rows: readonly Written[], now?: number): Promise<void> {
+  const jobs = rows.map((row) => row.job)
+  for (let from = 0, to = 0; from < rows.length; from = to) {
+    to = endOfSlice(jobs, from)
+    await writeRows(s, rows.slice(from, to), now)
+  }
+}
+
+async function writeRows(s: Session, rows: readonly Written[], now: number | undefined): Promise<void> {
+  const lanes = new Map(rows.map(({ job }) => [`${job.queue}\n${job.name}`, job]))
+  const given = s.given(
+    { lanes: [...lanes.values()].map((job) => laneOf(s, job)), again: s.isAgain, receipt: s.receipt },
+    now,
+  )
+  await told(s, rows.length, insertFor(s, rows), given, JSON.stringify(rows.map((row) => columnsOf(s, row))))
+}
+
+function insertFor({ queries }: Session, rows: readonly Written[]): string {
+  if (rows.some(({ job }) => mayHaveLabels(job.options))) return queries.insertLabelled
+  return haveMembers(rows.map((row) => row.job)) ? queries.insertMembers : queries.insertJobs
+}
+
+function columnsOf(s: Session, { job, turn, until }: Written): object {
+  const { text, bytes } = toColumns(job.payload)
+  return {
+    id: job.id,
+    lane: s.lanes.known(job.queue, job.name),
+    name: job.name,
+    priority: job.priority,
+    key: job.key,
+    turn,
+    group: job.group,
+    payload: text,
+    bytes,
+    options: job.options,
+    labels: mayHaveLabels(job.options) ? labelsOf(job.options) : undefined,
+    place: job.unique?.key,
+    until: until === undefined ? undefined : textOf(until),
+    ...(job as Partial<PlannedJob>).planned,
+    ...timesOf(job),
+  }
+}
+
+/** With what it is to mean, which the statement proves. */
+function laneOf(s: Session, { queue, name }: NewJob): Lane {
+  return { lane: s.lanes.known(queue, name), queue, name }
+}
+
+function timesOf({ due, expires }: NewJob): object {
+  return {
+    ...('at' in due ? { at: due.at } : { in: due.inMs }),
+    ...(expires === null ? {} : 'at' in expires ? { expiresAt: expires.at } : { expiresIn: expires.inMs }),
+  }
+}
+
+async function told(s: Session, jobs: number, sql: string, ...given: readonly string[]): Promise<void> {
+  const [row] = await s.query<Told>(sql, ...given)
+  if (Number(row?.written) !== jobs) throw new LaneMoved()
+  if (booleanOf(row?.ready)) s.note({ ready: true })
+  if (row !== undefined && row.dueIn !== null) s.note({ dueInMs: Number(row.dueIn) })
+}

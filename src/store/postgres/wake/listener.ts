@@ -1,0 +1,122 @@
+import { settledWithin } from '../../../world/timers.js'
+import type { World } from '../../../world/world.js'
+import type { LoopShare } from '../../loop-watch.js'
+import type { Heart } from '../../workers.js'
+import { startHeart } from '../connection/heartbeat.js'
+import type { PostgresHeart } from '../connection/heartbeat.js'
+import { Listener } from './listen.js'
+import type { Direct } from './listen.js'
+import { merged, MISSED } from '../connection/session.js'
+import type { Target } from '../connection/target.js'
+
+/** Who closes waits so long for what is still to be told. */
+const TOLD_MS = 1_000
+
+/**
+ * One connection hears and tells for this process: the heart's while a worker runs, else one of the main thread's. What is
+ * to be told while something is being told is told together: however fast commits come, news is one at a time.
+ */
+export class Ears {
+  readonly #target: Target
+  readonly #world: World
+  readonly #listen: string | null
+  readonly #isPast: boolean
+  readonly #listener: Listener | undefined
+  readonly #tellOtherwise: (news: string) => Promise<unknown>
+  #heard: ((news: string) => void) | undefined
+  readonly #hearts = new Set<PostgresHeart>()
+  #isClosed = false
+  #news: string | undefined
+  #telling: Promise<void> | undefined
+
+  /** `tellOtherwise` serves where this process does not listen; `past` is where to listen past a pooler. */
+  constructor(
+    target: Target,
+    world: World,
+    listen: string | null,
+    tellOtherwise: (news: string) => Promise<unknown>,
+    past?: Direct & { readonly target: Target },
+  ) {
+    this.#target = target
+    this.#world = world
+    this.#listen = past === undefined ? listen : null
+    this.#isPast = past !== undefined
+    this.#tellOtherwise = tellOtherwise
+    if (listen !== null)
+      this.#listener = new Listener(past?.target ?? target, world, listen, (news) => this.#heard?.(news), past)
+  }
+
+  listen(heard: (news: string) => void): void {
+    this.#heard = heard
+    this.#listenAgain()
+  }
+
+  /** Resolves when we hear what callers commit, if we are to. */
+  async listening(): Promise<void> {
+    await this.#listener?.ready
+  }
+
+  tell(news: string): void {
+    this.#news = this.#news === undefined ? news : merged(this.#news, news)
+    this.#telling ??= this.#tellAll()
+  }
+
+  /** Resolves when all is told, or soon. */
+  async told(): Promise<void> {
+    if (this.#telling !== undefined) await settledWithin(this.#world.timers, this.#telling, TOLD_MS)
+  }
+
+  async startHeart(options: {
+    readonly worker: string
+    readonly everyMs: number
+    readonly beat: string
+    readonly notify: string
+    readonly markBlocking: string
+    readonly loop: LoopShare | undefined
+    readonly onLost: (why: string) => void
+  }): Promise<Heart | undefined> {
+    // First the one and then the other: there are never two of them.
+    if (!this.#isPast) await this.#listener?.off()
+    const heart = await startHeart({
+      ...options,
+      target: this.#target,
+      listen: this.#listen,
+      heard: (news) => this.#heard?.(news),
+    })
+    if (heart !== undefined) this.#hearts.add(heart)
+    if (this.#isClosed) await heart?.stop()
+    if (heart === undefined) this.#listenAgain()
+    else this.#heard?.(MISSED)
+    return heart === undefined ? undefined : { watchesLoop: heart.watchesLoop, stop: () => this.#stop(heart) }
+  }
+
+  /** A heart that nobody stopped, because the store could not be written in time, ends here. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await Promise.all([this.#listener?.off(), ...[...this.#hearts].map((heart) => heart.stop())])
+  }
+
+  async #tellAll(): Promise<void> {
+    while (this.#news !== undefined) {
+      const news = this.#news
+      this.#news = undefined
+      // A hint that is lost costs somebody a poll.
+      await this.#tellOnce(news).catch(() => undefined)
+    }
+    this.#telling = undefined
+  }
+
+  #tellOnce(news: string): Promise<unknown> {
+    const [heart] = this.#hearts
+    return heart === undefined ? this.#tellOtherwise(news) : heart.tell(news)
+  }
+
+  async #stop(heart: PostgresHeart): Promise<void> {
+    await heart.stop()
+    if (this.#hearts.delete(heart)) this.#listenAgain()
+  }
+
+  #listenAgain(): void {
+    if ((this.#isPast || this.#hearts.size === 0) && this.#heard !== undefined && !this.#isClosed) this.#listener?.on()
+  }
+}

@@ -1,0 +1,55 @@
+import type { World } from '../../../world/world.js'
+import { transactionOf } from './caller.js'
+import type { SqliteDatabase } from '../connection/driver.js'
+
+const STEP_FIRST_MS = 1
+const STEP_MAX_MS = 10
+
+export interface CommitWatchOptions {
+  /** Moves with every commit of another connection than the store's own. */
+  readonly version: () => number
+  /** This is the store's own connection, whose commits its version does not tell. */
+  readonly isOwn: (handle: SqliteDatabase) => boolean
+  readonly committed: () => void
+}
+
+/**
+ * Notices the commit of a transaction that somebody else ends: nobody tells us, so we look, from the turn after the write
+ * until the handle is out of its transaction.
+ */
+export class CommitWatch {
+  readonly #world: World
+  readonly #options: CommitWatchOptions
+  readonly #watched = new Set<SqliteDatabase>()
+  #closed = false
+
+  constructor(world: World, options: CommitWatchOptions) {
+    this.#world = world
+    this.#options = options
+  }
+
+  /** Jobs were written in this handle's transaction. */
+  expect(handle: SqliteDatabase): void {
+    if (this.#watched.has(handle)) return
+    this.#watched.add(handle)
+    let seen = this.#options.version()
+    let stepMs = STEP_FIRST_MS
+    const look = (): void => {
+      if (this.#closed) return
+      const ended = transactionOf(handle) !== 'open'
+      const version = this.#options.version()
+      if (ended) this.#watched.delete(handle)
+      // A handle that is never out of a transaction when we look has commits too.
+      if (version !== seen || (ended && this.#options.isOwn(handle))) this.#options.committed()
+      seen = version
+      if (!ended) this.#world.timers.after(stepMs, look, { idle: true })
+      stepMs = Math.min(STEP_MAX_MS, stepMs * 2)
+    }
+    this.#world.timers.soon(look)
+  }
+
+  close(): void {
+    this.#closed = true
+    this.#watched.clear()
+  }
+}

@@ -1,0 +1,49 @@
+import { TransactionError } from '../../../errors.js'
+import { isThenable } from '../../../job/definition/schema.js'
+import { transactionOf } from './caller.js'
+import { callerQueries } from '../queries/caller-transactions.js'
+import { isBeforeTables } from '../connection/driver.js'
+import type { SqliteDatabase } from '../connection/driver.js'
+
+/** The first to touch our tables: where they are missing, the transaction's view is from before they were made. */
+export function takeTurn(handle: SqliteDatabase): void {
+  try {
+    handle.exec(callerQueries.takeTurn)
+  } catch (error) {
+    if (!isBeforeTables(error)) throw error
+    throw new TransactionError(
+      'E_TX_STALE',
+      'tx began before the tables of the jobs were made and does not see them; roll back, and try it again',
+      { cause: error },
+    )
+  }
+}
+
+/** What comes later, or only when it is asked for, would come after the commit. */
+export function refuseLater(value: unknown): void {
+  const isPromise = isThenable(value)
+  if (isPromise) Promise.resolve(value).catch(() => undefined) // What it comes to interests nobody.
+  else if (typeof (Object(value) as { next?: unknown }).next !== 'function') return
+  throw new TransactionError(
+    'E_TX_PROMISE',
+    isPromise
+      ? 'ctx.transaction(): the function returned a promise, and an SQLite transaction is synchronous; await before it, and only write inside'
+      : 'ctx.transaction(): the function returned a generator or an iterator, of which nothing more would run; do all of it inside, and return what it gave',
+  )
+}
+
+/** It may have begun another one, too. */
+export function checkHeld(handle: SqliteDatabase): void {
+  try {
+    handle.exec(callerQueries.letGoWork)
+  } catch (error) {
+    throw new TransactionError('E_TX_NOT_OPEN', 'ctx.transaction(): the function ended the transaction itself', {
+      cause: error,
+    })
+  }
+}
+
+export function checkStillOpen(handle: SqliteDatabase, who: string): void {
+  if (transactionOf(handle) !== 'open')
+    throw new TransactionError('E_TX_NOT_OPEN', `${who} ended the transaction itself`)
+}

@@ -1,0 +1,84 @@
+import { TransactionError } from '../../../errors.js'
+import { transactionOf } from './caller.js'
+import { callerQueries } from '../queries/caller-transactions.js'
+import type { SqliteDatabase } from '../connection/driver.js'
+
+/**
+ * The engine's own connection for `ctx.transaction`, where the user gave none. The handler has it for one call. Whatever it
+ * keeps of it afterwards must not hold the file's only turn to write, or spoil the next call.
+ */
+export class KeptHandle {
+  readonly #open: () => SqliteDatabase
+  readonly #settings: string
+  #handle: SqliteDatabase | undefined
+  #unseal: (() => void) | undefined
+
+  /** `settings` are put back before each use. */
+  constructor(open: () => SqliteDatabase, settings: string) {
+    this.#open = open
+    this.#settings = settings
+  }
+
+  /** For one call; then it is put back, or dropped when anything went wrong. */
+  take(): SqliteDatabase {
+    this.#unseal?.()
+    this.#unseal = undefined
+    // Nobody but us begins one here, unless a statement was kept.
+    if (this.#handle !== undefined && transactionOf(this.#handle) !== 'none') this.drop()
+    this.#handle ??= this.#open()
+    this.#handle.exec(this.#settings)
+    return this.#handle
+  }
+
+  putBack(): void {
+    if (this.#handle === undefined) return
+    const refuse = (name: string) => (): never => {
+      throw new TransactionError(
+        'E_TX_NOT_OPEN',
+        `tx.${name}(): the tx of ctx.transaction() is over with its call; open a handle of your own for other work`,
+      )
+    }
+    this.#unseal = shadow(this.#handle, ['exec', 'prepare', 'close'], refuse)
+  }
+
+  drop(): void {
+    const handle = this.#handle
+    this.#unseal?.()
+    this.#handle = this.#unseal = undefined
+    if (handle === undefined || transactionOf(handle) === 'closed') return
+    try {
+      // A statement of the user's may keep a closed connection alive, and must not keep its transaction.
+      if (transactionOf(handle) === 'open') handle.exec(callerQueries.rollback)
+    } catch {
+      // Why it is dropped has been told; closing it ends the transaction too.
+    }
+    handle.close()
+  }
+}
+
+/** Calls with a handle that cannot be closed meanwhile: its transaction would live on with whatever still refers to it. */
+export function keepingOpen<T>(handle: SqliteDatabase, call: () => T): T {
+  const refuse = () => (): never => {
+    throw new TransactionError(
+      'E_TX_IN_USE',
+      'ctx.transaction(): tx cannot be closed while its transaction is open; leave it open, it is closed by whoever opened it',
+    )
+  }
+  const restore = shadow(handle, ['close'], refuse)
+  try {
+    return call()
+  } finally {
+    restore()
+  }
+}
+
+/** Puts others in the place of a handle's methods; gives what undoes it. */
+function shadow(handle: SqliteDatabase, names: readonly string[], other: (name: string) => () => never): () => void {
+  const before = names.map((name) => [name, Object.getOwnPropertyDescriptor(handle, name)] as const)
+  for (const name of names) Object.defineProperty(handle, name, { value: other(name), configurable: true })
+  return () => {
+    for (const [name, own] of before)
+      if (own === undefined) Reflect.deleteProperty(handle, name)
+      else Object.defineProperty(handle, name, own)
+  }
+}

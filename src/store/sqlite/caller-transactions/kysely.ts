@@ -1,0 +1,151 @@
+import { TransactionError } from '../../../errors.js'
+import { transactionOf } from './caller.js'
+import type { Kysely } from './caller.js'
+import { callerQueries } from '../queries/caller-transactions.js'
+import type { SqliteDatabase } from '../connection/driver.js'
+
+/**
+ * Kysely gives its handle to nobody and answers later, so its transactions are taken only when they are on the handle that
+ * the mill was made with, and SQLite itself is asked two things:
+ *
+ *   is it this connection?     a mark that belongs to one connection is set through the handle and read back through `trx`
+ *   is it still this
+ *   transaction?               a savepoint is made within the call, while `trx` is known to be open, and dies with its
+ *                              transaction: whoever forgot to await must not write into the next one
+ *
+ * Then our rows are written through the handle at once.
+ */
+export class KyselyDoor {
+  readonly #handle: SqliteDatabase | undefined
+  readonly #random: () => number
+  /** The mark that is set while questions are on their way; all of them share it. */
+  #mark: Mark | undefined
+  /** The savepoint of those questions that came in the transaction that was open last. */
+  #hold: Hold | undefined
+
+  constructor(handle: SqliteDatabase | undefined, random: () => number) {
+    this.#handle = handle
+    this.#random = random
+  }
+
+  /** Writes through the handle that this transaction is on, in this transaction or not at all. */
+  async within<T>(trx: Kysely, write: (handle: SqliteDatabase) => T): Promise<T> {
+    if (!trx.isTransaction)
+      throw new TransactionError(
+        'E_TX_NOT_OPEN',
+        'tx is a Kysely database that is not in a transaction; pass the trx of db.transaction().execute(async (trx) => …)',
+      )
+    const handle = this.#handle
+    if (handle === undefined) throw unreachable()
+    if (transactionOf(handle) === 'closed')
+      throw new TransactionError(
+        'E_TX_CLOSED',
+        'the handle that the mill was made with, and that Kysely uses, was closed',
+      )
+    // All of this before the first await: once that is over the transaction may be too.
+    const mark = this.#setMark(handle)
+    const hold = this.#holdOn(handle)
+    try {
+      if (!(await isOn(trx, mark.value))) throw unreachable()
+      if (hold === undefined || !stands(handle, hold))
+        throw new TransactionError(
+          'E_TX_NOT_OPEN',
+          'tx is a Kysely transaction that ended before anything was written; await the call within it',
+        )
+      return write(handle)
+    } finally {
+      this.#letGo(handle, mark, hold)
+    }
+  }
+
+  #setMark(handle: SqliteDatabase): Mark {
+    if (this.#mark === undefined) {
+      const before = onlyValue([handle.prepare(callerQueries.mark).get()])
+      this.#mark = { value: 1 + Math.floor(this.#random() * 2 ** 30), before, asking: 0 }
+      handle.exec(callerQueries.setMark(this.#mark.value))
+    }
+    this.#mark.asking += 1
+    return this.#mark
+  }
+
+  /** Undefined when no transaction is open: a savepoint would begin one. */
+  #holdOn(handle: SqliteDatabase): Hold | undefined {
+    if (transactionOf(handle) !== 'open') return undefined
+    if (this.#hold === undefined || !stands(handle, this.#hold)) {
+      this.#hold = { name: callerQueries.holdName(Math.floor(this.#random() * 2 ** 48)), asking: 0 }
+      handle.exec(callerQueries.hold(this.#hold.name))
+    }
+    this.#hold.asking += 1
+    return this.#hold
+  }
+
+  #letGo(handle: SqliteDatabase, mark: Mark, hold: Hold | undefined): void {
+    mark.asking -= 1
+    if (mark.asking === 0) this.#mark = undefined
+    if (hold !== undefined) hold.asking -= 1
+    if (hold?.asking === 0 && this.#hold === hold) this.#hold = undefined
+    if (transactionOf(handle) === 'closed') return
+    if (mark.asking === 0) handle.exec(callerQueries.setMark(mark.before))
+    if (hold?.asking === 0) release(handle, hold)
+  }
+}
+
+interface Mark {
+  readonly value: number
+  readonly before: number
+  asking: number
+}
+
+interface Hold {
+  readonly name: string
+  asking: number
+}
+
+/** SQLite tells whether there is a savepoint only by releasing it, so it is made anew. */
+function stands(handle: SqliteDatabase, hold: Hold): boolean {
+  if (transactionOf(handle) !== 'open' || !release(handle, hold)) return false
+  handle.exec(callerQueries.hold(hold.name))
+  return true
+}
+
+function release(handle: SqliteDatabase, hold: Hold): boolean {
+  try {
+    handle.exec(callerQueries.letGo(hold.name))
+    return true
+  } catch {
+    return false // It went with its transaction.
+  }
+}
+
+async function isOn(trx: Kysely, mark: number): Promise<boolean> {
+  try {
+    return onlyValue((await trx.executeQuery(plainQuery(callerQueries.mark))).rows) === mark
+  } catch (error) {
+    throw new TransactionError('E_TX_NOT_OPEN', 'tx is a Kysely transaction that cannot be used; has it ended?', {
+      cause: error,
+    })
+  }
+}
+
+function unreachable(): TransactionError {
+  return new TransactionError(
+    'E_TX_UNREACHABLE',
+    'tx is a Kysely transaction on a connection that Kysely does not show; make the mill with the handle that you give to Kysely: ' +
+      'millrace({ store: sqlite(db) }) beside new SqliteDialect({ database: db })',
+  )
+}
+
+/** A plugin may have renamed the column, and a handle may read numbers as BigInt or rows as arrays. */
+function onlyValue(rows: readonly unknown[]): number {
+  return Number(Object.values(Object(rows[0]) as object)[0])
+}
+
+/** What Kysely's own CompiledQuery.raw makes. */
+function plainQuery(sql: string): object {
+  return {
+    sql,
+    parameters: [],
+    query: { kind: 'RawNode', sqlFragments: [sql], parameters: [] },
+    queryId: { queryId: 'millrace' },
+  }
+}

@@ -1,0 +1,289 @@
+import { ClosedError, LeaseLostError, TransactionError } from '../../../errors.js'
+import type { World } from '../../../world/world.js'
+import type { Inserted, InsertOptions, NewJob, SettledJob } from '../../store.js'
+import type { Transact, TransactionStore } from '../../transaction-store.js'
+import { CallerStatements, callerOf, checkHome, transactionOf } from './caller.js'
+import type { Home } from './caller.js'
+import { callerQueries } from '../queries/caller-transactions.js'
+import { sealGroup } from '../verbs/group-ends.js'
+import type { GroupSeal } from '../../groups.js'
+import { isBusy, isStale, SQLITE, sqliteCode } from '../connection/driver.js'
+import type { SqliteDatabase, Statements } from '../connection/driver.js'
+import { translate } from '../connection/faults.js'
+import { openSame } from '../file/file-identity.js'
+import { insertJobs } from '../verbs/insert.js'
+import { keepingOpen, KeptHandle } from './kept-handle.js'
+import { KyselyDoor } from './kysely.js'
+import type { OpenedFile } from '../connection/open.js'
+import type { Queries } from '../queries/queries.js'
+import { Session } from '../connection/session.js'
+import { settleJobs } from '../verbs/settle.js'
+import { checkHeld, checkStillOpen, refuseLater, takeTurn } from './guards.js'
+
+/** After so long somebody is told that the file is never free. */
+const BUSY_LIMIT_MS = 60_000
+const BUSY_STEP_MAX_MS = 20
+
+export interface TransactionParts {
+  readonly file: OpenedFile
+  readonly world: World
+  readonly queries: Queries
+  readonly durability: 'power' | 'process'
+  /** The database's clock. */
+  readonly now: () => number
+  /** Why nothing new may be written, if so: the disk is full. */
+  readonly refusal: () => Error | undefined
+  /** Something was written on this handle that its owner may commit. */
+  readonly expectCommit: (handle: SqliteDatabase) => void
+  /** A transaction of ours has been committed. */
+  readonly committed: () => void
+}
+
+/** The store's writes inside transactions that are not the commit queue's: the caller's, or one opened for a handler. */
+export class SqliteTransactions implements TransactionStore {
+  readonly answersLater = false
+  readonly #parts: TransactionParts
+  readonly #home: Home
+  readonly #kysely: KyselyDoor
+  /** Handles that were checked, with our statements on them. A handle is its owner's to keep: nothing here keeps it. */
+  #known = new WeakMap<SqliteDatabase, Statements>()
+  /** The connection for `transact`, where the user gave none. */
+  readonly #kept: KeptHandle
+  #closed = false
+
+  constructor(parts: TransactionParts) {
+    const { path, database, library, given } = parts.file
+    this.#parts = parts
+    this.#home = { name: path, library: library.open, only: path === ':memory:' ? database : undefined }
+    this.#kysely = new KyselyDoor(given, parts.world.random)
+    this.#kept = new KeptHandle(
+      () => openSame(parts.file.identity, () => new library.open(path)),
+      callerQueries.settings(parts.durability === 'power' ? 'full' : 'normal'),
+    )
+  }
+
+  insertJobsIn(
+    tx: unknown,
+    jobs: readonly NewJob[],
+    options: InsertOptions,
+  ): readonly Inserted[] | Promise<readonly Inserted[]> {
+    const refusal = this.#parts.refusal()
+    if (refusal !== undefined) throw refusal
+    return this.#inCaller(tx, (session, now) => insertJobs(session, jobs, options, now))
+  }
+
+  sealGroupIn(tx: unknown, seal: GroupSeal): boolean | Promise<boolean> {
+    return this.#inCaller(tx, (session, now) => sealGroup(session, seal, now))
+  }
+
+  settleJobIn(tx: unknown, settled: SettledJob): boolean | Promise<boolean> {
+    return this.#inCaller(tx, (session, now) => settleJobs(session, [settled], [], now).refused.length === 0)
+  }
+
+  guarded<T>(tx: unknown, call: (sync: boolean) => T): T {
+    if (this.#closed) throw new ClosedError()
+    const caller = callerOf(tx)
+    if (!('handle' in caller)) return call(false)
+    const statements = this.#openStatements(caller.handle)
+    this.#ours(() => statements.of(callerQueries.outerSavepoint).run())
+    try {
+      const result = call(true)
+      checkStillOpen(caller.handle, 'a hook')
+      this.#ours(() => statements.of(callerQueries.outerRelease).run())
+      return result
+    } catch (error) {
+      this.#undo(statements, callerQueries.outerRollbackTo, callerQueries.outerRelease)
+      throw error
+    }
+  }
+
+  async transact<T>(request: Transact<T>): Promise<T> {
+    const { timers, clock, random } = this.#parts.world
+    const start = clock.monotonic()
+    for (;;) {
+      if (this.#closed) throw new ClosedError()
+      const stopped = request.stopped()
+      if (stopped !== undefined) throw stopped
+      this.#parts.file.identity?.verifyLately()
+      const done = this.#tryOwn(request)
+      if (done !== undefined) return done.value
+      const waited = clock.monotonic() - start
+      if (waited > BUSY_LIMIT_MS)
+        throw new TransactionError(
+          'E_TX_BUSY',
+          `${this.#home.name} was locked by others for a minute; nothing was written`,
+        )
+      await new Promise<void>((next) =>
+        timers.after(0.5 + random() * Math.min(BUSY_STEP_MAX_MS, 1 + waited / 10), next),
+      )
+    }
+  }
+
+  close(): void {
+    this.#closed = true
+    this.#kept.drop()
+  }
+
+  #inCaller<T>(tx: unknown, work: (session: Session, now: number) => T): T | Promise<T> {
+    if (this.#closed) throw new ClosedError()
+    this.#parts.file.identity?.verify()
+    const caller = callerOf(tx)
+    if ('handle' in caller) return this.#write(caller.handle, work)
+    return this.#kysely.within(caller.kysely, (handle) => this.#write(handle, work))
+  }
+
+  #write<T>(handle: SqliteDatabase, work: (session: Session, now: number) => T): T {
+    const result = this.#whole(this.#openStatements(handle), work)
+    this.#parts.expectCommit(handle)
+    return result
+  }
+
+  /** Our statements on a handle that is in a transaction; another is refused. */
+  #openStatements(handle: SqliteDatabase): Statements {
+    const statements = this.#statementsOn(handle)
+    if (transactionOf(handle) === 'open') return statements
+    throw new TransactionError(
+      'E_TX_NOT_OPEN',
+      'tx has no open transaction: begin one first, and pass the handle while it is open; or enqueue without tx',
+    )
+  }
+
+  /** All of a work or nothing of it. What it looked up is forgotten with its session: the caller may roll back. */
+  #whole<T>(statements: Statements, work: (session: Session, now: number) => T): T {
+    // Not by a prepared statement: libsql leaves one that failed in progress, and then no savepoint can be opened any more.
+    this.#ours(() => takeTurn(statements.database))
+    try {
+      statements.of(callerQueries.savepoint).run()
+      const result = work(new Session(statements, this.#parts.queries), this.#parts.now())
+      statements.of(callerQueries.release).run()
+      return result
+    } catch (error) {
+      this.#undo(statements, callerQueries.rollbackTo, callerQueries.release)
+      throw this.#translate(error)
+    }
+  }
+
+  #undo(statements: Statements, rollbackTo: string, release: string): void {
+    try {
+      statements.of(rollbackTo).run()
+      statements.of(release).run()
+    } catch {
+      // There is no savepoint: it never came about, or SQLite has ended the whole transaction.
+    }
+  }
+
+  /** Our statements on a handle, which is checked when it is new. */
+  #statementsOn(handle: SqliteDatabase): Statements {
+    const known = this.#known.get(handle)
+    if (known !== undefined && isAlive(known)) return known
+    this.#ours(() => checkHome(handle, this.#home))
+    const statements = new CallerStatements(handle)
+    statements.of(callerQueries.files).all()
+    this.#known.set(handle, statements)
+    return statements
+  }
+
+  /** On the user's own handle where there is one, so that `tx` is what he already works with. */
+  #tryOwn<T>(request: Transact<T>): { readonly value: T } | undefined {
+    const { given, database, path } = this.#parts.file
+    if (given !== undefined) return this.#tryTransact(given, request)
+    if (path === ':memory:') return this.#tryTransact(database, request)
+    try {
+      const done = this.#tryTransact(this.#kept.take(), request)
+      this.#kept.putBack()
+      return done
+    } catch (error) {
+      this.#kept.drop()
+      throw error
+    }
+  }
+
+  /** From begin to commit in one go, so that nobody else comes between. Undefined: it is not our turn yet. */
+  #tryTransact<T>(handle: SqliteDatabase, request: Transact<T>): { readonly value: T } | undefined {
+    const statements = this.#statementsOn(handle)
+    if (!this.#begin(handle, statements)) return undefined
+    try {
+      const value = this.#workAndSettle(handle, new Session(statements, this.#parts.queries), request)
+      this.#ours(() => statements.of(callerQueries.commit).run())
+      this.#parts.file.identity?.verify()
+      this.#parts.committed()
+      return { value }
+    } catch (error) {
+      if (transactionOf(handle) === 'open') this.#ours(() => statements.of(callerQueries.rollback).run())
+      throw error
+    }
+  }
+
+  #begin(handle: SqliteDatabase, statements: Statements): boolean {
+    if (transactionOf(handle) === 'open') return false
+    const { timeout } = statements.of(callerQueries.busyTimeout).get() as { timeout: number }
+    try {
+      // The wait is ours, by timer: the driver's own would block the event loop.
+      handle.exec(callerQueries.setBusyTimeout(0))
+      handle.exec(callerQueries.beginNow)
+      return true
+    } catch (error) {
+      if (isBusy(error)) return false
+      throw this.#translate(error)
+    } finally {
+      handle.exec(callerQueries.setBusyTimeout(timeout))
+    }
+  }
+
+  #workAndSettle<T>(handle: SqliteDatabase, session: Session, { claim, work, settle }: Transact<T>): T {
+    const { holdsClaim } = session.queries
+    if (this.#ours(() => session.statement(holdsClaim).get(claim.ref, claim.fence)) === undefined)
+      throw new LeaseLostError('ctx.transaction()')
+    this.#ours(() => handle.exec(callerQueries.holdWork))
+    const value = keepingOpen(handle, () => work(handle))
+    refuseLater(value)
+    checkHeld(handle)
+    const settled = settle(value)
+    if (this.#ours(() => settleJobs(session, [settled], [], this.#parts.now())).refused.length > 0)
+      throw new LeaseLostError('ctx.transaction()')
+    return value
+  }
+
+  /** Only errors of our own statements are put into our words: what a user's function throws is his. */
+  #ours<T>(run: () => T): T {
+    try {
+      return run()
+    } catch (error) {
+      throw this.#translate(error)
+    }
+  }
+
+  #translate(error: unknown): unknown {
+    if (isStale(error))
+      return new TransactionError(
+        'E_TX_STALE',
+        'tx began by reading and others have written since, so it can no longer write; begin it with "begin immediate", or try it again',
+        { cause: error },
+      )
+    if (isBusy(error))
+      return new TransactionError(
+        'E_TX_BUSY',
+        `${this.#home.name} is being written by another connection, and tx did not get its turn; try the transaction again, or give its handle a busy_timeout`,
+        { cause: error },
+      )
+    if (sqliteCode(error) === SQLITE.readOnly)
+      return new TransactionError(
+        'E_TX_READ_ONLY',
+        `tx cannot write: its handle was opened read-only, or has "pragma query_only" on, or the file is; pass a handle that may write ${this.#home.name}`,
+        { cause: error },
+      )
+    // A full disk is not noted here: it may be a limit of this connection's own, and the store's next write finds out.
+    return translate(error, this.#home.name)
+  }
+}
+
+/** A handle that was closed and opened again has none of its old statements: one of them tells. */
+function isAlive(statements: Statements): boolean {
+  if (transactionOf(statements.database) === 'closed') return false
+  try {
+    statements.of(callerQueries.files).all()
+    return true
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,292 @@
+import { ClosedError } from '../../../errors.js'
+import type { World } from '../../../world/world.js'
+import { transactionOf } from '../caller-transactions/caller.js'
+import { isBusy, SQLITE, sqliteCode } from './driver.js'
+import type { Statements } from './driver.js'
+import { handleClosed, translate } from './faults.js'
+import type { FileIdentity } from '../file/file-identity.js'
+import type { Queries } from '../queries/queries.js'
+
+/**
+ * Group commit. A synchronous driver can gather nothing while a commit runs, so the batch is what one turn of the event loop
+ * gathers: every write asked for in a turn goes into one transaction, with one flush. That is why durable can be fast.
+ *
+ *   turn 1: enqueue, enqueue, settle, claim ──► soon ──► begin · work · work · work · work · commit ──► all four resolve
+ *
+ * A work that throws costs only itself: the transaction is rolled back and the rest is done again, each by itself. Works are
+ * functions of the database alone, so doing one again is safe. The file being busy is never seen by a caller: the whole batch
+ * waits for a timer and tries again, and the event loop stays free meanwhile.
+ */
+export interface WriteOptions {
+  /** False for writes whose loss loses nothing (claims, beats): a batch of only those is not flushed. */
+  readonly durable: boolean
+}
+
+/** A write that mostly has nothing to do: `look` gives the answer when that is so, by reading alone. */
+export interface LookingWriteOptions<T> extends WriteOptions {
+  readonly look: (now: number) => T | undefined
+}
+
+interface Pending {
+  readonly work: (now: number) => unknown
+  readonly look: ((now: number) => unknown) | undefined
+  readonly durable: boolean
+  readonly resolve: (value: never) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** After so long somebody is told that another process does not let go of the file. */
+const BUSY_LIMIT_MS = 60_000
+/**
+ * The longest wait between two tries. It does not grow: those who have waited longest would be the least likely to come next.
+ * Measured with eight processes that all write at full speed: as many commits, and the longest wait a third.
+ */
+const BUSY_STEP_MAX_MS = 4
+
+/** What was asked for before the close is given so long to be written; then whoever asked is told that it was not. */
+const CLOSE_PATIENCE_MS = 2_000
+
+export class CommitQueue {
+  readonly #statements: Statements
+  readonly #queries: Queries
+  readonly #world: World
+  readonly #options: CommitQueueOptions
+  #pending: Pending[] = []
+  #scheduled = false
+  #busySince: number | null = null
+  #doubtsWal = false
+  #synchronous = 'full'
+  #closed = false
+
+  constructor(statements: Statements, queries: Queries, world: World, options: CommitQueueOptions) {
+    this.#statements = statements
+    this.#queries = queries
+    this.#world = world
+    this.#options = options
+    if (options.durability === 'process') this.#setSynchronous('normal')
+  }
+
+  /** Runs the work in the next transaction; resolves when that is committed. `now` is the database's clock. */
+  write<T>(work: (now: number) => T, options: WriteOptions | LookingWriteOptions<T> = { durable: true }): Promise<T> {
+    if (this.#closed) return Promise.reject(new ClosedError())
+    const look = 'look' in options ? options.look : undefined
+    return new Promise((resolve, reject) => {
+      this.#pending.push({ work, look, durable: options.durable, resolve, reject })
+      this.#schedule()
+    })
+  }
+
+  /** Runs a read now, or a little later when the file is busy for readers too (recovery, closing). */
+  read<T>(work: (now: number) => T): Promise<T> {
+    if (this.#closed) return Promise.reject(new ClosedError())
+    return new Promise((resolve, reject) => this.#tryRead(work, resolve, reject, this.#world.clock.monotonic()))
+  }
+
+  /** Commits what was asked for and takes no more. */
+  async close(): Promise<void> {
+    const { clock, timers } = this.#world
+    const end = clock.monotonic() + CLOSE_PATIENCE_MS
+    while (this.#pending.length > 0 && clock.monotonic() < end)
+      await new Promise<void>((resolve) => timers.after(1, resolve))
+    this.#closed = true
+    const left = this.#pending
+    this.#pending = []
+    for (const p of left) p.reject(new ClosedError())
+  }
+
+  #schedule(): void {
+    if (this.#scheduled) return
+    this.#scheduled = true
+    this.#world.timers.soon(() => {
+      this.#scheduled = false
+      this.#flush()
+    })
+  }
+
+  #flush(): void {
+    let batch = this.#pending
+    if (batch.length === 0) return
+    this.#pending = []
+    try {
+      if (batch.every((p) => p.look !== undefined)) batch = this.#look(batch)
+      if (batch.length === 0) return void (this.#busySince = null)
+      this.#begin(batch.some((p) => p.durable))
+    } catch (error) {
+      if (isBusy(error) && this.#waitForFile(batch)) return
+      const failure = this.#fail(error)
+      for (const p of batch) p.reject(failure)
+      return
+    }
+    this.#busySince = null
+    this.#run(batch)
+  }
+
+  /**
+   * Gives those their answer that have nothing to write, and the rest back. When all in a batch may have nothing, none of
+   * them takes the write lock before it has looked: idle processes must not take it from those that work, each time one of
+   * those commits. Beside others a look gains nothing, since a transaction comes anyway.
+   */
+  #look(batch: Pending[]): Pending[] {
+    const now = this.now()
+    const answers = batch.map((p) => p.look?.(now))
+    this.#options.identity?.verify()
+    for (const [i, p] of batch.entries()) if (answers[i] !== undefined) p.resolve(answers[i] as never)
+    return batch.filter((_, i) => answers[i] === undefined)
+  }
+
+  /** One transaction for all; when a work or the commit fails, one each, so that one bad event costs only itself. */
+  #run(batch: readonly Pending[]): void {
+    const results: unknown[] = []
+    try {
+      const now = this.now()
+      for (const p of batch) results.push(p.work(now))
+      this.#execute(this.#queries.commit)
+    } catch (error) {
+      this.#rollBack()
+      if (sqliteCode(error) === SQLITE.ioError) this.#doubtsWal = true
+      const only = batch[0]
+      if (batch.length === 1 && only !== undefined) only.reject(this.#fail(error))
+      else this.#runEach(batch)
+      return
+    }
+    if (!this.#isStillThere(batch)) return
+    for (const [i, p] of batch.entries()) p.resolve(results[i] as never)
+    this.#options.onCommit(batch.some((p) => p.durable))
+  }
+
+  /** After the flush and before the acknowledgement: whether the file that was written is the one at the path. */
+  #isStillThere(batch: readonly Pending[]): boolean {
+    try {
+      this.#options.identity?.verify()
+      return true
+    } catch (error) {
+      const failure = this.#fail(error)
+      for (const p of batch) p.reject(failure)
+      return false
+    }
+  }
+
+  #runEach(batch: readonly Pending[]): void {
+    for (const [i, p] of batch.entries()) {
+      try {
+        this.#begin(p.durable)
+      } catch (error) {
+        const rest = batch.slice(i)
+        if (isBusy(error) && this.#waitForFile(rest)) return
+        const failure = this.#fail(error)
+        for (const each of rest) each.reject(failure)
+        return
+      }
+      this.#run([p])
+    }
+  }
+
+  #begin(durable: boolean): void {
+    if (this.#options.isTaken?.() === true)
+      throw Object.assign(new Error('the handle is in a transaction of its owner'), { errcode: SQLITE.busy })
+    // A file that was restored meanwhile must not be given our frames: its -wal may still be the one we write.
+    this.#options.identity?.verifyLately()
+    if (this.#doubtsWal) this.#mend()
+    this.#setSynchronous(durable && this.#options.durability === 'power' ? 'full' : 'normal')
+    this.#execute(this.#queries.begin)
+    this.#options.onBegin?.()
+  }
+
+  /**
+   * A flush failed. The kernel forgets what it could not write, so flushing again proves nothing: a hole may stay in the WAL,
+   * and all that is acknowledged behind it would be lost at a power cut. Folding the whole WAL into the file writes every page
+   * anew from what SQLite holds, and flushes that; until it has worked, nothing more is written.
+   */
+  #mend(): void {
+    this.#setSynchronous('full')
+    const folded = this.#statements.of(this.#queries.foldBack).get() as { busy: number }
+    if (folded.busy !== 0)
+      throw Object.assign(new Error('a reader keeps the WAL from being folded back'), { errcode: SQLITE.busy })
+    this.#doubtsWal = false
+  }
+
+  /** Puts the batch back in front and tries again by timer; false when it has waited too long. */
+  #waitForFile(batch: readonly Pending[]): boolean {
+    const now = this.#world.clock.monotonic()
+    this.#busySince ??= now
+    if (now - this.#busySince > BUSY_LIMIT_MS) {
+      this.#busySince = null
+      return false
+    }
+    this.#pending = [...batch, ...this.#pending]
+    this.#scheduled = true
+    this.#world.timers.after(0.5 + this.#world.random() * BUSY_STEP_MAX_MS, () => {
+      this.#scheduled = false
+      this.#flush()
+    })
+    return true
+  }
+
+  #tryRead<T>(
+    work: (now: number) => T,
+    resolve: (value: T) => void,
+    reject: (error: unknown) => void,
+    since: number,
+  ): void {
+    try {
+      const value = work(this.now())
+      this.#options.identity?.verify()
+      resolve(value)
+    } catch (error) {
+      const waited = this.#world.clock.monotonic() - since
+      if (!isBusy(error) || waited > BUSY_LIMIT_MS || this.#closed) reject(this.#fail(error))
+      else this.#world.timers.after(1 + this.#world.random() * 10, () => this.#tryRead(work, resolve, reject, since))
+    }
+  }
+
+  /** The database's clock; only the simulator has one of its own. */
+  now(): number {
+    if (this.#options.now !== undefined) return this.#options.now()
+    return (this.#statements.of(this.#queries.databaseNow).get() as { now: number }).now
+  }
+
+  #setSynchronous(mode: 'full' | 'normal'): void {
+    if (this.#synchronous === mode) return
+    this.#statements.database.exec(`pragma synchronous = ${mode}`)
+    this.#synchronous = mode
+  }
+
+  #execute(sql: string): void {
+    this.#statements.of(sql).run()
+  }
+
+  /** A full disk or an I/O error may have ended the transaction already. */
+  #rollBack(): void {
+    try {
+      this.#execute(this.#queries.rollback)
+    } catch {
+      // There was none left to roll back: SQLite did it itself.
+    }
+    this.#options.onRollback()
+  }
+
+  #fail(error: unknown): unknown {
+    if (sqliteCode(error) === SQLITE.ioError) this.#doubtsWal = true
+    const isClosed = sqliteCode(error) === undefined && transactionOf(this.#statements.database) === 'closed'
+    const failure = isClosed ? handleClosed(this.#options.name, error) : translate(error, this.#options.name)
+    this.#options.onFailure(failure)
+    return failure
+  }
+}
+
+export interface CommitQueueOptions {
+  readonly name: string
+  readonly durability: 'power' | 'process'
+  readonly now: (() => number) | undefined
+  /** The connection is not ours alone, and its owner has a transaction open: nothing of ours may slip into it. */
+  readonly isTaken?: (() => boolean) | undefined
+  /** Undefined: there is no file that could be deleted or replaced. */
+  readonly identity?: FileIdentity | undefined
+  /** What was known of the last transaction is not known of this one. */
+  readonly onBegin?: (() => void) | undefined
+  /** `durable`: something was written that must be kept, not only claims and looks. */
+  readonly onCommit: (durable: boolean) => void
+  /** What a transaction made is not there: whoever remembers it must forget it. */
+  readonly onRollback: () => void
+  readonly onFailure: (error: unknown) => void
+}

@@ -1,0 +1,112 @@
+import { mkdtempSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, expect, test } from 'vitest'
+import { systemWorld } from '../../../world/world.js'
+import { CheckpointThread } from './checkpoint-thread.js'
+import { Checkpoints, judge, UNPINNED, WAL_MAX_BYTES } from './checkpoints.js'
+import { openFile } from '../connection/open.js'
+import { queries } from '../queries/queries.js'
+
+const folder = mkdtempSync(join(tmpdir(), 'millrace-checkpoints-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+test('a reader that pins the WAL gets only passive checkpoints, ever rarer, and one warning', async () => {
+  const path = join(folder, 'pinned.db')
+  const real = systemWorld()
+  const file = await openFile({ target: path, durability: 'process' }, true, real)
+  const { identity, library, database } = file
+  if (identity === undefined) return file.close() // No inodes here, and no thread without them.
+  const reader = new library.open(path)
+  reader.exec('begin')
+  reader.prepare('select count(*) from millrace_live').get()
+  database.exec('create table pad (x); pragma synchronous = off')
+  for (let i = 0; i < 20; i += 1) database.exec('insert into pad values (zeroblob(1048576))')
+  const walBytes = (): number => statSync(`${path}-wal`).size
+  expect(walBytes()).toBeGreaterThan(WAL_MAX_BYTES)
+
+  const thread = new CheckpointThread({
+    library,
+    path,
+    identity,
+    passive: queries.passiveCheckpoint,
+    truncate: queries.foldBack,
+  })
+  const kinds: string[] = []
+  const automatic: boolean[] = []
+  const warnings: string[] = []
+  const waits: number[] = []
+  let at = 0
+  let truncated: () => void = () => undefined
+  const isTruncated = new Promise<void>((resolve) => (truncated = resolve))
+  let waiting: (look: () => void) => void = () => undefined
+  const after = (ms: number, look: () => void): (() => void) => {
+    waits.push(ms)
+    setImmediate(waiting, look) // As a timer fires: when the round that set it is over.
+    return () => undefined
+  }
+  const checkpoints = new Checkpoints({
+    path,
+    world: { ...real, clock: { ...real.clock, monotonic: () => at }, timers: { ...real.timers, after } },
+    checkpoint: async (kind) => {
+      kinds.push(kind)
+      const reached = await thread.checkpoint(kind)
+      if (kind === 'truncate') truncated()
+      return reached
+    },
+    setAutomatic: (on) => void automatic.push(on),
+    warn: (text) => void warnings.push(text),
+  })
+  const nextWait = (begin: () => void): Promise<() => void> =>
+    new Promise((resolve) => {
+      waiting = resolve
+      begin()
+    })
+
+  let look = await nextWait(() => checkpoints.noticed(walBytes()))
+  for (let i = 0; i < 8; i += 1) {
+    const again = look
+    at += waits.at(-1) ?? 0
+    look = await nextWait(again)
+  }
+  expect(waits).toEqual([500, 1_000, 2_000, 4_000, 5_000, 5_000, 5_000, 5_000, 5_000])
+  expect(new Set(kinds)).toEqual(new Set(['passive']))
+  expect(automatic).toEqual([false])
+  expect(warnings).toHaveLength(1)
+  expect(warnings[0]).toMatch(/has grown to 2\d MB: a process keeps a read transaction open/)
+
+  reader.exec('commit')
+  at += waits.at(-1) ?? 0
+  look()
+  await isTruncated
+  expect(walBytes()).toBe(0)
+  expect(automatic).toEqual([false, true])
+  checkpoints.close()
+  await thread.close()
+  reader.close()
+  file.close()
+})
+
+test('readers that move on are waited for: the WAL is truncated at once', () => {
+  expect(judge(UNPINNED, { log: 5_000, checkpointed: 4_500 }, 0)).toEqual({
+    state: UNPINNED,
+    waitMs: 500,
+    warns: false,
+  })
+})
+
+test('a warning comes once for each time that the WAL is pinned', () => {
+  const pinned = { log: 9_000, checkpointed: 10 }
+  const warned: number[] = []
+  let state = UNPINNED
+  for (let now = 0; now < 60_000; now += 5_000) {
+    const judged = judge(state, now === 30_000 ? { log: 10, checkpointed: 10 } : pinned, now)
+    if (judged.warns) warned.push(now)
+    state = judged.state
+  }
+  expect(warned).toEqual([10_000, 45_000])
+})
+
+test('a checkpoint that could not be made says nothing about readers', () => {
+  expect(judge(UNPINNED, undefined, 1_000)).toEqual({ state: UNPINNED, waitMs: 500, warns: false })
+})

@@ -1,0 +1,145 @@
+import type { Cancel } from '../../../world/timers.js'
+import type { World } from '../../../world/world.js'
+
+/**
+ * Keeping the WAL short. In ordinary use SQLite does it: the commit that makes the WAL 1000 pages long checkpoints, and the
+ * next one starts it from the beginning. Two things defeat that:
+ *
+ * - Readers that overlap, so that one is always there. Everything is checkpointed, but the WAL is never started again. A
+ *   truncating checkpoint may wait for them: it holds off writers for a moment while the last reader of the WAL ends.
+ * - One reader that keeps its transaction open. Nothing past its snapshot can be checkpointed. SQLite then tries in vain after
+ *   every commit, at a cost that grows with the WAL, and waiting for the reader only holds off writers: starts took 100 ms.
+ *
+ * So past WAL_MAX_BYTES a thread (checkpoint-thread.ts) makes a passive checkpoint, which blocks no writer and tells the two
+ * apart: if it reached all but the last few pages, the readers move on, and the thread truncates. If not, a reader pins the
+ * WAL: automatic checkpoints are turned off, and passive ones are tried with growing waits until one gets through.
+ */
+export class Checkpoints {
+  readonly #parts: CheckpointsParts
+  #state: CheckpointState = UNPINNED
+  #lookAt = -Infinity
+  #walBytes = 0
+  #working = false
+  #timer: Cancel | undefined
+  #closed = false
+
+  constructor(parts: CheckpointsParts) {
+    this.#parts = parts
+  }
+
+  /** Called with every call of the store; a comparison, unless the WAL is long. */
+  noticed(walBytes: number): void {
+    this.#walBytes = walBytes
+    if (walBytes > WAL_MAX_BYTES && this.#timer === undefined) this.#look()
+  }
+
+  close(): void {
+    this.#closed = true
+    this.#timer?.()
+  }
+
+  #look(): void {
+    if (this.#working || this.#closed || this.#parts.world.clock.monotonic() < this.#lookAt) return
+    this.#working = true
+    void this.#checkpoint().finally(() => (this.#working = false))
+  }
+
+  async #checkpoint(): Promise<void> {
+    const { clock, timers } = this.#parts.world
+    const reached = await this.#catchUp()
+    if (this.#closed) return
+    const before = this.#state
+    const { state, waitMs, warns } = judge(before, reached, clock.monotonic())
+    this.#state = state
+    if (warns) this.#parts.warn(pinnedWarning(this.#parts.path, this.#walBytes))
+    const isPinned = state.pinnedSince !== null
+    if (isPinned !== (before.pinnedSince !== null)) this.#parts.setAutomatic(!isPinned)
+    // Only this waits for readers, and only when they are known to move on.
+    if (reached !== undefined && !isPinned) await this.#parts.checkpoint('truncate')
+    this.#lookAt = clock.monotonic() + waitMs
+    this.#timer = isPinned ? timers.after(waitMs, () => this.#lookAgain(), { idle: true }) : undefined
+  }
+
+  #lookAgain(): void {
+    this.#timer = undefined
+    this.#lookAt = -Infinity // A timer may fire a fraction of a millisecond early.
+    this.#look()
+  }
+
+  /** Passive checkpoints until one is quick, so that the truncating one has little left to copy while it holds off writers. */
+  async #catchUp(): Promise<Reached | undefined> {
+    const { clock } = this.#parts.world
+    for (let left = PASSIVE_MAX; ; left -= 1) {
+      const start = clock.monotonic()
+      const reached = await this.#parts.checkpoint('passive')
+      if (reached === undefined || isBehind(reached) || left <= 1 || clock.monotonic() - start < QUICK_MS)
+        return reached
+    }
+  }
+}
+
+export interface CheckpointsParts {
+  readonly path: string
+  readonly world: World
+  /** Undefined: it could not be done for now, for example because another process is at it. */
+  readonly checkpoint: (kind: 'passive' | 'truncate') => Promise<Reached | undefined>
+  /** Whether the store's connection checkpoints after its own commits. */
+  readonly setAutomatic: (on: boolean) => void
+  readonly warn: (text: string) => void
+}
+
+/** In pages: how long the WAL was, and how far it has been copied into the file. */
+export interface Reached {
+  readonly log: number
+  readonly checkpointed: number
+}
+
+export interface CheckpointState {
+  /** When a reader was first seen to pin the WAL, on the monotonic clock; null while none does. */
+  readonly pinnedSince: number | null
+  readonly waitMs: number
+  readonly warned: boolean
+}
+
+/** A WAL longer than this is not left to the automatic checkpoint: that keeps it at a quarter of it. */
+export const WAL_MAX_BYTES = 16 * 1024 * 1024
+/** The pages that readers of a few milliseconds may be behind at full speed; what is more is held by one that stays. */
+const BEHIND_PAGES = 1_000
+const LOOK_EVERY_MS = 500
+const BACK_OFF_MAX_MS = 5_000
+/** A reader is reported when it has pinned the WAL for so long. */
+const WARN_AFTER_MS = 10_000
+const PASSIVE_MAX = 5
+const QUICK_MS = 100
+
+export const UNPINNED: CheckpointState = { pinnedSince: null, waitMs: LOOK_EVERY_MS, warned: false }
+
+/** What to do after a passive checkpoint. Pure. */
+export function judge(
+  state: CheckpointState,
+  reached: Reached | undefined,
+  now: number,
+): { readonly state: CheckpointState; readonly waitMs: number; readonly warns: boolean } {
+  if (reached === undefined) return { state, waitMs: state.waitMs, warns: false }
+  if (!isBehind(reached)) return { state: UNPINNED, waitMs: LOOK_EVERY_MS, warns: false }
+  const pinnedSince = state.pinnedSince ?? now
+  const warns = !state.warned && now - pinnedSince >= WARN_AFTER_MS
+  const next = {
+    pinnedSince,
+    waitMs: Math.min(BACK_OFF_MAX_MS, state.waitMs * 2),
+    warned: state.warned || warns,
+  }
+  return { state: next, waitMs: state.waitMs, warns }
+}
+
+function isBehind({ log, checkpointed }: Reached): boolean {
+  return log - checkpointed > BEHIND_PAGES
+}
+
+function pinnedWarning(path: string, walBytes: number): string {
+  return (
+    `${path}-wal has grown to ${Math.round(walBytes / 1024 / 1024)} MB: a process keeps a read transaction open on ${path}, and the log ` +
+    'cannot be shortened past it. Jobs go on, and the log grows until that transaction ends; then it shrinks by itself. Find the ' +
+    `process (Linux: fuser -v ${path}-wal) and end its transaction: a shell, a database browser, a backup, a cursor left open`
+  )
+}

@@ -1,0 +1,34 @@
+import { existsSync } from 'node:fs'
+import type { Migrations } from '../../migrations.js'
+import { chooseLibrary } from '../connection/library.js'
+import { printMigration, SCHEMA_VERSION, schemaVersion } from './migrate.js'
+import { connect, inspect, openFile, patiently } from '../connection/open.js'
+import { realPath } from '../file/store-path.js'
+
+/** The tables of a file, apart from its jobs. */
+export function fileMigrations(target: string): Migrations {
+  return {
+    latest: SCHEMA_VERSION,
+    async look(world) {
+      const path = realPath(target)
+      // To open a file that is not there would make it.
+      if (!existsSync(path)) return { name: path, version: 0 }
+      const database = connect(chooseLibrary(), path)
+      try {
+        const version = await patiently(world, path, () => {
+          inspect(database, path)
+          return schemaVersion(database)
+        })
+        return { name: path, version }
+      } finally {
+        database.close()
+      }
+    },
+    async apply(world) {
+      const file = await openFile({ target, durability: 'power' }, true, world)
+      file.close()
+      return { name: file.path, from: file.foundVersion }
+    },
+    print: printMigration,
+  }
+}

@@ -1,0 +1,288 @@
+import type { Encoded } from '../../../job/rules/outcome.js'
+import { chooseSuspects } from '../../../job/rules/quarantine.js'
+import type { Claim, ClaimedJob, ClaimRequest, Claimed, Report } from '../../store.js'
+import { toEncoded } from '../connection/driver.js'
+import type { Lane, LaneList } from './lanes.js'
+import { pausedNow, resumeQueue } from './pause.js'
+import type { Session } from '../connection/session.js'
+import { stretchesOf } from './row-runs.js'
+
+/** So few lanes are simply asked for their jobs. */
+const FEW_LANES = 8
+/** Lanes with ready jobs that are looked for at a time. */
+const FILLED_AT_ONCE = 64
+
+/**
+ * Taking jobs. Each lane is one line in one index; the claim reads the head of every lane it may take from, merges them by
+ * `sort` (due time, moved by priority), and marks what it takes with its fence. Of many lanes it first looks up which have jobs. The list also goes into one lease row, which
+ * is how a rescuer finds the jobs of the dead without an index that every claim would have to pay for.
+ */
+export function claimJobs(session: Session, request: ClaimRequest, now: number): Claimed {
+  const nothing = nothingTaken(now)
+  if (session.statement(session.queries.isWorker).get(request.worker) === undefined) return { ...nothing, lost: true }
+  const { queues: paused, over, resumesInMs } = pausedNow(session, now)
+  // An old pause costs one claim and no other.
+  for (const queue of over) resumeQueue(session, queue)
+  const known = session.lanes.named(request.names)
+  const may = mayTake(request, paused)
+  const suspects = waitingSuspects(session, known, may)
+  const isFirst = suspects.length > 0 && request.suspects === 'first'
+  const others = isFirst ? [] : takeOthers(session, request, lanesToTake(session, known, may), now)
+  const isQuarantine = suspects.length > 0 && others.length === 0 && request.suspects !== 'none'
+  const jobs = isQuarantine ? takeSuspects(session, request, suspects, now) : others
+  const left = isQuarantine ? waitingSuspects(session, known, may) : suspects
+  const suspectStreak = left.length === 0 ? null : Math.min(...left.map((lane) => lane.streak))
+  return { now, jobs, suspectStreak, isQuarantine, lost: false, resumesInMs }
+}
+
+function nothingTaken(now: number): Claimed {
+  return { now, jobs: [], suspectStreak: null, isQuarantine: false, lost: false, resumesInMs: null }
+}
+
+function takeOthers(session: Session, request: ClaimRequest, lanes: readonly Lane[], now: number): ClaimedJob[] {
+  return lanes.length === 1
+    ? takeFromLane(session, request, lanes[0] as Lane, now)
+    : takeMerged(session, request, lanes, now)
+}
+
+/** The answer of a claim that would take nothing, by reading alone; undefined when it must be made. */
+export function nothingToClaim(session: Session, request: ClaimRequest, now: number): Claimed | undefined {
+  if (session.statement(session.queries.isWorker).get(request.worker) === undefined) return undefined
+  const { queues: paused, resumesInMs } = pausedNow(session, now)
+  const known = session.lanes.named(request.names)
+  const may = mayTake(request, paused)
+  if (waitingSuspects(session, known, may).length > 0 || isAnyReady(session, lanesToTake(session, known, may)))
+    return undefined
+  return { ...nothingTaken(now), resumesInMs }
+}
+
+function isAnyReady(session: Session, lanes: readonly Lane[]): boolean {
+  // Not `get`: claims ask the same statement for all, and after that libsql's next `get` finds nothing.
+  return lanes.some(({ lane }) => session.statement(session.queries.readyJobs).all(lane, 1).length > 0)
+}
+
+type MayTake = (lane: Lane) => boolean
+
+function mayTake(request: ClaimRequest, paused: ReadonlySet<string>): MayTake {
+  const queues = request.queues === undefined ? undefined : new Set(request.queues)
+  return ({ queue }) => queues?.has(queue) !== false && (request.rooms.get(queue) ?? 1) > 0 && !paused.has(queue)
+}
+
+/** The lanes to take from; of many only those that have jobs. */
+function lanesToTake(session: Session, known: LaneList, may: MayTake): Lane[] {
+  if (known.lanes.length <= FEW_LANES) return known.lanes.filter(may)
+  const lanes: Lane[] = []
+  // By turns the next lane with jobs and the next lane that is known: neither empty ones nor those of other workers are walked.
+  for (let next = known.from(0); next !== undefined;) {
+    const filled = session.statement(session.queries.filledLanes).all(next.lane, FILLED_AT_ONCE) as { lane: number }[]
+    for (const { lane } of filled) {
+      const found = known.from(lane)
+      if (found?.lane === lane && may(found)) lanes.push(found)
+    }
+    next = filled.length < FILLED_AT_ONCE ? undefined : known.from((filled.at(-1)?.lane ?? 0) + 1)
+  }
+  return lanes
+}
+
+/** A lane with suspects, and the shortest streak among them. */
+interface SuspectLane extends Lane {
+  readonly streak: number
+}
+
+/** Suspects of one lane that a claim looks at. */
+const SUSPECTS_MAX = 1_000
+
+function waitingSuspects(session: Session, known: LaneList, may: MayTake): SuspectLane[] {
+  const waiting = session.statement(session.queries.suspectsWait).all() as { lane: number; streak: number }[]
+  return waiting.flatMap(({ lane, streak }) => {
+    const found = known.from(lane)
+    return found?.lane === lane && may(found) ? [{ ...found, streak }] : []
+  })
+}
+
+function takeSuspects(
+  session: Session,
+  request: ClaimRequest,
+  lanes: readonly SuspectLane[],
+  now: number,
+): ClaimedJob[] {
+  const waiting = lanes.flatMap(({ lane, queue }) => {
+    const rows = session.statement(session.queries.readySuspects).all(lane, SUSPECTS_MAX)
+    return (rows as { seq: number; sort: number; streak: number }[]).map((row) => ({ ...row, ref: row.seq, queue }))
+  })
+  waiting.sort((a, b) => a.sort - b.sort || a.seq - b.seq)
+  const refs = chooseSuspects(waiting, request.starting, request.rooms).map((each) => each.ref)
+  mark(session, request, refs, refs.length, now)
+  return readBodies(session, refs, request.fence)
+}
+
+/** One lane needs no merging, so its jobs are read whole at once. */
+function takeFromLane(session: Session, request: ClaimRequest, lane: Lane, now: number): ClaimedJob[] {
+  const room = Math.min(request.max, request.rooms.get(lane.queue) ?? request.max)
+  if (room <= 0) return []
+  const rows = session.rows(session.queries.headOfLane).all(lane.lane, room) as BodyRow[]
+  mark(
+    session,
+    request,
+    rows.map((row) => row[0]),
+    0,
+    now,
+  )
+  return rows.map((row) => toClaimedJob(lane, row, request.fence))
+}
+
+function takeMerged(session: Session, request: ClaimRequest, lanes: readonly Lane[], now: number): ClaimedJob[] {
+  const refs = heads(session, session.queries.readyJobs, lanes, request.max, request.rooms)
+  mark(session, request, refs, 0, now)
+  return readBodies(session, refs, request.fence)
+}
+
+/** The first `max` of several lanes together, no more of a queue than it has room for. */
+function heads(
+  session: Session,
+  sql: string,
+  lanes: readonly Lane[],
+  max: number,
+  rooms: ReadonlyMap<string, number>,
+): number[] {
+  if (max <= 0) return []
+  const read = (lane: Lane, most: number): LaneHead => {
+    const rows = session.statement(sql).all(lane.lane, most) as HeadRow[]
+    return { lane, most, rows }
+  }
+  // Of many lanes a few jobs each: mostly that is enough, and where it is not, more are read of the lanes that ran out.
+  const share = lanes.length <= FEW_LANES ? max : Math.ceil((2 * max) / lanes.length)
+  let all = lanes.map((lane) => read(lane, Math.min(max, share)))
+  for (;;) {
+    const taken = firstOf(all, max, rooms)
+    const ranOut = ({ most, rows }: LaneHead): boolean =>
+      most < max && rows.length === most && taken.has((rows.at(-1) as HeadRow).seq)
+    if (!all.some(ranOut)) return [...taken]
+    all = all.map((head) => (ranOut(head) ? read(head.lane, Math.min(max, head.most * 8)) : head))
+  }
+}
+
+interface HeadRow {
+  readonly seq: number
+  readonly sort: number
+}
+
+/** The first jobs of a lane, at most so many. */
+interface LaneHead {
+  readonly lane: Lane
+  readonly most: number
+  readonly rows: readonly HeadRow[]
+}
+
+function firstOf(heads: readonly LaneHead[], max: number, rooms: ReadonlyMap<string, number>): Set<number> {
+  const found = heads.flatMap(({ lane, rows }) => rows.map(({ seq, sort }) => ({ seq, sort, queue: lane.queue })))
+  found.sort((a, b) => a.sort - b.sort || a.seq - b.seq)
+  const left = new Map(rooms)
+  const taken = new Set<number>()
+  for (const head of found) {
+    if (taken.size === max) break
+    const room = left.get(head.queue)
+    if (room === 0) continue
+    if (room !== undefined) left.set(head.queue, room - 1)
+    taken.add(head.seq)
+  }
+  return taken
+}
+
+/** Puts the claim's fence on them: the first `starting` run from now on, the rest is held. */
+function mark(
+  session: Session,
+  request: ClaimRequest,
+  refs: readonly number[],
+  quarantined: number,
+  now: number,
+): void {
+  if (refs.length === 0) return
+  const starting = refs.slice(0, request.starting)
+  session.statement(session.queries.claimStarting).run(request.fence, now, JSON.stringify(starting))
+  const { runs, rest } = stretchesOf(refs.slice(request.starting), itself, always)
+  for (const run of runs)
+    session.statement(session.queries.claimHeldRun).run(request.fence, run[0] as number, run.at(-1) as number)
+  if (rest.length > 0) session.statement(session.queries.claimHeld).run(request.fence, JSON.stringify(rest))
+  session.statement(session.queries.addLease).run(request.fence, request.worker, quarantined, now, JSON.stringify(refs))
+}
+
+const itself = (ref: number): number => ref
+const always = (): boolean => true
+
+function readBodies(session: Session, refs: readonly number[], fence: number): ClaimedJob[] {
+  if (refs.length === 0) return []
+  const rows = session.rows(session.queries.claimedBodies).all(JSON.stringify(refs)) as LanedRow[]
+  return rows.map((row) => toClaimedJob(session.lanes.get(row[5]), row, fence))
+}
+
+/** Which of these are still held under their fence. */
+export function confirmJobs(session: Session, claims: readonly Claim[]): Set<number> {
+  const confirmed = new Set<number>()
+  for (const [fence, refs] of byFence(claims)) {
+    const rows = session.statement(session.queries.confirmJobs).all(JSON.stringify(refs), fence) as { seq: number }[]
+    for (const row of rows) confirmed.add(row.seq)
+  }
+  return confirmed
+}
+
+export function reportJobs(session: Session, reports: readonly Report[]): number[] {
+  const lost: number[] = []
+  const statement = session.statement(session.queries.reportJob)
+  for (const report of reports)
+    if (Number(statement.run(report.startedAt, report.progress, report.ref, report.fence).changes) === 0)
+      lost.push(report.ref)
+  return lost
+}
+
+export function byFence(claims: readonly Claim[]): Map<number, number[]> {
+  const groups = new Map<number, number[]>()
+  for (const { ref, fence } of claims) {
+    const refs = groups.get(fence)
+    if (refs === undefined) groups.set(fence, [ref])
+    else refs.push(ref)
+  }
+  return groups
+}
+
+/** seq, id, payload, due_at, and as JSON text the columns that most jobs have nothing in; null when this one has not either. */
+type BodyRow = readonly [number, string, Encoded, number, string | null, ...(readonly unknown[])]
+/** The same with its lane. */
+type LanedRow = readonly [number, string, Encoded, number, string | null, number]
+
+type Rare = readonly [
+  attempt: number,
+  retries: number,
+  crashes: number,
+  streak: number,
+  log: string | null,
+  expiresAt: number | null,
+  key: string | null,
+  options: string | null,
+  group: string | null,
+]
+const NOTHING_RARE: Rare = [0, 0, 0, 0, null, null, null, null, null]
+
+export function toClaimedJob(lane: Lane, row: BodyRow, fence: number): ClaimedJob {
+  const [ref, id, payload, dueAt, rare] = row
+  const [attempt, retries, crashes, streak, log, expiresAt, key, options, group] =
+    rare === null ? NOTHING_RARE : (JSON.parse(rare) as Rare)
+  return {
+    ref,
+    fence,
+    id,
+    name: lane.name,
+    queue: lane.queue,
+    key,
+    group,
+    payload: toEncoded(payload),
+    options,
+    dueAt,
+    expiresAt,
+    attempt,
+    retries,
+    crashes,
+    streak,
+    log,
+  }
+}

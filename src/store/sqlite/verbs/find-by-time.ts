@@ -1,0 +1,78 @@
+import type { FindQuery } from '../../find.js'
+import type { Session } from '../connection/session.js'
+
+/*
+ * Which numbers a job of a given time can have, without an index on times.
+ *
+ * A number and its time are given under the write lock, so times rise with numbers, unless the clock was set back in between. The
+ * first job after such a step has its number in `millrace_clock_steps`. Between two steps times never fall, whichever jobs are
+ * deleted, and a binary search by primary key finds the first number of a time:
+ *
+ *     number  1 ──────────────── 400 │ 401 ─────────────── 900
+ *     time    9:00 ───────────► 9:40 │ 9:10 (set back) ─► 9:50
+ *
+ * `createdAfter: 9:30` thus asks for 300 to 400 and for 700 to 900.
+ */
+
+/** With more steps than this, times are not searched for and all numbers are walked. */
+const STEPS_MAX = 256
+
+/** Before the first job of a transaction is written, at the time that it gets: notes that the clock was set back since the last one. */
+export function noteClockStep(session: Session, now: number): void {
+  if (session.isInOrder) return
+  session.isInOrder = true
+  const last = session.statement(session.queries.lastCreated).get() as Created | undefined
+  if (last !== undefined && last.created_at > now) session.statement(session.queries.addClockStep).run(last.seq + 1)
+}
+
+/** Whether a step is before all jobs, where it tells nothing any more. */
+export function isAnyOldStep(session: Session): boolean {
+  return session.statement(session.queries.anyOldClockStep).get() !== undefined
+}
+
+export function dropOldSteps(session: Session): void {
+  session.statement(session.queries.dropOldClockSteps).run()
+}
+
+/** Numbers from one to another, both included. */
+export interface NumberRange {
+  readonly first: number
+  readonly last: number
+}
+
+export const ALL: NumberRange = { first: 0, last: Number.MAX_SAFE_INTEGER - 1 }
+
+/** The ranges of numbers that all matching times are in, in order. Within one snapshot with what is then read of them. */
+export function rangesOf(session: Session, { createdAfter, createdBefore }: FindQuery): NumberRange[] {
+  const steps = session.statement(session.queries.clockSteps).all(STEPS_MAX + 1) as { seq: number }[]
+  if (steps.length > STEPS_MAX) return [ALL]
+  return [ALL.first, ...steps.map(({ seq }) => seq)]
+    .map((first, i) => ({ first, last: (steps[i]?.seq ?? ALL.last + 1) - 1 }))
+    .map((range) => {
+      const first = createdAfter === undefined ? range.first : firstOf(session, range, (time) => time > createdAfter)
+      const behind =
+        createdBefore === undefined ? range.last + 1 : firstOf(session, range, (time) => time >= createdBefore)
+      return { first, last: behind - 1 }
+    })
+    .filter(({ first, last }) => first <= last)
+}
+
+interface Created {
+  readonly seq: number
+  readonly created_at: number
+}
+
+/** The first number of a range without steps from which on times are late enough; the one behind the range when none is. */
+function firstOf(session: Session, { first, last }: NumberRange, isLate: (time: number) => boolean): number {
+  const { firstCreated, lastCreatedWithin } = session.queries
+  const end = session.statement(lastCreatedWithin).get(first, last) as Created | undefined
+  if (end === undefined || !isLate(end.created_at)) return last + 1
+  let [low, high] = [first, end.seq]
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2)
+    const job = session.statement(firstCreated).get(middle, high) as Created | undefined
+    if (job === undefined || isLate(job.created_at)) high = middle
+    else low = job.seq + 1
+  }
+  return low
+}

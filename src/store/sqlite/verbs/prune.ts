@@ -1,0 +1,81 @@
+import type { Pruned, PruneStore, Swept } from '../../prune.js'
+import { dropOldSteps, isAnyOldStep } from './find-by-time.js'
+import type { CommitQueue } from '../connection/commit-queue.js'
+import { giveBack, hasSpace } from '../file/shrink.js'
+import { isAnyGroup, sweepGroups } from './groups.js'
+import { dropLabels, isAnyLabel } from './labels.js'
+import { noteGone } from './link-ends.js'
+import type { Session } from '../connection/session.js'
+import { stretchesOf } from './row-runs.js'
+import { sweepPlaces } from './unique.js'
+
+/** Not flushed: what a power cut undoes is deleted again. Where there is nothing to delete, the write lock is not taken. */
+export function pruneVerbs(commits: CommitQueue, session: Session): PruneStore {
+  return {
+    pruneJobs: (limit) =>
+      commits.write((now) => pruneJobs(session, limit, now), {
+        durable: false,
+        look: (now) => nothingToPrune(session, now),
+      }),
+    sweepRows: (limit) =>
+      commits.write((now) => sweepRows(session, limit, now), { durable: false, look: () => nothingToSweep(session) }),
+  }
+}
+
+/** The answer when nothing is overdue, by reading alone; undefined when something is. */
+function nothingToPrune(session: Session, now: number): Pruned | undefined {
+  const nextInMs = nextPruneInMs(session, now)
+  return nextInMs === 0 ? undefined : { pruned: 0, nextInMs }
+}
+
+function nextPruneInMs(session: Session, now: number): number | null {
+  const next = (session.statement(session.queries.nextPrune).get() as { due: number | null }).due
+  return next === null ? null : Math.max(0, next - now)
+}
+
+/** Deletes finished jobs that were kept long enough, and leaves to-dos for their children; within the current transaction. */
+function pruneJobs(session: Session, limit: number, now: number): Pruned {
+  const rows = session.statement(session.queries.oldJobs).all(now, limit) as { seq: number }[]
+  if (rows.length > 0)
+    forget(
+      session,
+      rows.map((row) => row.seq),
+    )
+  return { pruned: rows.length, nextInMs: nextPruneInMs(session, now) }
+}
+
+/** Jobs that ended together were mostly enqueued together: a range is deleted in one walk, which costs less than a list. */
+function forget(session: Session, seqs: number[]): void {
+  noteGone(session, seqs)
+  const { runs, rest } = stretchesOf(
+    seqs.sort((a, b) => a - b),
+    (seq) => seq,
+    () => true,
+  )
+  const { pruneHistory, pruneHistoryRun, pruneJobs: pruneList, pruneJobsRun, deleteLabelsRun } = session.queries
+  const labels = isAnyLabel(session)
+  for (const run of runs)
+    for (const sql of [pruneHistoryRun, pruneJobsRun, ...(labels ? [deleteLabelsRun] : [])])
+      session.statement(sql).run(run[0] as number, run.at(-1) as number)
+  if (rest.length === 0) return
+  for (const sql of [pruneHistory, pruneList]) session.statement(sql).run(JSON.stringify(rest))
+  dropLabels(session, rest)
+}
+
+/** Nothing to sweep: there is neither a place nor a group nor an old clock step, and no space to give back. By reading alone. */
+function nothingToSweep(session: Session): Swept | undefined {
+  const isEmpty =
+    session.statement(session.queries.anyPlace).get() === undefined &&
+    !isAnyGroup(session) &&
+    !isAnyOldStep(session) &&
+    !hasSpace(session)
+  return isEmpty ? { swept: 0, more: false } : undefined
+}
+
+/** One step of the walks through the places and the groups, and some space given back. */
+function sweepRows(session: Session, limit: number, now: number): Swept {
+  const [places, groups] = [sweepPlaces(session, limit, now), sweepGroups(session, limit, now)]
+  dropOldSteps(session)
+  const isSpacious = giveBack(session)
+  return { swept: places + groups, more: places >= limit || groups >= limit || isSpacious }
+}

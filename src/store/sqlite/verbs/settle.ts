@@ -1,0 +1,185 @@
+import type { Encoded } from '../../../job/rules/outcome.js'
+import { isFinal, isTimed } from '../../../job/rules/states.js'
+import type { LeasedJob, SettledJob } from '../../store.js'
+import type { Written } from '../../requests.js'
+import { byFence, toClaimedJob } from './claim.js'
+import { isPlain } from '../../history-row.js'
+import { countMoves } from './groups.js'
+import { appendHistory, keepUntil } from './history.js'
+import { beatOf } from '../../workers.js'
+import type { WorkerBeat, WorkerRow } from '../../workers.js'
+import { noteEnds } from './link-ends.js'
+import type { Session } from '../connection/session.js'
+import { stretchesOf } from './row-runs.js'
+import { dropWishes, honourWishes } from './request.js'
+
+/** Writes what became of claimed jobs, each as its wish turns it and only if the fence is still the job's. */
+export function settleJobs(
+  session: Session,
+  settled: readonly SettledJob[],
+  closeLeases: readonly number[],
+  now: number,
+): Written {
+  const honoured = honourWishes(session, settled)
+  const ended: SettledJob[] = []
+  const refused: number[] = []
+  for (const job of honoured.settled) {
+    if (isFinal(job.to)) ended.push(job)
+    else if (!giveBack(session, job, now)) refused.push(job.ref)
+  }
+  if (ended.length > 0) refused.push(...endJobs(session, ended, now))
+  for (const fence of closeLeases) session.statement(session.queries.closeLease).run(fence)
+  dropWishes(session, honoured.wished, refused)
+  countMoves(session)
+  return { refused, turned: honoured.turned.filter((job) => !refused.includes(job.ref)) }
+}
+
+/** A job that goes on: back in line, later, or aside. */
+function giveBack(session: Session, job: SettledJob, now: number): boolean {
+  const dueAt = job.delayMs === null ? null : now + job.delayMs
+  const { changes } = session.statement(session.queries.giveBack).run(
+    job.to,
+    dueAt,
+    dueAt,
+    job.attempt,
+    job.retries,
+    job.crashes,
+    job.streak,
+    job.error,
+    job.reason,
+    job.log,
+    // It has begun, so it can no longer expire before it begins.
+    job.to !== 'ready' || job.streak > 0 ? 1 : 0,
+    job.ref,
+    job.fence,
+  )
+  if (Number(changes) === 0) return false
+  moved(session, job)
+  if (job.to === 'parked') noteEnds(session, [job])
+  if (job.to === 'ready') session.noteReady()
+  else if (isTimed(job.to)) session.noteDue(job.delayMs ?? 0)
+  return true
+}
+
+/** A claimed job is counted as ready, whether it runs or is held. */
+function moved(session: Session, job: SettledJob): void {
+  session.tally.leave(job, 'ready')
+  session.tally.enter(job, job.to)
+}
+
+/** Nearly always all of them are ours, and then the counts alone say so; when not, it is undone and ours are found first. */
+function endJobs(session: Session, ended: readonly SettledJob[], now: number): number[] {
+  session.statement(session.queries.savepoint).run()
+  const all = end(session, ended, now)
+  if (!all) session.statement(session.queries.rollbackTo).run()
+  session.statement(session.queries.release).run()
+  const [mine, refused] = all ? [ended, []] : partOwned(session, ended)
+  if (!all && !end(session, mine, now))
+    throw new Error(`of ${mine.length} ended jobs that are ours, some could not be ended`)
+  for (const job of mine) {
+    moved(session, job)
+    if (job.key !== null) session.statement(session.queries.freeKey).run(job.name, job.key, job.ref)
+  }
+  noteEnds(session, mine)
+  if (mine.length > 0) session.noteSettled()
+  return refused.map(refOf)
+}
+
+/** Moves ended jobs from the live table to history; false when some of them were not under their fence. */
+function end(session: Session, ended: readonly SettledJob[], now: number): boolean {
+  const { runs, rest } = stretchesOf(ended, refOf, endedAlike)
+  for (const run of runs) if (!endRun(session, run, now)) return false
+  let removed = 0
+  for (const [fence, refs] of byFence(rest))
+    removed += Number(session.statement(session.queries.endJobs).run(fence, JSON.stringify(refs)).changes)
+  if (removed < rest.length) return false
+  appendHistory(session, rest, now)
+  return true
+}
+
+function endRun(session: Session, run: readonly SettledJob[], now: number): boolean {
+  const { ref: first, fence, startedAt, keepMs, worker } = run[0] as SettledJob
+  const last = first + run.length - 1
+  const { changes } = session
+    .statement(session.queries.appendDoneRun)
+    .run(startedAt, now, keepUntil(keepMs, now), worker, first, last, fence)
+  if (Number(changes) < run.length) return false
+  return Number(session.statement(session.queries.endRun).run(first, last, fence).changes) === run.length
+}
+
+const refOf = (job: SettledJob): number => job.ref
+
+/** Neighbours that can be ended by one statement. */
+function endedAlike(before: SettledJob, job: SettledJob): boolean {
+  return (
+    before.fence === job.fence &&
+    before.startedAt === job.startedAt &&
+    before.keepMs === job.keepMs &&
+    isSilent(before) &&
+    isSilent(job)
+  )
+}
+
+function isSilent(job: SettledJob): boolean {
+  return job.result === null && job.keepMs !== 0 && isPlain(job)
+}
+
+/** Those that are still under their fence, and the others. */
+function partOwned(session: Session, ended: readonly SettledJob[]): [SettledJob[], SettledJob[]] {
+  const fences = new Map<number, number>()
+  for (const [fence, refs] of byFence(ended)) {
+    const rows = session.statement(session.queries.ownedJobs).all(fence, JSON.stringify(refs)) as { seq: number }[]
+    for (const row of rows) fences.set(row.seq, fence)
+  }
+  const isOwned = (job: SettledJob): boolean => fences.get(job.ref) === job.fence
+  return [ended.filter(isOwned), ended.filter((job) => !isOwned(job))]
+}
+
+export function readWorkers(session: Session): WorkerBeat[] {
+  return (session.statement(session.queries.readWorkers).all() as WorkerRow[]).map(beatOf)
+}
+
+/** What a worker's leases hold, asked of the jobs themselves: the list in a lease is only where to look. */
+export function readLeases(session: Session, worker: string): LeasedJob[] {
+  const leases = session.statement(session.queries.readLeases).all(worker) as LeaseRow[]
+  const jobs: LeasedJob[] = []
+  for (const lease of leases) {
+    const rows = session.rows(session.queries.leasedBodies).all(lease.jobs, lease.fence) as LeasedRow[]
+    for (const row of rows)
+      jobs.push({
+        ...toClaimedJob(session.lanes.get(row[5]), row, lease.fence),
+        quarantined: lease.quarantined,
+        claimedAt: lease.claimed_at,
+        startedAt: row[6],
+        isBlocking: row[0] === lease.blocked_by,
+      })
+  }
+  return jobs
+}
+
+/** A body with its lane, and when it began. */
+type LeasedRow = readonly [number, string, Encoded, number, string | null, number, number | null]
+
+interface LeaseRow {
+  readonly fence: number
+  readonly quarantined: number
+  readonly claimed_at: number
+  readonly blocked_by: number | null
+  readonly jobs: string
+}
+
+/** Ends a dead worker in one guarded write. Null: its beat moved after all, and nothing was written. */
+export function rescueJobs(
+  session: Session,
+  worker: string,
+  beat: number | null,
+  settled: readonly SettledJob[],
+  now: number,
+): Written | null {
+  if (beat === null) {
+    if (session.statement(session.queries.isWorker).get(worker) !== undefined) return null
+  } else if (Number(session.statement(session.queries.endWorker).run(worker, beat).changes) === 0) return null
+  const written = settleJobs(session, settled, [], now)
+  session.statement(session.queries.dropLeases).run(worker)
+  return written
+}

@@ -1,0 +1,46 @@
+import type { Promoted } from '../../store.js'
+import { isAnyTodo } from './link-ends.js'
+import { workOffLinks } from './links.js'
+import { completeGroups } from './group-ends.js'
+import { countMoves, isAnyComplete, isAnyGroup, promoteMembers } from './groups.js'
+import type { Session } from '../connection/session.js'
+
+/** Makes due jobs ready, enqueues what follows complete groups, and names the expired; within the current transaction, at most `limit` of each. */
+export function promoteJobs(session: Session, limit: number, now: number): Promoted {
+  const links = isAnyTodo(session) ? workOffLinks(session, limit, now) : NO_LINKS
+  const promoted = isAnyGroup(session)
+    ? promoteMembers(session, limit, now)
+    : Number(session.statement(session.queries.promoteJobs).run(now, limit).changes)
+  if (promoted > 0) session.noteReady()
+  countMoves(session)
+  const { calledOff, troubled } = completeGroups(session, limit, now)
+  const expired = session.statement(session.queries.expiredJobs).all(now, limit) as Promoted['expired'][number][]
+  return {
+    promoted,
+    calledOff: [...links.calledOff, ...calledOff],
+    again: links.again,
+    expired: expired.map((row) => ({ ...row })),
+    troubled,
+    nextInMs: nextInMs(session, now),
+  }
+}
+
+const NO_LINKS = { calledOff: [], again: false }
+
+/** The answer when nothing is due, by reading alone; undefined when something is. */
+export function nothingToPromote(session: Session, now: number): Promoted | undefined {
+  if (isAnyTodo(session)) return undefined
+  const inMs = nextInMs(session, now)
+  if (inMs === 0 || isAnyComplete(session)) return undefined
+  return { promoted: 0, ...NO_LINKS, expired: [], troubled: [], nextInMs: inMs }
+}
+
+function nextInMs(session: Session, now: number): number | null {
+  const next = [nextTime(session, session.queries.nextDue), nextTime(session, session.queries.nextExpiry)]
+  const times = next.filter((time) => time !== null)
+  return times.length === 0 ? null : Math.max(0, Math.min(...times) - now)
+}
+
+function nextTime(session: Session, sql: string): number | null {
+  return (session.statement(sql).get() as { due: number | null }).due
+}

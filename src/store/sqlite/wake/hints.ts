@@ -1,0 +1,105 @@
+import type { Cancel } from '../../../world/timers.js'
+import type { Watch } from '../../../world/watch.js'
+import type { World } from '../../../world/world.js'
+import type { Hint } from '../../store.js'
+import type { FileIdentity } from '../file/file-identity.js'
+import type { Session } from '../connection/session.js'
+import { EVERYTHING, Wake } from './wake.js'
+
+export interface HintsParts {
+  readonly session: Session
+  /** The database's path; in memory there are no others. */
+  readonly path: string
+  readonly world: World
+  /** How other processes' commits are watched for; without it they are found by polling alone. */
+  readonly watch: Watch | undefined
+  /** Verified before a wake file is made. */
+  readonly identity?: FileIdentity | undefined
+  /** A sentence for people. */
+  readonly note: (sentence: string) => void
+}
+
+/** Who wants to know what was committed, here and elsewhere; and telling them. */
+export class Hints {
+  /** A worker of this process claims. */
+  worksHere = false
+  readonly #session: Session
+  readonly #wake: Wake | undefined
+  readonly #listeners = new Set<(hint: Hint) => void>()
+  #madeReady = false
+
+  constructor(parts: HintsParts) {
+    this.#session = parts.session
+    if (parts.watch !== undefined && parts.path !== ':memory:') this.#wake = this.#openWake(parts, parts.watch)
+  }
+
+  on(callback: (hint: Hint) => void): Cancel {
+    this.#listeners.add(callback)
+    this.#wake?.listen()
+    return () => {
+      this.#listeners.delete(callback)
+      if (this.#listeners.size === 0) this.#wake?.rest()
+    }
+  }
+
+  /** A transaction of the session was committed. */
+  committed(): void {
+    const hint = this.#session.takeHint()
+    if (hint === undefined) return
+    if (hint.ready) this.#madeReady = true
+    this.#wake?.tell(hint)
+    this.#pass(hint)
+  }
+
+  /** This process has made something ready since it was last asked: a claim need not look first whether there is anything. */
+  takeMadeReady(): boolean {
+    const made = this.#madeReady
+    this.#madeReady = false
+    return made
+  }
+
+  /** A connection of the user's, in this process, has committed what it wrote for us: nobody else tells of that. */
+  callerCommitted(): void {
+    this.#wake?.tell(EVERYTHING)
+    this.#pass(EVERYTHING)
+  }
+
+  /** Moves with every commit of another connection than the session's own; -1 when it cannot be read for now. */
+  version(): number {
+    try {
+      return (this.#session.statement(this.#session.queries.dataVersion).get() as { data_version: number }).data_version
+    } catch {
+      return -1 // Busy, recovering: something moves, and a look costs little.
+    }
+  }
+
+  close(): void {
+    this.#wake?.close()
+  }
+
+  #pass(hint: Hint): void {
+    for (const listener of this.#listeners) listener(hint)
+  }
+
+  #openWake({ path, world, note, identity }: HintsParts, watch: Watch): Wake {
+    return new Wake({
+      path,
+      verify: () => identity?.verify(),
+      world,
+      watch,
+      note,
+      version: () => this.version(),
+      worksHere: () => this.worksHere,
+      isReady: () => this.#isReady(),
+      heard: (hint) => this.#pass(hint),
+    })
+  }
+
+  #isReady(): boolean {
+    try {
+      return this.#session.statement(this.#session.queries.anyReady).all().length > 0
+    } catch {
+      return true // It cannot be read for now: then others should look.
+    }
+  }
+}

@@ -1,0 +1,16 @@
+import type { Cancel } from '../../../world/timers.js'
+import type { StoreNotice } from '../../info.js'
+
+/** Who is told what the store reports while it is in use. */
+export class Notices {
+  readonly #listeners = new Set<(notice: StoreNotice) => void>()
+
+  on(callback: (notice: StoreNotice) => void): Cancel {
+    this.#listeners.add(callback)
+    return () => void this.#listeners.delete(callback)
+  }
+
+  tell(notice: StoreNotice): void {
+    for (const listener of this.#listeners) listener(notice)
+  }
+}

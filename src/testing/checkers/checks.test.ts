@@ -1,0 +1,172 @@
+import { describe, expect, test } from 'vitest'
+import type { Census, CensusJob } from '../../store/sqlite/verbs/census.js'
+import { AskBook } from '../simulation/request-book.js'
+import { Checker, checkDrained } from './checks.js'
+import { census, facts, looking, running, waiting } from '../../../test/support/small-census.js'
+import { SimProcess } from '../simulation/sim-process.js'
+import { seeded } from '../simulation/random.js'
+import { VirtualTime } from '../simulation/virtual-time.js'
+
+describe('groups', () => {
+  const member: CensusJob = { ...waiting, group: 'g' }
+  const group = { group: 'g', unfinished: 0, sealedAt: 1, completedAt: null }
+  const counted = (state: CensusJob['state'], members: number): Partial<Census> => ({
+    counts: [{ group: 'g', queue: 'default', state: state ?? 'ready', members }],
+  })
+
+  test('are counted as a full count counts them, and those that run as ready', () => {
+    expect(looking(census([member], counted('ready', 1)))).not.toThrow()
+    expect(looking(census([{ ...running, group: 'g' }], counted('ready', 1)))).not.toThrow()
+    expect(looking(census([member]))).toThrow('G1: 1 members are g default ready, and none is counted')
+    expect(looking(census([member], counted('ready', 2)))).toThrow('G1: 2 members are counted as g default ready')
+    expect(looking(census([], counted('ready', 1)))).toThrow('G1')
+    expect(looking(census([], counted('done', 1)))).not.toThrow()
+  })
+
+  test('are followed once, when they are complete', () => {
+    const follower: CensusJob = { ...waiting, follows: 'g' }
+    const complete = { groups: [{ ...group, completedAt: 2 }] }
+    expect(looking(census([follower], complete))).not.toThrow()
+    expect(looking(census([follower], { groups: [group] }))).toThrow('which is not complete')
+    expect(looking(census([follower, { ...follower, id: 'b', seq: 2 }], complete))).toThrow('both follow group g')
+    expect(() => checkDrained(census([], { groups: [group] }), 2_000)).toThrow('nobody has noticed')
+    expect(() => checkDrained(census([], { groups: [{ ...group, unfinished: 1 }] }), 2_000)).not.toThrow()
+  })
+})
+
+describe('wishes', () => {
+  const cancel = { wishes: [{ seq: 1, kind: 'cancel' as const }] }
+  const pause = { wishes: [{ seq: 1, kind: 'pause' as const }] }
+  const after = (state: CensusJob['state']): Census =>
+    census([{ ...running, state, fence: null, worker: 'w', attempt: 1 }])
+
+  test('stand only beside a job that runs, and none is left at the end', () => {
+    expect(looking(census([running], cancel))).not.toThrow()
+    expect(looking(census([waiting], cancel))).toThrow('X7: a wish to cancel stands beside a job that is ready')
+    expect(looking(census([], pause))).toThrow('X14: a wish to pause stands beside a job that is gone')
+    expect(() => checkDrained(census([], cancel), 2_000)).toThrow('X7')
+  })
+
+  test('to cancel end in cancelled or done', () => {
+    for (const state of ['done', 'cancelled'] as const)
+      expect(looking(census([running], cancel), after(state))).not.toThrow()
+    for (const state of ['ready', 'retrying', 'paused', 'failed', 'parked'] as const)
+      expect(looking(census([running], cancel), after(state))).toThrow(
+        `X7: job a was cancelled while it ran, and now is`,
+      )
+  })
+
+  test('to pause hold back what would go on, and do not take the place of a cancel', () => {
+    for (const state of ['done', 'failed', 'paused', 'parked', 'running'] as const)
+      expect(looking(census([running], pause), state === 'running' ? census([running]) : after(state))).not.toThrow()
+    for (const state of ['ready', 'scheduled', 'retrying'] as const)
+      expect(looking(census([running], pause), after(state))).toThrow('X14: job a was to be paused')
+    expect(looking(census([running], cancel), census([running], pause))).toThrow('X7: job a was cancelled, and then')
+  })
+
+  test('of nobody cancel nothing', () => {
+    const checker = new Checker()
+    checker.look(census([waiting]), facts())
+    const gone = census([{ ...waiting, state: 'cancelled', reason: 'cancel() was called' }])
+    expect(() => checker.look(gone, facts())).toThrow('X7: job a was cancelled, and nobody asked for it')
+  })
+})
+
+describe('places', () => {
+  const sole: CensusJob = { ...waiting, name: 'sole', place: 'x', while: 'unfinished' }
+  const once: CensusJob = { ...sole, name: 'once' }
+  const second = (of: CensusJob, createdAt: number): CensusJob => ({
+    ...of,
+    seq: 2,
+    id: 'b',
+    createdAt,
+    state: 'ready',
+  })
+  const over: Partial<CensusJob> = { state: 'done', worker: 'w', attempt: 1 }
+  const held: Partial<CensusJob> = { state: 'running', fence: 7 }
+
+  test('are for one unfinished job', () => {
+    expect(looking(census([sole]), census([{ ...sole, ...held }, second(sole, 1_100)]))).toThrow('both unfinished')
+    const [before, after] = [census([{ ...sole, ...held }]), census([{ ...sole, ...over }, second(sole, 1_100)])]
+    expect(looking(before, after)).not.toThrow()
+  })
+
+  test('take none beside one that waits, and one behind one that runs', () => {
+    const behind: CensusJob = { ...sole, while: 'waiting' }
+    expect(looking(census([behind]), census([behind, second(behind, 1_100)]))).toThrow('which waits there')
+    const runs = { ...behind, ...held }
+    expect(looking(census([runs]), census([runs, second(behind, 1_100)]))).not.toThrow()
+  })
+
+  test('have a window, which is given up by who is called off and taken over by who replaces', () => {
+    const ran = [census([{ ...once, ...held }]), census([{ ...once, ...over }])]
+    expect(looking(...ran, census([{ ...once, ...over }, second(once, 1_499)]))).toThrow('1 ms before its window ends')
+    expect(looking(...ran, census([{ ...once, ...over }, second(once, 1_500)]))).not.toThrow()
+    const off: CensusJob = { ...once, state: 'cancelled' }
+    expect(looking(census([once]), census([off]), census([off, second(once, 1_100)]))).not.toThrow()
+    const replaced = [census([once]), census([off, { ...second(once, 1_400), ...held }])]
+    const third: CensusJob = { ...once, seq: 3, id: 'c', createdAt: 1_450 }
+    const next = (createdAt: number): Census =>
+      census([off, { ...second(once, 1_400), ...over }, { ...third, createdAt }])
+    expect(looking(...replaced, next(1_499))).toThrow('1 ms before')
+    expect(looking(...replaced, next(1_500))).not.toThrow()
+  })
+
+  test('bound how long a job is put off', () => {
+    const latest: CensusJob = { ...once, name: 'latest', while: 'waiting' }
+    expect(looking(census([{ ...latest, dueAt: 1_500 }]))).not.toThrow()
+    expect(looking(census([{ ...latest, dueAt: 1_501 }]))).toThrow('E6: job a was put off 501 ms')
+  })
+})
+
+test('the work of a job is there exactly once when it is done, and not before', () => {
+  const bank: CensusJob = { ...running, name: 'bank' }
+  const done: CensusJob = { ...bank, state: 'done', fence: null, worker: 'w', attempt: 1 }
+  const works = (times: number): Partial<Census> => ({ works: [{ id: 'a', times }] })
+  expect(looking(census([bank]), census([done], works(1)))).not.toThrow()
+  expect(looking(census([bank], works(1)))).toThrow('I5: job a is running, and its work was done 1 times')
+  expect(looking(census([bank]), census([done]))).toThrow('I5: job a is done, and its work was done 0 times')
+  expect(looking(census([bank]), census([done], works(2)))).toThrow('I5: job a is done, and its work was done 2 times')
+  expect(looking(census([], works(1)))).toThrow('I5: the work of job a was done 1 times, and the job is not there')
+})
+
+test('a job that was rolled back is not there', () => {
+  const look = (): void => new Checker().look(census([waiting]), facts({ undone: new Set(['a']) }))
+  expect(look).toThrow('G2: job a is there')
+})
+
+describe('what was answered', () => {
+  const time = new VirtualTime(0)
+  const process = new SimProcess('w', time, seeded(1), 0)
+  const pledge = { what: 'X14, paused', since: 0, until: 50 }
+  let now = 0
+  const begins = (book: AskBook, at: number) => () => {
+    now = at
+    return book.begins('a', 'default', process, now)
+  }
+  const paused = { call: () => Promise.resolve(true), voids: false, pledge: () => pledge }
+  const resumed = { call: () => Promise.resolve(true), voids: true, pledge: () => undefined }
+
+  test('holds until its time, or until somebody asks for something else', async () => {
+    const book = new AskBook(() => now)
+    await book.ofJob('a', paused)
+    expect(begins(book, 49)).toThrow('X14, paused: job a of queue default begins 49 ms after that was acknowledged')
+    expect(begins(book, 50)).not.toThrow()
+    const resuming = book.ofJob('a', resumed)
+    expect(begins(book, 10)).not.toThrow()
+    await resuming
+    await book.ofQueue('default', paused)
+    expect(begins(book, 10)).toThrow('X14')
+  })
+
+  test('promises nothing when the call failed, when another was under way, or to who acts on old news', async () => {
+    const book = new AskBook(() => now)
+    await book.ofJob('a', { ...paused, call: () => Promise.reject(new Error('lost')) }).catch(() => undefined)
+    expect(begins(book, 10)).not.toThrow()
+    await Promise.all([book.ofJob('a', resumed), book.ofJob('a', paused)])
+    expect(begins(book, 10)).not.toThrow()
+    await book.ofJob('a', paused)
+    process.noteLate()
+    expect(begins(book, 10)).not.toThrow()
+  })
+})

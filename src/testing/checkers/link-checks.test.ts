@@ -1,0 +1,63 @@
+import { describe, expect, test } from 'vitest'
+import type { Census, CensusJob } from '../../store/sqlite/verbs/census.js'
+import { checkDrained } from './checks.js'
+import { LinkChecker } from './link-checks.js'
+import { census, facts, looking, waiting } from '../../../test/support/small-census.js'
+
+describe('links', () => {
+  const parent: CensusJob = { ...waiting, id: 'p', seq: 2 }
+  const child: CensusJob = { ...waiting, state: 'blocked', after: ['p'], asked: ['p'], policy: 'cancel' }
+  const open = { links: [{ parent: 'p', child: 1, policy: 'cancel' as const }] }
+  const ended = (state: CensusJob['state'], id = 'p'): CensusJob => ({ ...parent, id, state, worker: 'w' })
+  const calledOff = (reason: string): CensusJob => ({ ...child, state: 'cancelled', reason })
+
+  test('keep a job blocked while they are open', () => {
+    expect(looking(census([child, parent], open))).not.toThrow()
+    expect(looking(census([{ ...child, state: 'paused' }, parent], open))).not.toThrow()
+    expect(looking(census([{ ...child, state: 'ready' }, parent], open))).toThrow('P1: job a is ready, and waits for p')
+    expect(looking(census([child, parent]))).toThrow('P1: job a is blocked, and waits for nobody')
+    expect(looking(census([{ ...child, state: 'ready' }, parent]))).toThrow('does not wait any more for its parent p')
+    expect(looking(census([{ ...child, after: ['q'] }, parent], open))).toThrow(
+      'was to come after p, and comes after q',
+    )
+  })
+
+  test('are looked at when a parent is over', () => {
+    for (const over of [[ended('done')], [ended('failed')], [ended('cancelled')], []]) {
+      expect(looking(census([child, ...over], { ...open, todos: ['p'] }))).not.toThrow()
+      expect(looking(census([child, ...over], open))).toThrow('and nobody is to look at that')
+    }
+    expect(() => checkDrained(census([child, ended('failed')], { ...open, todos: ['p'] }), 2_000)).toThrow(
+      'P1: nothing runs',
+    )
+  })
+
+  test('cancel for what is true', () => {
+    const failed = calledOff('its parent work p failed')
+    expect(looking(census([failed, ended('failed')]))).not.toThrow()
+    expect(looking(census([failed, parent]))).toThrow('P1: job a was cancelled because its parent p failed, which is')
+    expect(looking(census([{ ...failed, policy: 'wait' }, ended('failed')]))).toThrow('had policy wait')
+    expect(looking(census([{ ...calledOff('its parent p is gone: it'), policy: 'wait' }]))).not.toThrow()
+    expect(looking(census([calledOff('its parent work q failed'), ended('failed', 'q')]))).toThrow('no parent of it')
+  })
+
+  test('strand nobody', () => {
+    const kept = { links: [{ parent: 'p', child: 1, policy: 'wait' as const }] }
+    for (const state of ['parked', 'failed', 'cancelled'] as const)
+      expect(() => checkDrained(census([child, ended(state)], kept), 2_000)).not.toThrow()
+    const ring = { links: [...kept.links, { parent: 'a', child: 2, policy: 'wait' as const }] }
+    expect(() => checkDrained(census([child, { ...parent, state: 'blocked' }], ring), 2_000)).toThrow(
+      'nothing can free it',
+    )
+    expect(() => checkDrained(census([child], kept), 2_000)).toThrow('nothing can free it')
+  })
+
+  test('let no handler begin before them', () => {
+    const links = new LinkChecker()
+    const look = (...jobs: readonly CensusJob[]): Census => census(jobs)
+    links.look(new Map(), new Map([['p', parent]]), census([child, parent], open), facts())
+    expect(() => links.begins('a', () => look(child, parent))).toThrow('P1: job a begins before its parent p')
+    expect(() => links.begins('a', () => look(child, ended('failed')))).toThrow('P1')
+    expect(() => links.begins('a', () => look(child, ended('done')))).not.toThrow()
+  })
+})

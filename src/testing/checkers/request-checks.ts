@@ -1,0 +1,57 @@
+import type { Census, CensusJob } from '../../store/sqlite/verbs/census.js'
+import { isFinal } from '../../job/rules/states.js'
+import { BrokenPromise } from './broken-promise.js'
+
+/**
+ * Wishes (X7, X14): one stands only beside a job that runs. When it is gone its job has ended as it was asked to: cancelled or
+ * done; or paused, or whatever would not have gone on anyway.
+ */
+export function checkWishes(before: Census | undefined, census: Census, met: (what: string) => void): void {
+  if (census.wishes.length === 0 && (before?.wishes.length ?? 0) === 0) return
+  const jobs = new Map(census.jobs.map((job) => [job.seq, job]))
+  const standing = new Map(census.wishes.map((wish) => [wish.seq, wish]))
+  for (const { seq, kind } of census.wishes)
+    if (jobs.get(seq)?.state !== 'running')
+      throw new BrokenPromise(`${idOf(kind)}: a wish to ${kind} stands beside a job that ${describe(jobs.get(seq))}`)
+  for (const wish of before?.wishes ?? []) {
+    const job = jobs.get(wish.seq)
+    const now = standing.get(wish.seq)
+    if (wish.kind === 'cancel' && now === undefined) checkCancelled(job, before, census, met)
+    if (wish.kind === 'pause' && now === undefined) checkPaused(job, met)
+    if (wish.kind === 'cancel' && now?.kind === 'pause')
+      throw new BrokenPromise(`X7: job ${job?.id} was cancelled, and then a pause took the place of that`)
+  }
+}
+
+function checkCancelled(
+  job: CensusJob | undefined,
+  before: Census | undefined,
+  census: Census,
+  met: (what: string) => void,
+): void {
+  // One that ended and is kept for no time, or was deleted in the same moment, is out of sight.
+  if (job === undefined) return
+  if (job.state !== 'cancelled' && job.state !== 'done')
+    throw new BrokenPromise(`X7: job ${job.id} was cancelled while it ran, and now ${describe(job)}`)
+  if (job.state === 'done') return met('done in spite of a cancel')
+  const fence = before?.jobs.find((each) => each.seq === job.seq)?.fence
+  const lease = before?.leases.find((each) => each.fence === fence)
+  const isDead = !census.workers.some(({ worker }) => worker === lease?.worker)
+  met(isDead ? 'cancelled at a rescue' : 'cancelled while it ran')
+}
+
+function checkPaused(job: CensusJob | undefined, met: (what: string) => void): void {
+  if (job === undefined || job.state === 'running' || job.state === 'parked') return
+  if (job.state === null || isFinal(job.state)) return
+  if (job.state !== 'paused')
+    throw new BrokenPromise(`X14: job ${job.id} was to be paused after its attempt, and now ${describe(job)}`)
+  met('paused after an attempt')
+}
+
+function idOf(kind: 'cancel' | 'pause'): string {
+  return kind === 'cancel' ? 'X7' : 'X14'
+}
+
+function describe(job: CensusJob | undefined): string {
+  return job === undefined ? 'is gone' : `is ${job.state}`
+}

@@ -1,0 +1,19 @@
+import type { CaptureOptions } from '../../job/attempt/capture.js'
+import type { AnyJob } from '../../job/definition/define.js'
+import type { Census } from '../../store/sqlite/verbs/census.js'
+import type { UniqueRule } from '../checkers/unique-checks.js'
+import type { SimProcess } from './sim-process.js'
+
+/** What a fleet runs, and what the checkers must know of it. */
+export interface Scene {
+  readonly jobs: (process: SimProcess) => readonly AnyJob[]
+  readonly capture?: CaptureOptions | undefined
+  /** Names of jobs whose work and end are one transaction. */
+  readonly banking?: ReadonlySet<string> | undefined
+  /** How jobs are unique, by name. */
+  readonly uniques?: ReadonlyMap<string, UniqueRule> | undefined
+  /** Checks of its own: after every change of the store, and as a handler begins. */
+  readonly checks?:
+    | { look(census: Census): void; begins(id: string, process: SimProcess, fence: number): void }
+    | undefined
+}

@@ -1,0 +1,229 @@
+import type { Mill } from '../../src/mill/mill-type.js'
+import { checkDurations } from '../../src/testing/checkers/clock-checks.js'
+import type { FaultRates } from '../../src/testing/simulation/faults.js'
+import { ALL_FAULTS, NO_FAULTS } from '../../src/testing/simulation/faults.js'
+import { seeded } from '../../src/testing/simulation/random.js'
+import type { Plants } from '../../src/testing/simulation/sim-database.js'
+import type { Coverage, Simulation, SimulationConfig } from '../../src/testing/simulation/simulation.js'
+import { tellStory } from '../workload/story.js'
+import { checkStage, setStage } from '../workload/workload.js'
+
+/** What became of one seed. */
+export interface SeedReport {
+  readonly seed: number
+  readonly config: SimulationConfig
+  readonly ok: boolean
+  readonly error: unknown
+  readonly coverage: Coverage
+  readonly trace: readonly string[]
+  readonly steps: number
+}
+
+/** In one of so many seeds the clock is set, with this chance in each second. */
+const CLOCK_SEEDS = 7
+const CLOCK_RATE = 0.15
+
+/** Derives everything a seed decides: the fleet, its settings, how much goes wrong. */
+export function configOf(seed: number): SimulationConfig {
+  const random = seeded(seed).fork('config')
+  const storm = random.next() * 2
+  const faults = random.chance(0.1) ? NO_FAULTS : scaled(ALL_FAULTS, storm)
+  return {
+    seed,
+    workers: random.int(1, 4),
+    concurrency: random.pick([1, 2, 5, 10]),
+    leaseMs: random.pick([1_500, 3_000, 5_000]),
+    pollMs: random.pick([200, 1_000, 2_000]),
+    crashBudget: random.pick([1, 2, 3]),
+    skewMs: random.pick([0, 5_000, 3_600_000]),
+    faults: withClock(seed, faults),
+    faultyMs: random.int(4_000, 20_000),
+    drainMs: 180_000,
+  }
+}
+
+/**
+ * By the number of the seed and not by a draw: all other seeds tell the histories that they told before there was this fault. In
+ * every other one nothing else goes wrong, so that what must follow a step within a time is not excused by other trouble.
+ */
+function withClock(seed: number, faults: FaultRates): FaultRates {
+  // Seed 13 stays as it was: it finds a planted bug that few others find.
+  if (seed % CLOCK_SEEDS !== CLOCK_SEEDS - 1 || seed === 13) return { ...faults, clockStep: 0 }
+  return { ...(seed % 2 === 0 ? NO_FAULTS : faults), clockStep: CLOCK_RATE }
+}
+
+function scaled(rates: FaultRates, by: number): FaultRates {
+  return Object.fromEntries(
+    Object.entries(rates).map(([kind, rate]) => [kind, (rate as number) * by]),
+  ) as unknown as FaultRates
+}
+
+/** Runs one seed of the campaign; a broken promise is in the report, not thrown. */
+export async function runSeed(
+  seed: number,
+  plants: Plants = {},
+  change: Partial<SimulationConfig> = {},
+): Promise<SeedReport> {
+  const config = { ...configOf(seed), ...change }
+  const stage = setStage(config, plants)
+  const { sim } = stage
+  const steps = seeded(seed).fork('steps').int(8, 40)
+  let error: unknown
+  try {
+    let app: Mill | undefined
+    await sim.run((mill, client) => {
+      app = plants.wrapMill?.(mill) ?? mill
+      return tellStory(stage, mill, client, steps)
+    })
+    // Only a clock that was set can make a record end before it begins.
+    if (app !== undefined && sim.clock.steps > 0) await sim.finish(checkRecords(app, sim))
+    checkStage(stage)
+  } catch (thrown) {
+    error = thrown
+  }
+  // Else every promise of every later seed would carry it along.
+  stage.tenant.disable()
+  sim.count('runs', sim.book.total)
+  return {
+    seed,
+    config,
+    ok: error === undefined,
+    error,
+    coverage: sim.coverage,
+    trace: sim.trace,
+    steps: sim.trace.length,
+  }
+}
+
+async function checkRecords(mill: Mill, sim: Simulation): Promise<void> {
+  for await (const record of mill.find()) {
+    checkDurations(record)
+    sim.count('durations')
+  }
+}
+
+/** What a campaign must have met to be worth its name: a zero here means that something was never tried. */
+export const MUST_COVER: readonly string[] = [
+  'fault: crash',
+  'fault: failBefore',
+  'fault: failAfter',
+  'fault: slow',
+  'fault: lateRescue',
+  'fault: loseHint',
+  'fault: lateHint',
+  'fault: hold',
+  'fault: freeze',
+  'fault: block',
+  'fault: clockStep',
+  'clock set back',
+  'clock set forward',
+  'durations',
+  'restarts',
+  'stops',
+  'rescues',
+  'rescues by proof',
+  'rescued jobs',
+  'fence refusals',
+  'suspect runs',
+  'crash-budget parks',
+  'processes killed by a handler',
+  'runs',
+  'to done',
+  'to failed',
+  'to retrying',
+  'to scheduled',
+  'to paused',
+  'cancelled',
+  'cancelled running',
+  'cancelled while it ran',
+  'cancelled at a rescue',
+  'done in spite of a cancel',
+  'told of a cancel: obeys',
+  'told of a cancel: fails',
+  'told of a cancel: returns',
+  'held jobs cancelled',
+  'held jobs paused',
+  'paused',
+  'paused running',
+  'paused after an attempt',
+  'resumed',
+  'queues paused',
+  'queues paused until a time',
+  'queues paused by a handler',
+  'queues resumed',
+  'begun after a pause of their queue',
+  'unique: written',
+  'unique: ignored',
+  'unique: refused',
+  'unique: replaced',
+  'unique: put off',
+  'tx committed',
+  'tx rolled back',
+  'tx calls refused',
+  'transactions: commits',
+  'transactions: rolls back',
+  'transactions: dies before its commit',
+  'transactions: dies after its commit',
+  'transactions: throws afterwards',
+  'processes suspended in a handler',
+  'context in place',
+  'retried by command',
+  'edited',
+  'deleted',
+  'duplicates returned',
+  'scheduled',
+  'moved',
+  'successors of running jobs',
+  'bulks',
+  'unscheduled',
+  'recurring',
+  'ticks in an unbroken ledger',
+  'schedule: pause',
+  'schedule: resume',
+  'schedule: runNow',
+  'schedule: backfill',
+  'schedule: delete',
+  'children that wait',
+  'children that cancel',
+  'children that run',
+  'families',
+  'flows',
+  'late links',
+  'refused: E_CYCLE',
+  'refused: E_PARENT_MISSING',
+  'blocked jobs that were freed',
+  'blocked jobs that were paused',
+  'blocked jobs that were cancelled',
+  'cancelled because a parent failed',
+  'cancelled because a parent was cancelled',
+  'cancelled because a parent is gone',
+  'run after a parent that did not succeed',
+  'blocked members of groups',
+  'ticks that waited for another',
+  'retried in spite of their parents',
+  'blocked at the end by a parent that failed',
+  'results of parents',
+]
+
+export function addCoverage(into: Coverage, from: Coverage): void {
+  for (const [what, times] of Object.entries(from)) into[what] = (into[what] ?? 0) + times
+}
+
+export function uncovered(coverage: Coverage): string[] {
+  return MUST_COVER.filter((what) => (coverage[what] ?? 0) === 0)
+}
+
+/** A smaller configuration that still breaks: faults taken away one kind at a time, then workers. Cheap, and often telling. */
+export async function shrink(seed: number, plants: Plants = {}): Promise<Partial<SimulationConfig>> {
+  let change: Partial<SimulationConfig> = {}
+  const stillBreaks = async (candidate: Partial<SimulationConfig>): Promise<boolean> =>
+    !(await runSeed(seed, plants, candidate)).ok
+  const config = configOf(seed)
+  for (const kind of Object.keys(config.faults) as (keyof FaultRates)[]) {
+    const candidate = { ...change, faults: { ...(change.faults ?? config.faults), [kind]: 0 } }
+    if (await stillBreaks(candidate)) change = candidate
+  }
+  for (const smaller of [{ workers: 1 }, { workers: 2 }, { concurrency: 1 }, { skewMs: 0 }])
+    if (await stillBreaks({ ...change, ...smaller })) change = { ...change, ...smaller }
+  return change
+}

@@ -1,0 +1,193 @@
+import assert from 'node:assert/strict'
+import type { OnDuplicate, PlaceRequest } from '../../src/job/rules/unique.js'
+import type { Ask } from '../../src/job/rules/request.js'
+import type { Claimed, ClaimedJob, ClaimRequest, JobRow, NewJob, SettledJob, Store } from '../../src/store/store.js'
+import { makeIds } from '../../src/world/ids.js'
+import type { Ids } from '../../src/world/ids.js'
+
+/** One case of a contract. */
+export interface ContractCase {
+  readonly name: string
+  readonly run: (subject: ContractSubject) => Promise<void>
+}
+
+/** An empty store whose clock the case moves by hand. */
+export interface ContractSubject {
+  readonly store: Store
+  readonly clock: { now: number }
+}
+
+/** A case with a bench to work at; the store is closed after it. */
+export function contract(name: string, run: (bench: Bench) => Promise<void>): ContractCase {
+  return {
+    name,
+    run: async (subject) => {
+      const bench = new Bench(subject)
+      try {
+        await run(bench)
+      } finally {
+        await subject.store.close()
+      }
+    },
+  }
+}
+
+/** Short words for the cases: a worker's and a client's view of one store. */
+export class Bench {
+  readonly store: Store
+  readonly clock: { now: number }
+  readonly ids: Ids = makeIds(counted())
+
+  constructor(subject: ContractSubject) {
+    this.store = subject.store
+    this.clock = subject.clock
+  }
+
+  /** Prunes and sweeps once; gives how many jobs were pruned. */
+  async prune(limit: number): Promise<number> {
+    const { pruned } = await this.store.jobs.pruneJobs(limit)
+    await this.store.jobs.sweepRows(limit)
+    return pruned
+  }
+
+  job(change: Partial<NewJob> = {}): NewJob {
+    const id = this.ids.jobId(this.clock.now)
+    return {
+      id,
+      name: 'mail',
+      queue: 'default',
+      priority: 0,
+      key: null,
+      payload: '{"n":1}',
+      options: null,
+      due: { inMs: 0 },
+      expires: null,
+      ...change,
+    }
+  }
+  async insert(
+    jobs: readonly NewJob[],
+    onDuplicate: OnDuplicate = 'return',
+  ): Promise<readonly { id: string; isNew: boolean }[]> {
+    return this.store.jobs.insertJobs(jobs, { onDuplicate, keepCancelledMs: Infinity })
+  }
+  async one(change: Partial<NewJob> = {}): Promise<string> {
+    const job = this.job(change)
+    await this.insert([job])
+    return job.id
+  }
+  async read(id: string): Promise<JobRow> {
+    const [row] = await this.store.jobs.readJobs([id])
+    assert.ok(row, `job ${id} is there`)
+    return row
+  }
+  async state(id: string): Promise<string> {
+    const [row] = await this.store.jobs.readJobs([id])
+    return row?.state ?? 'gone'
+  }
+  async worker(): Promise<string> {
+    const id = this.ids.workerId()
+    await this.store.leases.addWorker({ id, host: 'here', pid: 1 })
+    return id
+  }
+  async claim(worker: string, change: Partial<ClaimRequest> = {}): Promise<Claimed> {
+    const max = change.max ?? 100
+    return this.store.leases.claimJobs({
+      worker,
+      fence: this.ids.fence(),
+      names: ['mail'],
+      max,
+      starting: max,
+      rooms: new Map(),
+      suspects: 'none',
+      ...change,
+    })
+  }
+  settled(job: ClaimedJob, change: Partial<SettledJob> = {}): SettledJob {
+    return {
+      ref: job.ref,
+      fence: job.fence,
+      id: job.id,
+      name: job.name,
+      queue: job.queue,
+      key: job.key,
+      group: job.group,
+      to: 'done',
+      delayMs: null,
+      dueAt: job.dueAt,
+      attempt: job.attempt + 1,
+      retries: job.retries,
+      crashes: job.crashes,
+      streak: 0,
+      startedAt: this.clock.now,
+      worker: 'w',
+      result: null,
+      error: null,
+      reason: null,
+      log: job.log,
+      keepMs: Infinity,
+      isParent: job.isParent,
+      ...change,
+    }
+  }
+  async settle(job: ClaimedJob, change: Partial<SettledJob> = {}): Promise<readonly number[]> {
+    return (await this.store.leases.settleJobs([this.settled(job, change)], [])).refused
+  }
+  ask(id: string, ask: Ask): Promise<string> {
+    return this.store.jobs.askJob({ id, ask, reason: `${ask} it`, keepMs: Infinity })
+  }
+  wishes(): Promise<readonly object[]> {
+    return this.store.leases.readWishes()
+  }
+  pause(id: string, from: JobRow['state']): Promise<string> {
+    return this.store.jobs.changeJob({ id, from, to: 'paused', exit: 'paused', keepMs: Infinity })
+  }
+  resume(id: string): Promise<string> {
+    return this.store.jobs.changeJob({ id, from: 'paused', to: 'ready', exit: 'resumed', keepMs: Infinity })
+  }
+  async found(query: {
+    states?: readonly JobRow['state'][]
+    names?: readonly string[]
+    queues?: readonly string[]
+    label?: string
+    group?: string
+    limit?: number
+    order?: 'newest' | 'oldest'
+  }): Promise<JobRow[]> {
+    const rows: JobRow[] = []
+    let cursor: number | null = null
+    do {
+      const page: Awaited<ReturnType<Store['jobs']['findJobs']>> = await this.store.jobs.findJobs({
+        order: 'newest',
+        limit: 10,
+        ...query,
+        cursor,
+      })
+      rows.push(...page.rows)
+      cursor = page.cursor
+    } while (cursor !== null)
+    return rows
+  }
+}
+
+function counted(): () => number {
+  let word = 0x9e3779b9
+  return () => (word = (Math.imul(word, 1664525) + 1013904223) >>> 0)
+}
+
+/** A place as a job asks for it. */
+export function place(change: Partial<PlaceRequest> = {}): PlaceRequest {
+  return { key: 'u', while: 'unfinished', onDuplicate: 'ignore', forMs: null, ...change }
+}
+
+/** A job that wants a place; its options say so too, for the day it is retried. */
+export function placed(change: Partial<PlaceRequest> = {}): Partial<NewJob> {
+  const unique = place(change)
+  return { unique, options: JSON.stringify({ unique: { key: unique.key, while: unique.while } }) }
+}
+
+/** The only job of a claim. */
+export function only(claimed: Claimed): ClaimedJob {
+  assert.equal(claimed.jobs.length, 1)
+  return claimed.jobs[0] as ClaimedJob
+}

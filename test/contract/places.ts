@@ -1,0 +1,221 @@
+import assert from 'node:assert/strict'
+import { contract, only, placed } from './bench.js'
+import type { ContractCase } from './bench.js'
+import type { PlaceRequest } from '../../src/job/rules/unique.js'
+import type { NewJob } from '../../src/store/store.js'
+
+/** Uniqueness: one job in one place. */
+export const placesCases: readonly ContractCase[] = [
+  contract('a place is taken by one unfinished job, and a second enqueue gets the first one', async (b) => {
+    const first = await b.one(placed())
+    assert.deepEqual(await b.insert([b.job(placed())]), [{ id: first, isNew: false }])
+    assert.equal((await b.insert([b.job({ ...placed(), name: 'bill' })]))[0]?.isNew, true, 'a place belongs to its job')
+    assert.equal((await b.insert([b.job(placed({ key: 'v' }))]))[0]?.isNew, true, 'another value is another place')
+    assert.equal((await b.found({})).length, 3)
+  }),
+
+  contract('an end frees the place, however it ended', async (b) => {
+    const worker = await b.worker()
+    for (const to of ['done', 'failed', 'cancelled'] as const) {
+      await b.one(placed())
+      const job = only(await b.claim(worker))
+      assert.equal((await b.insert([b.job(placed())]))[0]?.isNew, false, 'it runs')
+      await b.settle(job, { to, keepMs: to === 'done' ? 0 : Infinity })
+    }
+    assert.equal((await b.insert([b.job(placed())]))[0]?.isNew, true)
+  }),
+
+  contract('while waiting: one more may wait behind the one that runs', async (b) => {
+    const worker = await b.worker()
+    await b.one(placed({ while: 'waiting' }))
+    const running = only(await b.claim(worker))
+    const [second] = await b.insert([b.job(placed({ while: 'waiting' }))])
+    assert.equal(second?.isNew, true)
+    assert.deepEqual(await b.insert([b.job(placed({ while: 'waiting' }))]), [{ id: second?.id, isNew: false }])
+    await b.settle(running)
+    assert.deepEqual(await b.insert([b.job(placed())]), [{ id: second?.id, isNew: false }])
+  }),
+
+  contract('a window holds after the end, after the pruning, and then is over', async (b) => {
+    const worker = await b.worker()
+    const window = placed({ forMs: 60_000 })
+    const first = await b.one(window)
+    await b.settle(only(await b.claim(worker)), { keepMs: 1_000 })
+    b.clock.now += 59_999
+    assert.ok((await b.prune(100)) > 0)
+    assert.equal(await b.state(first), 'gone')
+    assert.deepEqual(await b.insert([b.job(window)]), [{ id: first, isNew: false }])
+    await assert.rejects(b.insert([b.job(placed({ onDuplicate: 'reject' }))]), {
+      code: 'E_DUPLICATE_JOB',
+      existingId: first,
+    })
+    await assert.rejects(b.insert([b.job(placed({ onDuplicate: 'replace' }))]), { code: 'E_DUPLICATE_JOB' })
+    b.clock.now += 1
+    assert.equal((await b.insert([b.job(window)]))[0]?.isNew, true)
+  }),
+
+  contract('a window is opened by the first, and lasts for ever when it is to', async (b) => {
+    const worker = await b.worker()
+    const first = await b.one(placed({ forMs: Infinity }))
+    await b.settle(only(await b.claim(worker)))
+    b.clock.now += 3_000_000_000_000
+    await b.prune(100)
+    assert.deepEqual(await b.insert([b.job(placed())]), [{ id: first, isNew: false }])
+  }),
+
+  contract('a number given again does not make a stranger the holder of a place', async (b) => {
+    const worker = await b.worker()
+    const first = await b.one(placed({ forMs: 60_000 }))
+    await b.one(placed({ key: 'v' }))
+    for (const job of (await b.claim(worker)).jobs) await b.settle(job, { keepMs: 0 })
+    const strangers = [await b.one(), await b.one()]
+    assert.equal((await b.insert([b.job(placed({ key: 'v' }))]))[0]?.isNew, true, 'its job is over')
+    for (const id of strangers) await b.store.jobs.changeJob({ id, from: 'ready', to: 'cancelled', keepMs: Infinity })
+    assert.deepEqual(await b.insert([b.job(placed())]), [{ id: first, isNew: false }], 'its window still runs')
+  }),
+
+  contract('a cancelled or deleted job gives up its place and its window', async (b) => {
+    const window = placed({ forMs: 60_000 })
+    for (const to of ['cancelled', 'gone'] as const)
+      for (const keepMs of [0, Infinity]) {
+        const id = await b.one(window)
+        assert.equal(await b.state(id), 'ready')
+        assert.equal(await b.store.jobs.changeJob({ id, from: 'ready', to, keepMs }), 'changed')
+      }
+    const worker = await b.worker()
+    const id = await b.one({ ...window, expires: { inMs: 5 } })
+    await b.settle(only(await b.claim(worker)), { to: 'cancelled', keepMs: 0 })
+    assert.notEqual(await b.one(window), id)
+  }),
+
+  contract('unique: reject refuses the whole bulk and writes nothing', async (b) => {
+    const first = await b.one(placed())
+    const bulk = [b.job(), b.job(placed({ key: 'v' })), b.job(placed({ onDuplicate: 'reject' }))]
+    await assert.rejects(b.insert(bulk), {
+      code: 'E_DUPLICATE_JOB',
+      existingId: first,
+      message: /is unfinished \(item 2\)/,
+    })
+    assert.equal((await b.found({})).length, 1)
+    assert.equal((await b.insert([b.job(placed({ key: 'v' }))]))[0]?.isNew, true, 'nor was a place taken')
+  }),
+
+  contract('unique: replace cancels the one that waits, also of its own bulk, and stays in its window', async (b) => {
+    const replacing = placed({ onDuplicate: 'replace', forMs: 60_000 })
+    const [first] = await b.insert([b.job({ ...replacing, key: 'k' })])
+    b.clock.now += 30_000
+    const bulk = await b.insert([b.job(replacing), b.job(replacing)])
+    assert.deepEqual([await b.state(first?.id ?? ''), await b.state(bulk[0]?.id ?? '')], ['cancelled', 'cancelled'])
+    assert.match((await b.read(first?.id ?? '')).reason ?? '', /replaced by/)
+    assert.equal((await b.insert([b.job({ key: 'k' })]))[0]?.isNew, true, 'its key is free')
+    const worker = await b.worker()
+    for (const job of (await b.claim(worker)).jobs) await b.settle(job)
+    b.clock.now += 29_999
+    await assert.rejects(b.insert([b.job(replacing)]), { code: 'E_DUPLICATE_JOB', message: /ran within its window/ })
+    b.clock.now += 1
+    assert.equal((await b.insert([b.job(replacing)]))[0]?.isNew, true)
+  }),
+
+  contract('unique: replace refuses what a worker has, unless only waiting ones count', async (b) => {
+    const worker = await b.worker()
+    const first = await b.one(placed())
+    await b.claim(worker)
+    await assert.rejects(b.insert([b.job(placed({ onDuplicate: 'replace' }))]), {
+      code: 'E_DUPLICATE_JOB',
+      message: /a worker has it/,
+    })
+    await b.one(placed({ onDuplicate: 'replace', while: 'waiting' }))
+    assert.equal(await b.state(first), 'running')
+  }),
+
+  contract(
+    'unique: reschedule gives the one that waits the new payload, options and time, up to its window',
+    async (b) => {
+      const debounced = (payload: string): NewJob =>
+        b.job({
+          ...placed({ onDuplicate: 'reschedule', while: 'waiting', forMs: 12_000 }),
+          payload,
+          due: { inMs: 5_000 },
+        })
+      const opened = b.clock.now
+      const [first] = await b.insert([debounced('1'), debounced('2')])
+      for (const [payload, dueIn] of [
+        ['3', 8_000],
+        ['4', 11_000],
+        ['5', 12_000],
+        ['6', 12_000],
+      ] as const) {
+        b.clock.now += 3_000
+        assert.deepEqual(await b.insert([debounced(payload)]), [{ id: first?.id, isNew: false }])
+        const row = await b.read(first?.id ?? '')
+        assert.deepEqual([row.payload, row.dueAt - opened], [payload, dueIn])
+      }
+      assert.equal(await b.state(first?.id ?? ''), 'ready', 'the window is over and so is the waiting')
+      const worker = await b.worker()
+      const running = only(await b.claim(worker))
+      assert.equal(running.payload, '6')
+      const [second] = await b.insert([debounced('7')])
+      assert.equal(second?.isNew, true, 'what comes while it runs must run too')
+      await b.settle(running)
+      assert.equal((await b.read(second?.id ?? '')).dueAt, b.clock.now + 5_000)
+    },
+  ),
+
+  contract('a key is asked before a place, and nothing changes unless both agree', async (b) => {
+    const keyed = await b.one({ key: 'k', ...placed({ key: 'a' }), due: { inMs: 1_000 } })
+    const other = await b.one(placed({ key: 'b' }))
+    const both = (change: Partial<PlaceRequest>): NewJob => b.job({ key: 'k', ...placed(change) })
+    assert.deepEqual(await b.insert([both({ key: 'c' })]), [{ id: keyed, isNew: false }])
+    assert.deepEqual(await b.insert([both({ key: 'b' })], 'replace'), [{ id: other, isNew: false }])
+    assert.equal(await b.state(keyed), 'scheduled', 'not replaced by a job that did not come')
+    await b.insert([{ ...both({ key: 'c' }), payload: '2' }], 'move')
+    assert.equal((await b.read(keyed)).payload, '2')
+    assert.equal((await b.insert([b.job(placed({ key: 'a' }))]))[0]?.id, keyed, 'a moved job keeps its place')
+    const [third] = await b.insert([both({ key: 'a' })], 'replace')
+    assert.deepEqual([third?.isNew, await b.state(keyed)], [true, 'cancelled'])
+    const [fourth] = await b.insert([b.job(placed({ key: 'a', onDuplicate: 'replace' }))])
+    assert.deepEqual([fourth?.isNew, await b.state(third?.id ?? '')], [true, 'cancelled'])
+    assert.equal((await b.insert([b.job({ key: 'k' })]))[0]?.isNew, true)
+  }),
+
+  contract('a retried job takes its place anew, and is refused when another unfinished one has it', async (b) => {
+    const worker = await b.worker()
+    const retry = (id: string, from: 'failed' | 'cancelled'): Promise<string> =>
+      b.store.jobs.changeJob({ id, from, to: 'ready', due: { inMs: 0 }, keepMs: Infinity })
+    const first = await b.one(placed({ forMs: 60_000 }))
+    await b.settle(only(await b.claim(worker)), { to: 'failed' })
+    assert.equal(await retry(first, 'failed'), 'changed', 'its own window is not in its way')
+    await b.settle(only(await b.claim(worker)), { to: 'failed' })
+    b.clock.now += 60_000
+    const second = await b.one(placed({ forMs: 60_000 }))
+    await assert.rejects(retry(first, 'failed'), { code: 'E_DUPLICATE_JOB', existingId: second })
+    assert.equal(await b.state(first), 'failed')
+    await b.settle(only(await b.claim(worker)))
+    assert.equal(await retry(first, 'failed'), 'changed', 'a window holds back enqueues only')
+    assert.deepEqual(await b.insert([b.job(placed())]), [{ id: first, isNew: false }])
+    await b.store.jobs.changeJob({ id: first, from: 'ready', to: 'cancelled', keepMs: Infinity })
+    const third = await b.one(placed())
+    await assert.rejects(retry(first, 'cancelled'), { code: 'E_DUPLICATE_JOB', existingId: third })
+  }),
+
+  contract('places that no longer count are swept in steps, and no others', async (b) => {
+    const worker = await b.worker()
+    const keys = Array.from({ length: 30 }, (_, i) => `u${i}`)
+    const jobs = keys.map((key, i) => b.job(placed({ key, forMs: i % 3 === 0 ? 60_000 : null })))
+    await b.insert(jobs)
+    for (const job of (await b.claim(worker, { max: 20 })).jobs) await b.settle(job)
+    const swept: number[] = []
+    for (let i = 0; i < 6; i += 1) swept.push((await b.store.jobs.sweepRows(4)).swept)
+    assert.deepEqual(
+      swept.reduce((a, n) => a + n, 0),
+      13,
+      'of the 20 that ended, 7 have a window',
+    )
+    assert.ok(swept.every((n) => n <= 4))
+    const again = await b.insert(keys.map((key) => b.job(placed({ key }))))
+    assert.deepEqual(
+      again.map((one) => one.isNew),
+      keys.map((_, i) => i < 20 && i % 3 !== 0),
+    )
+  }),
+]

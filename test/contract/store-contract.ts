@@ -1,0 +1,47 @@
+import { askingCases } from './asking.js'
+import type { ContractCase } from './bench.js'
+import { claimsCases } from './claims.js'
+import { findCases } from './find.js'
+import { groupsCases } from './groups.js'
+import { groupsModelCases } from './groups-model.js'
+import { jobsCases } from './jobs.js'
+import { linkCases } from './links.js'
+import { replacedParentCases } from './links-replaced.js'
+import { manyLanesCases } from './many-lanes.js'
+import { movedLinkCases } from './moved-links.js'
+import { placesCases } from './places.js'
+import { pruningCases } from './pruning.js'
+import { scheduleCases } from './schedules.js'
+import { quarantineCases } from './quarantine.js'
+import { rescueCases } from './rescue.js'
+import { settlingCases } from './settling.js'
+import { successorCases } from './successors.js'
+import { togetherCases } from './together.js'
+import { upkeepCases } from './upkeep.js'
+
+/**
+ * What every store must do, as cases that need no test framework. A store joins with one line:
+ *
+ *   for (const { name, run } of storeContract) test(name, async () => run(await open()))
+ */
+export const storeContract: readonly ContractCase[] = [
+  ...jobsCases,
+  ...placesCases,
+  ...claimsCases,
+  ...manyLanesCases,
+  ...settlingCases,
+  ...upkeepCases,
+  ...pruningCases,
+  ...rescueCases,
+  ...quarantineCases,
+  ...findCases,
+  ...askingCases,
+  ...togetherCases,
+  ...scheduleCases,
+  ...linkCases,
+  ...movedLinkCases,
+  ...replacedParentCases,
+  ...successorCases,
+  ...groupsCases,
+  ...groupsModelCases,
+]

@@ -1,0 +1,60 @@
+import { createServer } from 'node:http'
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { reason } from '../../src/codec/show.js'
+import { MillraceError } from '../../src/errors.js'
+import { createDatabase } from '../../src/testing/postgres/fresh-database.js'
+import type { FreshDatabase } from '../../src/testing/postgres/fresh-database.js'
+import { startPostgres } from '../../src/testing/postgres/start-postgres.js'
+import type { TestPostgres } from '../../src/testing/postgres/start-postgres.js'
+
+/**
+ * For our own tests: one server for a whole run, and a database for each file of tests. Most runs of one file need no
+ * PostgreSQL at all, so nothing is started ahead. The run's main process holds a door, and the first test that knocks
+ * has the server started; the others, in whatever process they are, are told of the same one.
+ */
+const DOOR = 'MILLRACE_TEST_POSTGRES_DOOR'
+
+/** No test of ours cuts the power, and a flush for each commit is most of their time; files have pools of their own. */
+const SETTINGS = { fsync: 'off', max_connections: '300' }
+
+/** Opens the door, in the process whose children run the tests; what it gives closes it and stops the server. */
+export async function openDoor(): Promise<() => Promise<void>> {
+  if (process.env[DOOR] !== undefined) return async () => {} // Another project of the same run holds it.
+  let starting: Promise<TestPostgres> | undefined
+  const start = (): Promise<TestPostgres> =>
+    (starting ??= startPostgres(process.env['MILLRACE_POSTGRES_URL'] ? {} : { settings: SETTINGS }))
+  const door = createServer((_, response) => {
+    start().then(
+      ({ url }) => response.end(url),
+      (error: unknown) => response.writeHead(500).end(reason(error)),
+    )
+  })
+  process.env[DOOR] = `http://127.0.0.1:${await listen(door)}`
+  return async () => {
+    delete process.env[DOOR]
+    door.close()
+    door.closeAllConnections()
+    await (await starting)?.stop()
+  }
+}
+
+/** A database of this test's own, in the server that the run shares. */
+export async function freshDatabase(): Promise<FreshDatabase> {
+  const door = process.env[DOOR]
+  if (door === undefined)
+    throw new MillraceError(
+      'E_NO_POSTGRES',
+      'freshDatabase(): only a run of vitest with our global set-up has a server',
+    )
+  const response = await fetch(door)
+  const text = await response.text()
+  if (!response.ok) throw new MillraceError('E_POSTGRES_NOT_STARTED', text)
+  return createDatabase(text)
+}
+
+function listen(server: Server): Promise<number> {
+  return new Promise((resolve) => {
+    server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port))
+  })
+}

@@ -1,0 +1,96 @@
+import type { Census, CensusJob } from '../../src/store/sqlite/verbs/census.js'
+import { Checker } from '../../src/testing/checkers/checks.js'
+import type { Facts } from '../../src/testing/checkers/checks.js'
+
+/** Small censuses by hand: what each checker lets pass, and that it can fail. */
+export const waiting: CensusJob = {
+  seq: 1,
+  id: 'a',
+  name: 'work',
+  queue: 'default',
+  key: null,
+  group: null,
+  follows: null,
+  place: null,
+  while: null,
+  createdAt: 1_000,
+  places: 1,
+  state: 'ready',
+  fence: null,
+  dueAt: 1_000,
+  attempt: 0,
+  retries: 0,
+  crashes: 0,
+  streak: 0,
+  reason: null,
+  worker: null,
+  told: null,
+  tick: null,
+  lines: 0,
+  keepUntil: null,
+  after: [],
+  asked: [],
+  policy: null,
+  n: null,
+}
+export const running: CensusJob = { ...waiting, state: 'running', fence: 7 }
+const LEASE = { fence: 7, worker: 'w', quarantined: 0, jobs: [1, 2] }
+
+export function census(jobs: readonly CensusJob[], more: Partial<Census> = {}): Census {
+  const workers = [{ worker: 'w', beat: 1 }]
+  return {
+    jobs,
+    keys: [],
+    workers,
+    leases: [LEASE],
+    wishes: [],
+    pauses: [],
+    groups: [],
+    counts: [],
+    works: [],
+    ticks: [],
+    schedules: [],
+    links: [],
+    todos: [],
+    strays: 0,
+    ...more,
+  }
+}
+
+export function facts(more: Partial<Facts> = {}): Facts {
+  return {
+    acknowledged: new Set(),
+    forgettable: new Set(),
+    revivals: new Map(),
+    calledOff: new Set(),
+    undone: new Set(),
+    crashBudget: 3,
+    workers: {
+      lastBeats: new Map(),
+      leaving: new Set(),
+      stopped: new Set(),
+      processes: new Map(),
+      heldUntil: -Infinity,
+    },
+    now: 2_000,
+    databaseNow: 2_000,
+    soonest: 2_000,
+    leaseMs: 1_500,
+    banking: new Set(['bank']),
+    uniques: new Map([
+      ['once', { forMs: 500, putsOff: false }],
+      ['latest', { forMs: 500, putsOff: true }],
+    ]),
+    lateLinks: new Map(),
+    met: () => undefined,
+    left: () => undefined,
+    ...more,
+  }
+}
+
+/** Looks at one census after the other; gives what the last look said. */
+export function looking(...seen: readonly Census[]): () => void {
+  const checker = new Checker()
+  for (const each of seen.slice(0, -1)) checker.look(each, facts({ calledOff: new Set(['a']) }))
+  return () => checker.look(seen.at(-1) as Census, facts({ calledOff: new Set(['a']) }))
+}

@@ -1,0 +1,116 @@
+import { job } from '../../src/job/definition/define.js'
+import type { AnyJob } from '../../src/job/definition/define.js'
+import type { Context } from '../../src/job/attempt/context.js'
+import type { Handle } from '../../src/job/enqueue.js'
+import { StoreError } from '../../src/errors.js'
+import { REPLY_LOST } from '../../src/testing/simulation/faults.js'
+import { writeWork } from '../../src/store/sqlite/verbs/census.js'
+import type { SqliteDatabase } from '../../src/store/sqlite/connection/driver.js'
+import type { Cast, Told } from './stage.js'
+import { inContext, isFirstRun } from './stage.js'
+
+/** What becomes of the transaction in which a banker writes its work and its end. */
+export const FATES = [
+  'commits',
+  'rolls back',
+  'dies before its commit',
+  'dies after its commit',
+  'throws afterwards',
+  'sleeps before it',
+] as const
+export type Fate = (typeof FATES)[number]
+
+/** Jobs whose work and end are one transaction. */
+export const BANKING: ReadonlySet<string> = new Set(['banker', 'teller'])
+
+type Banked = Told & { readonly ms: number; readonly fate: Fate; readonly spawns: boolean }
+
+/** One opens its transaction by `ctx.transaction`, the other settles itself in one of its own by `ctx.settleIn`. */
+export function bankingJobs(cast: Cast): AnyJob[] {
+  const { sim, wait } = cast
+  const retry = { limit: 8, backoff: { start: 100, max: 1_000 } }
+  const banker = job('banker', {
+    run: inContext(cast, async (p: Banked, ctx) => {
+      await wait(p.ms)
+      const business = new Business(cast, p, ctx)
+      await business.begin()
+      try {
+        await ctx.transaction((tx: SqliteDatabase) => business.write(tx, () => undefined))
+      } catch (thrown) {
+        await business.undone(thrown)
+        throw thrown
+      }
+      await business.committed()
+    }),
+    retry,
+  })
+  const teller = job('teller', {
+    run: inContext(cast, async (p: Banked, ctx) => {
+      await wait(p.ms)
+      const business = new Business(cast, p, ctx)
+      await business.begin()
+      try {
+        sim.transaction((tx) => business.write(tx, () => void ctx.settleIn(tx)))
+      } catch (thrown) {
+        await business.undone(thrown)
+        if (!(thrown instanceof OnPurpose)) throw thrown
+        // It returns all the same, and the worker finds out that nothing was settled.
+        return sim.book.failed(ctx.id)
+      }
+      await business.committed()
+    }),
+    retry,
+  })
+  return [banker, teller] as AnyJob[]
+}
+
+/** The business of one attempt: a row of work and perhaps a child, in one transaction with the job's end. */
+class Business {
+  readonly #cast: Cast
+  readonly #banked: Banked
+  readonly #ctx: Context
+  readonly #fate: Fate
+  readonly #children: Promise<Handle<unknown>>[] = []
+
+  constructor(cast: Cast, banked: Banked, ctx: Context) {
+    this.#cast = cast
+    this.#banked = banked
+    this.#ctx = ctx
+    this.#fate = isFirstRun(cast, ctx) ? banked.fate : 'commits'
+  }
+
+  /** A process that sleeps for longer than its lease comes back to a job that somebody else may run by now. */
+  async begin(): Promise<void> {
+    const { sim, process } = this.#cast
+    if (this.#fate === 'sleeps before it') await sim.sleep(process)
+  }
+
+  /** What it throws rolls everything back. */
+  write(tx: SqliteDatabase, settle: () => void): void {
+    const { tenant, spawns } = this.#banked
+    writeWork(tx, this.#ctx.id)
+    if (spawns) this.#children.push(this.#ctx.enqueue('steady', { ms: 5, n: 0, tenant }, { tx }))
+    settle()
+    if (this.#fate === 'rolls back' || this.#fate === 'dies before its commit') throw new OnPurpose()
+  }
+
+  async committed(): Promise<void> {
+    const { sim, process } = this.#cast
+    for (const child of this.#children) sim.acknowledged.add((await child).id)
+    sim.count(`transactions: ${this.#fate}`)
+    if (this.#fate === 'dies after its commit') await sim.kill(process)
+    if (this.#fate === 'throws afterwards') throw new Error('thrown when all was done')
+  }
+
+  async undone(thrown: unknown): Promise<void> {
+    const { sim, process } = this.#cast
+    // Nobody knows what became of it.
+    if (thrown instanceof StoreError && thrown.message.includes(REPLY_LOST)) return
+    for (const child of this.#children) sim.undone.add((await child).id)
+    if (!(thrown instanceof OnPurpose)) return
+    sim.count(`transactions: ${this.#fate}`)
+    if (this.#fate === 'dies before its commit') await sim.kill(process)
+  }
+}
+
+class OnPurpose extends Error {}

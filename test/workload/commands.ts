@@ -1,0 +1,143 @@
+import { isFinal } from '../../src/job/rules/states.js'
+import type { CensusJob } from '../../src/store/sqlite/verbs/census.js'
+import type { Teller } from './story.js'
+
+const QUEUES = ['default', 'mail', 'slow'] as const
+/** How long it is waited before a call that failed is made again. */
+const AGAIN_MS = 100
+
+export async function cancel(teller: Teller, id = choose(teller)): Promise<void> {
+  const { sim, mill } = teller
+  if (id === undefined) return
+  const state = sim.stateOf(id)
+  if (await mill.cancel(id)) sim.count(state === 'running' ? 'cancelled running' : 'cancelled')
+}
+
+export async function pause(teller: Teller, id = choose(teller)): Promise<void> {
+  const { sim, mill, pausedJobs } = teller
+  if (id === undefined) return
+  // Whatever is answered, it may be paused now.
+  pausedJobs.add(id)
+  const state = sim.stateOf(id)
+  if (await mill.pause(id)) sim.count(state === 'running' ? 'paused running' : 'paused')
+}
+
+export async function resume({ sim, mill, random, pausedJobs }: Teller, id?: string): Promise<void> {
+  if (id === undefined && pausedJobs.size === 0) return
+  id ??= random.pick([...pausedJobs])
+  if (await mill.resume(id)) sim.count('resumed')
+  pausedJobs.delete(id)
+}
+
+export async function pauseQueue(teller: Teller, queue: string = teller.random.pick(QUEUES)): Promise<void> {
+  const { sim, mill, random, pausedQueues } = teller
+  if (random.chance(0.6)) {
+    // It ends by itself, unless the call failed and an older pause stands, which somebody ends in the end.
+    await mill.queue(queue).pauseUntil(random.int(20, 3_000))
+    pausedQueues.delete(queue)
+    sim.count('queues paused until a time')
+  } else {
+    pausedQueues.add(queue)
+    await mill.queue(queue).pause()
+    sim.count('queues paused')
+  }
+}
+
+export async function resumeQueue({ sim, mill, random, pausedQueues }: Teller): Promise<void> {
+  const queue = pausedQueues.size > 0 ? random.pick([...pausedQueues]) : random.pick(QUEUES)
+  await mill.queue(queue).resume()
+  pausedQueues.delete(queue)
+  sim.count('queues resumed')
+}
+
+/** Asks one thing after the other of a job that may run. */
+export async function press(teller: Teller, id: string): Promise<void> {
+  const { sim, client, random } = teller
+  for (let times = random.int(1, 3); times > 0; times -= 1) {
+    await sim.wait(client, random.int(1, 300))
+    await random.pick([cancel, cancel, pause, pause, resume, resume])(teller, id)
+  }
+}
+
+/** Does something to a job that a worker holds in advance, or to its queue. */
+export async function commandHeld(teller: Teller): Promise<void> {
+  const { sim, mill, random } = teller
+  const held = sim.census().jobs.filter(isHeld)
+  if (held.length === 0) return
+  const { id } = random.pick(held)
+  const dice = random.int(0, 9)
+  if (dice < 4) return void (await mill.cancel(id))
+  if (dice < 6) {
+    teller.pausedJobs.add(id)
+    await mill.pause(id)
+  } else if (dice === 6) await forgetOne(teller, id)
+  else await pauseQueue(teller, 'default')
+}
+
+export async function retry(teller: Teller, id = choose(teller, isStopped)): Promise<void> {
+  if (id !== undefined && (await teller.mill.retry(id))) teller.sim.count('retried by command')
+}
+
+export async function edit(teller: Teller, id = choose(teller, isWaiting)): Promise<void> {
+  const { sim, mill, random } = teller
+  if (id === undefined) return
+  const due = random.chance(0.5) ? { in: random.int(1, 2_000) } : {}
+  if (await mill.edit(id, { priority: random.int(-1, 3), ...due })) sim.count('edited')
+}
+
+export async function forget(teller: Teller): Promise<void> {
+  if (teller.known.length > 0) await forgetOne(teller, teller.random.pick(teller.known))
+}
+
+export async function forgetOne({ sim, mill }: Teller, id: string): Promise<void> {
+  if (await mill.delete(id)) sim.count('deleted')
+}
+
+/** At the end everything that was paused until further notice is resumed, however often the store fails. */
+export async function resumeAll(teller: Teller): Promise<void> {
+  const { mill, pausedJobs, pausedQueues } = teller
+  for (const id of pausedJobs) await insist(teller, () => mill.resume(id))
+  for (const queue of pausedQueues) await insist(teller, () => mill.queue(queue).resume())
+}
+
+export async function insist({ sim, client }: Teller, call: () => Promise<unknown>): Promise<void> {
+  for (;;) {
+    try {
+      return void (await call())
+    } catch {
+      sim.count('insisted') // The store failed, as it may for a while.
+      await sim.wait(client, AGAIN_MS)
+    }
+  }
+}
+
+/** A job of some kind as the store has it, or any that was ever heard of. */
+function choose(
+  { sim, random, known }: Teller,
+  ...kinds: readonly ((job: CensusJob) => boolean)[]
+): string | undefined {
+  const kind = random.pick([...(kinds.length > 0 ? kinds : [isRunning, isRunning, isHeld, isWaiting]), undefined])
+  const found = kind === undefined ? [] : sim.census().jobs.filter(kind)
+  if (found.length > 0) return random.pick(found).id
+  return known.length === 0 ? undefined : random.pick(known)
+}
+
+function isRunning(job: CensusJob): boolean {
+  return job.state === 'running'
+}
+
+function isHeld(job: CensusJob): boolean {
+  return job.state === 'ready' && job.fence !== null
+}
+
+export function isWaiting(job: CensusJob): boolean {
+  return job.state !== null && job.state !== 'running' && !isFinal(job.state)
+}
+
+export function isStopped(job: CensusJob): boolean {
+  return job.state === 'failed' || job.state === 'cancelled' || job.state === 'parked'
+}
+
+export function isSettled(job: CensusJob): boolean {
+  return job.state !== null && isFinal(job.state)
+}

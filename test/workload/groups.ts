@@ -1,0 +1,21 @@
+import type { Random } from '../../src/testing/simulation/random.js'
+import { insist } from './commands.js'
+import { asTenant } from './stage.js'
+import type { Teller } from './story.js'
+
+const GROUPS = ['spring', 'summer', 'autumn'] as const
+
+/** The group of the next job, if it is to be in one. From a stream of its own, so that the rest of the story stays as it is. */
+export function anyGroup(random: Random): { readonly group?: string } {
+  return random.chance(0.4) ? { group: random.pick(GROUPS) } : {}
+}
+
+/** At the end every group is sealed, while members still run and add to it; what follows says which group it follows. */
+export async function sealGroups(teller: Teller): Promise<void> {
+  for (const name of GROUPS)
+    await insist(teller, () =>
+      asTenant(teller, teller.groupRandom, (tenant) =>
+        teller.mill.group(name, { whenDone: ['steady', { ms: 1, n: 0, tenant, follows: name }] }).seal(),
+      ),
+    )
+}

@@ -1,0 +1,33 @@
+import { job } from '../../src/job/definition/define.js'
+import type { AnyJob } from '../../src/job/definition/define.js'
+import { BrokenPromise } from '../../src/testing/checkers/broken-promise.js'
+import type { Cast, Told } from './stage.js'
+import { inContext } from './stage.js'
+
+/** A job that asks for what its parents gave. */
+export function linkedJobs(cast: Cast): AnyJob[] {
+  const { sim, wait } = cast
+  const joiner = job('joiner', {
+    run: inContext(cast, async (p: Told & { ms: number }, ctx) => {
+      const [wanted, given] = [givenBy(cast, ctx.id), await ctx.results('steady')]
+      // One may have been deleted meanwhile.
+      if (wanted === givenBy(cast, ctx.id) && wanted !== given.join(' '))
+        sim.fail(new BrokenPromise(`P3: the parents of job ${ctx.id} gave ${wanted}, and it got ${given.join(' ')}`))
+      if (given.length > 0) sim.count('results of parents')
+      await wait(p.ms)
+      return given.length
+    }),
+    retry: { limit: 4, backoff: { start: 100, max: 1_000 } },
+  })
+  return [joiner] as AnyJob[]
+}
+
+/** What parents of one kind returned: the number in their payload, in the order of `after`. */
+function givenBy({ sim }: Cast, id: string): string {
+  const { jobs } = sim.census()
+  const after = jobs.find((each) => each.id === id)?.after ?? []
+  return after
+    .flatMap((parent) => jobs.filter((each) => each.id === parent && each.name === 'steady' && each.state === 'done'))
+    .map(({ n }) => n)
+    .join(' ')
+}

@@ -1,0 +1,221 @@
+import type { FlowBuilder, FlowNode } from '../../src/client/flow.js'
+import { MillraceError, StoreError } from '../../src/errors.js'
+import type { After, EnqueueOptions, Handle } from '../../src/job/enqueue.js'
+import { ON_PARENT_FAILURE } from '../../src/job/rules/links.js'
+import type { Random } from '../../src/testing/simulation/random.js'
+import type { CensusJob } from '../../src/store/sqlite/verbs/census.js'
+import { anyJob } from './any-job.js'
+import { cancel, edit, forgetOne, isSettled, isStopped, isWaiting, pause, resume, retry } from './commands.js'
+import { anyGroup } from './groups.js'
+import { asTenant } from './stage.js'
+import type { Teller } from './story.js'
+import { inTransaction } from './transactions.js'
+
+/** Something about jobs that come after others. From a stream of its own, so that the rest of the story stays as it is. */
+export async function linkStep(teller: Teller): Promise<void> {
+  const own = { ...teller, random: teller.linkRandom }
+  const steps = [
+    enqueueChild,
+    enqueueChild,
+    enqueueFamily,
+    flow,
+    addLate,
+    makeRing,
+    replaceParent,
+    commandParent,
+    commandParent,
+    commandChild,
+  ]
+  await own.random.pick(steps)(own)
+}
+
+/** A job of any kind; its payload says which jobs it must come after, as far as it knows, and what it does when one fails. */
+function childOf(random: Random, given: readonly After[]): [string, object, EnqueueOptions] {
+  // A key may mean one that is also named by its id: it is given last, so that the order in which ids come is known.
+  const parents = [...given.filter((one) => !Array.isArray(one)), ...given.filter((one) => Array.isArray(one))]
+  const [name, payload] = random.chance(0.4) ? ['joiner', { ms: random.int(0, 200) }] : anyJob(random)
+  const policy = random.pick(ON_PARENT_FAILURE)
+  const asked = parents.flatMap((parent) => (typeof parent === 'string' ? [parent] : 'id' in parent ? [parent.id] : []))
+  const { group } = anyGroup(random)
+  const options = {
+    after: parents,
+    onParentFailure: policy,
+    ...(group === undefined ? {} : { group }),
+    ...(random.chance(0.1) ? { in: random.int(1, 2_000) } : {}),
+    ...(random.chance(0.05) ? { expires: random.int(100, 5_000) } : {}),
+  }
+  return [name, { ...payload, policy, asked, ...(group === undefined ? {} : { group }) }, options]
+}
+
+async function enqueueChild(teller: Teller): Promise<void> {
+  const { sim, mill, random, known } = teller
+  const parents = Array.from({ length: random.int(1, 3) }, () => anyParent(teller)).filter((one) => one !== undefined)
+  const [name, payload, options] = childOf(random, parents)
+  const handle = await asTenant(teller, random, (tenant) => mill.enqueue(name, { ...payload, tenant }, options))
+  known.push(handle.id)
+  sim.count(`children that ${options.onParentFailure}`)
+}
+
+/** One in whatever state, by handle, by id or by key; it may be gone, and then the call is refused. */
+function anyParent({ sim, mill, random, known }: Teller): After | undefined {
+  if (random.chance(0.15)) return ['steady', `key-${random.int(1, 3)}`]
+  const kind = random.pick([
+    isUnfinished,
+    isUnfinished,
+    isSuspect,
+    isStopped,
+    isPaused,
+    isBlocked,
+    isSettled,
+    undefined,
+  ])
+  const found = kind === undefined ? [] : sim.census().jobs.filter(kind)
+  const id = found.length > 0 ? random.pick(found).id : known.length > 0 ? random.pick(known) : undefined
+  return id !== undefined && random.chance(0.3) ? mill.handle(id) : id
+}
+
+/** A parent by its key and children of it, in one transaction of the client's own. */
+async function enqueueFamily(teller: Teller): Promise<void> {
+  const { sim, mill, random } = teller
+  const parents: After[] = [['steady', 'parent'], ...known(teller)]
+  await inTransaction(teller, random.chance(0.3), (tx) => {
+    const payload = { ms: random.int(0, 500), n: random.int(1, 9) }
+    const parent = asTenant(teller, random, (tenant) =>
+      mill.enqueue('steady', { ...payload, tenant }, { tx, key: 'parent' }),
+    )
+    const children = Array.from({ length: random.int(1, 3) }, () => {
+      const [name, given, options] = childOf(random, parents)
+      return asTenant(teller, random, (tenant) => mill.enqueue(name, { ...given, tenant }, { ...options, tx }))
+    })
+    return Promise.all([parent, ...children])
+  })
+  sim.count('families')
+}
+
+function known({ random, known: all }: Teller): string[] {
+  return all.length > 0 && random.chance(0.3) ? [random.pick(all)] : []
+}
+
+/** One that takes the place of the very job it comes after, if there is one. */
+async function replaceParent(teller: Teller): Promise<void> {
+  const { sim, mill, random } = teller
+  const key = random.chance(0.5) ? 'parent' : `key-${random.int(1, 3)}`
+  const policy = random.pick(ON_PARENT_FAILURE)
+  const payload = { ms: random.int(0, 300), n: random.int(1, 9), policy, asked: [] }
+  const options = { key, onDuplicate: 'replace', after: [['steady', key] as const], onParentFailure: policy } as const
+  await asTenant(teller, random, (tenant) => mill.enqueue('steady', { ...payload, tenant }, options))
+  sim.count('children in the place of their parent')
+}
+
+/** A small graph: any, or one that fans out and in. */
+async function flow(teller: Teller): Promise<void> {
+  const { sim, mill, random } = teller
+  const build = random.chance(0.5) ? fan : graph
+  const make = (tx?: unknown): Promise<Handle<unknown>[]> =>
+    asTenant(teller, random, (tenant) =>
+      mill.flow((f) => build(teller, f, tenant), tx === undefined ? undefined : { tx }),
+    )
+  if (random.chance(0.3)) await inTransaction(teller, random.chance(0.3), make)
+  else teller.known.push(...(await make()).map(({ id }) => id))
+  sim.count('flows')
+}
+
+function graph(teller: Teller, f: FlowBuilder, tenant: string | undefined): void {
+  const { random } = teller
+  const nodes: FlowNode<unknown>[] = []
+  for (let left = random.int(3, 9); left > 0; left -= 1) {
+    const parents: After[] = nodes.filter(() => random.chance(0.3))
+    const [name, payload, options] = childOf(random, [...parents, ...known(teller)])
+    const { after = [], ...rest } = options
+    nodes.push(f.add(name, { ...payload, tenant }, rest).after(...after))
+  }
+}
+
+function fan({ random }: Teller, f: FlowBuilder, tenant: string | undefined): void {
+  const top = f.add('steady', { ms: random.int(0, 300), n: 0, tenant })
+  const add = (parents: readonly After[]): FlowNode<unknown> => {
+    const [name, payload, options] = childOf(random, parents)
+    return f.add(name, { ...payload, tenant }, options)
+  }
+  const middle = Array.from({ length: random.int(5, 10) }, (_, n) =>
+    random.chance(0.7)
+      ? f.add('steady', { ms: n * 10, n, tenant, policy: 'wait', asked: [top.id] }, { after: [top] })
+      : add([top]),
+  )
+  add(middle)
+}
+
+async function addLate(teller: Teller): Promise<void> {
+  const parent = one(teller, () => true)
+  const child = one(teller, isWaiting)
+  if (parent !== undefined && child !== undefined && (await linkLate(teller, parent.id, child)))
+    teller.sim.count('late links')
+}
+
+/** Of a parent and a child the parent is to come after the child, and that is refused. */
+async function makeRing(teller: Teller): Promise<void> {
+  const { sim, random } = teller
+  const { links, jobs } = sim.census()
+  const link = links.length > 0 ? random.pick(links) : undefined
+  const parent = jobs.find(({ id }) => id === link?.parent)
+  const child = jobs.find(({ seq }) => seq === link?.child)
+  if (parent !== undefined && child !== undefined && isWaiting(parent)) await linkLate(teller, child.id, parent)
+}
+
+/** Of parents it has already nothing new is said, so that what was said of each is known. */
+async function linkLate({ sim, mill, random }: Teller, parent: string, child: CensusJob): Promise<boolean> {
+  const policy = random.pick(ON_PARENT_FAILURE)
+  const name = `${child.id} ${parent}`
+  if (child.after.includes(parent) || sim.lateLinks.has(name)) return false
+  sim.lateLinks.set(name, policy)
+  try {
+    return await mill.edit(child.id, { after: [parent], onParentFailure: policy })
+  } catch (error) {
+    // It was refused, and can be said otherwise another time; of a store that failed nobody knows.
+    if (error instanceof MillraceError && !(error instanceof StoreError)) sim.lateLinks.delete(name)
+    throw error
+  }
+}
+
+/** Something happens to a job that others wait for. */
+async function commandParent(teller: Teller): Promise<void> {
+  const parents = new Set(teller.sim.census().links.map((link) => link.parent))
+  await command(
+    teller,
+    one(teller, ({ id }) => parents.has(id)),
+  )
+}
+
+async function commandChild(teller: Teller): Promise<void> {
+  await command(
+    teller,
+    one(teller, (job) => job.after.length > 0 && (job.state === 'blocked' || isStopped(job))),
+  )
+}
+
+async function command(teller: Teller, job: CensusJob | undefined): Promise<void> {
+  if (job === undefined) return
+  const verbs = isStopped(job) ? [retry, retry, forgetOne] : [cancel, cancel, pause, resume, edit, forgetOne]
+  await teller.random.pick(verbs)(teller, job.id)
+}
+
+function one({ sim, random }: Teller, kind: (job: CensusJob) => boolean): CensusJob | undefined {
+  const found = sim.census().jobs.filter(kind)
+  return found.length === 0 ? undefined : random.pick(found)
+}
+
+function isUnfinished(job: CensusJob): boolean {
+  return job.state === 'running' || isWaiting(job)
+}
+
+function isSuspect(job: CensusJob): boolean {
+  return job.streak > 0
+}
+
+function isPaused(job: CensusJob): boolean {
+  return job.state === 'paused'
+}
+
+function isBlocked(job: CensusJob): boolean {
+  return job.state === 'blocked'
+}

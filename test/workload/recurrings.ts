@@ -1,0 +1,83 @@
+import type { RecurringOptions } from '../../src/schedule/record.js'
+import { checkUnbroken } from '../../src/testing/checkers/tick-checks.js'
+import type { Random } from '../../src/testing/simulation/random.js'
+import { asTenant } from './stage.js'
+import { insist } from './commands.js'
+import type { Teller } from './story.js'
+
+/** Its times are always the same and nobody pauses it, so its ledger must be whole. */
+const UNBROKEN = 'unbroken'
+const UNBROKEN_MS = 1_000
+/** One that is deleted and made anew, and one whose gaps are filled: a ledger that was deleted cannot say what has run. */
+const OTHERS = ['fleeting', 'patchy'] as const
+
+/** In some histories, and in all in which the clock is set, all of it recurs from the first; in most, little does, since it is much to look at. */
+export async function beginRecurring(teller: Teller): Promise<void> {
+  if (!teller.random.chance(0.2) && !hasSteps(teller)) return
+  for (const id of [UNBROKEN, ...OTHERS]) await insist(teller, () => say(teller, id))
+}
+
+/** Says what recurs, as every process does at its start; now and then with other words. */
+export async function recur(teller: Teller): Promise<void> {
+  await say(teller, teller.random.chance(0.5) ? UNBROKEN : teller.random.pick(OTHERS))
+}
+
+async function say(teller: Teller, id: string): Promise<void> {
+  const { sim, mill, random } = teller
+  const isUnbroken = id === UNBROKEN
+  const rule = isUnbroken ? { every: UNBROKEN_MS } : anyRule(random)
+  const policy = { ...anyPolicy(random), ...(isUnbroken ? { missed: 'all' as const } : {}) }
+  // A clock that goes forward by a day passes over a thousand ticks of each, which is much to look at.
+  const options = hasSteps(teller) && policy.missed === 'all' ? { ...policy, missed: 'once' as const } : policy
+  const n = random.int(1, 3)
+  if (id === 'fleeting' && random.chance(0.3)) return sayDeadly(teller)
+  await asTenant(teller, random, (tenant) => mill.recurring(id, 'steady', { ms: 5, n, tenant }, rule, options))
+  sim.count('recurring')
+}
+
+/** For some ticks, each of which kills whoever runs it until it is parked; the next ones wait for it, but not for ever. */
+async function sayDeadly(teller: Teller): Promise<void> {
+  const { sim, mill, random } = teller
+  const options = { overlap: 'wait', missed: 'skip', until: new Date(sim.clock.now + 5_000) } as const
+  await asTenant(teller, random, (tenant) =>
+    mill.recurring('fleeting', 'pill', { kills: 99, tenant }, { every: 2_000 }, options),
+  )
+  sim.count('recurring, and deadly')
+}
+
+function anyRule(random: Random): string | { every: number } {
+  return random.pick(['* * * * * *', '*/3 * * * * *', { every: random.int(1_000, 4_000) }])
+}
+
+function anyPolicy(random: Random): RecurringOptions {
+  return {
+    missed: random.pick(['skip', 'once', 'all']),
+    overlap: random.pick(['allow', 'skip', 'wait', 'cancel']),
+    ...(random.chance(0.3) ? { jitter: random.int(1, 2_000) } : {}),
+    ...(random.chance(0.2) ? { key: `key-${random.int(1, 3)}`, onDuplicate: random.pick(['return', 'reject']) } : {}),
+  }
+}
+
+/** Where the clock is set, a ledger has gaps by right, and `checkEvery` says that it goes on. */
+export function hasSteps({ sim }: Teller): boolean {
+  return sim.config.faults.clockStep > 0
+}
+
+/** Asks something of what recurs. */
+export async function commandSchedule({ sim, mill, random }: Teller): Promise<void> {
+  const id = random.pick(OTHERS)
+  const what = random.pick(['pause', 'resume', 'runNow', 'backfill', 'delete', 'upcoming'] as const)
+  if (what === 'backfill')
+    await mill.schedules.backfill('patchy', new Date(sim.clock.now - 15_000), new Date(sim.clock.now - 1))
+  else if (what === 'delete') await mill.deleteRecurring('fleeting')
+  else if (what === 'upcoming') await mill.upcoming('5s', { limit: 50 })
+  else await mill.schedules[what](random.chance(0.3) && what === 'runNow' ? UNBROKEN : id)
+  sim.count(`schedule: ${what}`)
+}
+
+/** At the end nothing recurs any more, so that all can drain. */
+export async function endRecurring(teller: Teller): Promise<void> {
+  const { sim, mill } = teller
+  if (!hasSteps(teller)) sim.count('ticks in an unbroken ledger', checkUnbroken(sim.census(), UNBROKEN, UNBROKEN_MS))
+  for (const id of [UNBROKEN, ...OTHERS]) await insist(teller, () => mill.deleteRecurring(id))
+}

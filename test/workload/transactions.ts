@@ -1,0 +1,81 @@
+import { MillraceError } from '../../src/errors.js'
+import type { EnqueueOptions, Handle } from '../../src/job/enqueue.js'
+import type { SqliteDatabase } from '../../src/store/sqlite/connection/driver.js'
+import { BrokenPromise } from '../../src/testing/checkers/broken-promise.js'
+import { anyJob } from './any-job.js'
+import { asTenant } from './stage.js'
+import type { Teller } from './story.js'
+import { uniqueJob } from './uniques.js'
+
+/** Enqueues in a transaction of the client's own, which commits or does not; calls that are refused within it are swallowed. */
+export async function enqueueInTransaction(teller: Teller): Promise<void> {
+  const { random } = teller
+  await inTransaction(teller, random.chance(0.4), (tx) => {
+    const written: Promise<readonly Handle<unknown>[]>[] = []
+    for (let times = random.int(1, 3); times > 0; times -= 1) written.push(...enqueueIn(teller, tx))
+    return Promise.all(written).then((all) => all.flat())
+  })
+}
+
+/** Work in a transaction of the client's own, all of whose jobs are there afterwards, or none. */
+export async function inTransaction(
+  { sim, known }: Teller,
+  rollsBack: boolean,
+  work: (tx: SqliteDatabase) => Promise<readonly Handle<unknown>[]>,
+): Promise<void> {
+  let written: Promise<readonly Handle<unknown>[]> = Promise.resolve([])
+  try {
+    sim.transaction((tx) => {
+      written = work(tx)
+      if (rollsBack) throw new RolledBack()
+    })
+  } catch (error) {
+    if (!(error instanceof RolledBack)) throw error
+  }
+  for (const { id, isNew } of await written) {
+    if (!rollsBack) sim.acknowledged.add(id)
+    else if (isNew) sim.undone.add(id)
+    if (!rollsBack) known.push(id)
+  }
+  sim.count(rollsBack ? 'tx rolled back' : 'tx committed')
+}
+
+/** One call; nothing when it was refused, and then nothing of it may be there. */
+function enqueueIn(teller: Teller, tx: SqliteDatabase): Promise<readonly Handle<unknown>[]>[] {
+  const { sim } = teller
+  const before = sim.census().jobs.length
+  try {
+    return [teller.random.chance(0.5) ? oneIn(teller, tx) : manyIn(teller, tx)]
+  } catch (error) {
+    if (!(error instanceof MillraceError)) throw error
+    sim.count('tx calls refused')
+    const left = sim.census().jobs.length - before
+    if (left !== 0) sim.fail(new BrokenPromise(`G2: a call that was refused left ${left} jobs in the transaction`))
+    return []
+  }
+}
+
+function oneIn(teller: Teller, tx: SqliteDatabase): Promise<readonly Handle<unknown>[]> {
+  const { mill, random } = teller
+  const [name, payload, more] = random.chance(0.3) ? uniqueJob(random, teller.known.length) : [...anyJob(random), {}]
+  const options: EnqueueOptions = { tx, ...(random.chance(0.2) ? { in: random.int(1, 2_000) } : {}), ...more }
+  const enqueued = asTenant(teller, random, (tenant) => mill.enqueue(name, { ...payload, tenant }, options))
+  return enqueued.then((handle) => [handle])
+}
+
+/** Some of these have a key, and a bulk in which one is held is refused whole. */
+function manyIn(teller: Teller, tx: SqliteDatabase): Promise<readonly Handle<unknown>[]> {
+  const { mill, random } = teller
+  const keys = Array.from({ length: random.int(2, 4) }, () =>
+    random.chance(0.5) ? `key-${random.int(1, 3)}` : undefined,
+  )
+  return asTenant(teller, random, (tenant) =>
+    mill.enqueueMany(
+      'steady',
+      keys.map((_, n) => ({ ms: 5, n, tenant })),
+      (_, n) => ({ tx, key: keys[n], onDuplicate: 'reject' }),
+    ),
+  )
+}
+
+class RolledBack extends Error {}

@@ -1,0 +1,34 @@
+import { job } from '../../src/job/definition/define.js'
+import type { AnyJob } from '../../src/job/definition/define.js'
+import type { UniqueRule } from '../../src/testing/checkers/unique-checks.js'
+import type { Cast, Told } from './stage.js'
+import { inContext } from './stage.js'
+
+const WINDOW_MS = 2_500
+const PUT_OFF_MAX_MS = 3_000
+
+/** What the checkers must know of the jobs below. */
+export const UNIQUE_RULES: ReadonlyMap<string, UniqueRule> = new Map([
+  ['sole', { forMs: null, putsOff: false }],
+  ['once', { forMs: WINDOW_MS, putsOff: false }],
+  ['behind', { forMs: null, putsOff: false }],
+  ['latest', { forMs: PUT_OFF_MAX_MS, putsOff: true }],
+])
+
+type Placed = Told & { readonly place: number; readonly ms: number; readonly n: number; readonly fails: number }
+
+/** One at a time, one a window, one behind the one that runs, and one that each new one puts off. */
+export function uniqueJobs(cast: Cast): AnyJob[] {
+  const run = inContext(cast, async (p: Placed, ctx) => {
+    cast.seen.set(ctx.id, Math.max(p.n, cast.seen.get(ctx.id) ?? 0))
+    await cast.wait(p.ms)
+    if (ctx.attempt <= p.fails) throw new Error(`attempt ${ctx.attempt} fails`)
+  })
+  const retry = { limit: 1, backoff: { start: 200 } }
+  return [
+    job('sole', { run, retry, unique: { by: 'place' } }),
+    job('once', { run, retry, unique: { by: 'place', for: WINDOW_MS } }),
+    job('behind', { run, retry, unique: { by: 'place', while: 'waiting' } }),
+    job('latest', { run, retry, unique: { by: 'place', for: PUT_OFF_MAX_MS, onDuplicate: 'reschedule' } }),
+  ] as AnyJob[]
+}

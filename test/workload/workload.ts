@@ -1,0 +1,47 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type { AnyJob } from '../../src/job/definition/define.js'
+import { BrokenPromise } from '../../src/testing/checkers/broken-promise.js'
+import type { Plants } from '../../src/testing/simulation/sim-database.js'
+import type { SimProcess } from '../../src/testing/simulation/sim-process.js'
+import type { SimulationConfig } from '../../src/testing/simulation/simulation.js'
+import { Simulation } from '../../src/testing/simulation/simulation.js'
+import { askedJobs } from './asked-jobs.js'
+import { BANKING, bankingJobs } from './banking-jobs.js'
+import { linkedJobs } from './linked-jobs.js'
+import { plainJobs } from './plain-jobs.js'
+import type { Cast, Stage } from './stage.js'
+import { UNIQUE_RULES, uniqueJobs } from './unique-jobs.js'
+
+/** Sets the stage of the campaign's own workload: a simulated fleet with every kind of job. */
+export function setStage(config: SimulationConfig, plants: Plants): Stage {
+  const tenant = new AsyncLocalStorage<string>()
+  const scene = {
+    jobs: (process: SimProcess) => jobsOf({ ...stage, process, wait: (ms) => stage.sim.wait(process, ms) }),
+    capture: { tenant },
+    banking: BANKING,
+    uniques: UNIQUE_RULES,
+  }
+  const sim = new Simulation(config, scene, plants)
+  const stage: Stage = { sim, tenant, dozed: new Map(), newest: new Map(), seen: new Map() }
+  return stage
+}
+
+function jobsOf(cast: Cast): AnyJob[] {
+  return [...plainJobs(cast), ...askedJobs(cast), ...uniqueJobs(cast), ...bankingJobs(cast), ...linkedJobs(cast)]
+}
+
+/** What must hold when all has drained, beyond what holds of every fleet. */
+export function checkStage({ sim, newest, seen }: Stage): void {
+  const { jobs, pauses } = sim.census()
+  if (jobs.some((job) => job.state === 'blocked')) sim.count('blocked at the end by a parent that failed')
+  const paused = pauses.filter(({ until }) => until === null)
+  if (paused.length > 0)
+    throw new BrokenPromise(`X14: queue ${paused[0]?.queue} is still paused, and everybody has resumed it`)
+  for (const { id, state } of jobs) {
+    const [wanted, run] = [newest.get(id), seen.get(id) ?? -1]
+    if (state === 'done' && wanted !== undefined && run < wanted)
+      throw new BrokenPromise(
+        `E6, T2: job ${id} was put off or scheduled with payload ${wanted}, and is done with ${run}`,
+      )
+  }
+}

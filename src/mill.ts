@@ -11,8 +11,8 @@ import { Registry } from './job/definition/registry.js'
 import type { Registered } from './job/definition/registry.js'
 import { engineEvents } from './observe/engine-events.js'
 import type { EngineEvents } from './observe/engine-events.js'
-import { aroundOf } from './mill/hooks-and-context.js'
-import type { Around } from './mill/hooks-and-context.js'
+import { withHooksAndContext } from './mill/hooks-and-context.js'
+import type { HooksAndContext } from './mill/hooks-and-context.js'
 import { abandonCrew, countGivenBack, logStarted, logStopped, stopCrew } from './mill/crew.js'
 import type { Crew } from './mill/crew.js'
 import { byIdAlone, checkChange, checkMillOptions, deadlineOf, toMs } from './mill/options.js'
@@ -82,7 +82,7 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
   readonly #registry: Registry
   readonly #log: Log
   readonly #events: EngineEvents
-  readonly #around: Around
+  readonly #around: HooksAndContext
   readonly #client: Client
   readonly #enqueuer: EnqueueVerbs
   readonly #times: Pick<MillParts, 'quarantineMs' | 'blockGraceMs'>
@@ -112,7 +112,7 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
     this.#registry = registry
     this.#log = log
     const executor = parts.executor ?? loopExecutor(this.#inside)
-    this.#around = aroundOf(options, {
+    this.#around = withHooksAndContext(options, {
       events: { ...engineEvents(log, () => this.#gone !== undefined), ...parts.watch },
       executor,
     })

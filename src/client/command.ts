@@ -1,7 +1,7 @@
 import type { Command } from '../job/rules/command.js'
 import { decideCommand, resumedState } from '../job/rules/command.js'
 import type { State } from '../job/rules/states.js'
-import type { Ask } from '../job/rules/request.js'
+import type { RequestVerb } from '../job/rules/request.js'
 import { followed } from '../store/followed.js'
 import type { GuardedChange, JobRow, Store } from '../store/store.js'
 import type { World } from '../world/world.js'
@@ -16,7 +16,7 @@ export interface CommandParts {
   /** A command moved a job, or forgot it. */
   readonly changed: (job: JobRow, to: State | 'gone', reason: string | undefined) => void
   /** Something was asked of a job that runs. */
-  readonly asked: (job: JobRow, ask: Ask) => void
+  readonly asked: (job: JobRow, ask: RequestVerb) => void
 }
 
 /** What a command writes beside the move itself. */
@@ -61,9 +61,9 @@ function resumed(row: JobRow, world: World): State {
   return resumedState({ isDue: row.dueAt <= world.clock.now(), hasFailed: row.error !== null })
 }
 
-async function askJob(parts: CommandParts, row: JobRow, ask: Ask, change: Change): Promise<boolean | 'stale'> {
+async function askJob(parts: CommandParts, row: JobRow, ask: RequestVerb, change: Change): Promise<boolean | 'stale'> {
   const { reason = '', keepMs } = change
-  return followed(parts.store.jobs.askJob({ id: row.id, ask, reason, keepMs }), (answer) => {
+  return followed(parts.store.jobs.requestChange({ id: row.id, verb: ask, reason, keepMs }), (answer) => {
     if (answer === 'stale') return 'stale'
     if (answer === 'noted') parts.asked(row, ask)
     return answer === 'noted'

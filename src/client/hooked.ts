@@ -1,7 +1,7 @@
 import { show } from '../codec/show.js'
 import { InvalidOptionsError } from '../errors.js'
 import type { Problem } from '../errors.js'
-import { around } from '../job/attempt/run-hooks.js'
+import { runThroughHook } from '../job/attempt/run-hooks.js'
 import { checkEnqueueOptions } from '../job/definition/check-options.js'
 import type { EnqueueOptions, Enqueueable, Handle } from '../job/enqueue.js'
 import type { EnqueueCall, EnqueueItem, EnqueueNext, HookLists } from '../job/attempt/hooks.js'
@@ -192,7 +192,7 @@ function passAll(
     if (hook === undefined) return insert(items)
     const inner = (change?: Change): unknown =>
       step(at + 1, change === undefined ? items : changed(items, change), sync)
-    return around('enqueue', (next) => hook({ ...call, items }, next as EnqueueNext), inner, { sync, failed })
+    return runThroughHook('enqueue', (next) => hook({ ...call, items }, next as EnqueueNext), inner, { sync, failed })
   }
   const start = (sync: boolean): Promise<Handle<unknown>[]> => step(0, call.items, sync) as Promise<Handle<unknown>[]>
   const tx = all.find((options) => options.tx !== undefined)?.tx

@@ -14,7 +14,7 @@ import type { Checked } from '../job/definition/schema.js'
 import { NO_OPTIONS, writeOptions } from '../job/definition/stored-options.js'
 import type { Captured, StoredOptions } from '../job/definition/stored-options.js'
 import { fillTitle } from '../job/definition/title.js'
-import type { PlaceRequest } from '../job/rules/unique.js'
+import type { UniqueSlotRequest } from '../job/rules/unique.js'
 import type { Parent } from '../store/links.js'
 import type { Due, NewJob } from '../store/store.js'
 import { linksOf } from './after.js'
@@ -187,7 +187,7 @@ function subjectOf(registered: Registered): string {
 }
 
 /** A payload or a `unique` that was found wrong already needs no second complaint. */
-function uniqueOf(item: Item, options: EnqueueOptions, wrong: Wrong): PlaceRequest | undefined {
+function uniqueOf(item: Item, options: EnqueueOptions, wrong: Wrong): UniqueSlotRequest | undefined {
   if (wrong.payload.length > 0 || (options === NONE && item.options?.unique !== undefined)) return undefined
   const placed = placeOf(item.registered, options, item.payload, place('payload', item.index))
   if (placed.ok) return placed.place
@@ -210,7 +210,7 @@ function linksInto(item: Item, options: EnqueueOptions, wrong: Wrong): RowLinks 
 function storedOptions(
   item: Item,
   options: EnqueueOptions,
-  unique: PlaceRequest | undefined,
+  unique: UniqueSlotRequest | undefined,
   wrong: Wrong,
 ): StoredOptions {
   const { registered, index } = item

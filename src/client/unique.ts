@@ -8,7 +8,7 @@ import type { EnqueueOptions } from '../job/enqueue.js'
 import type { Registered } from '../job/definition/registry.js'
 import { isThenable, quiet } from '../job/definition/schema.js'
 import { ownField } from '../job/definition/title.js'
-import type { PlaceRequest } from '../job/rules/unique.js'
+import type { UniqueSlotRequest } from '../job/rules/unique.js'
 import { mergeUnique } from '../job/definition/unique-options.js'
 import type { UniqueOptions } from '../job/definition/unique-options.js'
 import { digest } from '../world/digest.js'
@@ -18,7 +18,7 @@ const PLACE_TEXT_MAX = 200
 
 /** The place that an item wants, undefined when it need not be unique, or why that cannot be said. */
 export type Placed =
-  | { readonly ok: true; readonly place: PlaceRequest | undefined }
+  | { readonly ok: true; readonly place: UniqueSlotRequest | undefined }
   | { readonly ok: false; readonly problem: Problem; readonly cause: unknown }
 
 /** `root` is what errors call the payload: `payload`, `payloads[3]`. */

@@ -12,7 +12,7 @@ import { captureOf } from './choose.js'
 import type { MillOptions } from './options.js'
 
 /** The parts of a mill with the app's own code around them: captured context and hooks. */
-export interface Around {
+export interface HooksAndContext {
   readonly events: EngineEvents
   readonly executor: Executor
   readonly capture: Capture | undefined
@@ -21,10 +21,10 @@ export interface Around {
 }
 
 /** Where an app captures nothing and hooks nothing, each part is given back as it came. */
-export function aroundOf(
+export function withHooksAndContext(
   options: Pick<MillOptions, 'capture' | 'codec' | 'hooks'>,
   parts: { readonly events: EngineEvents; readonly executor: Executor },
-): Around {
+): HooksAndContext {
   const hooks = listHooks(options.hooks)
   const capture = captureOf(options.capture, options.codec ?? defaultCodec)
   const events = tellSettled(parts.events, hooks.settle)

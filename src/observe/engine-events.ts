@@ -4,7 +4,7 @@ import { reason } from '../codec/show.js'
 import { formatDuration } from '../job/duration/duration.js'
 import type { Logged } from '../job/attempt/log-text.js'
 import type { State } from '../job/rules/states.js'
-import type { Ask } from '../job/rules/request.js'
+import type { RequestVerb } from '../job/rules/request.js'
 import type { StandingPause } from '../store/queues.js'
 import type { TickRow } from '../store/schedules.js'
 import type { ClaimedJob, LeasedJob, NewJob, SettledJob } from '../store/store.js'
@@ -47,7 +47,7 @@ export interface EngineEvents {
   /** Ticks of a recurring job were written to its ledger. */
   ticked(schedule: string, ticks: readonly TickRow[]): void
   /** Something was asked of a job that runs. */
-  asked(job: { readonly id: string; readonly name: string; readonly queue: string }, ask: Ask): void
+  asked(job: { readonly id: string; readonly name: string; readonly queue: string }, ask: RequestVerb): void
   /** A queue was paused, or runs again (undefined). */
   queuePaused(queue: string, pause: StandingPause | undefined): void
   began(job: ClaimedJob): void

@@ -2,7 +2,7 @@ import { reviveError } from '../codec/error-text.js'
 import type { ErrorRecord } from '../codec/error-text.js'
 import { formatDuration } from '../job/duration/duration.js'
 import type { State } from '../job/rules/states.js'
-import type { Ask } from '../job/rules/request.js'
+import type { RequestVerb } from '../job/rules/request.js'
 import type { StandingPause } from '../store/queues.js'
 import type { TickRow } from '../store/schedules.js'
 import type { NewJob } from '../store/store.js'
@@ -124,12 +124,12 @@ function count(number: number, noun: string): string {
 export function logAsked(
   log: Log,
   job: { readonly id: string; readonly name: string; readonly queue: string },
-  ask: Ask,
+  ask: RequestVerb,
 ): void {
   log.write('info', { id: job.id, queue: job.queue }, `${ASKED[ask]} ${job.name} (it runs)`)
 }
 
-const ASKED: { readonly [ask in Ask]: string } = { cancel: 'cancelling', pause: 'pausing', resume: 'resuming' }
+const ASKED: { readonly [ask in RequestVerb]: string } = { cancel: 'cancelling', pause: 'pausing', resume: 'resuming' }
 
 /** A queue was paused, or runs again (undefined). */
 export function logQueue(log: Log, queue: string, pause: StandingPause | undefined): void {

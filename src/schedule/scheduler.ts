@@ -1,7 +1,7 @@
 import type { ScheduleRow } from '../store/schedules.js'
 import { ClockWatch } from '../world/clock-step.js'
 import type { ClockStep } from '../world/clock-step.js'
-import { Looks } from '../world/poller.js'
+import { Poller } from '../world/poller.js'
 import type { Cancel } from '../world/timers.js'
 import { fireDue } from './fire.js'
 import type { FireParts, Looked } from './fire.js'
@@ -45,7 +45,7 @@ export interface SchedulerParts extends FireParts {
  */
 export class Scheduler {
   readonly #parts: SchedulerParts
-  readonly #looks: Looks
+  readonly #looks: Poller
   #unhint: Cancel | undefined
   #lookedAt = -Infinity
   #lastNow = Infinity
@@ -56,14 +56,14 @@ export class Scheduler {
   constructor(parts: SchedulerParts) {
     this.#parts = parts
     this.#clocks = new ClockWatch(parts.world.clock)
-    this.#looks = new Looks(parts.world, () => this.#look())
+    this.#looks = new Poller(parts.world, () => this.#look())
   }
 
   start(): void {
     this.#unhint = this.#parts.store.changes.onHint((hint) => {
       if (hint.dueInMs === null) return
       const sinceMs = this.#parts.world.clock.monotonic() - this.#lookedAt
-      this.#looks.lookIn(Math.max(hint.dueInMs, HINT_MS - sinceMs))
+      this.#looks.pollIn(Math.max(hint.dueInMs, HINT_MS - sinceMs))
     })
     this.#looks.start()
   }

@@ -3,7 +3,7 @@ import type { Encoded } from '../job/rules/outcome.js'
 import type { Overlap } from '../job/rules/overlap.js'
 import { readOptions, readWritten, writeOptions } from '../job/definition/stored-options.js'
 import type { Written } from '../job/definition/stored-options.js'
-import type { OnDuplicate, PlaceRequest } from '../job/rules/unique.js'
+import type { OnDuplicate, UniqueSlotRequest } from '../job/rules/unique.js'
 import type { Due, NewJob } from '../store/store.js'
 
 /** A recurring job as it was asked for; the store keeps it as one text. */
@@ -27,7 +27,7 @@ export interface JobTemplate {
   readonly queue: string
   readonly priority: number
   readonly key: string | null
-  readonly unique?: PlaceRequest | undefined
+  readonly unique?: UniqueSlotRequest | undefined
   readonly group?: string | undefined
   readonly onDuplicate: OnDuplicate
   readonly payload: Written

@@ -1,4 +1,4 @@
-import type { PlaceRequest } from '../job/rules/unique.js'
+import type { UniqueSlotRequest } from '../job/rules/unique.js'
 import { instant } from './ordering.js'
 import type { NewJob } from './store.js'
 
@@ -8,7 +8,7 @@ import type { NewJob } from './store.js'
 const FOR_EVER = Number.MAX_SAFE_INTEGER
 
 /** When a window that is opened now ends; null when none is asked for. */
-export function windowEnd(asked: PlaceRequest, now: number): number | null {
+export function windowEnd(asked: UniqueSlotRequest, now: number): number | null {
   return asked.forMs === null ? null : Math.min(FOR_EVER, now + asked.forMs)
 }
 
@@ -24,7 +24,7 @@ export function whyRefused(holder: { readonly claimed: boolean } | null): string
 }
 
 /** What an error says of the one in the way. One of the same bulk is never written, so its id would lead to nothing. */
-export function met(
+export function describeConflict(
   id: string,
   jobs: readonly NewJob[],
   index: number,
@@ -37,6 +37,6 @@ export function met(
 }
 
 /** It wants neither a key nor a place, so nobody can be in its way. */
-export function meetsNone(job: NewJob): boolean {
+export function cannotConflict(job: NewJob): boolean {
   return job.key === null && job.unique === undefined
 }

@@ -2,13 +2,13 @@ import type { State } from '../job/rules/states.js'
 import { isFinal } from '../job/rules/states.js'
 
 /** What a move needs to know of a job: its group, if it is a member of one, and its queue. */
-export interface Member {
+export interface GroupMember {
   readonly group?: string | null | undefined
   readonly queue: string
 }
 
 /** How many more members of a group stand in a state of a queue than before; fewer, when negative. */
-export interface Move {
+export interface GroupMove {
   readonly group: string
   readonly queue: string
   readonly state: State
@@ -20,14 +20,14 @@ export interface Move {
  * it enters. So no move can be counted that was not made, and each is counted where it is made. Jobs without a group pay one
  * comparison.
  */
-export class Tally {
+export class GroupMoves {
   #moves = new Map<string, { group: string; queue: string; state: State; members: number }>()
 
-  leave(job: Member, state: State): void {
+  leave(job: GroupMember, state: State): void {
     if (typeof job.group === 'string') this.#add(job.group, job.queue, state, -1)
   }
 
-  enter(job: Member, state: State): void {
+  enter(job: GroupMember, state: State): void {
     if (typeof job.group === 'string') this.#add(job.group, job.queue, state, 1)
   }
 
@@ -36,7 +36,7 @@ export class Tally {
   }
 
   /** What has moved since the last call; what left and came back has not. */
-  take(): Move[] {
+  take(): GroupMove[] {
     if (this.#moves.size === 0) return []
     const moves = [...this.#moves.values()].filter((move) => move.members !== 0)
     this.#moves.clear()
@@ -59,7 +59,7 @@ function counted(state: State): State {
 }
 
 /** By how many the unfinished members of each group changed. */
-export function unfinishedOf(moves: readonly Move[]): Map<string, number> {
+export function unfinishedOf(moves: readonly GroupMove[]): Map<string, number> {
   const changes = new Map<string, number>()
   for (const { group, state, members } of moves)
     changes.set(group, (changes.get(group) ?? 0) + (isFinal(state) ? 0 : members))

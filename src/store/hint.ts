@@ -1,4 +1,4 @@
 import type { Hint } from './store.js'
 
 /** Nothing to tell. */
-export const QUIET: Hint = { ready: false, dueInMs: null, settled: false, asked: false }
+export const QUIET: Hint = { ready: false, dueInMs: null, settled: false, requested: false }

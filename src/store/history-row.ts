@@ -2,7 +2,7 @@ import type { Encoded } from '../job/rules/outcome.js'
 import type { State } from '../job/rules/states.js'
 
 /** A job's end as history keeps it; a settlement is one already. */
-export interface End {
+export interface HistoryRow {
   readonly ref: number
   readonly to: State
   readonly dueAt: number
@@ -19,7 +19,7 @@ export interface End {
 }
 
 /** A first run that went well and said nothing: nearly every end there is. */
-export function isPlain(end: End): boolean {
+export function isPlain(end: HistoryRow): boolean {
   return (
     end.to === 'done' &&
     end.attempt === 1 &&

@@ -3,7 +3,7 @@ import { decideLink, fateOf, findCycle, parentReason } from '../job/rules/links.
 import type { LinkPolicy } from '../job/rules/links.js'
 import type { State } from '../job/rules/states.js'
 import { isFinal } from '../job/rules/states.js'
-import { meetsNone } from './conflicts.js'
+import { cannotConflict } from './conflicts.js'
 import type { Inserted, NewJob } from './store.js'
 
 /** What jobs that come after others have in common on both stores. */
@@ -20,7 +20,7 @@ export interface AddedParents {
 }
 
 /** A job that was called off because a parent failed, was cancelled or is gone. */
-export interface CalledOff {
+export interface CancelledByParent {
   readonly id: string
   readonly name: string
   readonly queue: string
@@ -98,7 +98,7 @@ export function metIn(
   inserted: readonly Inserted[],
   found: ReadonlyMap<string, FoundParent>,
 ): string[] {
-  if (jobs.every(meetsNone)) return []
+  if (jobs.every(cannotConflict)) return []
   const named = new Set(jobs.flatMap((job) => (job.after ?? []).map(nameOf)))
   const own = inserted.filter((_, index) => {
     const job = jobs[index] as NewJob

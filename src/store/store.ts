@@ -1,18 +1,18 @@
 import type { Encoded } from '../job/rules/outcome.js'
 import type { State } from '../job/rules/states.js'
-import type { OnDuplicate, PlaceRequest } from '../job/rules/unique.js'
+import type { OnDuplicate, UniqueSlotRequest } from '../job/rules/unique.js'
 import type { Cancel } from '../world/timers.js'
 import type { LinkPolicy } from '../job/rules/links.js'
 import type { CountedPage, FindQuery, FoundPage } from './find.js'
 import type { GroupStore, GroupTroubles } from './groups.js'
 import type { StoreInfo } from './info.js'
-import type { AddedParents, CalledOff, Parent } from './links.js'
+import type { AddedParents, CancelledByParent, Parent } from './links.js'
 import type { PruneStore } from './prune.js'
 import type { Confirmation, HeldJob, QueueStore } from './queues.js'
 import type { ScheduleStore } from './schedules.js'
 import type { TransactionStore } from './transaction-store.js'
-import type { JobAsk, StandingWish, Written } from './requests.js'
-import type { Heart, HeartRequest, Rescue, WorkerBeat, WorkerInfo, LeasedJob } from './workers.js'
+import type { JobRequest, PendingRequest, SettleResult } from './requests.js'
+import type { Heartbeat, HeartbeatRequest, Rescue, WorkerBeat, WorkerInfo, LeasedJob } from './workers.js'
 
 /**
  * The store contract: whole job verbs, never parts of SQL. One verb is one statement or one transaction, all or nothing.
@@ -54,7 +54,7 @@ export interface JobStore extends PruneStore {
    */
   changeJob(change: GuardedChange): Promise<Changed>
   /** Writes down what is wanted of a job that runs; 'refused' when it means nothing, 'stale' when the job does not run. */
-  askJob(ask: JobAsk): Promise<'noted' | 'refused' | 'stale'>
+  requestChange(ask: JobRequest): Promise<'noted' | 'refused' | 'stale'>
   /** Makes ready what is due or was freed, enqueues what follows complete groups, names the expired; a bounded number of each. */
   promoteJobs(limit: number): Promise<Promoted>
 }
@@ -64,7 +64,7 @@ export interface LeaseStore {
   /** Counts the worker's beat up by one; false when it has been taken for dead. */
   beat(worker: string): Promise<boolean>
   /** Beats from a thread of its own until stopped; undefined where that is impossible and `beat` must be called. */
-  startHeart(...heart: HeartRequest): Promise<Heart | undefined>
+  startHeartbeat(...heart: HeartbeatRequest): Promise<Heartbeat | undefined>
   dropWorker(worker: string): Promise<void>
   /** Every worker with its beat, and the workers that are gone but still hold leases (beat null). */
   readWorkers(): Promise<readonly WorkerBeat[]>
@@ -73,11 +73,11 @@ export interface LeaseStore {
   /** Which of these held jobs may begin: still this claim's, and their queue is not paused. */
   confirmJobs(held: readonly HeldJob[]): Promise<Confirmation>
   /** What is wanted of jobs that run, anywhere. */
-  readWishes(): Promise<readonly StandingWish[]>
+  readRequests(): Promise<readonly PendingRequest[]>
   /** Notes under the fence that held jobs have begun, and how far jobs have come; gives the refs that are lost. */
   reportJobs(reports: readonly Report[]): Promise<readonly number[]>
   /** Writes what became of claimed jobs, as their wishes turn it, and closes leases. */
-  settleJobs(settled: readonly SettledJob[], closeLeases: readonly number[]): Promise<Written>
+  settleJobs(settled: readonly SettledJob[], closeLeases: readonly number[]): Promise<SettleResult>
   /** Of claims whose answer never came: none of them takes anything from now on. Gives what they have taken. */
   voidClaims(worker: string, fences: readonly number[]): Promise<readonly LeasedJob[]>
   /** The suspects of this claim outlived their quarantine: from now on a crash is charged to none of them. */
@@ -85,7 +85,7 @@ export interface LeaseStore {
   /** What a worker's leases hold. */
   readLeases(worker: string): Promise<readonly LeasedJob[]>
   /** Ends a dead worker: one guarded write; null when its beat moved after all, or `withinMs` passed, and nothing was written. */
-  rescueJobs(...rescue: Rescue): Promise<Written | null>
+  rescueJobs(...rescue: Rescue): Promise<SettleResult | null>
 }
 
 export interface ChangeStore {
@@ -101,7 +101,7 @@ export interface Hint {
   /** Something ended. */
   readonly settled: boolean
   /** Something was asked that concerns jobs in hand: a cancel, a pause, a held job that was taken away. */
-  readonly asked: boolean
+  readonly requested: boolean
 }
 
 /** A time the store works out by its own clock: so long from its now, or a fixed instant. */
@@ -117,7 +117,7 @@ export interface NewJob {
    * The place it wants. A place is taken while its window runs, which the one that took it opened, or while that one is
    * unfinished (or waiting, as is asked). A cancelled or deleted job gives up its place with the window; a pruned one does not.
    */
-  readonly unique?: PlaceRequest | undefined
+  readonly unique?: UniqueSlotRequest | undefined
   /** A sealed group is refused with GroupSealedError, but for what its running members add. */
   readonly group?: string | undefined
   readonly payload: Encoded
@@ -214,7 +214,7 @@ export type Changed = 'changed' | 'taken' | 'stale'
 export interface Promoted extends GroupTroubles {
   readonly promoted: number
   /** Called off because of a parent. */
-  readonly calledOff: readonly CalledOff[]
+  readonly cancelledByParents: readonly CancelledByParent[]
   /** Something was done and there is more of it: come again at once. */
   readonly again: boolean
   readonly expired: readonly {

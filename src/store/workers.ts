@@ -50,9 +50,9 @@ export function lateAfter(clock: Clock, ms: number): () => boolean {
  * What a heart is started with. `loop`: what the worker shares with the thread, so that it finds an event loop that is blocked
  * for too long, and then stops beating (`loop-watch.ts`).
  */
-export type HeartRequest = [worker: string, everyMs: number, onLost: (why: string) => void, loop?: LoopShare]
+export type HeartbeatRequest = [worker: string, everyMs: number, onLost: (why: string) => void, loop?: LoopShare]
 
-export interface Heart {
+export interface Heartbeat {
   /** It watches the event loop that it was given. */
   readonly watchesLoop?: boolean | undefined
   stop(): Promise<void>

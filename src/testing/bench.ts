@@ -1,8 +1,8 @@
 import type { AsyncLocalStorage } from 'node:async_hooks'
 import { defaultCodec } from '../codec/codec.js'
 import type { Handler } from '../job/definition/define.js'
-import { aroundOf } from '../mill/hooks-and-context.js'
-import type { Around } from '../mill/hooks-and-context.js'
+import { withHooksAndContext } from '../mill/hooks-and-context.js'
+import type { HooksAndContext } from '../mill/hooks-and-context.js'
 import { logOf } from '../mill/choose.js'
 import { engineEvents } from '../observe/engine-events.js'
 import type { MillOptions } from '../mill/options.js'
@@ -66,7 +66,7 @@ export class Bench implements TestMill {
   /** What runs now, and how each is settled without its handler. */
   readonly #inHand = new Map<Running, (outcome: Outcome) => void>()
   /** What stands around an attempt, as in a real mill: captured context and hooks. */
-  readonly #around: Around
+  readonly #around: HooksAndContext
   readonly #settling: SelfSettler
   readonly #watchdog: Watchdog
   readonly #firing: FireParts
@@ -90,7 +90,7 @@ export class Bench implements TestMill {
     this.#world = world
     this.#options = options
     this.#worker = worker
-    this.#around = aroundOf(options, {
+    this.#around = withHooksAndContext(options, {
       events: engineEvents(logOf(options.logger ?? false, world)),
       executor: loopExecutor(inside),
     })
@@ -107,7 +107,7 @@ export class Bench implements TestMill {
     const { executor } = this.#around
     this.#watchdog = new Watchdog({ world, executor }, members, (running, now) => this.#overdue(running, now))
     store.changes.onHint((hint) => {
-      if (hint.asked && this.#inHand.size > 0) void this.#tellCancelled()
+      if (hint.requested && this.#inHand.size > 0) void this.#tellCancelled()
       if (hint.dueInMs !== null) this.#tickAt = Math.min(this.#tickAt, this.time.now + hint.dueInMs)
     })
   }
@@ -238,7 +238,9 @@ export class Bench implements TestMill {
       Object.assign(seen, { threw: true, thrown: running.abortReason })
     if (outcome.kind === 'unreadable') Object.assign(seen, { threw: true, thrown: new Error(outcome.error.message) })
     const settled = this.#settlement(running, this.#settling.outcomeOf(running, outcome))
-    const { refused, turned } = await this.#inStore(() => this.#store.leases.settleJobs([settled], [claimed.fence]))
+    const { refused, changed: turned } = await this.#inStore(() =>
+      this.#store.leases.settleJobs([settled], [claimed.fence]),
+    )
     const written = turned[0] ?? settled
     const to = refused.length > 0 && running.settledIn !== undefined ? 'done' : written.to
     this.#around.events.settled(written, 0, running)

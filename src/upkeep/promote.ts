@@ -1,6 +1,6 @@
 import type { Registry } from '../job/definition/registry.js'
 import type { Promoted, Store } from '../store/store.js'
-import { Looks } from '../world/poller.js'
+import { Poller } from '../world/poller.js'
 import type { Cancel } from '../world/timers.js'
 import type { World } from '../world/world.js'
 
@@ -29,17 +29,17 @@ export interface PromoterParts {
  */
 export class Promoter {
   readonly #parts: PromoterParts
-  readonly #looks: Looks
+  readonly #looks: Poller
   #unhint: Cancel | undefined
 
   constructor(parts: PromoterParts) {
     this.#parts = parts
-    this.#looks = new Looks(parts.world, () => this.#look())
+    this.#looks = new Poller(parts.world, () => this.#look())
   }
 
   start(): void {
     this.#unhint = this.#parts.store.changes.onHint((hint) => {
-      if (hint.dueInMs !== null) this.#looks.lookIn(hint.dueInMs)
+      if (hint.dueInMs !== null) this.#looks.pollIn(hint.dueInMs)
     })
     this.#looks.start()
   }
@@ -53,8 +53,14 @@ export class Promoter {
   async #look(): Promise<number> {
     let waitMs = this.#parts.pollMs()
     try {
-      const { promoted, calledOff, again, expired, troubled, nextInMs } =
-        await this.#parts.store.jobs.promoteJobs(BATCH)
+      const {
+        promoted,
+        cancelledByParents: calledOff,
+        again,
+        expired,
+        troubled,
+        nextInMs,
+      } = await this.#parts.store.jobs.promoteJobs(BATCH)
       for (const job of calledOff) this.#parts.cancelled(job, job.reason)
       for (const { group, error } of troubled)
         this.#parts.troubled(`enqueue what follows group ${JSON.stringify(group)}`, error)

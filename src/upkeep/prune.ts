@@ -1,6 +1,6 @@
 import type { Pruned } from '../store/prune.js'
 import type { Store } from '../store/store.js'
-import { Looks } from '../world/poller.js'
+import { Poller } from '../world/poller.js'
 import type { World } from '../world/world.js'
 
 /** Jobs deleted in one write: a few milliseconds of the event loop. */
@@ -38,8 +38,8 @@ export function waitAfter(last: Pick<Pruned, 'nextInMs'> | undefined): number {
 export class Pruner {
   readonly #store: Store
   readonly #troubled: (what: string, error: unknown) => void
-  readonly #rounds: Looks
-  readonly #sweeps: Looks
+  readonly #rounds: Poller
+  readonly #sweeps: Poller
   #ended = 0
   #endedSinceSweep = false
   /** The shortest time for which a job that ended since the last round began is kept; Infinity when none of interest ended. */
@@ -49,8 +49,8 @@ export class Pruner {
   constructor(world: World, store: Store, troubled: (what: string, error: unknown) => void) {
     this.#store = store
     this.#troubled = troubled
-    this.#rounds = new Looks(world, () => this.#prune(), { idle: true })
-    this.#sweeps = new Looks(world, () => this.#sweep(), { idle: true })
+    this.#rounds = new Poller(world, () => this.#prune(), { idle: true })
+    this.#sweeps = new Poller(world, () => this.#sweep(), { idle: true })
   }
 
   start(): void {
@@ -70,7 +70,7 @@ export class Pruner {
     this.#endedSinceSweep = true
     if (keepMs >= this.#shortestMs || keepMs >= QUIET_MS || !this.#isOn) return
     this.#shortestMs = keepMs
-    this.#rounds.lookIn(Math.max(PACE_MS, keepMs))
+    this.#rounds.pollIn(Math.max(PACE_MS, keepMs))
   }
 
   async #prune(): Promise<number> {

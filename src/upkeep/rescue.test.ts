@@ -31,7 +31,7 @@ test('a live worker is not rescued while another process holds the file for a le
   const [store, theirs] = [await open(), await open()]
   await store.addWorker({ id: 'observer', host: 'h', pid: 1 })
   await theirs.addWorker({ id: 'worker', host: 'h', pid: 2 })
-  const heart = await theirs.startHeart('worker', LEASE / 3, () => undefined)
+  const heart = await theirs.startHeartbeat('worker', LEASE / 3, () => undefined)
   const beatOf = async (): Promise<number> =>
     (await store.readWorkers()).find((worker) => worker.id === 'worker')?.beat ?? -1
   const rescued: string[] = []

@@ -129,10 +129,10 @@ export class Rescuer {
     const settled = leased.map((job) => this.#crashed(job, worker.id))
     const written = await store.leases.rescueJobs(worker.id, worker.beat, settled, withinMs)
     if (written === null) return
-    const turned = new Set(written.turned.map((job) => job.ref))
+    const turned = new Set(written.changed.map((job) => job.ref))
     const parked = settled.filter((job) => job.to === 'parked' && !turned.has(job.ref))
     this.#parts.rescued(worker.id, leased, parked.length)
-    for (const job of [...parked, ...written.turned]) this.#parts.settled(job)
+    for (const job of [...parked, ...written.changed]) this.#parts.settled(job)
   }
 
   #crashed(job: LeasedJob, worker: string): SettledJob {

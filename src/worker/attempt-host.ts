@@ -1,5 +1,5 @@
 import { describeError } from '../codec/error-text.js'
-import { around } from '../job/attempt/run-hooks.js'
+import { runThroughHook } from '../job/attempt/run-hooks.js'
 import type { Capture, Within } from '../job/attempt/capture.js'
 import type { HookLists } from '../job/attempt/hooks.js'
 import type { Outcome } from '../job/rules/outcome.js'
@@ -70,7 +70,7 @@ export function hookedExecutor(
       const step = (at: number): unknown => {
         const hook = hooks[at]
         if (hook === undefined) return executor.call(handler, payload, running)
-        return around(
+        return runThroughHook(
           'start',
           (next) => hook(running, next as () => Promise<unknown>),
           // Always a promise for the hook, whatever the handler is.

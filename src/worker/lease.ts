@@ -1,5 +1,5 @@
 import type { LeaseStore } from '../store/store.js'
-import type { Heart } from '../store/workers.js'
+import type { Heartbeat } from '../store/workers.js'
 import type { World } from '../world/world.js'
 import type { LoopWatch } from './loop-watch.js'
 
@@ -31,7 +31,7 @@ export class Lease {
     const worker = world.ids.workerId()
     const everyMs = leaseMs / 3
     await store.addWorker({ id: worker, ...world.processes.own })
-    const heart = await store.startHeart(worker, everyMs, onLost, loop.share)
+    const heart = await store.startHeartbeat(worker, everyMs, onLost, loop.share)
     if (heart?.watchesLoop === true) loop.attach(worker)
     return new Lease(
       worker,
@@ -53,7 +53,7 @@ export class Lease {
   }
 }
 
-function stopper(heart: Heart | undefined, beatHere: () => () => void): () => Promise<void> {
+function stopper(heart: Heartbeat | undefined, beatHere: () => () => void): () => Promise<void> {
   if (heart !== undefined) return () => heart.stop()
   const stop = beatHere()
   return () => {

@@ -121,7 +121,7 @@ export class Outbox {
 
   /** Writes, and gives the telling of it. */
   async #send(settled: readonly SettledRun[], closing: readonly number[]): Promise<() => void> {
-    const { refused, turned } = await this.#store.settleJobs(settled, closing)
+    const { refused, changed: turned } = await this.#store.settleJobs(settled, closing)
     return () => this.#events.written(asTurned(settled, turned), new Set(refused))
   }
 

@@ -36,7 +36,7 @@ export class Listener {
 
   start(): void {
     this.#unhint = this.#parts.store.changes.onHint((hint) => {
-      if (hint.asked) this.#hear()
+      if (hint.requested) this.#hear()
     })
     this.#next()
   }
@@ -78,7 +78,7 @@ export class Listener {
 
 /** Tells every handler here whose job was cancelled. */
 export async function tellWishes(parts: Pick<ListenerParts, 'store' | 'running' | 'cancelled'>): Promise<void> {
-  const wishes = await parts.store.leases.readWishes()
+  const wishes = await parts.store.leases.readRequests()
   if (wishes.length === 0) return
   const cancels = new Map(wishes.filter(({ kind }) => kind === 'cancel').map((wish) => [wish.ref, wish]))
   for (const running of parts.running) {

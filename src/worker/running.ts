@@ -6,7 +6,7 @@ import { readLogged } from '../job/attempt/log-text.js'
 import type { Logged } from '../job/attempt/log-text.js'
 import { checkProgress } from '../job/attempt/progress.js'
 import type { Registered } from '../job/definition/registry.js'
-import type { Heard } from './seen-requests.js'
+import type { ObservedPromise } from './observed-promise.js'
 import type { Claim, ClaimedJob, SettledJob } from '../store/store.js'
 import type { StoredOptions } from '../job/definition/stored-options.js'
 
@@ -68,7 +68,7 @@ export class Running implements Context {
   /** The end that the handler put into a transaction of its own, whatever became of that. */
   settledIn: SettledJob | undefined
   /** What it asked of a transaction and was answered by a promise. */
-  promised: readonly Heard<unknown>[] | undefined
+  promised: readonly ObservedPromise<unknown>[] | undefined
   /** That transaction is known to have committed. */
   committed = false
   /** What the handler threw after that. */

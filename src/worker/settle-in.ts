@@ -5,7 +5,7 @@ import { isThenable } from '../job/definition/schema.js'
 import { followed } from '../store/followed.js'
 import type { ClaimedJob, SettledJob } from '../store/store.js'
 import type { HandParts } from './in-flight-parts.js'
-import { Heard } from './seen-requests.js'
+import { ObservedPromise } from './observed-promise.js'
 import { failure, succeeded } from './run.js'
 import type { Running, Settling } from './running.js'
 
@@ -125,7 +125,7 @@ type Parts = Pick<HandParts, 'store' | 'world' | 'events'>
 
 /** A handler may forget to await: its attempt is not over before this is. */
 function promised<T>(running: Running, promise: Promise<T>): Promise<T> {
-  const heard = Heard.of(promise)
+  const heard = ObservedPromise.of(promise)
   running.promised = [...(running.promised ?? []), heard]
   return heard
 }

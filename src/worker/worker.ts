@@ -97,7 +97,7 @@ export class Worker {
     this.#lease = await this.#takeLease()
     this.#unhint = this.#parts.store.changes.onHint((hint) => {
       // Also when something was asked: a queue that is paused until a time tells so in answer to a claim.
-      if (hint.ready || hint.asked) this.wake()
+      if (hint.ready || hint.requested) this.wake()
     })
     this.#listener.start()
     this.#pollAgain()

@@ -5,7 +5,7 @@ import type { World } from './world.js'
  * Looks after something, one look at a time and at the earliest moment that was asked for. Each look says how long it may be
  * until the next one; it must not throw.
  */
-export class Looks {
+export class Poller {
   readonly #world: Pick<World, 'clock' | 'timers'>
   readonly #look: () => Promise<number>
   readonly #options: { readonly idle?: boolean }
@@ -28,7 +28,7 @@ export class Looks {
 
   start(firstInMs = 0): void {
     this.#isOn = true
-    this.lookIn(firstInMs)
+    this.pollIn(firstInMs)
   }
 
   async stop(): Promise<void> {
@@ -38,7 +38,7 @@ export class Looks {
   }
 
   /** Sets the timer, unless it is set to an earlier moment already. */
-  lookIn(ms: number): void {
+  pollIn(ms: number): void {
     const at = this.#world.clock.monotonic() + ms
     if (at >= this.#dueAt) return
     this.#timer?.()
@@ -54,7 +54,7 @@ export class Looks {
 
   async #once(): Promise<void> {
     const waitMs = await this.#look()
-    if (this.#isOn) this.lookIn(this.#again ? 0 : waitMs)
+    if (this.#isOn) this.pollIn(this.#again ? 0 : waitMs)
     this.#again = false
   }
 }

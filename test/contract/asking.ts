@@ -36,7 +36,7 @@ export const askingCases: readonly ContractCase[] = [
       const id = await b.one({ key: 'k' })
       const job = only(await b.claim(worker))
       await b.ask(id, 'cancel')
-      const { refused, turned } = await b.store.leases.settleJobs([b.settled(job, end)], [job.fence])
+      const { refused, changed: turned } = await b.store.leases.settleJobs([b.settled(job, end)], [job.fence])
       assert.deepEqual([refused, turned.map((each) => each.to)], [[], ['cancelled']])
       const row = await b.read(id)
       const error = 'error' in end ? end.error : null
@@ -50,8 +50,8 @@ export const askingCases: readonly ContractCase[] = [
     const worker = await b.worker()
     const [short, none] = [await b.one(), await b.one()]
     const { jobs } = await b.claim(worker)
-    await b.store.jobs.askJob({ id: short, ask: 'cancel', reason: 'r', keepMs: 1_000 })
-    await b.store.jobs.askJob({ id: none, ask: 'cancel', reason: 'r', keepMs: 0 })
+    await b.store.jobs.requestChange({ id: short, verb: 'cancel', reason: 'r', keepMs: 1_000 })
+    await b.store.jobs.requestChange({ id: none, verb: 'cancel', reason: 'r', keepMs: 0 })
     const ends = jobs.map((job) => b.settled(job, { to: 'failed', keepMs: 99_000 }))
     await b.store.leases.settleJobs(ends, [])
     assert.deepEqual([await b.state(short), await b.state(none)], ['cancelled', 'gone'])
@@ -71,7 +71,7 @@ export const askingCases: readonly ContractCase[] = [
     )
     const written = await b.store.leases.rescueJobs(worker, 0, crashed)
     assert.deepEqual(
-      written?.turned.map((job) => [job.id, job.to]),
+      written?.changed.map((job) => [job.id, job.to]),
       [
         [cancelled, 'cancelled'],
         [paused, 'paused'],
@@ -92,7 +92,7 @@ export const askingCases: readonly ContractCase[] = [
     const job = only(await b.claim(worker))
     await b.ask(id, 'cancel')
     const stale = await b.store.leases.settleJobs([b.settled({ ...job, fence: job.fence + 1 }, { to: 'ready' })], [])
-    assert.deepEqual([stale.refused, stale.turned], [[job.ref], []])
+    assert.deepEqual([stale.refused, stale.changed], [[job.ref], []])
     assert.equal((await b.wishes()).length, 1)
     await b.settle(job, { to: 'retrying', delayMs: 5 })
     assert.deepEqual([await b.state(id), await b.wishes()], ['cancelled', []])
@@ -276,7 +276,7 @@ export const askingCases: readonly ContractCase[] = [
     const [running, held, waiting] = [await b.one(), await b.one(), await b.one()]
     await b.claim(worker, { max: 2, starting: 1 })
     const asked: boolean[] = []
-    b.store.changes.onHint((hint) => asked.push(hint.asked))
+    b.store.changes.onHint((hint) => asked.push(hint.requested))
     await b.ask(running, 'cancel')
     await b.store.jobs.changeJob({ id: held, from: 'ready', to: 'cancelled', keepMs: Infinity })
     await b.store.queues.pauseQueue({ queue: 'default', until: null })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import type { OnDuplicate, PlaceRequest } from '../../src/job/rules/unique.js'
-import type { Ask } from '../../src/job/rules/request.js'
+import type { OnDuplicate, UniqueSlotRequest } from '../../src/job/rules/unique.js'
+import type { RequestVerb } from '../../src/job/rules/request.js'
 import type { Claimed, ClaimedJob, ClaimRequest, JobRow, NewJob, SettledJob, Store } from '../../src/store/store.js'
 import { makeIds } from '../../src/world/ids.js'
 import type { Ids } from '../../src/world/ids.js'
@@ -133,11 +133,11 @@ export class Bench {
   async settle(job: ClaimedJob, change: Partial<SettledJob> = {}): Promise<readonly number[]> {
     return (await this.store.leases.settleJobs([this.settled(job, change)], [])).refused
   }
-  ask(id: string, ask: Ask): Promise<string> {
-    return this.store.jobs.askJob({ id, ask, reason: `${ask} it`, keepMs: Infinity })
+  ask(id: string, ask: RequestVerb): Promise<string> {
+    return this.store.jobs.requestChange({ id, verb: ask, reason: `${ask} it`, keepMs: Infinity })
   }
   wishes(): Promise<readonly object[]> {
-    return this.store.leases.readWishes()
+    return this.store.leases.readRequests()
   }
   pause(id: string, from: JobRow['state']): Promise<string> {
     return this.store.jobs.changeJob({ id, from, to: 'paused', exit: 'paused', keepMs: Infinity })
@@ -176,12 +176,12 @@ function counted(): () => number {
 }
 
 /** A place as a job asks for it. */
-export function place(change: Partial<PlaceRequest> = {}): PlaceRequest {
+export function place(change: Partial<UniqueSlotRequest> = {}): UniqueSlotRequest {
   return { key: 'u', while: 'unfinished', onDuplicate: 'ignore', forMs: null, ...change }
 }
 
 /** A job that wants a place; its options say so too, for the day it is retried. */
-export function placed(change: Partial<PlaceRequest> = {}): Partial<NewJob> {
+export function placed(change: Partial<UniqueSlotRequest> = {}): Partial<NewJob> {
   const unique = place(change)
   return { unique, options: JSON.stringify({ unique: { key: unique.key, while: unique.while } }) }
 }

@@ -155,7 +155,7 @@ export const groupsCases: readonly ContractCase[] = [
     await follows('forgets', { after: [{ id: gone }], keepCancelledMs: 0 })
     await b.store.jobs.changeJob({ id: gone, from: 'scheduled', to: 'gone', keepMs: 0 })
     await endMembers(b)
-    const { calledOff, troubled } = await b.store.jobs.promoteJobs(10)
+    const { cancelledByParents: calledOff, troubled } = await b.store.jobs.promoteJobs(10)
     assert.deepEqual(troubled, [])
     const reasonOf = (parent: string): string => `its parent ${parent} is gone: it was deleted or pruned`
     assert.deepEqual(calledOff.map(({ queue, reason }) => `${queue}: ${reason}`).toSorted(), [
@@ -173,7 +173,7 @@ export const groupsCases: readonly ContractCase[] = [
     // Its key is free again, and its links are gone with it.
     assert.equal((await b.insert([b.job({ name: 'report', key: 'c' })]))[0]?.isNew, true)
     await b.store.jobs.changeJob({ id: stays, from: 'scheduled', to: 'gone', keepMs: 0 })
-    assert.deepEqual((await b.store.jobs.promoteJobs(10)).calledOff, [])
+    assert.deepEqual((await b.store.jobs.promoteJobs(10)).cancelledByParents, [])
   }),
 
   contract('a group whose end cannot be written holds up nobody, is told, and is tried again', async (b) => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { contract, only, placed } from './bench.js'
 import type { ContractCase } from './bench.js'
-import type { PlaceRequest } from '../../src/job/rules/unique.js'
+import type { UniqueSlotRequest } from '../../src/job/rules/unique.js'
 import type { NewJob } from '../../src/store/store.js'
 
 /** Uniqueness: one job in one place. */
@@ -164,7 +164,7 @@ export const placesCases: readonly ContractCase[] = [
   contract('a key is asked before a place, and nothing changes unless both agree', async (b) => {
     const keyed = await b.one({ key: 'k', ...placed({ key: 'a' }), due: { inMs: 1_000 } })
     const other = await b.one(placed({ key: 'b' }))
-    const both = (change: Partial<PlaceRequest>): NewJob => b.job({ key: 'k', ...placed(change) })
+    const both = (change: Partial<UniqueSlotRequest>): NewJob => b.job({ key: 'k', ...placed(change) })
     assert.deepEqual(await b.insert([both({ key: 'c' })]), [{ id: keyed, isNew: false }])
     assert.deepEqual(await b.insert([both({ key: 'b' })], 'replace'), [{ id: other, isNew: false }])
     assert.equal(await b.state(keyed), 'scheduled', 'not replaced by a job that did not come')

@@ -113,7 +113,7 @@ export class Interleaver {
       isMore = cursor !== null
     }
     const { counts, sealedAt } = await this.#second.groups.readGroup('g')
-    const wishes = (await this.#second.readWishes()).map(({ kind }) => kind)
+    const wishes = (await this.#second.readRequests()).map(({ kind }) => kind)
     return {
       jobs: jobs.map(seen).sort((a, b) => a.id.localeCompare(b.id)),
       counts: counts

@@ -1,11 +1,11 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest'
-import { around } from './run-hooks.js'
+import { runThroughHook } from './run-hooks.js'
 
 type Next = () => unknown
 const told: unknown[] = []
 beforeEach(() => void told.splice(0))
 const through = (hook: (next: Next) => unknown, inner: () => unknown, sync = false): unknown =>
-  around('start', hook as never, inner, { sync, failed: (error) => told.push(error) })
+  runThroughHook('start', hook as never, inner, { sync, failed: (error) => told.push(error) })
 const boom = (): never => {
   throw new Error('boom')
 }

@@ -4,7 +4,7 @@ import { isThenable, quiet } from '../definition/schema.js'
 /** What a hook goes round: synchronous, or a promise. */
 type Inner<Change> = (change?: Change) => unknown
 
-export interface AroundHow {
+export interface HookRunOptions {
   /** Everything must happen within the call: the caller is inside a synchronous transaction, and waits for nothing. */
   readonly sync?: boolean | undefined
   /** Told of a hook's fault that changes nothing any more. */
@@ -18,13 +18,13 @@ export interface AroundHow {
  * With `sync` the hook must have called `next` when it returns, and what it throws until then is thrown; what a promise of
  * its own comes to later is too late to count.
  */
-export function around<Change>(
+export function runThroughHook<Change>(
   which: string,
   hook: (next: Inner<Change>) => unknown,
   inner: Inner<Change>,
-  how: AroundHow,
+  how: HookRunOptions,
 ): unknown {
-  const turn = new Turn(which, inner, how.failed)
+  const turn = new HookCall(which, inner, how.failed)
   let returned: unknown
   try {
     returned = hook((change) => turn.next(change))
@@ -41,14 +41,14 @@ export function around<Change>(
 
 type Came = { readonly value: unknown } | { readonly thrown: unknown; readonly value: Promise<never> }
 
-class Turn<Change> {
+class HookCall<Change> {
   readonly #which: string
   readonly #inner: Inner<Change>
-  readonly #failed: AroundHow['failed']
+  readonly #failed: HookRunOptions['failed']
   #came: Came | undefined
   #over = false
 
-  constructor(which: string, inner: Inner<Change>, failed: AroundHow['failed']) {
+  constructor(which: string, inner: Inner<Change>, failed: HookRunOptions['failed']) {
     this.#which = which
     this.#inner = inner
     this.#failed = failed

@@ -1,7 +1,7 @@
 import type { Codec } from '../../codec/codec.js'
 import type { Encoded } from '../rules/outcome.js'
 import type { RetryOptions } from '../rules/retry.js'
-import type { PlaceRequest } from '../rules/unique.js'
+import type { UniqueSlotRequest } from '../rules/unique.js'
 
 /** A value as a codec wrote it; bytes stand as base64. */
 export type Written = { readonly text: string } | { readonly base64: string }
@@ -21,7 +21,7 @@ export interface StoredOptions {
   /** Written by the mill's codec, each by itself: a mill that does not know a name never reads it. */
   readonly captured?: Captured | undefined
   /** The place it took when it was enqueued, to be taken anew by a retry. */
-  readonly unique?: Pick<PlaceRequest, 'key' | 'while'> | undefined
+  readonly unique?: Pick<UniqueSlotRequest, 'key' | 'while'> | undefined
   /** The tick that enqueued it. */
   readonly tick?: { readonly schedule: string; readonly at: number } | undefined
 }

@@ -1,6 +1,6 @@
 import type { State } from './states.js'
 import { isFinal } from './states.js'
-import type { Ask } from './request.js'
+import type { RequestVerb } from './request.js'
 
 /**
  * What a person or the app may ask of a job, and what becomes of it. Pure, like `decide`.
@@ -12,7 +12,7 @@ export type CommandMove =
   /** A job that no handler runs is moved at once. */
   | { readonly to: State | 'gone'; readonly ask?: undefined }
   /** One that runs can only be asked: see `wish.ts`. */
-  | { readonly ask: Ask; readonly to?: undefined }
+  | { readonly ask: RequestVerb; readonly to?: undefined }
 
 export function decideCommand(state: State, command: Command): CommandMove | null {
   switch (command) {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import type { DuplicateVerdict, OnDuplicate, PlaceVerdict, UniquePolicy } from './unique.js'
-import { decideDuplicate, decidePlace } from './unique.js'
+import type { DuplicateVerdict, OnDuplicate, UniqueSlotVerdict, UniquePolicy } from './unique.js'
+import { decideDuplicate, decideUniqueSlot } from './unique.js'
 import { STATES } from './states.js'
 
 const waiting = { state: 'scheduled', claimed: false } as const
@@ -40,7 +40,7 @@ const PLACES = [
   { holder: waiting, windowRuns: true },
 ] as const
 
-test.each<[UniquePolicy, 'unfinished' | 'waiting', readonly PlaceVerdict[]]>([
+test.each<[UniquePolicy, 'unfinished' | 'waiting', readonly UniqueSlotVerdict[]]>([
   ['ignore', 'unfinished', ['free', 'ignore', 'ignore', 'ignore', 'ignore', 'ignore', 'ignore']],
   ['reject', 'unfinished', ['free', 'reject', 'reject', 'reject', 'reject', 'reject', 'reject']],
   ['replace', 'unfinished', ['free', 'reject', 'replace', 'reject', 'reject', 'reject', 'replace']],
@@ -50,7 +50,7 @@ test.each<[UniquePolicy, 'unfinished' | 'waiting', readonly PlaceVerdict[]]>([
   ['replace', 'waiting', ['free', 'reject', 'replace', 'free', 'free', 'reject', 'replace']],
   ['reschedule', 'waiting', ['free', 'free', 'reschedule', 'free', 'free', 'free', 'reschedule']],
 ])('%s while %s answers by who has the place', (onDuplicate, whilst, answers) => {
-  expect(PLACES.map((place) => decidePlace(place, { while: whilst, onDuplicate }))).toEqual(answers)
+  expect(PLACES.map((place) => decideUniqueSlot(place, { while: whilst, onDuplicate }))).toEqual(answers)
 })
 
 test('what a worker has is never replaced or rescheduled, whatever state it shows', () => {
@@ -58,7 +58,10 @@ test('what a worker has is never replaced or rescheduled, whatever state it show
     for (const onDuplicate of ['replace', 'reschedule'] as const)
       for (const whilst of ['unfinished', 'waiting'] as const)
         for (const windowRuns of [true, false]) {
-          const verdict = decidePlace({ holder: { state, claimed: true }, windowRuns }, { while: whilst, onDuplicate })
+          const verdict = decideUniqueSlot(
+            { holder: { state, claimed: true }, windowRuns },
+            { while: whilst, onDuplicate },
+          )
           expect(verdict).toBeOneOf(['free', 'reject'])
         }
 })

@@ -44,7 +44,7 @@ export type UniqueWhile = 'unfinished' | 'waiting'
 export type UniquePolicy = 'ignore' | 'replace' | 'reject' | 'reschedule'
 
 /** The place a job wants, and what is to be done when it is taken. */
-export interface PlaceRequest {
+export interface UniqueSlotRequest {
   /** The unique value as text; together with the job's name it names the place. */
   readonly key: string
   readonly while: UniqueWhile
@@ -53,14 +53,14 @@ export interface PlaceRequest {
   readonly forMs: number | null
 }
 
-export interface Place {
+export interface UniqueSlot {
   /** Null: the one that took it has ended, or is gone. */
   readonly holder: Holder | null
   /** Its window is not over yet. */
   readonly windowRuns: boolean
 }
 
-export type PlaceVerdict =
+export type UniqueSlotVerdict =
   /** Nobody is in the way; the new one is written and takes the place. */
   | 'free'
   /** Nothing is written; the caller gets the first one's handle. */
@@ -77,10 +77,10 @@ export type PlaceVerdict =
  * ran within its window used it up, so both refuse rather than drop the new payload in silence. For `reschedule` the window
  * only bounds how long a job can be put off: one that ended does not stand in the way of the next.
  */
-export function decidePlace(
-  place: Place,
+export function decideUniqueSlot(
+  place: UniqueSlot,
   asked: { readonly while: UniqueWhile; readonly onDuplicate: UniquePolicy },
-): PlaceVerdict {
+): UniqueSlotVerdict {
   const { holder } = place
   const isWaiting = holder !== null && waits(holder)
   const isWanted = asked.while === 'waiting' ? isWaiting : holder !== null

@@ -22,10 +22,10 @@ import type {
 import { followed } from '../followed.js'
 import type { StoreInfo } from '../info.js'
 import type { Confirmation, HeldJob, PausedQueue, QueueChange, QueueStore, StandingPause } from '../queues.js'
-import type { JobAsk, StandingWish, Written } from '../requests.js'
+import type { JobRequest, PendingRequest, SettleResult } from '../requests.js'
 import type { CountedPage, FindQuery, FoundPage } from '../find.js'
 import { beatOf, lateAfter } from '../workers.js'
-import type { Heart, HeartRequest, Rescue, WorkerBeat, WorkerInfo, WorkerRow } from '../workers.js'
+import type { Heartbeat, HeartbeatRequest, Rescue, WorkerBeat, WorkerInfo, WorkerRow } from '../workers.js'
 import { Before, claimJobs, confirmJobs, readLeases, reportJobs, voidClaims } from './verbs/claim.js'
 import { Commands } from './verbs/commands.js'
 import type { Connection } from './connection/connection.js'
@@ -50,7 +50,7 @@ import { PostgresPrune } from './verbs/prune.js'
 import { PostgresTransactions } from './caller-transactions/transactions.js'
 import { promoteAll } from './verbs/upkeep.js'
 import type { Run } from './verbs/upkeep.js'
-import { askJob, readWishes } from './verbs/request.js'
+import { requestChange, readRequests } from './verbs/request.js'
 import { asNew, INSERT_MAX, isOneStatement, keptAnswer, readAnswer, weightOf, writeJobs } from './verbs/write.js'
 
 export interface PostgresStoreOptions {
@@ -139,8 +139,8 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     return this.#commands.change(change)
   }
 
-  askJob(ask: JobAsk): Promise<'noted' | 'refused' | 'stale'> {
-    return this.#run.command([ask.id], (s) => askJob(s, ask))
+  requestChange(ask: JobRequest): Promise<'noted' | 'refused' | 'stale'> {
+    return this.#run.command([ask.id], (s) => requestChange(s, ask))
   }
 
   pauseQueue(change: QueueChange): Promise<PausedQueue> {
@@ -180,7 +180,7 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     return (await this.#plain(this.#work, (s) => s.query(s.queries.beat, worker))).length > 0
   }
 
-  startHeart(...heart: HeartRequest): Promise<Heart | undefined> {
+  startHeartbeat(...heart: HeartbeatRequest): Promise<Heartbeat | undefined> {
     return this.#opened.startHeart(...heart)
   }
 
@@ -200,8 +200,8 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     return this.#plain(this.#work, (s) => confirmJobs(s, held))
   }
 
-  readWishes(): Promise<readonly StandingWish[]> {
-    return this.#plain(this.#work, (s) => readWishes(s))
+  readRequests(): Promise<readonly PendingRequest[]> {
+    return this.#plain(this.#work, (s) => readRequests(s))
   }
 
   reportJobs(reports: readonly Report[]): Promise<readonly number[]> {
@@ -209,7 +209,7 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     return this.#plain(this.#work, (s) => reportJobs(s, reports))
   }
 
-  async settleJobs(settled: readonly SettledJob[], closeLeases: readonly number[]): Promise<Written> {
+  async settleJobs(settled: readonly SettledJob[], closeLeases: readonly number[]): Promise<SettleResult> {
     const { plain, other } = sortSettled(settled)
     const written = await this.#settle(plain, other, closeLeases)
     await this.#reports.settled(settled, (refs) =>
@@ -230,7 +230,7 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     return this.#plain(this.#work, (s) => readLeases(s, worker))
   }
 
-  rescueJobs(...[worker, beat, settled, withinMs = Infinity]: Rescue): Promise<Written | null> {
+  rescueJobs(...[worker, beat, settled, withinMs = Infinity]: Rescue): Promise<SettleResult | null> {
     const isLate = lateAfter(this.#opened.world.clock, withinMs)
     return this.#transact((s) => rescueJobs(s, worker, beat, settled, isLate), 0)
   }
@@ -278,7 +278,7 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     plain: readonly PlainBatch[],
     other: readonly SettledJob[],
     closeLeases: readonly number[],
-  ): Promise<Written> {
+  ): Promise<SettleResult> {
     const [only] = plain
     if (only !== undefined && plain.length === 1 && other.length === 0) {
       // Who settles or rescues tries again by himself.
@@ -301,4 +301,4 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
   }
 }
 
-const NOTHING: Written = { refused: [], turned: [] }
+const NOTHING: SettleResult = { refused: [], changed: [] }

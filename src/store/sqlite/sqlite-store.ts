@@ -22,12 +22,12 @@ import type {
 } from '../store.js'
 import type { CountedPage, FindQuery, FoundPage } from '../find.js'
 import { lateAfter } from '../workers.js'
-import type { Heart, HeartRequest, Rescue, WorkerBeat, WorkerInfo } from '../workers.js'
+import type { Heartbeat, HeartbeatRequest, Rescue, WorkerBeat, WorkerInfo } from '../workers.js'
 import type { GroupStore } from '../groups.js'
 import type { PruneStore } from '../prune.js'
 import { PACE } from '../info.js'
 import type { Confirmation, HeldJob, PausedQueue, QueueChange, QueueStore, StandingPause } from '../queues.js'
-import type { JobAsk, StandingWish, Written } from '../requests.js'
+import type { JobRequest, PendingRequest, SettleResult } from '../requests.js'
 import { transactionOf } from './caller-transactions/caller.js'
 import { changeJob } from './verbs/change.js'
 import { claimJobs, nothingToClaim, reportJobs } from './verbs/claim.js'
@@ -54,7 +54,7 @@ import { Session } from './connection/session.js'
 import { readLeases, readWorkers, rescueJobs, settleJobs } from './verbs/settle.js'
 import { SqliteTransactions } from './caller-transactions/transactions.js'
 import { Wal } from './file/wal.js'
-import { askJob, readWishes } from './verbs/request.js'
+import { requestChange, readRequests } from './verbs/request.js'
 
 export interface SqliteStoreOptions {
   readonly durability: 'power' | 'process'
@@ -172,8 +172,8 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
     })
   }
 
-  askJob(ask: JobAsk): Promise<'noted' | 'refused' | 'stale'> {
-    return this.#commits.write((now) => askJob(this.#session, ask, now))
+  requestChange(ask: JobRequest): Promise<'noted' | 'refused' | 'stale'> {
+    return this.#commits.write((now) => requestChange(this.#session, ask, now))
   }
 
   pauseQueue(change: QueueChange): Promise<PausedQueue> {
@@ -211,7 +211,7 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
     return this.#commits.write(() => Number(this.#session.statement(sql).run(worker).changes) > 0, NOT_FLUSHED)
   }
 
-  startHeart(...[worker, everyMs, onLost, loop]: HeartRequest): Promise<Heart | undefined> {
+  startHeartbeat(...[worker, everyMs, onLost, loop]: HeartbeatRequest): Promise<Heartbeat | undefined> {
     const { path, library, identity } = this.#file
     if (path === ':memory:') return Promise.resolve(undefined)
     return startHeart({ library, path, worker, everyMs, queries: this.#session.queries, identity, onLost, loop })
@@ -243,15 +243,15 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
     return this.#commits.read((now) => this.#confirmed.confirm(held, now))
   }
 
-  readWishes(): Promise<readonly StandingWish[]> {
-    return this.#commits.read(() => readWishes(this.#session))
+  readRequests(): Promise<readonly PendingRequest[]> {
+    return this.#commits.read(() => readRequests(this.#session))
   }
 
   reportJobs(reports: readonly Report[]): Promise<readonly number[]> {
     return this.#commits.write(() => reportJobs(this.#session, reports), NOT_FLUSHED)
   }
 
-  settleJobs(settled: readonly SettledJob[], closeLeases: readonly number[]): Promise<Written> {
+  settleJobs(settled: readonly SettledJob[], closeLeases: readonly number[]): Promise<SettleResult> {
     this.#confirmed.closed(closeLeases)
     return this.#commits.write((now) => settleJobs(this.#session, settled, closeLeases, now))
   }
@@ -270,7 +270,7 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
     return this.#commits.read(() => readLeases(this.#session, worker))
   }
 
-  rescueJobs(...[worker, beat, settled, withinMs = Infinity]: Rescue): Promise<Written | null> {
+  rescueJobs(...[worker, beat, settled, withinMs = Infinity]: Rescue): Promise<SettleResult | null> {
     const isLate = lateAfter(this.#clock, withinMs)
     return this.#commits.write((now) => (isLate() ? null : rescueJobs(this.#session, worker, beat, settled, now)))
   }

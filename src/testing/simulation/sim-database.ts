@@ -12,7 +12,7 @@ import { queries as ownQueries } from '../../store/sqlite/queries/queries.js'
 import type { Queries } from '../../store/sqlite/queries/queries.js'
 import { SqliteStore } from '../../store/sqlite/sqlite-store.js'
 import type { Hint, Store } from '../../store/store.js'
-import type { Heart, WorkerInfo } from '../../store/workers.js'
+import type { Heartbeat, WorkerInfo } from '../../store/workers.js'
 import type { Cancel } from '../../world/timers.js'
 import type { World } from '../../world/world.js'
 import { systemWorld } from '../../world/world.js'
@@ -184,7 +184,7 @@ interface Around {
 /** The heart beats from its own thread, with its own connection: it goes on while the loop is blocked. */
 function withHeart(store: SqliteStore, heartStore: SqliteStore, around: Around): Store {
   const { process, beaten, added, stopped, leaves, onHint } = around
-  const startHeart = (worker: string, everyMs: number, onLost: (why: string) => void): Promise<Heart> => {
+  const startHeart = (worker: string, everyMs: number, onLost: (why: string) => void): Promise<Heartbeat> => {
     let ended = false
     const beat = async (): Promise<void> => {
       if (ended) return

@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import { WATCH_LOOP } from '../../loop-watch.js'
 import type { LoopShare } from '../../loop-watch.js'
-import type { Heart } from '../../workers.js'
+import type { Heartbeat } from '../../workers.js'
 import { MISSED } from './session.js'
 import type { Target } from './target.js'
 
@@ -129,7 +129,7 @@ export interface HeartOptions {
 }
 
 /** A heart that also passes on what is to be told. */
-export interface PostgresHeart extends Heart {
+export interface PostgresHeart extends Heartbeat {
   /** Resolves when it was told, or could not be. */
   tell(news: string): Promise<void>
 }

@@ -3,7 +3,7 @@ import type { World } from '../../../world/world.js'
 import { refuseOlder } from '../../migrations.js'
 import { PACE } from '../../info.js'
 import type { StoreInfo } from '../../info.js'
-import type { Heart, HeartRequest } from '../../workers.js'
+import type { Heartbeat, HeartbeatRequest } from '../../workers.js'
 import { isSame, readHome } from '../caller-transactions/check-open.js'
 import type { Home } from '../caller-transactions/check-open.js'
 import { channelOf } from '../wake/channel.js'
@@ -64,7 +64,7 @@ export interface Opened {
   onReconnect(callback: () => void): void
   /** Hears what others commit, from now on. */
   listen(heard: (news: string) => void): void
-  startHeart(...heart: HeartRequest): Promise<Heart | undefined>
+  startHeart(...heart: HeartbeatRequest): Promise<Heartbeat | undefined>
   close(): Promise<void>
 }
 

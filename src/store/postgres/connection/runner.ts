@@ -108,4 +108,4 @@ export class Runner {
 }
 
 /** Whatever a commit may have changed. */
-export const EVERYTHING: Hint = { ...QUIET, ready: true, dueInMs: 0, settled: true, asked: true }
+export const EVERYTHING: Hint = { ...QUIET, ready: true, dueInMs: 0, settled: true, requested: true }

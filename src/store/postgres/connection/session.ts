@@ -1,6 +1,6 @@
 import { QUIET } from '../../hint.js'
 import type { Hint } from '../../store.js'
-import { Tally } from '../../group-moves.js'
+import { GroupMoves } from '../../group-moves.js'
 import type { Executor } from './executor.js'
 import type { Lanes } from '../verbs/lanes.js'
 import type { Queries } from '../queries/queries.js'
@@ -43,7 +43,7 @@ export class Session {
   readonly queries: Queries
   readonly lanes: Lanes
   /** Members of groups that this verb moves; `countMoves` writes it down. */
-  readonly tally = new Tally()
+  readonly tally = new GroupMoves()
   readonly #parts: SessionParts
   /** The lanes were read after a statement in here had looked at their table. */
   isAgain = false
@@ -85,7 +85,7 @@ export class Session {
       ready: this.#hint.ready || hint.ready === true,
       dueInMs: due.length === 0 ? null : Math.min(...due),
       settled: this.#hint.settled || hint.settled === true,
-      asked: this.#hint.asked || hint.asked === true,
+      requested: this.#hint.requested || hint.requested === true,
     }
   }
 
@@ -106,7 +106,7 @@ export function newsOf(from: string, hint: Hint): string {
     hint.ready ? 'ready' : '',
     hint.dueInMs === null ? '' : 'due',
     hint.settled ? 'settled' : '',
-    hint.asked ? 'asked' : '',
+    hint.requested ? 'asked' : '',
   ]
   return words.filter((word) => word !== '').join(' ')
 }
@@ -124,7 +124,7 @@ export function hintOf(news: string, self: string): Hint | undefined {
     ready: words.includes('ready'),
     dueInMs: words.includes('due') ? 0 : null,
     settled: words.includes('settled'),
-    asked: words.includes('asked'),
+    requested: words.includes('asked'),
   }
 }
 

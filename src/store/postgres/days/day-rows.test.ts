@@ -83,7 +83,7 @@ test('old jobs of days that it may not drop are forgotten by rows, and that is s
   expect(await days()).toEqual(before)
 
   const worker = await b.worker()
-  for (let i = 0; i < 2; i += 1) await (await store.startHeart(worker, 1_000, () => undefined))?.stop()
+  for (let i = 0; i < 2; i += 1) await (await store.startHeartbeat(worker, 1_000, () => undefined))?.stop()
   const { rows } = await sql.query('select quote_ident(current_user) as owner')
   expect(store.info.warnings.filter((warning) => warning.includes('belong to'))).toEqual([
     expect.stringMatching(
@@ -129,7 +129,7 @@ test('a child whose failed parent is forgotten by rows is called off, and not le
 test('the owner is told nothing of it', async () => {
   const owner = await open(database.url)
   const b = new Bench({ store: owner, clock })
-  await (await owner.startHeart(await b.worker(), 1_000, () => undefined))?.stop()
+  await (await owner.startHeartbeat(await b.worker(), 1_000, () => undefined))?.stop()
   expect(owner.info.warnings.filter((warning) => warning.includes('belong to'))).toEqual([])
   await owner.close()
 })

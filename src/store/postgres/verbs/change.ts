@@ -4,7 +4,7 @@ import { resumedState, timedState } from '../../../job/rules/command.js'
 import type { FinalState, State } from '../../../job/rules/states.js'
 import { isFinal, isTimed } from '../../../job/rules/states.js'
 import { readOptions } from '../../../job/definition/stored-options.js'
-import { decidePlace } from '../../../job/rules/unique.js'
+import { decideUniqueSlot } from '../../../job/rules/unique.js'
 import { instant } from '../../ordering.js'
 import type { Changed, GuardedChange } from '../../store.js'
 import { countMoves } from './groups.js'
@@ -35,7 +35,7 @@ export async function changeJob(s: Session, change: GuardedChange): Promise<Chan
     await put(s, job, change, now)
     await countMoves(s)
     if (!job.claimed) return 'changed'
-    s.note({ asked: true })
+    s.note({ requested: true })
     return 'taken'
   }
   return 'stale'
@@ -139,7 +139,7 @@ async function takePlace(
   const row = await readPlace(s, job.name, place.key)
   const { holder, windowRuns } = placeNow(row, now)
   const other = row?.id === job.id ? null : holder
-  if (row !== undefined && decidePlace({ holder: other, windowRuns: false }, place) === 'reject')
+  if (row !== undefined && decideUniqueSlot({ holder: other, windowRuns: false }, place) === 'reject')
     throw new DuplicateJobError(job.name, place.key, row.id, 'is now unfinished')
   const until = row !== undefined && windowRuns ? row.until : null
   await s.query(s.queries.takePlace, job.name, place.key, String(job.ref), job.id, textOf(until))

@@ -2,7 +2,7 @@ import { ParentMissingError, StoreError } from '../../../errors.js'
 import { isThereAlready, readWhenDone, writeWhenDone } from '../../groups.js'
 import type { GroupSeal, WhenDone } from '../../groups.js'
 import { hasParents, withoutGone } from '../../links.js'
-import type { CalledOff } from '../../links.js'
+import type { CancelledByParent } from '../../links.js'
 import type { NewJob } from '../../store.js'
 import { countMoves } from './groups.js'
 import { insertJobs } from './insert.js'
@@ -35,7 +35,7 @@ export async function readFollowing(s: Session, group: string): Promise<NewJob |
  * Enqueues what follows a group and notes that it was, if it is complete and nobody is about to add to it. Gives what followed
  * and was called off at once; undefined: not now. Within a transaction.
  */
-export async function completeGroup(s: Session, group: string): Promise<readonly CalledOff[] | undefined> {
+export async function completeGroup(s: Session, group: string): Promise<readonly CancelledByParent[] | undefined> {
   const [row] = await s.query<{ written: string | null }>(s.queries.lockGroup, group)
   if (row === undefined || (await s.query(s.queries.isComplete, group)).length === 0) return undefined
   const calledOff = typeof row.written === 'string' ? await follow(s, readWhenDone(row.written)) : []
@@ -44,7 +44,11 @@ export async function completeGroup(s: Session, group: string): Promise<readonly
 }
 
 /** Parents that were there at the seal and are gone by now: it runs without them or is called off, as links would have it. */
-async function follow(s: Session, { job, options }: WhenDone, reason: string | null = null): Promise<CalledOff[]> {
+async function follow(
+  s: Session,
+  { job, options }: WhenDone,
+  reason: string | null = null,
+): Promise<CancelledByParent[]> {
   try {
     const [one] = await insertJobs(s, [job], options)
     if (reason === null || one?.isNew !== true) return []

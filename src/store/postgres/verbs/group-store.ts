@@ -1,5 +1,5 @@
 import type { GroupRow, GroupSeal, GroupStore } from '../../groups.js'
-import type { CalledOff } from '../../links.js'
+import type { CancelledByParent } from '../../links.js'
 import type { Promoted } from '../../store.js'
 import { completeGroup, isOfTheStore, readFollowing, sealGroup } from './group-ends.js'
 import { foldMoves, readGroup } from './groups.js'
@@ -30,7 +30,7 @@ export class PostgresGroups implements GroupStore {
    */
   async complete(promoted: Promoted): Promise<Promoted> {
     const { complete, isMore } = await this.#parts.plain(foldMoves)
-    const calledOff: CalledOff[] = [...promoted.calledOff]
+    const calledOff: CancelledByParent[] = [...promoted.cancelledByParents]
     const troubled: { group: string; error: unknown }[] = []
     let isLeft = isMore
     for (const group of complete)
@@ -43,10 +43,10 @@ export class PostgresGroups implements GroupStore {
         else if (isOfTheStore(error)) throw error
         else troubled.push({ group, error })
       }
-    return { ...promoted, calledOff, troubled, nextInMs: isLeft ? 0 : promoted.nextInMs }
+    return { ...promoted, cancelledByParents: calledOff, troubled, nextInMs: isLeft ? 0 : promoted.nextInMs }
   }
 
-  async #completeOne(group: string): Promise<readonly CalledOff[] | undefined> {
+  async #completeOne(group: string): Promise<readonly CancelledByParent[] | undefined> {
     const { lanes, plain, transact } = this.#parts
     // Lanes are made apart from any transaction, and so before this one.
     const following = await plain((s) => readFollowing(s, group))

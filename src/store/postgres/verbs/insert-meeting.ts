@@ -1,11 +1,11 @@
 import { DuplicateJobError, DuplicateKeyError } from '../../../errors.js'
 import { readOptions, withPlaceOf, withTickOf } from '../../../job/definition/stored-options.js'
-import { decideDuplicate, decidePlace } from '../../../job/rules/unique.js'
-import type { PlaceRequest, PlaceVerdict } from '../../../job/rules/unique.js'
+import { decideDuplicate, decideUniqueSlot } from '../../../job/rules/unique.js'
+import type { UniqueSlotRequest, UniqueSlotVerdict } from '../../../job/rules/unique.js'
 import { instant } from '../../ordering.js'
 import { movedFor } from '../../links.js'
 import type { Met } from '../../links.js'
-import { meetsNone, met, putOff, whyRefused, windowEnd } from '../../conflicts.js'
+import { cannotConflict, describeConflict, putOff, whyRefused, windowEnd } from '../../conflicts.js'
 import type { InsertOptions, NewJob } from '../../store.js'
 import { endAll, laneIn, putIn, takeOut } from './moves.js'
 import { placeNow, toPlace } from './unique.js'
@@ -69,7 +69,7 @@ class Meeting {
   }
 
   async #insert(job: NewJob, index: number): Promise<Met> {
-    if (meetsNone(job)) {
+    if (cannotConflict(job)) {
       this.#fresh.push({ job })
       return asNew(job)
     }
@@ -104,7 +104,7 @@ class Meeting {
     const row = unique === undefined ? undefined : this.#places.get(`${job.name}\n${unique.key}`)
     // The one whose key is taken over gives up its place too.
     const taken = row?.id === replaced?.id ? undefined : row
-    const verdict = unique === undefined ? 'free' : decidePlace(placeNow(taken, this.#now), unique)
+    const verdict = unique === undefined ? 'free' : decideUniqueSlot(placeNow(taken, this.#now), unique)
     const answer = taken === undefined ? 'go on' : await this.#answerPlace(job, taken, verdict, index)
     if (answer !== 'go on') return answer
     if (follows !== undefined && !(await this.#hold(follows))) return undefined
@@ -133,14 +133,14 @@ class Meeting {
   async #answerPlace(
     job: NewJob,
     taken: PlaceRow,
-    verdict: PlaceVerdict,
+    verdict: UniqueSlotVerdict,
     index: number,
   ): Promise<Met | undefined | 'go on'> {
     switch (verdict) {
       case 'ignore':
         return { id: taken.id, isNew: false }
       case 'reject': {
-        const { existingId, where } = met(taken.id, this.#jobs, index)
+        const { existingId, where } = describeConflict(taken.id, this.#jobs, index)
         const why = whyRefused(taken.holder ?? null)
         throw new DuplicateJobError(job.name, job.unique?.key ?? '', existingId, `${why}${where}`)
       }
@@ -158,7 +158,7 @@ class Meeting {
   }
 
   /** `window`: where the place's window ends that the job comes into; one that is over, or null, makes it open its own. */
-  #placed(job: NewJob, unique: PlaceRequest, window: number | null): Written {
+  #placed(job: NewJob, unique: UniqueSlotRequest, window: number | null): Written {
     const until = window !== null && window > this.#now ? window : windowEnd(unique, this.#now)
     return { job: unique.onDuplicate === 'reschedule' ? putOff(job, until, this.#now) : job, until }
   }
@@ -234,7 +234,7 @@ class Meeting {
       this.#options.onDuplicate === 'replace'
         ? 'is held by a job that is running and cannot be replaced'
         : 'is held by an unfinished job'
-    const { existingId, where } = met(holder.id, this.#jobs, index)
+    const { existingId, where } = describeConflict(holder.id, this.#jobs, index)
     return new DuplicateKeyError(job.name, job.key ?? '', existingId, `${why}${where}`)
   }
 }

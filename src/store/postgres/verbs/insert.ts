@@ -1,7 +1,7 @@
 import { LeaseLostError } from '../../../errors.js'
 import type { InsertOptions, Inserted, NewJob } from '../../store.js'
 import { hasParents } from '../../links.js'
-import { meetsNone } from '../../conflicts.js'
+import { cannotConflict } from '../../conflicts.js'
 import { admitMembers, countMoves } from './groups.js'
 import { insertLinked } from './links.js'
 import { insertAmong } from './successors.js'
@@ -20,7 +20,7 @@ export async function insertJobs(
     if (held.length === 0) throw new LeaseLostError('enqueue from a handler')
   }
   await admitMembers(s, jobs, options.under)
-  if (jobs.some(hasParents) || !jobs.every(meetsNone)) {
+  if (jobs.some(hasParents) || !jobs.every(cannotConflict)) {
     const inserted = await (jobs.some(hasParents) ? insertLinked : insertAmong)(s, jobs, options)
     await countMoves(s)
     return inserted

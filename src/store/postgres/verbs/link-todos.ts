@@ -1,6 +1,6 @@
 import { decideLink, fateOf, movedBy, parentReason } from '../../../job/rules/links.js'
 import type { Fate, LinkPolicy, Noted } from '../../../job/rules/links.js'
-import type { CalledOff } from '../../links.js'
+import type { CancelledByParent } from '../../links.js'
 import { numberOf, numberOrNull } from '../connection/executor.js'
 import { countMoves } from './groups.js'
 import { freeJobs, parentsByRef } from './links.js'
@@ -17,7 +17,7 @@ import { arrayOf } from '../connection/session.js'
  */
 
 export interface WorkedOff {
-  readonly calledOff: readonly CalledOff[]
+  readonly cancelledByParents: readonly CancelledByParent[]
   /** Whether anything was done. */
   readonly moved: boolean
   /** To-dos are left. */
@@ -45,7 +45,7 @@ export async function workOffLinks(s: Session, limit: number): Promise<WorkedOff
   if (over.length > 0) await s.query(s.queries.dropTodos, arrayOf(over))
   await countMoves(s)
   const left = (await s.query(s.queries.anyTodo)).length > 0
-  return { calledOff, moved: moved || over.length > 0, left }
+  return { cancelledByParents: calledOff, moved: moved || over.length > 0, left }
 }
 
 /**
@@ -146,7 +146,7 @@ interface LinkRow {
 interface MovedLinks {
   /** Parents of which a child is in somebody's hands. */
   readonly stuck: ReadonlySet<number>
-  readonly calledOff: readonly CalledOff[]
+  readonly calledOff: readonly CancelledByParent[]
   /** There may be more than were looked at. */
   readonly isFull: boolean
   readonly moved: boolean
@@ -197,7 +197,11 @@ async function resolve(s: Session, links: readonly LinkRow[]): Promise<void> {
   await freeJobs(s, children)
 }
 
-async function callOff(s: Session, links: readonly LinkRow[], ends: ReadonlyMap<number, Ended>): Promise<CalledOff[]> {
+async function callOff(
+  s: Session,
+  links: readonly LinkRow[],
+  ends: ReadonlyMap<number, Ended>,
+): Promise<CancelledByParent[]> {
   const first = new Map<number, LinkRow>()
   for (const link of links) if (!first.has(link.child)) first.set(link.child, link)
   if (first.size === 0) return []

@@ -1,11 +1,11 @@
 import { isSuspect } from '../../../job/rules/quarantine.js'
 import type { State } from '../../../job/rules/states.js'
 import { isFinal, isTimed } from '../../../job/rules/states.js'
-import type { End } from '../../history-row.js'
+import type { HistoryRow } from '../../history-row.js'
 import { sortOf } from '../../ordering.js'
-import type { CalledOff } from '../../links.js'
+import type { CancelledByParent } from '../../links.js'
 import type { NewJob } from '../../store.js'
-import type { Member } from '../../group-moves.js'
+import type { GroupMember } from '../../group-moves.js'
 import { numberOf } from '../connection/executor.js'
 import { LaneMoved } from './lanes.js'
 import { readById } from './read.js'
@@ -131,7 +131,7 @@ function columnsOf(job: Standing): object {
 }
 
 /** An end, and the key that goes free with it. */
-export interface KeyedEnd extends End, Member {
+export interface KeyedEnd extends HistoryRow, GroupMember {
   readonly name: string
   readonly key: string | null
 }
@@ -160,7 +160,7 @@ export async function callOff(
   s: Session,
   { id, name, queue, keepCancelledMs }: NewJob,
   reason: string,
-): Promise<CalledOff> {
+): Promise<CancelledByParent> {
   const job = await readById(s, id)
   if (job === undefined || !(await takeOut(s, job)))
     throw new Error(`job ${id} is not there, though this transaction just wrote it`)
@@ -198,7 +198,7 @@ export async function freeKeys(
   if (keyed.length > 0) await s.query(s.queries.freeKeys, JSON.stringify(keyed))
 }
 
-export function historyOf(end: End): object {
+export function historyOf(end: HistoryRow): object {
   const { text, bytes } = toColumns(end.result)
   return {
     ref: end.ref,

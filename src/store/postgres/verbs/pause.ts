@@ -28,7 +28,7 @@ export async function pauseQueue(s: Session, change: QueueChange): Promise<Pause
   const until = decided.until === Infinity ? null : decided.until
   const pausedAt = standing?.pausedAt ?? now
   await s.query(s.queries.putPause, queue, textOf(until), String(pausedAt))
-  s.note({ asked: true })
+  s.note({ requested: true })
   return { pause: { pausedAt, until }, held: true }
 }
 

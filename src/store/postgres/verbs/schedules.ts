@@ -12,7 +12,7 @@ import { toSchedule } from './schedule-rows.js'
 import type { StoredSchedule } from './schedule-rows.js'
 import type { Session } from '../connection/session.js'
 import { textOf } from '../connection/session.js'
-import { askJob } from './request.js'
+import { requestChange } from './request.js'
 import { isPlain } from './write.js'
 
 /** One that others keep moving is left to them. */
@@ -129,7 +129,7 @@ async function callOff(s: Session, id: string, firing: Firing): Promise<void> {
     const done =
       move.ask === undefined
         ? await changeJob(s, { id, from: row.state, to: move.to, reason, keepMs })
-        : await askJob(s, { id, ask: move.ask, reason, keepMs })
+        : await requestChange(s, { id, verb: move.ask, reason, keepMs })
     if (done !== 'stale') return
   }
 }

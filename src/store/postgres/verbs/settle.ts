@@ -1,9 +1,9 @@
 import { isFinal } from '../../../job/rules/states.js'
-import { honourAll } from '../../../job/rules/request.js'
-import type { Wish, WishKind } from '../../../job/rules/request.js'
+import { applyRequests } from '../../../job/rules/request.js'
+import type { RequestedChange, RequestKind } from '../../../job/rules/request.js'
 import { isPlain } from '../../history-row.js'
 import type { SettledJob } from '../../store.js'
-import type { Written } from '../../requests.js'
+import type { SettleResult } from '../../requests.js'
 import { causeCode } from '../connection/faults.js'
 import { countMoves } from './groups.js'
 import { clean, endAll, freeKeys, historyOf, noteTold, orNull } from './moves.js'
@@ -131,15 +131,15 @@ export async function settleAndClose(
   s: Session,
   settled: readonly SettledJob[],
   closeLeases: readonly number[],
-): Promise<Written> {
+): Promise<SettleResult> {
   const written = await settleLocked(s, settled)
   if (closeLeases.length > 0) await s.query(s.queries.closeLeases, arrayOf(closeLeases))
   return written
 }
 
 /** Writes what became of claimed jobs, under the locks of their leases. Within a transaction. */
-export async function settleLocked(s: Session, settled: readonly SettledJob[]): Promise<Written> {
-  if (settled.length === 0) return { refused: [], turned: [] }
+export async function settleLocked(s: Session, settled: readonly SettledJob[]): Promise<SettleResult> {
+  if (settled.length === 0) return { refused: [], changed: [] }
   await s.query(s.queries.lockLeases, arrayOf([...new Set(settled.map((job) => job.fence))]))
   const asked = JSON.stringify(settled.map(({ ref, fence }) => ({ ref, fence })))
   const owned = await s.query<{ ref: unknown; fence: unknown }>(s.queries.ownedJobs, asked)
@@ -161,7 +161,7 @@ export async function settleLocked(s: Session, settled: readonly SettledJob[]): 
     honoured.filter((job) => !isFinal(job.to)),
   )
   await countMoves(s)
-  return { refused, turned }
+  return { refused, changed: turned }
 }
 
 /** Of those whose claim is over: which were not ended by this very run before. */
@@ -209,13 +209,13 @@ interface Honoured {
 async function honourWishes(s: Session, settled: readonly SettledJob[]): Promise<Honoured> {
   const wishes = await wishesOf(s, settled)
   if (wishes.size === 0) return { honoured: settled, turned: [] }
-  const all = honourAll(settled, wishes)
+  const all = applyRequests(settled, wishes)
   // A wish is over with the claim it was for.
   await s.query(s.queries.dropWishes, arrayOf([...wishes.keys()]))
   return all
 }
 
-async function wishesOf(s: Session, settled: readonly SettledJob[]): Promise<Map<number, Wish>> {
+async function wishesOf(s: Session, settled: readonly SettledJob[]): Promise<Map<number, RequestedChange>> {
   if (settled.length === 0) return new Map()
   const rows = await s.query<WishRow>(s.queries.wishesOf, arrayOf(settled.map((job) => job.ref)))
   return new Map(
@@ -228,7 +228,7 @@ async function wishesOf(s: Session, settled: readonly SettledJob[]): Promise<Map
 
 interface WishRow {
   readonly ref: unknown
-  readonly kind: WishKind
+  readonly kind: RequestKind
   readonly reason: string
   readonly keep_ms: unknown
 }
@@ -265,7 +265,7 @@ export async function rescueJobs(
   beat: number | null,
   settled: readonly SettledJob[],
   isLate: () => boolean,
-): Promise<Written | null> {
+): Promise<SettleResult | null> {
   if (beat === null) {
     if ((await s.query(s.queries.isWorker, worker)).length > 0) return null
   } else {

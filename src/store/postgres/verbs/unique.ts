@@ -1,4 +1,4 @@
-import type { Place } from '../../../job/rules/unique.js'
+import type { UniqueSlot } from '../../../job/rules/unique.js'
 import { readStanding } from './read.js'
 import type { Standing } from './rows.js'
 import type { Session } from '../connection/session.js'
@@ -26,7 +26,7 @@ export function toPlace(row: RawPlace, job: Standing | undefined): PlaceRow {
   return { ref: Number(row.ref), id: row.id, until, holder: isUnfinished ? job : undefined }
 }
 
-export function placeNow(row: Pick<PlaceRow, 'holder' | 'until'> | undefined, now: number): Place {
+export function placeNow(row: Pick<PlaceRow, 'holder' | 'until'> | undefined, now: number): UniqueSlot {
   const holder = row?.holder
   return {
     holder: holder === undefined ? null : { state: holder.state, claimed: holder.claimed },

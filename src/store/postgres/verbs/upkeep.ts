@@ -13,11 +13,11 @@ export async function promoteAll(
 ): Promise<Promoted & { readonly moved: boolean }> {
   const { todo, ...first } = await plain((s) => promoteJobs(s, limit))
   if (!todo) return first
-  const { calledOff, moved: isWorked, left } = await whole((s) => workOffLinks(s, limit))
+  const { cancelledByParents: calledOff, moved: isWorked, left } = await whole((s) => workOffLinks(s, limit))
   const { promoted, expired, nextInMs, moved } = await plain((s) => promoteJobs(s, limit - first.promoted))
   return {
     promoted: first.promoted + promoted,
-    calledOff,
+    cancelledByParents: calledOff,
     again: isWorked && left,
     expired,
     troubled: [],
@@ -42,7 +42,7 @@ async function promoteJobs(
   const times = [next?.due, next?.expiry, expired.length > 0 ? now : null].filter((time) => time != null).map(Number)
   const nextInMs = times.length === 0 ? null : Math.max(0, Math.min(...times) - now)
   const [todo, moved] = [next?.todo === true, next?.moved === true]
-  return { promoted, calledOff: [], again: false, expired, troubled: [], nextInMs, todo, moved }
+  return { promoted, cancelledByParents: [], again: false, expired, troubled: [], nextInMs, todo, moved }
 }
 
 interface NextTimes {

@@ -1,7 +1,7 @@
 import type { Encoded } from '../../../job/rules/outcome.js'
 import { labelsOf, mayHaveLabels } from '../../../job/definition/stored-options.js'
 import { hasParents } from '../../links.js'
-import { meetsNone } from '../../conflicts.js'
+import { cannotConflict } from '../../conflicts.js'
 import type { InsertOptions, Inserted, NewJob } from '../../store.js'
 import { haveMembers } from './groups.js'
 import { LaneMoved } from './lanes.js'
@@ -33,7 +33,7 @@ export function isOneStatement(jobs: readonly NewJob[], options: InsertOptions):
 
 /** Neither is anybody in its way, nor does it come after anybody, nor is it counted anywhere. */
 export function isPlain(job: NewJob): boolean {
-  return meetsNone(job) && !hasParents(job) && job.group === undefined
+  return cannotConflict(job) && !hasParents(job) && job.group === undefined
 }
 
 export function asNew({ id }: NewJob): Inserted {

@@ -1,7 +1,7 @@
 import { settledWithin } from '../../../world/timers.js'
 import type { World } from '../../../world/world.js'
 import type { LoopShare } from '../../loop-watch.js'
-import type { Heart } from '../../workers.js'
+import type { Heartbeat } from '../../workers.js'
 import { startHeart } from '../connection/heartbeat.js'
 import type { PostgresHeart } from '../connection/heartbeat.js'
 import { Listener } from './listen.js'
@@ -74,7 +74,7 @@ export class Ears {
     readonly markBlocking: string
     readonly loop: LoopShare | undefined
     readonly onLost: (why: string) => void
-  }): Promise<Heart | undefined> {
+  }): Promise<Heartbeat | undefined> {
     // First the one and then the other: there are never two of them.
     if (!this.#isPast) await this.#listener?.off()
     const heart = await startHeart({

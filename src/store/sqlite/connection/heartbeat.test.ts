@@ -20,7 +20,7 @@ test('beats go through on a file that is nearly always locked', async () => {
   const store = new SqliteStore(file, world, { durability: 'process' })
   await store.addWorker({ id: 'w', host: 'h', pid: 1 })
   const lost: string[] = []
-  const heart = await store.startHeart('w', 300, (why) => lost.push(why))
+  const heart = await store.startHeartbeat('w', 300, (why) => lost.push(why))
   expect(heart).toBeDefined()
   const other = new (chooseLibrary().open)(path)
   other.exec('pragma busy_timeout = 1000')

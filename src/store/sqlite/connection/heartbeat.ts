@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import { WATCH_LOOP } from '../../loop-watch.js'
 import type { LoopShare } from '../../loop-watch.js'
-import type { Heart } from '../../workers.js'
+import type { Heartbeat } from '../../workers.js'
 import { IN_SQLITE, openExitGate } from './exit-gate.js'
 import { IS_GONE } from '../file/file-identity.js'
 import type { FileIdentity } from '../file/file-identity.js'
@@ -91,7 +91,7 @@ export interface HeartOptions {
 }
 
 /** Starts the thread; undefined where it cannot be had (a library we know only by a handle, no threads here). */
-export async function startHeart(options: HeartOptions): Promise<Heart | undefined> {
+export async function startHeart(options: HeartOptions): Promise<Heartbeat | undefined> {
   const { library, path, worker, everyMs, queries, identity, loop } = options
   if (library.module === undefined) return undefined
   const gate = openExitGate()

@@ -1,6 +1,6 @@
 import { QUIET } from '../../hint.js'
 import type { Hint } from '../../store.js'
-import { Tally } from '../../group-moves.js'
+import { GroupMoves } from '../../group-moves.js'
 import type { RowStatement, SqliteStatement, Statements } from './driver.js'
 import { Lanes } from '../verbs/lanes.js'
 import type { Queries } from '../queries/queries.js'
@@ -14,7 +14,7 @@ export class Session {
   sweptTo: readonly [name: string, key: string] = ['', '']
   groupsSweptTo = ''
   /** Members of groups that this transaction moves; `countMoves` writes it down. */
-  readonly tally = new Tally()
+  readonly tally = new GroupMoves()
   /** Whether this transaction has checked that the clock was not set back (`clock-steps.ts`). */
   isInOrder = false
   #hint: Hint = QUIET
@@ -44,7 +44,7 @@ export class Session {
     this.#hint = { ...this.#hint, settled: true }
   }
   noteAsked(): void {
-    this.#hint = { ...this.#hint, asked: true }
+    this.#hint = { ...this.#hint, requested: true }
   }
 
   /** The transaction was rolled back: what it added and noted never was. */

@@ -1,7 +1,7 @@
 import type { LinkPolicy } from '../../../job/rules/links.js'
 import type { State } from '../../../job/rules/states.js'
 import type { UniqueWhile } from '../../../job/rules/unique.js'
-import type { WishKind } from '../../../job/rules/request.js'
+import type { RequestKind } from '../../../job/rules/request.js'
 import { callerQueries } from '../queries/caller-transactions.js'
 import type { SqliteDatabase, Statements } from '../connection/driver.js'
 
@@ -17,7 +17,7 @@ export interface Census {
     readonly jobs: readonly number[]
   }[]
   /** What is wanted of jobs that run. */
-  readonly wishes: readonly { readonly seq: number; readonly kind: WishKind }[]
+  readonly wishes: readonly { readonly seq: number; readonly kind: RequestKind }[]
   readonly pauses: readonly { readonly queue: string; readonly until: number | null }[]
   /** The ledgers of what recurs. */
   readonly ticks: readonly {

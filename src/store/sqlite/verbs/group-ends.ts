@@ -2,7 +2,7 @@ import { ParentMissingError } from '../../../errors.js'
 import { isThereAlready, readWhenDone, writeWhenDone } from '../../groups.js'
 import type { GroupSeal, GroupStore, GroupTroubles, WhenDone } from '../../groups.js'
 import { withoutGone } from '../../links.js'
-import type { CalledOff } from '../../links.js'
+import type { CancelledByParent } from '../../links.js'
 import type { NewJob } from '../../store.js'
 import type { CommitQueue } from '../connection/commit-queue.js'
 import { isOfTheFile } from '../connection/driver.js'
@@ -35,7 +35,7 @@ export function sealGroup(session: Session, { group, whenDone }: GroupSeal, now:
 
 export interface Completed extends GroupTroubles {
   /** What followed a group and was called off at once, because its parent is gone. */
-  readonly calledOff: readonly CalledOff[]
+  readonly calledOff: readonly CancelledByParent[]
 }
 
 /** Enqueues what was to follow each group that is complete, and notes that it was: both, or neither. */
@@ -44,7 +44,7 @@ export function completeGroups(session: Session, limit: number, now: number): Co
     grp: string
     when_done: string | null
   }[]
-  const calledOff: CalledOff[] = []
+  const calledOff: CancelledByParent[] = []
   const troubled: { group: string; error: unknown }[] = []
   for (const { grp, when_done } of rows) {
     const done = apart(session, () => {
@@ -86,7 +86,12 @@ function undo(session: Session, error: unknown): void {
 }
 
 /** Parents that were there at the seal and are gone by now: it runs without them or is called off, as links would have it. */
-function follow(session: Session, { job, options }: WhenDone, now: number, reason: string | null = null): CalledOff[] {
+function follow(
+  session: Session,
+  { job, options }: WhenDone,
+  now: number,
+  reason: string | null = null,
+): CancelledByParent[] {
   try {
     const [one] = insertJobs(session, [job], options, now)
     return reason === null || one?.isNew !== true ? [] : [callOff(session, job, reason, now)]
@@ -105,7 +110,7 @@ function callOff(
   { id, name, queue, keepCancelledMs }: NewJob,
   reason: string,
   now: number,
-): CalledOff {
+): CancelledByParent {
   endWaiting(session, id, reason, keepCancelledMs ?? Infinity, now)
   countMoves(session)
   return { id, name, queue, reason }

@@ -1,5 +1,5 @@
 import { isPlain } from '../../history-row.js'
-import type { End } from '../../history-row.js'
+import type { HistoryRow } from '../../history-row.js'
 import type { JobRow } from '../../store.js'
 import type { SqliteValue } from '../connection/driver.js'
 import { dropLinks, noteEnds } from './link-ends.js'
@@ -10,8 +10,8 @@ import type { Session } from '../connection/session.js'
 import { freePlace } from './unique.js'
 
 /** Appends ends to history; what is kept for no time at all is forgotten whole. */
-export function appendHistory(session: Session, rows: readonly End[], now: number): void {
-  const plain = new Map<string, End[]>()
+export function appendHistory(session: Session, rows: readonly HistoryRow[], now: number): void {
+  const plain = new Map<string, HistoryRow[]>()
   const forgotten: number[] = []
   for (const row of rows) {
     if (row.to === 'cancelled') freePlace(session, row.ref)
@@ -26,27 +26,27 @@ export function appendHistory(session: Session, rows: readonly End[], now: numbe
 }
 
 /** Rows of one worker that are kept equally long share what is bound once. */
-function gather(groups: Map<string, End[]>, row: End): void {
+function gather(groups: Map<string, HistoryRow[]>, row: HistoryRow): void {
   const kind = `${row.keepMs} ${row.worker}`
   const group = groups.get(kind)
   if (group === undefined) groups.set(kind, [row])
   else group.push(row)
 }
 
-function appendPlain(session: Session, rows: readonly End[], now: number): void {
-  const { keepMs, worker } = rows[0] as End
+function appendPlain(session: Session, rows: readonly HistoryRow[], now: number): void {
+  const { keepMs, worker } = rows[0] as HistoryRow
   for (let from = 0; from < rows.length; from += ROWS_PER_INSERT) {
     const end = Math.min(rows.length, from + ROWS_PER_INSERT)
     const values: SqliteValue[] = [now, keepUntil(keepMs, now), worker]
     for (let i = from; i < end; i += 1) {
-      const row = rows[i] as End
+      const row = rows[i] as HistoryRow
       values.push(row.ref, row.dueAt, row.startedAt, row.result)
     }
     session.statement(session.queries.appendDone(end - from)).run(...values)
   }
 }
 
-function appendOne(session: Session, row: End, now: number): void {
+function appendOne(session: Session, row: HistoryRow, now: number): void {
   const { ref, to, dueAt, attempt, retries, crashes, startedAt, keepMs, worker, result, error, reason, log } = row
   session
     .statement(session.queries.appendHistory)
@@ -83,7 +83,7 @@ export function endWaiting(session: Session, id: string, reason: string, keepMs:
 export function endUnclaimed(
   session: Session,
   job: JobRow,
-  how: Pick<End, 'to' | 'keepMs' | 'reason'>,
+  how: Pick<HistoryRow, 'to' | 'keepMs' | 'reason'>,
   now: number,
 ): void {
   session.tally.leave(job, job.state)

@@ -1,12 +1,12 @@
 import { DuplicateJobError, DuplicateKeyError, LeaseLostError } from '../../../errors.js'
 import type { State } from '../../../job/rules/states.js'
 import { withPlaceOf, withTickOf } from '../../../job/definition/stored-options.js'
-import { decideDuplicate, decidePlace } from '../../../job/rules/unique.js'
-import type { PlaceVerdict } from '../../../job/rules/unique.js'
+import { decideDuplicate, decideUniqueSlot } from '../../../job/rules/unique.js'
+import type { UniqueSlotVerdict } from '../../../job/rules/unique.js'
 import { instant, sortOf } from '../../ordering.js'
 import { movedFor } from '../../links.js'
 import type { Met } from '../../links.js'
-import { meetsNone, met, putOff, whyRefused, windowEnd } from '../../conflicts.js'
+import { cannotConflict, describeConflict, putOff, whyRefused, windowEnd } from '../../conflicts.js'
 import type { InsertOptions, Inserted, NewJob } from '../../store.js'
 import type { SqliteValue } from '../connection/driver.js'
 import { noteClockStep } from './find-by-time.js'
@@ -40,14 +40,14 @@ export function insertJobs(session: Session, jobs: readonly NewJob[], options: I
 }
 
 function writeAll(session: Session, jobs: readonly NewJob[], options: InsertOptions, now: number): Met[] {
-  if (jobs.every(meetsNone)) {
+  if (jobs.every(cannotConflict)) {
     writeJobs(session, jobs, now)
     return jobs.map(asNew)
   }
   const inserted = jobs.map((job, index) =>
-    meetsNone(job) ? asNew(job) : insertOne(session, job, { ...options, now, jobs, index }),
+    cannotConflict(job) ? asNew(job) : insertOne(session, job, { ...options, now, jobs, index }),
   )
-  writeJobs(session, jobs.filter(meetsNone), now)
+  writeJobs(session, jobs.filter(cannotConflict), now)
   return inserted
 }
 
@@ -87,7 +87,7 @@ function answerKey(session: Session, job: NewJob, holder: KeyHolder, how: Insert
         how.onDuplicate === 'replace'
           ? 'is held by a job that is running and cannot be replaced'
           : 'is held by an unfinished job'
-      const { existingId, where } = met(holder.id, how.jobs, how.index)
+      const { existingId, where } = describeConflict(holder.id, how.jobs, how.index)
       throw new DuplicateKeyError(job.name, job.key ?? '', existingId, `${why}${where}`)
     }
     case 'replace':
@@ -109,7 +109,7 @@ function insertInPlace(session: Session, job: NewJob, { replaced, follows }: Oth
   const row = unique === undefined ? undefined : readPlace(session, job.name, unique.key)
   // The one whose key is taken over gives up its place too.
   const taken = row?.id === replaced?.id ? undefined : row
-  const verdict = unique === undefined ? 'free' : decidePlace(placeNow(taken, how.now), unique)
+  const verdict = unique === undefined ? 'free' : decideUniqueSlot(placeNow(taken, how.now), unique)
   const answer = taken === undefined ? undefined : answerPlace(session, job, taken, verdict, how)
   if (answer !== undefined) return answer
   const isReplacing = taken !== undefined && verdict === 'replace'
@@ -124,14 +124,14 @@ function answerPlace(
   session: Session,
   job: NewJob,
   taken: PlaceRow,
-  verdict: PlaceVerdict,
+  verdict: UniqueSlotVerdict,
   how: Insertion,
 ): Met | undefined {
   switch (verdict) {
     case 'ignore':
       return { id: taken.id, isNew: false }
     case 'reject': {
-      const { existingId, where } = met(taken.id, how.jobs, how.index)
+      const { existingId, where } = describeConflict(taken.id, how.jobs, how.index)
       const why = whyRefused(placeNow(taken, how.now).holder)
       throw new DuplicateJobError(job.name, job.unique?.key ?? '', existingId, `${why}${where}`)
     }

@@ -16,7 +16,7 @@ import {
   refuseMissing,
   refuseOwnKey,
 } from '../../links.js'
-import type { AddedParents, CalledOff, Edge, FoundParent, Met, Parent } from '../../links.js'
+import type { AddedParents, CancelledByParent, Edge, FoundParent, Met, Parent } from '../../links.js'
 import type { JobRow, NewJob } from '../../store.js'
 import { endWaiting } from './history.js'
 import { isAnyTodo, noteAll } from './link-ends.js'
@@ -167,13 +167,13 @@ export function isBlocked(session: Session, seq: number): boolean {
 }
 
 export interface WorkedOff {
-  readonly calledOff: readonly CalledOff[]
+  readonly cancelledByParents: readonly CancelledByParent[]
   readonly again: boolean
 }
 
 /** Looks at what the ends of parents change, at most `limit` links of it. */
 export function workOffLinks(session: Session, limit: number, now: number): WorkedOff {
-  const calledOff: CalledOff[] = []
+  const calledOff: CancelledByParent[] = []
   let left = limit
   const todos = session.statement(session.queries.nextTodos).all(limit) as unknown as Todo[]
   for (const todo of todos) {
@@ -193,7 +193,7 @@ export function workOffLinks(session: Session, limit: number, now: number): Work
     for (const link of links)
       if (decideLink(fate, link.on_failure) === 'cancels') calledOff.push(...callOff(session, link, reason, now))
   }
-  return { calledOff, again: isAnyTodo(session) }
+  return { cancelledByParents: calledOff, again: isAnyTodo(session) }
 }
 
 interface Todo {
@@ -224,7 +224,7 @@ function resolve(session: Session, parent: string, links: readonly LinkRow[]): v
   session.statement(session.queries.freeJobs).run(children)
 }
 
-function callOff(session: Session, link: LinkRow, reason: string, now: number): CalledOff[] {
+function callOff(session: Session, link: LinkRow, reason: string, now: number): CancelledByParent[] {
   // Called off a moment ago because of another parent.
   if (!isBlocked(session, link.child)) return []
   const { id, name, queue } = link

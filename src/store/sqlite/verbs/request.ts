@@ -1,15 +1,15 @@
 import type { State } from '../../../job/rules/states.js'
-import type { Wish, WishKind } from '../../../job/rules/request.js'
-import { decideWish, honourAll } from '../../../job/rules/request.js'
+import type { RequestedChange, RequestKind } from '../../../job/rules/request.js'
+import { decideRequest, applyRequests } from '../../../job/rules/request.js'
 import type { SettledJob } from '../../store.js'
-import type { JobAsk, StandingWish } from '../../requests.js'
+import type { JobRequest, PendingRequest } from '../../requests.js'
 import type { Session } from '../connection/session.js'
 
 /** Writes down what is wanted of a running job, within the current transaction. */
-export function askJob(session: Session, asked: JobAsk, now: number): 'noted' | 'refused' | 'stale' {
+export function requestChange(session: Session, asked: JobRequest, now: number): 'noted' | 'refused' | 'stale' {
   const target = session.statement(session.queries.askTarget).get(asked.id) as Target | undefined
   if (target?.state !== 'running') return 'stale'
-  const decided = decideWish(target.kind, asked.ask)
+  const decided = decideRequest(target.kind, asked.verb)
   if (decided === null) return 'refused'
   if (decided.wish === null) session.statement(session.queries.dropWishes).run(JSON.stringify([target.seq]))
   else
@@ -23,10 +23,10 @@ export function askJob(session: Session, asked: JobAsk, now: number): 'noted' | 
 interface Target {
   readonly seq: number
   readonly state: State
-  readonly kind: WishKind | null
+  readonly kind: RequestKind | null
 }
 
-export function readWishes(session: Session): StandingWish[] {
+export function readRequests(session: Session): PendingRequest[] {
   const rows = session.statement(session.queries.readWishes).all() as (WishRow & { readonly fence: number })[]
   return rows.map(({ seq, fence, kind, reason }) => ({ ref: seq, fence, kind, reason }))
 }
@@ -43,11 +43,11 @@ export interface Honoured {
 export function honourWishes(session: Session, settled: readonly SettledJob[]): Honoured {
   const wishes = wishesOf(session, settled)
   if (wishes === undefined) return { settled, turned: [], wished: [] }
-  const { honoured, turned } = honourAll(settled, wishes)
+  const { honoured, turned } = applyRequests(settled, wishes)
   return { settled: honoured, turned, wished: [...wishes.keys()] }
 }
 
-function wishesOf(session: Session, settled: readonly SettledJob[]): Map<number, Wish> | undefined {
+function wishesOf(session: Session, settled: readonly SettledJob[]): Map<number, RequestedChange> | undefined {
   if (settled.length === 0 || session.statement(session.queries.anyWish).get() === undefined) return undefined
   const refs = JSON.stringify(settled.map((job) => job.ref))
   const rows = session.statement(session.queries.wishesOf).all(refs) as WishRow[]
@@ -59,7 +59,7 @@ function wishesOf(session: Session, settled: readonly SettledJob[]): Map<number,
 
 interface WishRow {
   readonly seq: number
-  readonly kind: WishKind
+  readonly kind: RequestKind
   readonly reason: string
   readonly keep_ms: number | null
 }

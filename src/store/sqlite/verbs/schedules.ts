@@ -20,7 +20,7 @@ import type { CommitQueue } from '../connection/commit-queue.js'
 import { insertJobs } from './insert.js'
 import { readJobs } from './read.js'
 import type { Session } from '../connection/session.js'
-import { askJob } from './request.js'
+import { requestChange } from './request.js'
 
 /** The role of schedules on a SQLite file. */
 export class SqliteSchedules implements ScheduleStore {
@@ -176,7 +176,7 @@ function callOff(session: Session, id: string, firing: Firing, now: number): voi
   const move = row === undefined ? null : decideCommand(row.state, 'cancel')
   if (row === undefined || move === null) return
   const [reason, keepMs] = [calledOffFor(firing.id), firing.keepCancelledMs]
-  if (move.ask !== undefined) askJob(session, { id, ask: move.ask, reason, keepMs }, now)
+  if (move.ask !== undefined) requestChange(session, { id, verb: move.ask, reason, keepMs }, now)
   else changeJob(session, { id, from: row.state, to: move.to, reason, keepMs }, now)
 }
 

@@ -1,7 +1,7 @@
 import type { Encoded } from '../../../job/rules/outcome.js'
 import { isFinal, isTimed } from '../../../job/rules/states.js'
 import type { LeasedJob, SettledJob } from '../../store.js'
-import type { Written } from '../../requests.js'
+import type { SettleResult } from '../../requests.js'
 import { byFence, toClaimedJob } from './claim.js'
 import { isPlain } from '../../history-row.js'
 import { countMoves } from './groups.js'
@@ -19,7 +19,7 @@ export function settleJobs(
   settled: readonly SettledJob[],
   closeLeases: readonly number[],
   now: number,
-): Written {
+): SettleResult {
   const honoured = honourWishes(session, settled)
   const ended: SettledJob[] = []
   const refused: number[] = []
@@ -31,7 +31,7 @@ export function settleJobs(
   for (const fence of closeLeases) session.statement(session.queries.closeLease).run(fence)
   dropWishes(session, honoured.wished, refused)
   countMoves(session)
-  return { refused, turned: honoured.turned.filter((job) => !refused.includes(job.ref)) }
+  return { refused, changed: honoured.turned.filter((job) => !refused.includes(job.ref)) }
 }
 
 /** A job that goes on: back in line, later, or aside. */
@@ -175,7 +175,7 @@ export function rescueJobs(
   beat: number | null,
   settled: readonly SettledJob[],
   now: number,
-): Written | null {
+): SettleResult | null {
   if (beat === null) {
     if (session.statement(session.queries.isWorker).get(worker) !== undefined) return null
   } else if (Number(session.statement(session.queries.endWorker).run(worker, beat).changes) === 0) return null

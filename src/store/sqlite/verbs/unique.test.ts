@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { MillraceError } from '../../../errors.js'
 import type { State } from '../../../job/rules/states.js'
-import type { PlaceRequest, UniquePolicy, UniqueWhile } from '../../../job/rules/unique.js'
+import type { UniqueSlotRequest, UniquePolicy, UniqueWhile } from '../../../job/rules/unique.js'
 import type { Ids } from '../../../world/ids.js'
 import { systemWorld } from '../../../world/world.js'
 import type { ClaimedJob, SettledJob } from '../../store.js'
@@ -81,7 +81,7 @@ const enqueue = (asked: Asked): Step =>
 /** 'new', the id of the one that is there, or the code of the refusal. */
 async function insert(real: Real, asked: Asked, id: string, payload: string): Promise<unknown> {
   const { key, whilst, policy, forMs, delay } = asked
-  const unique: PlaceRequest = { key, while: whilst, onDuplicate: policy, forMs }
+  const unique: UniqueSlotRequest = { key, while: whilst, onDuplicate: policy, forMs }
   const row = {
     id,
     name: 'work',

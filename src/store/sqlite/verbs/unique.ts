@@ -1,8 +1,8 @@
 import { DuplicateJobError } from '../../../errors.js'
 import { readOptions } from '../../../job/definition/stored-options.js'
 import type { State } from '../../../job/rules/states.js'
-import { decidePlace } from '../../../job/rules/unique.js'
-import type { Place } from '../../../job/rules/unique.js'
+import { decideUniqueSlot } from '../../../job/rules/unique.js'
+import type { UniqueSlot } from '../../../job/rules/unique.js'
 import type { JobRow } from '../../store.js'
 import type { Session } from '../connection/session.js'
 
@@ -30,7 +30,7 @@ export function readPlace(session: Session, name: string, key: string): PlaceRow
   return session.statement(session.queries.readPlace).get(name, key) as PlaceRow | undefined
 }
 
-export function placeNow(row: PlaceRow | undefined, now: number): Place {
+export function placeNow(row: PlaceRow | undefined, now: number): UniqueSlot {
   return {
     holder: row === undefined || row.state === null ? null : { state: row.state, claimed: row.fence !== null },
     windowRuns: row !== undefined && row.until !== null && row.until > now,
@@ -62,7 +62,7 @@ export function retakePlace(session: Session, job: JobRow, now: number): void {
   const row = readPlace(session, job.name, unique.key)
   const { holder, windowRuns } = placeNow(row, now)
   const other = row?.id === job.id ? null : holder
-  const verdict = decidePlace({ holder: other, windowRuns: false }, { while: unique.while, onDuplicate: 'reject' })
+  const verdict = decideUniqueSlot({ holder: other, windowRuns: false }, { while: unique.while, onDuplicate: 'reject' })
   if (row !== undefined && verdict === 'reject')
     throw new DuplicateJobError(job.name, unique.key, row.id, 'is now unfinished')
   takePlace(session, job, unique.key, job.ref, row !== undefined && windowRuns ? row.until : null)

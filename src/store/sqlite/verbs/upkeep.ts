@@ -17,7 +17,7 @@ export function promoteJobs(session: Session, limit: number, now: number): Promo
   const expired = session.statement(session.queries.expiredJobs).all(now, limit) as Promoted['expired'][number][]
   return {
     promoted,
-    calledOff: [...links.calledOff, ...calledOff],
+    cancelledByParents: [...links.cancelledByParents, ...calledOff],
     again: links.again,
     expired: expired.map((row) => ({ ...row })),
     troubled,
@@ -25,7 +25,7 @@ export function promoteJobs(session: Session, limit: number, now: number): Promo
   }
 }
 
-const NO_LINKS = { calledOff: [], again: false }
+const NO_LINKS = { cancelledByParents: [], again: false }
 
 /** The answer when nothing is due, by reading alone; undefined when something is. */
 export function nothingToPromote(session: Session, now: number): Promoted | undefined {

@@ -81,7 +81,7 @@ describe('what another commits', () => {
     const { hints } = await listening()
     const { store } = await open()
     await insert(store)
-    await heard(hints, { ready: true, dueInMs: null, settled: false, asked: false })
+    await heard(hints, { ready: true, dueInMs: null, settled: false, requested: false })
     await insert(store, { due: { inMs: 60_000 } })
     await heard(hints, { ready: false, dueInMs: 0, settled: false })
   })
@@ -136,7 +136,7 @@ describe('what another commits', () => {
 })
 
 describe('what became ready', () => {
-  const READY: Hint = { ready: true, dueInMs: null, settled: false, asked: false }
+  const READY: Hint = { ready: true, dueInMs: null, settled: false, requested: false }
 
   /** A wake part whose timers fire when the test says so; gives what is in the wake file. */
   function telling(worksHere: boolean, isReady: boolean): { tell: (hint: Hint) => Buffer; later: () => Buffer } {

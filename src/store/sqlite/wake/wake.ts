@@ -22,11 +22,11 @@ import { FILE_BYTES, SLOT_BYTES, WakeFile } from './wake-file.js'
 type Kind = keyof Hint
 
 /** Which slot tells of which part of a hint. Numbers are never used again: processes of two versions may share a file. */
-const SLOTS: { readonly [kind in Kind]: number } = { ready: 0, dueInMs: 1, settled: 2, asked: 3 }
+const SLOTS: { readonly [kind in Kind]: number } = { ready: 0, dueInMs: 1, settled: 2, requested: 3 }
 const KINDS = Object.keys(SLOTS) as Kind[]
 
 /** What to tell of another's commit: each kind as if it were so now. When a job is due, the one who looks finds out. */
-export const EVERYTHING: Hint = { ready: true, dueInMs: 0, settled: true, asked: true }
+export const EVERYTHING: Hint = { ready: true, dueInMs: 0, settled: true, requested: true }
 
 /** Between two reads of the wake file: what others commit faster is one hint. */
 const READ_EVERY_MS = 1

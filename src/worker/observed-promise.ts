@@ -2,15 +2,15 @@
  * A promise that knows whether anybody listens to it. If nobody does, its rejection is no unhandled one: whoever gave it out
  * asks, and tells of it in another way.
  */
-export class Heard<T> extends Promise<T> {
+export class ObservedPromise<T> extends Promise<T> {
   static override get [Symbol.species](): PromiseConstructor {
     return Promise
   }
 
-  isHeard = false
+  isObserved = false
 
-  static of<T>(promise: PromiseLike<T>): Heard<T> {
-    const heard = new Heard<T>((resolve, reject) => void promise.then(resolve, reject))
+  static of<T>(promise: PromiseLike<T>): ObservedPromise<T> {
+    const heard = new ObservedPromise<T>((resolve, reject) => void promise.then(resolve, reject))
     void heard.failure()
     return heard
   }
@@ -21,7 +21,7 @@ export class Heard<T> extends Promise<T> {
     fulfilled?: ((value: T) => A | PromiseLike<A>) | null,
     rejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
   ): Promise<A | B> {
-    this.isHeard = true
+    this.isObserved = true
     return super.then(fulfilled, rejected)
   }
 
@@ -29,7 +29,7 @@ export class Heard<T> extends Promise<T> {
   failure(): Promise<{ readonly error: unknown } | undefined> {
     return super.then(
       () => undefined,
-      (error: unknown) => (this.isHeard ? undefined : { error }),
+      (error: unknown) => (this.isObserved ? undefined : { error }),
     )
   }
 }

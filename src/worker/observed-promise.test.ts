@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { Heard } from './seen-requests.js'
+import { ObservedPromise } from './observed-promise.js'
 
-const failing = (): Heard<never> => Heard.of(Promise.reject(new Error('boom')))
+const failing = (): ObservedPromise<never> => ObservedPromise.of(Promise.reject(new Error('boom')))
 
 test('a rejection that nobody listens to is told, and is no unhandled one', async () => {
   const unhandled: unknown[] = []
@@ -13,7 +13,7 @@ test('a rejection that nobody listens to is told, and is no unhandled one', asyn
   expect([await heard.failure(), unhandled]).toEqual([{ error: new Error('boom') }, []])
 })
 
-test.each<[string, (heard: Heard<never>) => unknown]>([
+test.each<[string, (heard: ObservedPromise<never>) => unknown]>([
   ['awaited', async (heard) => await heard],
   ['returned', async (heard) => heard],
   ['caught', (heard) => heard.catch(() => undefined)],
@@ -25,6 +25,6 @@ test.each<[string, (heard: Heard<never>) => unknown]>([
 })
 
 test('what it comes to is passed on as it is', async () => {
-  const heard = Heard.of(Promise.resolve(7))
-  expect([await heard.failure(), heard.isHeard, await heard]).toEqual([undefined, false, 7])
+  const heard = ObservedPromise.of(Promise.resolve(7))
+  expect([await heard.failure(), heard.isObserved, await heard]).toEqual([undefined, false, 7])
 })

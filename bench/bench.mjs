@@ -33,7 +33,7 @@ export async function runBench({ kind, options }) {
     const machine = describe(place, await describeStore(place))
     console.log(formatMachine(machine))
     if (options.quick) console.log('quick: so few jobs show that the bench works, and nothing about speed')
-    const names = options.only ?? SCENARIOS[kind]
+    const names = options.only ?? SCENARIOS[kind].filter((name) => name !== 'before' || options.before !== undefined)
     const scenarios = []
     for (const name of SCENARIOS[kind].filter((each) => names.includes(each))) {
       const { scenario } = await import(`./${FOLDERS[kind]}/${name}.mjs`)

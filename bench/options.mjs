@@ -12,6 +12,7 @@ export const SCENARIOS = {
     'find',
     'lanes',
     'crowd',
+    'before',
   ],
   postgres: [
     'drain',
@@ -26,6 +27,7 @@ export const SCENARIOS = {
     'stock',
     'find',
     'lanes',
+    'before',
   ],
   crowd: ['crowd'],
 }
@@ -45,6 +47,7 @@ const RULES = {
   only: 'scenarios',
   json: 'text',
   server: 'text',
+  before: 'text',
   quick: 'flag',
   profile: 'flag',
 }
@@ -63,6 +66,7 @@ export const KINDS = {
       minutes: 0.25,
       processes: 8,
       rate: 100,
+      before: undefined,
       json: undefined,
       quick: false,
       profile: false,
@@ -80,6 +84,7 @@ export const KINDS = {
       only: undefined,
       processes: 4,
       server: undefined,
+      before: undefined,
       json: undefined,
       quick: false,
       profile: false,
@@ -155,7 +160,7 @@ export function usage() {
     const given = Object.entries(options).map(([name, value]) =>
       RULES[name] === 'flag'
         ? `[--${name}]`
-        : `[--${name} ${value ?? { json: 'file', server: 'debian' }[name] ?? SCENARIOS[kind][0]}]`,
+        : `[--${name} ${value ?? { json: 'file', server: 'debian', before: 'HEAD~1' }[name] ?? SCENARIOS[kind][0]}]`,
     )
     return `  npm run bench -- ${kind} ${given.join(' ')}\n      ${about}`
   })

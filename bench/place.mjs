@@ -44,7 +44,7 @@ export class Place {
 
   async #make(steps) {
     const file = this.newFile()
-    for (const step of [...steps, { task: 'fold' }]) await runTask({ ...step, file, dist: this.dist })
+    for (const step of [...steps, { task: 'fold' }]) await runTask({ file, dist: this.dist, ...step })
     return file
   }
 

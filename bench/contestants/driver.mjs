@@ -7,7 +7,7 @@ import { join } from 'node:path'
  * @param {string} dist the built package
  */
 export async function chooseDriver(dist) {
-  const { chooseLibrary } = await import(pathToFileURL(join(dist, 'store', 'sqlite', 'library.js')).href)
+  const { chooseLibrary } = await import(pathToFileURL(join(dist, 'store', 'sqlite', 'connection', 'library.js')).href)
   const { open: Database, module } = chooseLibrary()
   return { Database, name: module === 'node:sqlite' ? module : '@photostructure/sqlite' }
 }

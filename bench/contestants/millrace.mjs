@@ -21,7 +21,7 @@ export async function openParty({ dist, file, durability, concurrency, keep }) {
     ...(keep === undefined ? {} : { keep }),
   })
   return {
-    add: (payload) => mill.enqueue(noop, payload),
+    add: (payload, options) => mill.enqueue(noop, payload, options),
     async addMany(payloads, { queue, group, name = 'noop' } = {}) {
       if (!mill.has(name)) mill.register(job(name, async () => {}))
       await mill.enqueueMany(name, payloads, { queue, group })

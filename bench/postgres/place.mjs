@@ -63,7 +63,7 @@ export class PostgresPlace {
     const database = this.#newName()
     await this.#server.query(`create database ${database}`)
     const url = this.#server.url(database)
-    for (const step of steps) await runTask({ ...step, ...this.whereOf(url) })
+    for (const step of steps) await runTask({ ...this.whereOf(url), ...step })
     if (analysed) await this.#analyse(url)
     return url
   }

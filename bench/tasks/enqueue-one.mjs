@@ -17,15 +17,22 @@ export async function run(spec, { openParty }) {
   return { ...took, counted: tookMs.length, p50Ms: percentile(tookMs, 50), p99Ms: percentile(tookMs, 99) }
 }
 
-async function enqueueAll(party, { bytes, callers }, from, to) {
+/** Each job has its own key or payload, so none is a duplicate. */
+const OPTIONS = {
+  key: (n) => ({ key: `order-${n}` }),
+  unique: () => ({ unique: { by: 'n' } }),
+}
+
+async function enqueueAll(party, { bytes, callers, addWith }, from, to) {
+  const optionsOf = OPTIONS[addWith] ?? (() => undefined)
   const tookMs = []
   let next = from
   const call = async () => {
     while (next < to) {
-      const payload = payloadOf(bytes, next)
+      const [payload, options] = [payloadOf(bytes, next), optionsOf(next)]
       next += 1
       const began = nowMs()
-      await party.add(payload)
+      await party.add(payload, options)
       tookMs.push(nowMs() - began)
     }
   }

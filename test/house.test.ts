@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { EXCEPTIONS, LARGE_FOLDERS, LONG_FUNCTIONS, excuses, isExcused } from './house/exceptions.js'
 import { foldersAreSmall, functionsAreShort } from './house/length.js'
+import { mapNamesEveryRoom, mapNamesOnlyWhatExists } from './house/map.js'
 import { dependenciesAreAgreed, errorCodesAreDocumented } from './house/promises.js'
 import { nonDeterminismOnlyInWorld, sqlOnlyInStore } from './house/purity.js'
 import { browserRoomsAreFreeOfNode, everyFileHasARoom, importsPointDown, noImportCycle } from './house/rooms.js'
@@ -28,6 +29,8 @@ const RULES: Readonly<Record<string, Rule>> = {
   'folders hold at most 25 files, and known larger ones only shrink': foldersAreSmall(LARGE_FOLDERS),
   'functions end before 60 lines, and known longer ones only shrink': functionsAreShort(LONG_FUNCTIONS),
   'run-time dependencies are agreed and argued for': dependenciesAreAgreed,
+  'ARCHITECTURE.md names every folder of src': mapNamesEveryRoom,
+  'ARCHITECTURE.md names only files and folders that exist': mapNamesOnlyWhatExists,
   'every error code has an anchor in docs/errors.md': errorCodesAreDocumented,
 }
 

@@ -49,7 +49,7 @@ const ANSWERS: Readonly<Record<string, string>> = {
   '#86 computed error caching': 'caches error',
   '#107 non-Error throw caching': 'caches error',
   '#49 inner write re-run through computed chain': 'runs 2x per write',
-  '#62 infinite loop in effect': 'no throw', // It is stopped and reported to the fault hook as E_CYCLE.
+  '#62 infinite loop in effect': 'no throw', // It is stopped and reported to the fault hook as E_REACTIVE_CYCLE.
   '#175 effect multi-signal write batching': 'batched',
 }
 

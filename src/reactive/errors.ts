@@ -48,7 +48,10 @@ export class CycleError extends MillraceError {
   /** The way round, first and last being the same. */
   readonly path: readonly string[]
   constructor(path: readonly string[], message?: string) {
-    super('E_CYCLE', message ?? `a computation waits for itself: ${path.join(' -> ')}; break one of these dependencies`)
+    super(
+      'E_REACTIVE_CYCLE',
+      message ?? `a computation waits for itself: ${path.join(' -> ')}; break one of these dependencies`,
+    )
     this.path = path
   }
 }
@@ -85,27 +88,14 @@ export class EffectOutsideSpinError extends MillraceError {
   }
 }
 
-/** A durable body asked for other things than its log holds. It is parked, not failed. */
-export class NonDeterminismError extends MillraceError {
-  readonly addr: string
-  readonly recorded: string
-  readonly asked: string
-  constructor(addr: string, recorded: string, asked: string) {
-    super(
-      'E_NON_DETERMINISM',
-      `${addr}: the log holds ${recorded}, which the code did not ask for, while it asked for ${asked}, which is new; ` +
-        `put the change behind a version, and await nothing but the log's own effects`,
-    )
-    this.addr = addr
-    this.recorded = recorded
-    this.asked = asked
-  }
-}
-
-/** A log that must keep every entry has reached its limit. */
+/** The log has dropped entries that a re-run would need, so the body may not observe anything new. */
 export class LogLimitError extends MillraceError {
-  constructor(addr: string, limit: number, detail = 'may not drop any') {
-    super('E_LOG_LIMIT', `${addr}: its log has reached ${limit} entries and ${detail}; use iterate for long loops`)
+  constructor(addr: string, limit: number) {
+    super(
+      'E_LOG_LIMIT',
+      `${addr}: its log has reached ${limit} entries and has dropped entries, so that nothing new may be observed; ` +
+        'use iterate for long loops',
+    )
   }
 }
 
@@ -135,15 +125,6 @@ export class ForeignContextError extends MillraceError {
       'E_FOREIGN_CONTEXT',
       `${what} belongs to another root context; pass its value, or create the cell in the context that uses it`,
     )
-  }
-}
-
-/** A value cannot be written to a snapshot or read back from one. */
-export class SerializeError extends MillraceError {
-  readonly path: string
-  constructor(path: string, message: string, options?: { cause?: unknown }) {
-    super('E_SERIALIZE', `${path}: ${message}`, options)
-    this.path = path
   }
 }
 

@@ -82,7 +82,7 @@ test.each([
   'const source = `const t = Date.now()`',
 ])('%s is refused outside the world', (text) => {
   expect(chanceIn(text)).toBeGreaterThan(0)
-  expect(chanceIn(text, 'src/reactive/signal.ts')).toBeGreaterThan(0)
+  expect(chanceIn(text, 'src/reactive/graph/signal.ts')).toBeGreaterThan(0)
   for (const free of ['src/world/clock.ts', 'src/reactive/host.ts', 'src/dashboard/web/app.ts', 'src/job/a.test.ts']) {
     expect(chanceIn(text, free)).toBe(0)
   }

@@ -18,7 +18,7 @@ test.each([
   ['src/mill.ts', './testing/simulator.js', 'the mill a door'],
   ['src/worker/run.ts', 'millrace', 'an actor the package by its name'],
   ['src/errors.ts', './codec/codec.js', 'errors the codec'],
-  ['src/reactive/signal.ts', '../world/world.js', 'reactive the world'],
+  ['src/reactive/graph/signal.ts', '../../world/world.js', 'reactive the world'],
   ['src/codec/codec.ts', '../world/world.js', 'the codec the world'],
   ['src/dashboard/web/view.ts', '../server/server.js', 'the browser side the server side'],
   ['src/dashboard/web/view.ts', '../../reactive/host.js', 'the browser side the host of timers'],
@@ -44,7 +44,7 @@ test.each([
   ['src/store/store.ts', '../job/rules/states.js'],
   ['src/job/rules/decide.ts', '../../world/world.js'],
   ['src/codec/codec.ts', '../errors.js'],
-  ['src/reactive/spin.ts', '../codec/codec.js'],
+  ['src/reactive/spins/spin.ts', '../../codec/codec.js'],
   ['src/cli/main.ts', '../dashboard/server/server.js'],
   ['src/dashboard/web/view.ts', '../protocol.js'],
   ['src/store/sqlite/sqlite-store.test.ts', '../../testing/simulation/simulation.js'],
@@ -92,7 +92,11 @@ test('erased and dynamic imports make no run-time cycle', () => {
 
 test('rooms that run in a tab import no node: module, the host of timers may', () => {
   const text = `import { x } from 'node:async_hooks'`
-  const files = { 'src/reactive/signal.ts': text, 'src/dashboard/web/app.ts': text, 'src/dashboard/protocol.ts': text }
+  const files = {
+    'src/reactive/graph/signal.ts': text,
+    'src/dashboard/web/app.ts': text,
+    'src/dashboard/protocol.ts': text,
+  }
   expect(browserRoomsAreFreeOfNode(plant(files))).toHaveLength(3)
   expect(
     browserRoomsAreFreeOfNode(plant({ 'src/reactive/host.ts': text, 'src/dashboard/server/serve.ts': text })),

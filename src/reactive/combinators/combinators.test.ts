@@ -23,7 +23,7 @@ import {
   timeout,
   waitFor,
 } from '../index.js'
-import { SpinNode } from '../spin.js'
+import { SpinNode } from '../spins/spin.js'
 
 /** Notes every result of a spin, with the time. */
 function deliveries<T>(ctx: Context, make: () => Spin<T>): [number, T][] {

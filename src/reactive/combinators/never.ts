@@ -1,6 +1,6 @@
-import { PARK, Request } from '../request.js'
-import type { Spin } from '../spin.js'
-import { spin } from '../spin.js'
+import { PARK, Request } from '../spins/request.js'
+import type { Spin } from '../spins/spin.js'
+import { spin } from '../spins/spin.js'
 
 /** Never completes; it can only be cancelled. */
 export function never(): Spin<never> {

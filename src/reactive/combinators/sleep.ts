@@ -1,7 +1,7 @@
-import { checkDelay } from '../executors.js'
-import type { Spin } from '../spin.js'
-import { spin } from '../spin.js'
-import { SleepRequest } from '../step.js'
+import { checkDelay } from '../executors/executors.js'
+import type { Spin } from '../spins/spin.js'
+import { spin } from '../spins/spin.js'
+import { SleepRequest } from '../spins/step.js'
 
 /**
  * Completes after `ms` milliseconds of the context's time, with `value` if given.

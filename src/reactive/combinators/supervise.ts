@@ -1,9 +1,9 @@
-import { requireContext } from '../ambient.js'
-import { cancelSpin, disposeSpin } from '../cancel.js'
+import { requireContext } from '../context/ambient.js'
+import { cancelSpin, disposeSpin } from '../spins/cancel.js'
 import { describe } from '../errors.js'
-import { checkRecord } from '../options.js'
-import type { Body, Spin, SpinNode } from '../spin.js'
-import { spin } from '../spin.js'
+import { checkRecord } from '../context/options.js'
+import type { Body, Spin, SpinNode } from '../spins/spin.js'
+import { spin } from '../spins/spin.js'
 import { JoinRequest, firstFailedOrAll, nodesOf } from './join.js'
 
 /** One supervised child. */

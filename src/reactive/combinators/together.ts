@@ -1,10 +1,10 @@
-import { checkDelay } from '../executors.js'
+import { checkDelay } from '../executors/executors.js'
 import type { Result } from '../result.js'
 import { failure, success } from '../result.js'
-import type { Spin, SpinNode } from '../spin.js'
-import { spin } from '../spin.js'
-import type { Waitable } from '../wait.js'
-import { waitFor } from '../wait.js'
+import type { Spin, SpinNode } from '../spins/spin.js'
+import { spin } from '../spins/spin.js'
+import type { Waitable } from '../spins/wait.js'
+import { waitFor } from '../spins/wait.js'
 import {
   JoinRequest,
   asSpins,

@@ -1,0 +1,456 @@
+import { Scope } from '../replay/address.js'
+import type { Kind } from '../replay/address.js'
+import { captureStores, enter } from './ambient.js'
+import type { Batch } from '../graph/batch.js'
+import { Calls } from './calls.js'
+import { endRun } from '../spins/cancel.js'
+import type { Cell } from '../graph/cell.js'
+import type { Timers } from '../executors/clock.js'
+import { RealTimers, VirtualTimers, requireVirtual } from '../executors/clock.js'
+import type { Context, ContextState, ContextStats, SpawnHandle, SpawnOptions } from './context-interface.js'
+import type { Budget, Handled } from '../drain/drainer.js'
+import { Drainer, eachAlone } from '../drain/drainer.js'
+import type { EffectNode } from '../graph/effect.js'
+import {
+  ContextStoppedError,
+  DerefInDrainError,
+  DisposedError,
+  EffectTypeError,
+  NotSettledError,
+  describe,
+} from '../errors.js'
+import type { Generation, ReactiveEvent } from '../drain/events.js'
+import { failEvent, processEvent } from '../drain/events.js'
+import type { Executor } from '../executors/executors.js'
+import { checkDelay, eventLoopExecutor } from '../executors/executors.js'
+import type { FaultCode } from '../fault.js'
+import { reportFault } from '../fault.js'
+import { DISPOSED, Graph } from '../graph/graph.js'
+import type { Stores } from '../host.js'
+import * as host from '../host.js'
+import { IdleWaits } from './idle.js'
+import type { Entry, LogPolicy } from '../replay/log.js'
+import { Machine } from '../spins/machine.js'
+import type { ContextOptions } from './options.js'
+import { DRAIN_EVENTS_MAX, DRAIN_MS_MAX, LOG_ENTRIES_MAX, checkRecord } from './options.js'
+import type { Result } from '../result.js'
+import { failure, success, unwrap } from '../result.js'
+import type { Run } from '../spins/run.js'
+import type { SignalNode } from '../graph/signal.js'
+import { refuseInComputed } from '../graph/signal.js'
+import type { Body, Caller, Spin, SpinNode } from '../spins/spin.js'
+import { nodeOf } from '../spins/spin.js'
+import type { StopOptions, StopReport } from './stop.js'
+import { Offloads, deadlineOf } from './stop.js'
+import type { TraceListener } from './trace.js'
+import { Tracer } from './trace.js'
+
+export class ReactiveContext implements Context {
+  readonly id = host.randomId()
+  readonly parent = undefined
+  readonly depth = 0
+  readonly root: ReactiveContext = this
+  readonly bindings: Readonly<Record<string, unknown>>
+  readonly graph = new Graph()
+  readonly machine: Machine = new Machine(this)
+  readonly timers: Timers
+  readonly logPolicy: LogPolicy
+  /** Addresses of what is made outside any body. */
+  readonly scope = new Scope('')
+  state: ContextState = 'running'
+  generation = 0
+  /** Bodies in progress, those that clean up after a cancel included. */
+  readonly runs = new Set<Run>()
+  /** Effects that have something to clean up. */
+  readonly cleanups = new Set<EffectNode>()
+  waiterCount = 0
+  /** The open batch. */
+  batch: Batch | undefined
+  /** The run whose body is executing. */
+  activeRun: Run | undefined
+  /** The spin or effect whose code is executing. */
+  cause: EffectNode | SpinNode | undefined
+  /** Those who wrote since the queue was last empty. */
+  readonly causers: (EffectNode | SpinNode)[] = []
+  /** The stores that are in place, while a body runs with its own. */
+  bindingsNow: Stores | undefined
+  tracer: Tracer | undefined
+  /** For tests: called between the last take of a session and the release of its lock. */
+  beforeRelease: (() => void) | undefined
+  readonly #executor: Executor
+  readonly #drainer: Drainer<ReactiveEvent>
+  readonly #budget: Budget & { readonly monotonic: () => number }
+  readonly #onFault: ContextOptions['onFault']
+  readonly #idleWaits = new IdleWaits()
+  readonly #offloads = new Offloads()
+  readonly #calls = new Calls()
+  #isUnbounded: boolean
+  #isRunInBodyReported = false
+  #stopped: Promise<StopReport> | undefined
+  #closed: Promise<StopReport> | undefined
+  #leftDrain: (() => void) | undefined
+
+  constructor(options: ContextOptions) {
+    const { executor = eventLoopExecutor(), clock = 'real', bindings = {}, keepAlive = true } = options
+    this.bindings = bindings
+    this.#onFault = options.onFault
+    this.#executor = executor
+    this.#isUnbounded = executor.isInline === true
+    this.timers = clock === 'virtual' ? new VirtualTimers() : new RealTimers(executor, keepAlive)
+    const { events = DRAIN_EVENTS_MAX, ms = DRAIN_MS_MAX } = options.drainBudget ?? {}
+    this.#budget = { events, ms, monotonic: host.monotonic }
+    this.logPolicy = reactivePolicy(this, options.logLimit ?? LOG_ENTRIES_MAX)
+    this.#drainer = this.#makeDrainer()
+  }
+
+  get isDraining(): boolean {
+    return this.#drainer.isDraining
+  }
+
+  enter<R>(f: () => R): R {
+    if (this.state === 'closed') throw new ContextStoppedError('enter', this.state)
+    return enter(this, f)
+  }
+
+  run<T>(spin: Spin<T> | Body<T>): Promise<T> {
+    if (this.state !== 'running') return Promise.reject(new ContextStoppedError('run', this.state))
+    refuseInComputed(this, 'run')
+    this.#noteRunInBody()
+    const node = this.#nodeFor(spin as Spin<unknown> | Body<unknown>, 'run')
+    if ((node.flags & DISPOSED) !== 0) return Promise.reject(new DisposedError(node.addr))
+    const { result } = node
+    if (result !== undefined && node.isSettled) {
+      return result.ok ? Promise.resolve(result.value as T) : Promise.reject(result.error)
+    }
+    return new Promise<T>((resolve, reject) => {
+      this.#start(node, this.#calls.open(node, typeof spin === 'function', resolve as Caller['resolve'], reject))
+    })
+  }
+
+  runSync<T>(spin: Spin<T> | Body<T>): T {
+    this.#requireRunning('runSync')
+    refuseInComputed(this, 'runSync')
+    if (this.isDraining) throw new DerefInDrainError('runSync')
+    if (this.#executor.isInline !== true) {
+      throw new NotSettledError(
+        'runSync needs an executor that runs inline; use createSimulation() or await ctx.run(...)',
+      )
+    }
+    const node = this.#nodeFor(spin as Spin<unknown> | Body<unknown>, 'runSync')
+    if ((node.flags & DISPOSED) !== 0) throw new DisposedError(node.addr)
+    const outcome = node.isSettled ? node.result : this.#runNow(node, typeof spin === 'function')
+    if (outcome === undefined) {
+      throw new NotSettledError(`runSync: spin ${node.addr} waits for something that has not come; its run goes on`)
+    }
+    return unwrap(outcome) as T
+  }
+
+  spawn(spin: Spin<unknown> | Body<unknown>, options: SpawnOptions = {}): SpawnHandle {
+    this.#requireRunning('spawn')
+    refuseInComputed(this, 'spawn')
+    const node = this.#nodeFor(spin, 'spawn')
+    if ((node.flags & DISPOSED) !== 0) throw new DisposedError(node.addr)
+    node.spawned = { onError: options.onError }
+    if (!node.isSettled) this.#start(node, undefined)
+    return node.cell
+  }
+
+  idle(options: { readonly timeoutMs?: number | undefined } = {}): Promise<boolean> {
+    checkRecord('idle', options)
+    if (this.isDraining) throw new DerefInDrainError('idle')
+    if (this.state !== 'running') return Promise.resolve(this.isIdle())
+    const waited = this.#idleWaits.wait(options.timeoutMs)
+    this.checkIdle()
+    return waited
+  }
+
+  isIdle(): boolean {
+    return !this.isDraining && this.#drainer.pending === 0 && this.runs.size === 0
+  }
+
+  advanceBy(ms: number): number {
+    requireVirtual(this.timers, 'advanceBy', this.isDraining)
+    checkDelay(ms)
+    return this.advanceTo(this.timers.now() + ms)
+  }
+
+  advanceTo(time: number): number {
+    const timers = requireVirtual(this.timers, 'advanceTo', this.isDraining)
+    this.#requireRunning('advanceTo')
+    refuseInComputed(this, 'advanceTo')
+    this.drainNow()
+    return timers.advanceTo(time, () => this.drainNow())
+  }
+
+  now(): number {
+    return this.timers.now()
+  }
+
+  execute(task: () => void): void {
+    this.#requireRunning('execute')
+    const guarded = (): void => {
+      if (this.state !== 'running') return
+      try {
+        enter(this, task)
+      } catch (error) {
+        this.fault('executor-task-fault', 'execute', error)
+      }
+    }
+    this.#executor.execute(guarded)
+  }
+
+  offload<T>(name: string, args: readonly unknown[]): Promise<T> {
+    this.#requireRunning('offload')
+    const executor = this.#executor
+    if (executor.offload === undefined) {
+      throw new EffectTypeError(
+        'offload: this executor has no workers; create the context with workerPoolExecutor(...)',
+      )
+    }
+    return this.#offloads.add(executor.offload(name, args)) as Promise<T>
+  }
+
+  stop(options: StopOptions = {}): Promise<StopReport> {
+    const deadlineMs = deadlineOf(options)
+    return (this.#stopped ??= this.#stop(deadlineMs))
+  }
+
+  close(options: StopOptions = {}): Promise<StopReport> {
+    const deadlineMs = deadlineOf(options)
+    return (this.#closed ??= this.#close(deadlineMs))
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close().then(() => undefined)
+  }
+
+  inspect(): ContextStats {
+    const { state, graph, generation, isDraining } = this
+    const pending = this.#drainer.pending
+    return {
+      state,
+      pending,
+      running: this.runs.size,
+      timers: this.timers.count,
+      nodes: graph.nodeCount,
+      observers: graph.linkCount,
+      waiters: this.waiterCount,
+      offloaded: this.#offloads.count,
+      generation,
+      stamp: graph.stamp,
+      queueIdle: !isDraining && pending === 0,
+      idle: this.isIdle(),
+    }
+  }
+
+  trace(listener: TraceListener): () => void {
+    if (typeof listener !== 'function') throw new TypeError(`trace: expected a function, got ${describe(listener)}`)
+    const tracer = (this.tracer ??= new Tracer(this))
+    tracer.listeners.add(listener)
+    return () => {
+      tracer.listeners.delete(listener)
+      if (tracer.listeners.size === 0 && this.tracer === tracer) this.tracer = undefined
+    }
+  }
+
+  /** A cell made here: inside a body at an address of that run, where a re-run finds it again. */
+  openCell(kind: Kind, key: string | undefined, make: (addr: string) => Cell): Cell {
+    const run = this.activeRun
+    if (run === undefined) return make(this.scope.address(kind, key ?? ''))
+    const addr = run.scope.address(kind, key ?? '')
+    const cells = (run.node.cells ??= new Map<string, Cell>())
+    ;(run.met ??= new Set()).add(addr)
+    const known = cells.get(addr)
+    if (known !== undefined) return known
+    const cell = make(addr)
+    cells.set(addr, cell)
+    return cell
+  }
+
+  openGeneration(): Generation {
+    return { number: 0 }
+  }
+
+  /** Queues the event of a write; `trigger` follows when the writer is done. */
+  announceChange(node: SignalNode, generation: Generation = this.openGeneration()): void {
+    this.#drainer.enqueue({ type: 'signal-change', node, generation, write: this.graph.write })
+  }
+
+  /** Queues an event and asks for a drain. After the stop it is dropped. */
+  enqueue(event: ReactiveEvent): void {
+    if (this.state !== 'running') return
+    if (event.type === 'spin-execution' || event.type === 'spin-completion') event.node.trigger = this.graph.trigger
+    this.#drainer.enqueue(event)
+    this.trigger()
+  }
+
+  /** Asks for a drain, unless a batch is open: then its end does. */
+  trigger(): void {
+    if (this.batch === undefined) this.#drainer.trigger()
+  }
+
+  /** Drains to the end, here and now; 0 when a drain is at work. */
+  drainNow(): number {
+    if (this.isDraining) return 0
+    const before = this.#isUnbounded
+    this.#isUnbounded = true
+    let count = 0
+    try {
+      while (this.#drainer.pending > 0 && this.state === 'running') count += this.#drainer.drain() as number
+    } finally {
+      this.#isUnbounded = before
+    }
+    return count
+  }
+
+  checkIdle(): void {
+    if (this.isIdle()) this.#idleWaits.end(true)
+  }
+
+  fault(code: FaultCode, site: string, error: unknown, addr?: string): void {
+    const fault = { code, site, error, ...(addr === undefined ? {} : { addr }) }
+    try {
+      ;(this.#onFault ?? reportFault)(fault)
+    } catch {
+      // The hook is the last resort; there is nobody left to tell that it failed.
+    }
+  }
+
+  /** An error of a spawned spin that no caller waits for. */
+  reportSpawned(node: SpinNode, error: unknown): void {
+    const onError = node.spawned?.onError
+    if (onError === undefined) return this.fault('continuation-fault', 'spawn', error, node.addr)
+    try {
+      onError(error)
+    } catch (thrown) {
+      this.fault('continuation-fault', 'onError', thrown, node.addr)
+    }
+  }
+
+  #makeDrainer(): Drainer<ReactiveEvent> {
+    return new Drainer<ReactiveEvent>({
+      schedule: (session, afterPause) => this.#schedule(session, afterPause),
+      session: (take) => this.#session(take),
+      mayRun: () => this.state === 'running',
+      failed: (error) => this.fault('event-error', 'drain', error),
+      emptied: () => this.#emptied(),
+      beforeRelease: () => this.beforeRelease?.(),
+    })
+  }
+
+  #schedule(session: () => void, afterPause: boolean): void {
+    const executor = this.#executor
+    if (!afterPause) executor.execute(session)
+    else if (executor.executeSoon !== undefined) executor.executeSoon(session)
+    else executor.executeAfter(0, session)
+  }
+
+  /** One session of the drain: everything it calls sees this context as current, and no reader of another's. */
+  #session(take: () => ReactiveEvent | undefined): Handled {
+    const { graph, activeRun, cause, bindingsNow } = this
+    const { active } = graph
+    this.activeRun = undefined
+    this.cause = undefined
+    this.bindingsNow = undefined
+    graph.active = undefined
+    try {
+      return enter(this, () =>
+        eachAlone(take, this.#process, this.#failed, this.#isUnbounded ? undefined : this.#budget),
+      )
+    } finally {
+      this.activeRun = activeRun
+      this.cause = cause
+      this.bindingsNow = bindingsNow
+      graph.active = active
+      this.#leftDrain?.()
+    }
+  }
+
+  readonly #process = (event: ReactiveEvent): void => {
+    processEvent(this, event)
+    this.tracer?.processed(event, this.generation)
+  }
+
+  readonly #failed = (event: ReactiveEvent, error: unknown): void => failEvent(this, event, error)
+
+  #emptied(): void {
+    if (this.causers.length > 0) for (const causer of this.causers.splice(0)) causer.caused = 0
+    this.checkIdle()
+  }
+
+  #nodeFor(spin: Spin<unknown> | Body<unknown>, what: string): SpinNode {
+    return enter(this, () => nodeOf(this, spin, what))
+  }
+
+  /** Runs a spin here and now; undefined when it waits for something. */
+  #runNow(node: SpinNode, isOnce: boolean): Result<unknown> | undefined {
+    const outcomes: Result<unknown>[] = []
+    const resolve = (value: unknown): void => void outcomes.push(success(value))
+    const reject = (error: unknown): void => void outcomes.push(failure(error))
+    this.#start(node, this.#calls.open(node, isOnce, resolve, reject))
+    this.drainNow()
+    return outcomes[0]
+  }
+
+  #start(node: SpinNode, caller: Caller | undefined): void {
+    node.bindings ??= captureStores(this)
+    this.enqueue({ type: 'spin-execution', node, caller })
+  }
+
+  #noteRunInBody(): void {
+    if (this.activeRun === undefined || this.#isRunInBodyReported) return
+    this.#isRunInBodyReported = true
+    const message = 'ctx.run(...) inside a body gives a promise the body cannot replay; use yield* waitFor(spin)'
+    this.fault('run-in-body', 'run', new EffectTypeError(message), this.activeRun.node.addr)
+  }
+
+  #requireRunning(what: string): void {
+    if (this.state !== 'running') throw new ContextStoppedError(what, this.state)
+  }
+
+  async #stop(deadlineMs: number): Promise<StopReport> {
+    this.state = 'stopping'
+    this.timers.cancelAll()
+    if (this.isDraining) await new Promise<void>((resolve) => (this.#leftDrain = resolve))
+    const isInTime = await this.#offloads.ended(deadlineMs)
+    this.state = 'stopped'
+    this.#idleWaits.end(false)
+    this.#calls.rejectAll(new ContextStoppedError('run', this.state))
+    return {
+      state: 'stopped',
+      timedOut: !isInTime,
+      pending: this.#drainer.pending,
+      running: this.runs.size,
+      offloaded: this.#offloads.count,
+    }
+  }
+
+  /** Lets go of what is outside. No body runs any more, so `finally` blocks do not. */
+  #cleanUp(): void {
+    for (const run of Array.from(this.runs)) endRun(run)
+    for (const effect of Array.from(this.cleanups)) effect.dispose()
+  }
+
+  async #close(deadlineMs: number): Promise<StopReport> {
+    const report = await this.stop({ deadlineMs })
+    this.#cleanUp()
+    await this.#executor.close()
+    this.state = 'closed'
+    this.#drainer.clear()
+    this.tracer = undefined
+    return report
+  }
+}
+
+/** The log policy of spins: cut and re-grown, and what goes wrong is a fault. */
+function reactivePolicy(context: ReactiveContext, limit: number): LogPolicy {
+  const diverged = (path: string, recorded: Entry): void => {
+    const message = `the body asked for something else than before at ${recorded.addr}; it started over from there`
+    context.fault('divergence', 'replay', new EffectTypeError(message), path)
+  }
+  const overflowed = (path: string): void => {
+    const message = `the log reached ${limit} entries and dropped those no re-run needs; use iterate for long loops`
+    context.fault('log-overflow', 'log', new EffectTypeError(message), path)
+  }
+  return { limit, diverged, overflowed }
+}

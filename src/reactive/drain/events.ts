@@ -1,0 +1,165 @@
+import { driveCleanup } from '../spins/cancel.js'
+import type { ReactiveContext } from '../context/context.js'
+import type { DeferredNode } from '../mailboxes/deferred.js'
+import { EffectNode } from '../graph/effect.js'
+import { EffectTypeError } from '../errors.js'
+import type { Write } from '../graph/graph.js'
+import { CAUSED_MAX, DISPOSED, MARKED, QUEUED, STALE, countRounds } from '../graph/graph.js'
+import type { MailboxNode } from '../mailboxes/mailbox.js'
+import type { Request } from '../spins/request.js'
+import type { Result } from '../result.js'
+import { failure } from '../result.js'
+import type { Run } from '../spins/run.js'
+import type { SignalNode } from '../graph/signal.js'
+import type { Caller } from '../spins/spin.js'
+import { SpinNode } from '../spins/spin.js'
+
+/** Every cause of work, in one queue. */
+export type ReactiveEvent =
+  | {
+      readonly type: 'signal-change'
+      readonly node: SignalNode
+      readonly generation: Generation
+      /** Which spin or effect wrote, and why; undefined when the write came from outside. */
+      readonly write: Write | undefined
+    }
+  | { readonly type: 'spin-execution'; readonly node: SpinNode; readonly caller: Caller | undefined }
+  | { readonly type: 'spin-completion'; readonly node: SpinNode }
+  | { readonly type: 'deferred-delivery'; readonly node: DeferredNode; readonly result: Result<unknown> }
+  | { readonly type: 'mailbox-post'; readonly node: MailboxNode; readonly message: unknown }
+  | { readonly type: 'resume'; readonly request: Request<unknown>; readonly result: Result<unknown> }
+
+/** One change of the world: a write, or all writes of a batch. It is numbered when the drain comes to it. */
+export interface Generation {
+  number: number
+}
+
+export function processEvent(context: ReactiveContext, event: ReactiveEvent): void {
+  context.graph.trigger = undefined
+  switch (event.type) {
+    case 'signal-change':
+      return onSignalChange(context, event)
+    case 'spin-execution':
+      return onSpinExecution(context, event.node, event.caller)
+    case 'spin-completion':
+      return onSpinCompletion(context, event.node)
+    case 'deferred-delivery':
+      return event.node.settle(event.result)
+    case 'mailbox-post':
+      return event.node.receive(event.message)
+    case 'resume':
+      return onResume(context, event.request, event.result)
+    default: {
+      const unknown: { readonly type?: unknown } = event satisfies never
+      context.fault('unknown-event', 'drain', new EffectTypeError(`no event of type ${String(unknown.type)} is known`))
+    }
+  }
+}
+
+/** What an event's processing threw goes to whoever waits for it, or to the fault hook. */
+export function failEvent(context: ReactiveContext, event: ReactiveEvent, error: unknown): void {
+  if (event.type === 'spin-execution' && event.caller !== undefined) return event.caller.reject(error)
+  if (event.type === 'spin-completion' && event.node.waiters !== undefined) {
+    for (const { run } of Array.from(event.node.waiters)) if (run !== undefined) failRun(context, run, error)
+    return
+  }
+  context.fault('event-error', event.type, error)
+}
+
+function failRun(context: ReactiveContext, run: Run, error: unknown): void {
+  run.parked?.release()
+  context.machine.complete(run, failure(error))
+}
+
+type SignalChange = Extract<ReactiveEvent, { type: 'signal-change' }>
+
+function onSignalChange(context: ReactiveContext, { generation, write }: SignalChange): void {
+  if (generation.number === 0) {
+    generation.number = ++context.generation
+    if (write !== undefined) countCaused(context, write)
+  }
+  settleReached(context)
+}
+
+/**
+ * A writer whose writes keep bringing it back is told so instead of going round for ever. One that merely writes often
+ * is not: past the limit the chain of writes tells the two apart.
+ */
+function countCaused(context: ReactiveContext, write: Write): void {
+  const cause = write.writer as EffectNode | SpinNode
+  if (cause.caused === 0) context.causers.push(cause)
+  if (cause.caused < CAUSED_MAX) cause.caused++
+  else if (cause.caused === CAUSED_MAX && countRounds(write) > CAUSED_MAX) {
+    cause.caused++
+    if (cause instanceof EffectNode) cause.giveUp()
+    else context.machine.giveUp(cause)
+  }
+}
+
+/** Looks at what was reached before this event; what its own writes reach has events of its own. */
+function settleReached(context: ReactiveContext): void {
+  const { reached } = context.graph
+  for (let left = reached.length; left > 0; left--) {
+    const node = reached.shift()
+    if (node === undefined) return
+    node.flags &= ~QUEUED
+    context.graph.trigger = node.reachedBy
+    node.reachedBy = undefined
+    if ((node.flags & DISPOSED) !== 0) continue
+    if (node instanceof EffectNode) node.refresh()
+    else if (node instanceof SpinNode && (node.flags & (MARKED | STALE)) !== 0) context.machine.settle(node)
+  }
+}
+
+function onSpinExecution(context: ReactiveContext, node: SpinNode, caller: Caller | undefined): void {
+  context.graph.trigger = node.trigger
+  if (caller !== undefined) (node.callers ??= []).push(caller)
+  if (node.isSettled || (node.flags & DISPOSED) !== 0) return answerCallers(context, node)
+  context.machine.settle(node)
+}
+
+function onSpinCompletion(context: ReactiveContext, node: SpinNode): void {
+  context.graph.trigger = node.trigger
+  for (const request of Array.from(node.waiters ?? [])) {
+    request.heard(node)
+    if (request.run !== undefined) wake(context, request.run)
+  }
+  for (const parent of blockedObservers(node)) context.machine.settle(parent)
+  answerCallers(context, node)
+}
+
+/** Observers that could not be validated before, or hold an older stamp. The list is copied: settling changes it. */
+function blockedObservers(node: SpinNode): SpinNode[] {
+  const blocked: SpinNode[] = []
+  for (let link = node.subs; link !== undefined; link = link.nextSub) {
+    if ((link.sub.flags & MARKED) !== 0 && link.sub instanceof SpinNode) blocked.push(link.sub)
+  }
+  return blocked
+}
+
+function onResume(context: ReactiveContext, request: Request<unknown>, result: Result<unknown>): void {
+  const { run } = request
+  if (run === undefined || run.isDead || run.parked !== request) return request.lost(result)
+  request.arrival = result
+  wake(context, run)
+}
+
+/** Lets a parked run look again whether it can go on. */
+function wake(context: ReactiveContext, run: Run): void {
+  if (run.isDead) return
+  if (run.node.run === run) context.machine.settle(run.node)
+  else if (run.parked?.poll() === true) driveCleanup(run)
+}
+
+function answerCallers(context: ReactiveContext, node: SpinNode): void {
+  const { result, callers, spawned } = node
+  if (result === undefined || !node.isSettled) return
+  node.callers = undefined
+  for (const caller of callers ?? []) {
+    if (result.ok) caller.resolve(result.value)
+    else caller.reject(result.error)
+  }
+  if (result.ok || spawned === undefined || callers !== undefined || node.reportedStamp === node.stamp) return
+  node.reportedStamp = node.stamp
+  context.reportSpawned(node, result.error)
+}

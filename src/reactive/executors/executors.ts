@@ -1,0 +1,69 @@
+import { describe } from '../errors.js'
+import { reportFault } from '../fault.js'
+import * as host from '../host.js'
+
+/** Cancels a delayed task; cancelling it twice, or after it ran, does nothing. */
+export interface TimerHandle {
+  cancel(): void
+}
+
+/** Where the work of a context runs. */
+export interface Executor {
+  /** Runs a task, now or later, with the caller's context and async-local stores. */
+  execute(task: () => void): void
+  /** Runs a task after `ms`; when the time has come it goes through `execute`. */
+  executeAfter(ms: number, task: () => void, options?: { readonly keepAlive?: boolean }): TimerHandle
+  /** Runs a task after timers and I/O had their turn. Default: `executeAfter(0, task)`. */
+  executeSoon?(task: () => void): void
+  /** True when `execute` runs the task before it returns. Default: false. */
+  readonly isInline?: boolean
+  /** Runs an exported function of a module elsewhere, on plain data. */
+  offload?(name: string, args: readonly unknown[]): Promise<unknown>
+  close(): Promise<void>
+}
+
+/** Runs each task in a later microtask, never inline. The default. */
+export function eventLoopExecutor(): Executor {
+  return {
+    execute: (task) => host.microtask(guarded(task)),
+    executeAfter: (ms, task, options) => delayed(ms, () => host.microtask(guarded(task)), options?.keepAlive ?? true),
+    executeSoon: (task) => host.macrotask(guarded(task)),
+    close: () => Promise.resolve(),
+  }
+}
+
+/** Runs each task at once, on the caller's stack; delays are ignored. For tests and simulations. */
+export function synchronousExecutor(): Executor {
+  return {
+    isInline: true,
+    execute: (task) => guarded(task)(),
+    executeAfter: (ms, task) => {
+      checkDelay(ms)
+      guarded(task)()
+      return { cancel: () => undefined }
+    },
+    close: () => Promise.resolve(),
+  }
+}
+
+/** A task that throws is reported and never reaches the event loop. */
+export function guarded(task: () => void): () => void {
+  return () => {
+    try {
+      task()
+    } catch (error) {
+      reportFault({ code: 'executor-task-fault', site: 'execute', error })
+    }
+  }
+}
+
+export function delayed(ms: number, task: () => void, keepAlive: boolean): TimerHandle {
+  checkDelay(ms)
+  return { cancel: host.after(ms, task, keepAlive) }
+}
+
+export function checkDelay(ms: number): void {
+  if (typeof ms !== 'number' || !Number.isFinite(ms) || ms < 0) {
+    throw new RangeError(`a delay must be a finite number of milliseconds of 0 or more, got ${describe(ms)}`)
+  }
+}

@@ -1,0 +1,125 @@
+import { requireContext } from '../context/ambient.js'
+import { Cell } from '../graph/cell.js'
+import type { ReactiveContext } from '../context/context.js'
+import type { CellOptions } from './deferred.js'
+import { Fifo } from '../drain/fifo.js'
+import type { Entry } from '../replay/log.js'
+import type { Request } from '../spins/request.js'
+import { success } from '../result.js'
+import { checkCellOptions, refuseInComputed } from '../graph/signal.js'
+
+/** A queue of messages, each of which goes to exactly one taker, in order. */
+export interface Mailbox<T> {
+  readonly addr: string
+  /** Messages that wait for a taker. */
+  readonly size: number
+  /** Takers that wait for a message. */
+  readonly waiters: number
+  /** Adds a message. */
+  post(message: T): void
+}
+
+/**
+ * Creates a mailbox in the current context. Take from it with `yield* waitFor(mailbox)`.
+ *
+ * ```ts
+ * import { createSimulation, mailbox, waitFor } from 'millrace/reactive'
+ *
+ * const ctx = createSimulation()
+ * const inbox = ctx.enter(() => mailbox<string>())
+ * ctx.spawn(function* () {
+ *   console.log(yield* waitFor(inbox))
+ * })
+ * ctx.enter(() => inbox.post('hello'))
+ * ```
+ */
+export function mailbox<T>(options: CellOptions = {}): Mailbox<T> {
+  const context = requireContext('mailbox')
+  refuseInComputed(context, 'mailbox')
+  checkCellOptions('mailbox', options)
+  return context.openCell('mailbox', options.key, (addr) => {
+    return new MailboxCell(context, new MailboxNode(context, addr))
+  }) as unknown as Mailbox<T>
+}
+
+/** A message remembers when it came, so that several that are given back keep their order. */
+interface Message {
+  readonly order: number
+  readonly body: unknown
+}
+
+export class MailboxNode {
+  readonly context: ReactiveContext
+  readonly addr: string
+  readonly #messages = new Fifo<Message>()
+  readonly waiters = new Set<Request<unknown>>()
+  #lastOrder = 0
+
+  constructor(context: ReactiveContext, addr: string) {
+    this.context = context
+    this.addr = addr
+  }
+
+  get size(): number {
+    return this.#messages.length
+  }
+
+  get hasMessage(): boolean {
+    return this.#messages.length > 0
+  }
+
+  receive(body: unknown): void {
+    this.#messages.push({ order: ++this.#lastOrder, body })
+    this.serve()
+  }
+
+  /** The first message, only while `hasMessage`; `entry`, as which it will be recorded, remembers its place. */
+  take(entry: Entry): unknown {
+    const message = this.#messages.shift() as Message
+    entry.order = message.order
+    return message.body
+  }
+
+  /** Hands messages to those who wait, first come first served. */
+  serve(): void {
+    for (const request of this.waiters) {
+      if (!this.hasMessage) return
+      this.waiters.delete(request)
+      this.context.waiterCount--
+      this.context.enqueue({ type: 'resume', request, result: success(this.take(request.entry as Entry)) })
+    }
+  }
+
+  /** Takes back a message whose taker is gone: to the front, among other returned ones in the order they came. */
+  putBack({ order }: Entry, body: unknown): void {
+    const earlier: Message[] = []
+    for (let first = this.#messages.peek(); first !== undefined && first.order < order; first = this.#messages.peek()) {
+      earlier.push(first)
+      this.#messages.shift()
+    }
+    this.#messages.unshift({ order, body })
+    for (let message = earlier.pop(); message !== undefined; message = earlier.pop()) this.#messages.unshift(message)
+  }
+}
+
+export class MailboxCell extends Cell implements Mailbox<unknown> {
+  readonly node: MailboxNode
+
+  constructor(home: ReactiveContext, node: MailboxNode) {
+    super(home, node.addr)
+    this.node = node
+  }
+
+  get size(): number {
+    return this.node.size
+  }
+
+  get waiters(): number {
+    return this.node.waiters.size
+  }
+
+  post(message: unknown): void {
+    const context = this.writable('mailbox.post')
+    context.enqueue({ type: 'mailbox-post', node: this.node, message })
+  }
+}

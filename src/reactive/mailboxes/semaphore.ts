@@ -1,0 +1,128 @@
+import { requireContext } from '../context/ambient.js'
+import { Cell } from '../graph/cell.js'
+import { JoinRequest, firstEnded, nodesOf, resultOf } from '../combinators/join.js'
+import type { ReactiveContext } from '../context/context.js'
+import type { CellOptions } from './deferred.js'
+import { describe } from '../errors.js'
+import { MailboxCell, MailboxNode } from './mailbox.js'
+import { checkCellOptions, refuseInComputed } from '../graph/signal.js'
+import type { Spin, SpinNode } from '../spins/spin.js'
+import { spin } from '../spins/spin.js'
+import { waitFor } from '../spins/wait.js'
+
+/** The right to be one of the few; give it back once, from anywhere. */
+export interface Permit {
+  release(): void
+}
+
+/** Lets at most so many through at a time, first come first served. */
+export interface Semaphore {
+  readonly addr: string
+  /** Permits that are free. */
+  readonly permits: number
+  /** Completes with a permit when one is free; release it yourself. */
+  acquire(): Spin<Permit>
+  /** Runs the spin while holding a permit, and gives it back however that ends. It runs once: later changes do not. */
+  holding<T>(inner: Spin<T>): Spin<T>
+}
+
+/**
+ * Creates a semaphore in the current context.
+ *
+ * ```ts
+ * import { semaphore, spin, step } from 'millrace/reactive'
+ *
+ * const gate = () => semaphore(2)
+ * const load = (limit: ReturnType<typeof gate>, url: string) =>
+ *   limit.holding(spin(function* () { return yield* step('load', (signal) => fetch(url, { signal })) }))
+ * ```
+ */
+export function semaphore(max: number, options: CellOptions = {}): Semaphore {
+  const context = requireContext('semaphore')
+  refuseInComputed(context, 'semaphore')
+  if (!(Number.isInteger(max) && max > 0)) {
+    throw new RangeError(`semaphore: the number of permits must be a whole number of 1 or more, got ${describe(max)}`)
+  }
+  checkCellOptions('semaphore', options)
+  const make = (addr: string): SemaphoreCell => new SemaphoreCell(context, addr, max)
+  return context.openCell('mailbox', options.key, make) as SemaphoreCell
+}
+
+/** A mailbox that starts with `max` permits in it: waiting, fairness and giving back are the mailbox's. */
+class SemaphoreCell extends Cell implements Semaphore {
+  readonly #box: MailboxCell
+  #free: number
+
+  constructor(home: ReactiveContext, addr: string, max: number) {
+    super(home, addr)
+    const node = new MailboxNode(home, addr)
+    for (let each = 0; each < max; each++) node.receive(undefined)
+    this.#box = new MailboxCell(home, node)
+    this.#free = max
+  }
+
+  get permits(): number {
+    return this.#free
+  }
+
+  acquire(): Spin<Permit> {
+    const take = this.#take.bind(this)
+    const box = this.#box
+    const acquired: Spin<Permit> = spin(function* () {
+      yield* waitFor(box)
+      return take()
+    })
+    // A body that runs again gets the permit it still holds, and never one that it has given back.
+    for (const node of nodesOf([acquired])) node.isSpent = isGivenBack
+    return acquired
+  }
+
+  holding<T>(inner: Spin<T>): Spin<T> {
+    const take = this.#take.bind(this)
+    const box = this.#box
+    return spin(function* () {
+      yield* waitFor(box)
+      const permit = take()
+      try {
+        const children = nodesOf([inner])
+        yield* new JoinRequest(children, firstEnded)
+        return resultOf(children[0] as SpinNode) as T
+      } finally {
+        permit.release()
+      }
+    })
+  }
+
+  #take(): Permit {
+    this.#free--
+    return new HeldPermit(this.home, () => this.#giveBack())
+  }
+
+  /** Goes to the semaphore's own context: a permit may come back from anywhere, a timer or callback included. */
+  #giveBack(): void {
+    this.#free++
+    this.home.enqueue({ type: 'mailbox-post', node: this.#box.node, message: undefined })
+  }
+}
+
+class HeldPermit implements Permit {
+  readonly #home: ReactiveContext
+  readonly #giveBack: () => void
+  isHeld = true
+
+  constructor(home: ReactiveContext, giveBack: () => void) {
+    this.#home = home
+    this.#giveBack = giveBack
+  }
+
+  release(): void {
+    refuseInComputed(this.#home, 'permit.release')
+    if (!this.isHeld) throw new Error('over-released: this permit was given back already')
+    this.isHeld = false
+    this.#giveBack()
+  }
+}
+
+function isGivenBack(permit: unknown): boolean {
+  return permit instanceof HeldPermit && !permit.isHeld
+}

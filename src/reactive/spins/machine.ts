@@ -1,0 +1,306 @@
+import { cancelSpin, disposeSpin, dropCell, forgetReads } from './cancel.js'
+import type { ReactiveContext } from '../context/context.js'
+import { disposeOwned } from '../graph/effect.js'
+import { CancelledError, CycleError, EffectTypeError } from '../errors.js'
+import type { Link } from '../graph/graph.js'
+import { CAUSED_MAX, COMPUTED, DISPOSED, MARKED, SPIN, STALE, acceptDeps, dropUnread, refresh } from '../graph/graph.js'
+import type { MailboxNode } from '../mailboxes/mailbox.js'
+import type { Result } from '../result.js'
+import { failure, success } from '../result.js'
+import { Run } from './run.js'
+import { isEqual } from '../graph/signal.js'
+import { findWait } from './spin-wait.js'
+import type { SpinNode } from './spin.js'
+
+/**
+ * Brings spins up to date, without recursion.
+ *
+ * To settle a spin is to walk its log: a dependency that is a spin itself is settled first, then its stamp is compared;
+ * at the first difference the log is cut, the old run closed and a new one started from the top; with no difference
+ * nothing runs. A running body that waits for a child has the child settled first, too. "First" means: put on the
+ * stack below. A spin's owner goes before it, because the owner may replace or drop it.
+ *
+ *     stack:  total (validating, at its entry "wait tax")
+ *             tax   (driving)                      ◀── advance the top until it is done, then look at the one below
+ *
+ * A spin that cannot go on, because it or a dependency is parked on a deferred, a timer or a promise, is left where it
+ * is; the completion of what it needs is an event, and that event settles it again.
+ */
+export class Machine {
+  readonly #context: ReactiveContext
+  readonly #stack: Frame[] = []
+  readonly #stale: SpinNode[] = []
+  readonly #returned = new Set<MailboxNode>()
+
+  constructor(context: ReactiveContext) {
+    this.#context = context
+  }
+
+  settle(node: SpinNode): void {
+    this.#push(node)
+    this.#advanceAll()
+    // Children whose code was replaced, and whom nobody waited for in these runs.
+    for (let child = this.#stale.pop(); child !== undefined; child = this.#stale.pop()) {
+      if ((child.flags & STALE) === 0 || !child.needsSettling) continue
+      if (child.isUnobserved) {
+        rest(child)
+        continue
+      }
+      this.#push(child)
+      this.#advanceAll()
+    }
+    for (const box of this.#returned) box.serve()
+    this.#returned.clear()
+  }
+
+  /** A child got new code in its owner's run; it is settled after the runs of this event, unless waited for. */
+  noteStale(node: SpinNode): void {
+    this.#stale.push(node)
+  }
+
+  #push(node: SpinNode): void {
+    node.isOnStack = true
+    this.#stack.push({ node, index: -1, tried: undefined, phase: 'owner' })
+  }
+
+  #advanceAll(): void {
+    for (let frame = this.#stack.at(-1); frame !== undefined; frame = this.#stack.at(-1)) {
+      const first = this.#advance(frame)
+      if (first !== undefined) {
+        first.bindings ??= frame.node.bindings
+        this.#push(first)
+      } else {
+        this.#stack.pop()
+        frame.node.isOnStack = false
+      }
+    }
+  }
+
+  /** Goes as far as it can; gives the spin that has to be settled first, or undefined when this one is done. */
+  #advance(frame: Frame): SpinNode | undefined {
+    const { node } = frame
+    if (frame.phase === 'owner') {
+      frame.phase = 'validate'
+      const { owner } = node
+      if (owner !== undefined && (owner.flags & MARKED) !== 0 && owner.needsSettling) {
+        node.isOnStack = false // The owner may need it settled, and then that is done there.
+        return owner
+      }
+    }
+    node.isOnStack = true
+    if ((node.flags & DISPOSED) !== 0) return undefined
+    if (frame.phase === 'validate') {
+      const first = this.#validate(frame)
+      node.isBeingChecked = typeof first === 'object'
+      if (first !== 'go on') return first
+      frame.phase = 'drive'
+    }
+    return this.#drive(node)
+  }
+
+  /** Finds the first entry whose dependency changed, and starts over from there. Unmarked means unchanged. */
+  #validate(frame: Frame): SpinNode | 'go on' | undefined {
+    const { node } = frame
+    if (node.run === undefined && node.result === undefined) return this.#start(node, false)
+    if (node.caused > CAUSED_MAX) {
+      acceptDeps(node)
+      return this.#unblock(node)
+    }
+    if ((node.flags & STALE) !== 0) return this.#restart(node, 0, true)
+    if (frame.index < 0 && (node.flags & MARKED) === 0) return this.#unblock(node)
+    if (frame.index < 0) frame.index = 0
+    node.flags &= ~MARKED
+    const { log } = node
+    for (; frame.index < log.length; frame.index++) {
+      const link = log.at(frame.index)?.link
+      if (link === undefined) continue
+      const check = this.#check(frame, link)
+      if (check === 'changed') return this.#restart(node, frame.index, false)
+      if (check === 'blocked') return undefined
+      if (check !== 'same') return check
+    }
+    return this.#unblock(node)
+  }
+
+  #check(frame: Frame, link: Link): 'same' | 'changed' | 'blocked' | SpinNode {
+    const { dep } = link
+    if (dep.kind === COMPUTED) refresh(dep)
+    else if (dep.kind === SPIN) {
+      const child = dep as SpinNode
+      if ((child.flags & DISPOSED) !== 0) return 'changed'
+      if (!child.isSettled) {
+        if (frame.tried === child || !child.needsSettling) {
+          // A dependency that needs this very spin will never settle: asking again makes the body hear of it.
+          if (findWait(child, frame.node) !== undefined) return 'changed'
+          frame.node.flags |= MARKED
+          frame.node.blockedOn = child
+          child.hasBlocked = true
+          return 'blocked'
+        }
+        frame.tried = child
+        return child
+      }
+    }
+    return link.stamp === dep.stamp ? 'same' : 'changed'
+  }
+
+  /** Valid as it is. Those who could not go on because of it hear of it as of a completion. */
+  #unblock(node: SpinNode): 'go on' {
+    const isAwaited = node.blockedOn !== undefined || node.hasBlocked
+    node.blockedOn = undefined
+    node.hasBlocked = false
+    if (node.run === undefined && (isAwaited || node.callers !== undefined || node.waiters !== undefined)) {
+      this.#context.enqueue({ type: 'spin-completion', node })
+    }
+    return 'go on'
+  }
+
+  #start(node: SpinNode, isCodeNew: boolean): 'go on' {
+    const run = new Run(node, node.log)
+    run.isLive = isCodeNew
+    node.run = run
+    node.blockedOn = undefined
+    node.flags &= ~(MARKED | STALE)
+    this.#context.runs.add(run)
+    disposeOwned(node)
+    node.log.rewind()
+    node.depsTail = node.log.lastLinkBefore(node.log.length)
+    if (node.cancelFirst !== undefined) run.cancelled = new CancelledError(node.addr, node.cancelFirst.reason)
+    node.cancelFirst = undefined
+    this.#context.tracer?.ran(node)
+    return 'go on'
+  }
+
+  #restart(node: SpinNode, index: number, isCodeNew: boolean): 'go on' {
+    if (node.run !== undefined) this.abandon(node.run, index)
+    node.log.cut(index)
+    return this.#start(node, isCodeNew)
+  }
+
+  /** Ends a run whose place another takes: its `finally` blocks run, what it waited for is released. */
+  abandon(run: Run, cutAt: number): void {
+    run.isDead = true
+    run.node.run = undefined
+    this.#context.runs.delete(run)
+    this.#giveBack(run, cutAt)
+    run.parked?.release()
+    run.parked = undefined
+    closeRun(run)
+    disposeOwned(run)
+  }
+
+  /**
+   * What an unfinished run took past the cut goes back to the front of its mailbox, unseen by other takers, so that the
+   * run that takes its place meets it again. Whoever waits is served when that one has had its turn.
+   */
+  #giveBack(run: Run, cutAt: number): void {
+    for (let index = run.log.length - 1; index >= Math.max(0, cutAt); index--) {
+      const entry = run.log.at(index)
+      if (entry?.kind !== 'take' || entry.isError) continue
+      const box = entry.target as MailboxNode
+      box.putBack(entry, entry.value)
+      this.#returned.add(box)
+    }
+  }
+
+  /** Drives the body until it is done, parks, or needs a child; gives the child. */
+  #drive(node: SpinNode): SpinNode | undefined {
+    for (let run = node.run; run !== undefined && !run.isDriving; run = node.run) {
+      let outcome: IteratorResult<unknown, unknown>
+      const request = run.parked
+      if (request !== undefined && !request.poll()) return request.nextChild()
+      if (request === undefined && run.hasBegun) return undefined
+      try {
+        outcome = run.resume()
+      } catch (error) {
+        this.complete(run, failure(error))
+        continue
+      }
+      if (outcome.done === true) this.complete(run, success(outcome.value))
+      else if (run.parked !== outcome.value) run.refuse(outcome.value)
+    }
+    return undefined
+  }
+
+  /** Takes the end of a run as the spin's result, and tells the world by an event. */
+  complete(run: Run, outcome: Result<unknown>): void {
+    const { node } = run
+    const context = this.#context
+    run.isDead = true
+    run.parked = undefined
+    context.runs.delete(run)
+    if (node.run !== run) return // Cancelled meanwhile: its result stands, this was only its cleaning up.
+    node.run = undefined
+    node.hasBlocked = false
+    node.log.cut(node.log.cursor)
+    dropUnread(node)
+    dropUnmet(run)
+    node.owned = run.owned
+    const isCancelled = run.isCancelThrown && run.cancelled !== undefined
+    if (isCancelled) forgetReads(node)
+    const result = isCancelled ? failure(run.cancelled) : outcome
+    if (node.result === undefined || !isSameResult(node, result)) {
+      node.result = result
+      node.stamp = context.graph.drawStamp()
+    }
+    context.enqueue({ type: 'spin-completion', node })
+  }
+
+  /** A spin that keeps changing what it reads gets this as its result; until the queue is empty it does not run. */
+  giveUp(node: SpinNode): void {
+    const { run } = node
+    if (run !== undefined) this.abandon(run, Number.POSITIVE_INFINITY)
+    acceptDeps(node)
+    const message = `spin ${node.addr} keeps changing what it reads; let its writes settle, or read with peek()`
+    node.result = failure(new CycleError([node.addr, node.addr], message))
+    node.stamp = this.#context.graph.drawStamp()
+    this.#context.enqueue({ type: 'spin-completion', node })
+  }
+}
+
+interface Frame {
+  readonly node: SpinNode
+  /** The next log entry to check; -1 before the first. */
+  index: number
+  /** The child that was settled for this entry already: it is not tried twice. */
+  tried: SpinNode | undefined
+  phase: 'owner' | 'validate' | 'drive'
+}
+
+/** A stale child nobody wants: what its old code has in progress ends, the new code runs when somebody waits for it. */
+function rest(child: SpinNode): void {
+  if (child.run === undefined) return
+  cancelSpin(child, 'its owner made it anew, and nobody waits for it')
+  if ((child.flags & DISPOSED) === 0) child.flags |= STALE
+}
+
+/** Closes a superseded generator. Its `finally` blocks may throw, which is a fault, and may not wait. */
+function closeRun(run: Run): void {
+  if (!run.hasBegun || run.generator === undefined) return
+  run.isClosing = true
+  try {
+    for (let tries = 0; tries < CLOSE_TRIES_MAX; tries++) {
+      if (run.step('return', undefined).done === true) return
+    }
+    throw new EffectTypeError('a body keeps yielding while it is being closed; it was left where it is')
+  } catch (error) {
+    run.context.fault('continuation-fault', 'finally', error, run.node.addr)
+  }
+}
+
+/** A body may yield in each of its nested `finally` blocks; more than this is a loop. */
+const CLOSE_TRIES_MAX = 100
+
+/** Children and cells of earlier runs that this one did not come by are dropped. */
+function dropUnmet(run: Run): void {
+  const { node, met } = run
+  for (const child of node.children?.values() ?? []) if (met?.has(child.addr) !== true) disposeSpin(child)
+  for (const addr of node.cells?.keys() ?? []) if (met?.has(addr) !== true) dropCell(node, addr)
+}
+
+function isSameResult(node: SpinNode, next: Result<unknown>): boolean {
+  const { result } = node
+  if (result === undefined || result.ok !== next.ok) return false
+  if (!result.ok) return Object.is(result.error, (next as { error: unknown }).error)
+  return isEqual(node.context, node.equals, result.value, (next as { value: unknown }).value, node)
+}

@@ -1,0 +1,164 @@
+import { ambientContext } from '../context/ambient.js'
+import { CancelledError, EffectOutsideSpinError, EffectTypeError, describe } from '../errors.js'
+import type { Entry } from '../replay/log.js'
+import type { Result } from '../result.js'
+import { failure } from '../result.js'
+import type { Run } from './run.js'
+import type { SpinNode } from './spin.js'
+
+/** Something a body asks of the engine. Use it with `yield*`. */
+export interface Op<T> {
+  [Symbol.iterator](): Iterator<EffectRequest, T, unknown>
+}
+
+/** What a body yields to the engine; only the effects of this library make them. */
+export interface EffectRequest {
+  readonly name: string
+}
+
+/** Given by `perform` when there is no answer yet. */
+export const PARK: unique symbol = Symbol('park')
+
+/**
+ * The base of every effect: an iterator of at most one yield. When the answer is there already, from the log or from
+ * the world, it is given at once and the engine never hears of it; so a loop over available things needs no stack and
+ * no turn. Otherwise the request yields itself, the run parks on it, and the answer comes in by `arrive`.
+ */
+export abstract class Request<T> implements EffectRequest, Op<T>, Iterator<EffectRequest, T, unknown> {
+  readonly name: string
+  readonly run: Run | undefined = ambientContext()?.activeRun
+  /** The log entry this will answer, when it has one. */
+  entry: Entry | undefined
+  /** What came in while parked, not yet given to the body. */
+  arrival: Result<unknown> | undefined
+  #state: 'new' | 'parked' | 'used' = 'new'
+
+  constructor(name: string) {
+    this.name = name
+  }
+
+  /** Answers now, throws, or gives `PARK` after registering for the answer. */
+  protected abstract perform(run: Run): unknown
+
+  /** Unregisters; called when the run it belongs to is superseded, cancelled or disposed. */
+  release(): void {}
+
+  /** The spins it waits for. */
+  get targets(): readonly SpinNode[] {
+    return NONE
+  }
+
+  /** Called instead of the answer when the run it was meant for is gone. */
+  lost(_result: Result<unknown>): void {}
+
+  /** Spins to be brought forward before there can be an answer; each is given once. */
+  nextChild(): SpinNode | undefined {
+    return undefined
+  }
+
+  /** One of its targets has completed; `poll` follows. */
+  heard(_target: SpinNode): void {}
+
+  /** True when `arrival` is there, or can be had now. */
+  poll(): boolean {
+    return this.arrival !== undefined
+  }
+
+  /** Writes the arrived answer to the log and hands it over. */
+  take(): Result<unknown> {
+    const arrival = this.arrival as Result<unknown>
+    this.arrival = undefined
+    const { entry } = this
+    if (entry !== undefined) this.run?.log.settle(entry, !arrival.ok, arrival.ok ? arrival.value : arrival.error)
+    return arrival
+  }
+
+  /** Brings the answer in, as an event. */
+  protected arrive(result: Result<unknown>): void {
+    const context = this.run?.context
+    if (context === undefined || context.state !== 'running') return
+    context.enqueue({ type: 'resume', request: this, result })
+  }
+
+  [Symbol.iterator](): Iterator<EffectRequest, T, unknown> {
+    return this
+  }
+
+  next(answer?: unknown): IteratorResult<EffectRequest, T> {
+    if (this.#state === 'parked') {
+      this.#state = 'used'
+      return { done: true, value: answer as T }
+    }
+    const run = this.#begin()
+    const value = this.perform(run)
+    if (value !== PARK) return { done: true, value: value as T }
+    this.#state = 'parked'
+    run.parked = this
+    return { done: false, value: this }
+  }
+
+  throw(error: unknown): IteratorResult<EffectRequest, T> {
+    this.#state = 'used'
+    throw error
+  }
+
+  return(value?: T): IteratorResult<EffectRequest, T> {
+    this.#state = 'used'
+    return { done: true, value: value as T }
+  }
+
+  #begin(): Run {
+    if (this.#state === 'used') throw new EffectOutsideSpinError(this.name, 'was used a second time')
+    const run = ambientContext()?.activeRun
+    if (run === undefined) throw new EffectOutsideSpinError(this.name, 'was used outside the body of a spin')
+    if (run !== this.run) throw new EffectOutsideSpinError(this.name, 'was created in another run or outside a body')
+    this.#state = 'used'
+    refuseWhenEnding(run, this.name)
+    return run
+  }
+}
+
+const NONE: readonly SpinNode[] = []
+
+/** Stands for something a body yielded that is no effect; its answer is the error. */
+export class Refusal extends Request<never> {
+  constructor(yielded: unknown) {
+    super('yield')
+    const hint =
+      yielded instanceof Request ? 'write yield* with the star' : 'write yield* track(...) or yield* waitFor(...)'
+    this.arrival = failure(
+      new EffectTypeError(`a spin body yielded ${describe(yielded)}, which is not an effect on its own; ${hint}`),
+    )
+  }
+
+  protected override perform(): typeof PARK {
+    return PARK
+  }
+}
+
+/** A run that is being closed gets no more effects; a cancelled one hears of it at its next effect, once. */
+export function refuseWhenEnding(run: Run, name: string): void {
+  if (run.isClosing) {
+    const error = new CancelledError(run.node.addr, `its run was superseded and may not use ${name} while it unwinds`)
+    run.context.fault('continuation-fault', name, error, run.node.addr)
+    throw error
+  }
+  if (run.cancelled !== undefined && !run.isCancelThrown) {
+    run.isCancelThrown = true
+    throw run.cancelled
+  }
+}
+
+/** Gives a recorded answer, or throws a recorded error. */
+export function replay(entry: Entry): unknown {
+  if (entry.isError) throw entry.value
+  return entry.value
+}
+
+/** The run whose body is executing; throws outside one. */
+export function requireRun(name: string): Run {
+  const run = ambientContext()?.activeRun
+  if (run === undefined) throw new EffectOutsideSpinError(name, 'was used outside the body of a spin')
+  refuseWhenEnding(run, name)
+  return run
+}

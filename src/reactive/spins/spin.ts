@@ -1,0 +1,283 @@
+import type { Kind } from '../replay/address.js'
+import { ambientContext, requireContext } from '../context/ambient.js'
+import { cancelSpin, disposeSpin } from './cancel.js'
+import { Cell } from '../graph/cell.js'
+import type { ReactiveContext } from '../context/context.js'
+import type { EffectNode, EffectOwner } from '../graph/effect.js'
+import {
+  AddressCollisionError,
+  DerefInDrainError,
+  DisposedError,
+  EffectTypeError,
+  ForeignContextError,
+  NotReadyError,
+  describe,
+} from '../errors.js'
+import type { Write } from '../graph/graph.js'
+import { DISPOSED, GraphNode, MARKED, SPIN, STALE, markObservers } from '../graph/graph.js'
+import type { Stores } from '../host.js'
+import { ReplayLog } from '../replay/log.js'
+import type { Op, Request } from './request.js'
+import type { Result } from '../result.js'
+import { unwrap } from '../result.js'
+import type { Run } from './run.js'
+import { notAGenerator } from './run.js'
+import type { Equality } from '../graph/signal.js'
+import { checkCellOptions, refuseInComputed } from '../graph/signal.js'
+
+/** The code of a spin: a generator function without arguments. */
+export type Body<T> = () => Op<T>
+
+export interface SpinOptions<T> {
+  /** Names the spin in addresses and messages. Default: none, spins are numbered. */
+  readonly key?: string | undefined
+  /** For a spin made in another's body: while these are the same, a new closure does not make it run again. */
+  readonly deps?: readonly unknown[] | undefined
+  /** When a new result counts as the same, so that nobody downstream runs. Default: `Object.is`. */
+  readonly equals?: Equality<T> | undefined
+}
+
+/** A cached, resumable computation. It runs when it is run, spawned or waited for, and again when what it read changes. */
+export interface Spin<T> {
+  readonly addr: string
+  /** It has had a result. */
+  readonly completed: boolean
+  /** A body is in progress, parked or not. */
+  readonly running: boolean
+  /** Something it depends on may have changed since. */
+  readonly dirty: boolean
+  /** The last result, even while dirty; undefined before the first. */
+  result(): Result<T> | undefined
+  /** The valid value, or throws its error; throws `NotReadyError` when there is none. Not inside a drain. */
+  get(): T
+  /** Asks it to end: `CancelledError` is thrown where it is parked, and is its result. */
+  cancel(reason?: unknown): void
+  /** Cancels it and forgets it: no result, no observers, never runs again. */
+  dispose(): void
+}
+
+/**
+ * Creates a spin in the current context; inside a body, as a child of that body's spin.
+ *
+ * ```ts
+ * import { createContext, read, signal, spin } from 'millrace/reactive'
+ *
+ * const ctx = createContext()
+ * const price = ctx.enter(() => signal(100))
+ * const tax = ctx.enter(() => spin(function* () {
+ *   return (yield* read(price)) * 0.2
+ * }))
+ * const due = await ctx.run(tax) // 20
+ * ```
+ */
+export function spin<T>(body: Body<T>, options: SpinOptions<T> = {}): Spin<T> {
+  const context = requireContext('spin')
+  refuseInComputed(context, 'spin')
+  checkCellOptions('spin', options)
+  checkBody(body)
+  return open(context, 'spin', body as Body<unknown>, options as SpinOptions<unknown>).cell as unknown as Spin<T>
+}
+
+/** The node behind a handle, or a new spin for a bare body. */
+export function nodeOf(context: ReactiveContext, spin: unknown, what: string): SpinNode {
+  if (spin instanceof SpinCell) {
+    if (spin.home.root !== context.root) throw new ForeignContextError(`${what}: ${spin.addr}`)
+    return spin.node
+  }
+  if (typeof spin !== 'function') {
+    throw new EffectTypeError(`${what} takes a spin or a generator function, got ${describe(spin)}`)
+  }
+  checkBody(spin)
+  return open(context, what === 'spawn' ? 'spawn' : 'spin', spin as Body<unknown>, {})
+}
+
+function open(context: ReactiveContext, kind: Kind, body: Body<unknown>, options: SpinOptions<unknown>): SpinNode {
+  const run = context.activeRun
+  if (run !== undefined) return openChild(run, kind, body, options)
+  return new SpinNode(context, context.scope.address(kind, options.key ?? ''), body, options, undefined)
+}
+
+function openChild(run: Run, kind: Kind, body: Body<unknown>, options: SpinOptions<unknown>): SpinNode {
+  const owner = run.node
+  const addr = run.scope.address(kind, options.key ?? '')
+  const children = (owner.children ??= new Map<string, SpinNode>())
+  ;(run.met ??= new Set()).add(addr)
+  const known = children.get(addr)
+  if (known !== undefined) {
+    known.reopen(body, options, run.isLive)
+    return known
+  }
+  const child = new SpinNode(owner.context, addr, body, options, owner)
+  children.set(addr, child)
+  return child
+}
+
+export class SpinNode extends GraphNode implements EffectOwner {
+  readonly kind = SPIN
+  readonly context: ReactiveContext
+  readonly addr: string
+  readonly owner: SpinNode | undefined
+  readonly equals: Equality<unknown> | undefined
+  readonly cell: SpinCell
+  readonly log: ReplayLog
+  body: Body<unknown>
+  /** The body is known to return a generator. */
+  isBodyChecked = false
+  /** The `deps` option: what the closure depends on, as its author says. */
+  captures: readonly unknown[] | undefined
+  result: Result<unknown> | undefined
+  run: Run | undefined
+  /** Spins and cells made in its body, by address. */
+  children: Map<string, SpinNode> | undefined
+  cells: Map<string, Cell> | undefined
+  /** Effects its last run has made; they end with the next one. */
+  owned: EffectNode[] | undefined
+  /** Those who asked for the next result. */
+  callers: Caller[] | undefined
+  /** Requests of other runs parked on this spin. */
+  waiters: Set<Request<unknown>> | undefined
+  /** While it cannot be validated: the dependency whose result it needs first. */
+  blockedOn: SpinNode | undefined
+  /** Others could not be validated because of it: they hear of it when it is found valid. */
+  hasBlocked = false
+  isOnStack = false
+  /** Its log is being walked, and a dependency is settled first: whether it is out of date is not known yet. */
+  isBeingChecked = false
+  /** Set by `spawn`: what to do with an error nobody else will see. */
+  spawned: { readonly onError: ((error: unknown) => void) | undefined } | undefined
+  /** A cancel that came before the first run. */
+  cancelFirst: { readonly reason: unknown } | undefined
+  /** The stores its body runs with: those of whoever started it. */
+  bindings: Stores | undefined
+  /** For a result that can be used up, like a permit: a wait then looks anew in each run and records nothing. */
+  isSpent: ((value: unknown) => boolean) | undefined
+  /** Generations its writes have caused since the queue was last empty, up to `CAUSED_MAX`; more when it gave up. */
+  caused = 0
+  /** The write behind its last event. */
+  trigger: Write | undefined
+  /** The stamp of the error that was reported because nobody else would see it. */
+  reportedStamp = 0
+
+  constructor(
+    context: ReactiveContext,
+    addr: string,
+    body: Body<unknown>,
+    options: SpinOptions<unknown>,
+    owner: SpinNode | undefined,
+  ) {
+    super(context.graph)
+    this.context = context
+    this.addr = addr
+    this.body = body
+    this.captures = options.deps
+    this.equals = options.equals
+    this.owner = owner
+    this.log = new ReplayLog(context.logPolicy)
+    this.cell = new SpinCell(context, this)
+  }
+
+  /** It has a result, and nothing it depends on has changed since. */
+  get isSettled(): boolean {
+    if (this.result === undefined || this.run !== undefined || this.isBeingChecked) return false
+    return (this.flags & (MARKED | STALE)) === 0
+  }
+
+  /** It can be brought forward now: it never ran, or may be out of date. */
+  get needsSettling(): boolean {
+    if (this.isOnStack || (this.flags & DISPOSED) !== 0) return false
+    return (this.flags & (MARKED | STALE)) !== 0 || (this.run === undefined && this.result === undefined)
+  }
+
+  /** Nobody waits for it: no observer, no caller, no waiter, and it was not spawned. */
+  get isUnobserved(): boolean {
+    const { callers, waiters } = this
+    return this.subs === undefined && !callers?.length && !waiters?.size && this.spawned === undefined
+  }
+
+  /** Its owner's body came here again. Before anything new was asked the closure cannot have changed. */
+  reopen(body: Body<unknown>, options: SpinOptions<unknown>, isOwnerLive: boolean): void {
+    if (shapeOf(options.equals) !== shapeOf(this.equals)) {
+      throw new AddressCollisionError(this.addr, 'by a spin with another `equals`')
+    }
+    if (!isOwnerLive) return
+    this.cancelFirst = undefined // It was meant for what the run before would have started.
+    if (areSame(this.captures, options.deps)) return
+    this.body = body
+    this.isBodyChecked = false
+    this.captures = options.deps
+    if (this.run === undefined && this.result === undefined) return
+    this.flags |= STALE
+    // The owner is in the run that replaced the code. Unless that run has used the old result, it cannot be behind.
+    const { owner } = this
+    markObservers(this, owner?.run?.log.recall(this) === undefined ? owner : undefined)
+    this.context.machine.noteStale(this)
+  }
+}
+
+/** Someone who called `run`. */
+export interface Caller {
+  resolve(value: unknown): void
+  reject(error: unknown): void
+}
+
+export class SpinCell extends Cell implements Spin<unknown> {
+  readonly node: SpinNode
+
+  constructor(home: ReactiveContext, node: SpinNode) {
+    super(home, node.addr)
+    this.node = node
+  }
+
+  get completed(): boolean {
+    return this.node.result !== undefined
+  }
+
+  get running(): boolean {
+    return this.node.run !== undefined
+  }
+
+  get dirty(): boolean {
+    return (this.node.flags & (MARKED | STALE)) !== 0
+  }
+
+  result(): Result<unknown> | undefined {
+    return this.node.result
+  }
+
+  get(): unknown {
+    const context = this.readable('spin.get')
+    if (context.isDraining) throw new DerefInDrainError('spin.get')
+    if (ambientContext()?.graph.active !== undefined) {
+      throw new EffectTypeError('spin.get: a computed or effect would not hear of changes; wait for the spin in a spin')
+    }
+    const { node } = this
+    if ((node.flags & DISPOSED) !== 0) throw new DisposedError(node.addr)
+    if (node.result === undefined) throw new NotReadyError(node.addr, 'has no result yet')
+    if (!node.isSettled) throw new NotReadyError(node.addr, 'is dirty')
+    return unwrap(node.result)
+  }
+
+  cancel(reason?: unknown): void {
+    if (this.home.state === 'running') cancelSpin(this.node, reason)
+  }
+
+  dispose(): void {
+    disposeSpin(this.node)
+  }
+}
+
+const isAsync = /^\[object Async/
+
+function checkBody(body: unknown): void {
+  if (typeof body === 'function' && !isAsync.test(Object.prototype.toString.call(body))) return
+  throw notAGenerator(body)
+}
+
+function shapeOf(equals: unknown): string {
+  return equals === false ? 'never' : typeof equals
+}
+
+function areSame(a: readonly unknown[] | undefined, b: readonly unknown[] | undefined): boolean {
+  if (a === undefined || b === undefined || a.length !== b.length) return false
+  return a.every((item, index) => Object.is(item, b[index]))
+}

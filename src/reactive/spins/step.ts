@@ -1,0 +1,132 @@
+import { describe } from '../errors.js'
+import type { CancelTimer } from '../host.js'
+import type { Op } from './request.js'
+import { PARK, Request, replay } from './request.js'
+import { failure, success } from '../result.js'
+import type { Run } from './run.js'
+import { isPromise, settled } from './wait.js'
+
+/**
+ * Does something outside, once: its outcome is recorded, and a re-run that keeps this entry gets the recorded outcome
+ * without calling `f` again. The signal is aborted when the run is superseded or cancelled.
+ *
+ * ```ts
+ * import { read, spin, step, type Signal } from 'millrace/reactive'
+ *
+ * const page = (url: Signal<string>) => spin(function* () {
+ *   const address = yield* read(url)
+ *   return yield* step('fetch', async (signal) => (await fetch(address, { signal })).text())
+ * })
+ * ```
+ */
+export function step<T>(key: string, f: (signal: AbortSignal) => T | PromiseLike<T>): Op<T> {
+  if (typeof key !== 'string') throw new TypeError(`step: key must be a string, got ${describe(key)}`)
+  if (typeof f !== 'function')
+    throw new TypeError(`step ${JSON.stringify(key)}: expected a function, got ${describe(f)}`)
+  return new StepRequest<T>(key, f)
+}
+
+class StepRequest<T> extends Request<T> {
+  readonly #key: string
+  readonly #f: (signal: AbortSignal) => unknown
+  #abort: AbortController | undefined
+
+  constructor(key: string, f: (signal: AbortSignal) => unknown) {
+    super('step')
+    this.#key = key
+    this.#f = f
+  }
+
+  protected override perform(run: Run): unknown {
+    const entry = run.ask('step', this.#key, undefined)
+    if (entry.isAnswered) return replay(entry)
+    this.#abort = new AbortController()
+    let outcome: unknown
+    try {
+      outcome = this.#f(this.#abort.signal)
+    } catch (error) {
+      run.log.settle(entry, true, error)
+      throw error
+    }
+    if (!isPromise(outcome)) {
+      run.log.settle(entry, false, outcome)
+      return outcome
+    }
+    this.entry = entry
+    settled(outcome).then(
+      (value) => this.arrive(success(value)),
+      (error: unknown) => this.arrive(failure(error)),
+    )
+    return PARK
+  }
+
+  override release(): void {
+    this.#abort?.abort()
+  }
+}
+
+/** Parks until a time; the timer is cleared when the run ends before. */
+export class SleepRequest extends Request<void> {
+  readonly #ms: number
+  #cancel: CancelTimer | undefined
+
+  constructor(ms: number) {
+    super('sleep')
+    this.#ms = ms
+  }
+
+  protected override perform(run: Run): unknown {
+    const entry = run.ask('sleep', '', undefined)
+    if (entry.isAnswered) return replay(entry)
+    this.entry = entry
+    this.#cancel = run.context.timers.arm(this.#ms, () => this.arrive(success(undefined)))
+    return PARK
+  }
+
+  override release(): void {
+    this.#cancel?.()
+  }
+}
+
+/** The context's time, recorded: a re-run that keeps this entry sees the same. */
+export class NowRequest extends Request<number> {
+  constructor() {
+    super('now')
+  }
+
+  protected override perform(run: Run): unknown {
+    const entry = run.ask('now', '', undefined)
+    if (!entry.isAnswered) run.log.settle(entry, false, run.context.now())
+    return replay(entry)
+  }
+}
+
+/**
+ * Registers `f` to be called when this run is cancelled or its spin disposed.
+ *
+ * ```ts
+ * import { onCancel, spin, waitFor, type Deferred } from 'millrace/reactive'
+ *
+ * const guarded = (go: Deferred<void>) => spin(function* () {
+ *   yield* onCancel(() => console.log('never mind'))
+ *   yield* waitFor(go)
+ * })
+ * ```
+ */
+export function onCancel(f: () => void): Op<void> {
+  if (typeof f !== 'function') throw new TypeError(`onCancel: expected a function, got ${describe(f)}`)
+  return new CancelHook(f)
+}
+
+class CancelHook extends Request<void> {
+  readonly #f: () => void
+
+  constructor(f: () => void) {
+    super('onCancel')
+    this.#f = f
+  }
+
+  protected override perform(run: Run): void {
+    ;(run.cancelHooks ??= []).push(this.#f)
+  }
+}

@@ -1,0 +1,84 @@
+import { ComputedCell } from '../graph/computed.js'
+import type { Computed, ComputedNode } from '../graph/computed.js'
+import { EffectTypeError, ForeignContextError, describe } from '../errors.js'
+import { COMPUTED, recordRead, refresh } from '../graph/graph.js'
+import type { Op } from './request.js'
+import { Request, replay } from './request.js'
+import type { Run } from './run.js'
+import { SignalCell } from '../graph/signal.js'
+import type { Signal, SignalNode } from '../graph/signal.js'
+import { SpinCell } from './spin.js'
+import type { Spin } from './spin.js'
+
+/** A cell at the moment it was read: its value, the one before its last change, and whether it ever changed. */
+export interface Interval<T> {
+  readonly new: T
+  readonly old: T | undefined
+  /** True while the cell has its first value. */
+  readonly first: boolean
+}
+
+/** What can be read inside a body. */
+export type Readable<T> = Signal<T> | Computed<T>
+
+/** Something with a changing value: a signal, a computed or a spin. */
+export type Source<T> = Readable<T> | Spin<T>
+
+/**
+ * Reads a signal or computed in a body and depends on it: when it changes, the body runs again from here.
+ *
+ * ```ts
+ * import { spin, track, type Signal } from 'millrace/reactive'
+ *
+ * const delta = (s: Signal<number>) => spin(function* () {
+ *   const { new: now, old = 0 } = yield* track(s)
+ *   return now - old
+ * })
+ * ```
+ */
+export function track<T>(cell: Readable<T>): Op<Interval<T>> {
+  return new TrackRequest<Interval<T>>('track', cell, false)
+}
+
+/** `track(cell)`, giving the value only. */
+export function read<T>(cell: Readable<T>): Op<T> {
+  return new TrackRequest<T>('read', cell, true)
+}
+
+class TrackRequest<T> extends Request<T> {
+  readonly #cell: unknown
+  readonly #isValueOnly: boolean
+
+  constructor(name: string, cell: unknown, isValueOnly: boolean) {
+    super(name)
+    this.#cell = cell
+    this.#isValueOnly = isValueOnly
+  }
+
+  protected override perform(run: Run): unknown {
+    const node = this.#nodeFor(run)
+    const known = run.log.recall(node)
+    const interval = known === undefined ? this.#ask(run, node) : replay(known)
+    return this.#isValueOnly ? (interval as Interval<unknown>).new : interval
+  }
+
+  #ask(run: Run, node: SignalNode | ComputedNode): unknown {
+    const entry = run.ask('track', '', node)
+    if (entry.isAnswered) return replay(entry)
+    if (node.kind === COMPUTED) refresh(node)
+    const link = recordRead(run.node, node)
+    if (node.kind === COMPUTED && node.isFailed) run.log.settle(entry, true, node.error, link)
+    else run.log.settle(entry, false, { new: node.value, old: node.old, first: node.version === 0 }, link)
+    return replay(entry)
+  }
+
+  #nodeFor(run: Run): SignalNode | ComputedNode {
+    const cell = this.#cell
+    if (cell instanceof SpinCell) throw new EffectTypeError(`${this.name} takes a signal; use waitFor for spins`)
+    if (!(cell instanceof SignalCell || cell instanceof ComputedCell)) {
+      throw new EffectTypeError(`${this.name} takes a signal or computed, got ${describe(cell)}`)
+    }
+    if (cell.home.root !== run.context.root) throw new ForeignContextError(`${this.name}: ${cell.addr}`)
+    return cell.node
+  }
+}

@@ -1,32 +1,32 @@
 import type { Codec } from './codec/codec.js'
 import { show } from './codec/show.js'
 import { ClosedError, InvalidOptionsError, InvalidPayloadError, ResultInHandlerError } from './errors.js'
-import { encodePayload, whenOf } from './client/prepare.js'
-import type { BulkOptions } from './client/bulk.js'
-import { commandJob } from './client/command.js'
-import { countJobs } from './client/count.js'
-import type { Change, CommandParts } from './client/command.js'
-import { toParents } from './client/after.js'
-import { runFlow } from './client/flow.js'
-import type { FlowGraph, FlowParts } from './client/flow.js'
-import { parentResults } from './client/parent-results.js'
-import { Enqueuer } from './client/enqueuer.js'
-import { ownOptions } from './client/given.js'
-import { editedOptions } from './client/edit.js'
-import type { JobEdit } from './client/edit.js'
-import { groupHandle } from './client/groups.js'
-import type { GroupHandle } from './client/groups.js'
-import { queryOf } from './client/query.js'
-import { toRecord } from './client/records.js'
-import { awaitResult } from './client/results.js'
-import { Waiters } from './client/wait.js'
-import { canBeId, checkEdit, checkFilter, checkId, checkResultOptions } from './client/check.js'
+import { encodePayload, whenOf } from './client/enqueue/prepare.js'
+import type { BulkOptions } from './client/enqueue/bulk.js'
+import { commandJob } from './client/commands/command.js'
+import { countJobs } from './client/read/count.js'
+import type { Change, CommandParts } from './client/commands/command.js'
+import { toParents } from './client/enqueue/parent-links.js'
+import { runFlow } from './client/flow/flow.js'
+import type { FlowGraph, FlowParts } from './client/flow/flow.js'
+import { parentResults } from './client/read/parent-results.js'
+import { Enqueuer } from './client/enqueue/enqueuer.js'
+import { copyOptions } from './client/enqueue/call-snapshot.js'
+import { editedOptions } from './client/commands/edit.js'
+import type { JobEdit } from './client/commands/edit.js'
+import { groupHandle } from './client/commands/groups.js'
+import type { GroupHandle } from './client/commands/groups.js'
+import { queryOf } from './client/read/query.js'
+import { toRecord } from './client/read/records.js'
+import { awaitResult } from './client/read/await-result.js'
+import { ResultWaiters } from './client/read/result-waiters.js'
+import { canBeId, checkEdit, checkFilter, checkId, checkResultOptions } from './client/check-arguments.js'
 import type { Capture } from './job/attempt/capture.js'
 import type { Command } from './job/rules/command.js'
 import { parseDuration } from './job/duration/duration.js'
 import type { EnqueueOptions, Enqueueable, Handle } from './job/enqueue.js'
-import { refuseWatch } from './client/not-watched.js'
-import type { NotWatched } from './client/not-watched.js'
+import { refuseWatch } from './client/refuse-watch.js'
+import type { NotWatched } from './client/refuse-watch.js'
 import type { CountFilter, JobCount, JobFilter, JobRecord } from './job/record.js'
 import type { Registered, Registry } from './job/definition/registry.js'
 import { isKey } from './job/definition/check-options.js'
@@ -47,12 +47,12 @@ export interface ClientParts extends CommandParts {
 /** Commands going down: enqueue, schedule, cancel, pause, retry, edit, delete; and reading. It holds no state but its waiters. */
 export class Client {
   readonly #parts: ClientParts
-  readonly #waiters: Waiters
+  readonly #waiters: ResultWaiters
   readonly #enqueuer: Enqueuer
 
   constructor(parts: ClientParts) {
     this.#parts = parts
-    this.#waiters = new Waiters(parts.store, parts.world)
+    this.#waiters = new ResultWaiters(parts.store, parts.world)
     this.#enqueuer = new Enqueuer({ ...parts, toHandle: (id, isNew) => this.#handle(id, isNew) })
   }
 
@@ -154,7 +154,7 @@ export class Client {
       {
         store: this.#parts.store,
         plan: (...given) => this.#enqueuer.plan(...given),
-        planAtOnce: (...given) => this.#enqueuer.planAtOnce(...given),
+        planSync: (...given) => this.#enqueuer.planSync(...given),
         command: (row, command) => commandJob(this.#parts, row.id, command, (r) => this.#change(command, r), row),
       },
       id,
@@ -167,7 +167,7 @@ export class Client {
   }
 
   async edit(id: string, change: JobEdit): Promise<boolean> {
-    const own = ownOptions(change)
+    const own = copyOptions(change)
     const problems = checkEdit(own)
     if (problems.length > 0) throw new InvalidOptionsError(`edit(${show(id)})`, problems)
     return this.#command(id, 'edit', (row) => this.#editOf(row, own))

@@ -1,9 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { Client } from './client.js'
-import { pauseQueueUntil, queueHandle } from './client/queues.js'
-import type { QueueParts } from './client/queues.js'
-import { throughHooks } from './client/hooked.js'
-import type { EnqueueVerbs } from './client/hooked.js'
+import { pauseQueueUntil, queueHandle } from './client/commands/queues.js'
+import type { QueueParts } from './client/commands/queues.js'
+import { enqueueThroughHooks } from './client/enqueue/enqueue-hooks.js'
+import type { EnqueueVerbs } from './client/enqueue/enqueue-hooks.js'
 import { defaultCodec } from './codec/codec.js'
 import { ClosedError } from './errors.js'
 import type { EnqueueOptions, Enqueueable, Handle } from './job/enqueue.js'
@@ -13,20 +13,20 @@ import { engineEvents } from './observe/engine-events.js'
 import type { EngineEvents } from './observe/engine-events.js'
 import { withHooksAndContext } from './mill/hooks-and-context.js'
 import type { HooksAndContext } from './mill/hooks-and-context.js'
-import { abandonCrew, countGivenBack, logStarted, logStopped, stopCrew } from './mill/crew.js'
-import type { Crew } from './mill/crew.js'
+import { abandonParts, countGivenBack, logStarted, logStopped, stopParts } from './mill/started-parts.js'
+import type { StartedParts } from './mill/started-parts.js'
 import { byIdAlone, checkChange, checkMillOptions, deadlineOf, toMs } from './mill/options.js'
 import type { MillOptions, StopOptions } from './mill/options.js'
 import type { StoreNotice } from './store/info.js'
 import type { Store } from './store/store.js'
 import type { ListedJob, Mill } from './mill/mill-type.js'
-import { listed } from './mill/listed.js'
+import { toListedJob } from './mill/listed-job.js'
 import type { MillParts } from './mill/parts.js'
 import { stopOnSignals } from './mill/stop-on-signals.js'
-import { logOf, storeOf, workerOptionsOf } from './mill/choose.js'
-import { refuseLater } from './mill/later.js'
+import { logOf, storeOf, workerOptionsOf } from './mill/parts-from-options.js'
+import { refuseNotYet } from './mill/not-yet.js'
 import { recurringOf } from './mill/recurring.js'
-import { heldTeller, startUpkeep, toldToUpkeep } from './mill/upkeep.js'
+import { heldJobsLogger, startUpkeep, withUpkeepNotified } from './mill/upkeep.js'
 import type { Upkeep } from './mill/upkeep.js'
 import type { ScheduleRecord } from './schedule/record.js'
 import type { Recurring } from './schedule/recurring.js'
@@ -82,14 +82,14 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
   readonly #registry: Registry
   readonly #log: Log
   readonly #events: EngineEvents
-  readonly #around: HooksAndContext
+  readonly #hooksAndContext: HooksAndContext
   readonly #client: Client
   readonly #enqueuer: EnqueueVerbs
   readonly #times: Pick<MillParts, 'quarantineMs' | 'blockGraceMs'>
   readonly #signals: SignalStops
   readonly schedules: Recurring
   readonly #inside: AsyncLocalStorage<Running>
-  #crew: Crew | undefined
+  #started: StartedParts | undefined
   /** start and stop one after the other, whoever calls them. */
   #changing: Promise<void> = Promise.resolve()
   #closing: Promise<void> | undefined
@@ -112,23 +112,26 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
     this.#registry = registry
     this.#log = log
     const executor = parts.executor ?? loopExecutor(this.#inside)
-    this.#around = withHooksAndContext(options, {
+    this.#hooksAndContext = withHooksAndContext(options, {
       events: { ...engineEvents(log, () => this.#gone !== undefined), ...parts.watch },
       executor,
     })
-    this.#events = this.#around.events
+    this.#events = this.#hooksAndContext.events
     this.#client = new Client({
       world,
       store,
       registry,
       codec: options.codec ?? defaultCodec,
-      capture: this.#around.capture,
+      capture: this.#hooksAndContext.capture,
       insideHandler: () => this.#inside.getStore() !== undefined,
       enqueued: (jobs) => this.#events.enqueued(jobs),
       changed: (job, to, reason) => this.#events.changed(job, to, reason),
-      asked: (job, ask) => this.#events.asked(job, ask),
+      requested: (job, ask) => this.#events.requested(job, ask),
     })
-    this.#enqueuer = throughHooks(this.#client, registry, this.#around.enqueueHooks, { store, events: this.#events })
+    this.#enqueuer = enqueueThroughHooks(this.#client, registry, this.#hooksAndContext.enqueueHooks, {
+      store,
+      events: this.#events,
+    })
     this.schedules = recurringOf({ world, store, registry, events: this.#events }, this.#client)
     this.#warn()
     store.info.onNotice?.((notice) => this.#notice(notice))
@@ -166,7 +169,7 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
   edit: Mill['edit'] = (id, change) => this.#client.edit(id, change)
 
   jobs(): readonly ListedJob[] {
-    return this.#registry.list().map(listed)
+    return this.#registry.list().map(toListedJob)
   }
   has(name: string): boolean {
     return this.#registry.has(name)
@@ -176,32 +179,32 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
   }
   register: Mill['register'] = (job) => {
     this.#registry.register(job as Registered['job'])
-    this.#crew?.worker.wake()
+    this.#started?.worker.wake()
   }
   configure(change: Partial<MillOptions>): void {
     checkChange(change)
     this.#options = { ...this.#options, ...change }
-    this.#crew?.worker.configure(this.#workerOptions())
+    this.#started?.worker.configure(this.#workerOptions())
   }
 
   start(): Promise<void> {
     return this.#next(async () => {
       if (this.#closing !== undefined) throw new ClosedError()
       if (this.#gone !== undefined) throw this.#gone
-      this.#crew ??= await this.#startCrew()
+      this.#started ??= await this.#startParts()
       // Found gone while it started.
-      if (this.#gone !== undefined) abandonCrew(this.#crew, this.#gone)
+      if (this.#gone !== undefined) abandonParts(this.#started, this.#gone)
     })
   }
 
   async stop(options: StopOptions = {}): Promise<void> {
     const deadlineMs = deadlineOf(options, 'stop()')
     return this.#next(async () => {
-      const crew = this.#crew
-      this.#crew = undefined
-      if (crew === undefined) return
-      await stopCrew(crew, deadlineMs, this.#world)
-      logStopped(this.#log, crew.givenBack())
+      const started = this.#started
+      this.#started = undefined
+      if (started === undefined) return
+      await stopParts(started, deadlineMs, this.#world)
+      logStopped(this.#log, started.givenBack())
     })
   }
 
@@ -233,24 +236,24 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
     return this.close()
   }
 
-  async #startCrew(): Promise<Crew> {
+  async #startParts(): Promise<StartedParts> {
     const [world, store, registry, events] = [this.#world, this.#store, this.#registry, this.#events]
-    const crew: { upkeep?: Upkeep } = {}
+    const started: { upkeep?: Upkeep } = {}
     const counted = countGivenBack(events)
     const worker = new Worker(
       {
         world,
         store,
         registry,
-        executor: this.#around.executor,
-        surround: this.#around.surround,
+        executor: this.#hooksAndContext.executor,
+        surround: this.#hooksAndContext.surround,
         quarantineMs: this.#times.quarantineMs,
         blockGraceMs: this.#times.blockGraceMs,
         enqueue: (under, job, payload, options) =>
           this.#enqueuer.enqueue(job, payload, options as EnqueueOptions | undefined, under),
         pauseQueue: (under, queue, when) => pauseQueueUntil(this.#queueParts(), queue, when, under),
         results: (id, parent) => this.#client.results(id, parent),
-        events: toldToUpkeep(counted.events, () => crew.upkeep),
+        events: withUpkeepNotified(counted.events, () => started.upkeep),
       },
       this.#workerOptions(),
     )
@@ -258,8 +261,8 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
     this.#warn()
     const options = (): WorkerOptions => this.#workerOptions()
     const self = (): string | undefined => worker.workerId
-    const held = heldTeller(this.#log)
-    const upkeep = (crew.upkeep = startUpkeep({ world, store, registry, events, options, self, held }))
+    const held = heldJobsLogger(this.#log)
+    const upkeep = (started.upkeep = startUpkeep({ world, store, registry, events, options, self, held }))
     const { concurrency } = options()
     const isShared = store.info.name !== ':memory:'
     logStarted(this.#log, worker, { registered: registry.list().length, concurrency, isShared })
@@ -283,7 +286,7 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
     this.#gone = notice.error
     this.#log.write('error', { err: notice.error }, notice.error.message)
     this.#client.close(notice.error)
-    if (this.#crew !== undefined) abandonCrew(this.#crew, notice.error)
+    if (this.#started !== undefined) abandonParts(this.#started, notice.error)
   }
 
   #workerOptions(): WorkerOptions {
@@ -297,4 +300,4 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
   }
 }
 
-refuseLater(Millrace.prototype)
+refuseNotYet(Millrace.prototype)

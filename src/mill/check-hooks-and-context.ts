@@ -1,7 +1,7 @@
 import { show } from '../codec/show.js'
 import type { Problem } from '../errors.js'
-import { checkFields } from '../job/definition/check.js'
-import type { Check, Fields } from '../job/definition/check.js'
+import { checkFields } from '../job/definition/check-fields.js'
+import type { Check, Fields } from '../job/definition/check-fields.js'
 import { checkName, isFunction } from '../job/definition/check-options.js'
 
 /** Names that `capture` may take, and objects of hooks. */

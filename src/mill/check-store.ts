@@ -1,5 +1,5 @@
 import { show } from '../codec/show.js'
-import type { Check } from '../job/definition/check.js'
+import type { Check } from '../job/definition/check-fields.js'
 import { isStoreChoice } from '../store/choice.js'
 import { isPool } from '../store/postgres/connection/target.js'
 

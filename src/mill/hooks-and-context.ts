@@ -8,7 +8,7 @@ import { tellSettled } from '../observe/settle-hooks.js'
 import type { Executor } from '../worker/executors/loop.js'
 import { hookedExecutor, surroundWith } from '../worker/attempt-host.js'
 import type { Surround } from '../worker/attempt-host.js'
-import { captureOf } from './choose.js'
+import { captureOf } from './parts-from-options.js'
 import type { MillOptions } from './options.js'
 
 /** The parts of a mill with the app's own code around them: captured context and hooks. */

@@ -13,9 +13,13 @@ import {
   isName,
   isRetry,
 } from '../job/definition/check-options.js'
-import type { Check, Fields } from '../job/definition/check.js'
-import { checkFields, EMPTY, noOptions, notYet } from '../job/definition/check.js'
-import { OF_A_MILL, OF_A_QUEUE, OF_A_STOP } from '../job/definition/elsewhere.js'
+import type { Check, Fields } from '../job/definition/check-fields.js'
+import { checkFields, EMPTY, refuseOptions, notYet } from '../job/definition/check-fields.js'
+import {
+  FOREIGN_MILL_OPTIONS,
+  FOREIGN_QUEUE_OPTIONS,
+  FOREIGN_STOP_OPTIONS,
+} from '../job/definition/foreign-option-names.js'
 import { formatPath, joinPath } from '../codec/path.js'
 import { reason, show } from '../codec/show.js'
 import type { CaptureOptions } from '../job/attempt/capture.js'
@@ -135,7 +139,7 @@ const isQueues: Check = (value) => {
 }
 
 const isConcurrency = isCount(1, 100_000)
-const QUEUE: Fields = { fields: { concurrency: isConcurrency }, notYet: BOUNDS, elsewhere: OF_A_QUEUE }
+const QUEUE: Fields = { fields: { concurrency: isConcurrency }, notYet: BOUNDS, foreignNames: FOREIGN_QUEUE_OPTIONS }
 
 const queueProblem: Check = (given) => {
   if (typeof given !== 'object' || given === null) return isConcurrency(given)
@@ -193,7 +197,7 @@ const FIELDS: Fields = {
     encryption: notYet(OWN_CODEC, false),
     outage: notYet('pause the queue where you meet it: ctx.queue.pauseUntil("1m")'),
   },
-  elsewhere: OF_A_MILL,
+  foreignNames: FOREIGN_MILL_OPTIONS,
   meant: (value) =>
     typeof value === 'string' ? `{ store: ${show(value)} }` : Array.isArray(value) ? '{ jobs: […] }' : undefined,
 }
@@ -237,7 +241,7 @@ const STOP_DEADLINE_MS = 30_000
 export function deadlineOf(options: StopOptions, subject: string, otherwiseMs = STOP_DEADLINE_MS): number {
   const problems = checkFields(options, '', {
     fields: { deadline: isDurationOption },
-    elsewhere: OF_A_STOP,
+    foreignNames: FOREIGN_STOP_OPTIONS,
     meant: (value) => (isDurationOption(value) === undefined ? `{ deadline: ${show(value)} }` : undefined),
   })
   if (problems.length > 0) throw new InvalidOptionsError(subject, problems)
@@ -251,7 +255,7 @@ export function byIdAlone(
   command: (id: string) => Promise<boolean>,
 ): (id: string, options?: unknown) => Promise<boolean> {
   return async (id, options) => {
-    const problems = noOptions(options, 'the command commits by itself')
+    const problems = refuseOptions(options, 'the command commits by itself')
     if (problems.length > 0) throw new InvalidOptionsError(`${verb}()`, problems)
     return command(id)
   }

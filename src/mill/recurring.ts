@@ -1,5 +1,5 @@
 import type { Client } from '../client.js'
-import { read } from '../client/records.js'
+import { decodeStored } from '../client/read/records.js'
 import type { Registry } from '../job/definition/registry.js'
 import type { EngineEvents } from '../observe/engine-events.js'
 import type { FireParts } from '../schedule/fire.js'
@@ -35,7 +35,7 @@ export function recurringOf(wired: Wired, client: Client): Recurring {
     template: (job, payload, options, problems) => client.template(job, payload, options, problems),
     toHandle: (id) => client.handle(id),
     decode: (name, payload) => {
-      const decoded = read(wired.registry.codecOf(name), payload)
+      const decoded = decodeStored(wired.registry.codecOf(name), payload)
       return decoded.ok ? decoded.value : undefined
     },
   })

@@ -76,12 +76,12 @@ export function startUpkeep(given: UpkeepParts): Upkeep {
 }
 
 /** Where nothing is logged, nothing is read for it. */
-export function heldTeller(log: Log): UpkeepParts['held'] {
+export function heldJobsLogger(log: Log): UpkeepParts['held'] {
   return log === silentLog ? undefined : (held) => logHeld(log, held)
 }
 
 /** The worker's events; those of jobs that end reach the upkeep too, which prunes about as many as end. */
-export function toldToUpkeep(events: EngineEvents, upkeep: () => Upkeep | undefined): EngineEvents {
+export function withUpkeepNotified(events: EngineEvents, upkeep: () => Upkeep | undefined): EngineEvents {
   const settled: EngineEvents['settled'] = (job, tookMs, running) => {
     upkeep()?.settled(job)
     events.settled(job, tookMs, running)

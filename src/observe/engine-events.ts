@@ -47,7 +47,7 @@ export interface EngineEvents {
   /** Ticks of a recurring job were written to its ledger. */
   ticked(schedule: string, ticks: readonly TickRow[]): void
   /** Something was asked of a job that runs. */
-  asked(job: { readonly id: string; readonly name: string; readonly queue: string }, ask: RequestVerb): void
+  requested(job: { readonly id: string; readonly name: string; readonly queue: string }, ask: RequestVerb): void
   /** A queue was paused, or runs again (undefined). */
   queuePaused(queue: string, pause: StandingPause | undefined): void
   began(job: ClaimedJob): void
@@ -84,7 +84,7 @@ export function engineEvents(log: Log, isGone: () => boolean = () => false): Eng
       else logTransition(log, { id, job: name, queue, to, reason })
     },
     ticked: (schedule, ticks) => logTicks(log, schedule, ticks),
-    asked: (job, ask) => logAsked(log, job, ask),
+    requested: (job, ask) => logAsked(log, job, ask),
     queuePaused: (queue, pause) => logQueue(log, queue, pause),
     began(job) {
       if (log.debugs)

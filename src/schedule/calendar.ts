@@ -1,6 +1,6 @@
 import { show } from '../codec/show.js'
 import type { Problem } from '../errors.js'
-import { checkFields } from '../job/definition/check.js'
+import { checkFields } from '../job/definition/check-fields.js'
 import { parseDuration } from '../job/duration/duration.js'
 import type { Duration } from '../job/duration/duration.js'
 import { SECOND_MS } from '../job/duration/duration-units.js'

@@ -1,11 +1,11 @@
 import { didYouMean } from '../codec/near-name.js'
 import { show } from '../codec/show.js'
 import type { Problem } from '../errors.js'
-import type { Check } from '../job/definition/check.js'
-import { checkFields } from '../job/definition/check.js'
+import type { Check } from '../job/definition/check-fields.js'
+import { checkFields } from '../job/definition/check-fields.js'
 import { checkEnqueueOptions, checkName, isCount, isDurationOption, isOneOf } from '../job/definition/check-options.js'
 import { parseInstant } from '../job/duration/duration.js'
-import { OF_A_SCHEDULE } from '../job/definition/elsewhere.js'
+import { FOREIGN_SCHEDULE_OPTIONS } from '../job/definition/foreign-option-names.js'
 import { nextTick, parseRule } from './calendar.js'
 import type { ParsedRule } from './calendar.js'
 import type { RecurringOptions } from './record.js'
@@ -60,7 +60,7 @@ function parted(options: unknown): Parted {
   if (wrong !== undefined) return { ...parts, problems: [wrong] }
   for (const [name, value] of Object.entries(options as object)) {
     const refused = Object.hasOwn(REFUSED, name) ? REFUSED[name] : undefined
-    const advice = Object.hasOwn(OF_A_SCHEDULE, name) ? OF_A_SCHEDULE[name] : undefined
+    const advice = Object.hasOwn(FOREIGN_SCHEDULE_OPTIONS, name) ? FOREIGN_SCHEDULE_OPTIONS[name] : undefined
     if (advice !== undefined) parts.problems.push({ path: `options.${name}`, message: `is not an option; ${advice}` })
     else if (refused !== undefined && value !== undefined)
       parts.problems.push({ path: `options.${name}`, message: refused })

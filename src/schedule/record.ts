@@ -4,7 +4,7 @@ import type { EnqueueOptions } from '../job/enqueue.js'
 import type { Missed } from '../job/rules/missed.js'
 import type { Encoded } from '../job/rules/outcome.js'
 import type { Overlap } from '../job/rules/overlap.js'
-import { readOptions, readWritten } from '../job/definition/stored-options.js'
+import { readOptions, fromStoredValue } from '../job/definition/stored-options.js'
 import type { ScheduleRow, TickOutcome, TickRow } from '../store/schedules.js'
 import type { RuleInput } from './calendar.js'
 import { readSpec } from './spec.js'
@@ -83,7 +83,7 @@ export function toScheduleRecord(
   return {
     id: row.id,
     job: job.name,
-    payload: decode(job.name, readWritten(job.payload)),
+    payload: decode(job.name, fromStoredValue(job.payload)),
     rule,
     timezone,
     missed,

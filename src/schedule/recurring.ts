@@ -1,7 +1,7 @@
 import { show } from '../codec/show.js'
 import { InvalidOptionsError, InvalidPayloadError, UnknownScheduleError } from '../errors.js'
 import type { Problem } from '../errors.js'
-import { noOptions } from '../job/definition/check.js'
+import { refuseOptions } from '../job/definition/check-fields.js'
 import { checkName } from '../job/definition/check-options.js'
 import { parseDuration, parseInstant } from '../job/duration/duration.js'
 import type { EnqueueOptions, Enqueueable, Handle } from '../job/enqueue.js'
@@ -102,14 +102,14 @@ export class Recurring implements Schedules {
   }
 
   async pause(id: string, options?: unknown): Promise<boolean> {
-    refuse('schedules.pause()', noOptions(options, 'the command commits by itself'))
+    refuse('schedules.pause()', refuseOptions(options, 'the command commits by itself'))
     return this.#move(id, (row, spec, now) =>
       row.pausedAt !== null ? 'as it is' : firingOf(this.#parts, row, spec, { ticks: [], nextAt: null, pausedAt: now }),
     )
   }
 
   async resume(id: string, options?: unknown): Promise<boolean> {
-    refuse('schedules.resume()', noOptions(options, 'the command commits by itself'))
+    refuse('schedules.resume()', refuseOptions(options, 'the command commits by itself'))
     return this.#move(id, (row, spec, now) => {
       if (row.pausedAt === null) return 'as it is'
       const counted = continued(spec, row, now)
@@ -122,7 +122,7 @@ export class Recurring implements Schedules {
   }
 
   async runNow(id: string, options?: unknown): Promise<Handle<unknown> | undefined> {
-    refuse('schedules.runNow()', noOptions(options, 'it runs as the schedule says'))
+    refuse('schedules.runNow()', refuseOptions(options, 'it runs as the schedule says'))
     const firing = this.#fire(id, (row, spec, now) => {
       const job = this.#jobOf(id, spec, now)
       const ticks = [{ at: now, byHand: true, outcome: 'run now', reason: null, job } as const]

@@ -1,8 +1,8 @@
 import type { Missed } from '../job/rules/missed.js'
 import type { Encoded } from '../job/rules/outcome.js'
 import type { Overlap } from '../job/rules/overlap.js'
-import { readOptions, readWritten, writeOptions } from '../job/definition/stored-options.js'
-import type { Written } from '../job/definition/stored-options.js'
+import { readOptions, fromStoredValue, writeOptions } from '../job/definition/stored-options.js'
+import type { StoredValue } from '../job/definition/stored-options.js'
 import type { OnDuplicate, UniqueSlotRequest } from '../job/rules/unique.js'
 import type { Due, NewJob } from '../store/store.js'
 
@@ -30,7 +30,7 @@ export interface JobTemplate {
   readonly unique?: UniqueSlotRequest | undefined
   readonly group?: string | undefined
   readonly onDuplicate: OnDuplicate
-  readonly payload: Written
+  readonly payload: StoredValue
   readonly options: string | null
   /** So long after it was due it is called off, if it has not begun. */
   readonly expiresMs: number | null
@@ -62,7 +62,7 @@ export function templateOf(row: NewJob, onDuplicate: OnDuplicate, expiresMs: num
   return { name, queue, priority, key, unique, group, onDuplicate, payload, options, expiresMs, after, onParentFailure }
 }
 
-function writtenOf(payload: Encoded): Written {
+function writtenOf(payload: Encoded): StoredValue {
   return typeof payload === 'string' ? { text: payload } : { base64: Buffer.from(payload).toString('base64') }
 }
 
@@ -77,7 +77,7 @@ export function jobOf(template: JobTemplate, id: string, tick: { schedule: strin
     key,
     unique,
     group,
-    payload: readWritten(template.payload),
+    payload: fromStoredValue(template.payload),
     options: writeOptions({ ...readOptions(template.options), tick }),
     due,
     after,

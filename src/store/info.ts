@@ -24,11 +24,11 @@ export interface StoreInfo {
    * How long a worker that was told that the jobs it holds are still its own begins them without asking again, counted from
    * when it asked. Who takes a held job away, or pauses its queue, waits twice as long before he says that it is done.
    */
-  readonly heldUnaskedMs: number
+  readonly heldUnconfirmedMs: number
 }
 
 /** How workers pace themselves. On SQLite an answer is there at once; over a network it must be worth more than the way there and back. */
 export const PACE = {
-  sqlite: { heldUnaskedMs: 5, batchesAhead: 1 },
-  postgres: { heldUnaskedMs: 200, batchesAhead: 2 },
+  sqlite: { heldUnconfirmedMs: 5, batchesAhead: 1 },
+  postgres: { heldUnconfirmedMs: 200, batchesAhead: 2 },
 }

@@ -1,5 +1,5 @@
 import { CycleError, ParentMissingError } from '../errors.js'
-import { decideLink, fateOf, findCycle, parentReason } from '../job/rules/links.js'
+import { decideLink, parentFateOf, findCycle, parentReason } from '../job/rules/links.js'
 import type { LinkPolicy } from '../job/rules/links.js'
 import type { State } from '../job/rules/states.js'
 import { isFinal } from '../job/rules/states.js'
@@ -223,7 +223,7 @@ export function movedLinksOf(
 
 /** A parent that failed stays in the way of who waits, since it may be retried, and calls off who wants that. */
 export function isOpen(state: State, policy: LinkPolicy): boolean {
-  return decideLink(fateOf(state, 'look'), policy) !== 'resolves'
+  return decideLink(parentFateOf(state, 'look'), policy) !== 'resolves'
 }
 
 /**

@@ -27,7 +27,7 @@ export interface StandingPause {
 export interface PausedQueue {
   /** Undefined: the queue runs. */
   readonly pause: StandingPause | undefined
-  /** Some worker holds jobs in advance, and may begin one without asking for `heldUnaskedMs` yet. */
+  /** Some worker holds jobs in advance, and may begin one without asking for `heldUnconfirmedMs` yet. */
   readonly held: boolean
 }
 

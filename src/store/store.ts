@@ -208,7 +208,7 @@ export interface GuardedChange {
     | undefined
 }
 
-/** Done; done, and taken from a worker that held it in advance (see `heldUnaskedMs`); or not done. */
+/** Done; done, and taken from a worker that held it in advance (see `heldUnconfirmedMs`); or not done. */
 export type Changed = 'changed' | 'taken' | 'stale'
 
 export interface Promoted extends GroupTroubles {

@@ -1,6 +1,6 @@
 import { describeError } from '../codec/error-text.js'
 import { runThroughHook } from '../job/attempt/run-hooks.js'
-import type { Capture, Within } from '../job/attempt/capture.js'
+import type { Capture, RunInContext } from '../job/attempt/capture.js'
 import type { HookLists } from '../job/attempt/hooks.js'
 import type { Outcome } from '../job/rules/outcome.js'
 import { attemptOf } from './attempt-of.js'
@@ -35,7 +35,7 @@ export function failureOf(running: Running, parts: Parts): Outcome {
 export function surroundWith(capture: Capture | undefined): Surround | undefined {
   if (capture === undefined) return undefined
   return (running, attempt) => {
-    let within: Within | undefined
+    let within: RunInContext | undefined
     try {
       within = capture.restore(running.options.captured)
     } catch (error) {
@@ -49,7 +49,7 @@ export function surroundWith(capture: Capture | undefined): Surround | undefined
 }
 
 /** A store of the user's may throw where an AsyncLocalStorage never does; that is the attempt's failure. */
-async function inPlace(within: Within, attempt: Attempt): Promise<Outcome> {
+async function inPlace(within: RunInContext, attempt: Attempt): Promise<Outcome> {
   try {
     return await within(() => runAttempt(attempt))
   } catch (error) {

@@ -50,7 +50,7 @@ export class Hand implements Surroundings {
   constructor(parts: HandParts, master: Master) {
     this.#parts = parts
     this.#master = master
-    this.#worthMs = parts.store.info.heldUnaskedMs
+    this.#worthMs = parts.store.info.heldUnconfirmedMs
     this.verbs = parts
     this.#clock = new StoreClock(parts.world)
     this.settling = new SelfSettler(parts, (each, outcome) =>

@@ -6,7 +6,7 @@ import type { Encoded, Outcome } from '../job/rules/outcome.js'
 import type { Registered } from '../job/definition/registry.js'
 import type { RetryOptions, RetryPolicy } from '../job/rules/retry.js'
 import { mergeRetry, promiseNote, retryDelayMs } from '../job/rules/retry.js'
-import { checkPayload, isThenable, quiet } from '../job/definition/schema.js'
+import { checkPayload, isThenable, ignoreRejection } from '../job/definition/schema.js'
 import { isAbort, isSnooze } from '../job/attempt/control-errors.js'
 import type { Snooze } from '../job/attempt/control-errors.js'
 import { InvalidOptionsError, JobCancelledError, LeaseLostError, StoppedError, TimeoutError } from '../errors.js'
@@ -166,7 +166,7 @@ function isWorthRetrying(policy: RetryPolicy, error: unknown, { attempt, note }:
   try {
     const worth: unknown = policy.when(error, attempt)
     if (!isThenable(worth)) return Boolean(worth)
-    quiet(worth)
+    ignoreRejection(worth)
     note?.(promiseNote('retry.when', 'the error is tried again, as without it'))
     return true
   } catch {
@@ -180,7 +180,7 @@ function isTreatedAsDone({ registered, note }: Attempt, thrown: unknown): boolea
   try {
     const answer: unknown = registered.treatAsDone?.(thrown)
     if (!isThenable(answer)) return answer === true
-    quiet(answer)
+    ignoreRejection(answer)
     note?.(promiseNote('treatAsDone', 'the error stays an error'))
     return false
   } catch {

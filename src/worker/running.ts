@@ -1,10 +1,10 @@
 import type { ErrorRecord } from '../codec/error-text.js'
 import type { EnqueueArguments, Enqueueable, Handle } from '../job/enqueue.js'
-import type { Within } from '../job/attempt/capture.js'
+import type { RunInContext } from '../job/attempt/capture.js'
 import type { Context } from '../job/attempt/context.js'
 import { readLogged } from '../job/attempt/log-text.js'
 import type { Logged } from '../job/attempt/log-text.js'
-import { checkProgress } from '../job/attempt/progress.js'
+import { checkProgress } from '../job/attempt/check-progress.js'
 import type { Registered } from '../job/definition/registry.js'
 import type { ObservedPromise } from './observed-promise.js'
 import type { Claim, ClaimedJob, SettledJob } from '../store/store.js'
@@ -64,7 +64,7 @@ export class Running implements Context {
   tookMs = 0
   lastWord: string | undefined
   /** Calls with what the job captured in place; undefined when there is nothing to put. */
-  within: Within | undefined = undefined
+  within: RunInContext | undefined = undefined
   /** The end that the handler put into a transaction of its own, whatever became of that. */
   settledIn: SettledJob | undefined
   /** What it asked of a transaction and was answered by a promise. */

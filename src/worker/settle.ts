@@ -57,7 +57,7 @@ export function settlementOf(claimed: ClaimedJob, outcome: Outcome, policy: Deci
 
 /** A clean run writes no line: its row says when it began and ended. What the handler logged is worth one. */
 function logAfter(log: string | null, settlement: Settlement, ended: Ended): string | null {
-  if (!settlement.remember && ended.lines === undefined) return log
+  if (!settlement.isLogged && ended.lines === undefined) return log
   const entry: AttemptEntry = {
     startedAt: ended.startedAt,
     endedAt: ended.endedAt,

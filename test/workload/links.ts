@@ -1,4 +1,4 @@
-import type { FlowBuilder, FlowNode } from '../../src/client/flow.js'
+import type { FlowBuilder, FlowNode } from '../../src/client/flow/flow.js'
 import { MillraceError, StoreError } from '../../src/errors.js'
 import type { After, EnqueueOptions, Handle } from '../../src/job/enqueue.js'
 import { ON_PARENT_FAILURE } from '../../src/job/rules/links.js'

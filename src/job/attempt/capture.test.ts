@@ -17,19 +17,22 @@ describe('taking', () => {
   test('gives every store that has a value, and what has none is not there', () => {
     const [tenant, user] = [new AsyncLocalStorage(), new AsyncLocalStorage()]
     const both = capture({ tenant, user })
-    expect(both.take()).toEqual({ captured: undefined, problems: [] })
-    expect(tenant.run({ id: 7, since: new Date(0) }, () => both.take())).toEqual({
+    expect(both.capture()).toEqual({ captured: undefined, problems: [] })
+    expect(tenant.run({ id: 7, since: new Date(0) }, () => both.capture())).toEqual({
       captured: { tenant: { text: '{"id":7,"since":{"$":"Date","v":"1970-01-01T00:00:00.000Z"}}' } },
       problems: [],
     })
-    expect(Object.keys(tenant.run(null, () => user.run(0, () => both.take())).captured ?? {})).toEqual([
+    expect(Object.keys(tenant.run(null, () => user.run(0, () => both.capture())).captured ?? {})).toEqual([
       'tenant',
       'user',
     ])
   })
 
   test('names the store and the path of what cannot be written, and all of them', () => {
-    const { problems } = capture({ request: holding({ db: { query: () => 1 } }), user: holding(Symbol('me')) }).take()
+    const { problems } = capture({
+      request: holding({ db: { query: () => 1 } }),
+      user: holding(Symbol('me')),
+    }).capture()
     expect(problems.map((p) => p.path)).toEqual(['captured.request.db.query', 'captured.user'])
     expect(problems[0]?.message).toContain('capture takes it at each enqueue')
   })
@@ -41,7 +44,7 @@ describe('taking', () => {
       },
       run: (_, call) => call(),
     }
-    expect(capture({ throwing }).take().problems).toEqual([
+    expect(capture({ throwing }).capture().problems).toEqual([
       {
         path: 'captured.throwing',
         message: 'could not be written: no store today (capture takes it at each enqueue)',
@@ -52,20 +55,20 @@ describe('taking', () => {
   test('is bounded in all, by the bytes as they are stored', () => {
     const text = (bytes: number): string => 'x'.repeat(bytes - 2)
     const fits = { a: holding(text(CAPTURED_MAX_BYTES - 10)), b: holding(text(10)) }
-    expect(capture(fits).take().problems).toEqual([])
+    expect(capture(fits).capture().problems).toEqual([])
     const tooLarge = { a: holding(text(CAPTURED_MAX_BYTES - 10)), b: holding(text(11)) }
-    expect(capture(tooLarge).take().problems).toEqual([
+    expect(capture(tooLarge).capture().problems).toEqual([
       {
         path: 'captured',
         message: expect.stringMatching(/has 16385 bytes and the limit is 16384 \(a 16374, b 11\)/) as string,
       },
     ])
-    expect(capture({ a: holding('é'.repeat(8_192)) }).take().problems).toHaveLength(1)
+    expect(capture({ a: holding('é'.repeat(8_192)) }).capture().problems).toHaveLength(1)
   })
 
   test('takes hostile names like any other', () => {
     const hostile = capture(Object.fromEntries([['__proto__', holding(1)]]))
-    const { captured } = hostile.take()
+    const { captured } = hostile.capture()
     expect(Object.keys(captured ?? {})).toEqual(['__proto__'])
     expect(readCaptured(JSON.parse(JSON.stringify(captured)) as never, defaultCodec)).toEqual(
       Object.fromEntries([['__proto__', 1]]),
@@ -81,7 +84,7 @@ describe('putting in place', () => {
   const here = (): unknown[] => [tenant.getStore(), user.getStore()]
 
   test('gives each store what it had, also across awaits', async () => {
-    const { captured } = tenant.run('acme', () => user.run(new Map([[1, 2n]]), () => both.take()))
+    const { captured } = tenant.run('acme', () => user.run(new Map([[1, 2n]]), () => both.capture()))
     const seen = await enter(both.restore(captured), async () => {
       await Promise.resolve()
       return here()
@@ -91,14 +94,14 @@ describe('putting in place', () => {
   })
 
   test('gives nothing to a store that had nothing, whatever is in place around it', () => {
-    const { captured } = tenant.run('acme', () => both.take())
+    const { captured } = tenant.run('acme', () => both.capture())
     const seen = user.run('somebody else', () => enter(both.restore(captured), here))
     expect(seen).toEqual(['acme', undefined])
     expect(tenant.run('the waker', () => enter(both.restore(undefined), here))).toEqual([undefined, undefined])
   })
 
   test('passes over names this mill does not have, unread', () => {
-    const { captured } = tenant.run('acme', () => both.take())
+    const { captured } = tenant.run('acme', () => both.capture())
     const stored = { ...captured, other: { text: 'not even JSON' } }
     expect(enter(both.restore(stored), here)).toEqual(['acme', undefined])
     expect(readCaptured(stored, defaultCodec)).toEqual({ tenant: 'acme' })
@@ -116,7 +119,7 @@ describe('putting in place', () => {
       decode: (written) => JSON.parse(new TextDecoder().decode(written as Uint8Array)) as unknown,
     })
     const inBytes = capture({ tenant }, undefined, bytes)
-    const { captured } = tenant.run('acme', () => inBytes.take())
+    const { captured } = tenant.run('acme', () => inBytes.capture())
     expect(captured).toEqual({ tenant: { base64: Buffer.from('"acme"').toString('base64') } })
     expect(enter(inBytes.restore(captured), () => tenant.getStore())).toBe('acme')
     expect(readCaptured(captured, bytes)).toEqual({ tenant: 'acme' })
@@ -152,7 +155,7 @@ describe('the trace', () => {
     const traced = capture({}, trace)
     expect(traced.restore(undefined)).toBeUndefined()
     expect(traced.restore({ tenant: { text: '1' } })).toBeUndefined()
-    enter(traced.restore(traced.take().captured), () => undefined)
+    enter(traced.restore(traced.capture().captured), () => undefined)
     expect(calls).toEqual([{ traceparent: '00-a-b-01' }])
   })
 })

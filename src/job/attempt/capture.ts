@@ -3,9 +3,9 @@ import { problemOf } from '../../codec/path.js'
 import { reason } from '../../codec/show.js'
 import { CodecError, DefinitionError } from '../../errors.js'
 import type { Problem } from '../../errors.js'
-import { isThenable, quiet } from '../definition/schema.js'
-import { readWritten, writeWith } from '../definition/stored-options.js'
-import type { Captured, Written } from '../definition/stored-options.js'
+import { isThenable, ignoreRejection } from '../definition/schema.js'
+import { fromStoredValue, toStoredValue } from '../definition/stored-options.js'
+import type { Captured, StoredValue } from '../definition/stored-options.js'
 
 /** What all captured values of a job may take as they are stored. */
 export const CAPTURED_MAX_BYTES = 16 * 1024
@@ -27,9 +27,9 @@ export interface CaptureOptions {
 }
 
 /** Calls something with a job's captured values in place. */
-export type Within = <T>(call: () => T) => T
+export type RunInContext = <T>(call: () => T) => T
 
-export interface Taken {
+export interface CaptureResult {
   readonly captured: Captured | undefined
   readonly problems: readonly Problem[]
 }
@@ -51,34 +51,34 @@ export class Capture {
   }
 
   /** Reads every store, at once and in the caller's own turn. */
-  take(): Taken {
-    const written: [string, Written][] = []
+  capture(): CaptureResult {
+    const written: [string, StoredValue][] = []
     const problems: Problem[] = []
     if (this.#trace !== undefined) this.#takeOne('trace', this.#trace, written, problems)
     for (const [name, store] of this.#stores) this.#takeOne(name, store, written, problems)
-    if (written.length === 0 && problems.length === 0) return NOTHING
+    if (written.length === 0 && problems.length === 0) return NOTHING_CAPTURED
     const tooLarge = sizeProblem(written)
     if (tooLarge !== undefined) problems.push(tooLarge)
     return { captured: Object.fromEntries(written), problems }
   }
 
   /** How to call something with a job's values in place, or undefined when there is nothing to put. Throws what does not decode. */
-  restore(captured: Captured | undefined): Within | undefined {
+  restore(captured: Captured | undefined): RunInContext | undefined {
     if (captured === undefined && this.#stores.length === 0) return undefined
-    const places: Place[] = []
+    const places: StoreWithValue[] = []
     if (this.#trace !== undefined && captured !== undefined && Object.hasOwn(captured, 'trace'))
       places.push([this.#trace, this.#read('trace', captured)])
     for (const [name, store] of this.#stores) places.push([store, this.#read(name, captured)])
     return places.length === 0 ? undefined : (call) => enter(places, call)
   }
 
-  #takeOne(name: string, store: ContextStore, written: [string, Written][], problems: Problem[]): void {
+  #takeOne(name: string, store: ContextStore, written: [string, StoredValue][], problems: Problem[]): void {
     try {
       const value = store.getStore()
       if (isThenable(value)) {
-        quiet(value)
+        ignoreRejection(value)
         problems.push({ path: `captured.${name}`, message: 'must be synchronous: its getStore() returned a promise' })
-      } else if (value !== undefined) written.push([name, writeWith(this.#codec, value)])
+      } else if (value !== undefined) written.push([name, toStoredValue(this.#codec, value)])
     } catch (error) {
       const path = `captured.${name}`
       const problem =
@@ -93,7 +93,7 @@ export class Capture {
     const written = captured !== undefined && Object.hasOwn(captured, name) ? captured[name] : undefined
     if (written === undefined) return undefined
     try {
-      return this.#codec.decode(readWritten(written))
+      return this.#codec.decode(fromStoredValue(written))
     } catch (error) {
       throw new CodecError(name, `what was captured as ${JSON.stringify(name)} does not decode: ${reason(error)}`, {
         cause: error,
@@ -107,7 +107,7 @@ export function readCaptured(captured: Captured | undefined, codec: Codec): Read
   const read: [string, unknown][] = []
   for (const [name, written] of Object.entries(captured ?? {})) {
     try {
-      read.push([name, codec.decode(readWritten(written))])
+      read.push([name, codec.decode(fromStoredValue(written))])
     } catch {
       // A type of another deploy: the worker that runs the job says so, and the rest of the record is still of use.
     }
@@ -115,9 +115,9 @@ export function readCaptured(captured: Captured | undefined, codec: Codec): Read
   return Object.fromEntries(read)
 }
 
-const NOTHING: Taken = { captured: undefined, problems: [] }
+const NOTHING_CAPTURED: CaptureResult = { captured: undefined, problems: [] }
 
-function sizeProblem(written: readonly (readonly [string, Written])[]): Problem | undefined {
+function sizeProblem(written: readonly (readonly [string, StoredValue])[]): Problem | undefined {
   const sizes = written.map(([name, value]) => ({ name, bytes: bytesOf(value) }))
   const bytes = sizes.reduce((sum, size) => sum + size.bytes, 0)
   if (bytes <= CAPTURED_MAX_BYTES) return undefined
@@ -129,12 +129,12 @@ function sizeProblem(written: readonly (readonly [string, Written])[]): Problem 
   }
 }
 
-const bytesOf = (value: Written): number => Buffer.byteLength('text' in value ? value.text : value.base64)
+const bytesOf = (value: StoredValue): number => Buffer.byteLength('text' in value ? value.text : value.base64)
 
-type Place = readonly [store: ContextStore, value: unknown]
+type StoreWithValue = readonly [store: ContextStore, value: unknown]
 
 /** One inside the other. What `call` gave is kept aside, so that a store whose `run` returns nothing loses nothing. */
-function enter<T>(places: readonly Place[], call: () => T): T {
+function enter<T>(places: readonly StoreWithValue[], call: () => T): T {
   let given: { readonly value: T } | undefined
   let step = (): void => {
     given = { value: call() }

@@ -1,5 +1,5 @@
 import { HookError } from '../../errors.js'
-import { isThenable, quiet } from '../definition/schema.js'
+import { isThenable, ignoreRejection } from '../definition/schema.js'
 
 /** What a hook goes round: synchronous, or a promise. */
 type Inner<Change> = (change?: Change) => unknown
@@ -69,7 +69,7 @@ class HookCall<Change> {
     }
     // Called from a timer the hook left behind: nobody is there to catch it, and the process must not pay for it.
     if (this.#over)
-      return quiet(Promise.reject(this.#misuse('called next() after it had ended; wait for it with await')))
+      return ignoreRejection(Promise.reject(this.#misuse('called next() after it had ended; wait for it with await')))
     this.#came = this.#call(change)
     return this.#came.value
   }
@@ -79,9 +79,9 @@ class HookCall<Change> {
     try {
       const value = this.#inner(change)
       // The hook may look at it late, or never; its failure is told by the result.
-      return { value: isThenable(value) ? quiet(value) : value }
+      return { value: isThenable(value) ? ignoreRejection(value) : value }
     } catch (thrown) {
-      return { thrown, value: quiet(Promise.reject(thrown as Error)) }
+      return { thrown, value: ignoreRejection(Promise.reject(thrown as Error)) }
     }
   }
 
@@ -108,7 +108,7 @@ class HookCall<Change> {
   /** The end where nobody waits for what the hook still does. */
   endNow(returned: PromiseLike<unknown>): unknown {
     if (this.#came === undefined) {
-      quiet(returned)
+      ignoreRejection(returned)
       this.throwNow(
         this.#misuse(
           'awaited before it called next(), and with tx everything must happen within the call; call next() first',

@@ -7,8 +7,8 @@ import { checkEnqueueOptions } from '../definition/check-options.js'
 import type { When } from '../duration/duration.js'
 import type { Handle } from '../enqueue.js'
 import { readLogged } from './log-text.js'
-import { checkProgress } from './progress.js'
-import { inherited } from '../definition/resolve.js'
+import { checkProgress } from './check-progress.js'
+import { inherited } from '../definition/inheritance.js'
 
 /** A context that records what the handler did with it, for `job.run(payload)` in a unit test. */
 export function testContext(job: AnyJob, attempt = 1): TestContext {

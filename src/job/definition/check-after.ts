@@ -1,8 +1,8 @@
 import type { Problem } from '../../errors.js'
 import { show } from '../../codec/show.js'
 import { isJob } from './brands.js'
-import type { Check } from './check.js'
-import { KEY_MAX, NAME_MAX, textProblem } from './texts.js'
+import type { Check } from './check-fields.js'
+import { KEY_MAX, NAME_MAX, textProblem } from './check-text.js'
 
 /** Jobs that one job may come after. */
 export const AFTER_MAX = 20_000

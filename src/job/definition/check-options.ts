@@ -1,8 +1,15 @@
 import type { Problem } from '../../errors.js'
 import { isCategory } from './brands.js'
-import type { Check, Fields } from './check.js'
-import { checkFields, didMean, notYet } from './check.js'
-import { OF_A_BACKOFF, OF_A_JOB, OF_A_RETRY, OF_AN_ENQUEUE, OF_KEEP, OF_UNIQUE } from './elsewhere.js'
+import type { Check, Fields } from './check-fields.js'
+import { checkFields, didMean, notYet } from './check-fields.js'
+import {
+  FOREIGN_BACKOFF_OPTIONS,
+  FOREIGN_JOB_OPTIONS,
+  FOREIGN_RETRY_OPTIONS,
+  FOREIGN_ENQUEUE_OPTIONS,
+  FOREIGN_KEEP_OPTIONS,
+  FOREIGN_UNIQUE_OPTIONS,
+} from './foreign-option-names.js'
 import { show } from '../../codec/show.js'
 import { isAfter } from './check-after.js'
 import {
@@ -18,11 +25,11 @@ import {
   isWhen,
 } from './check-values.js'
 import { ON_PARENT_FAILURE } from '../rules/links.js'
-import { NAME_MAX, textProblem } from './texts.js'
+import { NAME_MAX, textProblem } from './check-text.js'
 import { GENERATOR_PROBLEM, isGenerator, isLazy } from './lazy.js'
 
 /** Bounds on what an enqueue may carry, in one place. */
-export { KEY_MAX, NAME_MAX } from './texts.js'
+export { KEY_MAX, NAME_MAX } from './check-text.js'
 export const TITLE_MAX = 500
 export const LABELS_MAX = 16
 export const LABEL_MAX = 100
@@ -72,7 +79,7 @@ const BACKOFF_FIELDS: Fields = {
         : `must be a number from 1 to 100, got ${show(value)}`,
     max: isDurationOption,
   },
-  elsewhere: OF_A_BACKOFF,
+  foreignNames: FOREIGN_BACKOFF_OPTIONS,
 }
 
 const isBackoffData: Check = (value) => {
@@ -84,7 +91,7 @@ const isBackoffData: Check = (value) => {
 
 const RETRY_DATA: Fields = {
   fields: { limit: isLimit, backoff: isBackoffData, jitter: isShare },
-  elsewhere: OF_A_RETRY,
+  foreignNames: FOREIGN_RETRY_OPTIONS,
   meant: (value) =>
     isLimit(value) === undefined ? `{ limit: ${show(value)} }` : value === false ? '{ limit: 0 }' : undefined,
 }
@@ -111,7 +118,7 @@ const isRetryData: Check = (value) => {
 
 const KEEP_FIELDS: Fields = {
   fields: { done: isDurationOrInfinity, cancelled: isDurationOrInfinity, failed: isDurationOrInfinity },
-  elsewhere: OF_KEEP,
+  foreignNames: FOREIGN_KEEP_OPTIONS,
 }
 export const isKeep: Check = (value) => {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return checkFields(value, '', KEEP_FIELDS)
@@ -162,7 +169,7 @@ const UNIQUE_FIELDS: Fields = {
     while: isOneOf('unfinished', 'waiting'),
     onDuplicate: isOneOf('ignore', 'replace', 'reject', 'reschedule'),
   },
-  elsewhere: OF_UNIQUE,
+  foreignNames: FOREIGN_UNIQUE_OPTIONS,
 }
 
 /** False: this one is not unique, whatever its job or category says. */
@@ -226,7 +233,7 @@ const JOB_FIELDS: Fields = {
     capture: notYet('set capture of millrace(), for all jobs'),
     minVersion: notYet('give the changed job another name'),
   },
-  elsewhere: OF_A_JOB,
+  foreignNames: FOREIGN_JOB_OPTIONS,
 }
 
 /** A category says what its jobs share: their payload, its check and its title are each job's own. */
@@ -274,7 +281,7 @@ const ENQUEUE_FIELDS: Fields = {
     tx: isTransactionHandle,
   },
   notYet: BOUNDS,
-  elsewhere: OF_AN_ENQUEUE,
+  foreignNames: FOREIGN_ENQUEUE_OPTIONS,
   meant: (value) => {
     if (value instanceof Date) return '{ at: … }'
     return isDurationOption(value) === undefined ? `{ in: ${show(value)} }` : undefined

@@ -1,9 +1,9 @@
 import { show } from '../../codec/show.js'
 import type { Problem } from '../../errors.js'
-import type { Check } from './check.js'
-import { didMean } from './check.js'
+import type { Check } from './check-fields.js'
+import { didMean } from './check-fields.js'
 import { parseDuration, parseInstant, parseWhen } from '../duration/duration.js'
-import { KEY_MAX, NAME_MAX, textProblem } from './texts.js'
+import { KEY_MAX, NAME_MAX, textProblem } from './check-text.js'
 
 /** Names are stored as text and shown to people, so what a database or a terminal would bend is refused. */
 export const isName: Check = (value) => textProblem(value, NAME_MAX, 'text')

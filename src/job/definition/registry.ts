@@ -11,7 +11,7 @@ import type { Enqueueable } from '../enqueue.js'
 import type { KeepMs, KeepOptions } from './keep.js'
 import { mergeKeep } from './keep.js'
 import type { OnParentFailure } from '../rules/links.js'
-import { categoriesOf, checkInheritance, inherited, levels, resolveHandler } from './resolve.js'
+import { categoriesOf, checkInheritance, inherited, levels, resolveHandler } from './inheritance.js'
 import type { RetryOptions } from '../rules/retry.js'
 import { mergeUnique } from './unique-options.js'
 import type { UniqueOptions } from './unique-options.js'
@@ -46,7 +46,7 @@ export interface Registered {
 export class Registry {
   readonly #jobs = new Map<string, Registered>()
   /** Jobs that were enqueued here and are registered elsewhere: their results are read with their own codec. */
-  readonly #met = new Map<string, Registered>()
+  readonly #enqueuedOnly = new Map<string, Registered>()
   readonly #system: SystemOptions
   /** The names as an array, remade when a job is added: the claim asks for it at every turn. */
   #names: readonly string[] = []
@@ -62,7 +62,7 @@ export class Registry {
     const known = this.#jobs.get(job.name)
     if (known !== undefined && !sameDefinition(known.job, job))
       throw new DefinitionError(
-        `two different jobs are named ${JSON.stringify(job.name)}: ${portrait(known.job)} and ${portrait(job)}; rename one`,
+        `two different jobs are named ${JSON.stringify(job.name)}: ${describeJob(known.job)} and ${describeJob(job)}; rename one`,
       )
     if (known !== undefined) return
     this.#jobs.set(job.name, this.#resolve(job))
@@ -82,12 +82,12 @@ export class Registry {
 
   /** What reads and writes this name's payloads and results. */
   codecOf(name: string): Codec {
-    return (this.#jobs.get(name) ?? this.#met.get(name))?.codec ?? this.#system.codec
+    return (this.#jobs.get(name) ?? this.#enqueuedOnly.get(name))?.codec ?? this.#system.codec
   }
 
   /** How long finished jobs of this name are kept: as the job says, else as the app says of all. */
   keepOf(name: string): KeepMs {
-    return (this.#jobs.get(name) ?? this.#met.get(name))?.keepMs ?? mergeKeep([this.#system.keep])
+    return (this.#jobs.get(name) ?? this.#enqueuedOnly.get(name))?.keepMs ?? mergeKeep([this.#system.keep])
   }
 
   has(name: string): boolean {
@@ -106,10 +106,10 @@ export class Registry {
   /** Finds what `enqueue` was given. A job value need not be registered here: producers may know fewer than workers. */
   lookUp(given: Enqueueable): Registered {
     if (isJob(given)) {
-      const known = this.#jobs.get(given.name) ?? this.#met.get(given.name)
+      const known = this.#jobs.get(given.name) ?? this.#enqueuedOnly.get(given.name)
       if (known?.job === given) return known
       const resolved = this.#resolve(given)
-      this.#met.set(given.name, resolved)
+      this.#enqueuedOnly.set(given.name, resolved)
       return resolved
     }
     if (typeof given !== 'string')
@@ -190,7 +190,7 @@ function sameDefinition(a: AnyJob, b: AnyJob): boolean {
   return a === b || (a.options.run !== undefined && a.options.run === b.options.run)
 }
 
-function portrait(job: AnyJob): string {
+function describeJob(job: AnyJob): string {
   const described = job.options.description
   const run = job.options.run
   const source =

@@ -69,7 +69,7 @@ export function isThenable<T>(value: T | PromiseLike<T>): value is PromiseLike<T
 }
 
 /** A promise that nobody may look at, or not in time: its failure is told in another way, and must not end the process. */
-export function quiet<T extends PromiseLike<unknown>>(promise: T): T {
+export function ignoreRejection<T extends PromiseLike<unknown>>(promise: T): T {
   Promise.resolve(promise).catch(() => undefined)
   return promise
 }

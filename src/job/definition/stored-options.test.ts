@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { StoredOptions } from './stored-options.js'
-import { NO_OPTIONS, readOptions, withPlaceOf, withTickOf, writeOptions } from './stored-options.js'
+import { NO_OPTIONS, readOptions, withSlotOf, withTickOf, writeOptions } from './stored-options.js'
 
 const roundTrip = (options: StoredOptions): StoredOptions => readOptions(writeOptions(options))
 
@@ -52,9 +52,9 @@ describe('what was given at enqueue', () => {
     const after = writeOptions({ title: 'new', unique: unique('b'), tick: { schedule: 's', at: 2 } })
     const moved = { title: 'new', unique: unique('b'), tick: { schedule: 's', at: 1 } }
     expect(readOptions(withTickOf(before, after))).toEqual(moved)
-    expect(readOptions(withPlaceOf(before, after))).toEqual({ ...moved, unique: unique('a') })
+    expect(readOptions(withSlotOf(before, after))).toEqual({ ...moved, unique: unique('a') })
     expect(readOptions(withTickOf(null, after)).tick).toBeUndefined()
-    expect(readOptions(withPlaceOf(null, after)).tick).toBeUndefined()
+    expect(readOptions(withSlotOf(null, after)).tick).toBeUndefined()
   })
 
   test('comes back whatever it was', () => {

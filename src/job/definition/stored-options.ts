@@ -4,10 +4,10 @@ import type { RetryOptions } from '../rules/retry.js'
 import type { UniqueSlotRequest } from '../rules/unique.js'
 
 /** A value as a codec wrote it; bytes stand as base64. */
-export type Written = { readonly text: string } | { readonly base64: string }
+export type StoredValue = { readonly text: string } | { readonly base64: string }
 
 /** What `capture` took at the enqueue, by name. */
-export type Captured = Readonly<Record<string, Written>>
+export type Captured = Readonly<Record<string, StoredValue>>
 
 /** What was given at enqueue beyond queue, priority, key and times, as it stands in the job's row. */
 export interface StoredOptions {
@@ -17,7 +17,7 @@ export interface StoredOptions {
   /** Milliseconds; null lifts the limit (JSON has no Infinity). */
   readonly timeout?: number | null | undefined
   /** Written by the job's codec. */
-  readonly meta?: Written | undefined
+  readonly meta?: StoredValue | undefined
   /** Written by the mill's codec, each by itself: a mill that does not know a name never reads it. */
   readonly captured?: Captured | undefined
   /** The place it took when it was enqueued, to be taken anew by a retry. */
@@ -49,13 +49,13 @@ export function labelsOf(text: string | null): readonly string[] {
   return mayHaveLabels(text) ? [...new Set(readOptions(text).labels ?? [])] : []
 }
 
-export function writeWith(codec: Codec, value: unknown): Written {
+export function toStoredValue(codec: Codec, value: unknown): StoredValue {
   const written = codec.encode(value)
   return typeof written === 'string' ? { text: written } : { base64: Buffer.from(written).toString('base64') }
 }
 
 /** As the codec wrote it, to be decoded. */
-export function readWritten(written: Written): Encoded {
+export function fromStoredValue(written: StoredValue): Encoded {
   return 'text' in written ? written.text : new Uint8Array(Buffer.from(written.base64, 'base64'))
 }
 
@@ -65,7 +65,7 @@ export function withTickOf(before: string | null, after: string | null): string 
 }
 
 /** The same for one that keeps the place it has. */
-export function withPlaceOf(before: string | null, after: string | null): string | null {
+export function withSlotOf(before: string | null, after: string | null): string | null {
   const { unique, tick } = readOptions(before)
   return writeOptions({ ...readOptions(after), unique, tick })
 }

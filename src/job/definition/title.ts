@@ -1,4 +1,4 @@
-import { isThenable, quiet } from './schema.js'
+import { isThenable, ignoreRejection } from './schema.js'
 
 /** Fills `{field}` and `{field.inner}` places from the payload; a place with nothing behind it stays as it is. */
 export function fillTitle(title: string | ((payload: unknown) => string), payload: unknown): string {
@@ -14,7 +14,7 @@ export function fillTitle(title: string | ((payload: unknown) => string), payloa
 function titleCalled(title: (payload: unknown) => string, payload: unknown): string {
   const text: unknown = title(payload)
   if (!isThenable(text)) return String(text)
-  quiet(text)
+  ignoreRejection(text)
   throw new TypeError('a promise came of it; title() must be synchronous')
 }
 

@@ -10,20 +10,20 @@ export type Command = 'cancel' | 'retry' | 'delete' | 'edit' | 'unschedule' | 'p
 
 export type CommandMove =
   /** A job that no handler runs is moved at once. */
-  | { readonly to: State | 'gone'; readonly ask?: undefined }
+  | { readonly to: State | 'gone'; readonly request?: undefined }
   /** One that runs can only be asked: see `wish.ts`. */
-  | { readonly ask: RequestVerb; readonly to?: undefined }
+  | { readonly request: RequestVerb; readonly to?: undefined }
 
 export function decideCommand(state: State, command: Command): CommandMove | null {
   switch (command) {
     case 'cancel':
-      if (state === 'running') return { ask: 'cancel' }
+      if (state === 'running') return { request: 'cancel' }
       return isWaiting(state) && state !== 'parked' ? { to: 'cancelled' } : null
     case 'pause':
-      if (state === 'running') return { ask: 'pause' }
+      if (state === 'running') return { request: 'pause' }
       return isWaiting(state) && state !== 'parked' ? { to: 'paused' } : null
     case 'resume':
-      if (state === 'running') return { ask: 'resume' }
+      if (state === 'running') return { request: 'resume' }
       // Where to is the store's to say, by its clock: `resumedState`.
       return state === 'paused' ? { to: 'ready' } : null
     case 'unschedule':

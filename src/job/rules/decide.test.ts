@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { DecisionPolicy, Tally } from './decide.js'
+import type { DecisionPolicy, JobCounters } from './decide.js'
 import { decide } from './decide.js'
 import type { Outcome } from './outcome.js'
 import { isFinal, LEGAL_MOVES } from './states.js'
 
 const error = { name: 'Error', message: 'no' }
 const policy: DecisionPolicy = { crashBudget: 3, keepMs: { done: 1, failed: 2, cancelled: 3 } }
-const fresh: Tally = { attempt: 0, retries: 0, crashes: 0, streak: 0 }
+const fresh: JobCounters = { attempt: 0, retries: 0, crashes: 0, streak: 0 }
 const failed = (change: Partial<Extract<Outcome, { kind: 'failed' }>> = {}): Outcome => ({
   kind: 'failed',
   error,
@@ -45,7 +45,7 @@ describe('an outcome becomes a settlement', () => {
   test('a failure with retries left waits for its delay, counted as an attempt and as a retry', () => {
     const settlement = decide({ attempt: 4, retries: 2, crashes: 1, streak: 0 }, failed(), policy)
     expect(settlement).toMatchObject({ to: 'retrying', attempt: 5, retries: 3, crashes: 1, delayMs: 1_000, error })
-    expect(settlement.remember).toBe(true)
+    expect(settlement.isLogged).toBe(true)
     expect(settlement.keepMs).toBe(Infinity)
   })
 
@@ -227,7 +227,7 @@ const anyPolicy: fc.Arbitrary<DecisionPolicy> = fc.record({
 })
 
 describe('whatever happened', () => {
-  const always = (holds: (tally: Tally, outcome: Outcome, policy: DecisionPolicy) => void): void =>
+  const always = (holds: (tally: JobCounters, outcome: Outcome, policy: DecisionPolicy) => void): void =>
     fc.assert(fc.property(anyTally, anyOutcome, anyPolicy, holds), { numRuns: 2_000 })
 
   test('the settlement is a legal move from running', () => {

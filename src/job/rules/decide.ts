@@ -11,7 +11,7 @@ import { isFinal } from './states.js'
  */
 
 /** What deciding needs to know of a job. */
-export interface Tally {
+export interface JobCounters {
   /** Attempts that ended and count. */
   readonly attempt: number
   /** Failed attempts since the job was enqueued or last retried by hand: what `limit` is held against. */
@@ -42,7 +42,7 @@ export interface AttemptEntry {
 }
 
 /** What is to be written of a job, and nothing about how. */
-export interface Settlement extends Tally {
+export interface Settlement extends JobCounters {
   readonly to: State
   /** Due again in so many ms; null: it keeps its place in the line, ended, or waits for a person. */
   readonly delayMs: number | null
@@ -53,11 +53,11 @@ export interface Settlement extends Tally {
   /** For how long history keeps it, in ms: Infinity for ever, 0 not at all. Only final states use it. */
   readonly keepMs: number
   /** Whether this attempt is worth a line in the job's history; a clean run needs none. */
-  readonly remember: boolean
+  readonly isLogged: boolean
   readonly exit: string | null
 }
 
-export function decide(job: Tally, outcome: Outcome, policy: DecisionPolicy): Settlement {
+export function decide(job: JobCounters, outcome: Outcome, policy: DecisionPolicy): Settlement {
   switch (outcome.kind) {
     case 'succeeded':
       return settle(job, policy, {
@@ -69,16 +69,16 @@ export function decide(job: Tally, outcome: Outcome, policy: DecisionPolicy): Se
     case 'failed':
       return afterFailure(job, outcome, policy)
     case 'aborted':
-      return settle(job, policy, { to: 'failed', attempt: job.attempt + 1, error: outcome.error, remember: true })
+      return settle(job, policy, { to: 'failed', attempt: job.attempt + 1, error: outcome.error, isLogged: true })
     case 'snoozed':
-      return settle(job, policy, { to: 'scheduled', delayMs: outcome.delayMs, remember: true, exit: 'snoozed' })
+      return settle(job, policy, { to: 'scheduled', delayMs: outcome.delayMs, isLogged: true, exit: 'snoozed' })
     case 'cancelled':
       return settle(job, policy, {
         to: 'cancelled',
         attempt: job.attempt + 1,
         error: outcome.error,
         reason: outcome.reason,
-        remember: true,
+        isLogged: true,
         exit: 'cancelled',
       })
     case 'unreadable':
@@ -95,32 +95,40 @@ export function decide(job: Tally, outcome: Outcome, policy: DecisionPolicy): Se
   }
 }
 
-function afterFailure(job: Tally, outcome: Extract<Outcome, { kind: 'failed' }>, policy: DecisionPolicy): Settlement {
+function afterFailure(
+  job: JobCounters,
+  outcome: Extract<Outcome, { kind: 'failed' }>,
+  policy: DecisionPolicy,
+): Settlement {
   const attempt = job.attempt + 1
   if (!outcome.retryable || job.retries >= outcome.retryLimit)
-    return settle(job, policy, { to: 'failed', attempt, error: outcome.error, remember: true })
+    return settle(job, policy, { to: 'failed', attempt, error: outcome.error, isLogged: true })
   return settle(job, policy, {
     to: 'retrying',
     attempt,
     retries: job.retries + 1,
     delayMs: outcome.delayMs,
     error: outcome.error,
-    remember: true,
+    isLogged: true,
   })
 }
 
 /** Only a crash in a quarantine of one is charged; past the budget the job is parked. See `quarantine.ts`. */
-function afterCrash(job: Tally, crash: Extract<Outcome, { kind: 'crashed' }>, policy: DecisionPolicy): Settlement {
+function afterCrash(
+  job: JobCounters,
+  crash: Extract<Outcome, { kind: 'crashed' }>,
+  policy: DecisionPolicy,
+): Settlement {
   const isCharged = crash.hasBegun && crash.quarantined === 1
   const crashes = job.crashes + (isCharged ? 1 : 0)
   if (isCharged && crashes >= policy.crashBudget) {
     const reason = `its process died ${crashes} times while it ran in quarantine`
-    return settle(job, policy, { to: 'parked', crashes, reason, remember: true, exit: 'crashed' })
+    return settle(job, policy, { to: 'parked', crashes, reason, isLogged: true, exit: 'crashed' })
   }
   const counted = streakAfterCrash(job.streak, crash.hasBegun)
   const streak = crash.isBlocking === true ? Math.max(counted, SUSPECT_STREAK) : counted
   const reason = crash.isBlocking === true ? BLOCKED : whyQuarantined(streak)
-  return settle(job, policy, { to: 'ready', crashes, streak, reason, remember: true, exit: 'crashed' })
+  return settle(job, policy, { to: 'ready', crashes, streak, reason, isLogged: true, exit: 'crashed' })
 }
 
 const BLOCKED = 'its handler blocked the event loop past its timeout and grace: it runs in quarantine'
@@ -129,7 +137,7 @@ function whyQuarantined(streak: number): string | null {
   return isSuspect(streak) ? `it was in flight at ${streak} crashes in a row: it runs in quarantine` : null
 }
 
-function settle(job: Tally, policy: DecisionPolicy, change: Partial<Settlement> & { to: State }): Settlement {
+function settle(job: JobCounters, policy: DecisionPolicy, change: Partial<Settlement> & { to: State }): Settlement {
   return {
     attempt: job.attempt,
     retries: job.retries,
@@ -140,7 +148,7 @@ function settle(job: Tally, policy: DecisionPolicy, change: Partial<Settlement> 
     result: null,
     error: null,
     reason: null,
-    remember: false,
+    isLogged: false,
     exit: null,
     keepMs: isFinal(change.to) ? policy.keepMs[change.to] : Infinity,
     ...change,

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { decideLink, fateOf, findCycle, LINK_POLICIES, movedBy, parentReason } from './links.js'
-import type { Fate, LinkVerdict } from './links.js'
+import { decideLink, parentFateOf, findCycle, LINK_POLICIES, policiesMovedBy, parentReason } from './links.js'
+import type { ParentFate, LinkVerdict } from './links.js'
 
 describe('what becomes of a link', () => {
-  const table: Record<Fate, readonly LinkVerdict[]> = {
+  const table: Record<ParentFate, readonly LinkVerdict[]> = {
     //            wait        cancel      run         past
     unfinished: ['stays', 'stays', 'stays', 'stays'],
     parked: ['stays', 'stays', 'stays', 'resolves'],
@@ -12,19 +12,19 @@ describe('what becomes of a link', () => {
     cancelled: ['stays', 'cancels', 'resolves', 'resolves'],
     gone: ['cancels', 'cancels', 'resolves', 'resolves'],
   }
-  test.each(Object.keys(table) as Fate[])('when its parent is %s', (fate) => {
+  test.each(Object.keys(table) as ParentFate[])('when its parent is %s', (fate) => {
     expect(LINK_POLICIES.map((policy) => decideLink(fate, policy))).toEqual(table[fate])
-    expect(movedBy(fate)).toEqual(LINK_POLICIES.filter((_, i) => table[fate][i] !== 'stays'))
+    expect(policiesMovedBy(fate)).toEqual(LINK_POLICIES.filter((_, i) => table[fate][i] !== 'stays'))
   })
 
   test('follows what the parent is now, and only of one that is gone what was noted', () => {
-    expect(fateOf('ready', 'failed')).toBe('unfinished')
-    expect(fateOf('failed', 'done')).toBe('failed')
-    expect(fateOf('ready', 'parked')).toBe('unfinished')
-    expect(fateOf('parked', 'look')).toBe('parked')
-    expect(fateOf(undefined, 'done')).toBe('done')
-    expect(fateOf(undefined, 'failed')).toBe('gone')
-    expect(fateOf(undefined, 'look')).toBe('gone')
+    expect(parentFateOf('ready', 'failed')).toBe('unfinished')
+    expect(parentFateOf('failed', 'done')).toBe('failed')
+    expect(parentFateOf('ready', 'parked')).toBe('unfinished')
+    expect(parentFateOf('parked', 'look')).toBe('parked')
+    expect(parentFateOf(undefined, 'done')).toBe('done')
+    expect(parentFateOf(undefined, 'failed')).toBe('gone')
+    expect(parentFateOf(undefined, 'look')).toBe('gone')
   })
 
   test('is said with the parent’s name where it is known', () => {

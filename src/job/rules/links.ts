@@ -17,15 +17,15 @@ export type LinkPolicy = OnParentFailure | 'past'
 export const LINK_POLICIES: readonly LinkPolicy[] = [...ON_PARENT_FAILURE, 'past']
 
 /** How a parent stands as its children see it. `gone`: it did not succeed, and it is no longer there to be retried. */
-export type Fate = 'unfinished' | 'parked' | FinalState | 'gone'
+export type ParentFate = 'unfinished' | 'parked' | FinalState | 'gone'
 
 export type LinkVerdict = 'stays' | 'resolves' | 'cancels'
 
 /** Why somebody is to look at those that come after a job: what became of it, or only that it got one. */
-export type Noted = FinalState | 'parked' | 'gone' | 'look'
+export type LinkTodoKind = FinalState | 'parked' | 'gone' | 'look'
 
 /** What its end was when it was written down, and what it is now: it may have been retried or forgotten since. */
-export function fateOf(state: State | undefined, noted: Noted): Fate {
+export function parentFateOf(state: State | undefined, noted: LinkTodoKind): ParentFate {
   if (state === 'done' || state === 'failed' || state === 'cancelled' || state === 'parked') return state
   if (state !== undefined) return 'unfinished'
   // Kept for no time at all: it is not there, and yet it is done.
@@ -33,7 +33,7 @@ export function fateOf(state: State | undefined, noted: Noted): Fate {
 }
 
 /** A parent that waits to be retried can still succeed; one that is gone never will, and strands nobody. */
-export function decideLink(fate: Fate, policy: LinkPolicy): LinkVerdict {
+export function decideLink(fate: ParentFate, policy: LinkPolicy): LinkVerdict {
   if (fate === 'unfinished') return 'stays'
   if (fate === 'parked') return policy === 'past' ? 'resolves' : 'stays'
   if (fate === 'done' || policy === 'run' || policy === 'past') return 'resolves'
@@ -41,13 +41,13 @@ export function decideLink(fate: Fate, policy: LinkPolicy): LinkVerdict {
 }
 
 /** The policies whose links are moved by such a parent; those of the others stay. */
-export function movedBy(fate: Fate): readonly LinkPolicy[] {
+export function policiesMovedBy(fate: ParentFate): readonly LinkPolicy[] {
   return LINK_POLICIES.filter((policy) => decideLink(fate, policy) !== 'stays')
 }
 
 /** Why a child was cancelled. */
 export function parentReason(
-  fate: Fate,
+  fate: ParentFate,
   parent: { readonly id: string | null; readonly name?: string | null },
 ): string {
   const named = [parent.name, parent.id].filter((part) => part !== null && part !== undefined).join(' ')

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { decideOverlap, isInTheWay, OPEN_MAX, openAfter } from './overlap.js'
+import { decideOverlap, isOverlapping, OPEN_MAX, openAfter } from './overlap.js'
 import { STATES } from './states.js'
 
 const POLICIES = ['allow', 'skip', 'wait', 'cancel'] as const
@@ -14,8 +14,8 @@ describe('a tick that meets an unfinished job', () => {
   })
 
   test('ended, parked and forgotten jobs are in nobody’s way', () => {
-    expect(STATES.filter((state) => !isInTheWay(state))).toEqual(['parked', 'done', 'failed', 'cancelled'])
-    expect(isInTheWay(undefined)).toBe(false)
+    expect(STATES.filter((state) => !isOverlapping(state))).toEqual(['parked', 'done', 'failed', 'cancelled'])
+    expect(isOverlapping(undefined)).toBe(false)
   })
 })
 

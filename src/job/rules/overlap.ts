@@ -15,7 +15,7 @@ export function decideOverlap(overlap: Overlap, unfinished: number): OverlapVerd
 }
 
 /** A job that is gone or has ended is in nobody's way; nor is a parked one, which waits for a person and may wait for ever. */
-export function isInTheWay(state: State | undefined): boolean {
+export function isOverlapping(state: State | undefined): boolean {
   return state !== undefined && state !== 'parked' && !isFinal(state)
 }
 

@@ -1,6 +1,6 @@
 import type { Duration } from '../duration/duration.js'
 import { parseDuration } from '../duration/duration.js'
-import { isThenable, quiet } from '../definition/schema.js'
+import { isThenable, ignoreRejection } from '../definition/schema.js'
 
 /** How failed attempts are tried again. Every part may be given at any level; the most specific wins, part by part. */
 export interface RetryOptions {
@@ -86,7 +86,7 @@ function functionDelayMs(
     given = undefined // Its own failure must not cost the job its retry.
   }
   if (isThenable(given)) {
-    quiet(given)
+    ignoreRejection(given)
     note?.(promiseNote('retry.backoff', 'the default wait is taken'))
   }
   const parsed = parseDuration(given)

@@ -1,6 +1,6 @@
 import { show } from '../../codec/show.js'
 import { InvalidOptionsError } from '../../errors.js'
-import { checkFields } from '../../job/definition/check.js'
+import { checkFields } from '../../job/definition/check-fields.js'
 import type { World } from '../../world/world.js'
 import type { StoreChoice } from '../choice.js'
 import { STORE_CHOICE } from '../choice.js'

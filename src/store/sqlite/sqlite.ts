@@ -1,7 +1,7 @@
 import { InvalidOptionsError } from '../../errors.js'
 import { systemWatch } from '../../world/watch.js'
 import type { World } from '../../world/world.js'
-import { checkFields } from '../../job/definition/check.js'
+import { checkFields } from '../../job/definition/check-fields.js'
 import { show } from '../../codec/show.js'
 import type { StoreChoice } from '../choice.js'
 import { STORE_CHOICE } from '../choice.js'

@@ -118,7 +118,7 @@ export class RunBook {
   /** A holder asks before it begins what it holds, and again after 5 ms. */
   #checkClaim(id: string, process: SimProcess, fence: number, now: number): void {
     const leftAt = this.#left.get(`${id} ${fence}`)
-    if (leftAt !== undefined && now - leftAt > PACE.sqlite.heldUnaskedMs && !process.isBehind)
+    if (leftAt !== undefined && now - leftAt > PACE.sqlite.heldUnconfirmedMs && !process.isBehind)
       throw new BrokenPromise(
         `G5: job ${id} begins in ${process.name} ${(now - leftAt).toFixed(0)} ms after it left that claim`,
       )

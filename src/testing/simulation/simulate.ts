@@ -1,6 +1,6 @@
 import { InvalidOptionsError, MillraceError } from '../../errors.js'
-import { checkFields } from '../../job/definition/check.js'
-import type { Check } from '../../job/definition/check.js'
+import { checkFields } from '../../job/definition/check-fields.js'
+import type { Check } from '../../job/definition/check-fields.js'
 import { isCount, isFunction, isShare } from '../../job/definition/check-options.js'
 import type { AnyJob } from '../../job/definition/define.js'
 import { Registry } from '../../job/definition/registry.js'

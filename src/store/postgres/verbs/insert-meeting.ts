@@ -1,5 +1,5 @@
 import { DuplicateJobError, DuplicateKeyError } from '../../../errors.js'
-import { readOptions, withPlaceOf, withTickOf } from '../../../job/definition/stored-options.js'
+import { readOptions, withSlotOf, withTickOf } from '../../../job/definition/stored-options.js'
 import { decideDuplicate, decideUniqueSlot } from '../../../job/rules/unique.js'
 import type { UniqueSlotRequest, UniqueSlotVerdict } from '../../../job/rules/unique.js'
 import { instant } from '../../ordering.js'
@@ -93,7 +93,7 @@ class Meeting {
       if (verdict === 'reject') throw this.#keyHeld(job, holder, index)
       if (verdict === 'move')
         // It has the place it was enqueued for, whatever the new payload would ask for.
-        return this.#moveHolder({ ...job, options: withPlaceOf(holder.options, job.options) }, holder)
+        return this.#moveHolder({ ...job, options: withSlotOf(holder.options, job.options) }, holder)
       if (verdict === 'follow') return this.#insertInPlace(job, { follows: holder }, index)
     }
     return this.#insertInPlace(job, { replaced: holder, follows: older }, index)

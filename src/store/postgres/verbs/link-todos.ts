@@ -1,5 +1,5 @@
-import { decideLink, fateOf, movedBy, parentReason } from '../../../job/rules/links.js'
-import type { Fate, LinkPolicy, Noted } from '../../../job/rules/links.js'
+import { decideLink, parentFateOf, policiesMovedBy, parentReason } from '../../../job/rules/links.js'
+import type { ParentFate, LinkPolicy, LinkTodoKind } from '../../../job/rules/links.js'
 import type { CancelledByParent } from '../../links.js'
 import { numberOf, numberOrNull } from '../connection/executor.js'
 import { countMoves } from './groups.js'
@@ -28,7 +28,7 @@ interface Todo {
   readonly number: number
   readonly parent: number
   readonly id: string | null
-  readonly what: Noted
+  readonly what: LinkTodoKind
 }
 
 export async function workOffLinks(s: Session, limit: number): Promise<WorkedOff> {
@@ -106,7 +106,7 @@ async function missing(s: Session, refs: readonly number[]): Promise<number[]> {
 
 interface Ended {
   readonly parent: number
-  readonly fate: Fate
+  readonly fate: ParentFate
   readonly reason: string
 }
 
@@ -120,7 +120,7 @@ async function endsOf(s: Session, todos: readonly Todo[]): Promise<Map<number, E
   for (const todo of todos) {
     const { parent, id, what } = todo
     const row: StandingParent | undefined = now.get(parent)
-    const fate = fateOf(row?.state, what)
+    const fate = parentFateOf(row?.state, what)
     // Of several to-dos of one that is gone, the one that says it was done says what became of it.
     if (ends.get(parent)?.fate === 'done' || (mayGoOn(todo) && told.has(parent))) continue
     ends.set(parent, { parent, fate, reason: parentReason(fate, { id: row?.id ?? id, name: row?.name ?? null }) })
@@ -173,8 +173,8 @@ async function moveLinks(s: Session, ends: ReadonlyMap<number, Ended>, limit: nu
 
 async function readLinks(s: Session, ends: readonly Ended[], limit: number): Promise<LinkRow[]> {
   const asked = ends
-    .filter(({ fate }) => movedBy(fate).length > 0)
-    .map(({ parent, fate }) => ({ parent, policies: movedBy(fate).join(' ') }))
+    .filter(({ fate }) => policiesMovedBy(fate).length > 0)
+    .map(({ parent, fate }) => ({ parent, policies: policiesMovedBy(fate).join(' ') }))
   if (asked.length === 0) return []
   const rows = await s.query<Record<'parent' | 'child' | 'keep_ms', unknown> & { on_failure: LinkPolicy }>(
     s.queries.movedLinks,

@@ -1,5 +1,5 @@
 import { decideCommand } from '../../../job/rules/command.js'
-import { decideOverlap, isInTheWay, openAfter } from '../../../job/rules/overlap.js'
+import { decideOverlap, isOverlapping, openAfter } from '../../../job/rules/overlap.js'
 import { calledOffFor, heldUp, keyHeld, lastAtOf, nextOnes, waitsFor, whyNotWritten } from '../../firing.js'
 import { TICKS_KEPT, TRIM_EVERY } from '../../schedules.js'
 import type { Fired, Firing, PlannedTick, TickRow } from '../../schedules.js'
@@ -87,7 +87,7 @@ async function fireInTurn(s: Session, planned: readonly PlannedTick[], situation
 async function stillOpen(s: Session, firing: Firing, open: readonly string[]): Promise<readonly string[]> {
   if (firing.overlap === 'allow' || open.length === 0) return open
   const rows = await readJobs(s, open)
-  return open.filter((_, i) => isInTheWay(rows[i]?.state))
+  return open.filter((_, i) => isOverlapping(rows[i]?.state))
 }
 
 async function fireTick(
@@ -127,9 +127,9 @@ async function callOff(s: Session, id: string, firing: Firing): Promise<void> {
     const move = row === undefined ? null : decideCommand(row.state, 'cancel')
     if (row === undefined || move === null) return
     const done =
-      move.ask === undefined
+      move.request === undefined
         ? await changeJob(s, { id, from: row.state, to: move.to, reason, keepMs })
-        : await requestChange(s, { id, verb: move.ask, reason, keepMs })
+        : await requestChange(s, { id, verb: move.request, reason, keepMs })
     if (done !== 'stale') return
   }
 }

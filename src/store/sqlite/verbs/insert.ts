@@ -1,6 +1,6 @@
 import { DuplicateJobError, DuplicateKeyError, LeaseLostError } from '../../../errors.js'
 import type { State } from '../../../job/rules/states.js'
-import { withPlaceOf, withTickOf } from '../../../job/definition/stored-options.js'
+import { withSlotOf, withTickOf } from '../../../job/definition/stored-options.js'
 import { decideDuplicate, decideUniqueSlot } from '../../../job/rules/unique.js'
 import type { UniqueSlotVerdict } from '../../../job/rules/unique.js'
 import { instant, sortOf } from '../../ordering.js'
@@ -96,7 +96,7 @@ function answerKey(session: Session, job: NewJob, holder: KeyHolder, how: Insert
       return insertInPlace(session, job, { follows: holder }, how)
     case 'move':
       // It has the place it was enqueued for, whatever the new payload would ask for.
-      moveHolder(session, { ...job, options: withPlaceOf(holder.options, job.options) }, holder, how.now)
+      moveHolder(session, { ...job, options: withSlotOf(holder.options, job.options) }, holder, how.now)
       return movedFor(job, holder.id)
     default:
       return verdict satisfies never

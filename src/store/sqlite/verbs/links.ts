@@ -1,5 +1,5 @@
-import { decideLink, fateOf, movedBy, parentReason } from '../../../job/rules/links.js'
-import type { LinkPolicy, Noted } from '../../../job/rules/links.js'
+import { decideLink, parentFateOf, policiesMovedBy, parentReason } from '../../../job/rules/links.js'
+import type { LinkPolicy, LinkTodoKind } from '../../../job/rules/links.js'
 import type { State } from '../../../job/rules/states.js'
 import { isFinal } from '../../../job/rules/states.js'
 import {
@@ -179,8 +179,8 @@ export function workOffLinks(session: Session, limit: number, now: number): Work
   for (const todo of todos) {
     if (left <= 0) break
     const [parent] = readParents(session, [todo.parent])
-    const fate = fateOf(parent?.state, todo.what)
-    const policies = JSON.stringify(movedBy(fate))
+    const fate = parentFateOf(parent?.state, todo.what)
+    const policies = JSON.stringify(policiesMovedBy(fate))
     const links = session.statement(session.queries.movedLinks).all(todo.parent, policies, left) as unknown as LinkRow[]
     if (links.length < left) session.statement(session.queries.dropTodo).run(todo.number)
     left -= links.length
@@ -199,7 +199,7 @@ export function workOffLinks(session: Session, limit: number, now: number): Work
 interface Todo {
   readonly number: number
   readonly parent: string
-  readonly what: Noted
+  readonly what: LinkTodoKind
 }
 
 interface LinkRow {

@@ -1,5 +1,5 @@
 import { decideCommand } from '../../../job/rules/command.js'
-import { decideOverlap, isInTheWay, openAfter } from '../../../job/rules/overlap.js'
+import { decideOverlap, isOverlapping, openAfter } from '../../../job/rules/overlap.js'
 import type { State } from '../../../job/rules/states.js'
 import { calledOffFor, heldUp, keyHeld, lastAtOf, nextOnes, waitsFor, whyNotWritten } from '../../firing.js'
 import { TICKS_KEPT, TRIM_EVERY } from '../../schedules.js'
@@ -130,7 +130,7 @@ function isFired(session: Session, id: string, { at, byHand }: PlannedTick): boo
 
 function stillOpen(session: Session, open: readonly string[]): string[] {
   const rows = readJobs(session, open)
-  return open.filter((_, i) => isInTheWay(rows[i]?.state))
+  return open.filter((_, i) => isOverlapping(rows[i]?.state))
 }
 
 interface FiredTick {
@@ -176,7 +176,7 @@ function callOff(session: Session, id: string, firing: Firing, now: number): voi
   const move = row === undefined ? null : decideCommand(row.state, 'cancel')
   if (row === undefined || move === null) return
   const [reason, keepMs] = [calledOffFor(firing.id), firing.keepCancelledMs]
-  if (move.ask !== undefined) requestChange(session, { id, verb: move.ask, reason, keepMs }, now)
+  if (move.request !== undefined) requestChange(session, { id, verb: move.request, reason, keepMs }, now)
   else changeJob(session, { id, from: row.state, to: move.to, reason, keepMs }, now)
 }
 

@@ -1,0 +1,98 @@
+import { InvalidOptionsError } from '../errors.js'
+import type { Problem } from '../errors.js'
+import type { Check, Fields } from '../job/definition/check-fields.js'
+import { checkFields, notYet } from '../job/definition/check-fields.js'
+import { didYouMean } from '../codec/near-name.js'
+import { show } from '../codec/show.js'
+import { isId } from '../job/definition/check-after.js'
+import { FOREIGN_FILTER_OPTIONS } from '../job/definition/foreign-option-names.js'
+import { checkEnqueueOptions, isCount, isDurationOrInfinity, isKey, isName } from '../job/definition/check-options.js'
+import { parseInstant } from '../job/duration/duration.js'
+import { STATES } from '../job/rules/states.js'
+
+const oneOrMany =
+  (check: Check): Check =>
+  (value) =>
+    Array.isArray(value) ? value.map(check).find((wrong) => wrong !== undefined) : check(value)
+
+const isState: Check = (value) =>
+  (STATES as readonly unknown[]).includes(value) ? undefined : `must be one of ${STATES.join(', ')}, got ${show(value)}`
+const isInstant: Check = (value) => {
+  const parsed = parseInstant(value)
+  return parsed.ok ? undefined : parsed.problem
+}
+
+const FILTER: Fields = {
+  fields: {
+    // A job, a category or a name; only a name can be wrong by itself.
+    job: oneOrMany((value) => (typeof value === 'string' ? isName(value) : undefined)),
+    queue: oneOrMany(isName),
+    state: oneOrMany(isState),
+    label: isName,
+    key: isKey,
+    group: isName,
+    createdAfter: isInstant,
+    createdBefore: isInstant,
+    order: (value) =>
+      value === 'newest' || value === 'oldest' ? undefined : `must be "newest" or "oldest", got ${show(value)}`,
+    limit: (value) => (value === Infinity ? undefined : isCount(0)(value)),
+  },
+  notYet: { text: notYet('narrow by job, queue, state, label, key or group, and look at each record') },
+  foreignNames: FOREIGN_FILTER_OPTIONS,
+  meant: (value) => (typeof value === 'string' ? `{ job: ${show(value)} }` : undefined),
+}
+
+export function checkResultOptions(options: unknown): Problem[] {
+  return checkFields(options, '', {
+    fields: { timeout: isDurationOrInfinity },
+    meant: (value) => (isDurationOrInfinity(value) === undefined ? `{ timeout: ${show(value)} }` : undefined),
+  })
+}
+
+export function checkFilter(filter: unknown): Problem[] {
+  return checkFields(filter, '', FILTER)
+}
+
+/** A count is of all that match: it has neither an order nor a limit. */
+export function checkCountFilter(filter: unknown): Problem[] {
+  const { order: _order, limit: _limit, ...fields } = FILTER.fields
+  return checkFields(filter, '', { ...FILTER, fields })
+}
+
+/** An edit says what an enqueue may say, less what makes the job another one. */
+export function checkEdit(change: unknown): Problem[] {
+  if (typeof change !== 'object' || change === null || Array.isArray(change))
+    return [{ path: 'change', message: `must be an object, got ${show(change)}` }]
+  const { payload: _, ...options } = change as Record<string, unknown>
+  const policy =
+    options['onParentFailure'] === undefined || options['after'] !== undefined
+      ? []
+      : [{ path: 'onParentFailure', message: 'is said of the jobs in after; give both' }]
+  const fixed = ['key', 'group', 'onDuplicate', 'unique', 'expires'].filter((name) => options[name] !== undefined)
+  const near = (problem: Problem): Problem =>
+    problem.message === 'is not an option'
+      ? { ...problem, message: `${problem.message}${didYouMean(problem.path, ['payload'])}` }
+      : problem
+  return [
+    ...checkEnqueueOptions(options, '').map(near),
+    ...policy,
+    ...fixed.map((path) => ({ path, message: 'cannot be edited; enqueue another job' })),
+    ...(options['tx'] === undefined
+      ? []
+      : [{ path: 'tx', message: 'cannot be given to an edit, which commits by itself' }]),
+  ]
+}
+
+/** Whether a job can have this id. A text that is no UUID is the id of no job, such as one from a URL; else it is a mistake. */
+export function canBeId(id: unknown): id is string {
+  return typeof id === 'string' ? isId(id) : isId(checkId(id))
+}
+
+/** An id is what a handle has: anything else is a mistake worth an error, not an empty answer. */
+export function checkId(id: unknown): string {
+  if (isId(id)) return id
+  const advice = typeof id === 'object' && id !== null && 'id' in id ? '; pass handle.id' : ''
+  throw new InvalidOptionsError('job id', [
+    { path: 'id', message: `must be a job's id (a UUID), got ${show(id)}${advice}` },
+  ])
+}

@@ -1,0 +1,40 @@
+import type { Codec } from '../../codec/codec.js'
+import { InvalidOptionsError } from '../../errors.js'
+import { TITLE_MAX } from '../../job/definition/check-options.js'
+import type { EnqueueOptions } from '../../job/enqueue.js'
+import { timeoutMs } from '../../job/definition/registry.js'
+import { readOptions, writeOptions } from '../../job/definition/stored-options.js'
+import type { StoredOptions } from '../../job/definition/stored-options.js'
+import { fillTitle } from '../../job/definition/title.js'
+import { metaProblem, writeMeta } from '../enqueue/meta.js'
+
+/** What may be changed of a job that waits or is parked. */
+export interface JobEdit extends Pick<
+  EnqueueOptions,
+  'title' | 'labels' | 'queue' | 'priority' | 'in' | 'at' | 'retry' | 'timeout' | 'meta' | 'after' | 'onParentFailure'
+> {
+  readonly payload?: unknown
+}
+
+/** The stored options with the change laid over them; `payload` fills the places of a new title. */
+export function editedOptions(stored: string | null, change: JobEdit, codec: Codec, payload: unknown): string | null {
+  const before = readOptions(stored)
+  const given: StoredOptions = {
+    ...(change.title === undefined ? {} : { title: fillTitle(change.title, payload).slice(0, TITLE_MAX) }),
+    ...(change.labels === undefined ? {} : { labels: change.labels }),
+    ...(change.retry === undefined ? {} : { retry: { ...before.retry, ...change.retry } }),
+    ...(change.timeout === undefined
+      ? {}
+      : { timeout: change.timeout === Infinity ? null : timeoutMs(change.timeout, Infinity) }),
+    ...(change.meta === undefined ? {} : { meta: editedMeta(codec, change.meta) }),
+  }
+  return writeOptions({ ...before, ...given })
+}
+
+function editedMeta(codec: Codec, meta: unknown): NonNullable<StoredOptions['meta']> {
+  try {
+    return writeMeta({ codec }, meta)
+  } catch (error) {
+    throw new InvalidOptionsError('edit()', [metaProblem(error, 'meta')])
+  }
+}

@@ -1,0 +1,50 @@
+import { InvalidOptionsError } from '../../errors.js'
+import type { CountFilter, JobCount } from '../../job/record.js'
+import type { Registry } from '../../job/definition/registry.js'
+import { isFinal } from '../../job/rules/states.js'
+import type { FindQuery } from '../../store/find.js'
+import type { Store } from '../../store/store.js'
+import { checkCountFilter } from '../check-arguments.js'
+import { queryOf } from './query.js'
+
+/** Jobs are counted one by one up to so many. A person who reads "10,000 or more" needs no exact number. */
+export const COUNT_MAX = 10_000
+/** Pages that are looked at, each bounded by the store: a filter that few jobs match must not walk all of them. */
+const PAGES_MAX = 100
+
+/** How many jobs match: from the counters of a group where they tell it, else page by page up to a bound. */
+export async function countJobs(filter: CountFilter, registry: Registry, store: Store): Promise<JobCount> {
+  const problems = checkCountFilter(filter)
+  if (problems.length > 0) throw new InvalidOptionsError('count()', problems)
+  const query = queryOf(filter, registry)
+  if (isKeptByGroup(query)) return { count: await countMembers(query, store), exact: true }
+  return countPages(query, store)
+}
+
+/** A group keeps counts by state and queue. Ended members stay in them when they are pruned, so only others are counted there. */
+function isKeptByGroup(query: FindQuery): query is FindQuery & { readonly group: string } {
+  const { group, states, names, label, key, createdAfter, createdBefore } = query
+  const others = [names, label, key, createdAfter, createdBefore]
+  return group !== undefined && states?.some(isFinal) === false && others.every((each) => each === undefined)
+}
+
+async function countMembers(query: FindQuery & { readonly group: string }, store: Store): Promise<number> {
+  const { counts } = await store.groups.readGroup(query.group)
+  return counts
+    .filter(({ queue, state }) => query.states?.includes(state) === true && query.queues?.includes(queue) !== false)
+    .reduce((sum, { members }) => sum + members, 0)
+}
+
+async function countPages(first: FindQuery, store: Store): Promise<JobCount> {
+  let count = 0
+  let query = first
+  for (let page = 0; page < PAGES_MAX; page += 1) {
+    // One more than the bound tells whether there are more.
+    const counted = await store.jobs.countJobs({ ...query, limit: COUNT_MAX + 1 - count })
+    count += counted.count
+    if (count > COUNT_MAX) return { count: COUNT_MAX, exact: false }
+    if (counted.cursor === null) return { count, exact: true }
+    query = { ...query, cursor: counted.cursor }
+  }
+  return { count, exact: false }
+}

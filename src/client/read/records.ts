@@ -1,0 +1,95 @@
+import type { Codec } from '../../codec/codec.js'
+import type { ErrorRecord } from '../../codec/error-text.js'
+import { readLog } from '../../job/attempt/attempt-log.js'
+import type { AttemptEntry } from '../../job/rules/decide.js'
+import type { Encoded } from '../../job/rules/outcome.js'
+import type { AttemptRecord, JobRecord } from '../../job/record.js'
+import { readCaptured } from '../../job/attempt/capture.js'
+import { readOptions, fromStoredValue } from '../../job/definition/stored-options.js'
+import type { StoredOptions } from '../../job/definition/stored-options.js'
+import type { JobRow } from '../../store/store.js'
+
+/**
+ * Turns a stored job into what people read. It never throws: what does not decode is said in the record. Captured values
+ * are the app's and not the job's own: the mill's codec wrote them.
+ */
+export function toRecord(row: JobRow, codec: Codec, millCodec: Codec = codec): JobRecord {
+  const options = readOptions(row.options)
+  const payload = decodeStored(codec, row.payload)
+  const result = row.result === null ? { ok: true as const, value: undefined } : decodeStored(codec, row.result)
+  return {
+    id: row.id,
+    job: row.name,
+    title: options.title,
+    queue: row.queue,
+    state: row.state,
+    payload: payload.ok ? payload.value : undefined,
+    result: result.ok ? result.value : undefined,
+    error: row.error === null ? undefined : (JSON.parse(row.error) as ErrorRecord),
+    reason: row.reason ?? (payload.ok ? undefined : `the payload does not decode: ${payload.why}`),
+    attempt: row.attempt,
+    crashes: row.crashes,
+    priority: row.priority,
+    labels: options.labels ?? [],
+    key: row.key ?? undefined,
+    after: row.after,
+    group: row.group ?? undefined,
+    meta: readMeta(codec, options.meta),
+    captured: readCaptured(options.captured, millCodec),
+    progress: row.progress === null ? undefined : (JSON.parse(row.progress) as JobRecord['progress']),
+    tick: options.tick === undefined ? undefined : { schedule: options.tick.schedule, at: new Date(options.tick.at) },
+    createdAt: new Date(row.createdAt),
+    dueAt: new Date(row.dueAt),
+    startedAt: notBefore(row.startedAt, row.createdAt),
+    settledAt: notBefore(row.settledAt, Math.max(row.startedAt ?? 0, row.createdAt)),
+    expiresAt: date(row.expiresAt),
+    attempts: attemptsOf(row),
+    ...(payload.ok ? {} : { raw: row.payload }),
+  }
+}
+
+/** A clean run wrote no line of its own: the row says when it began and ended. */
+function attemptsOf(row: JobRow): AttemptRecord[] {
+  const attempts = readLog(row.log).map(toAttempt)
+  const last = attempts.at(-1)
+  // A line that failed or ended otherwise is another run's, even if it began in the same millisecond.
+  const isLastRun =
+    last !== undefined &&
+    last.error === undefined &&
+    last.exit === undefined &&
+    last.startedAt.getTime() === row.startedAt
+  const isTold = row.state !== 'done' || isLastRun
+  if (!isTold && row.startedAt !== null && row.settledAt !== null)
+    attempts.push(toAttempt({ startedAt: row.startedAt, endedAt: row.settledAt, worker: row.worker ?? '' }))
+  return attempts
+}
+
+function toAttempt(entry: AttemptEntry): AttemptRecord {
+  const { startedAt, endedAt } = entry
+  return { ...entry, startedAt: new Date(startedAt), endedAt: new Date(Math.max(startedAt, endedAt)) }
+}
+
+/** When the clock was set back in between, an end would come before its beginning. Then it is shown as of the same moment. */
+function notBefore(ms: number | null, earliest: number): Date | undefined {
+  return ms === null ? undefined : new Date(Math.max(ms, earliest))
+}
+
+function readMeta(codec: Codec, meta: StoredOptions['meta']): unknown {
+  if (meta === undefined) return undefined
+  const decoded = decodeStored(codec, fromStoredValue(meta))
+  return decoded.ok ? decoded.value : undefined
+}
+
+type Decoded = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly why: string }
+
+export function decodeStored(codec: Codec, stored: Encoded): Decoded {
+  try {
+    return { ok: true, value: codec.decode(stored) }
+  } catch (error) {
+    return { ok: false, why: error instanceof Error ? error.message : String(error) }
+  }
+}
+
+function date(ms: number | null): Date | undefined {
+  return ms === null ? undefined : new Date(ms)
+}

@@ -1,0 +1,92 @@
+import { didYouMean } from '../../codec/near-name.js'
+import { formatPath, joinPath } from '../../codec/path.js'
+import { show } from '../../codec/show.js'
+import type { Problem } from '../../errors.js'
+import type { ForeignOptionNames } from './foreign-option-names.js'
+
+/**
+ * A check of one value: undefined when it is right, else what was expected and what came. An object's check gives a
+ * problem for each of its fields, with paths below its own.
+ */
+export type Check = (value: unknown) => string | undefined | readonly Problem[]
+
+/** The fields an object may have. */
+export interface Fields {
+  readonly fields: { readonly [name: string]: Check }
+  /** Known and promised, and refused by name until they are built. */
+  readonly notYet?: { readonly [name: string]: NotYet } | undefined
+  /** Names that other libraries have for it, and what to use here. */
+  readonly foreignNames?: ForeignOptionNames | undefined
+  /** The object that a value of another kind probably stands for: `{ limit: 3 }` for 3. */
+  readonly meant?: ((value: unknown) => string | undefined) | undefined
+}
+
+/** An option that is not built yet. */
+export interface NotYet {
+  /** What to do until it is there. */
+  readonly instead: string
+  /** Values that change nothing and so may be given; EMPTY stands for any empty object or array. */
+  readonly accepted: readonly unknown[]
+}
+export const EMPTY = Symbol('empty')
+
+export function notYet(instead: string, ...same: readonly unknown[]): NotYet {
+  return { instead, accepted: same }
+}
+
+/** Checks an options object as a set: unknown names with what was probably meant, wrong values, parts not yet built. */
+export function checkFields(value: unknown, path: string, shape: Fields): Problem[] {
+  if (typeof value !== 'object' || value === null || Array.isArray(value) || cannotBeOptions(value))
+    return [{ path, message: `must be an object, got ${show(value)}${didMean(shape.meant?.(value))}` }]
+  const problems: Problem[] = []
+  for (const [name, given] of Object.entries(value)) {
+    const wrong = fieldProblem(name, given, shape)
+    if (wrong === undefined) continue
+    const at = joinPath(path, formatPath([name]))
+    const found = typeof wrong === 'string' ? [{ path: '', message: wrong }] : wrong
+    for (const { path: below, message } of found) problems.push({ path: joinPath(at, below), message })
+  }
+  return problems
+}
+
+/** The end of a message about a value that stands for another: `; did you mean { limit: 3 }?` */
+export function didMean(meant: string | undefined): string {
+  return meant === undefined ? '' : `; did you mean ${meant}?`
+}
+
+function fieldProblem(name: string, given: unknown, shape: Fields): ReturnType<Check> {
+  const check = own(shape.fields, name)
+  if (check !== undefined) return given === undefined ? undefined : check(given)
+  const later = own(shape.notYet, name)
+  if (later === undefined) return `is not an option${adviceOn(name, shape)}`
+  if (given === undefined || later.accepted.includes(given) || (later.accepted.includes(EMPTY) && isEmpty(given)))
+    return undefined
+  return `is not yet part of this version; until then: ${later.instead}`
+}
+
+/** A name of another library says more than a near spelling. */
+function adviceOn(name: string, { fields, notYet, foreignNames }: Fields): string {
+  const advice = own(foreignNames, name)
+  if (advice !== undefined) return `; ${advice}`
+  return didYouMean(name, [...Object.keys(fields), ...Object.keys(notYet ?? {})])
+}
+
+function own<T>(names: { readonly [name: string]: T } | undefined, name: string): T | undefined {
+  return names !== undefined && Object.hasOwn(names, name) ? names[name] : undefined
+}
+
+/** Nothing was asked for: `hooks: {}`, `redact: []`. */
+function isEmpty(given: unknown): boolean {
+  return typeof given === 'object' && given !== null && Object.keys(given).length === 0
+}
+
+/** A forgotten await, or a value that has no fields of its own and would pass for "no options". */
+function cannotBeOptions(value: object): boolean {
+  return value instanceof Promise || value instanceof Date || value instanceof Map || value instanceof Set
+}
+
+/** Of a verb that takes none: one that is given would be ignored. An index, as `ids.map(mill.cancel)` passes it, asks for nothing. */
+export function refuseOptions(given: unknown, why: string): Problem[] {
+  if (typeof given !== 'object' || given === null) return []
+  return [{ path: 'options', message: `are not taken: ${why}, got ${show(given)}` }]
+}

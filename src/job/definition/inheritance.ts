@@ -1,0 +1,121 @@
+import { DefinitionError } from '../../errors.js'
+import type { AnyJob, Category, CategoryOptions, ResolvedOptions } from './define.js'
+import { keptFor } from './keep.js'
+import type { UniqueOptions } from './unique-options.js'
+
+/**
+ * How a job inherits from its categories. The nearest wins, then the order of `is` within one list. Two categories equally
+ * near but from different lists, with different answers, are a tie: refused, naming both, since any choice would be a guess.
+ */
+
+interface FoundCategory {
+  readonly category: Category
+  readonly depth: number
+  /** Who listed it, and where in that list. */
+  readonly listedBy: AnyJob | Category
+  readonly index: number
+}
+
+/** Every category of a job, nearest first, each once. A cycle is refused with its path. */
+export function categoriesOf(job: AnyJob): readonly Category[] {
+  return collectCategories(job).map((p) => p.category)
+}
+
+/** One option as the job has it: its own, else its categories'. */
+export function inherited<K extends keyof CategoryOptions>(job: AnyJob, name: K): CategoryOptions[K] | undefined {
+  const own = (job.options as CategoryOptions)[name]
+  if (own !== undefined) return own
+  return nearestValue(job, `option ${name}`, (options) => options[name])
+}
+
+/** Every level that says something of an option, most specific first: for options that merge part by part. */
+export function levels<K extends keyof CategoryOptions>(job: AnyJob, name: K): NonNullable<CategoryOptions[K]>[] {
+  const all = [(job.options as CategoryOptions)[name], ...categoriesOf(job).map((c) => c.options[name])]
+  return all.filter((value) => value !== undefined) as NonNullable<CategoryOptions[K]>[]
+}
+
+/** The handler the job would run at work: its own, else the nearest category's fallback. */
+export function resolveHandler(job: AnyJob): ResolvedOptions['run'] {
+  return inherited(job, 'run')
+}
+
+/** Looks at everything a job inherits, so that ties and cycles are found when the app is built and not at work. */
+export function checkInheritance(job: AnyJob): void {
+  for (const part of ['limit', 'backoff', 'jitter', 'when'] as const)
+    if (job.options.retry?.[part] === undefined)
+      nearestValue(job, `option retry.${part}`, (options) => options.retry?.[part])
+  for (const state of ['done', 'failed', 'cancelled'] as const)
+    if (job.options.keep === undefined)
+      nearestValue(job, `option keep.${state}`, (options) => keptFor(options.keep, state))
+  for (const part of ['by', 'for', 'while', 'onDuplicate'] as const)
+    if (uniquePart(job.options.unique, part) === undefined)
+      nearestValue(job, `option unique.${part}`, (options) => uniquePart(options.unique, part))
+  for (const name of [
+    'run',
+    'queue',
+    'priority',
+    'timeout',
+    'treatAsDone',
+    'codec',
+    'description',
+    'onParentFailure',
+  ] as const)
+    inherited(job, name)
+}
+
+function nearestValue<T>(job: AnyJob, what: string, read: (options: CategoryOptions) => T | undefined): T | undefined {
+  let best: (FoundCategory & { value: T }) | undefined
+  const answered = new Set<AnyJob | Category>()
+  for (const placed of collectCategories(job)) {
+    const value = read(placed.category.options)
+    // Within one list the first answer is that list's; the others do not speak for it.
+    if (value === undefined || answered.has(placed.listedBy)) continue
+    answered.add(placed.listedBy)
+    if (best === undefined) best = { ...placed, value }
+    else if (placed.depth === best.depth && value !== best.value)
+      throw new DefinitionError(
+        `job ${quote(job)}: ${what} comes equally near from categories ${quote(best.category)} and ${quote(placed.category)}; ` +
+          `give it to the job itself, or to a nearer category`,
+      )
+  }
+  return best?.value
+}
+
+/** Breadth first, so the result is ordered by depth, then by the order of `is`. */
+function collectCategories(job: AnyJob): FoundCategory[] {
+  const found: FoundCategory[] = []
+  const names = new Map<string, Category>()
+  let level: { from: AnyJob | Category; path: readonly string[] }[] = [{ from: job, path: [job.name] }]
+  for (let depth = 1; level.length > 0; depth += 1) {
+    const next: typeof level = []
+    for (const { from, path } of level) {
+      for (const [index, category] of (from.options.is ?? []).entries()) {
+        if (path.slice(1).includes(category.name))
+          throw new DefinitionError(
+            `job ${quote(job)}: its categories go in a circle: ${[...path.slice(1), category.name].join(' is ')}`,
+          )
+        const known = names.get(category.name)
+        if (known !== undefined && known !== category)
+          throw new DefinitionError(
+            `job ${quote(job)}: two different categories are named ${quote(category)}; rename one`,
+          )
+        if (known === undefined) {
+          names.set(category.name, category)
+          found.push({ category, depth, listedBy: from, index })
+        }
+        next.push({ from: category, path: [...path, category.name] })
+      }
+    }
+    level = next
+  }
+  return found
+}
+
+function quote(named: { readonly name: string }): string {
+  return JSON.stringify(named.name)
+}
+
+/** False speaks for every part. */
+function uniquePart(unique: CategoryOptions['unique'], part: keyof UniqueOptions): unknown {
+  return unique === false ? false : unique?.[part]
+}

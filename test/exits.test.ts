@@ -16,13 +16,13 @@ beforeAll(async () => {
 /** Each starts a call that takes a good while and holds the write lock: so the main thread can tell that it is under way. */
 const CALLS = {
   'a heartbeat': `
-    const { startHeart } = await import(dist + 'store/sqlite/heart.js')
+    const { startHeart } = await import(dist + 'store/sqlite/connection/heartbeat.js')
     const beat = 'update beats set beat = (with recursive n (i) as (select 1 union all select i + 1 from n where i < 2000000) ' +
       'select count(*) from n) where worker = ?'
     const queries = { beat, markBlocking: 'select 1' }
     void startHeart({ library, path, worker: 'w', everyMs: 60_000, queries, identity: undefined, onLost: () => {} })`,
   'a checkpoint': `
-    const { CheckpointThread } = await import(dist + 'store/sqlite/checkpoint-thread.js')
+    const { CheckpointThread } = await import(dist + 'store/sqlite/file/checkpoint-thread.js')
     const reader = new library.open(path)
     reader.exec('begin; select * from beats')
     database.exec('insert into beats values (1, 1)')
@@ -38,7 +38,7 @@ const ENDS = {
 
 const program = (call: string, end: string): string => `
 const dist = ${JSON.stringify(pathToFileURL(join(root, 'dist')).href)} + '/'
-const { chooseLibrary } = await import(dist + 'store/sqlite/library.js')
+const { chooseLibrary } = await import(dist + 'store/sqlite/connection/library.js')
 const library = chooseLibrary()
 const path = process.argv[2]
 const database = new library.open(path)

@@ -13,7 +13,9 @@ beforeAll(async () => {
 }, 120_000)
 
 /** The library the engine chooses by itself, so that the handler's connection and the engine's are of one. */
-const library = pathToFileURL(join(import.meta.dirname, '..', 'dist', 'store', 'sqlite', 'library.js')).href
+const library = pathToFileURL(
+  join(import.meta.dirname, '..', 'dist', 'store', 'sqlite', 'connection', 'library.js'),
+).href
 const db = `
 const { chooseLibrary } = await import(${JSON.stringify(library)})
 const db = new (chooseLibrary().open)(file)

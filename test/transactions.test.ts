@@ -12,7 +12,9 @@ beforeAll(async () => {
 })
 
 /** The library the engine chooses by itself, so that the business's connection and the engine's are of one. */
-const library = pathToFileURL(join(import.meta.dirname, '..', 'dist', 'store', 'sqlite', 'library.js')).href
+const library = pathToFileURL(
+  join(import.meta.dirname, '..', 'dist', 'store', 'sqlite', 'connection', 'library.js'),
+).href
 const business = `
 const { chooseLibrary } = await import(${JSON.stringify(library)})
 const db = new (chooseLibrary().open)(file)

@@ -17,7 +17,9 @@ beforeAll(async () => {
 })
 
 const SOON_MS = 5_000
-const LIBRARY = pathToFileURL(join(import.meta.dirname, '..', 'dist', 'store', 'sqlite', 'library.js')).href
+const LIBRARY = pathToFileURL(
+  join(import.meta.dirname, '..', 'dist', 'store', 'sqlite', 'connection', 'library.js'),
+).href
 const NO_WATCH = `
   const fs = (await import('node:fs')).default
   fs.watch = () => { throw Object.assign(new Error('ENOSPC: no watches left'), { code: 'ENOSPC' }) }

@@ -11,7 +11,7 @@ export async function openBooks(config) {
 
 /** The same library as the engine's, for a handle of its own on the same file. */
 async function sqliteLibrary(entry) {
-  const { chooseLibrary } = await import(new URL('./store/sqlite/library.js', entry).href)
+  const { chooseLibrary } = await import(new URL('./store/sqlite/connection/library.js', entry).href)
   return chooseLibrary().open
 }
 

@@ -1,5 +1,5 @@
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { build } from '../scripts/build.mjs'
 import { root, runNode, tool } from '../scripts/run.mjs'
@@ -28,29 +28,8 @@ const OPTIONS = {
   skipLibCheck: true,
 }
 
-const COMPILERS: readonly (readonly [version: string, compiler: string])[] = [
-  ['5.5', 'typescript-5.5'],
-  ['5.9', 'typescript-5.9'],
-  ['7', 'typescript'],
-]
-
-describe.each(COMPILERS)('TypeScript %s', (version, compiler) => {
-  test.each(TYPE_TESTS)('agrees with %s', async (file) => {
-    expect(await compile(version, compiler, 'agrees.ts', asStranger(file))).toEqual([])
-  })
-
-  test('names the mistake', async () => {
-    const source = asStranger('src/mistakes.test-d.ts')
-    const expected = expectationsOf(source)
-    expect(expected.length).toBeGreaterThan(30)
-    const found = await compile(version, compiler, 'mistakes.ts', source.replaceAll('@ts-expect-error says', 'says'))
-    const wrong = expected.flatMap((each) => problemsOf(each, found))
-    expect(wrong).toEqual([])
-  })
-
-  test("compiles and infers the README's first program", async () => {
-    const program = /^```ts\n([\s\S]*?)^```/m.exec(readFileSync(join(root, 'README.md'), 'utf8'))?.[1] ?? ''
-    const asked = `
+const README_PROGRAM = /^```ts\n([\s\S]*?)^```/m.exec(readFileSync(join(root, 'README.md'), 'utf8'))?.[1] ?? ''
+const README_QUESTIONS = `
 const text: string = await handle.result()
 // @ts-expect-error the result is a text
 const number: number = await handle.result()
@@ -58,8 +37,44 @@ const number: number = await handle.result()
 await mill.enqueue(sendEmail, {})
 export { number, text }
 `
-    expect(program).toMatch(/from 'millrace'/)
-    expect(await compile(version, compiler, 'readme.mts', program + asked)).toEqual([])
+
+const COMPILERS: readonly (readonly [version: string, compiler: string])[] = [
+  ['5.5', 'typescript-5.5'],
+  ['5.9', 'typescript-5.9'],
+  ['7', 'typescript'],
+]
+
+/** One program for each version and module setting: a compiler takes seconds to read the libraries, and little for a file. */
+describe.each(COMPILERS)('TypeScript %s', (version, compiler) => {
+  const MISTAKES = asStranger('src/mistakes.test-d.ts')
+  let found: Found
+  beforeAll(async () => {
+    const agreeing = TYPE_TESTS.map((file) => [fileNameFor(file), asStranger(file)])
+    found = await compile(version, compiler, OPTIONS, {
+      ...Object.fromEntries(agreeing),
+      'mistakes.ts': MISTAKES.replaceAll('@ts-expect-error says', 'says'),
+      'readme.mts': README_PROGRAM + README_QUESTIONS,
+    })
+  })
+
+  test('complains of nothing but the files it was given', () => {
+    expect(found.elsewhere).toEqual([])
+  })
+
+  test.each(TYPE_TESTS)('agrees with %s', (file) => {
+    expect(found.of(fileNameFor(file))).toEqual([])
+  })
+
+  test('names the mistake', () => {
+    const expected = expectationsOf(MISTAKES)
+    expect(expected.length).toBeGreaterThan(30)
+    const wrong = expected.flatMap((each) => problemsOf(each, found.of('mistakes.ts')))
+    expect(wrong).toEqual([])
+  })
+
+  test("compiles and infers the README's first program", () => {
+    expect(README_PROGRAM).toMatch(/from 'millrace'/)
+    expect(found.of('readme.mts')).toEqual([])
   })
 })
 
@@ -68,11 +83,14 @@ describe('a CommonJS file', () => {
   const inGuide = /^```ts\n(import type \{ Mill \}[\s\S]*?)^```/m
 
   test.each(COMPILERS)('compiles on TypeScript %s under node16 as the guide says', async (version, compiler) => {
-    const guide = readFileSync(join(root, 'docs', 'guides', 'getting-started.md'), 'utf8')
+    const guide = inGuide.exec(readFileSync(join(root, 'docs', 'guides', 'getting-started.md'), 'utf8'))?.[1] ?? ''
+    expect(guide).toMatch(/'millrace'/)
     const node16 = { ...OPTIONS, module: 'node16', moduleResolution: 'node16' }
-    expect(await compile(version, compiler, 'guide.cts', inGuide.exec(guide)?.[1] ?? '', node16)).toEqual([])
-    const refused = await compile(version, compiler, 'node16.cts', imported, node16)
-    expect(refused.map(({ text }) => text).join()).toContain('CommonJS module')
+    const found = await compile(version, compiler, node16, { 'guide.cts': guide, 'imported.cts': imported })
+    expect(found.elsewhere).toEqual([])
+    expect(found.of('guide.cts')).toEqual([])
+    const refused = found.of('imported.cts').map(({ text }) => text)
+    expect(refused.join()).toContain('CommonJS module')
   })
 
   test.each([
@@ -82,7 +100,8 @@ describe('a CommonJS file', () => {
     ['node20', '7', 'typescript'],
   ])('imports the package under %s on TypeScript %s', async (module, version, compiler) => {
     const options = { ...OPTIONS, module, moduleResolution: module === 'node20' ? 'node16' : module }
-    expect(await compile(version, compiler, `${module}.cts`, imported, options)).toEqual([])
+    const found = await compile(version, compiler, options, { 'imported.cts': imported })
+    expect([...found.elsewhere, ...found.of('imported.cts')]).toEqual([])
   })
 })
 
@@ -122,32 +141,45 @@ interface Diagnostic {
   readonly text: string
 }
 
-/** What a compiler says of one file. The folder is within the package, so that the package can be imported by its own name. */
+/** What a compiler says of a program: by file, and of whatever else it says. */
+interface Found {
+  readonly of: (file: string) => readonly Diagnostic[]
+  readonly elsewhere: readonly Diagnostic[]
+}
+
+const fileNameFor = (typeTest: string): string => `agrees-${typeTest.replace(/\W+/g, '-').replace(/-ts$/, '.ts')}`
+
+/** Compiles files as one program. The folder is within the package, so that they can import the package by its own name. */
 async function compile(
   version: string,
   compiler: string,
-  file: string,
-  source: string,
-  compilerOptions: object = OPTIONS,
-): Promise<Diagnostic[]> {
-  const folder = join(root, '.cache', 'types', version, file)
+  compilerOptions: typeof OPTIONS,
+  sources: Readonly<Record<string, string>>,
+): Promise<Found> {
+  const folder = join(root, '.cache', 'types', version, `${compilerOptions.module}-${Object.keys(sources).length}`)
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(folder, { recursive: true })
-  writeFileSync(join(folder, file), source)
-  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: [file] }))
+  for (const [file, source] of Object.entries(sources)) writeFileSync(join(folder, file), source)
+  const files = Object.keys(sources)
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files }))
   const { output } = await runNode([tool(compiler, 'tsc'), '-p', folder, '--pretty', 'false'])
-  return diagnosticsIn(output)
+  const said = diagnosticsIn(output)
+  return {
+    of: (file) => said.filter((each) => each.file === file),
+    elsewhere: said.filter((each) => !files.includes(each.file)),
+  }
 }
 
 /** `file.ts(3,7): error TS2345: …`, and what is indented below it. */
-function diagnosticsIn(output: string): Diagnostic[] {
-  const found: { line: number; text: string }[] = []
+function diagnosticsIn(output: string): (Diagnostic & { readonly file: string })[] {
+  const found: { file: string; line: number; text: string }[] = []
   for (const text of output.split('\n').filter((each) => each.trim() !== '')) {
-    const start = /^(?:.*?\((\d+),\d+\): )?error TS\d+: (.*)$/.exec(text)
+    const start = /^(?:(.*?)\((\d+),\d+\): )?error TS\d+: (.*)$/.exec(text)
     const last = found.at(-1)
-    if (start !== null) found.push({ line: Number(start[1] ?? 0), text: start[2] as string })
+    if (start !== null)
+      found.push({ file: basename(start[1] ?? ''), line: Number(start[2] ?? 0), text: start[3] as string })
     else if (last !== undefined) last.text += `\n${text}`
-    else found.push({ line: 0, text })
+    else found.push({ file: '', line: 0, text })
   }
   return found
 }

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { EXCEPTIONS, LARGE_FOLDERS, LONG_FUNCTIONS, excuses, isExcused } from './house/exceptions.js'
 import { foldersAreSmall, functionsAreShort } from './house/length.js'
 import { mapNamesEveryRoom, mapNamesOnlyWhatExists } from './house/map.js'
+import { importsOf, resolve } from './house/imports.js'
 import { dependenciesAreAgreed, errorCodesAreDocumented } from './house/promises.js'
 import { nonDeterminismOnlyInWorld, sqlOnlyInStore } from './house/purity.js'
 import { browserRoomsAreFreeOfNode, everyFileHasARoom, importsPointDown, noImportCycle } from './house/rooms.js'
@@ -49,6 +50,18 @@ test('every exception has a reason and is still needed', () => {
     return !found || each.reason.length < 20
   })
   expect(idle).toEqual([])
+})
+
+test('a program that imports the package loads the store of PostgreSQL only when it opens one', () => {
+  const sources = new Map(house.sources.map((source) => [source.path, source]))
+  const loaded = new Set<string>(['src/index.ts'])
+  for (const path of loaded)
+    for (const { specifier, kind } of importsOf(sources.get(path)!)) {
+      const target = kind === 'value' ? resolve(path, specifier) : undefined
+      if (target !== undefined) loaded.add(target)
+    }
+  expect(loaded).toContain('src/store/sqlite/sqlite-store.ts')
+  expect(loaded).not.toContain('src/store/postgres/postgres-store.ts')
 })
 
 test('the tree was read', () => {

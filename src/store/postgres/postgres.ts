@@ -5,8 +5,6 @@ import type { World } from '../../world/world.js'
 import type { StoreChoice } from '../choice.js'
 import { STORE_CHOICE } from '../choice.js'
 import { databaseMigrations } from './migrations/database-migrations.js'
-import { openDatabase } from './connection/open.js'
-import { PostgresStore } from './postgres-store.js'
 import { DEFAULT_SCHEMA, isPool, schemaOf, targetOf } from './connection/target.js'
 import type { PgPool } from './connection/target.js'
 
@@ -57,6 +55,11 @@ export function postgres(target: string | PgPool, options: PostgresOptions = {})
   return {
     [STORE_CHOICE]: true,
     open: async (world: World, autoMigrate: boolean) => {
+      // Loaded here, because every program that imports `millrace` imports this file, and most keep their jobs in SQLite.
+      const [{ openDatabase }, { PostgresStore }] = await Promise.all([
+        import('./connection/open.js'),
+        import('./postgres-store.js'),
+      ])
       const listen = direct === undefined ? undefined : await targetOf(direct.where, chosen, 'options.listen')
       const place = { ...(await targetOf(where, chosen)), listen }
       return new PostgresStore(await openDatabase(place, autoMigrate, world), world)

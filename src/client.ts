@@ -42,6 +42,8 @@ export interface ClientParts extends CommandParts {
   /** True inside a handler of this mill, where waiting for a result is refused. */
   readonly insideHandler: () => boolean
   readonly enqueued: (jobs: readonly NewJob[]) => void
+  /** Called with the name of a job that is enqueued here and not registered here. */
+  readonly unregistered: (name: string) => void
 }
 
 /** Commands going down: enqueue, schedule, cancel, pause, retry, edit, delete; and reading. It holds no state but its waiters. */

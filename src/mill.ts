@@ -22,6 +22,7 @@ import type { Store } from './store/store.js'
 import type { ListedJob, Mill } from './mill/mill-type.js'
 import { toListedJob } from './mill/listed-job.js'
 import type { MillParts } from './mill/parts.js'
+import { UnregisteredJobs } from './mill/unregistered.js'
 import { stopOnSignals } from './mill/stop-on-signals.js'
 import { logOf, storeOf, workerOptionsOf } from './mill/parts-from-options.js'
 import { refuseNotYet } from './mill/not-yet.js'
@@ -85,6 +86,7 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
   readonly #hooksAndContext: HooksAndContext
   readonly #client: Client
   readonly #enqueuer: EnqueueVerbs
+  readonly #unregistered: UnregisteredJobs
   readonly #times: Pick<MillParts, 'quarantineMs' | 'blockGraceMs'>
   readonly #signals: SignalStops
   readonly schedules: Recurring
@@ -117,6 +119,7 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
       executor,
     })
     this.#events = this.#hooksAndContext.events
+    this.#unregistered = new UnregisteredJobs(registry, log)
     this.#client = new Client({
       world,
       store,
@@ -125,6 +128,7 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
       capture: this.#hooksAndContext.capture,
       insideHandler: () => this.#inside.getStore() !== undefined,
       enqueued: (jobs) => this.#events.enqueued(jobs),
+      unregistered: (name) => this.#unregistered.note(name),
       changed: (job, to, reason) => this.#events.changed(job, to, reason),
       requested: (job, ask) => this.#events.requested(job, ask),
     })
@@ -192,6 +196,7 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
       if (this.#closing !== undefined) throw new ClosedError()
       if (this.#gone !== undefined) throw this.#gone
       this.#started ??= await this.#startParts()
+      this.#unregistered.started()
       // Found gone while it started.
       if (this.#gone !== undefined) abandonParts(this.#started, this.#gone)
     })

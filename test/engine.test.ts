@@ -196,6 +196,77 @@ describe('D7, D8: names', () => {
     expect(await handle.result()).toBe('known now')
   })
 
+  describe('a started mill that enqueues a job it does not know', () => {
+    const stranger = job('stranger', async () => 'known now')
+    const watched = (warned: string[]): Logger => {
+      const nothing = (): void => undefined
+      return { debug: nothing, info: nothing, error: nothing, warn: (_, message) => void warned.push(message) }
+    }
+    const ofStranger = (warned: readonly string[]): string[] => warned.filter((line) => line.includes('stranger'))
+
+    test('warns once a name, with what to do, whichever verb enqueues it', async () => {
+      const warned: string[] = []
+      const mill = await started({ jobs: [echo], logger: watched(warned) })
+      await mill.enqueue(stranger)
+      await mill.enqueueMany(stranger, [undefined])
+      await mill.flow((f) => f.add(stranger))
+      expect(ofStranger(warned)).toEqual([
+        'job "stranger" was enqueued here and is not registered in this process: no worker of this process runs it. Pass it in jobs: millrace({ jobs: […] }), or call mill.register(job), unless another process runs it',
+      ])
+    })
+
+    test.each<[string, (mill: Mill) => Promise<unknown>]>([
+      ['enqueueMany', (mill) => mill.enqueueMany(stranger, [undefined])],
+      ['schedule', (mill) => mill.schedule(stranger, undefined, '1h')],
+      ['flow', (mill) => mill.flow((f) => f.add(stranger))],
+      ['recurring', (mill) => mill.recurring('r', stranger, undefined, '0 9 * * *')],
+      ['seal of a group', (mill) => mill.group('g', { whenDone: [stranger, undefined] }).seal()],
+    ])('warns of %s', async (_, enqueue) => {
+      const warned: string[] = []
+      await enqueue(await started({ jobs: [echo], logger: watched(warned) }))
+      expect(ofStranger(warned)).toHaveLength(1)
+    })
+
+    test('warns at the start of what was enqueued before it, unless it was registered meanwhile', async () => {
+      const warned: string[] = []
+      const mill = await open({ jobs: [echo], logger: watched(warned) })
+      const late = job('late stranger', async () => 1)
+      await mill.enqueue(stranger)
+      await mill.enqueue(late)
+      expect(ofStranger(warned)).toEqual([])
+      mill.register(late)
+      await mill.start()
+      expect(ofStranger(warned)).toHaveLength(1)
+      expect(warned.join()).not.toContain('late')
+    })
+
+    test('warns of nothing where the mill was never started, or an unknown handler runs all names', async () => {
+      const warned: string[] = []
+      const producer = await open({ logger: watched(warned) })
+      await producer.enqueue(stranger)
+      const all = await started({ unknown: async () => 1, logger: watched(warned) })
+      await all.enqueue(stranger)
+      await all.unschedule(stranger, 'k')
+      expect(ofStranger(warned)).toEqual([])
+    })
+  })
+
+  test('a worker is judged by its own lease: one of a shorter lease does not run its live jobs', async () => {
+    const store = fresh()
+    let runs = 0
+    // The first worker beats once a second, and the second one takes a worker of its own lease for dead after half of that.
+    const long = job('long', async () => {
+      runs += 1
+      await new Promise((resolve) => setTimeout(resolve, 3_000))
+      return runs
+    })
+    const first = await started({ store, jobs: [long], lease: '3s' })
+    const handle = await first.enqueue(long)
+    await becomes(handle, 'running')
+    await started({ store, jobs: [long], lease: '500ms' })
+    expect(await handle.result()).toBe(1)
+  })
+
   test('the opt-in unknown handler runs names that nobody defines, and sees which', async () => {
     const store = fresh()
     const producer = await open({ store })

@@ -310,6 +310,25 @@ describe('overlap', () => {
     expect((await ledger(mill))[1]?.reason).toContain('first')
   })
 
+  test('a parent that is in the store no more is warned of once, with what to do', async () => {
+    const { clock, open } = place()
+    const warned: string[] = []
+    const nothing = (): void => undefined
+    const warn = (_: object, message: string): void => void warned.push(message)
+    const mill = await open({ logger: { debug: nothing, info: nothing, warn, error: nothing } })
+    await mill.start()
+    await mill.recurring('r', report, { of: 'a' }, { every: '1m' }, { after: [['report', 'first']] })
+    const parent = await mill.enqueue(report, { of: 'b' }, { key: 'first' })
+    await parent.result()
+    await move(mill, clock, MINUTE)
+    expect(await mill.delete(parent.id)).toBe(true)
+    for (let n = 0; n < 3; n += 1) await move(mill, clock, MINUTE)
+    expect(await outcomes(mill)).toEqual(['ran', 'skipped', 'skipped', 'skipped'])
+    const skipping = warned.filter((line) => line.includes('skip'))
+    expect(skipping).toHaveLength(1)
+    expect(skipping[0]).toMatch(/schedule "r" skipped its tick at .*"first".*keep: Infinity/s)
+  })
+
   test('cancel: the job before it is told to stop', async () => {
     const mill = await three('cancel')
     await soon(async () => expect((await states(mill)).filter((state) => state === 'running')).toHaveLength(1))

@@ -78,8 +78,8 @@ describe('one line a transition', () => {
     ],
     [
       'snoozed',
-      (e) => e.settled(settled('scheduled', { delayMs: 1_000 }), 5),
-      ['debug', 'scheduled mail in 1.0 s', { ...fields, attempt: 2, ms: 5 }],
+      (e) => e.settled(settled('scheduled', { delayMs: 1_000 }), 5, running),
+      ['info', 'snoozed mail for 1.0 s', { ...fields, attempt: 2, ms: 5 }],
     ],
     ['given back', (e) => e.settled(settled('ready'), 5), ['debug', 'ready mail', { ...fields, attempt: 2, ms: 5 }]],
     ['cancelled', (e) => e.changed(named, 'cancelled', 'why'), ['info', 'cancelled mail (why)', fields]],
@@ -201,5 +201,26 @@ describe('told in context', () => {
     events.settled(settled('done'), 1, { ...running, within: throwing })
     events.settled(settled('done'), 1, { ...running, within: throwingAfter })
     expect(where).toEqual(['nowhere', 'nowhere'])
+  })
+})
+
+describe('a schedule whose ticks get no job', () => {
+  const tick = { at: 0, byHand: false, firedAt: 0 }
+  const skipped = {
+    ...tick,
+    outcome: 'skipped',
+    reason: 'after: no such job: p',
+    job: null,
+    advice: 'keep it',
+  } as const
+  const ran = { ...tick, outcome: 'ran', reason: null, job: 'j' } as const
+
+  test('is warned of once, with what to do, and once more when it has run in between', () => {
+    const { events, lines } = bench(() => false)
+    for (const ticks of [[skipped], [skipped], [ran], [skipped]]) events.ticked('r', ticks)
+    const text =
+      'schedule "r" skipped its tick at 1970-01-01T00:00:00.000Z, and skips those to come: after: no such job: p. What to do: keep it'
+    const line: Line = ['warn', text, { schedule: 'r' }]
+    expect(lines.filter(([level]) => level === 'warn')).toEqual([line, line])
   })
 })

@@ -19,6 +19,8 @@ import {
   logLost,
   logQueue,
   logRescued,
+  logSkipping,
+  logSnoozed,
   logTicks,
   logTransition,
 } from './log-lines.js'
@@ -71,6 +73,9 @@ export interface EngineEvents {
 /** A fault repeats many times a second; it is said when it is new, and again after this many. */
 const REPEAT_EVERY = 100
 
+/** Schedules that skip their ticks, remembered so that each is warned of once. */
+const SKIPPING_MAX = 1_000
+
 /** `isGone`: the store is gone for good, which was logged; what fails because of that is not tried again. */
 export function engineEvents(log: Log, isGone: () => boolean = () => false): EngineEvents {
   const isNews = newsOf()
@@ -83,28 +88,14 @@ export function engineEvents(log: Log, isGone: () => boolean = () => false): Eng
       if (to === 'gone') log.write('info', { id, job: name, queue }, `deleted ${name}`)
       else logTransition(log, { id, job: name, queue, to, reason })
     },
-    ticked: (schedule, ticks) => logTicks(log, schedule, ticks),
+    ticked: tickTeller(log),
     requested: (job, ask) => logAsked(log, job, ask),
     queuePaused: (queue, pause) => logQueue(log, queue, pause),
     began(job) {
       if (log.debugs)
         logTransition(log, { id: job.id, job: job.name, queue: job.queue, to: 'running', attempt: job.attempt + 1 })
     },
-    settled(job, ms, running) {
-      if (job.to === 'ready' && running !== undefined) return logGivenBack(log, fieldsOf(running), job.name)
-      logTransition(log, {
-        id: job.id,
-        job: job.name,
-        queue: job.queue,
-        to: job.to,
-        // A snoozed attempt is not counted; one that never began has no number.
-        attempt: running?.attempt ?? (job.attempt === 0 ? undefined : job.attempt),
-        ms,
-        dueInMs: job.delayMs,
-        error: job.error === null ? undefined : (JSON.parse(job.error) as ErrorRecord),
-        reason: job.reason,
-      })
-    },
+    settled: (job, ms, running) => logSettled(log, job, ms, running),
     rescued: (worker, jobs, parked) => logRescued(log, worker, jobs.length, parked),
     lost: (what) => logLost(log, what),
     threwAfterwards(running, error) {
@@ -129,6 +120,39 @@ export function engineEvents(log: Log, isGone: () => boolean = () => false): Eng
       const fields = { ...(id === undefined ? {} : { id }), job: name, err: thrown }
       log.write('error', fields, `hooks.${which} failed; nothing depends on it, and work goes on`)
     },
+  }
+}
+
+/** How an attempt ended, or a job that no attempt held. */
+function logSettled(log: Log, job: SettledJob, ms: number | undefined, running: Shown | undefined): void {
+  if (job.to === 'ready' && running !== undefined) return logGivenBack(log, fieldsOf(running), job.name)
+  if (job.to === 'scheduled' && running !== undefined)
+    return logSnoozed(log, { ...fieldsOf(running), ms }, job.name, job.delayMs)
+  logTransition(log, {
+    id: job.id,
+    job: job.name,
+    queue: job.queue,
+    to: job.to,
+    // A snoozed attempt is not counted; one that never began has no number.
+    attempt: running?.attempt ?? (job.attempt === 0 ? undefined : job.attempt),
+    ms,
+    dueInMs: job.delayMs,
+    error: job.error === null ? undefined : (JSON.parse(job.error) as ErrorRecord),
+    reason: job.reason,
+  })
+}
+
+/** Logs what the ledger of a schedule records, and warns once of a schedule that skips its ticks until a person does something. */
+function tickTeller(log: Log): EngineEvents['ticked'] {
+  const skipping = new Set<string>()
+  return (schedule, ticks) => {
+    logTicks(log, schedule, ticks)
+    if (ticks.some(({ job }) => job !== null)) skipping.delete(schedule)
+    const last = ticks.at(-1)
+    if (last?.advice === undefined || skipping.has(schedule)) return
+    if (skipping.size >= SKIPPING_MAX) skipping.clear()
+    skipping.add(schedule)
+    logSkipping(log, schedule, last)
   }
 }
 

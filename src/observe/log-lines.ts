@@ -49,11 +49,13 @@ export function logTransition(log: Log, transition: Transition): void {
     job,
     queue,
     ...(attempt === undefined ? {} : { attempt }),
-    ...(ms === undefined ? {} : { ms: Math.round(ms * 10) / 10 }),
+    ...(ms === undefined ? {} : { ms: tenths(ms) }),
     ...(error === undefined ? {} : { err: reviveError(error) }),
   }
   log.write(level, fields, `${transition.to} ${job}${remark(transition)}`)
 }
+
+const tenths = (ms: number): number => Math.round(ms * 10) / 10
 
 /** A job that was enqueued. Whether one that comes after others is blocked, only the store knows: they may have ended. */
 export function logArrival(log: Log, { id, name, queue, due, after }: NewJob): void {
@@ -66,6 +68,18 @@ export function logArrival(log: Log, { id, name, queue, due, after }: NewJob): v
 /** The worker stopped before the handler came back: not the job's fault, and of interest to the person who stopped it. */
 export function logGivenBack(log: Log, fields: object, job: string): void {
   log.write('info', fields, `gave back ${job} (the worker stopped before it ended; it runs again)`)
+}
+
+/** Its handler asked for another time: like a retry it is of interest to a person, and unlike one it is no failure. */
+export function logSnoozed(
+  log: Log,
+  fields: object & { readonly ms?: number | undefined },
+  job: string,
+  delayMs: number | null,
+): void {
+  const { ms, ...rest } = fields
+  const shown = { ...rest, ...(ms === undefined ? {} : { ms: tenths(ms) }) }
+  log.write('info', shown, `snoozed ${job} for ${formatDuration(delayMs ?? 0)}`)
 }
 
 export function logRescued(log: Log, worker: string, jobs: number, parked: number): void {
@@ -154,9 +168,15 @@ export function logTicks(log: Log, schedule: string, ticks: readonly TickRow[]):
   }
 }
 
+/** No later tick of this schedule gets a job either, until a person does something. */
+export function logSkipping(log: Log, schedule: string, { at, reason, advice }: TickRow): void {
+  const text = `schedule ${JSON.stringify(schedule)} skipped its tick at ${new Date(at).toISOString()}, and skips those to come: ${reason}. What to do: ${advice}`
+  log.write('warn', { schedule }, text)
+}
+
 export function logBroughtBack(log: Log, schedule: string, aheadMs: number): void {
   const by = formatDuration(aheadMs)
-  const text = `schedule ${JSON.stringify(schedule)} stood still: a process whose clock was ${by} ahead had fired it, and fires it no more; it counts from now`
+  const text = `schedule ${JSON.stringify(schedule)} stood still: a process whose clock was ${by} ahead had fired it, and fires it no more; it goes on from now`
   log.write('warn', { schedule, aheadMs }, text)
 }
 

@@ -24,23 +24,31 @@ export function waitsFor(job: NewJob, before: readonly string[]): NewJob {
   return { ...job, after: before.map((id) => ({ id })), onParentFailure: 'past' }
 }
 
-/** A job that cannot be written now, for a reason of its own, is no reason to stop what recurs. */
-export function whyNotWritten(error: unknown): string {
-  const isOwn =
-    error instanceof DuplicateKeyError ||
-    error instanceof DuplicateJobError ||
-    error instanceof ParentMissingError ||
-    error instanceof GroupSealedError
-  if (!isOwn) throw error
-  return error.message
+/** Why a tick has no job, and what to do where the next tick would have none either. */
+export interface NotWritten {
+  readonly reason: string
+  readonly advice?: string | undefined
 }
+
+/** A job that cannot be written now, for a reason of its own, is no reason to stop what recurs. */
+export function whyNotWritten(error: unknown): NotWritten {
+  if (error instanceof ParentMissingError) return { reason: error.message, advice: KEEP_PARENTS }
+  if (error instanceof GroupSealedError) return { reason: error.message, advice: OTHER_GROUP }
+  const isOwn = error instanceof DuplicateKeyError || error instanceof DuplicateJobError
+  if (!isOwn) throw error
+  return { reason: error.message }
+}
+
+const KEEP_PARENTS =
+  'a finished job is pruned when its keep time is over: give the jobs that "after" names a longer keep (keep: Infinity), or call recurring() again with other jobs'
+const OTHER_GROUP = 'call recurring() again with another group, or without one'
 
 export function heldUp(open: readonly string[]): string {
   return `job ${open.at(-1)} of an earlier tick is unfinished`
 }
 
-export function keyHeld(holder: string | undefined): string {
-  return `job ${holder ?? ''} has its key or its place`
+export function keyHeld(holder: string | undefined): NotWritten {
+  return { reason: `job ${holder ?? ''} has its key or its place` }
 }
 
 export function calledOffFor(schedule: string): string {

@@ -90,6 +90,8 @@ export interface TickRow {
   /** The id of its job; null when there is none. */
   readonly job: string | null
   readonly firedAt: number
+  /** What a person must do so that later ticks get a job again, where they would be skipped too. Told by a firing, and not stored. */
+  readonly advice?: string | undefined
 }
 
 export interface UpcomingJobs {

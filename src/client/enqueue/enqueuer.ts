@@ -28,6 +28,8 @@ export interface EnqueuerParts {
   /** Takes context at each enqueue; undefined when none is captured. */
   readonly capture: Capture | undefined
   readonly enqueued: (jobs: readonly NewJob[]) => void
+  /** Called with the name of a job that is enqueued here and not registered here. */
+  readonly unregistered: (name: string) => void
   readonly toHandle: (id: string, isNew: boolean) => Handle<unknown>
 }
 
@@ -49,7 +51,7 @@ export class Enqueuer {
     under: Claim | undefined,
   ): Promise<Handle<unknown>> {
     const options = copyOptions(given)
-    const make = (): Item => ({ registered: this.#parts.registry.lookUp(job), payload, options })
+    const make = (): Item => ({ registered: this.#lookUp(job), payload, options })
     return this.#one(make, options, options?.onDuplicate ?? 'return', under)
   }
 
@@ -72,7 +74,7 @@ export class Enqueuer {
     problems: readonly Problem[],
   ): Promise<NewJob> {
     const item: Item = {
-      registered: this.#parts.registry.lookUp(job),
+      registered: this.#lookUp(job),
       payload,
       options: copyOptions(options),
       problems,
@@ -95,6 +97,7 @@ export class Enqueuer {
 
   /** A whole graph in one transaction. */
   flow(graph: FlowGraph): Promise<Handle<unknown>[]> {
+    for (const { registered } of graph.nodes) this.#noteUnregistered(registered)
     if (graph.tx === undefined) return this.#graph(graph)
     const made = this.#draftAll(graph).map((one, index) =>
       requireSync((graph.nodes[index] as GraphNode).registered, one),
@@ -138,7 +141,7 @@ export class Enqueuer {
 
   #later(job: Enqueueable, payload: unknown, given: EnqueueOptions | undefined): Item {
     const options = copyOptions(given)
-    const registered = this.#parts.registry.lookUp(job)
+    const registered = this.#lookUp(job)
     return { registered, payload, options, problems: whenDoneProblems(options, registered) }
   }
 
@@ -196,7 +199,7 @@ export class Enqueuer {
   }
 
   #timed(job: Enqueueable, payload: unknown, when: unknown, options: EnqueueOptions | undefined): Item {
-    const registered = this.#parts.registry.lookUp(job)
+    const registered = this.#lookUp(job)
     const parsed = parseWhen(when, this.#parts.world.clock.now())
     const problems = parsed.ok ? [] : [{ path: 'when', message: parsed.problem }]
     if (options?.in !== undefined || options?.at !== undefined)
@@ -208,7 +211,7 @@ export class Enqueuer {
   }
 
   #bulk(job: Enqueueable, payloads: readonly unknown[], asked: BulkItemOptions): Bulk {
-    const registered = this.#parts.registry.lookUp(job)
+    const registered = this.#lookUp(job)
     if (!Array.isArray(payloads)) throw badPayloads(`must be an array, got ${show(payloads)}`)
     if (payloads.length > BULK_MAX) throw badPayloads(`must be at most ${BULK_MAX}, got ${payloads.length}`)
     return {
@@ -218,6 +221,16 @@ export class Enqueuer {
       newId: () => this.#newId(),
       captured: this.#parts.capture?.capture(),
     }
+  }
+
+  #lookUp(job: Enqueueable): Registered {
+    const registered = this.#parts.registry.lookUp(job)
+    this.#noteUnregistered(registered)
+    return registered
+  }
+
+  #noteUnregistered({ job: { name } }: Registered): void {
+    if (!this.#parts.registry.has(name)) this.#parts.unregistered(name)
   }
 
   #handles(inserted: readonly Inserted[]): Handle<unknown>[] {

@@ -1,6 +1,7 @@
 import { decideCommand } from '../../../job/rules/command.js'
 import { decideOverlap, isOverlapping, openAfter } from '../../../job/rules/overlap.js'
 import { calledOffFor, heldUp, keyHeld, lastAtOf, nextOnes, waitsFor, whyNotWritten } from '../../firing.js'
+import type { NotWritten } from '../../firing.js'
 import { TICKS_KEPT, TRIM_EVERY } from '../../schedules.js'
 import type { Fired, Firing, PlannedTick, TickRow } from '../../schedules.js'
 import type { NewJob } from '../../store.js'
@@ -95,21 +96,25 @@ async function fireTick(
   { job, ...tick }: PlannedTick,
   { open, firing, now }: Situation,
 ): Promise<{ readonly tick: TickRow; readonly open: readonly string[] }> {
-  const skipped = (reason: string | null): { tick: TickRow; open: readonly string[] } => ({
-    tick: { ...tick, outcome: 'skipped', reason, job: null, firedAt: now },
+  const skipped = (reason: string | null, advice?: string): { tick: TickRow; open: readonly string[] } => ({
+    tick: { ...tick, outcome: 'skipped', reason, advice, job: null, firedAt: now },
     open,
   })
   if (job === null) return skipped(tick.reason)
   const verdict = decideOverlap(firing.overlap, open.length)
   if (verdict === 'skip') return skipped(heldUp(open))
   if (verdict === 'cancel') for (const id of open) await callOff(s, id, firing)
-  const why = await insertTick(s, verdict === 'wait' ? waitsFor(job, open) : job, firing)
-  if (why !== null) return skipped(why)
+  const not = await insertTick(s, verdict === 'wait' ? waitsFor(job, open) : job, firing)
+  if (not !== null) return skipped(not.reason, not.advice)
   return { tick: { ...tick, job: job.id, firedAt: now }, open: openAfter(verdict, open, job.id) }
 }
 
 /** Null when it is there; else why it is not: its key or its place is another's, a parent is missing, or its group is sealed. */
-async function insertTick(s: Session, job: NewJob, { onDuplicate, keepCancelledMs }: Firing): Promise<string | null> {
+async function insertTick(
+  s: Session,
+  job: NewJob,
+  { onDuplicate, keepCancelledMs }: Firing,
+): Promise<NotWritten | null> {
   try {
     const [inserted] = await insertJobs(s, [job], { onDuplicate, keepCancelledMs })
     return inserted?.isNew === true ? null : keyHeld(inserted?.id)

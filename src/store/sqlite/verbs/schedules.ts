@@ -2,6 +2,7 @@ import { decideCommand } from '../../../job/rules/command.js'
 import { decideOverlap, isOverlapping, openAfter } from '../../../job/rules/overlap.js'
 import type { State } from '../../../job/rules/states.js'
 import { calledOffFor, heldUp, keyHeld, lastAtOf, nextOnes, waitsFor, whyNotWritten } from '../../firing.js'
+import type { NotWritten } from '../../firing.js'
 import { TICKS_KEPT, TRIM_EVERY } from '../../schedules.js'
 import type {
   DueSchedules,
@@ -146,21 +147,21 @@ function fireTick(
   now: number,
 ): FiredTick {
   const { job, ...tick } = planned
-  const skipped = (reason: string | null): FiredTick => ({
-    tick: { ...tick, outcome: 'skipped', reason, job: null, firedAt: now },
+  const skipped = (reason: string | null, advice?: string): FiredTick => ({
+    tick: { ...tick, outcome: 'skipped', reason, advice, job: null, firedAt: now },
     open,
   })
   if (job === null) return skipped(tick.reason)
   const verdict = decideOverlap(firing.overlap, open.length)
   if (verdict === 'skip') return skipped(heldUp(open))
   if (verdict === 'cancel') for (const id of open) callOff(session, id, firing, now)
-  const inserted = insertTick(session, verdict === 'wait' ? waitsFor(job, open) : job, firing, now)
-  if (inserted !== null) return skipped(inserted)
+  const not = insertTick(session, verdict === 'wait' ? waitsFor(job, open) : job, firing, now)
+  if (not !== null) return skipped(not.reason, not.advice)
   return { tick: { ...tick, job: job.id, firedAt: now }, open: openAfter(verdict, open, job.id) }
 }
 
 /** Null when it is there; else why it is not: its key or its place is another's, a parent is missing, or its group is sealed. */
-function insertTick(session: Session, job: NewJob, firing: Firing, now: number): string | null {
+function insertTick(session: Session, job: NewJob, firing: Firing, now: number): NotWritten | null {
   const { onDuplicate, keepCancelledMs } = firing
   try {
     const [inserted] = insertJobs(session, [job], { onDuplicate, keepCancelledMs }, now)

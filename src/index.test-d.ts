@@ -507,7 +507,8 @@ export const inside = job('inside', async (_: undefined, ctx) => {
   ctx.attempt = 5
   if (ctx.attempt > 3) throw new Abort('enough', { cause: new Error('x') })
   if (ctx.attempt > 2) throw new Snooze('10m')
-  // @ts-expect-error a snooze takes a duration
+  if (ctx.attempt > 1) throw new Snooze(new Date())
+  // @ts-expect-error a snooze takes a duration or an instant
   throw new Snooze('later')
 })
 

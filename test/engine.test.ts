@@ -690,6 +690,50 @@ describe('X2, X3: outcomes and retries', () => {
     expect(attempts.map((a) => a.exit)).toEqual(['snoozed', 'snoozed', 'snoozed', undefined])
   })
 
+  test('Snooze takes an instant, and is logged like a retry is', async () => {
+    const lines: string[] = []
+    const nothing = (): void => undefined
+    const info = (_: object, message: string): void => void lines.push(message)
+    const runs: number[] = []
+    const at = Date.now() + 1_500
+    const later = job('later', async () => {
+      runs.push(Date.now())
+      if (runs.length === 1) throw new Snooze(new Date(at))
+      return runs.length
+    })
+    const mill = await started({ jobs: [later], logger: { debug: nothing, info, warn: nothing, error: nothing } })
+    const handle = await mill.enqueue(later)
+    expect(await handle.result()).toBe(2)
+    expect(runs[1]).toBeGreaterThanOrEqual(at - 5)
+    expect((await record(handle)).attempts.map((a) => a.exit)).toEqual(['snoozed', undefined])
+    expect(lines).toContainEqual(expect.stringMatching(/^snoozed later for (1\.\d s|\d+ ms)$/))
+  })
+
+  test('a Snooze until an instant in the past is a failed attempt, since it would run again at once for ever', async () => {
+    const past = job('past', {
+      run: async (_: undefined, ctx) => {
+        if (ctx.attempt === 1) throw new Snooze('2020-01-01T00:00:00Z')
+        return ctx.attempt
+      },
+      retry: { limit: 1, backoff: { start: 1 } },
+    })
+    const handle = await (await started({ jobs: [past] })).enqueue(past)
+    expect(await handle.result()).toBe(2)
+    expect((await record(handle)).attempts[0]?.error?.message).toMatch(
+      /new Snooze\(\): the delay must be an instant that is still to come, got 2020-01-01T00:00:00.000Z, which was \d+ d/,
+    )
+  })
+
+  test.each<[unknown, string]>([
+    ['10m', 'snoozed for 10 m'],
+    [{ hours: 2, minutes: 5 }, 'snoozed for 2 h 5 m'],
+    [new Date(0), 'snoozed until 1970-01-01T00:00:00.000Z'],
+    ['1970-01-01T01:00:00+01:00', 'snoozed until 1970-01-01T00:00:00.000Z'],
+    ['later', 'snoozed for "later"'],
+  ])('Snooze(%j) says what it waits for', (delay, message) => {
+    expect(new Snooze(delay as never).message).toBe(message)
+  })
+
   test('a Snooze for a time that is none is a failed attempt that says so, and is tried again', async () => {
     const wrong = job('wrong', {
       run: async (_: undefined, ctx) => {

@@ -202,9 +202,9 @@ const FIELDS: Fields = {
     typeof value === 'string' ? `{ store: ${show(value)} }` : Array.isArray(value) ? '{ jobs: […] }' : undefined,
 }
 
-/** Throws one error with everything that is wrong. */
-export function checkMillOptions(options: unknown, subject: string): void {
-  const problems = checkFields(options, '', FIELDS)
+/** Throws one error with everything that is wrong. `more` are options that this caller takes beside those of a mill. */
+export function checkMillOptions(options: unknown, subject: string, more: Fields['fields'] = {}): void {
+  const problems = checkFields(options, '', { ...FIELDS, fields: { ...FIELDS.fields, ...more } })
   // Jobs that contradict each other, with nothing else wrong, say so in their own words.
   if (problems.length === 1 && problems[0]?.path === 'jobs') listJobs((options as MillOptions).jobs)
   if (problems.length > 0) throw new InvalidOptionsError(subject, problems)

@@ -217,6 +217,7 @@ export class Bench implements TestMill {
       retries: claimed.retries,
       attempt: running.attempt,
       random: this.#world.random,
+      now: () => this.#world.clock.now(),
       call: async (handler: Handler<unknown, unknown>, payload: unknown) => {
         try {
           return (seen.returned = await this.#around.executor.call(handler, payload, running))

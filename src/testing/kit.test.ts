@@ -85,7 +85,7 @@ describe('drain and advance', () => {
     await begin()
     await t.mill.enqueue(parent, { name: 'Ada' })
     const later = await t.mill.schedule(greet, { name: 'later' }, '2h')
-    expect(await t.drain()).toEqual({ ran: 2, done: 2, failed: 0, retrying: 0 })
+    expect(await t.drain()).toEqual({ ran: 2, done: 2, failed: 0, retrying: 0, snoozed: 0 })
     await t.advance('119m')
     expect((await t.drain()).ran).toBe(0)
     await t.advance('1m')
@@ -113,7 +113,7 @@ describe('drain and advance', () => {
   test('a snooze comes back after its time', async () => {
     await begin()
     const handle = await t.mill.enqueue(nap)
-    await t.drain()
+    expect(await t.drain()).toEqual({ ran: 1, done: 0, failed: 0, retrying: 0, snoozed: 1 })
     expect(await handle.get()).toMatchObject({ state: 'scheduled', attempt: 0 })
     await t.advance('1h')
     expect((await t.drain()).ran).toBe(1)
@@ -122,6 +122,49 @@ describe('drain and advance', () => {
   test('a wrong duration is refused', async () => {
     await begin()
     await expect(t.advance('soon' as never)).rejects.toThrow(/duration/)
+  })
+})
+
+describe('the clock', () => {
+  test('begins when the test says, by any instant', async () => {
+    for (const now of [
+      new Date('2026-02-03T04:05:06Z'),
+      '2026-02-03T04:05:06Z',
+      { epochMilliseconds: 1_770_091_506_000 },
+    ] as const) {
+      t = await testing({ jobs: [greet], now })
+      expect(t.now).toEqual(new Date('2026-02-03T04:05:06Z'))
+      await t.mill.enqueue(greet, { name: 'Ada' })
+      expect((await t.expectEnqueued(greet)).createdAt).toEqual(t.now)
+      await t.close()
+    }
+  })
+
+  test('moves to an instant, and what came due on the way has run or is ready', async () => {
+    await begin()
+    const handle = await t.mill.schedule(greet, { name: 'Ada' }, '1h')
+    await t.advanceTo('2030-01-01T12:59:59Z')
+    expect((await handle.get())?.state).toBe('scheduled')
+    await t.advanceTo(new Date('2030-01-01T13:00:00Z'))
+    expect(t.now).toEqual(new Date('2030-01-01T13:00:00Z'))
+    expect(await t.consume()).toBe('hello Ada')
+  })
+
+  test.each<[unknown, RegExp]>([
+    ['2030-01-01T11:59:59Z', /the instant must not be before now, got 2030-01-01T11:59:59.000Z.*testing\(\{ now/],
+    ['1h', /the instant must be an instant such as a Date/],
+    [5, /a number could be seconds or milliseconds/],
+  ])('is not moved to %j', async (instant, message) => {
+    await begin()
+    await expect(t.advanceTo(instant as never)).rejects.toThrow(message)
+    expect(t.now).toEqual(new Date('2030-01-01T12:00:00Z'))
+  })
+
+  test('does not begin at what is no instant', async () => {
+    await begin()
+    await expect(testing({ now: '1h' as never, concurrency: 0 })).rejects.toThrow(
+      /now must be an instant such as a Date.*concurrency/s,
+    )
   })
 })
 
@@ -205,7 +248,7 @@ describe('cancel and pause under test', () => {
     })
     t = await testing({ jobs: { failing } })
     const { id } = await t.mill.enqueue(failing)
-    expect(await t.drain()).toEqual({ ran: 1, done: 0, failed: 0, retrying: 0 })
+    expect(await t.drain()).toEqual({ ran: 1, done: 0, failed: 0, retrying: 0, snoozed: 0 })
     expect([paused, (await t.mill.get(id))?.state]).toEqual([[true], 'paused'])
   })
 
@@ -268,7 +311,7 @@ describe('time-outs in virtual time', () => {
     await t.mill.enqueueMany(short, [undefined, undefined, undefined])
     const drained = t.drain()
     await t.advance('3m')
-    expect(await drained).toEqual({ ran: 3, done: 0, failed: 3, retrying: 0 })
+    expect(await drained).toEqual({ ran: 3, done: 0, failed: 3, retrying: 0, snoozed: 0 })
     expect(t.now).toEqual(new Date('2030-01-01T12:03:00.000Z'))
   })
 

@@ -2,9 +2,10 @@ import { inspectParts } from '../job/attempt/log-text.js'
 import { InvalidOptionsError, MillraceError } from '../errors.js'
 import { show } from '../codec/show.js'
 import { isJob } from '../job/definition/brands.js'
+import type { Fields } from '../job/definition/check-fields.js'
 import type { Job } from '../job/definition/define.js'
-import type { Duration } from '../job/duration/duration.js'
-import { formatDuration, parseDuration } from '../job/duration/duration.js'
+import type { Duration, Instant } from '../job/duration/duration.js'
+import { formatDuration, parseDuration, parseInstant } from '../job/duration/duration.js'
 import type { Enqueueable } from '../job/enqueue.js'
 import type { JobRecord } from '../job/record.js'
 import type { Mill } from '../mill/mill-type.js'
@@ -29,6 +30,8 @@ export interface TestKit {
   drain(): Promise<Drained>
   /** Moves time on; jobs that came due are then ready. */
   advance(by: Duration | number): Promise<void>
+  /** Moves time on to an instant, as `advance` does; one before `now` is refused. */
+  advanceTo(instant: Instant): Promise<void>
   /** The job that was enqueued with such a payload (fields you leave out are not looked at); throws when there is none. */
   expectEnqueued<Payload = unknown, Result = unknown>(
     job: Job<Payload, Result> | string,
@@ -43,6 +46,8 @@ export interface Drained {
   readonly done: number
   readonly failed: number
   readonly retrying: number
+  /** Attempts that threw `Snooze`: they are due again later. */
+  readonly snoozed: number
 }
 
 const WAITING = ['scheduled', 'retrying', 'blocked', 'parked', 'paused', 'ready'] as const
@@ -71,8 +76,21 @@ export async function testing(options: TestOptions = {}): Promise<TestKit> {
 
 /** The same on a store that the caller opens: our own tests of behaviour run on every store. */
 export async function testingOn(options: TestOptions, openStore?: OpenTestStore): Promise<TestKit> {
-  checkMillOptions(options, 'testing()')
+  checkMillOptions(options, 'testing()', OF_THE_KIT)
   return new Kit(await buildTestMill(options, openStore))
+}
+
+/** Options of `testing()` alone. */
+const OF_THE_KIT: Fields['fields'] = {
+  now: (value) => {
+    const parsed = parseInstant(value)
+    return parsed.ok ? undefined : parsed.problem
+  },
+}
+
+function notBack(atMs: number, now: Date): string {
+  const to = new Date(atMs).toISOString()
+  return `must not be before now, got ${to}: time goes forward only, and it is ${now.toISOString()}. Begin earlier with testing({ now: '${to}' })`
 }
 
 class Kit implements TestKit {
@@ -109,13 +127,15 @@ class Kit implements TestKit {
   }
 
   async drain(): Promise<Drained> {
-    const sum = { ran: 0, done: 0, failed: 0, retrying: 0 }
+    const sum = { ran: 0, done: 0, failed: 0, retrying: 0, snoozed: 0 }
     for (;;) {
       await this.#bench.promote()
       const ended = await this.#bench.runNext(undefined)
       if (ended === undefined) return sum
       sum.ran += 1
       if (ended.to === 'done' || ended.to === 'failed' || ended.to === 'retrying') sum[ended.to] += 1
+      // Nothing but a snooze schedules a job that ran.
+      if (ended.to === 'scheduled') sum.snoozed += 1
       this.#last.set(ended.running.claimed.queue, ended.running)
       if (sum.ran > DRAIN_MAX)
         throw new MillraceError(
@@ -129,6 +149,14 @@ class Kit implements TestKit {
     const parsed = parseDuration(by)
     if (!parsed.ok) throw new InvalidOptionsError('advance()', [{ path: 'the duration', message: parsed.problem }])
     await this.#bench.advance(parsed.ms)
+  }
+
+  async advanceTo(instant: Instant): Promise<void> {
+    const parsed = parseInstant(instant)
+    const byMs = parsed.ok ? parsed.atMs - this.#bench.time.now : 0
+    const problem = !parsed.ok ? parsed.problem : byMs < 0 ? notBack(parsed.atMs, this.now) : undefined
+    if (problem !== undefined) throw new InvalidOptionsError('advanceTo()', [{ path: 'the instant', message: problem }])
+    await this.#bench.advance(byMs)
   }
 
   async expectEnqueued(job: Enqueueable, payload?: unknown): Promise<JobRecord<never, never>> {

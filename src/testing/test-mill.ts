@@ -1,5 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { buildMill } from '../mill.js'
+import type { Instant } from '../job/duration/duration.js'
+import { parseInstant } from '../job/duration/duration.js'
 import type { MillOptions } from '../mill/options.js'
 import { STORE_CHOICE } from '../store/choice.js'
 import { chooseLibrary } from '../store/sqlite/connection/library.js'
@@ -22,16 +24,22 @@ import type { TestMill } from './bench.js'
 const START = Date.UTC(2030, 0, 1, 12)
 
 /** What a mill under test takes: all that any mill does, but for its store, which is in memory unless you have a handle. */
-export type TestOptions = Omit<MillOptions, 'store'> & { readonly store?: SqliteHandle | undefined }
+export type TestOptions = Omit<MillOptions, 'store'> & {
+  /** A handle that the code under test works with; its transactions are the store's. Default: a store in memory. */
+  readonly store?: SqliteHandle | undefined
+  /** When the virtual clock begins. Default '2030-01-01T12:00:00Z'. */
+  readonly now?: Instant | undefined
+}
 
 /** Opens the store of a mill under test: it lives in the mill's world, and its clock is the test's. */
 export type OpenTestStore = (world: World, now: () => number) => Promise<Store>
 
 export async function buildTestMill(
-  { store: given, ...options }: TestOptions,
+  { store: given, now, ...options }: TestOptions,
   openStore: OpenTestStore = onSqlite(given),
 ): Promise<TestMill> {
-  const time = new VirtualTime(START)
+  const begin = now === undefined ? undefined : parseInstant(now)
+  const time = new VirtualTime(begin?.ok === true ? begin.atMs : START)
   const world = testWorld(time)
   const store = await openStore(world, () => Math.floor(time.now))
   const choice = { [STORE_CHOICE]: true as const, open: () => Promise.resolve(store) }

@@ -11,6 +11,7 @@ export function attemptOf(running: Running, parts: Pick<HandParts, 'world' | 'ex
     retries: running.claimed.retries,
     attempt: running.attempt,
     random: parts.world.random,
+    now: () => Math.round(running.startedAt + (parts.world.clock.monotonic() - running.begunAt)),
     call: (handler, payload) => parts.executor.call(handler, payload, running),
     abortReason: () => running.abortReason,
     note: (line) => running.log(line),

@@ -1,5 +1,5 @@
 import { describeError } from '../codec/error-text.js'
-import { parseDuration } from '../job/duration/duration.js'
+import { formatDuration, parseWhen } from '../job/duration/duration.js'
 import type { Handler } from '../job/definition/define.js'
 import { isLazy, loadHandler } from '../job/definition/lazy.js'
 import type { Encoded, Outcome } from '../job/rules/outcome.js'
@@ -23,6 +23,8 @@ export interface Attempt {
   readonly retries: number
   readonly attempt: number
   readonly random: () => number
+  /** The time by the store's clock, as far as the worker knows it. */
+  readonly now: () => number
   /** Calls the handler; the executor's part. */
   readonly call: (handler: Handler<unknown, unknown>, payload: unknown) => unknown
   /** Why the signal was aborted, if it was. */
@@ -152,12 +154,18 @@ export function failure(
   }
 }
 
-/** A delay that is none, such as one of a header that could not be read, is a failed attempt: the job is tried again. */
-function snoozed(attempt: Attempt, thrown: Snooze): Outcome {
-  const parsed = parseDuration(thrown.delay)
-  if (parsed.ok) return { kind: 'snoozed', delayMs: parsed.ms }
-  const problems = [{ path: 'the delay', message: parsed.problem }]
-  return failure(attempt, new InvalidOptionsError('new Snooze()', problems))
+/**
+ * A time that is none, such as one of a header that could not be read, is a failed attempt: the job is tried again. So is an
+ * instant in the past: the job would run again at once, without a limit, since a snooze counts no attempt.
+ */
+function snoozed(attempt: Attempt, { delay }: Snooze): Outcome {
+  const now = attempt.now()
+  const parsed = parseWhen(delay, now)
+  if (parsed.ok && parsed.atMs >= now) return { kind: 'snoozed', delayMs: parsed.atMs - now }
+  const message = parsed.ok
+    ? `must be an instant that is still to come, got ${new Date(parsed.atMs).toISOString()}, which was ${formatDuration(now - parsed.atMs)} ago`
+    : parsed.problem
+  return failure(attempt, new InvalidOptionsError('new Snooze()', [{ path: 'the delay', message }]))
 }
 
 /** A predicate that throws must not cost the job its retry, nor make a failure a success. */

@@ -488,7 +488,7 @@ test('the testing kit settles and rolls back for real, on a handle that you give
   db.exec('begin')
   void t.mill.enqueue(child, { n: 1 }, { tx: db })
   db.exec('rollback')
-  expect(await t.drain()).toEqual({ ran: 3, done: 2, failed: 0, retrying: 1 })
+  expect(await t.drain()).toEqual({ ran: 3, done: 2, failed: 0, retrying: 1, snoozed: 0 })
   const states: unknown[] = []
   for (const handle of handles) states.push([(await handle.get())?.state, (await handle.get())?.result])
   expect([states, count(db)]).toEqual([

@@ -1,5 +1,6 @@
 import { show } from '../../codec/show.js'
-import type { Duration } from '../duration/duration.js'
+import { formatDuration, parseDuration, parseInstant } from '../duration/duration.js'
+import type { When } from '../duration/duration.js'
 
 /**
  * What a handler throws to say more than "it failed". Recognised by brand, never by `instanceof`, so that two copies of
@@ -27,11 +28,13 @@ export class Abort extends Error {
 }
 
 /**
- * Thrown in a handler: try again later, without counting this attempt.
+ * Thrown in a handler: try again later, without counting this attempt. It takes a duration, or an instant that is still to
+ * come: a Date, a Temporal.Instant or ISO text. With anything else the attempt fails, and is retried as after any error.
  *
  * ```ts
  * import { job, Snooze } from 'millrace'
- * export const poll = job('poll-export', async (p: { url: string }) => {
+ * export const poll = job('poll-export', async (p: { url: string; opensAt: Date }) => {
+ *   if (p.opensAt > new Date()) throw new Snooze(p.opensAt)
  *   const response = await fetch(p.url)
  *   if (response.status === 202) throw new Snooze('10m')
  * })
@@ -39,12 +42,20 @@ export class Abort extends Error {
  */
 export class Snooze extends Error {
   readonly [SNOOZE] = true
-  readonly delay: Duration
-  constructor(delay: Duration) {
-    super(`snoozed for ${show(delay)}`)
+  readonly delay: When
+  constructor(delay: When) {
+    super(`snoozed ${textOf(delay)}`)
     this.name = 'Snooze'
     this.delay = delay
   }
+}
+
+/** What is neither is refused when the attempt is settled: here it only must not throw. */
+function textOf(delay: unknown): string {
+  const span = parseDuration(delay)
+  if (span.ok) return `for ${formatDuration(span.ms)}`
+  const instant = parseInstant(delay)
+  return instant.ok ? `until ${new Date(instant.atMs).toISOString()}` : `for ${show(delay)}`
 }
 
 export function isAbort(thrown: unknown): thrown is Abort {

@@ -32,8 +32,11 @@ export interface DurationLike {
 /** A span of time from 0 to 10 years: a number is milliseconds. A day is 24 hours, whatever clocks do that night. */
 export type Duration = number | DurationText | IsoDurationText | DurationLike
 
+/** A moment of the calendar, with its zone where it is a text. */
+export type Instant = Date | InstantLike | InstantText
+
 /** A moment: in a span from now, or at an instant. An instant in the past means at once. */
-export type When = Duration | Date | InstantLike | InstantText
+export type When = Duration | Instant
 
 /** A span in whole milliseconds, or what is wrong with it; the problem continues a sentence that names the option. */
 export type ParsedDuration =

@@ -66,6 +66,33 @@ test('a short lock is waited for', async () => {
   expect(await (await enqueued).result({ timeout: '20s' })).toBe(1)
 })
 
+test('a long one is told after ten seconds, however many calls wait for it', async () => {
+  const { mill, schema } = await open()
+  const ids = (await mill.enqueueMany(noop, [1, 2, 3, 4, 5, 6], { in: '1h' })).map(({ id }) => id)
+  await other.query(`begin; lock table ${schema}.jobs, ${schema}.waiting in access exclusive mode`)
+  const timed = async (call: Promise<unknown>): Promise<[code: string, ms: number]> => {
+    const since = performance.now()
+    const error = await call.then(
+      () => ({ code: 'done' }),
+      (thrown: unknown) => thrown as { code: string },
+    )
+    return [error.code, performance.now() - since]
+  }
+  const calls: Promise<[string, number]>[] = []
+  for (const id of ids) {
+    // One after the other, so that each waits behind those before it.
+    calls.push(timed(mill.enqueue(noop, 7)), timed(mill.cancel(id)))
+    for (let i = 0; i < 10; i += 1) calls.push(timed(mill.enqueue(noop, 8, { key: `${id} ${i}` })))
+    await new Promise((next) => setTimeout(next, 100))
+  }
+  const answers = await Promise.all(calls)
+  expect(new Set(answers.map(([code]) => code))).toEqual(new Set(['E_STORE_LOCKED']))
+  for (const [, ms] of answers) {
+    expect(ms).toBeGreaterThan(9_500)
+    expect(ms).toBeLessThan(12_000)
+  }
+}, 120_000)
+
 test('a long one is told as such; what was refused is never written, and no sessions pile up', async () => {
   const { mill, schema } = await open()
   const before = await sessions()

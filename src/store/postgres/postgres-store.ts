@@ -30,6 +30,7 @@ import { Before, claimJobs, confirmJobs, readLeases, reportJobs, voidClaims } fr
 import { Commands } from './verbs/commands.js'
 import type { Connection } from './connection/connection.js'
 import { Gather } from './connection/gather.js'
+import { LOCK_PATIENCE_MS, whileLocked } from './connection/while-locked.js'
 import { Hints } from './wake/hints.js'
 import { insertJobs } from './verbs/insert.js'
 import { Lanes } from './verbs/lanes.js'
@@ -259,7 +260,8 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
         ),
       )
     const shared = async (): Promise<readonly Inserted[]> => {
-      await this.#inserts.add(jobs)
+      // A lock is waited for here, each call for its own time, and not in the shared write, behind which others would wait.
+      await whileLocked(this.#opened.world, LOCK_PATIENCE_MS, () => this.#inserts.add(jobs))
       return jobs.map(asNew)
     }
     const ids = jobs.map(({ id }) => id)
@@ -268,7 +270,7 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
 
   async #insertPlain(jobs: readonly NewJob[]): Promise<readonly void[]> {
     const write = (receipt: string): Promise<void> =>
-      this.#run.plain(this.#writes, (s) => writeJobs(s, jobs), undefined, receipt)
+      this.#run.plain(this.#writes, (s) => writeJobs(s, jobs), 0, receipt)
     await this.#run.receipts.under((receipt) => this.#lanes.sure(jobs, () => write(receipt)))
     return []
   }

@@ -7,7 +7,7 @@ import type { PgClient } from './client.js'
 import type { Executor } from './executor.js'
 import { codeOf, isLost, isTransient, lostReply, translate } from './faults.js'
 import type { Shortage } from './shortage.js'
-import { LOCK_PATIENCE_MS, whileLocked } from './while-locked.js'
+import { isLocked, LOCK_PATIENCE_MS, whileLocked } from './while-locked.js'
 
 export interface ConnectionParts {
   readonly world: World
@@ -59,6 +59,8 @@ export class Connection implements Executor {
   /** A prepared statement was slow: perhaps its plan is from when the tables were small. */
   #wasSlow = false
   #replannedAt = -Infinity
+  /** When a lock of another transaction was last met. */
+  #lockedAt = -Infinity
 
   constructor(parts: ConnectionParts) {
     this.#parts = parts
@@ -70,41 +72,43 @@ export class Connection implements Executor {
     values: readonly (string | null)[],
     patienceMs = LOCK_PATIENCE_MS,
   ): Promise<R[]> {
-    return whileLocked(this.#parts.world, patienceMs, () =>
-      this.#inTurn(() =>
-        this.#again(async () => {
-          const client = await this.#connected()
-          return this.#committing(() => this.#run<R>(client, text, values))
-        }),
+    return whileLocked(this.#parts.world, patienceMs, (until) =>
+      this.#inTurn(
+        () =>
+          this.#again(async () => {
+            const client = await this.#connected()
+            return this.#committing(() => this.#run<R>(client, text, values))
+          }),
+        until,
       ),
     )
   }
 
   /**
    * All of `work` or nothing of it. It may be run again when others stood in its way, so it must only write by `tx`. If the
-   * reply to the commit is lost, a ReplyLostError says so.
+   * reply to the commit is lost, a ReplyLostError says so. `until` is that of `whileLocked`.
    */
   transaction<T>(
     bounds: { readonly begin: string; readonly commit: string | ((result: T) => string); readonly rollback: string },
     work: (tx: Executor) => Promise<T>,
     answerMs = ANSWER_MS,
+    until?: number,
   ): Promise<T> {
-    return this.#inTurn(() =>
-      this.#again(async () => {
-        const client = await this.#connected()
-        const tx: Executor = { query: (text, values) => this.#run(client, text, values, answerMs) }
-        await tx.query(bounds.begin, [])
-        try {
-          const result = await work(tx)
-          const commit = typeof bounds.commit === 'string' ? bounds.commit : bounds.commit(result)
-          await this.#committing(() => tx.query(commit, []))
-          return result
-        } catch (error) {
-          await tx.query(bounds.rollback, []).catch(() => this.#drop(client))
-          throw error
-        }
-      }),
-    )
+    const once = async (): Promise<T> => {
+      const client = await this.#connected()
+      const tx: Executor = { query: (text, values) => this.#run(client, text, values, answerMs) }
+      await tx.query(bounds.begin, [])
+      try {
+        const result = await work(tx)
+        const commit = typeof bounds.commit === 'string' ? bounds.commit : bounds.commit(result)
+        await this.#committing(() => tx.query(commit, []))
+        return result
+      } catch (error) {
+        await tx.query(bounds.rollback, []).catch(() => this.#drop(client))
+        throw error
+      }
+    }
+    return this.#inTurn(() => this.#again(once), until)
   }
 
   /** Waits a little for what was asked; whatever is left of it then is called off, and rejects. */
@@ -119,14 +123,29 @@ export class Connection implements Executor {
     if (client !== undefined) await endClient(client, timers)
   }
 
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+  #inTurn<T>(work: () => Promise<T>, until?: number): Promise<T> {
+    const askedAt = this.#parts.world.clock.monotonic()
+    const inTime = (): Promise<T> => {
+      this.#refuseLate(askedAt, until)
+      return work()
+    }
     this.#asked += 1
-    const done = this.#turn.then(work).finally(() => {
+    const done = this.#turn.then(inTime).finally(() => {
       this.#asked -= 1
       if (this.#asked === 0) this.#client?.unref?.()
     })
     this.#turn = done.catch(() => undefined)
     return done
+  }
+
+  /**
+   * Each call in the line waits for a lock for a moment, so a long line would make each of them wait many times as long as it
+   * may. A line that is only slow refuses none.
+   */
+  #refuseLate(askedAt: number, until: number | undefined): void {
+    if (until === undefined || this.#lockedAt < askedAt || this.#parts.world.clock.monotonic() < until) return
+    const told = `${this.#parts.name}: another transaction holds what calls before this one need, so its turn did not come in time`
+    throw new StoreError('E_STORE_LOCKED', `${told}; nothing was written; end it, and keep such transactions short`)
   }
 
   /** Runs what commits. Before it was sent, a lost connection means that nothing was written. */
@@ -140,12 +159,16 @@ export class Connection implements Executor {
   }
 
   async #again<T>(work: () => Promise<T>): Promise<T> {
-    const { timers, random } = this.#parts.world
+    const { timers, random, clock } = this.#parts.world
     for (let left = TRIES; ; left -= 1) {
       try {
         return await work()
       } catch (error) {
-        if (left <= 1 || !isTransient(error)) throw translate(error, this.#parts.name)
+        if (left <= 1 || !isTransient(error)) {
+          const fault = translate(error, this.#parts.name)
+          if (isLocked(fault)) this.#lockedAt = clock.monotonic()
+          throw fault
+        }
       }
       await new Promise<void>((next) => timers.after(random() * Math.min(RETRY_MAX_MS, 5 * 2 ** (TRIES - left)), next))
     }

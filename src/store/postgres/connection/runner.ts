@@ -43,7 +43,8 @@ export class Runner {
 
   /** All or nothing. */
   transact<T>(work: (s: Session) => Promise<T>, patienceMs = LOCK_PATIENCE_MS): Promise<T> {
-    return whileLocked(this.#opened.world, patienceMs, () => this.#transactOnce(work, this.#opened.queries.commit))
+    const { world, queries } = this.#opened
+    return whileLocked(world, patienceMs, (until) => this.#transactOnce(work, queries.commit, until))
   }
 
   /** The same with a receipt, which holds what `answer` makes of the result. */
@@ -53,9 +54,9 @@ export class Runner {
     patienceMs = LOCK_PATIENCE_MS,
   ): Promise<T> {
     const { world, queries } = this.#opened
-    return whileLocked(world, patienceMs, () =>
+    return whileLocked(world, patienceMs, (until) =>
       this.receipts.under((receipt) =>
-        this.#transactOnce(work, (result) => queries.commitWith(receipt, JSON.stringify(answer(result)))),
+        this.#transactOnce(work, (result) => queries.commitWith(receipt, JSON.stringify(answer(result))), until),
       ),
     )
   }
@@ -91,17 +92,21 @@ export class Runner {
     return new Session({ db, queries: this.#opened.queries, lanes: this.#lanes, now: this.#now, from })
   }
 
-  async #transactOnce<T>(work: (s: Session) => Promise<T>, commit: string | ((result: T) => string)): Promise<T> {
+  async #transactOnce<T>(
+    work: (s: Session) => Promise<T>,
+    commit: string | ((result: T) => string),
+    until: number | undefined,
+  ): Promise<T> {
     let hint: Hint | undefined
     const { beginBounded, rollback } = this.#opened.queries
-    const result = await this.#opened
-      .connection('writes')
-      .transaction({ begin: beginBounded, commit, rollback }, async (tx) => {
-        const session = this.session(tx)
-        const done = await work(session)
-        hint = session.hint
-        return done
-      })
+    const inside = async (tx: Executor): Promise<T> => {
+      const session = this.session(tx)
+      const done = await work(session)
+      hint = session.hint
+      return done
+    }
+    const bounds = { begin: beginBounded, commit, rollback }
+    const result = await this.#opened.connection('writes').transaction(bounds, inside, undefined, until)
     this.committed(hint)
     return result
   }

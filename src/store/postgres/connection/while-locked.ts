@@ -10,11 +10,17 @@ const AGAIN_MS = 20
  * connection, so that whoever has nothing to do with that lock goes first: a caller's transaction may hold a key for as long
  * as it likes. After `patienceMs` it is told.
  */
-export async function whileLocked<T>(world: World, patienceMs: number, work: () => Promise<T>): Promise<T> {
+export async function whileLocked<T>(
+  world: World,
+  patienceMs: number,
+  /** `until`, of the monotonic clock: a try whose turn comes later need not be made. Undefined: one try is made in any case. */
+  work: (until: number | undefined) => Promise<T>,
+): Promise<T> {
   const end = world.clock.monotonic() + patienceMs
+  const until = patienceMs > 0 ? end : undefined
   for (;;) {
     try {
-      return await work()
+      return await work(until)
     } catch (error) {
       if (!isLocked(error) || world.clock.monotonic() >= end) throw error
     }

@@ -4,7 +4,7 @@ import { changeTogether, mayShare, TOGETHER_MAX } from './change-batch.js'
 import { Gather } from '../connection/gather.js'
 import { readById } from './read.js'
 import type { VerbParts } from '../connection/session.js'
-import { isLocked } from '../connection/while-locked.js'
+import { isLocked, LOCK_PATIENCE_MS } from '../connection/while-locked.js'
 
 /** Commands to jobs: those that are given while one is under way are done together. */
 export class Commands {
@@ -27,21 +27,21 @@ export class Commands {
 
   async #some(changes: readonly GuardedChange[]): Promise<readonly (Changed | undefined)[]> {
     const [only] = changes
-    if (only !== undefined && changes.length === 1) return [await this.#alone(only)]
-    return this.#parts.kept
-      .transactKept(
+    try {
+      if (only !== undefined && changes.length === 1) return [await this.#alone(only, 0)]
+      return await this.#parts.kept.transactKept(
         (s) => changeTogether(s, changes),
         (done) => done,
         0,
       )
-      .catch((error: unknown) => {
-        // Who meets a lock is done by himself, and waits for it.
-        if (isLocked(error)) return []
-        throw error
-      })
+    } catch (error) {
+      // On a lock conflict each change is made alone and waits for the lock, so that no other change waits behind it.
+      if (isLocked(error)) return []
+      throw error
+    }
   }
 
-  async #alone(change: GuardedChange): Promise<Changed> {
+  async #alone(change: GuardedChange, patienceMs = LOCK_PATIENCE_MS): Promise<Changed> {
     const { lanes, plain, kept } = this.#parts
     const queue = change.edit?.queue
     const job = queue === undefined ? undefined : await plain((s) => readById(s, change.id))
@@ -50,6 +50,7 @@ export class Commands {
       kept.transactKept(
         (s) => changeJob(s, change),
         (done) => [done],
+        patienceMs,
       ),
     )
   }

@@ -10,6 +10,8 @@ export interface WorkerInfo {
   readonly pid: number
   /** See `ProcessMark`; null or absent where nothing can be proven of the process. */
   readonly identity?: string | null | undefined
+  /** Its lease, by which others judge it: it beats three times in that. */
+  readonly leaseMs?: number | undefined
 }
 
 export interface WorkerBeat {
@@ -18,6 +20,8 @@ export interface WorkerBeat {
   readonly beat: number | null
   /** Its process, where its end could be proven on the same machine. */
   readonly process?: ProcessMark | undefined
+  /** Its own lease. */
+  readonly leaseMs?: number | undefined
 }
 
 /** A worker's row as both stores read it. */
@@ -26,10 +30,12 @@ export interface WorkerRow {
   readonly beat: unknown
   readonly pid: unknown
   readonly identity: string | null
+  readonly leaseMs: unknown
 }
 
-export function beatOf({ worker, beat, pid, identity }: WorkerRow): WorkerBeat {
-  const seen = { id: worker, beat: beat === null ? null : Number(beat) }
+export function beatOf({ worker, beat, pid, identity, leaseMs }: WorkerRow): WorkerBeat {
+  const lease = leaseMs === null ? {} : { leaseMs: Number(leaseMs) }
+  const seen = { id: worker, beat: beat === null ? null : Number(beat), ...lease }
   return identity === null ? seen : { ...seen, process: { pid: Number(pid), identity } }
 }
 

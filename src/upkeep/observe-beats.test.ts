@@ -32,6 +32,36 @@ const seconds = (count: number, other: (second: number) => number | null, start 
 
 const lastDead = (looks: readonly Look[]): string[] => deadAt(looks).at(-1) as string[]
 
+describe('a worker with a lease of its own', () => {
+  const lookedAt = (leaseMs: number, count: number): string[][] => {
+    let seen: Observation = NOTHING_SEEN
+    return Array.from({ length: count }, (_, i) => {
+      const beats: WorkerBeat[] = [
+        { id: 'me', beat: i, leaseMs: LEASE },
+        { id: 'other', beat: 7, leaseMs },
+      ]
+      const { observation, dead } = observeBeats(seen, beats, 'me', i * 1_000, LEASE)
+      seen = observation
+      return dead.map(({ id }) => id)
+    })
+  }
+  const firstDead = (looks: readonly string[][]): number => looks.findIndex((ids) => ids.length > 0)
+
+  test('that is longer than the observer’s is dead when that is over, and not before', () => {
+    expect(firstDead(lookedAt(2 * LEASE, 40))).toBe(30)
+  })
+
+  test('that is shorter is dead after the observer’s: the observer’s own beats prove no shorter silence', () => {
+    expect(firstDead(lookedAt(LEASE / 5, 40))).toBe(15)
+  })
+
+  test('is looked at when that is over', () => {
+    const watches = new Map([['other', { beat: 7, since: 0, notBefore: 0, leaseMs: 2 * LEASE }]])
+    expect(nextLookMs({ watches, at: 2 * LEASE - 10 }, 'me', LEASE)).toBe(10)
+    expect(nextLookMs({ watches, at: LEASE - 10 }, 'me', LEASE)).toBe(1_000)
+  })
+})
+
 describe('a worker', () => {
   test('whose beat moves lives', () => {
     expect(deadAt(seconds(100, (i) => i)).flat()).toEqual([])

@@ -9,6 +9,9 @@ import type { WorkerBeat } from '../store/workers.js'
  * for up to D plus one beat interval (a third of a lease): hearts try without a pause and beat as soon as they can. So a
  * silence of one lease proves a death only if D was shorter than two thirds of a lease. The observer's own beats bound D:
  * two of them, or the last one and the moment of the rescuing write, are never further apart than `OWN_GAP_MAX` of a lease.
+ *
+ * Processes may have different leases. Then the longer of the two counts: a worker with a longer lease beats more rarely than the
+ * observer, and a shorter silence than the observer's own lease is not bounded by the observer's own beats.
  */
 export interface Watch {
   readonly beat: number | null
@@ -16,6 +19,8 @@ export interface Watch {
   readonly since: number
   /** The look before that one: the beat is at most so old. */
   readonly notBefore: number
+  /** Its own lease, where that is known. */
+  readonly leaseMs?: number | undefined
 }
 
 export interface Observation {
@@ -51,9 +56,10 @@ export function observeBeats(
   // So does a gap between our own beats: the store could not be written, and the others' next beats are still to come.
   const gap = hasGap(before, own, self, now, leaseMs)
   const watches = new Map<string, Watch>()
-  for (const { id, beat } of beats) {
+  for (const { id, beat, leaseMs: own } of beats) {
     const seen = gap ? undefined : before.watches.get(id)
-    watches.set(id, seen !== undefined && seen.beat === beat ? seen : { beat, since: now, notBefore: now })
+    const isSame = seen !== undefined && seen.beat === beat
+    watches.set(id, isSame ? seen : { beat, since: now, notBefore: now, leaseMs: own })
   }
   if (own === undefined || self === undefined) return { observation: { watches, at: now }, dead: [], validUntil: now }
   watches.set(self, own)
@@ -84,7 +90,8 @@ function watchOwn(
 export function nextLookMs({ watches, at }: Observation, self: string | undefined, leaseMs: number): number {
   const paceMs = Math.min(LOOK_MS, leaseMs / 10)
   let nextMs = paceMs
-  for (const [id, { since }] of watches) if (id !== self) nextMs = Math.min(nextMs, since + leaseMs - at)
+  for (const [id, watch] of watches)
+    if (id !== self) nextMs = Math.min(nextMs, watch.since + patienceMs(watch, leaseMs) - at)
   // One that is over its time and still there could not be freed: it is asked for at the usual pace.
   return nextMs > 0 ? nextMs : paceMs
 }
@@ -108,5 +115,10 @@ function hasGap(
 /** A worker that left its leases behind (beat null) was ended by another rescuer: what it held is free at once. */
 function isDead(watch: Watch | undefined, beat: number | null, now: number, leaseMs: number): boolean {
   if (beat === null) return true
-  return watch !== undefined && now - watch.since >= leaseMs
+  return watch !== undefined && now - watch.since >= patienceMs(watch, leaseMs)
+}
+
+/** The longer of its own lease and the observer's. */
+function patienceMs(watch: Watch, leaseMs: number): number {
+  return Math.max(leaseMs, watch.leaseMs ?? 0)
 }

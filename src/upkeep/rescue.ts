@@ -111,15 +111,15 @@ export class Rescuer {
     const { held, world, store, self, leaseMs } = this.#parts
     if (held === undefined || this.#hasTold) return
     this.#hasTold = true
-    const until = world.clock.now() + leaseMs()
     // A process of this machine that is not gone is alive.
     const doubtful = beats.filter(
       ({ id, beat, process }) =>
         id !== self() && beat !== null && (process === undefined || !world.processes.isLocal(process)),
     )
-    for (const { id } of doubtful.length > TOLD_WORKERS_MAX ? [] : doubtful) {
-      const jobs = await store.leases.readLeases(id)
-      if (jobs.length > 0) held({ worker: id, jobs, leaseMs: leaseMs(), until })
+    for (const worker of doubtful.length > TOLD_WORKERS_MAX ? [] : doubtful) {
+      const waitMs = Math.max(leaseMs(), worker.leaseMs ?? 0)
+      const jobs = await store.leases.readLeases(worker.id)
+      if (jobs.length > 0) held({ worker: worker.id, jobs, leaseMs: waitMs, until: world.clock.now() + waitMs })
     }
   }
 

@@ -30,7 +30,7 @@ export class Lease {
   ): Promise<Lease> {
     const worker = world.ids.workerId()
     const everyMs = leaseMs / 3
-    await store.addWorker({ id: worker, ...world.processes.own })
+    await store.addWorker({ id: worker, ...world.processes.own, leaseMs })
     const heart = await store.startHeartbeat(worker, everyMs, onLost, loop.share)
     if (heart?.watchesLoop === true) loop.attach(worker)
     return new Lease(

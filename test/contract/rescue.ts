@@ -57,6 +57,11 @@ export const rescueCases: readonly ContractCase[] = [
     )
   }),
 
+  contract('a worker is listed with its lease, where it gave one', async (b) => {
+    await b.store.leases.addWorker({ id: 'known', host: 'here', pid: 1, leaseMs: 30_000 })
+    assert.deepEqual(await b.store.leases.readWorkers(), [{ id: 'known', beat: 0, leaseMs: 30_000 }])
+  }),
+
   contract('claims whose answer was lost are voided: what they took is given, and nothing of others', async (b) => {
     const worker = await b.worker()
     const id = await b.one()

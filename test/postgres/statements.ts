@@ -204,7 +204,7 @@ function jobCases(rows: number): Readonly<Record<string, Case>> {
     readReceipt: [idOf(5)],
     dropReceipts: [list(idOf(5))],
     sweepReceipts: [idOf(5), '10'],
-    addWorker: ['w9', '', '1', null, null],
+    addWorker: ['w9', '', '1', null, '15000', null],
     beat: ['w1'],
     dropWorker: ['w1'],
     endWorker: ['w1', '0'],

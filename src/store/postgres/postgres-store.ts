@@ -173,8 +173,11 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
   pruneJobs: JobStore['pruneJobs'] = (limit) => this.#prune.pruneJobs(limit)
   sweepRows: JobStore['sweepRows'] = (limit) => this.#prune.sweepRows(limit)
 
-  async addWorker({ id, host, pid, identity = null }: WorkerInfo): Promise<void> {
-    await this.#plain(this.#work, (s) => s.query(s.queries.addWorker, id, host, String(pid), identity, s.nowText))
+  async addWorker({ id, host, pid, identity = null, leaseMs }: WorkerInfo): Promise<void> {
+    const lease = leaseMs === undefined ? null : String(leaseMs)
+    await this.#plain(this.#work, (s) =>
+      s.query(s.queries.addWorker, id, host, String(pid), identity, lease, s.nowText),
+    )
   }
 
   async beat(worker: string): Promise<boolean> {

@@ -203,6 +203,7 @@ create table millrace.workers (
   host text not null,
   pid integer not null,
   identity text,
+  lease_ms bigint,
   started_at bigint not null,
   blocked_by bigint
 ) with (fillfactor=50);

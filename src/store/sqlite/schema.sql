@@ -212,6 +212,8 @@ CREATE TABLE millrace_workers (
   pid integer not null,
   -- The machine and the start time of the process, opaque; null where they cannot be read.
   identity text,
+  -- How long the worker may be silent before it is taken for dead: processes may have different leases.
+  lease_ms integer,
   started_at integer not null,
   -- The job whose handler blocked the event loop until the worker stopped its heartbeat.
   blocked_by integer

@@ -199,10 +199,11 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
   pruneJobs: JobStore['pruneJobs'] = (limit) => this.#prune.pruneJobs(limit)
   sweepRows: JobStore['sweepRows'] = (limit) => this.#prune.sweepRows(limit)
 
-  async addWorker({ id, host, pid, identity = null }: WorkerInfo): Promise<void> {
+  async addWorker({ id, host, pid, identity = null, leaseMs }: WorkerInfo): Promise<void> {
     this.#hints.worksHere = true
     const sql = this.#session.queries.addWorker
-    const add = (now: number): unknown => this.#session.statement(sql).run(id, host, pid, identity, now)
+    const row = [id, host, pid, identity, leaseMs ?? null] as const
+    const add = (now: number): unknown => this.#session.statement(sql).run(...row, now)
     await this.#commits.write(add, NOT_FLUSHED)
   }
 

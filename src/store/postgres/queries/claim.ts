@@ -80,8 +80,8 @@ const asRows = (lanes: typeof namedLanes): string => `
 /** Workers and what they take. */
 export const claimQueries = {
   addWorker: `
-    insert into ${s}.workers (worker, host, pid, identity, started_at)
-    values ($1, $2, $3::text::integer, $4, coalesce($5::text::bigint, ${clock}))`,
+    insert into ${s}.workers (worker, host, pid, identity, lease_ms, started_at)
+    values ($1, $2, $3::text::integer, $4, $5::text::bigint, coalesce($6::text::bigint, ${clock}))`,
   beat: `
     update ${s}.workers set beat = beat + 1 where worker = $1
     returning 1 as beat`,
@@ -97,9 +97,9 @@ export const claimQueries = {
   lockWorker: `select 1 as locked from ${s}.workers where worker = $1 and beat = $2::text::bigint for update`,
   isWorker: `select 1 as listed from ${s}.workers where worker = $1`,
   readWorkers: `
-    (select worker, beat, pid, identity from ${s}.workers order by worker)
+    (select worker, beat, pid, identity, lease_ms as "leaseMs" from ${s}.workers order by worker)
     union all
-    (select l.worker, null::bigint, null::integer, null::text
+    (select l.worker, null::bigint, null::integer, null::text, null::bigint
      from (select distinct worker from ${s}.leases) l
      where (select w.worker from ${s}.workers w where w.worker = l.worker) is null)`,
   claimJobs: asJson(namedLanes),

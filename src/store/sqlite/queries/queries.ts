@@ -191,8 +191,8 @@ export const queries = {
     where expires_at is not null and fence is null and state <> 'parked'`,
 
   addWorker: `
-    insert into millrace_workers (worker, host, pid, identity, started_at)
-    values (?, ?, ?, ?, ?)`,
+    insert into millrace_workers (worker, host, pid, identity, lease_ms, started_at)
+    values (?, ?, ?, ?, ?, ?)`,
   beat: `
     update millrace_workers
     set beat = beat + 1
@@ -210,10 +210,10 @@ export const queries = {
         join millrace_live l on l.seq = held.value
         where l.fence = millrace_leases.fence)`,
   readWorkers: `
-    select worker, beat, pid, identity
+    select worker, beat, pid, identity, lease_ms as "leaseMs"
     from millrace_workers
     union all
-    select distinct worker, null, null, null
+    select distinct worker, null, null, null, null
     from millrace_leases
     where worker not in (select worker from millrace_workers)`,
   isWorker: `

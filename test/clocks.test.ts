@@ -207,6 +207,25 @@ test('"every" goes on after a process whose clock was a day ahead has gone, and 
   expect(lines).toEqual([expect.stringMatching(/^schedule "r" stood still: a process whose clock was 1 d ahead/)])
 })
 
+test('a cron goes on after a process whose clock was a day ahead has gone; what that fired does not fire again', async () => {
+  const where = freshStore(folder)
+  const [right, ahead] = [{ now: NOON }, { now: NOON + DAY }]
+  const { logger, told } = listening()
+  const mill = await started(where, right, { logger })
+  await mill.recurring('r', beat, undefined, '* * * * * *')
+  await tick(mill, right, 1_000)
+  const other = await started(where, ahead)
+  await soon(async () => expect((await ticks(mill)).some((at) => at > NOON + HOUR)).toBe(true))
+  await other.close()
+  expect(Number((await mill.schedules.get('r'))?.nextAt)).toBeGreaterThan(NOON + HOUR)
+  await soon(async () => expect(Number((await mill.schedules.get('r'))?.nextAt)).toBeLessThanOrEqual(right.now + 1_000))
+  for (let n = 0; n < 3; n += 1) await tick(mill, right, 1_000)
+  const lines = told().filter((line) => line.includes('stood still'))
+  expect(lines).toEqual([expect.stringMatching(/^schedule "r" stood still: a process whose clock was 1 d ahead/)])
+  const all = await ticks(mill)
+  expect(new Set(all).size).toBe(all.length)
+})
+
 /** It fakes the wall clock of a real process; the clock of a PostgreSQL server is not its own, so this is about files. */
 const FAKETIME = '/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1'
 

@@ -31,6 +31,29 @@ function looks(rows: (minute: number) => ScheduleRow): boolean[] {
   return [0, 1, 2].map((m) => stalled.of([rows(m)], NOON + m * MINUTE, 500 + m * MINUTE).length > 0)
 }
 
+describe('a cron', () => {
+  const minutely = (change: Partial<ScheduleRow> = {}): ScheduleRow => row({ rule: '* * * * *', ...change })
+
+  test('stands still when its rule has a tick before the next one and it was not fired for an interval', () => {
+    expect(looks(() => minutely())).toEqual([false, false, true])
+  })
+
+  test('that fires once a day stands still after an hour', () => {
+    const stalled = new Stalled()
+    const daily = row({ rule: '0 0 * * *', lastAt: NOON + 300 * DAY, nextAt: NOON + 300.5 * DAY })
+    const found = [0, 30, 60, 61].map((m) => stalled.of([daily], NOON + m * MINUTE, m * MINUTE).length > 0)
+    expect(found).toEqual([false, false, false, true])
+  })
+
+  test.each<[string, (minute: number) => ScheduleRow]>([
+    ['a process whose clock is ahead fires it', (minute) => minutely({ revision: minute })],
+    ['its next tick is that of its rule', (minute) => minutely({ nextAt: NOON + (minute + 1) * MINUTE })],
+    ['its last tick is past', () => minutely({ lastAt: NOON - 1 })],
+  ])('does not stand still when %s', (_, rows) => {
+    expect(looks(rows)).toEqual([false, false, false])
+  })
+})
+
 describe('an "every" schedule', () => {
   test('stands still when its next tick is far ahead and it was not fired for an interval', () => {
     expect(looks(() => row())).toEqual([false, false, true])
@@ -46,7 +69,6 @@ describe('an "every" schedule', () => {
     ['it is due', () => row({ nextAt: NOON })],
     ['it is paused', () => row({ pausedAt: NOON, nextAt: null })],
     ['its last tick is past: it may wait for its "from"', () => row({ lastAt: NOON - 1 })],
-    ['it is a cron, which names times of the calendar', () => row({ rule: '0 0 * * *' })],
     ['it cannot be read here', () => ({ ...row(), spec: '{' })],
   ])('does not stand still when %s', (_, rows) => {
     expect(looks(rows)).toEqual([false, false, false])

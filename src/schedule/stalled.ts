@@ -1,14 +1,20 @@
 import type { ScheduleRow } from '../store/schedules.js'
 import { readSpec } from './spec.js'
+import { nextAfter, timingOf } from './ticks.js'
 
 /** A process fires a tick that much late at most, unless it is stuck or dead. */
 const LATE_MS = 1_000
 
+/** A cron whose ticks are farther apart is not watched for longer than this: most processes do not live for a month. */
+const CRON_STILL_MAX_MS = 3_600_000
+
 /**
- * Finds `every` schedules that stand still. On SQLite each process has its own clock, so a process whose clock is ahead moves the
+ * Finds schedules that stand still. On SQLite each process has its own clock, so a process whose clock is ahead moves the
  * next tick ahead of every other process. While it lives it fires the schedule, and each firing moves the revision. When it is
  * gone, the revision stays, and the next tick is as far away as its clock was ahead. So a schedule stands still when its next
- * tick is more than one interval away and its revision has not moved for one interval of this process's monotonic clock.
+ * tick is later than the rule says and its revision has not moved for one interval of this process's monotonic clock. The
+ * interval of a cron is that between its next two ticks, up to an hour: should the other process still live, it moves the schedule
+ * away again, and no tick is doubled, since the ledger has each.
  */
 export class Stalled {
   #seen = new Map<string, { readonly revision: number; readonly since: number }>()
@@ -24,9 +30,8 @@ export class Stalled {
       }),
     )
     return ahead.filter((row) => {
-      const [everyMs, seen] = [intervalOf(row), this.#seen.get(row.id)]
-      if (everyMs === undefined || seen === undefined || (row.nextAt ?? 0) <= now + everyMs) return false
-      return monotonicMs - seen.since >= everyMs + LATE_MS
+      const [stillMs, seen] = [stillFor(row, now), this.#seen.get(row.id)]
+      return stillMs !== undefined && seen !== undefined && monotonicMs - seen.since >= stillMs + LATE_MS
     })
   }
 }
@@ -36,11 +41,18 @@ function isAhead({ pausedAt, nextAt, lastAt, createdAt }: ScheduleRow, now: numb
   return pausedAt === null && nextAt !== null && nextAt > now && Math.max(lastAt ?? createdAt, createdAt) > now
 }
 
-/** Undefined for a cron, and for one that cannot be read here: that is reported when it is fired. */
-function intervalOf({ spec }: ScheduleRow): number | undefined {
+/**
+ * How long its revision must not have moved. Undefined where its next tick is as the rule says, and for a rule that cannot be read
+ * here: that is reported when it is fired.
+ */
+function stillFor({ spec: text, createdAt, nextAt }: ScheduleRow, now: number): number | undefined {
   try {
-    const { rule } = readSpec(spec)
-    return typeof rule === 'string' ? undefined : rule.every
+    const spec = readSpec(text)
+    if (typeof spec.rule !== 'string') return (nextAt ?? 0) > now + spec.rule.every ? spec.rule.every : undefined
+    const timing = timingOf(spec, createdAt)
+    const first = nextAfter(timing, now)
+    if (first === null || (nextAt ?? 0) <= first) return undefined
+    return Math.min(CRON_STILL_MAX_MS, (nextAfter(timing, first) ?? Infinity) - first)
   } catch {
     return undefined
   }

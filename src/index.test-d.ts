@@ -386,6 +386,22 @@ expectType<Job<{ site: string }, void>>()(
 // Before the schema: a job is unique by what was given.
 job('by-schema', { input: dated, run: async (p) => p.at.getTime(), unique: { by: (p) => p.at.toUpperCase() } })
 job('none', { run: async (p: { a: 1 }) => p.a, unique: false, is: [category('c', { unique: { by: 'a' } })] })
+interface Nested {
+  readonly order: { readonly id: string; readonly lines: readonly { readonly sku: string }[] }
+  readonly tenant?: string | { readonly id: number } | undefined
+  readonly extra: unknown
+}
+job('nested', { run: async (p: Nested) => p.extra, unique: { by: ['order', 'order.id', 'tenant.id', 'extra.any'] } })
+job('any', { run: async (p: Record<string, string>) => p['a'], unique: { by: 'whatever' } })
+job('either', { run: async (p: { kind: 'a'; a: 1 } | { kind: 'b'; b: 2 }) => p, unique: { by: 'kind' } })
+job('unknown', { run: async (p: unknown) => p, unique: { by: 'whatever' } })
+job('of-schema', { input: dated, run: async (p) => p.at.getTime(), unique: { by: 'at' } })
+// @ts-expect-error the payload has no such field
+job('typo', { run: async (p: { site: string }, ctx) => ctx.log(p.site), unique: { by: 'sites' } })
+// @ts-expect-error nor one of them
+job('typos', { run: async (p: { site: string }, ctx) => ctx.log(p.site), unique: { by: ['site', 'depth'] } })
+// @ts-expect-error a text has no fields
+job('too-deep', { run: async (p: { site: string }, ctx) => ctx.log(p.site), unique: { by: 'site.id' } })
 category('tenants', { unique: { by: (p: { tenant: string }) => p.tenant, onDuplicate: 'reject' } })
 export const unique: UniqueOptions<{ a: { b: string } }> = { by: (p) => p.a.b, for: 5_000, onDuplicate: 'ignore' }
 export async function uniquely(mill: Mill): Promise<void> {

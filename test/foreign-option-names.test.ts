@@ -104,6 +104,8 @@ test.each([
   ['status', 'use state'],
   ['offset', 'find() reads page by page'],
   ['tags', 'use label'],
+  ['settledAfter', 'jobs are found in the order of their enqueue: narrow by state and createdAfter'],
+  ['groupBy', 'call count() once for each value'],
 ])('a filter with %s is told: %s', (name, advice) => {
   expect(said(checkFilter({ [name]: 1 }))).toContain(`${name} is not an option; ${advice}`)
 })

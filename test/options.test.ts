@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { build } from '../scripts/build.mjs'
-import { category, codec, job, millrace, sqlite } from '../src/index.js'
+import { category, codec, job, lazy, millrace, sqlite } from '../src/index.js'
 import type { Context, EnqueueNext, InvalidOptionsError, Mill } from '../src/index.js'
 import { postgres } from '../src/postgres.js'
 import { restart, simulate, startMill, startPostgres, testing, waitFor } from '../src/testing/index.js'
@@ -118,6 +118,61 @@ test.each([
   ],
 ])('%s refuses it too', async (_, call) => {
   expect((await refusalOf(call))?.problems).toEqual([{ path: 'options.bogus', message: 'is not an option' }])
+})
+
+/** It has no fields of its own, so nothing of it would be read. */
+class Settings {
+  get queue(): string {
+    return 'mail'
+  }
+}
+
+/** Objects that hold no options: each would pass for an empty one. */
+const CONTAINERS: readonly (readonly [came: string, given: () => unknown])[] = [
+  ['a Map', () => new Map([['queue', 'mail']])],
+  ['a Promise', () => Promise.resolve({ queue: 'mail' })],
+  ['an Array', () => ['queue']],
+  ['a Settings', () => new Settings()],
+]
+
+test.each(Object.keys(CALLS))('%s: a Map, a promise, an array and an object of a class are refused', async (name) => {
+  const accepted: string[] = []
+  for (const [came, given] of CONTAINERS) {
+    const error = await refusalOf(async () => CALLS[name]?.(given() as never))
+    if (error?.code?.startsWith('E_') !== true || !error.message.toLowerCase().includes(`got ${came.toLowerCase()}`))
+      accepted.push(`${came}: ${error?.message ?? 'accepted'}`)
+  }
+  expect(accepted).toEqual([])
+})
+
+test.each(['jobs', 'capture', 'queues', 'hooks', 'retry', 'keep', 'redact', 'store'])(
+  'millrace: %s refuses them too, by its name',
+  async (option) => {
+    const accepted: string[] = []
+    for (const [came, given] of CONTAINERS) {
+      // Arrays of jobs and of hooks are right, and a handle of a SQLite library is an object of a class.
+      if (came === 'an Array' && (option === 'jobs' || option === 'hooks')) continue
+      if (came === 'a Settings' && option === 'store') continue
+      const error = await refusalOf(() => millrace({ logger: false, store: ':memory:', [option]: given() }))
+      if (error?.message?.includes(option) !== true || !/got (a|an) |not yet/.test(error.message))
+        accepted.push(`${came}: ${error?.message ?? 'accepted'}`)
+    }
+    expect(accepted).toEqual([])
+  },
+)
+
+test.each<[string, () => unknown, RegExp]>([
+  ['lazy(5)', () => lazy(5 as never), /lazy\(\) takes a function that imports the handler, .*got 5/],
+  ['lazy(import())', () => lazy(Promise.resolve(greet) as never), /got a Promise/],
+  ['a blank store', () => millrace({ store: ' ', logger: false }), /store must be a path.*got " "/],
+  ['sqlite of a blank', () => sqlite(' '), /target must be a path.*got " "/],
+  [
+    'a timezone of null',
+    () => mill.recurring('x', greet, ADA, '0 9 * * *', { timezone: null as never }),
+    /options\.timezone must be .*got null/,
+  ],
+])('%s is refused', async (_, call, message) => {
+  expect((await refusalOf(async () => call()))?.message).toMatch(message)
 })
 
 async function refusalOf(call: () => unknown): Promise<InvalidOptionsError | undefined> {

@@ -3,6 +3,7 @@ import type { Problem } from '../errors.js'
 import type { Check, Fields } from '../job/definition/check-fields.js'
 import { checkFields, notYet } from '../job/definition/check-fields.js'
 import { didYouMean } from '../codec/near-name.js'
+import { isOptionsObject } from '../codec/options-object.js'
 import { show } from '../codec/show.js'
 import { isId } from '../job/definition/check-after.js'
 import { FOREIGN_FILTER_OPTIONS } from '../job/definition/foreign-option-names.js'
@@ -61,8 +62,7 @@ export function checkCountFilter(filter: unknown): Problem[] {
 
 /** An edit says what an enqueue may say, less what makes the job another one. */
 export function checkEdit(change: unknown): Problem[] {
-  if (typeof change !== 'object' || change === null || Array.isArray(change))
-    return [{ path: 'change', message: `must be an object, got ${show(change)}` }]
+  if (!isOptionsObject(change)) return [{ path: 'change', message: `must be an object, got ${show(change)}` }]
   const { payload: _, ...options } = change as Record<string, unknown>
   const policy =
     options['onParentFailure'] === undefined || options['after'] !== undefined

@@ -1,6 +1,7 @@
 import { InvalidOptionsError, type Problem } from '../errors.js'
 import { didYouMean } from './near-name.js'
 import { formatPath } from './path.js'
+import { isOptionsObject } from './options-object.js'
 import { show } from './show.js'
 import { type CodecType } from './tags.js'
 import { type TemporalNamespace, type TemporalTag, temporalTagNames } from './temporal-tags.js'
@@ -42,7 +43,7 @@ export interface CodecOptions<Types extends object = Record<string, unknown>> {
 /** Throws one error that lists all that is wrong with a codec's options. */
 export function checkCodecOptions(options: unknown): void {
   if (options === undefined) return
-  if (!isObject(options))
+  if (!isObject(options) || !isOptionsObject(options))
     throw new InvalidOptionsError('codec', [problem('', `options must be an object, got ${show(options)}`)])
   const problems = [
     ...unknownNames(options, OPTION_NAMES, '', 'is no option of a codec'),
@@ -61,7 +62,7 @@ const TAG_NAMES: readonly string[] = [...BASIC_TAGS, ...temporalTagNames]
 function typesProblems(options: Fields): Problem[] {
   const types = options['types']
   if (types === undefined) return []
-  if (!isObject(types) || Array.isArray(types)) {
+  if (!isObject(types) || !isOptionsObject(types)) {
     return [problem('types', `must be an object of { is, write, read } by name, got ${show(types)}`)]
   }
   return Object.entries(types).flatMap(([name, type]) => {

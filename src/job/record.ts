@@ -74,7 +74,7 @@ export interface JobFilter<Wanted extends Findable | readonly Findable[] = Finda
   readonly label?: string | undefined
   readonly key?: string | undefined
   readonly group?: string | undefined
-  /** An instant: a Date, a Temporal.Instant, or ISO text with its zone. */
+  /** Enqueued after this instant: a Date, a Temporal.Instant, or ISO text with its zone. No filter is by the end of a job. */
   readonly createdAfter?: Date | InstantLike | InstantText | undefined
   readonly createdBefore?: Date | InstantLike | InstantText | undefined
   /** Default 'newest'. */

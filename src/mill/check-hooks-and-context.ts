@@ -1,3 +1,4 @@
+import { isOptionsObject } from '../codec/options-object.js'
 import { show } from '../codec/show.js'
 import type { Problem } from '../errors.js'
 import { checkFields } from '../job/definition/check-fields.js'
@@ -11,7 +12,7 @@ const HOOKS_MAX = 16
 /** `capture`: false, or stores by name. */
 export const isCapture: Check = (value) => {
   if (value === false) return undefined
-  if (typeof value !== 'object' || value === null || Array.isArray(value) || isStore(value))
+  if (!isOptionsObject(value) || isStore(value))
     return `must be false or an object of AsyncLocalStorages by name, such as { tenant }, got ${show(value)}`
   const entries = Object.entries(value)
   if (entries.length > CAPTURES_MAX) return `must be at most ${CAPTURES_MAX} stores, got ${entries.length}`

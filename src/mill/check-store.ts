@@ -5,8 +5,10 @@ import { isPool } from '../store/postgres/connection/target.js'
 
 /** What names a store; whatever else looks like one is told what to pass in its place. Its own library looks closer. */
 export const isStore: Check = (value) => {
-  if (typeof value === 'string' && value !== '') return undefined
-  if (typeof value !== 'object' || value === null)
+  if (typeof value === 'string' && value.trim() !== '') return undefined
+  // A handle of a library is an object of a class, whose fields may all be its own secret.
+  const isNone = value instanceof Promise || value instanceof Map || Array.isArray(value)
+  if (typeof value !== 'object' || value === null || isNone)
     return `must be a path, ":memory:", a postgres:// URL, sqlite(…) or postgres(…), got ${show(value)}`
   return isStoreChoice(value) ? undefined : insteadOf(value)
 }

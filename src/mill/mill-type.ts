@@ -130,7 +130,14 @@ export interface Mill {
   get(id: string): Promise<JobRecord | undefined>
   /**
    * Every job that fits, newest first, read page by page as you go. Records are typed where `job` is a job's value, or a list
-   * of them.
+   * of them. There is no cursor to keep: the loop reads on until it ends.
+   *
+   * ```ts
+   * import { millrace } from 'millrace'
+   * const mill = await millrace({ store: ':memory:' })
+   * for await (const record of mill.find({ state: 'failed', limit: 50 })) console.log(record.id, record.error?.message)
+   * await mill.close()
+   * ```
    */
   find<Wanted extends Findable | readonly Findable[] = string>(
     filter?: JobFilter<Wanted>,

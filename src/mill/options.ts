@@ -1,5 +1,6 @@
 import { InvalidOptionsError } from '../errors.js'
 import type { Codec } from '../codec/codec.js'
+import { isOptionsObject } from '../codec/options-object.js'
 import {
   BOUNDS,
   LOOP_ONLY,
@@ -128,8 +129,7 @@ const isLogger: Check = (value) => {
 }
 
 const isQueues: Check = (value) => {
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    return `must be an object of queue names, got ${show(value)}`
+  if (!isOptionsObject(value)) return `must be an object of queue names, got ${show(value)}`
   return Object.entries(value).flatMap(([queue, given]) => {
     const path = formatPath([queue])
     const wrong = isName(queue) ?? queueProblem(given)

@@ -46,7 +46,7 @@ const LATEST_MS = Date.UTC(3000, 0, 1)
  * `rule.every` and `options.timezone`.
  */
 export function parseRule(given: unknown, timezone: unknown): ParsedRule {
-  const zone = parseZone(timezone ?? 'UTC')
+  const zone = parseZone(timezone === undefined ? 'UTC' : timezone)
   const read = typeof given === 'string' ? readCron(given) : readEvery(given)
   if (zone.ok && !Array.isArray(read)) return { ok: true, rule: read(zone.zone) }
   const ofZone = zone.ok ? [] : [{ path: 'options.timezone', message: zone.problem }]

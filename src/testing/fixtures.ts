@@ -6,6 +6,7 @@ import { DefinitionError, TimeoutError } from '../errors.js'
 import type { Duration } from '../job/duration/duration.js'
 import { formatDuration, parseDuration } from '../job/duration/duration.js'
 import type { Handle } from '../job/enqueue.js'
+import { checkMillOptions } from '../mill/options.js'
 import type { MillOptions } from '../mill/options.js'
 import type { Mill } from '../mill/mill-type.js'
 
@@ -26,6 +27,7 @@ type Made = Mill & { [MADE_WITH]?: { readonly options: MillOptions; readonly fol
  * ```
  */
 export async function startMill(options: MillOptions = {}): Promise<Mill> {
+  checkMillOptions(options, 'startMill()')
   const folder = options.store === undefined ? mkdtempSync(join(tmpdir(), 'millrace-test-')) : undefined
   const store = folder === undefined ? options.store : join(folder, 'test.db')
   try {
@@ -40,6 +42,7 @@ export async function startMill(options: MillOptions = {}): Promise<Mill> {
 export async function restart(mill: Mill, change: Partial<MillOptions> = {}): Promise<Mill> {
   const made = (mill as Made)[MADE_WITH]
   if (made === undefined) throw new DefinitionError('restart() takes a mill made by startMill()')
+  checkMillOptions(change, 'restart()')
   Object.assign(mill, { [MADE_WITH]: { ...made, folder: undefined } })
   await mill.close()
   return begin({ ...made.options, ...change }, made.folder)

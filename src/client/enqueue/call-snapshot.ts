@@ -1,3 +1,4 @@
+import { isOptionsObject } from '../../codec/options-object.js'
 import type { EnqueueOptions } from '../../job/enqueue.js'
 import type { Encoded } from '../../job/rules/outcome.js'
 import type { Registered } from '../../job/definition/registry.js'
@@ -33,9 +34,8 @@ export class PayloadSnapshot {
 
 /** The options of a call, each read once and copied, lists too; what is no options object stays as it is, to be refused. */
 export function copyOptions<T extends Pick<EnqueueOptions, 'labels'> | undefined>(options: T): T {
-  if (typeof options !== 'object' || options === null || Array.isArray(options) || isThenable(options)) return options
-  if (options instanceof Date || options instanceof Map || options instanceof Set) return options
   try {
+    if (!isOptionsObject(options) || isThenable(options)) return options
     const own: Record<string, unknown> = { ...options }
     for (const name of COPIED) if (own[name] !== undefined) own[name] = copyValue(own[name])
     return own as T

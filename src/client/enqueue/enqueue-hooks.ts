@@ -1,3 +1,4 @@
+import { isPlainObject } from '../../codec/options-object.js'
 import { show } from '../../codec/show.js'
 import { InvalidOptionsError } from '../../errors.js'
 import type { Problem } from '../../errors.js'
@@ -225,13 +226,6 @@ function wrongChange(laid: unknown, item: EnqueueItem): Problem | undefined {
   if ('tx' in laid && laid.tx !== item.options.tx)
     return { path: 'next().tx', message: 'cannot be changed by a hook: the transaction is the caller’s to choose' }
   return undefined
-}
-
-/** Whatever else has no fields of its own would pass for "no change". */
-function isPlainObject(value: unknown): value is object {
-  if (typeof value !== 'object' || value === null) return false
-  const prototype: unknown = Object.getPrototypeOf(value)
-  return prototype === null || Object.getPrototypeOf(prototype) === null
 }
 
 /** As from an async function: what is refused rejects. In a caller's transaction it is thrown, so that it rolls back. */

@@ -1,3 +1,4 @@
+import { isOptionsObject } from '../../codec/options-object.js'
 import { show } from '../../codec/show.js'
 import { InvalidOptionsError } from '../../errors.js'
 import type { Problem } from '../../errors.js'
@@ -204,9 +205,9 @@ export class Enqueuer {
     const problems = parsed.ok ? [] : [{ path: 'when', message: parsed.problem }]
     if (options?.in !== undefined || options?.at !== undefined)
       problems.push({ path: 'options', message: 'has in or at; the time is the third argument' })
-    const isObject = typeof options === 'object' && options !== null && !Array.isArray(options)
-    // What is no object is passed on as it is, to be refused with the rest.
-    const timed = options !== undefined && !isObject ? options : { ...options, ...timeOption(parsed.ok, when) }
+    // What holds no options is passed on as it is, to be refused with the rest.
+    const isWrong = options !== undefined && !isOptionsObject(options)
+    const timed = isWrong ? options : { ...options, ...timeOption(parsed.ok, when) }
     return { registered, payload, options: timed, problems }
   }
 

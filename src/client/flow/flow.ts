@@ -1,3 +1,4 @@
+import { isOptionsObject } from '../../codec/options-object.js'
 import { show } from '../../codec/show.js'
 import { InvalidOptionsError } from '../../errors.js'
 import type { Problem } from '../../errors.js'
@@ -102,8 +103,7 @@ function callBuild(build: unknown, draft: FlowBuilder): unknown {
 
 function txOf(options: unknown): unknown {
   if (options === undefined) return undefined
-  const isObject = typeof options === 'object' && options !== null && !Array.isArray(options)
-  if (!isObject) throw wrongFlow([{ path: 'options', message: `must be { tx }, got ${show(options)}` }])
+  if (!isOptionsObject(options)) throw wrongFlow([{ path: 'options', message: `must be { tx }, got ${show(options)}` }])
   const problems = Object.keys(options)
     .filter((name) => name !== 'tx')
     .map((name) => ({ path: `options.${name}`, message: 'is not an option of a flow; give it to f.add()' }))

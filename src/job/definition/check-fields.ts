@@ -1,4 +1,5 @@
 import { didYouMean } from '../../codec/near-name.js'
+import { isOptionsObject, isPlainObject } from '../../codec/options-object.js'
 import { formatPath, joinPath } from '../../codec/path.js'
 import { show } from '../../codec/show.js'
 import type { Problem } from '../../errors.js'
@@ -36,7 +37,7 @@ export function notYet(instead: string, ...same: readonly unknown[]): NotYet {
 
 /** Checks an options object as a set: unknown names with what was probably meant, wrong values, parts not yet built. */
 export function checkFields(value: unknown, path: string, shape: Fields): Problem[] {
-  if (typeof value !== 'object' || value === null || Array.isArray(value) || cannotBeOptions(value))
+  if (!isOptionsObject(value))
     return [{ path, message: `must be an object, got ${show(value)}${didMean(shape.meant?.(value))}` }]
   const problems: Problem[] = []
   for (const [name, given] of Object.entries(value)) {
@@ -77,12 +78,7 @@ function own<T>(names: { readonly [name: string]: T } | undefined, name: string)
 
 /** Nothing was asked for: `hooks: {}`, `redact: []`. */
 function isEmpty(given: unknown): boolean {
-  return typeof given === 'object' && given !== null && Object.keys(given).length === 0
-}
-
-/** A forgotten await, or a value that has no fields of its own and would pass for "no options". */
-function cannotBeOptions(value: object): boolean {
-  return value instanceof Promise || value instanceof Date || value instanceof Map || value instanceof Set
+  return Array.isArray(given) ? given.length === 0 : isPlainObject(given) && Object.keys(given).length === 0
 }
 
 /** Of a verb that takes none: one that is given would be ignored. An index, as `ids.map(mill.cancel)` passes it, asks for nothing. */

@@ -12,7 +12,7 @@ import type { RetryOptions } from '../rules/retry.js'
 import { isLazy, loadHandler } from './lazy.js'
 import type { Lazy } from './lazy.js'
 import { resolveHandler } from './inheritance.js'
-import type { UniqueOptions } from './unique-options.js'
+import type { AnyUniqueOptions, UniqueOptions } from './unique-options.js'
 import { testContext } from '../attempt/test-context.js'
 import type { StandardSchema } from './schema.js'
 import { checkPayload } from './schema.js'
@@ -51,7 +51,7 @@ export interface SharedOptions {
   /** Writes and reads this job's payloads and results. */
   readonly codec?: Codec | undefined
   /** Which jobs of this name count as the same, and what becomes of the second one; false: none. Default: none. */
-  readonly unique?: UniqueOptions | false | undefined
+  readonly unique?: AnyUniqueOptions | false | undefined
   /** What it does when a job it comes after fails for good or is cancelled. Default 'wait'. */
   readonly onParentFailure?: OnParentFailure | undefined
 }

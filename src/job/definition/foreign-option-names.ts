@@ -174,6 +174,11 @@ export const FOREIGN_FILTER_OPTIONS: ForeignOptionNames = {
     'offset skip page cursor start end',
     'find() reads page by page as you go: break when you have enough, or use limit',
   ),
+  ...forEachName(
+    'settledAfter settledBefore finishedAfter finishedBefore endedAfter endedBefore',
+    'jobs are found in the order of their enqueue: narrow by state and createdAfter, and compare settledAt of each record',
+  ),
+  ...forEachName('by groupBy', 'call count() once for each value, such as a state'),
   id: 'call mill.get(id)',
 }
 

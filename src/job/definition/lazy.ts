@@ -1,3 +1,4 @@
+import { show } from '../../codec/show.js'
 import { DefinitionError } from '../../errors.js'
 import type { Handler } from './define.js'
 
@@ -26,18 +27,27 @@ export type Loadable<Payload, Result> =
  * ```
  */
 export function lazy<Payload, Result>(importer: () => Promise<Loadable<Payload, Result>>): Lazy<Payload, Result> {
+  if (typeof importer !== 'function')
+    throw new DefinitionError(
+      `lazy() takes a function that imports the handler, such as () => import('./charge.js'), got ${show(importer)}`,
+    )
   let loading: Promise<Handler<Payload, Result>> | undefined
   const load = (): Promise<Handler<Payload, Result>> => {
     // A failed import is forgotten, so that the next attempt tries again.
-    loading ??= importer()
-      .then(handlerOf)
-      .catch((error: unknown) => {
-        loading = undefined
-        throw error
-      })
+    loading ??= imported(importer).catch((error: unknown) => {
+      loading = undefined
+      throw error
+    })
     return loading
   }
   return { [LAZY]: true, load }
+}
+
+/** What is no promise is taken as it is: the importer may have the handler at hand. */
+async function imported<Payload, Result>(
+  importer: () => Loadable<Payload, Result> | Promise<Loadable<Payload, Result>>,
+): Promise<Handler<Payload, Result>> {
+  return handlerOf(await importer())
 }
 
 export function isLazy(value: unknown): value is Lazy<never, unknown> {
@@ -58,6 +68,8 @@ export const GENERATOR_PROBLEM =
 
 function handlerOf<Payload, Result>(loaded: Loadable<Payload, Result>): Handler<Payload, Result> {
   if (typeof loaded === 'function') return runnable(loaded)
+  if (typeof loaded !== 'object' || loaded === null)
+    throw new DefinitionError(`lazy(): the function must return the handler or its module, got ${show(loaded)}`)
   const module = loaded as { default?: unknown; run?: unknown }
   for (const candidate of [module.default, module.run])
     if (typeof candidate === 'function') return runnable(candidate as Handler<Payload, Result>)

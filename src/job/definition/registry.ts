@@ -2,6 +2,7 @@ import type { Codec } from '../../codec/codec.js'
 import { DefinitionError, UnknownJobError } from '../../errors.js'
 import { isCategory, isJob } from './brands.js'
 import { didYouMean } from '../../codec/near-name.js'
+import { isOptionsObject } from '../../codec/options-object.js'
 import { show } from '../../codec/show.js'
 import type { AnyJob, Handler, ResolvedOptions } from './define.js'
 
@@ -173,7 +174,7 @@ export function listJobs(given: unknown): readonly AnyJob[] {
     if (wrong !== -1) throw new DefinitionError(`jobs[${wrong}] must be a job made by job(), got ${show(given[wrong])}`)
     return given as AnyJob[]
   }
-  if (typeof given !== 'object' || given === null)
+  if (!isOptionsObject(given))
     throw new DefinitionError(`jobs must be an array, an object or a module of jobs, got ${show(given)}`)
   const isModule = (given as { [Symbol.toStringTag]?: unknown })[Symbol.toStringTag] === 'Module'
   const found: AnyJob[] = []

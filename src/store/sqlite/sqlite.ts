@@ -44,7 +44,7 @@ export function sqlite(target: string | SqliteHandle, options: SqliteOptions = {
         value === 'power' || value === 'process' ? undefined : `must be "power" or "process", got ${show(value)}`,
     },
   })
-  if (!isHandle(target) && (typeof target !== 'string' || target === '' || target.includes('\u0000')))
+  if (!isHandle(target) && (typeof target !== 'string' || target.trim() === '' || target.includes('\u0000')))
     problems.unshift({
       path: 'target',
       message: `must be a path, ":memory:" or an open SQLite handle, got ${show(target)}`,

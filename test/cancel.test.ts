@@ -357,7 +357,7 @@ describe('a paused queue', () => {
     })
     const mill = await open({ jobs: [work], concurrency: 5 })
     // Over a network a pause takes longer to be certain, and the stream must not run dry meanwhile.
-    const count = onPostgres ? 30_000 : 4_000
+    const count = onPostgres ? 12_000 : 4_000
     await mill.enqueueMany(
       work,
       Array.from({ length: count }, (_, n) => n),

@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { job, millrace } from '../src/index.js'
 import type { Mill } from '../src/index.js'
 import { postgres } from '../src/postgres.js'
+import { emptyTables } from './postgres/empty-tables.js'
 import { freshDatabase } from './postgres/shared-postgres.js'
 import { libraries } from './postgres/libraries.js'
 import type { Opened } from './postgres/libraries.js'
@@ -10,17 +11,26 @@ import type { Opened } from './postgres/libraries.js'
 /** E4 and E5 through the front door: jobs in the transactions of every library we know, on a real server. */
 
 let database: Awaited<ReturnType<typeof freshDatabase>>
+let admin: Client
 beforeAll(async () => {
   database = await freshDatabase()
+  admin = new Client(database.url)
+  await admin.connect()
 })
-afterAll(() => database.drop())
+afterAll(async () => {
+  await admin.end()
+  await database.drop()
+})
 
 const mills: Mill[] = []
+let schemas = 0
 afterEach(async () => {
   for (const mill of mills.splice(0)) await mill.close({ deadline: 0 })
+  const used = Array.from({ length: schemas }, (_, i) => `tx${i + 1}`)
+  await emptyTables(admin, used)
+  schemas = 0
 })
 
-let schemas = 0
 const ran: string[] = []
 const mail = job('mail', async (p: { to: string }) => void ran.push(p.to))
 

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { lendSchema } from './schema-pool.js'
 
 let stores = 0
 
@@ -19,12 +20,11 @@ export function passingStore(): string {
   return fresh === undefined ? ':memory:' : `${fresh.url}?schema=${fresh.schema}`
 }
 
-/** A new schema in the database of this run; undefined where the run is one on SQLite. */
+/** A schema without jobs in the database of this run; undefined where the run is one on SQLite. */
 export function freshSchema(): { readonly url: string; readonly schema: string } | undefined {
   const url = process.env['MILLRACE_TEST_POSTGRES']
   if (url === undefined) return undefined
-  stores += 1
-  return { url, schema: `t${process.pid}_${stores}` }
+  return { url, schema: lendSchema() }
 }
 
 export const onPostgres = process.env['MILLRACE_TEST_POSTGRES'] !== undefined

@@ -1,5 +1,6 @@
 import { Client } from 'pg'
 import { afterAll, beforeAll, describe, test } from 'vitest'
+import { emptyTables } from '../../../test/postgres/empty-tables.js'
 import { freshDatabase } from '../../../test/postgres/shared-postgres.js'
 import { storeContract } from '../../../test/contract/store-contract.js'
 import { transactionContract } from '../../../test/contract/transaction-contract.js'
@@ -10,10 +11,16 @@ import { PostgresStore } from './postgres-store.js'
 import { targetOf } from './connection/target.js'
 
 let database: Awaited<ReturnType<typeof freshDatabase>>
+let admin: Client
 beforeAll(async () => {
   database = await freshDatabase()
+  admin = new Client(database.url)
+  await admin.connect()
 })
-afterAll(() => database.drop())
+afterAll(async () => {
+  await admin.end()
+  await database.drop()
+})
 
 const SCHEMA = `a "schema" of one's own`
 
@@ -22,21 +29,9 @@ async function open() {
   const world = systemWorld()
   const clock = { now: 1_800_000_000_000 }
   const opened = await openDatabase(await targetOf(database.url, SCHEMA), true, world)
-  await emptyTables()
+  await emptyTables(admin, [SCHEMA])
   const store = new PostgresStore(opened, world, { now: () => clock.now })
   return { store, clock, openTransaction: begin }
-}
-
-async function emptyTables(): Promise<void> {
-  const client = new Client(database.url)
-  await client.connect()
-  const { rows } = await client.query<{ name: string }>(
-    `select format('%I.%I', schemaname, tablename) as name from pg_tables
-     where schemaname = $1 and tablename not in ('migrations', 'identity')`,
-    [SCHEMA],
-  )
-  await client.query(rows.map(({ name }) => `delete from ${name}`).join(';'))
-  await client.end()
 }
 
 /** A transaction on a connection of the caller's own. */

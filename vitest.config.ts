@@ -39,6 +39,10 @@ const LONGEST = [
   'mutants',
   'crashes',
   'postgres-store',
+  'postgres-transactions',
+  'wake',
+  'types',
+  'migrate',
 ]
 
 class LongestFirst extends BaseSequencer {
@@ -71,6 +75,8 @@ export default defineConfig({
           include: ['src/**/*.test.ts'],
           testTimeout: 20_000,
           hookTimeout: 60_000,
+          // No module keeps state, so files share the modules that one of them has loaded.
+          isolate: false,
           globalSetup: POSTGRES,
         },
       },

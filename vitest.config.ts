@@ -2,10 +2,10 @@ import { defineConfig } from 'vitest/config'
 import { BaseSequencer } from 'vitest/node'
 import type { TestSpecification } from 'vitest/node'
 
-/** One PostgreSQL server for the whole run, started when the first test asks for it: `freshDatabase()`. */
+/** One PostgreSQL server for the whole run, started when the first test needs it: `freshDatabase()`. */
 const POSTGRES = ['test/postgres/global-setup.ts']
 
-/** What a user sees of a mill, whichever store it is on. A part that is about files says so by its own name. */
+/** Tests of what a user sees of a mill, on either store. A case that needs a file is skipped on PostgreSQL. */
 const BEHAVIOUR = [
   'engine',
   'cancel',
@@ -25,11 +25,11 @@ const BEHAVIOUR = [
   'floating',
 ]
 
-/** The same, of many processes and of minutes: on PostgreSQL they run with the matrix, so that `npm test` stays short. */
+/** The same, with many processes or minutes of run time: on PostgreSQL they run with the matrix, so that `npm test` stays short. */
 const LONG_BEHAVIOUR = ['model', 'crashes', 'cancel-processes', 'examples', 'wake']
 const ON_POSTGRES = process.env['MILLRACE_POSTGRES_BIN'] ? [...BEHAVIOUR, ...LONG_BEHAVIOUR] : BEHAVIOUR
 
-/** They take a minute or more, mostly of waiting: what begins last ends last, so they begin first. */
+/** They take a minute or more, mostly waiting: they begin first, so that they do not end last. */
 const LONGEST = [
   'postgres-outage',
   'simulator',
@@ -56,7 +56,7 @@ class LongestFirst extends BaseSequencer {
 }
 
 /**
- * Four projects, by what they need. `unit` stands beside the code and needs nothing built; `house` needs the whole tree or
+ * Four projects, by what they need. `unit` is beside the code and needs nothing built; `house` needs the whole tree or
  * real processes; `postgres` is the tests of behaviour once more, on the other store; `package` needs the packed tarball and npm.
  */
 export default defineConfig({

@@ -1,6 +1,6 @@
 import { runTask, startTask } from './child.mjs'
 
-/** A latency task in two processes: one that enqueues, and the worker, whose figures they are. */
+/** A latency task in two processes: a producer, and the worker, whose figures are measured. */
 export async function acrossTwo(spec) {
   const worker = startTask({ ...spec, role: 'worker' })
   await worker.heard('ready')

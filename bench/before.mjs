@@ -7,7 +7,7 @@ import { inRounds } from './rounds.mjs'
 import { showSummary } from './table.mjs'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
-/** A change is meant to cost those who do not use it nothing; less than this is the noise of a quiet machine. */
+/** A change must cost nothing where it is not used; a smaller difference than this is the noise of an idle machine. */
 const LEAST = 0.95
 
 /**
@@ -97,7 +97,7 @@ function buildCommit(ref) {
   return { commit, dist: join(home, 'dist') }
 }
 
-/** The same place with another build of the package. Its templates are its own, since the tables may differ. */
+/** The same place with another build of the package. It has separate templates, since the tables may differ. */
 function withDist(place, dist) {
   return {
     template: (key, steps, how) =>

@@ -20,7 +20,7 @@ const RESULTS = fileURLToPath(new URL('./results/', import.meta.url))
 export async function runBench({ kind, options }) {
   const { describeStore, openPlace } = await import(`./${FOLDERS[kind]}/store.mjs`)
   const place = await openPlace(ROOT, options)
-  // Whoever has seen enough leaves no gigabyte behind.
+  // An interrupted run leaves no gigabytes behind.
   for (const [signal, code] of [
     ['SIGINT', 130],
     ['SIGTERM', 143],
@@ -32,7 +32,7 @@ export async function runBench({ kind, options }) {
   try {
     const machine = describe(place, await describeStore(place))
     console.log(formatMachine(machine))
-    if (options.quick) console.log('quick: so few jobs show that the bench works, and nothing about speed')
+    if (options.quick) console.log('quick: so few jobs show that the benchmark works, and nothing about speed')
     const names = options.only ?? SCENARIOS[kind].filter((name) => name !== 'before' || options.before !== undefined)
     const scenarios = []
     for (const name of SCENARIOS[kind].filter((each) => names.includes(each))) {
@@ -73,12 +73,12 @@ function describe(place, store) {
   }
 }
 
-/** Below this a flush is none: the disk is memory, or does not mean it. */
+/** Below this a flush is not real: the disk is memory, or ignores flushes. */
 const REAL_FLUSH_MS = 0.02
 
 function formatMachine({ commit: at, node, store, cpus: count, cpu, load, flushMs }) {
   const isNone = flushMs.p50 < REAL_FLUSH_MS
-  const warning = isNone ? '; a flush costs nothing here, so what waits for one shows nothing' : ''
+  const warning = isNone ? '; a flush costs nothing here, so figures that include a flush prove nothing' : ''
   return (
     `commit ${at}, node ${node}, ${store}, ${count} × ${cpu}, load ${load.toFixed(1)}\n` +
     `a flush takes ${showNumber(flushMs.p50)} ms (p99 ${showNumber(flushMs.p99)})${warning}`
@@ -118,13 +118,13 @@ function nameOf(kind, { at }) {
   return join(RESULTS, `${kind}-${at.slice(0, 19).replaceAll(':', '')}.json`)
 }
 
-/** The commit, and whether the source is still just that. */
+/** The commit, and whether the source has changes. */
 function commit() {
   const git = (...args) =>
     execFileSync('git', args, { cwd: ROOT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim()
   try {
     return git('rev-parse', '--short', 'HEAD') + (git('status', '--porcelain', 'src') === '' ? '' : ' with changes')
   } catch {
-    return 'unknown' // Not a checkout: the figures are still worth having.
+    return 'unknown' // Not a checkout: the figures are still useful.
   }
 }

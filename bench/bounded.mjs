@@ -4,7 +4,7 @@ import { SMALL } from './payloads.mjs'
 import { inRounds } from './rounds.mjs'
 import { showNumber, showSummary } from './table.mjs'
 
-/** Jobs of a round that measures what pruning costs: some seconds, most of them after the first job was kept long enough. */
+/** Jobs of a round that measures the cost of pruning: some seconds, most of them after the first job's keep time. */
 const COST_SHARE = 3
 const TELL_EVERY_MS = 20_000
 const MAX_MS = 2 * 3_600_000

@@ -3,18 +3,18 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 
 const PROGRAM = fileURLToPath(new URL('./task.mjs', import.meta.url))
-/** No single measurement is expected to take a tenth of it. */
+/** A single measurement should take less than a tenth of it. */
 const TASK_MAX_MS = 15 * 60_000
 
 /**
- * A task in a process of its own. `heard(word)` resolves when it says so, `result` when it has ended well.
+ * A task in a separate process. `heard(word)` resolves when it sends that word, `result` when it has ended with success.
  * @param {object} spec
  * @param {{ nodeArgs?: readonly string[], maxMs?: number }} [options]
  */
 export function startTask(spec, { nodeArgs = [], maxMs = TASK_MAX_MS } = {}) {
   const child = spawn(process.execPath, [...nodeArgs, PROGRAM, JSON.stringify(spec)], {
     stdio: ['pipe', 'pipe', 'pipe'],
-    // One line for all contestants: warnings of an experimental library are no figures.
+    // The same for all contestants: warnings of an experimental library are not figures.
     env: { ...process.env, NODE_NO_WARNINGS: '1' },
   })
   const said = {}
@@ -34,7 +34,7 @@ export function startTask(spec, { nodeArgs = [], maxMs = TASK_MAX_MS } = {}) {
       else reject(new Error(`${spec.task} ended with ${signal ?? code}: ${errors.trim().slice(-2000)}`))
     })
   })
-  // Whoever waits for a word may never look at the result.
+  // A caller that waits for a word may never await the result.
   result.catch(() => {})
   const heard = (word) =>
     word in said ? Promise.resolve() : Promise.race([new Promise((resolve) => waiting.set(word, resolve)), result])

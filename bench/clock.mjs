@@ -34,8 +34,8 @@ export class Watch {
 const TICK_US = 10_000
 
 /**
- * What a process has used so far, with its children, those that are no more too: in whole hundredths of a second. Undefined
- * where the kernel does not tell.
+ * What a process has used so far, with its children, also ended ones: in whole hundredths of a second. Undefined
+ * where the kernel does not report it.
  * @param {number | undefined} pid
  */
 function serverCpuUs(pid) {
@@ -49,7 +49,7 @@ function serverCpuUs(pid) {
   }
 }
 
-/** Own user and system time, and that of children who have ended. The name before them may hold spaces. */
+/** Own user and system time, and that of ended children. The name before them may hold spaces. */
 function ticksOf(pid) {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
@@ -58,14 +58,14 @@ function ticksOf(pid) {
 
 /**
  * The most memory this process ever had. From the kernel's own high-water mark where there is one: `maxRSS` begins with
- * what the parent had when it forked, and would blame the child for it.
+ * what the parent had when it forked, which is not the child's.
  */
 export function peakMiB() {
   try {
     const kib = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]
     if (kib !== undefined) return Number(kib) / 1024
   } catch {
-    // Not Linux: the next best figure serves.
+    // Not Linux: the next best figure is used.
   }
   return process.resourceUsage().maxRSS / 1024
 }

@@ -1,10 +1,10 @@
 import { inRounds } from './rounds.mjs'
 import { showSummary } from './table.mjs'
 
-/** Nodes of the flow: one, all the others beside each other, and one that comes after them. */
+/** Nodes of the flow: one, all its children, and one child of them all. */
 const NODES_SHARE = 10
 
-/** Flows and groups, on either store, by themselves: what is asked of them is a time, and not a part of somebody's. */
+/** Flows and groups, on either store, without a contestant: their gates are absolute times. */
 export async function company(bench, measure) {
   const { jobs } = bench.options
   const nodes = Math.ceil(jobs / NODES_SHARE)

@@ -1,4 +1,4 @@
-/** Arithmetic on what was measured. Pure. */
+/** Arithmetic on measured values. Pure. */
 
 /** @param {readonly number[]} values */
 export function median(values) {
@@ -8,7 +8,7 @@ export function median(values) {
 }
 
 /**
- * The middle of some rounds, and how far they lay apart; undefined when none was measured.
+ * The median of some rounds, and their range; undefined when none was measured.
  * @param {readonly (number | undefined)[]} values one a round; a round that failed has none
  */
 export function summarise(values) {
@@ -18,7 +18,7 @@ export function summarise(values) {
 }
 
 /**
- * The quotient of two contestants, taken round by round: what slowed a whole round down is in both and cancels.
+ * The quotient of two contestants, taken round by round: what slowed down a whole round is in both and cancels.
  * @param {readonly (number | undefined)[]} above
  * @param {readonly (number | undefined)[]} below
  */

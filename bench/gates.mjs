@@ -1,7 +1,7 @@
 import { showNumber, showSummary } from './table.mjs'
 
 /**
- * A gate is a figure somebody counts on. The bench reports whether it was met and never asserts it: a busy machine is no
+ * A gate is a promised figure. The benchmark reports whether it was met and never asserts it: a busy machine is no
  * fault of the engine. Pure.
  *
  * @typedef {{ median: number, min: number, max: number, rounds: number }} Summary
@@ -20,7 +20,7 @@ function reachesGoal({ measured, least, goal }) {
   return least !== undefined ? measured.median >= goal : measured.median <= goal
 }
 
-/** One line a gate: met or missed, which, what was asked, what was measured. @param {Gate} gate */
+/** One line per gate: met or missed, its name, the required and the measured value. @param {Gate} gate */
 export function formatGate(gate) {
   const met = isMet(gate)
   const verdict = met === undefined ? 'unknown' : met ? 'met' : 'missed'

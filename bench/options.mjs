@@ -34,7 +34,7 @@ export const SCENARIOS = {
 
 const count = (least, most) => ({ least, most, whole: true })
 
-/** What an option takes. */
+/** The valid values of an option. */
 const RULES = {
   rounds: count(1, 100),
   jobs: count(100, 10_000_000),
@@ -52,7 +52,7 @@ const RULES = {
   profile: 'flag',
 }
 
-/** What each kind takes, with its defaults and those of `--quick`. Every run is bounded. */
+/** The options of each kind, with its defaults and those of `--quick`. Every run is bounded. */
 export const KINDS = {
   sqlite: {
     about: 'Millrace, plainjob and the bare driver on one SQLite file',
@@ -99,7 +99,7 @@ export const KINDS = {
 }
 
 /**
- * Reads `kind --name value …`. Throws one error with everything that is wrong.
+ * Reads `kind --name value …`. Throws one error with all problems.
  * @param {readonly string[]} args
  */
 export function readOptions(args) {
@@ -119,7 +119,7 @@ function readGiven(kind, known, rest) {
     const name = rest[i].replace(/^--/, '')
     if (!rest[i].startsWith('--') || !Object.hasOwn(known.options, name)) {
       problems.push(`${rest[i]} is not an option of ${kind}; it has ${Object.keys(known.options).join(', ')}`)
-      // What follows an unknown option is its value, and not a second mistake.
+      // The word after an unknown option is its value, and not a second mistake.
       if (rest[i].startsWith('--') && rest[i + 1]?.startsWith('--') === false) i += 1
       continue
     }

@@ -6,8 +6,8 @@ import { runTask } from './child.mjs'
 import { percentile } from './figures.mjs'
 
 /**
- * Where a run takes place: a folder of its own on the repository's disk (a temporary folder may be in memory, where a flush
- * costs nothing), with a copy of the built package, so that a build in between changes nothing half way.
+ * The working folder of a run, on the repository's disk (a temporary folder may be in memory, where a flush
+ * costs nothing), with a copy of the built package, so that a build in between changes nothing.
  */
 export class Place {
   #folder
@@ -25,7 +25,7 @@ export class Place {
     this.dist = join(home, 'dist')
   }
 
-  /** A path for a new file, in a folder of its own: what stands beside a database goes with it. */
+  /** A path for a new file, in a folder of its own, which also holds the files beside a database. */
   newFile() {
     const folder = join(this.#folder, `file-${(this.#files += 1)}`)
     mkdirSync(folder)
@@ -48,7 +48,7 @@ export class Place {
     return file
   }
 
-  /** A fresh copy: already read once, so that it is in memory for everyone, and on disk, so that nobody pays for it later. */
+  /** A fresh copy: already read once, so that it is in memory for every contestant, and on disk, so that no measurement pays for it later. */
   copyOf(template) {
     const file = this.newFile()
     copyFileSync(template, file)
@@ -58,7 +58,7 @@ export class Place {
     return file
   }
 
-  /** What a task has to know to work on a copy. */
+  /** What a task needs to work on a copy. */
   whereOf(file) {
     return { file, dist: this.dist }
   }
@@ -73,7 +73,7 @@ export class Place {
     this.#templates.clear()
   }
 
-  /** What a flush costs on this disk: the figures of FULL stand on it. */
+  /** What a flush costs on this disk: the figures of FULL depend on it. */
   flushMs() {
     const handle = openSync(join(this.#folder, 'flush'), 'w')
     const page = Buffer.alloc(4096, 1)
@@ -91,7 +91,7 @@ export class Place {
     rmSync(this.#folder, { recursive: true, force: true })
   }
 
-  /** At once, when somebody has seen enough. */
+  /** At once, when the run is interrupted. */
   abandon() {
     this.clear()
   }

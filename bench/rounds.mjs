@@ -2,9 +2,9 @@ import { nowMs } from './clock.mjs'
 import { ratio, summarise } from './figures.mjs'
 
 /**
- * Measures every case once a round, in an order that is turned round in every second round and moves on by one after it: no
+ * Measures every case once a round, in an order that is reversed in every second round and rotated by one after it: no
  * case is always first, none always follows the same other one (what that one left in caches and on the disk would be charged
- * to it), and what disturbs the machine for a minute disturbs all.
+ * to it), and a disturbance of the machine for a minute affects all.
  *
  * @template {{ key: string }} Case
  * @param {{ scenario: string, cases: readonly Case[], rounds: number, tell: (line: string) => void }} plan
@@ -35,7 +35,7 @@ function orderOf(cases, round) {
   return round % 2 === 0 ? order : order.reverse()
 }
 
-/** What the rounds gave, by case. */
+/** The results of the rounds, by case. */
 export class Rounds {
   #results
   #rounds

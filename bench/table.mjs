@@ -1,6 +1,6 @@
 /** How figures are shown to people. Pure. */
 
-/** `123,456`, `12.3`, `0.45`, `6`: as many digits as the noise leaves a meaning. */
+/** `123,456`, `12.3`, `0.45`, `6`: as many digits as are significant. */
 export function showNumber(value) {
   const size = Math.abs(value)
   const digits = size >= 100 || Number.isInteger(value) ? 0 : size >= 10 ? 1 : 2
@@ -18,7 +18,7 @@ export function showSummary(summary) {
 }
 
 /**
- * A table with its columns in line: the first to the left, the others to the right.
+ * A table with aligned columns: the first to the left, the others to the right.
  * @param {readonly string[]} heads
  * @param {readonly (readonly string[])[]} rows
  */

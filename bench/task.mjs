@@ -1,6 +1,6 @@
 /**
- * One measurement, in a process of its own, so that CPU and memory are its own too: `node task.mjs '{"task": …}'`. It says
- * JSON lines: `{ ready: true }` where somebody waits for that, and `{ result }` at the end.
+ * One measurement, in a separate process, so that CPU and memory are measured alone: `node task.mjs '{"task": …}'`. It prints
+ * JSON lines: `{ ready: true }` where the parent waits for that, and `{ result }` at the end.
  */
 const spec = JSON.parse(process.argv[2])
 const say = (line) => process.stdout.write(`${JSON.stringify(line)}\n`)

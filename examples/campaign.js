@@ -1,4 +1,4 @@
-// A marketing campaign: one group for all its mails and texts, its progress, and a report once, when the last one is out.
+// A marketing campaign: one group for all its mails and texts, its progress, and one report, when the last one is sent.
 import { Abort, job, millrace } from 'millrace'
 import { freshFile } from './fresh-file.js'
 
@@ -10,7 +10,7 @@ const mail = job('mail', {
   },
 })
 
-// A member that runs may still add to its group, after the seal too: here one text for each number of a household.
+// A running member may still add to its group, after the seal too: here one text for each number of a household.
 const text = job('text', { queue: 'sms', run: async ({ number }) => `texted ${number}` })
 const household = job('household', {
   queue: 'sms',
@@ -31,11 +31,11 @@ const recipients = Array.from({ length: 500 }, (_, i) => ({ to: `${i}@example.co
 await mill.enqueueMany(mail, [...recipients, { to: 'gone@example.com' }], { group: 'spring' })
 await mill.enqueue(household, { numbers: [1, 2, 3], campaign: 'spring' }, { group: 'spring' })
 
-// Somebody found a typo: hold everything, and let it go on.
+// A mistake was found: pause everything, and resume it.
 console.log('paused:', await spring.pause())
 console.log('resumed:', await spring.resume())
 
-// That was all. From here on only running members may add.
+// No more members. From here on only running members may add.
 console.log('sealed:', await spring.seal())
 await mill.enqueue(mail, { to: 'late@example.com' }, { group: 'spring' }).catch((error) => console.log(error.code))
 

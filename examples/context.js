@@ -1,4 +1,4 @@
-// Context that travels with a job: taken where it is enqueued, in place where it runs and where its errors are logged.
+// Context stored with a job: captured where it is enqueued, restored where it runs and where its errors are logged.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { job, millrace } from 'millrace'
 import { freshFile } from './fresh-file.js'
@@ -10,14 +10,14 @@ const sendMail = job('send-mail', async ({ to }) => `mail to ${to}, for ${tenant
 const invoice = job('invoice', {
   run: async ({ order }, ctx) => {
     if (order === 13) throw new Error('order 13 is cursed')
-    // A child takes the context of its parent along.
+    // A child captures the context of its parent.
     const mail = await ctx.enqueue(sendMail, { to: 'billing' })
     return mail.id
   },
   retry: { limit: 0 },
 })
 
-// A logger that asks the store gets the tenant of the job it tells of.
+// A logger that reads the storage gets the tenant of the job of its line.
 const lines = []
 const say = (_, message) => lines.push(`[${tenant.getStore()}] ${message}`)
 const logger = { debug() {}, info() {}, warn: say, error: say }
@@ -35,11 +35,11 @@ const cursed = await tenant.run('globex', () => mill.enqueue(invoice, { order: 1
 await cursed.result({ timeout: '10s' }).catch((error) => console.log(error.cause.message))
 console.log('captured:', (await cursed.get()).captured)
 
-// Enqueued where there is no tenant: there is none in the handler either.
+// Enqueued without a tenant: the handler has none either.
 const nobody = await mill.enqueue(sendMail, { to: 'all' })
 console.log(await nobody.result({ timeout: '10s' }))
 
-// What cannot be written is refused with its path, and nothing is enqueued.
+// A value that cannot be written is refused with its path, and nothing is enqueued.
 await tenant
   .run({ name: 'acme', db: { query: () => [] } }, () => mill.enqueue(sendMail, { to: 'ada' }))
   .catch((error) => console.log(error.code, error.problems[0].path))

@@ -16,7 +16,7 @@ const report = job('report', {
 
 let left = 3
 const quota = {
-  // Around the call: refuse by throwing, or lay options over those of the caller.
+  // Around the call: refuse by throwing, or override options of the caller.
   enqueue(call, next) {
     if (call.items.length > left) throw new Error(`${call.verb} of ${call.items.length} is over the quota`)
     left -= call.items.length
@@ -25,7 +25,7 @@ const quota = {
 }
 
 const database = {
-  // Around the handler: what it needs is there before, and gone after.
+  // Around the handler: set up what it needs before, and remove it after.
   async start(ctx, next) {
     await connection.run(`connection ${(connections += 1)}`, next)
   },

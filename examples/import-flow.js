@@ -1,4 +1,4 @@
-// An import as a flow: three files are read side by side, then loaded, then told of. A broken file is mended and tried again.
+// An import as a flow: three files are read side by side, then loaded, then reported. A broken file is corrected and retried.
 import { job, millrace } from 'millrace'
 import { freshFile } from './fresh-file.js'
 
@@ -15,7 +15,7 @@ const load = job('load', async (_, ctx) => {
   const counts = await ctx.results(extract)
   return counts.reduce((sum, count) => sum + count, 0)
 })
-// Told of in any case: `run` does not ask how the others ended.
+// Runs in any case: `run` ignores the outcome of its parents.
 const tell = job('tell', { run: () => 'all files were looked at', onParentFailure: 'run' })
 
 const mill = await millrace({ store: freshFile(), jobs: [extract, load, tell], logger: false })

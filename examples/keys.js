@@ -1,4 +1,4 @@
-// At most one unfinished job per (job, key): the database sees to it, however many processes enqueue.
+// At most one unfinished job per (job, key): the database enforces it, however many processes enqueue.
 import { job, millrace } from 'millrace'
 import { freshFile } from './fresh-file.js'
 
@@ -6,18 +6,18 @@ const reindex = job('reindex', async ({ shop, reason }) => `${shop} reindexed: $
 
 const mill = await millrace({ store: freshFile(), jobs: [reindex], logger: false })
 
-// The default: a second enqueue writes nothing and gives the handle of the first.
+// The default: a second enqueue writes nothing and returns the handle of the first.
 const first = await mill.enqueue(reindex, { shop: 'oslo', reason: 'new prices' }, { key: 'oslo' })
 const second = await mill.enqueue(reindex, { shop: 'oslo', reason: 'new photos' }, { key: 'oslo' })
 console.log(`the same job: ${first.id === second.id}, new: ${first.isNew} and ${second.isNew}`)
 
-// 'reject': be told.
+// 'reject': get an error.
 const rejecting = { key: 'oslo', onDuplicate: 'reject' }
 await mill.enqueue(reindex, { shop: 'oslo', reason: 'again' }, rejecting).catch((error) => {
   console.log(`${error.code}, held by the first: ${error.existingId === first.id}`)
 })
 
-// 'replace': the one that waits is cancelled and the new one takes its place.
+// 'replace': the waiting job is cancelled and the new one takes the key.
 const replacing = { key: 'oslo', onDuplicate: 'replace' }
 const third = await mill.enqueue(reindex, { shop: 'oslo', reason: 'new everything' }, replacing)
 console.log(`the first is ${(await first.get()).state}`)
@@ -25,7 +25,7 @@ console.log(`the first is ${(await first.get()).state}`)
 await mill.start()
 console.log(await third.result({ timeout: '10s' }))
 
-// Finished frees the key.
+// A finished job frees its key.
 const fourth = await mill.enqueue(reindex, { shop: 'oslo', reason: 'the day after' }, { key: 'oslo' })
 console.log(`new again: ${fourth.isNew}`)
 console.log(await fourth.result({ timeout: '10s' }))

@@ -1,4 +1,4 @@
-// A nightly report: one run a night however many processes there are, said again at every start, caught up with after a stop.
+// A nightly report: one run per night however many processes there are, declared at every start, caught up after a stop.
 import { job } from 'millrace'
 import { testing } from 'millrace/testing'
 
@@ -24,11 +24,11 @@ console.log(await t.consume())
 await atStart()
 console.log('schedules:', (await mill.schedules.list()).length)
 
-// What is going to happen, before it does.
+// What will run.
 for (const { at, job: name, schedule } of await mill.upcoming('48h'))
   console.log('upcoming:', at.toISOString(), name, `(${schedule})`)
 
-// A person wants it now, and the days before it existed.
+// Run it now, and backfill the days before it existed.
 await mill.schedules.runNow('nightly')
 console.log(await t.consume())
 console.log('backfilled:', await mill.schedules.backfill('nightly', new Date('2029-12-30T00:00:00Z'), t.now))

@@ -9,7 +9,7 @@ class Money {
   }
 }
 
-// Your own types: how to tell one, how to write it as simpler values, how to read it back.
+// Your own types: how to recognise one, how to write it as simpler values, how to read it back.
 const shop = codec({
   types: {
     money: {
@@ -44,10 +44,10 @@ const handle = await mill.enqueue(bill, {
 })
 console.log(await handle.result({ timeout: '10s' }))
 
-// It is readable text in the database: plain JSON, with a tag only where JSON has no word.
+// It is readable text in the database: plain JSON, with a tag only for values that JSON does not have.
 console.log(shop.encode({ to: 'ada', at: new Date(0), price: new Money(5, 'EUR') }))
 
-// What would not come back is refused before anything is written, with its path.
+// What cannot be read back is refused before anything is written, with its path.
 for (const wrong of [{ on: { done: () => 1 } }, { user: new (class User {})() }]) {
   await mill.enqueue(bill, wrong).catch((error) => console.log(error.code, 'at', error.problems[0].path))
 }

@@ -1,4 +1,4 @@
-// What a handler can say by throwing: try again, give up, later, or "that is fine".
+// What a handler's errors mean: retry, Abort (fail at once), Snooze (retry later), or treated as done.
 import { Abort, Snooze, job, millrace } from 'millrace'
 import { freshFile } from './fresh-file.js'
 
@@ -16,7 +16,7 @@ const chargeCard = job('charge-card', async () => {
 
 const readyAt = Date.now() + 150
 const awaitExport = job('await-export', async (_, ctx) => {
-  if (Date.now() < readyAt) throw new Snooze('100ms') // not ready yet, and nobody's fault: it costs no try
+  if (Date.now() < readyAt) throw new Snooze('100ms') // not ready yet: no attempt is charged
   return `the export was ready; attempts that count: ${ctx.attempt}`
 })
 
@@ -24,7 +24,7 @@ const createUser = job('create-user', {
   run: async () => {
     throw Object.assign(new Error('409 Conflict'), { status: 409 })
   },
-  treatAsDone: (error) => error.status === 409, // somebody made it already, and that is what we wanted
+  treatAsDone: (error) => error.status === 409, // it exists already, which is the intended result
 })
 
 const jobs = [fetchRates, chargeCard, awaitExport, createUser]

@@ -25,23 +25,23 @@ const tell = async (handle) => console.log(await handle.result({ timeout: '10s' 
 let mill = await open()
 await mill.start()
 
-// It fires on time. Scheduling under the same key again moves the timer that waits.
+// It fires on time. Scheduling under the same key again moves the waiting timer.
 const vase = await mill.schedule(closeAuction, { id: 'vase' }, '1h', close('vase'))
 const moved = await mill.schedule(closeAuction, { id: 'vase' }, '100ms', close('vase'))
 console.log(`the same timer, moved: ${vase.id === moved.id && !moved.isNew}`)
 await tell(vase)
 
-// The lamp is sold early: the timer is called off, and never fires.
+// The lamp is sold early: the timer is cancelled, and never fires.
 const lamp = await mill.schedule(closeAuction, { id: 'lamp' }, '200ms', close('lamp'))
-console.log('called off in time:', await mill.unschedule(closeAuction, 'lamp'))
+console.log('cancelled in time:', await mill.unschedule(closeAuction, 'lamp'))
 console.log('a second time:', await mill.unschedule(closeAuction, 'lamp'))
 
-// The clock is deleted and nobody thought of its timer: it fires, finds nothing to do, and that is no failure.
+// The clock is deleted and its timer is not cancelled: it fires, finds nothing to do, and that is no failure.
 const clock = await mill.schedule(closeAuction, { id: 'clock' }, '100ms', close('clock'))
 auctions.delete('clock')
 await tell(clock)
 
-// The chair comes due while no process is running: it fires at once when one is.
+// The chair comes due while no process is running: it fires at once when one starts.
 const chair = await mill.schedule(closeAuction, { id: 'chair' }, '200ms', close('chair'))
 await mill.close()
 await sleep(300)
@@ -55,7 +55,7 @@ await mill.close()
 
 // prints: the same timer, moved: true
 // prints: vase: closed
-// prints: called off in time: true
+// prints: cancelled in time: true
 // prints: a second time: false
 // prints: clock: nothing to close, it was deleted
 // prints: overdue, and still there: scheduled

@@ -1,8 +1,8 @@
-// A payload is checked when it is enqueued. Any Standard Schema will do: zod, valibot, arktype, or this one made by hand.
+// A payload is checked when it is enqueued. Any Standard Schema works: zod, valibot, arktype, or this one made by hand.
 import { job, millrace } from 'millrace'
 import { freshFile } from './fresh-file.js'
 
-/** The whole interface: `~standard.validate` gives a value, or issues with their paths. */
+/** The whole interface: `~standard.validate` returns a value, or issues with their paths. */
 const orderSchema = {
   '~standard': {
     version: 1,

@@ -1,4 +1,4 @@
-// Ctrl-C and deploys: a process that is asked to end lets its jobs end, gives back the rest, and exits with 0.
+// Ctrl-C and deploys: on a signal a process lets its jobs end, gives back the rest, and exits with 0.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { job, millrace } from 'millrace'

@@ -1,4 +1,4 @@
-// Stopping gives back what is not finished; the next start goes on with it. Nothing is lost and no try is charged.
+// Stopping gives back what is not finished; the next start continues with it. Nothing is lost and no attempt is charged.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { job, millrace } from 'millrace'
 import { freshFile } from './fresh-file.js'
@@ -6,7 +6,7 @@ import { freshFile } from './fresh-file.js'
 const begun = []
 const encode = job('encode', async ({ film, ms }, ctx) => {
   begun.push(film)
-  await sleep(ms, undefined, { signal: ctx.signal }) // pass the signal on: it is aborted when the deadline has passed
+  await sleep(ms, undefined, { signal: ctx.signal }) // pass the signal: it is aborted when the deadline has passed
   return `${film} encoded on attempt ${ctx.attempt}`
 })
 
@@ -20,14 +20,14 @@ const waiting = await mill.enqueue(encode, { film: 'waiting', ms: 10 }, { priori
 await mill.start()
 while (begun.length < 2) await sleep(5)
 
-// The short film is done within the deadline; the long one is not, so its signal is aborted and it goes back.
+// The short film is done within the deadline; the long one is not, so its signal is aborted and it is given back.
 await mill.stop({ deadline: '300ms' })
 for (const handle of [short, long]) {
   const { payload, state, attempt } = await handle.get()
   console.log(`${payload.film} is ${state}, attempts that count: ${attempt}`)
 }
 
-// The long film is shortened while nobody runs it; then another mill goes on with what is left.
+// The long film is shortened while no worker runs it; then another mill continues with the rest.
 await mill.edit(long.id, { payload: { film: 'long', ms: 20 } })
 await mill.close()
 mill = await open()

@@ -1,8 +1,8 @@
-// A job and the data it is about in one commit: both are there, or neither.
+// A job and its data in one commit: both exist, or neither.
 import { job, millrace, sqlite } from 'millrace'
 import { freshFile } from './fresh-file.js'
 
-// Node's own SQLite where there is one, else the package that Millrace uses on Node 20. better-sqlite3 and libsql do as well.
+// Node's own SQLite where there is one, else the package that Millrace uses on Node 20. better-sqlite3 and libsql work too.
 const { DatabaseSync } = process.getBuiltinModule?.('node:sqlite') ?? (await import('@photostructure/sqlite'))
 
 const db = new DatabaseSync(freshFile())
@@ -14,7 +14,7 @@ const orders = () =>
     .map(({ id, state }) => `${id} ${state}`)
     .join(', ')
 
-// ctx.transaction: what the function writes and the end of the job are one commit.
+// ctx.transaction: the writes of the function and the settlement of the job are one commit.
 const ship = job('ship', (p, ctx) =>
   ctx.transaction((tx) => {
     tx.prepare(`update orders set state = 'shipped' where id = ?`).run(p.id)

@@ -1,4 +1,4 @@
-// Unique by what is in the payload: throttle, debounce, and one more behind the one that runs.
+// Unique by what is in the payload: throttle, debounce, and one more after the running job.
 import { job, millrace } from 'millrace'
 import { freshFile } from './fresh-file.js'
 
@@ -11,13 +11,13 @@ const warn = job('warn', {
   unique: { by: 'server', for: '1m' },
 })
 
-// Debounce: index a document when nobody has changed it for 200 ms, and after 2 s at the latest.
+// Debounce: index a document when it has not changed for 200 ms, and after 2 s at the latest.
 const index = job('index', {
   run: async ({ doc, text }) => done(`indexed ${doc}: ${text}`),
   unique: { by: 'doc', for: '2s', onDuplicate: 'reschedule' },
 })
 
-// One running and one waiting: what changes while it runs is seen by the next run. The queue runs one at a time.
+// One running and one waiting: the next run sees what changes while it runs. The queue runs one at a time.
 let begun, finish
 const begins = new Promise((resolve) => (begun = resolve))
 const finishes = new Promise((resolve) => (finish = resolve))
@@ -52,7 +52,7 @@ await draft.result({ timeout: '10s' })
 
 // The window holds, though the warning was sent long ago.
 console.log('warned again:', (await mill.enqueue(warn, { server: 'oslo', load: 100 })).isNew)
-// 'reject' tells you instead.
+// 'reject' throws instead.
 await mill.enqueue(warn, { server: 'oslo', load: 100 }, { unique: { onDuplicate: 'reject' } }).catch((error) => {
   console.log(error.code)
 })

@@ -5,8 +5,8 @@ import { build } from './build.mjs'
 import { root, run } from './run.mjs'
 
 /**
- * `npm run bench -- <kind>`: how fast it is, beside others. Exit 0 when everything could be measured, whatever the figures
- * are; 1 when something broke; 2 when it was asked for wrongly. See bench/README.md.
+ * `npm run bench -- <kind>`: measures its speed beside other libraries. Exit 0 when everything could be measured, whatever the figures
+ * are; 1 when something broke; 2 for wrong options. See bench/README.md.
  */
 process.exitCode = await main(process.argv.slice(2))
 
@@ -18,7 +18,7 @@ async function main(args) {
     console.error(`bench: ${error.message}\n${usage()}`)
     return 2
   }
-  // A crowd has no contestants, so it needs no registry either.
+  // `crowd` has no contestants, so it needs no registry.
   const steps = asked.kind === 'crowd' ? [build] : [build, install]
   for (const step of steps) {
     const { name, code, output } = await step()
@@ -26,12 +26,12 @@ async function main(args) {
     console.error(`bench: ${name} failed\n${output}`)
     return 1
   }
-  // Not before they are there: the contestants are packages of bench/.
+  // Only after the install: the contestants are packages of bench/.
   const { runBench } = await import('../bench/bench.mjs')
   return runBench(asked)
 }
 
-/** The contestants, when they are not there yet or no longer those of the lock. */
+/** Installs the contestants, when they are missing or differ from the lock. */
 async function install() {
   const folder = join(root, 'bench')
   const [lock, there] = [join(folder, 'package-lock.json'), join(folder, 'node_modules', '.package-lock.json')]

@@ -5,7 +5,7 @@ import { root, runNode, tell, tool } from './run.mjs'
 
 /**
  * Builds dist/ from src/: one ES module and one declaration for each file, and the files that are not TypeScript beside
- * them. Nothing is done when dist/ was built from just these files; `--force` builds all the same.
+ * them. Does nothing when dist/ was built from exactly these files; `--force` builds anyway.
  */
 export async function build({ force = false } = {}) {
   const inputs = fingerprint()
@@ -29,7 +29,7 @@ function readStamp() {
   return existsSync(STAMP) ? readFileSync(STAMP, 'utf8') : undefined
 }
 
-/** Name, size and time of all that dist/ is made of: a removed file changes it as well as an edited one. */
+/** Name, size and time of all inputs of dist/: a removed file changes it as well as an edited one. */
 function fingerprint() {
   const files = [...filesOf('src'), 'tsconfig.json', 'tsconfig.build.json', 'package.json', 'scripts/build.mjs']
   return files

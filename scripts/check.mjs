@@ -5,10 +5,10 @@ import { writeExamples } from './doc-examples.mjs'
 import { root, runNode, tell, tool } from './run.mjs'
 
 const OURS = ['src', 'test', 'scripts', 'vitest.config.ts']
-/** They are packages of their own, whose types are only there once they are installed: formatted, not linted. */
+/** They are separate packages, whose types exist only after their install: formatted, not linted. */
 const EXAMPLES = ['examples', 'bench'].filter((folder) => existsSync(join(root, folder)))
 
-/** What is checked without running anything of ours. Each counts one in the tally of `npm test`. */
+/** Static checks. Each counts as one in the totals of `npm test`. */
 export const checks = [
   { name: 'types of src', run: () => tsc('-p', 'tsconfig.json', '--noEmit') },
   { name: 'types of test', run: () => tsc('-p', 'tsconfig.test.json') },
@@ -31,7 +31,7 @@ function tsc(...args) {
 /** Each keeps one core busy. */
 const AT_ONCE = 2
 
-/** Runs every check, tells each as it ends, and returns them with their exit codes. */
+/** Runs every check, prints each as it ends, and returns them with their exit codes. */
 export async function check() {
   const waiting = [...checks]
   const results = []

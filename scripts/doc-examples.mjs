@@ -4,11 +4,11 @@ import { root } from './run.mjs'
 
 /**
  * @typedef {{ readonly line: number, readonly code: string }} Example
- *   One example, and the line of the source its first line stands on.
+ *   One example, and the line of the source of its first line.
  */
 
 /**
- * The examples in a file's doc comments: what stands between «```ts» and «```» inside a comment of two stars.
+ * The examples in a file's doc comments: the text between «```ts» and «```» inside a comment of two stars.
  * @param {string} text
  * @returns {Example[]}
  */
@@ -64,7 +64,7 @@ function configuration(folder) {
       noEmit: true,
       paths,
       typeRoots: [`${up}/node_modules/@types`],
-      // An example shows how a thing is made; it need not go on to use it.
+      // An example shows how a value is made; it need not use it.
       noUnusedLocals: false,
       noUnusedParameters: false,
     },

@@ -7,14 +7,14 @@ import { pack } from './pack.mjs'
 import { run } from './run.mjs'
 
 /**
- * `npm run first-hour`: the path of a new user. Each step is a folder of its own: the packed package is installed as the README
- * says, with what the step needs from the npm registry, and the step's commands are run. It prints what a person sees. Give words
+ * `npm run first-hour`: the path of a new user. Each step has its own folder: the packed package is installed as the README
+ * says, with what the step needs from the npm registry, and the step's commands are run. It prints what a user sees. Give words
  * to run the steps that have one of them in their name: `npm run first-hour -- vite esbuild`.
  */
 const INSTALL_MAX_MS = 120_000
 const COMMAND_MAX_MS = 120_000
 const TOTAL_MAX_MS = 20 * 60_000
-/** Lines of a program's output that are shown; a failed command is shown whole. */
+/** Lines of a program's output that are shown; the output of a failed command is shown completely. */
 const LINES_MAX = 12
 const COLUMNS_MAX = 300
 const UNTRIED = { name: '', install: '-', size: '-', warnings: '-', run: '-', trouble: '' }
@@ -51,7 +51,7 @@ const failed = rows.filter(({ trouble }) => trouble !== '').length
 console.log(`\n${rows.length - failed} passed, ${failed} failed, ${seconds(performance.now() - began)}`)
 process.exitCode = failed > 0 ? 1 : 0
 
-/** One step to its end, or to the first command that did not do what it should. */
+/** Runs one step to its end, or to the first command that failed. */
 async function walk(step, tarball) {
   const start = performance.now()
   const cwd = join(folder, step.name.replace(/\W+/g, '-'))
@@ -73,7 +73,7 @@ async function walk(step, tarball) {
   return { ...row, run: seconds(performance.now() - ran) }
 }
 
-/** The folder as the user has it before the install. */
+/** The user's folder before the install. */
 function lay({ type = 'module', files = [], texts = {} }, cwd) {
   mkdirSync(cwd, { recursive: true })
   writeFileSync(join(cwd, 'package.json'), `${JSON.stringify({ name: 'first-hour', private: true, type })}\n`)
@@ -104,7 +104,7 @@ async function command([program, ...args], cwd, timeoutMs) {
   return { code, output, ms: took * 1000 }
 }
 
-/** Without what npm, vitest and this repository put into the environment of their scripts. */
+/** Without the environment variables that npm, vitest and this repository set for their scripts. */
 function cleanEnvironment() {
   const ours = Object.keys(process.env).filter((name) =>
     /^(npm_(package|lifecycle)_|VITEST|MILLRACE|NODE_(OPTIONS|PATH|ENV)$)/.test(name),
@@ -120,7 +120,7 @@ function sizeOf(cwd) {
   return `${(bytes / 1e6).toFixed(1)} MB`
 }
 
-/** Warnings, not lines: npm writes one of several lines under one word. */
+/** Counts warnings, not lines: npm writes a warning of several lines with one prefix. */
 function warningsIn(output) {
   const kinds = output.match(/^npm warn (?!Unknown)\S+/gm) ?? []
   return new Set(kinds).size

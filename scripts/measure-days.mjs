@@ -3,9 +3,9 @@ import { build } from './build.mjs'
 import { tell } from './run.mjs'
 
 /**
- * `node scripts/measure-days.mjs [rows]`: what the upkeep of a large day (1,000,000 rows) costs those who claim and enqueue
- * meanwhile: the process that does it, and another one. Prints the middle and the slowest call in ms: with no such day, with
- * one that is to be kept, and with one that is dropped.
+ * `node scripts/measure-days.mjs [rows]`: what the upkeep of a large day (1,000,000 rows) costs processes that claim and enqueue
+ * meanwhile: the process that does the upkeep, and another one. Prints the median and the slowest call in ms: with no such day, with
+ * one that is kept, and with one that is dropped.
  */
 const DAY_MS = 86_400_000
 const NUMBER_BITS = 38n
@@ -37,7 +37,7 @@ try {
   await measure('a day that is kept', (store) => store.sweepRows(500))
   await sql.query(`update millrace.history set keep_until = $1 where keep_until > $1`, [Date.now() - 1_000])
   await sql.query(`vacuum analyze millrace.history_${name}`)
-  await measure('a day that goes', untilGone)
+  await measure('a day that is dropped', untilGone)
 } finally {
   await sql.end()
   await server.stop()
@@ -106,7 +106,7 @@ function enqueue(store) {
   })
 }
 
-/** A day as a busy house leaves it: jobs that are done, and a few that still wait. */
+/** A typical past day: jobs that are done, and a few that still wait. */
 async function fill(keepUntil) {
   const bounds = [0, 1].map((more) => BigInt(day + more) << NUMBER_BITS)
   for (const of of ['jobs', 'history'])

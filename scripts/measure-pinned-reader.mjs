@@ -1,4 +1,4 @@
-// What a reader that keeps its transaction open on the SQLite file costs those who start jobs meanwhile:
+// What a reader that keeps its transaction open on the SQLite file costs workers that start jobs meanwhile:
 //   node scripts/measure-pinned-reader.mjs [--seconds 40] [--dist dist] [--folder /tmp]
 // A worker process starts small jobs fifty times a second beside bulks of 8 KiB payloads; a second process holds a read
 // transaction for the middle phase. Prints enqueue-to-start latency of each phase, the size of the WAL, and warnings.

@@ -4,8 +4,8 @@ import { root, run } from './run.mjs'
 
 /**
  * Packs what would be published, as npm does it, and returns the tarball's path with the files in it.
- * Scripts run: what builds the package before it is packed is part of what is tried; nothing is built twice.
- * @param {string} [folder] where the tarball goes; it is emptied first
+ * Scripts run: the build before the pack is part of the test; nothing is built twice.
+ * @param {string} [folder] where the tarball is written; it is emptied first
  * @param {string} [from] the tree that is packed
  * @returns {Promise<{ tarball: string, size: number, files: string[] }>}
  */

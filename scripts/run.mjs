@@ -3,12 +3,12 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** The root of the repository: every path of these scripts hangs on it, never on where they were called from. */
+/** The root of the repository: every path of these scripts is relative to it, never to the working directory. */
 export const root = fileURLToPath(new URL('..', import.meta.url))
 
 /**
  * The program behind a dev dependency's `bin`. It is started with node, so that no shell and no shim is in between, and
- * found by its place, since not every package exports its package.json.
+ * found by its path, since not every package exports its package.json.
  */
 export function tool(packageName, bin = packageName) {
   const folder = join(root, 'node_modules', packageName)
@@ -17,8 +17,8 @@ export function tool(packageName, bin = packageName) {
 }
 
 /**
- * Runs one program to its end. With `show` the output goes straight to the terminal. A run past `timeoutMs` is ended and
- * told as a failure. `output` has all it said, `errors` only what went to stderr. An `env` of undefined is taken away.
+ * Runs one program to its end. With `show` the output is written directly to the terminal. A run past `timeoutMs` is ended and
+ * counts as a failure. `output` has all output, `errors` only stderr. An `env` value of undefined removes the variable.
  * @param {string} command
  * @param {string[]} args
  * @param {{ cwd?: string, env?: Record<string, string | undefined>, show?: boolean, timeoutMs?: number }} [options]
@@ -63,7 +63,7 @@ export function runNode(args, options) {
   return run(process.execPath, args, options)
 }
 
-/** `✓ name 1.2 s`, and below it what a failed check had to say. */
+/** `✓ name 1.2 s`, and below it the output of a failed check. */
 export function tell({ name, code, output = '', seconds }) {
   console.log(`${code === 0 ? '✓' : '✗'} ${name} ${seconds.toFixed(1)} s`)
   if (code !== 0 && output.trim() !== '') console.log(output.trimEnd().replace(/^/gm, '    '))

@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util'
 import { root, runNode, tool } from './run.mjs'
 
 /**
- * `npm run simulate -- --seeds 10000 [--from 1]` runs a campaign over many seeds on all cores; `--seed N` tells one seed again,
+ * `npm run simulate -- --seeds 10000 [--from 1]` runs a campaign over many seeds on all cores; `--seed N` replays one seed,
  * with its trace. A failure prints the seed, its configuration, and the command that replays it.
  */
 const usage = 'usage: npm run simulate -- [--seeds N] [--from N] | --seed N'
@@ -80,7 +80,7 @@ async function campaign(from, seeds) {
 
 async function conclude(coverage, failures, seeds, began) {
   const { uncovered } = await import(CAMPAIGN)
-  console.log('\nwhat was met:')
+  console.log('\nwhat was covered:')
   for (const [what, times] of Object.entries(coverage).sort(([a], [b]) => a.localeCompare(b)))
     console.log(`  ${what.padEnd(32)} ${times.toLocaleString('en')}`)
   const missing = uncovered(coverage)

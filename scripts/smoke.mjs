@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { job, millrace } from '../dist/index.js'
 
 /**
- * Runs one job through the built package on a real file, on whichever Node starts this, and prints which SQLite library
- * served it. The library is read off the process, not off a version table: what was loaded is what was used.
+ * Runs one job through the built package on a real file, on the Node that starts this, and prints which SQLite library
+ * it used. The library is read from the process, not from a version table.
  */
 const folder = mkdtempSync(join(tmpdir(), 'millrace-smoke-'))
 const hello = job('hello', (name) => Promise.resolve(`hello ${name}`))

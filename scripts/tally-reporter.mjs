@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 /**
  * Writes how many tests passed, failed and were skipped to the file named by MILLRACE_TALLY, for scripts/test.mjs to add
  * up. A file that could not be loaded, a broken hook and an error outside every test count as one failure each: they
- * are not tests, yet a run that has one has not passed.
+ * are not tests, but a run that has one has not passed.
  */
 export default class TallyReporter {
   onTestRunEnd(testModules, unhandledErrors) {

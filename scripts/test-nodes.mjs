@@ -4,7 +4,7 @@ import { build } from './build.mjs'
 import { root, run, tell, tool } from './run.mjs'
 
 /**
- * `npm run test:nodes`: the unit tests and a smoke test of dist/ on every Node we promise. Each Node comes from npm as
+ * `npm run test:nodes`: the unit tests and a smoke test of dist/ on every supported Node. Each Node is installed from npm as
  * the package of this platform, which needs no install script. Give majors to run only those: `npm run test:nodes 22 24`.
  */
 const MAJORS = ['20', '22', '24', '26']
@@ -58,7 +58,7 @@ async function unitTests(node, major) {
   return { passed: tally.passed, failed: failedOtherwise ? 1 : tally.failed }
 }
 
-/** Puts one Node under .cache/nodes/<major> and returns its program, or undefined with the reason told. */
+/** Installs one Node under .cache/nodes/<major> and returns its program, or prints the reason and returns undefined. */
 async function installNode(major) {
   const name = platformPackage()
   const folder = join(root, '.cache', 'nodes', major)
@@ -74,7 +74,7 @@ async function installNode(major) {
   return undefined
 }
 
-/** What the `node` package itself installs for this machine; Apple silicon alone has another spelling. */
+/** What the `node` package itself installs for this machine; only Apple silicon has another name. */
 function platformPackage() {
   const { arch, platform } = process
   const system = platform === 'win32' ? 'win' : platform

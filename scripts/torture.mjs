@@ -3,8 +3,8 @@ import { readOptions, usage } from './torture/options.mjs'
 import { root } from './run.mjs'
 
 /**
- * `npm run torture -- <kind>`: real processes on a real store, hurt on purpose. Exit 0 only when every promise held, 1 when
- * one was broken, 2 when the run proved nothing or was asked for wrongly. See docs/guides/torture.md.
+ * `npm run torture -- <kind>`: real processes on a real store, with injected faults. Exit 0 only when every promise held, 1 when
+ * one was broken, 2 when the run proved nothing or its options were wrong. See docs/guides/torture.md.
  */
 const RUNS = {
   kill: () => import('./torture/kill.mjs'),
@@ -28,7 +28,7 @@ async function main(args) {
     return 2
   }
   const { kind, options } = asked
-  // An address may have a password in it.
+  // A URL may contain a password.
   const shown = Object.entries(options)
     .filter(([name]) => name !== 'url')
     .map(([name, value]) => `--${name} ${value}`)
@@ -41,13 +41,13 @@ async function main(args) {
   return verdict.exitCode
 }
 
-/** The commit, and whether the source is still just that. */
+/** The commit, and whether the source has changes. */
 function commit() {
   const git = (...args) =>
     execFileSync('git', args, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim()
   try {
     return git('rev-parse', '--short', 'HEAD') + (git('status', '--porcelain', 'src') === '' ? '' : ' with changes')
   } catch {
-    return 'unknown' // Not a checkout: the figures are still worth having.
+    return 'unknown' // Not a checkout: the figures are still useful.
   }
 }

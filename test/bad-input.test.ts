@@ -10,7 +10,7 @@ import type { JobRecord, Mill, MillOptions, MillraceError, Problem } from '../sr
 import { usePlace } from './processes/child.js'
 import { freshStore, onPostgres, passingStore } from './support/fresh-store.js'
 
-/** What a stranger may get wrong, through the front door only: it is refused before anything is written. */
+/** Wrong input through the public API: it is refused before anything is written. */
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-bad-input-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -37,7 +37,7 @@ const checked = job('checked', {
 } as never) as typeof send
 
 /**
- * In memory a mill is new for each test. On PostgreSQL one serves all of them and is emptied in between: to open one takes as
+ * In memory each test has a new mill. On PostgreSQL one mill serves all tests and is emptied in between: opening one takes as
  * long as most of these tests.
  */
 const home = passingStore()
@@ -79,7 +79,7 @@ async function all(from: Mill = mill): Promise<JobRecord[]> {
   return found
 }
 
-/** Refused, with this code, and the store is as it was. */
+/** Refused with this code, and the store is unchanged. */
 async function refusedUnwritten(work: () => unknown, code: string): Promise<Refused> {
   const before = await all()
   const error = await refused(work)
@@ -181,18 +181,18 @@ describe('millrace()', () => {
     'limit',
     'rate',
     'outage',
-  ])('refuses %s by name, as not yet', async (name) => {
+  ])('refuses %s by name, as not yet built', async (name) => {
     const error = await refused(() => millrace({ store: home, [name]: { some: 'thing' } }))
     expect(error.message).toContain(`${name} is not yet part of this version; until then: `)
   })
 
-  test('takes what is not yet built at the value it has anyway', async () => {
+  test('accepts options that are not yet built at their only supported value', async () => {
     const same = { executor: 'loop', changeLog: false, allowedErrorTime: '15m', startGrace: '10m', dashboard: false }
     const opened = await millrace({ store: home, logger: false, ...same } as MillOptions)
     await opened.close()
   })
 
-  test('tells all that is wrong in one error', async () => {
+  test('reports all problems in one error', async () => {
     const error = await refused(() =>
       millrace({
         store: home,
@@ -207,13 +207,13 @@ describe('millrace()', () => {
     expect(error.message).toContain('5 problems')
   })
 
-  // It is taken, and then a running handler is logged as slow once a millisecond, for as long as it runs.
+  // Otherwise it was accepted, and a running handler was logged as slow once a millisecond.
   test('refuses a slowAfter of nothing', async () => {
     await refused(async () => (await millrace({ store: home, slowAfter: 0, logger: false })).close())
   })
 
-  // Store and jobs are looked at one after the other, each in an error of its own.
-  test('tells a wrong store and wrong jobs in the same error as the rest', async () => {
+  // Otherwise store and jobs were checked one after the other, each with an error of its own.
+  test('reports a wrong store and wrong jobs in the same error as the rest', async () => {
     const error = await refused(() => millrace({ store: 5, jobs: 'all', concurrency: 0 } as never))
     expect(error.message).toMatch(/concurrency/)
     expect(error.message).toMatch(/store/)
@@ -248,7 +248,7 @@ describe('millrace()', () => {
     expect(error.code).toBe('E_INVALID_OPTIONS')
   })
 
-  // Null is passed over like undefined, and the jobs go to ./millrace.db, which nobody chose.
+  // Otherwise null was ignored like undefined, and the jobs were written to ./millrace.db, which the caller did not choose.
   test('refuses a store that is null', async () => {
     const before = process.cwd()
     const somewhere = mkdtempSync(join(folder, 'null-'))
@@ -261,7 +261,7 @@ describe('millrace()', () => {
     }
   })
 
-  test('refuses wrong jobs before the file is made', async () => {
+  test('refuses wrong jobs before the file is created', async () => {
     const store = join(folder, 'never.db')
     for (const jobs of [null, 'send', [5], { send: () => 1 }, [send, job('send', async () => 2)]])
       expect((await refused(() => millrace({ store, jobs: jobs as never, logger: false }))).code).toBe('E_DEFINITION')
@@ -317,13 +317,13 @@ describe('enqueue()', () => {
     expect(error.message).toContain('job "send"')
   })
 
-  test('tells all that is wrong with options and payload in one error', async () => {
+  test('reports all problems of options and payload in one error', async () => {
     const wrong = { titel: 'x', priority: 1.5, in: 'x', group: '' }
     const error = await refusedUnwritten(() => mill.enqueue(checked, {} as never, wrong as never), 'E_INVALID_OPTIONS')
     expect(paths(error)).toEqual(['options.titel', 'options.priority', 'options.in', 'options.group', 'payload.to'])
   })
 
-  test('tells a payload that cannot be written in the same error as wrong options', async () => {
+  test('reports a payload that cannot be written in the same error as wrong options', async () => {
     const error = await refused(() => mill.enqueue(echo, { db: () => 1 }, { priority: 1.5 }))
     expect(error.message).toContain('options.priority')
     expect(error.message).toContain('payload.db')
@@ -331,12 +331,12 @@ describe('enqueue()', () => {
 
   test.each<[string, unknown, RegExp]>([
     ['a field that is missing', { by: 'cc' }, /payload\.cc is missing, and the job is unique by it/],
-    ['a field below nothing', { by: ['to', 'cc.name'] }, /payload\.cc\.name is missing/],
+    ['a field of a missing field', { by: ['to', 'cc.name'] }, /payload\.cc\.name is missing/],
     ['an inherited field', { by: 'constructor' }, /payload\.constructor is missing/],
     ['a function that throws', { by: (p: { cc: { x: 1 } }) => p.cc.x }, /payload .*unique\.by threw Cannot read/],
-    ['a function that gives nothing', { by: () => undefined }, /unique\.by returned undefined/],
-    ['a function that gives a promise', { by: async () => 1 }, /unique\.by must be synchronous/],
-    ['a function that gives a function', { by: () => () => 1 }, /what unique\.by returned is a function/],
+    ['a function that returns nothing', { by: () => undefined }, /unique\.by returned undefined/],
+    ['a function that returns a promise', { by: async () => 1 }, /unique\.by must be synchronous/],
+    ['a function that returns a function', { by: () => () => 1 }, /what unique\.by returned is a function/],
   ])('refuses a job that is unique by %s', async (_, unique, message) => {
     const error = await refusedUnwritten(() => enqueue({ unique }), 'E_INVALID_PAYLOAD')
     expect(error.message).toMatch(message)
@@ -344,14 +344,14 @@ describe('enqueue()', () => {
     expect(paths(await refusedUnwritten(many, 'E_INVALID_PAYLOAD'))[1]).toMatch(/^payloads\[1\]/)
   })
 
-  test('refuses a payload that its schema or accepts does not take, with the path', async () => {
+  test('refuses a payload that its schema or accepts refuses, with the path', async () => {
     const bySchema = await refusedUnwritten(() => mill.enqueue(checked, { to: 5 } as never), 'E_INVALID_PAYLOAD')
     expect(bySchema.problems).toEqual([{ path: 'payload.to', message: 'must be an address' }])
     const byAccepts = await refusedUnwritten(() => mill.enqueue(positive, { n: 0 }), 'E_INVALID_PAYLOAD')
     expect(byAccepts.message).toContain('accepts() returned false')
   })
 
-  // What the user's own check throws comes out bare, without the job's name and without a code.
+  // Otherwise the error of the user's own check was thrown unwrapped, without the job's name and without a code.
   test('refuses a payload at which accepts throws', async () => {
     const error = await refused(() => mill.enqueue(positive, null as never))
     expect(error.code).toBe('E_INVALID_PAYLOAD')
@@ -373,7 +373,7 @@ describe('enqueue()', () => {
     expect(paths(error)).toEqual([path])
   })
 
-  test('refuses a payload that leads back to itself', async () => {
+  test('refuses a payload that contains itself', async () => {
     const loop: Record<string, unknown> = {}
     loop['self'] = loop
     expect(paths(await refusedUnwritten(() => mill.enqueue(echo, loop), 'E_INVALID_PAYLOAD'))).toEqual(['payload.self'])
@@ -394,11 +394,11 @@ describe('enqueue()', () => {
     ['', 'E_UNKNOWN_JOB'],
     ['constructor', 'E_UNKNOWN_JOB'],
     ['__proto__', 'E_UNKNOWN_JOB'],
-  ])('refuses a job that is none: %#', async (given, code) => {
+  ])('refuses what is not a job: %#', async (given, code) => {
     await refusedUnwritten(() => mill.enqueue(given as never, { to: 'a' } as never), code)
   })
 
-  test('tells the near spelling of an unknown name', async () => {
+  test('suggests the nearest spelling of an unknown name', async () => {
     expect((await refused(() => mill.enqueue('sned'))).message).toContain('did you mean "send"?')
   })
 })
@@ -411,7 +411,7 @@ describe('a payload’s size', () => {
     ['the limit in letters of two bytes', 'ß'.repeat((MIB - 2) / 2)],
     ['the limit in letters of three bytes', `${'日'.repeat((MIB - 4) / 3)}xx`],
     ['the limit in letters of four bytes', `${'🎉'.repeat((MIB - 4) / 4)}xx`],
-  ])('of %s is taken and comes back', async (_, payload) => {
+  ])('of %s is accepted and read back', async (_, payload) => {
     const handle = await mill.enqueue(echo, payload)
     expect((await handle.get())?.payload).toBe(payload)
   })
@@ -429,7 +429,7 @@ describe('a payload’s size', () => {
     expect((error as unknown as { bytes: number }).bytes).toBe(bytes)
   })
 
-  test('is that of the bytes a codec of bytes writes', async () => {
+  test('is the number of bytes that a binary codec writes', async () => {
     const raw = job('raw', {
       run: async (p: Uint8Array) => p.length,
       codec: codec({ encode: (value) => value as Uint8Array, decode: (bytes) => bytes }),
@@ -452,13 +452,13 @@ test.each(['cancel', 'pause', 'resume', 'retry', 'delete'] as const)('%s(id) tak
 })
 
 describe('what must be synchronous', () => {
-  test('unique.by that returns a promise is refused by name, and its failure ends nobody', async () => {
+  test('unique.by that returns a promise is refused by name, and its rejection does not end the process', async () => {
     const unique = { by: async () => Promise.reject(new Error('nobody’s')) } as never
     const error = await refusedUnwritten(() => mill.enqueue(echo, 1, { unique }), 'E_INVALID_PAYLOAD')
     expect(error.message).toContain('unique.by must be synchronous, and it returned a promise')
   })
 
-  test('a captured store that gives a promise is refused by name, and its failure ends nobody', async () => {
+  test('a captured storage that returns a promise is refused by name, and its rejection does not end the process', async () => {
     const user = {
       getStore: async () => Promise.reject(new Error('nobody’s')),
       run: (_: never, call: () => unknown) => call(),
@@ -506,7 +506,7 @@ describe('enqueueMany()', () => {
     expect(await all()).toEqual(before)
   })
 
-  test('whose options function is asynchronous is refused, and its failure ends nobody', async () => {
+  test('whose options function is asynchronous is refused, and its rejection does not end the process', async () => {
     const optionsOf = (async () => Promise.reject(new Error('nobody’s'))) as never
     const error = await refusedUnwritten(() => mill.enqueueMany(echo, [1, 2], optionsOf), 'E_INVALID_OPTIONS')
     expect(paths(error)).toEqual(['options[0]', 'options[1]'])
@@ -540,7 +540,7 @@ describe('enqueueMany()', () => {
     },
   )
 
-  test('of nothing writes nothing and gives nothing', async () => {
+  test('of no payloads writes nothing and returns an empty list', async () => {
     expect(await mill.enqueueMany(echo, [])).toEqual([])
     expect(await all()).toEqual([])
   })
@@ -565,7 +565,7 @@ describe('schedule()', () => {
     [undefined, /got undefined/],
     [{}, /when must be/],
     [new Date(8.64e15), /more than 100 years away/],
-  ])('refuses a time that is none: %#', async (when, message) => {
+  ])('refuses an invalid time: %#', async (when, message) => {
     const error = await refusedUnwritten(() => mill.schedule(send, { to: 'a' }, when as never), 'E_INVALID_OPTIONS')
     expect(error.message).toMatch(message)
   })
@@ -583,7 +583,7 @@ describe('schedule()', () => {
     await refusedUnwritten(() => mill.schedule(checked, {} as never, '1h'), 'E_INVALID_PAYLOAD')
   })
 
-  test('tells a wrong time, wrong options and a wrong payload in one error', async () => {
+  test('reports a wrong time, wrong options and a wrong payload in one error', async () => {
     const error = await refused(() => mill.schedule(checked, {} as never, 'soon' as never, { kye: 'x' } as never))
     for (const part of ['when', 'options.kye', 'payload.to']) expect(error.message).toContain(part)
   })
@@ -592,7 +592,7 @@ describe('schedule()', () => {
     await refusedUnwritten(() => mill.schedule(send, { to: 'a' }, '1h', options as never), 'E_INVALID_OPTIONS')
   })
 
-  test('unschedule refuses a job that is none and a key that is no text', async () => {
+  test('unschedule refuses what is not a job and a key that is not text', async () => {
     expect((await refused(() => mill.unschedule('sned', 'k'))).code).toBe('E_UNKNOWN_JOB')
     expect((await refused(() => mill.unschedule(send as never, 5 as never))).code).toBe('E_INVALID_OPTIONS')
     expect(await mill.unschedule('send', 'nothing there')).toBe(false)
@@ -613,7 +613,7 @@ describe('an id', () => {
     ['handle', (id) => mill.handle(id)],
   ]
 
-  test.each(verbs)('that is none is refused by %s', async (_, verb) => {
+  test.each(verbs)('that is not text is refused by %s', async (_, verb) => {
     await mill.enqueue(send, { to: 'a' })
     for (const id of wrong) {
       const error = await refusedUnwritten(() => verb(id as never), 'E_INVALID_OPTIONS')
@@ -621,23 +621,23 @@ describe('an id', () => {
     }
   })
 
-  test.each(verbs.slice(0, 7))('that is any other text is one that no job has, to %s', async (_, verb) => {
+  test.each(verbs.slice(0, 7))('that is any other text is treated as unknown by %s', async (_, verb) => {
     await mill.enqueue(send, { to: 'a' })
     const before = await all()
     for (const id of texts) expect(await verb(id as never)).toBeOneOf([false, undefined])
     expect(await all()).toEqual(before)
   })
 
-  test('that is any other text gives no handle: there is nothing to wait for', async () => {
+  test('that is any other text is refused by handle(): there is no job to wait for', async () => {
     for (const id of texts) expect((await refused(() => mill.handle(id))).code).toBe('E_INVALID_OPTIONS')
   })
 
-  test('that is a handle is told to be handle.id', async () => {
+  test('that is a handle is refused, and the error suggests handle.id', async () => {
     const handle = await mill.enqueue(send, { to: 'a' })
     expect((await refused(() => mill.get(handle as never))).message).toContain('pass handle.id')
   })
 
-  test.each(verbs.slice(0, 5))('that nobody has means nothing to %s', async (_, verb) => {
+  test.each(verbs.slice(0, 5))('of no job changes nothing in %s', async (_, verb) => {
     const before = await all()
     expect(await verb('00000000-0000-7000-8000-000000000000' as never)).toBeOneOf([false, undefined])
     expect(await all()).toEqual(before)
@@ -670,7 +670,7 @@ describe('edit(), find(), configure(), register(), run(), stop() and result()', 
     await refusedUnwritten(() => mill.edit(other.id, { payload: 'x'.repeat(MIB) }), 'E_PAYLOAD_TOO_LARGE')
   })
 
-  test('edit refuses what is no change', async () => {
+  test('edit refuses what is not a change', async () => {
     for (const change of [null, undefined, 5, 'x'])
       await refusedUnwritten(() => mill.edit(id, change as never), 'E_INVALID_OPTIONS')
   })
@@ -702,16 +702,16 @@ describe('edit(), find(), configure(), register(), run(), stop() and result()', 
     expect(error.message).toContain(message)
   })
 
-  test('find tells all that is wrong at once', async () => {
+  test('find reports all problems at once', async () => {
     const error = await refused(() => mill.find({ sate: 1, limit: -1, order: 'x' } as never).next())
     expect(paths(error)).toEqual(['sate', 'limit', 'order'])
   })
 
-  test('find refuses a job that is none', async () => {
+  test('find refuses what is not a job', async () => {
     expect((await refused(() => mill.find({ job: 5 as never }).next())).code).toBe('E_DEFINITION')
   })
 
-  test('configure refuses what is wrong and what needs a new mill, and says so', async () => {
+  test('configure refuses wrong options and options that need a new mill, and says so', async () => {
     expect((await refused(() => mill.configure({ concurrency: 0 }))).message).toContain('concurrency must be')
     expect((await refused(() => mill.configure({ concurrrency: 1 } as never))).message).toContain('did you mean')
     const fixed = await refused(() => mill.configure({ store: 'x', lease: '5s' } as never))
@@ -720,7 +720,7 @@ describe('edit(), find(), configure(), register(), run(), stop() and result()', 
     expect((await refused(() => mill.configure(null as never))).code).toBe('E_INVALID_OPTIONS')
   })
 
-  test('register refuses what is no job and a name that is taken', async () => {
+  test('register refuses what is not a job and a name that is in use', async () => {
     expect((await refused(() => mill.register((() => 1) as never))).code).toBe('E_DEFINITION')
     expect((await refused(() => mill.register(job('send', async () => 'other')))).message).toContain(
       'two different jobs are named "send"',
@@ -733,19 +733,19 @@ describe('edit(), find(), configure(), register(), run(), stop() and result()', 
     expect(mill.has('sned')).toBe(false)
   })
 
-  test('stop and close refuse a deadline that is none', async () => {
+  test('stop and close refuse an invalid deadline', async () => {
     expect((await refused(() => mill.stop({ deadline: 'soon' as never }))).message).toContain(
       'deadline must be a duration',
     )
     expect((await refused(() => mill.close({ deadline: -1 }))).message).toContain('deadline must be a duration')
   })
 
-  // A typo, or the time without its object, is passed over and the default of 30 s is taken.
+  // Otherwise a misspelt name, or the time without its object, was ignored and the default of 30 s was used.
   test.each<unknown>([{ deadlin: '1s' }, '1s', 5])('stop refuses options it does not know: %#', async (options) => {
     await refused(() => mill.stop(options as never))
   })
 
-  test('result refuses a timeout that is none', async () => {
+  test('result refuses an invalid timeout', async () => {
     expect((await refused(() => mill.handle(id).result({ timeout: 'soon' as never }))).message).toContain(
       'timeout must be',
     )
@@ -769,7 +769,7 @@ describe('edit(), find(), configure(), register(), run(), stop() and result()', 
     'stopChanges',
     'dashboard',
     'send',
-  ] as const)('mill.%s() is refused by name, as not yet', async (verb) => {
+  ] as const)('mill.%s() is refused by name, as not yet built', async (verb) => {
     const error = await refusedUnwritten(
       () => (mill as never as Record<string, (...args: unknown[]) => unknown>)[verb]?.('x', 'y', 'z', '1h'),
       'E_NOT_YET',
@@ -778,7 +778,7 @@ describe('edit(), find(), configure(), register(), run(), stop() and result()', 
     expect(error.message).toMatch(/not yet .* Until then: ./)
   })
 
-  test.each(['stats', 'live'])('mill.%s is refused by name, as not yet', async (part) => {
+  test.each(['stats', 'live'])('mill.%s is refused by name, as not yet built', async (part) => {
     const error = await refused(() => ((mill as never)[part] as { list(): unknown }).list())
     expect(error.code).toBe('E_NOT_YET')
   })
@@ -803,7 +803,7 @@ describe('edit(), find(), configure(), register(), run(), stop() and result()', 
     expect((await refused(() => mill.queue('mail').pauseUntil(Infinity))).message).toContain('call pause()')
   })
 
-  test('handle.watch() is refused by name, as not yet', async () => {
+  test('handle.watch() is refused by name, as not yet built', async () => {
     expect((await refused(() => (mill.handle(id) as never as { watch(): void }).watch())).code).toBe('E_NOT_YET')
   })
 })
@@ -817,7 +817,7 @@ describe('NUL and lone surrogates', () => {
     expect(await handle.get()).toMatchObject({ payload: value, result: value, title: TROUBLE, meta: value })
   })
 
-  test('in a title leave a job’s labels to be found, and its unique value to be freed', async () => {
+  test('in a title do not prevent that its labels are found and its unique slot is freed', async () => {
     const options = { title: TROUBLE, meta: TROUBLE, labels: ['odd-title'], unique: { by: 'n' } } as const
     const first = await mill.enqueue(echo, { n: 1 }, { ...options, in: '1h' })
     const found = []
@@ -843,7 +843,7 @@ describe('NUL and lone surrogates', () => {
     expect(record?.attempts[0]?.log?.[0]?.startsWith(TROUBLE)).toBe(true)
   })
 
-  test('are still there for the next process', async () => {
+  test('are read back by the next process', async () => {
     const store = freshStore(folder)
     const first = await millrace({ store, jobs: [echo], logger: false })
     const { id } = await first.enqueue(echo, { a: TROUBLE }, { title: TROUBLE, meta: TROUBLE })
@@ -864,7 +864,7 @@ describe('NUL and lone surrogates', () => {
   })
 })
 
-describe('what a handler gives back', () => {
+describe('what a handler returns', () => {
   beforeEach(() => mill.start())
 
   test('an error message of 10 MiB is cut, says so, and the job settles', async () => {
@@ -946,7 +946,7 @@ describe('hostile names', () => {
     '日本🎉',
   ]
 
-  test('in queue, key, label and the job’s name change nothing, and are found again', async () => {
+  test('in queue, key, label and the job’s name change no SQL, and are found again', async () => {
     const bystander = await mill.enqueue(send, { to: 'bystander' }, { key: 'k', labels: ['l'], queue: 'q' })
     await mill.start()
     await bystander.result()
@@ -971,7 +971,7 @@ describe('in production', () => {
     expect((await build()).code).toBe(0)
   })
 
-  test('a store must be chosen, and none is made', async () => {
+  test('a store must be chosen, and none is created', async () => {
     const child = place().run(`
       process.chdir(${JSON.stringify(place().folder)})
       process.env.NODE_ENV = 'production'
@@ -997,7 +997,7 @@ describe.skipIf(onPostgres)('a second process with an old SQLite', () => {
     expect((await build()).code).toBe(0)
   })
 
-  test('is refused while the first has the file, and served when that is gone', async () => {
+  test('is refused while the first process has the file open, and accepted when that has ended', async () => {
     const libsql = createRequire(import.meta.url).resolve('libsql')
     const program = `
       import { createRequire } from 'node:module'
@@ -1014,15 +1014,12 @@ describe.skipIf(onPostgres)('a second process with an old SQLite', () => {
   })
 })
 
-test.skipIf(!existsSync(new URL('../docs/options.md', import.meta.url)))(
-  'docs/options.md tells every default as it is',
-  () => {
-    const text = readFileSync(new URL('../docs/options.md', import.meta.url), 'utf8')
-    for (const [name, value] of Object.entries(defaults)) {
-      const row = text.split('\n').find((line) => line.includes(`\`${name}\``))
-      expect(row, `${name} is in docs/options.md`).toBeDefined()
-      if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean')
-        expect(row, `${name} has its default`).toContain(String(value).replace(/^(.*)$/, '$1'))
-    }
-  },
-)
+test.skipIf(!existsSync(new URL('../docs/options.md', import.meta.url)))('docs/options.md has every default', () => {
+  const text = readFileSync(new URL('../docs/options.md', import.meta.url), 'utf8')
+  for (const [name, value] of Object.entries(defaults)) {
+    const row = text.split('\n').find((line) => line.includes(`\`${name}\``))
+    expect(row, `${name} is in docs/options.md`).toBeDefined()
+    if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean')
+      expect(row, `${name} has its default`).toContain(String(value).replace(/^(.*)$/, '$1'))
+  }
+})

@@ -8,14 +8,14 @@ import { inRounds } from '../bench/rounds.mjs'
 import { formatTable, showNumber, showSummary } from '../bench/table.mjs'
 import { root, runNode } from '../scripts/run.mjs'
 
-/** The parts of the bench that decide what its figures say. The measuring itself needs contestants from the registry. */
+/** The parts of the benchmark that compute its figures. The measurements themselves need contestants from the registry. */
 describe('figures', () => {
-  test('the median is the middle, or the middle of the two', () => {
+  test('the median is the middle value, or the mean of the two middle values', () => {
     expect(median([3, 1, 2])).toBe(2)
     expect(median([10, 1, 2, 3])).toBe(2.5)
   })
 
-  test('a round that failed is left out, and none at all is no figure', () => {
+  test('a failed round is left out, and without any round there is no figure', () => {
     expect(summarise([5, undefined, 1])).toEqual({ median: 3, min: 1, max: 5, rounds: 2 })
     expect(summarise([undefined])).toBeUndefined()
   })
@@ -39,7 +39,7 @@ describe('figures', () => {
 })
 
 describe('rounds', () => {
-  test('every case once a round, none always first, none always behind the same one', async () => {
+  test('every case runs once a round, none always first, none always after the same one', async () => {
     const order: string[] = []
     const cases = [{ key: 'a' }, { key: 'b' }, { key: 'c' }]
     const rounds = await inRounds({ scenario: 'x', cases, rounds: 3, tell: () => {} }, async ({ key }) => {
@@ -50,7 +50,7 @@ describe('rounds', () => {
     expect(rounds.values('a', (result: { ms: number }) => result.ms)).toEqual([1, 6, 9])
   })
 
-  test('a measurement that fails is told and breaks the run, and the others go on', async () => {
+  test('a measurement that fails is reported and fails the run, and the others continue', async () => {
     const told: string[] = []
     const cases = [{ key: 'good' }, { key: 'bad' }]
     const plan = { scenario: 'x', cases, rounds: 2, tell: (line: string) => told.push(line) }
@@ -68,7 +68,7 @@ describe('rounds', () => {
 describe('gates and tables', () => {
   const measured = { median: 7, min: 5, max: 9, rounds: 5 }
 
-  test('the median decides, whichever way the gate opens', () => {
+  test('the median decides, for gates with a lower and with an upper bound', () => {
     expect(isMet({ name: '', unit: '', measured, least: 7 })).toBe(true)
     expect(isMet({ name: '', unit: '', measured, least: 7.1 })).toBe(false)
     expect(isMet({ name: '', unit: '', measured, most: 7 })).toBe(true)
@@ -76,7 +76,7 @@ describe('gates and tables', () => {
     expect(isMet({ name: '', unit: '', measured: undefined, most: 6.9 })).toBeUndefined()
   })
 
-  test('a gate is one line that says what was asked and what came', () => {
+  test('a gate is one line with the required and the measured value', () => {
     const gate = { name: 'drain', unit: '×', measured, least: 6, goal: 10 }
     expect(formatGate(gate)).toBe('met      drain: asked ≥ 6 ×, goal 10; measured 7 (5–9)')
     expect(formatGate({ ...gate, goal: 6.5 })).toContain('goal 6.50 reached')
@@ -84,12 +84,12 @@ describe('gates and tables', () => {
     expect(formatGate({ name: 'cpu', unit: 'µs', measured: undefined, most: 6 })).toMatch(/^unknown {2}cpu/)
   })
 
-  test('numbers have as many digits as they mean', () => {
+  test('numbers have as many digits as are significant', () => {
     expect([123_456.7, 12.34, 0.456, 6].map(showNumber)).toEqual(['123,457', '12.3', '0.46', '6'])
     expect(showSummary(undefined)).toBe('–')
   })
 
-  test('columns stand in line', () => {
+  test('columns are aligned', () => {
     expect(
       formatTable(
         ['', 'jobs/s'],
@@ -103,7 +103,7 @@ describe('gates and tables', () => {
 })
 
 describe('options', () => {
-  test('what is given wins over quick, and quick over the defaults', () => {
+  test('given options override quick, and quick overrides the defaults', () => {
     const { options } = readOptions(['sqlite', '--rounds', '7', '--quick', '--only', 'drain,crowd'])
     expect(options).toMatchObject({ rounds: 7, jobs: 5_000, only: ['drain', 'crowd'], concurrency: 10 })
   })
@@ -116,7 +116,7 @@ describe('options', () => {
     expect(() => readOptions(['sqlite', '--only', 'horizon'])).toThrow(/got horizon/)
   })
 
-  test('everything that is wrong is told at once, with exit 2 and before anything is built', async () => {
+  test('all problems are reported at once, with exit code 2 and before anything is built', async () => {
     const args = ['sqlite', '--rounds', '0', '--speed', '9', '--only', 'drain,fly', '--jobs']
     const { code, output } = await runNode([join(root, 'scripts', 'bench.mjs'), ...args])
     expect(code).toBe(2)

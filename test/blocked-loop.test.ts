@@ -12,7 +12,7 @@ beforeAll(async () => {
 
 const dist = (path: string): string => JSON.stringify(pathToFileURL(join(import.meta.dirname, '..', 'dist', path)).href)
 
-/** A mill of its parts, because the grace of 30 s is no option. `block` blocks once, in the process that says so. */
+/** A mill built from its parts, because the grace of 30 s is no option. `block` blocks once, in the process with `blocks`. */
 const program = (extra: string, { blocks = false, graceMs = 500, timeout = `'500ms'` } = {}): string => `
   const { buildMill } = await import(${dist('mill.js')})
   const { systemWorld } = await import(${dist('world/world.js')})
@@ -66,7 +66,7 @@ describe('a handler that blocks the event loop', () => {
   )
 
   test(
-    'in a native call has no stack to report, and waits for the longest in flight',
+    'in a native call has no stack to report, and the longest timeout in flight counts',
     { timeout: 60_000 },
     async () => {
       const blocked = place().run(program(`await mill.enqueue(native); await mill.start()`, { blocks: true }))

@@ -8,14 +8,14 @@ import { seeded } from '../src/testing/simulation/random.js'
 import type { Random } from '../src/testing/simulation/random.js'
 
 /**
- * Our calendar against a table that was made without it, and without croner: test/calendar/table.py says how, and what a
+ * Our calendar against a table that was made without it, and without croner: test/calendar/table.py explains how, and what a
  * line means. The table holds every tick of six years. From each tick near a change of the clocks, and from a seeded sample of
- * the others, the next must be the table's next, asked at an instant anywhere between the two. MILLRACE_CALENDAR=all asks
- * about every tick, which takes minutes.
+ * the others, the next must be the table's next, computed from any instant between the two. MILLRACE_CALENDAR=all checks
+ * every tick, which takes minutes.
  */
 const isWhole = process.env['MILLRACE_CALENDAR'] === 'all'
 const SEED = 20_261_115
-/** How near to a change of the clocks every tick is looked at; a rule that fires often has enough of them in less. */
+/** The distance from a change of the clocks within which every tick is checked; a rule that fires often has enough ticks in less. */
 const NEAR_MS = 30 * 3_600_000
 const NEAR_MAX = 4
 const SAMPLES = 5
@@ -52,7 +52,7 @@ test.each(blocks)(
       return asked(block, ticks, random).flatMap((i) => {
         const tick = ticks[i] as number
         const next = ticks[i + 1]
-        // Between a tick and the next, wherever it is asked, the answer is the same.
+        // From any instant between a tick and the next, the answer is the same.
         const after = isWhole ? tick : tick + Math.floor(random.next() * ((next ?? tick + 1) - tick))
         const found = nextTick(rule, after, 0)
         const isRight = next === undefined ? found === undefined || found >= block.toMs : found === next
@@ -64,7 +64,7 @@ test.each(blocks)(
   isWhole ? 3_600_000 : 60_000,
 )
 
-/** Which ticks to look at. */
+/** Which ticks to check. */
 function asked({ changes }: Block, ticks: readonly number[], random: Random): readonly number[] {
   if (isWhole) return ticks.map((_, i) => i)
   const chosen = new Set(Array.from({ length: SAMPLES }, () => Math.floor(random.next() * ticks.length)))
@@ -76,7 +76,7 @@ function asked({ changes }: Block, ticks: readonly number[], random: Random): re
   return ticks.length === 0 ? [] : [...chosen]
 }
 
-/** Where the first tick at or after an instant stands. */
+/** The index of the first tick at or after an instant. */
 function firstIndexFrom(ticks: readonly number[], atMs: number): number {
   let [low, high] = [0, ticks.length]
   while (low < high) {

@@ -4,19 +4,19 @@ import { build } from '../scripts/build.mjs'
 import { Place, usePlace } from './processes/child.js'
 import type { Child, Said } from './processes/child.js'
 
-/** X7 and X14 between real processes: one that works, and another that cancels and pauses. */
+/** X7 and X14 between real processes: a worker, and another process that cancels and pauses. */
 const place = usePlace()
-/** A grace is half a minute: it passes beside the other tests, in a place of its own. */
+/** The grace is half a minute: it passes while the other tests run, in a folder of its own. */
 const aside = new Place()
 let ignored: Promise<{ first: Child; asked: Said; ended: Said }>
 beforeAll(async () => {
   expect((await build()).code).toBe(0)
   ignored = ignoreSignal()
-  ignored.catch(() => undefined) // The test that awaits it tells.
+  ignored.catch(() => undefined) // The test that awaits it reports a failure.
 })
 afterAll(() => aside.clear())
 
-/** A worker whose poll is a minute away: what it hears soon, it hears otherwise. */
+/** A worker whose poll is a minute away: what arrives sooner does not come from the poll. */
 const worker = (handler: string, then: string, options = '', where = place()): Child =>
   where.run(`
     const work = job('work', { retry: { limit: 3, backoff: { start: '10ms' } }, run: async (p, ctx) => { ${handler} } })
@@ -26,7 +26,7 @@ const worker = (handler: string, then: string, options = '', where = place()): C
     process.on('SIGTERM', () => mill.close().then(() => say('closed')))
     say('up')`)
 
-/** Enqueues where the worker is, so that it begins at once. */
+/** Enqueues in the worker's own process, so that the job begins at once. */
 const ENQUEUE = `const { id } = await mill.enqueue(work, { n: 1 }); say('id', { id })`
 
 /** Another process: it has no worker, and knows the job by its name only. */
@@ -57,7 +57,7 @@ async function idOf(child: Child): Promise<string> {
 async function ignoreSignal(): Promise<{ first: Child; asked: Said; ended: Said }> {
   const first = worker(
     `say(p.n === 1 ? 'ran' : 'next')
-     // Counted from the abort: on a busy machine the other process takes seconds to start and ask.
+     // Counted from the abort: on a busy machine the other process takes seconds to start and cancel.
      if (p.n === 1) await new Promise((go) => ctx.signal.addEventListener('abort', () => setTimeout(go, 35_000)))
      if (p.n === 1) say('came back')`,
     `${ENQUEUE}; await mill.enqueue(work, { n: 2 })`,
@@ -74,39 +74,43 @@ async function ignoreSignal(): Promise<{ first: Child; asked: Said; ended: Said 
 }
 
 describe('a job that runs in one process and is cancelled from another', () => {
-  test('is told within a heartbeat, though the poll is a minute away', { timeout: 90_000 }, async () => {
-    const first = worker(
-      `say('ran')
+  test(
+    'gets its signal aborted within a heartbeat, though the poll is a minute away',
+    { timeout: 90_000 },
+    async () => {
+      const first = worker(
+        `say('ran')
        await new Promise((_, no) => ctx.signal.addEventListener('abort', () => {
          say('told', { code: ctx.signal.reason.code })
          no(new Error('stopped half-way'))
        }))`,
-      ENQUEUE,
-    )
-    await first.hears('ran')
-    const second = other(
-      `say('asked', { cancelled: await Promise.all([mill.cancel(id), mill.cancel(id)]) })
+        ENQUEUE,
+      )
+      await first.hears('ran')
+      const second = other(
+        `say('asked', { cancelled: await Promise.all([mill.cancel(id), mill.cancel(id)]) })
        const code = await mill.handle(id).result({ timeout: '20s' }).catch((error) => error.code)
        say('ended', { code, ...(await get()), again: await mill.cancel(id) })`,
-      await idOf(first),
-    )
-    const asked = await second.hears('asked')
-    expect(asked['cancelled']).toEqual([true, true])
-    const told = await first.hears('told', 20_000)
-    expect(told['code']).toBe('E_JOB_CANCELLED')
-    expect(told.at - asked.at).toBeLessThan(5_000)
-    expect(await second.hears('ended')).toMatchObject({
-      code: 'E_JOB_CANCELLED',
-      state: 'cancelled',
-      attempt: 1,
-      exits: ['cancelled'],
-      again: false,
-    })
-    expect(ran(first)).toBe(1)
-  })
+        await idOf(first),
+      )
+      const asked = await second.hears('asked')
+      expect(asked['cancelled']).toEqual([true, true])
+      const told = await first.hears('told', 20_000)
+      expect(told['code']).toBe('E_JOB_CANCELLED')
+      expect(told.at - asked.at).toBeLessThan(5_000)
+      expect(await second.hears('ended')).toMatchObject({
+        code: 'E_JOB_CANCELLED',
+        state: 'cancelled',
+        attempt: 1,
+        exits: ['cancelled'],
+        again: false,
+      })
+      expect(ran(first)).toBe(1)
+    },
+  )
 
-  test('does not run again when its worker is killed before it could be told', { timeout: 90_000 }, async () => {
-    // It blocks its loop: no signal reaches it, and its heart beats on until it is killed.
+  test('does not run again when its worker is killed before its signal is aborted', { timeout: 90_000 }, async () => {
+    // It blocks its loop: no signal reaches it, and its heartbeat continues until it is killed.
     const first = worker(
       `say('ran'); setTimeout(() => { for (;;); }, 50); await new Promise(() => {})`,
       ENQUEUE,
@@ -131,21 +135,24 @@ describe('a job that runs in one process and is cancelled from another', () => {
 })
 
 describe('a queue that is paused from another process', () => {
-  /** A stream of jobs fast enough that many are held in advance; each says when it begins, by the machine's clock. */
+  /** A stream of jobs fast enough that many are held in advance; each reports when it begins, by the machine's clock. */
   const stream = `
     const begun = []
     const work = job('work', async (p) => { begun.push([p.n, Date.now()]); await new Promise((next) => setImmediate(next)) })
     const mill = await millrace({ store: file, jobs: { work }, logger: false, concurrency: 5, lease: '15s' })`
 
-  test('begins nothing after the call has resolved, and goes on where it was', { timeout: 90_000 }, async () => {
-    const first = place().run(`${stream}
+  test(
+    'begins nothing after the call has resolved, and continues when it is resumed',
+    { timeout: 90_000 },
+    async () => {
+      const first = place().run(`${stream}
       await mill.enqueueMany(work, Array.from({ length: 20_000 }, (_, n) => ({ n })))
       await mill.start()
       while (begun.length < 300) await new Promise((next) => setTimeout(next, 5))
       say('fast')
       process.on('SIGTERM', async () => { await mill.close(); say('begun', { begun }) })`)
-    await first.hears('fast')
-    const second = other(`
+      await first.hears('fast')
+      const second = other(`
       const spans = []
       for (let round = 0; round < 5; round += 1) {
         await mill.queue('default').pause()
@@ -156,16 +163,17 @@ describe('a queue that is paused from another process', () => {
         await new Promise((next) => setTimeout(next, 300))
       }
       say('spans', { spans })`)
-    const spans = (await second.hears('spans', 60_000))['spans'] as [number, number][]
-    await second.hears('over')
-    first.process.kill('SIGTERM')
-    const begun = (await first.hears('begun'))['begun'] as [number, number][]
-    const late = begun.filter(([, at]) => spans.some(([from, to]) => at > from && at < to))
-    expect(late).toEqual([])
-    expect(new Set(begun.map(([n]) => n)).size).toBe(begun.length)
-  })
+      const spans = (await second.hears('spans', 60_000))['spans'] as [number, number][]
+      await second.hears('over')
+      first.process.kill('SIGTERM')
+      const begun = (await first.hears('begun'))['begun'] as [number, number][]
+      const late = begun.filter(([, at]) => spans.some(([from, to]) => at > from && at < to))
+      expect(late).toEqual([])
+      expect(new Set(begun.map(([n]) => n)).size).toBe(begun.length)
+    },
+  )
 
-  test('stays paused when the worker is started anew, and goes on at its time', { timeout: 90_000 }, async () => {
+  test('stays paused when the worker is restarted, and resumes at its time', { timeout: 90_000 }, async () => {
     const first = worker(`say('ran', { now: Date.now() })`, '')
     await first.hears('up')
     const second = other(`
@@ -186,8 +194,8 @@ describe('a queue that is paused from another process', () => {
   })
 })
 
-test('a job that is paused from another process while it runs pauses instead of being tried again', async () => {
-  // It fails when the pause was answered, however long the other process takes to ask for it.
+test('a job that is paused from another process while it runs pauses instead of being retried', async () => {
+  // It fails when the pause has resolved, however long the other process takes to call it.
   const answered = JSON.stringify(join(place().folder, 'answered'))
   const first = worker(
     `say('ran')
@@ -210,9 +218,9 @@ test('a job that is paused from another process while it runs pauses instead of 
   expect(ran(first)).toBe(1)
 })
 
-// The last, since it was begun first.
+// The last test, since its process was started first.
 test(
-  'a job that is cancelled from another process and ignores its signal is ended without it after its grace, and keeps its slot',
+  'a job that is cancelled from another process and ignores its signal is settled without it after its grace, and keeps its slot',
   { timeout: 120_000 },
   async () => {
     const { first, asked, ended } = await ignored

@@ -6,7 +6,7 @@ import { Abort, job, JobCancelledError, millrace, Snooze } from '../src/index.js
 import type { Context, Handle, JobRecord, Mill, MillOptions, State } from '../src/index.js'
 import { freshStore, onPostgres } from './support/fresh-store.js'
 
-/** X7 and X14 through the front door, in one process, on real files: cancel, pause and resume of jobs and of queues. */
+/** X7 and X14 through the public API, in one process, on real files: cancel, pause and resume of jobs and of queues. */
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-cancel-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -17,7 +17,7 @@ afterEach(async () => {
 })
 const fresh = (): string => freshStore(folder)
 
-/** Polls are far apart, so that what begins or is told soon is told by a hint or a timer and by no poll. */
+/** Polls are far apart, so that anything that happens soon is caused by a hint or a timer and not by a poll. */
 async function open(options: MillOptions = {}): Promise<Mill> {
   const mill = await millrace({ store: fresh(), logger: false, poll: '60s', ...options })
   mills.push(mill)
@@ -47,7 +47,7 @@ const caught = (promise: Promise<unknown>): Promise<Error> =>
 const aborted = (signal: AbortSignal): Promise<never> =>
   new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true }))
 
-/** A job that tells when it has begun and then does what it was given. */
+/** A job that reports when it has begun and then calls `then`. */
 function working(then: (ctx: Context) => unknown, options: object = {}) {
   const begun = gate<Context>()
   let runs = 0
@@ -80,7 +80,7 @@ describe('cancel of a running job', () => {
     expect([runs(), await handle.cancel()]).toEqual([1, false])
   })
 
-  test('keeps an error that says more than the cancel itself', async () => {
+  test('keeps an error other than the cancel itself', async () => {
     const { work, begun } = working((ctx) =>
       aborted(ctx.signal).catch(() => Promise.reject(new Error('half of it was sent'))),
     )
@@ -96,7 +96,7 @@ describe('cancel of a running job', () => {
     ['an Abort', () => new Abort('no')],
     ['a Snooze', () => new Snooze('1h')],
     ['nothing at all', () => undefined],
-  ])('whatever it throws then, be it %s, ends it', async (_, make) => {
+  ])('ends it whatever it throws then: %s', async (_, make) => {
     const { work, begun, runs } = working((ctx) => aborted(ctx.signal).catch(() => Promise.reject(make() as Error)))
     const mill = await started({ jobs: [work] })
     const handle = await mill.enqueue(work)
@@ -106,7 +106,7 @@ describe('cancel of a running job', () => {
     expect(runs()).toBe(1)
   })
 
-  test('leaves it done when it returns all the same, or throws what is treated as done', async () => {
+  test('leaves it done when it returns anyway, or throws what is treated as done', async () => {
     for (const options of [{}, { treatAsDone: (error: unknown) => error instanceof RangeError }]) {
       const { work, begun } = working(async (ctx) => {
         await aborted(ctx.signal).catch(() => undefined)
@@ -122,7 +122,7 @@ describe('cancel of a running job', () => {
     }
   })
 
-  test('twice is the same as once', async () => {
+  test('a second time changes nothing', async () => {
     const told: unknown[] = []
     const release = gate()
     const { work, begun } = working(async (ctx) => {
@@ -139,7 +139,7 @@ describe('cancel of a running job', () => {
     expect(told).toHaveLength(1)
   })
 
-  test('is honoured by a stop that gives it back', async () => {
+  test('is applied by a stop that gives it back', async () => {
     const { work, begun, runs } = working(() => new Promise(() => undefined))
     const store = fresh()
     const mill = await started({ store, jobs: [work] })
@@ -179,7 +179,7 @@ describe('cancel of a running job', () => {
     expect(await handle.result()).toBe(2)
   })
 
-  test('is logged once when it is asked for and once when it has happened', async () => {
+  test('is logged once when it is requested and once when it is applied', async () => {
     const lines: string[] = []
     const write = (_: object, message: string): void => void lines.push(message)
     const { work, begun } = working((ctx) => aborted(ctx.signal))
@@ -200,7 +200,7 @@ describe('cancel of a running job', () => {
 })
 
 describe('pause of a job', () => {
-  test('keeps one that waits from beginning, until it is resumed', async () => {
+  test('keeps a waiting job from beginning, until it is resumed', async () => {
     const ran: number[] = []
     const work = job('work', async (n: number) => void ran.push(n))
     const mill = await open({ jobs: [work] })
@@ -217,7 +217,7 @@ describe('pause of a job', () => {
     expect([await mill.pause(first!.id), await mill.resume(first!.id)]).toEqual([false, false])
   })
 
-  test('keeps its time: one that came due meanwhile is ready, one that did not waits on', async () => {
+  test('keeps its time: a job that came due meanwhile is ready, one that did not keeps waiting', async () => {
     const mill = await open({ jobs: [job('work', () => 1)] })
     const [soon, later] = [await mill.schedule('work', 0, 1), await mill.schedule('work', 0, '1h')]
     for (const { id } of [soon, later]) await mill.pause(id)
@@ -228,11 +228,11 @@ describe('pause of a job', () => {
     expect((await record(later)).dueAt).toEqual(dueAt)
   })
 
-  test('of one that runs takes effect when it would be tried again', async () => {
+  test('of a running job takes effect when it would be retried', async () => {
     const release = gate()
     const { work, begun, runs } = working(async () => {
       await release.opened
-      throw new Error('the first try fails')
+      throw new Error('the first attempt fails')
     })
     const mill = await started({ jobs: [work] })
     const handle = await mill.enqueue(work)
@@ -241,13 +241,13 @@ describe('pause of a job', () => {
     expect(ctx.signal.aborted).toBe(false)
     release.open()
     await becomes(handle, 'paused')
-    expect(await record(handle)).toMatchObject({ attempt: 1, error: { message: 'the first try fails' } })
+    expect(await record(handle)).toMatchObject({ attempt: 1, error: { message: 'the first attempt fails' } })
     expect(runs()).toBe(1)
     expect(await mill.resume(handle.id)).toBe(true)
     await vi.waitFor(() => expect(runs()).toBe(2), { timeout: 5_000 })
   })
 
-  test('of one that runs is no more when it succeeds, and can be withdrawn before', async () => {
+  test('of a running job is dropped when it succeeds, and can be withdrawn before', async () => {
     for (const withdraw of [false, true]) {
       const release = gate()
       const { work, begun, runs } = working(async (ctx) => {
@@ -266,7 +266,7 @@ describe('pause of a job', () => {
     }
   })
 
-  test('of one that was cancelled is false, and so is a resume', async () => {
+  test('of a cancelled job is false, and so is a resume', async () => {
     const release = gate()
     const { work, begun } = working(() => release.opened)
     const mill = await started({ jobs: [work] })
@@ -280,7 +280,7 @@ describe('pause of a job', () => {
 })
 
 describe('a paused queue', () => {
-  test('begins nothing, lets what runs finish, takes new jobs, and goes on at once when it is resumed', async () => {
+  test('begins nothing, lets running jobs finish, accepts new jobs, and begins at once when it is resumed', async () => {
     const release = gate()
     const ran: string[] = []
     const begun = gate()
@@ -305,7 +305,7 @@ describe('a paused queue', () => {
     expect(await mail.get()).toEqual({ name: 'mail', paused: false, pausedAt: undefined, pausedUntil: undefined })
   })
 
-  test('goes on by itself when its time has come, to the millisecond and not before', async () => {
+  test('resumes by itself at its time, to the millisecond and not before', async () => {
     const work = job('work', async () => Date.now())
     const mill = await started({ jobs: [work] })
     const until = new Date(Date.now() + 400)
@@ -317,7 +317,7 @@ describe('a paused queue', () => {
     expect(began - until.getTime()).toBeLessThan(1_000)
   })
 
-  test('is paused by a handler of its own, which only lengthens a pause', async () => {
+  test('can be paused by a handler, which only lengthens a pause', async () => {
     const work = job('work', async (when: string, ctx) => {
       await ctx.queue.pauseUntil(when as '1h')
       return ctx.queue.name
@@ -336,7 +336,7 @@ describe('a paused queue', () => {
     await second!.result()
   })
 
-  test('refuses from a handler what is no time, as an error of that handler', async () => {
+  test('refuses an invalid time from a handler, as an error of that handler', async () => {
     const work = job('work', async (_: undefined, ctx) => ctx.queue.pauseUntil('soon' as never))
     const mill = await started({ jobs: [work] })
     const failed = await caught((await mill.enqueue(work, undefined, { retry: { limit: 0 } })).result())
@@ -356,7 +356,7 @@ describe('a paused queue', () => {
       await turn()
     })
     const mill = await open({ jobs: [work], concurrency: 5 })
-    // Over a network a pause takes longer to be certain, and the stream must not run dry meanwhile.
+    // Over a network a pause takes longer to resolve, and the stream must not end meanwhile.
     const count = onPostgres ? 12_000 : 4_000
     await mill.enqueueMany(
       work,
@@ -370,7 +370,7 @@ describe('a paused queue', () => {
       const begun = ran.size
       expect(begun).toBeLessThan(count)
       await mill.enqueue(work, count + round)
-      // Held jobs have gone back once nothing is claimed any more, and nothing of it was charged.
+      // Held jobs were given back once nothing is claimed any more, and none was charged.
       await vi.waitFor(async () => expect(await claimed(mill)).toBe(0), { timeout: 15_000 })
       expect(ran.size).toBe(begun)
       paused = false
@@ -395,7 +395,7 @@ describe('a paused queue', () => {
     const numbers = Array.from({ length: 2_000 }, (_, n) => n)
     await mill.start()
     let handles: Awaited<ReturnType<typeof mill.enqueueMany>> = []
-    // They may all have run before the first call is answered: then there is nothing to see, and it is done again.
+    // They may all have run before the first call resolves: then the test proves nothing, and it tries again.
     for (let tries = 0; tries < 10 && paused.size === 0; tries += 1) {
       const before = done
       handles = await mill.enqueueMany(work, numbers)
@@ -409,7 +409,7 @@ describe('a paused queue', () => {
   })
 })
 
-/** A turn of the loop: without one, all that is held begins and ends before anybody else gets a word in. */
+/** A turn of the loop: without one, all held jobs begin and end before any other code runs. */
 const turn = (): Promise<void> => new Promise((next) => setImmediate(next))
 
 /** How many jobs of a mill are running now. */
@@ -419,7 +419,7 @@ async function claimed(mill: Mill): Promise<number> {
   return count
 }
 
-test('a job that was asked to pause and settles itself in a transaction is done', async () => {
+test('a job with a requested pause that settles in a transaction is done', async () => {
   const release = gate()
   const { work, begun } = working(async (ctx) => {
     await release.opened

@@ -9,7 +9,7 @@ import type { Mill, MillOptions } from '../src/index.js'
 import { clockedMill } from './support/clocked-mill.js'
 import { freshStore, onPostgres } from './support/fresh-store.js'
 
-/** What holds when the database's clock is set, on both stores. It stands still until a test moves it. */
+/** What holds when the database's clock is set, on both stores. The clock moves only when a test moves it. */
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-clocks-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -35,7 +35,7 @@ async function started(where: string, clock: { now: number }, options: MillOptio
   return mill
 }
 
-/** A logger that keeps what is said of clocks. */
+/** A logger that keeps the lines about clocks. */
 function listening(): { readonly logger: MillOptions['logger']; readonly told: () => string[] } {
   const lines: string[] = []
   const say = (_: unknown, text?: string): void => void lines.push(text ?? '')
@@ -53,7 +53,7 @@ async function tick(mill: Mill, clock: { now: number }, byMs: number): Promise<v
   await soon(async () => expect((await ticks(mill)).length).toBe(before + 1))
 }
 
-/** The next tick, once the mill has seen that the clock was set back. */
+/** The next tick, once the mill has detected that the clock was set back. */
 const nextAt = (mill: Mill, clock: { now: number }): Promise<number> =>
   soon(async () => {
     const at = (await mill.schedules.get('r'))?.nextAt?.getTime() ?? Infinity
@@ -69,7 +69,7 @@ describe('a clock that is set back by a day', () => {
     for (let n = 0; n < 3; n += 1) await tick(mill, clock, MINUTE)
     const old = await ticks(mill)
     clock.now -= DAY
-    // On the old count a tick of that day would be one that has fired, or the beginning a day away.
+    // By the old count a tick of that day would have fired already, or the first tick would be a day away.
     expect(await nextAt(mill, clock)).toBeGreaterThan(clock.now)
     for (let n = 0; n < 3; n += 1) await tick(mill, clock, MINUTE)
     const all = await ticks(mill)
@@ -81,7 +81,7 @@ describe('a clock that is set back by a day', () => {
     expect(all).toEqual(expect.arrayContaining(old))
   })
 
-  test('does not stop "every" when it goes through a time that has fired already', async () => {
+  test('does not stop "every" when it passes a time that has fired already', async () => {
     const clock = { now: NOON }
     const mill = await started(freshStore(folder), clock)
     await mill.recurring('r', beat, undefined, { every: '1m' })
@@ -92,7 +92,7 @@ describe('a clock that is set back by a day', () => {
     expect(new Set(await ticks(mill)).size).toBe(20)
   })
 
-  test('does not stop "every" over a restart, nor when the same schedule is said again', async () => {
+  test('does not stop "every" over a restart, nor when the same schedule is declared again', async () => {
     const clock = { now: NOON }
     const where = freshStore(folder)
     const first = await started(where, clock)
@@ -108,7 +108,7 @@ describe('a clock that is set back by a day', () => {
     await tick(second, clock, MINUTE)
   })
 
-  test('leaves one that has not reached its "from" waiting for it', async () => {
+  test('leaves a schedule that has not reached its "from" waiting for it', async () => {
     const clock = { now: NOON }
     const mill = await started(freshStore(folder), clock)
     const from = new Date(NOON + HOUR)
@@ -121,7 +121,7 @@ describe('a clock that is set back by a day', () => {
     expect((await mill.schedules.get('a'))?.nextAt).toEqual(from)
   })
 
-  test('does not stop "every" of one that is resumed or given another interval, with no worker to review it', async () => {
+  test('does not stop "every" of a schedule that is resumed or gets another interval, with no worker to review it', async () => {
     const clock = { now: NOON }
     const where = freshStore(folder)
     const worker = await started(where, clock)
@@ -142,13 +142,13 @@ describe('a clock that is set back by a day', () => {
     await tick(mill, clock, 2 * MINUTE)
   })
 
-  test('is logged once, with what it means, and so is the way forward again', async () => {
+  test('is logged once, with what it means, and so is the step forward again', async () => {
     const clock = { now: NOON }
     const { logger, told } = listening()
     const mill = await started(freshStore(folder), clock, { logger })
     await mill.recurring('r', beat, undefined, { every: '1m' })
     await tick(mill, clock, MINUTE)
-    // The minute forward may be logged as a step too, before or after the tick that it brought.
+    // The minute forward may be logged as a step too, before or after the tick that it caused.
     const linesOf = (what: string): string[] => told().filter((line) => line.includes(what))
     clock.now -= DAY
     await nextAt(mill, clock)
@@ -176,7 +176,7 @@ describe('a clock that is set back by a day', () => {
     const { id } = await mill.enqueue(slow)
     const record = await soon(async () => {
       const one = await mill.get(id)
-      // Due again by a clock that goes back: it catches up.
+      // The retry is due by a clock that was set back: the clock catches up.
       clock.now += MINUTE
       expect(one?.state).toBe('done')
       return one
@@ -190,7 +190,7 @@ describe('a clock that is set back by a day', () => {
   })
 })
 
-test('"every" goes on after a process whose clock was a day ahead has gone, and that is logged once', async () => {
+test('"every" continues after a process whose clock was a day ahead has ended, and that is logged once', async () => {
   const where = freshStore(folder)
   const [right, ahead] = [{ now: NOON }, { now: NOON + DAY }]
   const { logger, told } = listening()
@@ -207,7 +207,7 @@ test('"every" goes on after a process whose clock was a day ahead has gone, and 
   expect(lines).toEqual([expect.stringMatching(/^schedule "r" stood still: a process whose clock was 1 d ahead/)])
 })
 
-test('a cron goes on after a process whose clock was a day ahead has gone; what that fired does not fire again', async () => {
+test('a cron continues after a process whose clock was a day ahead has ended; ticks that it fired do not fire again', async () => {
   const where = freshStore(folder)
   const [right, ahead] = [{ now: NOON }, { now: NOON + DAY }]
   const { logger, told } = listening()
@@ -226,11 +226,11 @@ test('a cron goes on after a process whose clock was a day ahead has gone; what 
   expect(new Set(all).size).toBe(all.length)
 })
 
-/** It fakes the wall clock of a real process; the clock of a PostgreSQL server is not its own, so this is about files. */
+/** It fakes the wall clock of a real process; the clock of a PostgreSQL server is not its own, so this is for files only. */
 const FAKETIME = '/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1'
 
 test.skipIf(onPostgres || !existsSync(FAKETIME))(
-  'a real process goes on when its clock is set back (faketime)',
+  'a real process continues when its clock is set back (faketime)',
   async () => {
     expect((await build()).code).toBe(0)
     const [clock, program] = [join(folder, 'clock'), join(folder, 'beats.mjs')]

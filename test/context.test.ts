@@ -10,7 +10,7 @@ import { testing } from './support/testing.js'
 import { freshStore } from './support/fresh-store.js'
 import { usePlace } from './processes/child.js'
 
-/** C1: what is in place where a job is enqueued is in place where it runs, on real files and across processes. */
+/** C1: the captured context of an enqueue is restored where the job runs, on real files and across processes. */
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-context-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -32,7 +32,7 @@ async function started(options: MillOptions = {}): Promise<Mill> {
 }
 const record = async (mill: Mill, id: string): Promise<JobRecord> => {
   const found = await mill.get(id)
-  if (found === undefined) throw new Error('the job is gone')
+  if (found === undefined) throw new Error('the job does not exist')
   return found
 }
 const problemsOf = async (promise: Promise<unknown>): Promise<{ code: string; message: string }> =>
@@ -51,7 +51,7 @@ const who = job('who', async () => {
 })
 
 describe('captured values', () => {
-  test('are in place in the handler, each job its own, also when they run together', async () => {
+  test('are restored in the handler, each job its own, also when they run together', async () => {
     const mill = await started({ jobs: [who], capture: { tenant, user } })
     const handles = await Promise.all([
       tenant.run('acme', () => mill.enqueue(who)),
@@ -74,7 +74,7 @@ describe('captured values', () => {
     ])
   })
 
-  test('are taken once for a bulk, and are in place for each of it', async () => {
+  test('are captured once for a bulk, and are restored for each job of it', async () => {
     const asked = vi.fn(() => 'acme')
     const own = { getStore: asked, run: (value: unknown, call: () => unknown) => tenant.run(value, call) }
     const mill = await started({ jobs: [who], capture: { tenant: own } })
@@ -84,7 +84,7 @@ describe('captured values', () => {
     expect(asked).toHaveBeenCalledTimes(1)
   })
 
-  test('flow on to what a handler enqueues, through ctx and through the mill', async () => {
+  test('are passed on to what a handler enqueues, through ctx and through the mill', async () => {
     const parent = job('parent', async (_: undefined, ctx) => [
       (await ctx.enqueue(who)).id,
       (await user.run('inner', () => mill.enqueue(who))).id,
@@ -96,7 +96,7 @@ describe('captured values', () => {
     expect(await mill.handle(viaMill).result()).toEqual(['acme', 'inner'])
   })
 
-  test('are in place at each attempt, and where the retry policy and treatAsDone are asked', async () => {
+  test('are restored at each attempt, and where the retry policy and treatAsDone are called', async () => {
     const seen: unknown[] = []
     const note = (where: string): void => void seen.push([where, tenant.getStore()])
     const flaky = job('flaky', {
@@ -114,7 +114,7 @@ describe('captured values', () => {
     expect(seen).toEqual(places.map((where) => [where, 'acme']))
   })
 
-  test('of another deploy’s names are passed over, and still on the record', async () => {
+  test('with names of another deploy are ignored, and stay on the record', async () => {
     const store = fresh()
     const before = await open({ store, capture: { tenant, user } })
     const { id } = await tenant.run('acme', () => user.run('ada', () => before.enqueue(who)))
@@ -124,7 +124,7 @@ describe('captured values', () => {
     expect((await record(mill, id)).captured).toEqual({ tenant: 'acme', user: 'ada' })
   })
 
-  test('that no longer decode park the job with the reason, burn no try, and retry frees it', async () => {
+  test('that no longer decode park the job with the reason, charge no attempt, and a retry runs it', async () => {
     class Money {
       readonly cents: number
       constructor(cents: number) {
@@ -149,7 +149,7 @@ describe('captured values', () => {
     await ignorant.close()
     const mill = await started({ store, jobs: [who], codec: knowing, capture: { tenant } })
     expect(await mill.retry(id)).toBe(true)
-    // The codec gives back a Money of its own making; the job's result is written by the same codec.
+    // The codec returns a new Money; the job's result is written by the same codec.
     expect(await mill.handle(id).result()).toEqual([new Money(5), null])
   })
 
@@ -161,7 +161,7 @@ describe('captured values', () => {
     expect(await mill.handle(id).result()).toEqual(['acme', null])
   })
 
-  test('that cannot be written, or are too large, refuse the enqueue with everything else that is wrong', async () => {
+  test('that cannot be written, or are too large, refuse the enqueue together with all other problems', async () => {
     const mill = await open({ jobs: [who], capture: { tenant, user } })
     const wrong = await problemsOf(
       tenant.run({ db: { query: () => 1 } }, () => mill.enqueue(who, undefined, { lables: [] } as never)),
@@ -175,7 +175,7 @@ describe('captured values', () => {
     for await (const { id } of mill.find()) expect(id, 'nothing was written').toBeUndefined()
   })
 
-  test('are not taken where capture is false', async () => {
+  test('are not captured where capture is false', async () => {
     const mill = await started({ jobs: [who], capture: false })
     const handle = await tenant.run('acme', () => mill.enqueue(who))
     expect(await handle.result()).toEqual([null, null])
@@ -183,8 +183,8 @@ describe('captured values', () => {
   })
 })
 
-test('no handler runs in the context of whoever woke its worker, captured or not', async () => {
-  // No poll comes by: it is the enqueue that wakes the idle worker, each time anew.
+test('no handler runs in the context of the call that woke its worker, captured or not', async () => {
+  // There is no poll: each enqueue wakes the idle worker.
   const mill = await started({ jobs: [who], poll: '1h' })
   for (let round = 0; round < 10; round += 1) {
     const handles = await Promise.all([
@@ -238,13 +238,13 @@ describe('a logger that asks for the tenant', () => {
     )
   })
 
-  test('loses the context and no line when a store throws, and the attempt fails', async () => {
+  test('loses the context but no line when a storage throws, and the attempt fails', async () => {
     const { logger, lines } = collect()
     let broken = true
     const store = {
       getStore: () => 'acme',
       run: (value: unknown, call: () => unknown) => {
-        if (broken) throw new Error('the store is broken')
+        if (broken) throw new Error('the storage is broken')
         return tenant.run(value, call)
       },
     }
@@ -254,11 +254,11 @@ describe('a logger that asks for the tenant', () => {
     await vi.waitFor(() => expect(lines).toContain('warn retrying who for undefined'))
     broken = false
     expect(await handle.result()).toEqual(['acme', null])
-    expect((await record(mill, handle.id)).attempts[0]?.error?.message).toBe('the store is broken')
+    expect((await record(mill, handle.id)).attempts[0]?.error?.message).toBe('the storage is broken')
   })
 })
 
-test('the testing kit puts captured values in place too', async () => {
+test('the testing kit restores captured values too', async () => {
   const t = await testing({ jobs: [who], capture: { tenant } })
   const handle = await tenant.run('acme', () => t.mill.enqueue(who))
   await t.drain()

@@ -30,7 +30,7 @@ describe('a worker killed with -9', () => {
       await mill.enqueueMany(work, Array.from({ length: 8 }, (_, n) => ({ n })))
       await mill.start()`)
       await expect.poll(() => first.heard.filter((s) => s.what === 'ran').length, { timeout: 20_000 }).toBe(8)
-      // Up before the other dies: how long a process takes to start is not ours to promise.
+      // It is up before the other dies: the promise does not include the start of a process.
       const second = place().run(`const killing = false; ${jobs}
       const mill = await millrace({ store: file, jobs: { work }, logger: false })
       await mill.start(); say('up')
@@ -48,7 +48,7 @@ describe('a worker killed with -9', () => {
       for (const job of found)
         expect(job).toMatchObject({ state: 'done', attempt: 1, crashes: 0, exits: ['crashed', null] })
       expect(second.heard.filter((s) => s.what === 'ran')).toHaveLength(8)
-      // One crash makes no suspect: they run side by side, as before.
+      // One crash makes no suspect: the jobs run side by side, as before.
       expect(second.heard.slice(0, 9).filter((s) => s.what === 'ended')).toEqual([])
       expect(await second.exited).toBe(0)
     },
@@ -82,7 +82,7 @@ describe('a worker killed with -9', () => {
       let crashes = 0
       while ((await child.exited) === 'SIGKILL') {
         crashes += 1
-        // Two that make suspects of the ten in flight, one in the quarantine of half of them, and three that are charged.
+        // Two crashes make suspects of the ten in flight, one is in the quarantine of half of them, and three are charged.
         expect(crashes).toBeLessThanOrEqual(6)
         child = place().run(program(''))
       }
@@ -107,7 +107,7 @@ describe('a worker that stalls', () => {
       const work = job('work', async () => { say('ran'); ${start}; return '${who}' })
       const mill = await millrace({ store: file, jobs: { work }, logger: { debug() {}, info() {}, error() {}, warn: (_, m) => say('warned', { m }) }, lease: '1s', poll: '100ms' })
       await mill.start(); say('up')`
-    // It says that it ran, and only then waits: when it is woken it returns a result for a claim it no longer has.
+    // It reports that it ran, and only then waits: when it resumes it returns a result for a claim it no longer has.
     const first = place().run(`${program('first', 'await new Promise((go) => setTimeout(go, 300))')}
       const handle = await mill.enqueue(work); say('id', { id: handle.id })`)
     await first.hears('ran')
@@ -134,7 +134,7 @@ describe('a worker that stalls', () => {
   })
 
   test(
-    'in a blocked event loop for three leases keeps its claim, because its heart beats from a thread',
+    'in a blocked event loop for three leases keeps its claim, because its heartbeat runs on a thread',
     { timeout: 60_000 },
     async () => {
       const program = (extra: string): string => `

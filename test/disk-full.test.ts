@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { build } from '../scripts/build.mjs'
 import { usePlace } from './processes/child.js'
 
-/** A disk of sixteen megabytes: a small file system in memory, where this machine lets us mount one. */
+/** A disk of sixteen megabytes: a small file system in memory, where this machine allows to mount one. */
 const disk = mkdtempSync(join(tmpdir(), 'millrace-disk-'))
 const mounted =
   process.platform === 'linux' && spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=16m', 'tmpfs', disk]).status === 0
@@ -65,7 +65,7 @@ test.skipIf(!mounted)(
 )
 
 test.skipIf(!mounted)(
-  'a store that is opened on a full disk says that it was not opened',
+  'opening a store on a full disk fails with an error that says so',
   { timeout: 60_000 },
   async () => {
     const filler = join(disk, 'filler')

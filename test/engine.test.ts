@@ -7,7 +7,7 @@ import { Abort, category, codec, job, lazy, millrace, Snooze } from '../src/inde
 import { freshStore } from './support/fresh-store.js'
 import type { Context, Handle, Job, JobFilter, JobRecord, Logger, Mill, MillOptions, State } from '../src/index.js'
 
-/** The engine at work, through the front door, on real files. Nothing sleeps: handles, gates and records are awaited. */
+/** The engine through the public API, on real files. Nothing sleeps: handles, gates and records are awaited. */
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-engine-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -40,11 +40,11 @@ function gate<T = void>(): { readonly opened: Promise<T>; open(value: T): void }
 
 const record = async (handle: { get(): Promise<JobRecord | undefined> }): Promise<JobRecord> => {
   const found = await handle.get()
-  if (found === undefined) throw new Error('the job is gone')
+  if (found === undefined) throw new Error('the job does not exist')
   return found
 }
 
-/** Looks at the record until it is in this state: for states that no event tells. */
+/** Polls the record until it is in this state: for states without an event. */
 const becomes = (handle: Handle<unknown>, state: State | 'gone'): Promise<void> =>
   vi.waitFor(async () => expect((await handle.get())?.state ?? 'gone').toBe(state), { timeout: 15_000, interval: 5 })
 
@@ -76,7 +76,7 @@ describe('D2: a schema', () => {
     v.transform((p) => ({ at: new Date(p.at) })),
   )
 
-  test('is checked at enqueue, the input is stored as given, and the output is produced anew for the handler', async () => {
+  test('is checked at enqueue, the input is stored as given, and the output is computed for each run of the handler', async () => {
     const reading = job('reading', { input: dated, run: (p: { at: Date }) => p.at } as never) as Job<
       { at: string },
       Date
@@ -88,7 +88,7 @@ describe('D2: a schema', () => {
     expect(await caught(mill.enqueue(reading, { at: 5 } as never))).toMatchObject({ code: 'E_INVALID_PAYLOAD' })
   })
 
-  test('that the payload no longer fits parks the job with the reason and burns no try; edit frees it', async () => {
+  test('that the payload no longer fits parks the job with the reason and charges no attempt; edit makes it ready', async () => {
     const store = fresh()
     const before = await open({ store, jobs: [job('mail', async (p: { to: string }) => p.to)] })
     const { id } = await before.enqueue('mail', { to: 'ada' })
@@ -145,7 +145,7 @@ describe('D4, D5: categories and direct runs', () => {
     unknown
   >
 
-  test('a category’s fallback and options are at work, and a filter by it finds its jobs', async () => {
+  test('a category’s fallback and options apply, and a filter by it finds its jobs', async () => {
     const mill = await started({ jobs: [sms, fax, boom] })
     const [a, b] = [await mill.enqueue(sms, 'hi'), await mill.enqueue(fax, 'ho')]
     await mill.enqueue(boom, undefined, once)
@@ -156,7 +156,7 @@ describe('D4, D5: categories and direct runs', () => {
     expect(found).toEqual(['send-sms', 'send-fax'])
   })
 
-  test('mill.run runs the handler it would have at work, and mill.jobs lists what it inherits', async () => {
+  test('mill.run runs the handler that a worker would run, and mill.jobs lists what it inherits', async () => {
     const mill = await open({ jobs: { sms, fax }, timeout: '5m' })
     expect(await mill.run('send-sms', 'x')).toBe('send-sms notify x')
     expect(mill.has('send-sms')).toBe(true)
@@ -183,20 +183,20 @@ describe('D4, D5: categories and direct runs', () => {
 })
 
 describe('D7, D8: names', () => {
-  test('a job whose name no worker here knows is left, uses no try, and runs once somebody registers it', async () => {
+  test('a job whose name no worker defines is left, charges no attempt, and runs once it is registered', async () => {
     const store = fresh()
     const producer = await open({ store })
     const stranger = job('stranger', async () => 'known now')
     const handle = await producer.enqueue(stranger)
     const worker = await started({ store, jobs: [echo] })
-    // A job behind it in the line runs, so the worker passed by the one it does not know.
+    // A job after it in the queue runs, so the worker skipped the one it does not define.
     expect(await (await producer.enqueue(echo, 1)).result()).toBe(1)
     expect(await record(handle)).toMatchObject({ state: 'ready', attempt: 0 })
     worker.register(stranger)
     expect(await handle.result()).toBe('known now')
   })
 
-  describe('a started mill that enqueues a job it does not know', () => {
+  describe('a started mill that enqueues a job it does not define', () => {
     const stranger = job('stranger', async () => 'known now')
     const watched = (warned: string[]): Logger => {
       const nothing = (): void => undefined
@@ -254,7 +254,7 @@ describe('D7, D8: names', () => {
   test('a worker is judged by its own lease: one of a shorter lease does not run its live jobs', async () => {
     const store = fresh()
     let runs = 0
-    // The first worker beats once a second, and the second one takes a worker of its own lease for dead after half of that.
+    // The first worker beats once a second, and the second one declares a worker with its own lease dead after half of that.
     const long = job('long', async () => {
       runs += 1
       await new Promise((resolve) => setTimeout(resolve, 3_000))
@@ -267,7 +267,7 @@ describe('D7, D8: names', () => {
     expect(await handle.result()).toBe(1)
   })
 
-  test('the opt-in unknown handler runs names that nobody defines, and sees which', async () => {
+  test('the optional unknown handler runs undefined names, and gets the name', async () => {
     const store = fresh()
     const producer = await open({ store })
     const handle = await producer.enqueue(
@@ -278,7 +278,7 @@ describe('D7, D8: names', () => {
     expect(await handle.result()).toBe('caught stranger')
   })
 
-  test('a lazy handler is loaded when its first job runs, and a failed import is an attempt like any other', async () => {
+  test('a lazy handler is loaded when its first job runs, and a failed import is a failed attempt like any other', async () => {
     let loads = 0
     const heavy = job('heavy', {
       run: lazy(async () => {
@@ -299,7 +299,7 @@ describe('D7, D8: names', () => {
 })
 
 describe('E1 to E3: enqueueing', () => {
-  test('gives a handle with a time-ordered id, and every option is in the record', async () => {
+  test('returns a handle with a time-ordered id, and every option is in the record', async () => {
     const mill = await open({ jobs: [job('mail', { run: async (p: { to: string }) => p.to, labels: ['mine'] })] })
     const [a, b] = [await mill.enqueue('mail', { to: 'a' }), await mill.enqueue('mail', { to: 'b' })]
     expect(a.id < b.id).toBe(true)
@@ -352,8 +352,8 @@ describe('E1 to E3: enqueueing', () => {
     expect((await record(await mill.enqueue(mail, { to: 'a' }, { title: 'own' }))).title).toBe('own')
   })
 
-  // Sixteen of the job's and sixteen of the call's are each within the bound, and the job has thirty-two.
-  test('a job has no more labels than sixteen, whoever gave them', async () => {
+  // Otherwise sixteen of the job and sixteen of the call were each within the bound, and the job had thirty-two.
+  test('a job has at most sixteen labels, from its definition and the call together', async () => {
     const labels = (from: string): string[] => Array.from({ length: 16 }, (_, i) => `${from}${i}`)
     const mill = await open({ jobs: [job('mail', { run: async () => 1, labels: labels('a') })] })
     expect(await caught(mill.enqueue('mail', undefined, { labels: labels('b') }))).toMatchObject({
@@ -361,7 +361,7 @@ describe('E1 to E3: enqueueing', () => {
     })
   })
 
-  test('many go in together, with options of each, in order', async () => {
+  test('many are enqueued together, with options for each, in order', async () => {
     const mill = await started({ jobs: [echo] })
     const handles = await mill.enqueueMany(
       echo,
@@ -380,7 +380,7 @@ describe('E1 to E3: enqueueing', () => {
     expect(count).toBe(333)
   })
 
-  test('what has not begun when it expires is cancelled, with the reason', async () => {
+  test('a job that has not begun when it expires is cancelled, with the reason', async () => {
     const mill = await open({ jobs: [echo], keep: { cancelled: '1h' } })
     const handle = await mill.enqueue(echo, 1, { expires: 0 })
     await mill.start()
@@ -391,7 +391,7 @@ describe('E1 to E3: enqueueing', () => {
     expect(await record(handle)).toMatchObject({ state: 'cancelled', attempt: 0 })
   })
 
-  test('what waits for a time expires as well, and what began in time does not', async () => {
+  test('a scheduled job expires as well, and a job that began in time does not', async () => {
     const mill = await started({ jobs: [echo, never] })
     const waiting = await mill.enqueue(echo, 1, { in: '1h', expires: '100ms' })
     const inTime = await mill.enqueue(echo, 2, { expires: '1h' })
@@ -422,7 +422,7 @@ describe('keys', () => {
     return { work, begun: begun.opened, finish: () => finish.open() }
   }
 
-  test('return: a second enqueue writes nothing and gives the first one’s handle; finished frees the key', async () => {
+  test('return: a second enqueue writes nothing and returns the first one’s handle; a finished job frees its key', async () => {
     const mill = await open({ jobs: [echo] })
     const first = await mill.enqueue(echo, 1, { key: 'k' })
     const second = await mill.enqueue(echo, 2, { key: 'k' })
@@ -448,7 +448,7 @@ describe('keys', () => {
     expect(error).toMatchObject({ code: 'E_DUPLICATE_KEY', existingId: first.id })
   })
 
-  test('replace: the waiting one is cancelled, says by whom, and the new one takes the key', async () => {
+  test('replace: the waiting job is cancelled, with its replacement as the reason, and the new one takes the key', async () => {
     const mill = await open({ jobs: [echo] })
     const first = await mill.enqueue(echo, 1, { key: 'k', in: '1h' })
     const second = await mill.enqueue(echo, 2, { key: 'k', onDuplicate: 'replace' })
@@ -458,7 +458,7 @@ describe('keys', () => {
     expect(await second.result()).toBe(2)
   })
 
-  test('replace: a running one is not replaced', async () => {
+  test('replace: a running job is not replaced', async () => {
     const { work, begun, finish } = slow()
     const mill = await started({ jobs: [work] })
     const first = await mill.enqueue(work, { n: 1 }, { key: 'k' })
@@ -477,13 +477,13 @@ describe('keys', () => {
     expect(handles.filter((handle) => handle.isNew)).toHaveLength(1)
   })
 
-  test('twice in one bulk meet each other', async () => {
+  test('twice in one bulk conflict with each other', async () => {
     const mill = await open({ jobs: [echo] })
     const handles = await mill.enqueueMany(echo, [1, 2, 3], (p) => ({ key: p === 3 ? 'other' : 'same' }))
     expect(handles.map((handle) => handle.isNew)).toEqual([true, false, true])
   })
 
-  test('a retried job takes its key anew, and is refused when another holds it', async () => {
+  test('a retried job takes its key again, and is refused when another job holds it', async () => {
     const mill = await started({ jobs: [boom] })
     const first = await mill.enqueue(boom, undefined, { key: 'k', ...once })
     await caught(first.result())
@@ -493,7 +493,7 @@ describe('keys', () => {
     expect(await mill.retry(first.id)).toBe(true)
   })
 
-  test('a new job of a new queue is there although another enqueue of the same turn was refused', async () => {
+  test('a new job of a new queue is written although another enqueue of the same turn was refused', async () => {
     const mill = await open({ jobs: [echo] })
     await mill.enqueue(echo, 0, { key: 'k' })
     const [fine, refused] = await Promise.allSettled([
@@ -512,7 +512,7 @@ describe('T1, T2: time', () => {
     ['an ISO duration', 'PT0.05S'],
     ['milliseconds', 50],
     ['fields', { milliseconds: 50 }],
-  ])('a job scheduled by %s is due that long after it was made, and does not run before', async (_, when) => {
+  ])('a job scheduled by %s is due that long after its enqueue, and does not run before', async (_, when) => {
     const mill = await started({ jobs: [echo] })
     const handle = await mill.schedule(echo, 'x', when as never)
     expect(await handle.result()).toBe('x')
@@ -525,7 +525,7 @@ describe('T1, T2: time', () => {
     ['a Date', (at) => at],
     ['ISO text', (at) => at.toISOString()],
     ['ISO text with an offset', (at) => new Date(at.getTime() + 3_600_000).toISOString().replace('Z', '+01:00')],
-    ['what tells its milliseconds', (at) => ({ epochMilliseconds: at.getTime() })],
+    ['an object with epochMilliseconds', (at) => ({ epochMilliseconds: at.getTime() })],
   ])('a job scheduled by %s is due then, and does not run before', async (_, when) => {
     const mill = await started({ jobs: [echo] })
     const at = new Date(Date.now() + 50)
@@ -536,12 +536,12 @@ describe('T1, T2: time', () => {
     expect(startedAt?.getTime()).toBeGreaterThanOrEqual(at.getTime())
   })
 
-  test('what lies in the past runs at once', async () => {
+  test('a time in the past runs at once', async () => {
     const mill = await started({ jobs: [echo] })
     expect(await (await mill.schedule(echo, 1, new Date(0))).result()).toBe(1)
   })
 
-  test('a day in a hundred years is kept as it is', async () => {
+  test('a day in a hundred years is stored exactly', async () => {
     const mill = await started({ jobs: [echo] })
     const at = new Date(Date.now() + 50 * 365 * 86_400_000)
     const handle = await mill.schedule(echo, 1, at)
@@ -549,7 +549,7 @@ describe('T1, T2: time', () => {
     expect((await record(handle)).state).toBe('scheduled')
   })
 
-  test('scheduling under a key moves the one that waits, with its payload', async () => {
+  test('scheduling under a key moves the waiting job, with its payload', async () => {
     const mill = await open({ jobs: [echo] })
     const first = await mill.schedule(echo, 1, '1h', { key: 'k' })
     const second = await mill.schedule(echo, 2, '2h', { key: 'k' })
@@ -581,8 +581,8 @@ describe('T1, T2: time', () => {
     })
   })
 
-  // The newest job of the key is looked at, which is finished; the one that holds the key is the older, retried one.
-  test('unschedule finds the one that waits under the key, also when a newer one has ended', async () => {
+  // The newest job of the key is finished; the holder of the key is the older, retried one.
+  test('unschedule finds the waiting job of the key, also when a newer one has ended', async () => {
     const mill = await open({ jobs: [echo] })
     const first = await mill.enqueue(echo, 1, { key: 'k' })
     await first.cancel()
@@ -609,7 +609,7 @@ describe('X2, X3: outcomes and retries', () => {
     expect(await record(handle)).toMatchObject({ state: 'done', attempt: 1 })
   })
 
-  test('a handler that throws is tried as often as the limit says, and its attempts are told', async () => {
+  test('a handler that throws is retried up to the limit, and its attempts are recorded', async () => {
     let runs = 0
     const failing = job('failing', {
       run: async () => {
@@ -660,7 +660,7 @@ describe('X2, X3: outcomes and retries', () => {
     expect(runs).toBe(3)
   })
 
-  test('Abort gives up at once with its reason', async () => {
+  test('Abort fails the job at once with its reason', async () => {
     const aborting = job('aborting', async () => {
       throw new Abort('the card was removed')
     })
@@ -672,7 +672,7 @@ describe('X2, X3: outcomes and retries', () => {
     expect(await record(handle)).toMatchObject({ state: 'failed', attempt: 1 })
   })
 
-  test('Snooze tries later without counting', async () => {
+  test('Snooze retries later without charging an attempt', async () => {
     let runs = 0
     const snoozing = job('snoozing', {
       run: async (_: undefined, ctx) => {
@@ -690,7 +690,7 @@ describe('X2, X3: outcomes and retries', () => {
     expect(attempts.map((a) => a.exit)).toEqual(['snoozed', 'snoozed', 'snoozed', undefined])
   })
 
-  test('Snooze takes an instant, and is logged like a retry is', async () => {
+  test('Snooze accepts an instant, and is logged like a retry', async () => {
     const lines: string[] = []
     const nothing = (): void => undefined
     const info = (_: object, message: string): void => void lines.push(message)
@@ -734,7 +734,7 @@ describe('X2, X3: outcomes and retries', () => {
     expect(new Snooze(delay as never).message).toBe(message)
   })
 
-  test('a Snooze for a time that is none is a failed attempt that says so, and is tried again', async () => {
+  test('a Snooze with an invalid delay is a failed attempt that says so, and is retried', async () => {
     const wrong = job('wrong', {
       run: async (_: undefined, ctx) => {
         if (ctx.attempt === 1) throw new Snooze({ seconds: Number('Fri, 31 Dec 1999 23:59:59 GMT') })
@@ -768,7 +768,7 @@ describe('X2, X3: outcomes and retries', () => {
     })
   })
 
-  test('when says which errors are worth another try, and one that throws costs no retry', async () => {
+  test('when decides which errors are retried, and a when that throws costs no retry', async () => {
     const seen: [string, number][] = []
     const choosy = job('choosy', {
       run: async (_: undefined, ctx) => {
@@ -815,7 +815,7 @@ describe('X8: timeouts and slow handlers', () => {
     expect(error.cause).toMatchObject({ name: 'TimeoutError', cause: { message: 'gave up' } })
   })
 
-  test('a handler that returns after its timeout succeeded all the same', async () => {
+  test('a handler that returns after its timeout succeeded anyway', async () => {
     const late = job('late', {
       run: async (_: undefined, ctx) => {
         await new Promise<void>((next) => ctx.signal.addEventListener('abort', () => next()))
@@ -834,7 +834,7 @@ describe('X8: timeouts and slow handlers', () => {
     )
   })
 
-  test('a handler past slowAfter is logged as an error, again and again, with its last word', async () => {
+  test('a handler past slowAfter is logged as an error, repeatedly, with its last log line', async () => {
     const { logger, lines } = collect()
     const release = gate()
     const slow = job('slow', async (_: undefined, ctx) => {
@@ -863,7 +863,7 @@ describe('X8: timeouts and slow handlers', () => {
 })
 
 describe('X12: start and stop', () => {
-  test('stop lets what runs finish, starts nothing more, and start goes on', async () => {
+  test('stop lets running jobs finish, starts nothing more, and start resumes', async () => {
     const [begun, finish] = [gate(), gate()]
     const runs: number[] = []
     const work = job('work', async (n: number) => {
@@ -887,7 +887,7 @@ describe('X12: start and stop', () => {
     expect(await Promise.all(handles.map((handle) => handle.result()))).toEqual([1, 2, 3])
   })
 
-  test('past the deadline what runs is aborted and given back uncharged, and runs again after start', async () => {
+  test('past the deadline running jobs are aborted and given back uncharged, and run again after start', async () => {
     const begun = gate()
     let runs = 0
     const reasons: unknown[] = []
@@ -928,8 +928,8 @@ describe('X12: start and stop', () => {
     expect(await record(handle)).toMatchObject({ state: 'ready', attempt: 0 })
   })
 
-  // The alarm of the timeout finds an abort reason already there and takes it for a timeout whose grace is over.
-  test('a job whose timeout passes in the grace after the deadline is given back uncharged all the same', async () => {
+  // Otherwise the timer of the timeout found an existing abort reason and took it for a timeout whose grace is over.
+  test('a job whose timeout passes in the grace after the deadline is given back uncharged', async () => {
     const begun = gate()
     const deaf = job('deaf', {
       run: () => {
@@ -956,7 +956,7 @@ describe('X12: start and stop', () => {
     expect((await record(handle)).state).toBe('ready')
   })
 
-  test('close refuses what comes after, twice is fine, and await using closes', async () => {
+  test('close refuses later calls, may be called twice, and await using closes', async () => {
     const mill = await millrace({ store: fresh(), jobs: [echo], logger: false })
     await mill.close()
     await mill.close()
@@ -968,14 +968,14 @@ describe('X12: start and stop', () => {
     expect(await caught(other.enqueue(echo, 1))).toMatchObject({ code: 'E_CLOSED' })
   })
 
-  // Both find it open, and the second one closes the closed database: "database is not open".
+  // Otherwise both found it open, and the second one closed the closed database: "database is not open".
   test('closed by two callers at once closes once', async () => {
     const mill = await millrace({ store: fresh(), jobs: [echo], logger: false })
     const closings = await Promise.allSettled([mill.close(), mill.close()])
     expect(closings.map((each) => each.status)).toEqual(['fulfilled', 'fulfilled'])
   })
 
-  test('closing ends the wait of those who await a result', async () => {
+  test('closing rejects calls that await a result', async () => {
     const mill = await open({ jobs: [echo] })
     const handle = await mill.enqueue(echo, 1)
     const waiting = caught(handle.result({ timeout: '10s' }))
@@ -991,7 +991,7 @@ describe('O2: mills', () => {
     expect((await caught(handle.result({ timeout: '200ms' }))).message).toContain('it is ready')
   })
 
-  test('two in one process on two files know nothing of each other', async () => {
+  test('two in one process on two files are independent of each other', async () => {
     const [a, b] = [await started({ jobs: [echo] }), await started({ jobs: [job('echo', async () => 'of b')] })]
     const [inA, inB] = [await a.enqueue('echo', 'of a'), await b.enqueue('echo')]
     expect([await inA.result(), await inB.result()]).toEqual(['of a', 'of b'])
@@ -1060,7 +1060,7 @@ describe('handle.result()', () => {
     expect(error.cause).toMatchObject({ message: 'outer', code: 'E_MINE', cause: { message: 'inner' } })
   })
 
-  test('rejects for a cancelled job, and for one that is gone', async () => {
+  test('rejects for a cancelled job, and for a deleted one', async () => {
     const mill = await open({ jobs: [echo] })
     const [a, b] = [await mill.enqueue(echo, 1), await mill.enqueue(echo, 2)]
     const waiting = [caught(a.result()), caught(b.result())]
@@ -1076,14 +1076,14 @@ describe('handle.result()', () => {
   test.each<[State, (mill: Mill) => Promise<Handle<unknown>>]>([
     ['ready', (mill) => mill.enqueue(echo, 1)],
     ['scheduled', (mill) => mill.enqueue(echo, 1, { in: '1h' })],
-  ])('gives up after its timeout, naming the state: %s', async (state, make) => {
+  ])('rejects after its timeout, naming the state: %s', async (state, make) => {
     const mill = await open({ jobs: [echo] })
     const error = await caught((await make(mill)).result({ timeout: '200ms' }))
     expect(error).toMatchObject({ code: 'E_TIMEOUT' })
     expect(error.message).toContain(`it is ${state}`)
   })
 
-  test('may be awaited again and again, by many', async () => {
+  test('may be awaited repeatedly, by many callers', async () => {
     const mill = await started({ jobs: [echo] })
     const handle = await mill.enqueue(echo, { n: 1 })
     expect(await Promise.all(Array.from({ length: 50 }, () => handle.result()))).toEqual(Array(50).fill({ n: 1 }))
@@ -1179,7 +1179,7 @@ describe('commands, in every state', () => {
   for (const state of Object.keys(make) as (keyof typeof make)[])
     for (const verb of Object.keys(verbs) as (keyof typeof verbs)[]) {
       const means = TRUE_IN[verb].includes(state)
-      test(`${verb} of a job that is ${state} ${means ? 'is done or asked for' : 'is false and changes nothing'}`, async () => {
+      test(`${verb} of a job that is ${state} ${means ? 'is applied or requested' : 'is false and changes nothing'}`, async () => {
         const { mill, handle, release } = await make[state]()
         const before = await record(handle)
         expect(before.state).toBe(state)
@@ -1214,14 +1214,14 @@ describe('commands, in every state', () => {
     expect(runs).toBe(6)
   })
 
-  test('edit fills a title’s places from the payload, as enqueue does', async () => {
+  test('edit fills a title’s fields from the payload, as enqueue does', async () => {
     const mill = await open({ jobs: [job('mail', async (p: { to: string }) => p.to)] })
     const handle = await mill.enqueue('mail', { to: 'ada' })
     expect(await mill.edit(handle.id, { title: 'For {to}' })).toBe(true)
     expect((await record(handle)).title).toBe('For ada')
   })
 
-  test('edit changes payload, queue, priority, labels, title, meta, time, retry and timeout of a job that waits', async () => {
+  test('edit changes payload, queue, priority, labels, title, meta, time, retry and timeout of a waiting job', async () => {
     const mill = await open({ jobs: [echo] })
     const handle = await mill.enqueue(echo, 1, { labels: ['a'], retry: { limit: 5 } })
     const at = new Date(Date.now() + 3_600_000)
@@ -1260,7 +1260,7 @@ describe('finding', () => {
     return found
   }
 
-  test('gives every job once, newest first, page by page, or oldest first, or no more than a limit', async () => {
+  test('returns every job once, newest first, page by page, or oldest first, or no more than a limit', async () => {
     const mill = await open({ jobs: [echo] })
     const numbers = Array.from({ length: 1_234 }, (_, i) => i)
     await mill.enqueueMany(echo, numbers)
@@ -1271,7 +1271,7 @@ describe('finding', () => {
     expect(await all(mill, { limit: 0 })).toEqual([])
   })
 
-  test('every part of a filter narrows', async () => {
+  test('every field of a filter narrows the result', async () => {
     const mill = await open({ jobs: [echo, boom] })
     const [a, b] = [
       await mill.enqueue(echo, 'a', { queue: 'x', labels: ['l', 'm'], key: 'k' }),
@@ -1312,7 +1312,7 @@ describe('finding', () => {
     await expect(mill.count({ limit: 3 } as never)).rejects.toThrow('limit')
   })
 
-  test('unfinished members of a group are counted by its counters, ended ones by what is still there', async () => {
+  test('unfinished members of a group are counted by its counters, ended ones by their rows', async () => {
     const mill = await open({ jobs: [echo] })
     const numbers = Array.from({ length: 10_050 }, (_, i) => i)
     const handles = await mill.enqueueMany(echo, numbers, { group: 'g' })
@@ -1326,7 +1326,7 @@ describe('finding', () => {
     expect(await mill.count({ group: 'g' })).toEqual({ count: 10_000, exact: false })
   })
 
-  test('may be left half-way', async () => {
+  test('may be stopped before its end', async () => {
     const mill = await open({ jobs: [echo] })
     await mill.enqueueMany(echo, [1, 2, 3])
     for await (const each of mill.find()) {
@@ -1338,7 +1338,7 @@ describe('finding', () => {
 })
 
 describe('S7: keeping and pruning', () => {
-  test('none keeps nothing: the job runs and is gone', async () => {
+  test('none keeps nothing: the job runs and is deleted', async () => {
     let ran = 0
     const fleeting = job('fleeting', { run: async () => (ran += 1), keep: 'none' })
     const mill = await started({ jobs: [fleeting] })
@@ -1349,7 +1349,7 @@ describe('S7: keeping and pruning', () => {
     expect((await mill.enqueue(fleeting, undefined, { key: 'k' })).isNew).toBe(true)
   })
 
-  test('what is kept no longer is pruned after a start, and the rest stays', async () => {
+  test('jobs whose keep time is over are pruned after a start, and the rest stays', async () => {
     const mill = await started({ jobs: [echo, boom], keep: { done: 1, failed: Infinity } })
     const handles = await mill.enqueueMany(
       echo,
@@ -1400,7 +1400,7 @@ describe('concurrency and order', () => {
     expect(most.get('wide')).toBeLessThanOrEqual(10)
   })
 
-  test('higher priority runs first, and equals in the order they came', async () => {
+  test('higher priority runs first, and equal priorities in the order of enqueue', async () => {
     const order: number[] = []
     const work = job('work', async (n: number) => void order.push(n))
     const mill = await open({ jobs: [work], concurrency: 1 })
@@ -1430,7 +1430,7 @@ describe('concurrency and order', () => {
 })
 
 describe('ctx', () => {
-  test('tells who it is, logs into the record and tells progress while it runs', async () => {
+  test('has the job’s identity, logs into the record and reports progress while it runs', async () => {
     const release = gate()
     const seen = gate<Record<string, unknown>>()
     const work = job('work', async (_: undefined, ctx) => {
@@ -1470,7 +1470,7 @@ describe('log lines', () => {
       .filter((line) => line.fields['id'] === id)
       .map((line) => `${line.level} ${line.message.split(' ').slice(0, 2).join(' ')}`)
 
-  test('tell each transition at its level, with id, queue, attempt and ms', async () => {
+  test('report each transition at its level, with id, queue, attempt and ms', async () => {
     const { logger, lines } = collect()
     const flaky = job('flaky', {
       run: async (_: undefined, ctx) => {
@@ -1483,7 +1483,7 @@ describe('log lines', () => {
     await fine.result()
     await caught(failing.result())
     await mill.stop()
-    // A worker that looks by itself may begin a job before its enqueue has been answered: whose line comes first is open.
+    // A worker that polls may begin a job before its enqueue has resolved: the order of the two lines is not defined.
     const ran = (id: string, ready: string): string[] => {
       expect(told(lines, id)).toContain(ready)
       return told(lines, id).filter((line) => line !== ready)
@@ -1502,7 +1502,7 @@ describe('log lines', () => {
     expect(failed?.fields).toMatchObject({ attempt: 1, err: { name: 'RangeError', message: 'boom' } })
   })
 
-  test('tell what was parked, and why', async () => {
+  test('report what was parked, and why', async () => {
     const { logger, lines } = collect()
     let fits = true
     const picky = job('picky', { run: async (p: number) => p, accepts: () => fits })
@@ -1516,7 +1516,7 @@ describe('log lines', () => {
     expect(lines.find((line) => line.level === 'error')?.message).toContain('no longer fits')
   })
 
-  test('tell what was scheduled, cancelled and retried by command', async () => {
+  test('report what was scheduled, cancelled and retried by command', async () => {
     const { logger, lines } = collect()
     const mill = await open({ jobs: [echo], logger })
     const handle = await mill.enqueue(echo, 1, { in: '1h' })
@@ -1534,7 +1534,7 @@ describe('log lines', () => {
     ])
   })
 
-  test('tell what expired', async () => {
+  test('report what expired', async () => {
     const { logger, lines } = collect()
     const mill = await open({ jobs: [echo], logger })
     const handle = await mill.enqueue(echo, 1, { expires: 0 })
@@ -1544,7 +1544,7 @@ describe('log lines', () => {
     expect(told(lines, handle.id)).toContain('info cancelled echo')
   })
 
-  test('tell what a handler logs', async () => {
+  test('contain what a handler logs', async () => {
     const { logger, lines } = collect()
     const chatty = job('chatty', async (_: undefined, ctx) => ctx.log('hello', 5))
     const mill = await started({ jobs: [chatty], logger })
@@ -1554,7 +1554,7 @@ describe('log lines', () => {
     expect(lines).toContainEqual({ level: 'info', fields, message: 'chatty: hello 5' })
   })
 
-  test('tell what a handler logs in pino’s shape as fields, and keep it as text', async () => {
+  test('contain what a handler logs in pino’s shape as fields, and the record keeps it as text', async () => {
     const { logger, lines } = collect()
     const charge = job('charge', async (_: undefined, ctx) => ctx.log({ orderId: 7, id: 'mine' }, 'charged'))
     const mill = await started({ jobs: [charge], logger })
@@ -1565,7 +1565,7 @@ describe('log lines', () => {
     expect((await record(handle)).attempts[0]?.log).toEqual(['charged {"orderId":7,"id":"mine"}'])
   })
 
-  test('tell what failed as an error of the same class name, with its fields, stack and cause', async () => {
+  test('report a failure as an error of the same class name, with its fields, stack and cause', async () => {
     const { logger, lines } = collect()
     class HttpError extends Error {
       readonly status = 503
@@ -1598,7 +1598,7 @@ describe('log lines', () => {
     })
   })
 
-  test('do not call a job ready that comes after others', async () => {
+  test('do not call a job with parents ready', async () => {
     const { logger, lines } = collect()
     const mill = await open({ jobs: [echo], logger })
     const first = await mill.enqueue(echo, 1, { in: '1h' })
@@ -1606,7 +1606,7 @@ describe('log lines', () => {
     expect(told(lines, child.id)).toEqual(['debug enqueued echo'])
   })
 
-  test('tell what a stop gave back, and that it stopped', async () => {
+  test('report what a stop gave back, and that it stopped', async () => {
     const { logger, lines } = collect()
     const begun = gate()
     const deaf = job('deaf', () => {

@@ -5,7 +5,7 @@ import { build } from '../scripts/build.mjs'
 import { root, runNode } from '../scripts/run.mjs'
 import { onPostgres, passingStore, UNFLUSHED } from './support/fresh-store.js'
 
-/** Every example is run as a real process, and must print just the lines it says it prints. */
+/** Every example is run as a real process, and must print exactly the lines that it declares. */
 const folder = join(root, 'examples')
 const NOT_PROGRAMS = ['millrace.js', 'millrace-testing.js', 'millrace-reactive.js', 'fresh-file.js']
 const ON_A_FILE = ['transactions.js']
@@ -15,7 +15,7 @@ const programs = readdirSync(folder)
   .filter((file) => file.endsWith('.js') && !NOT_PROGRAMS.includes(file))
   .sort()
 const reactive = readdirSync(join(folder, 'reactive')).filter((file) => file.endsWith('.js'))
-/** On PostgreSQL all run but those that are about a handle on a file. */
+/** On PostgreSQL all run but those that need a handle on a file. */
 const runnable = programs.filter((program) => !onPostgres || !ON_A_FILE.includes(program))
 
 beforeAll(async () => {
@@ -38,7 +38,7 @@ test.skipIf(onPostgres).each(reactive)('reactive/%s runs from a clean clone', as
   expect([code, output]).toEqual([0, expect.stringMatching(/\S/)])
 })
 
-test.each(runnable)('%s prints what it says it prints, and nothing else', async (program) => {
+test.each(runnable)('%s prints the lines that it declares, and nothing else', async (program) => {
   const path = join(folder, program)
   const expected = promised(readFileSync(path, 'utf8'))
   expect(expected.length, 'lines that begin with "// prints: "').toBeGreaterThan(0)
@@ -49,7 +49,7 @@ test.each(runnable)('%s prints what it says it prints, and nothing else', async 
   expect(code).toBe(0)
 })
 
-test.skipIf(onPostgres)('every link in the documents leads to a file', () => {
+test.skipIf(onPostgres)('every link in the documents names an existing file', () => {
   const documents = [
     'README.md',
     'ARCHITECTURE.md',
@@ -73,7 +73,7 @@ function guides(): string[] {
   return found.filter((file) => file.endsWith('.md')).map((file) => `docs/${file}`)
 }
 
-/** As a reader's terminal would be: no colours, no warnings of Node's own, nothing that this test run put there. */
+/** A clean environment: no colours, no warnings of Node, no variables of this test run. */
 const QUIET = {
   NO_COLOR: '1',
   FORCE_COLOR: undefined,

@@ -13,7 +13,7 @@ beforeAll(async () => {
   expect((await build()).code).toBe(0)
 })
 
-/** Each starts a call that takes a good while and holds the write lock: so the main thread can tell that it is under way. */
+/** Each starts a long call that holds the write lock: so the main thread can detect that it is in progress. */
 const CALLS = {
   'a heartbeat': `
     const { startHeart } = await import(dist + 'store/sqlite/connection/heartbeat.js')
@@ -61,10 +61,10 @@ setInterval(() => {
 `
 
 describe.each(Object.entries(CALLS))('a process that ends during %s', (name, call) => {
-  test.each(Object.entries(ENDS))('by %s ends with its own code and words', async (way, { end, code, says }) => {
+  test.each(Object.entries(ENDS))('by %s ends with its own code and message', async (way, { end, code, says }) => {
     const file = join(folder, `${name}-${way}`.replace(/\W+/g, '-'))
     writeFileSync(`${file}.mjs`, program(call, end))
-    // Node 22 says of its own SQLite that it is experimental.
+    // Node 22 warns that its own SQLite is experimental.
     const env = { NODE_NO_WARNINGS: '1' }
     const ended = await runNode([`${file}.mjs`, `${file}.db`], { env, timeoutMs: 30_000 })
     expect(ended.errors).toMatch(says)

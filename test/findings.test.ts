@@ -9,12 +9,12 @@ import { simulate } from '../src/testing/index.js'
 import { freshStore, onPostgres, passingStore } from './support/fresh-store.js'
 import { testing } from './support/testing.js'
 
-/** What people who set out to break it found; each stays mended. */
+/** Faults that were found by adversarial testing, each with its regression test. */
 const folder = mkdtempSync(join(tmpdir(), 'millrace-findings-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 const plain = job('plain', async () => 1)
 
-test('a result asked of a closed mill is refused and does not wait for ever', async () => {
+test('a result of a closed mill is refused and does not wait for ever', async () => {
   const mill = await millrace({ store: passingStore(), jobs: [plain], logger: false })
   const handle = await mill.enqueue(plain, undefined, { in: '1h' })
   await mill.close()
@@ -22,7 +22,7 @@ test('a result asked of a closed mill is refused and does not wait for ever', as
   await expect(mill.start()).rejects.toMatchObject({ code: 'E_CLOSED' })
 })
 
-test('a start that comes while the mill closes is refused', async () => {
+test('a start while the mill closes is refused', async () => {
   const mill = await millrace({ store: passingStore(), jobs: [plain], logger: false })
   await mill.start()
   const [closed, started] = await Promise.allSettled([mill.close(), mill.start()])
@@ -40,7 +40,7 @@ test.skipIf(onPostgres)('a copy of a closed file has every job', async () => {
   await copy.close()
 })
 
-test('accepts may be asynchronous, and its no is a no', async () => {
+test('accepts may be asynchronous, and its false refuses the payload', async () => {
   const picky = job('picky', { run: async () => 1, accepts: (async () => false) as unknown as () => boolean })
   const mill = await millrace({ store: passingStore(), jobs: [picky], logger: false })
   await expect(mill.enqueue(picky)).rejects.toMatchObject({ code: 'E_INVALID_PAYLOAD' })
@@ -48,7 +48,7 @@ test('accepts may be asynchronous, and its no is a no', async () => {
 })
 
 test.each([Promise.resolve({ key: 'k' }), new Date(), new Map()])(
-  'options that are no options are refused: %#',
+  'values that are not options are refused: %#',
   async (options) => {
     const mill = await millrace({ store: passingStore(), jobs: [plain], logger: false })
     await expect(mill.enqueue(plain, undefined, options as object)).rejects.toMatchObject({ code: 'E_INVALID_OPTIONS' })
@@ -56,7 +56,7 @@ test.each([Promise.resolve({ key: 'k' }), new Date(), new Map()])(
   },
 )
 
-test('a scenario that is rejected without a reason, or never ends, is no green run', async () => {
+test('a scenario that is rejected without a reason, or never ends, does not pass', async () => {
   await expect(simulate({ jobs: [plain], faults: 'none', scenario: () => Promise.reject() })).rejects.toMatchObject({
     code: 'E_SIMULATION',
   })
@@ -65,7 +65,7 @@ test('a scenario that is rejected without a reason, or never ends, is no green r
   ).rejects.toThrow('did not end')
 })
 
-test('jobs taken in advance go back when slow ones hold every slot, and somebody else runs them', async () => {
+test('jobs held in advance are given back when slow ones hold every slot, and another worker runs them', async () => {
   const file = freshStore(folder)
   const ends: (() => void)[] = []
   const ran: string[] = []
@@ -86,7 +86,7 @@ test('jobs taken in advance go back when slow ones hold every slot, and somebody
   await Promise.all([other.close(), hoarder.close()])
 })
 
-test('handlers that compute for long do not begin what was cancelled meanwhile, nor cost others their time', async () => {
+test('after handlers that compute for long, jobs cancelled meanwhile do not begin, and other jobs do not time out', async () => {
   const begun: number[] = []
   const compute = job('compute', (p: { n: number }) => {
     begun.push(p.n)
@@ -103,7 +103,7 @@ test('handlers that compute for long do not begin what was cancelled meanwhile, 
   await mill.start()
   await expect.poll(() => begun.length).toBeGreaterThan(0)
   expect(await last?.cancel()).toBe(true)
-  // None of them fails, though all of them together take far longer than a timeout.
+  // None of them fails, though all together take far longer than a timeout.
   for (const handle of handles) await handle.result({ timeout: '20s' })
   expect(begun).not.toContain(39)
   await mill.close()
@@ -128,7 +128,7 @@ test.skipIf(onPostgres)(
   },
 )
 
-test.skipIf(onPostgres)('whatever stands where the ballast should be breaks nothing', async () => {
+test.skipIf(onPostgres)('anything at the path of the ballast breaks nothing', async () => {
   const file = join(folder, 'ballast.db')
   mkdirSync(`${file}-ballast`)
   const mill = await millrace({ store: file, jobs: [plain], logger: false })
@@ -224,7 +224,7 @@ test('a check that changes its argument does not change what is stored', async (
   await mill.close()
 })
 
-test('an options function that shortens the list loses no job, and a getter cannot answer twice', async () => {
+test('an options function that shortens the list loses no job, and a getter is read once', async () => {
   const mill = await millrace({ store: passingStore(), jobs: [plain], logger: false })
   const list = [1, 2, 3] as unknown as undefined[]
   const handles = await mill.enqueueMany(plain, list, () => {
@@ -244,7 +244,7 @@ test('an options function that shortens the list loses no job, and a getter cann
   await mill.close()
 })
 
-test('what a hook does to the options it is shown stays in that call', async () => {
+test('what a hook does to the options it gets affects only that call', async () => {
   const leak = await millrace({
     store: passingStore(),
     jobs: [plain],
@@ -261,7 +261,7 @@ test('what a hook does to the options it is shown stays in that call', async () 
   await leak.close()
 })
 
-test('a generator is no handler', async () => {
+test('a generator is refused as a handler', async () => {
   const generators = [
     function* () {
       yield 1
@@ -279,7 +279,7 @@ test('a generator is no handler', async () => {
   expect(() => (job as (name: string) => unknown)('x')).toThrow('job("x"): needs a handler')
 })
 
-test('callbacks that return promises are not taken at their word, and the job’s log says so', async () => {
+test('promises from synchronous callbacks are ignored, and the job’s log says so', async () => {
   const broken = (): never => {
     throw new Error('no')
   }
@@ -300,7 +300,7 @@ test('callbacks that return promises are not taken at their word, and the job’
   await t.close()
 })
 
-test('schedule under a key makes the job as the last call describes it', async () => {
+test('schedule under a key takes time, payload and options from the last call', async () => {
   const mill = await millrace({ store: passingStore(), jobs: [plain], logger: false })
   const one = await mill.schedule(plain, undefined, '1h', { key: 'k', queue: 'slow', priority: 3, labels: ['a'] })
   const two = await mill.schedule(plain, undefined, '2h', { key: 'k', labels: ['b'] })
@@ -309,7 +309,7 @@ test('schedule under a key makes the job as the last call describes it', async (
   await mill.close()
 })
 
-test('what would be bent or could not be shown is refused in words', async () => {
+test('values that would be changed or could not be displayed are refused with a reason', async () => {
   const t = await testing({ jobs: [plain] })
   const refused = (options: object): Promise<string> =>
     t.mill.enqueue(plain, undefined, options).then(
@@ -331,7 +331,7 @@ test.each([
   [[-1], 'done must be a number of 0 or more, got -1'],
   [[1, Infinity], 'total must be a number'],
   [[3, 2], 'done must be at most the total of 2, got 3'],
-])('progress that says nothing is refused: %j', async (told, message) => {
+])('invalid progress is refused: %j', async (told, message) => {
   const telling = job('telling', {
     run: async (_: undefined, ctx) => ctx.progress(...(told as [number])),
     retry: { limit: 0 },
@@ -343,7 +343,7 @@ test.each([
   await t.close()
 })
 
-test('an edit without a payload keeps it, and one misspelt is told so', async () => {
+test('an edit without a payload keeps it, and a misspelt name is refused', async () => {
   const echo = job('echo', async (p: number) => p)
   const t = await testing({ jobs: [echo] })
   const { id } = await t.mill.enqueue(echo, 7, { in: '1h' })
@@ -353,7 +353,7 @@ test('an edit without a payload keeps it, and one misspelt is told so', async ()
   await t.close()
 })
 
-test('find takes instants as other calls do', async () => {
+test('find accepts instants as other calls do', async () => {
   const t = await testing({ jobs: [plain] })
   await t.mill.enqueue(plain)
   const count = async (filter: JobFilter): Promise<number> => {
@@ -367,7 +367,7 @@ test('find takes instants as other calls do', async () => {
   await t.close()
 })
 
-test('a bulk with many wrong items says how many it did not look at', async () => {
+test('a bulk with many wrong items says how many it did not check', async () => {
   const picky = job('picky', { run: async () => 1, accepts: () => false })
   const t = await testing({ jobs: [picky] })
   await expect(t.mill.enqueueMany(picky, Array(100).fill(undefined))).rejects.toThrow(
@@ -377,7 +377,7 @@ test('a bulk with many wrong items says how many it did not look at', async () =
   await t.close()
 })
 
-test('a key that comes twice in a bulk with replace is the last of them', async () => {
+test('a key that occurs twice in a bulk with replace names the last item', async () => {
   const echo = job('echo', async (p: number) => p)
   const t = await testing({ jobs: [echo] })
   const [one, two] = await t.mill.enqueueMany(echo, [1, 2], { key: 'k', onDuplicate: 'replace' })

@@ -2,7 +2,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { build } from '../scripts/build.mjs'
 import { usePlace } from './processes/child.js'
 
-/** A job that has ended can still end the process, by a rejection that no code awaits. The job that runs then is not charged. */
+/** A job that has ended can still end the process, by a rejection that no code awaits. The job that is running then is not charged. */
 const place = usePlace()
 beforeAll(async () => {
   expect((await build()).code).toBe(0)

@@ -6,7 +6,7 @@ import type { InvalidOptionsError, Problem } from '../src/errors.js'
 import { checkEnqueueOptions, checkJobOptions } from '../src/job/definition/check-options.js'
 import * as foreignNames from '../src/job/definition/foreign-option-names.js'
 
-/** Options as users of other libraries write them: each is told what it is called here. */
+/** Options as users of other libraries write them: each error gives the name here. */
 
 const problemsOf = (call: () => unknown): readonly Problem[] => {
   try {
@@ -50,7 +50,7 @@ describe('an enqueue', () => {
     ['flags', 'use labels'],
     ['repeatEvery', 'call mill.recurring('],
     ['delayUntil', 'use at'],
-  ])('with %s is told: %s', (name, advice) => {
+  ])('with %s is refused with the advice: %s', (name, advice) => {
     expect(said(checkEnqueueOptions({ [name]: 1 }, 'options'))).toContain(`options.${name} is not an option; ${advice}`)
   })
 
@@ -58,7 +58,7 @@ describe('an enqueue', () => {
     ['5m', '{ in: "5m" }'],
     [500, '{ in: 500 }'],
     [new Date(), '{ at: … }'],
-  ])('with %s in place of options is told %s', (options, meant) => {
+  ])('with %s in place of options is refused with the advice %s', (options, meant) => {
     expect(said(checkEnqueueOptions(options, 'options'))).toContain(`did you mean ${meant}?`)
   })
 })
@@ -72,7 +72,7 @@ test.each([
   [{ retry: { backoff: { delay: 1 } } }, 'retry.backoff.delay is not an option; use start'],
   [{ keep: { age: 5 } }, 'keep.age is not an option; write a duration'],
   [{ unique: { ttl: 5 } }, 'unique.ttl is not an option; use for'],
-])('a job with %j is told what it is called here', (options, advice) => {
+])('a job with %j is refused with the name here', (options, advice) => {
   expect(said(checkJobOptions(options))).toContain(advice)
 })
 
@@ -85,7 +85,7 @@ test.each([
   ['maxStalledCount', 'use crashBudget'],
   ['defaultJobOptions', 'use retry, timeout and keep'],
   ['limiter', 'rates are not yet part'],
-])('millrace() with %s is told: %s', (name, advice) => {
+])('millrace() with %s is refused with the advice: %s', (name, advice) => {
   expect(said(problemsOf(() => checkMillOptions({ [name]: 1 }, 'x')))).toContain(`${name} is not an option; ${advice}`)
 })
 
@@ -95,7 +95,7 @@ test.each([
   ['startDate', 'use from'],
   ['limiter', 'rates are not yet part'],
   ['jobId', 'the id is the first argument'],
-])('a schedule with %s is told: %s', (name, advice) => {
+])('a schedule with %s is refused with the advice: %s', (name, advice) => {
   const { problems } = checkRecurring('id', '0 9 * * *', { [name]: 1 })
   expect(said(problems)).toContain(`options.${name} is not an option; ${advice}`)
 })
@@ -106,16 +106,16 @@ test.each([
   ['tags', 'use label'],
   ['settledAfter', 'jobs are found in the order of their enqueue: narrow by state and createdAfter'],
   ['groupBy', 'call count() once for each value'],
-])('a filter with %s is told: %s', (name, advice) => {
+])('a filter with %s is refused with the advice: %s', (name, advice) => {
   expect(said(checkFilter({ [name]: 1 }))).toContain(`${name} is not an option; ${advice}`)
 })
 
-test('a stop with timeout, or with a time alone, is told of deadline', () => {
+test('a stop with timeout, or with a time alone, is refused with the advice to use deadline', () => {
   expect(said(problemsOf(() => deadlineOf({ timeout: 5 } as never, 'stop()')))).toContain('use deadline')
   expect(said(problemsOf(() => deadlineOf(5_000 as never, 'stop()')))).toContain('did you mean { deadline: 5000 }?')
 })
 
-test('every advice is one line that says what to use, call or write', () => {
+test('each advice is one line that says what to use, call or write', () => {
   for (const table of Object.values(foreignNames))
     for (const [name, advice] of Object.entries(table)) {
       expect(name).toMatch(/^[a-z]\w*$/i)

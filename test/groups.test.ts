@@ -10,7 +10,7 @@ import { chooseLibrary } from '../src/store/sqlite/connection/library.js'
 import { usePlace } from './processes/child.js'
 import { freshStore, onPostgres } from './support/fresh-store.js'
 
-/** G1 through the front door: progress, the seal, what follows once, and verbs for the whole. */
+/** G1 through the public API: progress, the seal, whenDone, and commands on the whole group. */
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-groups-'))
 const place = usePlace()
@@ -67,7 +67,7 @@ function gate(): { readonly opened: Promise<void>; open(): void } {
 }
 
 test.each(['pause', 'resume', 'cancel', 'retryFailed'] as const)(
-  '%s is for all members: options, which would be ignored, are refused',
+  '%s applies to all members: options, which would be ignored, are refused',
   async (verb) => {
     const mill = await open()
     await mill.enqueueMany(send, tos(3), { group: 'spring' })
@@ -78,7 +78,7 @@ test.each(['pause', 'resume', 'cancel', 'retryFailed'] as const)(
 )
 
 describe('the progress of a group', () => {
-  test('is told by state and by queue, while it runs and after', async () => {
+  test('is counted by state and by queue, while it runs and after', async () => {
     const held = gate()
     const wait = job('wait', () => held.opened)
     const mill = await open({ jobs: [wait] as never, concurrency: 2 })
@@ -105,14 +105,14 @@ describe('the progress of a group', () => {
     )
   })
 
-  test('is that of a hundred thousand, without a count of them', { timeout: 120_000 }, async () => {
+  test('is exact for a hundred thousand members, without counting them', { timeout: 120_000 }, async () => {
     const mill = await open()
     await mill.enqueueMany(send, tos(100_000), { group: 'big' })
     const group = mill.group('big')
     expect(await group.progress()).toMatchObject({ total: 100_000, ready: 100_000, unfinished: 100_000 })
   })
 
-  test('is found in records and by find()', async () => {
+  test('is in records and usable in find()', async () => {
     const mill = await open()
     const [handle] = await mill.enqueueMany(send, tos(3), { group: 'spring', labels: ['x'] })
     await mill.enqueueMany(send, tos(2))
@@ -123,8 +123,8 @@ describe('the progress of a group', () => {
   })
 })
 
-describe('what follows a group', () => {
-  test('comes once, after the seal and the last member, though one of them failed', async () => {
+describe('the whenDone job of a group', () => {
+  test('is enqueued once, after the seal and the last member, though one of them failed', async () => {
     const mill = await open()
     await mill.start()
     const group = mill.group('spring', { whenDone: [report, { campaign: 'spring' }, { labels: ['end'] }] })
@@ -139,7 +139,7 @@ describe('what follows a group', () => {
     expect(await reports(mill)).toEqual(['spring'])
   })
 
-  test('comes at once where there are no members, from whichever process runs', async () => {
+  test('is enqueued at once where there are no members, by any started process', async () => {
     const store = freshStore(folder)
     const idle = await open({ store })
     const group = idle.group('empty', { whenDone: [report, { campaign: 'empty' }] })
@@ -151,7 +151,7 @@ describe('what follows a group', () => {
     expect(await reports(idle)).toEqual(['empty'])
   })
 
-  test('waits for what a running member adds; others are refused, and nothing of their call is written', async () => {
+  test('waits for what a running member adds; other calls are refused, and nothing of them is written', async () => {
     const sealed = gate()
     const family = job('family', async (children: number, ctx) => {
       await sealed.opened
@@ -187,7 +187,7 @@ describe('what follows a group', () => {
     expect(sent).toEqual([])
   })
 
-  test('comes once for each of many groups whose members end in several mills at the same time', async () => {
+  test('is enqueued once for each of many groups whose members end in several mills at the same time', async () => {
     const store = freshStore(folder)
     const crew = await Promise.all(Array.from({ length: 3 }, () => open({ store, concurrency: 4 })))
     const [mill] = crew as [Mill]
@@ -201,7 +201,7 @@ describe('what follows a group', () => {
     expect((await reports(mill)).sort()).toEqual(names.toSorted())
   })
 
-  test('comes once from a fleet of processes, one of which is killed', { timeout: 120_000 }, async () => {
+  test('is enqueued once by a fleet of processes, one of which is killed', { timeout: 120_000 }, async () => {
     const store = freshStore(folder)
     const worker = `
       const send = job('send', () => new Promise((next) => setTimeout(next, Math.random() * 4)))
@@ -222,13 +222,13 @@ describe('what follows a group', () => {
     for (const child of fleet) await child.kill()
   })
 
-  test('comes though every process died between the last end and it', { timeout: 120_000 }, async () => {
+  test('is enqueued though every process died after the last member ended', { timeout: 120_000 }, async () => {
     const store = freshStore(folder)
     const mill = await open({ store })
     const group = mill.group('last', { whenDone: [report, { campaign: 'last' }] })
     await mill.enqueue('send', { to: 'one' }, { group: 'last' })
     await group.seal()
-    // What follows a commit in the same turn comes before any timer, and so before anybody has looked.
+    // Code after a commit in the same turn runs before any timer, and so before any promotion.
     const child = place().run(
       `const send = job('send', async (p, ctx) => {
          await ctx.transaction(() => 1)
@@ -247,11 +247,11 @@ describe('what follows a group', () => {
   })
 })
 
-describe('what follows a group and comes after other jobs', () => {
+describe('the whenDone job of a group with parents', () => {
   const afterwards = (mill: Mill, name: string, options: EnqueueOptions): GroupHandle =>
     mill.group(name, { whenDone: [report, { campaign: name }, options] })
 
-  test('is refused by the seal when one of those is missing, alone and in a transaction', async () => {
+  test('is refused by the seal when a parent is missing, also in a transaction', async () => {
     const store = freshStore(folder)
     const mill = await open({ store })
     const group = afterwards(mill, 'spring', { after: [[send, 'typo']] })
@@ -267,7 +267,7 @@ describe('what follows a group and comes after other jobs', () => {
     expect(await group.seal()).toBe(true)
   })
 
-  test('is called off or runs without it when one is deleted before the end, and nobody else is held up', async () => {
+  test('is cancelled or runs without it when a parent is deleted before the end, and no other group is blocked', async () => {
     const mill = await open()
     const [first, other] = [await mill.enqueue(send, { to: 'x' }, { in: '1h' }), mill.group('other')]
     const [waits, runs] = [
@@ -294,7 +294,7 @@ describe('what follows a group and comes after other jobs', () => {
   })
 })
 
-test('a group whose following job cannot be read holds up nobody, and the log names it', async () => {
+test('a group whose whenDone job cannot be read blocks no other group, and the log names it', async () => {
   const store = freshStore(folder)
   const told: string[] = []
   const quiet = (): void => undefined
@@ -310,8 +310,8 @@ test('a group whose following job cannot be read holds up nobody, and the log na
   expect([await reports(mill), (await broken?.progress())?.completedAt]).toEqual([['sound'], undefined])
 })
 
-describe('verbs for the whole of a group', () => {
-  test('pause, resume and cancel every member and nobody else, and say how many', { timeout: 60_000 }, async () => {
+describe('commands on a whole group', () => {
+  test('pause, resume and cancel every member and no other job, and return how many', { timeout: 60_000 }, async () => {
     const mill = await open()
     const group = mill.group('spring')
     await mill.enqueueMany(send, tos(450), { group: 'spring' })
@@ -327,7 +327,7 @@ describe('verbs for the whole of a group', () => {
     expect((await other?.get())?.state).toBe('ready')
   })
 
-  test('retryFailed runs the failed again, and leaves out one whose key is held', async () => {
+  test('retryFailed runs failed members again, and leaves out one whose key is held', async () => {
     const mill = await open()
     await mill.start()
     const group = mill.group('spring')
@@ -340,7 +340,7 @@ describe('verbs for the whole of a group', () => {
     expect(await group.retryFailed()).toBe(1)
   })
 
-  test('cancel tells those that run, and its end is counted', async () => {
+  test('cancel requests the cancel of running members, and their end is counted', async () => {
     const begun = gate()
     const wait = job('wait', async (_: undefined, ctx) => {
       begun.open()
@@ -358,7 +358,7 @@ describe('verbs for the whole of a group', () => {
   })
 })
 
-describe('a group in a transaction of the caller’s', () => {
+describe('a group in a caller’s transaction', () => {
   test('has the members and the seal if and only if it commits', async () => {
     const store = freshStore(folder)
     const mill = await open({ store })
@@ -393,7 +393,7 @@ describe('a group in a transaction of the caller’s', () => {
   })
 })
 
-describe('what is wrong with a group', () => {
+describe('wrong input for a group', () => {
   test.each([
     [(mill: Mill) => mill.group(''), /id must have 1 to 200 characters/],
     [(mill: Mill) => mill.group(5 as never), /id must be text, got 5/],
@@ -404,7 +404,7 @@ describe('what is wrong with a group', () => {
       (mill: Mill) => (mill.group('g') as never as { watch(): void }).watch(),
       /group\.watch\(\) is not yet .* group\.progress\(\)/,
     ],
-  ])('is said at once: %#', async (call, message) => {
+  ])('throws at once: %#', async (call, message) => {
     const mill = await open()
     expect(() => call(mill)).toThrow(message)
   })
@@ -446,7 +446,7 @@ describe('what is wrong with a group', () => {
     expect((await mill.group('g').progress()).sealed).toBe(false)
   })
 
-  test('is not that a job says "reject", where what follows says something else', async () => {
+  test('is not a job with "reject", where whenDone overrides it', async () => {
     const mill = await open()
     for (const [id, unique] of [
       ['g', false],
@@ -456,7 +456,7 @@ describe('what is wrong with a group', () => {
   })
 })
 
-/** As a fault of the disk, or of somebody's hand, might leave it. */
+/** Damages a row, as a fault of the disk or a manual change might. */
 async function damage(store: string, group: string): Promise<void> {
   const schema = /schema=(.*)/.exec(store)?.[1]
   const table = onPostgres ? `${schema}.groups` : 'millrace_groups'
@@ -467,7 +467,7 @@ async function damage(store: string, group: string): Promise<void> {
   })
 }
 
-/** A transaction as an app has it, on a connection of its own. */
+/** A transaction of an app, on a connection of its own. */
 async function inTransaction(
   store: string,
   end: 'commit' | 'rollback',

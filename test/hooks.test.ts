@@ -10,7 +10,7 @@ import type { SqliteDatabase } from '../src/store/sqlite/connection/driver.js'
 import { testing } from './support/testing.js'
 import { freshStore } from './support/fresh-store.js'
 
-/** S10: hooks around enqueue, start and settle, through the front door, on real files. */
+/** S10: hooks around enqueue, start and settle, through the public API, on real files. */
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-hooks-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -44,7 +44,7 @@ const count = async (mill: Mill): Promise<number> => {
   return found
 }
 
-/** A mill on a handle of the app's own, and a transaction on it that commits whatever happened inside. */
+/** A mill on a handle of the app, and a transaction on it that commits whatever happened inside. */
 async function withHandle(
   hooks: NonNullable<MillOptions['hooks']>,
   more: MillOptions = {},
@@ -95,7 +95,7 @@ describe('the enqueue hook', () => {
     ])
   })
 
-  test('gives the caller its handles, also when it forgets to return them, and sees them itself', async () => {
+  test('returns the caller its handles, also when it forgets to return them, and gets them itself', async () => {
     const seen: string[] = []
     const hooks: Hooks = {
       enqueue: async (_, next) => {
@@ -109,7 +109,7 @@ describe('the enqueue hook', () => {
     expect(await mill.enqueueMany(echo, [])).toEqual([])
   })
 
-  test('may lay options over those of the call, for all or for each', async () => {
+  test('may override options of the call, for all or for each', async () => {
     const hooks: Hooks = {
       enqueue: (call, next) =>
         call.verb === 'enqueueMany'
@@ -179,7 +179,7 @@ describe('the enqueue hook', () => {
     expect(lines).toEqual([[{ job: 'echo', err }, expect.stringContaining('hooks.enqueue failed') as string]])
   })
 
-  test('does not see a call that is wrong in itself, which is refused as ever', async () => {
+  test('does not see an invalid call, which is refused as without hooks', async () => {
     const enqueue = vi.fn((_: EnqueueCall, next: () => unknown) => next())
     const mill = await open({ jobs: [echo], hooks: { enqueue } })
     const wrongs = [
@@ -213,7 +213,7 @@ describe('the enqueue hook', () => {
     expect(seen).toEqual(['E_INVALID_PAYLOAD'])
   })
 
-  test('decides what is captured: context is taken where next is called', async () => {
+  test('decides what is captured: context is captured where next is called', async () => {
     const span = new AsyncLocalStorage<unknown>()
     const asking = job('asking', async () => span.getStore())
     const hooks: Hooks = { enqueue: (call, next) => span.run(`${call.job} producer`, () => next()) }
@@ -245,7 +245,7 @@ describe('the enqueue hook with tx', () => {
   const spans: string[] = []
   const span = (end: string) => ({ end: () => spans.push(end) })
 
-  test('may wait for what next gave, as a span does, and sees refusals too', async () => {
+  test('may await what next returned, as a span does, and sees refusals too', async () => {
     const { mill, inTransaction } = await withHandle({
       enqueue: (call, next) => next().finally(() => span(call.verb).end()),
     })
@@ -283,7 +283,7 @@ describe('the enqueue hook with tx', () => {
     expect(await count(mill)).toBe(0)
   })
 
-  test('cannot take a job out of its transaction, and may pass its options on', async () => {
+  test('cannot take a job out of its transaction, and may pass on its options', async () => {
     const enqueue: Hooks['enqueue'] = (call, next) =>
       next(call.verb === 'enqueue' ? { tx: undefined } : (item) => ({ ...item.options, queue: 'slow' }))
     const { mill, inTransaction } = await withHandle({ enqueue })
@@ -294,7 +294,7 @@ describe('the enqueue hook with tx', () => {
     expect(await count(mill)).toBe(1)
   })
 
-  test('that enqueues by itself in the same transaction is undone with the call, and what was before stays', async () => {
+  test('that enqueues by itself in the same transaction is undone with the call, and earlier writes stay', async () => {
     let fails = false
     const made: { mill?: Mill } = {}
     const hooks: Hooks = {
@@ -315,18 +315,18 @@ describe('the enqueue hook with tx', () => {
     expect(await count(mill)).toBe(2)
   })
 
-  test('that calls next twice, or fails when the call is over, changes nothing any more', async () => {
+  test('that calls next twice, or fails after the call has ended, changes nothing', async () => {
     const enqueue: Hooks['enqueue'] = async (_, next) => {
       void next()
       await next()
-      throw new Error('nobody waits')
+      throw new Error('not awaited')
     }
     const failures: string[] = []
     const logger = { debug: () => undefined, info: () => undefined, warn: () => undefined } as unknown as Logger
     const error: Logger['error'] = (fields) => void failures.push((fields as { err: Error }).err.message)
     const { mill, inTransaction } = await withHandle({ enqueue }, { logger: { ...logger, error } })
     inTransaction((tx) => void mill.enqueue(echo, 1, { tx }))
-    await vi.waitFor(() => expect(failures).toEqual([expect.stringContaining('twice'), 'nobody waits']))
+    await vi.waitFor(() => expect(failures).toEqual([expect.stringContaining('twice'), 'not awaited']))
     expect(await count(mill)).toBe(1)
   })
 
@@ -378,7 +378,7 @@ describe('the start hook', () => {
     ])
   })
 
-  test('has what was captured in place around it', async () => {
+  test('runs with the captured context restored', async () => {
     const tenant = new AsyncLocalStorage<unknown>()
     const seen: unknown[] = []
     const hooks: Hooks = {
@@ -405,7 +405,7 @@ describe('the start hook', () => {
     expect(error.message).toMatch(message)
   })
 
-  test('that snoozes costs no try', async () => {
+  test('that snoozes charges no attempt', async () => {
     let open = false
     const hooks: Hooks = {
       start: async (_, next) => {
@@ -460,7 +460,7 @@ describe('the settle hook', () => {
     return { ends, hooks: { settle: (attempt, end) => void ends.push([attempt, end]) } }
   }
 
-  test('is told of each end, once it is on disk', async () => {
+  test('is called with each outcome, once it is on disk', async () => {
     const flaky = job('flaky', {
       run: async (_: undefined, ctx) => {
         if (ctx.attempt === 1) throw new RangeError('first')
@@ -494,7 +494,7 @@ describe('the settle hook', () => {
     ])
   })
 
-  test('is told of what failed, was snoozed, parked and given back', async () => {
+  test('is called for jobs that failed, were snoozed, parked and given back', async () => {
     let fits = true
     const sleepy = job('sleepy', async () => {
       throw new Snooze('1h')
@@ -524,7 +524,7 @@ describe('the settle hook', () => {
     expect(ends).toHaveLength(4)
   })
 
-  test('that throws or rejects is logged at times, changes nothing, and work goes on', async () => {
+  test('that throws or rejects is logged with a limit, changes nothing, and work continues', async () => {
     const lines: { fields: Record<string, unknown>; message: string }[] = []
     const error: Logger['error'] = (fields, message) =>
       void lines.push({ fields: fields as Record<string, unknown>, message })

@@ -12,24 +12,24 @@ import { readHouse } from './house/source.js'
 import type { Rule } from './house/source.js'
 
 /**
- * The house rules, held against the tree. Each rule is a function of a `House`, tested on planted bad sources beside it
- * in test/house/. Where a rule would make the code worse, test/house/exceptions.ts is the place to say so.
+ * The house rules, checked on the tree. Each rule is a function of a `House`, tested on planted bad sources beside it
+ * in test/house/. Where a rule would make the code worse, test/house/exceptions.ts says why.
  */
 const RULES: Readonly<Record<string, Rule>> = {
-  'every file stands in a room of the design': everyFileHasARoom,
+  'every file is in a room of the design': everyFileHasARoom,
   'imports point down': importsPointDown,
   'no run-time import cycle': noImportCycle,
-  'rooms that run in a tab import no node: module': browserRoomsAreFreeOfNode,
-  'SQL stands only under store/': sqlOnlyInStore,
+  'rooms that run in a browser tab import no node: module': browserRoomsAreFreeOfNode,
+  'SQL is only under store/': sqlOnlyInStore,
   'clocks, timers and chance come only from the world': nonDeterminismOnlyInWorld,
   'exports are named and listed by hand': exportsAreListed,
   'an index file only lists names': indexFilesOnlyList,
-  'files, classes and interfaces have honest names': namesAreHonest,
+  'files, classes and interfaces have descriptive names': namesAreHonest,
   'no module keeps state': noModuleState,
   'no catch is empty': noEmptyCatch,
   'folders hold at most 25 files, and known larger ones only shrink': foldersAreSmall(LARGE_FOLDERS),
   'functions end before 60 lines, and known longer ones only shrink': functionsAreShort(LONG_FUNCTIONS),
-  'run-time dependencies are agreed and argued for': dependenciesAreAgreed,
+  'run-time dependencies are agreed and have a written reason': dependenciesAreAgreed,
   'ARCHITECTURE.md names every folder of src': mapNamesEveryRoom,
   'ARCHITECTURE.md names only files and folders that exist': mapNamesOnlyWhatExists,
   'every error code has an anchor in docs/errors.md': errorCodesAreDocumented,

@@ -6,13 +6,13 @@ import { freshDatabase } from './postgres/shared-postgres.js'
 import { usePlace } from './processes/child.js'
 import type { Child } from './processes/child.js'
 
-/** A process killed with -9 when a parent's end is on disk and nobody has looked at its children yet. */
+/** A process killed with -9 when a parent's end is on disk and its children are not released yet. */
 const place = usePlace()
 beforeAll(async () => {
   expect((await build()).code).toBe(0)
 }, 120_000)
 
-/** The library the engine chooses by itself, so that the handler's connection and the engine's are of one. */
+/** The library that the engine chooses, so that the handler's connection and the engine's use the same one. */
 const library = pathToFileURL(
   join(import.meta.dirname, '..', 'dist', 'store', 'sqlite', 'connection', 'library.js'),
 ).href
@@ -42,7 +42,7 @@ async function goesOn(second: Child, found: readonly string[]): Promise<void> {
   await second.kill()
 }
 
-test('on SQLite leaves a to-do that the next start works off', { timeout: 90_000 }, async () => {
+test('on SQLite leaves a to-do that the next start processes', { timeout: 90_000 }, async () => {
   const dies = `db.exec('begin immediate'); ctx.settleIn(db, p.n); db.exec('commit'); process.kill(process.pid, 'SIGKILL')`
   const first = place().run(`${db}\n${program(dies, write)}`)
   expect(await first.exited).toBe('SIGKILL')
@@ -62,7 +62,7 @@ test('on PostgreSQL too', { timeout: 90_000 }, async () => {
       process.kill(process.pid, 'SIGKILL')`
     const first = place().run(`const store = file\n${program(dies, write)}`, url)
     expect(await first.exited).toBe('SIGKILL')
-    // Its own process may have heard of the commit in the last moment.
+    // Its own process may have processed the commit in the last moment.
     await goesOn(place().run(`const store = file\n${program('', look)}`, url), ['extract done'])
   } finally {
     await database.drop()

@@ -8,8 +8,8 @@ import { targetOf } from '../src/store/postgres/connection/target.js'
 import { systemWorld } from '../src/world/world.js'
 
 /**
- * Who meets whom when jobs come after others, stepped through on PostgreSQL: one side is a transaction of a plain client that
- * stands still at a chosen point, the other is the store. Who wins is written in docs/decisions/postgres-locks.md.
+ * The conflicts of jobs with parents, stepped through on PostgreSQL: one side is a transaction of a plain client that
+ * waits at a chosen point, the other is the store. docs/decisions/postgres-locks.md says what decides each conflict.
  */
 const DAY_MS = 86_400_000
 let database: Awaited<ReturnType<typeof freshDatabase>>
@@ -51,8 +51,8 @@ async function promote(bench = b): Promise<void> {
 const rows = async (sql: string): Promise<Record<string, unknown>[]> => (await client.query(sql)).rows
 const todos = (): Promise<object[]> => rows(`select what from ${schema}.link_todos`)
 
-describe('a child that comes', () => {
-  test('while its parent is claimed leaves its to-do, and then the claim knows', async () => {
+describe('a child that is enqueued', () => {
+  test('while its parent is claimed leaves its to-do, and then the claim is marked', async () => {
     const parent = await b.one()
     await client.query('begin')
     await client.query(`select * from ${schema}.ready for update`)
@@ -69,7 +69,7 @@ describe('a child that comes', () => {
     expect(await b.state(child)).toBe('ready')
   })
 
-  test('of one in the line makes a new row of its place: a claim that saw the old one cannot have it', async () => {
+  test('of a ready parent replaces its row: a claim that saw the old row cannot take it', async () => {
     const parent = await b.one()
     const [before] = await rows(`select ctid::text, ref from ${schema}.ready`)
     await b.one({ after: [{ id: parent }], name: 'child' })
@@ -79,7 +79,7 @@ describe('a child that comes', () => {
     expect(after?.['ctid']).not.toBe(before?.['ctid'])
   })
 
-  test('while its parent ends is freed by the to-do that it left', async () => {
+  test('while its parent ends is released by its to-do', async () => {
     const parent = await b.one()
     const claimed = only(await b.claim(await b.worker()))
     expect(claimed.isParent).toBe(false)
@@ -94,7 +94,7 @@ describe('a child that comes', () => {
     expect(await todos()).toEqual([])
   })
 
-  test('of a parent that runs marks its lease, and the short way leaves the end to the long one', async () => {
+  test('of a running parent marks its lease, and the fast settlement leaves that job to the slow one', async () => {
     const parent = await b.one()
     const neighbour = await b.one()
     const { jobs } = await b.claim(await b.worker())
@@ -110,7 +110,7 @@ describe('a child that comes', () => {
     expect([await b.state(child), await b.state(neighbour)]).toEqual(['ready', 'done'])
   })
 
-  test('in a caller’s transaction holds up neither the claim nor the end of its parent', async () => {
+  test('in a caller’s transaction blocks neither the claim nor the settlement of its parent', async () => {
     const parent = await b.one()
     const child = b.job({ after: [{ id: parent }], name: 'child' })
     await client.query('begin')
@@ -124,7 +124,7 @@ describe('a child that comes', () => {
     expect(await b.state(child.id)).toBe('ready')
   })
 
-  test('keeps its parent from being forgotten until its link can be seen', async () => {
+  test('keeps its parent from being deleted until its link is visible', async () => {
     const parent = await b.one()
     const claimed = only(await b.claim(await b.worker()))
     const child = b.job({ after: [{ id: parent }], name: 'child' })
@@ -137,14 +137,14 @@ describe('a child that comes', () => {
     expect([await b.state(parent), await b.state(child.id)]).toEqual(['gone', 'ready'])
   })
 
-  test('of a failed parent is not stranded when that is pruned at the same time', async () => {
+  test('of a failed parent does not stay blocked when that is pruned at the same time', async () => {
     const parent = await b.one()
     await b.settle(only(await b.claim(await b.worker())), { to: 'failed', keepMs: 1_000 })
     const child = b.job({ after: [{ id: parent }], name: 'child' })
     await client.query('begin')
     await b.store.transactions.insertJobsIn(client, [child], { onDuplicate: 'return', keepCancelledMs: Infinity })
     b.clock.now += 1_000
-    expect(await b.prune(10), 'it is held').toBe(0)
+    expect(await b.prune(10), 'it is locked').toBe(0)
     await client.query('commit')
     expect(await b.prune(10)).toBe(1)
     await promote()
@@ -153,7 +153,7 @@ describe('a child that comes', () => {
 })
 
 describe('the last two parents of a child', () => {
-  test('end at once and free it once, whoever works it off', async () => {
+  test('end at once and release it once, whichever process handles the to-do', async () => {
     const children: string[] = []
     for (let round = 0; round < 20; round += 1) {
       const [one, two] = [await b.one(), await b.one()]
@@ -168,7 +168,7 @@ describe('the last two parents of a child', () => {
     expect((await b.claim(await b.worker(), { names: ['child'] })).jobs).toHaveLength(20)
   })
 
-  test('wait for nobody who has the child, and come again', async () => {
+  test('do not wait for a lock on the child, and are processed later', async () => {
     const parent = await b.one()
     const child = await b.one({ after: [{ id: parent }], name: 'child' })
     await promote()
@@ -182,7 +182,7 @@ describe('the last two parents of a child', () => {
   })
 })
 
-test('two late edges that would close a ring are not both written', async () => {
+test('two late edges that would close a cycle are not both written', async () => {
   for (let round = 0; round < 10; round += 1) {
     const [one, two] = [await b.one({ due: { inMs: 60_000 } }), await b.one({ due: { inMs: 60_000 } })]
     const add = (bench: Bench, id: string, parent: string): Promise<unknown> =>
@@ -199,7 +199,7 @@ test('two late edges that would close a ring are not both written', async () => 
   }
 })
 
-test('a day that is dropped strands nobody', async () => {
+test('a day that is dropped leaves no child blocked', async () => {
   const [failed, done] = [await b.one(), await b.one()]
   const worker = await b.worker()
   const { jobs } = await b.claim(worker)

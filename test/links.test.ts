@@ -7,7 +7,7 @@ import type { Handle, Mill, MillOptions } from '../src/index.js'
 import { testing } from '../src/testing/index.js'
 import { freshStore, onPostgres } from './support/fresh-store.js'
 
-/** Jobs that come after others, and flows, through the front door; on both stores. */
+/** Jobs that run after others, and flows, through the public API; on both stores. */
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-links-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -26,7 +26,7 @@ async function open(options: MillOptions = {}): Promise<Mill> {
 const state = async (handle: Handle<unknown>): Promise<string> => (await handle.get())?.state ?? 'gone'
 const soon = { timeout: '30s' } as const
 
-/** Fails as long as it is told to. */
+/** Fails for the numbers in `failing`. */
 function house() {
   const ran: string[] = []
   const failing = new Set<string>()
@@ -45,7 +45,7 @@ function house() {
 }
 
 describe('a job after others', () => {
-  test('runs when all are done, whichever way they are named', async () => {
+  test('runs when all are done, however they are named', async () => {
     const { ran, extract, load, keyed, jobs } = house()
     const mill = await open({ jobs })
     const a = await mill.enqueue(extract, { n: 'a' })
@@ -61,14 +61,14 @@ describe('a job after others', () => {
     expect(ran.indexOf('after b')).toBeGreaterThan(ran.indexOf('b'))
   })
 
-  test('what it says at the enqueue comes in the place of what its definition says', async () => {
+  test('the after of an enqueue replaces that of the definition', async () => {
     const { keyed, jobs } = house()
     const mill = await open({ jobs })
     await expect(mill.enqueue(keyed, { of: 'nobody' })).rejects.toBeInstanceOf(ParentMissingError)
     expect(await state(await mill.enqueue(keyed, { of: 'nobody' }, { after: [] }))).toBe('ready')
   })
 
-  test('waits, is cancelled or runs when one fails, as enqueue, job or category says', async () => {
+  test('waits, is cancelled or runs when one fails, by the policy of enqueue, job or category', async () => {
     const { failing, extract, load } = house()
     const careless = category('careless', { onParentFailure: 'run' })
     const report = job('report', { run: () => 'told', is: [careless] })
@@ -95,7 +95,7 @@ describe('a job after others', () => {
     expect(await falls.result(soon)).toBe('done')
   })
 
-  test('is not stranded by a parent that is deleted', async () => {
+  test('does not stay blocked by a parent that is deleted', async () => {
     const { extract, load, jobs } = house()
     const mill = await open({ jobs })
     const parent = await mill.enqueue(extract, { n: 'a' }, { in: '1h' })
@@ -109,7 +109,7 @@ describe('a job after others', () => {
     await runs.result(soon)
   })
 
-  test('is not stranded by a failed parent that is pruned', async () => {
+  test('does not stay blocked by a failed parent that is pruned', async () => {
     const { failing, extract, load } = house()
     const brief = job('brief', {
       ...(extract.options as object),
@@ -122,7 +122,7 @@ describe('a job after others', () => {
     const child = await mill.enqueue(load, { n: 'x' }, { after: [parent] })
     await mill.start()
     await expect(parent.result(soon)).rejects.toThrow('a is broken')
-    // What is over is looked for at the start, and then every half minute.
+    // Finished jobs are pruned at the start, and then every half minute.
     await vi.waitFor(
       async () => {
         await mill.stop()
@@ -133,7 +133,7 @@ describe('a job after others', () => {
     )
   })
 
-  test('can be paused, resumed, edited, rescheduled, called off and expire while it is blocked', async () => {
+  test('can be paused, resumed, edited, rescheduled, cancelled and expire while it is blocked', async () => {
     const { ran, extract, load, jobs } = house()
     const mill = await open({ jobs })
     const parent = await mill.enqueue(extract, { n: 'a' }, { in: '1h' })
@@ -152,7 +152,7 @@ describe('a job after others', () => {
     expect(ran).toEqual(['a', 'moved'])
   })
 
-  test('that failed stays unaffected: retrying is its own affair, and its children wait for its end', async () => {
+  test('does not run while its parent retries: only the final outcome of the parent counts', async () => {
     let tries = 0
     const flaky = job('flaky', {
       run: () => {
@@ -183,7 +183,7 @@ describe('parents that are added later', () => {
     expect(ran).toEqual(['a', 'x'])
   })
 
-  test('are refused when they come after the job itself, with the way, and when they are missing', async () => {
+  test('are refused when they would close a cycle, with the path, and when they are missing', async () => {
     const { extract, load, jobs } = house()
     const mill = await open({ jobs })
     const a = await mill.enqueue(extract, { n: 'a' }, { in: '1h' })
@@ -196,7 +196,7 @@ describe('parents that are added later', () => {
     expect(await state(a)).toBe('scheduled')
   })
 
-  test('never close a ring, also when two are added at once', async () => {
+  test('never close a cycle, also when two are added at once', async () => {
     const { extract, load, jobs } = house()
     const mill = await open({ jobs })
     for (let round = 0; round < 5; round += 1) {
@@ -211,7 +211,7 @@ describe('parents that are added later', () => {
 })
 
 describe('a job that is moved', () => {
-  test('by schedule under its key comes after the parents that the call names', async () => {
+  test('by schedule under its key runs after the parents that the call names', async () => {
     const { ran, extract, load, jobs } = house()
     const mill = await open({ jobs })
     const parent = await mill.enqueue(extract, { n: 'a' }, { in: '300ms' })
@@ -224,7 +224,7 @@ describe('a job that is moved', () => {
     expect(ran).toEqual(['a', 'x'])
   })
 
-  test('by unique does too, in a flow and by what its definition says', async () => {
+  test('by unique does too, in a flow and by its definition', async () => {
     const { ran, extract, load, keyed, jobs } = house()
     const unique = { by: () => 1, onDuplicate: 'reschedule' } as const
     const mill = await open({ jobs })
@@ -242,7 +242,7 @@ describe('a job that is moved', () => {
     expect(ran.indexOf('after b')).toBeGreaterThan(ran.indexOf('b'))
   })
 
-  test('is left as it was by a call that is refused', async () => {
+  test('is not changed by a call that is refused', async () => {
     const { extract, load, jobs } = house()
     const mill = await open({ jobs })
     const timer = await mill.schedule(load, { n: 'old' }, '1h', { key: 'k' })
@@ -255,7 +255,7 @@ describe('a job that is moved', () => {
     expect(await timer.get()).toMatchObject({ state: 'scheduled', after: [], payload: { n: 'old' } })
   })
 
-  test('is another matter than one that is only met: that gets no parents, in a flow neither', async () => {
+  test('differs from one that is only returned: that gets no parents, also not in a flow', async () => {
     const { extract, load, jobs } = house()
     const mill = await open({ jobs })
     const parent = await mill.enqueue(extract, { n: 'a' })
@@ -272,7 +272,7 @@ describe('a job that is moved', () => {
 })
 
 describe('a flow', () => {
-  test('is written whole and gives the handles of what its builder returned', async () => {
+  test('is written completely and returns the handles of what its builder returned', async () => {
     const { ran, extract, load, jobs } = house()
     const total = job('total', async (_: undefined, ctx) => (await ctx.results(extract)).join('+'))
     const mill = await open({ jobs: [...jobs, total] })
@@ -292,7 +292,7 @@ describe('a flow', () => {
     expect(all).toHaveLength(2)
   })
 
-  test('goes round a ring of its own with an error that shows it, and writes nothing', async () => {
+  test('with a cycle is refused with an error that shows it, and writes nothing', async () => {
     const { extract, load, jobs } = house()
     const mill = await open({ jobs })
     const ring = mill.flow((f) => {
@@ -305,7 +305,7 @@ describe('a flow', () => {
     for await (const found of mill.find()) expect(found).toBeUndefined()
   })
 
-  test('is refused with all that is wrong with it, and writes nothing', async () => {
+  test('is refused with all its problems, and writes nothing', async () => {
     const { extract, load, jobs } = house()
     const mill = await open({ jobs })
     const wrong = mill.flow((f) => {
@@ -325,7 +325,7 @@ describe('a flow', () => {
     for await (const found of mill.find()) expect(found).toBeUndefined()
   })
 
-  test('that returns what cannot be read is refused before anything is written', async () => {
+  test('whose return value cannot be read is refused before anything is written', async () => {
     const { extract, jobs } = house()
     const mill = await open({ jobs })
     const ring = mill.flow((f) => {
@@ -347,7 +347,7 @@ describe('a flow', () => {
     for await (const found of mill.find()) expect(found).toBeUndefined()
   })
 
-  test('passes each node through the hooks, and is written when all have let it', async () => {
+  test('passes each node through the hooks, and is written when all have called next', async () => {
     const { extract, load, jobs } = house()
     const seen: string[] = []
     const mill = await open({
@@ -375,7 +375,7 @@ describe('a flow', () => {
     for await (const found of refusing.find()) expect(found).toBeUndefined()
   })
 
-  test('of ten thousand jobs, wide and deep, comes to its end', { timeout: 300_000 }, async () => {
+  test('of ten thousand jobs, wide and deep, runs to its end', { timeout: 300_000 }, async () => {
     const leaf = job('leaf', () => 1)
     const join = job('join', async (_: undefined, ctx) => (await ctx.results(leaf)).length)
     const mill = await open({ jobs: [leaf, join], concurrency: 100 })
@@ -410,7 +410,7 @@ describe('a flow', () => {
   })
 })
 
-test('a parent that is missing in a bulk is told with its item', async () => {
+test('a missing parent in a bulk is reported with its item', async () => {
   const { extract, keyed, jobs } = house()
   const mill = await open({ jobs })
   await mill.enqueue(extract, { n: 'a' }, { key: 'a' })
@@ -440,7 +440,7 @@ describe('bad input to after', () => {
     for await (const found of mill.find()) expect(found).toBeUndefined()
   })
 
-  test('a function of a definition that fails is told of the payload it failed for', async () => {
+  test('a function of a definition that fails is reported with its payload', async () => {
     const odd = job('odd', { run: (p: { n: number }) => p.n, after: () => [5 as never] })
     const bad = job('bad', {
       run: (p: { n: number }) => p.n,
@@ -478,7 +478,7 @@ test('the kit runs flows in virtual time', async () => {
   await t.close()
 })
 
-test('an end is told to children that come while it is written', { timeout: 60_000 }, async () => {
+test('children that are enqueued while their parent is settled are released', { timeout: 60_000 }, async () => {
   const quick = job('quick', () => 1)
   const after = job('after', () => 2)
   const mill = await open({ jobs: [quick, after], concurrency: 20 })

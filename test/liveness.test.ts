@@ -4,7 +4,7 @@ import { systemProcesses } from '../src/world/processes.js'
 import { usePlace } from './processes/child.js'
 import type { Child } from './processes/child.js'
 
-/** Dead and blocked workers, as other processes of the same machine see them. */
+/** Dead and blocked workers, observed by other processes of the same machine. */
 const place = usePlace()
 beforeAll(async () => {
   expect((await build()).code).toBe(0)

@@ -11,7 +11,7 @@ import { job, millrace } from '../src/index.js'
 import { chooseLibrary } from '../src/store/sqlite/connection/library.js'
 import { freshDatabase } from './postgres/shared-postgres.js'
 
-/** `millrace migrate` as it is typed: a process, its two streams and its exit code, on both stores. */
+/** `millrace migrate` as a real command: a process, its two streams and its exit code, on both stores. */
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-migrate-'))
 const MAIN = join(import.meta.dirname, '..', 'dist', 'cli', 'main.js')
@@ -52,7 +52,7 @@ function cli(args: readonly string[], env: Readonly<Record<string, string>> = {}
 const migrate = (...args: readonly string[]): Promise<Ran> => cli(['migrate', ...args])
 
 let places = 0
-/** A new place of either kind, as the options that name it. */
+/** A new store of either kind, as the options that name it. */
 const PLACES = {
   SQLite: () => ['--store', join(folder, `${(places += 1)}.db`)],
   PostgreSQL: () => ['--store', database.url, '--schema', `Place "${(places += 1)}"; --'`],
@@ -66,7 +66,7 @@ async function refusalOf(opening: Promise<{ close(): Promise<void> }>): Promise<
 }
 
 describe.each(Object.entries(PLACES))('on %s, millrace migrate', (kind, place) => {
-  test('makes the tables, and then has nothing to do and says so', async () => {
+  test('creates the tables, and then has nothing to do and says so', async () => {
     const where = place()
     const first = await migrate(...where)
     expect(first).toMatchObject({ code: 0, err: '' })
@@ -107,14 +107,14 @@ describe.each(Object.entries(PLACES))('on %s, millrace migrate', (kind, place) =
     const elsewhere = kind === 'SQLite' ? (store as string) : 'postgres://nobody:nothing@127.0.0.1:1/none'
     const { code, out, err } = await migrate('--print', '--from', '0', '--store', elsewhere, ...more)
     expect({ code, err }).toEqual({ code: 0, err: '' })
-    // Of one schema and of the next, which differ in nothing but their names.
+    // For one schema and the next, which differ only in their names.
     const unnamed = (sql: string): string => sql.replaceAll(/Place [_"]+\d+[_"]+/g, 'Place')
     expect(unnamed(out)).toBe(unnamed((await migrate(...place(), '--print')).out))
   })
 })
 
 describe('autoMigrate: false', () => {
-  test('refuses an SQLite file without tables, naming the command that then helps', async () => {
+  test('refuses an SQLite file without tables, naming the command that creates them', async () => {
     const store = join(folder, 'it’s new.db')
     const error = await refusalOf(millrace({ store, autoMigrate: false, logger: false }))
     expect(error.code).toBe('E_SCHEMA_OLD')
@@ -152,8 +152,8 @@ test('a program that is refused ends by itself: no connection is left open', asy
   expect(ran).toMatchObject({ code: 0, output: 'E_SCHEMA_OLD\n' })
 })
 
-describe('rights', () => {
-  /** A role that may connect, and whatever else is granted. */
+describe('privileges', () => {
+  /** A role that may connect, and has what else is granted. */
   async function role(name: string): Promise<string> {
     await admin.query(`drop role if exists ${name}`)
     await admin.query(`create role ${name} login password 'p'`)
@@ -162,7 +162,7 @@ describe('rights', () => {
     return url.href
   }
 
-  test('to create are missed in one sentence that says what to grant, by command and at start', async () => {
+  test('to create, when missing, give one sentence that says what to grant, by command and at start', async () => {
     const store = await role('millrace_test_reader')
     const { code, out, err } = await migrate('--store', store, '--schema', 'mine')
     expect({ code, out }).toEqual({ code: 1, out: '' })
@@ -209,7 +209,7 @@ describe('the command line', () => {
 
   test.each<[string, string[], RegExp]>([
     ['no command', [], /USAGE/],
-    ['a command that is none', ['migarte'], /"migarte" is not a command; did you mean "migrate"\?/],
+    ['an unknown command', ['migarte'], /"migarte" is not a command; did you mean "migrate"\?/],
     ['an inherited word', ['constructor'], /"constructor" is not a command; there is migrate/],
     ['no store', ['migrate'], /--store is missing: .* MILLRACE_STORE/],
     ['a store without a value', ['migrate', '--store'], /--store needs a value/],
@@ -223,7 +223,7 @@ describe('the command line', () => {
     ['a schema of SQLite', ['migrate', '--store', 'x.db', '--schema', 'a'], /--schema is of PostgreSQL/],
     ['memory', ['migrate', '--store', ':memory:'], /--store must be a file/],
     [
-      'a version that is none',
+      'an invalid version',
       ['migrate', '--store', 'x.db', '--print', '--from', '99'],
       /--from must be a version from 0/,
     ],
@@ -260,7 +260,7 @@ describe('the command line', () => {
   test.each<[string, string[], RegExp]>([
     ['no server', ['--store', 'postgres://u:secret@127.0.0.1:1/x'], /cannot be reached: .*ECONNREFUSED.*; check that/],
     ['a path through a file', ['--store', join(fileURLToPath(import.meta.url), 'x.db')], /is a file \(ENOTDIR\)/],
-  ])('tells of %s in one line with exit code 1', async (_, args, message) => {
+  ])('reports %s in one line with exit code 1', async (_, args, message) => {
     const { code, out, err } = await migrate(...args)
     expect({ code, out }).toEqual({ code: 1, out: '' })
     expect(err).toMatch(message)
@@ -275,14 +275,14 @@ describe('the command line', () => {
     expect(err).not.toContain('secret')
   })
 
-  test.each(['--version', '-v'])('tells its version: %s', async (flag) => {
+  test.each(['--version', '-v'])('prints its version: %s', async (flag) => {
     const { version } = JSON.parse(readFileSync(join(import.meta.dirname, '..', 'package.json'), 'utf8')) as {
       version: string
     }
     expect(await cli([flag])).toEqual({ code: 0, out: `${version}\n`, err: '' })
   })
 
-  test.each([[['--help']], [['migrate', '--help']]])('helps on standard output: %j', async (args) => {
+  test.each([[['--help']], [['migrate', '--help']]])('prints help on standard output: %j', async (args) => {
     const { code, out, err } = await cli(args)
     expect({ code, err }).toEqual({ code: 0, err: '' })
     expect(out).toMatch(/^[\x20-\x7e\n’]*USAGE millrace migrate/)

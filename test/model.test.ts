@@ -7,7 +7,7 @@ import { onPostgres } from './support/fresh-store.js'
 import { testing } from './support/testing.js'
 
 /**
- * Random commands against a plain model, shrunk when they disagree. The model knows nothing of SQL, leases or claims: a list
+ * Random commands against a plain model, shrunk when they disagree. The model has no SQL, leases or claims: a list
  * of jobs, a clock, and the rules a user would write down.
  */
 interface ModelJob {
@@ -78,7 +78,7 @@ async function agree(model: Model, real: Real): Promise<void> {
 
 type Step = fc.AsyncCommand<Model, Real>
 
-/** A command that tells itself and compares afterwards. */
+/** A command that prints itself and compares afterwards. */
 function command(name: string, run: (model: Model, real: Real) => Promise<void>): Step {
   return {
     check: () => true,
@@ -219,12 +219,12 @@ const commands = [
   key.map(unschedule),
 ]
 
-/** A schema of its own for each run takes its time: the same commands, fewer of them. */
+/** Creating a schema for each run is slow: the same commands, fewer of them. */
 const EXTENT = onPostgres
   ? { numRuns: 40, interruptAfterTimeLimit: 8_000 }
   : { numRuns: 250, interruptAfterTimeLimit: 60_000 }
 
-test('the engine does what a plain model says, whatever the commands', { timeout: 110_000 }, async () => {
+test('the engine agrees with a plain model for any commands', { timeout: 110_000 }, async () => {
   await fc.assert(
     fc.asyncProperty(fc.commands(commands, { maxCommands: 60, size: 'max' }), async (steps) => {
       const t = await testing({ jobs: [work] })

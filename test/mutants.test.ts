@@ -5,68 +5,68 @@ import { MUTANTS, NotPlanted } from './mutants/mutants.js'
 /** Seeds tried before a planted bug counts as not found. */
 const SEEDS_MAX = 500
 
-/** Long enough for every honest seed here to drain, as the control shows, and short enough that a stuck one is soon told. */
+/** Long enough for every correct seed here to drain, as the control shows, and short enough to report a stuck one soon. */
 const CHANGE = { drainMs: 60_000 }
 
-/** Where each was last found, if not by the first seed: tried first, which saves a minute; the search goes on if it is not there. */
+/** The seed that last found each, if not the first: it is tried first, which saves a minute; the search continues if it does not find it. */
 const FOUND_AT: { readonly [mutant: string]: number } = {
-  'a job believes that it has settled itself': 2,
-  'a job that is put off keeps its old payload': 2,
-  'a place is not looked at': 2,
-  'a process with the pid of a dead one is taken for it': 2,
+  'a job is treated as settled by its handler': 2,
+  'a job that is postponed keeps its old payload': 2,
+  'a unique slot is not checked': 2,
+  'a process with the pid of a dead one is treated as that one': 2,
   'jobs of a transaction are written without it': 2,
   'no death of a process is ever proven': 2,
-  'pruning forgets what is still kept': 2,
-  'a dead worker off the list keeps its leases unseen': 3,
+  'pruning deletes jobs that are still kept': 2,
+  'leases of a worker without a row are not found': 3,
   'a finished job keeps its key': 3,
-  'a wish outlives its claim': 3,
-  'beats do not count': 3,
-  'every other tick is passed over': 3,
-  'a job is not seen to be blocked': 4,
-  'a range of pruned jobs takes the next job with it': 4,
-  'a retry forgets how often it was tried': 5,
-  'a wish is written beside another job': 5,
-  'due times are judged by the clock of the worker': 5,
-  'a child is freed by the first of its parents': 6,
+  'a requested change outlives its claim': 3,
+  'heartbeats do not count': 3,
+  'every other tick is skipped': 3,
+  'a job is not treated as blocked': 4,
+  'a range of pruned jobs deletes the next job too': 4,
+  'a retry resets its number of attempts': 5,
+  'a requested change is written for another job': 5,
+  'due times are compared with the clock of the worker': 5,
+  'a child is released by the first of its parents': 6,
   'a paused queue is claimed from': 6,
-  'a process of another machine is looked for on this one': 6,
-  'a tick is fired by all who find it due': 6,
+  'a process of another machine is checked on this one': 6,
+  'a tick is fired by every process that finds it due': 6,
   'the times of a record are not clamped': 6,
-  'a cancel is forgotten where its handler was not told': 7,
+  "a cancel is dropped where its handler's signal was not aborted": 7,
   'finished jobs are never pruned': 7,
-  'a pause is forgotten when the attempt is over': 8,
-  'a cancel is forgotten at the rescue': 9,
-  'a held job that was cancelled begins all the same': 11,
-  'who holds jobs does not hear of the commits of others': 11,
+  'a pause is dropped when the attempt ends': 8,
+  'a cancel is dropped by the rescue': 9,
+  'a held job that was cancelled begins anyway': 11,
+  'a worker with held jobs gets no hint of other commits': 11,
   'a retry is written without its fence': 12,
   'a schedule under the key of a running job is dropped': 12,
   'the end of a job frees the key of its successor too': 12,
-  'an end is written without its fence': 13,
-  'a worker off the list may claim': 14,
+  'a settlement is written without its fence': 13,
+  'a worker without a row may claim': 14,
   'due jobs are promoted before their time': 14,
-  'places that count are swept away': 15,
-  'a retry by command counts attempts anew': 16,
-  'a cancelled job keeps its place': 17,
-  'the window of a place is not looked at': 17,
-  'a job that is deleted strands its children': 18,
-  'a pause takes the place of a cancel': 22,
+  'unique slots that count are swept': 15,
+  'a retry by command resets the attempts': 16,
+  'a cancelled job keeps its unique slot': 17,
+  'the window of a unique slot is not checked': 17,
+  'a job that is deleted leaves its children blocked': 18,
+  'a pause replaces a cancel': 22,
   'a resumed job is ready before its time': 22,
   'a refused bulk leaves a part in the transaction': 25,
   'every is not counted from now when the clock is set back': 34,
-  'no handler is told of a cancel': 34,
+  "no handler's signal is aborted by a cancel": 34,
   'a rescued job is no suspect': 39,
   'no crash is ever charged': 39,
   'held jobs of a paused queue begin': 44,
-  'a parked job stands in the way of the next ticks': 64,
-  'a job settles itself under whatever fence there is': 123,
+  'a parked job blocks the next ticks': 64,
+  'a handler settles its job under any fence': 123,
   'a paused job that is moved runs': 135,
-  'an observer trusts itself, whatever becomes of its own beats': 191,
-  'a rescue is not guarded by the beat': 438,
+  'an observer ignores its own missing heartbeats': 191,
+  'a rescue is not guarded by the heartbeat': 438,
 }
 
 const found: string[] = []
 
-/** Many bugs are found by the same seeds: each is run once without any. */
+/** Many bugs are found by the same seeds: each seed is run once without a bug. */
 const controls = new Map<number, unknown>()
 async function errorWithout(seed: number): Promise<unknown> {
   if (!controls.has(seed)) controls.set(seed, (await runSeed(seed, {}, CHANGE)).error)
@@ -81,7 +81,7 @@ test.each(MUTANTS.map((mutant) => [mutant.name, mutant] as const))(
       const report = await runSeed(seed === 0 ? (FOUND_AT[name] ?? 1) : seed, mutant.plants, CHANGE)
       if (report.ok) continue
       if (report.error instanceof NotPlanted) throw report.error
-      // The same seed without the bug: what was found is the bug, and nothing else.
+      // The same seed passes without the bug, so the checker found the bug and nothing else.
       expect(await errorWithout(report.seed)).toBeUndefined()
       found.push(
         `seed ${String(report.seed).padStart(3)}  ${name}: ${report.error instanceof Error ? report.error.message : String(report.error)}`,

@@ -83,7 +83,7 @@ function makeStores<Name extends string>(...names: Name[]): Record<Name, Made> {
   return Object.fromEntries(stores) as Record<Name, Made>
 }
 
-// Windows has no such permissions. Where this repository is closed to other users, none of them can run the program.
+// Windows has no such permissions. Where other users have no access to this repository, they cannot run the program.
 const another = isRoot ? NOBODY : undefined
 test.skipIf(process.platform === 'win32')(
   'a path that this user may not use is a typed error with what to do',
@@ -118,7 +118,7 @@ test.skipIf(process.platform === 'win32')(
   },
 )
 
-/** Mounted read-only after a store was made in it; undefined where this machine does not let us mount. */
+/** Mounted read-only after a store was made in it; undefined where this machine does not allow to mount. */
 function readOnlyMount(): string | undefined {
   if (process.platform !== 'linux' || !isRoot) return undefined
   const disk = makeFolder()
@@ -139,7 +139,7 @@ test('a file system that is mounted read-only is E_READ_ONLY at the open', (cont
   }
 })
 
-test('a path that leads nowhere is a typed error with what to do', () => {
+test('a path that cannot exist is a typed error with what to do', () => {
   const made = makeFolder()
   symlinkSync(join(made, 'b.db'), join(made, 'a.db'))
   symlinkSync(join(made, 'a.db'), join(made, 'b.db'))
@@ -171,7 +171,7 @@ test('a path that leads nowhere is a typed error with what to do', () => {
   expect(readdirSync(made)).toEqual(before)
 })
 
-test('folders on the way to a new file are made', () => {
+test('missing parent folders of a new file are created', () => {
   const made = makeFolder()
   symlinkSync(made, join(made, 'link'))
   const outcomes = openAs(undefined, [join(made, 'data', 'jobs.db'), join(made, 'link', 'a', 'b', 'jobs.db')])
@@ -181,7 +181,7 @@ test('folders on the way to a new file are made', () => {
 })
 
 test.skipIf(!isRoot || !canRunAs(NOBODY))(
-  'a folder that may not be made is E_READ_ONLY, and names the one above',
+  'a folder that may not be created is E_READ_ONLY, and names its parent',
   () => {
     const made = makeFolder()
     chmodSync(made, 0o755)
@@ -210,7 +210,7 @@ say('open')`
     const [data, links] = [join(base, 'data'), join(base, 'links')]
     mkdirSync(data)
     mkdirSync(links)
-    // The file is made by the process that was given the link, so the link leads nowhere at first.
+    // The process that was given the link creates the file, so the link is dangling at first.
     make(links, data)
     const worker = place().run(WORKER, join(base, link))
     await worker.hears('open')

@@ -8,8 +8,8 @@ import { optionDoors } from './support/option-levels.js'
 import type { Door, Level } from './support/option-levels.js'
 
 /**
- * Nothing is ignored: a name that no option has is refused at every level of every object that the public types let a caller
- * pass, by an error that says where it is. A verb or a level that is new in the types is in this test by itself.
+ * Nothing is ignored: an unknown option name is refused at every level of every object that the public types let a caller
+ * pass, by an error that says where it is. A new verb or level in the types is part of this test without a change here.
  */
 
 const greet = job('greet', async (p: { name: string }) => p.name)
@@ -27,7 +27,7 @@ beforeAll(async () => {
 })
 afterAll(() => mill.close())
 
-/** The call of each verb, with what is tried in its place. */
+/** The call of each verb, with the value to try as its argument. */
 const CALLS: { readonly [door: string]: (given: never) => unknown } = {
   'millrace options': (given) => millrace(given),
   'job options': (given) => job('x', given),
@@ -73,7 +73,7 @@ const CALLS: { readonly [door: string]: (given: never) => unknown } = {
   'EnqueueNext change()': (given) => hooked((next) => next(() => given)),
 }
 
-/** What a call inside a handler throws, of a real attempt. */
+/** What a call inside the handler of a real attempt throws. */
 async function inHandler(call: (ctx: Context) => unknown): Promise<unknown> {
   const t = await testing({ jobs: [greet, job('calls', async (_: undefined, ctx) => call(ctx))] })
   await t.mill.enqueue('calls')
@@ -97,26 +97,23 @@ test('every verb of the public types that takes an object is called here', () =>
   expect(doors.map((door) => door.name).sort()).toEqual(Object.keys(CALLS).sort())
 })
 
-test.each(Object.keys(CALLS))(
-  '%s: a name that no option has is refused at every level, with its path',
-  async (name) => {
-    const levels = doors.find((door) => door.name === name)?.levels ?? []
-    const ignored: string[] = []
-    for (const level of levels) {
-      const error = await refusalOf(async () => CALLS[name]?.(valueOf(level) as never))
-      if (!isNamed(level, error)) ignored.push(`${pathOf(level.keys)}: ${error?.message ?? 'accepted'}`)
-    }
-    expect(levels.length).toBeGreaterThan(0)
-    expect(ignored).toEqual([])
-  },
-)
+test.each(Object.keys(CALLS))('%s: an unknown option name is refused at every level, with its path', async (name) => {
+  const levels = doors.find((door) => door.name === name)?.levels ?? []
+  const ignored: string[] = []
+  for (const level of levels) {
+    const error = await refusalOf(async () => CALLS[name]?.(valueOf(level) as never))
+    if (!isNamed(level, error)) ignored.push(`${pathOf(level.keys)}: ${error?.message ?? 'accepted'}`)
+  }
+  expect(levels.length).toBeGreaterThan(0)
+  expect(ignored).toEqual([])
+})
 
 test.each([
   [
     'job.run()',
     () => job('calls', async (_: undefined, ctx) => ctx.enqueue(greet, ADA, BOGUS as never)).run(undefined),
   ],
-])('%s refuses it too', async (_, call) => {
+])('%s refuses an unknown name too', async (_, call) => {
   expect((await refusalOf(call))?.problems).toEqual([{ path: 'options.bogus', message: 'is not an option' }])
 })
 
@@ -184,7 +181,7 @@ async function refusalOf(call: () => unknown): Promise<InvalidOptionsError | und
   }
 }
 
-/** An object with the unknown name, within what leads to it. A span of time is one by its fields. */
+/** An object with the unknown name, nested at its path. A duration is an object with fields. */
 function valueOf({ keys, type }: Level): unknown {
   const innermost: object = type === 'DurationLike' ? { hours: 1, ...BOGUS } : BOGUS
   return keys.reduceRight<unknown>((inner, key) => {
@@ -202,7 +199,7 @@ function pathOf(keys: readonly string[]): string {
     .replace(/^\./, '')
 }
 
-/** By its path; a span of time is one value, whose message names the field. */
+/** By its path; a duration is one value, whose message names the field. */
 function isNamed({ keys, type }: Level, error: InvalidOptionsError | undefined): boolean {
   const at = pathOf(keys)
   if (error === undefined || !error.code.startsWith('E_')) return false

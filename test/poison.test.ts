@@ -3,9 +3,9 @@ import { runPoisonSeed } from './campaign/poison.js'
 import { CRASH_MUTANTS } from './mutants/crash-mutants.js'
 import { NotPlanted } from './mutants/mutants.js'
 
-/** X10 in a simulated fleet: poison jobs of any place, priority and length, and plain kills. */
+/** X10 in a simulated fleet: poison jobs of any position, priority and length, and plain kills. */
 
-/** Where each was last found, if not by the first seed: tried first, so that this test is quick. */
+/** The seed that last found each, if not the first: it is tried first, so that this test is fast. */
 const FOUND_AT: { readonly [mutant: string]: number } = {
   'held jobs count as begun': 16,
   'a suspect is parked one crash too early': 3,
@@ -23,11 +23,11 @@ const MUST_COVER = [
 ]
 
 test(
-  'the crash rule holds, whatever the place, priority and length of a poison job',
+  'the crash rule holds, whatever the position, priority and length of a poison job',
   { timeout: 120_000 },
   async () => {
     const met = new Map<string, number>()
-    // Also those by which planted bugs are found: what is found there is the bug, and nothing else.
+    // Also the seeds that find planted bugs: without the bug they must pass.
     for (const seed of [1, 2, 3, 4, 5, 6, 7, 8, ...Object.values(FOUND_AT)]) {
       const { error, coverage } = await runPoisonSeed(seed)
       expect(error, `seed ${seed}`).toBeUndefined()

@@ -13,7 +13,7 @@ import { postgres } from '../src/postgres.js'
 import { freshDatabase } from './postgres/shared-postgres.js'
 import { startPostgres } from '../src/testing/postgres/start-postgres.js'
 
-/** What can be wrong with a PostgreSQL server, the way to it, and the names that are put into it. Real servers. */
+/** Wrong PostgreSQL servers, addresses and names. Real servers. */
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-postgres-bad-'))
 let database: Awaited<ReturnType<typeof freshDatabase>>
@@ -46,7 +46,7 @@ function address(change: Partial<Record<'username' | 'password' | 'port' | 'path
 const name = (): string => decodeURIComponent(new URL(database.url).pathname.slice(1))
 const setting = (change: string): Promise<unknown> => admin.query(`alter database "${name()}" ${change}`)
 
-/** Calls until the connection that was ended is no longer met, and gives what came or was thrown. */
+/** Calls until the ended connection is no longer used, and returns the result or the error. */
 async function pastTheLoss(call: () => Promise<unknown>): Promise<unknown> {
   for (let left = 100; ; left -= 1) {
     const came = await call().catch((error: unknown) => error as MillraceError)
@@ -73,7 +73,7 @@ describe('a server', () => {
     expect(error.message).toMatch(/is read-only \(default_transaction_read_only is on\); turn it off for this role/)
   })
 
-  test('that becomes read-only refuses an enqueue by name, and takes them again afterwards', async () => {
+  test('that becomes read-only refuses an enqueue by name, and accepts them again afterwards', async () => {
     const echo = job('echo', async (p: number) => p)
     const mill = await millrace({ store: database.url, jobs: [echo], logger: false })
     const reconnect = (): Promise<unknown> =>
@@ -91,7 +91,7 @@ describe('a server', () => {
     await mill.close()
   })
 
-  test('that may lose what it acknowledged is warned of by name', async () => {
+  test('that may lose what it acknowledged causes a warning that names the setting', async () => {
     await using server = await startPostgres({ settings: { fsync: 'off', synchronous_commit: 'off' } })
     expect(await warnings(server.url)).toEqual([
       expect.stringMatching(/^postgres:\/\/127\.0\.0\.1:\d+\/postgres: synchronous_commit is off: /),
@@ -99,7 +99,7 @@ describe('a server', () => {
     ])
   })
 
-  test('that takes no more connections is told of with what to do', async () => {
+  test('that accepts no more connections is reported with what to do', async () => {
     const role = `${name()}_few`
     await admin.query(`create role ${role} login password 'few' connection limit 0`)
     const error = await refusal(() => address({ username: role, password: 'few' }))
@@ -110,7 +110,7 @@ describe('a server', () => {
     })
   })
 
-  test('is not given up for a query_timeout that the app gave its pool', async () => {
+  test('is not treated as unreachable because of the pool’s query_timeout', async () => {
     const pool = new Pool({ connectionString: database.url, query_timeout: 1 })
     const mill = await millrace({ store: postgres(pool, { schema: 'hasty' }), logger: false })
     expect(await first(mill.find())).toBeUndefined()
@@ -118,7 +118,7 @@ describe('a server', () => {
     await pool.end()
   })
 
-  test('that flushes each commit is not', async () => {
+  test('that flushes each commit causes no warning', async () => {
     await setting('set synchronous_commit = on')
     expect((await warnings(database.url)).filter((warning) => warning.includes('synchronous_commit'))).toEqual([])
     await setting('reset synchronous_commit')
@@ -145,7 +145,7 @@ describe('a database', () => {
   )
 })
 
-describe('the way to a server', () => {
+describe('the address of a server', () => {
   test.each<[string, () => unknown, string, RegExp]>([
     [
       'a port where nothing listens',
@@ -154,7 +154,7 @@ describe('the way to a server', () => {
       /ECONNREFUSED.*check that it runs/,
     ],
     [
-      'a host that there is not',
+      'a host that does not exist',
       () => address({ hostname: 'nowhere.invalid' }),
       'E_STORE_UNREACHABLE',
       /nowhere\.invalid/,
@@ -180,7 +180,7 @@ describe('the way to a server', () => {
       'E_INVALID_OPTIONS',
       /URL that can be read.*%23/,
     ],
-    ['a URL of nothing', () => 'postgres:', 'E_INVALID_OPTIONS', /must be a postgres:\/\/ URL/],
+    ['an empty URL', () => 'postgres:', 'E_INVALID_OPTIONS', /must be a postgres:\/\/ URL/],
     [
       'another kind of URL',
       () => 'mysql://u:wrong-secret@h/x',
@@ -196,7 +196,7 @@ describe('the way to a server', () => {
       ],
     ),
     [
-      'a pool to nowhere',
+      'a pool without a server',
       () => postgres(new Pool({ host: '127.0.0.1', port: 1 })),
       'E_STORE_UNREACHABLE',
       /127\.0\.0\.1:1/,
@@ -228,7 +228,7 @@ describe('the way to a server', () => {
   })
 })
 
-test('a URL with blanks and the end of its line around it is that URL', async () => {
+test('a URL with surrounding white space is accepted', async () => {
   const mill = await millrace({ store: ` \n${database.url}\r\n`, logger: false })
   await mill.close()
   const { href } = new URL(database.url)
@@ -271,7 +271,7 @@ test.each([['PostgreSQL', () => database.url] as const, ['SQLite', () => join(fo
   },
 )
 
-test('a host that takes connections and never answers is given up', async () => {
+test('a host that accepts connections and never replies is reported as unreachable', async () => {
   const silent = createServer(() => undefined)
   await new Promise<void>((done) => silent.listen(0, '127.0.0.1', done))
   const { port } = silent.address() as AddressInfo
@@ -284,7 +284,7 @@ test('a host that takes connections and never answers is given up', async () => 
   })
 })
 
-/** A way to the server on which the process that is told at login is not the server's, as behind a pooler. */
+/** A proxy to the server that changes the process id sent at login, as a pooler does. */
 async function poolerBefore(url: string): Promise<{ url: string; close(): void }> {
   const target = new URL(url)
   const LOGIN = Buffer.from([0x4b, 0, 0, 0, 12]) // BackendKeyData, and its length.
@@ -313,7 +313,7 @@ async function poolerBefore(url: string): Promise<{ url: string; close(): void }
 }
 
 describe('a pooler', () => {
-  test('is noticed and told of, and work goes on by polling', async () => {
+  test('is detected and logged, and work continues by polling', async () => {
     const pooler = await poolerBefore(database.url)
     const store = `${pooler.url}?schema=pooled`
     expect(await warnings(store)).toContainEqual(expect.stringMatching(/a connection pooler stands between/))
@@ -327,7 +327,7 @@ describe('a pooler', () => {
     pooler.close()
   })
 
-  test('is not seen where there is none', async () => {
+  test('is not reported where there is none', async () => {
     expect((await warnings(`${database.url}?schema=pooled`)).filter((warning) => warning.includes('pooler'))).toEqual(
       [],
     )
@@ -335,7 +335,7 @@ describe('a pooler', () => {
 })
 
 describe('the package pg', () => {
-  test('where it is not installed, is asked for in one sentence, at start and by command', async () => {
+  test('is requested in one sentence where it is not installed, at start and by command', async () => {
     const built = await build()
     if (built.code !== 0) throw new Error(built.output)
     const modules = join(folder, 'without-pg', 'node_modules')
@@ -363,7 +363,7 @@ describe('the package pg', () => {
   })
 })
 
-/** What would be a statement, if it were ever read as one. */
+/** Names that contain SQL statements. */
 const HOSTILE = [
   `'; drop schema public cascade; --`,
   `"; drop schema public cascade; --`,
@@ -398,7 +398,7 @@ describe('a schema', () => {
     })
   })
 
-  test('in the URL is checked like one that is passed', async () => {
+  test('in the URL is checked like the option', async () => {
     const error = await refusal(() => `${database.url}?schema=pg_jobs`)
     expect(error).toMatchObject({ code: 'E_INVALID_OPTIONS', message: expect.stringContaining('"pg_"') })
   })
@@ -447,7 +447,7 @@ const STORES: Readonly<Record<string, () => string>> = {
 }
 
 describe.each(Object.entries(STORES))('on %s', (_, store) => {
-  test('hostile names of jobs, queues, keys and labels are only names', async () => {
+  test('hostile names of jobs, queues, keys and labels are stored as text', async () => {
     const jobs = HOSTILE.map((each) => job(each, async (p: unknown) => p))
     const mill = await millrace({
       store: store(),
@@ -507,7 +507,7 @@ describe.each(Object.entries(STORES))('on %s', (_, store) => {
     },
   )
 
-  test('NUL and lone surrogates come back from every place that takes a text of the user’s', async () => {
+  test('NUL and lone surrogates are read back from every field that accepts text', async () => {
     const value = { [TROUBLE]: [TROUBLE, { deep: TROUBLE }] }
     const echo = job('echo', async (p: unknown) => p)
     const failing = job('failing', async (_p: undefined, ctx) => {

@@ -27,7 +27,7 @@ afterEach(async () => {
 })
 afterAll(() => server?.stop())
 
-/** Takes slots until so many are left. */
+/** Takes connection slots until `free` are left. */
 async function leave(free: number): Promise<void> {
   await release()
   for (;;) {
@@ -143,12 +143,12 @@ describe('when there is no connection for as long as the attempt may take', () =
     held.release()
     await mill.retry(handle.id)
     expect(await handle.result({ timeout: '10s' })).toBe('written')
-    // What came too late went back to the pool.
+    // A client that arrived too late was returned to the pool.
     await expect.poll(() => pool.idleCount, { timeout: 5_000 }).toBe(1)
   })
 })
 
-test('a process gives its idle connections up when another one waits', { timeout: 60_000 }, async () => {
+test('a process closes its idle connections when another one waits', { timeout: 60_000 }, async () => {
   const schema = newSchema()
   const [first, second] = [await open(schema, { jobs: { writes }, concurrency: 5 }), await open(schema, { jobs: {} })]
   await first.start()
@@ -160,14 +160,14 @@ test('a process gives its idle connections up when another one waits', { timeout
     Array.from({ length: 10 }, (_, n) => ({ n })),
   )
   await Promise.all(handles.map((handle) => handle.result({ timeout: '10s' })))
-  // The first keeps what it borrowed for ten seconds; nothing else is free.
+  // The first mill keeps its handler connection for ten seconds; no other is free.
   await leave(0)
   const began = performance.now()
   expect(await (await second.enqueue(other, {})).result({ timeout: '20s' })).toBe('had one')
   expect(performance.now() - began).toBeLessThan(7_000)
 })
 
-test('a call that must connect again waits for a slot', { timeout: 60_000 }, async () => {
+test('a call that must reconnect waits for a slot', { timeout: 60_000 }, async () => {
   const mill = await open(newSchema(), { jobs: { writes } })
   await mill.enqueue(writes, { n: 1 })
   await leave(0)
@@ -176,7 +176,7 @@ test('a call that must connect again waits for a slot', { timeout: 60_000 }, asy
     `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'millrace'`,
   )
   expect(rowCount).toBeGreaterThan(0)
-  // All that it had is taken by others.
+  // Other clients have taken all its connections.
   await expect
     .poll(
       async () => {

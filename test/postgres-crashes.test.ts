@@ -36,7 +36,7 @@ const worker = (store: string, handler: string, options = ''): Child =>
     store,
   )
 
-/** In this process: it enqueues and looks, and runs nothing. */
+/** In this process: it enqueues and reads, and runs nothing. */
 async function onlooker(store: string): Promise<Mill> {
   return millrace({ store, jobs: [job('work', () => 1)], logger: false })
 }
@@ -59,7 +59,7 @@ async function untilEnded(mill: Mill, count: number): Promise<void> {
 }
 
 test(
-  'workers killed again and again under load do every acknowledged job, and none twice without a crash',
+  'workers killed repeatedly under load run every acknowledged job, and none twice without a crash',
   { timeout: 120_000 },
   async () => {
     const store = newStore()
@@ -98,7 +98,7 @@ test(
         if (said.what === 'ran') runs.set(said['n'] as number, (runs.get(said['n'] as number) ?? 0) + 1)
     const found = await census(mill)
     expect(found).toHaveLength(acked)
-    // A killed process may have run a job and not have said so, never the other way round.
+    // A killed process may have run a job without reporting it, never the other way round.
     expect(found.filter(({ n, crashed }) => (runs.get(n) ?? 0) > crashed + 1)).toEqual([])
     const again = found.filter(({ crashed }) => crashed > 0).length
     console.log(`${acked} jobs, ${everybody.length - 3} kills, ${again} jobs ran again`)
@@ -137,11 +137,11 @@ describe('a job settled in a transaction', () => {
     },
   )
 
-  test('that commits late keeps the other jobs of its worker from nothing', { timeout: 60_000 }, async () => {
+  test('that commits late does not block the other jobs of its worker', { timeout: 60_000 }, async () => {
     await admin.query('create table if not exists public.effects (n integer)')
     const store = newStore()
     const mill = await onlooker(store)
-    // The handler of the first comes back at once, and its transaction is committed four seconds later.
+    // The handler of the first returns at once, and its transaction is committed four seconds later.
     await mill.enqueue('work', { n: 100 })
     const late = worker(
       store,
@@ -168,7 +168,7 @@ describe('a job settled in a transaction', () => {
 })
 
 test(
-  'a worker that was stopped within its transaction keeps nobody waiting for longer than a lease or ten seconds',
+  'a worker that was suspended within its transaction blocks other workers for at most a lease or ten seconds',
   { timeout: 90_000 },
   async () => {
     const store = newStore()
@@ -177,7 +177,7 @@ test(
       'work',
       Array.from({ length: 10 }, (_, n) => ({ n })),
     )
-    // The first claim of the first worker begins a transaction in a handler, and then the process stands still.
+    // The first claim of the first worker begins a transaction in a handler, and then the process is suspended.
     const first = worker(
       store,
       `await ctx.transaction(async (tx) => { await tx.query('select 1'); say('in'); await new Promise((next) => setTimeout(next, 500)) })`,

@@ -7,9 +7,9 @@ import type { Proxy } from './postgres/proxy.js'
 import { startRestartable } from './postgres/restartable.js'
 import type { Follower, Restartable } from './postgres/restartable.js'
 
-/** F1: the primary's machine is gone, and the standby takes over behind the same address. */
+/** F1: the primary's machine fails, and the standby takes over behind the same address. */
 
-/** How long nobody takes writes: more than two leases. The promise says 60 s, which is for those who have the time. */
+/** How long no server accepts writes: more than two leases. The promise says 60 s, for a longer run. */
 const OUTAGE_MS = Number(process.env['MILLRACE_OUTAGE_MS'] ?? 4_500)
 
 let primary: Restartable
@@ -48,7 +48,7 @@ async function ask(url: string, text: string): Promise<Record<string, unknown>[]
 const pause = (ms: number): Promise<void> => new Promise((next) => setTimeout(next, ms))
 const range = (count: number): number[] => Array.from({ length: count }, (_, n) => n)
 
-/** How often each job ran, and what was warned of. */
+/** How often each job ran, and the warnings. */
 const runs = new Map<string, number>()
 const warnings: string[] = []
 
@@ -65,7 +65,7 @@ async function open(): Promise<Mill> {
   return mill
 }
 
-/** Enqueues one after the other until told to stop; what was acknowledged, and what the rest was told. */
+/** Enqueues one after the other until `isOver`; returns what was acknowledged, and the error codes of the rest. */
 async function enqueueUntil(mill: Mill, isOver: () => boolean): Promise<{ acked: string[]; codes: Set<string> }> {
   const [acked, codes] = [[] as string[], new Set<string>()]
   for (let n = 0; !isOver(); n += 1) {
@@ -80,7 +80,7 @@ async function enqueueUntil(mill: Mill, isOver: () => boolean): Promise<{ acked:
 }
 
 test(
-  'a fail-over loses nothing that was acknowledged and rescues nothing that still runs; a standby is told as one',
+  'a fail-over loses nothing that was acknowledged and rescues nothing that still runs; a standby is reported as one',
   { timeout: OUTAGE_MS * 2 + 90_000 },
   async () => {
     const [first, second] = [await open(), await open()]
@@ -94,7 +94,7 @@ test(
     await expect.poll(() => long.filter((id) => runs.has(id)).length, { timeout: 10_000 }).toBe(20)
     let isOver = false
     const enqueued = enqueueUntil(first, () => isOver)
-    await pause(1_500) // A claim asks for no flush; within that time it has reached the standby.
+    await pause(1_500) // A claim requests no flush; within that time it has reached the standby.
 
     await primary.kill()
     line.lead(standby.url)
@@ -121,7 +121,7 @@ test(
       [...codes].filter((code) => !['E_STORE_READ_ONLY', 'E_STORE_UNREACHABLE', 'E_OUTCOME_UNKNOWN'].includes(code)),
     ).toEqual([])
     expect(long.map((id) => runs.get(id))).toEqual(long.map(() => 1))
-    // A claim of the last moments may not have reached the standby: such a quick job runs again, and its first end is refused.
+    // A claim of the last moments may not have reached the standby: such a quick job runs again, and its first settlement is refused.
     expect(warnings.filter((text) => /^rescued|^lost (?!quick)|taken for dead/.test(text))).toEqual([])
     expect(runs.has('refused')).toBe(false)
   },

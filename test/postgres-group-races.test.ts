@@ -8,8 +8,8 @@ import { freshDatabase } from './postgres/shared-postgres.js'
 import { systemWorld } from '../src/world/world.js'
 
 /**
- * Who decides that a group is complete, stepped through on purpose: some act in transactions of plain clients, which stand still
- * at a chosen point, others by the store. Who wins is written in docs/decisions/groups.md.
+ * The conflicts that decide whether a group is complete, stepped through: some statements run in transactions of plain clients, which wait
+ * at a chosen point, others in the store. docs/decisions/groups.md says what decides each conflict.
  */
 let database: Awaited<ReturnType<typeof freshDatabase>>
 const clients: Client[] = []
@@ -33,7 +33,7 @@ async function newStore(schema: string): Promise<PostgresStore> {
   return store
 }
 
-/** A transaction that stays open until it is told to end. */
+/** A transaction that stays open until the test ends it. */
 async function begin(): Promise<Client> {
   const client = new Client(database.url)
   clients.push(client)
@@ -56,7 +56,7 @@ const aJob = (over: Partial<NewJob> = {}): NewJob => ({
   ...over,
 })
 
-/** A group of so many members, which one worker has. */
+/** A group of running members, all claimed by one worker. */
 async function running(members: number): Promise<{ store: PostgresStore; schema: string; jobs: ClaimedJob[] }> {
   const schema = `group_races_${(schemas += 1)}`
   const store = await newStore(schema)
@@ -92,7 +92,7 @@ const seal = (store: PostgresStore): Promise<boolean> =>
     whenDone: { job: aJob({ name: 'report', group: undefined }), options: OPTIONS },
   })
 
-/** What has followed, after a look of everybody's. */
+/** How many whenDone jobs exist, after every store has promoted. */
 async function followed(...all: PostgresStore[]): Promise<number> {
   for (let looks = 0; looks < 2; looks += 1) await Promise.all(all.map((store) => store.promoteJobs(10)))
   const { rows } = await (all[0] as PostgresStore).findJobs({
@@ -104,7 +104,7 @@ async function followed(...all: PostgresStore[]): Promise<number> {
   return rows.length
 }
 
-test('two last members that end at the same time do not see each other, and what follows comes once', async () => {
+test('two last members that end at the same time do not see each other, and whenDone is enqueued once', async () => {
   const { store, schema, jobs } = await running(2)
   const other = await newStore(schema)
   await seal(store)
@@ -147,7 +147,7 @@ test('a group is not complete while a running member adds to it, though that mem
   expect(await followed(store)).toBe(1)
 })
 
-test('a member that adds while its group is called complete waits for that, and is refused', async () => {
+test('a member that adds while its group completes waits for that, and is refused', async () => {
   const { store, schema, jobs } = await running(1)
   await seal(store)
   const tx = await begin()
@@ -158,7 +158,7 @@ test('a member that adds while its group is called complete waits for that, and 
   await expect(adding).rejects.toMatchObject({ code: 'E_GROUP_SEALED' })
 })
 
-test('counts that many add up at the same time are each added once', async () => {
+test('moves that many transactions fold at the same time are each counted once', async () => {
   const { store, schema } = await running(10)
   const others = [await newStore(schema), await newStore(schema), await newStore(schema)]
   for (let round = 0; round < 10; round += 1) {

@@ -10,9 +10,9 @@ import { libraries } from './postgres/libraries.js'
 import type { Opened } from './postgres/libraries.js'
 import { openPrisma, prismaFolder } from './postgres/prisma.js'
 
-/** E4 and E5 on PostgreSQL: every library's transaction, by the library itself and on a real server. */
+/** E4 and E5 on PostgreSQL: transactions of every library, with the real library and a real server. */
 
-/** A schema whose name has all that some library gives a meaning. */
+/** A schema whose name has every character sequence that some library interprets. */
 const SCHEMA = `"a ? $1 :p1 ::x:: '""\\ schema"`
 let home: Home
 
@@ -38,7 +38,7 @@ afterAll(async () => {
   for (const database of databases) await database.drop()
 })
 
-/** As the store does it with every `tx`. */
+/** The store's own check of a `tx`. */
 async function enter(tx: unknown): Promise<Executor> {
   const executor = executorOf(tx)
   await checkOpen(executor, home)
@@ -55,7 +55,7 @@ const all: typeof libraries =
   prismaFolder === undefined ? libraries : { ...libraries, Prisma: (at) => openPrisma(prismaFolder ?? '', at) }
 
 describe.skipIf(prismaFolder !== undefined)('Prisma', () => {
-  test.skip('is tested where MILLRACE_PRISMA names a folder that has it, made by test/postgres/prisma.sh')
+  test.skip('is tested where MILLRACE_PRISMA names a folder that has it, created by test/postgres/prisma.sh')
 })
 
 describe.each(Object.entries(all))('in a transaction of %s', (name, open) => {
@@ -73,7 +73,7 @@ describe.each(Object.entries(all))('in a transaction of %s', (name, open) => {
     })
   })
 
-  test('what was written is there after its commit, and was not before', async () => {
+  test('a write is visible after its commit, and not before', async () => {
     const id = `commit ${name}`
     await opened.transaction(async (tx) => {
       await (await enter(tx)).query(INSERT, [id, 'kept'])
@@ -82,7 +82,7 @@ describe.each(Object.entries(all))('in a transaction of %s', (name, open) => {
     expect(await notesOf(id)).toEqual(['kept'])
   })
 
-  test('what was written is gone with its rollback', async () => {
+  test('a write is undone by its rollback', async () => {
     const id = `rollback ${name}`
     const thrown = new Error('on purpose')
     const work = opened.transaction(async (tx) => {
@@ -95,7 +95,7 @@ describe.each(Object.entries(all))('in a transaction of %s', (name, open) => {
     expect(await notesOf(id)).toEqual([])
   })
 
-  test('a transaction in the transaction is as good, and undone alone', async ({ skip }) => {
+  test('a nested transaction works too, and is undone alone', async ({ skip }) => {
     const { nested } = opened
     if (nested === undefined) return skip('this library has none')
     const thrown = new Error('on purpose')
@@ -112,7 +112,7 @@ describe.each(Object.entries(all))('in a transaction of %s', (name, open) => {
     expect(await notesOf(`inner ${name}`)).toEqual([])
   })
 
-  test('values come back as they were given, also twice, and null', async () => {
+  test('values are read back unchanged, also twice, and null', async () => {
     const odd = `?  ?? \\? :name ::name:: :p1 $1 $2 ' " \\ 日本 🦉 \u0001 %s {}`
     await opened.transaction(async (tx) => {
       const [row] = await (
@@ -126,7 +126,7 @@ describe.each(Object.entries(all))('in a transaction of %s', (name, open) => {
     })
   })
 
-  test('columns come by the names they were given, and bigints as numbers', async () => {
+  test('columns keep their names, and bigints are numbers', async () => {
     await opened.transaction(async (tx) => {
       const [row] = await (
         await enter(tx)
@@ -141,7 +141,7 @@ describe.each(Object.entries(all))('in a transaction of %s', (name, open) => {
     })
   })
 
-  test('statements that change or delete give the rows that they return', async () => {
+  test('update and delete statements return their rows', async () => {
     await opened.transaction(async (tx) => {
       const executor = await enter(tx)
       await executor.query(INSERT, [`change ${name}`, 'a'])
@@ -154,7 +154,7 @@ describe.each(Object.entries(all))('in a transaction of %s', (name, open) => {
     })
   })
 
-  test('calls that are made at once do not get into each other’s way', async () => {
+  test('concurrent calls do not disturb each other', async () => {
     await opened.transaction(async (tx) => {
       await Promise.all([1, 2, 3].map(async (n) => (await enter(tx)).query(INSERT, [`${n} at once ${name}`, 'kept'])))
     })
@@ -182,7 +182,7 @@ describe.each(Object.entries(all))('in a transaction of %s', (name, open) => {
     expect(refusal).toMatchObject({ name: 'TransactionError', code: 'E_TX_ABORTED' })
   })
 
-  test('a transaction on another database is refused, and goes on', async () => {
+  test('a transaction on another database is refused, and stays usable', async () => {
     const elsewhere = await open(otherUrl)
     try {
       await elsewhere.transaction(async (tx) => {
@@ -197,7 +197,7 @@ describe.each(Object.entries(all))('in a transaction of %s', (name, open) => {
     }
   })
 
-  test('what is in no transaction is refused before anything is asked', () => {
+  test('a handle without a transaction is refused before any statement is sent', () => {
     for (const root of Object.values(opened.roots))
       expect(() => executorOf(root)).toThrow(
         expect.objectContaining({ name: 'TransactionError', code: 'E_TX_NOT_OPEN' }) as Error,
@@ -217,11 +217,11 @@ describe('the server is asked', () => {
     }
   }
 
-  test('and a client on which nothing was begun is refused', async () => {
+  test('and a client without a transaction is refused', async () => {
     await expect(enter(outside)).rejects.toMatchObject({ code: 'E_TX_NOT_OPEN' })
   })
 
-  test('and a database with a store of its own is another one', async () => {
+  test('and a database with a store of its own is refused as another one', async () => {
     await inBlock('begin', async (client) => {
       const stranger = { ...home, token: 'another one' }
       await expect(checkOpen(executorOf(client), stranger)).rejects.toMatchObject({ code: 'E_TX_OTHER_DATABASE' })
@@ -229,7 +229,7 @@ describe('the server is asked', () => {
     })
   })
 
-  test('and a copy of the database, which has the same token, is another one', async () => {
+  test('and a copy of the database, which has the same token, is refused as another one', async () => {
     const copy = new pg.Client(otherUrl)
     await copy.connect()
     try {
@@ -244,7 +244,7 @@ describe('the server is asked', () => {
     }
   })
 
-  test('and one on another server too, as far as the role may ask', async () => {
+  test('and one on another server too, as far as the role may read that', async () => {
     const elsewhere = { ...home, cluster: '1' }
     expect(home.cluster).toMatch(/^[0-9]+$/)
     await inBlock('begin', async (client) => {
@@ -266,7 +266,7 @@ describe('the server is asked', () => {
     })
   })
 
-  test('and a role that may not read our tables is told so, and its transaction goes on', async () => {
+  test('and a role that may not read our tables is refused, and its transaction stays usable', async () => {
     await outside.query('create role stranger')
     for (const grant of ['', `grant usage on schema ${SCHEMA} to stranger`]) {
       await outside.query(grant)
@@ -288,7 +288,7 @@ describe('the server is asked', () => {
     })
   })
 
-  test('and a connection that was closed is told apart', async () => {
+  test('and a connection that was closed is reported as closed', async () => {
     const client = new pg.Client(url)
     await client.connect()
     await client.query('begin')
@@ -296,7 +296,7 @@ describe('the server is asked', () => {
     await expect(enter(client)).rejects.toMatchObject({ code: 'E_TX_CLOSED' })
   })
 
-  test('and a connection that the server ended is told apart', async () => {
+  test('and a connection that the server ended is reported as closed', async () => {
     const client = new pg.Client(url)
     const lost = new Promise((resolve) => client.on('error', resolve))
     await client.connect()

@@ -5,13 +5,13 @@ import type { Mill } from '../src/index.js'
 import { postgres } from '../src/postgres.js'
 import { freshDatabase } from './postgres/shared-postgres.js'
 
-/** Somebody else holds locks: a migration tool, `vacuum full`, a session that was forgotten. */
+/** Another session holds locks: a migration tool, `vacuum full`, a forgotten session. */
 
 let database: Awaited<ReturnType<typeof freshDatabase>>
 let other: Client
 beforeAll(async () => {
   database = await freshDatabase()
-  other = new Client({ connectionString: database.url, application_name: 'somebody else' })
+  other = new Client({ connectionString: database.url, application_name: 'another session' })
   await other.connect()
 })
 afterAll(async () => {
@@ -57,7 +57,7 @@ async function count(mill: Mill): Promise<number> {
   return found
 }
 
-test('a short lock is waited for', async () => {
+test('the engine waits for a short lock', async () => {
   const { mill, schema } = await open()
   await other.query(`begin; lock table ${schema}.jobs, ${schema}.workers in access exclusive mode`)
   const enqueued = mill.enqueue(noop, 1)
@@ -66,7 +66,7 @@ test('a short lock is waited for', async () => {
   expect(await (await enqueued).result({ timeout: '20s' })).toBe(1)
 })
 
-test('a long one is told after ten seconds, however many calls wait for it', async () => {
+test('a long lock is reported after ten seconds, however many calls wait for it', async () => {
   const { mill, schema } = await open()
   const ids = (await mill.enqueueMany(noop, [1, 2, 3, 4, 5, 6], { in: '1h' })).map(({ id }) => id)
   await other.query(`begin; lock table ${schema}.jobs, ${schema}.waiting in access exclusive mode`)
@@ -80,7 +80,7 @@ test('a long one is told after ten seconds, however many calls wait for it', asy
   }
   const calls: Promise<[string, number]>[] = []
   for (const id of ids) {
-    // One after the other, so that each waits behind those before it.
+    // One after the other, so that each waits for those before it.
     calls.push(timed(mill.enqueue(noop, 7)), timed(mill.cancel(id)))
     for (let i = 0; i < 10; i += 1) calls.push(timed(mill.enqueue(noop, 8, { key: `${id} ${i}` })))
     await new Promise((next) => setTimeout(next, 100))
@@ -93,7 +93,7 @@ test('a long one is told after ten seconds, however many calls wait for it', asy
   }
 }, 120_000)
 
-test('a long one is told as such; what was refused is never written, and no sessions pile up', async () => {
+test('a long lock is reported as such; a refused write is never written, and sessions do not accumulate', async () => {
   const { mill, schema } = await open()
   const before = await sessions()
   await other.query(`begin; lock table ${schema}.jobs, ${schema}.workers, ${schema}.leases in access exclusive mode`)

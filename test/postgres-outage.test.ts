@@ -7,7 +7,7 @@ import type { Proxy } from './postgres/proxy.js'
 import { startRestartable } from './postgres/restartable.js'
 import type { Restartable } from './postgres/restartable.js'
 
-/** F1, L4, D1, D2, D6: the server goes away and comes back, and lines die with and without a word. */
+/** F1, L4, D1, D2, D6: the server stops and starts, and connections die with and without an error. */
 let server: Restartable
 let stray: unknown[] = []
 const strayed = (error: unknown): void => void stray.push(error)
@@ -79,7 +79,7 @@ async function ask(text: string, values: unknown[] = []): Promise<Record<string,
   return rows as Record<string, unknown>[]
 }
 
-/** Enqueues one after the other until told to stop; what was acknowledged, and what the rest was told. */
+/** Enqueues one after the other until `isOver`; returns what was acknowledged, and the error codes of the rest. */
 function enqueueUntil(mill: Mill, isOver: () => boolean): Promise<{ acked: Set<number>; codes: Set<string> }> {
   const acked = new Set<number>()
   const codes = new Set<string>()
@@ -164,7 +164,7 @@ describe('a server that crashes under load', () => {
     expect(notes.lost.filter(isLost)).toEqual([])
   })
 
-  test('is told to callers at once, also on the way to a first connection', { timeout: 60_000 }, async () => {
+  test('is reported to callers at once, also during a first connection', { timeout: 60_000 }, async () => {
     const store = newStore()
     const mill = await worker(store, newNotes())
     await server.crash()
@@ -182,7 +182,7 @@ describe('a server that crashes under load', () => {
     await mill.enqueue('work', { n: 2 })
   })
 
-  test('does not keep a mill from closing, and nothing of it comes back', { timeout: 60_000 }, async () => {
+  test('does not keep a mill from closing, and the mill does not reconnect', { timeout: 60_000 }, async () => {
     const store = newStore()
     const mill = await worker(store, newNotes(), 60_000)
     await mill.start()
@@ -202,7 +202,7 @@ describe('a server that crashes under load', () => {
   })
 })
 
-test('connections ended again and again cost no hot loop, and all work goes on', { timeout: 60_000 }, async () => {
+test('repeatedly ended connections cause no hot loop, and all work continues', { timeout: 60_000 }, async () => {
   const store = newStore()
   const notes = newNotes()
   const mill = await worker(store, notes)
@@ -233,9 +233,9 @@ test('connections ended again and again cost no hot loop, and all work goes on',
   expect((user + system) / 4_000_000).toBeLessThan(0.9)
 })
 
-describe('a line', () => {
+describe('a connection', () => {
   test(
-    'that goes dead without a word is given up within seconds, and a close does not wait for it',
+    'that dies without an error is abandoned within seconds, and a close does not wait for it',
     { timeout: 60_000 },
     async () => {
       const proxy = await proxied()
@@ -243,7 +243,7 @@ describe('a line', () => {
       const store = newStore(proxy.url)
       const mill = await worker(store, notes)
       await mill.start()
-      // Its end is written too: what stands in line behind a statement that gets no answer waits for that one as well.
+      // Its settlement is written too: statements queued after one without a reply wait for that one as well.
       await (await mill.enqueue('work', { n: 1 })).result({ timeout: '10s' })
       proxy.blackHole()
       const began = Date.now()
@@ -259,7 +259,7 @@ describe('a line', () => {
     },
   )
 
-  test('that is dead keeps a first connection waiting for seconds, not for ever', { timeout: 60_000 }, async () => {
+  test('that is dead delays a first connection for seconds, not for ever', { timeout: 60_000 }, async () => {
     const proxy = await proxied()
     proxy.blackHole()
     const began = Date.now()
@@ -269,35 +269,31 @@ describe('a line', () => {
     expect(Date.now() - began).toBeLessThan(15_000)
   })
 
-  test(
-    'that is cut while the server is still at work on a claim leaves no job behind',
-    { timeout: 60_000 },
-    async () => {
-      const proxy = await proxied()
-      const notes = newNotes()
-      const store = newStore(proxy.url)
-      const schema = new URL(store).searchParams.get('schema') as string
-      const mill = await worker(store, notes)
-      await mill.start()
-      const holder = new Client(server.url)
-      await holder.connect()
-      await holder.query(`begin; lock table ${schema}.leases in share row exclusive mode`)
-      await mill.enqueue('work', { n: 1 })
-      const waiting = `select 1 from pg_locks where relation = '${schema}.leases'::regclass and not granted`
-      await expect.poll(() => ask(waiting), { timeout: 5_000 }).not.toEqual([])
-      proxy.reset()
-      // By then the worker has looked what became of it, or waits to.
-      await pause(2_000)
-      await holder.query('commit')
-      await holder.end()
-      await untilDone(store, new Set([1]), notes)
-      await mill.close()
-      expect(notes.runs.get(1)).toBe(1)
-      expect(await ask(`select fence from ${schema}.leases`)).toEqual([])
-    },
-  )
+  test('that is cut while the server still runs a claim leaves no job behind', { timeout: 60_000 }, async () => {
+    const proxy = await proxied()
+    const notes = newNotes()
+    const store = newStore(proxy.url)
+    const schema = new URL(store).searchParams.get('schema') as string
+    const mill = await worker(store, notes)
+    await mill.start()
+    const holder = new Client(server.url)
+    await holder.connect()
+    await holder.query(`begin; lock table ${schema}.leases in share row exclusive mode`)
+    await mill.enqueue('work', { n: 1 })
+    const waiting = `select 1 from pg_locks where relation = '${schema}.leases'::regclass and not granted`
+    await expect.poll(() => ask(waiting), { timeout: 5_000 }).not.toEqual([])
+    proxy.reset()
+    // By then the worker has checked the outcome of its claim, or waits for that.
+    await pause(2_000)
+    await holder.query('commit')
+    await holder.end()
+    await untilDone(store, new Set([1]), notes)
+    await mill.close()
+    expect(notes.runs.get(1)).toBe(1)
+    expect(await ask(`select fence from ${schema}.leases`)).toEqual([])
+  })
 
-  test('that is reset again and again loses nothing and doubles nothing', { timeout: 60_000 }, async () => {
+  test('that is reset repeatedly loses nothing and doubles nothing', { timeout: 60_000 }, async () => {
     const proxy = await proxied()
     const notes = newNotes()
     const store = newStore(proxy.url)
@@ -316,7 +312,7 @@ describe('a line', () => {
   })
 
   test(
-    'that loses the answer of a commit leaves an enqueue unknown, and retry() finds it or writes it once',
+    'that loses the reply of a commit leaves an enqueue unknown, and retry() finds it or writes it once',
     { timeout: 60_000 },
     async () => {
       const proxy = await proxied()
@@ -326,7 +322,7 @@ describe('a line', () => {
       await mill.enqueue('work', { n: 'warm' })
       for (let round = 0; round < 5; round += 1) {
         proxy.loseAnswerTo(`secret ${round} 1`)
-        // Those that come while the first is written share a statement.
+        // Calls that arrive while the first is written share a statement.
         const answers = await Promise.allSettled(
           Array.from({ length: 8 }, (_, i) => mill.enqueue('work', { n: `secret ${round} ${i}` })),
         )
@@ -354,7 +350,7 @@ describe('a line', () => {
   )
 
   test(
-    'that loses the answer of an end tells no lost claim, and the job is done once',
+    'that loses the reply of a settlement reports no lost claim, and the job is done once',
     { timeout: 60_000 },
     async () => {
       const proxy = await proxied()

@@ -7,7 +7,7 @@ import { freshDatabase } from './postgres/shared-postgres.js'
 import { pgbouncer, startBouncer } from './postgres/pgbouncer.js'
 import type { Bouncer } from './postgres/pgbouncer.js'
 
-/** F1, D3: through a real PgBouncer in transaction mode, where there is one. Elsewhere a stand-in serves: test/postgres-wake.test.ts. */
+/** F1, D3: through a real PgBouncer in transaction mode, where it is installed. Elsewhere test/postgres-wake.test.ts uses a proxy that behaves like one. */
 let database: Awaited<ReturnType<typeof freshDatabase>>
 let bouncer: Bouncer
 const mills = new Set<Mill>()
@@ -60,7 +60,7 @@ describe.runIf(pgbouncer !== undefined)('through PgBouncer in transaction mode',
     await database?.drop()
   })
 
-  test('a fleet with more connections than there are sessions does every job once', { timeout: 60_000 }, async () => {
+  test('a fleet with more connections than there are sessions runs every job once', { timeout: 60_000 }, async () => {
     const fleet = [await open(), await open(), await open()]
     expect(warnings.filter((text) => /pooler/.test(text))).toHaveLength(3)
     for (const mill of fleet) await mill.start()
@@ -86,7 +86,7 @@ describe.runIf(pgbouncer !== undefined)('through PgBouncer in transaction mode',
     expect(warnings.filter((text) => !/pooler|fsync/.test(text))).toEqual([])
   })
 
-  test('a pooler that crashes again and again loses nothing and doubles nothing', { timeout: 60_000 }, async () => {
+  test('a pooler that crashes repeatedly loses nothing and doubles nothing', { timeout: 60_000 }, async () => {
     const mill = await open()
     await mill.start()
     const acked: number[] = []
@@ -125,7 +125,7 @@ describe.runIf(pgbouncer !== undefined)('through PgBouncer in transaction mode',
   })
 
   test(
-    'with a listen that cannot be reached, work goes on by the poll, and one line says so',
+    'with a listen that cannot be reached, work continues by polling, and one line says so',
     { timeout: 60_000 },
     async () => {
       const nowhere = 'postgres://someone:secret@127.0.0.1:1/app'
@@ -136,7 +136,7 @@ describe.runIf(pgbouncer !== undefined)('through PgBouncer in transaction mode',
         range(0, 20).map((n) => ({ n })),
       )
       await untilRan(range(0, 20))
-      // It is tried again every second, and not reported again.
+      // The connection is retried every second, and not reported again.
       await new Promise((next) => setTimeout(next, 2_500))
       const lines = warnings.filter((text) => /listen/.test(text))
       expect(lines).toEqual([
@@ -153,7 +153,7 @@ describe.runIf(pgbouncer !== undefined)('through PgBouncer in transaction mode',
       /leads to another database/,
     ],
     ['the pooler', () => bouncer.url, /leads to a connection pooler as well/],
-  ])('with a listen that leads to %s, one line says so', { timeout: 60_000 }, async (_, where, line) => {
+  ])('with a listen URL of %s, one line says so', { timeout: 60_000 }, async (_, where, line) => {
     const worker = await open({ listen: where() })
     await worker.start()
     await worker.enqueue('work', { n: 1 })

@@ -11,33 +11,33 @@ import { allStatements } from './postgres/statements.js'
 import type { Statement } from './postgres/statements.js'
 
 /**
- * The plan of every statement: how it looks for rows in tables of a million, whatever its plan was made from, and that none
- * costs so much that a server with JIT would compile it. Of the million rows there are so many, and the planner is told
- * of the rest; `MILLRACE_PLAN_ROWS=1000000` makes all of them.
+ * The plan of every statement: how it finds rows in tables of a million, whatever statistics its plan was made from, and that none
+ * costs so much that a server with JIT would compile it. Only ROWS of the million rows exist, and the planner's statistics
+ * claim the rest; `MILLRACE_PLAN_ROWS=1000000` inserts all of them.
  */
 const ROWS = Number(process.env['MILLRACE_PLAN_ROWS'] ?? 30_000)
 const MILLION = 1_000_000
-/** `jit_above_cost`, as every server is shipped. */
+/** `jit_above_cost`, the default of every server. */
 const JIT_COST = 100_000
-/** Rows that a statement may look at for the ten that it is asked for. A table that is read whole has several thousand. */
+/** Rows that a statement may read to return ten. A table that is read completely has several thousand. */
 const LOOKED_MAX = 1_000
-/** Those that may look at more. */
+/** Statements that may read more. */
 const MAY_LOOK = [
-  // By ids or by refs: of a day that is empty either index looks as good. Its plan is dropped after one slow run (connection.ts).
+  // By ids or by refs: for an empty day both indexes have the same cost. The plan is dropped after one slow run (connection.ts).
   'newRefs',
   // Jobs that are ready are in the order of their lanes, so up to READY_MAX are listed and sorted.
   'listJobs([{"by":"states","states":["ready"]}]',
 ]
-/** Relations that are read whole somewhere because they do not grow with jobs stay below this. */
+/** Relations that do not grow with jobs, and so may be read completely, stay below this. */
 const SMALL = 1_000
 
 /**
- * Not the server that test files share: their DDL overflows its queue of invalidations, and then every session plans all of its
- * statements again.
+ * Not the server that test files share: their DDL overflows its queue of invalidations, and then every session replans all its
+ * statements.
  */
 let server: Awaited<ReturnType<typeof startPostgres>>
 let database: Awaited<ReturnType<typeof createDatabase>>
-/** A session as the store sets its own up, with plans made while all tables were empty, and one as the server gives it. */
+/** A session with the store's settings and plans made while all tables were empty, and one with the server's defaults. */
 let own: Client
 let stock: Client
 const costs = { empty: new Map<string, number>(), full: new Map<string, number>() }
@@ -51,9 +51,9 @@ beforeAll(async () => {
   own = await connect()
   stock = await connect()
   await makeDays(stock)
-  // So that nothing but this file makes the server plan again.
+  // So that only this file makes the server replan.
   await eachTable((table) => `alter table ${table} set (autovacuum_enabled = off)`)
-  // An empty table that was never analysed is taken for one of ten pages; this one is known to be empty.
+  // An empty table that was never analysed is estimated at ten pages; this one is known to be empty.
   await stock.query('vacuum analyze')
   await measure(costs.empty)
   await own.query(makeQueries(SCHEMA, 'channel').setUpWork)
@@ -77,12 +77,12 @@ afterAll(async () => {
 })
 
 describe('a plan that was made while all tables were empty', () => {
-  test('is kept when they have grown, or this file would show nothing', async () => {
+  test('is kept when they have grown, or this file would prove nothing', async () => {
     await own.query('insert into control select generate_series(1, 10000)')
     expect(nodesOf((await explained(own, 'explain (format json) execute control')).Plan)).toContain('Seq Scan control')
   })
 
-  test('looks at a few rows of tables that are large by now', async () => {
+  test('reads a few rows of tables that are large by now', async () => {
     const many: string[] = []
     for (const [index, statement] of statements.entries()) {
       const { Plan } = await undone(
@@ -106,7 +106,7 @@ describe('a plan that was made while all tables were empty', () => {
   })
 })
 
-describe('without any setting of ours', () => {
+describe('without the engine’s settings', () => {
   beforeAll(async () => {
     await stock.query('vacuum analyze')
     if (ROWS < MILLION) await pretendRows(stock, MILLION)
@@ -118,7 +118,7 @@ describe('without any setting of ours', () => {
     expect(dear).toEqual([])
   })
 
-  test('no statement reads a table of a million rows from end to end', async () => {
+  test('no statement reads a table of a million rows completely', async () => {
     const large = new Set(await largeTables())
     expect(large.size).toBeGreaterThan(20)
     const whole: string[] = []
@@ -169,7 +169,7 @@ async function measure(into: Map<string, number>): Promise<void> {
   for (const statement of statements) into.set(statement.name, (await planOf(statement)).Plan['Total Cost'])
 }
 
-/** As through a pooler, where nothing is prepared: planned for these values. */
+/** As behind a pooler, where nothing is prepared: planned for these values. */
 async function planOf(statement: Statement): Promise<{ Plan: Node }> {
   const { rows } = await stock.query<{ 'QUERY PLAN': [{ Plan: Node }] }>({
     text: `explain (format json) ${statement.text}`,

@@ -10,8 +10,8 @@ import { freshDatabase } from './postgres/shared-postgres.js'
 import { systemWorld } from '../src/world/world.js'
 
 /**
- * The interleavings that READ COMMITTED allows, stepped through on purpose: one side is a transaction of a plain client that
- * stands still at a chosen point, the other is the store. Who wins is written in docs/decisions/postgres-locks.md.
+ * The interleavings that READ COMMITTED allows, stepped through: one side is a transaction of a plain client that
+ * waits at a chosen point, the other is the store. docs/decisions/postgres-locks.md says what decides each conflict.
  */
 let database: Awaited<ReturnType<typeof freshDatabase>>
 const clients: Client[] = []
@@ -105,7 +105,7 @@ function ended(job: ClaimedJob, over: Partial<SettledJob> = {}): SettledJob {
   } as SettledJob
 }
 
-/** A job that a worker has, begun. */
+/** Claimed jobs that have begun. */
 async function running(store: PostgresStore, count = 1, over: Partial<NewJob> = {}): Promise<readonly ClaimedJob[]> {
   await store.addWorker({ id: 'w', host: 'h', pid: 1 })
   await store.insertJobs(
@@ -121,7 +121,7 @@ const only = <T>(list: readonly T[]): T => {
   return list[0] as T
 }
 
-/** A store that, before it runs the first statement like this, lets something happen. */
+/** A store that calls `meanwhile` before it runs the first statement that matches. */
 async function interrupted(schema: string, like: RegExp, meanwhile: () => Promise<unknown>): Promise<PostgresStore> {
   const target = await targetOf(database.url, schema)
   let isDone = false
@@ -142,7 +142,7 @@ async function interrupted(schema: string, like: RegExp, meanwhile: () => Promis
   return store
 }
 
-/** Waits until somebody stands before a lock of ours. */
+/** Waits until another session waits for a lock. */
 async function untilBlocked(): Promise<void> {
   const client = await newClient()
   await expect
@@ -153,11 +153,11 @@ async function untilBlocked(): Promise<void> {
     .toBeGreaterThan(0)
 }
 
-describe('a command to a job that waits', () => {
+describe('a command on a waiting job', () => {
   const edit = { keepMs: Infinity, edit: { payload: '{"n":2}' } } as const
 
   for (const state of ['ready', 'scheduled'] as const)
-    test(`of which it has read an older version does not undo what was written since: ${state}`, async () => {
+    test(`that has read an older version does not undo later writes: ${state}`, async () => {
       const { store, other, schema } = await house()
       const job = aJob({ due: { inMs: state === 'ready' ? 0 : 60_000 } })
       await store.insertJobs([job], OPTIONS)
@@ -169,7 +169,7 @@ describe('a command to a job that waits', () => {
       expect(row).toMatchObject({ state: 'paused', payload: '{"n":2}' })
     })
 
-  test('that ended anew since it was read goes on from there', async () => {
+  test('that ended again since it was read decides from the new state', async () => {
     const { store, other, schema } = await house()
     const failed = { to: 'failed', result: null } as const
     const job = only(await running(store))
@@ -199,8 +199,8 @@ describe('a retry', () => {
   })
 })
 
-describe('the end of a job', () => {
-  test('that waits for a wish to be written takes the wish with it', async () => {
+describe('the settlement of a job', () => {
+  test('that waits for a requested change to be written applies it', async () => {
     const { store, client, queries, schema } = await house()
     const job = only(await running(store))
     await client.query('begin')
@@ -232,7 +232,7 @@ describe('the end of a job', () => {
     expect((await client.query(`select ref from ${schema}.ready`)).rows).toHaveLength(1)
   })
 
-  test('that is told twice, because its answer was lost, is no lost claim', async () => {
+  test('that is written twice, because its reply was lost, is no lost claim', async () => {
     const { store } = await house()
     const job = only(await running(store))
     expect((await store.settleJobs([ended(job)], [job.fence])).refused).toEqual([])
@@ -240,7 +240,7 @@ describe('the end of a job', () => {
     expect((await store.settleJobs([ended(job, { worker: 'zombie' })], [job.fence])).refused).toEqual([job.ref])
   })
 
-  test('in a transaction of its handler’s keeps only itself waiting', async () => {
+  test('in a handler’s transaction delays only itself', async () => {
     const { store, client, queries } = await house()
     const [first, second] = (await running(store, 2)) as [ClaimedJob, ClaimedJob]
     await client.query('begin')
@@ -258,7 +258,7 @@ describe('the end of a job', () => {
 })
 
 describe('a rescue', () => {
-  test('leaves what a handler’s transaction still shares to the next round, and frees the rest', async () => {
+  test('leaves a lease that a handler’s transaction has locked to the next round, and frees the rest', async () => {
     const { store, other, client, queries } = await house()
     await store.addWorker({ id: 'w', host: 'h', pid: 1 })
     await store.insertJobs([aJob(), aJob()], OPTIONS)
@@ -275,7 +275,7 @@ describe('a rescue', () => {
     expect(await other.readWorkers()).toEqual([])
   })
 
-  test('does nothing when the beat moved while it waited', async () => {
+  test('does nothing when the heartbeat changed while it waited', async () => {
     const { store, other, client, queries } = await house()
     const job = only(await running(store))
     await client.query('begin')
@@ -288,23 +288,23 @@ describe('a rescue', () => {
   })
 })
 
-describe('a job that is made live again', () => {
-  test('while it is being forgotten keeps its row', async () => {
+describe('a job that is retried', () => {
+  test('while it is being pruned keeps its row', async () => {
     const { store, other, client, queries, schema } = await house()
     const job = only(await running(store))
     await store.settleJobs([ended(job, { keepMs: 1 })], [job.fence])
     await pause(5)
     await client.query('begin')
-    // What a retry writes, and then stands still.
+    // What a retry writes, before it waits.
     await client.query(`delete from ${schema}.history where ref = ${job.ref}`)
     await client.query(queries.putReady, [JSON.stringify([{ lane: 1, sort: 0, ref: job.ref }])])
-    expect((await other.pruneJobs(10)).pruned, 'it is not waited for').toBe(0)
+    expect((await other.pruneJobs(10)).pruned, 'the prune does not wait for it').toBe(0)
     await client.query('commit')
     expect((await other.pruneJobs(10)).pruned).toBe(0)
     expect((await client.query(`select ref from ${schema}.jobs`)).rows).toHaveLength(1)
   })
 
-  test('while places are swept keeps its place', async () => {
+  test('while unique slots are swept keeps its slot', async () => {
     const { store, other, client, schema } = await house()
     const unique = { key: 'place', while: 'unfinished', onDuplicate: 'reject', forMs: null }
     const options = JSON.stringify({ unique: { key: 'place', while: 'unfinished' } })
@@ -322,7 +322,7 @@ describe('a job that is made live again', () => {
 })
 
 describe('a key', () => {
-  test('that a caller’s transaction holds keeps only those waiting who want it', async () => {
+  test('that a caller’s transaction holds blocks only enqueues of the same key', async () => {
     const { store, client, queries } = await house()
     await store.insertJobs([aJob()], OPTIONS)
     await client.query('begin')
@@ -336,7 +336,7 @@ describe('a key', () => {
     expect(only(await wanted)).toMatchObject({ isNew: true })
   })
 
-  test('whose holder ends between two looks is free', async () => {
+  test('whose holder ends between two reads is free', async () => {
     const { store, other } = await house()
     await store.addWorker({ id: 'w', host: 'h', pid: 1 })
     for (let round = 0; round < 30; round += 1) {
@@ -357,12 +357,12 @@ describe('a key', () => {
 })
 
 describe('a claim', () => {
-  test('that began before a pause was written is waited for by the pause', async () => {
+  test('that began before a pause was written delays the pause', async () => {
     const { store, other, client, schema } = await house()
     await store.addWorker({ id: 'w', host: 'h', pid: 1 })
     await store.insertJobs([aJob()], OPTIONS)
     await client.query('begin')
-    // What a claim has written when it stands still.
+    // What a claim has written when it waits.
     await client.query(
       `insert into ${schema}.leases (fence, worker, quarantined, claimed_at, starting, refs) select 7, 'w', 0, 0, 0, array_agg(ref) from ${schema}.ready`,
     )
@@ -401,7 +401,7 @@ describe('a claim', () => {
     expect(new Set(taken.flat()).size).toBe(2_000)
   })
 
-  test('races with cancels, and every job is either taken or cancelled', { timeout: 60_000 }, async () => {
+  test('races with cancels, and every job is either claimed or cancelled', { timeout: 60_000 }, async () => {
     const { store, other, schema, client } = await house()
     await store.addWorker({ id: 'w', host: 'h', pid: 1 })
     const jobs = Array.from({ length: 300 }, () => aJob())
@@ -424,7 +424,7 @@ describe('a claim', () => {
 })
 
 test(
-  'bulks with keys and places in any order, sweeps, promotions and cancels meet no deadlock',
+  'bulks with keys and unique slots in any order, sweeps, promotions and cancels cause no deadlock',
   { timeout: 90_000 },
   async () => {
     const { schema } = await house()
@@ -481,7 +481,7 @@ test(
     console.log(`${calls} bulks by 8 stores in 8 s`)
     expect(met).toEqual([])
     const client = await newClient()
-    // Every job stands in exactly one place, and every key is that of an unfinished job.
+    // Every job is in exactly one table, and every key belongs to an unfinished job.
     const { rows } = await client.query(
       `select
        (select count(*) from ${schema}.jobs j where 1 <> (
@@ -497,7 +497,7 @@ test(
   },
 )
 
-test('a claim that comes late finds its fence taken, and takes nothing', async () => {
+test('a late claim finds its fence in use, and takes nothing', async () => {
   const { store, schema, client } = await house()
   await store.addWorker({ id: 'w', host: 'h', pid: 1 })
   await store.insertJobs([aJob()], OPTIONS)
@@ -515,6 +515,6 @@ test('a claim that comes late finds its fence taken, and takes nothing', async (
   await expect(store.claimJobs(late)).rejects.toMatchObject({ cause: { code: '23505' } })
   expect(await claim(store, 'w')).toHaveLength(1)
   await store.dropWorker('w')
-  // The one it has; the fence that was only taken went with the worker.
+  // Only its own lease is left; the empty lease of the fence was deleted with the worker.
   expect((await client.query(`select fence from ${schema}.leases`)).rows).toHaveLength(1)
 })

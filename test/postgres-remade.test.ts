@@ -5,7 +5,7 @@ import type { Mill, MillOptions } from '../src/index.js'
 import { postgres } from '../src/postgres.js'
 import { freshDatabase } from './postgres/shared-postgres.js'
 
-/** Processes that live on while the tables are made anew under them: numbers that they know mean something else then. */
+/** Processes that keep running while the tables are recreated: lane numbers that they cached mean something else then. */
 
 let database: Awaited<ReturnType<typeof freshDatabase>>
 let sql: Client
@@ -54,13 +54,13 @@ const ways = {
     )
     await sql.query(`truncate ${rows[0]?.names ?? ''} restart identity`)
   },
-  'emptied, and not there yet': async () => {
+  'emptied, and not filled again': async () => {
     await sql.query(`truncate ${schema}.lanes, ${schema}.jobs, ${schema}.ready, ${schema}.waiting`)
   },
 }
 
 describe.each(Object.entries(ways))('when the tables are %s', (_, remake) => {
-  /** A producer that knows `mail` by a number, and then another whose `purge` came first. */
+  /** A producer that has cached the number of `mail`, and then another one whose `purge` was first. */
   async function remade(): Promise<{ producer: Mill; other: Mill }> {
     const producer = await open({ jobs: [mail] })
     await producer.enqueue(mail, 'before', { in: '1h' })
@@ -86,11 +86,11 @@ describe.each(Object.entries(ways))('when the tables are %s', (_, remake) => {
     'one in a transaction': (mill) => inTransaction('begin', async (tx) => [await mill.enqueue(mail, 1, { tx })]),
     'a key in a transaction': (mill) =>
       inTransaction('begin', async (tx) => [await mill.enqueue(mail, 1, { tx, key: 'k' })]),
-    'one in a transaction with a first view': (mill) =>
+    'one in a transaction with a fixed snapshot': (mill) =>
       inTransaction('begin isolation level repeatable read', async (tx) => [await mill.enqueue(mail, 1, { tx })]),
   }
 
-  test.each(Object.entries(enqueues))('an enqueue of %s is what it was given as', async (_name, enqueue) => {
+  test.each(Object.entries(enqueues))('an enqueue of %s runs as its own job', async (_name, enqueue) => {
     const { producer, other } = await remade()
     const handles = await enqueue(producer)
     expect(await namesOf(other, handles)).toEqual(handles.map(() => 'mail'))
@@ -103,7 +103,7 @@ describe.each(Object.entries(ways))('when the tables are %s', (_, remake) => {
     expect(ran.filter((name) => name === 'purge')).toEqual([])
   })
 
-  test('a job that waits is moved into the queue that was meant', async () => {
+  test('a waiting job is moved into the right queue', async () => {
     const producer = await open({ jobs: [mail] })
     await producer.edit((await producer.enqueue(mail, 1, { in: '1h' })).id, { queue: 'slow' })
     await remake()
@@ -117,7 +117,7 @@ describe.each(Object.entries(ways))('when the tables are %s', (_, remake) => {
     expect(await producer.get(id)).toMatchObject({ job: 'mail', queue: 'default' })
   })
 
-  test('a worker that lived through it runs each job by its own handler', async () => {
+  test('a worker that kept running calls the right handler for each job', async () => {
     const worker = await open({ jobs: [mail, purge] })
     await worker.start()
     await (await worker.enqueue(mail, 0)).result({ timeout: '10s' })
@@ -161,7 +161,7 @@ test('a transaction that does not see a new name yet can enqueue it', async () =
   expect(await mill.get(id)).toMatchObject({ job: 'purge', queue: 'new', payload: 2 })
 })
 
-test('a transaction that has made a new name itself, by SQL, can enqueue it too', async () => {
+test('a transaction that has written a new name itself, by SQL, can enqueue it too', async () => {
   const mill = await open()
   for (const end of ['rollback', 'commit']) {
     const { id } = await inTransaction('begin', async (tx) => {
@@ -201,7 +201,7 @@ describe('while the schema is dropped', () => {
     expect(outcome).toMatchObject({ code: 'E_STORE_GONE', message: expect.stringContaining('schema') })
   })
 
-  test('a worker goes on when it comes back, and what was acknowledged runs', async () => {
+  test('a worker continues when it is restored, and acknowledged jobs run', async () => {
     const lines: string[] = []
     const write = (_fields: unknown, message: string): void => void lines.push(message)
     const logger = { debug: () => undefined, info: () => undefined, warn: write, error: write }

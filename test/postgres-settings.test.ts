@@ -7,7 +7,7 @@ import { targetOf } from '../src/store/postgres/connection/target.js'
 import { freshDatabase } from './postgres/shared-postgres.js'
 import { systemWorld } from '../src/world/world.js'
 
-/** F1: what a role or a database has as its defaults, meant for an app, changes nothing of how jobs are worked off. */
+/** F1: the default settings of a role or a database, meant for an app, do not change how jobs run. */
 let database: Awaited<ReturnType<typeof freshDatabase>>
 let sql: Client
 beforeEach(async () => {
@@ -34,7 +34,7 @@ async function byDefault(settings: Readonly<Record<string, string>>): Promise<vo
     await sql.query(`alter database ${pathname.slice(1)} set ${name} = '${value}'`)
 }
 
-test('sessions of our own have settings of their own, and so has a transaction on any session', async () => {
+test('the engine’s sessions have their own settings, and so has each of its transactions', async () => {
   await byDefault(SETTINGS)
   const opened = await openDatabase(await targetOf(database.url), true, systemWorld())
   const names = Object.keys(SETTINGS).map((name) => `current_setting('${name}') as ${name}`)
@@ -59,31 +59,35 @@ test('sessions of our own have settings of their own, and so has a transaction o
 })
 
 describe.each(['serializable', 'repeatable read'])('where transactions are %s by default', (level) => {
-  test('every job of a fleet runs once, and is read, cancelled and retried as ever', { timeout: 60_000 }, async () => {
-    await byDefault({ default_transaction_isolation: level, statement_timeout: '1s' })
-    const told: string[] = []
-    const runs = new Map<number, number>()
-    const mills: Mill[] = []
-    for (let each = 0; each < 3; each += 1) mills.push(await open(runs, told))
-    const [mill] = mills as [Mill]
-    for (const each of mills) await each.start()
-    const numbers = Array.from({ length: 300 }, (_, n) => n)
-    await Promise.all(
-      numbers.map((n) =>
-        (mills[n % 3] as Mill).enqueue('work', { n }, n % 3 === 0 ? { key: `k${n % 30}`, group: 'g' } : {}),
-      ),
-    )
-    const later = await mill.enqueue('work', { n: 1_000 }, { in: '1h' })
-    await mill.cancel(later.id)
-    await mill.retry(later.id)
-    await expect.poll(async () => (await mill.get(later.id))?.state, { timeout: 30_000 }).toBe('done')
-    await expect.poll(() => unfinished(mill), { timeout: 30_000 }).toBe(0)
-    expect([...runs.values()].every((count) => count === 1)).toBe(true)
-    for (const each of mills) await each.close()
-    expect(told).toEqual([])
-  })
+  test(
+    'every job of a fleet runs once, and is read, cancelled and retried correctly',
+    { timeout: 60_000 },
+    async () => {
+      await byDefault({ default_transaction_isolation: level, statement_timeout: '1s' })
+      const told: string[] = []
+      const runs = new Map<number, number>()
+      const mills: Mill[] = []
+      for (let each = 0; each < 3; each += 1) mills.push(await open(runs, told))
+      const [mill] = mills as [Mill]
+      for (const each of mills) await each.start()
+      const numbers = Array.from({ length: 300 }, (_, n) => n)
+      await Promise.all(
+        numbers.map((n) =>
+          (mills[n % 3] as Mill).enqueue('work', { n }, n % 3 === 0 ? { key: `k${n % 30}`, group: 'g' } : {}),
+        ),
+      )
+      const later = await mill.enqueue('work', { n: 1_000 }, { in: '1h' })
+      await mill.cancel(later.id)
+      await mill.retry(later.id)
+      await expect.poll(async () => (await mill.get(later.id))?.state, { timeout: 30_000 }).toBe('done')
+      await expect.poll(() => unfinished(mill), { timeout: 30_000 }).toBe(0)
+      expect([...runs.values()].every((count) => count === 1)).toBe(true)
+      for (const each of mills) await each.close()
+      expect(told).toEqual([])
+    },
+  )
 
-  test('no job is charged because others were faster than its ctx.transaction', { timeout: 60_000 }, async () => {
+  test('no job is charged because of conflicts in its ctx.transaction', { timeout: 60_000 }, async () => {
     await byDefault({ default_transaction_isolation: level })
     const empty = job('empty', {
       retry: { limit: 0 },
@@ -126,7 +130,7 @@ describe('a serialization failure in ctx.transaction', { timeout: 60_000 }, () =
     expect(await run(conflicts)).toEqual([4, 'done'])
   })
 
-  test('fails the attempt when it comes twenty times in a row', async () => {
+  test('fails the attempt when it occurs twenty times in a row', async () => {
     expect(
       await run(() => {
         throw conflict()
@@ -134,7 +138,7 @@ describe('a serialization failure in ctx.transaction', { timeout: 60_000 }, () =
     ).toEqual([20, 'failed'])
   })
 
-  test('is not run again when the handler has decided by an Abort', async () => {
+  test('is not run again when the handler throws an Abort', async () => {
     expect(
       await run(() => {
         throw new Abort('no more', { cause: conflict() })

@@ -17,7 +17,7 @@ let mill: Mill
 let ran: { payload: unknown; id: string }[]
 let woken: () => void
 
-/** Parks nothing and remembers what came. */
+/** Records each payload. */
 const note = job('note', {
   run: async (payload: unknown, ctx: Context) => {
     ran.push({ payload, id: ctx.id })
@@ -37,7 +37,7 @@ afterAll(async () => {
 beforeEach(async () => {
   ran = []
   woken = () => undefined
-  // No poll comes to help: what runs was woken.
+  // There is no poll: a job that runs was started by a notification.
   mill = await millrace({ store: postgres(database.url, { schema: SCHEMA }), jobs: [note], logger: false, poll: '10m' })
 })
 afterEach(async () => {
@@ -78,7 +78,7 @@ describe('a job from SQL', () => {
     expect(Math.abs(Number.parseInt(id.replace('-', '').slice(0, 12), 16) - Date.now())).toBeLessThan(60_000)
   })
 
-  test('comes from a trigger, with its row, and not when that is rolled back', async () => {
+  test('is enqueued by a trigger, with its row, and not when that is rolled back', async () => {
     await sql.query('create table if not exists orders (id integer primary key, name text)')
     await sql.query(
       `create or replace function told() returns trigger language plpgsql as 'begin perform ${HOME.replaceAll(`'`, `''`)}.add_job(''note'', to_jsonb(new)); return new; end'`,
@@ -116,7 +116,7 @@ describe('a job from SQL', () => {
     expect(ran).toEqual([{ payload, id }])
   })
 
-  test('may be given nothing but its name', async () => {
+  test('needs only a name', async () => {
     const id = await add(`'note'`)
     await mill.start()
     await mill.handle(id).result()
@@ -170,7 +170,7 @@ async function reopened(options: object): Promise<Mill> {
 }
 
 describe('a key', () => {
-  test('is held by one unfinished job, whoever enqueued it', async () => {
+  test('is held by one unfinished job, enqueued from SQL or by a mill', async () => {
     const first = await add(`'note', '1', key => 'k', run_in => '1 hour'`)
     expect(await add(`'note', '2', key => 'k'`)).toBe(first)
     expect((await mill.enqueue(note, 3, { key: 'k' })).id).toBe(first)
@@ -181,7 +181,7 @@ describe('a key', () => {
     expect(await add(`'note', '2', key => 'k'`)).not.toBe(first)
   })
 
-  test('is given to one of many who ask at once', async () => {
+  test('is taken by one of many concurrent calls', async () => {
     const clients = await Promise.all(
       Array.from({ length: 5 }, async () => {
         const client = new Client(database.url)
@@ -202,8 +202,8 @@ describe('a key', () => {
   })
 })
 
-describe('what is wrong', () => {
-  test('is told all at once, and nothing is written', async () => {
+describe('wrong input', () => {
+  test('is reported in one error, and nothing is written', async () => {
     const error = await refusal(
       `$1, '{}', queue => '', priority => 2000000, due_at => now(), run_in => '1 s', key => repeat('k', 501), on_duplicate => 'replace', labels => array['', 'b'], title => repeat('t', 501)`,
       ['a\nb'],
@@ -231,7 +231,7 @@ describe('what is wrong', () => {
       /run_in must be at most 100 years, got 1000/,
     ],
     [
-      'one that far away',
+      'an instant that far away',
       `'note', '{}', due_at => '2999-01-01'`,
       '22023',
       /due_at must be at most 100 years away, got 2999/,
@@ -254,7 +254,7 @@ describe('what is wrong', () => {
   })
 })
 
-test('hostile names change nothing', async () => {
+test('hostile names change no SQL', async () => {
   const hostile = `'); drop schema public cascade; -- $$ " \\ %s`
   const id = await add(`$1, '{}', queue => $1, key => $1, labels => array[$1], title => $1`, [hostile])
   expect(await found({ key: hostile })).toMatchObject([
@@ -262,7 +262,7 @@ test('hostile names change nothing', async () => {
   ])
 })
 
-test('what the session looks for first changes nothing', async () => {
+test('the session’s search_path changes nothing', async () => {
   const [at] = (await sql.query('show search_path')).rows as { search_path: string }[]
   await sql.query('create schema trap')
   await sql.query(`create function trap.hashtextextended(text, integer) returns bigint language sql as 'select 1 / 0'`)
@@ -274,7 +274,7 @@ test('what the session looks for first changes nothing', async () => {
   expect(await found({ key: 'k' })).toMatchObject([{ id, queue: 'default' }])
 })
 
-test('the caller needs the rights that the guide names, and no more', async () => {
+test('the caller needs the privileges that the guide names, and no more', async () => {
   const guide = readFileSync(new URL('../docs/guides/postgres-sql.md', import.meta.url), 'utf8')
   const grants = [...guide.matchAll(/^ *(grant .*);$/gm)].map(([, grant]) => grant as string)
   expect(grants).toHaveLength(4)

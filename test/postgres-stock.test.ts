@@ -9,7 +9,7 @@ import { pgbouncer, startBouncer } from './postgres/pgbouncer.js'
 import type { Bouncer } from './postgres/pgbouncer.js'
 import { stockPrograms } from './postgres/stock-server.js'
 
-/** F1: a server as Debian ships it, with JIT on, compiles nothing of ours. The server itself counts what it compiles. */
+/** F1: Debian's default server, with JIT on, compiles none of our statements. The server itself counts what it compiles. */
 if (stockPrograms === undefined)
   test.skip('a stock server with JIT is tested where Debian’s PostgreSQL is installed (/usr/lib/postgresql)')
 
@@ -37,14 +37,14 @@ describe.runIf(stockPrograms !== undefined)('a stock server with JIT', () => {
     await server?.stop()
   })
 
-  test('compiles what costs enough, and counts it, or this file would show nothing', async () => {
+  test('compiles a statement that costs enough, and counts it, or this file would prove nothing', async () => {
     await sql.query('set jit_above_cost = 0')
     await sql.query('select sum(number) as control from generate_series(1, 1000) as number')
     await sql.query('reset jit_above_cost')
     expect(await compiled()).toEqual([expect.stringContaining('control')])
   })
 
-  test('compiles nothing of a drain, of single jobs, or of what is read', { timeout: 60_000 }, async () => {
+  test('compiles nothing of a drain, of single jobs, or of reads', { timeout: 60_000 }, async () => {
     await sql.query('select pg_stat_statements_reset()')
     await work(server.url)
     expect(await compiled()).toEqual([])
@@ -62,7 +62,7 @@ async function compiled(): Promise<string[]> {
   return rows.map(({ query }) => query)
 }
 
-/** What a mill does all day: bulks, single jobs, groups, links, pauses, times, and reading all of it. */
+/** The normal work of a mill: bulks, single jobs, groups, links, pauses, times, and reading all of it. */
 async function work(store: string): Promise<void> {
   let ran = 0
   const noop = job('noop', async (payload: { n: number }) => {

@@ -8,7 +8,7 @@ import { freshDatabase } from './postgres/shared-postgres.js'
 import { libraries } from './postgres/libraries.js'
 import type { Opened } from './postgres/libraries.js'
 
-/** E4 and E5 through the front door: jobs in the transactions of every library we know, on a real server. */
+/** E4 and E5 through the public API: jobs in the transactions of every supported library, on a real server. */
 
 let database: Awaited<ReturnType<typeof freshDatabase>>
 let admin: Client
@@ -74,7 +74,7 @@ describe.each(Object.entries(libraries))('in a transaction of %s', (_, openLibra
     expect(ran).not.toContain('nobody')
   })
 
-  test('a refused bulk leaves nothing, and what came before it stays', async () => {
+  test('a refused bulk leaves nothing, and earlier writes stay', async () => {
     const mill = await open()
     await mill.enqueue(mail, { to: 'first' }, { key: 'k' })
     await library.transaction(async (tx) => {
@@ -110,7 +110,7 @@ describe.each(Object.entries(libraries))('in a transaction of %s', (_, openLibra
   })
 })
 
-test('ctx.transaction commits the work and the job’s end together, or neither', async () => {
+test('ctx.transaction commits the work and the job’s settlement together, or neither', async () => {
   let tries = 0
   const order = job('order', {
     run: async (p: { id: number }, ctx) => {
@@ -133,7 +133,7 @@ test('ctx.transaction commits the work and the job’s end together, or neither'
   expect([tries, await count(mill)]).toEqual([2, 2])
 })
 
-test('ctx.transaction serves more handlers at once than there are connections for it, again and again', async () => {
+test('ctx.transaction serves more concurrent handlers than it has connections, repeatedly', async () => {
   const failed: unknown[] = []
   const warned: string[] = []
   const hear = (warning: Error): unknown => warned.push(warning.message)
@@ -158,7 +158,7 @@ test('ctx.transaction serves more handlers at once than there are connections fo
   expect(warned).toEqual([])
 })
 
-test('ctx.transaction gets over a connection that was ended while it was kept', async () => {
+test('ctx.transaction replaces a connection that was ended while it was idle', async () => {
   const order = job('order', {
     run: (_: number, ctx) =>
       ctx.transaction(async (tx) => {
@@ -199,7 +199,7 @@ describe.each(['a URL', 'a pool'] as const)('the tx of ctx.transaction on %s', (
     return mill
   }
 
-  test('is over with its call, also while the connection serves another', async () => {
+  test('is refused after its call, also while the connection serves another', async () => {
     let kept!: Tx
     let keptQuery!: Tx['query']
     const first = job('first', (_: number, ctx) =>

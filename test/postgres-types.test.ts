@@ -7,7 +7,7 @@ import type { Mill } from '../src/index.js'
 import { postgres } from '../src/postgres.js'
 import { freshDatabase } from './postgres/shared-postgres.js'
 
-/** An app that told `pg` how to read values, for its whole process: the engine must not notice, and the app must not lose it. */
+/** An app that sets type parsers of `pg` for its whole process: the engine must not use them, and the app must keep them. */
 const READ: readonly (readonly [string, number, (text: string) => unknown])[] = [
   ['boolean', 16, String],
   ['bytea', 17, String],
@@ -66,7 +66,7 @@ test('the engine reads what it wrote, by URL and by pool', async () => {
   expect(warnings.filter((told) => /cannot/.test(JSON.stringify(told)))).toEqual([])
 })
 
-test('so it does in the app’s transactions, of pg and of a library on it', async () => {
+test('the engine does so in the app’s transactions too, of pg and of a library on it', async () => {
   const mill = await millrace({ store: database.url, jobs: [echo, unique], logger: false })
   await mill.start()
   const client = new Client(database.url)
@@ -91,7 +91,7 @@ test('so it does in the app’s transactions, of pg and of a library on it', asy
   await mill.close()
 })
 
-test('and the app has its own ways in a transaction that the engine lends', async () => {
+test('the app’s parsers apply in a transaction that the engine lends', async () => {
   const reads = job('reads', (_: undefined, ctx) =>
     ctx.transaction(async (tx: PoolClient) => {
       const { rows } = await tx.query('select 7::bigint as big, true as yes')

@@ -7,8 +7,8 @@ import { startProxy } from './postgres/proxy.js'
 import type { Proxy } from './postgres/proxy.js'
 
 /**
- * F1, L4: a statement or a COMMIT was sent and its reply was lost. The call rejects with E_OUTCOME_UNKNOWN, and `retry()` gives
- * what the call would have given, whether or not the first write happened; nothing is written twice.
+ * F1, L4: a statement or a COMMIT was sent and its reply was lost. The call rejects with E_OUTCOME_UNKNOWN, and `retry()` returns
+ * what the call would have returned, whether or not the first write happened; nothing is written twice.
  */
 let database: Awaited<ReturnType<typeof freshDatabase>>
 let proxy: Proxy
@@ -53,20 +53,20 @@ async function unknownOf(call: Promise<unknown>): Promise<OutcomeUnknownError> {
   return error as OutcomeUnknownError
 }
 
-/** The two things that may have happened. */
+/** The two possible outcomes. */
 const sides = [
   ['written', (text: string) => proxy.loseAnswerTo(text)],
   ['not written', (text: string) => proxy.swallow(text)],
 ] as const
 
-/** A call, what it is to give, and what is to be true afterwards. `arrange` runs before the connection is disturbed. */
+/** A call, its expected result, and the expected state afterwards. `arrange` runs before the connection is disturbed. */
 interface Case {
   readonly arrange?: () => Promise<string | void>
   readonly call: (id: string) => Promise<unknown>
   readonly gives: (answer: unknown, id: string) => unknown
   readonly after?: (id: string) => Promise<unknown>
   readonly ids?: number
-  /** In the message that is disturbed; default: in every one that commits under a receipt. */
+  /** A text of the message to disturb; default: every message that commits under a receipt. */
   readonly at?: string
 }
 
@@ -238,7 +238,7 @@ const cases: Record<string, Case> = {
     gives: (answer) => expect(answer).toBe(3),
     after: async (group) => expect(await mill.group(group).progress()).toMatchObject({ cancelled: 3 }),
     ids: 2,
-    // The first goes alone; the others arrive meanwhile.
+    // The first is sent alone; the others arrive meanwhile.
     at: '["changed","changed"]',
   },
 }
@@ -274,7 +274,7 @@ for (const [side, disturb] of sides)
       const n = secret()
       await mill.enqueue(work, { n: 'warm' })
       disturb(`${n} 3`)
-      // The first is under way when the others arrive; those share the second statement.
+      // The first is in progress when the others arrive; those share the second statement.
       const calls = Array.from({ length: 6 }, (_, i) => mill.enqueue(work, { n: `${n} ${i}` }))
       const settled = await Promise.allSettled(calls)
       const errors = settled.flatMap((one) => (one.status === 'rejected' ? [one.reason as OutcomeUnknownError] : []))
@@ -304,8 +304,8 @@ for (const [side, disturb] of sides)
     })
   })
 
-describe('a COMMIT that is still under way when retry() runs', () => {
-  /** While `hold` has a row, COMMITs of receipts wait in the server; afterwards they commit, or fail as it says. */
+describe('a COMMIT that is still in progress when retry() runs', () => {
+  /** While `hold` has a row, COMMITs of receipts wait in the server; afterwards they commit, or fail if that row says so. */
   beforeAll(async () => {
     await sql.query(`
       create table hold (fails boolean not null);
@@ -332,7 +332,7 @@ describe('a COMMIT that is still under way when retry() runs', () => {
     ['rolls back', true, 'one statement', {}],
     ['commits', false, 'a transaction', { key: 'held back' }],
     ['rolls back', true, 'a transaction', { key: 'held back and failed' }],
-  ])('is waited for, and %s (%s, %s)', { timeout: 20_000 }, async (_, fails, __, options) => {
+  ])('delays retry(), and %s (%s, %s)', { timeout: 20_000 }, async (_, fails, __, options) => {
     const n = secret()
     await sql.query('insert into hold values ($1)', [fails])
     proxy.loseAnswerTo('key' in options ? COMMIT : n)
@@ -369,7 +369,7 @@ describe('what is known is not reported as unknown', () => {
     expect(await jobsLike(n)).toBe(0)
   })
 
-  test('an error that the server answers is that error', { timeout: 20_000 }, async () => {
+  test('an error reply of the server is that error', { timeout: 20_000 }, async () => {
     await sql.query('alter table millrace.receipts add constraint none check (is_void) not valid')
     try {
       await expect(mill.enqueue(work, { n: 1 })).rejects.toMatchObject({ code: 'E_STORE' })
@@ -379,7 +379,7 @@ describe('what is known is not reported as unknown', () => {
     }
   })
 
-  test('receipts of calls that were answered are deleted', { timeout: 20_000 }, async () => {
+  test('receipts of resolved calls are deleted', { timeout: 20_000 }, async () => {
     const count = async (): Promise<number> =>
       ((await sql.query(`select count(*)::int as n from millrace.receipts`)).rows[0] as { n: number }).n
     const before = await count()
@@ -388,7 +388,7 @@ describe('what is known is not reported as unknown', () => {
   })
 })
 
-test('through hooks, retry() gives what the call gives', { timeout: 20_000 }, async () => {
+test('through hooks, retry() returns what the call returns', { timeout: 20_000 }, async () => {
   const through: string[] = []
   const hooked = await millrace({
     store: proxy.url,
@@ -422,7 +422,7 @@ test('through hooks, retry() gives what the call gives', { timeout: 20_000 }, as
 })
 
 describe.each(sides)('ctx.transaction whose COMMIT loses its reply, %s', (_, disturb) => {
-  test('gives its value by retry(), and its writes are there once', { timeout: 20_000 }, async () => {
+  test('returns its value by retry(), and its writes are there once', { timeout: 20_000 }, async () => {
     await sql.query('create table if not exists app (n text)')
     const n = secret()
     const seen: unknown[] = []

@@ -7,7 +7,7 @@ import type { Child } from './processes/child.js'
 import { asPooler, startProxy } from './postgres/proxy.js'
 import type { Proxy } from './postgres/proxy.js'
 
-/** X13, D1, D3, D13 on real processes: one that works and is idle, and this one that enqueues. Every poll is a minute away. */
+/** X13, D1, D3, D13 on real processes: an idle worker, and this process, which enqueues. Every poll is a minute away. */
 const place = usePlace()
 let database: Awaited<ReturnType<typeof freshDatabase>>
 let admin: Client
@@ -26,7 +26,7 @@ afterAll(async () => {
   await database?.drop()
 })
 
-/** Far sooner than the poll: what starts within it was pushed, however slow the machine is at it. */
+/** Far sooner than the poll: a job that starts within this time was started by a notification, however slow the machine is. */
 const POLL_MS = 60_000
 const SOON_MS = POLL_MS / 2
 
@@ -87,7 +87,7 @@ describe('an idle worker', () => {
   })
 
   test(
-    'starts what a transaction of the caller enqueued when it commits, and nothing of one rolled back',
+    'starts what a transaction of the caller enqueued when it commits, and nothing of a transaction that was rolled back',
     { timeout: 2 * POLL_MS },
     async () => {
       const store = `${database.url}?schema=${newSchema()}`
@@ -107,7 +107,7 @@ describe('an idle worker', () => {
     },
   )
 
-  test('that lost its listener hears again by itself, and finds what it missed', { timeout: 2 * POLL_MS }, async () => {
+  test('that lost its listener reconnects by itself, and finds what it missed', { timeout: 2 * POLL_MS }, async () => {
     const store = `${database.url}?schema=${newSchema()}`
     const idle = await worker(store)
     for (let round = 0; round < 3; round += 1) {
@@ -124,7 +124,7 @@ describe('an idle worker', () => {
   })
 
   test(
-    'whose line has gone deaf without a word is late by the poll at most, and hears again',
+    'whose connection died without an error is late by one poll at most, and listens again',
     { timeout: 2 * POLL_MS },
     async () => {
       const proxy = await startProxy(database.url)
@@ -146,30 +146,34 @@ describe('an idle worker', () => {
   )
 })
 
-describe('behind a pooler that lends sessions by the transaction', () => {
-  test('everything works by the poll, nothing is prepared and nobody listens', { timeout: 2 * POLL_MS }, async () => {
-    const proxy = await startProxy(database.url, asPooler)
-    proxies.push(proxy)
-    const store = `${proxy.url}?schema=${newSchema()}`
-    const idle = await worker(
-      store,
-      `poll: '200ms',`,
-      `await mill.enqueueMany(work, Array.from({ length: 200 }, (_, n) => ({ n, at: Date.now() })))`,
-    )
-    await producer(store, 20, `await mill.enqueue(work, { n, at: Date.now() }, { key: 'k' + n })`).hears('did')
-    const times = await untilRan(idle, 220)
-    expect(times.at(-1)).toBeLessThan(5_000)
-    const { rows } = await admin.query(
-      `select query from pg_stat_activity where application_name = 'millrace' and datname = current_database() and query ilike '%listen%'`,
-    )
-    expect(rows).toEqual([])
-    const prepared = place().run(
-      `const mill = await millrace({ store: file, logger: false, jobs: [job('x', () => 1)] })
+describe('behind a pooler that assigns sessions per transaction', () => {
+  test(
+    'everything works by polling, nothing is prepared and no connection listens',
+    { timeout: 2 * POLL_MS },
+    async () => {
+      const proxy = await startProxy(database.url, asPooler)
+      proxies.push(proxy)
+      const store = `${proxy.url}?schema=${newSchema()}`
+      const idle = await worker(
+        store,
+        `poll: '200ms',`,
+        `await mill.enqueueMany(work, Array.from({ length: 200 }, (_, n) => ({ n, at: Date.now() })))`,
+      )
+      await producer(store, 20, `await mill.enqueue(work, { n, at: Date.now() }, { key: 'k' + n })`).hears('did')
+      const times = await untilRan(idle, 220)
+      expect(times.at(-1)).toBeLessThan(5_000)
+      const { rows } = await admin.query(
+        `select query from pg_stat_activity where application_name = 'millrace' and datname = current_database() and query ilike '%listen%'`,
+      )
+      expect(rows).toEqual([])
+      const prepared = place().run(
+        `const mill = await millrace({ store: file, logger: false, jobs: [job('x', () => 1)] })
       await mill.enqueue('x'); say('did', { ok: true }); await mill.close()`,
-      store,
-    )
-    await prepared.hears('did')
-  })
+        store,
+      )
+      await prepared.hears('did')
+    },
+  )
 })
 
 describe('connections', () => {
@@ -212,7 +216,7 @@ describe('connections', () => {
     },
   )
 
-  test('of handlers’ transactions come on top, ten at the most', { timeout: 2 * POLL_MS }, async () => {
+  test('for handlers’ transactions are extra, ten at most', { timeout: 2 * POLL_MS }, async () => {
     const store = `${database.url}?schema=${newSchema()}`
     await expect.poll(connections, { timeout: 10_000 }).toBe(0)
     const busy = place().run(
@@ -251,7 +255,7 @@ describe('connections', () => {
 })
 
 describe('a close', () => {
-  test('under load is over soon, and leaves no connection and no timer', { timeout: 2 * POLL_MS }, async () => {
+  test('under load ends soon, and leaves no connection and no timer', { timeout: 2 * POLL_MS }, async () => {
     const store = `${database.url}?schema=${newSchema()}`
     await expect.poll(connections, { timeout: 10_000 }).toBe(0)
     const child = place().run(
@@ -272,7 +276,7 @@ describe('a close', () => {
     await expect.poll(connections, { timeout: 5_000 }).toBe(0)
   })
 
-  test('leaves nothing behind when the tables cannot be had', { timeout: 2 * POLL_MS }, async () => {
+  test('leaves nothing behind when the open is refused', { timeout: 2 * POLL_MS }, async () => {
     await expect.poll(connections, { timeout: 10_000 }).toBe(0)
     const child = place().run(
       `const error = await millrace({ store: file, logger: false, autoMigrate: false }).catch((error) => error)

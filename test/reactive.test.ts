@@ -31,7 +31,7 @@ beforeAll(async () => {
 
 afterAll(() => rmSync(project, { recursive: true, force: true }))
 
-/** Runs a program of the project; gives what it printed. It must end by itself. */
+/** Runs a program of the project; returns its output. It must exit by itself. */
 async function runProgram(name: string): Promise<{ stdout: string; stderr: string }> {
   return run(process.execPath, [name], { cwd: project, timeout: 20_000 })
 }
@@ -44,7 +44,7 @@ function program(name: string, source: string): Promise<{ stdout: string; stderr
 describe('examples', () => {
   const names = readdirSync(join(root, 'examples', 'reactive')).filter((name) => name.endsWith('.js'))
 
-  test.each(names)('%s prints what it says it prints', async (name) => {
+  test.each(names)('%s prints the lines that it declares', async (name) => {
     const source = readFileSync(join(project, name), 'utf8')
     const expected = [...source.matchAll(/^\s*\/\/ -> (.*)$/gm)].map((match) => match[1])
     expect(expected.length).toBeGreaterThan(0)
@@ -52,7 +52,7 @@ describe('examples', () => {
     expect([stdout.trimEnd().split('\n'), stderr]).toEqual([expected, ''])
   })
 
-  test('the guide shows the examples as they are', () => {
+  test('the guide shows the examples unchanged', () => {
     const guide = readFileSync(join(root, 'docs', 'guides', 'reactive.md'), 'utf8')
     const shown = new Map(
       [...guide.matchAll(/<!-- (examples\/reactive\/[\w-]+\.js) -->\n```js\n([\s\S]*?)```/g)].map((m) => [m[1], m[2]]),
@@ -93,7 +93,7 @@ describe('processes', () => {
     expect((await program('pool.js', source)).stdout).toBe('[ 2, 4, 6 ]\nstopped\n')
   })
 
-  test('R14 what a task throws is one line on stderr and no uncaught exception', async () => {
+  test('R14 an error of a task is one line on stderr and no uncaught exception', async () => {
     const source = `
       import { createContext, eventLoopExecutor } from 'millrace/reactive'
       process.on('uncaughtException', () => console.log('uncaught'))
@@ -107,7 +107,7 @@ describe('processes', () => {
     )
   })
 
-  test('a long loop holds on to nothing', async () => {
+  test('a long loop does not grow memory', async () => {
     const source = `
       import { createContext, iterate, mailbox, waitFor } from 'millrace/reactive'
       const ctx = createContext()
@@ -131,7 +131,7 @@ describe('processes', () => {
 })
 
 describe('a browser tab', () => {
-  test('nothing but host.ts names a node: module, and that one only as a type or at run time', () => {
+  test('only host.ts names a node: module, and only as a type or at run time', () => {
     const folder = join(root, 'src', 'reactive')
     for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
       if (!name.endsWith('.ts') || /\.test(-d)?\.ts$/.test(name) || name === 'host.ts') continue
@@ -191,7 +191,7 @@ interface Bundler {
   ) => Promise<{ generate(options: object): Promise<{ readonly output: readonly Chunk[] }> }>
 }
 
-/** Bundles an entry for a browser, with the bundler that vitest brings along. */
+/** Bundles an entry for a browser, with vitest's own bundler. */
 async function bundle(entry: string): Promise<Chunk> {
   writeFileSync(join(project, 'tab.js'), entry)
   const vite = createRequire(createRequire(import.meta.url).resolve('vitest/package.json')).resolve('vite/package.json')

@@ -8,7 +8,7 @@ import { clockedMill } from './support/clocked-mill.js'
 import type { TestClock } from './support/clocked-mill.js'
 import { freshStore } from './support/fresh-store.js'
 
-/** T5 and T6 through the front door, on both stores. The database's clock stands still until a test moves it. */
+/** T5 and T6 through the public API, on both stores. The database's clock moves only when a test moves it. */
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-recurring-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -21,7 +21,7 @@ afterEach(async () => {
   for (const mill of mills.splice(0)) await mill.close({ deadline: 0 })
 })
 
-/** One database and its clock; mills come and go on it. */
+/** One database and its clock, for several mills. */
 function place(): {
   readonly clock: TestClock
   readonly open: (options?: MillOptions) => Promise<Mill>
@@ -30,7 +30,7 @@ function place(): {
   const where = freshStore(folder)
   const clock = { now: NOON }
   const open = async (options: MillOptions = {}): Promise<Mill> => {
-    // Clocks jump by months here, and what is past its keep may be pruned at any moment.
+    // Clocks jump by months here, and a job past its keep time may be pruned at any moment.
     const keep = { done: Infinity, failed: Infinity, cancelled: Infinity }
     const mill = await clockedMill(where, clock, { jobs: [report, fails, hangs], keep, ...options })
     mills.push(mill)
@@ -60,7 +60,7 @@ async function jobs(mill: Mill): Promise<JobRecord[]> {
 const soon = (look: () => Promise<void>): Promise<void> => vi.waitFor(look, { timeout: 15_000, interval: 5 })
 const until = (mill: Mill, count: number, id = 'r'): Promise<void> =>
   soon(async () => expect((await ledger(mill, id)).length).toBe(count))
-/** Whatever is due has been fired, by whoever: the next tick of all of them lies ahead. */
+/** All due ticks have been fired: the next tick of every schedule is in the future. */
 const isQuiet = (mill: Mill, clock: TestClock): Promise<void> =>
   soon(async () => {
     for (const { nextAt } of await mill.schedules.list())
@@ -72,7 +72,7 @@ async function move(mill: Mill, clock: TestClock, ms: number): Promise<void> {
 }
 
 describe('a recurring job', () => {
-  test('is enqueued exactly once a tick, however many mills there are', async () => {
+  test('is enqueued exactly once per tick, however many mills there are', async () => {
     const { clock, start } = place()
     const all = [await start(), await start(), await start(), await start()]
     const [mill] = all as [Mill]
@@ -98,14 +98,14 @@ describe('a recurring job', () => {
     expect(found).toMatchObject({ tick: { schedule: 'r', at }, dueAt: at, labels: ['daily'], title: 'Report of sales' })
   })
 
-  test('means the clocks of its zone', async () => {
+  test('uses the local time of its zone', async () => {
     const { open } = place()
     const mill = await open()
     const { nextAt } = await mill.recurring('r', report, { of: 'x' }, '0 9 * * *', { timezone: 'Asia/Tokyo' })
     expect(nextAt).toEqual(new Date(Date.UTC(2030, 0, 2, 0)))
   })
 
-  test('is updated in place by the same id, and a call that changes nothing changes nothing', async () => {
+  test('is updated in place by the same id, and a call without a change writes nothing', async () => {
     const { clock, open } = place()
     const mill = await open()
     const first = await mill.recurring('r', report, { of: 'a' }, { every: '1h' })
@@ -116,7 +116,7 @@ describe('a recurring job', () => {
     expect(await mill.schedules.list()).toEqual([second])
   })
 
-  test('with a new rule begins anew from now, and repeats no tick', async () => {
+  test('with a new rule starts from now, and repeats no tick', async () => {
     const { clock, start } = place()
     const mill = await start()
     await mill.recurring('r', report, { of: 'a' }, '*/10 * * * *')
@@ -131,7 +131,7 @@ describe('a recurring job', () => {
     expect(await jobs(mill)).toHaveLength(2)
   })
 
-  test('keeps the tick that came while it was down, when the app says the same again at its start', async () => {
+  test('keeps the tick that passed while it was down, when the app declares it again at its start', async () => {
     const { clock, open, start } = place()
     const before = await open()
     await before.recurring('r', report, { of: 'a' }, '0 13 * * *')
@@ -143,7 +143,7 @@ describe('a recurring job', () => {
     expect((await ledger(mill))[0]).toMatchObject({ at: new Date(NOON + HOUR), outcome: 'caught up' })
   })
 
-  test('is gone once it is deleted, and what was enqueued stays', async () => {
+  test('no longer exists once it is deleted, and its enqueued jobs stay', async () => {
     const { clock, start } = place()
     const mill = await start()
     await mill.recurring('r', report, { of: 'a' }, { every: '1m' })
@@ -156,7 +156,7 @@ describe('a recurring job', () => {
     expect(await ledger(mill)).toEqual([])
   })
 
-  test('comes again whatever became of the job before: failed, hanging, cancelled, deleted', async () => {
+  test('fires again whatever happened to the job before: failed, hanging, cancelled, deleted', async () => {
     const { clock, start } = place()
     const mill = await start()
     await mill.recurring('f', fails, undefined, { every: '1m' })
@@ -172,7 +172,7 @@ describe('a recurring job', () => {
     expect([(await ledger(mill, 'f')).length, (await ledger(mill, 'h')).length]).toEqual([4, 4])
   })
 
-  test('goes on where it was after a restart', async () => {
+  test('continues after a restart', async () => {
     const { clock, start } = place()
     for (let n = 0; n < 5; n += 1) {
       const mill = await start()
@@ -210,7 +210,7 @@ describe('missed ticks', () => {
     ])
   })
 
-  test('skip: one that is less than a minute old was not missed', async () => {
+  test('skip: a tick that is less than a minute old was not missed', async () => {
     const mill = await afterStop('skip', 3 * HOUR + 30 * SECOND)
     expect(await outcomes(mill)).toEqual(['skipped', 'ran'])
   })
@@ -240,7 +240,7 @@ describe('missed ticks', () => {
     expect((await jobs(mill)).map((each) => each.tick?.at.getTime())).toEqual([1, 2, 3].map((h) => NOON + h * HOUR))
   })
 
-  test('all: at most 1,000, the newest, and the rest is told in one line', async () => {
+  test('all: at most 1,000, the newest, and the rest is one line in the ledger', async () => {
     const mill = await afterStop('all', 1_500 * HOUR + 30 * MINUTE)
     const ticks = await ledger(mill)
     expect(ticks).toHaveLength(1_001)
@@ -265,20 +265,20 @@ describe('overlap', () => {
   }
   const states = async (mill: Mill): Promise<string[]> => (await jobs(mill)).map((each) => each.state)
 
-  test('allow, which is the default: they run beside each other', async () => {
+  test('allow, which is the default: they run concurrently', async () => {
     const mill = await three('allow')
     expect(await states(mill)).toEqual(['running', 'running', 'running'])
     expect((await mill.schedules.get('r'))?.overlap).toBe('allow')
   })
 
-  test('skip: a tick is left out while the job before it is unfinished', async () => {
+  test('skip: a tick is skipped while the job before it is unfinished', async () => {
     const mill = await three('skip')
     const [only] = await jobs(mill)
     expect([await states(mill), await outcomes(mill)]).toEqual([['running'], ['ran', 'skipped', 'skipped']])
     expect((await ledger(mill))[0]?.reason).toBe(`job ${only?.id} of an earlier tick is unfinished`)
   })
 
-  test('wait: they run one after the other, and one that fails lets the next one go', async () => {
+  test('wait: they run one after the other, and one that fails releases the next', async () => {
     const mill = await three('wait')
     expect(await states(mill)).toEqual(['running', 'blocked', 'blocked'])
     for (const [ended] of await jobs(mill)
@@ -299,7 +299,7 @@ describe('overlap', () => {
     await expect(call).rejects.toThrow(/overlap cannot be "wait" for a job that comes after others/)
   })
 
-  test('a parent that is not there skips the tick, and stops nothing', async () => {
+  test('a missing parent skips the tick, and stops nothing', async () => {
     const { clock, start } = place()
     const mill = await start()
     await mill.recurring('r', report, { of: 'a' }, { every: '1m' }, { after: [['report', 'first']] })
@@ -310,7 +310,7 @@ describe('overlap', () => {
     expect((await ledger(mill))[1]?.reason).toContain('first')
   })
 
-  test('a parent that is in the store no more is warned of once, with what to do', async () => {
+  test('a parent that no longer exists causes one warning, with what to do', async () => {
     const { clock, open } = place()
     const warned: string[] = []
     const nothing = (): void => undefined
@@ -329,13 +329,13 @@ describe('overlap', () => {
     expect(skipping[0]).toMatch(/schedule "r" skipped its tick at .*"first".*keep: Infinity/s)
   })
 
-  test('cancel: the job before it is told to stop', async () => {
+  test('cancel: the cancel of the job before it is requested', async () => {
     const mill = await three('cancel')
     await soon(async () => expect((await states(mill)).filter((state) => state === 'running')).toHaveLength(1))
     expect((await jobs(mill)).at(-1)?.state).toBe('running')
   })
 
-  test('a key holds back its ticks, and stops nothing', async () => {
+  test('a held key skips its ticks, and stops nothing', async () => {
     const { clock, start } = place()
     const mill = await start()
     await mill.recurring('r', hangs, undefined, { every: '1m' }, { key: 'k', onDuplicate: 'reject' })
@@ -364,7 +364,7 @@ describe('a group', () => {
     expect(await group.progress()).toMatchObject({ total: 2, unfinished: 2, sealed: true, completedAt: undefined })
   })
 
-  test('that is sealed takes none, which the ledger tells, and stops nothing', async () => {
+  test('that is sealed refuses them, which the ledger records, and stops nothing', async () => {
     const { clock, start } = place()
     const mill = await start()
     await mill.recurring('r', report, { of: 'a' }, { every: '1m' }, { group: 'g' })
@@ -379,7 +379,7 @@ describe('a group', () => {
 })
 
 describe('times', () => {
-  test('jitter puts each job off by a part of it that a crash cannot change', async () => {
+  test('jitter delays each job by an amount that a crash cannot change', async () => {
     const { clock, start } = place()
     const mill = await start()
     const other = place()
@@ -408,7 +408,7 @@ describe('times', () => {
     expect((await mill.schedules.get('r'))?.nextAt).toBeUndefined()
   })
 
-  test('a clock that goes back repeats no tick, and does not stop what recurs', async () => {
+  test('a clock that is set back repeats no tick, and does not stop schedules', async () => {
     const { clock, start } = place()
     const mill = await start()
     await mill.recurring('r', report, { of: 'a' }, '0 * * * *')
@@ -424,7 +424,7 @@ describe('times', () => {
     expect(ran.sort((a, b) => a - b)).toEqual([HOUR, 2 * HOUR, DAY * 400 + HOUR])
   })
 
-  test('what is next is worked out anew at the start: the rules of its zone may have changed', async () => {
+  test('the next tick is computed again at the start: the rules of its zone may have changed', async () => {
     const { clock, open, start } = place()
     const before = await open()
     await before.recurring('r', report, { of: 'a' }, '0 * * * *')
@@ -436,7 +436,7 @@ describe('times', () => {
 })
 
 describe('mill.schedules', () => {
-  test('pause stops it, an update leaves it paused, and resume goes on with the next tick', async () => {
+  test('pause stops it, an update leaves it paused, and resume continues with the next tick', async () => {
     const { clock, start } = place()
     const mill = await start()
     await mill.recurring('r', report, { of: 'a' }, { every: '1h' })
@@ -466,7 +466,7 @@ describe('mill.schedules', () => {
     await expect(mill.schedules.runNow('nightly')).rejects.toMatchObject({ code: 'E_UNKNOWN_SCHEDULE' })
   })
 
-  test('of a schedule that is not there: nothing to read, and nothing to pause', async () => {
+  test('of an unknown schedule: nothing to read, and nothing to pause', async () => {
     const { open } = place()
     const mill = await open()
     expect(await mill.schedules.ticks('nope')).toEqual([])
@@ -494,7 +494,7 @@ describe('mill.schedules', () => {
     expect(await jobs(mill)).toHaveLength(6)
   })
 
-  test('backfill refuses the future, more than 1,000 ticks, and ends the wrong way round', async () => {
+  test('backfill refuses the future, more than 1,000 ticks, and bounds in the wrong order', async () => {
     const { open } = place()
     const mill = await open()
     await mill.recurring('r', report, { of: 'a' }, '* * * * *')
@@ -511,7 +511,7 @@ describe('mill.schedules', () => {
     expect(await jobs(mill)).toEqual([])
   })
 
-  test('list pages, and get knows one', async () => {
+  test('list returns pages, and get returns one', async () => {
     const { open } = place()
     const mill = await open()
     for (const id of ['c', 'a', 'b']) await mill.recurring(id, report, { of: id }, '0 9 * * *')
@@ -523,7 +523,7 @@ describe('mill.schedules', () => {
 })
 
 describe('mill.upcoming', () => {
-  test('lists waiting jobs and ticks to come, in the order of their times', async () => {
+  test('lists waiting jobs and future ticks, in the order of their times', async () => {
     const { open } = place()
     const mill = await open()
     await mill.recurring('r', report, { of: 'a' }, '0 */8 * * *', { title: 'Report' })
@@ -551,7 +551,7 @@ describe('mill.upcoming', () => {
     })
   })
 
-  test('gives the nearest ones, and refuses what is no span', async () => {
+  test('returns the nearest ones, and refuses an invalid span', async () => {
     const { open } = place()
     const mill = await open()
     await mill.recurring('often', report, { of: 'a' }, '* * * * * *')
@@ -566,9 +566,9 @@ describe('bad input is refused before anything is written', () => {
   const cases: readonly [string, RegExp, unknown, unknown, unknown?][] = [
     ['a cron with a wrong field', /rule .*hour.*25/, 'r', '0 25 * * *'],
     ['a cron of no fields', /rule /, 'r', ''],
-    ['a date that never comes', /rule .*/, 'r', '0 0 30 2 *'],
+    ['a date that never occurs', /rule .*/, 'r', '0 0 30 2 *'],
     ['an unknown zone', /timezone .*Europe\/Oslo/, 'r', '0 9 * * *', { timezone: 'Europe/Olso' }],
-    ['an every of nothing', /every must be 1 second or more/, 'r', { every: 0 }],
+    ['an every of zero', /every must be 1 second or more/, 'r', { every: 0 }],
     ['a rule of another kind', /rule must be a cron text/, 'r', 5],
     [
       'until before from',
@@ -589,10 +589,10 @@ describe('bad input is refused before anything is written', () => {
     ['a misspelt option', /timezon is not an option; did you mean "timezone"/, 'r', '0 9 * * *', { timezon: 'UTC' }],
     ['a time beside the rule', /options.in cannot be given/, 'r', '0 9 * * *', { in: '5m' }],
     ['a transaction', /options.tx cannot be given/, 'r', '0 9 * * *', { tx: {} }],
-    ['options that are none', /options must be an object/, 'r', '0 9 * * *', 'daily'],
+    ['options that are not an object', /options must be an object/, 'r', '0 9 * * *', 'daily'],
     ['an empty id', /id must have 1 to 200 characters/, '', '0 9 * * *'],
     ['an id with a line break', /id must not have control characters/, 'a\nb', '0 9 * * *'],
-    ['an id that is none', /id must be text/, 7, '0 9 * * *'],
+    ['an id that is not text', /id must be text/, 7, '0 9 * * *'],
     ['half a character as id', /id must be well-formed/, '\ud800', '0 9 * * *'],
   ]
   test.each(cases)('%s', async (_, message, id, rule, options) => {
@@ -604,14 +604,14 @@ describe('bad input is refused before anything is written', () => {
     expect(await mill.schedules.list()).toEqual([])
   })
 
-  test('all that is wrong is said at once', async () => {
+  test('all problems are reported at once', async () => {
     const { open } = place()
     const mill = await open()
     const call = mill.recurring('', report, { of: () => 1 } as never, '99 * * * *', { timezone: 'Mars', queue: '' })
     await expect(call).rejects.toThrow(/5 problems/)
   })
 
-  test('it is told of the schedule, of which an app has many for one job', async () => {
+  test('the error names the schedule, since an app has many for one job', async () => {
     const { open } = place()
     const mill = await open()
     await expect(mill.recurring('nightly', report, { of: 'a' }, '99 * * * *')).rejects.toThrow(/^schedule "nightly": /)

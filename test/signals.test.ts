@@ -10,7 +10,7 @@ import { systemWorld } from '../src/world/world.js'
 import { usePlace } from './processes/child.js'
 import type { Child } from './processes/child.js'
 
-/** Real processes that are asked to end by real signals. */
+/** Real processes that real signals ask to end. */
 const place = usePlace()
 beforeAll(async () => {
   expect((await build()).code).toBe(0)
@@ -43,17 +43,20 @@ const isStopping = async (child: Child): Promise<void> =>
   expect.poll(() => child.errors, { timeout: 10_000 }).toMatch(/SIG(TERM|INT): stopping/)
 
 describe('stopOnSignals', () => {
-  test.each(['SIGTERM', 'SIGINT'] as const)('lets what runs end on %s, and ends the process with 0', async (signal) => {
-    const child = worker({ ms: 700 })
-    await child.hears('begun')
-    child.process.kill(signal)
-    expect(await child.exited).toBe(0)
-    expect(child.heard.map(({ what }) => what)).toContain('ended')
-    expect(child.errors).toMatch(/stopped\n$/)
-    expect(await recordOf(child)).toMatchObject({ state: 'done', attempt: 1 })
-  })
+  test.each(['SIGTERM', 'SIGINT'] as const)(
+    'lets running jobs end on %s, and ends the process with 0',
+    async (signal) => {
+      const child = worker({ ms: 700 })
+      await child.hears('begun')
+      child.process.kill(signal)
+      expect(await child.exited).toBe(0)
+      expect(child.heard.map(({ what }) => what)).toContain('ended')
+      expect(child.errors).toMatch(/stopped\n$/)
+      expect(await recordOf(child)).toMatchObject({ state: 'done', attempt: 1 })
+    },
+  )
 
-  test('gives back at its deadline what does not end, and says so', async () => {
+  test('gives back at its deadline jobs that have not ended, and says so', async () => {
     const child = worker({ stop: `mill.stopOnSignals({ deadline: '300ms' })` })
     await child.hears('begun')
     child.process.kill('SIGTERM')
@@ -75,8 +78,8 @@ describe('stopOnSignals', () => {
     expect(await child.exited).toBe(code)
   })
 
-  // On Ctrl-C the terminal signals every process of the group, and npm passes its own signal on.
-  test('takes signals that come together for one', async () => {
+  // On Ctrl-C the terminal signals every process of the group, and npm forwards its own signal.
+  test('counts signals that come together as one', async () => {
     const child = worker({ ms: 1_500 })
     await child.hears('begun')
     for (const signal of ['SIGINT', 'SIGINT', 'SIGTERM'] as const) child.process.kill(signal)
@@ -84,7 +87,7 @@ describe('stopOnSignals', () => {
     expect((await recordOf(child))?.state).toBe('done')
   })
 
-  test('waits for every mill of the process, however often each was asked for', async () => {
+  test('waits for every mill of the process, however often each was registered', async () => {
     const child = worker({
       ms: 300,
       extra: `
@@ -109,7 +112,7 @@ describe('stopOnSignals', () => {
     expect(child.errors).not.toMatch(/E_CLOSED|unsettled/)
   })
 
-  test('leaves an app that listens too the rest of its time, and its exit code', async () => {
+  test('leaves an app with its own listener the rest of the deadline, and its exit code', async () => {
     const server = `process.once('SIGTERM', () => setTimeout(() => { say('server closed'); process.exit(7) }, 1_000))`
     const child = worker({ ms: 100, stop: `(${server}, mill.stopOnSignals())`, extra: `say('listens')` })
     await child.hears('listens')
@@ -137,7 +140,7 @@ describe('stopOnSignals', () => {
   })
 })
 
-/** As on a machine where the death of a process cannot be proven: the jobs of a killed one wait for its lease. */
+/** As on a machine where the death of a process cannot be proven: the jobs of a killed process wait for its lease. */
 test('the next start says which jobs wait for the lease of a worker that may have been killed', async () => {
   const child = worker({ stop: 'undefined' })
   const { id } = await child.hears('enqueued')

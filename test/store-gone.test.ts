@@ -47,7 +47,7 @@ async function open(options: MillOptions = {}): Promise<Mill> {
   return mill
 }
 
-/** With what fails because of it, which is not a line of its own. */
+/** Including calls that fail because of it, which must not add lines. */
 const goneLines = (): Line[] =>
   lines.filter(({ level, message }) => level === 'error' && /jobs\.db|^cannot/.test(message))
 
@@ -77,7 +77,7 @@ const ways: Record<string, () => void> = {
   'left without its -shm': () => rmSync(`${file}-shm`),
 }
 
-/** What is at the path, with inodes: a file that was made in place of another shows. */
+/** The files at the path, with inodes: a new file in place of another is visible. */
 const there = (): string[] => {
   try {
     return readdirSync(dirname(file)).map((name) => `${name} ${statSync(join(dirname(file), name)).ino}`)
@@ -87,7 +87,7 @@ const there = (): string[] => {
 }
 
 describe.each(Object.entries(ways))('when the file is %s', (_, remove) => {
-  test('no later enqueue is acknowledged, one error line is logged and no file is made', async () => {
+  test('no later enqueue is acknowledged, one error line is logged and no file is created', async () => {
     const mill = await open()
     await mill.enqueue(noop, 'before', { in: '1h' })
     remove()
@@ -161,7 +161,7 @@ test('two processes do not write the same log when its index was deleted between
   expect(found).toEqual(Array.from({ length: 20 }, () => 'scheduled'))
 })
 
-test('a file with several names is warned of', async () => {
+test('a file with several names is logged as a warning', async () => {
   await (await open()).close()
   linkSync(file, join(folder, 'other.db'))
   await open()
@@ -169,7 +169,7 @@ test('a file with several names is warned of', async () => {
   expect(warned).toHaveLength(1)
 })
 
-test('every kind of call fails when the file is gone', async () => {
+test('every kind of call fails when the file is deleted', async () => {
   const handle = new Database(file)
   handle.exec('create table mine (x)')
   const mill = await open({ store: sqlite(handle) })
@@ -233,7 +233,7 @@ test('a file that is put back is used again by a new mill, and what was acknowle
   await mill.close()
   const next = await open()
   expect(await next.get(id)).toMatchObject({ payload: 'acknowledged' })
-  // Documented: what was refused was committed before it was found out, and is in the file that was moved.
+  // Documented: the refused write was committed before the check, and is in the file that was moved.
   const found = []
   for await (const each of next.find({ job: 'noop' })) found.push(String(each.payload))
   expect(found.toSorted()).toEqual(['acknowledged', 'refused'])
@@ -249,7 +249,7 @@ test('a rename that is undone between two calls loses nothing and is no error', 
   expect(await (await open()).get(id)).toMatchObject({ payload: 2 })
 })
 
-test('closing a mill whose file was moved leaves the new file at that path whole', async () => {
+test('closing a mill whose file was moved leaves the new file at that path intact', async () => {
   const old = await open()
   await old.start()
   await old.enqueue(noop, 'old', { in: '1h' })

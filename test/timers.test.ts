@@ -3,8 +3,8 @@ import { build } from '../scripts/build.mjs'
 import { usePlace } from './processes/child.js'
 
 /**
- * T3, the five restart cases of a durable timer, on real processes. A ballot is to end at a set time; a second, later timer
- * (the sentinel) shows that the time of the first has passed, so that "it did not fire" is seen and not merely waited for.
+ * T3, the five restart cases of a durable timer, on real processes. A ballot ends at a set time; a second, later timer
+ * (the sentinel) shows that the time of the first has passed, so that "it did not fire" is observed and not merely assumed.
  */
 const place = usePlace()
 beforeAll(async () => {
@@ -76,7 +76,7 @@ describe('T3: a durable timer', () => {
     throw new Error('no process was up again within 20 s')
   })
 
-  test('does not fire when the thing ended early', async () => {
+  test('does not fire when the ballot ended early', async () => {
     const first = place().run(`${schedule(300, 600)}
       say('unscheduled', { was: await mill.unschedule(endBallot, 'ballot'), again: await mill.unschedule(endBallot, 'ballot') })`)
     const said = await first.hears('unscheduled')
@@ -87,7 +87,7 @@ describe('T3: a durable timer', () => {
     expect(fired(second.heard)).toEqual(['sentinel'])
   })
 
-  test('does not fire, and nothing throws, when the thing was deleted', async () => {
+  test('does not fire, and nothing throws, when the ballot was deleted', async () => {
     const first = place().run(`${schedule(300, 600)}
       for await (const found of mill.find({ key: 'ballot' })) await mill.delete(found.id)
       say('deleted', { unscheduled: await mill.unschedule(endBallot, 'ballot') })`)

@@ -7,7 +7,7 @@ import { judgeErrands } from '../scripts/torture/errands-judge.mjs'
 import { Verdict } from '../scripts/torture/verdict.mjs'
 
 /**
- * The torture in small: the same script as by hand, as a process of its own. The large figures are in docs/guides/torture.md.
+ * Short torture runs: the same script as by hand, as a process of its own. The large figures are in docs/guides/torture.md.
  * Each is judged by its exit code, which is 0 only when every promise held and the run proved something.
  */
 beforeAll(async () => {
@@ -43,7 +43,7 @@ describe('torture', () => {
     if (output.includes('1 skipped')) context.skip(reasonOf(output))
     expect(output).toMatch(/^ {2}LOST +0$/m)
     expect(output).toMatch(/^[1-4] of 4 runs were struck/m)
-    expect(output).toMatch(/^what callers were told: .*E_STORE/m)
+    expect(output).toMatch(/^what callers got: .*E_STORE/m)
     expect({ code, output: code === 0 ? '' : output }).toEqual({ code: 0, output: '' })
   })
 
@@ -54,9 +54,9 @@ describe('torture', () => {
     expect({ code, output: code === 0 ? '' : output }).toEqual({ code: 0, output: '' })
   })
 
-  test('12 processes that end at random moments all end as they were told to', { timeout: 120_000 }, async () => {
+  test('12 processes that end at random moments all end with the expected code', { timeout: 120_000 }, async () => {
     const { code, output } = await torture('exits', '--exits', '12', '--seed', '12')
-    expect(output).toMatch(/^✓ every process ended as it was told to: 12 processes/m)
+    expect(output).toMatch(/^✓ every process ended in its planned way: 12 processes/m)
     expect({ code, output: code === 0 ? '' : output }).toEqual({ code: 0, output: '' })
   })
 
@@ -73,7 +73,7 @@ describe('torture', () => {
   })
 })
 
-/** A judge that cannot say no proves nothing. */
+/** A judge that cannot fail proves nothing. */
 describe('the census', () => {
   const done = { hasBody: 1, live: null, history: 'done' }
   const once = new Map([['a', 1]])
@@ -85,7 +85,7 @@ describe('the census', () => {
     expect(formatCensus(census)).toMatch(/LOST +1 {2}b$/m)
   })
 
-  test('takes a job that no query looks at for lost', () => {
+  test('counts a job that no query finds as lost', () => {
     const places = [
       { id: 'body only', hasBody: 1, live: null, history: null },
       { id: 'place only', hasBody: 0, live: 'ready', history: null },
@@ -123,7 +123,7 @@ describe('the census', () => {
     const verdict = new Verdict()
     verdict.none('nothing is lost', [])
     expect(verdict.exitCode).toBe(0)
-    verdict.void('nobody was hit')
+    verdict.void('no job was hit')
     expect(verdict.exitCode).toBe(2)
     verdict.none('nothing is lost', ['b'])
     expect(verdict.exitCode).toBe(1)
@@ -169,14 +169,14 @@ describe('the judge of errands', () => {
     diaries: [{ begins: [{ id, at: ms(at), queue }] }],
   })
 
-  test('lets pass what is as it should be', async () => {
+  test('accepts a run without a broken promise', async () => {
     expect(await judge({})).toBe(0)
     expect(await judge({ places: [place('off', 'done'), place('b', 'cancelled', 'replaced by c')] })).toBe(0)
     for (const at of [1_200, 3_000, 9_000]) expect(await judge(begun('a', at, 'q'))).toBe(0)
     expect(await judge(begun('off', 900))).toBe(0)
   })
 
-  test('says no to each promise that was broken', async () => {
+  test('reports each broken promise', async () => {
     expect(await judge(begun('off', 1_600))).toBe(1)
     expect(await judge(begun('a', 2_900, 'q'))).toBe(1)
     expect(await judge({ places: [place('off', 'failed')] })).toBe(1)
@@ -187,7 +187,7 @@ describe('the judge of errands', () => {
     expect(await judge({ eye: { ...eye, twice: () => [{ id: 'a' }] } })).toBe(1)
   })
 
-  test('calls a run void in which something was never done', async () => {
+  test('calls a run void in which some errand never occurred', async () => {
     expect(await judge({ eye: { ...eye, counts: () => ({ works: 0, orders: 1, soles: 1 }) } })).toBe(2)
   })
 })

@@ -11,7 +11,7 @@ beforeAll(async () => {
   expect((await build()).code).toBe(0)
 })
 
-/** The library the engine chooses by itself, so that the business's connection and the engine's are of one. */
+/** The library that the engine chooses, so that the app's connection and the engine's use the same one. */
 const library = pathToFileURL(
   join(import.meta.dirname, '..', 'dist', 'store', 'sqlite', 'connection', 'library.js'),
 ).href
@@ -24,7 +24,7 @@ for (;;)
     db.exec('pragma journal_mode = wal; create table if not exists ledger (n integer)')
     break
   } catch (error) {
-    // Others make the file at this moment, or mend it: that is waited for by no busy_timeout.
+    // Other processes create or recover the file at this moment: busy_timeout does not wait for that.
     if (!error.message.includes('locked')) throw error
   }
 const rows = () => db.prepare('select count(*) as n from ledger').get().n
@@ -45,7 +45,7 @@ const work = job('work', async (p, ctx) => {
 const mill = await millrace({ store: sqlite(db), jobs: { work }, logger: false, lease: '1s', poll: '100ms' })
 `
 
-describe('kill -9 of a job that settles itself', () => {
+describe('kill -9 of a job that settles in a transaction', () => {
   test('after its commit leaves it done, and it does not run again', { timeout: 60_000 }, async () => {
     const first = place().run(`${business} const hangs = 'after'; ${settling}
       say('id', { id: (await mill.enqueue(work, {})).id })
@@ -56,7 +56,7 @@ describe('kill -9 of a job that settles itself', () => {
     const second = place().run(`${business} const hangs = 'no'; ${settling}
       await mill.start()
       say('result', { result: await mill.handle(${JSON.stringify(id)}).result() })
-      // A second job shows that the dead worker's lease was dealt with, and what it held was left alone.
+      // A second job shows that the dead worker's lease was freed, and its settled job was not changed.
       await (await mill.enqueue(work, {})).result({ timeout: '20s' })
       await new Promise((next) => setTimeout(next, 3_000))
       say('end', { rows: rows(), runs })
@@ -66,25 +66,29 @@ describe('kill -9 of a job that settles itself', () => {
     expect(await second.exited).toBe(0)
   })
 
-  test('before its commit leaves neither its work nor its end, and it runs again', { timeout: 60_000 }, async () => {
-    const first = place().run(`${business} const hangs = 'before'; ${settling}
+  test(
+    'before its commit leaves neither its work nor its settlement, and it runs again',
+    { timeout: 60_000 },
+    async () => {
+      const first = place().run(`${business} const hangs = 'before'; ${settling}
       say('id', { id: (await mill.enqueue(work, {})).id })
       await mill.start()`)
-    const { id } = await first.hears('id')
-    await first.hears('hanging')
-    await first.kill()
-    const second = place().run(`${business} const hangs = 'no'; ${settling}
+      const { id } = await first.hears('id')
+      await first.hears('hanging')
+      await first.kill()
+      const second = place().run(`${business} const hangs = 'no'; ${settling}
       say('before', { rows: rows(), state: (await mill.get(${JSON.stringify(id)})).state })
       await mill.start()
       say('result', { result: await mill.handle(${JSON.stringify(id)}).result({ timeout: '40s' }), rows: rows(), runs })
       await mill.close(); db.close()`)
-    expect(await second.hears('before')).toMatchObject({ rows: 0, state: 'running' })
-    expect(await second.hears('result', 50_000)).toMatchObject({ result: 'kept', rows: 1, runs: 1 })
-    expect(await second.exited).toBe(0)
-  })
+      expect(await second.hears('before')).toMatchObject({ rows: 0, state: 'running' })
+      expect(await second.hears('result', 50_000)).toMatchObject({ result: 'kept', rows: 1, runs: 1 })
+      expect(await second.exited).toBe(0)
+    },
+  )
 })
 
-test('a handler that closes its tx does not keep the file from other processes', { timeout: 60_000 }, async () => {
+test('a handler that closes its tx does not lock the file for other processes', { timeout: 60_000 }, async () => {
   const first = place().run(`
     const work = job('work', { run: (p, ctx) => ctx.transaction((tx) => { tx.exec('create table t (x)'); tx.close() }), retry: { limit: 0 } })
     const mill = await millrace({ store: file, jobs: { work }, logger: false })
@@ -112,7 +116,7 @@ test('kill -9 of many enqueuers leaves as many jobs as rows', { timeout: 90_000 
       mill.enqueue(mail, { i }, { tx: db, queue: 'q' + (i % 7) })
       db.exec(i % 5 === 4 ? 'rollback' : 'commit')
       if (i === 50) say('going')
-      // SQLite is not fair to those who wait: without a pause one of three can starve.
+      // SQLite does not queue waiting writers: without a pause one of three can starve.
       await new Promise((next) => setTimeout(next, 1))
     }`
   for (let round = 0; round < 3; round += 1) {
@@ -131,7 +135,7 @@ test('kill -9 of many enqueuers leaves as many jobs as rows', { timeout: 90_000 
   expect(rows).toBeGreaterThan(3 * 3 * 40)
 })
 
-test('better-sqlite3 13 opens on Node 22.14 and newer, and on an older one ends the process before we are asked', async () => {
+test('better-sqlite3 13 opens on Node 22.14 and newer, and on an older one ends the process before Millrace is called', async () => {
   const program = `const Database = require('better-sqlite3'); console.log('loaded'); new Database(':memory:'); console.log('opened')`
   const child = spawn(process.execPath, ['-e', program], {
     cwd: `${import.meta.dirname}/..`,
@@ -143,6 +147,6 @@ test('better-sqlite3 13 opens on Node 22.14 and newer, and on an older one ends 
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
   const isNewEnough = major > 22 || (major === 22 && minor >= 14)
   expect([said.split('\n').includes('opened'), code === 0]).toEqual([isNewEnough, isNewEnough])
-  // Nothing of ours can guard a handle that never comes to be; the guide says so, and this test says when that changes.
+  // Millrace cannot check a handle that is never created; the guide says so, and this test fails when that changes.
   expect(said).toContain('loaded')
 })

@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { build } from '../scripts/build.mjs'
 import { root, runNode, tool } from '../scripts/run.mjs'
 
-/** The published types, as each TypeScript that we promise reads them: what it infers, and what it says of a mistake. */
+/** The published types, compiled by each supported TypeScript: what it infers, and what it reports for a mistake. */
 
 beforeAll(async () => {
   expect(await build()).toMatchObject({ code: 0 })
@@ -105,7 +105,7 @@ describe('a CommonJS file', () => {
   })
 })
 
-/** A type test as a user of the package would have it: it imports the built declarations, by the package's name. */
+/** A type test as in a user's project: it imports the built declarations, by the package's name. */
 function asStranger(file: string): string {
   const reactive = file.includes('/reactive/')
   return readFileSync(join(root, file), 'utf8').replaceAll(/from '\.\/([\w-]+)\.js'/g, (_, name: string) => {
@@ -141,7 +141,7 @@ interface Diagnostic {
   readonly text: string
 }
 
-/** What a compiler says of a program: by file, and of whatever else it says. */
+/** What a compiler reports for a program: by file, and everything else. */
 interface Found {
   readonly of: (file: string) => readonly Diagnostic[]
   readonly elsewhere: readonly Diagnostic[]

@@ -7,8 +7,8 @@ import { usePlace } from './processes/child.js'
 import type { Child } from './processes/child.js'
 import { testing } from './support/testing.js'
 
-describe('through the front door', () => {
-  test('a job is unique as its definition says, and an enqueue lays its own word over it, part by part', async () => {
+describe('through the public API', () => {
+  test('a job is unique by its definition, and an enqueue overrides it, field by field', async () => {
     const sync = job('sync', {
       run: async (p: { user: number; reason: string }) => p.reason,
       unique: { by: 'user', for: '10m' },
@@ -77,7 +77,7 @@ describe('through the front door', () => {
     await t.close()
   })
 
-  test('a category says it for its jobs, each among its own, and a job may say no', async () => {
+  test('a category sets it for its jobs, each by its own name, and a job may switch it off', async () => {
     const once = category('once', { unique: { by: (p: { id: number }) => p.id, onDuplicate: 'reject' } })
     const run = async (p: { id: number }): Promise<number> => p.id
     const one = job('one', { run, is: [once] })
@@ -107,7 +107,7 @@ describe('through the front door', () => {
     await t.close()
   })
 
-  test('a debounced job runs once, with what came last, and is not put off for ever', async () => {
+  test('a debounced job runs once, with the last payload, and is not postponed for ever', async () => {
     const ran: string[] = []
     const index = job('index', {
       run: async (p: { doc: string; version: number }) => void ran.push(`${p.doc}${p.version}`),
@@ -131,7 +131,7 @@ describe('through the front door', () => {
     await t.close()
   })
 
-  test('a handler that enqueues its own job finds itself in the way, unless only waiting ones count', async () => {
+  test('a handler that enqueues its own job finds itself as the duplicate, unless only waiting jobs count', async () => {
     const again: boolean[] = []
     const crawl = job('crawl', {
       run: async (p: { site: string; whilst: 'unfinished' | 'waiting'; left: number }, ctx) => {
@@ -150,7 +150,7 @@ describe('through the front door', () => {
     await t.close()
   })
 
-  test('in a bulk each item is answered as it says, also about its own neighbours', async () => {
+  test('in a bulk each item follows its own policy, also against items of the same bulk', async () => {
     const work = job('work', { run: async (p: { n: number; v: string }) => p.v, unique: { by: 'n' } })
     const t = await testing({ jobs: [work] })
     const payloads = [
@@ -181,7 +181,7 @@ describe('through the front door', () => {
     await t.close()
   })
 
-  test('an edit leaves a job in its place, and cannot change it', async () => {
+  test('an edit keeps a job’s unique slot, and cannot change it', async () => {
     const work = job('work', { run: async (p: { n: number }) => p.n, unique: { by: 'n' } })
     const t = await testing({ jobs: [work] })
     const first = await t.mill.enqueue(work, { n: 1 })
@@ -206,7 +206,7 @@ describe('through the front door', () => {
   })
 })
 
-/** Eight real processes on one store, let go at the same moment. */
+/** Eight real processes on one store, started at the same moment. */
 const place = usePlace()
 const PROCESSES = 8
 const VALUES = 40
@@ -219,7 +219,7 @@ interface Told {
   readonly code?: string
 }
 
-/** When this file is there, those who enqueue have done enough. */
+/** When this file exists, the producers stop. */
 const enough = (): string => join(place().folder, 'enough')
 
 function crowd(body: string): { children: Child[]; go: () => Promise<void> } {
@@ -253,7 +253,7 @@ describe('with eight processes at once', () => {
     expect((await build()).code).toBe(0)
   })
 
-  test('each policy lets exactly one in', { timeout: 120_000 }, async () => {
+  test('each policy accepts exactly one job', { timeout: 120_000 }, async () => {
     const { children, go } = crowd(`
       for (let n = 0; n < ${VALUES}; n += 1)
         await Promise.all(['ignore', 'reject', 'replace', 'reschedule'].map((onDuplicate) =>
@@ -282,7 +282,7 @@ describe('with eight processes at once', () => {
     expect(new Set(unfinished.map((each) => `${each.payload.onDuplicate} ${each.payload.n}`)).size).toBe(4 * VALUES)
   })
 
-  test('a throttle lets one in each window, however many run and forget it', { timeout: 120_000 }, async () => {
+  test('a throttle accepts one job per window, however many run and are deleted', { timeout: 120_000 }, async () => {
     const windowMs = 150
     const { children, go } = crowd(`
       await mill.start()
@@ -298,7 +298,7 @@ describe('with eight processes at once', () => {
       if (i > 0) expect(time - (times[i - 1] ?? 0)).toBeGreaterThanOrEqual(windowMs)
   })
 
-  test('kill -9 in between leaves no place taken twice and none taken by nobody', { timeout: 120_000 }, async () => {
+  test('kill -9 in between leaves no unique slot held twice and none without a job', { timeout: 120_000 }, async () => {
     const { children, go } = crowd(`
       for (let n = 0; n < 100_000; n += 1) {
         await tell('ignore', n, mill.enqueue(work, { n }, { in: '1h', unique: { by: 'n', for: '1h' } }))

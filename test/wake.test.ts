@@ -8,7 +8,7 @@ import type { Child, Said } from './processes/child.js'
 import { onPostgres, UNFLUSHED } from './support/fresh-store.js'
 
 /**
- * X13 on real processes: a commit of one wakes the others. Every poll here is a minute, so only a push explains what comes
+ * X13 on real processes: a commit of one wakes the others. Every poll here is a minute, so only a notification explains what starts
  * sooner; times are bounded generously, because the machine may be busy with other tests.
  */
 const place = usePlace()
@@ -70,15 +70,15 @@ describe('what one process commits', () => {
     expect(idle.heard.filter((said) => said.what === 'ran')).toHaveLength(20)
   })
 
-  test('is promoted in time by another, though it was scheduled sooner than anything known there', async () => {
+  test('is promoted in time by another, though it is due sooner than any job known there', async () => {
     const idle = await started(worker())
     place().run(producer(`await mill.schedule(work, { n: 1 }, '50s'); await mill.schedule(work, { n: 2 }, '300ms')`))
     expect(await expectSoon(idle, 'ran')).toMatchObject({ n: 2 })
   })
 
-  test.skipIf(onPostgres)('on a connection of another program is found by its write', async () => {
+  test.skipIf(onPostgres)('on a connection of another program is found by its write to the WAL', async () => {
     const idle = await started(worker())
-    // A copy of what the engine writes, by a plain connection that tells nobody.
+    // A copy of what the engine writes, by a plain connection that sends no notification.
     const other = place().run(`
       const { chooseLibrary } = await import(${JSON.stringify(LIBRARY)})
       const { open } = chooseLibrary()
@@ -97,8 +97,8 @@ describe('what one process commits', () => {
 })
 
 // On PostgreSQL: test/postgres-wake.test.ts.
-describe.skipIf(onPostgres)('a push that is lost', () => {
-  test('because the wake file was removed costs nothing: it is made again, or found by the WAL', async () => {
+describe.skipIf(onPostgres)('a notification that is lost', () => {
+  test('because the wake file was removed costs nothing: the file is created again, or the commit is found by the WAL', async () => {
     const idle = await started(worker())
     rmSync(`${place().file}-wake`)
     place().run(producer(`await mill.enqueue(work, { n: 1 })`))
@@ -113,7 +113,7 @@ describe.skipIf(onPostgres)('a push that is lost', () => {
     expect(idle.heard.map((said) => said.what)).not.toContain('error')
   })
 
-  test('because nothing can be watched costs a poll at the most, and is said once', async () => {
+  test('because nothing can be watched costs one poll at most, and is logged once', async () => {
     const deaf = await started(worker(`poll: '500ms',`, NO_WATCH))
     expect(await deaf.hears('warned')).toMatchObject({ m: expect.stringMatching(/cannot be watched.*no watches left/) })
     for (let n = 0; n < 3; n += 1) {
@@ -139,7 +139,7 @@ test('a mill that only enqueues and waited for a result lets the process end wit
 })
 
 test(
-  'eight processes that enqueue to and work on one store lose nothing, run nothing twice and meet no error',
+  'eight processes that enqueue to and work on one store lose nothing, run nothing twice and get no error',
   { timeout: 120_000 },
   async () => {
     const program = (who: number): string => `

@@ -10,7 +10,7 @@ beforeAll(async () => {
   expect((await build()).code).toBe(0)
 })
 
-/** Reads in another process, each a few moments long, so that of several of them one is always under way. */
+/** Reads in another process, each a few moments long, so that of several readers one is always reading. */
 const READER = `
 import { createRequire } from 'node:module'
 const require = createRequire(${JSON.stringify(join(root, 'package.json'))})
@@ -32,7 +32,7 @@ say('reading')
 
 const MB = 1024 * 1024
 
-test('the WAL stays small while somebody is always reading', { timeout: 60_000 }, async () => {
+test('the WAL stays small while some process is always reading', { timeout: 60_000 }, async () => {
   const writer = place().run(`
 const noop = job('noop', async () => undefined)
 const mill = await millrace({ store: file, jobs: [noop], logger: false })
@@ -42,7 +42,7 @@ await new Promise((resolve) => setTimeout(resolve, 2000))
 const pad = 'x'.repeat(4000)
 for (let i = 0; i < 120; i += 1) await mill.enqueueMany(noop, Array.from({ length: 100 }, () => ({ pad })))
 say('written')
-// Goes on a little, as a program does: a WAL that nobody writes to is begun anew by nobody.
+// Keeps writing a little, as a program does: only a writer restarts the WAL.
 setInterval(() => mill.enqueue(noop, {}), 50)
 `)
   await writer.hears('open')
@@ -58,7 +58,7 @@ setInterval(() => mill.enqueue(noop, {}), 50)
 /** One read transaction that stays open until the process is ended. */
 const PINNING_READER = READER.replace(
   /const read = [^]*/,
-  `db.exec('begin')\ndb.prepare('select 1 from millrace_live').get()\nsay('reading')\nsetInterval(() => db.isOpen, 1000) // Or the handle would be collected, and its transaction end.`,
+  `db.exec('begin')\ndb.prepare('select 1 from millrace_live').get()\nsay('reading')\nsetInterval(() => db.isOpen, 1000) // Otherwise the handle would be collected, and its transaction would end.`,
 )
 
 test('a reader that stays is reported, and the WAL shrinks when it ends', { timeout: 60_000 }, async () => {

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { chooseDriver, SAME_PRAGMAS, synchronousOf } from './driver.mjs'
 
-/** Jobs taken, and ended, in one transaction. */
+/** Jobs claimed, and settled, in one transaction. */
 const BATCH = 500
 const POLL_MS = 1
 
@@ -30,7 +30,7 @@ returning id, payload`,
 }
 
 /**
- * The loop one writes by hand when a job is a row and nothing may ever go wrong: batches of 500, the end of one batch and
+ * A hand-written loop for jobs that are rows and never fail: batches of 500, the settlement of one batch and
  * the claim of the next in one transaction and one flush, history kept. No retries, no leases, no timeouts, no wake-up
  * between processes: a limit, not a product.
  * @param {{ dist: string, file: string, durability: 'power' | 'process', json?: boolean }} spec
@@ -65,7 +65,7 @@ function insertEach(say, name, payloads) {
   say.commit.run()
 }
 
-/** One statement for all of them: what is left when even the calls into the driver are saved. */
+/** One statement for all of them: the cost without the calls into the driver. */
 function insertAll(say, name, payloads) {
   say.insertAll.run(name, Date.now(), JSON.stringify(payloads.map((payload) => JSON.stringify(payload))))
 }
@@ -111,7 +111,7 @@ class Loop {
       for (const { payload } of batch) await handle(this.#each, payload)
   }
 
-  /** Ends one batch and takes the next. */
+  /** Settles one batch and claims the next. */
   #turn(ended) {
     const { begin, commit, claim, end } = this.#say
     begin.run()

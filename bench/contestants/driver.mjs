@@ -2,8 +2,8 @@ import { pathToFileURL } from 'node:url'
 import { join } from 'node:path'
 
 /**
- * The library Millrace itself chooses on this Node, for all contestants: a difference between them is then none of the
- * driver's.
+ * The library Millrace itself chooses on this Node, for all contestants: a difference between them is then not a difference of the
+ * driver.
  * @param {string} dist the built package
  */
 export async function chooseDriver(dist) {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { OutsideEye } from '../../scripts/torture/outside-eye.mjs'
 
 /**
- * Millrace as a user has it: its defaults (history kept for a week), apart from the log, which is off as it is for the others,
+ * Millrace with a user's settings: its defaults (history kept for a week), apart from the log, which is off as it is for the others,
  * and `keep`.
  * @param {{ dist: string, file: string, durability: 'power' | 'process', concurrency: number, keep?: object }} spec
  */
@@ -26,7 +26,7 @@ export async function openParty({ dist, file, durability, concurrency, keep }) {
       if (!mill.has(name)) mill.register(job(name, async () => {}))
       await mill.enqueueMany(name, payloads, { queue, group })
     },
-    /** One, all the others beside each other after it, and one after those. */
+    /** One node, all its children, and one child of them all. */
     addFlow: (count) =>
       mill.flow((f) => {
         const first = f.add(noop, {})
@@ -34,7 +34,7 @@ export async function openParty({ dist, file, durability, concurrency, keep }) {
         return f.add(noop, {}, { after: others })
       }),
     group: (id) => mill.group(id),
-    /** Until `count` jobs have run and the last one's end is on disk. */
+    /** Until `count` jobs have run and the last one's outcome is on disk. */
     async drain(count, each) {
       let ran = 0
       const last = new Promise((resolve) => {
@@ -66,13 +66,13 @@ export function measureStore({ file }) {
   }
 }
 
-/** A mill with jobs of one's own: `make(job)` gives them. */
+/** A mill with other jobs: `make(job)` returns them. */
 export async function openMill({ dist, file, durability = 'process' }, make) {
   const { job, millrace, sqlite } = await import(pathToFileURL(join(dist, 'index.js')).href)
   return millrace({ store: sqlite(file, { durability }), jobs: make(job), logger: false })
 }
 
-/** Counted past the engine. */
+/** Counted without the engine. */
 export function countJobs(file) {
   const eye = new OutsideEye(file)
   try {

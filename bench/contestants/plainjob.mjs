@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import { defineQueue, defineWorker, JobStatus } from 'plainjob'
 import { chooseDriver, SAME_PRAGMAS, synchronousOf } from './driver.mjs'
 
-/** Its maintenance would come by once a minute; never within a measurement, which is in its favour. */
+/** Its maintenance would run once a minute; here never within a measurement, which is in its favour. */
 const NEVER_MS = 2_000_000_000
 const SILENT = { debug() {}, info() {}, warn() {}, error() {} }
 
@@ -47,7 +47,7 @@ export async function openParty({ dist, file, durability }) {
   }
 }
 
-/** The connection that plainjob asks for, thin: what it needs of better-sqlite3, on the driver that all of us use. */
+/** The connection that plainjob needs, as a thin wrapper: its part of better-sqlite3, on the driver that all contestants use. */
 function connect(database, filename) {
   const statement = (sql) => database.prepare(sql)
   const [begin, beginNow, commit, rollback] = ['begin', 'begin immediate', 'commit', 'rollback'].map(statement)

@@ -3,12 +3,12 @@ import { SMALL } from '../payloads.mjs'
 import { inRounds } from '../rounds.mjs'
 import { CLIENT, measureCase, PARTIES, RATE, rateOf, SERVER, tableOf } from './cases.mjs'
 
-/** Of `--jobs`, those that are worked off; of `--others`, those of a short backlog. */
+/** The part of `--jobs` that is run; the part of `--others` in a short backlog. */
 const JOBS_SHARE = 5
 const OTHERS_SHARE = 50
 const QUEUES = 10
 
-/** Some jobs beside a great many that are none of this worker's business, against the same beside a few of them. */
+/** Some jobs beside a great many that are not for this worker, against the same beside a few of them. */
 export async function scenario(bench) {
   const { options, place } = bench
   const jobs = Math.ceil(options.jobs / JOBS_SHARE)
@@ -27,7 +27,7 @@ export async function scenario(bench) {
   }
 }
 
-/** Who does not know queues has other names for the same. pg-boss has a queue for each name. */
+/** Contestants without queues use other names instead. pg-boss has a queue for each name. */
 function casesOf(most, jobs) {
   const few = Math.ceil(most / OTHERS_SHARE)
   const mine = { count: jobs }
@@ -52,7 +52,7 @@ function casesOf(most, jobs) {
   ]
 }
 
-/** From the first handler on, where a start that takes long cannot hide it. */
+/** From the first handler on, where a slow start cannot hide it. */
 const flowOf = (r) => (r.rate * r.ms) / (r.ms - r.firstMs)
 
 function gatesOf(cases, rounds) {

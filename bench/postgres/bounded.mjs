@@ -2,7 +2,7 @@ import { bounded } from '../bounded.mjs'
 import { SMALL } from '../payloads.mjs'
 import { waiting } from './cases.mjs'
 
-/** With autovacuum as a stock server has it, which the other scenarios turn off. */
+/** With the autovacuum of a stock server, which the other scenarios turn off. */
 export async function scenario(bench) {
   const { server } = bench.place
   const setAutovacuum = async (value) => {

@@ -2,8 +2,8 @@ import { measureOn } from '../measure.mjs'
 import { showSummary } from '../table.mjs'
 
 /**
- * Who takes part, and how each is set. `ends`: what becomes of a job that has ended, which says what must be counted afterwards.
- * `tables`: settings that the tables must be made with.
+ * The contestants and their settings. `ends`: whether an ended job is kept or deleted, which decides what must be counted afterwards.
+ * `tables`: settings that the tables must be created with.
  */
 export const PARTIES = {
   millrace: { contestant: 'postgres/millrace', ends: 'kept' },
@@ -22,12 +22,12 @@ export const PARTIES = {
   'bare, notified': { contestant: 'postgres/bare', listen: true, ends: 'kept' },
 }
 
-/** Cases whose party can take part here: without Redis there is no BullMQ. */
+/** Cases whose contestant can run here: without Redis there is no BullMQ. */
 export function present({ place }, cases) {
   return cases.filter(({ party }) => party !== 'bullmq' || place.redis !== undefined)
 }
 
-/** One line for the reader when somebody is missing. */
+/** One line for each contestant that cannot run. */
 export function absent({ place }) {
   return place.redis === undefined ? ['bullmq: left out, as there is no redis-server in PATH or /usr/bin'] : []
 }
@@ -56,7 +56,7 @@ export async function measureCase(bench, { party, jobs, template, left = 0, run,
   )
 }
 
-/** The tables of a party, and nothing in them, or so many jobs waiting. Parties with the same tables share it. */
+/** The tables of a contestant, empty or with this many waiting jobs. Contestants with the same tables share them. */
 export function waiting(bench, party, bytes, jobs, how) {
   const { contestant, tables = {} } = PARTIES[party]
   const groups = jobs === 0 ? [] : [{ count: jobs }]

@@ -5,7 +5,7 @@ import { absent, beside, CLIENT, measureCase, present, RATE, SERVER, tableOf, wa
 /** Of `--jobs`: large payloads would make half a gigabyte to copy each round, and Redis has to be filled each time. */
 const SHARE = 5
 
-/** Jobs that are already stored, worked off by one process. */
+/** Jobs that are already stored, run by one process. */
 export async function scenario(bench) {
   const cases = present(bench, casesOf(bench.options.jobs))
   const rounds = await inRounds({ ...bench.plan('drain'), cases }, ({ party, jobs, bytes, analysed }) =>

@@ -3,12 +3,12 @@ import { SMALL } from '../payloads.mjs'
 import { inRounds } from '../rounds.mjs'
 import { absent, beside, CLIENT, measureCase, present, RATE, rateOf, SERVER, tableOf, waiting } from './cases.mjs'
 
-/** Of `--jobs`: a flush each makes them dear. */
+/** Of `--jobs`: a flush each makes them slow. */
 const ONE_SHARE = 40
 const HUNDRED_SHARE = 5
 const CALLERS = 100
 
-/** Callers that await each enqueue: one alone, and a hundred at once, whose commits can be shared. */
+/** Callers that await each enqueue: a single one, and a hundred at once, whose commits can be shared. */
 export async function scenario(bench) {
   const cases = present(bench, casesOf(bench.options.jobs))
   const rounds = await inRounds({ ...bench.plan('enqueue-one'), cases }, ({ party, callers, jobs }) =>

@@ -4,7 +4,7 @@ import { SMALL } from '../payloads.mjs'
 import { inRounds } from '../rounds.mjs'
 import { measureCase, RATE, SERVER, tableOf, waiting } from './cases.mjs'
 
-/** Jobs worked off while somebody's old snapshot keeps every dead row: is the last fifth as fast as the first? */
+/** Jobs run while an old snapshot of another connection keeps every dead row: is the last fifth as fast as the first? */
 export async function scenario(bench) {
   const { jobs } = bench.options
   const parties = [
@@ -53,6 +53,6 @@ async function withSnapshot(server, url, work) {
   }
 }
 
-/** By the beginnings of handlers; from the very first one on, so that starting up is no part of it. */
+/** By the beginnings of handlers; from the first one on, so that the start is not included. */
 const firstFifth = (r) => (r.ran / 5 / (r.fifthsMs[0] - r.firstMs)) * 1000
 const lastFifth = (r) => (r.ran / 5 / (r.fifthsMs.at(-1) - r.fifthsMs.at(-2))) * 1000

@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url'
 import pg from 'pg'
 
 const INSTALLED = '/usr/lib/postgresql'
-/** As for the server from npm: whether autovacuum came by would decide some figures. All else is as it is shipped. */
+/** As for the server from npm: whether autovacuum runs would decide some figures. All else is the default. */
 const SETTINGS = { autovacuum: 'off', max_connections: '200' }
 
 /** The folder of programs that `--server` names: `debian` is the newest that Debian has installed. */

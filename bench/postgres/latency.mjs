@@ -7,7 +7,7 @@ import { absent, beside, measureCase, present, tableOf, waiting } from './cases.
 const PER_SECOND = 100
 /** Of `--jobs`: at 100 a second the full run has five seconds a case. */
 const JOBS_SHARE = 200
-/** One at a time, as it is by default, and as many at once as Millrace. */
+/** One at a time, its default, and as many at once as Millrace. */
 const RIVALS = ['graphile-worker', 'graphile-worker, 10 at once']
 
 /** From the call of enqueue until the handler begins, from one process to another. */

@@ -6,8 +6,8 @@ import { InstalledServer, programsOf } from './installed-server.mjs'
 import { Server } from './server.mjs'
 
 /**
- * Where a run on PostgreSQL takes place: as `Place`, but what is filled once and copied for each measurement is a database of
- * a server of our own. Redis, where there is one, is a place beside it.
+ * The place of a run on PostgreSQL: as `Place`, but what is filled once and copied for each measurement is a database of
+ * a separate server. Redis, if installed, is a place beside it.
  */
 export class PostgresPlace {
   #base
@@ -51,7 +51,7 @@ export class PostgresPlace {
    * A database to begin from, made once by `steps`, tasks that run one after another on it.
    * @param {string} key
    * @param {readonly object[]} steps
-   * @param {{ analysed?: boolean }} [how] never analysed: as it is right after a bulk, before autovacuum's first visit
+   * @param {{ analysed?: boolean }} [how] never analysed: the state right after a bulk, before the first autovacuum
    */
   template(key, steps, { analysed = true } = {}) {
     const name = analysed ? key : `${key} never analysed`
@@ -74,7 +74,7 @@ export class PostgresPlace {
     await client.end()
   }
 
-  /** A fresh copy, flushed. Its statistics are copied too. A copy of files ends with a checkpoint, so nobody pays for it later. */
+  /** A fresh copy, flushed. Its statistics are copied too. A copy of files ends with a checkpoint, so that no measurement pays for it later. */
   async copyOf(template) {
     const database = this.#newName()
     await this.#server.query(`create database ${database} template ${nameOf(template)} strategy file_copy`)
@@ -85,7 +85,7 @@ export class PostgresPlace {
     await this.#server.query(`drop database if exists ${nameOf(url)} with (force)`)
   }
 
-  /** What a task has to know to work on a copy. */
+  /** What a task needs to work on a copy. */
   whereOf(url) {
     return { url, dist: this.dist, serverPid: this.#server.pid }
   }

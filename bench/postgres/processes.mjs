@@ -62,7 +62,7 @@ function allBegun(members, jobs) {
   })
 }
 
-/** Every job by its number: whoever ran one that another ran too is found here, whatever the store says. */
+/** Every job by its number: a job that two processes ran is found here, whatever the store says. */
 function verdictOf(results, jobs, began) {
   const times = new Uint8Array(jobs)
   for (const { seen } of results) Buffer.from(seen, 'base64').forEach((count, index) => (times[index] += count))
@@ -74,7 +74,7 @@ function verdictOf(results, jobs, began) {
     twice,
     ms: Math.max(...results.map(({ lastAt }) => lastAt)) - began,
     cpuUs: results.reduce((sum, { cpuUs }) => sum + cpuUs, 0),
-    // Each has watched the whole server.
+    // Each has measured the whole server.
     serverUs: Math.max(...results.map(({ serverUs }) => serverUs ?? 0)),
     busiestPercent: (Math.max(...results.map((each) => each.ran)) / jobs) * 100,
   }

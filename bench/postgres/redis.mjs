@@ -16,7 +16,7 @@ export function findRedis(path = process.env.PATH ?? '') {
     .find((file) => existsSync(file))
 }
 
-/** Redis for BullMQ, with the part of `PostgresPlace` that a measurement uses: it has no templates, so each copy is filled anew. */
+/** Redis for BullMQ, with the part of `PostgresPlace` that a measurement uses: it has no templates, so each copy is filled again. */
 export class RedisPlace {
   #child
   #client

@@ -10,14 +10,14 @@ const PASSWORD = 'bench'
 
 /**
  * Stock settings, so fsync and synchronous_commit are on, apart from these. Autovacuum is off for the whole server: whether it
- * came by before or during a run halves or doubles some contestants, so each case says itself whether its tables were analysed.
+ * runs before or during a measurement halves or doubles some contestants, so each case decides whether its tables are analysed.
  */
 const SETTINGS = { autovacuum: 'off', listen_addresses: HOST }
 
-// The package takes over how this process ends: always with 0, which would hide that something broke. We stop the server.
+// The package changes how this process ends: always with 0, which would hide a failure. This code stops the server.
 for (const event of ['exit', 'beforeExit', 'SIGHUP', 'SIGINT', 'SIGTERM', 'message']) process.removeAllListeners(event)
 
-/** A PostgreSQL server of our own, from npm, with its data below `folder`. */
+/** A PostgreSQL server from npm, with its data below `folder`. */
 export class Server {
   #process
   #port
@@ -32,7 +32,7 @@ export class Server {
 
   async #start(folder) {
     mkdirSync(folder, { recursive: true })
-    // PostgreSQL never runs as root: then it runs as the user postgres, who must be able to come here.
+    // PostgreSQL never runs as root: then it runs as the user postgres, which must have access to this folder.
     if (process.getuid?.() === 0) for (const each of [folder, dirname(folder)]) chmodSync(each, 0o755)
     this.#port = await freePort()
     const log = []
@@ -67,7 +67,7 @@ export class Server {
   /** The caller ends it. */
   async connect(url) {
     const client = new pg.Client({ connectionString: url })
-    // A connection that ends with the server is no news.
+    // A connection that ends with the server is not an error.
     client.on('error', () => {})
     await client.connect()
     return client
@@ -84,7 +84,7 @@ export class Server {
     this.pid = undefined
   }
 
-  /** At once, for somebody who leaves and throws the data away. */
+  /** At once, when the run is interrupted and its data is discarded. */
   kill() {
     if (this.pid !== undefined) process.kill(this.pid, 'SIGQUIT')
   }

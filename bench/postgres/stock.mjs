@@ -5,10 +5,10 @@ import { SINGLES } from '../tasks/stock.mjs'
 import { findBouncer, startBouncer } from './bouncer.mjs'
 import { beside, measureCase, tableOf, waiting } from './cases.mjs'
 
-/** Of `--jobs`: what is measured beside the drain does not grow with it. */
+/** Of `--jobs`: what is measured after the drain does not grow with it. */
 const SHARE = 5
 
-/** What JIT costs Millrace: the same server with it, as shipped, and without it, also behind PgBouncer. */
+/** What JIT costs Millrace: the same server with JIT, its default, and without it, also behind PgBouncer. */
 export async function scenario(bench) {
   const name = 'stock'
   const title =

@@ -4,7 +4,7 @@ export function openPlace(root, { server }) {
   return PostgresPlace.open(root, server)
 }
 
-/** What all contestants stand on, for the first line: the settings that decide the figures are read from the server. */
+/** What all contestants run on, for the first line: the settings that decide the figures are read from the server. */
 export async function describeStore(place) {
   const [{ version }] = await place.server.query(`select current_setting('server_version') as version`)
   const names = ['fsync', 'synchronous_commit', 'autovacuum', 'shared_buffers', 'jit']

@@ -7,11 +7,11 @@ import { OutsideEye } from '../../scripts/torture/outside-eye.mjs'
 import { startTask } from '../child.mjs'
 import { nowMs } from '../clock.mjs'
 
-/** What is left when the producing stops must be done within this. */
+/** The remaining jobs must be done within this time after the last enqueue. */
 const DRAIN_MS = 120_000
 const MIN_MAX_MS = 180_000
 
-/** Several processes on one file, which all enqueue and work; judged by what was written down outside of it. */
+/** Several processes on one file, which all enqueue and work; judged by records outside of it. */
 export async function scenario(bench) {
   const { options, place, tell } = bench
   const seconds = options.minutes * 60
@@ -50,7 +50,7 @@ async function until(members, seconds, tell) {
   }
 }
 
-/** Undefined: something was left when the time was up. */
+/** Undefined: jobs were left when the time was up. */
 async function drained(eye) {
   const began = nowMs()
   while (eye.unfinished() > 0) {
@@ -85,7 +85,7 @@ function verdictOf({ options, drainedMs, took, seen, places }) {
     ['lost', lost],
     ['acknowledged and never run', never],
     ['run twice without a crash', twice],
-    ['errors told to callers', seen.told.length],
+    ['errors for callers', seen.told.length],
     ['left undone', drainedMs === undefined ? places.filter(({ history }) => history === null).length : 0],
     ['nothing was measured', jobs === 0 || seen.ended < options.processes ? 1 : 0],
   ]

@@ -7,7 +7,7 @@ import { showSummary } from '../table.mjs'
 /** Of `--jobs`: large payloads would make a file of half a gigabyte, and plainjob flushes twice a job. */
 const SHARE = 5
 
-/** Jobs that are already stored, worked off by one process. Reads CPU, memory and the event loop on the way. */
+/** Jobs that are already stored, run by one process. Measures CPU, memory and the event loop. */
 export async function scenario(bench) {
   const { options, place } = bench
   const cases = casesOf(options.jobs)

@@ -4,11 +4,11 @@ import { LARGE, showBytes, SMALL } from '../payloads.mjs'
 import { inRounds } from '../rounds.mjs'
 import { showSummary } from '../table.mjs'
 
-/** Of `--jobs`: a flush each makes them dear. */
+/** Of `--jobs`: a flush each makes them slow. */
 const ONE_SHARE = 25
 const HUNDRED_SHARE = 5
 
-/** Callers that await each enqueue: one alone, and a hundred at once, whose commits can be shared. */
+/** Callers that await each enqueue: a single one, and a hundred at once, whose commits can be shared. */
 export async function scenario(bench) {
   const { options, place } = bench
   const cases = casesOf(options.jobs)

@@ -3,7 +3,7 @@ import { SMALL } from '../payloads.mjs'
 import { inRounds } from '../rounds.mjs'
 import { showSummary } from '../table.mjs'
 
-/** The memory of a worker that has a tenth of a long queue behind it. */
+/** The memory of a worker that has run a tenth of a long queue. */
 export async function scenario(bench) {
   const { options, place } = bench
   const waiting = options.others
@@ -13,7 +13,7 @@ export async function scenario(bench) {
     measureOn(bench, {
       template: await filledTemplate(place, 'millrace', SMALL, waiting),
       spec: { task: 'drain', contestant: 'millrace', durability: 'power', jobs, concurrency: options.concurrency },
-      // It goes on until it is closed, so how many are done is not known beforehand.
+      // It runs until it is closed, so how many are done is not known in advance.
       expected: { total: waiting },
     }),
   )

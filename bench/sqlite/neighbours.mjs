@@ -6,7 +6,7 @@ import { showSummary } from '../table.mjs'
 
 const QUEUES = 10
 
-/** A few jobs beside a great many that are none of this worker's business, against the same few on an empty file. */
+/** A few jobs beside a great many that are not for this worker, against the same few on an empty file. */
 export async function scenario(bench) {
   const { options, place } = bench
   const jobs = Math.ceil(options.jobs / 10)
@@ -57,7 +57,7 @@ function casesOf(others, jobs) {
   ]
 }
 
-/** Whole: with what the first claim takes. Flow: from the first handler on, where a start that takes long cannot hide it. */
+/** Whole: including the first claim. Flow: from the first handler on, where a slow start cannot hide it. */
 const whole = (r) => r.rate
 const flow = (r) => (r.rate * r.ms) / (r.ms - r.firstMs)
 

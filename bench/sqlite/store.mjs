@@ -6,7 +6,7 @@ export async function openPlace(root) {
   return new Place(root)
 }
 
-/** What all contestants stand on, for the first line. */
+/** What all contestants run on, for the first line. */
 export async function describeStore(place) {
   const file = await emptyTemplate(place, 'bare')
   const { driver, sqlite } = await runTask({ task: 'fold', file, dist: place.dist })

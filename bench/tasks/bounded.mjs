@@ -2,13 +2,13 @@ import { Watch } from '../clock.mjs'
 import { payloadsOf } from '../payloads.mjs'
 
 const BULK = 1_000
-/** Enqueued and not yet run: enough that the worker never waits, little enough that the store's size is history's. */
+/** Enqueued and not yet run: enough that the worker never waits, few enough that history decides the store's size. */
 const BACKLOG_MAX = 10_000
 /** The size that all later ones are compared with. */
 export const FIRST = 100_000
 
 /**
- * Enqueues and works off jobs at the same time, `spec.jobs` of them, while the finished ones are pruned. With `isSampled` it says
+ * Enqueues and runs jobs at the same time, `spec.jobs` of them, while the finished ones are pruned. With `isSampled` it reports
  * the size of the store and the jobs in it after the first 100,000 and then twenty times, else only at the end.
  */
 export async function run(spec, { openParty, measureStore }, say) {

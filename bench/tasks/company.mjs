@@ -2,10 +2,10 @@ import { Watch, nowMs } from '../clock.mjs'
 import { percentile } from '../figures.mjs'
 import { payloadsOf } from '../payloads.mjs'
 
-/** Looks at a group, one after the other. */
+/** Reads of a group, one after the other. */
 const LOOKS = 1_000
 
-/** A flow, the same number in one bulk, and a large group: how long to add, to look at, and to command as a whole. */
+/** A flow, the same number in one bulk, and a large group: how long to add, to read, and to command as a whole. */
 export async function run(spec, { openParty }) {
   const party = await openParty(spec)
   const watch = new Watch(spec.serverPid)

@@ -7,9 +7,9 @@ import { nowMs, Watch } from '../clock.mjs'
 import { payloadOf, SMALL } from '../payloads.mjs'
 
 /**
- * One of a crowd: enqueues and works on the shared file until its time is up, then works until it is told to end (its
+ * One of a crowd: enqueues and works on the shared file until its time is up, then works until its end is requested (its
  * standard input is closed). What happened is written outside of the store: `+ id` when an enqueue was acknowledged,
- * `! id` when a handler began, `- text` when a caller was told of an error, `? text` when a warning or an error was logged.
+ * `! id` when a handler began, `- text` when a caller got an error, `? text` when a warning or an error was logged.
  */
 export async function run(spec, _contestant, say) {
   const diary = openSync(spec.diary, 'a')
@@ -32,7 +32,7 @@ export async function run(spec, _contestant, say) {
   return watch.stop()
 }
 
-/** One at a time, several at once and in bulk, by turns. */
+/** One at a time, several at once and in bulk, in turn. */
 async function produce({ mill, work, note, rate, seconds }) {
   const began = nowMs()
   let made = 0

@@ -3,8 +3,8 @@ import { setTimeout } from 'node:timers/promises'
 import { peakMiB, Watch } from '../clock.mjs'
 
 /**
- * Works off jobs that are already stored: from the call that starts the worker until the last one's end is written. The
- * delay of the event loop is read as Node gives it, nothing subtracted: the time between two firings of a timer of 1 ms.
+ * Runs jobs that are already stored: from the call that starts the worker until the last one's outcome is written. The
+ * delay of the event loop is Node's own value, nothing subtracted: the time between two firings of a timer of 1 ms.
  */
 export async function run(spec, { openParty }) {
   const party = await openParty(spec)
@@ -12,7 +12,7 @@ export async function run(spec, { openParty }) {
   let ran = 0
   let firstMs
   delay.enable()
-  // The first firing is only where the counting begins.
+  // The first firing only starts the count.
   await setTimeout(5)
   const watch = new Watch(spec.serverPid)
   const fifth = Math.ceil(spec.jobs / 5)
@@ -24,7 +24,7 @@ export async function run(spec, { openParty }) {
     if (ran % fifth === 0) fifthsMs.push(watch.ms())
   })
   const took = watch.stop()
-  // A loop that was never let go has no sample yet; this lets the one that spans it all be taken.
+  // A loop that was never yielded has no sample yet; this allows the one that spans all of it.
   await setTimeout(3)
   delay.disable()
   await party.close()

@@ -2,7 +2,7 @@ import { nowMs, Watch } from '../clock.mjs'
 import { percentile } from '../figures.mjs'
 import { payloadOf } from '../payloads.mjs'
 
-/** Enqueues before the watch starts, so that it is a service that is measured and not its first second. */
+/** Enqueues before the watch starts, so that a warm service is measured and not its first second. */
 const WARM_UP = 1_000
 
 /** `callers` callers, each of which awaits one enqueue before the next. */

@@ -24,7 +24,7 @@ export async function run({ others, bytes, ...spec }, { openMill }) {
     .catch(() => {})
   await mill.stop()
   await fill(mill, others / 2, bytes)
-  // Upkeep comes by, as it does wherever a worker runs.
+  // Upkeep runs, as it does in every worker.
   await mill.start()
   await setTimeout(UPKEEP_MS)
   await mill.close()
@@ -32,7 +32,7 @@ export async function run({ others, bytes, ...spec }, { openMill }) {
 
 export function jobsOf(job) {
   const fails = async () => {
-    throw new Error('as it should')
+    throw new Error('as planned')
   }
   return [
     ...['noop', 'rare'].map((name) => job(name, async () => {})),

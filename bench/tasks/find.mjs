@@ -4,7 +4,7 @@ import { jobsOf } from './fill-rare.mjs'
 
 const TIMES = 5
 
-/** The filters, each with what it is called in the table. */
+/** The filters, each with its name in the table. */
 export const FILTERS = {
   ...Object.fromEntries(
     'scheduled ready running retrying blocked paused parked done failed cancelled'
@@ -23,7 +23,7 @@ export const FILTERS = {
   'label of none': { label: 'none' },
 }
 
-/** The filters by time, from when the first job, the rare one in the middle and the last one were made. */
+/** The filters by time, by the times of the first job, the rare one in the middle and the last one. */
 export const TIME_FILTERS = {
   'before all': ({ first }) => ({ createdBefore: first }),
   'after all': ({ last }) => ({ createdAfter: last }),

@@ -5,7 +5,7 @@ import { percentile } from '../figures.mjs'
 const WARM_UP = 50
 const AT_ONCE = 500
 
-/** From the call of enqueue until the handler begins, where there are so many names and queues. Every lane has a job that waits. */
+/** From the call of enqueue until the handler begins, where there are many names and queues. Every lane has a waiting job. */
 export async function run({ names, queues, jobs, rate, ...spec }, { openMill }) {
   const tookMs = []
   let over

@@ -2,7 +2,7 @@ import { nowMs, Watch } from '../clock.mjs'
 import { percentile } from '../figures.mjs'
 import { payloadOf } from '../payloads.mjs'
 
-/** Jobs before the measured ones: what is compiled and opened on first use is no latency. */
+/** Jobs before the measured ones: compiling and opening on first use is not latency. */
 export const WARM_UP = 50
 const PATIENCE_MS = 30_000
 
@@ -53,7 +53,7 @@ function listen(party, total) {
   return { begun, all }
 }
 
-/** At uneven moments, so that no poll can keep step; the plan does not wait for the answers. */
+/** At uneven moments, so that no poll can align with them; the plan does not wait for the replies. */
 async function produce(party, { rate, bytes }, total) {
   const began = nowMs()
   const adding = []

@@ -5,7 +5,7 @@ import { payloadOf } from '../payloads.mjs'
 
 const TELL_EVERY_MS = 20
 
-/** One of several that work off the same jobs: begins at the first word on standard input, and ends when that is closed. */
+/** One of several that run the same jobs: begins at the first line on standard input, and ends when that is closed. */
 export async function run(spec, { openParty }, say) {
   const party = await openParty(spec)
   const { n: first } = payloadOf(spec.bytes ?? 20, 0)

@@ -9,7 +9,7 @@ const FINDS = 30
 const PAUSE_MS = 50
 const IDLE_MS = 5_000
 
-/** A drain, then what a person or a request does: a single job, a look at it, a page of jobs. Then nothing. */
+/** A drain, then what a person or a request does: a single job, a read of it, a page of jobs. Then it is idle. */
 export async function run(spec, { openParty }) {
   const drained = await openParty(spec)
   const watch = new Watch(spec.serverPid)

@@ -1,4 +1,4 @@
-// npm run demo             the whole story again and again, until Ctrl-C
+// npm run demo             all rounds repeatedly, until Ctrl-C
 // npm run demo -- --once   one round; exit 0 when nothing was lost, 1 when something was
 import { fork } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -26,7 +26,7 @@ const quit = new AbortController()
 process.once('SIGINT', () => quit.abort())
 process.once('SIGTERM', () => quit.abort())
 const leaving = new Promise((_, reject) => quit.signal.addEventListener('abort', () => reject(quit.signal.reason)))
-leaving.catch(() => {}) // whoever waits at that moment hears of it
+leaving.catch(() => {}) // the call that waits at that moment gets the rejection
 
 show.title('Millrace: durable background jobs in one SQLite file')
 show.note(`a fresh file: ${file}`)
@@ -48,7 +48,7 @@ try {
   await mill.close({ deadline: '2s' })
 }
 if (!quit.signal.aborted) show.end(lost === 0 ? 'Nothing was lost.' : `${lost} jobs were lost.`, lost === 0)
-process.exit(lost === 0 ? 0 : 1) // and not later, for results that nobody waits for any more
+process.exit(lost === 0 ? 0 : 1) // exit now, without waiting for results that are no longer needed
 
 async function playRound(round) {
   await sendEmails(round)
@@ -64,7 +64,7 @@ async function sendEmails(round) {
   const payloads = [...people.map((name) => ({ to: `${name}@example.com` })), { to: 'nowhere' }]
   const handles = note(await mill.enqueueMany(jobs.sendEmail, payloads))
   const failed = (await allEnded(handles)).filter((end) => end.status === 'rejected')
-  for (const { reason } of failed) show.bad(`given up at once, as its handler asked: ${reason.cause.message}`)
+  for (const { reason } of failed) show.bad(`failed at once, since its handler threw Abort: ${reason.cause.message}`)
 }
 
 async function chargeCards(round) {
@@ -82,12 +82,12 @@ async function keepTime(round) {
   note([reminder, early])
   show.note(`order ${order}: a reminder in 1.5 s; order ${order + 1}: one in an hour`)
   const wasWaiting = await mill.unschedule(jobs.remind, `order-${order + 1}`)
-  show.good(`order ${order + 1} was paid early, its timer is called off: ${wasWaiting}`)
+  show.good(`order ${order + 1} was paid early, its timer is cancelled: ${wasWaiting}`)
   await allEnded([reminder])
 }
 
 async function surviveKill(round) {
-  show.heading(`${round}.4  kill -9`, 'A worker process dies with jobs in hand. Another one takes them up.')
+  show.heading(`${round}.4  kill -9`, 'A worker process dies with jobs in flight. Another one runs them.')
   const inHand = new Map()
   let begun = 0
   const first = await startWorker((fact) => {
@@ -103,7 +103,7 @@ async function surviveKill(round) {
   await sleep(200)
   const orphans = new Map(inHand)
   await killWorker(first)
-  show.bad(`process ${first.pid} killed while it had ${[...orphans.values()].join(', ')} in hand`)
+  show.bad(`process ${first.pid} killed while it had ${[...orphans.values()].join(', ')} in flight`)
 
   const second = await startWorker((fact) => {
     const isOrphan = orphans.has(fact.id)
@@ -114,7 +114,7 @@ async function surviveKill(round) {
   show.note(`process ${second.pid} started; the dead one's jobs are free when its heart was silent for ${times.lease}`)
   await allEnded(handles)
   await stopWorker(second)
-  show.note('a crash costs no try: every job of the dead process ran again as attempt 1')
+  show.note('a crash charges no attempt: every job of the dead process ran again as attempt 1')
 }
 
 /** Every job that was enqueued must be found in the file exactly once, in one final state. */
@@ -146,7 +146,7 @@ function note(handles) {
   return handles
 }
 
-/** Waits until each has ended, well or not; rejects when somebody wants to leave. */
+/** Waits until each has ended, with any outcome; rejects on Ctrl-C. */
 function allEnded(handles) {
   return Promise.race([Promise.allSettled(handles.map((handle) => handle.result({ timeout: '20s' }))), leaving])
 }

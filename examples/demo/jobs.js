@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Abort, job } from 'millrace'
 
 /**
- * The jobs of the demo. They pretend: a pause stands for the mail server, the bank and the photo's pixels. What they did
- * goes to `tell`, so that whoever runs them can show it.
+ * The jobs of the demo. They simulate the mail server, the bank and the photo's pixels by a pause. What they did
+ * is passed to `tell`, so that the caller can print it.
  */
 export function demoJobs(tell) {
   const sendEmail = job('send-email', {
@@ -35,7 +35,7 @@ export function demoJobs(tell) {
   return { sendEmail, chargeCard, remind }
 }
 
-/** Run by processes of their own; the main one only enqueues it. */
+/** Run by separate processes; the main one only enqueues it. */
 export function photoJob(tell) {
   return job('resize-photo', {
     queue: 'photos',

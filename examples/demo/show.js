@@ -1,6 +1,6 @@
 import { styleText } from 'node:util'
 
-// Colours only where somebody looks, and never against their will (https://no-color.org).
+// Colours only on a terminal, and never with NO_COLOR (https://no-color.org).
 const hasColours = process.stdout.isTTY === true && !process.env.NO_COLOR && process.env.TERM !== 'dumb'
 const paint = (colour, text) => (hasColours ? styleText(colour, text) : text)
 

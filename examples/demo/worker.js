@@ -1,4 +1,4 @@
-// A process that resizes photos until it is told to stop, or killed. It is started by demo.js.
+// A process that resizes photos until demo.js stops or kills it. It is started by demo.js.
 import { millrace } from 'millrace'
 import { photoJob } from './jobs.js'
 import { times } from './settings.js'
@@ -16,7 +16,7 @@ async function stop() {
   process.exit(0)
 }
 
-// Ctrl-C reaches every process of a terminal; this one waits for the word of the one that started it.
+// Ctrl-C reaches every process of a terminal; this one waits for a message of the process that started it.
 process.on('SIGINT', () => {})
 process.on('message', stop)
 process.on('disconnect', stop)

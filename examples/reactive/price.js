@@ -1,6 +1,6 @@
 import { batch, computed, createSimulation, effect, signal } from 'millrace/reactive'
 
-// A context is one reactive world. A simulation does everything at once, which suits an example.
+// A context is one reactive world. A simulation runs everything at once, which suits an example.
 const ctx = createSimulation()
 
 ctx.enter(() => {

@@ -14,7 +14,7 @@ const retrying = (attempt) =>
     }
   })
 
-// The test: an hour passes in no time, and always in the same way.
+// The test: an hour passes at once, and always in the same way.
 const ctx = createSimulation()
 const tries = []
 const result = ctx.run(

@@ -3,7 +3,7 @@ import { createContext, iterate, mailbox, supervise, waitFor } from 'millrace/re
 const ctx = createContext()
 const inbox = ctx.enter(() => mailbox())
 
-// One turn per message. What a finished turn asked for is forgotten, so this can go on for years.
+// One turn per message. A finished turn is dropped from the log, so this can run for years.
 const worker = {
   key: 'worker',
   body: () =>
@@ -16,7 +16,7 @@ const worker = {
     }),
 }
 
-// A worker that fails is started again; the message it failed on is gone, the next ones are not.
+// A worker that fails is restarted; the message it failed on is lost, the next ones are not.
 const done = ctx.run(ctx.enter(() => supervise([worker], { maxRestarts: 3 })))
 
 ctx.enter(() => {

@@ -104,7 +104,7 @@ export const STEPS = [
   },
   {
     name: 'webpack',
-    type: 'commonjs', // As webpack writes it.
+    type: 'commonjs', // As webpack's output.
     packages: ['webpack', 'webpack-cli'],
     files: ['app.mjs', 'elsewhere.mjs'],
     commands: [

@@ -1,6 +1,6 @@
 /**
- * The census: every job that was acknowledged or is in the store is in exactly one bucket. Pure, so that a test can feed it
- * a ledger with one id too many and see that it says so.
+ * The census: every job that was acknowledged or is in the store is in exactly one bucket. Pure, so that a test can pass it
+ * a ledger with one id too many and check the result.
  */
 export const BUCKETS = [
   'acknowledged, done once',
@@ -36,7 +36,7 @@ export function takeCensus({ acknowledged, places, starts }) {
 
 function bucketOf(place, isAcknowledged, starts) {
   if (place.live !== null && place.history !== null) return 'IN TWO PLACES'
-  // A body that is in neither table is out of everybody's sight, and a place without its body cannot run: both are lost.
+  // A body that is in neither table is found by no query, and a row without its body cannot run: both are lost.
   if ((place.live === null && place.history === null) || !place.hasBody) return 'LOST'
   if (!isAcknowledged) return 'unacknowledged but present'
   if (place.history === 'done') return starts > 1 ? 'acknowledged, done after extra runs' : 'acknowledged, done once'

@@ -12,12 +12,12 @@ const PROGRAMS = {
 }
 
 /**
- * A process of ours. What it says comes line by line, each a word and its arguments; all it said before it died is heard,
- * since a pipe outlives its writer. `ended` resolves when it is gone and every line was heard.
+ * A child process. Its messages are lines, each a word and its arguments; all messages before its death are read,
+ * since a pipe outlives its writer. `ended` resolves when it has ended and every line was read.
  */
 export class Child {
   pid
-  /** The exit code, or the signal that ended it; undefined while it lives. */
+  /** The exit code, or the signal that ended it; undefined while it runs. */
   ended
   how
   errors = ''
@@ -30,7 +30,7 @@ export class Child {
       env: { ...process.env, NODE_OPTIONS: '', ...env },
     })
     this.pid = this.#process.pid
-    this.#process.stdin.on('error', () => undefined) // It may be dead already when it is spoken to.
+    this.#process.stdin.on('error', () => undefined) // It may be dead already when a line is written to it.
     this.#process.stderr.on('data', (data) => (this.errors = (this.errors + data).slice(-4_000)))
     createInterface({ input: this.#process.stdout }).on('line', (line) => hear(line.split(' '), this))
     this.ended = new Promise((resolve) =>
@@ -45,7 +45,7 @@ export class Child {
     this.#process.stdin.write(`${word}\n`)
   }
 
-  /** By the id that was started here, never by name. */
+  /** By the process id that was started here, never by name. */
   kill() {
     this.#process.kill('SIGKILL')
     return this.ended
@@ -56,7 +56,7 @@ export function pause(ms) {
   return new Promise((resolve) => setTimeout(resolve, ms))
 }
 
-/** Waits until `isSo`, which may have to ask for it; false when the time is up first. */
+/** Waits until `isSo` returns true; false when the time is up first. */
 export async function until(isSo, withinMs, stepMs = 20) {
   const end = performance.now() + withinMs
   while (!(await isSo())) {

@@ -2,12 +2,12 @@ import { join } from 'node:path'
 import { Child, until } from './child.mjs'
 import { readDiary } from './diary.mjs'
 
-/** What a laborer says of its errands goes into the ledger as it is. */
+/** Messages of a laborer about its errands are written to the ledger unchanged. */
 const ERRANDS = new Set(['calloff', 'cancelled', 'undone', 'paused', 'resuming'])
 
 /** The processes of a run, alive and dead, each life with its own diary. */
 export class Crew {
-  /** What went wrong in the eyes of a caller. */
+  /** Errors that callers got. */
   troubles = []
   lives = []
   #ground
@@ -16,7 +16,7 @@ export class Crew {
   #random
   results = 0
   acknowledged = 0
-  /** Calls that were refused because the server was away, by their code. */
+  /** Calls that were refused because the server was down, by their code. */
   refused = new Map()
 
   /** @param {{ ground: object, ledger: object, random: object, config: object }} parts */
@@ -31,7 +31,7 @@ export class Crew {
   get living() {
     return this.lives.filter((life) => life.child.how === undefined)
   }
-  /** Those at work: what is not yet is still opening the file, or waiting for its first job. */
+  /** Those at work: the others are still opening the file, or waiting for their first job. */
   get working() {
     return this.living.filter((life) => life.hasBegun)
   }
@@ -49,7 +49,7 @@ export class Crew {
     return life
   }
 
-  /** A queue that none of the living has; a few in all, since each process looks at every one of them. */
+  /** A queue that no live process has; a few in all, since each process reads every one of them. */
   #freeQueue() {
     const taken = new Set(this.living.map((life) => life.queue))
     for (let i = this.lives.length; ; i += 1) {
@@ -58,7 +58,7 @@ export class Crew {
     }
   }
 
-  /** Ends one with -9 and gives its diary, complete. */
+  /** Kills one with -9 and returns its complete diary. */
   async kill(life) {
     life.told = true
     await life.child.kill()
@@ -69,21 +69,21 @@ export class Crew {
     return Promise.all(this.living.map((life) => this.kill(life)))
   }
 
-  /** All enqueue, or none do; those started later are told the same. */
+  /** All enqueue, or none do; those started later do the same. */
   produce(wanted) {
     if (wanted === this.#config.produce) return
     this.#config = { ...this.#config, produce: wanted }
     for (const life of this.living) life.child.tell(wanted ? 'go' : 'rest')
   }
 
-  /** Nobody cancels or pauses anything any more, and one of them resumes what the dead have left paused. */
+  /** No process cancels or pauses anything any more, and one of them resumes queues that killed processes left paused. */
   calm(pausedQueues) {
     for (const life of this.living) life.child.tell('calm')
     const working = this.working[0]
     for (const queue of pausedQueues) working?.child.tell(`resume ${queue}`)
   }
 
-  /** Asks all to close, and gives those a second chance to be gone that do not. */
+  /** Asks all to close, and kills those that do not. */
   async close(withinMs = 20_000) {
     for (const life of this.living) {
       life.told = true

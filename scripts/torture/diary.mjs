@@ -1,9 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs'
 
 /**
- * What a process wrote down about its own runs, in a file opened for appending: the kernel has each line when the call
+ * The records of a process about its own runs, in a file opened for appending: the kernel has each line when the call
  * returns, so a kill -9 loses none. `s id ns queue` a handler began, `e id` it ended, `f id` it failed on purpose, `l id` its
- * worker lost its lease meanwhile. Times are the machine's own, so that they compare between processes; not all give them.
+ * worker lost its lease meanwhile. Times are the machine's monotonic clock, so that they compare between processes; not all lines have one.
  * @returns {{ starts: string[], begins: { id: string, at: bigint, queue: string }[], ends: string[], failed: string[], lost: string[], troubles: string[] }}
  */
 export function readDiary(path) {

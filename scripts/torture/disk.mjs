@@ -17,7 +17,7 @@ const DRAIN_MS = 30_000
 
 /**
  * A full disk, twice: filled once, which leaves the engine what its ballast gives back, and kept full, which leaves it
- * nothing at all. Then the room is free again, and nobody tells the engine so.
+ * nothing at all. Then the space is free again, without any notice to the engine.
  */
 export async function torture(options) {
   const verdict = new Verdict()
@@ -77,7 +77,7 @@ async function crowd(verdict, ground, disk, options) {
   }
 }
 
-/** Full for a while; gives what it cost. */
+/** Keeps the disk full for a while; returns what it cost. */
 async function hold({ name, child, heard, ms, topUp, disk }) {
   disk.fill()
   const before = { ...(await cpu(child, heard)), refused: total(heard), acks: heard.acks, results: heard.results }
@@ -94,7 +94,7 @@ async function hold({ name, child, heard, ms, topUp, disk }) {
   }
 }
 
-/** Asks the process itself, since only it can ask for its own usage on every platform. */
+/** Asks the process itself, since only it can read its own usage on every platform. */
 async function cpu(child, heard) {
   heard.cpuMs = undefined
   child.tell('cpu')
@@ -102,7 +102,7 @@ async function cpu(child, heard) {
   return { cpuMs: heard.cpuMs ?? Number.NaN, at: performance.now() }
 }
 
-/** How long until it enqueues and finishes jobs again, all by itself. */
+/** How long until it enqueues and finishes jobs again by itself. */
 async function release(disk, heard) {
   const { acks, results } = heard
   disk.free()
@@ -140,23 +140,19 @@ function judge({ verdict, file, diary, heard, windows, resumedMs, drained, alive
   const resumed = resumedMs === undefined ? 'it did not' : `${(resumedMs / 1000).toFixed(1)} s`
   console.log(formatCensus(census))
   for (const window of windows) console.log(`${window.name}: ${describe(window)}`)
-  verdict.expect('the process lives on', alive && closed === 0, alive ? `closed with ${closed}` : 'it ended')
+  verdict.expect('the process keeps running', alive && closed === 0, alive ? `closed with ${closed}` : 'it ended')
   verdict.none('a full disk is a typed error', other, `E_STORE_FULL ×${heard.refused.get('E_STORE_FULL') ?? 0}`)
   verdict.none(
     '0 acknowledged jobs are lost',
     census.of('LOST'),
     `${census.of('LOST').length} of ${kept.acknowledged.size}`,
   )
-  verdict.none(
-    'every result that was given is on record',
-    forgottenResults(kept, found.places),
-    `${kept.results.size} given`,
-  )
-  verdict.none('no job is in two places', census.of('IN TWO PLACES'))
+  verdict.none('every returned result is on record', forgottenResults(kept, found.places), `${kept.results.size} given`)
+  verdict.none('no job is in two tables', census.of('IN TWO PLACES'))
   verdict.expect(`it resumes by itself within ${RESUME_MAX_MS / 1000} s`, resumedMs <= RESUME_MAX_MS, resumed)
   for (const { name, share } of windows)
     verdict.expect(`${name}: at most ${CPU_MAX_SHARE * 100} % of a core`, share <= CPU_MAX_SHARE, percent(share))
-  verdict.expect('all drained when there was room', drained)
+  verdict.expect('all drained when there was space', drained)
   verdict.expect('the file is sound', found.integrity === 'ok', found.integrity.slice(0, 200))
   if (windows.some((window) => window.refused === 0)) verdict.void('nothing was refused: the disk was not full')
 }

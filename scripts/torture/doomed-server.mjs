@@ -8,7 +8,7 @@ const GONE_MS = 20_000
 const SETTINGS = { max_connections: '200' }
 
 /**
- * A PostgreSQL server of our own that can be killed with -9, all its processes, and comes up again on the same port with
+ * A PostgreSQL server that can be killed with -9, all its processes, and starts again on the same port with
  * the same data. With the address of another server it only has a database there, and cannot be killed.
  */
 export async function startDoomed(url, ground) {
@@ -42,14 +42,14 @@ class DoomedServer {
     this.#makeKeeper = makeKeeper
   }
 
-  /** The postmaster first, so that it starts no other; then all it had, by their pids. Gives how many there were. */
+  /** The postmaster first, so that it starts no other process; then all its children, by their pids. Returns how many there were. */
   async kill() {
     const postmaster = pidIn(this.#step.pidFile)
     const all = [postmaster, ...childrenOf(postmaster)]
     for (const pid of all) end(pid)
-    // Those it made between the look and its end have no parent any more; they leave by themselves.
+    // Processes that it started after the listing have no parent any more; they end by themselves.
     if (!(await until(() => !all.some(isThere), GONE_MS))) throw new Error('the server outlived kill -9')
-    // It still says that the dead one is ready.
+    // It still says that the dead server is ready.
     rmSync(this.#step.pidFile)
     await this.#keeper?.stop()
     this.#keeper = undefined
@@ -68,7 +68,7 @@ class DoomedServer {
   }
 }
 
-/** How the server was started, read from the system: the next life is the same. */
+/** How the server was started, read from the system: the next start is the same. */
 async function howItRuns(url) {
   const client = new pg.Client(url)
   await client.connect()
@@ -102,7 +102,7 @@ function end(pid) {
   }
 }
 
-/** A zombie that its parent has not looked at yet has ended as well. */
+/** A zombie that its parent has not reaped yet has ended as well. */
 function isThere(pid) {
   const stat = statOf(pid)
   return stat !== undefined && stat.state !== 'Z'

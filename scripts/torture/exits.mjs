@@ -6,7 +6,7 @@ import { Progress } from './progress.mjs'
 import { seededRandom } from './random.mjs'
 import { Verdict } from './verdict.mjs'
 
-/** How each way to end looks from outside; what else a process does on its way out is a fault of ours. */
+/** The exit code and output of each way to end; anything else a process does is a fault. */
 const ENDS = {
   exit: { how: 7, says: /^$/ },
   throw: { how: 1, says: /told to end/ },
@@ -14,16 +14,16 @@ const ENDS = {
   signal: { how: 'SIGTERM', says: /^$/ },
   close: { how: 0, says: /^$/ },
 }
-/** A quarter end while the mills are opened, the others within several beats of them. */
+/** A quarter end while the mills are opened, the others within several heartbeats after that. */
 const SINCE = ['imports', 'up', 'up', 'up']
 const AFTER_MAX_MS = 500
 const PROCESS_MAX_MS = 60_000
-/** Each process leaves a chain of jobs behind, which slow the later ones down. */
+/** Each process leaves a chain of jobs behind, which slows down later ones. */
 const EXITS_PER_STORE = 40
 
 /**
  * Processes that end at random moments, in every way that a process ends by itself, several at a time on one store. Each must
- * end as it was told to: with that code and without a word, and never by an abort of a native library.
+ * end in its planned way: with that code and without other output, and never by an abort of a native library.
  */
 export async function torture({ exits, processes, store, driver, seed, minutes }) {
   const verdict = new Verdict()
@@ -62,7 +62,7 @@ export async function torture({ exits, processes, store, driver, seed, minutes }
 
 async function endOne(config) {
   let isUp = false
-  // Node 22 says of its own SQLite that it is experimental.
+  // Node 22 warns that its own SQLite is experimental.
   const env = { NODE_NO_WARNINGS: '1' }
   const child = new Child('leaver', config, { env, hear: ([word]) => (isUp ||= word === 'up') })
   const late = setTimeout(() => void child.kill(), PROCESS_MAX_MS)
@@ -79,7 +79,7 @@ function judge(verdict, ends, exits) {
   const told = ends.filter((end) => !isAsTold(end)).map(tell)
   for (const each of told) console.log(each)
   verdict.none(
-    'every process ended as it was told to',
+    'every process ended in its planned way',
     told,
     `${ends.length} processes, ${up} with their mills started`,
   )

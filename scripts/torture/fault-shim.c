@@ -5,7 +5,7 @@
  *   TORTURE_FILE     the database; its -wal and its -journal are watched too
  *   TORTURE_FAULT    write (EIO) | short (half of it is written, then EIO) | sync (EIO)
  *   TORTURE_AT       n, from 1; 0 fails nothing and only counts
- *   TORTURE_ONLY     checkpoint: only the database itself, which is written when the WAL is folded back
+ *   TORTURE_ONLY     checkpoint: only the database itself, which is written when the WAL is checkpointed
  *                    heart: only threads other than the first; else everything counts
  *   TORTURE_COUNT    how many in a row fail
  *   TORTURE_REPORT   a file that gets a line for each fault, and the totals when the process ends

@@ -6,8 +6,8 @@ import { build } from '../build.mjs'
 import { root } from '../run.mjs'
 
 /**
- * Where a run takes place: a folder of its own, with a copy of the built package. A run of minutes starts hundreds of
- * processes; a build in between must not pull the files from under them, or change what is being tested half way.
+ * The working folder of a run, with a copy of the built package. A run of minutes starts hundreds of
+ * processes; a build in between must not replace their files, or change what is being tested.
  */
 export async function breakGround(kind) {
   const built = await build()
@@ -20,7 +20,7 @@ export async function breakGround(kind) {
   return {
     folder,
     entry: pathToFileURL(join(folder, 'package', 'dist', 'index.js')).href,
-    /** A new folder in here. */
+    /** A new folder in it. */
     room(name) {
       const path = join(folder, name)
       mkdirSync(path, { recursive: true })

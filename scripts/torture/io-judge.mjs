@@ -4,7 +4,7 @@ import { ledgerOf } from './io-run.mjs'
 import { readLedger } from './ledger.mjs'
 import { look } from './look.mjs'
 
-/** A run whose fault came too late to strike shows nothing: so many must have been struck. */
+/** A run whose fault came too late proves nothing: at least this share must have been hit. */
 const STRUCK_SHARE_MIN = 0.8
 
 /** The census over all files, the figures, and which promises held. */
@@ -26,7 +26,7 @@ export function judgeFaults(verdict, seen, options) {
     broken(({ run }) => run.refused.filter(isUntyped)),
   )
   verdict.none(
-    'nothing rejects behind the caller’s back',
+    'there is no unhandled rejection',
     broken(({ run }) => run.loose),
   )
   verdict.none(
@@ -39,7 +39,7 @@ export function judgeFaults(verdict, seen, options) {
   )
   verdict.none('0 acknowledged jobs are lost', [...broken(({ lost }) => lost), ...census.of('LOST')])
   verdict.none(
-    'every result that was given is on record',
+    'every returned result is on record',
     broken(({ forgotten }) => forgotten),
   )
   verdict.none(
@@ -47,10 +47,10 @@ export function judgeFaults(verdict, seen, options) {
     broken(({ restart }) => [...exits(restart), ...restart.refused]),
   )
   verdict.none(
-    'and brings all to its end',
+    'and finishes all jobs',
     broken(({ left }) => (left.length === 0 ? [] : [`${left.length} left`])),
   )
-  verdict.none('no job is in two places', census.of('IN TWO PLACES'))
+  verdict.none('no job is in two tables', census.of('IN TWO PLACES'))
   if (struck.length < runs.length * STRUCK_SHARE_MIN)
     verdict.void(`only ${struck.length} of ${runs.length} runs were struck by their fault`)
 }
@@ -67,7 +67,7 @@ function tell(runs, struck) {
   const silent = struck.filter(({ run }) => run.refused.length + run.told.length === 0)
   const codes = runs.flatMap(({ run }) => run.refused.map((text) => text.split(' ').slice(0, 2).join(' ')))
   console.log(`${struck.length} of ${runs.length} runs were struck, first at: ${tally(struck.map(firstFault))}`)
-  console.log(`what callers were told: ${tally(codes)}`)
+  console.log(`what callers got: ${tally(codes)}`)
   console.log(`struck, and nobody was told: ${silent.length} (${tally(silent.map(firstFault))})`)
 }
 

@@ -2,19 +2,19 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Child, until } from './child.mjs'
 
-/** Jobs a run enqueues: enough that claims, settlements and checkpoints come between them. */
+/** Jobs a run enqueues: enough that claims, settlements and checkpoints occur between them. */
 const JOBS = 25
-/** After so long without a write the engine folds the WAL back into the file. */
+/** After this long without a write the engine checkpoints the WAL. */
 const FOLDED_MS = 2_300
 const RUN_MS = 60_000
 const DRAIN_MS = 15_000
 
-/** Each file has a ledger of its own beside it. */
+/** The ledger of a file, beside it. */
 export function ledgerOf(file) {
   return `${file}.ledger.txt`
 }
 
-/** One process to its end, with the shim or without it. */
+/** Runs one process to its end, with the shim or without it. */
 export async function oneRun(seen, file, fault) {
   const diary = join(seen.ground.room('diaries'), `${seen.diaries.length}.txt`)
   const reportFile = join(seen.ground.room('reports'), `${seen.diaries.length}.txt`)
@@ -73,7 +73,7 @@ function hear(run, ledger, [word, ...rest]) {
   else if (word === 'end') run.ended = true
 }
 
-/** What the shim did: where it struck, and how much there was. */
+/** What the shim did: where it failed a call, and how many calls there were. */
 function readReport(path) {
   const lines = existsSync(path) ? readFileSync(path, 'utf8').trim().split('\n') : []
   const last = lines.findLast((line) => line.startsWith('total '))?.split(' ')

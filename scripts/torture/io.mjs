@@ -10,13 +10,13 @@ import { compileShim } from './shim.mjs'
 import { Verdict } from './verdict.mjs'
 
 const KINDS = ['write', 'sync', 'short']
-/** Where it strikes: anywhere, mostly; checkpoints and heartbeats are too rare to be met by chance. */
+/** Where faults strike: mostly anywhere; checkpoints and heartbeats are too rare for random faults. */
 const ONLY = ['', '', '', 'checkpoint', 'heart']
-/** Writes there are to choose from in those. */
+/** The number of writes to choose from in those. */
 const RARE_MAX = 3
-/** In a row: most faults pass, some stay for a while. */
+/** How many calls in a row fail: most faults are single, some last for a while. */
 const BURSTS = [1, 1, 1, 3, 12]
-/** A new file this often, so that the making of the tables is hit too; else the file of the runs before goes on. */
+/** A new file this often, so that the creation of the tables is hit too; else the run continues on the last file. */
 const NEW_FILE_EVERY = 4
 
 /** The n-th write or flush of the database's files fails, one process for each n. */
@@ -49,7 +49,7 @@ export async function torture(options) {
 async function faultMany(seen, options) {
   const progress = new Progress('fault', options.faults)
   const end = performance.now() + options.minutes * 60_000
-  // A run without faults tells how many writes and flushes there are to choose from, with a new file and with an old one.
+  // A run without faults counts the writes and flushes to choose from, with a new file and with an old one.
   const [fresh, old] = [await count(seen, newFile(seen)), await count(seen, seen.files[0])]
   for (let i = 0; i < options.faults && performance.now() < end; i += 1) {
     const isNew = i % NEW_FILE_EVERY === 0
@@ -61,12 +61,12 @@ async function faultMany(seen, options) {
   progress.end()
 }
 
-/** Which call fails: spread evenly over a run, so that N faults leave no part of it out, and the rare ones by name. */
+/** Which call fails: spread evenly over a run, so that N faults cover all of it, and the rare ones by name. */
 function plan(random, part, i, total) {
   const kind = KINDS[i % KINDS.length]
   const only = ONLY[i % ONLY.length]
   const most = only === '' ? total[kind === 'sync' ? 'syncs' : 'writes'] : RARE_MAX
-  // A heart writes and never flushes, and a checkpoint flushes once.
+  // A heartbeat writes and never flushes, and a checkpoint flushes once.
   if (only === 'heart') return { kind: kind === 'sync' ? 'write' : kind, only, at: 1, count: random.pick(BURSTS) }
   const at = kind === 'sync' && only === 'checkpoint' ? 1 : 1 + Math.floor(part * most)
   return { kind, only, at, count: random.pick(BURSTS) }
@@ -88,7 +88,7 @@ async function count(seen, file) {
 async function oneFault(seen, file, fault, i) {
   const run = await oneRun(seen, file, fault)
   const after = look(file)
-  // A clean restart, without the shim: it must open the file and bring what is left to its end.
+  // A clean restart, without the shim: it must open the file and finish the remaining jobs.
   const restart = await oneRun(seen, file, undefined)
   const ledger = readLedger(ledgerOf(file))
   const { places } = look(file)

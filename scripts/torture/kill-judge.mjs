@@ -3,9 +3,9 @@ import { countStarts } from './diary.mjs'
 import { judgeErrands } from './errands-judge.mjs'
 import { forgottenResults } from './ledger.mjs'
 
-/** A kill of a process that did nothing shows nothing: of so many kills at least, a job must have been running. */
+/** A kill of an idle process proves nothing: in at least this share of kills a job must have been running. */
 const HIT_SHARE_MIN = 0.8
-/** The engine's default: so many crashes alone park a job. */
+/** The engine's default: this many crashes in quarantine park a job. */
 const CRASH_BUDGET = 3
 
 /** The census, the figures, and which promises held. */
@@ -24,12 +24,8 @@ export async function judgeKills(verdict, { kills, drainedInMs, drainMs, crew, e
   const inTime = kills.done === kills.wanted
   verdict.expect('every kill was made within the time', inTime, `${kills.done} of ${kills.wanted}`)
   verdict.none('0 acknowledged jobs are lost', lost, `${lost.length} of ${ledger.acknowledged.size}`)
-  verdict.none('no job is in two places', census.of('IN TWO PLACES'))
-  verdict.none(
-    'every result that was given is on record',
-    forgottenResults(ledger, places),
-    `${ledger.results.size} given`,
-  )
+  verdict.none('no job is in two tables', census.of('IN TWO PLACES'))
+  verdict.none('every returned result is on record', forgottenResults(ledger, places), `${ledger.results.size} given`)
   verdict.expect(`0 are stuck: all drained within ${drainMs / 1000} s`, drainedInMs !== undefined, drained)
   verdict.none('none failed', placesOf(places, 'failed'))
   verdict.none('a job is parked only after 3 kills', parkedEarly(parked, kills), `${parked.length} parked`)
@@ -52,8 +48,8 @@ export async function judgeKills(verdict, { kills, drainedInMs, drainMs, crew, e
 }
 
 /**
- * Runs beyond the first, and what excuses them: the job was in flight at a kill, or its worker, alive, was taken for dead
- * because the machine stalled, or it failed on purpose. Nothing else does, as no handler here throws otherwise.
+ * Runs beyond the first, and what excuses them: the job was in flight at a kill, or its live worker was declared dead
+ * because the machine stalled, or it failed on purpose. Nothing else excuses them, as no handler here throws otherwise.
  */
 function countRuns(starts, diaries, kills) {
   const excuses = new Map(kills.excuses)

@@ -10,21 +10,21 @@ import { seededRandom } from './random.mjs'
 import { openSite } from './site.mjs'
 import { Verdict } from './verdict.mjs'
 
-/** What is left when the killing stops must be done within this. */
+/** The remaining jobs must be done within this time after the last kill. */
 const DRAIN_MS = 60_000
-/** Of the kills that may miss, one in five is aimed at a process that still opens the store: that must be survived too. */
+/** Of the kills that may miss, one in five is aimed at a process that is still opening the store. */
 const YOUNG_SHARE = 0.2
-/** So many are aimed at a process with a handler running; the rest may meet one between two jobs, or as it commits. */
+/** This share is aimed at a process with a handler running; the rest may hit one between two jobs, or as it commits. */
 const BUSY_SHARE = 0.8
 /**
- * If a miss would bring the share of hits below this, the aim is at the busy alone. A handler runs somewhere within the
- * other, or nobody works at all.
+ * If a miss would bring the share of hits below this, only busy processes are chosen. A handler runs somewhere within the
+ * other limit, or no process works at all.
  */
 const HIT_SHARE_SOUGHT = 0.88
 const BUSY_WITHIN_MS = 2000
-/** A machine that others use takes its time to start processes. */
+/** A shared machine may be slow to start processes. */
 const WORKING_WITHIN_MS = 120_000
-/** Jobs kept waiting. */
+/** The number of waiting jobs to keep. */
 const BACKLOG = 300
 
 /** kill -9 of one process after another, on one store that all of them write. */
@@ -34,8 +34,8 @@ export async function torture(options) {
 }
 
 /**
- * Has a crew at work on a store while `run` does its harm and tells what it hit; then all must come to its end, and every
- * promise is looked at. `config` is told to each of the crew.
+ * Runs a crew on a store while `run` injects faults and returns what it hit; then all jobs must end, and every
+ * promise is checked. Each process of the crew gets `config`.
  */
 export async function labour({ kind, options, run, config = {} }) {
   const random = seededRandom(options.seed)
@@ -98,8 +98,8 @@ async function killMany({ options, random, crew, eye }) {
 }
 
 /**
- * At a moment that has nothing to do with what they are doing: mostly one with a handler running, now and then any. When
- * too many would have missed, the next waits for one that is at it, as a run that hits nobody shows nothing.
+ * At a random moment: mostly a process with a handler running, sometimes any. When
+ * too many would have missed, the next kill waits for a busy process, as a run without hits proves nothing.
  */
 async function chooseVictim(crew, random, { hits, done }) {
   const kind = random.next()
@@ -115,12 +115,12 @@ function busyOf(crew) {
   return crew.working.filter((life) => isBusy(readDiary(life.diary)))
 }
 
-/** What was hit, of so many kills as are wanted. */
+/** What was hit, and how many kills are wanted. */
 export function newKills(wanted) {
   return { wanted, done: 0, hits: 0, running: 0, inFlight: 0, excuses: new Map(), tookMs: 0 }
 }
 
-/** Keeps a backlog: a kill of a worker with nothing to do shows nothing, and a backlog without end never drains. */
+/** Keeps a bounded backlog: a kill of an idle worker proves nothing, and an unbounded backlog never drains. */
 export function keepFed(crew, eye) {
   let isOver = false
   const feed = async () => {
@@ -141,7 +141,7 @@ export function keepFed(crew, eye) {
 
 /**
  * What one kill hit: handlers that had not returned, and jobs in flight, which have begun and are not recorded, so the store
- * has them as running. Each of the latter may rightly run once more.
+ * has them as running. Each of the latter may run once more.
  */
 export async function note(kills, diaries, eye) {
   const starts = diaries.flatMap((diary) => diary.starts)
@@ -155,14 +155,14 @@ export async function note(kills, diaries, eye) {
   for (const id of inFlight) kills.excuses.set(id, (kills.excuses.get(id) ?? 0) + 1)
 }
 
-/** The errands are over, and no queue waits for somebody who is dead. */
+/** The errands are over, and no queue is left paused by a dead process. */
 async function isCalm(crew, eye) {
   const paused = await eye.pausedQueues()
   crew.calm(paused)
   return paused.length === 0
 }
 
-/** Nobody enqueues any more and nobody is killed: everything must come to its end. Gives how long it took, or undefined. */
+/** No process enqueues any more and none is killed: all jobs must end. Returns how long it took, or undefined. */
 async function drain(crew, eye) {
   crew.produce(false)
   const began = performance.now()

@@ -2,7 +2,7 @@ import { closeSync, openSync, readFileSync, writeSync } from 'node:fs'
 
 /**
  * What was acknowledged, kept outside the database in an append-only file: an id is in it only because a child's line about
- * it reached the supervisor, which is the most a caller in another process can ever know.
+ * it reached the supervisor, which is all that a caller in another process can know.
  */
 export class Ledger {
   path
@@ -15,12 +15,12 @@ export class Ledger {
   acknowledge(id) {
     writeSync(this.#file, `ack ${id}\n`)
   }
-  /** A caller was given this result. */
+  /** A caller got this result. */
   acknowledgeResult(id, result) {
     writeSync(this.#file, `result ${id} ${result}\n`)
   }
 
-  /** Whatever else a child said that must be known afterwards. */
+  /** Any other message of a child that is needed afterwards. */
   note(words) {
     writeSync(this.#file, `${words.join(' ')}\n`)
   }
@@ -31,7 +31,7 @@ export class Ledger {
 }
 
 /**
- * The ledger as the census reads it: from the file, not from memory.
+ * The ledger for the census: read from the file, not from memory.
  * @returns {{ acknowledged: Set<string>, results: Map<string, string>, calledOff: Set<string>, cancelled: Map<string, bigint>,
  *   undone: Set<string>, pauses: { queue: string, at: bigint }[], resumes: { queue: string, at: bigint }[] }}
  */
@@ -59,7 +59,7 @@ function enter(ledger, [word, subject, value]) {
   else if (word === 'resuming') ledger.resumes.push({ queue: subject, at: BigInt(value) })
 }
 
-/** Jobs whose result was given to a caller and is not, or no longer, on record as it was given. */
+/** Jobs whose result a caller got and that is not, or no longer, on record unchanged. */
 export function forgottenResults({ results }, places) {
   const kept = new Map(places.map((place) => [place.id, place]))
   const isKept = (id, result) => kept.get(id)?.history === 'done' && kept.get(id).result === JSON.stringify(result)

@@ -6,8 +6,8 @@ const PROGRAM = new URL('./programs/look.mjs', import.meta.url)
 const ANSWER_MAX_BYTES = 512 * 1024 * 1024
 
 /**
- * What is in a file, seen past the engine. It is looked at from another process, because the packaged driver keeps a closed
- * file open until its statements are collected: here it could fold the WAL of a file whose power has just been cut, or keep
+ * The content of a file, read without the engine. Another process reads it, because the packaged driver keeps a closed
+ * file open until its statements are collected: this process could checkpoint the WAL of a file whose power has just been cut, or keep
  * a disk from being unmounted.
  * @returns {{ integrity: string, places: object[], twice: { id: string, times: number }[], unfinished: number }}
  */
@@ -21,7 +21,7 @@ export function look(file, entry) {
   return JSON.parse(answer.stdout)
 }
 
-/** Makes the tables, and has settlements counted from the first. */
+/** Creates the tables, and counts settlements from the first. */
 export function makeStore(file, entry) {
   look(file, entry)
 }

@@ -1,4 +1,4 @@
-/** What each kind takes, with its defaults: every run is bounded in count and in time. */
+/** The options of each kind, with its defaults: every run is bounded in count and in time. */
 export const KINDS = {
   kill: {
     about: 'kill -9 of producers and workers at random moments',
@@ -21,20 +21,20 @@ export const KINDS = {
     options: { seconds: 10, seed: undefined, minutes: 5 },
   },
   ticks: {
-    about: 'kill -9 of schedulers as ticks are fired, and a start that says again what recurs',
+    about: 'kill -9 of schedulers as ticks are fired, and a start that declares the schedules again',
     options: { cycles: 50, processes: 2, postgres: 0, seed: undefined, minutes: 15 },
   },
   poison: {
-    about: 'a job that kills its process, in random places among others',
+    about: 'a job that kills its process, at random positions among others',
     options: { places: 10, jobs: 300, store: 'sqlite', url: '', seed: undefined, minutes: 30 },
   },
   exits: {
-    about: 'processes that end by themselves at random moments, in every way',
+    about: 'processes that exit by themselves at random moments, in every way',
     options: { exits: 200, processes: 4, store: 'sqlite', driver: 'default', seed: undefined, minutes: 9 },
   },
 }
 
-/** Options that are no numbers, and what each must be where it is not. */
+/** Options that are not numbers, and what each must be. */
 const TEXTS = {
   store: (text) => (STORES.includes(text) ? undefined : STORES.join(' or ')),
   driver: (text) => (DRIVERS.includes(text) ? undefined : DRIVERS.join(', ')),
@@ -42,7 +42,7 @@ const TEXTS = {
     /^postgres(ql)?:/.test(text ?? '') && URL.canParse(text) ? undefined : 'the address of a PostgreSQL server',
 }
 const STORES = ['sqlite', 'postgres']
-/** The default is what a path opens; the others are handles of the app's own. */
+/** The default is what a path opens; the others are handles of the app. */
 const DRIVERS = ['default', 'better-sqlite3', 'libsql']
 
 const wholeNumber = (least) => (text) =>
@@ -51,7 +51,7 @@ const wholeNumber = (least) => (text) =>
     : `a whole number of ${least} or more`
 
 /**
- * Reads `kind --name value …`. Throws one error with everything that is wrong.
+ * Reads `kind --name value …`. Throws one error with all problems.
  * @param {readonly string[]} args
  */
 export function readOptions(args) {

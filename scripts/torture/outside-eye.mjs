@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { root } from '../run.mjs'
 
 /**
- * Reads the tables directly, past the engine: what the engine says about itself is no evidence. The statements name the
- * engine's tables on purpose; a change of the schema must be looked at here too.
+ * Reads the tables directly, without the engine: what the engine reports about itself is no evidence. The statements name the
+ * engine's tables on purpose; a change of the schema must be made here too.
  */
 const PLACES = `
 select
@@ -40,7 +40,7 @@ begin
 end`
 
 /**
- * What the errands of a run need: the tables of an app beside the jobs, and a note of each job that is written while another
+ * What the errands of a run need: the tables of an app beside the jobs, and a record of each job that is written while another
  * one of its unique value is unfinished, made in the transaction that writes it.
  */
 const MAKE_ERRANDS = `
@@ -59,7 +59,7 @@ begin
     and jobs.options ->> '$.unique.key' = (select options ->> '$.unique.key' from millrace_jobs where seq = new.seq);
 end`
 
-/** Jobs whose work was not written once when they are done, or was when they are not. */
+/** Jobs that are done without exactly one row of work, or have one without being done. */
 const WORK_ASTRAY = `
 select coalesce(jobs.id, work.id) as id, coalesce(history.state, live.state, 'gone') as state, coalesce(work.times, 0) as times
 from (select id, count(*) as times from torture_work group by id) as work
@@ -73,7 +73,7 @@ left join millrace_live as live using (seq)
 left join millrace_history as history using (seq)
 where coalesce(work.times, 0) <> (coalesce(history.state, '') = 'done')`
 
-/** Orders without their one job, and the other way round. */
+/** Orders without exactly one job, and jobs without their order. */
 const ORDERS_ASTRAY = `
 select coalesce(orders.id, jobs.id) as id, coalesce(jobs.times, 0) as jobs
 from torture_orders as orders
@@ -145,14 +145,14 @@ export class OutsideEye {
   counts() {
     return this.#database.prepare(COUNTS).get()
   }
-  /** Queues that wait for somebody to resume them. */
+  /** Queues that are paused without a time. */
   pausedQueues() {
     return this.#database
       .prepare(PAUSED)
       .all()
       .map((row) => row.queue)
   }
-  /** Every job there is, and where: a body without a place and a place without a body are seen too. */
+  /** Every job, and its table: a body without a row and a row without a body are listed too. */
   places() {
     return this.#database.prepare(PLACES).all()
   }

@@ -8,14 +8,14 @@ import { Verdict } from './verdict.mjs'
 /** A minute of quarantine, shortened. */
 const MINUTE_MS = 500
 const CRASH_BUDGET = 3
-/** More suspects than that there cannot be: the slots of a process. */
+/** The largest number of suspects: the slots of a process. */
 const SLOTS = 10
-/** No round takes longer. */
+/** The longest time of a round. */
 const ROUND_MS = 120_000
 
 /**
- * A job that kills its process, in a random place, with a random priority and after a random time, among others; the process
- * is started again each time. It must be parked within its bound of crashes, and no other job be charged.
+ * A job that kills its process, at a random position, with a random priority and after a random time, among others; the process
+ * is started again each time. It must be parked within its bound of crashes, and no other job may be charged.
  */
 export async function torture({ places, jobs, store, url, seed, minutes }) {
   const verdict = new Verdict()

@@ -1,8 +1,8 @@
 import pg from 'pg'
 
 /**
- * The same look past the engine as `outside-eye.mjs`, at the tables in PostgreSQL. A job that is held by a lease is running
- * or about to be; one that ended may still be named by a lease, which says where to look and not who owns.
+ * The same as `outside-eye.mjs`, for the tables in PostgreSQL. A job that is held by a lease is running
+ * or about to be; a job that has ended may still be named by a lease, which does not mean that it is held.
  */
 const PLACES = `
 with held as (
@@ -99,7 +99,7 @@ const UNFINISHED = `
 select (select count(*) from SCHEMA.jobs) - (select count(*) from SCHEMA.history)
   - (select count(*) from SCHEMA.waiting where state = 'parked') as count`
 
-/** Every index against its table: what a recovery left torn is seen here. */
+/** Every index against its table: this finds what a recovery left damaged. */
 const CHECK_INDEXES = `
 select bt_index_check(index => c.oid, heapallindexed => true)
 from pg_class c join pg_namespace n on n.oid = c.relnamespace join pg_am a on a.oid = c.relam
@@ -111,7 +111,7 @@ export class PostgresEye {
 
   constructor(url, schema) {
     this.#pool = new pg.Pool({ connectionString: url, max: 2, application_name: 'torture' })
-    this.#pool.on('error', () => undefined) // The server may be killed; the next question connects anew.
+    this.#pool.on('error', () => undefined) // The server may be killed; the next query reconnects.
     this.#schema = schema
   }
 
@@ -133,7 +133,7 @@ export class PostgresEye {
   async pausedQueues() {
     return (await this.#all(PAUSED)).map((row) => row.queue)
   }
-  /** As the census reads them: a job is live in one place at most, and not at all when it has ended. */
+  /** For the census: a job is live in one table at most, and in none when it has ended. */
   async places() {
     const rows = await this.#all(PLACES)
     for (const row of rows) {

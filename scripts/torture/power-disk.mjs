@@ -10,10 +10,10 @@ import {
 } from 'node:fs'
 import { basename, join } from 'node:path'
 
-/** The files of a database that power-shim.c watches. The -shm is memory and dies with the power. */
+/** The files of a database that power-shim.c watches. The -shm is memory and is lost with the power. */
 const ENDINGS = ['', '-wal', '-journal']
 
-/** The disk under the power shim, seen by the supervisor: what is in `aside` is what is really on it. */
+/** The disk under the power shim, for the supervisor: `aside` has what is really on it. */
 export class PowerDisk {
   #file
   #aside
@@ -26,19 +26,19 @@ export class PowerDisk {
   env(library) {
     return { LD_PRELOAD: library, TORTURE_FILE: this.#file, TORTURE_ASIDE: this.#aside }
   }
-  /** With this added, the process's n-th flush of the WAL fails, and forgets what was dirty. */
+  /** With this added, the process's n-th flush of the WAL fails, and drops the dirty pages. */
   static forgetAt(n) {
     return { TORTURE_FORGET: String(n) }
   }
 
-  /** The power is gone (all who had the file open are dead): the files become what was flushed of them. */
+  /** The power is cut (all processes with the file open are dead): the files become what was flushed of them. */
   cut() {
     for (const ending of ENDINGS) this.#restore(`${this.#file}${ending}`)
     rmSync(`${this.#file}-shm`, { force: true })
     this.#prime()
   }
 
-  /** A copy to look at. Looking recovers and folds the WAL, which must be left to the engine that starts next. */
+  /** A copy to read. Reading recovers and checkpoints the WAL, which must be left to the engine that starts next. */
   copyTo(folder) {
     const copy = join(folder, basename(this.#file))
     for (const ending of [...ENDINGS, '-shm']) {
@@ -55,10 +55,10 @@ export class PowerDisk {
     const bytes = join(this.#aside, `${basename(path)}.${readFileSync(entry, 'utf8')}`)
     if (existsSync(bytes)) copyFileSync(bytes, path)
     else if (existsSync(path)) truncateSync(path)
-    else writeFileSync(path, '') // The name was flushed and not one byte of it.
+    else writeFileSync(path, '') // The name was flushed, but none of its bytes.
   }
 
-  /** What is in the files now counts as flushed. */
+  /** The current content of the files counts as flushed. */
   #prime() {
     rmSync(this.#aside, { recursive: true, force: true })
     mkdirSync(this.#aside, { recursive: true })

@@ -1,16 +1,16 @@
 /*
- * A disk that forgets what was not flushed. Loaded with LD_PRELOAD into every process that has the database open: whenever
+ * A disk that loses what was not flushed. Loaded with LD_PRELOAD into every process that has the database open: whenever
  * one of them flushes a file of the database, that file is copied aside. When the power is "cut" (kill -9 of them all), the
- * supervisor puts the copies in the place of the files: exactly the flushed bytes survive.
+ * supervisor replaces the files by the copies: exactly the flushed bytes survive.
  *
  *   TORTURE_FILE    the database; its -wal and its -journal are watched too
  *   TORTURE_ASIDE   the folder of the copies: <name>.<inode> has the bytes, entry.<name> says which inode has the name
  *   TORTURE_FORGET  0: no flush fails. n: this process's n-th flush of the WAL fails with EIO, and the pages that were dirty
- *                   are forgotten as Linux forgets them: they stay as they are in memory, count as clean, and no later
- *                   flush brings them to the disk unless they are written again
+ *                   are dropped as Linux drops them: they stay unchanged in memory, count as clean, and no later
+ *                   flush writes them to the disk unless they are written again
  *
  * A name survives when its file or its folder was flushed, as it does on ext4, XFS and Btrfs. A file that is cut short or
- * removed comes back as it was at its last flush: neither is durable by itself.
+ * removed is restored to its last flush: neither is durable by itself.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -52,7 +52,7 @@ __attribute__((constructor)) static void begin(void) {
   *strrchr(folder, '/') = '\0';
 }
 
-/* A shim that cannot keep its promise must not look like one that does. */
+/* A shim that cannot do its work must not look like one that does. */
 static void give_up(const char *what) {
   fprintf(stderr, "power shim: %s: %s\n", what, strerror(errno));
   abort();
@@ -73,14 +73,14 @@ static int open_aside(const char *kind, const char *name, ino_t inode, int flags
   return open(path, flags | O_CLOEXEC, 0600);
 }
 
-/* One byte a page: 1 when the page is forgotten. */
+/* One byte a page: 1 when the page is dropped. */
 static int is_forgotten(int marks, off_t page) {
   char mark = 0;
   return marks >= 0 && pread(marks, &mark, 1, page) == 1 && mark == 1;
 }
 
 /*
- * The bytes are read through the caller's own descriptor: to open and close the database here would drop the POSIX locks of
+ * The bytes are read through the caller's own descriptor: opening and closing the database here would drop the POSIX locks of
  * the whole process. They are written in place, so that a cut half way leaves old and new bytes side by side, as a disk does
  * whose flush has not returned.
  */
@@ -103,7 +103,7 @@ static void keep_bytes(int fd, const char *name, const struct stat *file) {
   write_entry(name, file->st_ino);
 }
 
-/* The flush failed: what is not on the disk by now is dirty, and is taken for clean from here on. */
+/* The flush failed: what is not on the disk by now is dirty, and counts as clean from here on. */
 static void forget_dirty(int fd, const char *name, const struct stat *file) {
   int copy = open_aside("", name, file->st_ino, O_RDONLY);
   int marks = open_aside("forgot.", name, file->st_ino, O_WRONLY | O_CREAT);
@@ -132,7 +132,7 @@ static void keep_names(void) {
   }
 }
 
-/* What a descriptor is: the path in `path`, and its ending in the answer; "/" is the folder, NULL is nothing of ours. */
+/* What a descriptor is: the path in `path`, and its ending as the result; "/" is the folder, NULL is another file. */
 static const char *what_is(int fd, char *path) {
   char link[64];
   if (database == NULL || aside == NULL) return NULL;
@@ -147,7 +147,7 @@ static const char *what_is(int fd, char *path) {
   return NULL;
 }
 
-/* One at a time, over all processes and threads: an older copy must not overtake a newer one. */
+/* One at a time, over all processes and threads: an older copy must not overwrite a newer one. */
 static int take_turn(void) {
   char lock[PATH_MAX];
   snprintf(lock, sizeof lock, "%s/lock", aside);
@@ -178,7 +178,7 @@ int fsync(int fd) { return flush(fd, real_fsync); }
 
 int fdatasync(int fd) { return flush(fd, real_fdatasync); }
 
-/* A page that is written again is dirty again, whole, and will be flushed. */
+/* A page that is written again is completely dirty again, and will be flushed. */
 ssize_t pwrite64(int fd, const void *bytes, size_t size, off_t at) {
   ssize_t result = real_pwrite(fd, bytes, size, at);
   char path[PATH_MAX];

@@ -13,15 +13,15 @@ import { compileShim } from './shim.mjs'
 import { Verdict } from './verdict.mjs'
 
 const PROCESSES = 2
-/** When the cut comes, after both are at work. Longer than a lease now and then, so that rescues are cut too. */
+/** The time of the cut, after both are at work. Sometimes longer than a lease, so that rescues are cut too. */
 const CUT_MS = [50, 1_500]
-/** Which flush of the WAL fails, when one is to. */
+/** Which flush of the WAL fails, when one must. */
 const FAILS_AT = [2, 40]
 const DRAIN_MS = 60_000
 
 /**
  * Power cuts, in both modes: `power` must lose nothing that was acknowledged, and `process` must lose something, or the shim
- * did not take away what was not flushed, and the first result would prove nothing.
+ * did not remove what was not flushed, and the first result would prove nothing.
  */
 export async function torture(options) {
   const verdict = new Verdict()
@@ -89,12 +89,12 @@ async function cutMany({ seen, options, random, disk, mirror, env }) {
   progress.end()
 }
 
-/** With --failing-flushes 1, one flush of each process fails and forgets: what is acknowledged afterwards must be kept all the same. */
+/** With --failing-flushes 1, one flush of each process fails and drops its pages: what is acknowledged afterwards must still be kept. */
 function flaw(options, random) {
   return options['failing-flushes'] > 0 ? PowerDisk.forgetAt(random.between(...FAILS_AT)) : {}
 }
 
-/** All that was acknowledged up to this cut must be in the file. What is lost once is told once. */
+/** All that was acknowledged up to this cut must be in the file. Each loss is reported once. */
 function compare(seen, copy, cut) {
   const found = look(copy)
   if (found.integrity !== 'ok') seen.broken.push(`cut ${cut}: ${found.integrity.slice(0, 200)}`)
@@ -104,7 +104,7 @@ function compare(seen, copy, cut) {
   for (const id of forgottenResults(ledger, found.places)) seen.lostResults.add(id)
 }
 
-/** The power stays on: what is left comes to its end, in processes without the shim. */
+/** The power stays on: the remaining jobs end, in processes without the shim. */
 async function drain(seen, file) {
   seen.crew.produce(false)
   for (let n = 0; n < PROCESSES; n += 1) seen.crew.start()
@@ -146,7 +146,7 @@ function judgeEither(verdict, { durability, cuts, broken, drained, census, twice
   verdict.expect(promise('every cut was made in time'), cuts === options.cuts, `${cuts} of ${options.cuts}`)
   verdict.none(promise('the file is sound after each cut'), broken)
   verdict.expect(promise(`what is left drains within ${DRAIN_MS / 1000} s`), drained, `${left} left`)
-  verdict.none(promise('no job is in two places'), census.of('IN TWO PLACES'))
+  verdict.none(promise('no job is in two tables'), census.of('IN TWO PLACES'))
   verdict.none(
     promise('no job was settled twice'),
     twice.map(({ id, times }) => `${id} ${times} times`),

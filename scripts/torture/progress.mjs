@@ -2,7 +2,7 @@ const BAR_WIDTH = 30
 /** Without a terminal, a line at each tenth is enough for a log. */
 const PLAIN_STEPS = 10
 
-/** How far a run has come: one line that is redrawn on a terminal, plain lines elsewhere. */
+/** The progress of a run: one line that is redrawn on a terminal, plain lines elsewhere. */
 export class Progress {
   #title
   #total
@@ -14,7 +14,7 @@ export class Progress {
     this.#total = Math.max(1, total)
   }
 
-  /** One more is done; `note` says what is worth knowing meanwhile. */
+  /** One more is done; `note` is printed beside it. */
   step(note = '') {
     this.#done += 1
     const text = `${this.#title} ${this.#done}/${this.#total} ${note}`.trimEnd()

@@ -3,13 +3,13 @@ import { readDiary } from './diary.mjs'
 import { keepFed, labour, newKills, note } from './kill.mjs'
 import { Progress } from './progress.mjs'
 
-/** How long the server lives between two kills, and how long it stays away: longer than a lease of the crew now and then. */
+/** How long the server runs between two kills, and how long it stays down: sometimes longer than a lease of the crew. */
 const LIFE_MS = [300, 2_500]
 const AWAY_MS = [0, 2_000]
-/** Work must go on so soon after it is back. */
+/** Work must resume within this time after the server is up. */
 const RESUME_MS = 30_000
 
-/** kill -9 of the PostgreSQL server, all of its processes, under a crew that goes on as if nothing could happen. */
+/** kill -9 of the PostgreSQL server, all of its processes, under a crew that keeps working. */
 export async function torture(options) {
   const run = (parts) => killServer({ ...parts, options })
   return labour({ kind: 'server', options: { ...options, store: 'postgres' }, config: { outages: true }, run })
@@ -47,7 +47,7 @@ async function killServer({ options, random, crew, eye, server }) {
   return kills
 }
 
-/** Gives how long it took until something new was acknowledged and given; undefined when it did not happen in time. */
+/** Returns how long it took until a new enqueue and a new result were acknowledged; undefined when that did not happen in time. */
 async function goesOn(crew) {
   const began = performance.now()
   const { acknowledged, results } = crew

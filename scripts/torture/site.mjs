@@ -8,8 +8,8 @@ import { startDoomed } from './doomed-server.mjs'
 const SCHEMA = 'torture'
 
 /**
- * Where the jobs of a run are, whichever store that is: `config` tells a laborer how to open it, and `eye` looks at it past
- * the engine. `server` is there where it can be killed.
+ * The store of a run, of either kind: `config` tells a laborer how to open it, and `eye` reads it without
+ * the engine. `server` is set where it can be killed.
  */
 export async function openSite({ store, url }, ground) {
   return store === 'postgres' ? openPostgres(url, ground) : openFile(ground)

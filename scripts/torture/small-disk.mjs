@@ -4,7 +4,7 @@ import { join } from 'node:path'
 
 const [MOUNT, UNMOUNT] = ['mount', 'umount']
 
-/** A file system of a few megabytes in memory, and something that fills it. */
+/** A file system of a few megabytes in memory, and a way to fill it. */
 export class SmallDisk {
   folder
   #filler

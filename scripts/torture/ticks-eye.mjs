@@ -1,11 +1,11 @@
 import { createRequire } from 'node:module'
 import { loadSqlite } from './outside-eye.mjs'
 
-/** A parked one waits for a person: three kills while it ran alone. */
+/** A parked job waits for an operator: three kills while it ran alone. */
 const ENDED = ['done', 'failed', 'cancelled', 'parked']
 
 /**
- * Schedules, ledger and jobs, seen past the engine.
+ * Schedules, ledger and jobs, read without the engine.
  * @returns {Promise<{ schedules: string[], ticks: object[], jobs: object[], unfinished: number, overdueMs: number }>}
  */
 export async function readTickTables(store, ground) {

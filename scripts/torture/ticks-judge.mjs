@@ -1,14 +1,14 @@
-/** So many ticks must have come for a run to prove anything, as a share of the kills. */
+/** How many ticks a run must have to prove anything, as a share of the kills. */
 const TICKS_PER_KILL = 0.25
 
-/** What the tables and the diary say of the promises. */
+/** Judges the promises by the tables and the diary. */
 export function judgeTicks(verdict, { kills, drained, tables, runs, schedules, options }) {
   const { ticks, jobs } = tables
   const bySchedule = grouped(ticks)
   console.log(`${kills.done} kills, ${kills.aimed} aimed at a tick, ${kills.young} at a process that was starting`)
   for (const [id, list] of bySchedule) console.log(`  ${id}: ${list.length} ticks, ${withJob(list).length} with a job`)
   verdict.expect('all kills were made in time', kills.done === options.cycles, `${kills.done} of ${options.cycles}`)
-  verdict.expect('what was left was fired and run', drained.drained, drained.left)
+  verdict.expect('the remaining ticks were fired and run', drained.drained, drained.left)
   const known = Object.keys(schedules).sort()
   verdict.expect('upserts at every start made no second schedule', same(tables.schedules.sort(), known))
   verdict.none(
@@ -27,7 +27,7 @@ export function judgeTicks(verdict, { kills, drained, tables, runs, schedules, o
     jobs.filter((job) => job.state === 'done' && !ran.has(job.id)).map(idOf),
   )
   verdict.none(
-    'only a later tick calls a job off',
+    'only a later tick cancels a job',
     called.filter((job) => job.schedule !== 'calling').map(idOf),
     `${called.length} were`,
   )
@@ -38,7 +38,7 @@ export function judgeTicks(verdict, { kills, drained, tables, runs, schedules, o
   if (ticks.length < kills.done * TICKS_PER_KILL * known.length) verdict.void(`only ${ticks.length} ticks came`)
 }
 
-/** A tick a second, from the first to the last: with `once`, one may stand for those before it, and says so. */
+/** A tick a second, from the first to the last: with `once`, one may represent those before it, and says so. */
 function gaps(id, list, { options }) {
   if (options.missed === 'once') return []
   const times = list.map((tick) => tick.at).sort((a, b) => a - b)

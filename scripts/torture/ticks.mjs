@@ -8,7 +8,7 @@ import { readTickTables } from './ticks-eye.mjs'
 import { judgeTicks } from './ticks-judge.mjs'
 import { Verdict } from './verdict.mjs'
 
-/** What recurs, in a tick a second each: every way in which a tick can be written, and none of which it may be missed. */
+/** The schedules, each with a tick a second: every way in which a tick can be written; none may be missed. */
 const SCHEDULES = {
   every: { rule: { every: '1s' }, options: { missed: 'all' } },
   cron: { rule: '* * * * * *', options: { missed: 'all', jitter: '300ms', timezone: 'Europe/Oslo' } },
@@ -17,13 +17,13 @@ const SCHEDULES = {
   waiting: { rule: { every: '1s' }, options: { missed: 'all', overlap: 'wait' } },
   once: { rule: { every: '1s' }, options: { missed: 'once' } },
 }
-/** Kills that are aimed at the moment in which ticks are fired: so long after a whole second. */
+/** Kills that are aimed at the moment in which ticks are fired: shortly after a whole second. */
 const AIMED_SHARE = 0.6
 const AIMED_WITHIN_MS = 40
-/** What is left when the killing stops must be fired and run within this. */
+/** The remaining ticks must be fired and run within this time after the last kill. */
 const DRAIN_MS = 60_000
 
-/** kill -9 of schedulers, one after the other, which say at every start what recurs. */
+/** kill -9 of schedulers, one after the other, which declare the schedules at every start. */
 export async function torture(options) {
   const random = seededRandom(options.seed)
   const ground = await breakGround('ticks')
@@ -114,14 +114,14 @@ async function killMany(fleet, options, random) {
   return kills
 }
 
-/** Nobody is killed any more: all that is due is fired, and all that was enqueued has run. */
+/** No process is killed any more: all due ticks are fired, and all enqueued jobs have run. */
 async function drain(fleet, store, ground) {
   await until(() => fleet.up.length > 0, 30_000)
   const end = performance.now() + DRAIN_MS
   for (;;) {
     await pause(500)
     const { unfinished, overdueMs } = await readTickTables(store, ground)
-    // A tick a second is always on its way: what is left of a backlog is more than that.
+    // A tick a second is always in progress: a backlog is more than that.
     const drained = unfinished <= 2 * Object.keys(SCHEDULES).length && overdueMs < 2_000
     if (!drained && performance.now() < end) continue
     await fleet.close()

@@ -1,20 +1,20 @@
-/** Finds printed of each broken promise. */
+/** How many findings are printed for each broken promise. */
 const SHOWN = 3
 
 /**
- * What a run has shown: each promise is one line and counts one. A run can also be void (it proved nothing, exit 2) or
- * skipped (it cannot be done on this machine, and says why).
+ * The result of a run: each promise is one line and counts as one. A run can also be void (it proved nothing, exit 2) or
+ * skipped (this machine cannot run it, with the reason).
  */
 export class Verdict {
   #promises = []
   #void
   #skip
 
-  /** Notes whether a promise held; `evidence` is printed either way. */
+  /** Records whether a promise held; `evidence` is printed either way. */
   expect(promise, holds, evidence = '') {
     this.#promises.push({ promise, holds, evidence })
   }
-  /** Notes a promise that holds when nothing was found that breaks it; the first few finds are the evidence. */
+  /** Records a promise that holds when no violation was found; the first few findings are the evidence. */
   none(promise, found, evidence = '') {
     const shown = [evidence, ...found.slice(0, SHOWN)].filter((text) => text !== '')
     this.expect(promise, found.length === 0, shown.length === 0 ? 'none' : shown.join(' | '))

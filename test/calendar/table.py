@@ -8,7 +8,7 @@ years are past ones, on which Python's tz database (2025b when this was made) an
 
 A line is `zone|first instant|last instant|changes of the clocks|` for a block, then `cron|first tick|gaps between ticks` for
 each rule. Instants are seconds since 1970, changes are hexadecimal minutes since 1970. Gaps are seconds: `900x3` is three of
-them, `[900x3 83700]x88` is a group that comes 88 times in a row.
+them, `[900x3 83700]x88` is a group that repeats 88 times.
 """
 
 import sys
@@ -21,7 +21,7 @@ BLOCKS = [(name, *SIX_YEARS) for name in [
     "Africa/Casablanca", "Africa/Cairo", "Asia/Beirut", "Asia/Gaza", "Asia/Kathmandu", "Asia/Tehran", "Australia/Lord_Howe",
     "Pacific/Apia", "Pacific/Chatham", "Antarctica/Troll", "Antarctica/Casey",
 ]] + [
-    # A whole day left out; and clocks set from 23:30 to midnight of the next day.
+    # A whole day skipped; and clocks set from 23:30 to midnight of the next day.
     ("Pacific/Apia", "2011-12-01", "2012-02-01"),
     ("Asia/Pyongyang", "2018-04-01", "2018-07-01"),
 ]
@@ -29,7 +29,7 @@ RULES = [
     # Named hours.
     "0 0 * * *", "30 1 * * *", "0 2 * * *", "30 2 * * *", "15 3 * * *", "30 23 * * *", "0 0,12 * * *", "30 1,2,3 * * *",
     "*/15 2 * * *", "*/20 22-23,0-1 * * *", "0 9-17 * * MON-FRI", "* 1 * * SUN",
-    # Hours that go round.
+    # Recurring hours.
     "0 * * * *", "*/15 * * * *", "30 */2 * * *", "0 */6 * * *", "45 1-23/3 * * *", "5 0-23 * * *",
     # Days.
     "0 8 * * 1-5", "0 12 L * *", "30 2 L 3,9,10 *", "0 7 * * MON#1", "0 7 * * 5#L", "0 2 * * 0L", "0 7 * * 3#5", "0 6 15W * *",
@@ -104,7 +104,7 @@ def fits_date(day, dom, month, dow):
 
 
 def readings(rule, first, last):
-    """All times a clock that never changes would show that fit, in seconds since 1970."""
+    """All matching times of a clock that never changes, in seconds since 1970."""
     fields = rule.split()
     second, minute, hour, dom, month, dow = fields if len(fields) == 6 else ["0", *fields]
     clock = sorted(

@@ -8,7 +8,7 @@ import type { Coverage, Simulation, SimulationConfig } from '../../src/testing/s
 import { tellStory } from '../workload/story.js'
 import { checkStage, setStage } from '../workload/workload.js'
 
-/** What became of one seed. */
+/** The result of one seed. */
 export interface SeedReport {
   readonly seed: number
   readonly config: SimulationConfig
@@ -19,11 +19,11 @@ export interface SeedReport {
   readonly steps: number
 }
 
-/** In one of so many seeds the clock is set, with this chance in each second. */
+/** In one of this many seeds the clock is set, with a fixed chance in each second. */
 const CLOCK_SEEDS = 7
 const CLOCK_RATE = 0.15
 
-/** Derives everything a seed decides: the fleet, its settings, how much goes wrong. */
+/** Derives everything a seed decides: the fleet, its settings, the rate of faults. */
 export function configOf(seed: number): SimulationConfig {
   const random = seeded(seed).fork('config')
   const storm = random.next() * 2
@@ -43,11 +43,11 @@ export function configOf(seed: number): SimulationConfig {
 }
 
 /**
- * By the number of the seed and not by a draw: all other seeds tell the histories that they told before there was this fault. In
- * every other one nothing else goes wrong, so that what must follow a step within a time is not excused by other trouble.
+ * By the number of the seed and not by a draw: all other seeds keep the histories that they had before this fault existed. In
+ * every other one there is no other fault, so that no other fault can excuse what must follow a clock step within a time.
  */
 function withClock(seed: number, faults: FaultRates): FaultRates {
-  // Seed 13 stays as it was: it finds a planted bug that few others find.
+  // Seed 13 keeps its history: it finds a planted bug that few others find.
   if (seed % CLOCK_SEEDS !== CLOCK_SEEDS - 1 || seed === 13) return { ...faults, clockStep: 0 }
   return { ...(seed % 2 === 0 ? NO_FAULTS : faults), clockStep: CLOCK_RATE }
 }
@@ -81,7 +81,7 @@ export async function runSeed(
   } catch (thrown) {
     error = thrown
   }
-  // Else every promise of every later seed would carry it along.
+  // Otherwise every promise of every later seed would keep it.
   stage.tenant.disable()
   sim.count('runs', sim.book.total)
   return {
@@ -102,7 +102,7 @@ async function checkRecords(mill: Mill, sim: Simulation): Promise<void> {
   }
 }
 
-/** What a campaign must have met to be worth its name: a zero here means that something was never tried. */
+/** What a campaign must cover: a count of zero means that a case never occurred. */
 export const MUST_COVER: readonly string[] = [
   'fault: crash',
   'fault: failBefore',
@@ -138,9 +138,9 @@ export const MUST_COVER: readonly string[] = [
   'cancelled while it ran',
   'cancelled at a rescue',
   'done in spite of a cancel',
-  'told of a cancel: obeys',
-  'told of a cancel: fails',
-  'told of a cancel: returns',
+  'signal aborted by a cancel: obeys',
+  'signal aborted by a cancel: fails',
+  'signal aborted by a cancel: returns',
   'held jobs cancelled',
   'held jobs paused',
   'paused',
@@ -213,7 +213,7 @@ export function uncovered(coverage: Coverage): string[] {
   return MUST_COVER.filter((what) => (coverage[what] ?? 0) === 0)
 }
 
-/** A smaller configuration that still breaks: faults taken away one kind at a time, then workers. Cheap, and often telling. */
+/** A smaller configuration that still fails: faults are removed one kind at a time, then workers. */
 export async function shrink(seed: number, plants: Plants = {}): Promise<Partial<SimulationConfig>> {
   let change: Partial<SimulationConfig> = {}
   const stillBreaks = async (candidate: Partial<SimulationConfig>): Promise<boolean> =>

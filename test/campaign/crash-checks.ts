@@ -3,7 +3,7 @@ import type { Census, CensusJob } from '../../src/store/sqlite/verbs/census.js'
 import { BrokenPromise } from '../../src/testing/checkers/broken-promise.js'
 import type { SimProcess } from '../../src/testing/simulation/sim-process.js'
 
-/** What the checker must know of the world, and the store cannot say. */
+/** What the checker must know of the world and cannot read from the store. */
 export interface CrashFacts {
   readonly now: () => number
   /** The store as it is this moment: a handler begins in the step that claimed it. */
@@ -24,14 +24,14 @@ interface Quarantine {
   endedAt: number | undefined
 }
 
-/** What time passes between a moment and the write that tells of it, at the most: timers are late, and a commit takes a turn. */
+/** The longest time between an event and the write that records it: timers are late, and a commit takes a turn. */
 const SLACK_MS = 60
-/** Other work that has been ready for so long was there to be claimed. */
+/** Other work that has been ready for this long could have been claimed. */
 const READY_MS = 100
 
 /**
- * The crash rule (X10, G6), seen from outside: who is charged, what runs beside a suspect, for how long, what other work
- * gets, and how often a poison job kills. Holds where workers die by handlers and by kills, and nothing else goes wrong.
+ * The crash rule (X10, G6), checked from outside: which job is charged, what runs beside a suspect, for how long, what time other work
+ * gets, and how often a poison job kills. It holds where workers die by handlers and by kills, without other faults.
  */
 export class CrashChecker {
   readonly #facts: CrashFacts
@@ -56,7 +56,7 @@ export class CrashChecker {
       )
   }
 
-  /** A handler begins: nothing begins beside a quarantine, and a quarantine only where nothing runs and other work had its time. */
+  /** A handler begins: nothing begins beside a quarantine, and a quarantine begins only where nothing runs and other work had its time. */
   begins(id: string, process: SimProcess, fence: number): void {
     const now = this.#facts.now()
     const census = this.#facts.census()

@@ -11,7 +11,7 @@ import { Simulation } from '../../src/testing/simulation/simulation.js'
 import type { Coverage, SimulationConfig } from '../../src/testing/simulation/simulation.js'
 import { witness } from '../../src/testing/simulation/witness.js'
 
-/** What became of one seed. */
+/** The result of one seed. */
 export interface PoisonReport {
   readonly seed: number
   readonly error: unknown
@@ -20,7 +20,7 @@ export interface PoisonReport {
 }
 
 const JOBS = 90
-/** A minute, in virtual ms: beats and polls go on meanwhile, and a shorter one makes as many quarantines. */
+/** The quarantine's minute, in virtual ms: heartbeats and polls continue meanwhile, and a shorter one makes as many quarantines. */
 const MINUTE_MS = 2_000
 
 function configOf(seed: number): SimulationConfig {
@@ -41,9 +41,9 @@ function configOf(seed: number): SimulationConfig {
 }
 
 /**
- * One seeded history of a fleet with poison jobs, each of a random place, priority and time until it kills its process,
- * among others that are quick, long or fail, and with plain kills of workers. Nothing else goes wrong, so that the crash
- * rule can be held to its bounds.
+ * One seeded history of a fleet with poison jobs, each of a random position, priority and time until it kills its process,
+ * among others that are quick, long or fail, and with plain kills of workers. There are no other faults, so that the crash
+ * rule can be checked exactly.
  */
 export async function runPoisonSeed(seed: number, plants: Plants = {}): Promise<PoisonReport> {
   const config = configOf(seed)
@@ -113,7 +113,7 @@ async function tell(
   }
 }
 
-/** At once, soon, or after up to ten minutes; never close to the end of a quarantine, where either answer is right. */
+/** At once, soon, or after up to ten minutes; never close to the end of a quarantine, where both results are right. */
 function poisonMs(random: Random): number {
   if (random.chance(0.3)) return 0
   if (random.chance(0.4)) return random.int(1, MINUTE_MS * 0.9)

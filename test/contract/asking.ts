@@ -3,26 +3,29 @@ import { contract, only } from './bench.js'
 import type { ContractCase } from './bench.js'
 import type { ClaimedJob } from '../../src/store/store.js'
 
-/** What is asked of running jobs, and pauses. */
+/** Requested changes of running jobs, and pauses. */
 export const askingCases: readonly ContractCase[] = [
-  contract('what is asked of a running job stands until it ends, and is told with its claim', async (b) => {
-    const worker = await b.worker()
-    const id = await b.one()
-    assert.equal(await b.ask(id, 'cancel'), 'stale', 'it waits, and is cancelled at once instead')
-    const job = only(await b.claim(worker))
-    assert.equal(await b.ask(id, 'resume'), 'refused')
-    assert.equal(await b.ask(id, 'pause'), 'noted')
-    assert.equal(await b.ask(id, 'cancel'), 'noted')
-    assert.equal(await b.ask(id, 'cancel'), 'noted', 'twice is the same as once')
-    assert.deepEqual([await b.ask(id, 'pause'), await b.ask(id, 'resume')], ['refused', 'refused'])
-    assert.deepEqual(await b.wishes(), [{ ref: job.ref, fence: job.fence, kind: 'cancel', reason: 'cancel it' }])
-    assert.equal(await b.state(id), 'running')
-    await b.settle(job, { result: '"done all the same"' })
-    assert.equal(await b.state(id), 'done')
-    assert.deepEqual([await b.wishes(), await b.ask(id, 'cancel')], [[], 'stale'])
-  }),
+  contract(
+    'a requested change of a running job is kept until the job ends, and is returned with its claim',
+    async (b) => {
+      const worker = await b.worker()
+      const id = await b.one()
+      assert.equal(await b.ask(id, 'cancel'), 'stale', 'it is waiting, so it is cancelled at once instead')
+      const job = only(await b.claim(worker))
+      assert.equal(await b.ask(id, 'resume'), 'refused')
+      assert.equal(await b.ask(id, 'pause'), 'noted')
+      assert.equal(await b.ask(id, 'cancel'), 'noted')
+      assert.equal(await b.ask(id, 'cancel'), 'noted', 'a second request changes nothing')
+      assert.deepEqual([await b.ask(id, 'pause'), await b.ask(id, 'resume')], ['refused', 'refused'])
+      assert.deepEqual(await b.wishes(), [{ ref: job.ref, fence: job.fence, kind: 'cancel', reason: 'cancel it' }])
+      assert.equal(await b.state(id), 'running')
+      await b.settle(job, { result: '"done anyway"' })
+      assert.equal(await b.state(id), 'done')
+      assert.deepEqual([await b.wishes(), await b.ask(id, 'cancel')], [[], 'stale'])
+    },
+  ),
 
-  contract('a cancelled job does not go on, however its claim ends', async (b) => {
+  contract('a cancelled job does not run again, however its claim ends', async (b) => {
     const worker = await b.worker()
     const ends = [
       { to: 'retrying', delayMs: 1_000, error: '{"name":"E"}' },
@@ -60,7 +63,7 @@ export const askingCases: readonly ContractCase[] = [
     assert.equal(await b.state(short), 'gone')
   }),
 
-  contract('a rescue honours what was asked of the jobs of the dead', async (b) => {
+  contract('a rescue applies the requested changes of the dead worker’s jobs', async (b) => {
     const worker = await b.worker()
     const [cancelled, paused, plain] = [await b.one(), await b.one(), await b.one()]
     await b.claim(worker)
@@ -83,10 +86,10 @@ export const askingCases: readonly ContractCase[] = [
     )
     assert.deepEqual(await b.wishes(), [])
     await b.resume(paused)
-    assert.equal((await b.read(paused)).streak, 2, 'a pause does not clear it')
+    assert.equal((await b.read(paused)).streak, 2, 'a pause does not clear the streak')
   }),
 
-  contract('a settlement under a lost fence takes no wish with it', async (b) => {
+  contract('a settlement under a lost fence removes no requested change', async (b) => {
     const worker = await b.worker()
     const id = await b.one()
     const job = only(await b.claim(worker))
@@ -98,7 +101,7 @@ export const askingCases: readonly ContractCase[] = [
     assert.deepEqual([await b.state(id), await b.wishes()], ['cancelled', []])
   }),
 
-  contract('a running job that was asked to pause does so only if it would be tried again', async (b) => {
+  contract('a requested pause of a running job takes effect only if the job would be retried', async (b) => {
     const worker = await b.worker()
     const [again, done, failed] = [await b.one({ key: 'k' }), await b.one(), await b.one()]
     const { jobs } = await b.claim(worker)
@@ -114,7 +117,7 @@ export const askingCases: readonly ContractCase[] = [
     assert.deepEqual([row.state, row.dueAt, row.attempt, row.retries], ['retrying', b.clock.now + 4_000, 1, 1])
   }),
 
-  contract('a wish to pause can be withdrawn', async (b) => {
+  contract('a requested pause can be withdrawn', async (b) => {
     const worker = await b.worker()
     const id = await b.one()
     const job = only(await b.claim(worker))
@@ -125,7 +128,7 @@ export const askingCases: readonly ContractCase[] = [
     assert.equal(await b.state(id), 'retrying')
   }),
 
-  contract('a paused job keeps time, tries, place and key, and nothing begins it', async (b) => {
+  contract('a paused job keeps its time, attempts, position and key, and does not begin', async (b) => {
     const worker = await b.worker()
     const first = await b.one({ key: 'k' })
     b.clock.now += 10
@@ -176,18 +179,18 @@ export const askingCases: readonly ContractCase[] = [
     assert.deepEqual([await b.state(cancelled), await b.state(deleted)], ['cancelled', 'gone'])
   }),
 
-  contract('a held job can be paused, and its holder finds out before it begins', async (b) => {
+  contract('a held job can be paused, and its worker detects that before it begins', async (b) => {
     const worker = await b.worker()
     const id = await b.one()
     const held = only(await b.claim(worker, { starting: 0 }))
     assert.equal(await b.pause(id, 'ready'), 'taken')
     const { mine, paused } = await b.store.leases.confirmJobs([held])
     assert.deepEqual([mine.size, paused.size], [0, 0])
-    assert.deepEqual(await b.settle(held, { to: 'ready' }), [held.ref], 'the holder has nothing to give back')
+    assert.deepEqual(await b.settle(held, { to: 'ready' }), [held.ref], 'the worker has nothing to give back')
     assert.equal(await b.state(id), 'paused')
   }),
 
-  contract('nothing of a paused queue is claimed, anything else is, and a resume tells', async (b) => {
+  contract('nothing of a paused queue is claimed, other queues are, and a resume sends a hint', async (b) => {
     const worker = await b.worker()
     const ids = [await b.one({ queue: 'slow' }), await b.one()]
     const { pause, held } = await b.store.queues.pauseQueue({ queue: 'slow', until: null })
@@ -206,7 +209,7 @@ export const askingCases: readonly ContractCase[] = [
     assert.deepEqual([await b.store.queues.readPause('slow'), (await b.claim(worker)).jobs.length], [undefined, 2])
   }),
 
-  contract('a queue paused until a time goes on by itself, and a claim says when', async (b) => {
+  contract('a queue paused until a time resumes by itself, and a claim returns when', async (b) => {
     const worker = await b.worker()
     await b.one()
     await b.store.queues.pauseQueue({ queue: 'default', until: { inMs: 1_000 } })
@@ -219,13 +222,13 @@ export const askingCases: readonly ContractCase[] = [
     const claimed = await b.claim(worker)
     assert.deepEqual([claimed.jobs.length, claimed.resumesInMs], [1, null])
     const { pause } = await b.store.queues.pauseQueue({ queue: 'default', until: { at: b.clock.now + 5 } })
-    assert.deepEqual(pause, { pausedAt: b.clock.now, until: b.clock.now + 5 }, 'an old pause is not remembered')
+    assert.deepEqual(pause, { pausedAt: b.clock.now, until: b.clock.now + 5 }, 'the old pause is not kept')
     const past = await b.store.queues.pauseQueue({ queue: 'default', until: { at: b.clock.now } })
-    assert.equal(past.pause, undefined, 'a time that has come resumes')
+    assert.equal(past.pause, undefined, 'a time in the past resumes')
     assert.equal(await b.store.queues.readPause('default'), undefined)
   }),
 
-  contract('suspects of a paused queue wait too, and keep nobody else waiting', async (b) => {
+  contract('suspects of a paused queue wait too, and do not block other jobs', async (b) => {
     const dead = await b.worker()
     await b.one({ queue: 'slow' })
     await b.claim(dead)
@@ -239,7 +242,7 @@ export const askingCases: readonly ContractCase[] = [
     assert.deepEqual([claimed.jobs.length, claimed.suspectStreak], [0, null])
   }),
 
-  contract('held jobs of a queue that was paused are named, to go back', async (b) => {
+  contract('held jobs of a paused queue are listed, to be given back', async (b) => {
     const worker = await b.worker()
     await b.insert([b.job({ queue: 'slow' }), b.job()])
     const { jobs } = await b.claim(worker, { starting: 0 })
@@ -271,7 +274,7 @@ export const askingCases: readonly ContractCase[] = [
     await assert.rejects(ask(900), { code: 'E_LEASE_LOST' })
   }),
 
-  contract('hints tell those with jobs in hand that something was asked', async (b) => {
+  contract('a requested change sends a hint to workers with jobs in flight', async (b) => {
     const worker = await b.worker()
     const [running, held, waiting] = [await b.one(), await b.one(), await b.one()]
     await b.claim(worker, { max: 2, starting: 1 })

@@ -17,7 +17,7 @@ export interface ContractSubject {
   readonly clock: { now: number }
 }
 
-/** A case with a bench to work at; the store is closed after it. */
+/** A case with a fixture; the store is closed after it. */
 export function contract(name: string, run: (bench: Bench) => Promise<void>): ContractCase {
   return {
     name,
@@ -32,7 +32,7 @@ export function contract(name: string, run: (bench: Bench) => Promise<void>): Co
   }
 }
 
-/** Short words for the cases: a worker's and a client's view of one store. */
+/** Short methods for the cases: a worker's and a client's view of one store. */
 export class Bench {
   readonly store: Store
   readonly clock: { now: number }
@@ -43,7 +43,7 @@ export class Bench {
     this.clock = subject.clock
   }
 
-  /** Prunes and sweeps once; gives how many jobs were pruned. */
+  /** Prunes and sweeps once; returns how many jobs were pruned. */
   async prune(limit: number): Promise<number> {
     const { pruned } = await this.store.jobs.pruneJobs(limit)
     await this.store.jobs.sweepRows(limit)
@@ -175,12 +175,12 @@ function counted(): () => number {
   return () => (word = (Math.imul(word, 1664525) + 1013904223) >>> 0)
 }
 
-/** A place as a job asks for it. */
+/** A unique slot as a job requests it. */
 export function place(change: Partial<UniqueSlotRequest> = {}): UniqueSlotRequest {
   return { key: 'u', while: 'unfinished', onDuplicate: 'ignore', forMs: null, ...change }
 }
 
-/** A job that wants a place; its options say so too, for the day it is retried. */
+/** A job with a unique slot; its options have it too, for a later retry. */
 export function placed(change: Partial<UniqueSlotRequest> = {}): Partial<NewJob> {
   const unique = place(change)
   return { unique, options: JSON.stringify({ unique: { key: unique.key, while: unique.while } }) }

@@ -5,7 +5,7 @@ import type { ClaimedJob } from '../../src/store/store.js'
 
 /** Claiming. */
 export const claimsCases: readonly ContractCase[] = [
-  contract('a claim takes what is due, oldest first, and higher priority before it', async (b) => {
+  contract('a claim takes due jobs, higher priority first, then the oldest', async (b) => {
     const worker = await b.worker()
     const old = await b.one()
     b.clock.now += 1_000
@@ -34,37 +34,40 @@ export const claimsCases: readonly ContractCase[] = [
     )
   }),
 
-  contract('a claim takes only names it knows, no more than asked and no more than a queue has room for', async (b) => {
-    const worker = await b.worker()
-    await b.insert([
-      b.job(),
-      b.job(),
-      b.job(),
-      b.job({ queue: 'slow' }),
-      b.job({ queue: 'slow' }),
-      b.job({ name: 'unknown' }),
-    ])
-    const rooms = new Map([['slow', 1]])
-    const first = await b.claim(worker, { max: 3, rooms })
-    assert.equal(first.jobs.length, 3)
-    const second = await b.claim(worker, { rooms: new Map([['slow', 0]]) })
-    assert.ok(second.jobs.every((job) => job.queue !== 'slow'))
-    const all = await b.claim(worker, { names: undefined })
-    assert.ok(
-      all.jobs.some((job) => job.name === 'unknown'),
-      'undefined names take any',
-    )
-  }),
+  contract(
+    'a claim takes only the given names, no more than requested and no more than a queue has room for',
+    async (b) => {
+      const worker = await b.worker()
+      await b.insert([
+        b.job(),
+        b.job(),
+        b.job(),
+        b.job({ queue: 'slow' }),
+        b.job({ queue: 'slow' }),
+        b.job({ name: 'unknown' }),
+      ])
+      const rooms = new Map([['slow', 1]])
+      const first = await b.claim(worker, { max: 3, rooms })
+      assert.equal(first.jobs.length, 3)
+      const second = await b.claim(worker, { rooms: new Map([['slow', 0]]) })
+      assert.ok(second.jobs.every((job) => job.queue !== 'slow'))
+      const all = await b.claim(worker, { names: undefined })
+      assert.ok(
+        all.jobs.some((job) => job.name === 'unknown'),
+        'without names it takes any job',
+      )
+    },
+  ),
 
   contract(
-    'large payloads come whole and in order, with all that belongs to them, and small ones after them',
+    'large payloads are claimed complete and in order, with all their columns, and small ones after them',
     async (b) => {
       const worker = await b.worker()
       const text = (i: number): string => JSON.stringify({ i, text: `"\\\u2028ø${'x'.repeat(5_000)}` })
       const [bytes, small] = [new Uint8Array(3_000).fill(255), '{"small":true}']
       await b.insert([b.job({ payload: text(0) }), b.job({ payload: text(1), priority: 1, key: 'k' })])
       await b.insert([b.job({ payload: bytes }), b.job({ payload: text(3), options: '{"labels":["l"]}' })])
-      // The first tells the store that they are large.
+      // The first claim shows the store that they are large.
       const [first] = (await b.claim(worker, { max: 1 })).jobs
       assert.deepEqual([first?.payload, first?.key], [text(1), 'k'])
       await b.insert([b.job({ payload: small })])
@@ -89,14 +92,14 @@ export const claimsCases: readonly ContractCase[] = [
     assert.equal(new Set(ids).size, 50)
   }),
 
-  contract('a worker that is not on the list is told that it is lost', async (b) => {
+  contract('a claim by a worker without a row reports that the worker is lost', async (b) => {
     const id = await b.one()
     const claimed = await b.claim('nobody')
     assert.deepEqual([claimed.lost, claimed.jobs.length], [true, 0])
     assert.equal(await b.state(id), 'ready')
   }),
 
-  contract('held jobs show as ready, and can be cancelled until they begin', async (b) => {
+  contract('held jobs are read as ready, and can be cancelled until they begin', async (b) => {
     const worker = await b.worker()
     const [first, second] = [await b.one(), await b.one()]
     const claimed = await b.claim(worker, { starting: 1 })

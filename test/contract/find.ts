@@ -13,7 +13,7 @@ import { timeCases } from './find-by-time.js'
 const SEEDS = 2
 const JOBS = 60
 const FILTERS = 20
-/** More than a page looks at, on either store. */
+/** More than a page reads, on either store. */
 const BEYOND_A_WINDOW = 5_100
 
 const NAMES = ['mail', 'image', 'report']
@@ -43,7 +43,7 @@ export const findCases: readonly ContractCase[] = [
     }),
   ),
 
-  contract('a label finds jobs however they came by it, and none that lost it', async (b) => {
+  contract('a label finds jobs however they got it, and none that lost it', async (b) => {
     const labelled = (...labels: string[]) => ({ options: JSON.stringify({ labels }), due: { inMs: 1_000 } })
     const found = async (label: string, order: 'oldest' | 'newest' = 'oldest'): Promise<string[]> =>
       (await pagesOf(b, { label, order }, 7)).map(({ id }) => id)
@@ -78,7 +78,7 @@ export const findCases: readonly ContractCase[] = [
     assert.deepEqual(await found('c'), [moved])
   }),
 
-  contract('a label that one job has is found at the first page, and that none has ends there', async (b) => {
+  contract('a label of one job is found on the first page, and a label without jobs ends there', async (b) => {
     await b.insert(Array.from({ length: BEYOND_A_WINDOW }, () => b.job({ due: { inMs: 1_000 } })))
     const id = await b.one({ options: '{"labels":["rare"]}' })
     await b.insert(Array.from({ length: BEYOND_A_WINDOW }, () => b.job({ due: { inMs: 1_000 } })))
@@ -99,14 +99,14 @@ export const findCases: readonly ContractCase[] = [
     }
   }),
 
-  contract('a count stops at its limit, and goes on behind what one page looks at', async (b) => {
+  contract('a count stops at its limit, and continues past one page', async (b) => {
     await b.insert(Array.from({ length: BEYOND_A_WINDOW }, () => b.job({ due: { inMs: 1_000 } })))
     const query = { states: ['scheduled'], order: 'newest', cursor: null } as const
     assert.deepEqual(await b.store.jobs.countJobs({ ...query, limit: 3 }), { count: 3, cursor: null })
     assert.equal(await countOf(b, { states: ['scheduled'], order: 'newest' }), BEYOND_A_WINDOW)
   }),
 
-  contract('a match behind more jobs than a page looks at is found, by empty pages with a cursor', async (b) => {
+  contract('a match after more jobs than a page reads is found, by empty pages with a cursor', async (b) => {
     const rare = { due: { inMs: 1_000 } }
     b.clock.now += 1
     const first = await b.one(rare)
@@ -115,7 +115,7 @@ export const findCases: readonly ContractCase[] = [
     b.clock.now += 1
     const last = await b.one(rare)
     b.clock.now -= 1
-    // No index has both: they are told from the others by their rows alone.
+    // No index has both: only their rows distinguish them from the others.
     const filter = { names: ['mail'], states: ['scheduled'], createdAfter: b.clock.now } as const
     const newest = (await pagesOf(b, { ...filter, order: 'newest' }, 10)).map((row) => row.id)
     const oldest = (await pagesOf(b, { ...filter, order: 'oldest' }, 10)).map((row) => row.id)
@@ -182,7 +182,7 @@ class Jobs {
   readonly touched = new Set<string>()
   readonly #random: Random
   readonly #ids: string[] = []
-  /** Those that come after others: an end may free or cancel them, whenever upkeep comes by. */
+  /** Children: the end of a parent may release or cancel them whenever upkeep runs. */
   readonly #children: string[] = []
   #worker = ''
 
@@ -194,7 +194,7 @@ class Jobs {
   async make(): Promise<void> {
     this.#worker = await this.bench.worker()
     for (let i = 0; i < JOBS; i += 1) {
-      // The clock is set back at times: neither order nor completeness may rest on it.
+      // The clock is set back sometimes: neither order nor completeness may depend on it.
       this.bench.clock.now += this.#random.chance(0.1) ? -500 : 50
       await this.#add()
       if (i % 4 === 0) await this.change()
@@ -249,7 +249,7 @@ class Jobs {
   }
 
   async #command(): Promise<void> {
-    // The newest stays: the next job may come after it.
+    // The newest stays: the next job may have it as a parent.
     const [row] = await this.bench.store.jobs.readJobs([this.#random.pick(this.#ids.slice(0, -1))])
     if (row === undefined || row.state === 'running') return
     this.touched.add(row.id)

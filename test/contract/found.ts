@@ -4,7 +4,7 @@ import type { Bench } from './bench.js'
 
 export type Filter = Omit<FindQuery, 'cursor' | 'limit'>
 
-/** All that a filter finds, page by page. */
+/** All jobs that a filter finds, page by page. */
 export async function pagesOf(
   b: Bench,
   filter: Filter,
@@ -26,7 +26,7 @@ export async function pagesOf(
   return rows
 }
 
-/** Whether a job is one that the filter asks for. */
+/** Whether a job matches the filter. */
 export function matches(row: JobRow, filter: Filter): boolean {
   const labels = row.options === null ? [] : ((JSON.parse(row.options) as { labels?: string[] }).labels ?? [])
   return (

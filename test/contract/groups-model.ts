@@ -12,9 +12,9 @@ const STEPS = 150
 const GROUPS = ['g', 'h'] as const
 const QUEUES = ['default', 'slow']
 
-/** Whatever is done to members in whatever order, the counts that are kept are what a count of all of them gives. */
+/** After any sequence of operations on members, the stored counters equal a count of all members. */
 export const groupsModelCases: readonly ContractCase[] = Array.from({ length: SEEDS }, (_, seed) =>
-  contract(`kept counts of groups agree with a full count after random moves (seed ${seed})`, async (b) => {
+  contract(`group counters agree with a full count after random moves (seed ${seed})`, async (b) => {
     const model = new Model(b, seeded(seed))
     await model.begin()
     for (let step = 0; step < STEPS; step += 1) {
@@ -30,7 +30,7 @@ interface Known {
   state: State
 }
 
-/** What it knows of members it read from their rows; of those that are gone, it is how they were last seen. */
+/** The members as last read from their rows; a deleted member keeps the last state that was read. */
 class Model {
   readonly #b: Bench
   readonly #random: Random
@@ -50,7 +50,7 @@ class Model {
     this.#beats = 0
   }
 
-  /** Makes one move and gives its name. */
+  /** Makes one move and returns its name. */
   async move(): Promise<string> {
     const name = this.#random.pick(MOVES)
     await this[name]()
@@ -108,13 +108,13 @@ class Model {
       await this.#b.store.leases.reportJobs([{ ...job, startedAt: this.#b.clock.now, progress: null }])
   }
 
-  /** A few at once, to whatever state; some of them under claims that were lost meanwhile. */
+  /** Settles a few at once, to any state; some of them under claims that were lost meanwhile. */
   async settle(): Promise<void> {
     const some = this.#claimed.filter(() => this.#random.chance(0.5))
     this.#claimed = this.#claimed.filter((job) => !some.includes(job) || this.#random.chance(0.1))
     const settled = some.map((job) => {
       const to = this.#random.pick(SETTLED)
-      // Only of an end that no wish turns can be said how it was, once it is gone.
+      // The outcome of a deleted job is known only if no requested change can alter it.
       const keepMs = to === 'done' ? this.#random.pick([0, 1_000, Infinity]) : Infinity
       const delayMs = to === 'scheduled' || to === 'retrying' ? this.#random.int(0, 3_000) : null
       const error = to === 'retrying' ? '{"name":"Error","message":"x"}' : null
@@ -178,7 +178,7 @@ class Model {
     await this.#b.prune(5)
   }
 
-  /** The worker dies and another comes. */
+  /** The worker dies and another one starts. */
   async rescue(): Promise<void> {
     const leased = await this.#b.store.leases.readLeases(this.#worker)
     const crashed = leased.map((job) =>
@@ -242,7 +242,7 @@ const MOVES = [
 
 const SETTLED = ['done', 'done', 'failed', 'cancelled', 'ready', 'scheduled', 'retrying', 'parked', 'paused'] as const
 
-/** A key or a place that is held refuses the whole call. */
+/** A held key or unique slot refuses the whole call. */
 function refusedOnly(error: unknown): undefined {
   assert.match(String((error as { code?: unknown }).code), /^E_DUPLICATE_/)
 }

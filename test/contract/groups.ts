@@ -4,9 +4,9 @@ import { GROUP_KEEP_MS } from '../../src/store/groups.js'
 import { contract, only } from './bench.js'
 import type { Bench, ContractCase } from './bench.js'
 
-/** Jobs that belong together: counts, the seal, and what follows once. */
+/** Groups: counters, the seal, and the `whenDone` job that is enqueued once. */
 export const groupsCases: readonly ContractCase[] = [
-  contract('a group counts its members by queue and state, and tells those that run', async (b) => {
+  contract('a group counts its members by queue and state, running ones too', async (b) => {
     const worker = await b.worker()
     await b.insert([
       ...Array.from({ length: 3 }, () => b.job({ group: 'g' })),
@@ -53,26 +53,29 @@ export const groupsCases: readonly ContractCase[] = [
     assert.deepEqual(await counts(b), { 'default done': 2 })
   }),
 
-  contract('a sealed group refuses others, whole bulks of them, and takes what its running members add', async (b) => {
-    const worker = await b.worker()
-    await b.one({ group: 'g' })
-    await b.one({ name: 'outsider' })
-    const member = only(await b.claim(worker))
-    const outsider = only(await b.claim(worker, { names: ['outsider'] }))
-    assert.deepEqual([await seal(b), await seal(b)], [true, false])
-    const refused = { code: 'E_GROUP_SEALED', group: 'g' }
-    await assert.rejects(b.insert([b.job({ key: 'k' }), b.job({ group: 'g' })]), refused)
-    await assert.rejects(under(b, outsider, b.job({ group: 'g' })), refused)
-    assert.deepEqual([await b.store.jobs.readKeyed('mail', 'k'), (await b.found({})).length], [undefined, 2])
-    await under(b, member, b.job({ group: 'g' }))
-    await b.settle(member)
-    assert.equal((await fired(b)).length, 0, 'the one that was added is unfinished')
-    await b.settle(only(await b.claim(worker)))
-    assert.equal((await fired(b)).length, 1)
-    await assert.rejects(b.insert([b.job({ group: 'g' })]), /complete/)
-  }),
+  contract(
+    'a sealed group refuses new members, whole bulks of them, and accepts what its running members add',
+    async (b) => {
+      const worker = await b.worker()
+      await b.one({ group: 'g' })
+      await b.one({ name: 'outsider' })
+      const member = only(await b.claim(worker))
+      const outsider = only(await b.claim(worker, { names: ['outsider'] }))
+      assert.deepEqual([await seal(b), await seal(b)], [true, false])
+      const refused = { code: 'E_GROUP_SEALED', group: 'g' }
+      await assert.rejects(b.insert([b.job({ key: 'k' }), b.job({ group: 'g' })]), refused)
+      await assert.rejects(under(b, outsider, b.job({ group: 'g' })), refused)
+      assert.deepEqual([await b.store.jobs.readKeyed('mail', 'k'), (await b.found({})).length], [undefined, 2])
+      await under(b, member, b.job({ group: 'g' }))
+      await b.settle(member)
+      assert.equal((await fired(b)).length, 0, 'the added member is unfinished')
+      await b.settle(only(await b.claim(worker)))
+      assert.equal((await fired(b)).length, 1)
+      await assert.rejects(b.insert([b.job({ group: 'g' })]), /complete/)
+    },
+  ),
 
-  contract('what follows a group is enqueued once, when it is sealed and nobody is unfinished', async (b) => {
+  contract('the whenDone job of a group is enqueued once, when it is sealed and no member is unfinished', async (b) => {
     const worker = await b.worker()
     await b.insert(Array.from({ length: 3 }, () => b.job({ group: 'g' })))
     const [one, two, three] = (await b.claim(worker)).jobs
@@ -93,7 +96,7 @@ export const groupsCases: readonly ContractCase[] = [
       [report?.payload, report?.dueAt, report?.queue, report?.state, report?.options],
       [new Uint8Array([0, 255]), b.clock.now + 5_000, 'reports', 'scheduled', '{"labels":["x"]}'],
     )
-    // Retried, it ends once more; what followed has followed.
+    // A retried member ends again; whenDone is not enqueued again.
     await b.store.jobs.changeJob({ id: three?.id ?? '', from: 'failed', to: 'ready', keepMs: Infinity })
     assert.equal((await fired(b)).length, 1)
     await b.settle(only(await b.claim(worker)))
@@ -102,7 +105,7 @@ export const groupsCases: readonly ContractCase[] = [
     assert.deepEqual([sealedAt, completedAt], [b.clock.now - 100, b.clock.now])
   }),
 
-  contract('an empty group is complete when it is sealed, and one with nothing to follow too', async (b) => {
+  contract('an empty group is complete when it is sealed, also without whenDone', async (b) => {
     await seal(b)
     assert.equal((await fired(b)).length, 1)
     assert.equal(await b.store.groups.sealGroup({ group: 'h', whenDone: null }), true)
@@ -111,7 +114,7 @@ export const groupsCases: readonly ContractCase[] = [
   }),
 
   contract(
-    'what follows a group and is there already under its key is not enqueued again, and holds up nobody',
+    'a whenDone job that exists already under its key is not enqueued again, and blocks no other group',
     async (b) => {
       const there = await b.one({ name: 'report', key: 'k' })
       await b.store.groups.sealGroup({
@@ -129,7 +132,7 @@ export const groupsCases: readonly ContractCase[] = [
     },
   ),
 
-  contract('a seal refuses what is to come after a job that is missing, and nothing is written', async (b) => {
+  contract('a seal refuses a whenDone job with a missing parent, and nothing is written', async (b) => {
     const there = await b.one()
     const [byId, byKey] = [{ id: b.job().id }, { name: 'mail', key: 'typo' }]
     const refused = { code: 'E_PARENT_MISSING', missing: [byId, byKey] }
@@ -140,66 +143,72 @@ export const groupsCases: readonly ContractCase[] = [
     assert.deepEqual([report?.state, report?.after], ['blocked', [there]])
   }),
 
-  contract('parents of what follows a group that are gone when it is complete are as links have it', async (b) => {
-    const [gone, stays] = [await b.one({ key: 'k', due: { inMs: 9_000 } }), await b.one({ due: { inMs: 9_000 } })]
-    const follows = async (group: string, change: Partial<NewJob>): Promise<void> => {
-      const job = b.job({ name: 'report', queue: group, onParentFailure: 'wait', ...change })
-      const whenDone = { job, options: { onDuplicate: 'return', keepCancelledMs: Infinity } } as const
-      await b.one({ group, due: { inMs: 5_000 } })
-      await b.store.groups.sealGroup({ group, whenDone })
-    }
-    await follows('waits', { after: [{ id: stays }, { id: gone }] })
-    await follows('cancels', { after: [{ name: 'mail', key: 'k' }], onParentFailure: 'cancel', key: 'c' })
-    await follows('runs', { after: [{ id: gone }], onParentFailure: 'run' })
-    await follows('runs later', { after: [{ id: gone }, { id: stays }], onParentFailure: 'run' })
-    await follows('forgets', { after: [{ id: gone }], keepCancelledMs: 0 })
-    await b.store.jobs.changeJob({ id: gone, from: 'scheduled', to: 'gone', keepMs: 0 })
-    await endMembers(b)
-    const { cancelledByParents: calledOff, troubled } = await b.store.jobs.promoteJobs(10)
-    assert.deepEqual(troubled, [])
-    const reasonOf = (parent: string): string => `its parent ${parent} is gone: it was deleted or pruned`
-    assert.deepEqual(calledOff.map(({ queue, reason }) => `${queue}: ${reason}`).toSorted(), [
-      `cancels: ${reasonOf('mail k')}`,
-      `forgets: ${reasonOf(gone)}`,
-      `waits: ${reasonOf(gone)}`,
-    ])
-    const stand = (await fired(b)).map((row) => `${row.queue} ${row.state} ${row.reason ?? ''}`.trim())
-    assert.deepEqual(stand.toSorted(), [
-      `cancels cancelled ${reasonOf('mail k')}`,
-      'runs later blocked',
-      'runs ready',
-      `waits cancelled ${reasonOf(gone)}`,
-    ])
-    // Its key is free again, and its links are gone with it.
-    assert.equal((await b.insert([b.job({ name: 'report', key: 'c' })]))[0]?.isNew, true)
-    await b.store.jobs.changeJob({ id: stays, from: 'scheduled', to: 'gone', keepMs: 0 })
-    assert.deepEqual((await b.store.jobs.promoteJobs(10)).cancelledByParents, [])
-  }),
+  contract(
+    'parents of a whenDone job that no longer exist when the group completes are treated as by links',
+    async (b) => {
+      const [gone, stays] = [await b.one({ key: 'k', due: { inMs: 9_000 } }), await b.one({ due: { inMs: 9_000 } })]
+      const follows = async (group: string, change: Partial<NewJob>): Promise<void> => {
+        const job = b.job({ name: 'report', queue: group, onParentFailure: 'wait', ...change })
+        const whenDone = { job, options: { onDuplicate: 'return', keepCancelledMs: Infinity } } as const
+        await b.one({ group, due: { inMs: 5_000 } })
+        await b.store.groups.sealGroup({ group, whenDone })
+      }
+      await follows('waits', { after: [{ id: stays }, { id: gone }] })
+      await follows('cancels', { after: [{ name: 'mail', key: 'k' }], onParentFailure: 'cancel', key: 'c' })
+      await follows('runs', { after: [{ id: gone }], onParentFailure: 'run' })
+      await follows('runs later', { after: [{ id: gone }, { id: stays }], onParentFailure: 'run' })
+      await follows('forgets', { after: [{ id: gone }], keepCancelledMs: 0 })
+      await b.store.jobs.changeJob({ id: gone, from: 'scheduled', to: 'gone', keepMs: 0 })
+      await endMembers(b)
+      const { cancelledByParents: calledOff, troubled } = await b.store.jobs.promoteJobs(10)
+      assert.deepEqual(troubled, [])
+      const reasonOf = (parent: string): string => `its parent ${parent} is gone: it was deleted or pruned`
+      assert.deepEqual(calledOff.map(({ queue, reason }) => `${queue}: ${reason}`).toSorted(), [
+        `cancels: ${reasonOf('mail k')}`,
+        `forgets: ${reasonOf(gone)}`,
+        `waits: ${reasonOf(gone)}`,
+      ])
+      const stand = (await fired(b)).map((row) => `${row.queue} ${row.state} ${row.reason ?? ''}`.trim())
+      assert.deepEqual(stand.toSorted(), [
+        `cancels cancelled ${reasonOf('mail k')}`,
+        'runs later blocked',
+        'runs ready',
+        `waits cancelled ${reasonOf(gone)}`,
+      ])
+      // Its key is free again, and its links are deleted with it.
+      assert.equal((await b.insert([b.job({ name: 'report', key: 'c' })]))[0]?.isNew, true)
+      await b.store.jobs.changeJob({ id: stays, from: 'scheduled', to: 'gone', keepMs: 0 })
+      assert.deepEqual((await b.store.jobs.promoteJobs(10)).cancelledByParents, [])
+    },
+  ),
 
-  contract('a group whose end cannot be written holds up nobody, is told, and is tried again', async (b) => {
-    assert.equal(await b.store.groups.sealGroup({ group: 'closed', whenDone: null }), true)
-    // Refused when it is enqueued: nobody who runs in that group adds it.
-    await seal(b, { group: 'closed', queue: 'new lane' })
-    const options = { onDuplicate: 'return', keepCancelledMs: Infinity } as const
-    await b.store.groups.sealGroup({ group: 'h', whenDone: { job: b.job({ name: 'report' }), options } })
-    const later = await b.one({ due: { inMs: 1_000 } })
-    b.clock.now += 1_000
-    for (const follow of [1, 1]) {
-      const { troubled } = await b.store.jobs.promoteJobs(10)
+  contract(
+    'a group whose completion cannot be written blocks no other group, is reported, and is retried',
+    async (b) => {
+      assert.equal(await b.store.groups.sealGroup({ group: 'closed', whenDone: null }), true)
+      // Refused at its enqueue: no running member of that group adds it.
+      await seal(b, { group: 'closed', queue: 'new lane' })
+      const options = { onDuplicate: 'return', keepCancelledMs: Infinity } as const
+      await b.store.groups.sealGroup({ group: 'h', whenDone: { job: b.job({ name: 'report' }), options } })
+      const later = await b.one({ due: { inMs: 1_000 } })
+      b.clock.now += 1_000
+      for (const follow of [1, 1]) {
+        const { troubled } = await b.store.jobs.promoteJobs(10)
+        assert.deepEqual(
+          troubled.map(({ group, error }) => [group, (error as { code?: string }).code]),
+          [['g', 'E_GROUP_SEALED']],
+        )
+        assert.deepEqual([await b.state(later), (await b.found({ names: ['report'] })).length], ['ready', follow])
+      }
+      const stand = await Promise.all(['g', 'h', 'closed'].map((group) => b.store.groups.readGroup(group)))
       assert.deepEqual(
-        troubled.map(({ group, error }) => [group, (error as { code?: string }).code]),
-        [['g', 'E_GROUP_SEALED']],
+        stand.map((group) => group.completedAt),
+        [null, b.clock.now, b.clock.now],
       )
-      assert.deepEqual([await b.state(later), (await b.found({ names: ['report'] })).length], ['ready', follow])
-    }
-    const stand = await Promise.all(['g', 'h', 'closed'].map((group) => b.store.groups.readGroup(group)))
-    assert.deepEqual(
-      stand.map((group) => group.completedAt),
-      [null, b.clock.now, b.clock.now],
-    )
-  }),
+    },
+  ),
 
-  contract('a group is forgotten some time after the last of its members, and never before', async (b) => {
+  contract('a group is deleted some time after the last of its members, and never before', async (b) => {
     const worker = await b.worker()
     await b.one({ group: 'g' })
     await b.one({ group: 'h' })
@@ -217,7 +226,7 @@ export const groupsCases: readonly ContractCase[] = [
     assert.deepEqual([await counts(b), await counts(b, 'h')], [{}, { 'default running': 1 }])
   }),
 
-  contract('a group that gets a member again in time is not forgotten', async (b) => {
+  contract('a group that gets a member again in time is not deleted', async (b) => {
     const worker = await b.worker()
     await b.one({ group: 'g' })
     await b.settle(only(await b.claim(worker)), { keepMs: 0 })
@@ -249,13 +258,13 @@ function seal(b: Bench, change: Partial<NewJob> = {}): Promise<boolean> {
   return b.store.groups.sealGroup({ group: 'g', whenDone })
 }
 
-/** What has followed, after every process had its look. */
+/** The jobs that whenDone enqueued, after every process has promoted. */
 async function fired(b: Bench): Promise<JobRow[]> {
   for (let looks = 0; looks < 3; looks += 1) await b.store.jobs.promoteJobs(10)
   return b.found({ names: ['report'] })
 }
 
-/** Lets the members come due, and ends them, and whatever else is due. */
+/** Makes the members due, and ends them and everything else that is due. */
 async function endMembers(b: Bench): Promise<void> {
   const worker = await b.worker()
   b.clock.now += 5_000

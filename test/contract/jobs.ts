@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { contract, only } from './bench.js'
 import type { ContractCase } from './bench.js'
 
-/** What a store does with jobs as they are enqueued and read. */
+/** Enqueueing and reading jobs. */
 export const jobsCases: readonly ContractCase[] = [
   contract('an inserted job can be read back as it was given', async (b) => {
     const id = await b.one({ priority: 3, queue: 'mailbox', options: '{"labels":["a"]}', payload: '{"to":"a@b.c"}' })
@@ -24,7 +24,7 @@ export const jobsCases: readonly ContractCase[] = [
     )
   }),
 
-  contract('bytes and hostile text come back as they were', async (b) => {
+  contract('bytes and hostile text are read back unchanged', async (b) => {
     const text = JSON.stringify({ nul: '\u0000', lone: '\ud800', quote: `'"); -- x` })
     const id = await b.one({ payload: text, name: 'mail', queue: `o'brien"; --` })
     const bytes = await b.one({ payload: new Uint8Array([0, 255, 1, 254]) })
@@ -64,7 +64,7 @@ export const jobsCases: readonly ContractCase[] = [
     assert.equal(inserted[0]?.id, inserted[1]?.id)
   }),
 
-  contract('an item of a bulk meets what the items before it have left', async (b) => {
+  contract('an item of a bulk conflicts with what earlier items wrote', async (b) => {
     const keys = ['a', 'b', 'b', 'a', 'c', 'c', 'b']
     const inserted = await b.insert(keys.map((key) => b.job({ key })))
     assert.deepEqual(
@@ -89,7 +89,7 @@ export const jobsCases: readonly ContractCase[] = [
     assert.equal((await b.found({})).length, 1)
   }),
 
-  contract('replace cancels the one that waits and takes its key', async (b) => {
+  contract('replace cancels the waiting job and takes its key', async (b) => {
     const first = await b.one({ key: 'k', due: { inMs: 60_000 } })
     const [second] = await b.insert([b.job({ key: 'k', payload: '2' })], 'replace')
     assert.equal(second?.isNew, true)
@@ -105,7 +105,7 @@ export const jobsCases: readonly ContractCase[] = [
     await assert.rejects(b.insert([b.job({ key: 'k' })], 'replace'), { code: 'E_DUPLICATE_KEY' })
   }),
 
-  contract('move gives the one that waits a new time and payload', async (b) => {
+  contract('move gives the waiting job a new time and payload', async (b) => {
     const first = await b.one({ key: 'k', due: { inMs: 60_000 }, payload: '1' })
     const [moved] = await b.insert([b.job({ key: 'k', due: { inMs: 5_000 }, payload: '2' })], 'move')
     assert.deepEqual(moved, { id: first, isNew: false })
@@ -119,6 +119,6 @@ export const jobsCases: readonly ContractCase[] = [
     await b.settle(only(await b.claim(worker)))
     const second = await b.one({ key: 'k' })
     assert.notEqual(second, first)
-    assert.equal((await b.store.jobs.readKeyed('mail', 'k'))?.id, second, 'the newest has the key')
+    assert.equal((await b.store.jobs.readKeyed('mail', 'k'))?.id, second, 'the newest job has the key')
   }),
 ]

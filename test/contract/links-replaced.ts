@@ -4,16 +4,16 @@ import { contract } from './bench.js'
 import type { Bench, ContractCase } from './bench.js'
 import { promote } from './links.js'
 
-/** A job that comes after one which its own call, or its own bulk, puts an end to. */
+/** A job whose parent is ended by its own call, or by its own bulk. */
 export const replacedParentCases: readonly ContractCase[] = [
-  contract('a job that replaces the very one it comes after is called off or runs, as it says', async (b) => {
+  contract('a job that replaces its own parent is cancelled or runs, by its policy', async (b) => {
     const was = await replaced(b, Infinity, ['cancel', 'run'])
     assert.deepEqual(was.parents, ['cancelled', 'cancelled'])
     assert.deepEqual(was.children, ['cancelled', 'ready'])
     assert.match((await b.read(was.ids[0] as string)).reason ?? '', /parent mail .* was cancelled/)
   }),
 
-  contract('to wait for the retry of one with its own key is a ring, and is refused', async (b) => {
+  contract('a job that waits for the retry of a parent with its own key is a cycle, and is refused', async (b) => {
     const parent = await b.one({ key: 'k' })
     const after = [{ id: parent }]
     const ring = { code: 'E_CYCLE', message: /has the same key.*onParentFailure: 'run' or 'cancel'/ }
@@ -29,13 +29,13 @@ export const replacedParentCases: readonly ContractCase[] = [
     assert.equal(await b.state(await b.one({ name: 'other', key: 'k', after })), 'blocked')
   }),
 
-  contract('the same of one that is kept for no time strands nobody', async (b) => {
+  contract('a replaced parent with no keep time leaves no child blocked', async (b) => {
     const was = await replaced(b, 0, POLICIES)
     assert.deepEqual(was.parents, ['gone', 'gone', 'gone'])
-    assert.deepEqual(was.children, ['gone', 'gone', 'ready'], 'those that are called off are kept for no time either')
+    assert.deepEqual(was.children, ['gone', 'gone', 'ready'], 'cancelled children are not kept either')
   }),
 
-  contract('a parent that a later one of the same bulk replaces ends for those that come after it', async (b) => {
+  contract('a parent that a later item of the same bulk replaces has ended for its children', async (b) => {
     for (const [keepCancelledMs, seen] of [
       [Infinity, ['blocked', 'cancelled', 'ready']],
       [0, ['cancelled', 'cancelled', 'ready']],
@@ -50,28 +50,31 @@ export const replacedParentCases: readonly ContractCase[] = [
     }
   }),
 
-  contract('a child that a later one of the same bulk replaces is over, whatever becomes of its parent', async (b) => {
-    for (const keepCancelledMs of [Infinity, 0]) {
-      const parent = b.job({ name: 'parent' })
-      const key = `k${keepCancelledMs}`
-      const child = b.job({ key, after: [{ id: parent.id }], onParentFailure: 'cancel', keepCancelledMs })
-      const instead = b.job({ key, keepCancelledMs })
-      await b.store.jobs.insertJobs([parent, child, instead], replacing(keepCancelledMs))
-      const over = keepCancelledMs === 0 ? 'gone' : 'cancelled'
-      assert.deepEqual([await b.state(child.id), await b.state(instead.id)], [over, 'ready'])
-      if (over === 'cancelled') assert.deepEqual((await b.read(child.id)).after, [parent.id])
-      await b.store.jobs.changeJob({ id: parent.id, from: 'ready', to: 'cancelled', keepMs: Infinity })
-      await promote(b)
-      assert.deepEqual([await b.state(child.id), await b.state(instead.id)], [over, 'ready'])
-    }
-  }),
+  contract(
+    'a child that a later item of the same bulk replaces has ended, whatever happens to its parent',
+    async (b) => {
+      for (const keepCancelledMs of [Infinity, 0]) {
+        const parent = b.job({ name: 'parent' })
+        const key = `k${keepCancelledMs}`
+        const child = b.job({ key, after: [{ id: parent.id }], onParentFailure: 'cancel', keepCancelledMs })
+        const instead = b.job({ key, keepCancelledMs })
+        await b.store.jobs.insertJobs([parent, child, instead], replacing(keepCancelledMs))
+        const over = keepCancelledMs === 0 ? 'gone' : 'cancelled'
+        assert.deepEqual([await b.state(child.id), await b.state(instead.id)], [over, 'ready'])
+        if (over === 'cancelled') assert.deepEqual((await b.read(child.id)).after, [parent.id])
+        await b.store.jobs.changeJob({ id: parent.id, from: 'ready', to: 'cancelled', keepMs: Infinity })
+        await promote(b)
+        assert.deepEqual([await b.state(child.id), await b.state(instead.id)], [over, 'ready'])
+      }
+    },
+  ),
 ]
 
 const POLICIES = ['wait', 'cancel', 'run'] as const
 
 const replacing = (keepCancelledMs: number): InsertOptions => ({ onDuplicate: 'replace', keepCancelledMs })
 
-/** One of each policy, each in the place of the one it comes after: by id, by key, and by its place. */
+/** One child of each policy, each replacing its own parent: by id, by key, and by its unique slot. */
 async function replaced(
   b: Bench,
   keepCancelledMs: number,

@@ -3,9 +3,9 @@ import type { JobRow, NewJob, SettledJob } from '../../src/store/store.js'
 import { contract, only } from './bench.js'
 import type { Bench, ContractCase } from './bench.js'
 
-/** Jobs that come after others. */
+/** Jobs that run after others. */
 export const linkCases: readonly ContractCase[] = [
-  contract('a job that comes after others is blocked until all of them are done', async (b) => {
+  contract('a job that runs after others is blocked until all of them are done', async (b) => {
     const [first, second] = [await b.one(), await b.one({ key: 'k' })]
     const child = await b.one({ after: [{ id: first }, { name: 'mail', key: 'k' }], name: 'child' })
     assert.deepEqual([await b.state(child), (await b.read(child)).after], ['blocked', [first, second]])
@@ -16,7 +16,7 @@ export const linkCases: readonly ContractCase[] = [
     assert.deepEqual((await b.read(child)).after, [first, second])
   }),
 
-  contract('a parent that is done already blocks nobody', async (b) => {
+  contract('a parent that is done already blocks no child', async (b) => {
     const parent = await b.one()
     await endNext(b)
     assert.equal(await b.state(await b.one({ after: [{ id: parent }] })), 'ready')
@@ -45,7 +45,7 @@ export const linkCases: readonly ContractCase[] = [
     assert.equal(await b.state(last.id), 'ready')
   }),
 
-  contract('a parent of the same bulk whose key was held is the one that holds it', async (b) => {
+  contract('a parent of the same bulk whose key was held is the holder', async (b) => {
     const holder = await b.one({ key: 'k' })
     const parent = b.job({ key: 'k' })
     const child = b.job({ after: [{ id: parent.id }] })
@@ -55,7 +55,7 @@ export const linkCases: readonly ContractCase[] = [
     assert.equal(await b.state(child.id), 'ready')
   }),
 
-  contract('a freed job waits for its own time', async (b) => {
+  contract('a released job waits for its own due time', async (b) => {
     const parent = await b.one()
     const child = await b.one({ after: [{ id: parent }], due: { inMs: 5_000 } })
     await endNext(b)
@@ -65,7 +65,7 @@ export const linkCases: readonly ContractCase[] = [
     assert.equal(await b.state(child), 'ready')
   }),
 
-  contract('a parent that fails resolves, cancels or leaves its links, as each child says', async (b) => {
+  contract('a parent that fails resolves, cancels or keeps its links, by each child’s policy', async (b) => {
     const parent = await b.one()
     const [wait, cancel, run] = await children(b, parent)
     await endNext(b, { to: 'failed', error: '{"name":"Error","message":"no"}' })
@@ -73,17 +73,20 @@ export const linkCases: readonly ContractCase[] = [
     assert.match((await b.read(cancel)).reason ?? '', new RegExp(`parent mail ${parent} failed`))
   }),
 
-  contract('a parent that is cancelled does the same, and a child that it cancels is an end like others', async (b) => {
-    const parent = await b.one()
-    const [wait, cancel, run] = await children(b, parent)
-    const grandchild = await b.one({ after: [{ id: cancel }], onParentFailure: 'cancel', name: 'child' })
-    await b.store.jobs.changeJob({ id: parent, from: 'ready', to: 'cancelled', keepMs: Infinity })
-    await promote(b)
-    assert.deepEqual(await states(b, [wait, cancel, run, grandchild]), ['blocked', 'cancelled', 'ready', 'cancelled'])
-    assert.match((await b.read(grandchild)).reason ?? '', new RegExp(`parent child ${cancel} was cancelled`))
-  }),
+  contract(
+    'a parent that is cancelled does the same, and a child that it cancels ends for its own children',
+    async (b) => {
+      const parent = await b.one()
+      const [wait, cancel, run] = await children(b, parent)
+      const grandchild = await b.one({ after: [{ id: cancel }], onParentFailure: 'cancel', name: 'child' })
+      await b.store.jobs.changeJob({ id: parent, from: 'ready', to: 'cancelled', keepMs: Infinity })
+      await promote(b)
+      assert.deepEqual(await states(b, [wait, cancel, run, grandchild]), ['blocked', 'cancelled', 'ready', 'cancelled'])
+      assert.match((await b.read(grandchild)).reason ?? '', new RegExp(`parent child ${cancel} was cancelled`))
+    },
+  ),
 
-  contract('a parent that had failed before its child came is treated alike', async (b) => {
+  contract('a parent that had failed before its child was enqueued is treated alike', async (b) => {
     const parent = await b.one()
     await endNext(b, { to: 'failed' })
     const [wait, cancel, run] = await children(b, parent)
@@ -94,7 +97,7 @@ export const linkCases: readonly ContractCase[] = [
     assert.equal(await b.state(wait), 'ready', 'the retry succeeded')
   }),
 
-  contract('a failed parent that is retried and succeeds frees those that waited', async (b) => {
+  contract('a failed parent that is retried and succeeds releases its waiting children', async (b) => {
     const parent = await b.one()
     const [wait] = await children(b, parent)
     await endNext(b, { to: 'failed' })
@@ -103,7 +106,7 @@ export const linkCases: readonly ContractCase[] = [
     assert.equal(await b.state(wait), 'ready')
   }),
 
-  contract('a parent that is deleted strands nobody', async (b) => {
+  contract('a parent that is deleted leaves no child blocked', async (b) => {
     const parent = await b.one({ due: { inMs: 60_000 } })
     const [wait, cancel, run] = await children(b, parent)
     await b.store.jobs.changeJob({ id: parent, from: 'scheduled', to: 'gone', keepMs: 0 })
@@ -113,7 +116,7 @@ export const linkCases: readonly ContractCase[] = [
     assert.match((await b.read(wait)).reason ?? '', new RegExp(`parent ${parent} is gone`))
   }),
 
-  contract('a failed parent that is pruned strands nobody', async (b) => {
+  contract('a failed parent that is pruned leaves no child blocked', async (b) => {
     const parent = await b.one()
     const [wait, , run] = await children(b, parent)
     await endNext(b, { to: 'failed', keepMs: 1_000 })
@@ -123,7 +126,7 @@ export const linkCases: readonly ContractCase[] = [
     assert.deepEqual(await states(b, [parent, wait, run]), ['gone', 'cancelled', 'ready'])
   }),
 
-  contract('a parent that is done and kept for no time frees its children', async (b) => {
+  contract('a parent that is done and not kept releases its children', async (b) => {
     const parent = await b.one()
     const [wait, cancel, run] = await children(b, parent)
     await endNext(b, { keepMs: 0 })
@@ -131,7 +134,7 @@ export const linkCases: readonly ContractCase[] = [
   }),
 
   contract(
-    'an end that was written and not worked off is worked off later, whatever became of the parent',
+    'a to-do that was written and not processed is processed later, whatever happened to the parent',
     async (b) => {
       const parent = await b.one()
       const [wait, cancel] = await children(b, parent)
@@ -163,7 +166,7 @@ export const linkCases: readonly ContractCase[] = [
     },
   ),
 
-  contract('a paused child is freed in its place, and goes on when it is resumed', async (b) => {
+  contract('a paused child is released in place, and continues when it is resumed', async (b) => {
     const parent = await b.one()
     const child = await b.one({ after: [{ id: parent }] })
     await b.pause(child, 'blocked')
@@ -173,7 +176,7 @@ export const linkCases: readonly ContractCase[] = [
     assert.equal(await b.state(child), 'ready')
   }),
 
-  contract('a blocked job that expires is named', async (b) => {
+  contract('a blocked job that expires is listed', async (b) => {
     const parent = await b.one({ due: { inMs: 60_000 } })
     const child = await b.one({ after: [{ id: parent }], expires: { inMs: 1_000 } })
     b.clock.now += 1_000
@@ -184,7 +187,7 @@ export const linkCases: readonly ContractCase[] = [
     )
   }),
 
-  contract('a child that was called off and is retried runs whatever its parents did', async (b) => {
+  contract('a cancelled child that is retried runs whatever its parents did', async (b) => {
     const parent = await b.one()
     const [, cancel] = await children(b, parent)
     await endNext(b, { to: 'failed' })
@@ -192,7 +195,7 @@ export const linkCases: readonly ContractCase[] = [
     assert.equal(await b.state(cancel), 'ready')
   }),
 
-  contract('parents are added to a job that waits, also while one of them runs', async (b) => {
+  contract('parents are added to a waiting job, also while one of them runs', async (b) => {
     const worker = await b.worker()
     const parent = await b.one()
     const claimed = only(await b.claim(worker))
@@ -205,7 +208,7 @@ export const linkCases: readonly ContractCase[] = [
     assert.equal(await b.state(child), 'ready')
   }),
 
-  contract('a child that comes while its parent runs, and before anybody looked at it, is freed', async (b) => {
+  contract('a child that is enqueued while its parent runs, and before any promotion, is released', async (b) => {
     const worker = await b.worker()
     const parent = await b.one()
     const claimed = only(await b.claim(worker))
@@ -215,7 +218,7 @@ export const linkCases: readonly ContractCase[] = [
     assert.equal(await b.state(child), 'ready')
   }),
 
-  contract('parents that come after the job itself are refused with the way, and nothing is written', async (b) => {
+  contract('parents that would close a cycle are refused with the path, and nothing is written', async (b) => {
     const first = await b.one({ due: { inMs: 60_000 }, name: 'first' })
     const second = await b.one({ after: [{ id: first }], name: 'second' })
     const third = await b.one({ after: [{ id: second }], name: 'third' })
@@ -239,7 +242,7 @@ export const linkCases: readonly ContractCase[] = [
     assert.deepEqual(await states(b, [parent, child]), ['ready', 'blocked'])
   }),
 
-  contract('an end of many children is worked off a bounded number at a time', async (b) => {
+  contract('the children of one parent are released a bounded number at a time', async (b) => {
     const parent = await b.one()
     const jobs = Array.from({ length: 25 }, () => b.job({ name: 'child', after: [{ id: parent }] }))
     await b.insert(jobs)
@@ -270,14 +273,14 @@ const adding = (id: string, from: JobRow['state'], parents: readonly string[]) =
   edit: { after: { parents: parents.map((parent) => ({ id: parent })), onFailure: 'wait' as const, keepMs: Infinity } },
 })
 
-/** One of each kind. */
+/** One child of each policy. */
 async function children(b: Bench, parent: string): Promise<[wait: string, cancel: string, run: string]> {
   const child = (onParentFailure: NewJob['onParentFailure']): Promise<string> =>
     b.one({ name: 'child', after: [{ id: parent }], onParentFailure })
   return [await child('wait'), await child('cancel'), await child('run')]
 }
 
-/** Ends the job that is first in the line, and what follows from it. */
+/** Ends the first ready job, and processes the to-dos. */
 export async function endNext(b: Bench, change: Partial<SettledJob> = {}, of?: readonly string[]): Promise<string> {
   const { jobs } = await b.claim(await b.worker(), { max: 1 })
   const [job] = jobs
@@ -288,7 +291,7 @@ export async function endNext(b: Bench, change: Partial<SettledJob> = {}, of?: r
   return job.id
 }
 
-/** Until there is nothing left to do. */
+/** Promotes until there is nothing left to do. */
 export async function promote(b: Bench): Promise<void> {
   while ((await b.store.jobs.promoteJobs(100)).again);
 }

@@ -3,10 +3,10 @@ import { seeded } from '../../src/testing/simulation/random.js'
 import { contract } from './bench.js'
 import type { ContractCase } from './bench.js'
 
-/** More than a claim asks one by one, on either store. */
+/** More lanes than a claim reads one by one, on either store. */
 const LANES = 70
 
-/** Claims from many lanes: the order over all of them, and nothing that the worker may not take. */
+/** Claims from many lanes: one order over all of them, and nothing that the worker may not claim. */
 export const manyLanesCases: readonly ContractCase[] = [
   contract('claims from many lanes take jobs in one order over all of them', async (b) => {
     const random = seeded(7)
@@ -33,7 +33,7 @@ export const manyLanesCases: readonly ContractCase[] = [
   contract('claims from many lanes leave paused queues, full queues and unknown names alone', async (b) => {
     const worker = await b.worker()
     const queues = Array.from({ length: LANES }, (_, i) => `queue ${i}`)
-    // What may not be taken comes first.
+    // Jobs that may not be claimed are first in order.
     const [foreign, paused] = [
       queues.map((queue) => b.job({ queue, name: 'unknown', priority: 9 })),
       Array.from({ length: 40 }, (_, i) => b.job({ queue: 'halted', name: `name ${i}`, priority: 8 })),
@@ -61,11 +61,11 @@ export const manyLanesCases: readonly ContractCase[] = [
     }
     const taken = new Set(ids)
     assert.ok(free.every(({ id }) => taken.has(id)))
-    assert.equal(taken.size, free.length + 7, 'and of the bounded queue what it had room for')
+    assert.equal(taken.size, free.length + 7, 'and as many of the bounded queue as it had room for')
   }),
 ]
 
-/** Where a job stands, with how it came as a fraction: equals may come in any order. */
+/** The sort position of a job, with its enqueue order as a fraction: equal positions may come in any order. */
 function placeOf(job: { readonly due: object; readonly priority: number }, i: number): number {
   return (job.due as { at: number }).at - job.priority * 600_000 + i / 1_000
 }

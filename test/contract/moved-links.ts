@@ -6,7 +6,7 @@ import { endNext } from './links.js'
 
 /** Jobs that are moved by a call that names parents. */
 export const movedLinkCases: readonly ContractCase[] = [
-  contract('a job that is moved comes after the parents of that call too, beside those it waits for', async (b) => {
+  contract('a job that is moved runs after the parents of that call too, beside those it waits for', async (b) => {
     const [first, second] = [await b.one(), await b.one({ key: 'p' })]
     const child = await b.one({ ...timer, due: { inMs: 60_000 } })
     await b.insert([b.job({ ...timer, after: [{ id: first }] })], 'move')
@@ -14,7 +14,7 @@ export const movedLinkCases: readonly ContractCase[] = [
     await b.insert([b.job({ ...timer, after: [{ name: 'mail', key: 'p' }] })], 'move')
     assert.deepEqual(await linked(b, child), ['blocked', [first, second]])
     await b.insert([b.job(timer)], 'move')
-    assert.deepEqual(await linked(b, child), ['blocked', [first, second]], 'what names none takes none away')
+    assert.deepEqual(await linked(b, child), ['blocked', [first, second]], 'a call without parents removes none')
     await endNext(b)
     assert.equal(await b.state(child), 'blocked')
     await endNext(b)
@@ -32,7 +32,7 @@ export const movedLinkCases: readonly ContractCase[] = [
     assert.equal(await counted(b), 'slow ready 1')
   }),
 
-  contract('a moved job treats a parent that failed as the call says', async (b) => {
+  contract('a moved job treats a failed parent by the policy of the call', async (b) => {
     const parent = await b.one()
     const [cancel, run] = [await b.one({ ...timer, key: 'c' }), await b.one({ ...timer, key: 'r' })]
     const after = { after: [{ id: parent }] }
@@ -42,7 +42,7 @@ export const movedLinkCases: readonly ContractCase[] = [
     await endNext(b, { to: 'failed' })
     assert.deepEqual([await b.state(cancel), await b.state(run)], ['cancelled', 'ready'])
     await b.insert([b.job({ ...timer, ...after, key: 'r', onParentFailure: 'run' })], 'move')
-    assert.deepEqual(await linked(b, run), ['ready', [parent]], 'one that has failed is not in its way')
+    assert.deepEqual(await linked(b, run), ['ready', [parent]], 'a failed parent does not block it')
   }),
 
   contract('a paused job that is moved stays paused, and is blocked when it is resumed', async (b) => {
@@ -55,7 +55,7 @@ export const movedLinkCases: readonly ContractCase[] = [
     assert.equal(await b.state(child), 'blocked')
   }),
 
-  contract('a job that is left as it is gets no parents', async (b) => {
+  contract('a job that is not changed gets no parents', async (b) => {
     const parent = await b.one()
     const [keyed, unique] = [await b.one(timer), await b.one({ ...placed(), name: 'child' })]
     const named = { name: 'child', after: [{ id: parent }] }
@@ -63,7 +63,7 @@ export const movedLinkCases: readonly ContractCase[] = [
     assert.deepEqual([await linked(b, keyed), await linked(b, unique)], Array(2).fill(['ready', []]))
   }),
 
-  contract('a moved job may come after others of the bulk, written or moved', async (b) => {
+  contract('a moved job may run after others of the bulk, written or moved', async (b) => {
     const [first, second] = [await b.one({ ...timer, key: '1' }), await b.one({ ...timer, key: '2' })]
     const root = b.job()
     const one = b.job({ ...timer, key: '1', after: [{ id: root.id }] })
@@ -80,7 +80,7 @@ export const movedLinkCases: readonly ContractCase[] = [
     assert.deepEqual([await b.state(first), await b.state(second)], ['ready', 'blocked'])
   }),
 
-  contract('a job that is moved and then replaced in one bulk is over, and only the last one waits', async (b) => {
+  contract('a job that is moved and then replaced in one bulk has ended, and only the last one waits', async (b) => {
     const parent = await b.one({ due: { inMs: 60_000 } })
     const old = await b.one(debounced)
     const moving = b.job({ ...debounced, after: [{ id: parent }] })
@@ -90,7 +90,7 @@ export const movedLinkCases: readonly ContractCase[] = [
   }),
 
   contract(
-    'a move that would close a ring, or names nobody, is refused and nothing of the bulk is written',
+    'a move that would close a cycle, or names a missing parent, is refused and nothing of the bulk is written',
     async (b) => {
       const first = await b.one({ ...timer, due: { inMs: 60_000 } })
       const second = await b.one({ after: [{ id: first }], name: 'second' })

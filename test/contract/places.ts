@@ -4,17 +4,21 @@ import type { ContractCase } from './bench.js'
 import type { UniqueSlotRequest } from '../../src/job/rules/unique.js'
 import type { NewJob } from '../../src/store/store.js'
 
-/** Uniqueness: one job in one place. */
+/** Uniqueness: one job per unique slot. */
 export const placesCases: readonly ContractCase[] = [
-  contract('a place is taken by one unfinished job, and a second enqueue gets the first one', async (b) => {
+  contract('a unique slot is held by one unfinished job, and a second enqueue gets the first one', async (b) => {
     const first = await b.one(placed())
     assert.deepEqual(await b.insert([b.job(placed())]), [{ id: first, isNew: false }])
-    assert.equal((await b.insert([b.job({ ...placed(), name: 'bill' })]))[0]?.isNew, true, 'a place belongs to its job')
-    assert.equal((await b.insert([b.job(placed({ key: 'v' }))]))[0]?.isNew, true, 'another value is another place')
+    assert.equal(
+      (await b.insert([b.job({ ...placed(), name: 'bill' })]))[0]?.isNew,
+      true,
+      'a unique slot belongs to its job name',
+    )
+    assert.equal((await b.insert([b.job(placed({ key: 'v' }))]))[0]?.isNew, true, 'another value is another slot')
     assert.equal((await b.found({})).length, 3)
   }),
 
-  contract('an end frees the place, however it ended', async (b) => {
+  contract('a settlement frees the unique slot, whatever the outcome', async (b) => {
     const worker = await b.worker()
     for (const to of ['done', 'failed', 'cancelled'] as const) {
       await b.one(placed())
@@ -25,7 +29,7 @@ export const placesCases: readonly ContractCase[] = [
     assert.equal((await b.insert([b.job(placed())]))[0]?.isNew, true)
   }),
 
-  contract('while waiting: one more may wait behind the one that runs', async (b) => {
+  contract('while waiting: one more may wait after the running job', async (b) => {
     const worker = await b.worker()
     await b.one(placed({ while: 'waiting' }))
     const running = only(await b.claim(worker))
@@ -36,7 +40,7 @@ export const placesCases: readonly ContractCase[] = [
     assert.deepEqual(await b.insert([b.job(placed())]), [{ id: second?.id, isNew: false }])
   }),
 
-  contract('a window holds after the end, after the pruning, and then is over', async (b) => {
+  contract('a window holds after the end and after the pruning, until it expires', async (b) => {
     const worker = await b.worker()
     const window = placed({ forMs: 60_000 })
     const first = await b.one(window)
@@ -54,7 +58,7 @@ export const placesCases: readonly ContractCase[] = [
     assert.equal((await b.insert([b.job(window)]))[0]?.isNew, true)
   }),
 
-  contract('a window is opened by the first, and lasts for ever when it is to', async (b) => {
+  contract('a window is opened by the first enqueue, and may last for ever', async (b) => {
     const worker = await b.worker()
     const first = await b.one(placed({ forMs: Infinity }))
     await b.settle(only(await b.claim(worker)))
@@ -63,18 +67,18 @@ export const placesCases: readonly ContractCase[] = [
     assert.deepEqual(await b.insert([b.job(placed())]), [{ id: first, isNew: false }])
   }),
 
-  contract('a number given again does not make a stranger the holder of a place', async (b) => {
+  contract('a reused number does not make another job the holder of a unique slot', async (b) => {
     const worker = await b.worker()
     const first = await b.one(placed({ forMs: 60_000 }))
     await b.one(placed({ key: 'v' }))
     for (const job of (await b.claim(worker)).jobs) await b.settle(job, { keepMs: 0 })
     const strangers = [await b.one(), await b.one()]
-    assert.equal((await b.insert([b.job(placed({ key: 'v' }))]))[0]?.isNew, true, 'its job is over')
+    assert.equal((await b.insert([b.job(placed({ key: 'v' }))]))[0]?.isNew, true, 'its job has ended')
     for (const id of strangers) await b.store.jobs.changeJob({ id, from: 'ready', to: 'cancelled', keepMs: Infinity })
-    assert.deepEqual(await b.insert([b.job(placed())]), [{ id: first, isNew: false }], 'its window still runs')
+    assert.deepEqual(await b.insert([b.job(placed())]), [{ id: first, isNew: false }], 'its window is still open')
   }),
 
-  contract('a cancelled or deleted job gives up its place and its window', async (b) => {
+  contract('a cancelled or deleted job frees its unique slot and its window', async (b) => {
     const window = placed({ forMs: 60_000 })
     for (const to of ['cancelled', 'gone'] as const)
       for (const keepMs of [0, Infinity]) {
@@ -97,10 +101,10 @@ export const placesCases: readonly ContractCase[] = [
       message: /is unfinished \(item 2\)/,
     })
     assert.equal((await b.found({})).length, 1)
-    assert.equal((await b.insert([b.job(placed({ key: 'v' }))]))[0]?.isNew, true, 'nor was a place taken')
+    assert.equal((await b.insert([b.job(placed({ key: 'v' }))]))[0]?.isNew, true, 'and no slot was taken')
   }),
 
-  contract('unique: replace cancels the one that waits, also of its own bulk, and stays in its window', async (b) => {
+  contract('unique: replace cancels the waiting job, also of its own bulk, and stays in its window', async (b) => {
     const replacing = placed({ onDuplicate: 'replace', forMs: 60_000 })
     const [first] = await b.insert([b.job({ ...replacing, key: 'k' })])
     b.clock.now += 30_000
@@ -116,7 +120,7 @@ export const placesCases: readonly ContractCase[] = [
     assert.equal((await b.insert([b.job(replacing)]))[0]?.isNew, true)
   }),
 
-  contract('unique: replace refuses what a worker has, unless only waiting ones count', async (b) => {
+  contract('unique: replace refuses when a worker has claimed the job, unless only waiting jobs count', async (b) => {
     const worker = await b.worker()
     const first = await b.one(placed())
     await b.claim(worker)
@@ -129,7 +133,7 @@ export const placesCases: readonly ContractCase[] = [
   }),
 
   contract(
-    'unique: reschedule gives the one that waits the new payload, options and time, up to its window',
+    'unique: reschedule gives the waiting job the new payload, options and time, up to its window',
     async (b) => {
       const debounced = (payload: string): NewJob =>
         b.job({
@@ -150,27 +154,27 @@ export const placesCases: readonly ContractCase[] = [
         const row = await b.read(first?.id ?? '')
         assert.deepEqual([row.payload, row.dueAt - opened], [payload, dueIn])
       }
-      assert.equal(await b.state(first?.id ?? ''), 'ready', 'the window is over and so is the waiting')
+      assert.equal(await b.state(first?.id ?? ''), 'ready', 'the window is over, so it is no longer postponed')
       const worker = await b.worker()
       const running = only(await b.claim(worker))
       assert.equal(running.payload, '6')
       const [second] = await b.insert([debounced('7')])
-      assert.equal(second?.isNew, true, 'what comes while it runs must run too')
+      assert.equal(second?.isNew, true, 'an enqueue while it runs must run too')
       await b.settle(running)
       assert.equal((await b.read(second?.id ?? '')).dueAt, b.clock.now + 5_000)
     },
   ),
 
-  contract('a key is asked before a place, and nothing changes unless both agree', async (b) => {
+  contract('a key is checked before a unique slot, and nothing changes unless both accept the job', async (b) => {
     const keyed = await b.one({ key: 'k', ...placed({ key: 'a' }), due: { inMs: 1_000 } })
     const other = await b.one(placed({ key: 'b' }))
     const both = (change: Partial<UniqueSlotRequest>): NewJob => b.job({ key: 'k', ...placed(change) })
     assert.deepEqual(await b.insert([both({ key: 'c' })]), [{ id: keyed, isNew: false }])
     assert.deepEqual(await b.insert([both({ key: 'b' })], 'replace'), [{ id: other, isNew: false }])
-    assert.equal(await b.state(keyed), 'scheduled', 'not replaced by a job that did not come')
+    assert.equal(await b.state(keyed), 'scheduled', 'not replaced by a job that was not written')
     await b.insert([{ ...both({ key: 'c' }), payload: '2' }], 'move')
     assert.equal((await b.read(keyed)).payload, '2')
-    assert.equal((await b.insert([b.job(placed({ key: 'a' }))]))[0]?.id, keyed, 'a moved job keeps its place')
+    assert.equal((await b.insert([b.job(placed({ key: 'a' }))]))[0]?.id, keyed, 'a moved job keeps its slot')
     const [third] = await b.insert([both({ key: 'a' })], 'replace')
     assert.deepEqual([third?.isNew, await b.state(keyed)], [true, 'cancelled'])
     const [fourth] = await b.insert([b.job(placed({ key: 'a', onDuplicate: 'replace' }))])
@@ -178,27 +182,30 @@ export const placesCases: readonly ContractCase[] = [
     assert.equal((await b.insert([b.job({ key: 'k' })]))[0]?.isNew, true)
   }),
 
-  contract('a retried job takes its place anew, and is refused when another unfinished one has it', async (b) => {
-    const worker = await b.worker()
-    const retry = (id: string, from: 'failed' | 'cancelled'): Promise<string> =>
-      b.store.jobs.changeJob({ id, from, to: 'ready', due: { inMs: 0 }, keepMs: Infinity })
-    const first = await b.one(placed({ forMs: 60_000 }))
-    await b.settle(only(await b.claim(worker)), { to: 'failed' })
-    assert.equal(await retry(first, 'failed'), 'changed', 'its own window is not in its way')
-    await b.settle(only(await b.claim(worker)), { to: 'failed' })
-    b.clock.now += 60_000
-    const second = await b.one(placed({ forMs: 60_000 }))
-    await assert.rejects(retry(first, 'failed'), { code: 'E_DUPLICATE_JOB', existingId: second })
-    assert.equal(await b.state(first), 'failed')
-    await b.settle(only(await b.claim(worker)))
-    assert.equal(await retry(first, 'failed'), 'changed', 'a window holds back enqueues only')
-    assert.deepEqual(await b.insert([b.job(placed())]), [{ id: first, isNew: false }])
-    await b.store.jobs.changeJob({ id: first, from: 'ready', to: 'cancelled', keepMs: Infinity })
-    const third = await b.one(placed())
-    await assert.rejects(retry(first, 'cancelled'), { code: 'E_DUPLICATE_JOB', existingId: third })
-  }),
+  contract(
+    'a retried job takes its unique slot again, and is refused when another unfinished job has it',
+    async (b) => {
+      const worker = await b.worker()
+      const retry = (id: string, from: 'failed' | 'cancelled'): Promise<string> =>
+        b.store.jobs.changeJob({ id, from, to: 'ready', due: { inMs: 0 }, keepMs: Infinity })
+      const first = await b.one(placed({ forMs: 60_000 }))
+      await b.settle(only(await b.claim(worker)), { to: 'failed' })
+      assert.equal(await retry(first, 'failed'), 'changed', 'its own window does not block it')
+      await b.settle(only(await b.claim(worker)), { to: 'failed' })
+      b.clock.now += 60_000
+      const second = await b.one(placed({ forMs: 60_000 }))
+      await assert.rejects(retry(first, 'failed'), { code: 'E_DUPLICATE_JOB', existingId: second })
+      assert.equal(await b.state(first), 'failed')
+      await b.settle(only(await b.claim(worker)))
+      assert.equal(await retry(first, 'failed'), 'changed', 'a window applies to enqueues only')
+      assert.deepEqual(await b.insert([b.job(placed())]), [{ id: first, isNew: false }])
+      await b.store.jobs.changeJob({ id: first, from: 'ready', to: 'cancelled', keepMs: Infinity })
+      const third = await b.one(placed())
+      await assert.rejects(retry(first, 'cancelled'), { code: 'E_DUPLICATE_JOB', existingId: third })
+    },
+  ),
 
-  contract('places that no longer count are swept in steps, and no others', async (b) => {
+  contract('unique slots that no longer count are swept in steps, and no others', async (b) => {
     const worker = await b.worker()
     const keys = Array.from({ length: 30 }, (_, i) => `u${i}`)
     const jobs = keys.map((key, i) => b.job(placed({ key, forMs: i % 3 === 0 ? 60_000 : null })))

@@ -3,9 +3,9 @@ import type { ClaimedJob } from '../../src/store/store.js'
 import { contract } from './bench.js'
 import type { ContractCase } from './bench.js'
 
-/** Finished jobs that were kept long enough. */
+/** Pruning of finished jobs. */
 export const pruningCases: readonly ContractCase[] = [
-  contract('pruning forgets what is kept no longer, a bounded number at a time', async (b) => {
+  contract('pruning deletes jobs whose keep time is over, a bounded number at a time', async (b) => {
     const worker = await b.worker()
     await b.insert(Array.from({ length: 5 }, () => b.job()))
     const claimed = await b.claim(worker)
@@ -17,9 +17,9 @@ export const pruningCases: readonly ContractCase[] = [
     assert.equal((await b.found({})).length, 1)
   }),
 
-  contract('pruning says when to come again, and takes those first that are overdue longest', async (b) => {
+  contract('pruning returns when to run again, and deletes the longest overdue first', async (b) => {
     const worker = await b.worker()
-    assert.equal((await b.store.jobs.pruneJobs(10)).nextInMs, null, 'there is nothing to prune at any time')
+    assert.equal((await b.store.jobs.pruneJobs(10)).nextInMs, null, 'there will be nothing to prune')
     await b.insert(Array.from({ length: 4 }, () => b.job()))
     const [first, second, third, kept] = (await b.claim(worker)).jobs as [
       ClaimedJob,
@@ -62,7 +62,7 @@ export const pruningCases: readonly ContractCase[] = [
     assert.deepEqual(left.flatMap((row) => (row === undefined ? [] : [row.id])).sort(), kept.sort())
   }),
 
-  contract('one step deletes done, failed and cancelled jobs, those first that are overdue longest', async (b) => {
+  contract('one step deletes done, failed and cancelled jobs, the longest overdue first', async (b) => {
     const worker = await b.worker()
     await b.insert(Array.from({ length: 7 }, () => b.job()))
     const { jobs } = await b.claim(worker)

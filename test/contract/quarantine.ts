@@ -4,16 +4,19 @@ import type { Bench, ContractCase } from './bench.js'
 
 /** Streaks, suspects and their quarantines (`job/rules/quarantine.ts`). */
 export const quarantineCases: readonly ContractCase[] = [
-  contract('a job with one crash stays in the line, with its streak, and its next end clears that', async (b) => {
-    const [id] = await suspects(b, 1, 1)
-    const worker = await b.worker()
-    const job = only(await b.claim(worker))
-    assert.deepEqual([job.id, job.streak], [id, 1])
-    await b.settle(job, { to: 'retrying', delayMs: 0, retries: 1 })
-    assert.equal((await b.read(job.id)).streak, 0)
-  }),
+  contract(
+    'a job with one crash keeps its position, with its streak, and its next outcome clears the streak',
+    async (b) => {
+      const [id] = await suspects(b, 1, 1)
+      const worker = await b.worker()
+      const job = only(await b.claim(worker))
+      assert.deepEqual([job.id, job.streak], [id, 1])
+      await b.settle(job, { to: 'retrying', delayMs: 0, retries: 1 })
+      assert.equal((await b.read(job.id)).streak, 0)
+    },
+  ),
 
-  contract('suspects are claimed one at a time, only when asked for, and never with others', async (b) => {
+  contract('suspects are claimed one at a time, only on request, and never with other jobs', async (b) => {
     const ids = await suspects(b, 2, 2)
     const worker = await b.worker()
     const normal = await b.one()
@@ -21,7 +24,7 @@ export const quarantineCases: readonly ContractCase[] = [
     assert.deepEqual([plain.jobs.map((job) => job.id), plain.suspectStreak, plain.isQuarantine], [[normal], 2, false])
     const first = await b.claim(worker, { suspects: 'first' })
     assert.deepEqual([only(first).id, only(first).streak, first.isQuarantine], [ids[0], 2, true])
-    assert.equal(first.suspectStreak, 2, 'one is left')
+    assert.equal(first.suspectStreak, 2, 'one suspect is left')
     const leased = await b.store.leases.readLeases(worker)
     assert.deepEqual(
       new Map(leased.map((l) => [l.id, l.quarantined])),
@@ -32,7 +35,7 @@ export const quarantineCases: readonly ContractCase[] = [
     )
     const other = await b.one()
     const others = await b.claim(worker, { suspects: 'last' })
-    assert.deepEqual([only(others).id, others.isQuarantine], [other, false], 'other work comes first')
+    assert.deepEqual([only(others).id, others.isQuarantine], [other, false], 'other work is claimed first')
     const last = await b.claim(worker, { suspects: 'last' })
     assert.deepEqual([only(last).id, last.isQuarantine, last.suspectStreak], [ids[1], true, null])
     assert.equal((await b.claim(worker, { suspects: 'first' })).jobs.length, 0)
@@ -44,7 +47,7 @@ export const quarantineCases: readonly ContractCase[] = [
     assert.deepEqual([only(claimed).id, claimed.isQuarantine, claimed.suspectStreak], [id, false, null])
   }),
 
-  contract('more than 8 suspects of one streak are taken by halves, the shortest streak first', async (b) => {
+  contract('more than 8 suspects of one streak are claimed in halves, the shortest streak first', async (b) => {
     await suspects(b, 9, 3)
     await suspects(b, 10, 2)
     const worker = await b.worker()
@@ -67,20 +70,20 @@ export const quarantineCases: readonly ContractCase[] = [
     assert.equal(claimed.jobs.length, 3)
   }),
 
-  contract('a quarantine that is over is no longer told by its lease, and those of others still are', async (b) => {
+  contract('a quarantine that is over is removed from its lease, and those of other workers are kept', async (b) => {
     await suspects(b, 2, 2)
     const [worker, other] = [await b.worker(), await b.worker()]
     const mine = only(await b.claim(worker, { suspects: 'first' }))
     await b.claim(other, { suspects: 'first' })
     await b.store.leases.endQuarantine(other, mine.fence)
-    assert.equal((await b.store.leases.readLeases(worker))[0]?.quarantined, 1, 'it is not the other worker’s to end')
+    assert.equal((await b.store.leases.readLeases(worker))[0]?.quarantined, 1, 'another worker cannot end it')
     await b.store.leases.endQuarantine(worker, mine.fence)
     assert.equal((await b.store.leases.readLeases(worker))[0]?.quarantined, 0)
     assert.equal((await b.store.leases.readLeases(other))[0]?.quarantined, 1)
-    assert.deepEqual(await b.settle(mine), [], 'the claim goes on')
+    assert.deepEqual(await b.settle(mine), [], 'the claim is still valid')
   }),
 
-  contract('a job that was only held tells that it has not begun', async (b) => {
+  contract('a job that was only held is reported as not begun', async (b) => {
     await b.insert([b.job(), b.job(), b.job()])
     const worker = await b.worker()
     const { jobs } = await b.claim(worker, { max: 3, starting: 1 })
@@ -112,14 +115,14 @@ export const quarantineCases: readonly ContractCase[] = [
     assert.equal((await b.claim(await b.worker(), { suspects: 'first' })).isQuarantine, true)
   }),
 
-  contract('a command that retries a suspect makes it a job like any other', async (b) => {
+  contract('a retry command on a suspect clears its streak', async (b) => {
     const [id] = await suspects(b, 1, 4)
     await b.store.jobs.changeJob({ id: id as string, from: 'ready', to: 'ready', exit: 'edited', keepMs: Infinity })
     assert.equal(only(await b.claim(await b.worker())).streak, 0)
   }),
 ]
 
-/** So many jobs, back in line after a crash with this streak; gives their ids. */
+/** This many jobs, ready again after a crash with this streak; returns their ids. */
 async function suspects(b: Bench, count: number, streak: number): Promise<readonly string[]> {
   const dead = await b.worker()
   const jobs = Array.from({ length: count }, () => b.job())

@@ -3,9 +3,9 @@ import { contract, only } from './bench.js'
 import type { ContractCase } from './bench.js'
 import type { ClaimedJob } from '../../src/store/store.js'
 
-/** Workers, their beats, and the jobs of the dead. */
+/** Workers, their heartbeats, and the jobs of dead workers. */
 export const rescueCases: readonly ContractCase[] = [
-  contract('beats count up; a worker off the list is told so', async (b) => {
+  contract('heartbeats count up; the heartbeat of a worker without a row reports that', async (b) => {
     const worker = await b.worker()
     assert.equal(await b.store.leases.beat(worker), true)
     assert.deepEqual(await b.store.leases.readWorkers(), [{ id: worker, beat: 1 }])
@@ -13,27 +13,30 @@ export const rescueCases: readonly ContractCase[] = [
     assert.equal(await b.store.leases.beat(worker), false)
   }),
 
-  contract('a rescue frees what the dead held, with its streak, and only if its beat stood still', async (b) => {
-    const worker = await b.worker()
-    const id = await b.one()
-    const job = only(await b.claim(worker))
-    const leased = await b.store.leases.readLeases(worker)
-    assert.deepEqual(
-      leased.map((l) => [l.id, l.quarantined, l.fence]),
-      [[id, 0, job.fence]],
-    )
-    const crashed = leased.map((l) => b.settled(l, { to: 'ready', attempt: 0, streak: 2 }))
-    await b.store.leases.beat(worker)
-    assert.equal(await b.store.leases.rescueJobs(worker, 0, crashed), null, 'its beat moved')
-    assert.equal(await b.state(id), 'running')
-    assert.deepEqual(await b.store.leases.rescueJobs(worker, 1, crashed), { refused: [], turned: [] })
-    assert.equal(await b.state(id), 'ready')
-    assert.equal((await b.read(id)).streak, 2)
-    assert.deepEqual(await b.store.leases.readWorkers(), [])
-    assert.deepEqual(await b.settle(job), [job.ref], 'the zombie is refused')
-  }),
+  contract(
+    'a rescue frees the dead worker’s jobs, with their streak, and only if its heartbeat did not change',
+    async (b) => {
+      const worker = await b.worker()
+      const id = await b.one()
+      const job = only(await b.claim(worker))
+      const leased = await b.store.leases.readLeases(worker)
+      assert.deepEqual(
+        leased.map((l) => [l.id, l.quarantined, l.fence]),
+        [[id, 0, job.fence]],
+      )
+      const crashed = leased.map((l) => b.settled(l, { to: 'ready', attempt: 0, streak: 2 }))
+      await b.store.leases.beat(worker)
+      assert.equal(await b.store.leases.rescueJobs(worker, 0, crashed), null, 'its heartbeat changed')
+      assert.equal(await b.state(id), 'running')
+      assert.deepEqual(await b.store.leases.rescueJobs(worker, 1, crashed), { refused: [], turned: [] })
+      assert.equal(await b.state(id), 'ready')
+      assert.equal((await b.read(id)).streak, 2)
+      assert.deepEqual(await b.store.leases.readWorkers(), [])
+      assert.deepEqual(await b.settle(job), [job.ref], 'the worker that was declared dead is refused')
+    },
+  ),
 
-  contract('a rescue that comes too late to act on what was seen writes nothing', async (b) => {
+  contract('a rescue that is too late after its observation writes nothing', async (b) => {
     const worker = await b.worker()
     const id = await b.one()
     await b.claim(worker)
@@ -62,7 +65,7 @@ export const rescueCases: readonly ContractCase[] = [
     assert.deepEqual(await b.store.leases.readWorkers(), [{ id: 'known', beat: 0, leaseMs: 30_000 }])
   }),
 
-  contract('claims whose answer was lost are voided: what they took is given, and nothing of others', async (b) => {
+  contract('claims whose reply was lost are voided: their jobs are returned, not those of other claims', async (b) => {
     const worker = await b.worker()
     const id = await b.one()
     const { fence } = only(await b.claim(worker))
@@ -76,7 +79,7 @@ export const rescueCases: readonly ContractCase[] = [
     )
     await b.settle(voided[0] as ClaimedJob, { to: 'ready', attempt: 0 })
     assert.equal(only(await b.claim(worker)).id, id)
-    assert.deepEqual(await b.settle(kept), [], 'what another claim took is still its own')
+    assert.deepEqual(await b.settle(kept), [], 'the jobs of another claim still belong to it')
     assert.equal(await b.state(other), 'done')
     assert.equal(await b.store.leases.beat(worker), true)
   }),
@@ -94,7 +97,7 @@ export const rescueCases: readonly ContractCase[] = [
     assert.deepEqual([row.state, row.result], ['done', '"mine"'])
   }),
 
-  contract('leases left behind by a worker off the list are named, and free at once', async (b) => {
+  contract('leases of a worker without a row are listed, and freed at once', async (b) => {
     const worker = await b.worker()
     const id = await b.one()
     await b.claim(worker)
@@ -108,7 +111,7 @@ export const rescueCases: readonly ContractCase[] = [
     assert.deepEqual(await b.store.leases.readWorkers(), [])
   }),
 
-  contract('a rescue leaves what was claimed after it looked, and the next one frees it', async (b) => {
+  contract('a rescue leaves jobs that were claimed after its observation, and the next one frees them', async (b) => {
     const worker = await b.worker()
     await b.one()
     await b.claim(worker)
@@ -127,7 +130,7 @@ export const rescueCases: readonly ContractCase[] = [
     assert.deepEqual(await b.store.leases.readWorkers(), [])
   }),
 
-  contract('closed leases hold nothing more', async (b) => {
+  contract('closed leases hold no jobs', async (b) => {
     const worker = await b.worker()
     await b.one()
     const job = only(await b.claim(worker))
@@ -172,7 +175,7 @@ export const rescueCases: readonly ContractCase[] = [
     assert.equal((await b.found({ names: ['nobody'] })).length, 0)
   }),
 
-  contract('hints tell what a commit did', async (b) => {
+  contract('hints describe what a commit changed', async (b) => {
     const hints: unknown[] = []
     const stop = b.store.changes.onHint((hint) => hints.push(hint))
     await b.one()

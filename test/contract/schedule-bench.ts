@@ -3,7 +3,7 @@ import type { Firing, PlannedTick, PutSchedule, ScheduleRow, TickRow } from '../
 import type { NewJob } from '../../src/store/store.js'
 import type { Bench } from './bench.js'
 
-/** A schedule of the name "nightly", and what is done with it. */
+/** Operations on a schedule named "nightly". */
 
 export function planned(b: Bench, change: Partial<PutSchedule> & { readonly id: string }): PutSchedule {
   return { spec: '{"n":1}', createdAt: b.clock.now, pausedAt: null, nextAt: null, ...change }

@@ -3,12 +3,12 @@ import { contract, only, placed } from './bench.js'
 import type { ContractCase } from './bench.js'
 import { due, fire, fired, ledger, planned, read, skipped, tick } from './schedule-bench.js'
 
-/** What recurs: each tick once, with its job, whoever comes with it. */
+/** Recurring jobs: each tick once, with its job, whichever process fires it. */
 export const scheduleCases: readonly ContractCase[] = [
   contract('a schedule is written once, and then only over the revision that was read', async (b) => {
     const schedule = planned(b, { id: 'nightly', nextAt: b.clock.now + 60_000 })
     assert.equal(await b.store.schedules.putSchedule(schedule, null), true)
-    assert.equal(await b.store.schedules.putSchedule(schedule, null), false, 'there is one already')
+    assert.equal(await b.store.schedules.putSchedule(schedule, null), false, 'it exists already')
     const first = await read(b, 'nightly')
     assert.deepEqual(
       [first.spec, first.createdAt, first.pausedAt, first.nextAt, first.lastAt, first.open],
@@ -18,7 +18,7 @@ export const scheduleCases: readonly ContractCase[] = [
     assert.equal(
       await b.store.schedules.putSchedule({ ...schedule, spec: '3' }, first.revision),
       false,
-      'it has moved on',
+      'its revision has changed',
     )
     assert.equal((await read(b, 'nightly')).spec, '2')
     assert.equal((await b.store.schedules.readSchedule('another')).schedule, undefined)
@@ -35,7 +35,7 @@ export const scheduleCases: readonly ContractCase[] = [
     )
   }),
 
-  contract('what is due is told, the longest waiting first, and when the next one is', async (b) => {
+  contract('due schedules are returned, the longest waiting first, and when the next one is due', async (b) => {
     const now = b.clock.now
     const due = { late: now - 5_000, now, soon: now + 3_000 }
     for (const [id, nextAt] of Object.entries(due))
@@ -50,7 +50,7 @@ export const scheduleCases: readonly ContractCase[] = [
     )
   }),
 
-  contract('a tick and its job are written together, and who comes second writes nothing', async (b) => {
+  contract('a tick and its job are written together, and a second process writes nothing', async (b) => {
     const { row, at } = await due(b)
     const firing = fire(row, [tick(b, at)], { nextAt: at + 60_000 })
     const [first, second] = await Promise.all([
@@ -77,7 +77,7 @@ export const scheduleCases: readonly ContractCase[] = [
     assert.equal((await b.found({})).length, 2)
   }),
 
-  contract('a tick that was skipped is told with its reason, and may be filled in later', async (b) => {
+  contract('a skipped tick is recorded with its reason, and may be backfilled later', async (b) => {
     const { row, at } = await due(b)
     await fired(b, fire(row, [{ ...tick(b, at), outcome: 'skipped', reason: 'why not', job: null }], {}))
     assert.deepEqual((await ledger(b))[0], skipped(b, at, 'why not'))
@@ -110,7 +110,7 @@ export const scheduleCases: readonly ContractCase[] = [
     assert.equal((await read(b, 'nightly')).open.length, 3)
   }),
 
-  contract('while an earlier job is unfinished: skip leaves the tick out, and says which job it was', async (b) => {
+  contract('while an earlier job is unfinished: skip skips the tick, and names that job', async (b) => {
     const worker = await b.worker()
     const { row, at } = await due(b)
     const [first] = await fired(b, fire(row, [tick(b, at), tick(b, at + 1)], { overlap: 'skip' }))
@@ -125,7 +125,7 @@ export const scheduleCases: readonly ContractCase[] = [
     )
   }),
 
-  contract('a parked job, which waits for a person, is in no tick’s way', async (b) => {
+  contract('a parked job, which waits for an operator, blocks no tick', async (b) => {
     const worker = await b.worker()
     const { row, at } = await due(b)
     await fired(b, fire(row, [tick(b, at)], { overlap: 'skip' }))
@@ -134,7 +134,7 @@ export const scheduleCases: readonly ContractCase[] = [
     assert.equal(next?.outcome, 'ran')
   }),
 
-  contract('while an earlier job is unfinished: cancel calls off the one that waits', async (b) => {
+  contract('while an earlier job is unfinished: cancel cancels a waiting job at once', async (b) => {
     const { row, at } = await due(b)
     const [first] = await fired(b, fire(row, [tick(b, at)], { overlap: 'cancel' }))
     const [second] = await fired(b, fire(await read(b, 'nightly'), [tick(b, at + 1)], { overlap: 'cancel' }))
@@ -143,7 +143,7 @@ export const scheduleCases: readonly ContractCase[] = [
     assert.equal(await b.state(String(second?.job)), 'ready')
   }),
 
-  contract('while an earlier job is unfinished: cancel asks the one that runs', async (b) => {
+  contract('while an earlier job is unfinished: cancel requests the cancel of a running job', async (b) => {
     const worker = await b.worker()
     const { row, at } = await due(b)
     await fired(b, fire(row, [tick(b, at)], { overlap: 'cancel' }))
@@ -155,11 +155,11 @@ export const scheduleCases: readonly ContractCase[] = [
     assert.deepEqual(
       (await ledger(b)).map((one) => one.outcome),
       ['ran', 'skipped', 'ran'],
-      'of two that come at once the later one runs',
+      'of two ticks at once the later one runs',
     )
   }),
 
-  contract('a tick that waits goes past a job that is parked, and a child of that job does not', async (b) => {
+  contract('a tick that waits is released by a parked job, and a child of that job is not', async (b) => {
     const { row, at } = await due(b)
     await fired(b, fire(row, [tick(b, at)], { overlap: 'wait' }))
     const held = only(await b.claim(await b.worker()))
@@ -210,7 +210,7 @@ export const scheduleCases: readonly ContractCase[] = [
     },
   ),
 
-  contract('a job that a later tick puts off stays the job of its own tick', async (b) => {
+  contract('a job that a later tick postpones stays the job of its own tick', async (b) => {
     const { row, at } = await due(b)
     const options = (n: number): string => JSON.stringify({ title: `${n}`, tick: { schedule: 'nightly', at: n } })
     const moves = [
@@ -233,7 +233,7 @@ export const scheduleCases: readonly ContractCase[] = [
     }
   }),
 
-  contract('a schedule that is dropped takes its ledger along and leaves its jobs', async (b) => {
+  contract('a schedule is deleted with its ledger, and its jobs stay', async (b) => {
     const { row, at } = await due(b)
     await fired(b, fire(row, [tick(b, at)], {}))
     assert.equal(await b.store.schedules.dropSchedule('nightly'), true)
@@ -260,7 +260,7 @@ export const scheduleCases: readonly ContractCase[] = [
     )
   }),
 
-  contract('jobs that are due within a span are told in the order of their times', async (b) => {
+  contract('jobs that are due within a time span are returned in the order of their times', async (b) => {
     const worker = await b.worker()
     await b.one()
     await b.claim(worker)

@@ -5,7 +5,7 @@ import type { ClaimedJob } from '../../src/store/store.js'
 
 /** Settling. */
 export const settlingCases: readonly ContractCase[] = [
-  contract('an end goes to history with all that was decided', async (b) => {
+  contract('a settlement is written to history with all that was decided', async (b) => {
     const worker = await b.worker()
     const id = await b.one()
     const job = only(await b.claim(worker))
@@ -21,7 +21,7 @@ export const settlingCases: readonly ContractCase[] = [
     )
   }),
 
-  contract('a retry waits for its time and then is claimed with its tries', async (b) => {
+  contract('a retry waits for its time and then is claimed with its attempts', async (b) => {
     const worker = await b.worker()
     const id = await b.one()
     await b.settle(only(await b.claim(worker)), { to: 'retrying', delayMs: 1_000, attempt: 1, retries: 1 })
@@ -34,7 +34,7 @@ export const settlingCases: readonly ContractCase[] = [
     assert.deepEqual([again.attempt, again.retries], [1, 1])
   }),
 
-  contract('jobs settled side by side are each recorded as themselves', async (b) => {
+  contract('jobs settled in one batch are each recorded by themselves', async (b) => {
     const rows = Array.from({ length: 40 }, (_, i) => b.job({ due: { inMs: -i }, key: i === 3 ? 'k' : null }))
     await b.insert(rows)
     const worker = await b.worker()
@@ -69,7 +69,7 @@ export const settlingCases: readonly ContractCase[] = [
     assert.equal(again?.isNew, true, 'the key is free')
   }),
 
-  contract('one lost fence among many side by side is refused alone', async (b) => {
+  contract('one lost fence in a batch is refused alone', async (b) => {
     await b.insert(Array.from({ length: 20 }, () => b.job()))
     const { jobs } = await b.claim(await b.worker(), { starting: 0 })
     const settled = jobs.map((job, i) => b.settled(i === 9 ? { ...job, fence: job.fence + 1 } : job))
@@ -81,7 +81,7 @@ export const settlingCases: readonly ContractCase[] = [
     )
   }),
 
-  contract('a job settled under its old and its new fence at once is ended by the new one', async (b) => {
+  contract('a job settled under its old and its new fence at once is settled by the new one', async (b) => {
     await b.insert(Array.from({ length: 6 }, () => b.job()))
     const worker = await b.worker()
     const { jobs } = await b.claim(worker)
@@ -95,7 +95,7 @@ export const settlingCases: readonly ContractCase[] = [
     for (const job of jobs) assert.equal(await b.state(job.id), 'done')
   }),
 
-  contract('a settlement under a lost fence writes nothing and is named', async (b) => {
+  contract('a settlement under a lost fence writes nothing and is reported', async (b) => {
     const worker = await b.worker()
     const [first, second] = [await b.one(), await b.one()]
     const claimed = await b.claim(worker)
@@ -118,7 +118,7 @@ export const settlingCases: readonly ContractCase[] = [
     assert.deepEqual([row.state, row.result], ['done', '1'])
   }),
 
-  contract('a job given back keeps its place in the line', async (b) => {
+  contract('a job that is given back keeps its position in the queue', async (b) => {
     const worker = await b.worker()
     const first = await b.one()
     b.clock.now += 10
@@ -129,7 +129,7 @@ export const settlingCases: readonly ContractCase[] = [
     assert.equal((await b.claim(worker)).jobs[0]?.id, first)
   }),
 
-  contract('keep nothing forgets the job with its end', async (b) => {
+  contract('without a keep time the job is deleted when it ends', async (b) => {
     const worker = await b.worker()
     const id = await b.one({ key: 'k' })
     await b.settle(only(await b.claim(worker)), { keepMs: 0 })

@@ -3,20 +3,20 @@ import type { ClaimedJob, SettledJob } from '../../src/store/store.js'
 import { contract, only } from './bench.js'
 import type { Bench, ContractCase } from './bench.js'
 
-/** `schedule` (move) under a key whose job a worker has: a successor is written, and blocked until that job ends. */
+/** `schedule` (move) under a key whose job a worker has claimed: a successor is written, and blocked until that job ends. */
 export const successorCases: readonly ContractCase[] = [
   contract('move under the key of a running job writes a successor that is blocked until that job ends', async (b) => {
     const running = await start(b)
     const next = await move(b, { payload: '2' })
     assert.deepEqual([next.isNew, await b.state(running.id), await b.state(next.id)], [true, 'running', 'blocked'])
     assert.deepEqual((await b.read(next.id)).after, [running.id])
-    assert.deepEqual(await claimed(b), [], 'it is due, and not before the other has ended')
+    assert.deepEqual(await claimed(b), [], 'it is due, but not before the other has ended')
     await end(b, running)
     assert.deepEqual(await claimed(b), [next.id])
     assert.equal((await b.read(next.id)).payload, '2')
   }),
 
-  contract('a successor that is due later than the end of the job before it waits for its time', async (b) => {
+  contract('a successor that is due after the end of the job before it waits for its time', async (b) => {
     const running = await start(b)
     const next = await move(b, { due: { inMs: 60_000 } })
     b.clock.now += 30_000
@@ -32,11 +32,11 @@ export const successorCases: readonly ContractCase[] = [
     const held = only(await b.claim(await b.worker(), { starting: 0 }))
     const next = await move(b)
     await b.settle(held, { to: 'ready', attempt: 0 })
-    assert.deepEqual(await claimed(b), [held.id], 'given back, it is first in line')
+    assert.deepEqual(await claimed(b), [held.id], 'given back, it is the first to be claimed')
     assert.equal(await b.state(next.id), 'blocked')
   }),
 
-  contract('a key means the successor: it is read, moved, returned, rejected and waited for', async (b) => {
+  contract('a key names the successor: it is read, moved, returned, rejected and waited for', async (b) => {
     const running = await start(b)
     const next = await move(b, { due: { inMs: 5_000 } })
     assert.equal((await b.store.jobs.readKeyed('mail', 'k'))?.id, next.id)
@@ -53,7 +53,7 @@ export const successorCases: readonly ContractCase[] = [
     assert.equal((await b.found({ states: ['running', 'blocked'] })).length, 3)
   }),
 
-  contract('without a successor the key of a running job means that job, as before', async (b) => {
+  contract('without a successor the key of a running job names that job', async (b) => {
     const running = await start(b)
     assert.deepEqual(await b.insert([b.job({ key: 'k' })]), [{ id: running.id, isNew: false }])
     await assert.rejects(b.insert([b.job({ key: 'k' })], 'replace'), {
@@ -62,7 +62,7 @@ export const successorCases: readonly ContractCase[] = [
     })
   }),
 
-  contract('replace replaces the successor, and the new one waits in its stead', async (b) => {
+  contract('replace replaces the successor, and the new one waits instead', async (b) => {
     const running = await start(b)
     const first = await move(b)
     const [second] = await b.insert([b.job({ key: 'k', payload: '9' })], 'replace')
@@ -74,7 +74,7 @@ export const successorCases: readonly ContractCase[] = [
   }),
 
   contract(
-    'when a successor is cancelled or deleted the key is the running job again, and no other runs',
+    'when a successor is cancelled or deleted the key names the running job again, and no other job runs',
     async (b) => {
       const running = await start(b)
       for (const to of ['cancelled', 'gone'] as const) {
@@ -88,25 +88,22 @@ export const successorCases: readonly ContractCase[] = [
     },
   ),
 
-  contract(
-    'a successor goes on when the job before it fails for good, is cancelled, or is kept for no time',
-    async (b) => {
-      const ends: Partial<SettledJob>[] = [
-        { to: 'failed' },
-        { to: 'cancelled' },
-        { to: 'done', keepMs: 0 },
-        { to: 'failed', keepMs: 0 },
-      ]
-      for (const change of ends) {
-        const running = await start(b)
-        const next = await move(b)
-        await end(b, running, change)
-        const job = only(await b.claim(await b.worker()))
-        assert.equal(job.id, next.id, JSON.stringify(change))
-        await end(b, job)
-      }
-    },
-  ),
+  contract('a successor runs when the job before it fails for good, is cancelled, or is not kept', async (b) => {
+    const ends: Partial<SettledJob>[] = [
+      { to: 'failed' },
+      { to: 'cancelled' },
+      { to: 'done', keepMs: 0 },
+      { to: 'failed', keepMs: 0 },
+    ]
+    for (const change of ends) {
+      const running = await start(b)
+      const next = await move(b)
+      await end(b, running, change)
+      const job = only(await b.claim(await b.worker()))
+      assert.equal(job.id, next.id, JSON.stringify(change))
+      await end(b, job)
+    }
+  }),
 
   contract('a successor waits while the job before it is retried, crashes, snoozes or is parked', async (b) => {
     let running = await start(b)
@@ -128,10 +125,10 @@ export const successorCases: readonly ContractCase[] = [
     const gone = { id: running.id, from: 'parked' as const, to: 'gone' as const, keepMs: 0 }
     assert.equal(await b.store.jobs.changeJob(gone), 'changed')
     await b.store.jobs.promoteJobs(10)
-    assert.deepEqual(await claimed(b), [next.id], 'and goes on when that one is deleted')
+    assert.deepEqual(await claimed(b), [next.id], 'and runs when that one is deleted')
   }),
 
-  contract('a successor gets a successor when it runs itself, time after time', async (b) => {
+  contract('a running successor gets a successor itself, repeatedly', async (b) => {
     let running = await start(b)
     for (let turn = 0; turn < 4; turn += 1) {
       const next = await move(b)
@@ -145,7 +142,7 @@ export const successorCases: readonly ContractCase[] = [
     assert.deepEqual([fresh.isNew, await b.state(fresh.id)], [true, 'ready'])
   }),
 
-  contract('a job that ended and has a successor is not retried while that is unfinished', async (b) => {
+  contract('a job that ended is not retried while its successor is unfinished', async (b) => {
     const running = await start(b)
     const next = await move(b, { due: { inMs: 60_000 } })
     await end(b, running, { to: 'failed' })
@@ -166,18 +163,21 @@ export const successorCases: readonly ContractCase[] = [
     assert.deepEqual(await claimed(b), [next.id])
   }),
 
-  contract('a successor that expires before the other ends is cancelled, and the key is the running job', async (b) => {
-    const running = await start(b)
-    const next = await move(b, { expires: { inMs: 1_000 } })
-    b.clock.now += 1_000
-    const { expired } = await b.store.jobs.promoteJobs(10)
-    assert.deepEqual(
-      expired.map(({ id, state }) => [id, state]),
-      [[next.id, 'blocked']],
-    )
-    await b.store.jobs.changeJob({ id: next.id, from: 'blocked', to: 'cancelled', keepMs: Infinity })
-    assert.equal((await b.store.jobs.readKeyed('mail', 'k'))?.id, running.id)
-  }),
+  contract(
+    'a successor that expires before the other ends is cancelled, and the key names the running job',
+    async (b) => {
+      const running = await start(b)
+      const next = await move(b, { expires: { inMs: 1_000 } })
+      b.clock.now += 1_000
+      const { expired } = await b.store.jobs.promoteJobs(10)
+      assert.deepEqual(
+        expired.map(({ id, state }) => [id, state]),
+        [[next.id, 'blocked']],
+      )
+      await b.store.jobs.changeJob({ id: next.id, from: 'blocked', to: 'cancelled', keepMs: Infinity })
+      assert.equal((await b.store.jobs.readKeyed('mail', 'k'))?.id, running.id)
+    },
+  ),
 
   contract('a successor has a group, and its own parents beside the job before it', async (b) => {
     const running = await start(b)
@@ -185,7 +185,7 @@ export const successorCases: readonly ContractCase[] = [
     const next = await move(b, { group: 'g', after: [{ id: parent }, { name: 'mail', key: 'k' }] })
     assert.deepEqual((await b.read(next.id)).after, [parent, running.id])
     assert.equal(await counted(b), 'default blocked 1')
-    // By its own word it would wait for the other to be retried, which could not have the key.
+    // By its own policy it would wait for a retry of the other, which could not take the key.
     await end(b, running, { to: 'failed' })
     assert.equal(await b.state(next.id), 'blocked')
     await end(b, only(await b.claim(await b.worker())))
@@ -213,7 +213,7 @@ export const successorCases: readonly ContractCase[] = [
     assert.deepEqual([await claimed(b), (await b.read(last)).payload], [[last], '5'])
   }),
 
-  contract('of calls that schedule at the same moment under a running key one writes, the others move', async (b) => {
+  contract('of concurrent schedule calls under a running key one writes, the others move', async (b) => {
     const running = await start(b)
     const all = await Promise.all(['1', '2', '3', '4'].map((payload) => move(b, { payload })))
     assert.equal(new Set(all.map(({ id }) => id)).size, 1)

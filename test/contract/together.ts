@@ -4,9 +4,9 @@ import type { State } from '../../src/job/rules/states.js'
 import { contract } from './bench.js'
 import type { Bench, ContractCase } from './bench.js'
 
-/** Commands that are given at the same time: a store may do them together, and nobody may see that. */
+/** Concurrent commands: a store may batch them, with the same results as one by one. */
 export const togetherCases: readonly ContractCase[] = [
-  contract('pauses, resumes and cancels at the same time each do what they would alone', async (b) => {
+  contract('concurrent pauses, resumes and cancels each do what they would alone', async (b) => {
     const { ids, parent } = await crowd(b)
     assert.deepEqual(await changed(b, ids, 'paused'), Array(ids.length).fill('changed'))
     assert.deepEqual(await counted(b), { paused: ids.length })
@@ -25,7 +25,7 @@ export const togetherCases: readonly ContractCase[] = [
     )
   }),
 
-  contract('of commands at the same time to one job only one finds it as it was', async (b) => {
+  contract('of concurrent commands on one job only one finds it unchanged', async (b) => {
     const ids = (await b.insert(Array.from({ length: 20 }, () => b.job()))).map((one) => one.id)
     const answers = await changed(b, [...ids, ...ids, ...ids], 'cancelled')
     for (const index of ids.keys())
@@ -35,7 +35,7 @@ export const togetherCases: readonly ContractCase[] = [
       )
   }),
 
-  contract('one that is refused, taken or too late does not hold up the others', async (b) => {
+  contract('a command that is refused, locked or too late does not block the others', async (b) => {
     const worker = await b.worker()
     const [running, held] = (await b.insert([b.job(), b.job()])).map((one) => one.id)
     await b.claim(worker, { max: 2, starting: 1 })
@@ -48,7 +48,7 @@ export const togetherCases: readonly ContractCase[] = [
     assert.deepEqual([await b.state(running as string), await b.state(held as string)], ['running', 'cancelled'])
   }),
 
-  contract('retries at the same time take keys and places anew, or are refused one by one', async (b) => {
+  contract('concurrent retries take keys and unique slots again, or are refused one by one', async (b) => {
     const unique = { key: 'place', while: 'unfinished', onDuplicate: 'reject', forMs: null } as const
     const kinds: Partial<NewJob>[] = [
       ...Array.from({ length: 5 }, () => ({ group: 'g' })),
@@ -86,7 +86,7 @@ async function crowd(b: Bench): Promise<{ ids: string[]; parent: string }> {
   return { ids: inserted.map((one) => one.id), parent }
 }
 
-/** All at once, each from the state it is in unless another is given. */
+/** Changes all at once, each from its current state unless another is given. */
 async function changed(
   b: Bench,
   ids: readonly string[],

@@ -2,14 +2,14 @@ import type { InsertOptions, Inserted, NewJob } from '../../src/store/store.js'
 import { Bench } from './bench.js'
 import type { ContractSubject } from './bench.js'
 
-/** What every store must do inside a transaction of the caller's own; joined like `storeContract`, with a way to begin one. */
+/** What every store must do inside a caller's transaction; used like `storeContract`, with a way to begin one. */
 export interface TransactionCase {
   readonly name: string
   readonly run: (subject: TransactionSubject) => Promise<void>
 }
 
 export interface TransactionSubject extends ContractSubject {
-  /** A transaction on a connection of the caller's. */
+  /** A transaction on a connection of the caller. */
   openTransaction(): Promise<CallerTransaction> | CallerTransaction
 }
 

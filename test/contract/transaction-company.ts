@@ -5,16 +5,16 @@ import { only } from './bench.js'
 import { transactionCase } from './transaction-bench.js'
 import type { TransactionCase } from './transaction-bench.js'
 
-/** Until what the ends of parents change is worked off. */
+/** Promotes until all to-dos of ended parents are processed. */
 async function promoted(b: Bench): Promise<Promoted> {
   const told = await b.store.jobs.promoteJobs(100)
   return told.again ? promoted(b) : told
 }
 
-/** Parents, children and members of groups inside a transaction of the caller's own. */
+/** Parents, children and members of groups inside a caller's transaction. */
 export const companyCases: readonly TransactionCase[] = [
   transactionCase(
-    'a job in a transaction may come after one of the same transaction, and after none that it cannot see',
+    'a job in a transaction may run after one of the same transaction, and after none that it cannot see',
     async (b) => {
       const { tx, commit } = await b.openTransaction()
       const parent = b.job({ key: 'k' })
@@ -31,7 +31,7 @@ export const companyCases: readonly TransactionCase[] = [
     },
   ),
 
-  transactionCase('children written in a transaction that is rolled back leave nothing of themselves', async (b) => {
+  transactionCase('children written in a transaction that is rolled back leave nothing', async (b) => {
     const parent = await b.one()
     const { tx, rollBack } = await b.openTransaction()
     await b.insertIn(tx, [b.job({ after: [{ id: parent }], name: 'child' })])
@@ -41,7 +41,7 @@ export const companyCases: readonly TransactionCase[] = [
     assert.equal((await b.found({})).length, 1)
   }),
 
-  transactionCase('a parent that is settled in a transaction frees its children when that commits', async (b) => {
+  transactionCase('a parent that is settled in a transaction releases its children when that commits', async (b) => {
     const parent = await b.one()
     const child = await b.one({ after: [{ id: parent }], name: 'child' })
     await promoted(b)
@@ -54,7 +54,7 @@ export const companyCases: readonly TransactionCase[] = [
   }),
 
   transactionCase(
-    'members and the seal of a group that are rolled back never were, and an end in a transaction is counted',
+    'members and the seal of a group that are rolled back leave nothing, and a settlement in a transaction is counted',
     async (b) => {
       const worker = await b.worker()
       const members = async (): Promise<string[]> =>
@@ -80,7 +80,7 @@ export const companyCases: readonly TransactionCase[] = [
   ),
 
   transactionCase(
-    'a seal whose following job comes after a missing one is refused, and the caller goes on',
+    'a seal whose whenDone job has a missing parent is refused, and the transaction can continue',
     async (b) => {
       const { tx, commit } = await b.openTransaction()
       const options = { onDuplicate: 'return', keepCancelledMs: Infinity } as const

@@ -6,7 +6,7 @@ import { transactionCase } from './transaction-bench.js'
 import type { TransactionBench, TransactionCase } from './transaction-bench.js'
 import { companyCases } from './transaction-company.js'
 
-/** What every store must do inside a transaction of the caller's own; joined like `storeContract`, with a way to begin one. */
+/** What every store must do inside a caller's transaction; used like `storeContract`, with a way to begin one. */
 const cases: TransactionCase[] = [...companyCases]
 
 function contract(name: string, run: (bench: TransactionBench) => Promise<void>): void {
@@ -37,7 +37,7 @@ contract('jobs written in a transaction are there when it commits', async (b) =>
   assert.equal((await b.claim(await b.worker())).jobs.length, 2)
 })
 
-contract('nothing of them is there when it is rolled back, and no later job is led astray', async (b) => {
+contract('nothing of them is there when it is rolled back, and later jobs get the right lane', async (b) => {
   const { tx, rollBack } = await b.openTransaction()
   await b.insertIn(tx, [b.job({ queue: 'fleeting', key: 'k' })])
   await rollBack()
@@ -46,7 +46,7 @@ contract('nothing of them is there when it is rolled back, and no later job is l
   assert.deepEqual([(await b.read(id)).queue, (await b.found({})).length], ['other', 1])
 })
 
-contract('a bulk that is refused leaves nothing, though its error is swallowed and the rest commits', async (b) => {
+contract('a bulk that is refused leaves nothing, though its error is caught and the rest commits', async (b) => {
   const held = await b.one({ key: 'held' })
   const { tx, commit } = await b.openTransaction()
   const before = b.job()
@@ -78,7 +78,7 @@ contract('a guarded call that throws leaves nothing of what it wrote, and what w
   assert.deepEqual(new Set((await b.found({})).map((row) => row.id)), new Set([before.id, kept.id]))
 })
 
-contract('keys are answered as ever, and a rollback gives them back', async (b) => {
+contract('keys are enforced as elsewhere, and a rollback frees them', async (b) => {
   const first = await b.one({ key: 'k', due: { inMs: 60_000 }, payload: '1' })
   const undone = await b.openTransaction()
   await b.insertIn(undone.tx, [b.job({ key: 'k' })], { onDuplicate: 'replace' })
@@ -94,7 +94,7 @@ contract('keys are answered as ever, and a rollback gives them back', async (b) 
 })
 
 contract(
-  'a job that is moved in a transaction gets its parents with it, and a refused move leaves the rest',
+  'a job that is moved in a transaction gets its parents in it, and a refused move leaves the rest',
   async (b) => {
     const timer = { name: 'child', key: 'k' } as const
     const [child, move] = [await b.one(timer), { onDuplicate: 'move' as const }]
@@ -133,14 +133,14 @@ contract('a job settled in a transaction is done when it commits, and its key is
   const { tx, commit } = await b.openTransaction()
   assert.equal(await b.store.transactions.settleJobIn(tx, b.settled(job, { result: '42', log: '[]' })), true)
   await commit()
-  assert.deepEqual(await b.wishes(), [], 'what was asked of it is over')
+  assert.deepEqual(await b.wishes(), [], 'its requested change is removed')
   const row = await b.read(id)
   assert.deepEqual([row.state, row.result, row.log, row.attempt], ['done', '42', '[]', 1])
   assert.equal((await b.insert([b.job({ key: 'k' })]))[0]?.isNew, true)
-  assert.deepEqual(await b.settle(job, { to: 'retrying', delayMs: 1 }), [job.ref], 'whoever comes second is refused')
+  assert.deepEqual(await b.settle(job, { to: 'retrying', delayMs: 1 }), [job.ref], 'the second settlement is refused')
 })
 
-contract('a job settled in a transaction that is rolled back is still its claim’s', async (b) => {
+contract('a job settled in a transaction that is rolled back still belongs to its claim', async (b) => {
   const id = await b.one({ key: 'k' })
   const job = only(await b.claim(await b.worker()))
   const { tx, rollBack } = await b.openTransaction()
@@ -161,7 +161,7 @@ contract('a settlement under a lost fence writes nothing in a transaction', asyn
   assert.deepEqual([await b.state(id), (await b.store.jobs.readKeyed('mail', 'k'))?.id], ['running', id])
 })
 
-contract('a job that is kept for no time is gone when the transaction it was settled in commits', async (b) => {
+contract('a job that is not kept is deleted when the transaction that settled it commits', async (b) => {
   const id = await b.one()
   const job = only(await b.claim(await b.worker()))
   const { tx, commit } = await b.openTransaction()
@@ -170,7 +170,7 @@ contract('a job that is kept for no time is gone when the transaction it was set
   assert.equal(await b.state(id), 'gone')
 })
 
-contract('a transaction of the store’s own settles with what the work returned, in one commit', async (b) => {
+contract('a transaction of the store settles with what the work returned, in one commit', async (b) => {
   const id = await b.one()
   const job = only(await b.claim(await b.worker()))
   const child = b.job()
@@ -187,7 +187,7 @@ contract('a transaction of the store’s own settles with what the work returned
   assert.deepEqual([await b.state(id), (await b.read(id)).result, await b.state(child.id)], ['done', '7', 'ready'])
 })
 
-contract('work that throws in the store’s own transaction leaves neither its writes nor the settlement', async (b) => {
+contract('work that throws in a transaction of the store leaves neither its writes nor the settlement', async (b) => {
   const id = await b.one()
   const job = only(await b.claim(await b.worker()))
   const thrown = new Error('no')
@@ -201,7 +201,7 @@ contract('work that throws in the store’s own transaction leaves neither its w
   assert.deepEqual(await b.settle(job), [], 'the claim still holds')
 })
 
-contract('work is not begun in the store’s own transaction when the claim is lost', async (b) => {
+contract('work does not begin in a transaction of the store when the claim is lost', async (b) => {
   await b.one()
   const job = only(await b.claim(await b.worker()))
   await b.settle(job)
@@ -219,7 +219,7 @@ contract('the commit of a caller’s transaction is a hint', async (b) => {
   const hinted = new Promise<void>((resolve) => b.store.changes.onHint(() => (hints += 1) && resolve()))
   await b.insertIn(tx, [b.job()])
   await new Promise<void>((next) => systemTimers.soon(next))
-  assert.equal(hints, 0, 'nothing is there yet')
+  assert.equal(hints, 0, 'nothing is committed yet')
   await commit()
   await hinted
 })

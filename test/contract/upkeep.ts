@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { contract, only } from './bench.js'
 import type { ContractCase } from './bench.js'
 
-/** Time passing, and commands to jobs that wait. */
+/** Promotion, expiry, and commands on waiting jobs. */
 export const upkeepCases: readonly ContractCase[] = [
-  contract('promotion is bounded, in order of time, and says when to come again', async (b) => {
+  contract('promotion is bounded, in order of time, and returns when to run again', async (b) => {
     await b.insert([30, 10, 20, 99_000].map((inMs) => b.job({ due: { inMs } })))
     b.clock.now += 50
     assert.equal((await b.store.jobs.promoteJobs(2)).promoted, 2)
@@ -22,7 +22,7 @@ export const upkeepCases: readonly ContractCase[] = [
     assert.equal((await b.store.jobs.promoteJobs(10)).promoted, 1)
   }),
 
-  contract('expired jobs are named while they wait, and not once they are held', async (b) => {
+  contract('expired jobs are listed while they wait, and not once they are held', async (b) => {
     const worker = await b.worker()
     const waiting = await b.one({ due: { inMs: 60_000 }, expires: { inMs: 1_000 } })
     await b.one({ expires: { inMs: 1_000 } })
@@ -32,7 +32,7 @@ export const upkeepCases: readonly ContractCase[] = [
     assert.deepEqual(expired, [{ id: waiting, name: 'mail', queue: 'default', state: 'scheduled' }])
   }),
 
-  contract('a command is done only in the state it was decided for', async (b) => {
+  contract('a command takes effect only in the state it was decided for', async (b) => {
     const worker = await b.worker()
     const id = await b.one()
     assert.equal(await b.store.jobs.changeJob({ id, from: 'scheduled', to: 'cancelled', keepMs: Infinity }), 'stale')
@@ -42,7 +42,7 @@ export const upkeepCases: readonly ContractCase[] = [
     assert.equal(await b.state(id), 'running')
   }),
 
-  contract('a failed job is retried by a command, keeps its history and takes its key anew', async (b) => {
+  contract('a failed job is retried by a command, keeps its history and takes its key again', async (b) => {
     const worker = await b.worker()
     const id = await b.one({ key: 'k' })
     await b.settle(only(await b.claim(worker)), {
@@ -80,7 +80,7 @@ export const upkeepCases: readonly ContractCase[] = [
     )
   }),
 
-  contract('a deleted job is gone with its key', async (b) => {
+  contract('a deleted job no longer exists, and its key is free', async (b) => {
     const id = await b.one({ key: 'k' })
     assert.equal(await b.store.jobs.changeJob({ id, from: 'ready', to: 'gone', keepMs: 0 }), 'changed')
     assert.equal(await b.state(id), 'gone')

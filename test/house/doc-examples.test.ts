@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { examplesOf } from '../../scripts/doc-examples.mjs'
 
-test('an example is what a doc comment fences as ts, without its stars, and with its line', () => {
+test('an example is a ts fence of a doc comment, without its stars, and with its line', () => {
   const text = [
     '/**',
     ' * Says hello.',
@@ -25,7 +25,7 @@ test('an example is what a doc comment fences as ts, without its stars, and with
   ])
 })
 
-test('other fences, plain comments and text are no examples', () => {
+test('other fences, plain comments and text are not examples', () => {
   expect(examplesOf('/**\n * ```sql\n * select 1\n * ```\n */')).toEqual([])
   expect(examplesOf('/*\n * ```ts\n * a()\n * ```\n */')).toEqual([])
   expect(examplesOf('// ```ts\n// a()\n// ```')).toEqual([])

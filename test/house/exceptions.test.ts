@@ -8,7 +8,7 @@ const exception = {
   reason: 'runs in its own thread',
 }
 
-test('an exception excuses only its rule, its file and what it says', () => {
+test('an exception excuses only its rule, its file and its message', () => {
   const breach = { file: 'src/worker/beat.ts', line: 3, what: 'uses setInterval, in a string' }
   expect(isExcused(breach, 'a rule', [exception])).toBe(true)
   expect(isExcused(breach, 'another rule', [exception])).toBe(false)

@@ -1,12 +1,12 @@
 import type { Breach } from './source.js'
 import type { Ceilings } from './length.js'
 
-/** A place where a rule would make the code worse, and why. One that no longer matches anything fails the test. */
+/** Code that a rule would make worse, and why. An exception that no longer matches anything fails the test. */
 export interface Exception {
   /** The name of the rule's test. */
   readonly rule: string
   readonly file: string
-  /** Part of what the breach says; a breach that does not say it is not excused. */
+  /** Part of the message of the breach; a breach without it is not excused. */
   readonly saying: string
   readonly reason: string
 }
@@ -40,7 +40,7 @@ export const EXCEPTIONS: readonly Exception[] = [
       'The heartbeat runs in a thread of its own, started from a string; the world lives on the main thread, whose blocking it must outlive.',
   },
   {
-    rule: 'SQL stands only under store/',
+    rule: 'SQL is only under store/',
     file: 'src/testing/postgres/start-postgres.ts',
     saying: 'listen_addresses',
     reason: 'The name of a setting of the server, not a statement.',
@@ -50,7 +50,7 @@ export const EXCEPTIONS: readonly Exception[] = [
     file: 'src/reactive/context/ambient.ts',
     saying: 'let current',
     reason:
-      'Who is running at this instant, as a call stack says it: set around a synchronous call and put back before control leaves.',
+      'Which context is running at this instant, like a call stack: set around a synchronous call and restored before control leaves.',
   },
 ]
 

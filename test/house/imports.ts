@@ -3,7 +3,7 @@ import { closing, isPunct, isWord } from './scan.js'
 import type { Token } from './scan.js'
 import type { Source } from './source.js'
 
-/** One thing a file leans on. A `type` import is erased; a `dynamic` one happens later, if at all. */
+/** One import of a file. A `type` import is erased; a `dynamic` one happens later, if at all. */
 export interface Import {
   readonly specifier: string
   readonly kind: 'value' | 'type' | 'dynamic'
@@ -27,7 +27,7 @@ export function importsOf(source: Source): Import[] {
     .concat(builtinsOf(tokens))
 }
 
-/** The path of the file a specifier means, or undefined for a package or a `node:` module. */
+/** The path of the file that a specifier names, or undefined for a package or a `node:` module. */
 export function resolve(from: string, specifier: string): string | undefined {
   if (specifier === 'millrace') return 'src/index.ts'
   if (!specifier.startsWith('.')) return undefined

@@ -14,14 +14,14 @@ test('a folder of more than 25 files is refused unless it is listed', () => {
   expect(told(26, { 'src/job': 30 })).toEqual([])
 })
 
-test('a listed folder may not grow, and its ceiling follows it down', () => {
+test('a listed folder may not grow, and its ceiling must shrink with it', () => {
   expect(told(31, { 'src/job': 30 })).toEqual([expect.stringContaining('may only shrink')])
   expect(told(39, { 'src/job': 60 })).toEqual([expect.stringContaining('lower the ceiling to 39')])
   expect(told(40, { 'src/job': 60 })).toEqual([])
   expect(told(25, { 'src/job': 30 })).toEqual([expect.stringContaining('take it off')])
 })
 
-test('a listed folder that no longer exists is taken off the list', () => {
+test('a listed folder that no longer exists must be removed from the list', () => {
   expect(told(10, { 'src/client': 30 })).toEqual([expect.stringContaining('no longer there')])
 })
 
@@ -57,7 +57,7 @@ test.each([
   )
 })
 
-test('what follows a function is not measured as part of it', () => {
+test('code after a function is not measured as part of it', () => {
   const text =
     'function f(): string { a() }\ninterface A { b: 1 }\nclass C extends D<E> { f: 1 }\nexport const g = { h: 1 }\n'
   expect(functionsOf(toSource('src/job/a.ts', text))).toHaveLength(1)
@@ -78,6 +78,6 @@ test.each([
   'call(): void\nexport interface A',
   'call(): void\nconst a =',
   'export const a: Record<string, (b: C) => void> =',
-])('a long block that is no function is fine: %s', (head) => {
+])('a long block that is not a function is fine: %s', (head) => {
   expect(functionsOf(toSource('src/job/a.ts', `${head} ${body(80)}`))).toEqual([])
 })

@@ -6,13 +6,13 @@ import type { Breach, Rule, Source } from './source.js'
 
 const FOLDER_FILES_MAX = 25
 const FUNCTION_LINES_MAX = 60
-/** How far below its ceiling a listed size may fall before the ceiling must follow. */
+/** How far below its ceiling a listed size may fall before the ceiling must be lowered. */
 const SLACK = 20
 
-/** Known large things and the size they may have: it may only shrink. The key is a folder, or `path#function`. */
+/** Known large folders and functions with the size they may have: it may only shrink. The key is a folder, or `path#function`. */
 export type Ceilings = Readonly<Record<string, number>>
 
-/** A long list of files no longer shows the architecture. Files may be long: splitting one only for its length makes slivers. */
+/** A long list of files no longer shows the architecture. Files may be long: splitting one only for its length scatters one idea. */
 export const foldersAreSmall =
   (ceilings: Ceilings): Rule =>
   (house) =>
@@ -96,7 +96,7 @@ function headOf(tokens: readonly Token[], brace: number): Head | undefined {
 
 const NOT_FUNCTIONS = new Set(['if', 'for', 'while', 'switch', 'catch', 'with', 'await', 'return', 'typeof', 'new'])
 
-/** `): T => {` and `): { a: B } {`: the index of the `)` that closes the parameters, when a type stands after it. */
+/** `): T => {` and `): { a: B } {`: the index of the `)` that closes the parameters, when a type comes after it. */
 function parametersEnd(tokens: readonly Token[], from: number): number | undefined {
   if (isPunct(tokens[from], ')') && !isTypeEnd(tokens, from)) return from
   for (let i = from; i > 0; i--) {
@@ -119,7 +119,7 @@ function isTypeEnd(tokens: readonly Token[], at: number): boolean {
 
 const TYPE_PUNCTUATION = new Set(['<', '>', '|', '&', ',', '.', '=>'])
 
-/** Words that begin a statement or a declaration: a walk back through a type has left it when it meets one. */
+/** Words that begin a statement or a declaration: a walk back through a type ends at one. */
 const NOT_IN_TYPES = new Set(
   'abstract async await case class const default do else enum export finally for from function if implements import interface let return static throw try var while yield'.split(
     ' ',

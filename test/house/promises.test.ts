@@ -37,7 +37,7 @@ test('a dependency without a paragraph is refused', () => {
   expect(told({ dependencies: { hono: '^4' } }, '## @hono/node-server\n\nhono')).toHaveLength(1)
 })
 
-test('an error code without a heading is refused, once and with its place', () => {
+test('an error code without a heading is refused, once and with its line', () => {
   const files = { 'src/errors.ts': `a('E_ONE')\nb('E_TWO')\nc('E_TWO') // 'E_COMMENT'` }
   const doc = (): string => '## E_ONE\n\nIt says E_TWO too.\n'
   expect(errorCodesAreDocumented(plant(files, { doc }))).toEqual([
@@ -46,7 +46,7 @@ test('an error code without a heading is refused, once and with its place', () =
   expect(errorCodesAreDocumented(plant(files))).toHaveLength(2)
 })
 
-test('a heading that outlived its code is refused', () => {
+test('a heading without a code in the sources is refused', () => {
   const doc = (): string => '## `E_ONE`\n\n## E_OLD\n'
   expect(errorCodesAreDocumented(plant({ 'src/errors.ts': `'E_ONE'` }, { doc })).map(({ what }) => what)).toEqual([
     'E_OLD is in no source any more',

@@ -6,7 +6,7 @@ const INSTALL_SCRIPTS = ['preinstall', 'install', 'postinstall', 'prepublish', '
 const DEPENDENCIES_DOC = 'docs/decisions/0002-dependencies.md'
 const ERRORS_DOC = 'docs/errors.md'
 
-/** What a user installs with us: few, each allowed and each argued for; nothing of ours runs at install. */
+/** What a user installs with Millrace: few packages, each allowed and with a written reason; no script runs at install. */
 export const dependenciesAreAgreed: Rule = ({ manifest, doc }) => {
   const required = Object.keys(manifest.dependencies ?? {})
   const optional = Object.keys(manifest.optionalDependencies ?? {})
@@ -28,7 +28,7 @@ export const dependenciesAreAgreed: Rule = ({ manifest, doc }) => {
   ]
 }
 
-/** Every code an error may carry has a heading, and so an anchor, in docs/errors.md; and no heading outlives its code. */
+/** Every code an error may carry has a heading, and so an anchor, in docs/errors.md; and no heading is left without its code. */
 export const errorCodesAreDocumented: Rule = (house) => {
   const text = house.doc(ERRORS_DOC)
   const used = new Map<string, Breach>()

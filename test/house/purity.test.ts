@@ -30,7 +30,7 @@ test.each([
   expect(sqlIn(`db.exec(${JSON.stringify(sql)})`, 'src/store/sqlite/queries/queries.ts')).toBe(0)
 })
 
-test('SQL with a name put in by a template is seen', () => {
+test('SQL with a name inserted by a template is detected', () => {
   expect(sqlIn('db.exec(`insert into ${prefix}job (id) values (?)`)')).toBe(1)
   expect(sqlIn('db.exec(`select a from ${table}`)')).toBe(1)
   expect(sqlIn('db.exec(`delete from ${table}`)')).toBe(1)
@@ -50,7 +50,7 @@ test.each([
   expect(sqlIn(`log(${JSON.stringify(text)})`)).toBe(0)
 })
 
-test('SQL in a comment is no SQL', () => {
+test('SQL in a comment is ignored', () => {
   expect(sqlIn('// select id from jobs\n/* insert into jobs (id) values (1) */')).toBe(0)
 })
 

@@ -18,7 +18,7 @@ export const sqlOnlyInStore: Rule = (house) =>
         })),
     )
 
-/** Clocks, timers and chance come from the world that was passed in. */
+/** Clocks, timers and randomness come from the world that was passed in. */
 export const nonDeterminismOnlyInWorld: Rule = (house) =>
   shipped(house)
     .filter(({ path }) => !/^src\/(world|dashboard\/web)\/|^src\/reactive\/host\.ts$/.test(path))
@@ -26,7 +26,7 @@ export const nonDeterminismOnlyInWorld: Rule = (house) =>
 
 /**
  * Prose may say «select» or «update»; a statement begins with it, or has the words that only SQL puts together.
- * `${}` stands for whatever a template inserts.
+ * `${}` is whatever a template inserts.
  */
 function isSql(text: string): boolean {
   const lines = text.replaceAll('\\n', '\n')
@@ -62,7 +62,7 @@ const STATEMENT_INSIDE = new RegExp(
 const firstLine = (text: string): string => text.trim().split('\n')[0]?.slice(0, 40) ?? ''
 
 const TIMERS = /^(setTimeout|setInterval|setImmediate|queueMicrotask)$/
-/** `object.member` pairs that read a clock or draw from chance. */
+/** `object.member` pairs that read a clock or draw random numbers. */
 const MEMBERS =
   /^(Date\.now|performance\.now|performance\.timeOrigin|Math\.random|process\.hrtime|AbortSignal\.timeout|process\.nextTick)$/
 const MODULES = /^(node:)?(crypto|timers|timers\/promises|perf_hooks)$/
@@ -89,7 +89,7 @@ function chanceAt(tokens: readonly Token[], at: number): string | undefined {
   return isPunct(next, '.') && MEMBERS.test(pair) ? pair : undefined
 }
 
-/** `Date.now`, and `Date` made of nothing; `new Date(ms)` only names an instant and is free. */
+/** `Date.now`, and `Date` without an argument; `new Date(ms)` only names an instant and is allowed. */
 function dateAt(tokens: readonly Token[], at: number): string | undefined {
   const next = tokens[at + 1]
   if (isPunct(next, '.') && isWord(tokens[at + 2], 'now')) return 'Date.now'
@@ -98,7 +98,7 @@ function dateAt(tokens: readonly Token[], at: number): string | undefined {
   return empty ? 'Date()' : undefined
 }
 
-/** Code kept as text (the source of a thread) is looked at too, or it would be a way around. */
+/** Code kept as text (the source of a thread) is checked too, so that the rule cannot be bypassed. */
 function chanceInText(source: Source): Breach[] {
   return source.code
     .filter(({ kind }) => kind === 'string' || kind === 'template')

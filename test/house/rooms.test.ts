@@ -52,13 +52,13 @@ test.each([
   expect(refused(from, specifier)).toBe(false)
 })
 
-test('a file in a room that nobody drew is refused', () => {
+test('a file in an unknown room is refused', () => {
   expect(
     everyFileHasARoom(plant({ 'src/plumbing/pipe.ts': '', 'src/pipe.ts': '', 'src/job/rules/retry.ts': '' })),
   ).toHaveLength(2)
 })
 
-test('a run-time cycle is told once, with its way', () => {
+test('a run-time cycle is reported once, with its path', () => {
   const cycle = noImportCycle(
     plant({
       'src/job/a.ts': `import { b } from './b.js'`,
@@ -72,7 +72,7 @@ test('a run-time cycle is told once, with its way', () => {
   ])
 })
 
-test('two cycles through different files are both told', () => {
+test('two cycles through different files are both reported', () => {
   const files = {
     'src/job/a.ts': `import './b.js'`,
     'src/job/b.ts': `import './a.js'`,
@@ -90,7 +90,7 @@ test('erased and dynamic imports make no run-time cycle', () => {
   expect(noImportCycle(plant(files))).toEqual([])
 })
 
-test('rooms that run in a tab import no node: module, the host of timers may', () => {
+test('rooms that run in a browser tab import no node: module, the host of timers may', () => {
   const text = `import { x } from 'node:async_hooks'`
   const files = {
     'src/reactive/graph/signal.ts': text,

@@ -4,7 +4,7 @@ import type { Breach, Rule, Source } from './source.js'
 
 /**
  * The rooms of DESIGN.md from the doors down to the ground. A room may import those of the floors below it; rooms of one
- * floor do not know each other, except where `NEIGHBOURS` says so.
+ * floor may not import each other, except where `NEIGHBOURS` allows it.
  */
 const FLOORS: readonly (readonly string[])[] = [
   ['errors', 'world', 'codec', 'reactive'],
@@ -18,7 +18,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ['testing', 'dashboard', 'cli'],
 ]
 
-/** Who may import whom on the same floor. */
+/** Which room may import which on the same floor. */
 const NEIGHBOURS: Readonly<Record<string, readonly string[]>> = {
   world: ['errors'],
   codec: ['errors'],
@@ -26,16 +26,16 @@ const NEIGHBOURS: Readonly<Record<string, readonly string[]>> = {
   cli: ['dashboard', 'testing'],
 }
 
-/** The two stores are chosen where a mill is wired, or handed out by a door; everybody else speaks to the contract. */
+/** The two stores are chosen where a mill is wired, or exported by a door; all other code uses the contract. */
 const IMPLEMENTATIONS = ['store/sqlite', 'store/postgres']
 const CHOOSERS = ['mill', 'index', 'postgres', 'testing', 'dashboard', 'cli']
 
-/** What the browser side of the dashboard may import: both sides' protocol, and rooms that run in a tab. */
+/** What the browser side of the dashboard may import: both sides' protocol, and rooms that run in a browser tab. */
 const BROWSER_MAY = /^src\/(dashboard\/(web\/|protocol\.ts$)|reactive\/(?!host\.ts$)|codec\/|errors\.ts$)/
 
 /**
- * Imports point down. Type-only and dynamic imports count like any other: a type from upstairs is knowledge of upstairs.
- * Tests are free, since a store's test runs the contract suite.
+ * Imports point down. Type-only and dynamic imports count like any other: a type of an upper room is a dependency on it.
+ * Tests are exempt, since a store's test runs the contract suite.
  */
 export const importsPointDown: Rule = (house) =>
   shipped(house).flatMap((source) =>
@@ -46,7 +46,7 @@ export const importsPointDown: Rule = (house) =>
     }),
   )
 
-/** Every file of `src/` stands in a room this map knows. */
+/** Every file of `src/` is in a room of this map. */
 export const everyFileHasARoom: Rule = (house) =>
   house.sources
     .filter((source) => !isTest(source.path) && floorOf(roomOf(source.path)) < 0)
@@ -57,7 +57,7 @@ export const everyFileHasARoom: Rule = (house) =>
     }))
 
 /**
- * No run-time import cycle. Erased imports cannot make one, and a dynamic import never meets a half-loaded module;
+ * No run-time import cycle. Erased imports cannot make one, and a dynamic import never sees a half-loaded module;
  * both still have to point down.
  */
 export const noImportCycle: Rule = (house) => {
@@ -115,7 +115,7 @@ function loadedBy(source: Source): string[] {
     .flatMap(({ specifier }) => resolve(source.path, specifier) ?? [])
 }
 
-/** Depth first; a file is finished once no cycle was found through it, so each cycle is told once. */
+/** Depth first; a file is finished once no cycle was found through it, so each cycle is reported once. */
 function findCycle(
   graph: ReadonlyMap<string, readonly string[]>,
   file: string,

@@ -77,7 +77,7 @@ test('every form of import is found, with its kind and line', () => {
   expect(importsOf(toSource('src/x.ts', text))[3]).toMatchObject({ specifier: './d.js', line: 7 })
 })
 
-test('what only looks like an import is none', () => {
+test('text that only looks like an import is ignored', () => {
   const text = `
     // import a from './a.js'
     const b = "import c from './c.js'"

@@ -1,22 +1,22 @@
 /**
- * A small scanner of TypeScript text, since the compiler has no API to ask. It knows just enough to tell code from
- * comments, strings, templates and regular expressions; the house rules then look at tokens, never at raw text.
+ * A small scanner of TypeScript text, since the compiler has no API for this. It knows just enough to distinguish code from
+ * comments, strings, templates and regular expressions; the house rules then read tokens, never raw text.
  */
 export interface Token {
   readonly kind: 'word' | 'number' | 'string' | 'template' | 'regex' | 'punct' | 'comment'
-  /** The text as written; of a string or template, what stands between the quotes, each `${…}` shortened to `${}`. */
+  /** The text as written; of a string or template, the text between the quotes, each `${…}` shortened to `${}`. */
   readonly text: string
   readonly line: number
 }
 
-/** Splits source text into tokens. What stands inside a template's `${…}` follows the template, between `${` and `}`. */
+/** Splits source text into tokens. The code inside a template's `${…}` follows the template, between `${` and `}`. */
 export function scan(text: string): Token[] {
   const state: Scan = { text, at: 0, line: 1, tokens: [] }
   while (state.at < text.length) scanOne(state)
   return state.tokens
 }
 
-/** The tokens a rule about code looks at: all but comments. */
+/** The tokens that rules about code read: all but comments. */
 export function withoutComments(tokens: readonly Token[]): Token[] {
   return tokens.filter((token) => token.kind !== 'comment')
 }

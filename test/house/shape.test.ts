@@ -39,12 +39,12 @@ test.each([
   'src/job/retryPolicy.ts',
   'src/Job/retry.ts',
   'src/job/retry_policy.ts',
-])('%s is no name for a file', (path) => {
+])('%s is refused as a file name', (path) => {
   expect(breaches(namesAreHonest, '', path)).toBe(1)
 })
 
 test.each(['src/job/retry-policy.test-d.ts', 'src/store/sqlite/migrations/0001-start.sql', 'scripts/test-nodes.mjs'])(
-  '%s is a good name for a file',
+  '%s is a valid file name',
   (path) => {
     expect(breaches(namesAreHonest, '', path)).toBe(0)
   },
@@ -56,11 +56,11 @@ test.each([
   'interface IStore {}',
   'class AbstractStore {}',
   'type IJob = 1',
-])('%s is no name for a type', (text) => {
+])('%s is refused as a type name', (text) => {
   expect(breaches(namesAreHonest, text)).toBe(1)
 })
 
-test('honest names of types are fine', () => {
+test('descriptive names of types are fine', () => {
   expect(
     breaches(namesAreHonest, 'class SqliteStore {}\ninterface Ids {}\nclass Baseline {}\n// class StoreImpl'),
   ).toBe(0)

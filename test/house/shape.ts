@@ -4,7 +4,7 @@ import type { Token } from './scan.js'
 import { shipped } from './source.js'
 import type { Breach, House, Rule, Source } from './source.js'
 
-/** Exports are listed by hand and named; nothing is promised by accident. */
+/** Exports are listed by hand and named; nothing is public by accident. */
 export const exportsAreListed: Rule = (house) =>
   eachToken(house, (tokens, at) => {
     if (!isWord(tokens[at], 'export') || isPunct(tokens[at - 1], '.')) return undefined
@@ -35,7 +35,7 @@ export const indexFilesOnlyList: Rule = (house) =>
       }),
     )
 
-/** Names say what a thing is: no drawer names, no `Impl`, `Base…` or `I…`. */
+/** Names say what something is: no `utils`, no `Impl`, `Base…` or `I…`. */
 export const namesAreHonest: Rule = (house) => [
   ...house.paths.flatMap(fileNameBreaches),
   ...eachToken(house, (tokens, at) => {
@@ -50,7 +50,7 @@ export const namesAreHonest: Rule = (house) => [
   }),
 ]
 
-/** Two Millraces in one process must not know of each other. */
+/** Two mills in one process must be independent of each other. */
 export const noModuleState: Rule = (house) =>
   shipped(house)
     .filter(({ path }) => !path.startsWith('src/world/'))
@@ -61,7 +61,7 @@ export const noModuleState: Rule = (house) =>
       }),
     )
 
-/** A `catch` does something, or says why nothing is right. */
+/** A `catch` does something, or a comment says why ignoring the error is right. */
 export const noEmptyCatch: Rule = (house) =>
   house.sources.flatMap((source) =>
     source.tokens.flatMap((token, at): Breach[] =>

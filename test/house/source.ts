@@ -3,7 +3,7 @@ import { join, relative, sep } from 'node:path'
 import { scan, withoutComments } from './scan.js'
 import type { Token } from './scan.js'
 
-/** One file of ours, read and scanned. */
+/** One source file, read and scanned. */
 export interface Source {
   /** From the root of the repository, with `/`: `src/job/rules/decide.ts`. */
   readonly path: string
@@ -13,7 +13,7 @@ export interface Source {
   readonly code: readonly Token[]
 }
 
-/** What the rules look at. A rule's own test plants one by hand. */
+/** What the rules read. A rule's own test plants one by hand. */
 export interface House {
   /** The TypeScript under `src/`. */
   readonly sources: readonly Source[]
@@ -66,7 +66,7 @@ export function toSource(path: string, text: string): Source {
   return { path, text, tokens, code: withoutComments(tokens) }
 }
 
-/** What is shipped, as opposed to the tests that stand beside it. */
+/** Whether a file is a test, which is not shipped. */
 export function isTest(path: string): boolean {
   return /\.test(-d)?\.[a-z]+$/.test(path)
 }
@@ -86,6 +86,6 @@ function readIfThere(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8')
   } catch {
-    return undefined // a missing document is an answer; the rule that asked says what is missing
+    return undefined // a missing document is a valid result; the rule reports what is missing
   }
 }

@@ -6,7 +6,7 @@ import type { ScheduleStore } from '../../src/store/schedules.js'
 import type { JobRow, Store } from '../../src/store/store.js'
 import type { Mutant } from './mutants.js'
 
-/** Schedules keep counting from where they began, whatever the clock was set to. */
+/** Schedules keep their old anchor after the clock was set. */
 function notAnchored(): Mutant {
   const wrapStore = (right: Store): Store => {
     const { schedules } = right
@@ -22,7 +22,7 @@ function notAnchored(): Mutant {
   return { name: 'every is not counted from now when the clock is set back', plants: { wrapStore } }
 }
 
-/** What the client shows is what the rows have: its times are not clamped. */
+/** The client returns the times of the rows without clamping them. */
 function notClamped(): Mutant {
   const rows = new Map<string, JobRow>()
   const wrapStore = (right: Store): Store => {

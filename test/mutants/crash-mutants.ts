@@ -23,11 +23,11 @@ export const CRASH_MUTANTS: readonly Mutant[] = [
     claimedBodies: ['l.crashes, l.streak,', 'l.crashes, min(l.streak, 2),'],
   }),
   statements('two crashes are charged at once', { giveBack: ['crashes = ?', 'crashes = 2 * ? - crashes'] }),
-  statements('suspects that crashed together are not told from others', {
+  statements('suspects that crashed together are not distinguished from others', {
     readySuspects: ['seq, sort, streak', 'seq, sort, 2 as streak'],
     suspectsWait: ['min(streak)', '2'],
   }),
-  claims('suspects come before other work, whatever that is owed', ({ suspects }) =>
+  claims('suspects are claimed before other work that is due its time', ({ suspects }) =>
     suspects === 'last' ? 'first' : suspects,
   ),
   claims('suspects begin beside other work', ({ suspects }) => (suspects === 'none' ? 'first' : suspects)),

@@ -6,21 +6,21 @@ import type { Plants } from '../../src/testing/simulation/sim-database.js'
 import { CLOCK_MUTANTS } from './clock-mutants.js'
 
 /**
- * Planted bugs: each is a fault that bit somebody, put into the store's statements or the world's parts. The simulator must
- * find every one; a bug that it cannot find is a bug it would not find in us.
+ * Planted bugs: each is a fault that has occurred in practice, put into the store's statements or the world's parts. The simulator must
+ * find every one: a planted bug that it misses is one it would also miss in the engine.
  */
 export interface Mutant {
   readonly name: string
-  /** Which promise it breaks, so that a failure elsewhere is seen as such. */
+  /** The changes that plant the bug. */
   readonly plants: Plants
 }
 
-/** A bug could not be planted: what is found then is not the bug. */
+/** A bug could not be planted: a failure is then not the bug. */
 export class NotPlanted extends Error {}
 
 type Statements = Parameters<NonNullable<Plants['queries']>>[0]
 
-/** Changes statements; throws when the text to change is not there, so that a mutant cannot quietly become the original. */
+/** Changes statements; throws when the text to change is not there, so that a mutant cannot silently become the original. */
 export function statements(
   name: string,
   change: Partial<Record<keyof Statements, readonly [from: string, to: string, ...more: string[]]>>,
@@ -39,7 +39,7 @@ export function statements(
   return { name, plants: { queries } }
 }
 
-/** Changes verbs of the store; the rest is the original's. */
+/** Changes verbs of the store; the others are the original ones. */
 export function verbs(name: string, change: (right: Store) => object): Mutant {
   const wrapStore = (right: Store): Store => {
     const wrong = change(right)
@@ -78,7 +78,7 @@ const REVERSED =
 
 export const MUTANTS: readonly Mutant[] = [
   ...CLOCK_MUTANTS,
-  statements('an end is written without its fence', {
+  statements('a settlement is written without its fence', {
     endJobs: ['where fence = ?', 'where ? is not null'],
     endRun: ['and fence = ?', 'and ? is not null'],
     appendDoneRun: ['and fence = ?', 'and ? is not null'],
@@ -87,22 +87,22 @@ export const MUTANTS: readonly Mutant[] = [
   statements('a retry is written without its fence', {
     giveBack: ['where seq = ? and fence = ?', 'where seq = ? and ? is not null'],
   }),
-  statements('a rescue is not guarded by the beat', { endWorker: ['and beat = ?', 'and ? is not null'] }),
+  statements('a rescue is not guarded by the heartbeat', { endWorker: ['and beat = ?', 'and ? is not null'] }),
   statements('a claim takes jobs that are held', {
     headOfLane: ["l.state = 'ready' and l.fence is null", "l.state in ('ready', 'running')"],
     readyJobs: ["state = 'ready' and fence is null", "state in ('ready', 'running')"],
   }),
-  statements('a claim leaves no lease to be found by', {
+  statements('a claim writes no lease', {
     addLease: ['values (?, ?, ?, ?, ?)', 'select ?, ?, ?, ?, ? where false'],
   }),
   statements('closing one lease closes them all', { closeLease: ['where fence = ?', 'where ? is not null'] }),
-  statements('a dead worker off the list keeps its leases unseen', {
+  statements('leases of a worker without a row are not found', {
     readWorkers: ['where worker not in (select worker from millrace_workers)', 'where false'],
     dropWorker: ['where worker = ?', 'where worker = ?'],
     beat: ['set beat = beat + 1', 'set beat = beat + 1'],
     endWorker: ['where worker = ? and beat = ?', 'where worker = ? and beat = ? and false'],
   }),
-  statements('beats do not count', { beat: ['beat + 1', 'beat'] }),
+  statements('heartbeats do not count', { beat: ['beat + 1', 'beat'] }),
   statements('due jobs are promoted before their time', {
     promoteJobs: ['due_at <= ?', 'due_at <= ? + 400'],
     dueMembers: ['due_at <= ?', 'due_at <= ? + 400'],
@@ -138,19 +138,19 @@ export const MUTANTS: readonly Mutant[] = [
   }),
   statements('a finished job keeps its key', { freeKey: ['where name = ?', 'where false and name = ?'] }),
   verbs('finished jobs are never pruned', () => ({ pruneJobs: () => Promise.resolve({ pruned: 0, nextInMs: null }) })),
-  statements('a range of pruned jobs takes the next job with it', {
+  statements('a range of pruned jobs deletes the next job too', {
     pruneHistoryRun: ['between ? and ?', 'between ? and 1 + ?'],
     pruneJobsRun: ['between ? and ?', 'between ? and 1 + ?'],
   }),
-  statements('pruning forgets what is still kept', { oldJobs: ['keep_until <= ?', 'keep_until <= ? + 1e12'] }),
+  statements('pruning deletes jobs that are still kept', { oldJobs: ['keep_until <= ?', 'keep_until <= ? + 1e12'] }),
   statements('an ended job stays in the live table', {
     endJobs: ['delete from millrace_live', 'update millrace_live set reason = reason'],
   }),
-  statements('a retry forgets how often it was tried', {
+  statements('a retry resets its number of attempts', {
     giveBack: ['retries = ?', 'retries = 0 * ?'],
     reviveJob: ['values', 'values'],
   }),
-  statements('a retry by command counts attempts anew', {
+  statements('a retry by command resets the attempts', {
     reviveJob: ['values (?, ?, ?, ?, ?, ?,', 'values (?, ?, ?, ?, ?, 0 * ?,'],
   }),
   statements('every crash is charged as if the job ran alone', {
@@ -161,23 +161,23 @@ export const MUTANTS: readonly Mutant[] = [
   }),
   statements('a rescued job is no suspect', { giveBack: ['streak = ?', 'streak = 0 * ?'] }),
   statements('new lanes are never seen', { newLanes: ['where lane > ?', 'where lane > ? and lane <= 2'] }),
-  statements('a held job that was cancelled begins all the same', {
+  statements('a held job that was cancelled begins anyway', {
     confirmJobs: ['l.seq', 'e.value as seq', 'cross join', 'left join', 'l.fence = ?', '? is not null'],
   }),
-  statements('who holds jobs does not hear of the commits of others', { dataVersion: ['total_changes()', '1'] }),
-  statements('a worker off the list may claim', { isWorker: ['where worker = ?', 'where ? is not null'] }),
+  statements('a worker with held jobs gets no hint of other commits', { dataVersion: ['total_changes()', '1'] }),
+  statements('a worker without a row may claim', { isWorker: ['where worker = ?', 'where ? is not null'] }),
   {
-    name: 'due times are judged by the clock of the worker',
+    name: 'due times are compared with the clock of the worker',
     plants: { databaseClock: (time, process) => time.now + (process.name === 'worker-1' ? 3_600_000 : 0) },
   },
   {
-    name: 'a lease is judged by a clock that runs six times too fast',
+    name: 'a lease is measured by a clock that runs six times too fast',
     plants: {
       wrapWorld: (world) => ({ ...world, clock: { ...world.clock, monotonic: () => world.clock.monotonic() * 6 } }),
     },
   },
   {
-    name: 'a process of another machine is looked for on this one',
+    name: 'a process of another machine is checked on this one',
     plants: {
       wrapWorld: ({ processes, ...world }) => ({
         ...world,
@@ -195,7 +195,7 @@ export const MUTANTS: readonly Mutant[] = [
     plants: { wrapWorld: (world) => ({ ...world, processes: { ...world.processes, isGone: () => false } }) },
   },
   {
-    name: 'a process with the pid of a dead one is taken for it',
+    name: 'a process with the pid of a dead one is treated as that one',
     plants: {
       wrapWorld: ({ processes, ...world }) => ({
         ...world,
@@ -203,7 +203,7 @@ export const MUTANTS: readonly Mutant[] = [
       }),
     },
   },
-  verbs('an observer trusts itself, whatever becomes of its own beats', (store) => {
+  verbs('an observer ignores its own missing heartbeats', (store) => {
     const own = new Set<string>()
     let looks = 0
     return {
@@ -229,7 +229,7 @@ export const MUTANTS: readonly Mutant[] = [
     },
   },
 
-  statements('a cancel is forgotten at the rescue', {
+  statements('a cancel is dropped by the rescue', {
     wishesOf: [
       'where seq in (select value from json_each(?))',
       `where seq in (select value from json_each(?))
@@ -241,21 +241,21 @@ export const MUTANTS: readonly Mutant[] = [
            where l.seq = millrace_wishes.seq)`,
     ],
   }),
-  statements('a cancel is forgotten where its handler was not told', {
+  statements("a cancel is dropped where its handler's signal was not aborted", {
     wishesOf: ['where', "where kind <> 'cancel' and"],
   }),
-  statements('a pause is forgotten when the attempt is over', { wishesOf: ['where', "where kind <> 'pause' and"] }),
-  statements('no handler is told of a cancel', {
+  statements('a pause is dropped when the attempt ends', { wishesOf: ['where', "where kind <> 'pause' and"] }),
+  statements("no handler's signal is aborted by a cancel", {
     readWishes: ['from millrace_wishes w', 'from (select * from millrace_wishes where false) w'],
   }),
-  statements('a wish outlives its claim', { dropWishes: ['where', 'where false and'] }),
-  statements('a wish is written beside another job', {
+  statements('a requested change outlives its claim', { dropWishes: ['where', 'where false and'] }),
+  statements('a requested change is written for another job', {
     putWish: [
       'values (?, ?',
       `values (coalesce((select max(seq) from millrace_live where state = 'running' and seq <> ?1), ?1), ?`,
     ],
   }),
-  statements('a pause takes the place of a cancel', { askTarget: ['w.kind', "nullif(w.kind, 'cancel') as kind"] }),
+  statements('a pause replaces a cancel', { askTarget: ['w.kind', "nullif(w.kind, 'cancel') as kind"] }),
   statements('a paused queue is claimed from', {
     readPauses: ['from millrace_pauses', 'from millrace_pauses where false'],
   }),
@@ -270,44 +270,48 @@ export const MUTANTS: readonly Mutant[] = [
   statements('a paused job that is moved runs', {
     moveJob: ["case when state in ('paused', 'blocked') then state else ? end", '?'],
   }),
-  statements('a place is not looked at', { readPlace: ['where', 'where false and'] }),
-  statements('the window of a place is not looked at', { readPlace: ['u.until as until', 'null as until'] }),
-  statements('a job that is put off keeps its old payload', { editJob: ['where', 'where false and'] }),
-  statements('a tick is fired by all who find it due', {
+  statements('a unique slot is not checked', { readPlace: ['where', 'where false and'] }),
+  statements('the window of a unique slot is not checked', { readPlace: ['u.until as until', 'null as until'] }),
+  statements('a job that is postponed keeps its old payload', { editJob: ['where', 'where false and'] }),
+  statements('a tick is fired by every process that finds it due', {
     moveSchedule: ['revision = revision + 1', 'revision = revision'],
     firedTick: ['and job is not null', 'and job is null'],
   }),
-  statements('every other tick is passed over', { moveSchedule: ['next_at = ?', 'next_at = ? + 1000'] }),
-  statements('places that count are swept away', { nextPlaces: ['and l.seq is null as over', 'or true as over'] }),
-  statements('a cancelled job keeps its place', { freePlace: ['where', 'where false and'] }),
+  statements('every other tick is skipped', { moveSchedule: ['next_at = ?', 'next_at = ? + 1000'] }),
+  statements('unique slots that count are swept', { nextPlaces: ['and l.seq is null as over', 'or true as over'] }),
+  statements('a cancelled job keeps its unique slot', { freePlace: ['where', 'where false and'] }),
   statements('a member that moves is not counted', {
     countMembers: ['members = members + excluded.members', 'members = members'],
   }),
   statements('a member that becomes ready is not counted', { dueMembers: ['j.grp as grp', 'null as grp'] }),
   statements('a group is complete before its members have ended', { completeGroups: ['and unfinished = 0', ''] }),
-  statements('a group whose job has followed stays open', { completeGroup: ['and completed_at is null', 'and false'] }),
-  statements('an end leaves nobody to look at its links', { noteEnds: ['where exists', 'where false and exists'] }),
-  statements('a parked job stands in the way of the next ticks', {
+  statements('a group whose whenDone job is enqueued stays open', {
+    completeGroup: ['and completed_at is null', 'and false'],
+  }),
+  statements('a settlement leaves no to-do for its links', { noteEnds: ['where exists', 'where false and exists'] }),
+  statements('a parked job blocks the next ticks', {
     noteEnds: ['where exists', `where e.value ->> 1 <> 'parked' and exists`],
   }),
-  statements('a job that is deleted strands its children', { noteGone: ['where exists', 'where false and exists'] }),
-  statements('a child is freed by the first of its parents', {
+  statements('a job that is deleted leaves its children blocked', {
+    noteGone: ['where exists', 'where false and exists'],
+  }),
+  statements('a child is released by the first of its parents', {
     freeJobs: ['and not exists', 'and true or false and not exists'],
     freedMembers: ['and not exists', 'and true or false and not exists'],
   }),
-  statements('a to-do is dropped before its links were moved', {
+  statements('a to-do is dropped before its links were resolved', {
     movedLinks: ['where k.parent = ?', "where k.on_failure <> 'cancel' and k.parent = ?"],
   }),
   statements('a child waits for the first of its parents only', { addLinks: ['where true', 'where e.key = 0'] }),
-  statements('a job is not seen to be blocked', { hasLinks: ['where child = ?', 'where false and child = ?'] }),
-  statements('the results of parents come in any order', { putAfter: ['set after = e.parents', REVERSED] }),
-  transactions('a job settles itself under whatever fence there is', (right) => ({
+  statements('a job is not treated as blocked', { hasLinks: ['where child = ?', 'where false and child = ?'] }),
+  statements('the results of parents are in any order', { putAfter: ['set after = e.parents', REVERSED] }),
+  transactions('a handler settles its job under any fence', (right) => ({
     settleJobIn: (tx, settled) => {
       const found = (tx as SqliteDatabase).prepare('select fence from millrace_live where seq = ?').get(settled.ref)
       return right.settleJobIn(tx, { ...settled, fence: (found as { fence: number | null } | undefined)?.fence ?? 0 })
     },
   })),
-  transactions('a job believes that it has settled itself', () => ({ settleJobIn: () => true })),
+  transactions('a job is treated as settled by its handler', () => ({ settleJobIn: () => true })),
   transactions('jobs of a transaction are written without it', (_, store) => ({
     insertJobsIn: (_tx, jobs, options) => {
       void store.jobs.insertJobs(jobs, options).catch(() => undefined)
@@ -318,7 +322,7 @@ export const MUTANTS: readonly Mutant[] = [
     insertJobsIn: (tx, jobs, options) =>
       jobs.flatMap((job) => right.insertJobsIn(tx, [job], options) as readonly { id: string; isNew: boolean }[]),
   })),
-  verbs('captured context is left behind', (store) => ({
+  verbs('captured context is lost', (store) => ({
     insertJobs: (jobs: readonly NewJob[], ...rest: [Parameters<Store['jobs']['insertJobs']>[1]]) =>
       store.jobs.insertJobs(
         jobs.map((job) => ({ ...job, options: job.options?.replace('"captured"', '"lost"') ?? null })),

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { build } from '../../scripts/build.mjs'
 import { root, run, runNode } from '../../scripts/run.mjs'
 
-/** Millrace in a bundle: it finds its SQLite library beside the bundle, and says what to do where it cannot. */
+/** Millrace in a bundle: it finds its SQLite library beside the bundle, or says what to do. */
 
 const BUNDLERS = join(root, '.cache', 'bundlers')
 const folder = mkdtempSync(join(tmpdir(), 'millrace-bundle-'))
@@ -40,7 +40,7 @@ const BUNDLES: readonly (readonly [what: string, file: string, bundle: (out: str
   ['webpack to CommonJS', 'webpack.cjs', webpack],
 ]
 
-/** From packages that are then taken away, as on a machine that only gets the bundle: webpack writes where a file was. */
+/** From packages that are then removed, as on a machine that only gets the bundle: webpack writes the original path of a file into it. */
 async function bundleAll(): Promise<void> {
   const modules = join(folder, 'node_modules')
   mkdirSync(join(modules, 'millrace'), { recursive: true })
@@ -55,7 +55,7 @@ async function bundleAll(): Promise<void> {
   rmSync(modules, { recursive: true })
 }
 
-/** They are fetched once and kept, as compilers are. */
+/** They are installed once and kept, as compilers are. */
 async function fetchBundlers(): Promise<void> {
   mkdirSync(BUNDLERS, { recursive: true })
   writeFileSync(join(BUNDLERS, 'package.json'), '{ "private": true }\n')
@@ -91,7 +91,7 @@ describe.each(BUNDLES)('%s', (_, file) => {
   })
 })
 
-/** A folder of its own with the bundle in it, and no node_modules on the way to it. */
+/** A separate folder with the bundle in it, and no node_modules in its parent folders. */
 function placeIn(place: string, file: string): string {
   const app = mkdtempSync(join(folder, `${place}-`))
   cpSync(join(folder, file), join(app, file))
@@ -107,7 +107,7 @@ function esbuild(format: string, out: string): ReturnType<typeof run> {
     `--format=${format}`,
     `--outfile=${join(folder, out)}`,
   ]
-  // Its installation may put the program itself in the place of the script.
+  // Its installation may replace the script by the program itself.
   return run(join(BUNDLERS, 'node_modules', '.bin', 'esbuild'), [...args, ...external])
 }
 

@@ -18,17 +18,17 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { pack } from '../../scripts/pack.mjs'
 import { root, run, runNode } from '../../scripts/run.mjs'
 
-/** The package as a stranger meets it: packed, installed into an empty folder, and used from there. */
+/** The package as a new user gets it: packed, installed into an empty folder, and used from there. */
 const TARBALL_BYTES_MAX = 1_000_000
 const INSTALL_SECONDS_MAX = 60
 const PROGRAM_MAX_MS = 60_000
 const NPM_MAX_MS = 120_000
-/** Node runs TypeScript as it is where it says so. */
+/** Some Node versions run TypeScript without a build. */
 const README_FILES =
   'typescript' in process.features && process.features.typescript ? ['jobs.mjs', 'jobs.mts'] : ['jobs.mjs']
 const TYPES = ['@types/node@20.19.43', '@types/better-sqlite3@9.6.0']
 const TYPED = ['typed.ts', 'better-sqlite3.ts']
-/** What `npm install millrace` brings, the packages it depends on included. */
+/** What `npm install millrace` installs, its dependencies included. */
 const INSTALLED_BYTES_MAX = 4_000_000
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-package-'))
@@ -62,7 +62,7 @@ function readmeProgram(): { program: string; untyped: string } {
   return { program, untyped }
 }
 
-/** The tree as somebody has it who fetched it just now and installed its dependencies: nothing is built. */
+/** The tree as in a fresh clone with its dependencies installed: nothing is built. */
 function cleanClone(): string {
   const clone = join(folder, 'clone')
   const made = new Set(['node_modules', 'dist', '.cache', '.git', 'coverage'])
@@ -86,13 +86,13 @@ describe('the tarball', () => {
     expect(packed.files).toContain(file)
   })
 
-  test('has nothing but the built package, its documents and the usual four', () => {
+  test('has only the built package, its documents and the usual four files', () => {
     const allowed = /^(dist|docs|skills)\/|^(package\.json|README\.md|LICENSE|CHANGELOG\.md|llms(-full)?\.txt)$/
     expect(packed.files.filter((file) => !allowed.test(file))).toEqual([])
     expect(packed.files.filter((file) => /\.test(-d)?\./.test(file))).toEqual([])
   })
 
-  test('has nothing secret and nothing left over', () => {
+  test('has no secret and no leftover file', () => {
     const unwanted = /(^|\/)(\.|node_modules\/)|\.(db|db-\w+|tgz|pem|key|log|tsbuildinfo)$/
     expect(packed.files.filter((file) => unwanted.test(file))).toEqual([])
   })
@@ -134,7 +134,7 @@ describe('npm install millrace, and nothing else', () => {
     writeFileSync(join(alone, 'readme.mjs'), readmeProgram().untyped)
   })
 
-  test('brings three packages, less than 4 MB, and no install script to approve', () => {
+  test('installs three packages, less than 4 MB, and no install script to approve', () => {
     const files = readdirSync(join(alone, 'node_modules'), { recursive: true, encoding: 'utf8' })
     const bytes = files.reduce((sum, file) => sum + statSync(join(alone, 'node_modules', file)).size, 0)
     expect(output).toContain('added 3 packages')
@@ -162,15 +162,18 @@ test('it installs into an empty folder, without scripts, in less than a minute',
 })
 
 describe('a program in that folder', () => {
-  test.each(['imported.mjs', 'required.cjs'])('runs a job to its result and exits quietly: %s', async (program) => {
-    copyFileSync(fixture(program), join(folder, program))
-    const { code, output, errors } = await asStranger(program)
-    expect(withoutNodesOwn(errors)).toBe('')
-    expect(output).toContain('RESULT {"sent":"a@b.c"}')
-    expect(code).toBe(0)
-  })
+  test.each(['imported.mjs', 'required.cjs'])(
+    'runs a job to its result and exits without output on stderr: %s',
+    async (program) => {
+      copyFileSync(fixture(program), join(folder, program))
+      const { code, output, errors } = await asStranger(program)
+      expect(withoutNodesOwn(errors)).toBe('')
+      expect(output).toContain('RESULT {"sent":"a@b.c"}')
+      expect(code).toBe(0)
+    },
+  )
 
-  test.each(README_FILES)("the README's first program runs as it says: %s", async (file) => {
+  test.each(README_FILES)("the README's first program prints what the README says: %s", async (file) => {
     const { program, untyped } = readmeProgram()
     writeFileSync(join(folder, file), file.endsWith('.mjs') ? untyped : program)
     rmSync(join(folder, 'jobs.db'), { force: true })
@@ -222,7 +225,7 @@ const STRICT = {
   types: ['node'],
 }
 
-/** Runs a program of the folder without what vitest and this repository put into the environment. */
+/** Runs a program of the folder without the environment variables of vitest and this repository. */
 function asStranger(program: string, cwd = folder): ReturnType<typeof run> {
   const ours = Object.keys(process.env).filter((name) =>
     /^(VITEST|MILLRACE|NODE_|NO_COLOR|FORCE_COLOR|TEST$|DEV$|PROD$)/.test(name),
@@ -240,7 +243,7 @@ function npmInstall(where: string, ...what: readonly string[]): ReturnType<typeo
   return run('npm', args, { cwd: where, timeoutMs: NPM_MAX_MS })
 }
 
-/** A compiler is fetched once and kept: it does not change, and it is the slow part. */
+/** A compiler is installed once and kept: it does not change, and its installation is slow. */
 async function installTypeScript(version: string): Promise<string> {
   const where = join(root, '.cache', `typescript-${version}`)
   const tsc = join(where, 'node_modules', 'typescript', 'bin', 'tsc')
@@ -256,7 +259,7 @@ function firstBlock(markdown: string, language: string): string {
   return new RegExp(`^\`\`\`${language}[^\\n]*\\n([\\s\\S]*?)^\`\`\``, 'm').exec(markdown)?.[1] ?? ''
 }
 
-/** Node 22 says of its own SQLite that it is experimental, whoever loads it; that line is not ours to silence. */
+/** Node 22 warns that its own SQLite is experimental, whatever code loads it; Millrace does not suppress that line. */
 function withoutNodesOwn(errors: string): string {
   if (!process.version.startsWith('v22.')) return errors
   return errors.replace(/^\(node:\d+\) ExperimentalWarning: SQLite .*\n\(Use `node --trace-warnings.*\n/m, '')

@@ -1,4 +1,4 @@
 import { openDoor } from './shared-postgres.js'
 
-/** Vitest calls it once before all tests, and what it gives once after them. */
+/** Vitest calls it once before all tests, and the function that it returns once after them. */
 export const setup = openDoor

@@ -10,12 +10,12 @@ import type { Stage, Standing, Verb } from './verbs.js'
 
 const SCHEMA = 'interleaved'
 const START = 1_800_000_000_000
-/** Who stands before a lock of the other is left there: the other goes on, and then he does. */
+/** A verb that waits for a lock of the other is left waiting: the other continues, and then it does. */
 const BLOCKED_MS = 40
 
 /**
- * Two verbs on one job, of two processes: the second comes as a whole before the n-th statement of the first. Whatever the moment,
- * what they answer and what they leave behind must be what they would have, one after the other, in one order or the other.
+ * Two verbs on one job, of two processes: the second runs completely before the n-th statement of the first. For every n,
+ * their results and the tables must equal those of one serial order or the other.
  */
 export class Interleaver {
   readonly #client: Client
@@ -23,7 +23,7 @@ export class Interleaver {
   #first!: PostgresStore
   #second!: PostgresStore
   #tables: string[] = []
-  /** Called before each statement of the first one's. */
+  /** Called before each statement of the first verb. */
   #before: (() => Promise<void>) | undefined
 
   constructor(client: Client) {
@@ -52,7 +52,7 @@ export class Interleaver {
     await this.#client.end()
   }
 
-  /** Both ways of doing one after the other, and how many statements the first has. */
+  /** The outcomes of both serial orders, and how many statements the first verb has. */
   async inTurn(standing: Standing, one: Verb, two: Verb): Promise<{ outcomes: string[]; statements: number }> {
     let statements = 0
     const first = await this.#tell(standing, async (stage) => {
@@ -68,7 +68,7 @@ export class Interleaver {
     return { outcomes: [first, second], statements }
   }
 
-  /** The second comes before the n-th statement of the first. */
+  /** The second runs before the n-th statement of the first. */
   async between(standing: Standing, one: Verb, two: Verb, n: number): Promise<string> {
     return this.#tell(standing, async (stage) => {
       const second = (): Promise<unknown> => answerOf(() => two(this.#bench(this.#second), stage, 'two'))
@@ -125,7 +125,7 @@ export class Interleaver {
     }
   }
 
-  /** Each job is in one place, each key is of an unfinished job that has it, and nobody waits for nobody. */
+  /** Each job is in one table, each key is of an unfinished job that has it, and each blocked job has a link. */
   async #checkTables(): Promise<void> {
     const s = SCHEMA
     const { rows } = await this.#client.query<{ what: string; ref: string }>(`
@@ -138,10 +138,10 @@ export class Interleaver {
       select 'a job is in ' || count(p.ref) || ' places' as what, j.ref
       from ${s}.jobs j left join places p on p.ref = j.ref group by j.ref having count(p.ref) <> 1
       union all
-      select 'nobody stands in ' || p.place, p.ref
+      select 'a row without a job is in ' || p.place, p.ref
       from places p where p.place <> 'lease' and not exists (select from ${s}.jobs j where j.ref = p.ref)
       union all
-      select 'a key is held by one that is gone, has ended or has another', k.ref
+      select 'a key is held by a job that does not exist, has ended or has another key', k.ref
       from ${s}.keys k left join ${s}.jobs j on j.ref = k.ref
       where j.ref is null or j.key is distinct from k.key or exists (select from ${s}.history h where h.ref = k.ref)
       union all
@@ -150,14 +150,14 @@ export class Interleaver {
       where j.key is not null and not exists (select from ${s}.history h where h.ref = j.ref)
         and not exists (select from ${s}.keys k where k.ref = j.ref and k.key = j.key)
       union all
-      select 'a blocked job waits for nobody', w.ref
+      select 'a blocked job has no link', w.ref
       from ${s}.waiting w where w.state = 'blocked' and not exists (select from ${s}.links l where l.child = w.ref)
       union all
-      select 'a link is of a job that does not wait', l.child
+      select 'a link is of a job that is not waiting', l.child
       from ${s}.links l
       where not exists (select from ${s}.waiting w where w.ref = l.child and w.state in ('blocked', 'paused'))
       union all
-      select 'a wish stands beside a job that no lease has', w.ref
+      select 'a requested change is of a job that is in no lease', w.ref
       from ${s}.wishes w where not exists (select from places p where p.ref = w.ref and p.place = 'lease')`)
     if (rows.length > 0) throw new Error(rows.map(({ what, ref }) => `${what} (${ref})`).join('; '))
   }

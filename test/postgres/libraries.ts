@@ -11,14 +11,14 @@ import postgres from 'postgres'
 import { DataSource } from 'typeorm'
 import type { EntityManager, QueryRunner } from 'typeorm'
 
-/** A library as its users have it: how they begin a transaction, and how they write in it themselves. */
+/** A library as its users use it: how they begin a transaction, and how they write in it themselves. */
 export interface Opened {
-  /** What is in no transaction and may be taken for one. */
+  /** Handles without a transaction that a caller may pass by mistake. */
   readonly roots: Readonly<Record<string, unknown>>
   transaction<T>(work: (tx: unknown) => Promise<T>): Promise<T>
-  /** A transaction in this one; undefined where the library has none. */
+  /** A nested transaction; undefined where the library has none. */
   readonly nested?: <T>(tx: unknown, work: (tx: unknown) => Promise<T>) => Promise<T>
-  /** The first column of the first row of a statement, by the library's own way. */
+  /** The first column of the first row of a statement, by the library's own API. */
   own(tx: unknown, text: string): Promise<unknown>
   close(): Promise<void>
 }
@@ -222,7 +222,7 @@ function openKnex(url: string, postProcessResponse?: (response: unknown) => unkn
     nested: (tx, work) => (tx as Trx).transaction(work as never) as never,
     own: async (tx, text) => {
       const told = new Promise<unknown>((resolve) => {
-        // What came from the server, whatever a mapper makes of it.
+        // The rows from the server, before any mapper.
         ;(tx as Trx).on('query-response', (_: unknown, query: { response: { rows: unknown } }) =>
           resolve(query.response.rows),
         )

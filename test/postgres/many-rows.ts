@@ -4,20 +4,20 @@ import { DAY_MS, NUMBER_BITS } from '../../src/store/postgres/queries/numbers.js
 
 /** The schema that the rows are in. */
 export const SCHEMA = 'millrace'
-/** Days that the jobs are spread over, today included. */
+/** The number of days of the jobs, today included. */
 const DAYS = 10
-/** Jobs a lease, of the few that workers hold. */
+/** Jobs per lease, of the few that workers hold. */
 const HELD = 10
 const LEASES = 20
 export const LANES = 100
 const FAR = 4_000_000_000_000
 
-/** A day, as refs have it. */
+/** Today, as in refs. */
 export const today = (): number => Math.floor(Date.now() / DAY_MS)
 export const refOf = (i: number): bigint => (BigInt(today() - (i % DAYS)) << BigInt(NUMBER_BITS)) | BigInt(i)
 export const idOf = (i: number): string => `00000000-0000-4000-8000-${i.toString(16).padStart(12, '0')}`
 
-/** Partitions for the days that the jobs are of. */
+/** Partitions for the days of the jobs. */
 export async function makeDays(client: Client): Promise<void> {
   const queries = dayQueries(SCHEMA)
   for (let day = today() - DAYS + 1; day < today(); day += 1)
@@ -28,13 +28,13 @@ export async function makeDays(client: Client): Promise<void> {
 }
 
 /**
- * So many jobs: half of them have ended, the others are ready or wait, and the last few are held by workers. Each table that grows
+ * `rows` jobs: half of them have ended, the others are ready or wait, and the last few are held by workers. Each table that grows
  * with jobs, groups, links or schedules has its share.
  */
 export async function fillTables(client: Client, rows: number): Promise<void> {
   const held = rows - 10 * HELD * LEASES
   const s = SCHEMA
-  // Not a temporary table: the server would make a schema for it, and plan every prepared statement again.
+  // Not a temporary table: the server would create a schema for it, and replan every prepared statement.
   const made = `(
      select i, ((${today()} - i % ${DAYS})::bigint << ${NUMBER_BITS}) | i as ref, 1 + i % ${LANES} as lane,
             case when i % 10 < 5 then 'history' when i % 10 < 7 then 'ready' when i % 10 = 9 and i > ${held} then 'lease'
@@ -86,7 +86,7 @@ export function heldOf(rows: number): { ref: bigint; fence: number } {
   return { ref: refOf(rows - 1), fence: Math.floor((rows - 1) / (10 * HELD)) }
 }
 
-/** Has the planner take every table that grew for one of so many rows. */
+/** Sets statistics so that the planner assumes this many rows in every table that grew. */
 export async function pretendRows(client: Client, rows: number): Promise<void> {
   await client.query(
     `with grown as (

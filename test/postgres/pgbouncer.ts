@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 
-/** The program, where there is one: on the PATH, where Debian puts it, or where MILLRACE_PGBOUNCER says (test/postgres/pgbouncer.sh gets one). */
+/** The program, if installed: on the PATH, where Debian puts it, or named by MILLRACE_PGBOUNCER (test/postgres/pgbouncer.sh downloads one). */
 export const pgbouncer = process.env['MILLRACE_PGBOUNCER'] ?? programOf('pgbouncer')
 
 function programOf(name: string): string | undefined {
@@ -14,20 +14,20 @@ function programOf(name: string): string | undefined {
   return folders.map((folder) => join(folder, name)).find((path) => existsSync(path))
 }
 
-/** A pooler that lends its few sessions by the transaction. */
+/** A pooler that assigns its few sessions per transaction. */
 export interface Bouncer {
   readonly url: string
-  /** As by a crash, and it comes up again on the same port. */
+  /** Crashes it, and starts it again on the same port. */
   restart(): Promise<void>
   end(): Promise<void>
 }
 
-/** Fewer sessions than there are connections to it, so that each of them meets what others left behind. */
+/** Fewer sessions than connections to it, so that each connection gets sessions that others have used. */
 const SESSIONS = 4
 
 export async function startBouncer(program: string, server: string): Promise<Bouncer> {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-bouncer-'))
-  chmodSync(folder, 0o755) // As root it runs as somebody else, who must be able to read it.
+  chmodSync(folder, 0o755) // As root it runs as another user, which must be able to read it.
   const port = await freePort()
   const { hostname, port: serverPort, username, password, pathname } = new URL(server)
   const database = pathname.slice(1)

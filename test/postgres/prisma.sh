@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes a folder with Prisma and a generated client, for the optional test: prisma.sh <folder>, then
+# Creates a folder with Prisma and a generated client, for the optional test: prisma.sh <folder>, then
 # MILLRACE_PRISMA=<folder> npx vitest run --project house test/postgres-handles.test.ts
 set -eu
 mkdir -p "$1"
@@ -19,5 +19,5 @@ model Thing {
 }
 SCHEMA
 echo "export default { schema: './schema.prisma', datasource: { url: 'postgresql://unused' } }" > prisma.config.mjs
-# To generate a client no engine is needed, and this keeps it from being fetched.
+# Generating a client needs no engine, and this prevents its download.
 PRISMA_SCHEMA_ENGINE_BINARY=$(command -v node) npx prisma generate

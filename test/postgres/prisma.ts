@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import type { Opened } from './libraries.js'
 
 /**
- * Prisma is 300 MB, so it is no dependency of ours, not even for tests. It is tested where MILLRACE_PRISMA names a folder that
- * has it; test/postgres/prisma.sh makes one.
+ * Prisma is 300 MB, so it is not a dependency, not even for tests. It is tested where MILLRACE_PRISMA names a folder that
+ * has it; test/postgres/prisma.sh creates one.
  */
 export const prismaFolder = process.env['MILLRACE_PRISMA']
 

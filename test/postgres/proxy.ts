@@ -1,20 +1,20 @@
 import { createConnection, createServer } from 'node:net'
 import type { AddressInfo, Socket } from 'node:net'
 
-/** A line to a server that can be disturbed. */
+/** A proxy to a server that can disturb connections. */
 export interface Proxy {
-  /** The server's address by way of this line. */
+  /** The server's address through this proxy. */
   readonly url: string
-  /** Nothing passes any more in either direction, and nobody is told; until `heal`. */
+  /** Nothing passes in either direction, without an error, until `heal`. */
   blackHole(): void
   heal(): void
-  /** New connections lead to this server from now on; those that are open stay as they are. */
+  /** New connections are made to this server from now on; open ones stay as they are. */
   lead(url: string): void
   /** Every connection is reset. */
   reset(): void
-  /** The next message to the server that contains this text passes; its answer does not, and then the line is cut. */
+  /** The next message to the server that contains this text passes; its reply does not, and then the connection is cut. */
   loseAnswerTo(text: string): void
-  /** The next message to the server that contains this text does not reach it, and the line is cut. */
+  /** The next message to the server that contains this text does not reach it, and the connection is cut. */
   swallow(text: string): void
   readonly lost: number
   close(): Promise<void>
@@ -26,7 +26,7 @@ interface Line {
   isDeaf: boolean
 }
 
-/** What the server says goes through `pass`, message by message; undefined leaves one out. */
+/** Each message of the server is passed through `pass`; undefined drops it. */
 export async function startProxy(
   url: string,
   pass: (message: Buffer) => Buffer | undefined = (m) => m,
@@ -66,7 +66,7 @@ export async function startProxy(
     server.on(
       'data',
       messages((message) => {
-        // The server is ready for more: it has done what it was asked.
+        // The server is ready for more: it has executed the statement.
         if (line.isDeaf && message[0] === READY) return cut(line)
         const passed = isHole || line.isDeaf ? undefined : pass(message)
         if (passed !== undefined) client.write(passed)
@@ -82,7 +82,7 @@ export async function startProxy(
     blackHole: () => void (isHole = true),
     heal: () => {
       isHole = false
-      // What was swallowed is missing: these lines are of no more use.
+      // The swallowed data is missing: these connections cannot be used any more.
       cutAll()
     },
     lead: (other) => void (target = new URL(other)),
@@ -102,7 +102,7 @@ export async function startProxy(
 
 const READY = 'Z'.charCodeAt(0)
 
-/** Cuts what a server says into its messages: a letter, a length, a body. */
+/** Splits the data of a server into its messages: a letter, a length, a body. */
 function messages(take: (message: Buffer) => void): (data: Buffer) => void {
   let rest: Buffer = Buffer.alloc(0)
   return (data) => {
@@ -117,8 +117,8 @@ function messages(take: (message: Buffer) => void): (data: Buffer) => void {
 }
 
 /**
- * What a pooler that lends sessions by the transaction does to us: nothing that is listened for is heard, and who answers at
- * the connect is not the server that will run the statements.
+ * Behaves like a pooler that assigns sessions per transaction: notifications do not arrive, and the server process at
+ * login is not the one that will run the statements.
  */
 export function asPooler(message: Buffer): Buffer | undefined {
   const kind = String.fromCharCode(message[0] as number)

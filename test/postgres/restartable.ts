@@ -9,17 +9,17 @@ import { startPostgres } from '../../src/testing/index.js'
 import { startKeeper } from '../../src/testing/postgres/postgres-keeper.js'
 import type { Keeper, Step } from '../../src/testing/postgres/postgres-keeper.js'
 
-/** A server that can be taken down as by a crash, and come up again on the same port with the same data. */
+/** A server that can crash, and start again on the same port with the same data. */
 export interface Restartable {
   readonly url: string
-  /** As `pg_ctl stop -m immediate`: nothing is said to anybody, and the next start recovers. */
+  /** As `pg_ctl stop -m immediate`: clients get no message, and the next start recovers. */
   crash(): Promise<void>
-  /** As by the end of its machine: kill -9. */
+  /** As when its machine fails: kill -9. */
   kill(): Promise<void>
   start(): Promise<void>
   /** A second server that follows this one, on a port of its own. This one is down for a moment. */
   follow(): Promise<Follower>
-  /** For good. */
+  /** Stops it for good. */
   end(): Promise<void>
 }
 
@@ -56,7 +56,7 @@ export async function startRestartable(settings: Readonly<Record<string, string>
     kill: () => stop('SIGKILL'),
     start,
     follow: async () => {
-      // A copy of what a crash left is a base to follow from, and needs no program that the package does not have.
+      // A copy of the files after a crash is a valid base backup, and needs no program that the package does not have.
       await stop('SIGQUIT')
       const home = mkdtempSync(join(tmpdir(), 'millrace-follower-'))
       if ('uid' in who) chownSync(home, uid, gid)
@@ -79,7 +79,7 @@ interface FollowerParts {
   readonly who: { readonly uid?: number; readonly gid?: number }
   readonly home: string
   readonly data: string
-  /** Of the server to follow. */
+  /** The address of the server to follow. */
   readonly url: string
 }
 
@@ -133,7 +133,7 @@ function pidIn(pidFile: string): number {
 
 function isThere(pid: number): boolean {
   try {
-    // A zombie that its parent has not looked at yet has ended as well.
+    // A zombie that its parent has not reaped yet has ended as well.
     return !readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z ')
   } catch {
     return false

@@ -10,15 +10,15 @@ import type { TestPostgres } from '../../src/testing/postgres/start-postgres.js'
 
 /**
  * For our own tests: one server for a whole run, and a database for each file of tests. Most runs of one file need no
- * PostgreSQL at all, so nothing is started ahead. The run's main process holds a door, and the first test that knocks
- * has the server started; the others, in whatever process they are, are told of the same one.
+ * PostgreSQL at all, so nothing is started in advance. The run's main process listens on a socket, and the first test that connects
+ * causes the server to start; the others, in any process, get the same one.
  */
 const DOOR = 'MILLRACE_TEST_POSTGRES_DOOR'
 
-/** No test of ours cuts the power, and a flush for each commit is most of their time; files have pools of their own. */
+/** These tests cut no power, and a flush for each commit would be most of their time; files have pools of their own. */
 const SETTINGS = { fsync: 'off', max_connections: '300' }
 
-/** Opens the door, in the process whose children run the tests; what it gives closes it and stops the server. */
+/** Opens the socket, in the process whose children run the tests; the returned function closes it and stops the server. */
 export async function openDoor(): Promise<() => Promise<void>> {
   if (process.env[DOOR] !== undefined) return async () => {} // Another project of the same run holds it.
   let starting: Promise<TestPostgres> | undefined
@@ -39,7 +39,7 @@ export async function openDoor(): Promise<() => Promise<void>> {
   }
 }
 
-/** A database of this test's own, in the server that the run shares. */
+/** A database for this test alone, in the server that the run shares. */
 export async function freshDatabase(): Promise<FreshDatabase> {
   const door = process.env[DOOR]
   if (door === undefined)

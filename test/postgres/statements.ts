@@ -5,7 +5,7 @@ import type { ListedBy } from '../../src/store/postgres/queries/find.js'
 import { heldOf, idOf, refOf, SCHEMA, today } from './many-rows.js'
 
 type Values = readonly (string | null)[]
-/** The values of a statement; of one that is made by a function, also how it is made. */
+/** The values of a statement; for one that a function builds, also the arguments of that function. */
 type Case = Values | readonly { readonly made: readonly unknown[]; readonly values: Values }[]
 
 /** A statement with values that find rows in tables filled by `fillTables`. */
@@ -15,12 +15,12 @@ export interface Statement {
   readonly values: Values
 }
 
-/** What has no plan. */
+/** Statements without a plan. */
 const COMMAND = /^\s*(begin|commit|rollback|savepoint|release|set|listen|lock|create|alter|drop)\b/
 
 /**
- * Every statement of the store, found from the objects that it takes them from: one that is not in the tables below is an error.
- * `rows`: so many jobs there are.
+ * Every statement of the store, found in its query objects: a statement that is not in the tables below is an error.
+ * `rows`: the number of jobs.
  */
 export function allStatements(rows: number): Statement[] {
   const queries = makeQueries(SCHEMA, 'channel')
@@ -51,7 +51,7 @@ function statementsOf(prefix: string, queries: object, cases: Readonly<Record<st
       `test/postgres/statements.ts: statements without values: ${missing.join(', ') || 'none'}; ` +
         `values without a statement: ${unknown.join(', ') || 'none'}`,
     )
-  // Of an insert with a commit in one text there is nothing to explain.
+  // An insert with a commit in one text cannot be explained.
   return made.filter(({ text }) => !COMMAND.test(text) && !/;\s*commit$/.test(text))
 }
 
@@ -72,7 +72,7 @@ const STATES = [
   'cancelled',
 ] as const
 
-/** What `find` may list jobs by, with the values of its filter. */
+/** The lists that `find` may use, with the values of its filter. */
 const LISTS: readonly (readonly [readonly ListedBy[], ...string[]])[] = [
   [[{ by: 'all' }]],
   [[{ by: 'grp', value: '$4' }], 'g4'],
@@ -271,7 +271,7 @@ function jobCases(rows: number): Readonly<Record<string, Case>> {
   }
 }
 
-/** What is asked of a day, and by rows of it. What moves or drops a whole day reads it whole, and is not here: `null`. */
+/** Statements on a day and on rows of it. Statements that move or drop a whole day read it completely, and are left out: `null`. */
 function dayCases(): Readonly<Record<string, Case>> {
   const slice = [String(refOf(10)), String(refOf(10) + 100_000n), FUTURE, '10']
   const empty = today() + 1

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 const INSTALLED = '/usr/lib/postgresql'
 
 /**
- * The programs of a PostgreSQL as Debian ships it, the newest that can compile statements; undefined where none is installed. The
- * server of `freshDatabase()` comes from npm and has no LLVM, so what JIT does cannot be seen on it.
+ * The programs of Debian's PostgreSQL, the newest that can compile statements; undefined where none is installed. The
+ * server of `freshDatabase()` comes from npm and has no LLVM, so JIT cannot be tested on it.
  */
 export const stockPrograms: string | undefined = newestWithJit()
 

@@ -4,7 +4,7 @@ import { startLending, takeBack } from '../support/schema-pool.js'
 import { emptyTables } from './empty-tables.js'
 import { freshDatabase } from './shared-postgres.js'
 
-/** Before each file of the `postgres` project: the same tests of behaviour, on a database of the file's own. */
+/** Before each file of the `postgres` project: the same tests of behaviour, on a database of its own. */
 const database = await freshDatabase()
 process.env['MILLRACE_TEST_POSTGRES'] = database.url
 const client = new Client(database.url)

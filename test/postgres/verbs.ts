@@ -4,7 +4,7 @@ import type { Command } from '../../src/job/rules/command.js'
 import type { State } from '../../src/job/rules/states.js'
 import type { Bench } from '../contract/bench.js'
 
-/** How the job stands when the two come. */
+/** The states of the job before the two verbs. */
 export const STANDINGS = [
   'ready',
   'scheduled',
@@ -18,15 +18,15 @@ export const STANDINGS = [
 ] as const
 export type Standing = (typeof STANDINGS)[number]
 
-/** What both find: the job, one that comes after it, one it may come after, and those that may be added. */
+/** What both find: the job, a child of it, a job that may become its parent, and jobs that may be added. */
 export interface Stage {
   readonly state: State
   readonly job: string
   readonly claim: ClaimedJob | undefined
   readonly parent: string
-  /** Of each of the two his own. */
+  /** Separate ones for each of the two sides. */
   readonly added: Readonly<Record<Side, Readonly<Record<'returned' | 'replacing' | 'moving' | 'child', NewJob>>>>
-  /** By which ids are told. */
+  /** The names under which ids are printed. */
   readonly names: ReadonlyMap<string, string>
 }
 
@@ -82,7 +82,7 @@ async function bring(b: Bench, id: string, standing: Standing): Promise<ClaimedJ
   return claim
 }
 
-/** As a client gives it: where it means nothing, or can only be asked for, nothing is written. */
+/** As a client does it: where the command does not apply, or can only be requested, nothing is written. */
 const change =
   (command: Command, more: Partial<GuardedChange> | ((stage: Stage) => Partial<GuardedChange>) = {}): Verb =>
   async (b, stage) => {
@@ -115,13 +115,13 @@ const underClaim =
   async (b, { claim }) =>
     claim === undefined ? 'no claim' : act(b, claim)
 
-/** Each claim has a fence of its own, whoever makes it. */
+/** Each claim has a fence of its own, on either side. */
 let fences = 1_000_000
 
-/** They pass over what somebody has locked, and come again: who found nothing is asked once more at the end. */
+/** They skip rows that another transaction has locked, and run again later: a verb that found nothing runs once more at the end. */
 export const COME_AGAIN = ['claim', 'rescue its worker']
 
-/** What processes do to jobs, each as the store knows it. */
+/** What processes do to jobs, each by its store verb. */
 export const VERBS: Readonly<Record<string, Verb>> = {
   pause: change('pause'),
   resume: change('resume'),
@@ -129,12 +129,12 @@ export const VERBS: Readonly<Record<string, Verb>> = {
   delete: change('delete', { keepMs: 0 }),
   retry: change('retry', { due: { inMs: 0 }, freshRetries: true }),
   'edit its payload': change('edit', { edit: { payload: '{"n":2}' } }),
-  'edit its place in the line': change('edit', { edit: { priority: 5, queue: 'other' } }),
-  'let it come after another': change('edit', ({ parent }) => ({
+  'edit its position in the queue': change('edit', { edit: { priority: 5, queue: 'other' } }),
+  'let it run after another': change('edit', ({ parent }) => ({
     edit: { after: { parents: [{ id: parent }], onFailure: 'wait', keepMs: Infinity } },
   })),
-  'ask it to stop': (b, { job }) => b.ask(job, 'cancel'),
-  'ask it to pause': (b, { job }) => b.ask(job, 'pause'),
+  'request its cancel': (b, { job }) => b.ask(job, 'cancel'),
+  'request its pause': (b, { job }) => b.ask(job, 'pause'),
   claim: async (b) => {
     return (await b.claim('w2', { fence: (fences += 1) })).jobs
       .map(({ id, payload }) => `${id} ${String(payload)}`)
@@ -144,9 +144,9 @@ export const VERBS: Readonly<Record<string, Verb>> = {
     const lost = await b.store.leases.reportJobs([{ ...claim, startedAt: b.clock.now, progress: null }])
     return lost.length === 0 ? 'begun' : 'lost'
   }),
-  'end it': settle('done'),
+  'complete it': settle('done'),
   'fail it': settle('failed'),
-  'try it again later': settle('retrying'),
+  'retry it later': settle('retrying'),
   'park it': settle('parked'),
   'rescue its worker': async (b) => {
     const workers = await b.store.leases.readWorkers()

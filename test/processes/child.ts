@@ -8,7 +8,7 @@ import { pathToFileURL } from 'node:url'
 import { afterEach } from 'vitest'
 import { freshStore } from '../support/fresh-store.js'
 
-/** What a child program said, and when this process heard it. */
+/** A message of a child program, and when this process received it. */
 export interface Said {
   readonly at: number
   readonly what: string
@@ -16,8 +16,8 @@ export interface Said {
 }
 
 /**
- * A real process that runs a small program on the built package. The program has `millrace`, `job` and the rest of the front
- * door in scope, `file` (the store) and `say(what, fields)`; what it says is heard here line by line.
+ * A real process that runs a small program on the built package. The program has `millrace`, `job` and the rest of the public
+ * API in scope, `file` (the store) and `say(what, fields)`; each call of `say` is one message here.
  */
 export class Child {
   readonly process: ChildProcess
@@ -44,12 +44,12 @@ export class Child {
     )
   }
 
-  /** What it wrote to standard error so far. */
+  /** Its standard error so far. */
   get errors(): string {
     return this.#errors
   }
 
-  /** Waits until the program has said this, or fails with what it said instead when it ends or the time is up. */
+  /** Waits for this message, or fails with the messages so far when the program ends or the time is up. */
   async hears(what: string, withinMs = 30_000): Promise<Said> {
     return new Promise((resolve, reject) => {
       const done = (settle: () => void): void => {
@@ -107,7 +107,7 @@ export class Place {
   }
 }
 
-/** A place for the test at hand. */
+/** The folder, store and children of the current test. */
 export function usePlace(): () => Place {
   let place: Place | undefined
   afterEach(async () => {

@@ -10,12 +10,12 @@ import type { Store } from '../../src/store/store.js'
 import { systemWorld } from '../../src/world/world.js'
 import { onPostgres } from './fresh-store.js'
 
-/** The database's clock, which stands still until the test moves it. */
+/** The database's clock, which moves only when the test moves it. */
 export interface TestClock {
   now: number
 }
 
-/** A mill on a store whose clock is the test's; timers are real, and polls short, so that a move is seen within a moment. */
+/** A mill on a store whose clock is the test's; timers are real, and polls short, so that a step is seen soon. */
 export function clockedMill(where: string, clock: TestClock, options: MillOptions): Promise<Mill> {
   const world = systemWorld()
   const choice = { [STORE_CHOICE]: true as const, open: () => openClocked(where, clock) }

@@ -4,8 +4,8 @@ import { lendSchema } from './schema-pool.js'
 let stores = 0
 
 /**
- * Somewhere new for jobs: a file in `folder`, or a schema of its own where the run is one on PostgreSQL. Behaviour is the
- * same on both, so the tests of behaviour ask for their store here.
+ * A new store: a file in `folder`, or a schema of its own where the run is one on PostgreSQL. Behaviour is the
+ * same on both, so the tests of behaviour get their store here.
  */
 export function freshStore(folder: string, name?: string): string {
   const fresh = freshSchema()
@@ -14,7 +14,7 @@ export function freshStore(folder: string, name?: string): string {
   return join(folder, name ?? `${stores}.db`)
 }
 
-/** The same for jobs that nobody looks for afterwards: in memory, where the run is one on SQLite. */
+/** The same for jobs that are not read afterwards: in memory, where the run is one on SQLite. */
 export function passingStore(): string {
   const fresh = freshSchema()
   return fresh === undefined ? ':memory:' : `${fresh.url}?schema=${fresh.schema}`
@@ -29,5 +29,5 @@ export function freshSchema(): { readonly url: string; readonly schema: string }
 
 export const onPostgres = process.env['MILLRACE_TEST_POSTGRES'] !== undefined
 
-/** What every mill on the server of our tests is warned of, rightly: it does not flush, to be fast. */
+/** The warning of every mill on the tests' server, which does not flush, to be fast. */
 export const UNFLUSHED = 'fsync is off: a crash of the machine can lose or damage everything; turn it on'

@@ -10,7 +10,7 @@ import { root } from '../../scripts/run.mjs'
 export interface Door {
   /** `Mill.enqueue options`: the verb, and its parameter. */
   readonly name: string
-  /** The way to each object: `['retry', 'backoff']`. `'*'` is any name, `'[0]'` an element. */
+  /** The path of each object: `['retry', 'backoff']`. `'*'` is any name, `'[0]'` an element. */
   readonly levels: readonly Level[]
 }
 
@@ -22,23 +22,23 @@ export interface Level {
 
 const ENTRIES = ['index.d.ts', 'postgres.d.ts', 'testing/index.d.ts'].map((file) => join(root, 'dist', file))
 
-/** Objects of the caller's own, or of another library: they may have more than we look at. */
+/** Objects of the caller, or of another library: they may have more fields than Millrace reads. */
 const OPAQUE = new Set([
   'Codec',
   'StandardSchema',
   'InstantLike',
   'TemporalNamespace',
-  // A handle is taken by its id: `After`.
+  // Only the id of a handle is read: `After`.
   '{ readonly id: string; }',
 ])
 
-/** What TypeScript makes of our types: `Omit<EnqueueOptions, 'tx'>`. */
+/** Types that TypeScript derives from ours: `Omit<EnqueueOptions, 'tx'>`. */
 const MAPPED = new Set(['Omit', 'Pick', 'Partial'])
 
-/** The store behind a choice is the engine's own. */
+/** The store in a choice is internal. */
 const INTERNAL = new Set(['StoreChoice'])
 
-/** It has methods, as opaque objects do, and is written for one call as options are. */
+/** It has methods, as opaque objects do, and is written for one call, like options. */
 const PLAIN = new Set(['CodecType'])
 
 export function optionDoors(): Door[] {
@@ -96,7 +96,7 @@ class Walk {
     })
   }
 
-  /** A part of a tuple that depends on the payload's type stands for the elements of the longest that it can be. */
+  /** A part of a tuple that depends on the payload's type counts as its longest possible form. */
   #elementsOf(list: ts.Type): readonly ts.Type[] {
     return this.#checker.getTypeArguments(list as ts.TypeReference).flatMap((element) => {
       if (!(element.flags & ts.TypeFlags.Conditional)) return [element]
@@ -110,7 +110,7 @@ class Walk {
     this.#levels(door, type, [])
   }
 
-  /** Notes each object of a parameter, and goes on to what callbacks among its parts are given. */
+  /** Records each object of a parameter, and visits the arguments of callbacks in it. */
   #levels(door: string, type: ts.Type, keys: readonly string[]): void {
     if (keys.length > 6) return
     for (const one of constituents(type)) {
@@ -125,14 +125,14 @@ class Walk {
     const levels = this.doors.get(door) ?? new Map<string, Level>()
     this.doors.set(door, levels)
     const any = type.getStringIndexType()
-    // Where every name is a name, none is unknown.
+    // Where every name is allowed, none is unknown.
     if (any === undefined) levels.set(keys.join('.'), { keys, type: this.#nameOf(type) })
     else this.#levels(door, any, [...keys, '*'])
     for (const property of type.getProperties())
       this.#levels(door, this.#checker.getTypeOfSymbol(property), [...keys, property.name])
   }
 
-  /** What a callback is given can be called in turn; what it returns may be options again. */
+  /** The arguments of a callback can have methods; what it returns may be options again. */
   #callback(door: string, type: ts.Type, keys: readonly string[]): void {
     for (const signature of type.getCallSignatures()) {
       for (const [label, given] of this.#parametersOf(signature)) this.#surface(`${door} ${label}`, given)
@@ -140,7 +140,7 @@ class Walk {
     }
   }
 
-  /** An object that the package gives to its user: its methods are verbs. */
+  /** An object that the package returns to its user: its methods are verbs. */
   #surface(name: string, type: ts.Type): void {
     for (const one of constituents(type)) {
       if (this.#seen.has(one)) continue
@@ -163,7 +163,7 @@ class Walk {
     else this.#surface(`${title}.${property.name}`, type)
   }
 
-  /** What a promise, an array or an iterator is of. */
+  /** The element types of a promise, an array or an iterator. */
   #elementsIn(type: ts.Type): readonly ts.Type[] {
     if (this.#isOurs(type)) return []
     return (type as { target?: unknown }).target === undefined ? [] : this.#elementsOf(type)

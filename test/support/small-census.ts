@@ -2,7 +2,7 @@ import type { Census, CensusJob } from '../../src/store/sqlite/verbs/census.js'
 import { Checker } from '../../src/testing/checkers/checks.js'
 import type { Facts } from '../../src/testing/checkers/checks.js'
 
-/** Small censuses by hand: what each checker lets pass, and that it can fail. */
+/** Small censuses by hand: what each checker accepts, and that it can fail. */
 export const waiting: CensusJob = {
   seq: 1,
   id: 'a',
@@ -88,7 +88,7 @@ export function facts(more: Partial<Facts> = {}): Facts {
   }
 }
 
-/** Looks at one census after the other; gives what the last look said. */
+/** Checks one census after the other; returns a function that makes the last check. */
 export function looking(...seen: readonly Census[]): () => void {
   const checker = new Checker()
   for (const each of seen.slice(0, -1)) checker.look(each, facts({ calledOff: new Set(['a']) }))

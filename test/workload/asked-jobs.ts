@@ -9,29 +9,29 @@ import { handlerPauses } from '../../src/testing/simulation/witness.js'
 import type { Cast, Told } from './stage.js'
 import { inContext, isFirstRun } from './stage.js'
 
-/** How a handler takes it when its job is cancelled while it runs. */
+/** How a handler reacts when its job is cancelled while it runs. */
 export const MANNERS = ['obeys', 'fails', 'returns'] as const
 export type Manner = (typeof MANNERS)[number]
 
-/** A second, and what it takes to look and to tell. */
+/** A second, plus the time to read the request and abort the signal. */
 const TOLD_WITHIN_MS = 1_050
 
-/** Jobs that are asked for something while they run, and one that asks for a rest of its queue. */
+/** Jobs with requested changes while they run, and one that pauses its queue. */
 export function askedJobs(cast: Cast): AnyJob[] {
   const { sim, wait, dozed } = cast
   const patient = job('patient', {
     run: inContext(cast, async (p: Told & { ms: number; manner: Manner }, ctx) => {
       ctx.signal.addEventListener('abort', () => {
-        if (ctx.signal.reason instanceof JobCancelledError) sim.count(`told of a cancel: ${p.manner}`)
+        if (ctx.signal.reason instanceof JobCancelledError) sim.count(`signal aborted by a cancel: ${p.manner}`)
       })
       if (p.manner === 'obeys') await untilAborted(wait(p.ms), ctx)
       else await wait(p.ms)
       checkTold(cast, ctx)
-      if (p.manner === 'fails' && (ctx.signal.aborted || isFirstRun(cast, ctx))) throw new Error('told or not')
+      if (p.manner === 'fails' && (ctx.signal.aborted || isFirstRun(cast, ctx))) throw new Error('cancelled or not')
     }),
     retry: { limit: 6, backoff: { start: 200, max: 1_000 } },
   })
-  // Hears of nothing for longer than the grace of a cancelled job.
+  // Ignores its signal for longer than the grace of a cancelled job.
   const deaf = job(
     'deaf',
     inContext(cast, async (p: Told & { ms: number }, ctx) => {
@@ -53,8 +53,8 @@ export function askedJobs(cast: Cast): AnyJob[] {
 }
 
 /**
- * A handler is told of a cancel within a second (X7): by a hint, or at the next look of its worker, whatever hints are lost.
- * Not held against a process that slept or was failed by its store meanwhile, or whose last answer may be on its way yet.
+ * A handler's signal is aborted within a second of a cancel (X7): by a hint, or by the next poll of its worker, whatever hints are lost.
+ * A process is exempt that slept or whose store failed meanwhile, or whose last reply may still be in transit.
  */
 function checkTold({ sim, process }: Cast, ctx: Context): void {
   const since = sim.asks.cancelledSince(ctx.id)
@@ -64,7 +64,7 @@ function checkTold({ sim, process }: Cast, ctx: Context): void {
     sim.fail(new BrokenPromise(`X7: job ${ctx.id} was cancelled ${sim.time.now - since} ms ago, and was not told`))
 }
 
-/** As `fetch(url, { signal })` does: waits, or throws the reason. */
+/** Like `fetch(url, { signal })`: waits, or throws the reason. */
 function untilAborted(waited: Promise<void>, { signal }: Context): Promise<void> {
   return new Promise((resolve, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true })

@@ -9,7 +9,7 @@ import type { SqliteDatabase } from '../../src/store/sqlite/connection/driver.js
 import type { Cast, Told } from './stage.js'
 import { inContext, isFirstRun } from './stage.js'
 
-/** What becomes of the transaction in which a banker writes its work and its end. */
+/** The fate of the transaction in which a banker writes its work and its settlement. */
 export const FATES = [
   'commits',
   'rolls back',
@@ -20,12 +20,12 @@ export const FATES = [
 ] as const
 export type Fate = (typeof FATES)[number]
 
-/** Jobs whose work and end are one transaction. */
+/** Jobs whose work and settlement are one transaction. */
 export const BANKING: ReadonlySet<string> = new Set(['banker', 'teller'])
 
 type Banked = Told & { readonly ms: number; readonly fate: Fate; readonly spawns: boolean }
 
-/** One opens its transaction by `ctx.transaction`, the other settles itself in one of its own by `ctx.settleIn`. */
+/** One opens its transaction by `ctx.transaction`, the other settles in one of its own by `ctx.settleIn`. */
 export function bankingJobs(cast: Cast): AnyJob[] {
   const { sim, wait } = cast
   const retry = { limit: 8, backoff: { start: 100, max: 1_000 } }
@@ -54,7 +54,7 @@ export function bankingJobs(cast: Cast): AnyJob[] {
       } catch (thrown) {
         await business.undone(thrown)
         if (!(thrown instanceof OnPurpose)) throw thrown
-        // It returns all the same, and the worker finds out that nothing was settled.
+        // It returns anyway, and the worker detects that nothing was settled.
         return sim.book.failed(ctx.id)
       }
       await business.committed()
@@ -64,7 +64,7 @@ export function bankingJobs(cast: Cast): AnyJob[] {
   return [banker, teller] as AnyJob[]
 }
 
-/** The business of one attempt: a row of work and perhaps a child, in one transaction with the job's end. */
+/** The work of one attempt: a row and perhaps a child, in one transaction with the job's settlement. */
 class Business {
   readonly #cast: Cast
   readonly #banked: Banked
@@ -79,13 +79,13 @@ class Business {
     this.#fate = isFirstRun(cast, ctx) ? banked.fate : 'commits'
   }
 
-  /** A process that sleeps for longer than its lease comes back to a job that somebody else may run by now. */
+  /** A process that sleeps for longer than its lease resumes a job that another worker may run by now. */
   async begin(): Promise<void> {
     const { sim, process } = this.#cast
     if (this.#fate === 'sleeps before it') await sim.sleep(process)
   }
 
-  /** What it throws rolls everything back. */
+  /** A throw rolls everything back. */
   write(tx: SqliteDatabase, settle: () => void): void {
     const { tenant, spawns } = this.#banked
     writeWork(tx, this.#ctx.id)
@@ -104,7 +104,7 @@ class Business {
 
   async undone(thrown: unknown): Promise<void> {
     const { sim, process } = this.#cast
-    // Nobody knows what became of it.
+    // The outcome is unknown.
     if (thrown instanceof StoreError && thrown.message.includes(REPLY_LOST)) return
     for (const child of this.#children) sim.undone.add((await child).id)
     if (!(thrown instanceof OnPurpose)) return

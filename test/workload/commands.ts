@@ -3,7 +3,7 @@ import type { CensusJob } from '../../src/store/sqlite/verbs/census.js'
 import type { Teller } from './story.js'
 
 const QUEUES = ['default', 'mail', 'slow'] as const
-/** How long it is waited before a call that failed is made again. */
+/** How long to wait before a failed call is repeated. */
 const AGAIN_MS = 100
 
 export async function cancel(teller: Teller, id = choose(teller)): Promise<void> {
@@ -16,7 +16,7 @@ export async function cancel(teller: Teller, id = choose(teller)): Promise<void>
 export async function pause(teller: Teller, id = choose(teller)): Promise<void> {
   const { sim, mill, pausedJobs } = teller
   if (id === undefined) return
-  // Whatever is answered, it may be paused now.
+  // Whatever the call returns, the job may be paused now.
   pausedJobs.add(id)
   const state = sim.stateOf(id)
   if (await mill.pause(id)) sim.count(state === 'running' ? 'paused running' : 'paused')
@@ -32,7 +32,7 @@ export async function resume({ sim, mill, random, pausedJobs }: Teller, id?: str
 export async function pauseQueue(teller: Teller, queue: string = teller.random.pick(QUEUES)): Promise<void> {
   const { sim, mill, random, pausedQueues } = teller
   if (random.chance(0.6)) {
-    // It ends by itself, unless the call failed and an older pause stands, which somebody ends in the end.
+    // It ends by itself, unless the call failed and an older pause is still there, which resumeAll ends.
     await mill.queue(queue).pauseUntil(random.int(20, 3_000))
     pausedQueues.delete(queue)
     sim.count('queues paused until a time')
@@ -50,7 +50,7 @@ export async function resumeQueue({ sim, mill, random, pausedQueues }: Teller): 
   sim.count('queues resumed')
 }
 
-/** Asks one thing after the other of a job that may run. */
+/** Sends one command after the other to a job that may be running. */
 export async function press(teller: Teller, id: string): Promise<void> {
   const { sim, client, random } = teller
   for (let times = random.int(1, 3); times > 0; times -= 1) {
@@ -59,7 +59,7 @@ export async function press(teller: Teller, id: string): Promise<void> {
   }
 }
 
-/** Does something to a job that a worker holds in advance, or to its queue. */
+/** Sends a command to a job that a worker holds in advance, or to its queue. */
 export async function commandHeld(teller: Teller): Promise<void> {
   const { sim, mill, random } = teller
   const held = sim.census().jobs.filter(isHeld)
@@ -93,7 +93,7 @@ export async function forgetOne({ sim, mill }: Teller, id: string): Promise<void
   if (await mill.delete(id)) sim.count('deleted')
 }
 
-/** At the end everything that was paused until further notice is resumed, however often the store fails. */
+/** At the end everything that was paused without a time is resumed, however often the store fails. */
 export async function resumeAll(teller: Teller): Promise<void> {
   const { mill, pausedJobs, pausedQueues } = teller
   for (const id of pausedJobs) await insist(teller, () => mill.resume(id))
@@ -105,13 +105,13 @@ export async function insist({ sim, client }: Teller, call: () => Promise<unknow
     try {
       return void (await call())
     } catch {
-      sim.count('insisted') // The store failed, as it may for a while.
+      sim.count('insisted') // The store failed, which it may for a while.
       await sim.wait(client, AGAIN_MS)
     }
   }
 }
 
-/** A job of some kind as the store has it, or any that was ever heard of. */
+/** A job of some kind from the store, or any job known so far. */
 function choose(
   { sim, random, known }: Teller,
   ...kinds: readonly ((job: CensusJob) => boolean)[]

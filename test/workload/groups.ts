@@ -5,12 +5,12 @@ import type { Teller } from './story.js'
 
 const GROUPS = ['spring', 'summer', 'autumn'] as const
 
-/** The group of the next job, if it is to be in one. From a stream of its own, so that the rest of the story stays as it is. */
+/** The group of the next job, if it is to be in one. From a stream of its own, so that the rest of the scenario does not change. */
 export function anyGroup(random: Random): { readonly group?: string } {
   return random.chance(0.4) ? { group: random.pick(GROUPS) } : {}
 }
 
-/** At the end every group is sealed, while members still run and add to it; what follows says which group it follows. */
+/** At the end every group is sealed, while members still run and add to it; the whenDone job names its group. */
 export async function sealGroups(teller: Teller): Promise<void> {
   for (const name of GROUPS)
     await insist(teller, () =>

@@ -4,7 +4,7 @@ import { BrokenPromise } from '../../src/testing/checkers/broken-promise.js'
 import type { Cast, Told } from './stage.js'
 import { inContext } from './stage.js'
 
-/** A job that asks for what its parents gave. */
+/** A job that reads the results of its parents. */
 export function linkedJobs(cast: Cast): AnyJob[] {
   const { sim, wait } = cast
   const joiner = job('joiner', {

@@ -11,7 +11,7 @@ import { asTenant } from './stage.js'
 import type { Teller } from './story.js'
 import { inTransaction } from './transactions.js'
 
-/** Something about jobs that come after others. From a stream of its own, so that the rest of the story stays as it is. */
+/** A step with parents and children. From a stream of its own, so that the rest of the scenario does not change. */
 export async function linkStep(teller: Teller): Promise<void> {
   const own = { ...teller, random: teller.linkRandom }
   const steps = [
@@ -29,9 +29,9 @@ export async function linkStep(teller: Teller): Promise<void> {
   await own.random.pick(steps)(own)
 }
 
-/** A job of any kind; its payload says which jobs it must come after, as far as it knows, and what it does when one fails. */
+/** A job of any kind; its payload has its parents, as far as they are known, and its policy when one fails. */
 function childOf(random: Random, given: readonly After[]): [string, object, EnqueueOptions] {
-  // A key may mean one that is also named by its id: it is given last, so that the order in which ids come is known.
+  // A key may name a job that is also named by its id: keys are last, so that the order of ids is known.
   const parents = [...given.filter((one) => !Array.isArray(one)), ...given.filter((one) => Array.isArray(one))]
   const [name, payload] = random.chance(0.4) ? ['joiner', { ms: random.int(0, 200) }] : anyJob(random)
   const policy = random.pick(ON_PARENT_FAILURE)
@@ -56,7 +56,7 @@ async function enqueueChild(teller: Teller): Promise<void> {
   sim.count(`children that ${options.onParentFailure}`)
 }
 
-/** One in whatever state, by handle, by id or by key; it may be gone, and then the call is refused. */
+/** A job in any state, by handle, by id or by key; it may be deleted, and then the call is refused. */
 function anyParent({ sim, mill, random, known }: Teller): After | undefined {
   if (random.chance(0.15)) return ['steady', `key-${random.int(1, 3)}`]
   const kind = random.pick([
@@ -74,7 +74,7 @@ function anyParent({ sim, mill, random, known }: Teller): After | undefined {
   return id !== undefined && random.chance(0.3) ? mill.handle(id) : id
 }
 
-/** A parent by its key and children of it, in one transaction of the client's own. */
+/** A parent by its key and children of it, in one transaction of the client. */
 async function enqueueFamily(teller: Teller): Promise<void> {
   const { sim, mill, random } = teller
   const parents: After[] = [['steady', 'parent'], ...known(teller)]
@@ -96,7 +96,7 @@ function known({ random, known: all }: Teller): string[] {
   return all.length > 0 && random.chance(0.3) ? [random.pick(all)] : []
 }
 
-/** One that takes the place of the very job it comes after, if there is one. */
+/** A job that replaces its own parent, if there is one. */
 async function replaceParent(teller: Teller): Promise<void> {
   const { sim, mill, random } = teller
   const key = random.chance(0.5) ? 'parent' : `key-${random.int(1, 3)}`
@@ -152,7 +152,7 @@ async function addLate(teller: Teller): Promise<void> {
     teller.sim.count('late links')
 }
 
-/** Of a parent and a child the parent is to come after the child, and that is refused. */
+/** Tries to make a parent run after its child, which is refused. */
 async function makeRing(teller: Teller): Promise<void> {
   const { sim, random } = teller
   const { links, jobs } = sim.census()
@@ -162,7 +162,7 @@ async function makeRing(teller: Teller): Promise<void> {
   if (parent !== undefined && child !== undefined && isWaiting(parent)) await linkLate(teller, child.id, parent)
 }
 
-/** Of parents it has already nothing new is said, so that what was said of each is known. */
+/** Parents that it has already are not added again, so that the policy of each is known. */
 async function linkLate({ sim, mill, random }: Teller, parent: string, child: CensusJob): Promise<boolean> {
   const policy = random.pick(ON_PARENT_FAILURE)
   const name = `${child.id} ${parent}`
@@ -171,13 +171,13 @@ async function linkLate({ sim, mill, random }: Teller, parent: string, child: Ce
   try {
     return await mill.edit(child.id, { after: [parent], onParentFailure: policy })
   } catch (error) {
-    // It was refused, and can be said otherwise another time; of a store that failed nobody knows.
+    // It was refused, and can be added with another policy later; after a failure of the store the outcome is unknown.
     if (error instanceof MillraceError && !(error instanceof StoreError)) sim.lateLinks.delete(name)
     throw error
   }
 }
 
-/** Something happens to a job that others wait for. */
+/** Sends a command to a job that others wait for. */
 async function commandParent(teller: Teller): Promise<void> {
   const parents = new Set(teller.sim.census().links.map((link) => link.parent))
   await command(

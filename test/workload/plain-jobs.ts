@@ -16,7 +16,7 @@ export function plainJobs(cast: Cast): AnyJob[] {
       return p.n
     }),
   )
-  // Returns at once when it has nothing to wait for: whole bursts of these are held in advance, and run in one go.
+  // Returns at once when it has nothing to wait for: whole bursts of these are held in advance, and run in one turn.
   // Kept for a moment, so that a run of seconds sees jobs pruned.
   const quick = job('quick', {
     keep: { done: '1s', cancelled: '2s' },
@@ -79,7 +79,7 @@ function failingJobs(cast: Cast): AnyJob[] {
       throw new Abort('no use')
     }),
   )
-  // Comes back from the dead, and goes on as if nothing had happened.
+  // Resumes after it was declared dead, and continues.
   const sleeper = job('sleeper', {
     run: inContext(cast, async (p: Told & { ms: number; fails: number }, ctx) => {
       await (isFirstRun(cast, ctx) ? sim.sleep(process) : wait(p.ms))

@@ -5,19 +5,19 @@ import { asTenant } from './stage.js'
 import { insist } from './commands.js'
 import type { Teller } from './story.js'
 
-/** Its times are always the same and nobody pauses it, so its ledger must be whole. */
+/** Its times are always the same and it is never paused, so its ledger must be complete. */
 const UNBROKEN = 'unbroken'
 const UNBROKEN_MS = 1_000
-/** One that is deleted and made anew, and one whose gaps are filled: a ledger that was deleted cannot say what has run. */
+/** One that is deleted and declared again, and one whose gaps are backfilled: a deleted ledger cannot say what has run. */
 const OTHERS = ['fleeting', 'patchy'] as const
 
-/** In some histories, and in all in which the clock is set, all of it recurs from the first; in most, little does, since it is much to look at. */
+/** In some histories, and in all in which the clock is set, everything recurs from the start; in most, little does, since checking it is slow. */
 export async function beginRecurring(teller: Teller): Promise<void> {
   if (!teller.random.chance(0.2) && !hasSteps(teller)) return
   for (const id of [UNBROKEN, ...OTHERS]) await insist(teller, () => say(teller, id))
 }
 
-/** Says what recurs, as every process does at its start; now and then with other words. */
+/** Declares the schedules, as every process does at its start; sometimes with other options. */
 export async function recur(teller: Teller): Promise<void> {
   await say(teller, teller.random.chance(0.5) ? UNBROKEN : teller.random.pick(OTHERS))
 }
@@ -27,7 +27,7 @@ async function say(teller: Teller, id: string): Promise<void> {
   const isUnbroken = id === UNBROKEN
   const rule = isUnbroken ? { every: UNBROKEN_MS } : anyRule(random)
   const policy = { ...anyPolicy(random), ...(isUnbroken ? { missed: 'all' as const } : {}) }
-  // A clock that goes forward by a day passes over a thousand ticks of each, which is much to look at.
+  // A clock that is set forward by a day skips a thousand ticks of each, which is slow to check.
   const options = hasSteps(teller) && policy.missed === 'all' ? { ...policy, missed: 'once' as const } : policy
   const n = random.int(1, 3)
   if (id === 'fleeting' && random.chance(0.3)) return sayDeadly(teller)
@@ -35,7 +35,7 @@ async function say(teller: Teller, id: string): Promise<void> {
   sim.count('recurring')
 }
 
-/** For some ticks, each of which kills whoever runs it until it is parked; the next ones wait for it, but not for ever. */
+/** For some ticks, each of which kills the process that runs it until it is parked; the next ones wait for it, but not for ever. */
 async function sayDeadly(teller: Teller): Promise<void> {
   const { sim, mill, random } = teller
   const options = { overlap: 'wait', missed: 'skip', until: new Date(sim.clock.now + 5_000) } as const
@@ -58,12 +58,12 @@ function anyPolicy(random: Random): RecurringOptions {
   }
 }
 
-/** Where the clock is set, a ledger has gaps by right, and `checkEvery` says that it goes on. */
+/** Where the clock is set, a ledger may have gaps, and `checkEvery` checks that it continues. */
 export function hasSteps({ sim }: Teller): boolean {
   return sim.config.faults.clockStep > 0
 }
 
-/** Asks something of what recurs. */
+/** Sends a command to a schedule. */
 export async function commandSchedule({ sim, mill, random }: Teller): Promise<void> {
   const id = random.pick(OTHERS)
   const what = random.pick(['pause', 'resume', 'runNow', 'backfill', 'delete', 'upcoming'] as const)
@@ -75,7 +75,7 @@ export async function commandSchedule({ sim, mill, random }: Teller): Promise<vo
   sim.count(`schedule: ${what}`)
 }
 
-/** At the end nothing recurs any more, so that all can drain. */
+/** At the end all schedules are deleted, so that all jobs can drain. */
 export async function endRecurring(teller: Teller): Promise<void> {
   const { sim, mill } = teller
   if (!hasSteps(teller)) sim.count('ticks in an unbroken ledger', checkUnbroken(sim.census(), UNBROKEN, UNBROKEN_MS))

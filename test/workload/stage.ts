@@ -8,33 +8,33 @@ import type { Simulation } from '../../src/testing/simulation/simulation.js'
 /** What all parts of the workload share in one history. */
 export interface Stage {
   readonly sim: Simulation
-  /** Whose work it is: captured at each enqueue. */
+  /** The tenant: captured at each enqueue. */
   readonly tenant: AsyncLocalStorage<string>
-  /** How often each dozing or resting job has done so. */
+  /** How often each job has snoozed or paused its queue. */
   readonly dozed: Map<string, number>
-  /** The newest number that was acknowledged for a job that is put off or scheduled, and the newest that its handler saw. */
+  /** The newest number that was acknowledged for a job that is postponed or scheduled, and the newest that its handler got. */
   readonly newest: Map<string, number>
   readonly seen: Map<string, number>
 }
 
-/** The stage as one process sees it. */
+/** The stage, for one process. */
 export interface Cast extends Stage {
   readonly process: SimProcess
   readonly wait: (ms: number) => Promise<void>
 }
 
-/** Every payload says for whom it was enqueued, so that a handler can see whether the captured value is the right one. */
+/** Every payload has its tenant, so that a handler can check whether the captured value is the right one. */
 export interface Told {
   readonly tenant?: string | undefined
 }
 
-/** Enqueues as one of a few tenants, or as nobody. */
+/** Enqueues as one of a few tenants, or without one. */
 export function asTenant<T>({ tenant }: Stage, random: Random, call: (name: string | undefined) => T): T {
   const name = random.pick([undefined, 'ada', 'bob'])
   return name === undefined ? call(name) : tenant.run(name, () => call(name))
 }
 
-/** A handler with the promise about context around it: what was in place at the enqueue is in place from its first line to its last (C1). */
+/** A handler that checks the promise about context: the captured value is restored from its first line to its last (C1). */
 export function inContext<Payload extends Told, Result>(
   stage: Stage,
   run: (payload: Payload, ctx: Context) => Promise<Result>,
@@ -56,7 +56,7 @@ export function checkContext({ sim, tenant }: Stage, payload: Told, ctx: Context
   else if (inPlace !== undefined) sim.count('context in place')
 }
 
-/** This is the first time that a handler of this job runs: what goes wrong on purpose does so only then. */
+/** Whether this is the first run of this job: planned failures occur only then. */
 export function isFirstRun({ sim }: Stage, ctx: Context): boolean {
   return sim.book.runsOf(ctx.id).length <= 1
 }

@@ -27,7 +27,7 @@ import type { Stage } from './stage.js'
 import { enqueueInTransaction } from './transactions.js'
 import { enqueueUnique } from './uniques.js'
 
-/** The client of the story: what it knows, and what it must put right at the end. */
+/** The client of the scenario: what it knows, and what it must resume at the end. */
 export interface Teller extends Stage {
   readonly mill: Mill
   readonly client: SimProcess
@@ -37,17 +37,17 @@ export interface Teller extends Stage {
   readonly timerRandom: Random
   readonly clockRandom: Random
   readonly known: string[]
-  /** Jobs and queues that may be paused until somebody resumes them. */
+  /** Jobs and queues that may be paused without a time. */
   readonly pausedJobs: Set<string>
   readonly pausedQueues: Set<string>
 }
 
-/** How often a step is followed by one about jobs that come after others. */
+/** How often a step is followed by a step with parents and children. */
 const LINKED = 0.3
-/** The same of one about schedules, where the clock is set. */
+/** How often a step is followed by one about schedules, where the clock is set. */
 const SCHEDULES = 0.4
 
-/** What the client does: `steps` random things, with pauses between them. All of it through the front door. */
+/** Runs `steps` random steps of the client, with pauses between them, through the public API. */
 export async function tellStory(stage: Stage, mill: Mill, client: SimProcess, steps: number): Promise<void> {
   const random = stage.sim.random('story')
   const teller: Teller = {
@@ -75,7 +75,7 @@ export async function tellStory(stage: Stage, mill: Mill, client: SimProcess, st
   await endRecurring(teller)
 }
 
-/** The store may fail at any call; the story goes on, as a caller would after logging it. */
+/** The store may fail at any call; the scenario continues, as a caller would after logging it. */
 export async function attempt({ sim }: Stage, work: () => Promise<void>): Promise<void> {
   try {
     await work()
@@ -85,7 +85,7 @@ export async function attempt({ sim }: Stage, work: () => Promise<void>): Promis
   }
 }
 
-/** How often each thing is done, of a hundred times. */
+/** How often each step is taken, of a hundred. */
 const STEPS: readonly (readonly [share: number, step: (teller: Teller) => Promise<void>])[] = [
   [22, enqueue],
   [3, recur],
@@ -108,7 +108,7 @@ const STEPS: readonly (readonly [share: number, step: (teller: Teller) => Promis
   [3, resumeQueue],
 ]
 
-/** Enqueues a job that takes its time, or waits for one, and asks things of it meanwhile. */
+/** Enqueues a slow or delayed job, and sends commands to it meanwhile. */
 async function pressOne(teller: Teller): Promise<void> {
   const { sim, mill, random } = teller
   const before = Math.floor(sim.clock.soonest)
@@ -129,7 +129,7 @@ async function step(teller: Teller): Promise<void> {
   }
 }
 
-/** Says or asks something of a schedule, with draws of its own. */
+/** Declares or commands a schedule, with random numbers of its own. */
 function scheduleStep(teller: Teller): Promise<void> {
   const own = { ...teller, random: teller.clockRandom }
   return own.random.chance(0.4) ? recur(own) : commandSchedule(own)
@@ -161,7 +161,7 @@ async function enqueue(teller: Teller): Promise<void> {
   else if (delay > 0 && !keyed) sim.book.notBefore(handle.id, Math.floor(before) + delay)
 }
 
-/** Above every number that jobs of the same name have which were only enqueued. */
+/** Above every number of jobs of the same name that were only enqueued. */
 const SCHEDULED = 1_000
 
 async function schedule(teller: Teller): Promise<void> {
@@ -171,7 +171,7 @@ async function schedule(teller: Teller): Promise<void> {
   await scheduleOne(teller, key, 5, when)
 }
 
-/** A timer that fires soon and takes a while; meanwhile it is scheduled again, and some of that is called off. */
+/** A timer that fires soon and runs for a while; meanwhile it is scheduled again, and some of that is unscheduled. */
 async function scheduleWhileRunning(teller: Teller, key: string): Promise<void> {
   const { sim, mill, client, timerRandom } = teller
   await scheduleOne(teller, key, timerRandom.int(500, 2_500), 1)
@@ -187,7 +187,7 @@ async function scheduleOne(teller: Teller, key: string, ms: number, inMs: number
   const n = SCHEDULED + teller.known.length
   const handle = await asTenant(teller, random, (tenant) => mill.schedule('steady', { ms, n, tenant }, inMs, { key }))
   teller.known.push(handle.id)
-  // Whatever ran under the key at that moment: this payload must run, or a later one.
+  // Whichever job ran under the key at that moment: this payload must run, or a later one.
   teller.newest.set(handle.id, n)
   sim.count(handle.isNew ? 'scheduled' : 'moved')
 }
@@ -200,8 +200,8 @@ async function enqueueMany(teller: Teller): Promise<void> {
 }
 
 /**
- * A burst of quick jobs, so that workers look ahead, and then some among which a slow one stands now and then: what is behind
- * it is held. Meanwhile those that are held are cancelled, paused and deleted.
+ * A burst of quick jobs, so that workers look ahead, and then some with a slow one among them now and then: jobs after
+ * it are held. Meanwhile held jobs are cancelled, paused and deleted.
  */
 async function burst(teller: Teller): Promise<void> {
   const { sim, client, random } = teller

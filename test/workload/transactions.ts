@@ -7,7 +7,7 @@ import { asTenant } from './stage.js'
 import type { Teller } from './story.js'
 import { uniqueJob } from './uniques.js'
 
-/** Enqueues in a transaction of the client's own, which commits or does not; calls that are refused within it are swallowed. */
+/** Enqueues in a transaction of the client, which commits or does not; errors of refused calls within it are caught. */
 export async function enqueueInTransaction(teller: Teller): Promise<void> {
   const { random } = teller
   await inTransaction(teller, random.chance(0.4), (tx) => {
@@ -17,7 +17,7 @@ export async function enqueueInTransaction(teller: Teller): Promise<void> {
   })
 }
 
-/** Work in a transaction of the client's own, all of whose jobs are there afterwards, or none. */
+/** Work in a transaction of the client, all of whose jobs exist afterwards, or none. */
 export async function inTransaction(
   { sim, known }: Teller,
   rollsBack: boolean,
@@ -40,7 +40,7 @@ export async function inTransaction(
   sim.count(rollsBack ? 'tx rolled back' : 'tx committed')
 }
 
-/** One call; nothing when it was refused, and then nothing of it may be there. */
+/** One call; empty when it was refused, and then nothing of it may exist. */
 function enqueueIn(teller: Teller, tx: SqliteDatabase): Promise<readonly Handle<unknown>[]>[] {
   const { sim } = teller
   const before = sim.census().jobs.length
@@ -63,7 +63,7 @@ function oneIn(teller: Teller, tx: SqliteDatabase): Promise<readonly Handle<unkn
   return enqueued.then((handle) => [handle])
 }
 
-/** Some of these have a key, and a bulk in which one is held is refused whole. */
+/** Some of these have a key, and a bulk with a held key is refused completely. */
 function manyIn(teller: Teller, tx: SqliteDatabase): Promise<readonly Handle<unknown>[]> {
   const { mill, random } = teller
   const keys = Array.from({ length: random.int(2, 4) }, () =>

@@ -17,7 +17,7 @@ export const UNIQUE_RULES: ReadonlyMap<string, UniqueRule> = new Map([
 
 type Placed = Told & { readonly place: number; readonly ms: number; readonly n: number; readonly fails: number }
 
-/** One at a time, one a window, one behind the one that runs, and one that each new one puts off. */
+/** One at a time, one per window, one waiting after the running one, and one that each new one postpones. */
 export function uniqueJobs(cast: Cast): AnyJob[] {
   const run = inContext(cast, async (p: Placed, ctx) => {
     cast.seen.set(ctx.id, Math.max(p.n, cast.seen.get(ctx.id) ?? 0))

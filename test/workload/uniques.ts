@@ -10,7 +10,7 @@ const NAMES = ['sole', 'once', 'behind', 'latest'] as const
 const POLICIES = ['ignore', 'reject', 'replace'] as const
 const PLACES = 2
 
-/** A job that wants a place, its payload and its options. */
+/** A job with a unique slot, its payload and its options. */
 export function uniqueJob(
   random: Random,
   n: number,
@@ -22,19 +22,19 @@ export function uniqueJob(
   return [name, payload, { unique: { onDuplicate: random.pick(POLICIES) } }]
 }
 
-/** Enqueues a few jobs in a row that may want the same place, and now and then does something to the one that has it. */
+/** Enqueues a few jobs in a row that may request the same unique slot, and sometimes sends a command to the holder. */
 export async function enqueueUnique(teller: Teller): Promise<void> {
   const { sim, client, random } = teller
   const name = random.pick(NAMES)
   for (let times = random.int(1, 4); times > 0; times -= 1) {
     const id = await enqueueSome(teller, name)
-    // What becomes of the place of one that is called off, and of one that is put off while it is paused?
+    // This covers the slot of a cancelled job, and of one that is postponed while it is paused.
     if (id !== '' && random.chance(0.2)) await random.pick([cancel, pause])(teller, id)
     if (random.chance(0.7)) await sim.wait(client, random.int(1, 400))
   }
 }
 
-/** One, or a bulk of them; gives the id of a job that has the place. */
+/** One job, or a bulk; returns the id of a job that holds the slot. */
 async function enqueueSome(teller: Teller, name: string): Promise<string> {
   const { sim, random } = teller
   const calledOff = new Set(sim.census().jobs.flatMap(({ id, state }) => (state === 'cancelled' ? [id] : [])))
@@ -50,7 +50,7 @@ async function enqueueSome(teller: Teller, name: string): Promise<string> {
     return handles[0]?.id ?? ''
   } catch (error) {
     if (!(error instanceof DuplicateJobError)) throw error
-    // In the way may be one of the same bulk, and then nothing of it was written.
+    // The duplicate may be in the same bulk, and then nothing of it was written.
     return error.existingId === undefined ? '' : answered(error.existingId, 'refused')
   }
 }
@@ -77,7 +77,7 @@ async function enqueueBulk(teller: Teller, name: string): Promise<readonly Handl
   return handles.map((handle, i) => note(teller, name, handle, first + i))
 }
 
-/** The newest payload that was acknowledged for a job that is put off is the one that must run. */
+/** The newest payload that was acknowledged for a postponed job must run. */
 function note({ known, newest }: Teller, name: string, handle: Handle<unknown>, n: number): Handle<unknown> {
   known.push(handle.id)
   if (name === 'latest') newest.set(handle.id, n)

@@ -12,7 +12,7 @@ import { plainJobs } from './plain-jobs.js'
 import type { Cast, Stage } from './stage.js'
 import { UNIQUE_RULES, uniqueJobs } from './unique-jobs.js'
 
-/** Sets the stage of the campaign's own workload: a simulated fleet with every kind of job. */
+/** Creates the campaign's own workload: a simulated fleet with every kind of job. */
 export function setStage(config: SimulationConfig, plants: Plants): Stage {
   const tenant = new AsyncLocalStorage<string>()
   const scene = {
@@ -30,13 +30,13 @@ function jobsOf(cast: Cast): AnyJob[] {
   return [...plainJobs(cast), ...askedJobs(cast), ...uniqueJobs(cast), ...bankingJobs(cast), ...linkedJobs(cast)]
 }
 
-/** What must hold when all has drained, beyond what holds of every fleet. */
+/** What must hold when all jobs have drained, beyond the promises for every fleet. */
 export function checkStage({ sim, newest, seen }: Stage): void {
   const { jobs, pauses } = sim.census()
   if (jobs.some((job) => job.state === 'blocked')) sim.count('blocked at the end by a parent that failed')
   const paused = pauses.filter(({ until }) => until === null)
   if (paused.length > 0)
-    throw new BrokenPromise(`X14: queue ${paused[0]?.queue} is still paused, and everybody has resumed it`)
+    throw new BrokenPromise(`X14: queue ${paused[0]?.queue} is still paused, though it was resumed`)
   for (const { id, state } of jobs) {
     const [wanted, run] = [newest.get(id), seen.get(id) ?? -1]
     if (state === 'done' && wanted !== undefined && run < wanted)

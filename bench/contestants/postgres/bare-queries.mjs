@@ -1,4 +1,4 @@
-/** Jobs taken, and ended, in one statement. */
+/** Jobs claimed, and settled, in one statement. */
 const BATCH = 500
 
 export const SCHEMA = `
@@ -16,7 +16,7 @@ create table if not exists leases (
   jobs text not null
 )`
 
-/** By due time first: the order of ids alone is the primary key's too, and a plan that took that one would pass all that have ended. */
+/** By due time first: the primary key has the order of ids too, and a plan that used it would scan all ended jobs. */
 const heads = (after) => `array(
     select id from jobs
     where state = 0 and name = $1 ${after}

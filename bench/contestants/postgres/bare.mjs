@@ -2,18 +2,18 @@ import pg from 'pg'
 import { addInParts } from './parts.mjs'
 import { STATEMENTS, SCHEMA } from './bare-queries.mjs'
 
-/** Loops at once: while one waits for the server, the other runs its jobs. */
+/** Concurrent loops: while one waits for the server, the other runs its jobs. */
 const LOOPS = 2
 const POLL_MS = 500
 
 /**
- * The loops one writes by hand when a job is a row and nothing may ever go wrong: claims of 500, and the end of one batch and
+ * Hand-written loops for jobs that are rows and never fail: claims of 500, and the settlement of one batch and
  * the claim of the next in one statement. No retries, timeouts, heartbeats or cancels: limits, not products.
  *
- * - `kept`: a claim and an end update the row.
- * - `deleted`: a claim updates it, an end deletes it.
- * - `lease`: a claim moves the batch into one row, and an end deletes that row.
- * - `cursor`: as `lease`, and a claim begins after the last one it saw, so it never steps over dead rows.
+ * - `kept`: a claim and a settlement update the row.
+ * - `deleted`: a claim updates it, a settlement deletes it.
+ * - `lease`: a claim moves the batch into one row, and a settlement deletes that row.
+ * - `cursor`: as `lease`, and a claim begins after the last one it saw, so it never scans dead rows.
  *
  * @param {{ url: string, way?: 'kept' | 'deleted' | 'lease' | 'cursor', listen?: boolean }} spec
  */
@@ -32,7 +32,7 @@ export async function openParty({ url, way = 'kept', listen = false }) {
       )
       await own.query('commit')
     },
-    /** Until the last end is on disk. */
+    /** Until the last outcome is on disk. */
     async drain(count, each) {
       await Promise.all(loops.map((client) => drain((name, values) => say(client, name, values), way, each)))
     },
@@ -52,7 +52,7 @@ async function connect(url) {
   return client
 }
 
-/** Runs batch after batch, and comes back when there is none. */
+/** Runs batch after batch, and returns when there is none. */
 async function drain(say, way, each) {
   const turn = way === 'lease' || way === 'cursor' ? new LeaseTurn(say, way === 'cursor') : new RowTurn(say, way)
   for (let batch = await turn.next(); batch.length > 0; batch = await turn.next())
@@ -97,7 +97,7 @@ class LeaseTurn {
   async next() {
     const batch = await this.#take()
     if (batch.length > 0 || this.#after === START) return batch
-    // Nothing after the last one: somebody may have given up an earlier one.
+    // Nothing after the last one: an earlier one may have been given back.
     this.#after = START
     return this.#take()
   }

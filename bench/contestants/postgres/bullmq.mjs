@@ -3,11 +3,11 @@ import { untilBegun } from './graphile.mjs'
 import { addInParts } from './parts.mjs'
 
 const CONCURRENCY = 100
-/** It removes what has ended: that is its fastest. */
+/** It removes ended jobs: that is its fastest setting. */
 const JOB = { removeOnComplete: true, attempts: 3 }
 
 /**
- * BullMQ on Redis. Another store and another promise (appendfsync everysec: up to a second is lost with the power), so it is
+ * BullMQ on Redis. Another store and another promise (appendfsync everysec: up to a second of data is lost on a power cut), so it is
  * shown and no gate compares with it.
  * @param {{ url: string }} spec
  */

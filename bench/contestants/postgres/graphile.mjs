@@ -4,7 +4,7 @@ import { addInParts } from './parts.mjs'
 
 const SILENT = new Logger(() => () => {})
 
-/** As fast as its options make it: jobs fetched 500 at a time, their ends written together. */
+/** Its fastest options: jobs fetched 500 at a time, their completions written together. */
 const TUNED = {
   concurrentJobs: 24,
   maxPoolSize: 26,
@@ -14,8 +14,8 @@ const TUNED = {
 }
 
 /**
- * graphile-worker, tuned, or with its defaults but for how many jobs it runs at once (1, each fetched and ended by itself). It
- * deletes what has ended.
+ * graphile-worker, tuned, or with its defaults but for its concurrency (1, each fetched and completed by itself). It
+ * deletes ended jobs.
  * @param {{ url: string, tuned?: boolean, concurrentJobs?: number }} spec
  */
 export async function openParty({ url, tuned = false, concurrentJobs = 1 }) {
@@ -44,7 +44,7 @@ export async function openParty({ url, tuned = false, concurrentJobs = 1 }) {
   }
 }
 
-/** Until `count` handlers have begun: the last ends may still be on their way, which is in its favour. */
+/** Until `count` handlers have begun: the last completions may still be in progress, which is in its favour. */
 export async function untilBegun(count, each, start) {
   let begun = 0
   let working

@@ -6,7 +6,7 @@ import pg from 'pg'
 const SCHEMA = 'millrace'
 
 /**
- * Millrace as a user has it: its defaults, apart from the log, which is off as it is for the others, and `keep`.
+ * Millrace with a user's settings: its defaults, apart from the log, which is off as it is for the others, and `keep`.
  * @param {{ dist: string, url: string, concurrency: number, keep?: 'none' | object }} spec
  */
 export async function openParty({ dist, url, concurrency, keep }) {
@@ -26,7 +26,7 @@ export async function openParty({ dist, url, concurrency, keep }) {
       if (!mill.has(name)) mill.register(job(name, async () => {}))
       await mill.enqueueMany(name, payloads, { queue, group })
     },
-    /** One, all the others beside each other after it, and one after those. */
+    /** One node, all its children, and one child of them all. */
     addFlow: (count) =>
       mill.flow((f) => {
         const first = f.add(noop, {})
@@ -40,7 +40,7 @@ export async function openParty({ dist, url, concurrency, keep }) {
       let left = 100
       for await (const each of mill.find({})) if (each.id !== '' && (left -= 1) === 0) break
     },
-    /** Until `count` jobs have run and the worker has stopped, so the last end is on disk: more than is asked of the others. */
+    /** Until `count` jobs have run and the worker has stopped, so the last outcome is on disk: more than is measured for the others. */
     async drain(count, each) {
       let ran = 0
       const last = new Promise((resolve) => {
@@ -59,13 +59,13 @@ export async function openParty({ dist, url, concurrency, keep }) {
   }
 }
 
-/** A mill with jobs of one's own: `make(job)` gives them. */
+/** A mill with other jobs: `make(job)` returns them. */
 export async function openMill({ dist, url }, make) {
   const [{ job, millrace }, { postgres }] = await Promise.all(['.', './postgres'].map((name) => entry(dist, name)))
   return millrace({ store: postgres(url, { schema: SCHEMA }), jobs: make(job), logger: false })
 }
 
-/** What `millrace` and `millrace/postgres` stand for, in the copy of the package that is measured. */
+/** The files of `millrace` and `millrace/postgres`, in the copy of the package that is measured. */
 async function entry(dist, name) {
   const home = dirname(dist)
   const { exports } = JSON.parse(readFileSync(join(home, 'package.json'), 'utf8'))
@@ -89,7 +89,7 @@ export async function measureStore({ url }) {
   return { bytes: rows.reduce((sum, { bytes }) => sum + bytes, 0), jobs: counted.rows[0].jobs, tables }
 }
 
-/** Counted past the engine. */
+/** Counted without the engine. */
 export async function countJobs(url) {
   const client = new pg.Client({ connectionString: url })
   await client.connect()

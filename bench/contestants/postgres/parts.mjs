@@ -1,4 +1,4 @@
-/** Jobs in one statement of a bulk, where it is for the caller to say. */
+/** Jobs in one statement of a bulk, where the caller chooses. */
 const PART = 1_000
 
 /** @param {readonly object[]} payloads @param {(part: readonly object[]) => Promise<unknown>} add */

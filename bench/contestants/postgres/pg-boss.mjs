@@ -5,12 +5,12 @@ import { addInParts } from './parts.mjs'
 
 /** For a backlog: batches of 500, the next one at once while they are full, two loops. */
 const TUNED = { batchSize: 500, burstWhenBatchFull: true, pollingIntervalSeconds: 0.5, localConcurrency: 2 }
-/** For a short way from enqueue to start: woken by NOTIFY. */
+/** For a short time from enqueue to start: woken by NOTIFY. */
 const NOTIFIED = { batchSize: 100, localConcurrency: 4 }
 
 /**
- * pg-boss, tuned for a backlog or, with `notify`, for latency. Its supervision and its schedules never come by within a
- * measurement, which is in its favour. It keeps what has ended.
+ * pg-boss, tuned for a backlog or, with `notify`, for latency. Its supervision and its schedules never run within a
+ * measurement, which is in its favour. It keeps ended jobs.
  * @param {{ url: string, notify?: boolean }} spec
  */
 export async function openParty({ url, notify = false }) {

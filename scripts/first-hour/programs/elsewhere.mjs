@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 /**
- * Runs a bundle as on the machine it is deployed to: beside it is only what a bundle cannot hold, the SQLite library of
+ * Runs a bundle as on the machine it is deployed to: beside it is only what a bundle cannot contain, the SQLite library of
  * Node 20, and the folder in which it was built has no packages.
  */
 const bundle = process.argv[2]

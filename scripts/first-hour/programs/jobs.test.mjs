@@ -24,7 +24,7 @@ test('a job runs to its result while the timers of the test are fake', async () 
   await mill.close()
 })
 
-test('a job that failed is tried again while the timers of the test are fake', async () => {
+test('a failed job is retried while the timers of the test are fake', async () => {
   const flaky = job('flaky', {
     run: async (_, ctx) => {
       if (ctx.attempt === 1) throw new Error('once')

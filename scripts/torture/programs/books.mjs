@@ -1,6 +1,6 @@
 /**
- * The app's own tables and transactions beside the jobs, on either store. A transaction is a list of steps, each given the
- * handle it runs on: SQLite's are taken within one turn of the loop, since nothing else of the process may write meanwhile;
+ * The app's own tables and transactions beside the jobs, on either store. A transaction is a list of steps, each with the
+ * handle it runs on: SQLite's are executed within one turn of the loop, since nothing else of the process may write meanwhile;
  * PostgreSQL's one after the other.
  */
 export async function openBooks(config) {
@@ -27,7 +27,7 @@ class FileBooks {
     tx.prepare(`insert into torture_${table} (id) values (?)`).run(id)
   }
 
-  /** The steps on a handle whose transaction somebody else ends; gives what the last of them gave. */
+  /** The steps on a handle whose transaction the caller ends; returns the result of the last step. */
   follow(tx, steps) {
     let value
     for (const step of steps) value = step(tx)
@@ -54,8 +54,8 @@ class ServerBooks {
   constructor({ url, schema }, pg) {
     this.#schema = schema
     this.#pool = new pg.Pool({ connectionString: url.split('?')[0], max: 5, application_name: 'torture' })
-    this.#pool.on('error', () => undefined) // The server may be killed; the next transaction connects anew.
-    // One that is lost in a hand tells its own listeners alone, and it may be lost as it is handed out.
+    this.#pool.on('error', () => undefined) // The server may be killed; the next transaction reconnects.
+    // A client that is lost while in use reports it only to its own listeners, and it may be lost as it is checked out.
     this.#pool.on('connect', (client) => client.on('error', () => undefined))
   }
 
@@ -98,7 +98,7 @@ const CODES = new Set([
   '57P03',
 ])
 
-/** The server is away, in the engine's words or in those of the app's own connection. */
+/** Whether an error says that the server is down: an error of the engine or of the app's own connection. */
 export function isOutage(error) {
   return CODES.has(error?.code) || /^Connection terminated|not queryable/.test(error?.message ?? '')
 }

@@ -2,10 +2,10 @@ import { openSync, writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 
 /**
- * A process on a disk that fills up: it goes on trying to enqueue and to work, at the pace of a busy program, and says how
+ * A process on a disk that fills up: it keeps trying to enqueue and to work, at the rate of a busy program, and reports how
  * much CPU it has used when it is asked.
  *
- * It says `ack id`, `result id value`, `refused code`, `cpu ms`; it is told `cpu`, `rest` and `close`.
+ * It sends `ack id`, `result id value`, `refused code`, `cpu ms`; it receives `cpu`, `rest` and `close`.
  */
 const config = JSON.parse(process.argv[2])
 const { millrace, job, MillraceError } = await import(config.entry)
@@ -31,7 +31,7 @@ const mill = await millrace({
   logger: false,
 })
 const orders = createInterface({ input: process.stdin })
-orders.on('close', () => process.exit(1)) // The supervisor is gone: nobody must be left behind.
+orders.on('close', () => process.exit(1)) // The supervisor has ended: no process may be left behind.
 orders.on('line', (word) => {
   const { user, system } = process.cpuUsage()
   if (word === 'cpu') say('cpu', (user + system) / 1000)

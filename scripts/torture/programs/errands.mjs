@@ -1,19 +1,19 @@
 import { pause } from '../child.mjs'
 
 /**
- * What a laborer does beside plain jobs: it cancels jobs, pauses and resumes a queue of its own, enqueues uniquely and in
+ * What a laborer does beside plain jobs: it cancels jobs, pauses and resumes a queue of its own, enqueues unique jobs and in
  * transactions, and has jobs whose work is written in the transaction that settles them. What must be known about it
- * afterwards is said at once, each with the machine's own time where the order matters between processes.
+ * afterwards is sent at once, each with the machine's monotonic time where the order matters between processes.
  *
- * It says `calloff id` (a cancel goes out), `cancelled id ns` (it was answered: yes), `paused queue ns`, `resuming queue ns`
- * (that goes out) and `undone id` (written in a transaction that was rolled back).
+ * It sends `calloff id` (a cancel is called), `cancelled id ns` (it resolved with true), `paused queue ns`, `resuming queue ns`
+ * (resume is called) and `undone id` (written in a transaction that was rolled back).
  */
 export class Errands {
   #parts
   #books
   #count = 0
   #calm = false
-  /** Jobs of this process, the newest last: those are the ones worth cancelling. */
+  /** Jobs of this process, the newest last: the newest are cancelled. */
   #recent = []
 
   /** @param {{ job: Function, random: object, say: Function, note: Function, run: Function, config: object, books: object }} parts */
@@ -41,7 +41,7 @@ export class Errands {
       }),
       sole: job('sole', { run: (payload, ctx) => run(payload, ctx), unique: { by: 'place' } }),
       ordered: job('ordered', (payload, ctx) => run(payload, ctx)),
-      // Works in a queue that is paused now and then, and asks for a rest itself.
+      // Runs in a queue that is paused sometimes, and pauses it itself.
       aside: job('aside', (payload, ctx) =>
         run(payload, ctx, async () => {
           if (payload.rests) await ctx.queue.pauseUntil(100)
@@ -50,7 +50,7 @@ export class Errands {
     }
   }
 
-  /** A row of work beside the job's end; what is thrown here rolls both back. */
+  /** A row of work with the job's settlement; a throw here rolls both back. */
   #work({ n, fails }, ctx, settle = () => undefined) {
     return [
       (tx) => this.#books.enter(tx, 'work', ctx.id),
@@ -63,7 +63,7 @@ export class Errands {
     ]
   }
 
-  /** Enqueues one of its own kinds; gives the handle to follow, or undefined. */
+  /** Enqueues one of its own kinds; returns the handle to await, or undefined. */
   async enqueue(mill, payload) {
     const { random, config } = this.#parts
     const kind = random.next()
@@ -117,15 +117,15 @@ export class Errands {
     if (this.#recent.length > 40) this.#recent.shift()
   }
 
-  /** Everything is to come to its end: nothing more is cancelled or paused. */
+  /** All jobs must end: nothing more is cancelled or paused. */
   calm() {
     this.#calm = true
   }
 
-  /** Goes about, whether or not anything is enqueued. */
+  /** Runs the errands, whether or not anything is enqueued. */
   async goAbout(mill, complain) {
     const { random } = this.#parts
-    await this.resume(mill).catch(complain) // Whoever had this queue before may have died while it was paused.
+    await this.resume(mill).catch(complain) // The process that had this queue before may have died while it was paused.
     while (!this.#calm) {
       await pause(random.between(5, 60))
       await this.#errand(mill).catch(complain)
@@ -160,7 +160,7 @@ export class Errands {
   }
 }
 
-/** The machine's own time, which all of its processes share and nobody sets. */
+/** The machine's monotonic time, which all of its processes share. */
 export function now() {
   return process.hrtime.bigint()
 }

@@ -2,11 +2,11 @@ import { openSync, writeSync } from 'node:fs'
 import { seededRandom } from '../random.mjs'
 
 /**
- * A process under which the disk fails once. It enqueues a few jobs, runs them and waits for their results, as a program
- * does that takes errors seriously: it catches them, says what they were, and goes on.
+ * A process under which the disk fails once. It enqueues a few jobs, runs them and waits for their results, as a program does
+ * that handles errors: it catches them, reports them, and continues.
  *
- * It says `ack id`, `result id value`, `refused where code name text`, `told code text` (the log had a fault in it), and
- * `end` when all that was acknowledged came to its end here.
+ * It sends `ack id`, `result id value`, `refused where code name text`, `told code text` (the log had a fault in it), and
+ * `end` when all acknowledged jobs have ended here.
  */
 const config = JSON.parse(process.argv[2])
 const { millrace, job, MillraceError } = await import(config.entry)
@@ -14,7 +14,7 @@ const random = seededRandom(config.seed)
 const diary = openSync(config.diary, 'a')
 const say = (...words) => writeSync(1, `${words.join(' ')}\n`)
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
-/** How often a refused call is made again, and the pause in between. */
+/** How often a refused call is repeated, and the pause in between. */
 const TRIES = 40
 const AGAIN_MS = 50
 /** What was acknowledged must end within this, in the same process. */
@@ -70,7 +70,7 @@ async function isAnyLeft() {
   return false
 }
 
-/** Calls until it works, and says each refusal. */
+/** Calls until it works, and reports each refusal. */
 async function persist(where, call) {
   for (let tries = 0; tries < TRIES; tries += 1) {
     try {
@@ -84,7 +84,7 @@ async function persist(where, call) {
   return undefined
 }
 
-/** Typed: one of ours, with a code; anything else is the driver's own showing through. */
+/** Typed: a Millrace error with a code; anything else is an unwrapped error of the driver. */
 function told(error) {
   const code = error instanceof MillraceError ? error.code : 'UNTYPED'
   return `${code} ${error?.name} ${line(error?.message)}`

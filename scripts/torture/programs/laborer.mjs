@@ -5,12 +5,12 @@ import { isOutage, openBooks } from './books.mjs'
 import { Errands, now } from './errands.mjs'
 
 /**
- * A process as users have them: it enqueues, it works, and it waits for results, all on one store. It is made to be killed,
- * so whatever must be known about it afterwards is written at once, past every buffer: acknowledgements into the pipe,
+ * A typical process: it enqueues, it works, and it waits for results, all on one store. It will be killed,
+ * so everything that is needed afterwards is written at once, without a buffer: acknowledgements into the pipe,
  * its runs into its diary.
  *
- * It says `up`, `began` (its first handler), `ack id`, `result id value` `refused code` (the server is away, where
- * that is to be expected) and `trouble text`, and what its errands say. It is told `rest` and `go` (enqueue no more, enqueue again), `calm` (no more errands), `resume queue` and `close`.
+ * It sends `up`, `began` (its first handler), `ack id`, `result id value`, `refused code` (the server is down, where
+ * that is expected) and `trouble text`, and the messages of its errands. It receives `rest` and `go` (enqueue no more, enqueue again), `calm` (no more errands), `resume queue` and `close`.
  */
 const config = JSON.parse(process.argv[2])
 const { millrace, job, sqlite } = await import(config.entry)
@@ -20,7 +20,7 @@ const note = (mark, text) => writeSync(diary, `${mark} ${text}\n`)
 const say = (...words) => writeSync(1, `${words.join(' ')}\n`)
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
 
-/** Began here, and not yet known to be recorded: these may run again when this worker loses its lease. */
+/** Begun here, and not yet known to be recorded: these may run again when this worker loses its lease. */
 const unrecorded = new Set()
 /** Enqueued here and not known to have ended: bounded, so that a backlog cannot grow without end. */
 let outstanding = 0
@@ -29,7 +29,7 @@ let closing = false
 let count = 0
 let began = false
 
-/** Cancels, pauses, uniqueness, transactions: for the runs that ask for them. */
+/** Cancels, pauses, uniqueness, transactions: for the runs that use them. */
 const errands =
   config.errands === true
     ? new Errands({ job, random, say, note, run, config, books: await openBooks(config) })
@@ -41,7 +41,7 @@ const work = job('work', {
     if (payload.spawns) acknowledge(await ctx.enqueue(leaf, { n: payload.n, ms: 1 }))
     return run(payload, ctx)
   },
-  // A child that could not be written because the server was away is written soon after.
+  // A child that could not be written because the server was down is written soon after.
   retry: { limit: 20, backoff: { start: 50, max: 200 } },
 })
 
@@ -59,7 +59,7 @@ const mill = await millrace({
   },
 })
 const orders = createInterface({ input: process.stdin })
-orders.on('close', () => process.exit(1)) // The supervisor is gone: nobody must be left behind.
+orders.on('close', () => process.exit(1)) // The supervisor has ended: no process may be left behind.
 orders.on('line', (line) => {
   const [word, queue] = line.split(' ')
   if (word === 'rest') producing = false
@@ -79,14 +79,14 @@ for (;;) {
   else await produce().catch(complain)
 }
 
-/** What a caller must never be told. A mill that was asked to close says so to those who still wait for a result. */
+/** Errors that a caller must never get. A closing mill rejects calls that still wait for a result, which is allowed. */
 function complain(error) {
   if (closing && error.code === 'E_CLOSED') return
   if (config.outages && isOutage(error)) return say('refused', error.code ?? 'lost')
   say('trouble', error.code ?? 'untyped', String(error.message).replaceAll('\n', ' '))
 }
 
-/** One of the ways to enqueue: one, many, later, and what the errands have. */
+/** One of the ways to enqueue: one, many, later, and those of the errands. */
 async function produce() {
   const kind = random.next()
   if (errands !== undefined && random.next() < 0.5) return errands.enqueue(mill, payload()).then(followIfAny)
@@ -124,12 +124,12 @@ function follow(handle) {
     .finally(() => (outstanding -= 1))
 }
 
-/** Who calls jobs off, or has one replaced, must expect that they are cancelled. */
+/** A caller that cancels or replaces jobs must expect that they are cancelled. */
 function disappointed(error) {
   if (errands === undefined || error.code !== 'E_JOB_CANCELLED') complain(error)
 }
 
-/** One in two obeys a cancel; the others do not look. */
+/** One in two obeys a cancel; the others ignore it. */
 async function run({ n, ms }, ctx, work = async () => undefined) {
   note('s', `${ctx.id} ${now()} ${ctx.queue.name}`)
   if (!began) say('began')
@@ -152,7 +152,7 @@ function recorded(fields) {
   if (fields.id !== undefined) unrecorded.delete(fields.id)
 }
 
-/** Taken for dead while alive (a machine that stalled for a lease): what is in hand here may run elsewhere, rightly. */
+/** Declared dead while alive (a machine that stalled for a lease): the jobs in flight here may run elsewhere. */
 function lost(fields, text) {
   if (!text.startsWith('lost worker')) return
   for (const id of unrecorded) note('l', id)

@@ -2,8 +2,8 @@ import { createRequire } from 'node:module'
 import { writeSync } from 'node:fs'
 
 /**
- * A process that ends in the middle of its work: two mills on one store, with a lease so short that their hearts beat all the
- * time, and with jobs that enqueue jobs. It says `up` when both have started. It ends in the way that it was given, so long after
+ * A process that ends in the middle of its work: two mills on one store, with a lease so short that heartbeats are written all the
+ * time, and with jobs that enqueue jobs. It sends `up` when both have started. It ends in the given way, a given time after
  * its imports, or after `up`.
  */
 const MILLS = 2

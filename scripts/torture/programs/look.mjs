@@ -1,7 +1,7 @@
 import { writeSync } from 'node:fs'
 import { OutsideEye } from '../outside-eye.mjs'
 
-/** One look at a file, from a process of its own: with `entry`, its tables are made first and settlements are watched. */
+/** Reads a file once, in a separate process: with `entry`, its tables are created first and settlements are counted. */
 const { file, entry } = JSON.parse(process.argv[2])
 if (entry !== undefined) {
   const { millrace } = await import(entry)

@@ -2,10 +2,10 @@ import { openSync, writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 
 /**
- * A process as users have them with recurring jobs: it says at every start what recurs, and runs what comes of it. It is made
- * to be killed, so its runs are written down at once.
+ * A typical process with recurring jobs: it declares the schedules at every start, and runs their jobs. It will
+ * be killed, so its runs are recorded at once.
  *
- * It says `up`; it is told `close`.
+ * It sends `up`; it receives `close`.
  */
 const config = JSON.parse(process.argv[2])
 const { millrace, job } = await import(config.entry)
@@ -20,7 +20,7 @@ const note = job('note', async (_, ctx) => {
 })
 const mill = await millrace({ store: config.store, jobs: { note }, lease: '1s', poll: '100ms', logger: false })
 const orders = createInterface({ input: process.stdin })
-orders.on('close', () => process.exit(1)) // The supervisor is gone: nobody must be left behind.
+orders.on('close', () => process.exit(1)) // The supervisor has ended: no process may be left behind.
 orders.on('line', (word) => {
   if (word === 'close') void mill.close().then(() => process.exit(0))
 })

@@ -130,7 +130,7 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
       enqueued: (jobs) => this.#events.enqueued(jobs),
       unregistered: (name) => this.#unregistered.note(name),
       changed: (job, to, reason) => this.#events.changed(job, to, reason),
-      requested: (job, ask) => this.#events.requested(job, ask),
+      requested: (job, verb) => this.#events.requested(job, verb),
     })
     this.#enqueuer = enqueueThroughHooks(this.#client, registry, this.#hooksAndContext.enqueueHooks, {
       store,

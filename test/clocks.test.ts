@@ -203,8 +203,8 @@ test('"every" continues after a process whose clock was a day ahead has ended, a
   expect(Number((await mill.schedules.get('r'))?.nextAt)).toBeGreaterThan(NOON + HOUR)
   await soon(async () => expect(Number((await mill.schedules.get('r'))?.nextAt)).toBeLessThanOrEqual(right.now + 1_000))
   for (let n = 0; n < 3; n += 1) await tick(mill, right, 1_000)
-  const lines = told().filter((line) => line.includes('stood still'))
-  expect(lines).toEqual([expect.stringMatching(/^schedule "r" stood still: a process whose clock was 1 d ahead/)])
+  const lines = told().filter((line) => line.includes('was stalled'))
+  expect(lines).toEqual([expect.stringMatching(/^schedule "r" was stalled: a process whose clock was 1 d ahead/)])
 })
 
 test('a cron continues after a process whose clock was a day ahead has ended; ticks that it fired do not fire again', async () => {
@@ -220,8 +220,8 @@ test('a cron continues after a process whose clock was a day ahead has ended; ti
   expect(Number((await mill.schedules.get('r'))?.nextAt)).toBeGreaterThan(NOON + HOUR)
   await soon(async () => expect(Number((await mill.schedules.get('r'))?.nextAt)).toBeLessThanOrEqual(right.now + 1_000))
   for (let n = 0; n < 3; n += 1) await tick(mill, right, 1_000)
-  const lines = told().filter((line) => line.includes('stood still'))
-  expect(lines).toEqual([expect.stringMatching(/^schedule "r" stood still: a process whose clock was 1 d ahead/)])
+  const lines = told().filter((line) => line.includes('was stalled'))
+  expect(lines).toEqual([expect.stringMatching(/^schedule "r" was stalled: a process whose clock was 1 d ahead/)])
   const all = await ticks(mill)
   expect(new Set(all).size).toBe(all.length)
 })

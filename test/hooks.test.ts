@@ -543,7 +543,7 @@ describe('the settle hook', () => {
     await Promise.all(handles.map((handle) => handle.result()))
     await mill.stop()
     const messageOf = (line: (typeof lines)[number]): unknown => (line.fields['err'] as Error).message
-    const message = 'hooks.settle failed; nothing depends on it, and work goes on'
+    const message = 'hooks.settle failed; no job is affected'
     expect(lines.filter((line) => messageOf(line) === 'no metrics')).toHaveLength(2)
     expect(lines.filter((line) => messageOf(line) === 'no network')).toHaveLength(2)
     expect(lines[0]).toEqual({ fields: { id: handles[0]?.id, job: 'echo', err: new Error('no metrics') }, message })

@@ -227,7 +227,7 @@ describe('the command line', () => {
       ['migrate', '--store', 'x.db', '--print', '--from', '99'],
       /--from must be a version from 0/,
     ],
-    ['a version and no --print', ['migrate', '--store', 'x.db', '--from', '0'], /--from goes with --print/],
+    ['a version and no --print', ['migrate', '--store', 'x.db', '--from', '0'], /--from needs --print/],
     [
       'another database',
       ['migrate', '--store', 'mysql://u:secret@h/x'],

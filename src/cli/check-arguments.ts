@@ -5,7 +5,7 @@ import { show } from '../codec/show.js'
 import { InvalidOptionsError } from '../errors.js'
 import type { Problem } from '../errors.js'
 
-/** The parser takes whatever it is given; a misspelt option would be ignored. All that is wrong is told at once. */
+/** The parser accepts unknown options, and a misspelt one would be ignored. All problems are reported together. */
 export function checkArguments(name: string, command: CommandDef, rawArgs: string[]): void {
   const known = command.args as ArgsDef
   const { _: words, ...given } = parseArgs(rawArgs, known)

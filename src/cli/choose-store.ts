@@ -4,7 +4,7 @@ import type { StoreChoice } from '../index.js'
 import { postgres } from '../postgres.js'
 import { readEnvironment } from '../world/process.js'
 
-/** The options by which every command is told of its store. */
+/** The options of every command that select its store. */
 export const STORE_ARGUMENTS = {
   store: {
     type: 'string',
@@ -18,7 +18,7 @@ export const STORE_ARGUMENTS = {
   },
 } as const
 
-/** A command changes what lies somewhere, so no place is guessed: `./millrace.db` must be named too. */
+/** A command changes a store, so there is no default: `./millrace.db` must be named too. */
 export function chooseStore(
   command: string,
   given: { readonly store?: string | undefined; readonly schema?: string | undefined },
@@ -32,7 +32,7 @@ export function chooseStore(
     )
   if (/^\s*postgres(ql)?:/.test(store)) return postgres(store, { schema: given.schema })
   if (given.schema !== undefined) throw misuse(command, '--schema', 'is of PostgreSQL; an SQLite file has none')
-  if (store === ':memory:') throw misuse(command, '--store', 'must be a file: what is in memory ends with this command')
+  if (store === ':memory:') throw misuse(command, '--store', 'must be a file: a store in memory ends with this command')
   return sqlite(store)
 }
 

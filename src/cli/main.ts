@@ -3,4 +3,4 @@ import { printAnswer, printLine } from '../world/process.js'
 import { systemWorld } from '../world/world.js'
 import { run } from './run.js'
 
-process.exitCode = await run(process.argv.slice(2), { answer: printAnswer, tell: printLine, world: systemWorld() })
+process.exitCode = await run(process.argv.slice(2), { stdout: printAnswer, stderr: printLine, world: systemWorld() })

@@ -9,7 +9,7 @@ import { migrate } from './commands/migrate.js'
 import type { Terminal } from './terminal.js'
 import { versionOfPackage } from './version.js'
 
-// Each knows its own options; here they are alike.
+// Each command has its own type of options; here only the common part is used.
 const COMMANDS: Readonly<Record<string, CommandDef>> = { migrate: migrate as unknown as CommandDef }
 
 const MILLRACE = defineCommand({
@@ -22,34 +22,34 @@ const DONE = 0
 const FAILED = 1
 const MISUSED = 2
 
-/** Runs a command line and gives its exit code. Whatever goes wrong is told in a sentence; nothing is thrown. */
+/** Runs a command line and returns its exit code. Every error is printed as a sentence; nothing is thrown. */
 export async function run(argv: readonly string[], terminal: Terminal): Promise<number> {
   const [name = '', ...rest] = argv
   try {
     if (name === '' || isHelp(name)) {
-      terminal[name === '' ? 'tell' : 'answer'](await usageOf(MILLRACE))
+      terminal[name === '' ? 'stderr' : 'stdout'](await usageOf(MILLRACE))
       return name === '' ? MISUSED : DONE
     }
     if (name === '--version' || name === '-v') {
-      terminal.answer(versionOfPackage())
+      terminal.stdout(versionOfPackage())
       return DONE
     }
     const command = commandOf(name)
-    if (rest.some(isHelp)) terminal.answer(await usageOf(command, MILLRACE))
+    if (rest.some(isHelp)) terminal.stdout(await usageOf(command, MILLRACE))
     else {
       checkArguments(name, command, rest)
       await runCommand(command, { rawArgs: rest, data: terminal })
     }
     return DONE
   } catch (error) {
-    terminal.tell(sentenceOf(error, name))
+    terminal.stderr(sentenceOf(error, name))
     return error instanceof InvalidOptionsError ? MISUSED : FAILED
   }
 }
 
 const isHelp = (word: string): boolean => word === '--help' || word === '-h'
 
-/** Plain: the library colours it whether or not anybody looks. */
+/** Without colours: the library would colour it also for a pipe. */
 async function usageOf(command: CommandDef, parent?: CommandDef): Promise<string> {
   return stripVTControlCharacters(await renderUsage(command, parent)).replaceAll(/ +$/gm, '')
 }
@@ -65,6 +65,6 @@ function commandOf(name: string): CommandDef {
 }
 
 function sentenceOf(error: unknown, name: string): string {
-  const told = reason(error)
-  return told.startsWith('millrace') ? told : `millrace ${name}: ${told}`
+  const message = reason(error)
+  return message.startsWith('millrace') ? message : `millrace ${name}: ${message}`
 }

@@ -1,10 +1,10 @@
 import type { World } from '../world/world.js'
 
-/** What a command has of the world around it. */
+/** The output of a command. */
 export interface Terminal {
-  /** To standard output: what was asked for, fit to be piped on. */
-  readonly answer: (text: string) => void
-  /** To standard error: what a person should know besides. */
-  readonly tell: (line: string) => void
+  /** To standard output: the result, suitable for a pipe. */
+  readonly stdout: (text: string) => void
+  /** To standard error: messages for people. */
+  readonly stderr: (line: string) => void
   readonly world: World
 }

@@ -4,17 +4,17 @@ import { canonicalText, codec, defaultCodec } from './codec.js'
 
 const text = (value: unknown): string => canonicalText(defaultCodec, value)
 
-test('keys are in order at every depth, and a list keeps its own', () => {
+test('keys are sorted at every depth, and lists keep their order', () => {
   expect(text({ b: 1, a: { d: [3, 1, 2], c: null } })).toBe('{"a":{"c":null,"d":[3,1,2]},"b":1}')
 })
 
-test('a field that is undefined is as one that is not there; anywhere else it counts', () => {
+test('an undefined field equals a missing one; undefined anywhere else is kept', () => {
   expect(text({ a: 1, b: undefined })).toBe(text({ a: 1 }))
   expect(text([undefined])).not.toBe(text([]))
   expect(text(undefined)).toBe('{"$":"undefined"}')
 })
 
-test('sets and maps are equal whatever the order they were filled in', () => {
+test('sets and maps are equal whatever their insertion order', () => {
   expect(text(new Set([2, 1, { b: 1, a: 2 }]))).toBe(text(new Set([{ a: 2, b: 1 }, 1, 2])))
   expect(text(new Map([[1, 'a'] as const, [2, 'b'] as const]))).toBe(
     text(new Map([[2, 'b'] as const, [1, 'a'] as const])),
@@ -24,7 +24,7 @@ test('sets and maps are equal whatever the order they were filled in', () => {
   )
 })
 
-test('types are told apart', () => {
+test('values of different types have different texts', () => {
   const values = [
     1,
     '1',
@@ -49,7 +49,7 @@ test('hostile keys and text stay data', () => {
   expect(text(hostile)).toBe('{"\\u0000\\ud800":3,"$$":"Set","__proto__":{"x":1},"constructor":2,"v":[2,1]}')
 })
 
-test('equal values have one text and others have another', () => {
+test('equal values have the same text, and different values have different texts', () => {
   const value = fc.jsonValue({ maxDepth: 4 })
   fc.assert(
     fc.property(value, (one) => {
@@ -64,14 +64,14 @@ test('equal values have one text and others have another', () => {
   )
 })
 
-test('a codec that replaces writing is not asked, because it may write otherwise each time', () => {
+test('a codec with its own encode is not used, because it may write another text each time', () => {
   let n = 0
   const salted = codec({ encode: (value) => `${(n += 1)}${String(JSON.stringify(value))}`, decode: () => 0 })
   expect(canonicalText(salted, { b: 1, a: 2 })).toBe('{"a":2,"b":1}')
   expect(n).toBe(0)
 })
 
-test('a codec of its own says what it can, and refuses what it cannot with the path', () => {
+test('registered types are written, and a value of another class is refused with its path', () => {
   class Money {
     cents = 5
   }
@@ -81,7 +81,7 @@ test('a codec of its own says what it can, and refuses what it cannot with the p
   expect(() => text({ price: new Money() })).toThrow(/^price is an instance of the class Money/)
 })
 
-/** The same value with the keys of every record turned round. */
+/** The same value with the keys of every record in reverse order. */
 function shuffled(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(shuffled)
   if (typeof value !== 'object' || value === null) return value
@@ -94,7 +94,7 @@ function shuffled(value: unknown): unknown {
 
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted)
-  // Negative zero is another number to the codec, and JSON.stringify does not show it.
+  // The codec distinguishes negative zero, and JSON.stringify does not show it.
   if (typeof value !== 'object' || value === null) return Object.is(value, -0) ? 'minus zero' : value
   return Object.entries(value)
     .map(([key, part]) => [key, sorted(part)])

@@ -1,6 +1,6 @@
 /**
- * JSON text made the same for equal values: keys in order, `undefined` fields left out, members of a Set and entries of a Map in
- * order. It is for comparing and not for reading back. Text is built and not objects, because a key may be `__proto__`.
+ * JSON text that is the same for equal values: sorted keys, no `undefined` fields, sorted members of a Set and entries of a Map.
+ * It is for comparison and cannot be read back. It builds text and not objects, because a key may be `__proto__`.
  */
 export function canonicalJson(json: string): string {
   return written(JSON.parse(json))

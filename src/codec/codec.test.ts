@@ -31,8 +31,8 @@ function unread(text: string | Uint8Array, using: Codec = defaultCodec): CodecEr
 }
 
 /**
- * Whether two values are the same in every listed respect and order. By hand, because vitest takes an own key
- * `constructor` for the class, and Node 20 finds no invalid date in a Set.
+ * Whether two values are equal in every listed respect, order included. Written here, because vitest takes an own key
+ * `constructor` for the class, and Node 20 does not compare invalid dates in a Set.
  */
 function isSame(a: unknown, b: unknown): boolean {
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return Object.is(a, b)
@@ -48,7 +48,7 @@ function isSame(a: unknown, b: unknown): boolean {
 
 const ERROR_KEYS = ['name', 'message', 'stack', 'cause']
 
-/** Text with the troublesome units: NUL, lone surrogates, quotes, the mark. */
+/** Text with difficult code units: NUL, lone surrogates, quotes, the tag mark. */
 const anyText = fc.oneof(
   fc.string({ unit: 'binary' }),
   fc.string({ unit: fc.constantFrom('\0', '\ud800', '\udc00', '"', '\\', '$', 'a', '\u2028') }),
@@ -82,7 +82,7 @@ const anyValue = fc.letrec<{ value: unknown; error: Error }>((tie) => ({
 })).value
 
 describe('round trip', () => {
-  it('gives back every value of the listed types', () => {
+  it('returns every value of the listed types unchanged', () => {
     fc.assert(
       fc.property(anyValue, (value) => {
         expect(isSame(roundTrip(value), value)).toBe(true)
@@ -91,11 +91,11 @@ describe('round trip', () => {
     )
   })
 
-  it('writes what JSON can write as exactly that JSON', () => {
+  it('writes a JSON value as exactly that JSON', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         const normal: unknown = JSON.parse(JSON.stringify(value))
-        // Only the key that marks a tag is written otherwise.
+        // Only the key that marks a tag is escaped.
         fc.pre(!/"\$+":/u.test(JSON.stringify(normal)))
         expect(encode(normal)).toBe(JSON.stringify(normal))
       }),
@@ -114,20 +114,20 @@ describe('round trip', () => {
     expect(roundTrip('a\0b\ud800c\udc00\ud83d\ude00')).toBe('a\0b\ud800c\udc00\ud83d\ude00')
   })
 
-  it('writes a tag only where it is needed', () => {
+  it('writes a tag only where JSON has no such value', () => {
     expect(encode({ at: new Date(0), n: 1 })).toBe('{"at":{"$":"Date","v":"1970-01-01T00:00:00.000Z"},"n":1}')
     expect(encode(undefined)).toBe('{"$":"undefined"}')
     expect(encode([-0])).toBe('[{"$":"-0"}]')
     expect(encode({ $: 1, $$: 2, $a: 3 })).toBe('{"$$":1,"$$$":2,"$a":3}')
   })
 
-  it('keeps invalid dates and the ends of time', () => {
+  it('keeps invalid dates and the first and last date', () => {
     expect(roundTrip(new Date(Number.NaN))).toStrictEqual(new Date(Number.NaN))
     expect(roundTrip(new Date(8.64e15))).toStrictEqual(new Date(8.64e15))
     expect(roundTrip(new Date(-8.64e15))).toStrictEqual(new Date(-8.64e15))
   })
 
-  it('takes holes for undefined, a bare object for a plain one and a Buffer for bytes', () => {
+  it('reads back holes as undefined, an object without prototype as a plain one, and a Buffer as bytes', () => {
     const holes: unknown[] = [1]
     holes[2] = 3
     expect(roundTrip(holes)).toStrictEqual([1, undefined, 3])
@@ -178,7 +178,7 @@ describe('errors', () => {
     readonly detail = { at: new Date(0) }
   }
 
-  it('come back with name, message, stack, code, cause and their own properties', () => {
+  it('keep name, message, stack, code, cause and their own properties', () => {
     const error = new PaymentError('declined', { cause: new RangeError('limit') })
     const back = roundTrip(error) as PaymentError
     expect(back).toBeInstanceOf(Error)
@@ -193,7 +193,7 @@ describe('errors', () => {
     expect(Object.keys(back)).toStrictEqual(['code', 'detail'])
   })
 
-  it('come back as aggregates, and with a cause that is undefined', () => {
+  it('are read back as aggregates, and with a cause that is undefined', () => {
     const back = roundTrip(new AggregateError([new Error('a'), 'b'], 'both', { cause: undefined })) as AggregateError
     expect(back).toBeInstanceOf(AggregateError)
     expect(back.errors).toStrictEqual([new Error('a'), 'b'])
@@ -201,7 +201,7 @@ describe('errors', () => {
     expect(Object.hasOwn(roundTrip(new Error('none')) as Error, 'cause')).toBe(false)
   })
 
-  it('of a platform class come back by name', () => {
+  it('of a platform class are read back by name', () => {
     expect(roundTrip(new DOMException('gone', 'AbortError'))).toMatchObject({ name: 'AbortError', message: 'gone' })
   })
 })
@@ -317,7 +317,7 @@ describe('refusals', () => {
     return value
   }
 
-  it('a thousand levels are written, and no more', () => {
+  it('writes a thousand levels, and no more', () => {
     for (const seed of [1, new Date(0)]) {
       expect(encode(decode(encode(nested(990, (inside) => [inside], seed))))).toBe(
         encode(nested(990, (inside) => [inside], seed)),
@@ -333,12 +333,12 @@ describe('refusals', () => {
     }
   })
 
-  it('maps as deep as can be written can be read', () => {
+  it('reads maps as deep as it writes them', () => {
     const value = nested(333, (inside) => new Map([[1, inside]]))
     expect(roundTrip(value)).toStrictEqual(value)
   })
 
-  it('a graph that unfolds for ever, or an array of holes, is refused in time', () => {
+  it('refuses a graph that unfolds for ever, or an array of holes, in bounded time', () => {
     const wide = nested(40, (inside) => [inside, inside])
     expect(refusal(wide).message).toContain(String(PARTS_MAX))
     expect(refusal({ a: new Array(2 ** 32 - 1) }).path).toBe('a')
@@ -362,7 +362,7 @@ describe('refusals', () => {
 })
 
 describe('reading', () => {
-  it('knows no tag but the listed ones', () => {
+  it('accepts only the listed tags', () => {
     for (const name of ['Function', 'constructor', '__proto__', 'toString', 'RegExp', 'money']) {
       const error = unread(`{"a":[{"$":${JSON.stringify(name)},"v":1}]}`)
       expect(error.path).toBe('a[0]')
@@ -397,7 +397,7 @@ describe('reading', () => {
     expect(unread(text).message.length).toBeGreaterThan(20)
   })
 
-  it('of any JSON returns or throws CodecError, and pollutes nothing', () => {
+  it('of any JSON returns or throws CodecError, and does not change a prototype', () => {
     const names = fc.constantFrom('$', '$$', 'v', '__proto__', 'constructor', 'prototype', 'a')
     const tags = fc.constantFrom('Date', 'Map', 'Set', 'Error', 'BigInt', 'URL', 'Uint8Array', 'undefined', '-0', 'x')
     const hostile = fc.letrec<{ value: unknown }>((tie) => ({
@@ -426,7 +426,7 @@ describe('reading', () => {
     fc.assert(fc.property(fc.string(), seesNothing))
   })
 
-  it('of a very deep text ends in a value or an error, not in a crash', () => {
+  it('of a very deep text returns a value or an error, and does not crash', () => {
     expect(unread(`${'['.repeat(100_000)}{"$":"NaN"}${']'.repeat(100_000)}`).message).toContain('levels deep')
     expect(decode(`${'['.repeat(5000)}${']'.repeat(5000)}`)).toHaveLength(1)
   })
@@ -450,7 +450,7 @@ describe('options', () => {
     },
   }
 
-  it('register types, which nest and are asked first', () => {
+  it('register types, which may be nested and are tried before the built-in ones', () => {
     const using = codec({ types: { money } })
     const value = { list: [new Map([['a', new Money(5n, new Date(0))]])] }
     expect(roundTrip(value, using)).toStrictEqual(value)
@@ -460,7 +460,7 @@ describe('options', () => {
     expect(upper.encode(5n)).toBe('{"$":"big","v":"5!"}')
   })
 
-  it('infer what a type holds from its is()', () => {
+  it('infer the value type from is()', () => {
     const using = codec({
       types: {
         point: {
@@ -471,14 +471,14 @@ describe('options', () => {
         },
       },
     })
-    // The written form looks like the value; a type is not asked about its own.
+    // The written form looks like the value; is() of a type is not called for its own written form.
     expect(using.encode({ p: { x: 1 } })).toBe('{"p":{"$":"point","v":{"x":1}}}')
     expect(roundTrip({ p: { x: 1 } }, using)).toStrictEqual({ p: { x: 1 } })
     const same = codec({ types: { same: { is: (v) => typeof v === 'object', write: (v) => v, read: (v) => v } } })
     expect(same.encode({ x: 1 })).toBe('{"$":"same","v":{"x":1}}')
   })
 
-  it('report what a type throws, with the path and the cause', () => {
+  it('report an error of a type with the path and the cause', () => {
     const cause = new CodecError('elsewhere', 'no')
     const broken = codec({
       types: {
@@ -511,7 +511,7 @@ describe('options', () => {
     expect(refusal(new Money(1n, new Date()), endless).message).toContain('points back')
   })
 
-  it('leave built-in types out, for writing and reading, and free their names', () => {
+  it('exclude built-in types, for writing and reading, and free their names', () => {
     const using = codec({ without: ['Date', 'undefined', 'Temporal.Instant'] })
     expect(refusal({ at: new Date() }, using).message).toBe(
       'at is of the type Date, which this codec leaves out (without: ["Date"])',
@@ -532,7 +532,7 @@ describe('options', () => {
     expect(unread('{"$":"RegExp","v":{"source":"(","flags":""}}', using).path).toBe('')
   })
 
-  it('replace encode and decode, text or bytes, behind the same promises', () => {
+  it('replace encode and decode, with text or bytes; their errors are CodecErrors too', () => {
     const using = codec({ encode: (value) => new TextEncoder().encode(String(value)), decode: (bytes) => bytes.length })
     expect(roundTrip('hello', using)).toBe(5)
     const broken = codec({
@@ -545,7 +545,7 @@ describe('options', () => {
     expect(unread('x', broken).message).toContain('bad')
   })
 
-  it('that are wrong are all reported at once', () => {
+  it('report all problems at once', () => {
     const wrong = {
       typs: {},
       types: { Date: money, money: { is: 5, write: money.write, raed: money.read }, '': money, none: null },
@@ -603,7 +603,7 @@ describe('Temporal', () => {
     }
   }
   class Duration {
-    // Hidden, as in Temporal, where the fields are getters of the class.
+    // Private, as in Temporal, where the fields are getters of the class.
     readonly #fields: Readonly<Record<string, number>>
     constructor(fields: Readonly<Record<string, number>>) {
       this.#fields = fields
@@ -640,7 +640,7 @@ describe('Temporal', () => {
     expect(unread('{"$":"Temporal.Instant","v":{}}', using).message).toContain('expected text')
   })
 
-  it('types of another Temporal are refused, because they would come back as this one', () => {
+  it('refuses types of another Temporal, because they would be read back as this one', () => {
     class Stranger {
       get [Symbol.toStringTag](): string {
         return 'Temporal.Instant'
@@ -653,8 +653,8 @@ describe('Temporal', () => {
   const temporal = (globalThis as { Temporal?: Record<string, { from(text: string): { toString(): string } }> })
     .Temporal
 
-  // Only runtimes without Temporal (Node before 26) can show this.
-  it.skipIf(temporal !== undefined)('tags are an error that says so where the runtime has none', () => {
+  // Only runtimes without Temporal (Node before 26) can test this.
+  it.skipIf(temporal !== undefined)('reports a Temporal tag where the runtime has no Temporal', () => {
     expect(unread('{"at":{"$":"Temporal.Instant","v":"2026-01-01T00:00:00Z"}}')).toMatchObject({ path: 'at' })
     expect(unread('{"$":"Temporal.Instant","v":"2026-01-01T00:00:00Z"}').message).toContain(
       'this runtime has no Temporal',
@@ -662,7 +662,7 @@ describe('Temporal', () => {
     expect(refusal(new Instant('2026-01-01T00:00:00Z')).message).toContain('codec({ temporal: Temporal })')
   })
 
-  // Only runtimes with Temporal (Node 26 on) can show this.
+  // Only runtimes with Temporal (Node 26 on) can test this.
   it.skipIf(temporal === undefined).each([
     ['Instant', '2026-01-01T00:00:00.123456789Z'],
     ['PlainDate', '2026-01-01[u-ca=hebrew]'],

@@ -12,27 +12,27 @@ import { writeText } from './write.js'
 export type { CodecOptions } from './options.js'
 
 /*
- * Tagged JSON. A value that JSON can say is written as that JSON and nothing else, so a payload can be read and
- * searched in the database. Where JSON has no word, an object with the key "$" names the type:
+ * Tagged JSON. A JSON value is written as exactly that JSON, so a payload can be read and searched in the database. For any
+ * other value, an object with the key "$" names the type:
  *
  *   { to: 'ada', at: new Date(0), $: 1 }   →   {"to":"ada","at":{"$":"Date","v":"1970-01-01T00:00:00.000Z"},"$$":1}
  *
- * A key of the user's that is "$", "$$" and so on gets one "$" more; a key such as "$set" is no mark and stays. Text can
- * only name types from a closed list, so no text, however hostile, chooses what code runs. What would not come back is
- * refused with its path, with these exceptions, which follow JSON: a hole in an array comes back as undefined, an
- * object without a prototype as an ordinary one, a Buffer as a Uint8Array, an object reached twice as two objects; and
- * symbol keys, properties that are not enumerable and named properties of arrays are not data and are not written.
+ * A key of the user that is "$", "$$" and so on gets one more "$"; a key such as "$set" is not escaped. A text can name only
+ * types of a closed list, so a hostile text cannot choose which code runs. A value that could not be read back unchanged is
+ * refused with its path. These exceptions follow JSON: a hole in an array is read back as undefined, an object without a
+ * prototype as an ordinary one, a Buffer as a Uint8Array, an object that is reached twice as two objects. Symbol keys,
+ * properties that are not enumerable and named properties of arrays are not data and are not written.
  */
 
-/** Turns values into text, or bytes, and back. */
+/** Converts values to text or bytes, and back. */
 export interface Codec {
-  /** The value as text. Throws CodecError with the path of the part that cannot be written. */
+  /** Returns the value as text. Throws CodecError with the path of the part that cannot be written. */
   readonly encode: (value: unknown) => string | Uint8Array
-  /** The value again. Throws CodecError when the text is damaged or names a type this codec does not know. */
+  /** Returns the value of a text. Throws CodecError when the text is damaged or names a type this codec does not know. */
   readonly decode: (text: string | Uint8Array) => unknown
   /**
-   * The value as text that is the same for equal values, whatever the order of their keys: what jobs are compared by when they
-   * are to be unique. Default: tagged JSON with its keys in order.
+   * Returns a text that is the same for equal values, whatever the order of their keys. Unique jobs are compared by it.
+   * Default: tagged JSON with sorted keys.
    */
   readonly canonical?: ((value: unknown) => string) | undefined
 }
@@ -70,7 +70,7 @@ export function codec<Types extends object = Record<string, unknown>>(options?: 
   }
 }
 
-/** A codec of a stranger's need not write the same twice (it may encrypt): then values are compared as tagged JSON. */
+/** A codec of the user may write another text each time, since it may encrypt. Values are compared as tagged JSON then. */
 export function canonicalText(own: Codec, value: unknown): string {
   return own.canonical === undefined ? canonicalJson(encode(value, PLAIN_RULES)) : own.canonical(value)
 }
@@ -84,12 +84,12 @@ function encode(value: unknown, rules: Rules): string {
   return encodePlain(value, rules) ?? writeText(value, rules)
 }
 
-/** The quick way, for values that are JSON already; undefined when this one is not, or not certainly. */
+/** The fast path for JSON values; returns undefined when the value is not certainly one. */
 function encodePlain(value: unknown, rules: Rules): string | undefined {
   try {
     return provePlain(value, rules.custom, 0, PARTS_MAX) < 0 ? undefined : JSON.stringify(value)
   } catch {
-    // A proxy, or a type's is(), threw: the writer meets the same and knows where it happened.
+    // A proxy, or is() of a type, threw. The writer gets the same error and knows the path.
     return undefined
   }
 }
@@ -106,8 +106,8 @@ function decode(text: string | Uint8Array, rules: Rules): unknown {
 }
 
 /**
- * Whether a text may hold a tag or an escaped key. The lone `$` is looked for first, because that search is the
- * quickest there is and most texts have none. JSON can also spell the mark as an escape, though we never do.
+ * Whether a text may contain a tag or an escaped key. `$` alone is searched first: that search is the fastest, and most
+ * texts have none. JSON can also spell `$` as an escape, though this codec never writes that.
  */
 function hasMark(json: string): boolean {
   return (json.includes('$') && json.includes('"$')) || json.includes('\\u0024')
@@ -122,7 +122,7 @@ function textOf(bytes: unknown): string {
   }
 }
 
-/** A stranger's codec behind our promises: it returns text or bytes, and what it throws is a CodecError. */
+/** Wraps encode and decode of the user: checks that encode returns text or bytes, and turns their errors into CodecError. */
 function replaced(encode: NonNullable<CodecOptions['encode']>, decode: NonNullable<CodecOptions['decode']>): Codec {
   return {
     encode: (value) => {
@@ -134,11 +134,11 @@ function replaced(encode: NonNullable<CodecOptions['encode']>, decode: NonNullab
   }
 }
 
-function attempt<T>(saying: string, call: () => T): T {
+function attempt<T>(problem: string, call: () => T): T {
   try {
     return call()
   } catch (error) {
     if (error instanceof CodecError) throw error
-    throw codecError('', `${saying}: ${reason(error)}`, { cause: error })
+    throw codecError('', `${problem}: ${reason(error)}`, { cause: error })
   }
 }

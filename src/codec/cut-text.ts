@@ -2,8 +2,8 @@
 const MARK_BYTES = 48
 
 /**
- * A text cut so that it takes at most `bytes` as a JSON string in UTF-8, quotes included, with a mark that says how much
- * is missing. It looks no further into the text than it keeps, so a giant text costs no more than a small one.
+ * Cuts a text so that it takes at most `bytes` as a JSON string in UTF-8, quotes included, and appends how much is missing.
+ * It reads only the part that it keeps, so a huge text costs no more than a small one.
  */
 export function cutText(text: string, bytes: number): string {
   if (text.length + 2 <= bytes && jsonBytes(text) <= bytes) return text
@@ -18,7 +18,7 @@ export function jsonBytes(text: string): number {
   return bytes
 }
 
-/** How many units fit. A surrogate pair is kept or cut as a whole; a lone surrogate is a unit like others. */
+/** How many code units fit. A surrogate pair is kept or cut as a whole; a lone surrogate counts like any other unit. */
 function keptLength(text: string, bytes: number): number {
   let left = bytes
   for (let at = 0; at < text.length; at++) {
@@ -28,7 +28,7 @@ function keptLength(text: string, bytes: number): number {
   return text.length
 }
 
-/** The bytes of the unit at a place. Of a pair, each half counts two of its four. */
+/** The bytes of the code unit at a position. Each half of a surrogate pair counts two of its four. */
 function unitBytes(text: string, at: number): number {
   const unit = text.charCodeAt(at)
   if (unit < 0x20) return isShortEscape(unit) ? 2 : 6

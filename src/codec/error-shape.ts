@@ -1,7 +1,7 @@
 import { show } from './show.js'
-import { fieldsIn, listIn, textIn } from './written.js'
+import { fieldsIn, listIn, textIn } from './check-written.js'
 
-/** What is kept of an error; what every door that makes errors from text goes through. */
+/** The parts of an error that are kept. Every function that creates errors from text uses it. */
 export interface ErrorShape {
   readonly name: string
   readonly message: string
@@ -14,7 +14,7 @@ export interface ErrorShape {
   readonly props?: object | undefined
 }
 
-/** Only these classes are made from text, and none by looking a name up on an object. */
+/** Only these classes are created from text; a name is never looked up on an object. */
 const CLASSES: ReadonlyMap<string, ErrorConstructor> = new Map(
   [Error, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError].map((made) => [made.name, made]),
 )
@@ -23,7 +23,7 @@ export function builtInClass(name: string): ErrorConstructor | undefined {
   return CLASSES.get(name)
 }
 
-/** A real error of that shape: by default of the built-in class with that name, else an Error that bears the name. */
+/** Creates an error of that shape: of the built-in class with that name by default, else an Error with that name. */
 export function makeError(shape: ErrorShape, made: ErrorConstructor = CLASSES.get(shape.name) ?? Error): Error {
   const error = shape.errors === undefined ? new made(shape.message) : new AggregateError(shape.errors, shape.message)
   if (error.name !== shape.name) hide(error, 'name', shape.name)
@@ -35,15 +35,15 @@ export function makeError(shape: ErrorShape, made: ErrorConstructor = CLASSES.ge
   return error
 }
 
-/** Also true for errors of another realm, such as those Node throws inside a test runner's own context. */
+/** Also true for errors of another realm, such as those that Node throws inside the context of a test runner. */
 export function isError(value: unknown): value is Error {
   return value instanceof Error || Object.prototype.toString.call(value) === '[object Error]'
 }
 
-/** Properties of an error that have a place of their own in its written form. */
+/** Properties of an error that have their own field in its written form. */
 export const NAMED: ReadonlySet<string> = new Set(['name', 'message', 'stack', 'cause', 'errors'])
 
-/** The written form of an error. Its own enumerable properties are kept apart, so that none can pose as its name. */
+/** The written form of an error. Other own enumerable properties are kept separately, so that none can replace its name. */
 export function writeError(error: Error): object {
   const { name, message, stack }: { name: unknown; message: unknown; stack?: unknown } = error
   const written: Record<string, unknown> = {
@@ -60,7 +60,7 @@ export function writeError(error: Error): object {
   return written
 }
 
-/** An error from its written form. */
+/** Creates an error from its written form. */
 export function readError(written: unknown): Error {
   const shape = fieldsIn(written)
   const name = textIn(shape['name'], 'a name')
@@ -75,7 +75,7 @@ export function readError(written: unknown): Error {
   })
 }
 
-/** As the engine defines an error's own properties: there, and in no listing. */
+/** Defines a property like the JavaScript engine does on errors: not enumerable. */
 function hide(error: Error, key: string, value: unknown): void {
   Object.defineProperty(error, key, { value, writable: true, configurable: true, enumerable: false })
 }

@@ -19,7 +19,7 @@ describe('cutting', () => {
     )
   })
 
-  it('keeps to the limit, says how much is missing and halves no pair', () => {
+  it('keeps to the limit, appends how much is missing and splits no surrogate pair', () => {
     fc.assert(
       fc.property(surprises, fc.integer({ min: 52, max: 120 }), fc.nat(20), (text, limit, times) => {
         const long = text.repeat(times)
@@ -74,11 +74,11 @@ describe('describeError', () => {
       { message: 'like one', name: '', code: Number.NaN },
       { name: 'Error', message: 'like one' },
     ],
-  ])('tells what was thrown: %s', (thrown, record) => {
+  ])('describes a thrown value: %s', (thrown, record) => {
     expect(describeError(thrown)).toStrictEqual(record)
   })
 
-  it('looks at no more of a giant array than it tells', () => {
+  it('reads only the shown part of a huge array', () => {
     expect(describeError(new Array(1e9)).message).toBe(`[${'undefined, '.repeat(20)}… 999999980 more]`)
   })
 
@@ -90,7 +90,7 @@ describe('describeError', () => {
     const revoked = Proxy.revocable({}, {})
     revoked.revoke()
     const getters = Object.defineProperties(new Error('x'), {
-      // First, because to redefine it later the engine would first format it, and for that read the message.
+      // First: to redefine it later, the JavaScript engine would format the stack and read the message.
       stack: { get: bomb },
       message: { get: bomb },
       name: { get: bomb },
@@ -112,10 +112,10 @@ describe('describeError', () => {
     ).toBe('an Object')
   })
 
-  it('follows causes up to a bound and stops where they lead back', () => {
+  it('follows causes up to a bound and stops at a cycle', () => {
     const error = new Error('a')
     error.cause = new Error('b', { cause: error })
-    expect(describeError(error).cause?.cause?.message).toBe('(leads back to an error above)')
+    expect(describeError(error).cause?.cause?.message).toBe('(cycle: an error above)')
     let deep: unknown = 'end'
     for (let level = 0; level < 10_000; level++) deep = new Error(String(level), { cause: deep })
     let length = 0
@@ -124,7 +124,7 @@ describe('describeError', () => {
     expect(length).toBe(9)
   })
 
-  it('keeps the whole within the limit, with the frames of a stack whose message is giant', () => {
+  it('keeps the whole within the limit, with the frames of a stack whose message is huge', () => {
     const giant = new Error('x'.repeat(50_000_000), { cause: new Error('\0'.repeat(1_000_000)) })
     const record = describeError(giant)
     expect(bytesOf(record)).toBeLessThanOrEqual(65_536)
@@ -134,7 +134,7 @@ describe('describeError', () => {
     expect(bytesOf(describeError('\ud800'.repeat(1_000_000)))).toBeLessThanOrEqual(65_536)
   })
 
-  it('never throws, keeps to the limit and gives what the codec writes, for anything', () => {
+  it('never throws, keeps to the limit and returns a value that the codec can write, for any input', () => {
     const errors = fc.letrec<{ any: unknown }>((tie) => ({
       any: fc.oneof(
         { maxDepth: 4 },
@@ -160,7 +160,7 @@ describe('describeError', () => {
 })
 
 describe('reviveError', () => {
-  it('makes a real error that is described the same', () => {
+  it('creates an error with the same description', () => {
     const error = new RangeError('far', {
       cause: Object.assign(new Error('near'), { code: 'E_NEAR', name: 'NearError' }),
     })
@@ -172,7 +172,7 @@ describe('reviveError', () => {
     expect(codec().decode(codec().encode(back))).toMatchObject({ name: 'RangeError', message: 'far' })
   })
 
-  it('gives an error without a stack a line that says what it is, not where it was read', () => {
+  it('gives an error without a stack its name and message as the stack', () => {
     expect(reviveError({ name: 'PayError', message: 'declined' }).stack).toBe('PayError: declined')
   })
 })
@@ -188,7 +188,7 @@ describe('the fields of an error', () => {
     readonly rate = Number.NaN
   }
 
-  it('are kept where they are plain, and come back on a class of that name', () => {
+  it('are kept where they are plain, and are read back on a class of that name', () => {
     const record = describeError(new HttpError('busy'))
     expect(record).toMatchObject({ code: 'E_BUSY', props: { status: 503, retryable: true, detail: null } })
     expect(Object.keys(record.props ?? {})).toEqual(['status', 'retryable', 'detail'])

@@ -3,56 +3,56 @@ import { builtInClass, isError, makeError, NAMED } from './error-shape.js'
 import { previewOf } from './preview.js'
 import { className } from './show.js'
 
-/** What is kept of something thrown: plain data, bounded, safe to write as JSON. */
+/** What is kept of a thrown value: plain data, bounded, safe to write as JSON. */
 export interface ErrorRecord {
-  /** The error's name; `NonError` when something else was thrown. */
+  /** The error's name; `NonError` when the thrown value is not an error. */
   readonly name: string
   readonly message: string
-  /** The name of its class, where its `name` is only that of a built-in one: `class HttpError extends Error {}`. */
+  /** The name of its class, if `name` is only inherited from a built-in class: `class HttpError extends Error {}`. */
   readonly type?: string
   readonly stack?: string
-  /** Its `code`, as Node's errors and ours have: a text or a number. */
+  /** Its `code`, as errors of Node and of this package have: text or a number. */
   readonly code?: string | number
-  /** Its other own enumerable fields, such as `status`, where they are text, numbers, booleans or null. */
+  /** Its other own enumerable fields, such as `status`, if they are text, numbers, booleans or null. */
   readonly props?: ErrorProps
   readonly cause?: ErrorRecord
-  /** The errors of an AggregateError: a refused connection says what happened only there. */
+  /** The errors of an AggregateError; a refused connection has its cause only there. */
   readonly errors?: readonly ErrorRecord[]
 }
 
-/** Objects are left out: those of an HTTP client's error hold the request, with its credentials. */
+/** Objects are left out: in errors of an HTTP client they contain the request with its credentials. */
 export type ErrorProps = Readonly<Record<string, string | number | boolean | null>>
 
-/** How much an error's record takes at most, as JSON in UTF-8. */
+/** The maximum size of an error's record, as JSON in UTF-8. */
 const LIMIT_BYTES = 65_536
 
-/** How far causes are followed, and how many errors of one aggregate are kept. */
+/** How many causes are followed, and how many errors of one aggregate are kept. */
 const CAUSES_MAX = 8
 const ERRORS_MAX = 8
 
-/** The names and marks of one record: what is taken from the limit before its texts share the rest. */
+/** Bytes for field names and punctuation of one record; its texts share the rest of the limit. */
 const FRAME_BYTES = 100
 const LABEL_BYTES = 256
 
-/** What the fields of one error take at most together, and one text among them. */
+/** The maximum size of all fields of one error, and of one text among them. */
 const PROPS_BYTES = 4_096
 const PROP_TEXT_BYTES = 1_024
 
 /**
- * Describes anything that can be thrown. It never throws itself, whatever it is given: a getter or a proxy that throws,
- * a cause that leads back, a message of a gigabyte. What is too long is cut and says by how much, and the whole takes
- * at most `limitBytes` (at least 1,024) as JSON in UTF-8.
+ * Describes any thrown value. It never throws, also for a getter or a proxy that throws, a cyclic cause, or a message of a
+ * gigabyte. Texts that are too long are cut and say by how much. The record takes at most `limitBytes` (at least 1,024) as
+ * JSON in UTF-8.
  */
 export function describeError(thrown: unknown, limitBytes: number = LIMIT_BYTES): ErrorRecord {
   try {
     return describe(thrown, Math.max(1024, limitBytes), CAUSES_MAX, new Set())
   } catch {
-    // Not even this much worked: the stack is at its end, or memory. Something was thrown; that much is kept.
-    return { name: 'Error', message: 'something was thrown that could not be read' }
+    // Stack overflow, or out of memory.
+    return { name: 'Error', message: 'the thrown value could not be read' }
   }
 }
 
-/** A real Error with what the record kept: the `cause` of a JobFailedError. */
+/** Creates an Error from a record: the `cause` of a JobFailedError. */
 export function reviveError(record: ErrorRecord): Error {
   const { name, message, stack, code, props, cause, errors } = record
   const shape = {
@@ -66,7 +66,7 @@ export function reviveError(record: ErrorRecord): Error {
   return makeError(shape, classOf(record))
 }
 
-/** Loggers such as pino show the name of an error's class, not its own `name`. */
+/** Loggers such as pino show the class name of an error, not its `name`. */
 function classOf({ name, type }: ErrorRecord): ErrorConstructor {
   const builtIn = builtInClass(name)
   if (builtIn !== undefined && type === undefined) return builtIn
@@ -84,7 +84,7 @@ function describe(thrown: unknown, bytes: number, causesLeft: number, above: Set
   const related = relatedTo(thrown)
   let left =
     bytes - FRAME_BYTES - jsonBytes(name) - jsonBytes(type ?? '') - (typeof code === 'string' ? jsonBytes(code) : 24)
-  // Half of what is left each time, so that a giant message leaves room for the stack, and both for the cause.
+  // Each text gets half of the remaining bytes, so that a huge message leaves room for the stack, and both for the cause.
   const whole = textOf(thrown, 'message') ?? ''
   const message = cutText(whole, Math.floor(left / 2))
   left -= jsonBytes(message)
@@ -110,7 +110,7 @@ interface Related {
   readonly thrown: unknown
 }
 
-/** The errors behind an error: its cause, and those an aggregate gathers. */
+/** The related errors of an error: its cause, and those of an aggregate. */
 function relatedTo(error: object): Related[] {
   const cause = read(error, 'cause')
   const errors = read(error, 'errors')
@@ -126,20 +126,20 @@ function describeRelated(
   above: Set<unknown>,
 ): { cause?: ErrorRecord; errors?: ErrorRecord[] } {
   const share = Math.floor(bytes / Math.max(1, related.length))
-  // Too little room, or too long a chain, to say anything of use.
+  // Too few bytes are left, or the chain is too long.
   if (related.length === 0 || causesLeft === 0 || share < 2 * (FRAME_BYTES + LABEL_BYTES)) return {}
-  const told = related.map(({ as, thrown }) => ({
+  const described = related.map(({ as, thrown }) => ({
     as,
-    record: above.has(thrown) ? LEADS_BACK : describe(thrown, share, causesLeft - 1, above),
+    record: above.has(thrown) ? CYCLE : describe(thrown, share, causesLeft - 1, above),
   }))
-  const cause = told.find(({ as }) => as === 'cause')?.record
-  const errors = told.filter(({ as }) => as === 'errors').map(({ record }) => record)
+  const cause = described.find(({ as }) => as === 'cause')?.record
+  const errors = described.filter(({ as }) => as === 'errors').map(({ record }) => record)
   return { ...(cause === undefined ? {} : { cause }), ...(errors.length === 0 ? {} : { errors }) }
 }
 
-const LEADS_BACK: ErrorRecord = { name: 'Error', message: '(leads back to an error above)' }
+const CYCLE: ErrorRecord = { name: 'Error', message: '(cycle: an error above)' }
 
-/** An error, or an object that talks like one: it has a message. */
+/** An error, or another object with a message. */
 function isErrorLike(thrown: unknown): thrown is object {
   if (typeof thrown !== 'object' || thrown === null) return false
   return attempt(() => isError(thrown)) === true || textOf(thrown, 'message') !== undefined
@@ -185,7 +185,7 @@ function isPlain(value: unknown): value is string | number | boolean | null {
   return typeof value === 'string' || typeof value === 'boolean' || value === null
 }
 
-/** The stack begins by repeating the message. Where that was cut, it is cut here too: the frames below are worth more. */
+/** The stack begins with the message. If that was cut, it is cut here too, because the frames below are more useful. */
 function stackOf(error: object, whole: string, message: string, bytes: number): string | undefined {
   const stack = textOf(error, 'stack')
   if (stack === undefined) return undefined
@@ -200,7 +200,7 @@ function textOf(error: object, key: string): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
 
-/** A property of a stranger's object, or undefined when reading it throws. */
+/** Reads a property of a foreign object; undefined when reading it throws. */
 function read(error: object, key: string): unknown {
   return attempt(() => (error as Readonly<Record<string, unknown>>)[key])
 }
@@ -209,7 +209,7 @@ function attempt<T>(call: () => T): T | undefined {
   try {
     return call()
   } catch {
-    // What cannot be read is not there; the rest of the error still is.
+    // An unreadable property counts as missing; the rest of the error is kept.
     return undefined
   }
 }

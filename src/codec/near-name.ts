@@ -1,13 +1,13 @@
-/** How long a name may be for its spelling to be compared: the comparison takes the product of both lengths. */
+/** Longer names are not compared: the comparison costs the product of both lengths. */
 const COMPARED_MAX = 64
 
-/** `; did you mean "types"?`, or nothing: the end of a message about an unknown name. */
+/** The end of a message about an unknown name: `; did you mean "types"?`, or an empty text. */
 export function didYouMean(given: string, known: readonly string[]): string {
   const near = nearName(given, known)
   return near === undefined ? '' : `; did you mean ${JSON.stringify(near)}?`
 }
 
-/** The known name that was probably meant, or nothing when none is near. */
+/** The known name with the nearest spelling; undefined when none is near. */
 function nearName(given: string, known: readonly string[]): string | undefined {
   if (given.length > COMPARED_MAX) return undefined
   let best: string | undefined
@@ -22,7 +22,7 @@ function nearName(given: string, known: readonly string[]): string | undefined {
   return best
 }
 
-/** How many single letters must be put in, taken out, changed or swapped with their neighbour. */
+/** How many letters must be inserted, removed, changed or swapped with their neighbour. */
 function editDistance(a: string, b: string): number {
   let beforeLast: number[] = []
   let last = Array.from({ length: b.length + 1 }, (_, column) => column)

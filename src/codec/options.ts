@@ -21,26 +21,26 @@ const BASIC_TAGS = [
   '-0',
 ] as const
 
-/** The name of a type every codec writes unless told otherwise. RegExp is not among them: it is off by default. */
+/** The names of the types that every codec writes by default. RegExp is not among them: it is off by default. */
 export type BuiltInTag = (typeof BASIC_TAGS)[number] | TemporalTag
 
-/** How a codec differs from the default one. `Types` maps the names of registered types to what they hold. */
+/** How a codec differs from the default one. `Types` maps the names of registered types to their values. */
 export interface CodecOptions<Types extends object = Record<string, unknown>> {
-  /** Types of your own by the name that marks them in the text. They are asked before the built-in ones. Default: none. */
+  /** Types of the user, by the name that marks them in the text. They are tried before the built-in ones. Default: none. */
   readonly types?: { readonly [Name in keyof Types]: CodecType<Types[Name]> }
-  /** Built-in types to leave out: such values are refused and such tags are unknown. Default: none. */
+  /** Built-in types to exclude: such values are refused and such tags are unknown. Default: none. */
   readonly without?: readonly BuiltInTag[]
-  /** Whether RegExp is written and read. A pattern from a stranger can stall its reader. Default: false. */
+  /** Whether RegExp is written and read. A hostile pattern can stall its reader. Default: false. */
   readonly regExp?: boolean
-  /** The Temporal to write and read with. Default: `globalThis.Temporal`, where the runtime has it. */
+  /** The Temporal namespace to write and read with. Default: `globalThis.Temporal`, where the runtime has it. */
   readonly temporal?: TemporalNamespace
-  /** Replaces writing altogether; comes with `decode` and without the options above. Default: tagged JSON. */
+  /** Replaces encoding; requires `decode` and excludes the options above. Default: tagged JSON. */
   readonly encode?: (value: unknown) => string | Uint8Array
-  /** Replaces reading altogether; comes with `encode`. It gets what the store kept: what `encode` returned. */
+  /** Replaces decoding; requires `encode`. It gets what the store kept: what `encode` returned. */
   readonly decode?: (text: string | Uint8Array) => unknown
 }
 
-/** Throws one error that lists all that is wrong with a codec's options. */
+/** Throws one error that lists all problems of a codec's options. */
 export function checkCodecOptions(options: unknown): void {
   if (options === undefined) return
   if (!isObject(options) || !isOptionsObject(options))

@@ -4,12 +4,12 @@ import { show, showText } from './show.js'
 /** One step from a value to a part of it: a key, an index, or the written form of a tagged value. */
 export type Segment = string | number | { readonly tag: string; readonly written: unknown }
 
-/** A path this long is shown by its two ends: a value can be nested a thousand deep. */
+/** A longer path is shown by its two ends: a value can be nested a thousand levels deep. */
 const SEGMENTS_SHOWN = 24
 
 /**
- * A path as people write it, relative to the value that was encoded: `user.db`, `lines[3]["unit price"]`,
- * `users.get("ada")`, or '' for the value itself. {@link joinPath} puts the caller's name for the root before it.
+ * Formats a path relative to the encoded value: `user.db`, `lines[3]["unit price"]`, `users.get("ada")`, or '' for the value
+ * itself. {@link joinPath} puts the caller's name for the root before it.
  */
 export function formatPath(segments: readonly Segment[]): string {
   const shown = segments.length <= SEGMENTS_SHOWN ? segments : segments.slice(0, SEGMENTS_SHOWN / 2)
@@ -30,7 +30,7 @@ export function codecError(path: string, saying: string, options?: { cause?: unk
   return new CodecError(path, `${path === '' ? ROOT : path} ${saying}`, options)
 }
 
-/** The same complaint as one problem of a larger call, told from the caller's root: `problemOf(error, 'payload')`. */
+/** The error as one problem of a larger call, with the path from the caller's root: `problemOf(error, 'payload')`. */
 export function problemOf(error: CodecError, root: string): Problem {
   const start = `${error.path === '' ? ROOT : error.path} `
   const message = error.message.startsWith(start) ? error.message.slice(start.length) : error.message
@@ -52,7 +52,7 @@ function formatSegments(segments: readonly Segment[]): string {
   return text
 }
 
-/** The way into a tagged value, in the words of the value rather than of its written form. */
+/** The path into a tagged value, in terms of the value and not of its written form. */
 function formatTagged(
   tag: string,
   written: unknown,

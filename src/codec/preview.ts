@@ -1,22 +1,22 @@
 import { className, show } from './show.js'
 
-/** How many entries of an object or array a preview tells. */
+/** How many entries of an object or array a preview shows. */
 const ENTRIES_MAX = 20
 
-/** What was thrown in place of an error, in words: its text, or a look at its first entries, one level deep. */
+/** A thrown value that is not an error, as text: its text, or its first entries, one level deep. */
 export function previewOf(thrown: unknown): string {
   if (typeof thrown === 'string') return thrown
   if (typeof thrown !== 'object' || thrown === null) return show(thrown)
   try {
     return previewObject(thrown)
   } catch {
-    // A proxy or a getter that throws; its class is all that can be told.
+    // A proxy or a getter threw; only its class can be shown.
     return show(thrown)
   }
 }
 
 function previewObject(thrown: object): string {
-  // Listing the keys of a giant buffer would take more than it is worth.
+  // Listing the keys of a huge buffer is too slow.
   if (ArrayBuffer.isView(thrown)) return show(thrown)
   if (Array.isArray(thrown)) return `[${listed(Array.from(thrown.slice(0, ENTRIES_MAX), show), thrown.length)}]`
   const keys = Object.keys(thrown)

@@ -6,8 +6,8 @@ import type { Rules } from './rules.js'
 import { reason, show, showText } from './show.js'
 
 /**
- * Turns the tags of a parsed text into values, in place and from the inside out. A path given here leads through the
- * text as it is stored, `v` and all, because that is what somebody will look at.
+ * Turns the tags of a parsed text into values, in place and from the inside out. Paths refer to the stored text, with its
+ * `v` keys, because that is what a person finds in the database.
  */
 export function readTags(parsed: unknown, rules: Rules): unknown {
   return read({ rules, path: [] }, parsed)
@@ -20,7 +20,7 @@ interface Walk {
 
 function read(walk: Walk, value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
-  // Twice what may be written, so that the braces of a tag at the edge never count against it.
+  // Twice the limit for writing, so that the braces of tags at the limit do not count.
   if (walk.path.length > 2 * DEPTH_MAX) return fail(walk, `is nested more than ${2 * DEPTH_MAX} levels deep`)
   if (Array.isArray(value)) return readArray(walk, value)
   return Object.hasOwn(value, '$') ? readTag(walk, value as Fields) : readRecord(walk, value as Fields)
@@ -34,12 +34,12 @@ function readArray(walk: Walk, array: unknown[]): unknown[] {
 function readRecord(walk: Walk, record: Fields): Fields {
   let isEscaped = false
   for (const key of Object.keys(record)) {
-    // The key is the object's own, so this sets it and calls no setter, whatever the key: `__proto__` too.
+    // The key is an own property, so the assignment calls no setter, whatever the key: `__proto__` too.
     record[key] = readPart(walk, key, record[key])
     isEscaped ||= isMarkKey(key)
   }
   if (!isEscaped) return record
-  // fromEntries defines own properties, and keeps their order.
+  // fromEntries defines own properties and keeps their order.
   return Object.fromEntries(Object.entries(record).map(([key, value]) => [isMarkKey(key) ? key.slice(1) : key, value]))
 }
 

@@ -1,6 +1,6 @@
 import { className, show } from './show.js'
 
-/** Why a value cannot be written and what to do instead; it continues the sentence that the path begins. */
+/** Why a value cannot be written, and what to do instead; it continues the sentence that the path begins. */
 export function whyRefused(value: unknown): string {
   if (typeof value === 'function') return 'is a function, which cannot be written; pass the data it needs instead'
   if (typeof value === 'symbol') return 'is a symbol, which cannot be written; pass a string instead'
@@ -16,8 +16,8 @@ export function whyRefused(value: unknown): string {
   return whyNoClass(value, name)
 }
 
-/** What a codec that leaves a built-in type out says. */
-export function whyOff(name: string): string {
+/** The message of a codec that excludes a built-in type. */
+export function whyExcluded(name: string): string {
   return `is of the type ${name}, which this codec leaves out (without: [${JSON.stringify(name)}])`
 }
 

@@ -2,15 +2,15 @@ import { basicTags, regExpTag, type Tag, tagOf } from './tags.js'
 import type { CodecOptions } from './options.js'
 import { temporalTags } from './temporal-tags.js'
 
-/** What one codec writes and reads; made once from its options and never changed. */
+/** What one codec writes and reads; created once from its options and never changed. */
 export interface Rules {
   /** The registered types, in the order they were given. */
   readonly custom: readonly Tag[]
   /** The built-in types that are on. */
   readonly builtIn: ReadonlyMap<string, Tag>
-  /** Every built-in type, also those left out: to tell what a refused value is. */
+  /** Every built-in type, also the excluded ones, to describe a refused value. */
   readonly known: ReadonlyMap<string, Tag>
-  /** The closed list that text may name. A Map, so that `constructor` is a name like any other. */
+  /** The closed list of names that a text may use. A Map, so that `constructor` is a name like any other. */
   readonly readable: ReadonlyMap<string, Tag>
 }
 

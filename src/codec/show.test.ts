@@ -14,13 +14,13 @@ describe('a password', () => {
     `mysql://bob:${SECRET}@db/x`,
     `postgres://db/x?user=bob&password=geheim`,
     `postgres://bob:${'geheim'.repeat(100)}@db/x`,
-  ])('of an address is not shown: %j', (address) => {
+  ])('in a URL is not shown: %j', (address) => {
     expect(show(address)).not.toMatch(/ge.?he/)
     expect(show(address)).toContain('***')
     expect(show(address)).toContain('db')
   })
 
-  test('of an address in another’s error is not repeated', () => {
+  test('in a URL in another error is not repeated', () => {
     const error = new Error('cannot connect to postgres://bob:geheim@db/x: ask ada@example.com')
     expect(reason(error)).toBe('cannot connect to postgres://bob:***@db/x: ask ada@example.com')
     const other = new Error('postgres://db:5432/x: ask ada@example.com')
@@ -28,7 +28,7 @@ describe('a password', () => {
   })
 
   test.each(['mail:7:ada@example.com', 'http://localhost:3000/a', 'postgres://localhost:5432/app', 'ada@example.com'])(
-    'is not seen where there is none: %j',
+    'is not found where there is none: %j',
     (text) => {
       expect(show(text)).toBe(JSON.stringify(text))
     },

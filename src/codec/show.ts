@@ -1,13 +1,13 @@
-/** How many characters of a stranger's text a message repeats. */
+/** How many characters of a foreign text a message repeats. */
 const SHOWN_MAX = 60
 
-/** And how many of another error's message. */
+/** How many characters of another error's message a message repeats. */
 const REASON_MAX = 500
 
-/** As far as a text is searched for a password before it is cut. */
+/** How many characters are searched for a password before the text is cut. */
 const COVERED_MAX = 4_000
 
-/** A value as a message shows it: short, on one line, without passwords, and never an error of its own. */
+/** A value for a message: short, on one line, without passwords. Never throws. */
 export function show(value: unknown): string {
   switch (typeof value) {
     case 'string':
@@ -26,20 +26,20 @@ export function show(value: unknown): string {
   }
 }
 
-/** A text in quotes, cut when it is long. Only its beginning is looked at, so a giant text costs nothing. */
+/** A text in quotes, cut when it is long. Only its beginning is read, so a huge text costs nothing. */
 export function showText(text: string): string {
   const covered = withoutPassword(text.slice(0, COVERED_MAX))
   if (covered.length <= SHOWN_MAX) return JSON.stringify(covered)
   return `${JSON.stringify(covered.slice(0, SHOWN_MAX))}… (${text.length} characters)`
 }
 
-/** A whole text that is an address, with quotes or blanks around it perhaps: a password may have anything in it. */
+/** A text that is one URL, perhaps in quotes or blanks. A password may contain any character. */
 const ADDRESS = /^(\W*(?:jdbc:)?(?:[a-z][a-z0-9+.-]*:\/\/|postgres(?:ql)?:\/*)[^:@/?#]*):.*@/is
-/** An address somewhere in a sentence, which may begin with another one and go on. */
+/** A URL inside a sentence, which may contain other URLs. */
 const LOGIN = /(:\/\/[^\s:@/?#]*):\S*@/g
 const PARAMETER = /([?&]password=)[^&#\s]*/gi
 
-/** What stands where a password stands in an address is covered, also in one that cannot be read. */
+/** Masks the password of a URL, also of one that cannot be parsed. */
 export function withoutPassword(text: string): string {
   return withoutLogins(text.replace(ADDRESS, '$1:***@'))
 }
@@ -48,7 +48,7 @@ function withoutLogins(text: string): string {
   return text.replaceAll(LOGIN, '$1:***@').replaceAll(PARAMETER, '$1***')
 }
 
-/** The class a value says it is of, or "object"; a value that refuses to tell is an object. */
+/** The class name of a value, or "object" when it cannot be read. */
 export function className(value: object): string {
   try {
     const prototype: unknown = Object.getPrototypeOf(value)
@@ -56,19 +56,19 @@ export function className(value: object): string {
     const name: unknown = (prototype as { constructor?: { name?: unknown } }).constructor?.name
     return typeof name === 'string' && name !== '' ? cut(name) : 'object'
   } catch {
-    // A proxy or a getter that throws must not turn a good message into a bad one.
+    // A proxy or a getter threw; the message is built without the name.
     return 'object'
   }
 }
 
-/** What an error says of itself, for the end of another message; it may be no error at all, or a hostile one. */
+/** The message of a thrown value, for the end of another message. The value may be no error, or a hostile one. */
 export function reason(error: unknown): string {
   try {
     const message: unknown = error instanceof Error ? error.message : error
     return typeof message === 'string' ? cut(withoutLogins(message.slice(0, COVERED_MAX)), REASON_MAX) : show(message)
   } catch {
-    // Reading it threw again; there is no more to say.
-    return 'it throws even when it is looked at'
+    // Reading the value threw again.
+    return 'it throws when it is read'
   }
 }
 

@@ -1,22 +1,22 @@
 import { isError, readError, writeError } from './error-shape.js'
-import { fieldsIn, listIn, pairIn, textIn, unreadable } from './written.js'
+import { fieldsIn, listIn, pairIn, textIn, unreadable } from './check-written.js'
 
-/** How values of one type are told, written as simpler values, and read back. */
+/** How values of one type are recognised, written as simpler values, and read back. */
 export interface CodecType<T = unknown> {
-  /** Whether a value is of this type. It is asked of every object, function, symbol and bigint, so it should be quick. */
+  /** Whether a value is of this type. It is called for every object, function, symbol and bigint, so it should be fast. */
   readonly is: ((value: unknown) => value is T) | ((value: unknown) => boolean)
-  /** The value as anything the codec can write, other registered types included. */
+  /** Returns the value in a form that the codec can write, other registered types included. */
   write(value: T): unknown
-  /** The value again, from what `write` returned. It should refuse what `write` could not have written. */
+  /** Returns the value from what `write` returned. It should refuse anything that `write` cannot have written. */
   read(written: unknown): T
 }
 
-/** A type under the name that marks it in the text: `{"$":"Date","v":"2026-01-01T00:00:00.000Z"}`. */
+/** A type with the name that marks it in the text: `{"$":"Date","v":"2026-01-01T00:00:00.000Z"}`. */
 export interface Tag extends CodecType {
   readonly name: string
 }
 
-/** A type as a tag. What `write` gets is what `is` accepted, so the type parameter may be forgotten here. */
+/** A type as a tag. `write` gets only values that `is` accepted, so the type parameter can be dropped here. */
 export function tagOf<T>(name: string, type: CodecType<T>): Tag {
   return {
     name,
@@ -66,7 +66,7 @@ export const basicTags: readonly Tag[] = [
   constant('-0', -0),
 ]
 
-/** Off unless asked for: a pattern from a stranger can hold its reader's thread for years. */
+/** Off by default: a hostile pattern can block its reader's thread for years. */
 export const regExpTag: Tag = tagOf<RegExp>('RegExp', {
   is: (value) => Object.prototype.toString.call(value) === '[object RegExp]',
   write: (pattern) => ({ source: pattern.source, flags: pattern.flags }),
@@ -84,13 +84,13 @@ function constant(name: string, value: unknown): Tag {
   })
 }
 
-/** A method of a built-in class throws on anything that is not one; this holds across realms, as `instanceof` does not. */
+/** A method of a built-in class throws on other values. Unlike `instanceof`, this works across realms. */
 function brand(call: () => unknown): boolean {
   try {
     call()
     return true
   } catch {
-    // The throw is the answer.
+    // The value is of another class.
     return false
   }
 }
@@ -110,8 +110,8 @@ function readDate(written: unknown): Date {
 function readBytes(written: unknown): Uint8Array {
   const text = textIn(written, 'base64 text')
   const bytes = Buffer.from(text, 'base64')
-  // Buffer reads past what is not base64; writing it again shows whether anything was lost.
+  // Buffer skips characters that are not base64; writing the bytes again shows whether any was skipped.
   if (bytes.toString('base64') !== text) return unreadable('base64 text', written)
-  // A copy of its own: a small Buffer is a window on a pool it shares with strangers.
+  // A copy: a small Buffer is a window on a shared pool.
   return new Uint8Array(bytes)
 }

@@ -1,7 +1,7 @@
 import { className, show } from './show.js'
 import { type Tag, tagOf } from './tags.js'
 
-/** The part of the Temporal namespace that is called: each class can make one of its own from text or fields. */
+/** The part of the Temporal namespace that is used: each class can create a value from text or fields. */
 export type TemporalNamespace = {
   readonly [Name in TemporalName]: { from(written: never): TemporalValue }
 }
@@ -28,8 +28,8 @@ export type TemporalTag = `Temporal.${TemporalName}`
 export const temporalTagNames: readonly TemporalTag[] = TEMPORAL_NAMES.map((name) => `Temporal.${name}` as const)
 
 /**
- * Temporal types as the text they print, which is exact to the nanosecond. The namespace is looked up at each use, so
- * that a polyfill may be installed after this module was loaded; the option wins over the global.
+ * Temporal types as their text, which is exact to the nanosecond. The namespace is looked up at each use, so that a polyfill
+ * may be installed after this module was loaded. The option has precedence over the global.
  */
 export function temporalTags(given: TemporalNamespace | undefined): readonly Tag[] {
   return TEMPORAL_NAMES.map((name) =>
@@ -63,7 +63,7 @@ const otherTemporal = (value: TemporalValue): string =>
 const FINE = ['milliseconds', 'microseconds', 'nanoseconds'] as const
 const COARSE = ['years', 'months', 'weeks', 'days', 'hours', 'minutes', 'seconds'] as const
 
-/** The text of a duration folds 1,500 milliseconds into 1.5 seconds; its fields do not, so they are kept where it matters. */
+/** The text of a duration folds 1,500 milliseconds into 1.5 seconds; its fields do not, so they are kept when they differ. */
 function writeDuration(duration: TemporalValue): unknown {
   const fields = duration as unknown as Readonly<Record<string, number | undefined>>
   if (FINE.every((field) => (fields[field] ?? 0) === 0)) return duration.toString()

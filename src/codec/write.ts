@@ -3,14 +3,14 @@ import { isError } from './error-shape.js'
 import { DEPTH_MAX, PARTS_MAX } from './limits.js'
 import { codecError, formatPath, type Segment } from './path.js'
 import { isMarkKey } from './plain.js'
-import { whyOff, whyRefused } from './refuse.js'
+import { whyExcluded, whyRefused } from './refuse.js'
 import type { Rules } from './rules.js'
 import { className, reason, show } from './show.js'
 import type { Tag } from './tags.js'
 
 /**
- * Writes any value the rules allow, with a tag where JSON has no word for it, or says exactly which part cannot be
- * written. It is the slow way: values that JSON.stringify writes without loss do not come here (plain.ts).
+ * Writes any value the rules allow, with a tag where JSON has no such value, or throws the path of the part that cannot be
+ * written. It is the slow path: values that JSON.stringify writes without loss are handled by plain.ts.
  */
 export function writeText(value: unknown, rules: Rules): string {
   const walk: Walk = { rules, path: [], above: new Map(), left: PARTS_MAX }
@@ -18,16 +18,16 @@ export function writeText(value: unknown, rules: Rules): string {
     return write(walk, value, undefined)
   } catch (error) {
     if (error instanceof CodecError) throw error
-    // A proxy, a getter or the engine itself threw; the path still stands where it happened.
+    // A proxy, a getter or the JavaScript engine threw; the path shows where.
     throw codecError(formatPath(walk.path), `could not be read: ${reason(error)}`, { cause: error })
   }
 }
 
-/** What a walk knows on its way. */
+/** The state of one walk. */
 interface Walk {
   readonly rules: Rules
   readonly path: Segment[]
-  /** The objects we are inside of, each with the length of the path that leads to it. */
+  /** The enclosing objects, each with the length of the path to it. */
   readonly above: Map<object, number>
   left: number
 }
@@ -54,7 +54,7 @@ function write(walk: Walk, value: unknown, writtenBy: Tag | undefined): string {
   }
 }
 
-/** Registered types come first; a type is not asked about its own written form, so the two may look alike. */
+/** Registered types are tried first. is() of a type is not called for its own written form, so the two may look alike. */
 function writeTyped(walk: Walk, value: {}, writtenBy: Tag | undefined): string {
   for (const tag of walk.rules.custom)
     if (tag !== writtenBy && asks(walk, tag, value)) return writeTagged(walk, tag, value)
@@ -67,7 +67,7 @@ function writeTyped(walk: Walk, value: {}, writtenBy: Tag | undefined): string {
 }
 
 function writeArray(walk: Walk, array: readonly unknown[]): string {
-  // Asked beforehand, because an empty array may claim four thousand million holes.
+  // Checked first, because an empty array may have four thousand million holes.
   if (array.length > walk.left) return refuse(walk, `has ${array.length} entries; a value may have ${PARTS_MAX} parts`)
   enter(walk, array)
   let text = '['
@@ -99,13 +99,13 @@ const GETTER = 'is computed by a getter or setter, and only data can be written;
 
 function writeBuiltIn(walk: Walk, name: string, value: unknown): string {
   const tag = walk.rules.builtIn.get(name)
-  return tag === undefined ? refuse(walk, whyOff(name)) : writeTagged(walk, tag, value)
+  return tag === undefined ? refuse(walk, whyExcluded(name)) : writeTagged(walk, tag, value)
 }
 
 function writeTagged(walk: Walk, tag: Tag, value: unknown): string {
   const written = callWrite(walk, tag, value)
   if (written === undefined) return `{"$":${JSON.stringify(tag.name)}}`
-  // A type may return the very value, after checking it, say: that is no cycle.
+  // A type may return the value itself, for example after a check: that is no cycle.
   const container = typeof value === 'object' && value !== written ? value : null
   if (container !== null) enter(walk, container)
   walk.path.push({ tag: tag.name, written })
@@ -115,7 +115,7 @@ function writeTagged(walk: Walk, tag: Tag, value: unknown): string {
   return `{"$":${JSON.stringify(tag.name)},"v":${text}}`
 }
 
-/** Remembers that we are inside an object: meeting it again there is a cycle. */
+/** Records that the walk is inside an object: the same object below it is a cycle. */
 function enter(walk: Walk, object: object): void {
   const back = walk.above.get(object)
   if (back !== undefined) {
@@ -142,7 +142,7 @@ function callWrite(walk: Walk, tag: Tag, value: unknown): unknown {
   }
 }
 
-/** The built-in type of an object, by the exact class: a subclass would come back as something else. Errors may be any. */
+/** The built-in type of an object, by its exact class: a subclass would be read back as another class. Errors may be any. */
 function builtInName(walk: Walk, value: object): string | undefined {
   const printed = Object.prototype.toString.call(value).slice(8, -1)
   const name = printed.startsWith('Temporal.') ? printed : className(value)
@@ -153,15 +153,15 @@ function builtInName(walk: Walk, value: object): string | undefined {
   return candidate
 }
 
-/** Built-in types whose values have no enumerable properties, unless somebody gave them one. */
+/** Built-in types whose values have no enumerable properties, unless the user added one. */
 const LISTS_NOTHING: ReadonlySet<string> = new Set(['Date', 'Map', 'Set', 'URL', 'RegExp'])
 
-/** Of this realm or another: every realm's Array.prototype is itself an array, and no subclass's prototype is. */
+/** Of this realm or another: Array.prototype of every realm is itself an array, and the prototype of a subclass is not. */
 function isArray(value: object): value is readonly unknown[] {
   return Array.isArray(value) && Array.isArray(Object.getPrototypeOf(value))
 }
 
-/** No prototype, or some realm's Object.prototype: the one that has none itself and brings `isPrototypeOf`. */
+/** No prototype, or Object.prototype of some realm: it has no prototype itself and has `isPrototypeOf`. */
 function isRecord(value: object): boolean {
   const prototype: object | null = Object.getPrototypeOf(value)
   if (prototype === null || prototype === Object.prototype) return true

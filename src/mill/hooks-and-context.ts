@@ -3,8 +3,8 @@ import type { Capture } from '../job/attempt/capture.js'
 import { listHooks } from '../job/attempt/hooks.js'
 import type { HookLists } from '../job/attempt/hooks.js'
 import type { EngineEvents } from '../observe/engine-events.js'
-import { toldInContext } from '../observe/in-context.js'
-import { tellSettled } from '../observe/settle-hooks.js'
+import { eventsInContext } from '../observe/events-in-context.js'
+import { withSettleHooks } from '../observe/settle-hooks.js'
 import type { Executor } from '../worker/executors/loop.js'
 import { hookedExecutor, surroundWith } from '../worker/attempt-host.js'
 import type { Surround } from '../worker/attempt-host.js'
@@ -27,9 +27,9 @@ export function withHooksAndContext(
 ): HooksAndContext {
   const hooks = listHooks(options.hooks)
   const capture = captureOf(options.capture, options.codec ?? defaultCodec)
-  const events = tellSettled(parts.events, hooks.settle)
+  const events = withSettleHooks(parts.events, hooks.settle)
   return {
-    events: capture === undefined ? events : toldInContext(events),
+    events: capture === undefined ? events : eventsInContext(events),
     executor: hookedExecutor(parts.executor, hooks.start, ({ id, job }, error) =>
       parts.events.hookFailed('start', { id, name: job }, error),
     ),

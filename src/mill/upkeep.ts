@@ -51,7 +51,7 @@ export function startUpkeep(given: UpkeepParts): Upkeep {
       ...firePartsOf(given),
       pollMs,
       stepped: (step) => events.clockStepped(step),
-      broughtBack: (schedule, aheadMs) => events.broughtBack(schedule, aheadMs),
+      scheduleRecovered: (schedule, aheadMs) => events.scheduleRecovered(schedule, aheadMs),
     }),
     new Rescuer({
       world,

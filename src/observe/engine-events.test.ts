@@ -3,8 +3,8 @@ import type { ClaimedJob, LeasedJob, NewJob, SettledJob } from '../store/store.j
 import { logTo, silentLog } from '../world/log.js'
 import type { Logger } from '../world/log.js'
 import { engineEvents } from './engine-events.js'
-import type { EngineEvents, Shown } from './engine-events.js'
-import { toldInContext } from './in-context.js'
+import type { EngineEvents, ShownAttempt } from './engine-events.js'
+import { eventsInContext } from './events-in-context.js'
 
 type Line = readonly [level: string, message: string, fields: object]
 
@@ -28,7 +28,7 @@ const settled = (to: SettledJob['to'], change: Partial<SettledJob> = {}): Settle
   ({ ...named, to, attempt: 2, delayMs: null, error: null, reason: null, ...change }) as SettledJob
 const error = JSON.stringify({ name: 'RangeError', message: 'no' })
 const err = new RangeError('no')
-const running: Shown = {
+const running: ShownAttempt = {
   id: 'i',
   job: 'mail',
   attempt: 2,
@@ -111,12 +111,12 @@ describe('one line a transition', () => {
     [
       'a lost claim',
       (e) => e.lost(named),
-      ['warn', 'lost mail: its claim was gone, and nothing of this attempt is recorded', fields],
+      ['warn', 'lost mail: its claim was lost, and this attempt is not recorded', fields],
     ],
     [
       'a lost lease',
       (e) => e.lost({ worker: 'w', why: 'it was taken for dead' }),
-      ['warn', 'lost worker w: it was taken for dead; nothing more of its jobs is recorded', { worker: 'w' }],
+      ['warn', 'lost worker w: it was taken for dead; results of its jobs are not recorded', { worker: 'w' }],
     ],
     [
       'what it logs, with fields beside its own',
@@ -126,19 +126,15 @@ describe('one line a transition', () => {
     [
       'a hook that failed',
       (e) => e.hookFailed('settle', named, new Error('no metrics')),
-      [
-        'error',
-        'hooks.settle failed; nothing depends on it, and work goes on',
-        { id: 'i', job: 'mail', err: new Error('no metrics') },
-      ],
+      ['error', 'hooks.settle failed; no job is affected', { id: 'i', job: 'mail', err: new Error('no metrics') }],
     ],
-  ])('%s', (_, tell, line) => {
+  ])('%s', (_, send, line) => {
     const { events, lines } = bench()
-    tell(events)
+    send(events)
     expect(lines).toEqual([line])
   })
 
-  test('debug lines are not made for a logger that does not want them, also when it changes its mind', () => {
+  test('debug lines are not built for a logger that does not want them, also when its level changes', () => {
     let level = 'info'
     const { events, lines } = bench((asked) => asked === level || asked !== 'debug')
     const began = (): void => events.began({ ...named, attempt: 0 } as ClaimedJob)
@@ -149,7 +145,7 @@ describe('one line a transition', () => {
     expect(lines).toHaveLength(1)
   })
 
-  test('what fails because the store is gone is not a line of its own', () => {
+  test('failures after the store is gone are not logged', () => {
     let isGone = false
     const { events, lines } = bench(undefined, () => isGone)
     events.troubled('claim', new Error('busy'))
@@ -158,7 +154,7 @@ describe('one line a transition', () => {
     expect(lines.map(([, message]) => message)).toEqual(['cannot claim for now; it is tried again'])
   })
 
-  test('a fault that repeats is said when it is new, and again after a hundred times', () => {
+  test('a repeated fault is logged once, and again after a hundred times', () => {
     const { events, lines } = bench()
     for (let i = 0; i < 250; i += 1) events.troubled('claim', new Error('busy'))
     events.troubled('settle', new Error('busy'))
@@ -166,10 +162,10 @@ describe('one line a transition', () => {
   })
 })
 
-describe('told in context', () => {
+describe('events in the context of the job', () => {
   const where: string[] = []
   let here = 'nowhere'
-  const within: Shown['within'] = (call) => {
+  const within: ShownAttempt['within'] = (call) => {
     here = 'inside'
     try {
       return call()
@@ -178,9 +174,9 @@ describe('told in context', () => {
     }
   }
   const note = (): void => void where.push(here)
-  const events = toldInContext({ ...engineEvents(silentLog), settled: note, slow: note })
+  const events = eventsInContext({ ...engineEvents(silentLog), settled: note, slow: note })
 
-  test('ends and slow runs are told with what the job captured in place', () => {
+  test('ends and slow runs are logged with the captured context of the job in place', () => {
     where.length = 0
     events.settled(settled('done'), 1, { ...running, within })
     events.settled(settled('done'), 1, running)
@@ -189,12 +185,12 @@ describe('told in context', () => {
     expect(where).toEqual(['inside', 'nowhere', 'nowhere', 'inside'])
   })
 
-  test('are told once, whatever the store does', () => {
+  test('are logged once, whatever the captured stores do', () => {
     where.length = 0
     const throwing = (): never => {
       throw new Error('broken')
     }
-    const throwingAfter: Shown['within'] = (call) => {
+    const throwingAfter: ShownAttempt['within'] = (call) => {
       call()
       return throwing()
     }

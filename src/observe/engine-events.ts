@@ -12,8 +12,8 @@ import type { ClockStep } from '../world/clock-step.js'
 import type { Log } from '../world/log.js'
 import {
   logArrival,
-  logAsked,
-  logBroughtBack,
+  logRequestedChange,
+  logScheduleRecovered,
   logClockStep,
   logGivenBack,
   logLost,
@@ -26,21 +26,21 @@ import {
 } from './log-lines.js'
 import type { Lost } from './log-lines.js'
 
-/** What a running job shows of itself. */
-export interface Shown {
+/** The fields of a running job that events show. */
+export interface ShownAttempt {
   readonly id: string
   readonly job: string
   readonly attempt: number
   readonly claimed: { readonly queue: string }
   readonly lastWord: string | undefined
-  /** Calls with what the job captured in place. */
+  /** Calls a function with the captured context of the job in place. */
   readonly within: (<T>(call: () => T) => T) | undefined
 }
 
-/** What the engine's parts tell, turned into log lines. */
+/** The events of the engine's parts, turned into log lines. */
 export interface EngineEvents {
   enqueued(jobs: readonly NewJob[]): void
-  /** A command, or the end of its time, moved a job that no worker holds. */
+  /** A command, or the expiry of its time, moved a job that no worker holds. */
   changed(
     job: { readonly id: string; readonly name: string; readonly queue: string },
     to: State | 'gone',
@@ -48,37 +48,37 @@ export interface EngineEvents {
   ): void
   /** Ticks of a recurring job were written to its ledger. */
   ticked(schedule: string, ticks: readonly TickRow[]): void
-  /** Something was asked of a job that runs. */
-  requested(job: { readonly id: string; readonly name: string; readonly queue: string }, ask: RequestVerb): void
+  /** A change of a running job was requested. */
+  requested(job: { readonly id: string; readonly name: string; readonly queue: string }, verb: RequestVerb): void
   /** A queue was paused, or runs again (undefined). */
   queuePaused(queue: string, pause: StandingPause | undefined): void
   began(job: ClaimedJob): void
   /** `running` is the attempt that ended, where there was one. */
-  settled(job: SettledJob, tookMs: number | undefined, running?: Shown): void
+  settled(job: SettledJob, tookMs: number | undefined, running?: ShownAttempt): void
   rescued(worker: string, jobs: readonly LeasedJob[], parked: number): void
   lost(what: Lost): void
-  /** A job that has settled itself threw afterwards: it stays done. */
-  threwAfterwards(running: Shown, error: ErrorRecord): void
+  /** A job threw after it had settled itself: it stays done. */
+  threwAfterwards(running: ShownAttempt, error: ErrorRecord): void
   troubled(what: string, error: unknown): void
   /** The clock of the database or of this machine was set. */
   clockStepped(step: ClockStep): void
-  /** A schedule stood still, moved away by a process whose clock was ahead by so much; it goes on. */
-  broughtBack(schedule: string, aheadMs: number): void
-  slow(running: Shown, forMs: number): void
-  logLine(running: Shown, logged: Logged): void
-  /** A hook did wrong where nothing waits for it. An enqueue has no id yet. */
+  /** A stalled schedule was recovered; a process whose clock was ahead by `aheadMs` had moved it. */
+  scheduleRecovered(schedule: string, aheadMs: number): void
+  slow(running: ShownAttempt, forMs: number): void
+  logLine(running: ShownAttempt, logged: Logged): void
+  /** A hook failed where no caller waits for it. An enqueue has no id yet. */
   hookFailed(which: string, job: { readonly id?: string; readonly name: string }, error: unknown): void
 }
 
-/** A fault repeats many times a second; it is said when it is new, and again after this many. */
+/** A fault may repeat many times a second: it is logged when it is new, and again after this many times. */
 const REPEAT_EVERY = 100
 
-/** Schedules that skip their ticks, remembered so that each is warned of once. */
+/** How many schedules that skip their ticks are remembered, so that each is warned of once. */
 const SKIPPING_MAX = 1_000
 
-/** `isGone`: the store is gone for good, which was logged; what fails because of that is not tried again. */
+/** `isGone`: the store is gone for good, which was logged; failures because of that are not logged and not retried. */
 export function engineEvents(log: Log, isGone: () => boolean = () => false): EngineEvents {
-  const isNews = newsOf()
+  const isDue = repeatFilter()
   return {
     enqueued(jobs) {
       if (!log.debugs) return
@@ -88,8 +88,8 @@ export function engineEvents(log: Log, isGone: () => boolean = () => false): Eng
       if (to === 'gone') log.write('info', { id, job: name, queue }, `deleted ${name}`)
       else logTransition(log, { id, job: name, queue, to, reason })
     },
-    ticked: tickTeller(log),
-    requested: (job, ask) => logAsked(log, job, ask),
+    ticked: tickLogger(log),
+    requested: (job, verb) => logRequestedChange(log, job, verb),
     queuePaused: (queue, pause) => logQueue(log, queue, pause),
     began(job) {
       if (log.debugs)
@@ -103,28 +103,28 @@ export function engineEvents(log: Log, isGone: () => boolean = () => false): Eng
       log.write('error', fields, `${running.job} threw after it had settled itself; it stays done`)
     },
     troubled(what, error) {
-      if (!isGone() && isNews(what + reason(error)))
+      if (!isGone() && isDue(what + reason(error)))
         log.write('error', { err: error }, `cannot ${what} for now; it is tried again`)
     },
     clockStepped: (step) => logClockStep(log, step),
-    broughtBack: (schedule, aheadMs) => logBroughtBack(log, schedule, aheadMs),
+    scheduleRecovered: (schedule, aheadMs) => logScheduleRecovered(log, schedule, aheadMs),
     slow(running, forMs) {
       const last = running.lastWord === undefined ? '' : ` (last ${running.lastWord})`
       const fields = { ...fieldsOf(running), ms: Math.round(forMs) }
       log.write('error', fields, `slow ${running.job}: running for ${formatDuration(forMs)}${last}`)
     },
     logLine: (running, { fields, message }) =>
-      log.write('info', besideOwn(fields, fieldsOf(running)), `${running.job}: ${message}`),
+      log.write('info', mergeFields(fields, fieldsOf(running)), `${running.job}: ${message}`),
     hookFailed(which, { id, name }, thrown) {
-      if (!isNews(`hook ${which} ${reason(thrown)}`)) return
+      if (!isDue(`hook ${which} ${reason(thrown)}`)) return
       const fields = { ...(id === undefined ? {} : { id }), job: name, err: thrown }
-      log.write('error', fields, `hooks.${which} failed; nothing depends on it, and work goes on`)
+      log.write('error', fields, `hooks.${which} failed; no job is affected`)
     },
   }
 }
 
-/** How an attempt ended, or a job that no attempt held. */
-function logSettled(log: Log, job: SettledJob, ms: number | undefined, running: Shown | undefined): void {
+/** Logs the end of an attempt, or of a job without one. */
+function logSettled(log: Log, job: SettledJob, ms: number | undefined, running: ShownAttempt | undefined): void {
   if (job.to === 'ready' && running !== undefined) return logGivenBack(log, fieldsOf(running), job.name)
   if (job.to === 'scheduled' && running !== undefined)
     return logSnoozed(log, { ...fieldsOf(running), ms }, job.name, job.delayMs)
@@ -133,7 +133,7 @@ function logSettled(log: Log, job: SettledJob, ms: number | undefined, running: 
     job: job.name,
     queue: job.queue,
     to: job.to,
-    // A snoozed attempt is not counted; one that never began has no number.
+    // A snoozed attempt is not counted; a job that never began has no attempt number.
     attempt: running?.attempt ?? (job.attempt === 0 ? undefined : job.attempt),
     ms,
     dueInMs: job.delayMs,
@@ -142,8 +142,8 @@ function logSettled(log: Log, job: SettledJob, ms: number | undefined, running: 
   })
 }
 
-/** Logs what the ledger of a schedule records, and warns once of a schedule that skips its ticks until a person does something. */
-function tickTeller(log: Log): EngineEvents['ticked'] {
+/** Logs the ledger of a schedule, and warns once of a schedule that skips its ticks until an operator acts. */
+function tickLogger(log: Log): EngineEvents['ticked'] {
   const skipping = new Set<string>()
   return (schedule, ticks) => {
     logTicks(log, schedule, ticks)
@@ -156,18 +156,18 @@ function tickTeller(log: Log): EngineEvents['ticked'] {
   }
 }
 
-function fieldsOf({ id, job, claimed, attempt }: Shown): object {
+function fieldsOf({ id, job, claimed, attempt }: ShownAttempt): object {
   return { id, job, queue: claimed.queue, attempt }
 }
 
-/** A handler's fields beside the job's own; one of the same name is logged as `log.id`. */
-function besideOwn(given: object, own: object): object {
+/** The fields of the job and of the handler's line; a field of the line with a name of the job's is logged as `log.id`. */
+function mergeFields(given: object, own: object): object {
   const entries = Object.entries(given).map(([name, value]) => [name in own ? `log.${name}` : name, value] as const)
   return { ...own, ...Object.fromEntries(entries) }
 }
 
-/** Whether something is worth saying: the first time, and then at times. Bounded, since texts may differ without end. */
-function newsOf(): (what: string) => boolean {
+/** Whether a text is logged: the first time, and then every `REPEAT_EVERY` times. Bounded, since texts may differ without end. */
+function repeatFilter(): (what: string) => boolean {
   const times = new Map<string, number>()
   return (what) => {
     const before = times.get(what) ?? 0

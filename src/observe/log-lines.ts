@@ -9,7 +9,7 @@ import type { NewJob } from '../store/store.js'
 import type { ClockStep } from '../world/clock-step.js'
 import type { Log, LogLevel } from '../world/log.js'
 
-/** One readable line a transition: debug ready and running, info done, warn retrying, error failed, parked and slow. */
+/** The log level of each transition: debug ready and running, info done, warn retrying, error failed, parked and slow. */
 const LEVELS: { readonly [to in State]: LogLevel } = {
   scheduled: 'debug',
   ready: 'debug',
@@ -23,7 +23,7 @@ const LEVELS: { readonly [to in State]: LogLevel } = {
   parked: 'error',
 }
 
-/** What was lost: a worker's lease, with the reason, or one job's claim. */
+/** What was lost: the lease of a worker, with the reason, or the claim of one job. */
 export type Lost =
   | { readonly worker: string; readonly why: string }
   | { readonly id: string; readonly name: string; readonly queue: string }
@@ -57,7 +57,7 @@ export function logTransition(log: Log, transition: Transition): void {
 
 const tenths = (ms: number): number => Math.round(ms * 10) / 10
 
-/** A job that was enqueued. Whether one that comes after others is blocked, only the store knows: they may have ended. */
+/** A job was enqueued. Only the store knows whether a job with parents is blocked: they may have ended. */
 export function logArrival(log: Log, { id, name, queue, due, after }: NewJob): void {
   const dueInMs = 'inMs' in due ? due.inMs : undefined
   if (after === undefined || after.length === 0)
@@ -65,12 +65,12 @@ export function logArrival(log: Log, { id, name, queue, due, after }: NewJob): v
   log.write('debug', { id, job: name, queue }, `enqueued ${name} after ${count(after.length, 'job')}`)
 }
 
-/** The worker stopped before the handler came back: not the job's fault, and of interest to the person who stopped it. */
+/** The worker stopped before the handler ended: not an error of the job, but of interest to the operator. */
 export function logGivenBack(log: Log, fields: object, job: string): void {
   log.write('info', fields, `gave back ${job} (the worker stopped before it ended; it runs again)`)
 }
 
-/** Its handler asked for another time: like a retry it is of interest to a person, and unlike one it is no failure. */
+/** The handler snoozed the job: like a retry it is of interest to an operator, but it is no failure. */
 export function logSnoozed(
   log: Log,
   fields: object & { readonly ms?: number | undefined },
@@ -120,30 +120,30 @@ export function logLost(log: Log, what: Lost): void {
     return log.write(
       'warn',
       { worker: what.worker },
-      `lost worker ${what.worker}: ${what.why}; nothing more of its jobs is recorded`,
+      `lost worker ${what.worker}: ${what.why}; results of its jobs are not recorded`,
     )
   const { id, name, queue } = what
-  log.write(
-    'warn',
-    { id, job: name, queue },
-    `lost ${name}: its claim was gone, and nothing of this attempt is recorded`,
-  )
+  log.write('warn', { id, job: name, queue }, `lost ${name}: its claim was lost, and this attempt is not recorded`)
 }
 
 function count(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? '' : 's'}`
 }
 
-/** What was asked of a job that runs: nothing has moved yet, and a person waits for it. */
-export function logAsked(
+/** A change of a running job was requested: its state has not changed yet, and an operator may wait for it. */
+export function logRequestedChange(
   log: Log,
   job: { readonly id: string; readonly name: string; readonly queue: string },
-  ask: RequestVerb,
+  verb: RequestVerb,
 ): void {
-  log.write('info', { id: job.id, queue: job.queue }, `${ASKED[ask]} ${job.name} (it runs)`)
+  log.write('info', { id: job.id, queue: job.queue }, `${PARTICIPLES[verb]} ${job.name} (it runs)`)
 }
 
-const ASKED: { readonly [ask in RequestVerb]: string } = { cancel: 'cancelling', pause: 'pausing', resume: 'resuming' }
+const PARTICIPLES: { readonly [verb in RequestVerb]: string } = {
+  cancel: 'cancelling',
+  pause: 'pausing',
+  resume: 'resuming',
+}
 
 /** A queue was paused, or runs again (undefined). */
 export function logQueue(log: Log, queue: string, pause: StandingPause | undefined): void {
@@ -158,7 +158,7 @@ function remark({ to, dueInMs, reason }: Transition): string {
   return reason === undefined || reason === null ? '' : ` (${reason})`
 }
 
-/** What a ledger tells: what ran in time is no news, since its job tells of itself. */
+/** Rows of a ledger. A tick that ran in time is not logged, since its job is. */
 export function logTicks(log: Log, schedule: string, ticks: readonly TickRow[]): void {
   for (const { at, outcome, reason } of ticks) {
     const level = outcome === 'ran' ? 'debug' : 'info'
@@ -168,19 +168,19 @@ export function logTicks(log: Log, schedule: string, ticks: readonly TickRow[]):
   }
 }
 
-/** No later tick of this schedule gets a job either, until a person does something. */
+/** Later ticks of this schedule get no job either, until an operator acts. */
 export function logSkipping(log: Log, schedule: string, { at, reason, advice }: TickRow): void {
   const text = `schedule ${JSON.stringify(schedule)} skipped its tick at ${new Date(at).toISOString()}, and skips those to come: ${reason}. What to do: ${advice}`
   log.write('warn', { schedule }, text)
 }
 
-export function logBroughtBack(log: Log, schedule: string, aheadMs: number): void {
+export function logScheduleRecovered(log: Log, schedule: string, aheadMs: number): void {
   const by = formatDuration(aheadMs)
-  const text = `schedule ${JSON.stringify(schedule)} stood still: a process whose clock was ${by} ahead had fired it, and fires it no more; it goes on from now`
+  const text = `schedule ${JSON.stringify(schedule)} was stalled: a process whose clock was ${by} ahead had moved its next tick, and no longer fires it; it continues from now`
   log.write('warn', { schedule, aheadMs }, text)
 }
 
-/** What a step means for what is stored. A step forward may be the sleep of a machine, which is no fault. */
+/** Logs the consequences of a clock step. A step forward may be a suspended machine, which is no fault. */
 export function logClockStep(log: Log, { databaseMs, machineMs }: ClockStep): void {
   const by = formatDuration(Math.abs(databaseMs === 0 ? machineMs : databaseMs))
   if (databaseMs < 0)

@@ -4,23 +4,23 @@ import { isThenable } from '../job/definition/schema.js'
 import type { SettledJob } from '../store/store.js'
 import type { EngineEvents } from './engine-events.js'
 
-/** The same events, with the hooks' `settle` told of each end; without hooks, the events themselves. */
-export function tellSettled(events: EngineEvents, hooks: HookLists['settle']): EngineEvents {
+/** The same events, which also call the `settle` hooks for each end; without hooks, the events themselves. */
+export function withSettleHooks(events: EngineEvents, hooks: HookLists['settle']): EngineEvents {
   if (hooks.length === 0) return events
   return {
     ...events,
     settled(job, ms, running) {
       events.settled(job, ms, running)
-      // Claimed in advance and given back: nothing of it began, so nothing ended.
+      // The job was claimed in advance and given back: it never began, so no attempt ended.
       if (job.to === 'ready' && ms === undefined) return
       const [attempt, end] = [attemptOf(job), endOf(job, ms)]
-      for (const hook of hooks) tell(hook, attempt, end, (error) => events.hookFailed('settle', job, error))
+      for (const hook of hooks) callHook(hook, attempt, end, (error) => events.hookFailed('settle', job, error))
     },
   }
 }
 
-/** A hook is told and not waited for; nothing it does comes back to the engine. */
-function tell(
+/** Calls a hook without waiting for it; its errors never reach the engine. */
+function callHook(
   hook: HookLists['settle'][number],
   attempt: SettledAttempt,
   end: AttemptEnd,

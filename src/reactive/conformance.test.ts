@@ -33,7 +33,7 @@ const DIFFERENT: Readonly<Record<string, string>> = {
   '#179 computed self-increment: intra-run read-after-write values correct': 'the same: a computed may only read',
 }
 
-/** Where libraries rightly differ, the suite asks what we do; a change of these answers is a change of behaviour. */
+/** Cases in which the suite accepts several behaviours; a change of these answers is a change of behaviour. */
 const ANSWERS: Readonly<Record<string, string>> = {
   '#17 computed evaluation timing': 'lazy',
   '#15 unread computed subscription': 'no subscription',

@@ -5,21 +5,21 @@ import { MillraceError } from '../errors.js'
  * the thing, what was expected, what came and what to try.
  */
 
-/** A constructor or a write was called where no context is current. */
+/** The caller created or wrote a cell where no context is current. */
 export class NoContextError extends MillraceError {
   constructor(what: string) {
     super('E_NO_CONTEXT', `${what}: no current context: call inside ctx.enter(...)`)
   }
 }
 
-/** The context was stopped or closed; nothing of it runs any more. */
+/** The context was stopped or closed; it runs nothing any more. */
 export class ContextStoppedError extends MillraceError {
   constructor(what: string, state: string) {
     super('E_CONTEXT_STOPPED', `${what}: the context is ${state}, so nothing of it runs any more; create a new one`)
   }
 }
 
-/** A synchronous read or a clock move was tried from inside a drain, where it could only deadlock. */
+/** The caller read a spin synchronously, or moved the clock, inside a drain: the call would wait for itself. */
 export class DerefInDrainError extends MillraceError {
   constructor(what: string) {
     super(
@@ -29,14 +29,14 @@ export class DerefInDrainError extends MillraceError {
   }
 }
 
-/** `spin.get()` where there is no valid result to give. */
+/** `spin.get()` was called while the spin has no valid result. */
 export class NotReadyError extends MillraceError {
   constructor(addr: string, why: string) {
     super('E_NOT_READY', `spin ${addr} ${why}; await ctx.run(spin) first, or use result() for the last one`)
   }
 }
 
-/** `runSync` of something that cannot finish now; the run goes on. */
+/** `runSync` of a spin that cannot finish now; its run continues. */
 export class NotSettledError extends MillraceError {
   constructor(message: string) {
     super('E_NOT_SETTLED', message)
@@ -45,7 +45,7 @@ export class NotSettledError extends MillraceError {
 
 /** A computation depends on itself, or keeps changing what it reads. */
 export class CycleError extends MillraceError {
-  /** The way round, first and last being the same. */
+  /** The addresses on the cycle; the first and the last are the same. */
   readonly path: readonly string[]
   constructor(path: readonly string[], message?: string) {
     super(
@@ -71,7 +71,7 @@ export class DisposedError extends MillraceError {
   }
 }
 
-/** Something of the wrong kind was given to an effect, yielded from a body, or done inside a computed. */
+/** An effect got an argument of the wrong type, a body yielded something else than an effect, or a computed did more than read. */
 export class EffectTypeError extends MillraceError {
   constructor(message: string) {
     super('E_EFFECT_TYPE', message)
@@ -83,7 +83,7 @@ export class EffectOutsideSpinError extends MillraceError {
   constructor(kind: string, why: string) {
     super(
       'E_EFFECT_OUTSIDE',
-      `${kind}(...) ${why}; write yield* ${kind}(...) directly in the body of a spin, each time anew`,
+      `${kind}(...) ${why}; write yield* ${kind}(...) directly in the body of a spin, and create it again for each use`,
     )
   }
 }
@@ -99,7 +99,7 @@ export class LogLimitError extends MillraceError {
   }
 }
 
-/** Two live things claim one address with options that contradict each other. */
+/** Two live spins have the same address and contradictory options. */
 export class AddressCollisionError extends MillraceError {
   readonly addr: string
   constructor(addr: string, detail: string) {
@@ -108,7 +108,7 @@ export class AddressCollisionError extends MillraceError {
   }
 }
 
-/** The clock was moved by hand in a context that runs on real time. */
+/** The caller moved the clock of a context that runs on real time. */
 export class ClockModeError extends MillraceError {
   constructor(what: string) {
     super(
@@ -128,7 +128,7 @@ export class ForeignContextError extends MillraceError {
   }
 }
 
-/** Says what a value is, for a message: its type, and its text where that is short. */
+/** Describes a value for an error message: its type, and its text if that is short. */
 export function describe(value: unknown): string {
   if (value instanceof Error) return value.message
   if (value === null) return 'null'

@@ -1,6 +1,6 @@
 import { writeLine } from './host.js'
 
-/** What kind of fault it was; stable names. */
+/** The kind of fault; the names are stable. */
 export type FaultCode =
   | 'event-error'
   | 'continuation-fault'
@@ -12,18 +12,18 @@ export type FaultCode =
   | 'run-in-body'
   | 'log-overflow'
 
-/** Something went wrong that no caller could be told of. */
+/** An error that no caller can receive. */
 export interface Fault {
   readonly code: FaultCode
-  /** Where in the engine: the effect, hook or event it came from. */
+  /** The effect, hook or event of the engine in which it occurred. */
   readonly site: string
   /** The address of the spin or cell it belongs to. */
   readonly addr?: string
-  /** What was thrown, whatever it was. */
+  /** The value that was thrown; it need not be an Error. */
   readonly error: unknown
 }
 
-/** The default hook: one line where a developer will see it. */
+/** The default fault hook: writes one line to stderr. */
 export function reportFault({ code, site, addr, error }: Fault): void {
   const where = addr === undefined ? site : `${site} of ${addr}`
   writeLine(`millrace/reactive: ${code} in ${where}: ${textOf(error)}`)
@@ -34,6 +34,6 @@ function textOf(error: unknown): string {
   try {
     return String(error)
   } catch {
-    return 'a value that cannot be written' // Its own toString threw; there is nothing better to say.
+    return 'a value that cannot be written' // Its own toString threw.
   }
 }

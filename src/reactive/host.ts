@@ -6,21 +6,21 @@
 import type * as asyncHooks from 'node:async_hooks'
 import type * as workerThreads from 'node:worker_threads'
 
-/** Ends a timer; ending it twice, or after it fired, does nothing. */
+/** Cancels a timer. Cancelling it twice, or after it fired, does nothing. */
 export type CancelTimer = () => void
 
 export const microtask: (f: () => void) => void = queueMicrotask
 
-/** Calls back after timers and I/O have had their turn. */
+/** Runs `f` after pending timers and I/O. */
 export function macrotask(f: () => void): void {
   if (typeof setImmediate === 'function') setImmediate(f)
   else setTimeout(f, 0)
 }
 
-/** `setTimeout` fires at once past this, so longer waits are walked in steps. */
+/** `setTimeout` fires at once for a longer delay, so `after` chains timers of at most this length. */
 export const TIMER_MAX_MS = 2 ** 31 - 1
 
-/** Calls back once after `ms`, however long that is. Without `keepAlive` it does not keep the process alive. */
+/** Runs `f` once after `ms`, however long that is. Without `keepAlive` the timer does not keep the process alive. */
 export function after(ms: number, f: () => void, keepAlive: boolean): CancelTimer {
   let left = ms
   let timer: ReturnType<typeof setTimeout>
@@ -37,16 +37,16 @@ export function after(ms: number, f: () => void, keepAlive: boolean): CancelTime
 /** Milliseconds since 1970. */
 export const wallClock = (): number => Date.now()
 
-/** Milliseconds since some start; never goes back. */
+/** Milliseconds since an arbitrary start; never decreases. */
 export const monotonic = (): number => performance.now()
 
-/** Sixteen hex characters, to tell contexts apart in messages. */
+/** Sixteen hex characters that distinguish contexts in messages. */
 export function randomId(): string {
   const words = crypto.getRandomValues(new Uint32Array(2))
   return [...words].map((word) => word.toString(16).padStart(8, '0')).join('')
 }
 
-/** Writes one line where a developer will see it. */
+/** Writes one line to stderr, or to the console in a browser tab. */
 export function writeLine(text: string): void {
   const stderr = globalThis.process?.stderr
   if (stderr === undefined) console.error(text)
@@ -57,23 +57,23 @@ function builtin<T>(name: string): T | undefined {
   return globalThis.process?.getBuiltinModule?.(name) as T | undefined
 }
 
-/** The async-local stores of this host, or undefined in a tab, where the current context lasts for one turn only. */
+/** AsyncLocalStorage of this host; undefined in a tab, where the current context lasts for one turn only. */
 export const AsyncStores = builtin<typeof asyncHooks>('node:async_hooks')?.AsyncLocalStorage
 
-/** The async-local stores of a moment. */
+/** The values of all async-local stores at one moment. */
 export type Stores = asyncHooks.AsyncResource
 
 const Resource = builtin<typeof asyncHooks>('node:async_hooks')?.AsyncResource
 
 /**
- * Keeps the caller's async-local stores. `AsyncLocalStorage.snapshot` does the same but costs ten times as much on
- * Node 20, where it makes a bound function with deprecated properties each time.
+ * Captures the caller's async-local stores. `AsyncLocalStorage.snapshot` does the same but costs ten times as much on
+ * Node 20, where it creates a bound function with deprecated properties each time.
  */
-export function keepStores(): Stores | undefined {
+export function snapshotStores(): Stores | undefined {
   return Resource === undefined ? undefined : new Resource('millrace.run', { requireManualDestroy: true })
 }
 
-/** Starts a worker thread from source text, so that no bundler can lose its file. */
+/** Starts a worker thread from source text: a bundler cannot lose a file that does not exist. */
 export function startWorker(source: string, workerData: unknown): workerThreads.Worker {
   const threads = builtin<typeof workerThreads>('node:worker_threads')
   if (threads === undefined) throw new Error('worker threads are not available here; use another executor')

@@ -22,7 +22,7 @@ import {
   waitFor,
 } from './index.js'
 
-/** What the compiler must infer without help; checked by compiling, never run. */
+/** Types that the compiler must infer; checked by compiling, never run. */
 export function inference(ctx: Context): void {
   const count = signal(1)
   expectTypeOf(count).toEqualTypeOf<Signal<number>>()

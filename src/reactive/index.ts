@@ -1,11 +1,11 @@
 /** `millrace/reactive`: signals, spins, deferreds and mailboxes in one context with a single drainer. */
 export { batch } from './graph/batch.js'
 export { never } from './combinators/never.js'
-export { debounce, sample, throttle } from './combinators/pace.js'
+export { debounce, sample, throttle } from './combinators/rate-limits.js'
 export { sleep } from './combinators/sleep.js'
 export type { ChildSpec, SupervisorOptions } from './combinators/supervise.js'
 export { supervise } from './combinators/supervise.js'
-export { attempt, parallel, race, timeout } from './combinators/together.js'
+export { attempt, parallel, race, timeout } from './combinators/parallel-and-race.js'
 export type { Computed, ComputedOptions } from './graph/computed.js'
 export { computed, untracked } from './graph/computed.js'
 export type { Context, ContextState, ContextStats, SpawnHandle, SpawnOptions } from './context/context-interface.js'

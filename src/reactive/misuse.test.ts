@@ -80,11 +80,11 @@ describe('effects in the wrong place', () => {
   })
 })
 
-describe('the wrong kind', () => {
-  test('R64 each is told at the yield what to use instead', () => {
+describe('arguments of the wrong type', () => {
+  test('R64 the yield throws an error that names what to use instead', () => {
     const ctx = createSimulation()
     const { s, sp } = ctx.enter(() => ({ s: signal(1), sp: spin(function* () {}) }))
-    const told = (op: () => Op<unknown>): unknown =>
+    const errorOf = (op: () => Op<unknown>): unknown =>
       ctx.runSync(function* () {
         try {
           yield* op()
@@ -93,21 +93,24 @@ describe('the wrong kind', () => {
           return [(error as EffectTypeError).code, (error as Error).message]
         }
       })
-    expect(told(() => track(sp as never))).toEqual(['E_EFFECT_TYPE', 'track takes a signal; use waitFor for spins'])
-    expect(told(() => waitFor(s as never))).toEqual([
+    expect(errorOf(() => track(sp as never))).toEqual(['E_EFFECT_TYPE', 'track takes a signal; use waitFor for spins'])
+    expect(errorOf(() => waitFor(s as never))).toEqual([
       'E_EFFECT_TYPE',
       'waitFor takes a spin, deferred, mailbox or promise; use track for signals',
     ])
-    expect(told(() => waitFor(undefined as never))).toEqual([
+    expect(errorOf(() => waitFor(undefined as never))).toEqual([
       'E_EFFECT_TYPE',
       'waitFor takes a spin, deferred, mailbox or promise, got undefined',
     ])
-    expect(told(() => track({} as never))).toEqual(['E_EFFECT_TYPE', 'track takes a signal or computed, got an object'])
+    expect(errorOf(() => track({} as never))).toEqual([
+      'E_EFFECT_TYPE',
+      'track takes a signal or computed, got an object',
+    ])
     const sum = ctx.enter(() => computed(() => 1))
-    expect(told(() => waitFor(sum as never))).toEqual(told(() => waitFor(s as never)))
+    expect(errorOf(() => waitFor(sum as never))).toEqual(errorOf(() => waitFor(s as never)))
   })
 
-  test('R64 keys and functions are checked when the effect is made', async () => {
+  test('R64 keys and functions are checked when the effect is created', async () => {
     const ctx = createSimulation()
     const wrong = [
       () => step(5 as never, () => 1),
@@ -162,7 +165,7 @@ describe('wrong arguments', () => {
     expect([ctx.state, ctx.now()]).toEqual(['running', 0])
   })
 
-  test('a trace listener that throws is a fault and no result', async () => {
+  test('an error of a trace listener is a fault and does not become a result', async () => {
     const faults: string[] = []
     const traced = createSimulation({ onFault: ({ code, site }) => faults.push(`${code} ${site}`) })
     const end = traced.trace(() => {
@@ -175,8 +178,8 @@ describe('wrong arguments', () => {
   })
 })
 
-describe('cycles and strangers', () => {
-  test('R65 a spin that waits for itself, directly or through others, is told the way round', async () => {
+describe('cycles and cells of other contexts', () => {
+  test('R65 a spin that waits for itself, directly or through others, gets the path of the cycle', async () => {
     const ctx = createSimulation()
     const a: Spin<unknown> = ctx.enter(() => spin(() => waitFor(b), { key: 'a' }))
     const b: Spin<unknown> = ctx.enter(() => spin(() => waitFor(a), { key: 'b' }))
@@ -190,7 +193,7 @@ describe('cycles and strangers', () => {
     expect(ctx.isIdle()).toBe(true)
   })
 
-  test('R65 a cycle that only a change closes is found too', async () => {
+  test('R65 a cycle that only a later change closes is found too', async () => {
     const ctx = createSimulation()
     const isClosed = ctx.enter(() => signal(false))
     const a: Spin<number> = ctx.enter(() =>

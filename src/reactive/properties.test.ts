@@ -19,7 +19,7 @@ import {
   waitFor,
 } from './index.js'
 
-/** A node reads some of the nodes before it; a `pivot` makes the rest of its reads depend on the first. */
+/** A node reads some of the nodes before it; the value of a `pivot` decides which others it reads. */
 interface Shape {
   readonly kind: 'computed' | 'spin'
   readonly reads: readonly number[]
@@ -38,7 +38,7 @@ const shape: fc.Arbitrary<Shape> = fc.record({
 
 const write = fc.array(fc.tuple(fc.nat(SIGNALS - 1), fc.nat(5)), { minLength: 1, maxLength: 4 })
 
-/** What each node must be, computed from scratch: the oracle. */
+/** The oracle: computes the expected value of each node from scratch. */
 function recompute(values: readonly number[], shapes: readonly Shape[]): number[] {
   const all = [...values]
   for (const each of shapes) {
@@ -58,7 +58,7 @@ function* valueOf(cell: Cell) {
   return isSpin(cell) ? yield* waitFor(cell) : yield* read(cell)
 }
 
-/** The same graph of cells; computeds read computeds and signals only, so those are what a computed may pick. */
+/** Builds the same graph of cells. Computeds read only computeds and signals. */
 function build(ctx: Context, values: readonly number[], shapes: readonly Shape[]) {
   const runs: number[] = []
   const cells: Cell[] = ctx.enter(() => values.map((value) => signal(value)))
@@ -168,7 +168,7 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
   { maxLength: 60 },
 )
 
-/** Runs a program on a fixed cast of spins of every kind; gives its trace and what is left. */
+/** Runs a program on a fixed set of spins of every kind; returns its trace and the counts left. */
 function perform(program: readonly Step[]): { trace: string; left: unknown } {
   const ctx = createSimulation({ onFault: () => undefined })
   const lines: string[] = []
@@ -222,7 +222,7 @@ function perform(program: readonly Step[]): { trace: string; left: unknown } {
   return { trace: lines.join('\n'), left: { running, timers, observers, waiters, pending } }
 }
 
-test('a random program run twice gives the same trace, and nothing is left when all is disposed', () => {
+test('a random program run twice gives the same trace, and disposing everything leaves no nodes', () => {
   fc.assert(
     fc.property(steps, (program) => {
       const first = perform(program)

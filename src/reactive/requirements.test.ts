@@ -1,15 +1,15 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { expect, test } from 'vitest'
 
-/** The ids this part of the engine answers for; each has its acceptance tests, named by it. */
+/** The requirements implemented here. Acceptance tests start with these ids. */
 const IDS = [...range(1, 5), ...range(7, 54), ...range(63, 65), ...range(70, 73)].map((n) => `R${n}`)
 
-test('every requirement of this part has a test that bears its id', () => {
+test('every requirement of this part has a test named by its id', () => {
   const here = new URL('.', import.meta.url)
   const files = readdirSync(here, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.test.ts'))
   const sources = files.map((name) => readFileSync(new URL(name, here), 'utf8'))
   const named = new Set(sources.flatMap((source) => source.match(/(?<=['"])R\d+(?= )/g) ?? []))
-  // R25 asks for the public suite as well, which stands in conformance.test.ts.
+  // R25 requires the public suite as well: conformance.test.ts.
   expect(IDS.filter((id) => !named.has(id))).toEqual([])
   expect(IDS.length).toBe(60)
 })

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { Context, Op, Spin } from './index.js'
 import { computed, createSimulation, deferred, effect, read, signal, spin, waitFor } from './index.js'
 
-/** A chain of spins, each one more than the one before; the tip. */
+/** A chain of spins, each the value before it plus one; returns the last. */
 function chain(ctx: Context, length: number, first: () => Spin<number>): Spin<number> {
   let tip = ctx.enter(first)
   for (let i = 0; i < length; i++) {
@@ -17,7 +17,7 @@ function chain(ctx: Context, length: number, first: () => Spin<number>): Spin<nu
   return tip
 }
 
-describe('deep and wide, without stack', () => {
+describe('deep and wide graphs without a deep call stack', () => {
   test('a chain of 10,000 spins is run from its tip, updated and cancelled', () => {
     const ctx = createSimulation()
     const s = ctx.enter(() => signal(0))
@@ -49,7 +49,7 @@ describe('deep and wide, without stack', () => {
     expect([tip.get(), ctx.inspect().running]).toEqual([10_006, 0])
   })
 
-  test('10,000 owners within each other are disposed', () => {
+  test('10,000 nested owners are disposed', () => {
     const ctx = createSimulation()
     const nest = (depth: number): Spin<number> =>
       spin(function* () {
@@ -63,7 +63,7 @@ describe('deep and wide, without stack', () => {
     expect(ctx.inspect()).toMatchObject({ nodes, observers: 0 })
   })
 
-  test('a fan-out of 100,000 spins follows one write', () => {
+  test('a fan-out of 100,000 spins is updated by one write', () => {
     const ctx = createSimulation()
     const s = ctx.enter(() => signal(0))
     let sum = 0
@@ -76,7 +76,7 @@ describe('deep and wide, without stack', () => {
     expect(ctx.inspect().observers).toBe(100_000)
   })
 
-  test('a chain of 10,000 computeds and a fan-out of 100,000 follow one write', () => {
+  test('a chain of 10,000 computeds and a fan-out of 100,000 are updated by one write', () => {
     const ctx = createSimulation()
     ctx.enter(() => {
       const s = signal(0)
@@ -84,7 +84,7 @@ describe('deep and wide, without stack', () => {
       for (let i = 0; i < 10_000; i++) {
         const below = tip
         tip = computed(() => below.get() + 1)
-        tip.get() // Read as it grows: a first reading from the tip is the caller's own recursion.
+        tip.get() // Read while the chain grows: a first read from the tip would recurse once for each node.
       }
       const tips: number[] = []
       const stop = effect(() => void tips.push(tip.get()))

@@ -150,7 +150,7 @@ test.each([
   expect(problems(given, timezone)).toEqual([problem])
 })
 
-test('a wrong rule and a wrong zone are told at once', () => {
+test('an invalid rule and an invalid zone are reported together', () => {
   expect(problems('60 25 * * *', 'Nowhere')).toHaveLength(3)
 })
 
@@ -178,7 +178,7 @@ const anyRule = fc.oneof(
 )
 const instant = fc.integer({ min: Date.UTC(2005, 0, 1), max: Date.UTC(2035, 0, 1) })
 
-test('ticks only go up, and asking from anywhere between two gives the second', () => {
+test('ticks increase, and from any instant between two ticks the next one is the second', () => {
   fc.assert(
     fc.property(
       anyRule,
@@ -198,7 +198,7 @@ test('ticks only go up, and asking from anywhere between two gives the second', 
   )
 })
 
-test('every never drifts: however late it is asked, its ticks are whole steps from the anchor', () => {
+test('every never drifts: however late it is computed, its ticks are whole steps from the anchor', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 1000, max: 3e11 }),

@@ -10,12 +10,12 @@ import { CHANGE_REACH_MS, firstChange, parseZone, readingAt } from './zone.js'
 import type { Zone } from './zone.js'
 
 /*
- * When a recurring job is due: pure, and asked by instant. The rule for nights on which clocks are changed, whole:
+ * When a recurring job is due; pure, a function of instants. The rule for changes of the clocks (daylight saving):
  *
- * - Named hours ("30 2 * * *", "0 9-17 * * MON-FRI"): a time fires when the clock first reaches or passes it. In a gap, all
- *   that was passed fires together, at the first instant after it; in a fold, the first of the two counts.
- * - Hours that go round ("*", a step, or all 24): fires at every instant at which the clock shows a time that fits. What the
- *   gap left out is left out; what the fold repeats fires again.
+ * - Named hours ("30 2 * * *", "0 9-17 * * MON-FRI"): a time fires when the clock first reaches or passes it. Times inside a
+ *   gap fire together, at the first instant after it; of a time repeated by a fold, the first one fires.
+ * - Repeating hours ("*", a step, or all 24): the rule fires at every instant at which the clock shows a matching time. Times
+ *   inside a gap do not fire; times repeated by a fold fire again.
  *
  *   clock   1:00 ─────── 2:00 ┐ gap           fold  1:00 ─────── 2:00 ┐
  *                             └ 3:00 ──────         1:00 ─────── 2:00 ┘ ──────
@@ -23,7 +23,7 @@ import type { Zone } from './zone.js'
  *   every 30 minutes  ▲   ▲   ▲   ▲                  ▲     ▲     ▲     ▲     ▲
  */
 
-/** When a recurring job runs: a cron text, or a span of time. */
+/** When a recurring job runs: a cron text, or an interval. */
 export type RuleInput = string | { readonly every: Duration }
 
 export type Rule =
@@ -34,16 +34,16 @@ export type ParsedRule =
   | { readonly ok: true; readonly rule: Rule }
   | { readonly ok: false; readonly problems: readonly Problem[] }
 
-/** The shortest `every`, which is also the finest that cron can say. */
+/** The shortest `every`; cron has the same resolution. */
 export const EVERY_MIN_MS = SECOND_MS
 
-/** Ticks lie between 1970 and the year 3000: outside, croner's years mean others or end, and nobody waits for them. */
+/** Ticks lie between 1970 and the year 3000: croner misreads years outside of it. */
 const EARLIEST_MS = 0
 const LATEST_MS = Date.UTC(3000, 0, 1)
 
 /**
- * Reads a rule and its time zone (undefined: UTC), and tells all that is wrong with both; the problems have the paths `rule`,
- * `rule.every` and `options.timezone`.
+ * Parses a rule and its time zone (undefined: UTC) and reports all problems of both; their paths are `rule`, `rule.every` and
+ * `options.timezone`.
  */
 export function parseRule(given: unknown, timezone: unknown): ParsedRule {
   const zone = parseZone(timezone === undefined ? 'UTC' : timezone)
@@ -53,7 +53,7 @@ export function parseRule(given: unknown, timezone: unknown): ParsedRule {
   return { ok: false, problems: [...(Array.isArray(read) ? read : []), ...ofZone] }
 }
 
-/** What is wrong with it, or the rule as soon as its zone is known. */
+/** The problems, or a function that creates the rule for its zone. */
 type Read = Problem[] | ((zone: Zone) => Rule)
 
 function readCron(text: string): Read {
@@ -80,8 +80,8 @@ const isEvery = (value: unknown): string | undefined => {
 }
 
 /**
- * The first tick strictly after an instant, or undefined when there is none before the year 3000. `anchorMs` is where `every`
- * counts from, and its first tick; a cron has no use for it.
+ * The first tick strictly after an instant, or undefined when there is none before the year 3000. `anchorMs` is the first tick
+ * of `every`, from which it counts; a cron does not use it.
  */
 export function nextTick(rule: Rule, afterMs: number, anchorMs: number): number | undefined {
   if (afterMs >= LATEST_MS) return undefined
@@ -90,13 +90,13 @@ export function nextTick(rule: Rule, afterMs: number, anchorMs: number): number 
   return found !== undefined && found < LATEST_MS ? found : undefined
 }
 
-/** Counted from the anchor each time, never from the tick before, so nothing adds up. */
+/** Counted from the anchor each time, never from the previous tick, so errors do not accumulate. */
 function nextEvery(everyMs: number, afterMs: number, anchorMs: number): number {
   if (afterMs < anchorMs) return anchorMs
   return anchorMs + (Math.floor((afterMs - anchorMs) / everyMs) + 1) * everyMs
 }
 
-/** Walks from change to change of the clocks, though only those near the start and near the end can matter. */
+/** Walks from one clock change to the next; only those near the start and near the end can matter. */
 function nextCron({ zone, times }: Rule & { kind: 'cron' }, afterMs: number): number | undefined {
   let at = afterMs
   let reading = times.nextReading(times.isFixed ? highestReading(zone, afterMs) : readingAt(zone, afterMs))
@@ -105,7 +105,7 @@ function nextCron({ zone, times }: Rule & { kind: 'cron' }, afterMs: number): nu
     const isFar = due - at > 2 * CHANGE_REACH_MS
     const change = firstChange(zone, at, isFar ? at + CHANGE_REACH_MS : due)
     if (change === undefined && !isFar) return due
-    // Between here and there no reading fits, so whatever is repeated or left out there changes nothing.
+    // No reading matches between `at` and `due`, so clock changes in between have no effect.
     at = change ?? due - CHANGE_REACH_MS
     if (change === undefined) continue
     const shown = readingAt(zone, change)
@@ -115,7 +115,7 @@ function nextCron({ zone, times }: Rule & { kind: 'cron' }, afterMs: number): nu
   return undefined
 }
 
-/** The furthest that a clock has come up to an instant: in the second pass of a fold it has been further before. */
+/** The highest reading of a clock up to an instant: in the second pass of a fold it was higher before. */
 function highestReading(zone: Zone, atMs: number): number {
   const shown = readingAt(zone, atMs)
   const change = firstChange(zone, atMs - CHANGE_REACH_MS, atMs)

@@ -10,14 +10,14 @@ import { nextTick, parseRule } from './calendar.js'
 import type { ParsedRule } from './calendar.js'
 import type { RecurringOptions } from './record.js'
 
-/** An instant, and no span from now: the same call made again after a restart must mean the same. */
+/** An instant, not a delay from now: the same call after a restart must mean the same. */
 const isInstant: Check = (value) => {
   const parsed = parseInstant(value)
   return parsed.ok ? undefined : parsed.problem
 }
 
 const OWN: { readonly [name: string]: Check } = {
-  timezone: () => undefined, // The calendar looks at it, with the rule.
+  timezone: () => undefined, // parseRule checks it together with the rule.
   missed: isOneOf('skip', 'once', 'all'),
   overlap: isOneOf('allow', 'skip', 'wait', 'cancel'),
   jitter: isDurationOption,
@@ -32,7 +32,7 @@ const REFUSED: Readonly<Record<string, string>> = {
   tx: 'cannot be given: a schedule is written by itself',
 }
 
-/** What is wrong with a call of `recurring()`, but for its job and payload. `rest` is what each of its jobs is enqueued with. */
+/** The problems of a call of `recurring()`, except those of its job and payload. `rest` are the enqueue options of its jobs. */
 export function checkRecurring(
   id: unknown,
   rule: unknown,
@@ -42,7 +42,7 @@ export function checkRecurring(
   const parsed = parseRule(rule, own['timezone'])
   problems.unshift(...checkName('id', id), ...(parsed.ok ? [] : parsed.problems))
   problems.push(...checkFields(own, 'options', { fields: OWN }), ...boundProblems(own, parsed))
-  // Said here, with all that may be given, and once.
+  // Reported here, once, with the names of all options.
   problems.push(...checkEnqueueOptions(rest, 'options').map((problem) => near(problem)))
   return { problems, own, rest }
 }
@@ -70,7 +70,7 @@ function parted(options: unknown): Parted {
   return parts
 }
 
-/** Only of both bounds together: `until` alone may lie in the past, when an app says the same again at its start. */
+/** Checked only if both bounds are given: `until` alone may be in the past when an app repeats the call at its start. */
 function boundProblems(own: Record<string, unknown>, parsed: ParsedRule): Problem[] {
   const [from, until] = [parseInstant(own['from']), parseInstant(own['until'])]
   if (!from.ok || !until.ok) return []
@@ -88,7 +88,7 @@ function near(problem: Problem): Problem {
   return { ...problem, message: `${problem.message}${didYouMean(name, Object.keys(OWN))}` }
 }
 
-/** The two ends of a backfill. */
+/** Checks the two bounds of a backfill. */
 export function checkBackfill(from: unknown, to: unknown): { problems: Problem[]; fromAt: number; toAt: number } {
   const [first, last] = [parseInstant(from), parseInstant(to)]
   const problems: Problem[] = []

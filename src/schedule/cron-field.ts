@@ -1,7 +1,7 @@
 import { didYouMean } from '../codec/near-name.js'
 import { showText } from '../codec/show.js'
 
-/** One of the fields of a cron text: what it is called and what it may hold. */
+/** One field of a cron text: its name and its values. */
 export interface FieldShape {
   readonly name: 'second' | 'minute' | 'hour' | 'day of month' | 'month' | 'day of week'
   readonly min: number
@@ -10,11 +10,11 @@ export interface FieldShape {
   readonly names?: readonly string[]
 }
 
-/** What a field says: a list of values in order, and what no value can say (`L`, `LW`, `15W`, `5#2`, `5#L`). */
+/** A parsed field: its values in order, and marks that are no value (`L`, `LW`, `15W`, `5#2`, `5#L`). */
 export interface Field {
-  /** `*`: it was left open. */
+  /** The field is `*`. */
   readonly isOpen: boolean
-  /** `*` or a step was written in it. */
+  /** The field contains `*` or a step. */
   readonly hasStep: boolean
   readonly values: readonly number[]
   readonly marks: readonly string[]
@@ -31,7 +31,7 @@ export const MONTH: FieldShape = { name: 'month', min: 1, max: 12, names: MONTHS
 /** 7 is Sunday too. */
 export const WEEKDAY: FieldShape = { name: 'day of week', min: 0, max: 7, names: DAYS }
 
-/** Reads one field, or says what is wrong with it, as the end of a sentence that begins with its name. */
+/** Parses one field, or returns the problem, which continues a sentence that begins with the field's name. */
 export function readField(text: string, shape: FieldShape): Field | string {
   const isDay = shape === DAY || shape === WEEKDAY
   if (text === '*' || (text === '?' && isDay))
@@ -97,7 +97,7 @@ function readRange(range: string, shape: FieldShape): Bounds | string {
   return `must have ranges that go up, got ${showText(range)}: write "${roundTheEnd(shape, [first, from], [second, to])}"`
 }
 
-/** A range that goes on after the last value, in two: `22-23,0-2`. */
+/** A range that wraps around the last value, as two ranges: `22-23,0-2`. */
 function roundTheEnd(
   shape: FieldShape,
   [first, from]: readonly [string, number],
@@ -105,7 +105,7 @@ function roundTheEnd(
 ): string {
   const last = lastOf(shape)
   const begin = to === shape.min ? second : `${shape.min}-${second}`
-  // Sunday as 7 is the beginning itself.
+  // Sunday as 7 is the beginning of the range.
   if (from > last) return begin
   return from === last ? `${first},${begin}` : `${first}-${last},${begin}`
 }
@@ -126,7 +126,7 @@ function readValue(text: string, shape: FieldShape): number | string {
 
 const NO_YEAR = ': there is no field for the year: use the options from and until'
 
-/** Why a letter that means something elsewhere means nothing here. */
+/** Why a letter that is valid in another field is not valid here. */
 function hintFor(text: string, shape: FieldShape): string {
   if (shape === MONTH && DAYS.includes(text.toLowerCase()))
     return ': the day of the week is the last field; of six the first is the second, and there is none for the year'
@@ -146,7 +146,7 @@ function readStep(step: string, item: string, { isOne, from }: Bounds, shape: Fi
   return `must have steps of 1 to ${shape.max}, got ${showText(item)}`
 }
 
-/** What only croner can resolve, in its spelling; undefined when it is a value like any other. */
+/** A mark that only croner can resolve, in its spelling; undefined when the item is an ordinary value. */
 function readMark(item: string, shape: FieldShape, isAlone: boolean): { readonly text: string } | string | undefined {
   if (shape === DAY) return readDayMark(item.toUpperCase(), isAlone)
   const found = shape === WEEKDAY ? /^(?<day>[^#]+?)(?:#(?<which>.*)|(?<last>l))$/iu.exec(item)?.groups : undefined
@@ -170,7 +170,7 @@ function readDayMark(item: string, isAlone: boolean): { readonly text: string } 
   return typeof day === 'string' ? day : { text: `${day}W` }
 }
 
-/** The last value of a field, where Sunday counts once. */
+/** The last value of a field; Sunday counts once. */
 const lastOf = (shape: FieldShape): number => (shape === WEEKDAY ? 6 : shape.max)
 
 function span(from: number, to: number, by: number): number[] {

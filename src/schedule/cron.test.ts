@@ -87,7 +87,7 @@ test.each([
     '0 0 31W 4 *',
     'the 3rd field (day of month) must be at most 30 in the months that are named, got 31: it would never fire; the last day of a month is "L"',
   ],
-])('%s is refused with the field that is wrong', (text, problem) => {
+])('%s is refused with the invalid field', (text, problem) => {
   expect(problemsOf(text)).toEqual([`${JSON.stringify(text)}: ${problem}`])
 })
 
@@ -96,7 +96,7 @@ test.each([
   ['0 0 # * *', 1, 31],
   ['0 0 1 # *', 1, 12],
   ['0 # * * *', 0, 23],
-])('what %s advises for a range that goes down is taken', (text, min, max) => {
+])('the suggestion for the descending range %s is accepted', (text, min, max) => {
   const put = (range: string): string => text.replace('#', range)
   for (let from = min + 1; from <= max; from += 1)
     for (let to = min; to < from; to += 1) {
@@ -106,7 +106,7 @@ test.each([
     }
 })
 
-test('all fields that are wrong are told at once', () => {
+test('all invalid fields are reported together', () => {
   expect(problemsOf('60 25 0 * *')).toHaveLength(3)
 })
 
@@ -120,7 +120,7 @@ test.each([
   ['@dayly', 'got "@dayly"; did you mean "@daily"?'],
   ['@reboot', 'must be a time, got "@reboot": enqueue the job where your program starts'],
   ['*'.repeat(257), 'must have at most 256 characters, got 257'],
-])('%s is no cron text', (text, problem) => {
+])('%s is not a cron text', (text, problem) => {
   expect(problemsOf(text)).toEqual([expect.stringContaining(problem)])
 })
 
@@ -150,11 +150,11 @@ test.each([
   ['0 1-23/2 * * *', false],
   ['0 1,*/6 * * *', false],
   ['0 0-23 * * *', false],
-])('in %s the hours are named: %s', (text, isFixed) => {
+])('%s has named hours: %s', (text, isFixed) => {
   expect(times(text).isFixed).toBe(isFixed)
 })
 
-/** A second opinion on days, by looking at each in turn. */
+/** The oracle for days: tests each day in turn. */
 interface Days {
   readonly days: readonly (number | 'L' | 'LW' | `${number}W`)[]
   readonly months: readonly number[]
@@ -169,7 +169,7 @@ function fits({ days, months, weekdays }: Days, at: Date): boolean {
   return (days.length === 0 || byDay) && (weekdays.length === 0 || byWeekday)
 }
 
-/** Which day of its month is meant; 0 when it has none such. */
+/** The day of its month that is meant; 0 when the month has none. */
 function dayOf(each: Days['days'][number], at: Date): number {
   const last = new Date(Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + 1, 0)).getUTCDate()
   if (typeof each === 'number') return each
@@ -212,10 +212,10 @@ const someDays = fc.record({
   ),
 })
 
-/** Where a search that tries days which a month does not have goes wrong. */
+/** Texts for which a search goes wrong if it tries days that a month does not have. */
 const inFebruary = fc.tuple(number(1970, 1999), number(15, 29)).map(([year, day]) => Date.UTC(year, 1, day) / DAY_MS)
 
-test('days, months and weekdays of any kind fall where looking at each day in turn finds them', () => {
+test('days, months and weekdays of any kind agree with testing each day in turn', () => {
   const or = (items: readonly unknown[]): string => (items.length === 0 ? '*' : items.join(','))
   fc.assert(
     fc.property(someDays, fc.oneof(number(0, 30 * 365), inFebruary), (days, from) => {

@@ -5,13 +5,13 @@ import { DAY, HOUR, MINUTE, MONTH, readField, SECOND, WEEKDAY } from './cron-fie
 import type { Field, FieldShape } from './cron-field.js'
 
 /**
- * A cron text as it was understood. Readings are what a clock on the wall shows, as milliseconds since 1970 on that clock:
- * no zone is known here.
+ * A parsed cron text. A reading is the local time that a clock shows, as milliseconds since 1970 on that clock; this module
+ * knows no time zones.
  */
 export interface CronTimes {
-  /** The hours are named, so each reading is meant once a day; else the rule goes round the clock with the hours. */
+  /** The hours are named, so each reading fires once a day; otherwise the rule repeats with the hours. */
   readonly isFixed: boolean
-  /** The first reading after this one that fits, or undefined when there is none before the year 3000. */
+  /** The first matching reading after this one, or undefined when there is none before the year 3000. */
   nextReading(afterReading: number): number | undefined
 }
 
@@ -19,7 +19,7 @@ export type ParsedCron =
   | { readonly ok: true; readonly times: CronTimes }
   | { readonly ok: false; readonly problems: readonly string[] }
 
-/** Sixty minutes written out are 169 characters; a longer text is refused unread. */
+/** Sixty minutes written out are 169 characters; a longer text is refused without parsing. */
 const CRON_TEXT_MAX = 256
 
 const FIVE: readonly FieldShape[] = [MINUTE, HOUR, DAY, MONTH, WEEKDAY]
@@ -34,7 +34,7 @@ const NICKNAMES: ReadonlyMap<string, string> = new Map([
   ['@hourly', '0 * * * *'],
 ])
 
-/** Reads a cron text, or says of each field that is wrong what is wrong with it. Never throws. */
+/** Parses a cron text, or returns the problem of each invalid field. Never throws. */
 export function parseCron(text: string): ParsedCron {
   if (text.length > CRON_TEXT_MAX) return refuse(`must have at most ${CRON_TEXT_MAX} characters, got ${text.length}`)
   const plain = text.trim()
@@ -75,7 +75,7 @@ const ONLY_ZERO: Field = { isOpen: false, hasStep: false, values: [0], marks: []
 /** By month, in the longest year. */
 const MONTH_DAYS = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 
-/** Days that no named month has are the one way to write a rule that never fires. */
+/** A rule never fires only if none of its months has its days. */
 function neverFires([, , , day, month, weekday]: readonly Field[], shapes: readonly FieldShape[]): string | undefined {
   if (day === undefined || month === undefined || weekday?.isOpen !== true) return undefined
   const days = [...day.values, ...day.marks.map(dayOfMark)]
@@ -84,15 +84,15 @@ function neverFires([, , , day, month, weekday]: readonly Field[], shapes: reado
   return `${nameOf(shapes, shapes.indexOf(DAY))} must be at most ${longest} in the months that are named, got ${Math.min(...days)}: it would never fire; the last day of a month is "L"`
 }
 
-/** The day a month must have for a mark to mean one of its days: all have a last one. */
+/** The day that a month must have for a mark to match: every month has a last day. */
 const dayOfMark = (mark: string): number => (mark.startsWith('L') ? 1 : Number.parseInt(mark, 10))
 
 /**
- * croner is asked about a clock that never changes (an offset of 0), so that it answers in readings; what they mean in a zone,
- * in a gap and in a fold is our own rule (calendar.ts). Its timers are not used.
+ * croner computes with a clock that never changes (an offset of 0), so its results are readings; calendar.ts maps them to
+ * instants of a zone, with its gaps and folds. Its timers are not used.
  *
- * It is asked about February apart from the other months. In one search it tries the days 29 to 31 of February too, takes
- * them for the first of March, and goes on from there: "0 0 1,31 * *" would pass over the 1st of March.
+ * February is searched separately from the other months. In one search croner tries the days 29 to 31 of February too, takes
+ * them for days of March, and continues from there: "0 0 1,31 * *" would skip the 1st of March.
  */
 function timesOf(fields: readonly Field[]): CronTimes {
   const crons = apartFromFebruary(fields).map((each) => new Cron(each.map(spell).join(' '), { utcOffset: 0 }))
@@ -111,7 +111,7 @@ function apartFromFebruary(fields: readonly Field[]): readonly (readonly Field[]
   if (!month.values.includes(FEBRUARY) || (day.isOpen && weekday.isOpen)) return [fields]
   const others = month.values.filter((each) => each !== FEBRUARY)
   const inOthers = others.length === 0 ? [] : [fields.with(4, { ...month, isOpen: false, values: others })]
-  // Days that it never has are left out, or each search would go through four centuries in vain.
+  // Days that February never has are left out: otherwise each search would walk through four centuries.
   const days = {
     ...day,
     values: day.values.filter((each) => each <= FEBRUARY_DAYS),

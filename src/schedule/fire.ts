@@ -7,7 +7,7 @@ import { jobOf, readSpec } from './spec.js'
 import type { ScheduleSpec } from './spec.js'
 import { dueTicks, jitterOf, nextAfter, timingOf } from './ticks.js'
 
-/** Schedules that are fired in one go. */
+/** How many schedules are fired in one batch. */
 const BATCH = 100
 
 export interface FireParts {
@@ -15,21 +15,21 @@ export interface FireParts {
   readonly store: Store
   /** How long cancelled jobs of this name are kept. */
   readonly keepCancelledMs: (name: string) => number
-  /** Ticks were written, with these jobs. */
+  /** Called after ticks were written, with their jobs. */
   readonly fired: (schedule: string, ticks: readonly TickRow[], jobs: readonly NewJob[]) => void
   readonly troubled: (what: string, error: unknown) => void
 }
 
-export interface Looked {
+export interface FireResult {
   readonly now: number
-  /** Schedules that were moved on here; somebody else was faster with the rest, or they cannot be fired for now. */
+  /** Schedules that this process fired. Another process fired the others, or they cannot be fired now. */
   readonly fired: number
   readonly due: number
   readonly nextInMs: number | null
 }
 
-/** Fires what has come due. One schedule that cannot be fired, whatever is wrong with it, keeps no other from it. */
-export async function fireDue(parts: FireParts): Promise<Looked> {
+/** Fires all due schedules. An error of one schedule does not affect the others. */
+export async function fireDue(parts: FireParts): Promise<FireResult> {
   const { now, due, nextInMs } = await parts.store.schedules.dueSchedules(BATCH)
   const fired = await Promise.all(due.map((row) => fireOne(parts, row, now)))
   return { now, due: due.length, fired: fired.filter(Boolean).length, nextInMs }
@@ -39,7 +39,7 @@ async function fireOne(parts: FireParts, row: ScheduleRow, now: number): Promise
   try {
     const firing = planFiring(parts, row, now)
     const ticks = await parts.store.schedules.fireTicks(firing)
-    if (ticks !== 'stale') tellFired(parts, firing, ticks)
+    if (ticks !== 'stale') reportFired(parts, firing, ticks)
     return ticks !== 'stale'
   } catch (error) {
     parts.troubled(`fire schedule ${JSON.stringify(row.id)}`, error)
@@ -47,7 +47,7 @@ async function fireOne(parts: FireParts, row: ScheduleRow, now: number): Promise
   }
 }
 
-export function tellFired(parts: Pick<FireParts, 'fired'>, firing: Firing, ticks: readonly TickRow[]): void {
+export function reportFired(parts: Pick<FireParts, 'fired'>, firing: Firing, ticks: readonly TickRow[]): void {
   const written = new Set(ticks.map((tick) => tick.job))
   parts.fired(
     firing.id,
@@ -56,7 +56,7 @@ export function tellFired(parts: Pick<FireParts, 'fired'>, firing: Firing, ticks
   )
 }
 
-/** What is to be written now that the next tick has come. */
+/** What to write for a schedule whose next tick is due. */
 function planFiring(parts: FireParts, row: ScheduleRow, now: number): Firing {
   const spec = readSpec(row.spec)
   const timing = timingOf(spec, row.createdAt)
@@ -69,7 +69,7 @@ function plannedTick({ world }: FireParts, schedule: string, spec: ScheduleSpec,
   if (decided.outcome === 'skipped') return { ...decided, byHand: false, job: null }
   const { at } = decided
   const id = world.ids.jobId(world.clock.now())
-  // What is caught up with is due now: by its own time it would stand before all who wait.
+  // A caught-up job is due now: by the time of its tick it would be ahead of all waiting jobs.
   const due =
     decided.outcome === 'ran'
       ? { at: at + jitterOf(schedule, at, spec.jitterMs) }

@@ -3,8 +3,8 @@ import { expect, test } from 'vitest'
 import { nextTick, parseRule } from './calendar.js'
 
 /**
- * Nothing that somebody types may keep a process busy. CPU time is measured, not the wall clock, so that a
- * busy machine does not fail it; what is over the bound is tried again, so that a pause of the garbage collector does not.
+ * No input may keep a process busy. CPU time is measured, not the wall clock, so that a busy machine does not fail the test. A
+ * case over the bound is repeated, so that a pause of the garbage collector does not.
  */
 const ANSWER_MAX_MS = 50
 
@@ -21,7 +21,7 @@ function cpuMs(work: () => void): number {
 
 let accepted = 0
 
-/** Reads it and asks for ticks, as a schedule would. */
+/** Parses the rule and computes ticks, as a schedule does. */
 function answer(text: unknown, zone: unknown, after = 0): void {
   const parsed = parseRule(text, zone)
   if (!parsed.ok) {
@@ -50,7 +50,7 @@ test.each([
   ['all marks', `0 0 ${list(1, 31).replaceAll(',', 'W,')}W 2 0#5`],
   ['all days of February that are no day', '0 0 30,31 2 *'],
   ['30 February', '0 0 30 2 *'],
-])('%s is answered at once', (_, text) => {
+])('%s is handled within the bound', (_, text) => {
   const zones = ['UTC', 'America/New_York', 'Antarctica/Troll', 'Australia/Lord_Howe']
   for (const zone of zones)
     for (const after of [0, Date.UTC(1999, 11, 31), Date.UTC(2096, 2, 1), Date.UTC(2999, 0, 1), 8.64e15])
@@ -70,7 +70,7 @@ test.each([
   [{}],
   [null],
   [Symbol('zone')],
-])('a hostile zone is answered at once (%#)', (zone) => {
+])('a hostile zone is handled within the bound (%#)', (zone) => {
   expect(cpuMs(() => answer('0 9 * * *', zone))).toBeLessThan(ANSWER_MAX_MS)
 })
 
@@ -122,7 +122,7 @@ const joined = (pieces: fc.Arbitrary<string>, min: number, max: number, by: stri
   fc.array(pieces, { minLength: min, maxLength: max }).map((each) => each.join(by))
 const fieldOf = (...items: readonly string[]): fc.Arbitrary<string> =>
   fc.oneof(fc.constant('*'), joined(fc.constantFrom(...items), 1, 3, ','))
-/** Right in form, and as rare as it can be. */
+/** Valid texts that match as rarely as possible. */
 const rareText = fc
   .tuple(
     fieldOf('0', '59', '*/59', '1-2'),
@@ -140,7 +140,7 @@ const hostileText = fc.oneof(
   fc.string({ maxLength: 300 }),
 )
 
-test('whatever is typed is refused with a reason or answered, within the bound', () => {
+test('any text is refused with a reason or parsed, within the bound', () => {
   accepted = 0
   fc.assert(
     fc.property(hostileText, fc.integer({ min: 0, max: 4e12 }), (text, after) => {
@@ -148,11 +148,11 @@ test('whatever is typed is refused with a reason or answered, within the bound',
     }),
     { seed: 11, numRuns: 2_000 },
   )
-  // Else the texts would be no test of the search.
+  // Otherwise the texts would not test the search.
   expect(accepted).toBeGreaterThan(300)
 })
 
-test('a rule that is accepted fires', () => {
+test('an accepted rule fires', () => {
   fc.assert(
     fc.property(hostileText, (text) => {
       const parsed = parseRule(text, 'UTC')

@@ -9,31 +9,31 @@ import type { ScheduleRow, TickOutcome, TickRow } from '../store/schedules.js'
 import type { RuleInput } from './calendar.js'
 import { readSpec } from './spec.js'
 
-/** An instant, as a schedule takes it. */
+/** An instant in the options of a schedule. */
 export type Instant = Date | InstantLike | InstantText
 
-/** What `mill.recurring` may say: of the ticks, and of each job as an enqueue does. */
+/** Options of `mill.recurring`: of the ticks, and of each job as for an enqueue. */
 export interface RecurringOptions extends Omit<EnqueueOptions, 'in' | 'at' | 'tx' | 'expires'> {
-  /** The zone whose clocks a cron text means, such as 'Europe/Oslo'. Default 'UTC'. */
+  /** The time zone of a cron text, such as 'Europe/Oslo'. Default 'UTC'. */
   readonly timezone?: string | undefined
   /**
-   * Ticks that are fired more than a minute late, or that come due together with a later one: 'skip' them, run the last 'once'
-   * for all of them (default), or run them 'all', at most 1,000. The last one is not missed within a minute of its time.
+   * What happens to ticks that are fired more than a minute late, or together with a later one: 'skip' them, run the last one
+   * 'once' for all of them (default), or run 'all' of them, at most 1,000. The last one is not missed within a minute of its time.
    */
   readonly missed?: Missed | undefined
   /** When a job of an earlier tick is unfinished: 'allow' both (default), 'skip' this tick, 'wait' for it, or 'cancel' it. */
   readonly overlap?: Overlap | undefined
-  /** Each job is due up to so much later than its tick: always the same for the same tick. Default 0. */
+  /** Delays each job by up to this much after its tick; the same tick always has the same delay. Default 0. */
   readonly jitter?: Duration | number | undefined
-  /** No tick before then; `every` counts from here. Default: from now on. */
+  /** No tick before this instant; `every` counts from it. Default: from now on. */
   readonly from?: Instant | undefined
-  /** No tick after then. Default: for ever. */
+  /** No tick after this instant. Default: no end. */
   readonly until?: Instant | undefined
-  /** Each job is cancelled if it has not begun so long after it was due. */
+  /** Cancels each job if it has not begun this long after it was due. */
   readonly expires?: Duration | number | undefined
 }
 
-/** A recurring job as people and programs read it. */
+/** A recurring job, for people and programs. */
 export interface ScheduleRecord {
   readonly id: string
   readonly job: string
@@ -48,26 +48,26 @@ export interface ScheduleRecord {
   readonly queue: string
   readonly priority: number
   readonly key: string | undefined
-  /** The group that each of its jobs belongs to. */
+  /** The group of its jobs. */
   readonly group: string | undefined
   readonly title: string | undefined
   readonly labels: readonly string[]
   readonly createdAt: Date
   readonly paused: boolean
   readonly pausedAt: Date | undefined
-  /** The next tick; undefined while it is paused, and when there is none any more. */
+  /** The next tick; undefined while it is paused, and after the last one. */
   readonly nextAt: Date | undefined
   /** The newest tick in the ledger. */
   readonly lastAt: Date | undefined
 }
 
-/** A line of a schedule's ledger. */
+/** One row of a schedule's ledger. */
 export interface TickRecord {
-  /** The instant that the rule names. */
+  /** The instant of the tick, by the rule. */
   readonly at: Date
-  /** 'ran' in time, 'caught up' with after it was missed, 'skipped', 'run now' by hand, or 'backfilled'. */
+  /** 'ran' in time, 'caught up' after it was missed, 'skipped', 'run now' by a call, or 'backfilled'. */
   readonly outcome: TickOutcome
-  /** Why, where there is more to say. */
+  /** The reason, if there is one. */
   readonly reason: string | undefined
   /** The id of its job; undefined when it was skipped. */
   readonly job: string | undefined

@@ -11,24 +11,24 @@ import { followed } from '../store/followed.js'
 import type { Firing, PlannedTick, ScheduleRow, TickRow } from '../store/schedules.js'
 import type { NewJob } from '../store/store.js'
 import { checkBackfill, checkListOptions, checkRecurring, checkTicksOptions, iso } from './check.js'
-import { firingOf, tellFired } from './fire.js'
+import { firingOf, reportFired } from './fire.js'
 import type { FireParts } from './fire.js'
 import { toScheduleRecord, toTickRecord } from './record.js'
 import type { Instant, RecurringOptions, ScheduleRecord, TickRecord } from './record.js'
-import { laidOver } from './laid-over.js'
+import { applySpec } from './apply-spec.js'
 import { jobOf, readSpec, templateOf, writeSpec } from './spec.js'
 import type { ScheduleSpec } from './spec.js'
 import { continued, dueTicks, nextAfter, timingOf } from './ticks.js'
 import type { Timing } from './ticks.js'
 
-/** A command that keeps meeting a schedule that has moved on gives up. */
+/** A command gives up after this many conflicts with other writers of the schedule. */
 const TRIES = 50
-/** What a list gives when nobody says how many. */
+/** The default limit of a list. */
 const LIST = 1_000
 const TICKS = 100
 
 export interface RecurringParts extends FireParts {
-  /** The row of a job, checked and encoded; throws all that is wrong, `problems` included. */
+  /** Returns the row of a job, checked and encoded; throws all problems, including `problems`. */
   readonly template: (
     job: Enqueueable,
     payload: unknown,
@@ -39,24 +39,24 @@ export interface RecurringParts extends FireParts {
   readonly decode: (name: string, payload: Encoded) => unknown
 }
 
-/** Schedules by their ids. */
+/** Commands for schedules, by their ids. */
 export interface Schedules {
-  /** All of them in the order of their ids: at most 1,000, or `limit`; `after` an id gives the next ones. */
+  /** All schedules in the order of their ids: at most 1,000, or `limit`; `after` an id returns the next ones. */
   list(options?: { readonly limit?: number; readonly after?: string }): Promise<ScheduleRecord[]>
   get(id: string): Promise<ScheduleRecord | undefined>
-  /** Fires nothing more until it is resumed. False when there is no such schedule. */
+  /** Stops firing until it is resumed. Returns false when there is no such schedule. */
   pause(id: string): Promise<boolean>
-  /** Goes on with the next tick; those in between are skipped. False when there is no such schedule. */
+  /** Continues with the next tick; ticks in between are skipped. Returns false when there is no such schedule. */
   resume(id: string): Promise<boolean>
-  /** Enqueues its job now, beside the rule, whatever overlaps. Undefined when it is refused, and the ledger says why. */
+  /** Enqueues its job now, in addition to the rule, regardless of overlap. Undefined when refused; the ledger has the reason. */
   runNow(id: string): Promise<Handle<unknown> | undefined>
-  /** Enqueues the jobs of past ticks from an instant up to another that have none; gives how many. At most 1,000 at a time. */
+  /** Enqueues the missing jobs of past ticks between two instants; returns their number. At most 1,000 at a time. */
   backfill(id: string, from: Instant, to: Instant): Promise<number>
-  /** The ledger, newest first: at most 100 lines, or `limit`; `before` an instant gives the older ones. */
+  /** The ledger, newest first: at most 100 rows, or `limit`; `before` an instant returns the older ones. */
   ticks(id: string, options?: { readonly limit?: number; readonly before?: Instant }): Promise<TickRecord[]>
 }
 
-/** The commands about what recurs. Each reads, decides, and writes only if the schedule is still as it was read; else again. */
+/** The commands for recurring jobs. Each reads the schedule, decides, and writes under the revision it read, or retries. */
 export class Recurring implements Schedules {
   readonly #parts: RecurringParts
 
@@ -79,7 +79,7 @@ export class Recurring implements Schedules {
     const spec = specOf(row, rule, own, (rest as EnqueueOptions).onDuplicate)
     return this.#again(id, async () => {
       const { now, schedule } = await this.#parts.store.schedules.readSchedule(id)
-      const next = laidOver(schedule, spec, now)
+      const next = applySpec(schedule, spec, now)
       if (schedule !== undefined && schedule.spec === next.spec) return this.#record(schedule)
       const putting = this.#parts.store.schedules.putSchedule({ id, ...next }, schedule?.revision ?? null)
       return followed(putting, (written) => (written ? this.#record({ ...NEW, ...schedule, id, ...next }) : undefined))
@@ -114,7 +114,7 @@ export class Recurring implements Schedules {
       if (row.pausedAt === null) return 'as it is'
       const counted = continued(spec, row, now)
       const timing = timingOf(counted, row.createdAt)
-      // After the clock was set back no tick has been passed over that the ledger does not have.
+      // After the clock was set back, the ledger has all ticks up to now.
       if (counted !== spec) return { ...row, spec: writeSpec(counted), nextAt: nextAfter(timing, now), pausedAt: null }
       const ticks = passedOver(timing, row.pausedAt, now)
       return firingOf(this.#parts, row, spec, { ticks, nextAt: nextAfter(timing, now), pausedAt: null })
@@ -145,7 +145,7 @@ export class Recurring implements Schedules {
       const filled = times.map((at): PlannedTick => {
         return { at, byHand: false, outcome: 'backfilled', reason: null, job: this.#jobOf(id, spec, at) }
       })
-      // All of them were asked for: none is skipped or called off for another.
+      // The caller requested all of them: none is skipped, and none cancels another.
       const overlap = spec.overlap === 'wait' ? 'wait' : 'allow'
       return { ticks: filled, nextAt: row.nextAt, pausedAt: row.pausedAt, overlap }
     })
@@ -186,7 +186,7 @@ export class Recurring implements Schedules {
     })
   }
 
-  /** Ticks beside the rule, of a schedule that must be there. */
+  /** Writes ticks outside of the rule, for a schedule that must exist. */
   #fire(
     id: string,
     decide: (row: ScheduleRow, spec: ScheduleSpec, now: number) => Parameters<typeof firingOf>[3],
@@ -197,7 +197,7 @@ export class Recurring implements Schedules {
       const spec = readSpec(schedule.spec)
       const firing = firingOf(this.#parts, schedule, spec, decide(schedule, spec, now))
       return followed(this.#parts.store.schedules.fireTicks(firing), (ticks) => {
-        if (ticks !== 'stale') tellFired(this.#parts, firing, ticks)
+        if (ticks !== 'stale') reportFired(this.#parts, firing, ticks)
         return ticks === 'stale' ? undefined : ticks
       })
     })
@@ -246,7 +246,7 @@ function instantOf(value: unknown): number | null {
   return parsed.ok ? parsed.atMs : null
 }
 
-/** Ticks that came while it was paused, in one line of the ledger. */
+/** Ticks that came due while the schedule was paused, as one row of the ledger. */
 function passedOver(timing: Timing, pausedAt: number, now: number): PlannedTick[] {
   const first = nextAfter(timing, pausedAt)
   if (first === null || first > now) return []
@@ -272,7 +272,7 @@ function timesBetween(timing: Timing, fromAt: number, toAt: number): number[] {
   return times
 }
 
-/** An app has many schedules of one job: what is wrong is told of the schedule. */
+/** An app may have many schedules of one job, so the error names the schedule. */
 function named(error: unknown, id: unknown): unknown {
   const subject = `schedule ${typeof id === 'string' ? JSON.stringify(id) : show(id)}`
   if (error instanceof InvalidOptionsError) return new InvalidOptionsError(subject, error.problems)

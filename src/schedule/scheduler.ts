@@ -4,100 +4,100 @@ import type { ClockStep } from '../world/clock-step.js'
 import { Poller } from '../world/poller.js'
 import type { Cancel } from '../world/timers.js'
 import { fireDue } from './fire.js'
-import type { FireParts, Looked } from './fire.js'
+import type { FireParts, FireResult } from './fire.js'
 import { readSpec, writeSpec } from './spec.js'
-import { Stalled } from './stalled.js'
+import { StalledSchedules } from './stalled-schedules.js'
 import { continued, nextAfter, timingOf } from './ticks.js'
 
-/** The wait when what is due could not be fired: another process is at it, or it cannot be fired for now. */
+/** The wait when due schedules were not fired: another process is firing them, or they cannot be fired now. */
 const BESIDE_MS = 20
 const STUCK_MS = 1_000
 /** The wait after a failure of the store. */
 const TROUBLE_MS = 500
-/** Hints are mostly about jobs: so long after a look no other is taken for a hint alone. */
+/** Most hints are about jobs: after a poll, hints alone trigger no other poll for this long. */
 const HINT_MS = 1_000
-/** A clock that goes back by more than this was set; by less, it was only corrected, and the ledger sees to that. */
+/** A clock that moves back by more than this was set. A smaller correction is covered by the ledger. */
 const BACK_MS = 1_000
-/** Schedules that a review reads at a time. */
+/** How many schedules are read at a time. */
 const PAGE = 200
-/** The pause between two looks for schedules that stand still: so many times as long as a look takes, within these bounds. */
+/** The pause between two searches for stalled schedules: this many times the duration of a search, within these bounds. */
 const STALLED_SHARE = 100
 const STALLED_MIN_MS = 1_000
 const STALLED_MAX_MS = 5_000
-/** How often a schedule is read again in a review when others keep writing it. */
+/** How often a review reads a schedule again when other processes keep writing it. */
 const REVIEW_TRIES = 10
 
 export interface SchedulerParts extends FireParts {
   readonly pollMs: () => number
-  /** The clock of the database or of this machine was set. */
+  /** Called when the clock of the database or of this machine was set. */
   readonly stepped: (step: ClockStep) => void
-  /** A process whose clock was ahead by so much had moved this schedule away; it goes on. */
-  readonly broughtBack: (schedule: string, aheadMs: number) => void
+  /** Called when a schedule was recovered that a process, whose clock was ahead by `aheadMs`, had moved into the future. */
+  readonly scheduleRecovered: (schedule: string, aheadMs: number) => void
 }
 
 /**
- * Fires what recurs. There is one in every process and no leader among them: each tick is a row that only one of them can
- * write (see `store/schedules.ts`), so who comes second finds it written. It sleeps until the next tick, or for one poll.
+ * Fires recurring jobs. Every process has one, and there is no leader: each tick is a row that only one process can write (see
+ * `store/schedules.ts`), so a second process finds it written. It sleeps until the next tick, or for one poll interval.
  *
- * Which tick is next was worked out when the last one was fired. Two things can make that wrong, a clock that was set back and
- * rules of a zone that changed with an update of the machine; so it is worked out anew at the start, and when time goes back.
- * A third is a clock of another process that was ahead: see `stalled.ts`.
+ * The next tick was computed when the last one was fired. It becomes wrong when the clock is set back, and when an update of the
+ * machine changes the rules of a time zone. Therefore it is computed again at the start, and when time moves back. It is also
+ * wrong after a process whose clock was ahead: see `stalled-schedules.ts`.
  */
 export class Scheduler {
   readonly #parts: SchedulerParts
-  readonly #looks: Poller
+  readonly #poller: Poller
   #unhint: Cancel | undefined
-  #lookedAt = -Infinity
+  #polledAt = -Infinity
   #lastNow = Infinity
   readonly #clocks: ClockWatch
-  readonly #stalled = new Stalled()
+  readonly #stalled = new StalledSchedules()
   #nextStalledAt = -Infinity
 
   constructor(parts: SchedulerParts) {
     this.#parts = parts
     this.#clocks = new ClockWatch(parts.world.clock)
-    this.#looks = new Poller(parts.world, () => this.#look())
+    this.#poller = new Poller(parts.world, () => this.#poll())
   }
 
   start(): void {
     this.#unhint = this.#parts.store.changes.onHint((hint) => {
       if (hint.dueInMs === null) return
-      const sinceMs = this.#parts.world.clock.monotonic() - this.#lookedAt
-      this.#looks.pollIn(Math.max(hint.dueInMs, HINT_MS - sinceMs))
+      const sinceMs = this.#parts.world.clock.monotonic() - this.#polledAt
+      this.#poller.pollIn(Math.max(hint.dueInMs, HINT_MS - sinceMs))
     })
-    this.#looks.start()
+    this.#poller.start()
   }
 
   async stop(): Promise<void> {
     this.#unhint?.()
-    await this.#looks.stop()
+    await this.#poller.stop()
   }
 
-  /** Gives how long it may be until the next one. */
-  async #look(): Promise<number> {
+  /** Returns the wait until the next poll. */
+  async #poll(): Promise<number> {
     try {
-      this.#lookedAt = this.#parts.world.clock.monotonic()
-      const looked = await fireDue(this.#parts)
-      const step = this.#clocks.read(looked.now, this.#lookedAt)
+      this.#polledAt = this.#parts.world.clock.monotonic()
+      const result = await fireDue(this.#parts)
+      const step = this.#clocks.read(result.now, this.#polledAt)
       if (step !== undefined) this.#parts.stepped(step)
-      const wentBack = looked.now < this.#lastNow - BACK_MS
+      const wentBack = result.now < this.#lastNow - BACK_MS
       if (wentBack) await review(this.#parts)
-      this.#lastNow = looked.now
-      const isMoved = wentBack || (looked.nextInMs !== null && (await this.#bringBack()))
-      return isMoved ? 0 : Math.min(this.#parts.pollMs(), waitAfter(looked))
+      this.#lastNow = result.now
+      const isMoved = wentBack || (result.nextInMs !== null && (await this.#recoverStalled()))
+      return isMoved ? 0 : Math.min(this.#parts.pollMs(), waitAfter(result))
     } catch (error) {
-      this.#parts.troubled('fire what recurs', error)
+      this.#parts.troubled('fire recurring jobs', error)
       return TROUBLE_MS
     }
   }
 
-  /** Moves schedules that stand still; false when there is none, or when it is not yet time to look for them again. */
-  async #bringBack(): Promise<boolean> {
+  /** Recovers stalled schedules; returns false when there is none, or when it is too early for another search. */
+  async #recoverStalled(): Promise<boolean> {
     const { clock } = this.#parts.world
     const beganAt = clock.monotonic()
     if (beganAt < this.#nextStalledAt) return false
     const { now, rows } = await readAll(this.#parts)
-    const stalled = this.#stalled.of(rows, now, beganAt)
+    const stalled = this.#stalled.find(rows, now, beganAt)
     const endedAt = clock.monotonic()
     const pauseMs = Math.max(STALLED_MIN_MS, (endedAt - beganAt) * STALLED_SHARE)
     this.#nextStalledAt = endedAt + Math.min(STALLED_MAX_MS, pauseMs)
@@ -105,13 +105,13 @@ export class Scheduler {
     for (const row of stalled) {
       if (!(await reviewOne(this.#parts, row, now))) continue
       isMoved = true
-      this.#parts.broughtBack(row.id, Math.max(row.lastAt ?? row.createdAt, row.createdAt) - now)
+      this.#parts.scheduleRecovered(row.id, Math.max(row.lastAt ?? row.createdAt, row.createdAt) - now)
     }
     return isMoved
   }
 }
 
-/** Every schedule, a page at a time, with the store's time of the last page. */
+/** Reads every schedule, page by page, with the store's time of the last page. */
 async function readAll(
   parts: SchedulerParts,
 ): Promise<{ readonly now: number; readonly rows: readonly ScheduleRow[] }> {
@@ -123,13 +123,13 @@ async function readAll(
   }
 }
 
-function waitAfter({ due, fired, nextInMs }: Looked): number {
+function waitAfter({ due, fired, nextInMs }: FireResult): number {
   if (due === 0) return nextInMs ?? Infinity
   if (fired === due) return 0
   return fired > 0 ? BESIDE_MS : Math.min(STUCK_MS, nextInMs ?? Infinity)
 }
 
-/** Works out anew when each schedule is next. What is due already is left to be fired. */
+/** Computes the next tick of each schedule again. Schedules that are already due are left to `fireDue`. */
 async function review(parts: SchedulerParts): Promise<void> {
   for (let after: string | undefined = ''; after !== undefined;) {
     const { now, schedules } = await parts.store.schedules.listSchedules(after, PAGE)
@@ -139,8 +139,8 @@ async function review(parts: SchedulerParts): Promise<void> {
 }
 
 /**
- * Who overtakes the write may have worked out the next tick by the time before the step, so the row is read again. An error of
- * the store is not caught here: the review must be repeated. True when the next tick was moved.
+ * Another process may win the write with a next tick that it computed from the time before the step, so the row is read again.
+ * An error of the store is not caught here, because the review must be repeated. Returns true when the next tick was moved.
  */
 async function reviewOne(parts: SchedulerParts, row: ScheduleRow, now: number): Promise<boolean> {
   const { schedules } = parts.store
@@ -155,7 +155,7 @@ async function reviewOne(parts: SchedulerParts, row: ScheduleRow, now: number): 
   return false
 }
 
-/** The row as it must be; undefined when it is right, or cannot be read here. */
+/** The corrected row; undefined when the row is right, or cannot be read here. */
 function reviewedRow(parts: SchedulerParts, row: ScheduleRow, now: number): ScheduleRow | undefined {
   if (row.pausedAt !== null || (row.nextAt !== null && row.nextAt <= now)) return undefined
   try {

@@ -6,10 +6,10 @@ import type { StoredValue } from '../job/definition/stored-options.js'
 import type { OnDuplicate, UniqueSlotRequest } from '../job/rules/unique.js'
 import type { Due, NewJob } from '../store/store.js'
 
-/** A recurring job as it was asked for; the store keeps it as one text. */
+/** The specification of a recurring job; the store keeps it as one text. */
 export interface ScheduleSpec {
   readonly job: JobTemplate
-  /** As the calendar reads it. */
+  /** In the form that the calendar parses. */
   readonly rule: string | { readonly every: number }
   readonly timezone: string
   readonly missed: Missed
@@ -17,11 +17,11 @@ export interface ScheduleSpec {
   readonly jitterMs: number
   readonly fromAt: number | null
   readonly untilAt: number | null
-  /** Where `every` counts from since the clock was set back: see `continued` in ticks.ts. */
+  /** The instant from which `every` counts since the clock was set back: see `continued` in ticks.ts. */
   readonly anchorAt?: number | undefined
 }
 
-/** What each tick's job is made from. */
+/** The template of the job of each tick. */
 export interface JobTemplate {
   readonly name: string
   readonly queue: string
@@ -32,7 +32,7 @@ export interface JobTemplate {
   readonly onDuplicate: OnDuplicate
   readonly payload: StoredValue
   readonly options: string | null
-  /** So long after it was due it is called off, if it has not begun. */
+  /** The job is cancelled if it has not begun this long after it was due. */
   readonly expiresMs: number | null
   readonly after?: NewJob['after']
   readonly onParentFailure?: NewJob['onParentFailure']
@@ -48,7 +48,7 @@ export function readSpec(text: string): ScheduleSpec {
   ) as ScheduleSpec
 }
 
-/** What a schedule says of its times: two that say the same have the same ticks. */
+/** The times of a schedule as a text: schedules with the same text have the same ticks. */
 export function timesOf({ rule, timezone, fromAt, untilAt }: ScheduleSpec): string {
   return JSON.stringify([rule, timezone, fromAt, untilAt])
 }
@@ -66,7 +66,7 @@ function writtenOf(payload: Encoded): StoredValue {
   return typeof payload === 'string' ? { text: payload } : { base64: Buffer.from(payload).toString('base64') }
 }
 
-/** The job of one tick. It knows which: that is stored with it. */
+/** The job of one tick, which is stored with the job. */
 export function jobOf(template: JobTemplate, id: string, tick: { schedule: string; at: number }, due: Due): NewJob {
   const { name, queue, priority, key, unique, group, expiresMs, after, onParentFailure } = template
   return {

@@ -12,13 +12,13 @@ function timing(rule: ScheduleSpec['rule'], change: Partial<ScheduleSpec> = {}):
 }
 
 describe('the next tick', () => {
-  test('is strictly after, from the creation on, and counts from from', () => {
+  test('is strictly after the instant, from the creation on, and counts from `from`', () => {
     expect(nextAfter(timing({ every: HOUR }), NOON)).toBe(NOON + HOUR)
     expect(nextAfter(timing({ every: HOUR }, { fromAt: NOON + 5 }), NOON)).toBe(NOON + 5)
     expect(nextAfter(timing('0 13 * * *'), NOON + HOUR)).toBe(NOON + HOUR + DAY)
   })
 
-  test('is none after until, and until itself is one', () => {
+  test('does not exist after until, and may be at until', () => {
     const bounded = timing({ every: HOUR }, { untilAt: NOON + HOUR })
     expect([nextAfter(bounded, NOON), nextAfter(bounded, NOON + HOUR)]).toEqual([NOON + HOUR, null])
   })
@@ -28,10 +28,10 @@ describe('the next tick', () => {
   })
 })
 
-test('a schedule that had ticks and was given a later from waits for it', () => {
+test('a schedule that had ticks and then got a later from waits for it', () => {
   const spec = { rule: { every: MINUTE }, timezone: 'UTC', fromAt: NOON + DAY, untilAt: null } as ScheduleSpec
   expect(continued(spec, { createdAt: NOON - DAY, lastAt: NOON - MINUTE }, NOON)).toBe(spec)
-  // It has begun: the clock was set back.
+  // It has started, and then the clock was set back.
   expect(continued(spec, { createdAt: NOON - DAY, lastAt: NOON + DAY }, NOON).anchorAt).toBeDefined()
 })
 
@@ -41,7 +41,7 @@ describe('ticks that have come due', () => {
     expect(due).toEqual({ newest: [1, 2, 3].map((h) => NOON + h * HOUR), older: null })
   })
 
-  test('are the newest, with a word about the rest', () => {
+  test('are the newest, with a summary of the rest', () => {
     const due = dueTicks(timing({ every: HOUR }), NOON + HOUR, NOON + 5 * HOUR, 2)
     expect(due.newest).toEqual([NOON + 4 * HOUR, NOON + 5 * HOUR])
     expect(due.older).toEqual({ count: 3, isMore: false, first: NOON + HOUR, last: NOON + 3 * HOUR })
@@ -50,7 +50,7 @@ describe('ticks that have come due', () => {
   test.each([
     ['of a second, after a year', { every: 1_000 }, 365 * DAY],
     ['of a second by cron, after a month', '* * * * * *', 30 * DAY],
-    // The next clump lies far behind the one that is being looked for.
+    // The next cluster lies far behind the one that is searched.
     ['of a second, in the mornings alone', '* * 0-11 * * *', 30 * DAY + 11 * HOUR],
   ] as const)('are the newest %s, without walking all the way', (_, rule, ms) => {
     const each = timing(rule)

@@ -5,22 +5,22 @@ import { nextTick, parseRule } from './calendar.js'
 import type { Rule } from './calendar.js'
 import type { ScheduleSpec } from './spec.js'
 
-/** When a schedule fires: its rule, and the bounds of it. */
+/** When a schedule fires: its rule and its bounds. */
 export interface Timing {
   readonly rule: Rule
-  /** Where `every` counts from. */
+  /** The instant from which `every` counts. */
   readonly anchorAt: number
   readonly fromAt: number | null
   readonly untilAt: number | null
 }
 
-/** So many ticks are walked through at a time; where there are more, the walk begins nearer to its end. */
+/** How many ticks one walk may visit; if there are more, the walk starts nearer to its end. */
 const WALK_MAX = 5_000
 
-/** Throws when the rule cannot be read here: its zone may be unknown to this machine. */
+/** Throws when the rule cannot be read here, for example because this machine does not know its zone. */
 export function timingOf(spec: ScheduleSpec, createdAt: number): Timing {
   const { untilAt, anchorAt } = spec
-  // One that counts again from now has begun already, so `from` no longer holds it back.
+  // A schedule that counts again from now has already started, so `from` does not delay it.
   const fromAt = anchorAt === undefined ? spec.fromAt : null
   const parsed = parseRule(spec.rule, spec.timezone)
   if (!parsed.ok) throw new Error(parsed.problems.map(({ path, message }) => `${path} ${message}`).join('; '))
@@ -28,10 +28,10 @@ export function timingOf(spec: ScheduleSpec, createdAt: number): Timing {
 }
 
 /**
- * A schedule as it goes on after the clock was set back past its last tick, or past its beginning. `every` measures time that
- * passes, so it counts again from now: by the old count its next tick would be as far away as the clock went back, since the
- * ledger has all ticks up to there. The new ticks lie between the old ones, so that none is taken for one that has fired. A cron
- * names times of the calendar, each of which fires once: it stays as it is.
+ * A schedule after the clock was set back before its last tick or its start. `every` measures elapsed time, so it counts again
+ * from now: by the old count its next tick would be as far away as the clock was set back, since the ledger has all ticks up to
+ * there. The new ticks lie between the old ones, so that none equals one that was fired. A cron names times of the calendar, each
+ * of which fires once, so it is unchanged.
  */
 export function continued(
   spec: ScheduleSpec,
@@ -40,25 +40,25 @@ export function continued(
 ): ScheduleSpec {
   if (typeof spec.rule === 'string') return spec
   const anchorAt = spec.anchorAt ?? spec.fromAt ?? row.createdAt
-  // One that had ticks and was then given a later `from` has not begun again.
+  // A schedule that had ticks and then got a later `from` has not started again.
   const hasNotBegun = spec.anchorAt === undefined && spec.fromAt !== null && (row.lastAt ?? -Infinity) < spec.fromAt
   if (hasNotBegun || Math.max(row.lastAt ?? -Infinity, anchorAt) <= now) return spec
   return { ...spec, anchorAt: (now - anchorAt) % spec.rule.every === 0 ? now - 1 : now }
 }
 
-/** The first tick strictly after an instant; null when there is none any more. */
+/** The first tick strictly after an instant; null when there is none. */
 export function nextAfter({ rule, anchorAt, fromAt, untilAt }: Timing, afterMs: number): number | null {
   const at = nextTick(rule, fromAt === null ? afterMs : Math.max(afterMs, fromAt - 1), anchorAt)
   return at === undefined || (untilAt !== null && at > untilAt) ? null : at
 }
 
-/** The ticks from `first`, which is one, up to now: the newest `wanted` of them, and a word about the rest. */
+/** The ticks from `first`, which is a tick, up to now: the newest `wanted` of them, and a summary of the rest. */
 export function dueTicks(timing: Timing, first: number, now: number, wanted: number): DueTicks {
   const whole = walk(timing, first, now, wanted)
   return summary(first, whole.isWhole ? whole : newestOf(timing, first, now, wanted), !whole.isWhole)
 }
 
-/** Looks for where to begin so that there are more than are wanted and not too many to walk through. */
+/** Finds a start from which there are more ticks than wanted, and few enough to walk through. */
 function newestOf(timing: Timing, first: number, now: number, wanted: number): Walked {
   let best: Walked = { newest: [], count: 0, olderLast: null, isWhole: true }
   let [tooMany, tooFew] = [first, now]
@@ -75,7 +75,7 @@ function newestOf(timing: Timing, first: number, now: number, wanted: number): W
 interface Walked {
   readonly newest: readonly number[]
   readonly count: number
-  /** The newest of those that are not among them. */
+  /** The newest tick that is not among them. */
   readonly olderLast: number | null
   readonly isWhole: boolean
 }
@@ -99,7 +99,7 @@ function summary(first: number, { newest, count, olderLast }: Walked, isMore: bo
   return { newest, older: { count: isMore ? WALK_MAX : older, isMore, first, last: olderLast ?? first } }
 }
 
-/** How much later than its tick a job is due: drawn from both their names, so that a crash in between changes nothing. */
+/** The delay of a job after its tick: derived from the schedule and the tick, so that it is the same after a crash. */
 export function jitterOf(schedule: string, at: number, jitterMs: number): number {
   if (jitterMs === 0) return 0
   return Math.floor((Number.parseInt(digest(`${schedule}\n${at}`).slice(0, 12), 16) / 2 ** 48) * (jitterMs + 1))

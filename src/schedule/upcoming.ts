@@ -10,26 +10,26 @@ import { readSpec } from './spec.js'
 import { jitterOf, nextAfter, timingOf } from './ticks.js'
 import type { Timing } from './ticks.js'
 
-/** What a list gives when nobody says how many. */
+/** The default limit of a list. */
 const LIMIT = 1_000
-/** Schedules read at a time. */
+/** How many schedules are read at a time. */
 const PAGE = 200
 
-/** Something that will run: a job that waits for its time or for a worker, or a tick whose job there is not yet. */
+/** A future run: a job that waits for its time or for a worker, or a tick whose job does not exist yet. */
 export interface Upcoming {
-  /** When it is due; the past means that it waits for a worker. */
+  /** When it is due; a time in the past means that it waits for a worker. */
   readonly at: Date
   readonly job: string
   readonly queue: string
   readonly title: string | undefined
-  /** The job's id; undefined for a tick that is still to come. */
+  /** The job's id; undefined for a future tick. */
   readonly id: string | undefined
   readonly state: State | undefined
-  /** The schedule that it comes from, if it does. */
+  /** The schedule that created it, if any. */
   readonly schedule: string | undefined
 }
 
-/** What will run within a span, in the order of its times, the nearest `limit` of it. */
+/** The future runs within a time span, ordered by time, at most `limit`. */
 export async function upcoming(
   store: Store,
   span: unknown,
@@ -48,7 +48,7 @@ export async function upcoming(
   while (after !== undefined) {
     const { schedules } = await store.schedules.listSchedules(after, PAGE)
     for (const row of schedules) found.push(...ticksOf(row, now + withinMs, limit))
-    // The nearest of all that was read so far; the rest is forgotten before the next page.
+    // Keep the nearest of all that was read so far, and drop the rest before the next page.
     found.sort(byTime).splice(limit)
     after = schedules.length < PAGE ? undefined : schedules.at(-1)?.id
   }

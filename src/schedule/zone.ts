@@ -2,24 +2,24 @@ import { didYouMean } from '../codec/near-name.js'
 import { show } from '../codec/show.js'
 import { DAY_MS, HOUR_MS, SECOND_MS } from '../job/duration/duration-units.js'
 
-/** What the clocks of a time zone show: its reading at an instant, as milliseconds since 1970 on that clock. */
+/** A time zone. Its reading at an instant is the local time as milliseconds since 1970. */
 export interface Zone {
-  /** As it was given. */
+  /** The name as given. */
   readonly name: string
-  /** How far its clocks are ahead of UTC at an instant, in milliseconds. */
+  /** The offset of its clocks from UTC at an instant, in milliseconds. */
   offsetAt(atMs: number): number
 }
 
 export type ParsedZone = { readonly ok: true; readonly zone: Zone } | { readonly ok: false; readonly problem: string }
 
-/** The longest name of a zone has 32 characters; a longer text than this is refused unread. */
+/** The longest zone name has 32 characters; a longer text than this is refused without a lookup. */
 const ZONE_TEXT_MAX = 40
 
-/** Looks a time zone up in the tables of this Node. Never throws; the problem continues a sentence that names the option. */
+/** Looks up a time zone in the tables of this Node. Never throws; the problem continues a sentence that names the option. */
 export function parseZone(name: unknown): ParsedZone {
   if (typeof name !== 'string') return { ok: false, problem: `must be ${A_ZONE}, got ${show(name)}` }
   if (name === 'UTC') return { ok: true, zone: { name, offsetAt: () => 0 } }
-  // Newer versions of Node take an offset such as "+02:00" for a zone and older ones do not; it has no summer time to follow.
+  // Newer versions of Node accept an offset such as "+02:00" as a zone, and older ones do not. It has no daylight saving time.
   const clock = /^[A-Za-z]/u.test(name) && name.length <= ZONE_TEXT_MAX ? clockOf(name) : undefined
   if (clock === undefined) return { ok: false, problem: `must be ${A_ZONE}, got ${show(name)}${meant(name)}` }
   return { ok: true, zone: { name, offsetAt: (atMs) => offsetOf(clock, atMs) } }
@@ -27,18 +27,18 @@ export function parseZone(name: unknown): ParsedZone {
 
 const A_ZONE = 'a time zone such as "Europe/Oslo" or "UTC"'
 
-/** What the clocks of a zone show at an instant. */
+/** The local time of a zone at an instant. */
 export function readingAt(zone: Zone, atMs: number): number {
   return atMs + zone.offsetAt(atMs)
 }
 
 /**
- * How far around a moment a change of the clocks can matter. The largest of all, over the date line, are of 24 hours; and no
- * two have been nearer to each other than this.
+ * The distance within which a clock change can matter. The largest changes, over the date line, are 24 hours; and no two changes
+ * have been closer to each other than this.
  */
 export const CHANGE_REACH_MS = DAY_MS + 2 * HOUR_MS
 
-/** The first instant after `fromMs` and not after `toMs` at which the clocks are set to another offset, if there is one. */
+/** The first instant after `fromMs` and not after `toMs` at which the offset of the zone changes, if any. */
 export function firstChange(zone: Zone, fromMs: number, toMs: number): number | undefined {
   for (let at = fromMs; at < toMs; at += CHANGE_REACH_MS) {
     const end = Math.min(at + CHANGE_REACH_MS, toMs)
@@ -47,7 +47,7 @@ export function firstChange(zone: Zone, fromMs: number, toMs: number): number | 
   return undefined
 }
 
-/** Halves the span until a second is left: clocks are changed at whole seconds. */
+/** Bisects the span to one second: clocks change at whole seconds. */
 function changeBetween(zone: Zone, fromMs: number, toMs: number): number {
   const before = zone.offsetAt(fromMs)
   let low = Math.floor(fromMs / SECOND_MS)
@@ -73,12 +73,12 @@ function clockOf(name: string): Intl.DateTimeFormat | undefined {
       second: 'numeric',
     })
   } catch {
-    // Intl has no other way to say that it does not know a zone.
+    // Intl reports an unknown zone only by throwing.
     return undefined
   }
 }
 
-/** Intl writes `3/12/2023, 03:00:00`; the numbers are read from it, which is quicker than to ask for parts. */
+/** Intl writes `3/12/2023, 03:00:00`; parsing that is faster than formatToParts. */
 function offsetOf(clock: Intl.DateTimeFormat, atMs: number): number {
   const [month = 0, day = 0, year = 0, hour = 0, minute = 0, second = 0] = (
     clock.format(atMs).match(/\d+/gu) ?? []
@@ -86,7 +86,7 @@ function offsetOf(clock: Intl.DateTimeFormat, atMs: number): number {
   return Date.UTC(year, month - 1, day, hour, minute, second) - Math.floor(atMs / SECOND_MS) * SECOND_MS
 }
 
-/** The zone that was probably meant: the one of a city that was named alone, else the near spelling. */
+/** The suggested zone: the one of a city that was given alone, else the nearest spelling. */
 function meant(name: string): string {
   if (name.length > ZONE_TEXT_MAX) return ''
   if (/^[+-]|^(?:utc|gmt)[+-]?\d/iu.test(name)) return '; an offset is no zone: name a place, or for UTC+2 "Etc/GMT-2"'

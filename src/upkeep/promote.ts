@@ -4,9 +4,9 @@ import { Poller } from '../world/poller.js'
 import type { Cancel } from '../world/timers.js'
 import type { World } from '../world/world.js'
 
-/** Jobs made ready in one write. */
+/** How many jobs one write makes ready. */
 const BATCH = 1_000
-/** The wait when what is due could not be moved. */
+/** The wait when due jobs could not be moved. */
 const STUCK_MS = 50
 /** The wait after a failure of the store. */
 const TROUBLE_MS = 500
@@ -24,49 +24,43 @@ export interface PromoterParts {
 }
 
 /**
- * Makes due jobs ready. It sleeps until the next one is due, or for one poll: another process may have scheduled something
- * sooner, and a hint that would have said so may be lost.
+ * Makes due jobs ready. It sleeps until the next job is due, or for one poll interval: another process may have scheduled an
+ * earlier job, and its hint may be lost.
  */
 export class Promoter {
   readonly #parts: PromoterParts
-  readonly #looks: Poller
+  readonly #poller: Poller
   #unhint: Cancel | undefined
 
   constructor(parts: PromoterParts) {
     this.#parts = parts
-    this.#looks = new Poller(parts.world, () => this.#look())
+    this.#poller = new Poller(parts.world, () => this.#poll())
   }
 
   start(): void {
     this.#unhint = this.#parts.store.changes.onHint((hint) => {
-      if (hint.dueInMs !== null) this.#looks.pollIn(hint.dueInMs)
+      if (hint.dueInMs !== null) this.#poller.pollIn(hint.dueInMs)
     })
-    this.#looks.start()
+    this.#poller.start()
   }
 
   async stop(): Promise<void> {
     this.#unhint?.()
-    await this.#looks.stop()
+    await this.#poller.stop()
   }
 
-  /** Gives how long it may be until the next one. */
-  async #look(): Promise<number> {
+  /** Returns the wait until the next poll. */
+  async #poll(): Promise<number> {
     let waitMs = this.#parts.pollMs()
     try {
-      const {
-        promoted,
-        cancelledByParents: calledOff,
-        again,
-        expired,
-        troubled,
-        nextInMs,
-      } = await this.#parts.store.jobs.promoteJobs(BATCH)
-      for (const job of calledOff) this.#parts.cancelled(job, job.reason)
+      const { promoted, cancelledByParents, again, expired, troubled, nextInMs } =
+        await this.#parts.store.jobs.promoteJobs(BATCH)
+      for (const job of cancelledByParents) this.#parts.cancelled(job, job.reason)
       for (const { group, error } of troubled)
         this.#parts.troubled(`enqueue what follows group ${JSON.stringify(group)}`, error)
       for (const job of expired) await this.#expire(job)
       if (again || promoted === BATCH || expired.length === BATCH) waitMs = 0
-      // Something is due and was not moved: whatever keeps it must not be asked in a hot loop.
+      // Jobs are due and were not moved: do not retry in a busy loop.
       else if (nextInMs === 0 && promoted + expired.length === 0) waitMs = Math.min(waitMs, STUCK_MS)
       else if (nextInMs !== null) waitMs = Math.min(waitMs, nextInMs)
     } catch (error) {

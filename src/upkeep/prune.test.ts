@@ -14,7 +14,7 @@ interface Countable {
   prepare(sql: string): { get(): unknown }
 }
 
-/** A real store and a pruner in virtual time: what is counted does not depend on the machine. */
+/** A real store and a pruner in virtual time, so that the counts do not depend on the machine. */
 class House {
   readonly time = new VirtualTime(1_800_000_000_000)
   readonly clock = { now: this.time.now }
@@ -22,7 +22,7 @@ class House {
   readonly b: Bench
   readonly pruner: Pruner
   readonly #database: Countable
-  looks = 0
+  polls = 0
   #worker = ''
 
   static async open(): Promise<House> {
@@ -51,7 +51,7 @@ class House {
     const counted = new Proxy(store, {
       get: (target, name) => {
         if (name === 'jobs') return counted
-        if (name === 'pruneJobs') this.looks += 1
+        if (name === 'pruneJobs') this.polls += 1
         const value: unknown = Reflect.get(target, name, target)
         return typeof value === 'function' ? (value.bind(target) as unknown) : value
       },
@@ -98,13 +98,13 @@ describe('the pruner', () => {
       most = Math.max(most, house.rows())
     }
     expect(most).toBeLessThanOrEqual(perMs * (keepMs + 2 * PACE_MS) + perTick)
-    // What is left when nothing ends any more goes at the pace of a backlog.
+    // When no more jobs end, the rest is deleted at the pace of a backlog.
     await house.pass(keepMs + (house.rows() / STEP) * PACE_MS + 2 * PACE_MS)
     expect(house.rows()).toBe(0)
     await house.close()
   })
 
-  test('comes when the first job that is kept for a moment is over, not at the next quiet look', async () => {
+  test('runs when the first short-lived job expires, not at the next quiet round', async () => {
     const house = await House.open()
     await house.pass(5_000)
     await house.end(1, 1_000)
@@ -115,29 +115,29 @@ describe('the pruner', () => {
     await house.close()
   })
 
-  test('comes for jobs that another process left behind, and asks an idle store rarely', async () => {
+  test('deletes jobs that another process left behind, and polls an idle store rarely', async () => {
     const house = await House.open()
     await house.pass(1_000)
-    const before = house.looks
+    const before = house.polls
     await house.pass(10 * QUIET_MS)
-    expect(house.looks - before).toBeLessThanOrEqual(10)
+    expect(house.polls - before).toBeLessThanOrEqual(10)
     await house.close()
   })
 
-  test('does not let jobs that are kept for a week ask for more rounds', async () => {
+  test('runs no additional rounds for jobs that are kept for a week', async () => {
     const house = await House.open()
     await house.pass(1_000)
-    const before = house.looks
+    const before = house.polls
     for (let i = 0; i < 20; i += 1) {
       await house.end(10, 7 * 86_400_000)
       await house.pass(500)
     }
-    expect(house.looks - before).toBeLessThanOrEqual(1)
+    expect(house.polls - before).toBeLessThanOrEqual(1)
     expect(house.rows()).toBe(200)
     await house.close()
   })
 
-  test('plans by what ended and by when the next job is over', () => {
+  test('plans by the number of ended jobs and by when the next job expires', () => {
     expect(budgetOf(5_000)).toBeGreaterThan(5_000)
     expect(budgetOf(0)).toBeGreaterThan(0)
     expect([waitAfter(undefined), waitAfter({ nextInMs: 0 }), waitAfter({ nextInMs: 400 })]).toEqual([

@@ -5,35 +5,34 @@ import type { World } from '../world/world.js'
 
 /** Jobs deleted in one write: a few milliseconds of the event loop. */
 export const STEP = 1_000
-/** Jobs a round deletes whatever the load: a backlog goes at 20,000 a second, which takes less than a tenth of a core. */
+/** How many jobs a round deletes regardless of the load: a backlog shrinks by 20,000 a second, for less than a tenth of a core. */
 export const BACKLOG_STEP = 1_000
-/** From the end of a round to the next one, while there is something to delete. */
+/** The pause between two rounds while there are jobs to delete. */
 export const PACE_MS = 50
-/** The longest wait: other processes end jobs too, and may have died since. */
+/** The longest pause: other processes end jobs too, and may have died since. */
 export const QUIET_MS = 30_000
-/** Between two sweeps that found little, while jobs end. A sweep walks a table, so an idle process does it rarely. */
+/** The pause between two sweeps that found little, while jobs end. A sweep scans a table, so an idle process rarely does it. */
 const SWEEP_MS = 1_000
 const SWEEP_STEP = 1_000
 
 /**
  * How many jobs a round may delete: twice those that ended in this process since the last round, so that pruning keeps up with
- * any rate, and a fixed number more. A backlog (the processes were stopped for a day) is worked off at that fixed pace, so that
- * it does not slow down the jobs of today.
+ * any rate, plus a fixed number. A backlog (the processes were stopped for a day) is deleted at that fixed pace, so that it does
+ * not slow down current jobs.
  */
 export function budgetOf(ended: number): number {
   return BACKLOG_STEP + 2 * ended
 }
 
-/** How long until the next round, after one that ended because of its budget (undefined) or because nothing was overdue. */
+/** The pause after a round that ended because of its budget (undefined) or because nothing was overdue. */
 export function waitAfter(last: Pick<Pruned, 'nextInMs'> | undefined): number {
   if (last === undefined) return PACE_MS
   return Math.min(QUIET_MS, Math.max(PACE_MS, last.nextInMs ?? QUIET_MS))
 }
 
 /**
- * Deletes finished jobs that were kept long enough, and other rows that are no longer needed, in small steps. Each process
- * deletes about as many as it ends, so no process has to lead: whichever jobs a step finds, the stores skip those that another
- * process is deleting.
+ * Deletes finished jobs whose `keep` has passed, and other rows that are no longer needed, in small steps. Each process deletes
+ * about as many jobs as it ends, so there is no leader. The stores skip jobs that another process is deleting.
  */
 export class Pruner {
   readonly #store: Store
@@ -42,7 +41,7 @@ export class Pruner {
   readonly #sweeps: Poller
   #ended = 0
   #endedSinceSweep = false
-  /** The shortest time for which a job that ended since the last round began is kept; Infinity when none of interest ended. */
+  /** The shortest `keep` of the jobs that ended since the last round began; Infinity when none ended. */
   #shortestMs = Infinity
   #isOn = false
 
@@ -64,7 +63,7 @@ export class Pruner {
     await Promise.all([this.#rounds.stop(), this.#sweeps.stop()])
   }
 
-  /** A job of this process ended and is kept for so long. */
+  /** Records that a job of this process ended, and for how long it is kept. */
   ended(keepMs: number): void {
     this.#ended += 1
     this.#endedSinceSweep = true
@@ -75,13 +74,13 @@ export class Pruner {
 
   async #prune(): Promise<number> {
     const ended = this.#ended
-    // Before the store is read: it may not show a job that ends from here on, which then asks for a round of its own.
+    // Reset before the read: the read may not see a job that ends from here on, and that job triggers another round.
     this.#ended = 0
     this.#shortestMs = Infinity
     try {
       for (let left = budgetOf(ended); left > 0 && this.#isOn; left -= STEP) {
         const last = await this.#store.jobs.pruneJobs(Math.min(STEP, left))
-        // Another process is deleting what is overdue. This one's share stays due.
+        // Another process is deleting the overdue jobs. The share of this process stays due.
         if (last.nextInMs === 0 && last.pruned === 0) this.#ended += ended
         if (last.nextInMs !== 0 || last.pruned === 0) return waitAfter(last)
       }

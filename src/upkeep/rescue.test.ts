@@ -17,12 +17,12 @@ const LEASE = 3_000
 const sleep = (ms: number): Promise<void> => new Promise((next) => setTimeout(next, ms))
 
 /**
- * The worst case: another process takes the file when the worker's last beat is older than the observer's own by a fifth of
- * a lease. After a lease of silence the observer's own beat is still young, and both wait for the same lock.
+ * The worst case: another process locks the file when the worker's last beat is older than the observer's own by a fifth of a
+ * lease. After a lease of silence the observer's own beat is still recent, and both wait for the same lock.
  */
 test('a live worker is not rescued while another process holds the file for a lease', async () => {
   const path = join(folder, 'held.db')
-  // As on two machines: the heartbeat alone decides.
+  // As on two machines: only the heartbeat decides.
   const world = { ...systemWorld(), processes: UNKNOWN_PROCESSES }
   const open = async (): Promise<SqliteStore> =>
     new SqliteStore(await openFile({ target: path, durability: 'process' }, true, world), world, {
@@ -35,10 +35,10 @@ test('a live worker is not rescued while another process holds the file for a le
   const beatOf = async (): Promise<number> =>
     (await store.readWorkers()).find((worker) => worker.id === 'worker')?.beat ?? -1
   const rescued: string[] = []
-  const looks = observed(store)
+  const observer = observed(store)
   const rescuer = new Rescuer({
     world,
-    store: looks.store,
+    store: observer.store,
     self: () => 'observer',
     leaseMs: () => LEASE,
     crashBudget: () => 3,
@@ -47,10 +47,10 @@ test('a live worker is not rescued while another process holds the file for a le
     troubled: () => undefined,
   })
   rescuer.start()
-  await looks.until(() => true)
+  await observer.until(() => true)
   await store.beat('observer')
   const before = await beatOf()
-  await looks.until((beats) => (beats.find(({ id }) => id === 'worker')?.beat ?? -1) > before)
+  await observer.until((beats) => (beats.find(({ id }) => id === 'worker')?.beat ?? -1) > before)
   await store.beat('observer')
   await sleep(LEASE * 0.22)
   await store.beat('observer')
@@ -68,7 +68,7 @@ test('a live worker is not rescued while another process holds the file for a le
   await store.close()
 })
 
-/** The same store, and a wait for a look at its workers that sees something. */
+/** The same store, and a promise for a read of its workers that returns at least one. */
 function observed(store: SqliteStore): {
   readonly store: SqliteStore
   until(sees: (beats: readonly WorkerBeat[]) => boolean): Promise<void>

@@ -7,7 +7,7 @@ import type { Cancel } from '../world/timers.js'
 import type { ProcessMark } from '../world/processes.js'
 import type { World } from '../world/world.js'
 import type { Observation } from './observe-beats.js'
-import { nextLookMs, NOTHING_SEEN, observeBeats } from './observe-beats.js'
+import { nextObservationMs, NOTHING_SEEN, observeBeats } from './observe-beats.js'
 
 export interface RescuerParts {
   readonly world: World
@@ -17,14 +17,14 @@ export interface RescuerParts {
   readonly leaseMs: () => number
   readonly crashBudget: () => number
   readonly rescued: (worker: string, jobs: readonly LeasedJob[], parked: number) => void
-  /** A job of the dead does not run again: it is parked, or had been cancelled or paused while it ran. */
+  /** Called for a job of a dead worker that does not run again: it is parked, or was cancelled or paused while it ran. */
   readonly settled: (job: SettledJob) => void
   readonly troubled: (what: string, error: unknown) => void
-  /** Told once, at the first look, of jobs that other workers hold; undefined: nobody wants to know, and nothing is read. */
+  /** Called once, after the first round, with jobs that other workers hold. Undefined: nothing is read. */
   readonly held?: ((held: HeldElsewhere) => void) | undefined
 }
 
-/** Jobs of a worker that may have died: they are free when its lease ends, if its heart stands still until then. */
+/** Jobs of a worker that may have died: they are rescued when its lease ends, unless its heartbeat moves before. */
 export interface HeldElsewhere {
   readonly worker: string
   readonly jobs: readonly { readonly id: string; readonly name: string }[]
@@ -32,53 +32,56 @@ export interface HeldElsewhere {
   readonly until: number
 }
 
-/** In a larger fleet others are rarely dead, and their jobs are many. */
-const TOLD_WORKERS_MAX = 5
+/** In a larger fleet a silent worker is rarely dead, and the jobs are many. */
+const REPORTED_WORKERS_MAX = 5
 
-/** How often the processes of this machine are looked at: their death is to be noticed within a second, start to end. */
-const LOCAL_LOOK_MS = 400
+/** How often the processes of this machine are checked: their death must be detected within a second in total. */
+const LOCAL_CHECK_MS = 400
 
-/** Looks at everybody's beats, and at the processes of this machine, and frees the jobs of the dead. A loop, not a sweep at boot: an error costs one round. */
+/**
+ * Observes the heartbeats of all workers and the processes of this machine, and rescues the jobs of dead workers. It runs in a
+ * loop, not once at the start: an error costs one round.
+ */
 export class Rescuer {
   readonly #parts: RescuerParts
   #seen: Observation = NOTHING_SEEN
-  /** Processes of this machine that had workers at the last look. */
+  /** Processes of this machine that had workers in the last round. */
   #local: readonly ProcessMark[] = []
   #timer: Cancel | undefined
-  #working: Promise<void> | undefined
+  #inFlight: Promise<void> | undefined
   #ended = false
-  #hasTold = false
+  #hasReportedHeld = false
 
   constructor(parts: RescuerParts) {
     this.#parts = parts
   }
 
-  /** Looks at once: whoever died before is silent from here on, as far as anybody here can know. */
+  /** Observes at once: the silence of a worker that died before counts from here on. */
   start(): void {
-    this.#again(0)
+    this.#scheduleRound(0)
   }
 
   async stop(): Promise<void> {
     this.#ended = true
     this.#timer?.()
-    await this.#working
+    await this.#inFlight
   }
 
   /**
-   * The next round, in so long; sooner when a process of this machine has ended. That is asked of the kernel alone, and only
-   * while there are other processes of this machine among the workers.
+   * Schedules the next round; it comes sooner when a process of this machine has ended. That check reads only from the kernel, and
+   * runs only while other workers are on this machine.
    */
-  #again(inMs: number): void {
+  #scheduleRound(inMs: number): void {
     const { timers, processes } = this.#parts.world
-    const stepMs = this.#local.length === 0 ? inMs : Math.min(inMs, LOCAL_LOOK_MS)
+    const stepMs = this.#local.length === 0 ? inMs : Math.min(inMs, LOCAL_CHECK_MS)
     const next = (): void => {
-      if (stepMs < inMs && !this.#local.some((process) => processes.isGone(process))) this.#again(inMs - stepMs)
-      else this.#working = this.#round()
+      if (stepMs < inMs && !this.#local.some((process) => processes.isGone(process))) this.#scheduleRound(inMs - stepMs)
+      else this.#inFlight = this.#round()
     }
     this.#timer = timers.after(stepMs, next, { idle: true })
   }
 
-  /** Another process of this machine; a second mill of our own lives as long as we do. */
+  /** Another process of this machine; other mills of this process live as long as it does. */
   #isNeighbour(process: ProcessMark): boolean {
     const { processes } = this.#parts.world
     const { pid, identity } = processes.own
@@ -95,28 +98,28 @@ export class Rescuer {
         process !== undefined && this.#isNeighbour(process) ? [process] : [],
       )
       const gone = beats.filter(({ process }) => process !== undefined && world.processes.isGone(process))
-      // Of these nothing more can come, however long the write waits for its lock.
+      // These processes have ended, so nothing of them can be written later, however long the write waits for its lock.
       for (const worker of gone) await this.#rescue(worker, Infinity)
       for (const worker of judged.dead)
         if (!gone.includes(worker)) await this.#rescue(worker, judged.validUntil - world.clock.monotonic())
-      await this.#tellHeld(beats.filter((worker) => !gone.includes(worker)))
+      await this.#reportHeld(beats.filter((worker) => !gone.includes(worker)))
     } catch (error) {
       this.#parts.troubled('rescue', error)
     }
-    if (!this.#ended) this.#again(nextLookMs(this.#seen, this.#parts.self(), this.#parts.leaseMs()))
+    if (!this.#ended) this.#scheduleRound(nextObservationMs(this.#seen, this.#parts.self(), this.#parts.leaseMs()))
   }
 
-  /** After a kill that cannot be proven, this says for what the first lease is waited. */
-  async #tellHeld(beats: readonly WorkerBeat[]): Promise<void> {
+  /** After a kill that cannot be proven, reports for which jobs the end of the lease is awaited. */
+  async #reportHeld(beats: readonly WorkerBeat[]): Promise<void> {
     const { held, world, store, self, leaseMs } = this.#parts
-    if (held === undefined || this.#hasTold) return
-    this.#hasTold = true
-    // A process of this machine that is not gone is alive.
+    if (held === undefined || this.#hasReportedHeld) return
+    this.#hasReportedHeld = true
+    // A process of this machine that has not ended is alive.
     const doubtful = beats.filter(
       ({ id, beat, process }) =>
         id !== self() && beat !== null && (process === undefined || !world.processes.isLocal(process)),
     )
-    for (const worker of doubtful.length > TOLD_WORKERS_MAX ? [] : doubtful) {
+    for (const worker of doubtful.length > REPORTED_WORKERS_MAX ? [] : doubtful) {
       const waitMs = Math.max(leaseMs(), worker.leaseMs ?? 0)
       const jobs = await store.leases.readLeases(worker.id)
       if (jobs.length > 0) held({ worker: worker.id, jobs, leaseMs: waitMs, until: world.clock.now() + waitMs })
@@ -129,8 +132,8 @@ export class Rescuer {
     const settled = leased.map((job) => this.#crashed(job, worker.id))
     const written = await store.leases.rescueJobs(worker.id, worker.beat, settled, withinMs)
     if (written === null) return
-    const turned = new Set(written.changed.map((job) => job.ref))
-    const parked = settled.filter((job) => job.to === 'parked' && !turned.has(job.ref))
+    const changed = new Set(written.changed.map((job) => job.ref))
+    const parked = settled.filter((job) => job.to === 'parked' && !changed.has(job.ref))
     this.#parts.rescued(worker.id, leased, parked.length)
     for (const job of [...parked, ...written.changed]) this.#parts.settled(job)
   }

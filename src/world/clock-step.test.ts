@@ -4,7 +4,7 @@ import { ClockWatch, StepWatch } from './clock-step.js'
 const DAY = 86_400_000
 
 describe('a clock step', () => {
-  test('is what the wall clock moved beyond the time that passed', () => {
+  test('is what the wall clock moved beyond the elapsed time', () => {
     const watch = new StepWatch()
     expect(watch.read(1_000_000, 0, 0)).toBe(0)
     expect(watch.read(1_005_000, 5_000, 5_000)).toBe(0)
@@ -13,7 +13,7 @@ describe('a clock step', () => {
     expect(watch.read(1_020_000, 20_000, 20_000)).toBe(DAY)
   })
 
-  test('is not seen in a reading that took long, in a small correction, or in a process that was suspended', () => {
+  test('is not reported for a slow reading, a small correction, or a suspended process', () => {
     const watch = new StepWatch()
     watch.read(0, 0, 0)
     expect(watch.read(30_000, 1_000, 30_000)).toBe(0)
@@ -21,7 +21,7 @@ describe('a clock step', () => {
     expect(watch.read(31_500 + DAY, 30_000 + DAY, 30_000 + DAY)).toBe(0)
   })
 
-  test('is told of each of the two clocks by itself', () => {
+  test('is reported for each of the two clocks separately', () => {
     const clock = { wall: 500, passed: 0, now: () => clock.wall, monotonic: () => clock.passed }
     const watch = new ClockWatch(clock)
     expect(watch.read(1_000, 0)).toBeUndefined()

@@ -1,20 +1,20 @@
 import type { Clock } from './clock.js'
 
-/** A wall clock was set by this many ms between two readings; negative: back. 0: it only ran on. */
+/** By how many ms a wall clock was set between two readings; negative: back; 0: it was not set. */
 export interface ClockStep {
-  /** Of the database's clock, by which everything is due. */
+  /** The database's clock, which decides when jobs are due. */
   readonly databaseMs: number
-  /** Of this machine's. */
+  /** This machine's clock. */
   readonly machineMs: number
 }
 
-/** Less is a correction, or a reading that took its time. */
+/** A smaller difference is a correction, or a slow reading. */
 const STEP_MIN_MS = 2_000
 
 /**
- * Tells when a wall clock was set, by comparing it with the monotonic one. A reading lies between two moments of that clock, and
- * only what lies outside of both is a step. Sleep of the machine may look like a step forward: on some systems the monotonic
- * clock stands still meanwhile.
+ * Detects that a wall clock was set, by comparing it with the monotonic clock. A reading lies between two moments of that
+ * clock, and only a difference outside of both is a step. Suspending the machine may look like a step forward: on some
+ * systems the monotonic clock does not count the suspended time.
  */
 export class StepWatch {
   #last: { readonly wall: number; readonly before: number; readonly after: number } | undefined
@@ -31,7 +31,7 @@ export class StepWatch {
   }
 }
 
-/** Watches both clocks of a process; gives a step when one of them was set since the last reading. */
+/** Watches both clocks of a process; returns a step when one of them was set since the last reading. */
 export class ClockWatch {
   readonly #clock: Clock
   readonly #database = new StepWatch()

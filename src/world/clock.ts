@@ -2,9 +2,9 @@ import { performance } from 'node:perf_hooks'
 
 /** Two clocks, never mixed: `now` names instants, `monotonic` measures durations. */
 export interface Clock {
-  /** Milliseconds since 1970, as the machine believes. It may jump. */
+  /** Milliseconds since 1970 by the machine's clock. It may jump. */
   now(): number
-  /** Milliseconds since some start. It never goes back. */
+  /** Milliseconds since an arbitrary start. It never decreases. */
   monotonic(): number
 }
 

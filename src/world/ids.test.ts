@@ -16,7 +16,7 @@ describe('a job’s id', () => {
     }
   })
 
-  test('is one, whatever the random words are', () => {
+  test('is valid, whatever the random words are', () => {
     const word = fc.integer({ min: 0, max: 0xffffffff })
     fc.assert(
       fc.property(fc.infiniteStream(word), fc.nat(2 ** 31), (words, now) => {
@@ -38,7 +38,7 @@ describe('a job’s id', () => {
     }
   })
 
-  test('is greater than the one before when the clock goes back, stands or jumps', () => {
+  test('is greater than the one before when the clock is set back, does not move or jumps', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 1, max: 2 ** 47 }), { minLength: 2, maxLength: 50 }), (times) => {
         const ids = systemIds()
@@ -50,7 +50,7 @@ describe('a job’s id', () => {
     )
   })
 
-  test('is not made twice in a million: each is greater than the one before', () => {
+  test('is unique in a million: each is greater than the one before', () => {
     const ids = systemIds()
     let last = ''
     for (let i = 0; i < 1_000_000; i += 1) {

@@ -1,6 +1,6 @@
 import { randomFillSync } from 'node:crypto'
 
-/** Where identities come from. A fence or an id is never derived from a clock or a sequence alone. */
+/** The source of identities. A fence or an id is never derived from a clock or a sequence alone. */
 export interface Ids {
   /** A UUIDv7: ordered by time, and within one process strictly increasing. */
   jobId(nowMs: number): string
@@ -20,15 +20,15 @@ export function makeIds(word: () => number): Ids {
   let lastMs = 0
   let counter = 0
   const text = Buffer.from('00000000-0000-7000-8000-000000000000', 'latin1')
-  /** Hexadecimal digits of a number, in their place. */
+  /** Writes the hexadecimal digits of a number at a position. */
   const put = (at: number, digits: number, value: number): void => {
     for (let i = at + digits - 1, left = value; i >= at; i -= 1, left >>>= 4) text[i] = DIGITS[left & 0xf] as number
   }
 
   return {
     jobId(nowMs) {
-      // Within one millisecond the 12 + 14 bits after the time count up from a random start, so ids of one process
-      // sort in the order they were made; a clock that steps back, or a spent counter, borrows from the next millisecond.
+      // Within one millisecond the 12 + 14 bits after the time count up from a random start, so ids of one process sort in
+      // the order of creation. When the clock is set back, or the counter is used up, the next millisecond is used early.
       if (nowMs > lastMs || counter >= COUNTER_MAX) {
         lastMs = nowMs > lastMs ? nowMs : lastMs + 1
         counter = word() & 0x1ffffff
@@ -39,7 +39,7 @@ export function makeIds(word: () => number): Ids {
       put(19, 4, 0x8000 | (counter & 0x3fff))
       put(24, 4, word())
       put(28, 8, word())
-      // In one piece: a text put together from parts stays a tree of them, and costs four times as much.
+      // Converted in one step: a concatenated text stays a tree of its parts, and costs four times as much.
       return text.toString('latin1')
     },
     workerId: () => `${hex8(word())}${hex8(word())}`,

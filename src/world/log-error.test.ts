@@ -26,7 +26,7 @@ test('the frames are the first five of the app, without those of Node and of dep
   ])
 })
 
-test('where no frame is the app’s, those of dependencies are shown, and never our own', () => {
+test('without frames of the app, those of dependencies are shown, and never those of this package', () => {
   const own = new URL('../worker/run.js', import.meta.url).pathname
   const stack = [
     'connect (node:net:1:2)',
@@ -53,13 +53,13 @@ test('fields, the errors of an aggregate and causes follow, each once', () => {
   ])
 })
 
-test('a class that sets no name is named all the same', () => {
+test('an error of a class without its own name shows the class name', () => {
   class HttpError extends Error {}
   expect(shown(new HttpError('busy'))[0]).toBe('HttpError: busy')
   expect(shown(Object.assign(new HttpError('busy'), { name: 'Busy' }))[0]).toBe('Busy: busy')
 })
 
-test('a long message is cut, and an error that cannot be read costs nothing', () => {
+test('a long message is cut, and an unreadable error does not throw', () => {
   expect(shown(failing('x\n'.repeat(50), []))).toHaveLength(11)
   const hostile = new Proxy(new Error('x'), {
     get: () => {

@@ -1,17 +1,17 @@
-/** One line of an error as a person reads it; `isDetail`: a field or a frame. */
+/** One line of an error for people; `isDetail`: a field or a frame. */
 export interface ErrorLine {
   readonly text: string
   readonly isDetail: boolean
 }
 
-/** Lines of a message, frames of an error, errors of an aggregate, and errors in all that are shown. */
+/** The maximum lines of a message, frames of an error, errors of an aggregate, and errors in total. */
 const MESSAGE_LINES_MAX = 10
 const FRAMES_MAX = 5
 const ERRORS_MAX = 8
 
 /**
- * An error as the built-in logger shows it: its message, its fields, the first frames of the app's own code, and its causes.
- * It never throws: the error may be any object of the app's.
+ * An error as the built-in logger shows it: its message, its fields, the first frames of the app's code, and its causes.
+ * It never throws: the error may be any object of the app.
  */
 export function errorLines(thrown: unknown): readonly ErrorLine[] {
   try {
@@ -37,7 +37,7 @@ function linesOf(thrown: unknown, label: string, shown: Set<unknown>): ErrorLine
   ]
 }
 
-/** The class says more than a name that is only inherited. */
+/** The class name is more specific than an inherited `name`. */
 function nameOf(error: object, name: unknown): string {
   if (typeof name === 'string' && name !== 'Error') return name
   const made = (error as { readonly constructor?: { readonly name?: unknown } }).constructor?.name
@@ -58,10 +58,10 @@ function fieldsText(fields: Readonly<Record<string, unknown>>): string {
     .join(' ')
 }
 
-/** The folder of this package where it is not bundled: `…/dist/`. */
+/** The folder of this package if it is not bundled: `…/dist/`. */
 const OWN = /^file:\/\/(.*\/)world\/log-error\.[jt]s$/.exec(import.meta.url)?.[1]
 
-/** The frames of the app; those of its dependencies where there are none; never those of Node or of this package. */
+/** The frames of the app; without any, those of its dependencies; never those of Node or of this package. */
 function framesOf(stack: string): string[] {
   const frames = stack
     .split('\n')

@@ -5,7 +5,7 @@ import type { Timers } from './timers.js'
 
 const LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error']
 
-/** A console whose second ends when the test says so. */
+/** A console whose second ends when the test ends it. */
 function bench(
   level: LogLevel,
   isColoured = false,
@@ -41,13 +41,13 @@ describe('the built-in logger', () => {
     ])
   })
 
-  test('shows objects as JSON, quotes text with spaces, and leaves out what is undefined', () => {
+  test('shows objects as JSON, quotes text with spaces, and omits undefined fields', () => {
     const { log, lines } = bench('info')
     log.write('info', { to: { name: 'Ada' }, at: 'the end', n: 5n, gone: undefined }, 'mail')
     expect(lines).toEqual(['12:34:56.789 info  mail to={"name":"Ada"} at="the end" n=5'])
   })
 
-  test('does not repeat a message that is the error’s own', () => {
+  test('does not repeat a message that equals the message of the error', () => {
     const { log, lines } = bench('info')
     log.write(
       'error',
@@ -57,7 +57,7 @@ describe('the built-in logger', () => {
     expect(lines).toEqual(['12:34:56.789 error the store is gone\n        code=E'])
   })
 
-  test('colours the level and the error, and makes the rest faint, where it is told to', () => {
+  test('colours the level and the error, and dims the rest, if colours are on', () => {
     const { log, lines } = bench('info', true)
     log.write('warn', { id: 'x', err: Object.assign(new Error('no'), { stack: '' }) }, 'retrying mail')
     expect(lines).toEqual([
@@ -65,14 +65,14 @@ describe('the built-in logger', () => {
     ])
   })
 
-  test.each(LEVELS)('at %s prints that level and what is worse', (level) => {
+  test.each(LEVELS)('at %s prints that level and higher ones', (level) => {
     const { log, lines } = bench(level)
     for (const each of LEVELS) log.write(each, {}, each)
     expect(lines.map((line) => line.split(/ +/)[1])).toEqual(LEVELS.slice(LEVELS.indexOf(level)))
     expect(log.debugs).toBe(level === 'debug')
   })
 
-  test('tells past twenty lines in a second the rest as one', () => {
+  test('after twenty lines in a second, prints the number of the others in one line', () => {
     const made = bench('info')
     for (let i = 0; i < 1_520; i += 1) made.log.write('info', {}, `line ${i}`)
     expect(made.lines).toHaveLength(20)
@@ -81,7 +81,7 @@ describe('the built-in logger', () => {
     expect(made.lines[20]).toMatch(/… and 1,500 more in that second$/)
   })
 
-  test('begins to count anew with the next second', () => {
+  test('starts a new count with the next second', () => {
     const made = bench('info')
     for (let i = 0; i < 30; i += 1) made.log.write('info', {}, 'a')
     made.endSecond()
@@ -91,7 +91,7 @@ describe('the built-in logger', () => {
     expect(made.lines.filter((line) => line.includes('more in that second'))).toHaveLength(1)
   })
 
-  test('never counts away what went wrong', () => {
+  test('prints every warning and error', () => {
     const made = bench('debug')
     for (let i = 0; i < 100; i += 1) {
       made.log.write('info', {}, 'info')
@@ -103,7 +103,7 @@ describe('the built-in logger', () => {
     expect(made.lines.filter((line) => line.includes('info '))).toHaveLength(20)
   })
 
-  test('keeps one timer for a second, and none while it is silent', () => {
+  test('has one timer per second, and none while nothing is logged', () => {
     const made = bench('info')
     expect(made.timers).toBe(0)
     made.log.write('debug', {}, 'not wanted')
@@ -112,7 +112,7 @@ describe('the built-in logger', () => {
     expect(made.timers).toBe(1)
   })
 
-  test('shows escapes and does not obey them, in message, fields and error', () => {
+  test('escapes control characters in message, fields and error', () => {
     const { log, lines } = bench('info')
     const evil = '\u001b[2J\u0007\u0000\u009b31m\r'
     log.write('error', { id: evil, err: new Error(`${evil}!`) }, evil)
@@ -120,7 +120,7 @@ describe('the built-in logger', () => {
     expect(lines[0]?.match(/\[2J/g)?.length).toBeGreaterThanOrEqual(3)
   })
 
-  // A line break in a job's own text can forge a line of the log.
+  // A line break in a job's text could forge a line of the log.
   test('keeps a message on its own line, whatever line breaks it has', () => {
     const { log, lines } = bench('info')
     log.write('info', { id: 'x\ny' }, 'done mail\n12:34:56.789 info  done charge id=forged')
@@ -152,7 +152,7 @@ describe('a logger of the user’s', () => {
     expect(calls).toEqual(LEVELS.map((level) => [level, { id: 1 }, `at ${level}`]))
   })
 
-  test('is called on itself', () => {
+  test('is called with itself as this', () => {
     class Counting implements Logger {
       count = 0
       debug(): void {
@@ -173,7 +173,7 @@ describe('a logger of the user’s', () => {
     expect(logger.count).toBe(1)
   })
 
-  test('that throws costs nothing', () => {
+  test('that throws has no effect', () => {
     const throwing = (): never => {
       throw new Error('the log is full')
     }
@@ -182,21 +182,21 @@ describe('a logger of the user’s', () => {
   })
 
   // An unhandled rejection would fail this run, and end a process.
-  test('that rejects costs nothing either', async () => {
+  test('that rejects has no effect', async () => {
     const rejecting = (): Promise<void> => Promise.reject(new Error('the log is far away'))
     const log = logTo({ debug: rejecting, info: rejecting, warn: rejecting, error: rejecting } as unknown as Logger)
     for (const level of LEVELS) log.write(level, {}, 'x')
     await new Promise((resolve) => setImmediate(resolve))
   })
 
-  test('is asked whether it wants debug lines, and gets them when it does not say', () => {
+  test('gets debug lines unless isLevelEnabled returns false', () => {
     const { logger } = collect()
     expect(logTo(logger).debugs).toBe(true)
     expect(logTo({ ...logger, isLevelEnabled: (level) => level !== 'debug' }).debugs).toBe(false)
     expect(logTo({ ...logger, isLevelEnabled: () => true }).debugs).toBe(true)
   })
 
-  test('that throws when it is asked costs nothing either', () => {
+  test('gets debug lines when isLevelEnabled throws', () => {
     const { logger } = collect()
     const isLevelEnabled = (): never => {
       throw new Error('not yet set up')
@@ -205,7 +205,7 @@ describe('a logger of the user’s', () => {
   })
 })
 
-test('the silent log says nothing and wants nothing', () => {
+test('the silent log writes nothing', () => {
   expect(silentLog.debugs).toBe(false)
   expect(silentLog.write('error', {}, 'x')).toBeUndefined()
 })

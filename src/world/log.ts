@@ -13,25 +13,25 @@ export interface Logger {
   isLevelEnabled?(level: string): boolean
 }
 
-/** A logger that answers cheaply whether a line is wanted at all. */
+/** A logger with a cheap check whether debug lines are wanted. */
 export interface Log {
   readonly debugs: boolean
   write(level: LogLevel, fields: object, message: string): void
 }
 
-/** Wraps the user's logger. Its faults are its own: one that throws, or rejects, never costs a job. */
+/** Wraps the user's logger. An error or rejection of the logger never affects a job. */
 export function logTo(logger: Logger): Log {
   return {
-    // Asked anew each time: loggers change their level while a process runs.
+    // Read each time: loggers change their level while a process runs.
     get debugs() {
       return wantsDebug(logger)
     },
     write(level, fields, message) {
       try {
-        const told = logger[level](fields, message) as unknown
-        if (told instanceof Promise) told.catch(() => undefined)
+        const returned = logger[level](fields, message) as unknown
+        if (returned instanceof Promise) returned.catch(() => undefined)
       } catch {
-        // There is nowhere left to say so.
+        // The logger is the only place to report to.
       }
     },
   }
@@ -41,18 +41,18 @@ function wantsDebug(logger: Logger): boolean {
   try {
     return logger.isLevelEnabled?.('debug') ?? true
   } catch {
-    return true // It cannot say: then it gets every line.
+    return true // An unknown level: the logger gets every line.
   }
 }
 
 export const silentLog: Log = { debugs: false, write: () => undefined }
 
-/** More lines than this in a second are told as one. */
+/** Beyond this many lines in a second, only their number is printed. */
 const LINES_PER_SECOND = 20
 
 /**
- * The built-in logger: readable lines on standard error from `level` up. Busy systems finish thousands of jobs a second,
- * and nobody reads thousands of lines: past twenty in a second, the rest of that second is told in one line.
+ * The built-in logger: readable lines on standard error from `level` up. Busy systems finish thousands of jobs a second: after
+ * twenty lines in a second, the rest of that second is one line with their number.
  */
 export function consoleLog(
   level: LogLevel,
@@ -80,7 +80,7 @@ export function consoleLog(
         counting = true
         world.timers.after(1_000, endSecond, { idle: true })
       }
-      // What went wrong is never counted away.
+      // Warnings and errors are always printed.
       if (at === 'debug' || at === 'info') {
         if (shown >= LINES_PER_SECOND) {
           more += 1
@@ -106,14 +106,14 @@ const COLOURS = { faint: 2, debug: 2, info: 32, warn: 33, error: 31 }
 const inColour: Paint = (text, style) => `\u001b[${COLOURS[style]}m${text}\u001b[0m`
 
 function line(level: LogLevel, fields: object, message: string, now: number, paint: Paint): string {
-  // The text names the job already; the field is for loggers that are searched.
+  // The message already names the job; the field is for loggers that are searched.
   const { err, job: _, ...rest } = fields as { err?: unknown; job?: unknown }
   const pairs = Object.entries(rest)
     .filter(([, value]) => value !== undefined)
     .map(([name, value]) => `${oneLine(name)}=${oneLine(fieldText(value))}`)
   const parts = [paint(stamp(now), 'faint'), paint(level.padEnd(5), level), oneLine(message)]
   if (pairs.length > 0) parts.push(paint(pairs.join(' '), 'faint'))
-  // A message that is the error's own is not said twice.
+  // A message that equals the error's is not repeated.
   const below = err === undefined ? [] : errorLines(err).filter(({ text }) => !text.endsWith(`: ${message}`))
   return [
     parts.join(' '),
@@ -121,12 +121,12 @@ function line(level: LogLevel, fields: object, message: string, now: number, pai
   ].join('\n')
 }
 
-/** The time of day here, as the clock on the reader's wall shows it. */
+/** The local time of day. */
 function stamp(now: number): string {
   return new Date(now - new Date(now).getTimezoneOffset() * 60_000).toISOString().slice(11, 23)
 }
 
-/** Job data may hold terminal escapes; shown, not obeyed. */
+/** Escapes control characters: job data may contain terminal escapes. */
 export function visible(text: string): string {
   return text.replace(
     /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g,
@@ -134,7 +134,7 @@ export function visible(text: string): string {
   )
 }
 
-/** A line break in a job's own text must not be able to forge a line of the log. */
+/** A line break in a job's text must not forge a line of the log. */
 function oneLine(text: string): string {
   return visible(text).replaceAll('\n', '\\n')
 }

@@ -2,27 +2,27 @@ import type { Cancel } from './timers.js'
 import type { World } from './world.js'
 
 /**
- * Looks after something, one look at a time and at the earliest moment that was asked for. Each look says how long it may be
- * until the next one; it must not throw.
+ * Runs a poll repeatedly: one at a time, at the earliest requested moment. Each poll returns the number of milliseconds until
+ * the next one; it must not throw.
  */
 export class Poller {
   readonly #world: Pick<World, 'clock' | 'timers'>
-  readonly #look: () => Promise<number>
+  readonly #poll: () => Promise<number>
   readonly #options: { readonly idle?: boolean }
   #isOn = false
   #timer: Cancel | undefined
   #dueAt = Infinity
-  #working: Promise<void> | undefined
-  #again = false
+  #inFlight: Promise<void> | undefined
+  #isRepeated = false
 
   /** With `idle` its timer does not keep the process alive. */
   constructor(
     world: Pick<World, 'clock' | 'timers'>,
-    look: () => Promise<number>,
+    poll: () => Promise<number>,
     options: { readonly idle?: boolean } = {},
   ) {
     this.#world = world
-    this.#look = look
+    this.#poll = poll
     this.#options = options
   }
 
@@ -34,27 +34,27 @@ export class Poller {
   async stop(): Promise<void> {
     this.#isOn = false
     this.#timer?.()
-    await this.#working
+    await this.#inFlight
   }
 
-  /** Sets the timer, unless it is set to an earlier moment already. */
+  /** Sets the timer, unless it is already set to an earlier moment. */
   pollIn(ms: number): void {
     const at = this.#world.clock.monotonic() + ms
     if (at >= this.#dueAt) return
     this.#timer?.()
     this.#dueAt = at
-    const look = (): void => {
+    const run = (): void => {
       this.#dueAt = Infinity
-      // A look under way may have read before what this one is to see was written.
-      if (this.#working !== undefined) this.#again = true
-      else this.#working = this.#once().finally(() => (this.#working = undefined))
+      // A poll in flight may have read before the change that this one must see was written, so another one follows.
+      if (this.#inFlight !== undefined) this.#isRepeated = true
+      else this.#inFlight = this.#runOnce().finally(() => (this.#inFlight = undefined))
     }
-    this.#timer = this.#world.timers.after(ms, look, this.#options)
+    this.#timer = this.#world.timers.after(ms, run, this.#options)
   }
 
-  async #once(): Promise<void> {
-    const waitMs = await this.#look()
-    if (this.#isOn) this.pollIn(this.#again ? 0 : waitMs)
-    this.#again = false
+  async #runOnce(): Promise<void> {
+    const waitMs = await this.#poll()
+    if (this.#isOn) this.pollIn(this.#isRepeated ? 0 : waitMs)
+    this.#isRepeated = false
   }
 }

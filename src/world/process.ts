@@ -1,20 +1,20 @@
-/** What the process around us says: its environment and its standard error. */
+/** Reads the environment of the process. */
 export function readEnvironment(): { readonly store: string | undefined; readonly production: boolean } {
   const store = process.env['MILLRACE_STORE']
   return { store: store === '' ? undefined : store, production: process.env['NODE_ENV'] === 'production' }
 }
 
-/** Whether standard error is a terminal that shows colours; `NO_COLOR` and `TERM=dumb` say that it does not. */
+/** Whether standard error is a terminal with colours; `NO_COLOR` and `TERM=dumb` turn them off. */
 export function showsColours(): boolean {
   return process.stderr.isTTY === true && process.stderr.hasColors()
 }
 
-/** Log lines go to standard error: standard output is the app's own. */
+/** Writes a log line to standard error: standard output belongs to the app. */
 export function printLine(line: string): void {
   process.stderr.write(`${line}\n`)
 }
 
-/** What a command answers goes to standard output, whole. */
+/** Writes the answer of a command to standard output. */
 export function printAnswer(text: string): void {
   process.stdout.write(text.endsWith('\n') ? text : `${text}\n`)
 }

@@ -8,7 +8,7 @@ import { systemProcesses } from './processes.js'
 
 const failed = (code: string): Error => Object.assign(new Error(code), { code })
 
-/** A machine with one other process, pid 7, unless a part of it is replaced. */
+/** A machine with one other process, pid 7; `change` replaces parts of it. */
 function reader(change: Partial<ProcessReader> & { readonly files?: Record<string, string> } = {}): ProcessReader {
   const files: Record<string, string> = {
     '/etc/machine-id': 'aaaa\n',
@@ -123,7 +123,7 @@ describe.skipIf(systemProcesses().own.identity === null)('on this machine', () =
   })
 
   test('a zombie is gone', async () => {
-    // The shell starts a child and then becomes a program that never asks for its children.
+    // The shell starts a child and then becomes a program that never waits for its children.
     const parent = spawn('sh', ['-c', 'sleep 60 & echo $!; exec sleep 60'], { stdio: ['ignore', 'pipe', 'ignore'] })
     children.push(parent.pid as number)
     const [line] = (await once(createInterface({ input: parent.stdout }), 'line')) as [string]

@@ -3,12 +3,12 @@ import { url as inspectorUrl } from 'node:inspector'
 import { hostname } from 'node:os'
 import { digest } from './digest.js'
 
-/** A process as a worker's row describes it. */
+/** A process as the row of a worker describes it. */
 export interface ProcessMark {
   readonly pid: number
   /**
    * The machine and the start time, as one opaque text: `<machine>.<start time>`. Null where they cannot be read (no /proc,
-   * no machine-id): nothing can be proven of such a process, and its heartbeat alone decides.
+   * no machine-id): then nothing can be proven about the process, and only its heartbeat decides.
    */
   readonly identity: string | null
 }
@@ -19,14 +19,14 @@ export interface Processes {
   isLocal(process: ProcessMark): boolean
   /**
    * True only on proof that a local process has ended: its pid does not exist, is a zombie, or belongs to a process with
-   * another start time. False whenever anything needed for the proof cannot be read. No I/O but two reads of the kernel's.
+   * another start time. False whenever something needed for the proof cannot be read. Its only I/O are two reads of /proc.
    */
   isGone(process: ProcessMark): boolean
   /** A debugger can be, or is, attached to this process. */
   isDebugged(): boolean
 }
 
-/** What is asked of the operating system; each throws what the system says. */
+/** Calls of the operating system; each throws the system's error. */
 export interface ProcessReader {
   readonly pid: number
   readonly host: string
@@ -57,7 +57,7 @@ export function systemProcesses(reader: ProcessReader = systemReader): Processes
     isGone(other) {
       if (!isLocal(other) || !Number.isSafeInteger(other.pid) || other.pid <= 0) return false
       if (isMissing(reader, other.pid)) return true
-      // It exists, though it may be hidden from us (hidepid): then nothing is proven.
+      // It exists, but may be hidden from this process (hidepid): then nothing is proven.
       const found = statOf(reader, other.pid)
       return found !== undefined && (found.isZombie || `${machine}.${found.started}` !== other.identity)
     },
@@ -65,9 +65,9 @@ export function systemProcesses(reader: ProcessReader = systemReader): Processes
 }
 
 /**
- * One name for this machine since its boot, as this process sees it. A pid means the same process only within one pid
+ * The identity of this machine since its boot, as this process sees it. A pid means the same process only within one pid
  * namespace, and a start time only within one time namespace. Undefined when any part is missing, and when /proc shows the
- * processes of another namespace than ours.
+ * processes of another namespace.
  */
 function readMachine(reader: ProcessReader): string | undefined {
   try {
@@ -81,11 +81,11 @@ function readMachine(reader: ProcessReader): string | undefined {
     if (parts.some((part) => part === '')) return undefined
     return digest([...parts, timeNamespace(reader)].join('\n')).slice(0, 32)
   } catch {
-    return undefined // Not Linux, or a container that hides them.
+    return undefined // Not Linux, or a container hides them.
   }
 }
 
-/** Kernels before 5.6 have none, and then all processes share one. */
+/** Kernels before 5.6 have no time namespaces: all processes share one. */
 function timeNamespace(reader: ProcessReader): string {
   try {
     return reader.link('/proc/self/ns/time')
@@ -96,7 +96,7 @@ function timeNamespace(reader: ProcessReader): string {
 
 const machineOf = (identity: string | null): string | undefined => identity?.slice(0, identity.lastIndexOf('.'))
 
-/** EPERM means that it exists and belongs to another user. */
+/** EPERM means that the process exists and belongs to another user. */
 function isMissing(reader: ProcessReader, pid: number): boolean {
   try {
     reader.probe(pid)
@@ -106,7 +106,7 @@ function isMissing(reader: ProcessReader, pid: number): boolean {
   }
 }
 
-/** State and start time (clock ticks since boot). The name before them may hold anything, also brackets and spaces. */
+/** State and start time (clock ticks since boot). The name before them may contain any character, also brackets and spaces. */
 function statOf(reader: ProcessReader, pid: number): { isZombie: boolean; started: string } | undefined {
   try {
     const text = reader.text(`/proc/${pid}/stat`)
@@ -119,10 +119,10 @@ function statOf(reader: ProcessReader, pid: number): { isZombie: boolean; starte
   }
 }
 
-/** The 22nd of the file, counted from the state, which is the third. */
+/** Field 22 of the file, counted from the state, which is field 3. */
 const STARTED_FIELD = 19
 
-/** Where nothing can be proven of any process: the heartbeat alone decides. */
+/** Nothing can be proven about any process: only the heartbeat decides. */
 export const UNKNOWN_PROCESSES: Processes = {
   own: { host: 'test', pid: 0, identity: null },
   isLocal: () => false,

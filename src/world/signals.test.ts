@@ -2,11 +2,11 @@ import { expect, test } from 'vitest'
 import { SignalStops } from './signals.js'
 import type { SignalHost, StopSignal } from './signals.js'
 
-type Listener = (signal: StopSignal) => void
+type SignalListener = (signal: StopSignal) => void
 
-/** A process that writes down what happens to it. */
-function bench(others = 0): { stops: SignalStops; seen: unknown[]; clock: { now: number }; send: Listener } {
-  const listeners = new Map<StopSignal, Listener>()
+/** A process that records what happens to it. */
+function bench(others = 0): { stops: SignalStops; seen: unknown[]; clock: { now: number }; send: SignalListener } {
+  const listeners = new Map<StopSignal, SignalListener>()
   const seen: unknown[] = []
   const clock = { now: 0 }
   const host: SignalHost = {
@@ -29,7 +29,7 @@ function bench(others = 0): { stops: SignalStops; seen: unknown[]; clock: { now:
 const turn = (): Promise<void> => new Promise((next) => setImmediate(next))
 const stop = (ended: () => Promise<void> = () => Promise.resolve()) => ({ deadlineMs: 25_000, stop: ended })
 
-test('a stop that fails makes the exit code 1, and the others are waited for', async () => {
+test('when one stop fails the exit code is 1, and the process waits for the others', async () => {
   const { stops, seen, send } = bench()
   let open = (): void => undefined
   const slow = new Promise<void>((resolve) => (open = resolve))
@@ -49,7 +49,7 @@ test('a stop that fails makes the exit code 1, and the others are waited for', a
   expect(seen).toEqual([['end', 1, 250]])
 })
 
-test('one that is added while others stop is stopped too', async () => {
+test('a stop that is added while others run is run too', async () => {
   const { stops, seen, send } = bench()
   const late: string[] = []
   stops.add(
@@ -66,7 +66,7 @@ test('one that is added while others stop is stopped too', async () => {
   expect([late, seen]).toEqual([['stopped'], [['end', 0, 250]]])
 })
 
-test('a second signal ends the process at once, unless it comes with the first', async () => {
+test('a second signal ends the process at once, unless it comes within 500 ms of the first', async () => {
   const { stops, seen, clock, send } = bench()
   stops.add(
     {},
@@ -81,7 +81,7 @@ test('a second signal ends the process at once, unless it comes with the first',
   expect(seen).toEqual([['exit', 143]])
 })
 
-test('an app that listens too is left the rest of the deadline', async () => {
+test('an app with its own listener gets the rest of the deadline', async () => {
   const { stops, seen, clock, send } = bench(1)
   stops.add(
     {},
@@ -94,7 +94,7 @@ test('an app that listens too is left the rest of the deadline', async () => {
   expect(seen).toEqual([['end', 0, 20_000]])
 })
 
-test('when the last one is taken out, signals are the process’s own again', () => {
+test('when the last stop is removed, signals have their default effect again', () => {
   const { stops, seen, send } = bench()
   const owner = {}
   const undo = stops.add(owner, stop())

@@ -8,7 +8,7 @@ describe('a timer', () => {
   test.each([2 ** 31, 2 ** 31 + 1, 2 ** 32, 1e15, Infinity])('of %d ms does not fire at once', async (ms) => {
     let calls = 0
     const cancel = systemTimers.after(ms, () => (calls += 1))
-    // A timer that overflowed is set to 1 ms: it would come before one of 5 ms set after it.
+    // A timer that overflowed fires after 1 ms: before one of 5 ms that is set after it.
     await fired(5)
     await turn()
     expect(calls).toBe(0)
@@ -22,7 +22,7 @@ describe('a timer', () => {
     expect(calls).toBe(1)
   })
 
-  test('of less than nothing fires', async () => {
+  test('with a negative delay fires', async () => {
     await fired(-5)
   })
 
@@ -49,7 +49,7 @@ describe('a timer', () => {
     expect(() => cancel()).not.toThrow()
   })
 
-  test('that is idle does not keep the process alive, and another does', () => {
+  test('with idle does not keep the process alive, and without it does', () => {
     const active = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
     const before = active()
     const cancelIdle = systemTimers.after(60_000, () => undefined, { idle: true })
@@ -62,7 +62,7 @@ describe('a timer', () => {
   })
 })
 
-test('soon comes after everything that this turn still does', async () => {
+test('soon runs after all microtasks and ticks of this turn', async () => {
   const order: string[] = []
   const done = new Promise<void>((next) =>
     systemTimers.soon(() => {

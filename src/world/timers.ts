@@ -2,23 +2,23 @@ import { performance } from 'node:perf_hooks'
 import { clearTimeout, setImmediate, setTimeout } from 'node:timers'
 
 /*
- * Imported and not global: the fake timers of vitest and jest replace the globals, and a mill whose turns of the event loop
- * never come would hang in the tests of its users.
+ * Imported and not global: the fake timers of vitest and jest replace the globals, and a mill whose timers never fire would
+ * hang in the tests of its users.
  */
 
-/** Ends a timer; ending it twice, or after it fired, does nothing. */
+/** Cancels a timer. Cancelling it twice, or after it fired, does nothing. */
 export type Cancel = () => void
 
 export interface Timers {
-  /** Calls back once after `ms`, however long that is. With `idle` it does not keep the process alive. */
+  /** Calls `callback` once after `ms`, however long that is. With `idle` it does not keep the process alive. */
   after(ms: number, callback: () => void, options?: { readonly idle?: boolean }): Cancel
-  /** Calls back when this turn of the event loop has ended: what gathers until then is one batch. */
+  /** Calls `callback` at the end of this turn of the event loop: what is gathered until then is one batch. */
   soon(callback: () => void): void
 }
 
 /**
- * `setTimeout` fires at once past 2^31 - 1 ms, so long waits are walked in steps of an hour. It counts whole milliseconds of
- * its own and can fire a part of one early: what is left is waited for too.
+ * `setTimeout` fires at once past 2^31 - 1 ms, so long waits are split into steps of an hour. It counts whole milliseconds and
+ * can fire a fraction of one early: the remainder is waited for too.
  */
 const STEP_MAX_MS = 3_600_000
 
@@ -40,7 +40,7 @@ export const systemTimers: Timers = {
   },
 }
 
-/** After so long, or when this turn has ended if that is no time at all; does not keep the process alive. */
+/** Calls `callback` after `ms`, or at the end of this turn when `ms` is 0; does not keep the process alive. */
 export function afterIdle(timers: Timers, ms: number, callback: () => void): Cancel {
   if (ms > 0) return timers.after(ms, callback, { idle: true })
   let cancelled = false
@@ -52,7 +52,7 @@ export function afterIdle(timers: Timers, ms: number, callback: () => void): Can
   }
 }
 
-/** Resolves when the promise has settled, however it did, or when so long has passed. */
+/** Resolves when the promise has settled, either way, or after `ms`. */
 export function settledWithin(timers: Timers, promise: Promise<unknown>, ms: number): Promise<void> {
   return new Promise((resolve) => {
     const cancel = timers.after(ms, resolve)

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { afterEach, describe, expect, test } from 'vitest'
 import { traceContext } from './trace.js'
 
-/** What OpenTelemetry's API keeps under its global symbol once an SDK has registered: made by hand, in its shape. */
+/** What OpenTelemetry's API stores under its global symbol once an SDK has registered: a copy of its shape. */
 const API = Symbol.for('opentelemetry.js.api.1')
 const global = globalThis as { [API]?: unknown }
 afterEach(() => delete global[API])
@@ -34,19 +34,19 @@ function register(): AsyncLocalStorage<Span> {
   return active
 }
 
-test('without OpenTelemetry there is nothing, and a call is just called', () => {
+test('without OpenTelemetry there is no carrier, and run just calls', () => {
   expect(traceContext.getStore()).toBeUndefined()
   expect(traceContext.run({ traceparent: 'x' }, () => 5)).toBe(5)
 })
 
-test.each([{}, { context: {} }, { propagation: {} }])('an API with nothing registered is as none: %j', (api) => {
+test.each([{}, { context: {} }, { propagation: {} }])('an API without a registered SDK counts as none: %j', (api) => {
   global[API] = api
   expect(traceContext.getStore()).toBeUndefined()
   expect(traceContext.run({ traceparent: 'x' }, () => 5)).toBe(5)
 })
 
 describe('with OpenTelemetry', () => {
-  test('the active context is written by its propagator; none, nothing', () => {
+  test('the propagator writes the active context; without one there is no carrier', () => {
     const active = register()
     expect(traceContext.getStore()).toBeUndefined()
     expect(active.run({ trace: 'abc', baggage: 'a=1' }, () => traceContext.getStore())).toEqual({
@@ -55,7 +55,7 @@ describe('with OpenTelemetry', () => {
     })
   })
 
-  test('what was written is active again inside, also after an await', async () => {
+  test('the written context is active inside the call, also after an await', async () => {
     const active = register()
     const inside = traceContext.run({ traceparent: '00-abc-01', tracestate: 'x=1' }, async () => {
       await Promise.resolve()
@@ -65,13 +65,13 @@ describe('with OpenTelemetry', () => {
     expect(active.getStore()).toBeUndefined()
   })
 
-  test('a field that would not fit is left out, so that it can never refuse an enqueue', () => {
+  test('a field that does not fit is left out, so that it never makes an enqueue fail', () => {
     const active = register()
     const taken = active.run({ trace: 'abc', baggage: 'b'.repeat(20_000) }, () => traceContext.getStore())
     expect(taken).toEqual({ traceparent: '00-abc-01' })
   })
 
-  test('a propagator that throws costs the trace and nothing else', () => {
+  test('a propagator that throws loses the trace and has no other effect', () => {
     register()
     const broken = (): never => {
       throw new Error('tracing is broken')
@@ -81,7 +81,7 @@ describe('with OpenTelemetry', () => {
     expect(traceContext.run({ traceparent: 'x' }, () => 5)).toBe(5)
   })
 
-  test.each([null, 5, 'text', undefined])('a carrier that is none is as an empty one: %j', (carrier) => {
+  test.each([null, 5, 'text', undefined])('an invalid carrier counts as an empty one: %j', (carrier) => {
     const active = register()
     expect(traceContext.run(carrier, () => active.getStore())).toBeUndefined()
   })

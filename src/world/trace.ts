@@ -1,17 +1,17 @@
 /**
- * OpenTelemetry's trace context, if the app has OpenTelemetry: its API keeps what was registered under one global symbol,
- * so it is found without importing it, and without a dependency. Looked for at each call, because tracing is often set up
- * after a mill is made; without it that is all it costs. A fault of tracing never costs a job: then there is no trace.
+ * OpenTelemetry's trace context, if the app uses OpenTelemetry. Its API stores what was registered under one global symbol, so
+ * it is found without an import or a dependency. The symbol is read at each call, because tracing is often set up after a mill
+ * was created; without OpenTelemetry that is the only cost. An error of tracing never affects a job: there is no trace then.
  */
 export interface TraceContext {
   getStore(): Carrier | undefined
   run(carrier: unknown, call: () => unknown): unknown
 }
 
-/** The propagator's own fields: `traceparent`, `tracestate`, `baggage`. */
+/** The fields of the propagator: `traceparent`, `tracestate`, `baggage`. */
 export type Carrier = Record<string, string>
 
-/** Characters of all fields: what W3C allows baggage and tracestate. It leaves an app half of its room for its own values. */
+/** Characters of all fields: what W3C allows for baggage and tracestate. It leaves half of the room to values of the app. */
 const CARRIER_MAX = 8_192 + 512
 
 export const traceContext: TraceContext = {
@@ -34,7 +34,7 @@ export const traceContext: TraceContext = {
   },
 }
 
-/** The two parts we call, as the API keeps them: a context manager and a propagator. */
+/** The two parts of the API that are used: a context manager and a propagator. */
 interface Telemetry {
   readonly context: { active(): unknown; with(context: unknown, call: () => unknown): unknown }
   readonly propagation: {
@@ -65,7 +65,7 @@ function extract({ context, propagation }: Telemetry, carrier: unknown): unknown
   }
 }
 
-/** Leaves out a field that would not fit, so that giant baggage cannot make an enqueue be refused. */
+/** Leaves out a field that does not fit, so that huge baggage cannot make an enqueue fail. */
 function boundedSetter(): Setter {
   let left = CARRIER_MAX
   return {

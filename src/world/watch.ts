@@ -2,8 +2,8 @@ import { watch } from 'node:fs'
 import type { Cancel } from './timers.js'
 
 /**
- * Calls `touched` when the file was written to, and `gone` when it was removed or can no longer be watched. Throws what the
- * operating system says when it cannot be watched at all. It does not keep the process alive.
+ * Calls `touched` when the file was written, and `gone` when it was removed or can no longer be watched. Throws the error of the
+ * operating system when it cannot be watched at all. It does not keep the process alive.
  */
 export type Watch = (path: string, touched: () => void, gone: () => void) => Cancel
 

@@ -8,8 +8,8 @@ import type { Timers } from './timers.js'
 import { systemTimers } from './timers.js'
 
 /**
- * All that is not deterministic, passed in. Nothing outside `world/` reads a clock, sets a timer
- * or draws a random number, so that a whole fleet can be run again from one seed.
+ * Everything that is not deterministic, passed in. Nothing outside `world/` reads a clock, sets a timer
+ * or draws a random number, so that a whole fleet can be replayed from one seed.
  */
 export interface World {
   readonly clock: Clock
@@ -21,7 +21,7 @@ export interface World {
   readonly processes: Processes
 }
 
-/** The world as the operating system gives it. */
+/** The world of the operating system. */
 export function systemWorld(): World {
   return {
     clock: systemClock,

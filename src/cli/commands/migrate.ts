@@ -22,10 +22,10 @@ export const migrate = defineCommand({
     const { migrations } = chooseStore('migrate', { store: args.store, schema: args.schema })
     if (migrations === undefined) return
     const from = versionOf(args.from, migrations.latest)
-    if (args.print === true) terminal.answer(sqlFrom(migrations, from ?? (await foundVersion(migrations, terminal))))
+    if (args.print === true) terminal.stdout(sqlFrom(migrations, from ?? (await foundVersion(migrations, terminal))))
     else if (from !== undefined)
-      throw misuse('migrate', '--from', 'goes with --print: a migration begins where the tables are')
-    else terminal.answer(await applied(migrations, terminal))
+      throw misuse('migrate', '--from', 'needs --print: a migration begins at the version of the tables')
+    else terminal.stdout(await applied(migrations, terminal))
   },
 })
 
@@ -36,7 +36,7 @@ function versionOf(given: string | undefined, latest: number): number | undefine
   throw misuse('migrate', '--from', `must be a version from 0 to ${latest}, got ${show(given)}`)
 }
 
-/** Where no database answers nobody knows where to begin: SQL for an empty one could be run on one that is not. */
+/** Without a database its version is unknown: SQL for an empty one could be run on one that is not empty. */
 const ABSENT = ['E_STORE_UNREACHABLE', 'E_STORE_MISSING', 'E_NO_PG']
 
 async function foundVersion(migrations: Migrations, { world }: Terminal): Promise<number> {

@@ -25,7 +25,7 @@ import {
 } from '../index.js'
 import { SpinNode } from '../spins/spin.js'
 
-/** Notes every result of a spin, with the time. */
+/** Records every result of a spin, with the time. */
 function deliveries<T>(ctx: Context, make: () => Spin<T>): [number, T][] {
   const seen: [number, T][] = []
   ctx.spawn(
@@ -72,7 +72,7 @@ describe('time', () => {
     expect(() => ctx.enter(() => timeout(5 as never, 1, 'f'))).toThrow(TypeError)
   })
 
-  test('R51 a timeout that its source won follows the source', () => {
+  test('R51 a timeout whose source won updates with the source', () => {
     const ctx = createSimulation()
     const s = ctx.enter(() => signal(1))
     const source = ctx.enter(() =>
@@ -86,7 +86,7 @@ describe('time', () => {
     expect(guarded.get()).toBe(2)
   })
 
-  test('R51 a shared spin that one waiter gave up on runs anew for the next', async () => {
+  test('R51 a shared spin that lost its only waiter runs again for the next one', async () => {
     const ctx = createSimulation()
     const load = ctx.enter(() =>
       spin(function* () {
@@ -104,7 +104,7 @@ describe('time', () => {
     expect(await ask(() => timeout(load, 500, 'gave up'))).toBe('data')
   })
 
-  test.each(['cancel', 'dispose'] as const)('R34 a shared spin outlives the %s of its only waiter', async (end) => {
+  test.each(['cancel', 'dispose'] as const)('R34 a shared spin survives the %s of its only waiter', async (end) => {
     const ctx = createSimulation()
     const load = ctx.enter(() => sleep(10, 'data'))
     const waiter = ctx.enter(() => parallel(load))
@@ -116,7 +116,7 @@ describe('time', () => {
     expect(await again).toBe('data')
   })
 
-  test('R51 never ends only by cancelling', () => {
+  test('R51 never ends only by cancellation', () => {
     const ctx = createSimulation()
     const each = ctx.enter(() => never())
     ctx.spawn(each, { onError: () => undefined })
@@ -126,7 +126,7 @@ describe('time', () => {
     expect(each.running).toBe(false)
   })
 
-  test('R53 debounce delivers once the source was quiet', () => {
+  test('R53 debounce delivers after the source was quiet', () => {
     const ctx = createSimulation()
     const s = ctx.enter(() => signal('a'))
     const seen = deliveries(ctx, () => debounce(s, 300))
@@ -198,7 +198,7 @@ describe('time', () => {
     ])
   })
 
-  test('R53 wrong paces are refused, and disposing clears the timers', () => {
+  test('R53 invalid rates are refused, and disposing clears the timers', () => {
     const ctx = createSimulation()
     const s = ctx.enter(() => signal(1))
     expect(() => ctx.enter(() => debounce(s, -1))).toThrow(RangeError)
@@ -214,7 +214,7 @@ describe('time', () => {
   })
 })
 
-describe('together', () => {
+describe('parallel and race', () => {
   test('R52 parallel is reactive, also back to an earlier value', () => {
     const ctx = createSimulation()
     const cells = ctx.enter(() => ['x', 'y', 'z'].map((value) => signal(value)))
@@ -256,7 +256,7 @@ describe('together', () => {
     expect([slow.result()?.ok, ctx.inspect().timers]).toEqual([false, 0])
   })
 
-  test('R52 a later error of a child makes parallel fail, and a later value heals it', async () => {
+  test('R52 a later error of a child makes parallel fail, and a later value recovers it', async () => {
     const ctx = createSimulation()
     const s = ctx.enter(() => signal(1))
     const child = ctx.enter(() =>
@@ -274,7 +274,7 @@ describe('together', () => {
     expect(await ctx.run(all)).toEqual([3, 'k'])
   })
 
-  test('R52 race gives the first, value or error, cancels the others and is decided once', async () => {
+  test('R52 race completes with the first value or error, cancels the others and is decided once', async () => {
     const ctx = createSimulation()
     const s = ctx.enter(() => signal('now'))
     let runs = 0
@@ -295,7 +295,7 @@ describe('together', () => {
     expect(await ctx.run(ctx.enter(() => parallel()))).toEqual([])
   })
 
-  test('R52 deferreds, mailboxes and promises take part, and losers give their place back', async () => {
+  test('R52 deferreds, mailboxes and promises take part, and losers stop waiting', async () => {
     const ctx = createSimulation()
     const { d, box } = ctx.enter(() => ({ d: deferred<number>(), box: mailbox<number>() }))
     const all = ctx.run(ctx.enter(() => parallel<[number, number, number]>(d, box, Promise.resolve(3))))
@@ -324,7 +324,7 @@ describe('together', () => {
     await ctx.close()
   })
 
-  test('R52 a race or timeout that is cancelled with a message in hand gives it back', async () => {
+  test('R52 a race or timeout that is cancelled after it took a message returns the message', async () => {
     const ctx = createContext()
     for (const make of [
       (box: Mailbox<string>) => race(box, never()),
@@ -335,7 +335,7 @@ describe('together', () => {
       const outcome = ctx.run(waiting)
       await ctx.idle({ timeoutMs: 0 })
       const end = ctx.trace((record) => {
-        // The wrapper has taken the message and the race has not heard of it yet.
+        // The wrapper has taken the message, and the race has not processed its completion yet.
         if (record.type !== 'event' || record.event !== 'resume') return
         end()
         waiting.cancel()
@@ -347,7 +347,7 @@ describe('together', () => {
     await ctx.close()
   })
 
-  test('R52 waiting for many looks at each a few times, however many there are', async () => {
+  test('R52 waiting for many children checks each a few times, however many there are', async () => {
     const ctx = createSimulation()
     const count = 500
     const deferreds = ctx.enter(() => Array.from({ length: count }, () => deferred<number>()))
@@ -406,7 +406,7 @@ describe('supervision', () => {
     expect([starts, fatal, ctx.isIdle()]).toEqual([3, ['always'], true])
   })
 
-  test('R54 giving up without onFatal is a fault, and the child that failed does not come back', async () => {
+  test('R54 without onFatal the last error is a fault, and the failed child does not run again', async () => {
     const faults: Fault[] = []
     const ctx = createSimulation({ onFault: (fault) => faults.push(fault) })
     const s = ctx.enter(() => signal(1))
@@ -466,7 +466,7 @@ describe('supervision', () => {
     expect(ctx.inspect().running).toBe(6) // the supervisor, its three children, and the two nevers they wait for
   })
 
-  test('R54 wrong specifications are refused by name', () => {
+  test('R54 invalid specifications are refused by name', () => {
     const ctx = createSimulation()
     const body = function* (): Op<void> {}
     const wrong =

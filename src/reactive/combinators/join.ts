@@ -12,23 +12,23 @@ import type { Waitable } from '../spins/wait.js'
 import { waitFor } from '../spins/wait.js'
 
 /**
- * Waits for several spins at once, without a log entry of its own: a re-run looks again. Ready by `isEnough`, which
- * is asked for the first child that decides, or undefined. Asking looks at all children, so it is done only when a
- * child has ended that can decide, or the last of those that were open: with many children anything else is quadratic.
+ * Waits for several spins at once, without a log entry of its own: a re-run checks them again. `decide` returns the index
+ * of the child that decides the join, or undefined. It examines all children, so it is called only when a child that can
+ * decide has ended, or the last open child: otherwise many children would cost quadratic time.
  */
 export class JoinRequest extends Request<number> {
   readonly #children: readonly SpinNode[]
-  readonly #isEnough: (children: readonly SpinNode[]) => number | undefined
+  readonly #decide: (children: readonly SpinNode[]) => number | undefined
   #tried = 0
-  /** Children that had not ended when last looked at. */
+  /** Children that had not ended at the last check. */
   #open = new Set<SpinNode>()
-  /** Children that may have ended since. */
-  #news: SpinNode[] = []
+  /** Children that may have ended since then. */
+  #maybeEnded: SpinNode[] = []
 
-  constructor(children: readonly SpinNode[], isEnough: (children: readonly SpinNode[]) => number | undefined) {
+  constructor(children: readonly SpinNode[], decide: (children: readonly SpinNode[]) => number | undefined) {
     super('waitFor')
     this.#children = children
-    this.#isEnough = isEnough
+    this.#decide = decide
   }
 
   override get targets(): readonly SpinNode[] {
@@ -36,7 +36,7 @@ export class JoinRequest extends Request<number> {
   }
 
   protected override perform(run: Run): unknown {
-    const decided = this.#isEnough(this.#children)
+    const decided = this.#decide(this.#children)
     if (decided !== undefined) return decided
     for (const child of this.#children) refuseCycle(run.node, child)
     run.isLive = true
@@ -49,22 +49,22 @@ export class JoinRequest extends Request<number> {
     while (this.#tried < this.#children.length) {
       const child = this.#children[this.#tried++] as SpinNode
       if (!child.needsSettling) continue
-      this.#news.push(child)
+      this.#maybeEnded.push(child)
       return child
     }
     return undefined
   }
 
-  override heard(child: SpinNode): void {
-    this.#news.push(child)
+  override targetCompleted(child: SpinNode): void {
+    this.#maybeEnded.push(child)
   }
 
   override poll(): boolean {
     if (this.arrival !== undefined) return true
     if (!this.#mayBeDecided()) return false
-    const decided = this.#isEnough(this.#children)
+    const decided = this.#decide(this.#children)
     if (decided === undefined) {
-      this.#open = this.#findOpen() // One that had ended is out of date again; it will be heard of.
+      this.#open = this.#findOpen() // A child that had ended is out of date again; its completion will be reported.
       return false
     }
     this.arrival = success(decided)
@@ -78,10 +78,10 @@ export class JoinRequest extends Request<number> {
 
   #mayBeDecided(): boolean {
     let isDecisive = false
-    for (const child of this.#news.splice(0)) {
+    for (const child of this.#maybeEnded.splice(0)) {
       if (!hasEnded(child)) continue
       this.#open.delete(child)
-      if (this.#isEnough === firstEnded || child.result?.ok !== true) isDecisive = true
+      if (this.#decide === firstEnded || child.result?.ok !== true) isDecisive = true
     }
     return isDecisive || this.#open.size === 0
   }
@@ -92,8 +92,8 @@ export class JoinRequest extends Request<number> {
 }
 
 /**
- * The child that ended first, however it ended. Several may have ended before anyone looks; their stamps, drawn as they
- * completed, tell which was the first.
+ * The child that ended first, with a value or an error. Several may have ended before the check; their stamps, drawn on
+ * completion, give the order.
  */
 export function firstEnded(children: readonly SpinNode[]): number | undefined {
   let first: number | undefined
@@ -118,7 +118,7 @@ function hasEnded(child: SpinNode): boolean {
   return child.isSettled || (child.flags & DISPOSED) !== 0
 }
 
-/** Spins as they are; what is not a spin is wrapped in one that waits for it. Call it inside the body that waits. */
+/** Returns spins as they are, and wraps any other source in a spin that waits for it. Call it inside the waiting body. */
 export function asSpins<T>(sources: readonly Waitable<T>[]): Spin<T>[] {
   return sources.map((source) => {
     if (source instanceof SpinCell) return source as unknown as Spin<T>
@@ -132,13 +132,13 @@ export function nodesOf(spins: readonly Spin<unknown>[]): SpinNode[] {
   return spins.map((each) => (each as unknown as SpinCell).node)
 }
 
-/** The value of a spin that has ended, or throws its error. */
+/** Returns the value of a spin that has ended, or throws its error. */
 export function resultOf(node: SpinNode): unknown {
   if (node.result === undefined) throw new DisposedError(node.addr)
   return unwrap(node.result)
 }
 
-/** Cancels those that nobody else waits for; they run anew when somebody asks for them later. */
+/** Cancels the spins that no other run waits for; the next wait or call runs them again. */
 export function cancelOthers(children: readonly SpinNode[], winner: SpinNode | undefined, reason: string): void {
   abandonSpins(
     children.filter((child) => child !== winner),
@@ -147,14 +147,14 @@ export function cancelOthers(children: readonly SpinNode[], winner: SpinNode | u
 }
 
 /**
- * A loser that wraps a mailbox may have taken a message before the race was decided: it goes back to the front, and on
- * to whoever waits.
+ * A loser that wraps a mailbox may have taken a message before the race was decided. The message goes back to the front,
+ * and to the next waiting taker.
  */
 export function giveBackTaken(sources: readonly unknown[], children: readonly SpinNode[], winner?: SpinNode): void {
   for (const [index, source] of sources.entries()) {
     const child = children[index]
     if (!(source instanceof MailboxCell) || child === undefined || child === winner) continue
-    if (child.result?.ok !== true) continue // One that is still waiting gives back by itself when it is cancelled.
+    if (child.result?.ok !== true) continue // A loser that still waits returns its message when it is cancelled.
     const taken = child.log.at(0)
     if (taken !== undefined) source.node.putBack(taken, child.result.value)
     disposeSpin(child)

@@ -5,12 +5,12 @@ import { spin } from '../spins/spin.js'
 /** Never completes; it can only be cancelled. */
 export function never(): Spin<never> {
   return spin(function* () {
-    return yield* new Forever()
+    return yield* new NeverRequest()
   })
 }
 
 /** Parks until the run is superseded or cancelled. */
-export class Forever extends Request<never> {
+export class NeverRequest extends Request<never> {
   constructor() {
     super('never')
   }

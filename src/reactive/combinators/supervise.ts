@@ -16,15 +16,15 @@ export interface ChildSpec {
 
 export interface SupervisorOptions {
   /**
-   * Who is restarted when one fails: only that one, all, or that one and those after it in the list.
+   * Which children are restarted when one fails: only that one, all, or that one and those after it in the list.
    * Default: `'one-for-one'`.
    */
   readonly strategy?: 'one-for-one' | 'one-for-all' | 'rest-for-one' | undefined
-  /** So many restarts within the window are tried. Default: 5. */
+  /** How many restarts are allowed within the window. Default: 5. */
   readonly maxRestarts?: number | undefined
-  /** The window, in milliseconds. Default: 60,000. */
+  /** The length of the window, in milliseconds. Default: 60,000. */
   readonly windowMs?: number | undefined
-  /** Called once when the restarts are used up, with the last error. Default: it is a `continuation-fault`. */
+  /** Called once with the last error when the restarts are used up. Default: the error is a `continuation-fault`. */
   readonly onFatal?: ((error: unknown) => void) | undefined
 }
 
@@ -32,8 +32,8 @@ export const RESTARTS_MAX = 5
 export const RESTART_WINDOW_MS = 60_000
 
 /**
- * Runs children and restarts those that fail. Completes when all have completed, or when the restarts are used up;
- * then those still running are cancelled.
+ * Runs children and restarts those that fail. Completes when all have completed, or when the restarts are used up; in
+ * that case it cancels the children still running.
  *
  * ```ts
  * import { iterate, supervise, waitFor, type Mailbox } from 'millrace/reactive'
@@ -63,8 +63,8 @@ export function supervise(children: readonly ChildSpec[], options: SupervisorOpt
       restarts = [...restarts.filter((at) => now - at < windowMs), now]
       if (restarts.length > maxRestarts) {
         for (const child of running) {
-          cancelSpin(child, 'its supervisor gave up')
-          disposeSpin(child) // One that failed has ended already, and would come back when what it read changes.
+          cancelSpin(child, 'its supervisor used up its restarts')
+          disposeSpin(child) // A child that failed has ended, but would run again when something it read changes.
         }
         if (onFatal === undefined) context.fault('continuation-fault', 'supervise', result.error, running[failed]?.addr)
         else onFatal(result.error)

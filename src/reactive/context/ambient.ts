@@ -5,10 +5,10 @@ import * as host from '../host.js'
 /**
  * Which context is current.
  *
- * Inside a drain and inside `ctx.enter(f)` it is one variable, set around the call and put back before control leaves;
- * through promises, timers and callbacks it is carried by an async-local store. The variable is the only thing of this
- * engine that lives in a module: it says who is running at this instant, as a call stack does, and holds nothing
- * between turns, so two contexts in one process never meet in it.
+ * Inside a drain and inside `ctx.enter(f)` it is one variable, set around the call and restored before the call returns.
+ * An async-local store carries it through promises, timers and callbacks. The variable is the only module state of this
+ * engine: it names the running context, as a call stack does, and is undefined between turns. Contexts of one process
+ * therefore stay independent.
  */
 let current: ReactiveContext | undefined
 
@@ -35,7 +35,7 @@ export function enter<R>(context: ReactiveContext, f: () => R): R {
   }
 }
 
-/** Makes `context` current for this call only; cheaper than `enter`, and used where the store is right already. */
+/** Makes `context` current until the caller restores the result. Cheaper than `enter`: the async-local store is not set. */
 export function swapContext(context: ReactiveContext | undefined): ReactiveContext | undefined {
   const before = current
   current = context
@@ -44,5 +44,7 @@ export function swapContext(context: ReactiveContext | undefined): ReactiveConte
 
 /** Captures the caller's async-local stores, with `context` current in them; undefined where there are none. */
 export function captureStores(context: ReactiveContext): host.Stores | undefined {
-  return store === undefined || store.getStore() === context ? host.keepStores() : store.run(context, host.keepStores)
+  return store === undefined || store.getStore() === context
+    ? host.snapshotStores()
+    : store.run(context, host.snapshotStores)
 }

@@ -5,7 +5,7 @@ import type { TraceListener } from './trace.js'
 
 export type ContextState = 'running' | 'stopping' | 'stopped' | 'closed'
 
-/** One reactive world: its cells, its queue, its clock. Two contexts know nothing of each other. */
+/** One reactive world: its cells, its queue, its clock. Contexts share nothing with each other. */
 export interface Context extends AsyncDisposable {
   readonly id: string
   readonly parent: Context | undefined
@@ -14,37 +14,38 @@ export interface Context extends AsyncDisposable {
   readonly bindings: Readonly<Record<string, unknown>>
   /** Makes this the current context for `f` and everything it starts. */
   enter<R>(f: () => R): R
-  /** Runs a spin, or a body once, and resolves with its result; a valid cached one is given as it is. */
+  /** Runs a spin, or a body once, and resolves with its result. A valid cached result is returned as it is. */
   run<T>(spin: Spin<T> | Body<T>): Promise<T>
-  /** The same at once; needs an executor that runs inline. Throws `NotSettledError` when it cannot finish now. */
+  /** Like `run`, synchronously; needs an inline executor. Throws `NotSettledError` when the spin cannot finish now. */
   runSync<T>(spin: Spin<T> | Body<T>): T
-  /** Starts a spin or body and lets it live: it runs again whenever what it read changes. */
+  /** Starts a spin or body and keeps it live: it runs again whenever something it read changes. */
   spawn(spin: Spin<unknown> | Body<unknown>, options?: SpawnOptions): SpawnHandle
-  /** Resolves true when nothing is queued and no body is in progress, false when the time is over first. */
+  /** Resolves true when no event is queued and no body is in progress, false when the timeout expires first. */
   idle(options?: { readonly timeoutMs?: number | undefined }): Promise<boolean>
   isIdle(): boolean
-  /** Virtual clock only: moves time forward, firing and settling all that is due; gives how many timers fired. */
+  /** Virtual clock only: moves time forward, fires every due timer and drains; returns the number of timers fired. */
   advanceBy(ms: number): number
   advanceTo(time: number): number
   now(): number
-  /** Runs a task on the executor with this context current; what it throws is a fault. */
+  /** Runs a task on the executor with this context current. An error it throws is reported as a fault. */
   execute(task: () => void): void
   /** Runs an exported function of the worker pool's module in a worker thread. */
   offload<T>(name: string, args: readonly unknown[]): Promise<T>
-  /** Ends all activity; queued events stay queued, and nothing is cleaned up yet. Never rejects because of user code. */
+  /** Ends all activity. Queued events stay queued, and no clean-up runs yet. User code cannot make it reject. */
   stop(options?: StopOptions): Promise<StopReport>
   /**
    * Stops, aborts the signals of steps in flight, calls `onCancel` hooks and the clean-ups of effects, closes the
-   * executor and drops all state. Bodies do not run again, so their `finally` blocks do not run: cancel first for that.
+   * executor and drops all state. Bodies are not resumed, so their `finally` blocks do not run; cancel the spins first
+   * if they should.
    */
   close(options?: StopOptions): Promise<StopReport>
   inspect(): ContextStats
-  /** Reports each event, run and ask; gives the function that ends it. */
+  /** Reports each event, run and effect to `listener`; returns a function that ends the trace. */
   trace(listener: TraceListener): () => void
 }
 
 export interface SpawnOptions {
-  /** Told of an error of the spin that no caller waits for. Default: it is a `continuation-fault`. */
+  /** Gets an error of the spin that no caller waits for. Default: the error is a `continuation-fault`. */
   readonly onError?: ((error: unknown) => void) | undefined
 }
 
@@ -63,20 +64,20 @@ export interface ContextStats {
   readonly running: number
   /** Armed timers. */
   readonly timers: number
-  /** Signals, computeds, effects and spins made and not disposed. */
+  /** Signals, computeds, effects and spins that exist and are not disposed. */
   readonly nodes: number
-  /** Edges along which changes travel. */
+  /** Edges of the dependency graph along which changes propagate. */
   readonly observers: number
   /** Runs parked on a deferred, a mailbox or a spin. */
   readonly waiters: number
   /** Tasks in worker threads. */
   readonly offloaded: number
-  /** How many changes the drain has gone through. */
+  /** How many changes the drain has processed. */
   readonly generation: number
   /** The last stamp drawn. */
   readonly stamp: number
-  /** Nothing is queued and no drain is at work. */
+  /** No event is queued and no drain session runs. */
   readonly queueIdle: boolean
-  /** And no body is in progress. */
+  /** `queueIdle`, and no body is in progress. */
   readonly idle: boolean
 }

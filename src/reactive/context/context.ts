@@ -1,15 +1,15 @@
 import { Scope } from '../replay/address.js'
-import type { Kind } from '../replay/address.js'
+import type { AddressKind } from '../replay/address.js'
 import { captureStores, enter } from './ambient.js'
 import type { Batch } from '../graph/batch.js'
-import { Calls } from './calls.js'
+import { PendingCalls } from './pending-calls.js'
 import { endRun } from '../spins/cancel.js'
 import type { Cell } from '../graph/cell.js'
-import type { Timers } from '../executors/clock.js'
-import { RealTimers, VirtualTimers, requireVirtual } from '../executors/clock.js'
+import type { Timers } from '../executors/timers.js'
+import { RealTimers, VirtualTimers, requireVirtual } from '../executors/timers.js'
 import type { Context, ContextState, ContextStats, SpawnHandle, SpawnOptions } from './context-interface.js'
-import type { Budget, Handled } from '../drain/drainer.js'
-import { Drainer, eachAlone } from '../drain/drainer.js'
+import type { Budget, SessionResult } from '../drain/drainer.js'
+import { Drainer, handleEach } from '../drain/drainer.js'
 import type { EffectNode } from '../graph/effect.js'
 import {
   ContextStoppedError,
@@ -30,7 +30,7 @@ import type { Stores } from '../host.js'
 import * as host from '../host.js'
 import { IdleWaits } from './idle.js'
 import type { Entry, LogPolicy } from '../replay/log.js'
-import { Machine } from '../spins/machine.js'
+import { SpinRunner } from '../spins/spin-runner.js'
 import type { ContextOptions } from './options.js'
 import { DRAIN_EVENTS_MAX, DRAIN_MS_MAX, LOG_ENTRIES_MAX, checkRecord } from './options.js'
 import type { Result } from '../result.js'
@@ -52,16 +52,16 @@ export class ReactiveContext implements Context {
   readonly root: ReactiveContext = this
   readonly bindings: Readonly<Record<string, unknown>>
   readonly graph = new Graph()
-  readonly machine: Machine = new Machine(this)
+  readonly spinRunner: SpinRunner = new SpinRunner(this)
   readonly timers: Timers
   readonly logPolicy: LogPolicy
-  /** Addresses of what is made outside any body. */
+  /** Addresses of cells and spins created outside any body. */
   readonly scope = new Scope('')
   state: ContextState = 'running'
   generation = 0
-  /** Bodies in progress, those that clean up after a cancel included. */
+  /** Bodies in progress, including those that clean up after a cancel. */
   readonly runs = new Set<Run>()
-  /** Effects that have something to clean up. */
+  /** Effects that have a clean-up function to call. */
   readonly cleanups = new Set<EffectNode>()
   waiterCount = 0
   /** The open batch. */
@@ -70,10 +70,10 @@ export class ReactiveContext implements Context {
   activeRun: Run | undefined
   /** The spin or effect whose code is executing. */
   cause: EffectNode | SpinNode | undefined
-  /** Those who wrote since the queue was last empty. */
-  readonly causers: (EffectNode | SpinNode)[] = []
-  /** The stores that are in place, while a body runs with its own. */
-  bindingsNow: Stores | undefined
+  /** Spins and effects that wrote since the queue was last empty. */
+  readonly recentWriters: (EffectNode | SpinNode)[] = []
+  /** The async-local stores in which the current body runs. */
+  activeStores: Stores | undefined
   tracer: Tracer | undefined
   /** For tests: called between the last take of a session and the release of its lock. */
   beforeRelease: (() => void) | undefined
@@ -83,7 +83,7 @@ export class ReactiveContext implements Context {
   readonly #onFault: ContextOptions['onFault']
   readonly #idleWaits = new IdleWaits()
   readonly #offloads = new Offloads()
-  readonly #calls = new Calls()
+  readonly #pendingCalls = new PendingCalls()
   #isUnbounded: boolean
   #isRunInBodyReported = false
   #stopped: Promise<StopReport> | undefined
@@ -123,7 +123,7 @@ export class ReactiveContext implements Context {
       return result.ok ? Promise.resolve(result.value as T) : Promise.reject(result.error)
     }
     return new Promise<T>((resolve, reject) => {
-      this.#start(node, this.#calls.open(node, typeof spin === 'function', resolve as Caller['resolve'], reject))
+      this.#start(node, this.#pendingCalls.open(node, typeof spin === 'function', resolve as Caller['resolve'], reject))
     })
   }
 
@@ -140,7 +140,9 @@ export class ReactiveContext implements Context {
     if ((node.flags & DISPOSED) !== 0) throw new DisposedError(node.addr)
     const outcome = node.isSettled ? node.result : this.#runNow(node, typeof spin === 'function')
     if (outcome === undefined) {
-      throw new NotSettledError(`runSync: spin ${node.addr} waits for something that has not come; its run goes on`)
+      throw new NotSettledError(
+        `runSync: spin ${node.addr} waits for something that is not available yet; its run continues`,
+      )
     }
     return unwrap(outcome) as T
   }
@@ -253,13 +255,13 @@ export class ReactiveContext implements Context {
     }
   }
 
-  /** A cell made here: inside a body at an address of that run, where a re-run finds it again. */
-  openCell(kind: Kind, key: string | undefined, make: (addr: string) => Cell): Cell {
+  /** Creates a cell, or returns the one that an earlier run of the active body created at the same address. */
+  openCell(kind: AddressKind, key: string | undefined, make: (addr: string) => Cell): Cell {
     const run = this.activeRun
     if (run === undefined) return make(this.scope.address(kind, key ?? ''))
     const addr = run.scope.address(kind, key ?? '')
     const cells = (run.node.cells ??= new Map<string, Cell>())
-    ;(run.met ??= new Set()).add(addr)
+    ;(run.used ??= new Set()).add(addr)
     const known = cells.get(addr)
     if (known !== undefined) return known
     const cell = make(addr)
@@ -271,25 +273,26 @@ export class ReactiveContext implements Context {
     return { number: 0 }
   }
 
-  /** Queues the event of a write; `trigger` follows when the writer is done. */
+  /** Queues the event of a write. The caller calls `trigger` after its last write. */
   announceChange(node: SignalNode, generation: Generation = this.openGeneration()): void {
     this.#drainer.enqueue({ type: 'signal-change', node, generation, write: this.graph.write })
   }
 
-  /** Queues an event and asks for a drain. After the stop it is dropped. */
+  /** Queues an event and triggers a drain. After the stop the event is dropped. */
   enqueue(event: ReactiveEvent): void {
     if (this.state !== 'running') return
-    if (event.type === 'spin-execution' || event.type === 'spin-completion') event.node.trigger = this.graph.trigger
+    if (event.type === 'spin-execution' || event.type === 'spin-completion')
+      event.node.causingWrite = this.graph.causingWrite
     this.#drainer.enqueue(event)
     this.trigger()
   }
 
-  /** Asks for a drain, unless a batch is open: then its end does. */
+  /** Triggers a drain, unless a batch is open: the end of the batch triggers it then. */
   trigger(): void {
     if (this.batch === undefined) this.#drainer.trigger()
   }
 
-  /** Drains to the end, here and now; 0 when a drain is at work. */
+  /** Drains until the queue is empty, synchronously; returns 0 when a session is running. */
   drainNow(): number {
     if (this.isDraining) return 0
     const before = this.#isUnbounded
@@ -312,12 +315,12 @@ export class ReactiveContext implements Context {
     try {
       ;(this.#onFault ?? reportFault)(fault)
     } catch {
-      // The hook is the last resort; there is nobody left to tell that it failed.
+      // The fault hook is the last resort: its own error cannot be reported anywhere.
     }
   }
 
-  /** An error of a spawned spin that no caller waits for. */
-  reportSpawned(node: SpinNode, error: unknown): void {
+  /** Reports an error of a spawned spin that no caller waits for. */
+  reportSpawnError(node: SpinNode, error: unknown): void {
     const onError = node.spawned?.onError
     if (onError === undefined) return this.fault('continuation-fault', 'spawn', error, node.addr)
     try {
@@ -345,22 +348,22 @@ export class ReactiveContext implements Context {
     else executor.executeAfter(0, session)
   }
 
-  /** One session of the drain: everything it calls sees this context as current, and no reader of another's. */
-  #session(take: () => ReactiveEvent | undefined): Handled {
-    const { graph, activeRun, cause, bindingsNow } = this
+  /** One drain session. Its handlers see this context as current, and no active run or reader of the code that triggered it. */
+  #session(take: () => ReactiveEvent | undefined): SessionResult {
+    const { graph, activeRun, cause, activeStores } = this
     const { active } = graph
     this.activeRun = undefined
     this.cause = undefined
-    this.bindingsNow = undefined
+    this.activeStores = undefined
     graph.active = undefined
     try {
       return enter(this, () =>
-        eachAlone(take, this.#process, this.#failed, this.#isUnbounded ? undefined : this.#budget),
+        handleEach(take, this.#process, this.#failed, this.#isUnbounded ? undefined : this.#budget),
       )
     } finally {
       this.activeRun = activeRun
       this.cause = cause
-      this.bindingsNow = bindingsNow
+      this.activeStores = activeStores
       graph.active = active
       this.#leftDrain?.()
     }
@@ -368,13 +371,13 @@ export class ReactiveContext implements Context {
 
   readonly #process = (event: ReactiveEvent): void => {
     processEvent(this, event)
-    this.tracer?.processed(event, this.generation)
+    this.tracer?.eventProcessed(event, this.generation)
   }
 
   readonly #failed = (event: ReactiveEvent, error: unknown): void => failEvent(this, event, error)
 
   #emptied(): void {
-    if (this.causers.length > 0) for (const causer of this.causers.splice(0)) causer.caused = 0
+    if (this.recentWriters.length > 0) for (const causer of this.recentWriters.splice(0)) causer.caused = 0
     this.checkIdle()
   }
 
@@ -382,25 +385,25 @@ export class ReactiveContext implements Context {
     return enter(this, () => nodeOf(this, spin, what))
   }
 
-  /** Runs a spin here and now; undefined when it waits for something. */
+  /** Runs a spin synchronously; returns undefined when it waits for something. */
   #runNow(node: SpinNode, isOnce: boolean): Result<unknown> | undefined {
     const outcomes: Result<unknown>[] = []
     const resolve = (value: unknown): void => void outcomes.push(success(value))
     const reject = (error: unknown): void => void outcomes.push(failure(error))
-    this.#start(node, this.#calls.open(node, isOnce, resolve, reject))
+    this.#start(node, this.#pendingCalls.open(node, isOnce, resolve, reject))
     this.drainNow()
     return outcomes[0]
   }
 
   #start(node: SpinNode, caller: Caller | undefined): void {
-    node.bindings ??= captureStores(this)
+    node.stores ??= captureStores(this)
     this.enqueue({ type: 'spin-execution', node, caller })
   }
 
   #noteRunInBody(): void {
     if (this.activeRun === undefined || this.#isRunInBodyReported) return
     this.#isRunInBodyReported = true
-    const message = 'ctx.run(...) inside a body gives a promise the body cannot replay; use yield* waitFor(spin)'
+    const message = 'ctx.run(...) inside a body returns a promise that the body cannot replay; use yield* waitFor(spin)'
     this.fault('run-in-body', 'run', new EffectTypeError(message), this.activeRun.node.addr)
   }
 
@@ -415,7 +418,7 @@ export class ReactiveContext implements Context {
     const isInTime = await this.#offloads.ended(deadlineMs)
     this.state = 'stopped'
     this.#idleWaits.end(false)
-    this.#calls.rejectAll(new ContextStoppedError('run', this.state))
+    this.#pendingCalls.rejectAll(new ContextStoppedError('run', this.state))
     return {
       state: 'stopped',
       timedOut: !isInTime,
@@ -425,7 +428,7 @@ export class ReactiveContext implements Context {
     }
   }
 
-  /** Lets go of what is outside. No body runs any more, so `finally` blocks do not. */
+  /** Releases external resources: timers, signals of steps, hooks, clean-ups. No body runs, so `finally` blocks do not. */
   #cleanUp(): void {
     for (const run of Array.from(this.runs)) endRun(run)
     for (const effect of Array.from(this.cleanups)) effect.dispose()
@@ -442,10 +445,10 @@ export class ReactiveContext implements Context {
   }
 }
 
-/** The log policy of spins: cut and re-grown, and what goes wrong is a fault. */
+/** The log policy of spins: divergence and overflow are reported as faults. */
 function reactivePolicy(context: ReactiveContext, limit: number): LogPolicy {
   const diverged = (path: string, recorded: Entry): void => {
-    const message = `the body asked for something else than before at ${recorded.addr}; it started over from there`
+    const message = `the body requested another effect than before at ${recorded.addr}; it started over from there`
     context.fault('divergence', 'replay', new EffectTypeError(message), path)
   }
   const overflowed = (path: string): void => {

@@ -6,7 +6,7 @@ import type { ContextOptions } from './options.js'
 import { checkContextOptions, checkSimulationOptions } from './options.js'
 
 /**
- * Creates a context: a reactive world of its own. Nothing is scheduled until work arrives, so an idle context does not
+ * Creates a context, independent of all others. It schedules nothing until work arrives, so an idle context does not
  * keep the process alive.
  *
  * ```ts
@@ -23,8 +23,8 @@ export function createContext(options: ContextOptions = {}): Context {
 }
 
 /**
- * Creates a context for tests: a virtual clock and an executor that runs inline, so every call has taken effect when
- * it returns, and the same calls give the same trace.
+ * Creates a context for tests: it has a virtual clock and an inline executor, so every call has taken effect when it
+ * returns, and the same calls give the same trace.
  *
  * ```ts
  * import { createSimulation, sleep } from 'millrace/reactive'
@@ -39,7 +39,7 @@ export function createSimulation(options: Omit<ContextOptions, 'clock'> = {}): C
   return createContext({ executor: synchronousExecutor(), ...options, clock: 'virtual' })
 }
 
-/** The context that is current here; throws `NoContextError` when there is none. */
+/** Returns the current context; throws `NoContextError` when there is none. */
 export function currentContext(): Context {
   return requireContext('currentContext')
 }

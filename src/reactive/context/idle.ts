@@ -1,11 +1,11 @@
 import { describe } from '../errors.js'
 import * as host from '../host.js'
 
-/** Those who wait for a context to have nothing to do. */
+/** Calls of `idle()` that are not resolved yet. */
 export class IdleWaits {
   readonly #waits = new Set<(isIdle: boolean) => void>()
 
-  /** Resolves true at the next idle moment, false when the time is over first. Never rejects. */
+  /** Resolves true at the next idle moment, false when the timeout expires first. Never rejects. */
   wait(timeoutMs: number | undefined): Promise<boolean> {
     if (timeoutMs !== undefined && !(Number.isFinite(timeoutMs) && timeoutMs >= 0)) {
       throw new RangeError(`idle: timeoutMs must be a number of 0 or more, got ${describe(timeoutMs)}`)

@@ -19,7 +19,7 @@ import {
   waitFor,
 } from '../index.js'
 
-/** An executor whose timers fire when the test says so, even cancelled ones, as a late callback would. */
+/** An executor whose timers fire when the test fires them, even after a cancel, as a late callback would. */
 function handDriven(): Executor & { fireAll(): void; readonly armed: number } {
   const timers: { task: () => void; isCancelled: boolean }[] = []
   return {
@@ -39,7 +39,7 @@ function handDriven(): Executor & { fireAll(): void; readonly armed: number } {
 }
 
 describe('creating', () => {
-  test('R1 a new context runs, has nothing armed and nothing queued', () => {
+  test('R1 a new context is running, without timers and with an empty queue', () => {
     expect(createContext().inspect()).toMatchObject({ pending: 0, running: 0, timers: 0, state: 'running' })
   })
 
@@ -61,13 +61,13 @@ describe('creating', () => {
     expect(() => createContext(options as never)).toThrow(message)
   })
 
-  test('R1 all that is wrong is said at once', () => {
+  test('R1 one error names all invalid options', () => {
     expect(() => createContext({ clock: 'x', keepAlive: 1 } as never)).toThrow(/clock.*keepAlive/)
   })
 })
 
 describe('the current context', () => {
-  test('R2 it follows promises, timers and microtasks, each its own', async () => {
+  test('R2 it is carried through promises, timers and microtasks, separately for each context', async () => {
     const [a, b] = [createContext(), createContext()]
     const visit = async (): Promise<string[]> => {
       const seen = [currentContext().id]
@@ -85,7 +85,7 @@ describe('the current context', () => {
     expect(a.id).not.toBe(b.id)
   })
 
-  test('R2 constructors and writes need one; reads do not', () => {
+  test('R2 constructors and writes need a current context; reads do not', () => {
     const ctx = createContext()
     const s = ctx.enter(() => signal(1))
     expect(() => signal(1)).toThrow(NoContextError)
@@ -95,7 +95,7 @@ describe('the current context', () => {
     expect(s.get()).toBe(1)
   })
 
-  test('R2 inside a body it is the one the body runs in', () => {
+  test('R2 inside a body it is the context that runs the body', () => {
     const ctx = createSimulation({ bindings: { tenant: 't1' } })
     const seen: unknown[] = []
     ctx.spawn(function* () {
@@ -109,7 +109,7 @@ describe('the current context', () => {
 })
 
 describe('stopping', () => {
-  test('R3 the event in progress ends, no further one is taken, the rest stays queued', async () => {
+  test('R3 the event in progress finishes, no further event is taken, the rest stays queued', async () => {
     const ctx = createContext()
     const processed: string[] = []
     let report: Promise<unknown> | undefined
@@ -122,7 +122,7 @@ describe('stopping', () => {
           report = ctx.stop()
         })
       }
-      // Three events: only the first is processed, though one look at the graph serves all three.
+      // Three events: only the first is processed, though one refresh of the graph would cover all three.
       for (const { cell } of cells.slice(0, 1)) cell.set(1)
       const box = mailbox<number>()
       box.post(1)
@@ -134,12 +134,12 @@ describe('stopping', () => {
     expect(await report).toEqual({ state: 'stopped', timedOut: false, pending: 2, running: 0, offloaded: 0 })
   })
 
-  test('R3 a second call gives the same report', async () => {
+  test('R3 a second call returns the same report', async () => {
     const ctx = createContext()
     expect(await ctx.stop()).toBe(await ctx.stop())
   })
 
-  test('R3 an offloaded task that never ends is waited for until the deadline', async () => {
+  test('R3 stop waits for an offloaded task that never ends until the deadline', async () => {
     const never: Executor = { ...eventLoopExecutor(), offload: () => new Promise(() => undefined) }
     const ctx = createContext({ executor: never })
     void ctx.offload('never', [])
@@ -148,7 +148,7 @@ describe('stopping', () => {
     expect(performance.now() - startedAt).toBeGreaterThan(98)
   })
 
-  test('R3 a task that ends in time is waited for, and a wrong deadline is refused', async () => {
+  test('R3 stop waits for a task that ends in time, and refuses an invalid deadline', async () => {
     let end: (value: unknown) => void = () => undefined
     const ends: Executor = { ...eventLoopExecutor(), offload: () => new Promise((resolve) => (end = resolve)) }
     const ctx = createContext({ executor: ends })
@@ -214,7 +214,7 @@ describe('stopping', () => {
     expect(await ctx.close()).toMatchObject({ state: 'stopped' })
   })
 
-  test('R5 closing cleans up: steps are aborted, hooks called, effects ended, and no body runs', async () => {
+  test('R5 closing cleans up: steps are aborted, hooks called, effects disposed, and no body runs', async () => {
     const faults: Fault[] = []
     const ctx = createContext({ onFault: (fault) => faults.push(fault) })
     const log: string[] = []
@@ -244,7 +244,7 @@ describe('stopping', () => {
     expect(faults).toMatchObject([{ site: 'effect cleanup' }])
   })
 
-  test('R5 closing ends the executor, also at the end of a scope', async () => {
+  test('R5 closing closes the executor, also at the end of a scope', async () => {
     let closes = 0
     const executor: Executor = { ...eventLoopExecutor(), close: () => Promise.resolve(void closes++) }
     {
@@ -255,7 +255,7 @@ describe('stopping', () => {
   })
 })
 
-describe('idling', () => {
+describe('idle', () => {
   test('R7 a spin parked on a deferred is running; delivering makes it idle', async () => {
     const ctx = createContext()
     const d = ctx.enter(() => deferred<number>())
@@ -277,7 +277,7 @@ describe('idling', () => {
     expect(isLate).toBe(false)
   })
 
-  test('R7 waiting for idleness ends with false when the context stops', async () => {
+  test('R7 idle() resolves false when the context stops', async () => {
     const ctx = createContext()
     ctx.spawn(function* () {
       yield* waitFor(deferred())

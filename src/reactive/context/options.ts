@@ -3,19 +3,19 @@ import type { Executor } from '../executors/executors.js'
 import type { Fault } from '../fault.js'
 
 export interface ContextOptions {
-  /** Where work runs. Default: `eventLoopExecutor()`. */
+  /** Runs the work of the context. Default: `eventLoopExecutor()`. */
   readonly executor?: Executor | undefined
-  /** Real time, or time that is moved by hand. Default: `'real'`. */
+  /** Real time, or time that the caller moves with `advanceBy` and `advanceTo`. Default: `'real'`. */
   readonly clock?: 'real' | 'virtual' | undefined
   /** Values for everything that runs in this context; read them from `currentContext().bindings`. Default: none. */
   readonly bindings?: Readonly<Record<string, unknown>> | undefined
-  /** After so many events, or milliseconds, the drain lets timers and I/O have a turn. Default: 1,000 events, 10 ms. */
+  /** After this many events or milliseconds the drain yields to timers and I/O. Default: 1,000 events, 10 ms. */
   readonly drainBudget?: { readonly events?: number | undefined; readonly ms?: number | undefined } | undefined
-  /** Told of every fault no caller could be told of. Default: one line to stderr. */
+  /** Gets every error that no caller can receive. Default: one line to stderr. */
   readonly onFault?: ((fault: Fault) => void) | undefined
   /** Whether an armed timer keeps the process alive. Default: true. */
   readonly keepAlive?: boolean | undefined
-  /** How many answers a body may have on record before those no re-run can need are dropped. Default: 10,000. */
+  /** How many log entries a body keeps; beyond it, entries that no re-run needs are dropped. Default: 10,000. */
   readonly logLimit?: number | undefined
 }
 
@@ -25,14 +25,14 @@ export const LOG_ENTRIES_MAX = 10_000
 
 const KNOWN = ['executor', 'clock', 'bindings', 'drainBudget', 'onFault', 'keepAlive', 'logLimit']
 
-/** Throws a `TypeError` that names every option that is wrong. */
+/** Throws a `TypeError` that names every invalid option. */
 export function checkContextOptions(options: unknown): asserts options is ContextOptions {
   checkRecord('createContext', options)
   const problems = [...findProblems(options as Record<string, unknown>)]
   if (problems.length > 0) throw new TypeError(`createContext: ${problems.join('; ')}`)
 }
 
-/** The same for a simulation, whose clock is not a choice. */
+/** Checks the options of a simulation, whose clock is always virtual. */
 export function checkSimulationOptions(options: unknown): void {
   checkRecord('createSimulation', options)
   const { clock } = options as Record<string, unknown>

@@ -29,7 +29,7 @@ export function deadlineOf(options: StopOptions): number {
   throw new RangeError(`stop: deadlineMs must be a number of 0 or more, got ${describe(deadlineMs)}`)
 }
 
-/** Tasks given away, and the wait for them to end. */
+/** Tasks that run in worker threads. */
 export class Offloads {
   readonly #running = new Set<Promise<void>>()
 
@@ -44,7 +44,7 @@ export class Offloads {
     return task
   }
 
-  /** True when all ended in time. */
+  /** Resolves true when all tasks ended before the deadline. */
   async ended(deadlineMs: number): Promise<boolean> {
     if (this.#running.size === 0) return true
     let cancel: host.CancelTimer = () => undefined

@@ -1,4 +1,4 @@
-import type { Kind } from '../replay/address.js'
+import type { AddressKind } from '../replay/address.js'
 import type { ReactiveEvent } from '../drain/events.js'
 import type { FaultCode } from '../fault.js'
 import type { Entry } from '../replay/log.js'
@@ -6,58 +6,58 @@ import type { SpinNode } from '../spins/spin.js'
 
 /** What `ctx.trace(fn)` reports, for tests and debugging. */
 export type TraceRecord =
-  /** An event was taken from the queue. */
+  /** The drain took an event from the queue. */
   | {
       readonly type: 'event'
       readonly event: ReactiveEvent['type']
       readonly addr: string
       readonly generation: number
     }
-  /** A body was started from its top. */
+  /** A body started from its top. */
   | { readonly type: 'run'; readonly addr: string }
-  /** A body asked for something, of `target` where it has an address, and was answered from the log or goes live. */
+  /** A body requested an effect, of `target` where that has an address; the log answered it, or it was performed. */
   | {
       readonly type: 'ask'
       readonly addr: string
-      readonly kind: Kind
+      readonly kind: AddressKind
       readonly target: string | undefined
       readonly from: 'log' | 'live'
     }
 
 export type TraceListener = (record: TraceRecord) => void
 
-/** Who hears of a listener that throws. */
+/** Reports the error of a listener that throws. */
 interface FaultHook {
   fault(code: FaultCode, site: string, error: unknown): void
 }
 
 export class Tracer {
-  readonly #home: FaultHook
+  readonly #faultHook: FaultHook
   readonly listeners = new Set<TraceListener>()
 
-  constructor(home: FaultHook) {
-    this.#home = home
+  constructor(faultHook: FaultHook) {
+    this.#faultHook = faultHook
   }
 
-  processed(event: ReactiveEvent, generation: number): void {
-    this.#tell({ type: 'event', event: event.type, addr: subjectOf(event), generation })
+  eventProcessed(event: ReactiveEvent, generation: number): void {
+    this.#report({ type: 'event', event: event.type, addr: subjectOf(event), generation })
   }
 
-  ran(node: SpinNode): void {
-    this.#tell({ type: 'run', addr: node.addr })
+  runStarted(node: SpinNode): void {
+    this.#report({ type: 'run', addr: node.addr })
   }
 
-  asked(entry: Entry): void {
+  effectRequested(entry: Entry): void {
     const from = entry.isAnswered ? 'log' : 'live'
-    this.#tell({ type: 'ask', addr: entry.addr, kind: entry.kind, target: addressIn(entry.target), from })
+    this.#report({ type: 'ask', addr: entry.addr, kind: entry.kind, target: addressIn(entry.target), from })
   }
 
-  #tell(record: TraceRecord): void {
+  #report(record: TraceRecord): void {
     for (const listener of this.listeners) {
       try {
         listener(record)
       } catch (error) {
-        this.#home.fault('watcher-fault', 'trace', error)
+        this.#faultHook.fault('watcher-fault', 'trace', error)
       }
     }
   }

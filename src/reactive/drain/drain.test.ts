@@ -78,7 +78,7 @@ describe('one queue, one drainer', () => {
     expect(order).toEqual(['a0', 'b0', 'a1', 'b1'])
   })
 
-  test('R10 a thousand writes in one turn ask the executor once', async () => {
+  test('R10 a thousand writes in one turn call the executor once', async () => {
     let asked = 0
     const loop = eventLoopExecutor()
     const ctx = createContext({ executor: { ...loop, execute: (task) => (asked++, loop.execute(task)) } })
@@ -147,7 +147,7 @@ describe('one queue, one drainer', () => {
 })
 
 describe('faults', () => {
-  test('R13 one handler that throws stops nobody else', async () => {
+  test('R13 an event handler that throws does not affect the other events', async () => {
     const faults: Fault[] = []
     const ctx = createContext({ onFault: (fault) => faults.push(fault) })
     const done: string[] = []

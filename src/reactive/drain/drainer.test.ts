@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { Drainer, eachAlone } from './drainer.js'
+import { Drainer, handleEach } from './drainer.js'
 import { Fifo } from './fifo.js'
 
-test('a fifo gives back what it took, in order, across compactions and returns', () => {
+test('a fifo returns its items in order, across growth and unshift', () => {
   const fifo = new Fifo<number>()
   const out: number[] = []
   for (let i = 0; i < 10_000; i++) {
@@ -20,7 +20,7 @@ test('a fifo gives back what it took, in order, across compactions and returns',
   expect(fifo.toArray()).toEqual([7])
 })
 
-test('the drainer serves a group commit: what arrives during a commit rides in the next', async () => {
+test('a session may be a group commit: events that arrive during a commit go into the next one', async () => {
   const commits: number[][] = []
   const isWaiting: (() => void)[] = []
   const drainer = new Drainer<number>({
@@ -65,7 +65,7 @@ test('a session that throws or rejects is reported, the lock is released and the
       mode = before === 'throw' ? 'reject' : 'work'
       if (before === 'throw') throw new Error('thrown')
       if (before === 'reject') return Promise.reject(new Error('rejected'))
-      return eachAlone(
+      return handleEach(
         take,
         (row) => handled.push(row),
         () => undefined,
@@ -79,7 +79,7 @@ test('a session that throws or rejects is reported, the lock is released and the
   expect([failures, handled]).toEqual([['thrown', 'rejected'], [1]])
 })
 
-test('a schedule that throws, or a report that does, leaves the drainer usable', async () => {
+test('an error of schedule or of failed leaves the drainer usable', async () => {
   const handled: number[] = []
   const wrong = new Set(['schedule', 'session', 'failed'])
   const fail = (what: string): void => {
@@ -92,7 +92,7 @@ test('a schedule that throws, or a report that does, leaves the drainer usable',
     },
     session: (take) => {
       fail('session')
-      return eachAlone(
+      return handleEach(
         take,
         (row) => handled.push(row),
         () => undefined,
@@ -109,11 +109,11 @@ test('a schedule that throws, or a report that does, leaves the drainer usable',
   expect(handled).toEqual([1, 2])
 })
 
-test('each event is handled alone, and a spent budget pauses', () => {
+test('an error of one event does not affect the next, and a spent budget pauses', () => {
   const failed: unknown[] = []
   const queue = [1, 2, 3, 4]
   const run = (events: number): unknown =>
-    eachAlone(
+    handleEach(
       () => queue.shift(),
       (row) => {
         if (row === 1) throw new Error('first')

@@ -3,34 +3,34 @@ import { Fifo } from './fifo.js'
 /**
  * One drainer for one queue.
  *
- * Whatever causes work puts an event in the queue and asks for a session. However many ask, at most one session is
- * outstanding and at most one is at work, so events are handled one after another in the order they came:
+ * Every cause of work puts an event in the queue and triggers a session. At most one session is scheduled and at most
+ * one runs, however often it is triggered, so events are handled one after another in the order of arrival:
  *
- *     enqueue ──▶ queue ──▶ session: lock ▸ take, handle, take, handle … ▸ unlock ▸ something came meanwhile? ask again
- *        └── asks for a session, unless one is asked for already
+ *     enqueue ──▶ queue ──▶ session: lock ▸ take, handle, take, handle … ▸ unlock ▸ queue not empty? trigger again
+ *        └── triggers a session, unless one is scheduled already
  *
  * The last step closes the gap between the final `take` and the unlock: an event that arrives there would otherwise
- * lie until somebody else enqueues. What a session does with the events is the caller's affair: the reactive engine
- * handles them one by one, each alone (`eachAlone`), while a group commit takes all there are and returns a promise,
- * and what arrives during the commit rides in the next one. The lock is held until that promise has settled.
+ * wait for the next enqueue. `session` decides how events are handled. The reactive engine handles them one by one and
+ * isolates their errors (`handleEach`). A group commit takes all queued events and returns a promise; events that arrive
+ * during the commit go into the next one. The lock is held until that promise has settled.
  */
 export interface DrainerOptions<E> {
-  /** Arranges for `session` to be called later. `afterPause` is set when the last session stopped for fairness. */
+  /** Calls `session` later. `afterPause` is true when the last session stopped because its budget was spent. */
   readonly schedule: (session: () => void, afterPause: boolean) => void
-  /** Handles events until `take()` gives undefined, or for as long as it likes. A promise holds the lock. */
-  readonly session: (take: () => E | undefined) => Handled | Promise<Handled>
-  /** Asked before each session and each take; when false nothing is taken. Default: always. */
+  /** Handles events until `take()` returns undefined, or stops earlier. The lock is held until a returned promise settles. */
+  readonly session: (take: () => E | undefined) => SessionResult | Promise<SessionResult>
+  /** Checked before each session and each take; while it is false no event is taken. Default: always true. */
   readonly mayRun?: () => boolean
-  /** Called with what a session threw or rejected with; it never reaches the scheduler. */
+  /** Gets the error of a session that threw or rejected; the scheduler never sees it. */
   readonly failed: (error: unknown) => void
-  /** Called after the lock was released and no event is left. */
+  /** Called after the lock was released and the queue is empty. */
   readonly emptied?: () => void
   /** For tests: called between the last take and the release of the lock. */
   readonly beforeRelease?: () => void
 }
 
-/** What a session did: how many events it handled, and whether it paused with more to do. */
-export interface Handled {
+/** The result of a session: how many events it handled, and whether it stopped before the queue was empty. */
+export interface SessionResult {
   readonly count: number
   readonly paused: boolean
 }
@@ -38,7 +38,7 @@ export interface Handled {
 export class Drainer<E> {
   readonly #queue = new Fifo<E>()
   readonly #options: DrainerOptions<E>
-  #isAsked = false
+  #isScheduled = false
   #isLocked = false
 
   constructor(options: DrainerOptions<E>) {
@@ -53,37 +53,37 @@ export class Drainer<E> {
     return this.#isLocked
   }
 
-  /** Adds an event. No user code runs before this returns; `trigger()` asks for the session. */
+  /** Adds an event. No user code runs before this returns; the caller calls `trigger()` next. */
   enqueue(event: E): void {
     this.#queue.push(event)
   }
 
-  /** Forgets what is queued. */
+  /** Drops all queued events. */
   clear(): void {
     while (this.#queue.shift() !== undefined);
   }
 
-  /** Asks for a session, at most once until it has begun. */
+  /** Schedules a session, unless one is scheduled or running. */
   trigger(afterPause = false): void {
-    if (this.#isAsked || this.#isLocked || this.#queue.length === 0 || !this.#mayRun()) return
-    this.#isAsked = true
+    if (this.#isScheduled || this.#isLocked || this.#queue.length === 0 || !this.#mayRun()) return
+    this.#isScheduled = true
     try {
-      this.#options.schedule(this.#scheduled, afterPause)
+      this.#options.schedule(this.#runScheduled, afterPause)
     } catch (error) {
-      this.#isAsked = false // Nobody will come; the next one who asks tries again.
+      this.#isScheduled = false // The executor refused the session, so the next trigger schedules one.
       throw error
     }
   }
 
-  /** Runs a session now; 0 at once when one is at work or nothing may run. */
+  /** Runs a session now; returns 0 when one is running or sessions are not allowed. */
   drain(): number | Promise<number> {
     if (!this.#mayRun() || this.#isLocked) return 0
     this.#isLocked = true
-    let handled: Handled | Promise<Handled>
+    let handled: SessionResult | Promise<SessionResult>
     try {
       handled = this.#options.session(this.#take)
     } catch (error) {
-      this.#isLocked = false // Before any call: after a stack overflow that could fail too.
+      this.#isLocked = false // Released before any call: after a stack overflow the next call could throw too.
       return this.#fail(error)
     }
     if (!(handled instanceof Promise)) return this.#release(handled)
@@ -96,17 +96,17 @@ export class Drainer<E> {
     )
   }
 
-  readonly #scheduled = (): void => {
-    this.#isAsked = false
+  readonly #runScheduled = (): void => {
+    this.#isScheduled = false
     void this.drain()
   }
 
   readonly #take = (): E | undefined => (this.#mayRun() ? this.#queue.shift() : undefined)
 
-  #release(handled: Handled): number {
+  #release(handled: SessionResult): number {
     this.#options.beforeRelease?.()
     this.#isLocked = false
-    this.#goOn(handled.paused)
+    this.#continue(handled.paused)
     return handled.count
   }
 
@@ -114,12 +114,12 @@ export class Drainer<E> {
     try {
       this.#options.failed(error)
     } finally {
-      this.#goOn(false)
+      this.#continue(false)
     }
     return 0
   }
 
-  #goOn(afterPause: boolean): void {
+  #continue(afterPause: boolean): void {
     if (this.#queue.length > 0) this.trigger(afterPause)
     else this.#options.emptied?.()
   }
@@ -129,19 +129,19 @@ export class Drainer<E> {
   }
 }
 
-/** How long one session may go on before others get their turn. */
+/** The limits of one session; beyond them it yields to timers and I/O. */
 export interface Budget {
   readonly events: number
   readonly ms: number
 }
 
-/** Handles events one by one, each in its own try: what one throws is given to `failed` and the next is taken. */
-export function eachAlone<E>(
+/** Handles events one by one. An error of one event goes to `failed`, and the next event is taken. */
+export function handleEach<E>(
   take: () => E | undefined,
   handle: (event: E) => void,
   failed: (event: E, error: unknown) => void,
   budget?: Budget & { readonly monotonic: () => number },
-): Handled {
+): SessionResult {
   let count = 0
   const startedAt = budget?.monotonic() ?? 0
   for (let event = take(); event !== undefined; event = take()) {
@@ -156,7 +156,7 @@ export function eachAlone<E>(
   return { count, paused: false }
 }
 
-/** Reading the clock costs more than a small event, so it is read every eighth time. */
+/** Reading the clock costs more than a small event, so it is read for every eighth event. */
 function isSpent(budget: Budget & { readonly monotonic: () => number }, count: number, startedAt: number): boolean {
   return count >= budget.events || (count % 8 === 0 && budget.monotonic() - startedAt >= budget.ms)
 }

@@ -20,7 +20,7 @@ export type ReactiveEvent =
       readonly type: 'signal-change'
       readonly node: SignalNode
       readonly generation: Generation
-      /** Which spin or effect wrote, and why; undefined when the write came from outside. */
+      /** The spin or effect that wrote, and the write that made it run; undefined for a write from outside. */
       readonly write: Write | undefined
     }
   | { readonly type: 'spin-execution'; readonly node: SpinNode; readonly caller: Caller | undefined }
@@ -29,13 +29,13 @@ export type ReactiveEvent =
   | { readonly type: 'mailbox-post'; readonly node: MailboxNode; readonly message: unknown }
   | { readonly type: 'resume'; readonly request: Request<unknown>; readonly result: Result<unknown> }
 
-/** One change of the world: a write, or all writes of a batch. It is numbered when the drain comes to it. */
+/** A write, or all writes of one batch. It gets its number when the drain processes it. */
 export interface Generation {
   number: number
 }
 
 export function processEvent(context: ReactiveContext, event: ReactiveEvent): void {
-  context.graph.trigger = undefined
+  context.graph.causingWrite = undefined
   switch (event.type) {
     case 'signal-change':
       return onSignalChange(context, event)
@@ -56,7 +56,7 @@ export function processEvent(context: ReactiveContext, event: ReactiveEvent): vo
   }
 }
 
-/** What an event's processing threw goes to whoever waits for it, or to the fault hook. */
+/** Passes an error of event processing to the caller or the waiting runs, or else to the fault hook. */
 export function failEvent(context: ReactiveContext, event: ReactiveEvent, error: unknown): void {
   if (event.type === 'spin-execution' && event.caller !== undefined) return event.caller.reject(error)
   if (event.type === 'spin-completion' && event.node.waiters !== undefined) {
@@ -68,7 +68,7 @@ export function failEvent(context: ReactiveContext, event: ReactiveEvent, error:
 
 function failRun(context: ReactiveContext, run: Run, error: unknown): void {
   run.parked?.release()
-  context.machine.complete(run, failure(error))
+  context.spinRunner.complete(run, failure(error))
 }
 
 type SignalChange = Extract<ReactiveEvent, { type: 'signal-change' }>
@@ -82,53 +82,53 @@ function onSignalChange(context: ReactiveContext, { generation, write }: SignalC
 }
 
 /**
- * A writer whose writes keep bringing it back is told so instead of going round for ever. One that merely writes often
- * is not: past the limit the chain of writes tells the two apart.
+ * Stops a spin or effect whose own writes make it run again and again. One that merely writes often continues: past the
+ * limit, the chain of causing writes distinguishes the two.
  */
 function countCaused(context: ReactiveContext, write: Write): void {
   const cause = write.writer as EffectNode | SpinNode
-  if (cause.caused === 0) context.causers.push(cause)
+  if (cause.caused === 0) context.recentWriters.push(cause)
   if (cause.caused < CAUSED_MAX) cause.caused++
   else if (cause.caused === CAUSED_MAX && countRounds(write) > CAUSED_MAX) {
     cause.caused++
-    if (cause instanceof EffectNode) cause.giveUp()
-    else context.machine.giveUp(cause)
+    if (cause instanceof EffectNode) cause.stopRunaway()
+    else context.spinRunner.stopRunaway(cause)
   }
 }
 
-/** Looks at what was reached before this event; what its own writes reach has events of its own. */
+/** Refreshes the nodes that were marked before this event. Nodes marked by its own writes have later events. */
 function settleReached(context: ReactiveContext): void {
   const { reached } = context.graph
   for (let left = reached.length; left > 0; left--) {
     const node = reached.shift()
     if (node === undefined) return
     node.flags &= ~QUEUED
-    context.graph.trigger = node.reachedBy
+    context.graph.causingWrite = node.reachedBy
     node.reachedBy = undefined
     if ((node.flags & DISPOSED) !== 0) continue
     if (node instanceof EffectNode) node.refresh()
-    else if (node instanceof SpinNode && (node.flags & (MARKED | STALE)) !== 0) context.machine.settle(node)
+    else if (node instanceof SpinNode && (node.flags & (MARKED | STALE)) !== 0) context.spinRunner.settle(node)
   }
 }
 
 function onSpinExecution(context: ReactiveContext, node: SpinNode, caller: Caller | undefined): void {
-  context.graph.trigger = node.trigger
+  context.graph.causingWrite = node.causingWrite
   if (caller !== undefined) (node.callers ??= []).push(caller)
   if (node.isSettled || (node.flags & DISPOSED) !== 0) return answerCallers(context, node)
-  context.machine.settle(node)
+  context.spinRunner.settle(node)
 }
 
 function onSpinCompletion(context: ReactiveContext, node: SpinNode): void {
-  context.graph.trigger = node.trigger
+  context.graph.causingWrite = node.causingWrite
   for (const request of Array.from(node.waiters ?? [])) {
-    request.heard(node)
+    request.targetCompleted(node)
     if (request.run !== undefined) wake(context, request.run)
   }
-  for (const parent of blockedObservers(node)) context.machine.settle(parent)
+  for (const parent of blockedObservers(node)) context.spinRunner.settle(parent)
   answerCallers(context, node)
 }
 
-/** Observers that could not be validated before, or hold an older stamp. The list is copied: settling changes it. */
+/** Observers that could not be validated before, or hold an older stamp. The list is copied because settling changes it. */
 function blockedObservers(node: SpinNode): SpinNode[] {
   const blocked: SpinNode[] = []
   for (let link = node.subs; link !== undefined; link = link.nextSub) {
@@ -139,15 +139,15 @@ function blockedObservers(node: SpinNode): SpinNode[] {
 
 function onResume(context: ReactiveContext, request: Request<unknown>, result: Result<unknown>): void {
   const { run } = request
-  if (run === undefined || run.isDead || run.parked !== request) return request.lost(result)
+  if (run === undefined || run.isDead || run.parked !== request) return request.undelivered(result)
   request.arrival = result
   wake(context, run)
 }
 
-/** Lets a parked run look again whether it can go on. */
+/** Checks whether a parked run can continue, and resumes it. */
 function wake(context: ReactiveContext, run: Run): void {
   if (run.isDead) return
-  if (run.node.run === run) context.machine.settle(run.node)
+  if (run.node.run === run) context.spinRunner.settle(run.node)
   else if (run.parked?.poll() === true) driveCleanup(run)
 }
 
@@ -161,5 +161,5 @@ function answerCallers(context: ReactiveContext, node: SpinNode): void {
   }
   if (result.ok || spawned === undefined || callers !== undefined || node.reportedStamp === node.stamp) return
   node.reportedStamp = node.stamp
-  context.reportSpawned(node, result.error)
+  context.reportSpawnError(node, result.error)
 }

@@ -1,4 +1,4 @@
-/** A first-in-first-out queue in a ring: both ends are O(1), and nothing is moved but when it grows. */
+/** A first-in-first-out queue in a ring buffer: both ends are O(1), and items are copied only when it grows. */
 export class Fifo<T> {
   #ring: (T | undefined)[] = new Array<T | undefined>(RING_MIN)
   #head = 0
@@ -19,7 +19,7 @@ export class Fifo<T> {
     const item = this.#ring[this.#head]
     this.#ring[this.#head] = undefined
     this.#head = (this.#head + 1) & (this.#ring.length - 1)
-    // A ring that was large once is let go when it has run empty.
+    // Release a large ring when the queue is empty.
     if (--this.#length === 0 && this.#ring.length > RING_KEPT) this.#ring = new Array<T | undefined>(RING_MIN)
     if (this.#length === 0) this.#head = 0
     return item
@@ -29,7 +29,7 @@ export class Fifo<T> {
     return this.#length === 0 ? undefined : this.#ring[this.#head]
   }
 
-  /** Puts an item back in front of all others. */
+  /** Puts an item back at the front. */
   unshift(item: T): void {
     if (this.#length === this.#ring.length) this.#grow()
     this.#head = (this.#head - 1) & (this.#ring.length - 1)
@@ -49,6 +49,6 @@ export class Fifo<T> {
   }
 }
 
-/** Sizes are powers of two, so that a position wraps by a mask. */
+/** Sizes are powers of two, so that an index wraps by a bit mask. */
 const RING_MIN = 16
 const RING_KEPT = 4096

@@ -20,7 +20,7 @@ import {
   workerPoolExecutor,
 } from '../index.js'
 
-/** A module for worker threads, as a data: address, so that no file is needed. */
+/** A module for worker threads, as a data: URL, so that no file is needed. */
 const workerModule = `data:text/javascript,${encodeURIComponent(`
   export const double = (n) => n * 2
   export const hold = (shared) => {
@@ -34,7 +34,7 @@ const workerModule = `data:text/javascript,${encodeURIComponent(`
 `)}`
 
 describe('executors', () => {
-  test("R16 a body sees its starter's stores before and after it was parked", async () => {
+  test('R16 a body sees the stores of the code that started it, before and after it was parked', async () => {
     const requestId = new AsyncLocalStorage<string>()
     const ctx = createContext()
     const seen: Record<string, (string | undefined)[]> = { r1: [], r2: [] }
@@ -54,7 +54,7 @@ describe('executors', () => {
     expect(seen).toEqual({ r1: ['r1', 'r1', 'r1'], r2: ['r2', 'r2', 'r2'] })
   })
 
-  test('R16 a re-run keeps the stores of its starter, not of the writer', () => {
+  test('R16 a re-run keeps the stores of the code that started it, not of the writer', () => {
     const requestId = new AsyncLocalStorage<string>()
     const ctx = createSimulation()
     const s = ctx.enter(() => signal(0))
@@ -78,11 +78,11 @@ describe('executors', () => {
     expect(order).toEqual(['at once', 'after', 'later'])
   })
 
-  test('R17 offloaded work runs in as many threads as there are, while the event loop turns', async () => {
+  test('R17 offloaded work runs in all threads of the pool while the event loop turns', async () => {
     await using ctx = createContext({ executor: workerPoolExecutor({ size: 2, module: workerModule }) })
     const shared = new Int32Array(new SharedArrayBuffer(8))
     const held = [1, 2, 3, 4].map(() => ctx.offload<string>('hold', [shared]))
-    // The threads stand still until this loop, which turns meanwhile, lets them go.
+    // The threads block until this event loop, which keeps turning, releases them.
     while (Atomics.load(shared, 0) < 2) await new Promise<void>((resolve) => void setImmediate(resolve))
     expect(ctx.inspect().offloaded).toBe(4)
     Atomics.store(shared, 1, 1)
@@ -94,7 +94,7 @@ describe('executors', () => {
     expect(doubled).toBe(42)
   })
 
-  test('R17 a crashed worker rejects its task and is replaced; wrong data and names are said', async () => {
+  test('R17 a crashed worker rejects its task and is replaced; invalid arguments and names are reported', async () => {
     await using ctx = createContext({ executor: workerPoolExecutor({ size: 1, module: workerModule }) })
     await expect(ctx.offload('crash', [])).rejects.toThrow('the worker thread ended with code 3')
     expect(await ctx.offload('double', [4])).toBe(8)
@@ -130,7 +130,7 @@ describe('executors', () => {
     }
   })
 
-  test('R18 armed timers are counted, cleared by cancel and by stop', async () => {
+  test('R18 armed timers are counted; cancel and stop clear them', async () => {
     const ctx = createContext()
     const sleeps = ctx.enter(() => [100_000, 100_000, 100_000].map((ms) => sleep(ms)))
     for (const each of sleeps) ctx.spawn(each, { onError: () => undefined })
@@ -163,7 +163,7 @@ describe('executors', () => {
 })
 
 describe('the virtual clock', () => {
-  test('R19 due timers fire in order, with all they cause, before time moves on', () => {
+  test('R19 due timers fire in order, and each is drained before time moves on', () => {
     const ctx = createSimulation()
     const log: unknown[] = []
     const logging = (each: Spin<unknown>): void =>
@@ -201,7 +201,7 @@ describe('the virtual clock', () => {
     expect(log).toEqual(Array.from({ length: 200 }, (_, i) => i))
   })
 
-  test('R19 time only goes forward, not in a drain, and not on real clocks', () => {
+  test('R19 time moves only forward, not in a drain, and not on a real clock', () => {
     const ctx = createSimulation()
     ctx.advanceTo(10)
     expect(() => ctx.advanceTo(9)).toThrow(RangeError)
@@ -229,7 +229,7 @@ describe('the virtual clock', () => {
   })
 })
 
-/** 20 signals, 10 spins, mailboxes and timers under 1,000 seeded operations; gives the trace as text. */
+/** 20 signals, 10 spins, mailboxes and timers under 1,000 seeded operations; returns the trace as text. */
 function mixedProgram(seed: number): string {
   const ctx: Context = createSimulation()
   const trace: string[] = []

@@ -7,17 +7,17 @@ export interface TimerHandle {
   cancel(): void
 }
 
-/** Where the work of a context runs. */
+/** Runs the work of a context. */
 export interface Executor {
   /** Runs a task, now or later, with the caller's context and async-local stores. */
   execute(task: () => void): void
-  /** Runs a task after `ms`; when the time has come it goes through `execute`. */
+  /** Passes a task to `execute` after `ms`. */
   executeAfter(ms: number, task: () => void, options?: { readonly keepAlive?: boolean }): TimerHandle
-  /** Runs a task after timers and I/O had their turn. Default: `executeAfter(0, task)`. */
+  /** Runs a task after pending timers and I/O. Default: `executeAfter(0, task)`. */
   executeSoon?(task: () => void): void
   /** True when `execute` runs the task before it returns. Default: false. */
   readonly isInline?: boolean
-  /** Runs an exported function of a module elsewhere, on plain data. */
+  /** Runs an exported function of a module in another thread, on plain data. */
   offload?(name: string, args: readonly unknown[]): Promise<unknown>
   close(): Promise<void>
 }
@@ -46,7 +46,7 @@ export function synchronousExecutor(): Executor {
   }
 }
 
-/** A task that throws is reported and never reaches the event loop. */
+/** Wraps a task: its error is reported and never reaches the event loop. */
 export function guarded(task: () => void): () => void {
   return () => {
     try {

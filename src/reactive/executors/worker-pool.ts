@@ -6,14 +6,14 @@ import * as host from '../host.js'
 export interface WorkerPoolOptions {
   /** How many worker threads. Default: 1. */
   readonly size?: number | undefined
-  /** The module whose exported functions the workers run: a `file:` address. */
+  /** The `file:` URL of the module whose exported functions the workers run. */
   readonly module: string | URL
 }
 
 /**
  * Bodies run as with `eventLoopExecutor()`; `ctx.offload(name, args)` runs the exported function `name` of `module` in
- * a worker thread. Arguments and results are copied by structured clone. A worker that dies rejects its task and is
- * replaced. Threads start with the first task and do not keep the process alive while they have none.
+ * a worker thread. Arguments and results are copied by structured clone. When a worker dies, its task is rejected and the
+ * worker is replaced. Threads start with the first task and do not keep the process alive while they are idle.
  */
 export function workerPoolExecutor(options: WorkerPoolOptions): Executor {
   const { size = 1, module } = (options ?? {}) as Partial<WorkerPoolOptions>
@@ -83,7 +83,7 @@ class WorkerPool {
       thread.ref()
       this.#tasks.set(thread, task)
     } catch (error) {
-      task.reject(error) // The arguments cannot be cloned; the thread is none the worse for it.
+      task.reject(error) // The arguments cannot be cloned; the thread is still usable.
       this.#idle.push(thread)
     }
   }
@@ -108,7 +108,7 @@ class WorkerPool {
     this.#assign()
   }
 
-  /** The thread is gone: its task fails with what it said, and the next task gets a new thread. */
+  /** The thread ended: its task is rejected with the error, and the next task gets a new thread. */
   #lose(thread: Thread, error: unknown): void {
     if (!this.#tasks.has(thread)) return
     const task = this.#tasks.get(thread)
@@ -124,7 +124,7 @@ function closedError(): Error {
   return new Error('offload: the worker pool is closed')
 }
 
-/** What runs in the thread: plain JavaScript, because it is started from text. */
+/** The code of the worker thread: plain JavaScript, because the thread is started from text. */
 const WORKER_SOURCE = `
 const { parentPort, workerData } = require('node:worker_threads')
 const loaded = import(workerData.module)

@@ -8,13 +8,13 @@ import { isEqual, refuseInComputed } from './signal.js'
 export class Batch {
   #written: Map<SignalNode, { readonly value: unknown; readonly stamp: number }> | undefined
 
-  /** Called before each write; what the signal held before the first one is kept. */
+  /** Called before each write; keeps the value that the signal had before the first one. */
   note(node: SignalNode): void {
     const written = (this.#written ??= new Map())
     if (!written.has(node)) written.set(node, { value: node.value, stamp: node.stamp })
   }
 
-  /** Announces every written signal as one change. One that came back to its value is what it was: same stamp. */
+  /** Announces all written signals as one change. A signal that has its old value again gets its old stamp back. */
   announce(context: ReactiveContext): void {
     if (this.#written === undefined) return
     const generation = context.openGeneration()
@@ -26,7 +26,7 @@ export class Batch {
 }
 
 /**
- * Makes several writes one change: whoever depends on them runs at most once and never sees half of it.
+ * Makes several writes one change: dependents run at most once and never see a part of it.
  *
  * ```ts
  * import { batch, type Signal } from 'millrace/reactive'
@@ -44,13 +44,13 @@ export function batch<R>(f: () => R): R {
   refuseInComputed(context, 'batch')
   const result = batchIn(context, f)
   if (result instanceof Promise) {
-    result.catch(() => undefined) // Its outcome is refused together with the call, so a rejection has no reader.
+    result.catch(() => undefined) // The call throws, so no caller can handle a rejection of this promise.
     throw new TypeError('batch is synchronous: f returned a promise; await first, then write in one batch')
   }
   return result
 }
 
-/** Runs `f` in a batch, joining the open one if there is one. What was written is announced even when `f` throws. */
+/** Runs `f` in a batch, or in the open one if there is one. Writes are announced even when `f` throws. */
 export function batchIn<R>(context: ReactiveContext, f: () => R): R {
   if (context.batch !== undefined) return f()
   const opened = new Batch()

@@ -3,13 +3,12 @@ import type { ReactiveContext } from '../context/context.js'
 import { ContextStoppedError, EffectTypeError, ForeignContextError } from '../errors.js'
 
 /**
- * What every handle is: a name for a place in a context. The state is the context's; the handle only says where.
- * Reads work from anywhere. Writes need a current context of the same root, because the same handle will name
- * another place in a fork.
+ * The base of every handle. A handle names a place in a context; the context holds the state. Reads work from anywhere.
+ * Writes need a current context of the same root, because the same handle will name another place in a fork.
  */
 export abstract class Cell {
   readonly home: ReactiveContext
-  /** Where it stands: the same in every run that takes the same path. */
+  /** Its address: the same in every run that takes the same path. */
   readonly addr: string
 
   constructor(home: ReactiveContext, addr: string) {
@@ -17,10 +16,10 @@ export abstract class Cell {
     this.addr = addr
   }
 
-  /** Called when the run of the body it was made in no longer has it. */
+  /** Called when the body that created it completed a run without creating it again. */
   dropped(): void {}
 
-  /** The context a write goes to; throws when there is none, when it is foreign, stopped, or in a computed. */
+  /** Returns the context to write to; throws when there is none, or it is foreign, stopped, or evaluates a computed. */
   protected writable(what: string): ReactiveContext {
     const context = requireContext(what)
     if (context.root !== this.home.root) throw new ForeignContextError(`${what}: ${this.addr}`)
@@ -31,7 +30,7 @@ export abstract class Cell {
     return context
   }
 
-  /** The context a read looks into: the current one where it is of the same root, else the one it was made in. */
+  /** Returns the context to read from: the current one if it has the same root, else the one that created the cell. */
   protected readable(what: string): ReactiveContext {
     const context = ambientContext()
     if (context === undefined || context.root !== this.home.root) return this.open(this.home, what)

@@ -8,21 +8,21 @@ import type { Equality } from './signal.js'
 import { checkCellOptions, isEqual, refuseForeignRead } from './signal.js'
 
 export interface ComputedOptions<T> {
-  /** When a new value counts as the same, so that nobody downstream runs. Default: `Object.is`. */
+  /** When a new value counts as unchanged, so that dependents do not run. Default: `Object.is`. */
   readonly equals?: Equality<T> | undefined
 }
 
 /** A cached, lazy, pure function of signals and other computeds. */
 export interface Computed<T> {
   readonly addr: string
-  /** The value, or throws what the function threw; inside a `computed` or `effect` this records a dependency. */
+  /** The value, or throws the error of the function; inside a `computed` or `effect` it records a dependency. */
   get(): T
-  /** The value, never a dependency. */
+  /** The value, without recording a dependency. */
   peek(): T
 }
 
 /**
- * Creates a computed in the current context. It runs when it is read and something it read has changed.
+ * Creates a computed in the current context. It runs when it is read after something it read has changed.
  *
  * ```ts
  * import { computed, createSimulation, signal } from 'millrace/reactive'
@@ -53,9 +53,9 @@ export class ComputedNode<T = unknown> extends GraphNode {
   isFailed = false
   /** How often the value changed. */
   version = -1
-  /** While running: who asked, so that a cycle can be named. */
-  #askedBy: GraphNode | undefined
-  /** This evaluation met a cycle through this computed. */
+  /** While running: the computed or effect that reads this one. It is used to describe a cycle. */
+  #reader: GraphNode | undefined
+  /** This evaluation is part of a cycle. */
   #isInCycle = false
 
   constructor(context: ReactiveContext, f: () => T, equals: Equality<T> | undefined) {
@@ -69,50 +69,49 @@ export class ComputedNode<T = unknown> extends GraphNode {
     return this.#f.name === '' ? 'computed' : `computed ${this.#f.name}`
   }
 
-  /** The value, up to date. */
   read(): T {
-    this.bringUp()
-    return this.give()
+    this.bringUpToDate()
+    return this.unwrap()
   }
 
-  bringUp(): void {
+  bringUpToDate(): void {
     if ((this.flags & RUNNING) !== 0) throw new CycleError(this.#cycle())
     refresh(this)
   }
 
-  give(): T {
+  unwrap(): T {
     if (this.isFailed) throw this.error
     return this.value as T
   }
 
   override evaluate(): void {
     const { graph } = this
-    const { active, activeRun } = graph
+    const { active, activeRunId } = graph
     const before = swapContext(this.context)
-    this.#askedBy = active
+    this.#reader = active
     graph.active = this
-    graph.activeRun = graph.drawRun()
+    graph.activeRunId = graph.drawRunId()
     graph.computing++
     this.depsTail = undefined
     this.#isInCycle = false
     this.flags |= RUNNING
     try {
-      this.#take(this.#f(), undefined, false)
+      this.#store(this.#f(), undefined, false)
     } catch (error) {
-      this.#take(undefined, error, true)
+      this.#store(undefined, error, true)
     }
-    // The read that closed a cycle is no dependency, so what came of it is not kept: the next reader tries again.
+    // The read that closed the cycle is not a dependency, so the result is not cached: the next reader evaluates again.
     this.flags = (this.flags & ~(RUNNING | MARKED | EVALUATED)) | (this.#isInCycle ? 0 : EVALUATED)
     this.validAt = graph.writes
     graph.computing--
     graph.active = active
-    graph.activeRun = activeRun
-    this.#askedBy = undefined
+    graph.activeRunId = activeRunId
+    this.#reader = undefined
     swapContext(before)
     dropUnread(this)
   }
 
-  #take(value: T | undefined, error: unknown, isFailed: boolean): void {
+  #store(value: T | undefined, error: unknown, isFailed: boolean): void {
     if ((this.flags & EVALUATED) !== 0 && this.isFailed === isFailed && this.#isSame(value, error)) return
     this.old = this.value
     this.value = value
@@ -127,11 +126,11 @@ export class ComputedNode<T = unknown> extends GraphNode {
     return isEqual(this.context, this.#equals, this.value as T, value as T, this)
   }
 
-  /** The way round, as addresses; everyone on it is told. */
+  /** The addresses on the cycle; marks every computed on it. */
   #cycle(): string[] {
     const path = [this.addr]
     this.#isInCycle = true
-    for (let node = this.graph.active; node instanceof ComputedNode && node !== this; node = node.#askedBy) {
+    for (let node = this.graph.active; node instanceof ComputedNode && node !== this; node = node.#reader) {
       path.unshift(node.addr)
       node.#isInCycle = true
     }
@@ -154,10 +153,10 @@ export class ComputedCell<T = unknown> extends Cell implements Computed<T> {
       refuseForeignRead(this)
       return node.read()
     }
-    node.bringUp()
-    // After that, so that the link remembers the stamp of what is given.
+    node.bringUpToDate()
+    // Linked after the refresh, so that the link records the stamp of the value that is returned.
     readByActive(active, node)
-    return node.give()
+    return node.unwrap()
   }
 
   peek(): T {
@@ -180,7 +179,7 @@ export function untracked<R>(f: () => R): R {
   return withoutReader(requireContext('untracked').graph, f)
 }
 
-/** Hides the running computed or effect from what `f` reads. */
+/** Runs `f` without the running computed or effect recording what `f` reads. */
 function withoutReader<R>(graph: Graph, f: () => R): R {
   const active = graph.active
   graph.active = undefined

@@ -16,13 +16,13 @@ import {
 } from './graph.js'
 import { refuseInComputed } from './signal.js'
 
-/** What an effect may return: a function that is called before the next run and at the end. */
+/** What an effect may return: a function that is called before the next run and on dispose. */
 export type Cleanup = () => void
 
 /**
- * Runs `f` now and again whenever something it read has changed; returns the function that ends it. Its writes are one
- * batch. What it returns, if a function, is called before the next run and at the end. An effect made inside another
- * effect or inside a spin's body ends with the run that made it.
+ * Runs `f` now, and again whenever something it read has changed; returns a function that disposes it. Its writes are
+ * one batch. If `f` returns a function, that is called before the next run and on dispose. An effect created inside
+ * another effect or inside a spin's body is disposed when the run that created it ends.
  *
  * ```ts
  * import { createSimulation, effect, signal } from 'millrace/reactive'
@@ -45,7 +45,7 @@ export function effect(f: () => void | Cleanup): () => void {
   try {
     node.run()
   } catch (error) {
-    // The caller gets no function to end it with, so it ends here.
+    // The caller gets no function to dispose the effect with.
     node.dispose()
     throw error
   }
@@ -54,7 +54,7 @@ export function effect(f: () => void | Cleanup): () => void {
 
 const UNTRACKABLE = /^\[object (Async|Generator)/
 
-/** What an async function reads after its first await would not be heard of, and its clean-up would be a promise. */
+/** Reads after the first await of an async function are not tracked, and its clean-up would be a promise. */
 function checkEffect(f: unknown): void {
   if (typeof f !== 'function') throw new TypeError(`effect: expected a function, got ${describe(f)}`)
   if (!UNTRACKABLE.test(Object.prototype.toString.call(f))) return
@@ -64,12 +64,12 @@ function checkEffect(f: unknown): void {
   )
 }
 
-/** Who an effect made now belongs to: the effect that is running, or the run of a spin. */
+/** The owner of an effect that is created now: the running effect, or the run of a spin. */
 function ownerOf(context: ReactiveContext): EffectOwner | undefined {
   return context.graph.active instanceof EffectNode ? context.graph.active : context.activeRun
 }
 
-/** Something that ends the effects made by its last run. */
+/** Disposes the effects that its last run created. */
 export interface EffectOwner {
   owned: EffectNode[] | undefined
 }
@@ -80,7 +80,7 @@ export class EffectNode extends GraphNode implements EffectOwner {
   readonly #f: () => void | Cleanup
   readonly owner: EffectOwner | undefined
   owned: EffectNode[] | undefined
-  /** Generations its writes have caused since the queue was last empty. */
+  /** How many generations its writes have caused since the queue was last empty. */
   caused = 0
   #cleanup: Cleanup | undefined
 
@@ -94,7 +94,7 @@ export class EffectNode extends GraphNode implements EffectOwner {
 
   readonly addr = 'effect'
 
-  /** Runs if something it read really changed; the effect that owns it goes first and may end it. */
+  /** Runs if something it read has changed. The owning effect is refreshed first, because it may dispose this one. */
   refresh(): void {
     if (this.owner instanceof EffectNode && (this.owner.flags & MARKED) !== 0) this.owner.refresh()
     if ((this.flags & MARKED) === 0 || (this.flags & (DISPOSED | RUNNING)) !== 0) return
@@ -121,8 +121,8 @@ export class EffectNode extends GraphNode implements EffectOwner {
     }
   }
 
-  /** Gives up after too many runs it caused itself: until the queue is empty it does not run again. */
-  giveUp(): void {
+  /** Reports that its own writes keep making it run; it does not run again until the queue is empty. */
+  stopRunaway(): void {
     const message = 'an effect keeps changing what it reads; let its writes settle, or read with peek()'
     this.context.fault('event-error', 'effect', new CycleError([this.addr, this.addr], message))
   }
@@ -141,9 +141,9 @@ export class EffectNode extends GraphNode implements EffectOwner {
     this.#callCleanup()
     if ((this.flags & DISPOSED) !== 0) return
     const { graph } = this
-    const { active, activeRun } = graph
+    const { active, activeRunId } = graph
     graph.active = this
-    graph.activeRun = graph.drawRun()
+    graph.activeRunId = graph.drawRunId()
     this.depsTail = undefined
     this.flags |= RUNNING
     try {
@@ -155,14 +155,14 @@ export class EffectNode extends GraphNode implements EffectOwner {
     } finally {
       this.flags &= ~RUNNING
       graph.active = active
-      graph.activeRun = activeRun
+      graph.activeRunId = activeRunId
       this.#endRun()
     }
   }
 
   #endRun(): void {
     if ((this.flags & DISPOSED) === 0) return dropUnread(this)
-    // It ended itself while running: drop what it read after that too.
+    // It disposed itself while running: drop what it read after that, too.
     dropAfter(this, undefined)
     disposeOwned(this)
     this.#callCleanup()
@@ -187,7 +187,7 @@ export class EffectNode extends GraphNode implements EffectOwner {
   }
 }
 
-/** Ends what an owner's last run has made. */
+/** Disposes the effects that the owner's last run created. */
 export function disposeOwned(owner: EffectOwner): void {
   const owned = owner.owned
   if (owned === undefined) return

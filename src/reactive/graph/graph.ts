@@ -1,38 +1,37 @@
 import { Fifo } from '../drain/fifo.js'
 
 /**
- * The dependency graph: who reads whom, and what may be out of date. It knows nothing of values.
+ * The dependency graph: which nodes read which, and which may be out of date. It holds no values.
  *
- * Push marks, pull validates. A write only *marks* everything that could be affected; nothing runs. A marked node is
- * then *validated*: each of its dependencies is brought up to date first, and its stamp is compared with the stamp the
- * link remembers. A stamp is a number drawn when a value really changes, so equal stamps all along mean that the node
- * is as good as new and does not run. From this one rule follow the order (a dependency is always fresh before its
- * reader runs), at most one run for a change however many paths lead to it, correct edges that are found while
- * running, and the cut where a value came out equal.
+ * Push marks, pull validates. A write only *marks* every node that may be affected; nothing runs. A marked node is then
+ * *validated*: each of its dependencies is refreshed first, and its stamp is compared with the stamp the link recorded.
+ * A stamp is a number drawn when a value changes. If all stamps are equal, the node is valid and does not run. This one
+ * rule gives the order (a dependency is fresh before its reader runs), at most one run for a change however many paths
+ * lead to it, correct edges that are found while running, and the cut-off where a value came out equal.
  *
  *     signal ──link{stamp}──▶ computed ──link{stamp}──▶ effect or spin
  *        write: mark ───────────▶ ● ──────────────────────▶ ●  (reached, in this order)
- *                                 ◀── fresh? ── compare ────┘  (when the drain comes to it)
+ *                                 ◀── fresh? ── compare ────┘  (when the drain processes it)
  *
- * Links are made the moment a value is read, and those a finished run no longer used are dropped in one step. Each
- * node's links form a list in reading order with a cursor, so a run that reads the same things again allocates nothing.
- * A computed that nobody observes holds its dependencies but is not held by them, and costs nothing until it is read.
- * All walks here use their own stack: a chain of ten thousand nodes is no deeper than one.
+ * A link is created when a value is read; links that a finished run did not use are dropped in one step. The links of a
+ * node form a list in reading order with a cursor, so a run that reads the same nodes again allocates nothing. A
+ * computed without observers references its dependencies, but they do not reference it, and it costs nothing until it is
+ * read. All walks use an explicit stack: a chain of ten thousand nodes needs no deep call stack.
  */
 export class Graph {
-  /** The last stamp drawn. Shared by a root context and all that will be forked from it. */
+  /** The last stamp drawn. A root context and all its forks will share it. */
   stamp = 0
-  /** How many writes there were: a computed nobody observes was checked at one of these. */
+  /** The number of writes so far. A computed without observers records at which one it was validated. */
   writes = 0
-  /** The computed or effect that is running now and collects what it reads, and the number of its run. */
+  /** The computed or effect that is running and records what it reads, and the number of its run. */
   active: GraphNode | undefined
-  activeRun = 0
-  /** How many computeds are being evaluated; while it is not 0 nothing may be written. */
+  activeRunId = 0
+  /** How many computeds are being evaluated; while it is not 0, writes are refused. */
   computing = 0
-  /** Effects and spins that were marked and wait to be looked at, in the order they were reached. */
+  /** Effects and spins that were marked and not yet refreshed, in the order they were reached. */
   readonly reached = new Fifo<GraphNode>()
-  /** The write that made the code run that is running now; undefined when something outside did. */
-  trigger: Write | undefined
+  /** The write that made the current code run; undefined when the cause came from outside. */
+  causingWrite: Write | undefined
   nodeCount = 0
   linkCount = 0
   #lastRun = 0
@@ -42,30 +41,31 @@ export class Graph {
     return ++this.stamp
   }
 
-  drawRun(): number {
+  drawRunId(): number {
     return ++this.#lastRun
   }
 
-  /** Notes whose code is about to write; all writes of one run are one. */
+  /** Records which spin or effect is about to write; all writes of one run count as one. */
   noteWriter(writer: GraphNode | undefined): void {
-    const { trigger } = this
+    const { causingWrite } = this
     if (writer === undefined) this.#write = undefined
-    else if (this.#write?.writer !== writer || this.#write.before !== trigger) this.#write = { writer, before: trigger }
+    else if (this.#write?.writer !== writer || this.#write.before !== causingWrite)
+      this.#write = { writer, before: causingWrite }
   }
 
-  /** The last write noted: what reaches a node now. */
+  /** The last write recorded: the one that marks nodes now. */
   get write(): Write | undefined {
     return this.#write
   }
 }
 
-/** That a spin or effect wrote, and the write that had made it run: a chain in which a feedback shows as a repetition. */
+/** A write of a spin or effect, and the write that made it run. In this chain a feedback loop shows as a repetition. */
 export interface Write {
   readonly writer: GraphNode
   readonly before: Write | undefined
 }
 
-/** How often its last writer stands in a chain of writes: how often its own writes have brought it back. */
+/** How often the last writer occurs in a chain of writes: how often its own writes made it run again. */
 export function countRounds(write: Write): number {
   let count = 0
   for (let link: Write | undefined = write; link !== undefined; link = link.before) {
@@ -80,22 +80,22 @@ export const EFFECT = 2
 export const SPIN = 3
 export type NodeKind = typeof SIGNAL | typeof COMPUTED | typeof EFFECT | typeof SPIN
 
-/** May be out of date. Whoever depends on a marked node is marked too. */
+/** May be out of date. Every node that depends on a marked node is marked too. */
 export const MARKED = 1
-/** Stands in `reached`. */
+/** Is in `reached`. */
 export const QUEUED = 2
 /** Its function is on the call stack. */
 export const RUNNING = 4
 export const DISPOSED = 8
 /** A computed that has a value or an error. */
 export const EVALUATED = 16
-/** A spin whose code was replaced: it runs again whatever its stamps say. */
+/** A spin whose body was replaced: it runs again even if its stamps are equal. */
 export const STALE = 32
 
-/** So often may the writes of one spin or effect bring it back, before something outside happens, until it is stopped. */
+/** How often the writes of one spin or effect may make it run again, without a cause from outside, until it is stopped. */
 export const CAUSED_MAX = 100
 
-/** Takes the present values of everything a node read as seen. */
+/** Records the present stamps of all dependencies as seen. */
 export function acceptDeps(node: GraphNode): void {
   for (let link = node.deps; link !== undefined; link = link.nextDep) link.stamp = link.dep.stamp
   node.flags &= ~(MARKED | STALE)
@@ -105,18 +105,18 @@ export abstract class GraphNode {
   abstract readonly kind: NodeKind
   readonly graph: Graph
   flags = 0
-  /** Drawn each time the value changed. */
+  /** Drawn each time the value changes. */
   stamp = 0
   deps: Link | undefined
-  /** The cursor: the last link used by the run in progress, or by the last one. */
+  /** The cursor: the last link used by the run in progress, or by the last run. */
   depsTail: Link | undefined
   subs: Link | undefined
   subsTail: Link | undefined
-  /** The last run that read this node, so that a second read in the same run costs nothing. */
+  /** The number of the last run that read this node: a second read in the same run returns at once. */
   readInRun = 0
   /** While in `reached`: the write that put it there. */
   reachedBy: Write | undefined
-  /** For an unobserved computed: the write count at which it was last known to be valid. */
+  /** For a computed without observers: the write count at which it was last validated. */
   validAt = -1
 
   constructor(graph: Graph) {
@@ -124,7 +124,7 @@ export abstract class GraphNode {
     graph.nodeCount++
   }
 
-  /** Computeds only: run the function again. */
+  /** Computeds only: runs the function again. */
   evaluate(): void {}
 }
 
@@ -146,15 +146,15 @@ export class Link {
   }
 }
 
-/** A computed or effect read `dep`; a second read in one run is free. */
+/** Records that a computed or effect read `dep`; a second read in one run returns at once. */
 export function readByActive(active: GraphNode, dep: GraphNode): void {
-  const run = dep.graph.activeRun
+  const run = dep.graph.activeRunId
   if (dep.readInRun === run) return
   dep.readInRun = run
   recordRead(active, dep)
 }
 
-/** Records that `sub` reads `dep` now, reusing the link of the last run when the order is the same. */
+/** Records that `sub` reads `dep`; reuses the link of the last run if the reading order is the same. */
 export function recordRead(sub: GraphNode, dep: GraphNode): Link {
   const tail = sub.depsTail
   const next = tail === undefined ? sub.deps : tail.nextDep
@@ -171,7 +171,7 @@ export function recordRead(sub: GraphNode, dep: GraphNode): Link {
   return link
 }
 
-/** Effects and spins observe from the start; a computed does while somebody observes it. */
+/** Effects and spins observe their dependencies always; a computed does while it has observers. */
 function isObserving(node: GraphNode): boolean {
   return node.kind >= EFFECT || node.subs !== undefined
 }
@@ -184,7 +184,7 @@ function attach(first: Link): void {
     const wasObserved = dep.subs !== undefined
     append(link)
     if (dep.kind !== COMPUTED || wasObserved) continue
-    // It was fresh when it was read a moment ago; from now on it is told of changes instead of asking.
+    // It was refreshed by the read a moment ago; from now on writes mark it, and it need not compare the write count.
     dep.flags &= ~MARKED
     for (let inner = dep.deps; inner !== undefined; inner = inner.nextDep) todo.push(inner)
   }
@@ -208,7 +208,7 @@ function detach(first: Link): void {
     remove(link)
     const dep = link.dep
     if (dep.kind !== COMPUTED || dep.subs !== undefined) continue
-    // Unobserved again: valid as of now unless a mark says otherwise, and no longer held by what it reads.
+    // No observers any more: valid as of now unless it is marked, and its dependencies stop referencing it.
     if ((dep.flags & MARKED) === 0) dep.validAt = dep.graph.writes
     dep.flags &= ~MARKED
     for (let inner = dep.deps; inner !== undefined; inner = inner.nextDep) todo.push(inner)
@@ -227,7 +227,7 @@ function remove(link: Link): void {
   dep.graph.linkCount--
 }
 
-/** Drops the links after the cursor: what the run that ended just now did not read. */
+/** Drops the links after the cursor: those that the run that just ended did not read. */
 export function dropUnread(sub: GraphNode): void {
   dropAfter(sub, sub.depsTail)
 }
@@ -247,8 +247,8 @@ export function dropAfter(sub: GraphNode, last: Link | undefined): void {
 }
 
 /**
- * Marks everything that depends on `from`, and notes effects and spins in the order they are reached; all but `except`,
- * which knows already.
+ * Marks every node that depends on `from`, and queues effects and spins in the order they are reached; all except
+ * `except`, which need not run.
  */
 export function markObservers(from: GraphNode, except?: GraphNode): void {
   const stack: Link[] = []
@@ -276,7 +276,7 @@ export function markObservers(from: GraphNode, except?: GraphNode): void {
   }
 }
 
-/** Notes an effect or spin as one to look at. */
+/** Queues an effect or spin for the drain. */
 export function reach(node: GraphNode): void {
   if ((node.flags & (QUEUED | DISPOSED)) !== 0) return
   node.flags |= QUEUED
@@ -284,13 +284,13 @@ export function reach(node: GraphNode): void {
   node.graph.reached.push(node)
 }
 
-/** True when a computed's value can be used as it is. */
+/** True when the cached value of a computed is valid. */
 export function isFresh(node: GraphNode): boolean {
   if ((node.flags & EVALUATED) === 0) return false
   return node.subs !== undefined ? (node.flags & MARKED) === 0 : node.validAt === node.graph.writes
 }
 
-/** Brings a computed up to date: its dependencies first, itself only if one of them really changed. */
+/** Refreshes a computed: its dependencies first, and itself only if one of them has changed. */
 export function refresh(target: GraphNode): void {
   if (isFresh(target)) return
   if ((target.flags & EVALUATED) === 0) return target.evaluate()
@@ -298,7 +298,7 @@ export function refresh(target: GraphNode): void {
   let node = target
   let link = target.deps
   for (;;) {
-    // One that keeps no value, because it was in a cycle, is asked again whatever it read.
+    // A computed without a cached value, because it was in a cycle, is evaluated whatever it read.
     const isKept = (node.flags & EVALUATED) !== 0
     const stale = isKept ? firstStale(link) : undefined
     if (stale !== undefined && mustDescend(stale.dep)) {
@@ -309,7 +309,7 @@ export function refresh(target: GraphNode): void {
     }
     if (isKept && stale === undefined) confirm(node)
     else node.evaluate()
-    // Climb: the dependency is fresh now, so its stamp decides whether the search goes on after it.
+    // Climb: the dependency is fresh now, so its stamp decides whether the search continues after it.
     while (above !== undefined && above.link.stamp !== above.link.dep.stamp) {
       above.node.evaluate()
       above = above.above
@@ -327,7 +327,7 @@ interface Climb {
   readonly above: Climb | undefined
 }
 
-/** From `link` on, the first dependency that changed or that is itself not known to be fresh. */
+/** Starting at `from`, the first link whose dependency changed or is not known to be fresh. */
 function firstStale(from: Link | undefined): Link | undefined {
   let link = from
   while (link !== undefined) {
@@ -338,18 +338,18 @@ function firstStale(from: Link | undefined): Link | undefined {
   return undefined
 }
 
-/** A dependency that is being evaluated right now closes a cycle: evaluating its reader makes that one say so. */
+/** A dependency that is being evaluated closes a cycle: evaluating its reader makes the reader throw `CycleError`. */
 function mustDescend(dep: GraphNode): boolean {
   return dep.kind === COMPUTED && (dep.flags & RUNNING) === 0 && !isFresh(dep)
 }
 
-/** Notes that a computed was checked and is valid. */
+/** Records that a computed was validated. */
 export function confirm(node: GraphNode): void {
   node.flags &= ~MARKED
   node.validAt = node.graph.writes
 }
 
-/** True when something an effect read has really changed. */
+/** True when something an effect read has changed. */
 export function hasChangedDeps(sub: GraphNode): boolean {
   for (let link = sub.deps; link !== undefined; link = link.nextDep) {
     if (link.dep.kind === COMPUTED) refresh(link.dep)

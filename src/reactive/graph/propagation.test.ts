@@ -23,7 +23,7 @@ import type { SpinCell } from '../spins/spin.js'
 const observers = (cell: Signal<unknown> | Spin<unknown>): number =>
   observersOf((cell as unknown as SignalCell | SpinCell).node)
 
-/** A spin in `ctx`, brought to its first result. */
+/** Creates a spin in `ctx` and runs it once. */
 function started<T>(ctx: Context, body: () => Op<T>): Spin<T> {
   const made = ctx.enter(() => spin(body))
   ctx.spawn(made, { onError: () => undefined })
@@ -61,7 +61,7 @@ describe('generations and order', () => {
     expect([log, last?.get()]).toEqual([['a', 'b', 'c', 'd'], 5])
   })
 
-  test('R37 independent nodes run in the order they first observed', () => {
+  test('R37 independent nodes run in the order of their first observation', () => {
     const ctx = createSimulation()
     const s = ctx.enter(() => signal(0))
     let log: number[] = []
@@ -77,7 +77,7 @@ describe('generations and order', () => {
     expect(log).toEqual([1, 2, 3, 1, 2, 3])
   })
 
-  test('R38 no body sees half of a change', () => {
+  test('R38 no body sees a part of a change', () => {
     const ctx = createSimulation()
     const price = ctx.enter(() => signal(100))
     const totals: number[] = []
@@ -93,7 +93,7 @@ describe('generations and order', () => {
     expect(totals).toEqual([120, 240])
   })
 
-  test('R38 a run that is about to resume never goes on with values that are out of date', () => {
+  test('R38 a run that is about to resume never continues with outdated values', () => {
     const ctx = createSimulation()
     const { n, d } = ctx.enter(() => ({ n: signal(1), d: deferred<number>() }))
     const results: number[] = []
@@ -113,7 +113,7 @@ describe('generations and order', () => {
     expect(results).toEqual([12])
   })
 
-  test('R38 a spin is not taken for valid while one it waits for is still being checked', () => {
+  test('R38 a spin is not valid while a spin it waits for is still being validated', () => {
     for (const isSourceEqual of [false, true]) {
       const ctx = createSimulation()
       const { x, y, result, first } = ctx.enter(() => {
@@ -166,7 +166,7 @@ describe('generations and order', () => {
     expect([runs, j.get()]).toEqual([{ L: 5, M: 5, N: 5, J: 5 }, 16])
   })
 
-  test('R40 a child that is newly waited for is brought up to date first', () => {
+  test('R40 a child that a run waits for the first time is refreshed first', () => {
     const ctx = createSimulation()
     const { mode, qty } = ctx.enter(() => ({ mode: signal('off'), qty: signal(2) }))
     const reports: string[] = []
@@ -196,7 +196,7 @@ describe('generations and order', () => {
     const { flag, s } = ctx.enter(() => ({ flag: signal(true), s: signal(0) }))
     let runs = 0
     const owner = started(ctx, function* () {
-      // The child reads s before the owner does anything with it, so it is reached first.
+      // The child reads s before the owner uses it, so the child is reached first.
       const isOn = yield* read(flag)
       if (!isOn) return -1
       return yield* waitFor(
@@ -236,7 +236,7 @@ describe('generations and order', () => {
 })
 
 describe('edges', () => {
-  test('R42 a spin observes the moment it reads, not when it completes', () => {
+  test('R42 a spin is an observer from the moment it reads, not from its completion', () => {
     const ctx = createSimulation()
     const { n, d } = ctx.enter(() => ({ n: signal(1), d: deferred<number>() }))
     const results: number[] = []
@@ -267,7 +267,7 @@ describe('edges', () => {
     expect(sum.get()).toBe(300)
   })
 
-  test('R44 what a run no longer used is unregistered when it completes', () => {
+  test('R44 dependencies that a run did not use are unregistered when it completes', () => {
     const ctx = createSimulation()
     const cells = ctx.enter(() => ({ x: signal(1), y: signal(2), z: signal(3) }))
     const which = ctx.enter(() => signal<keyof typeof cells>('x'))
@@ -299,7 +299,7 @@ describe('edges', () => {
     expect(observers(b)).toBe(0)
   })
 
-  test('R45 an equal result stops the change', () => {
+  test('R45 an equal result stops the propagation', () => {
     const ctx = createSimulation()
     const n = ctx.enter(() => signal(2))
     const runs = { parity: 0, label: 0 }
@@ -316,7 +316,7 @@ describe('edges', () => {
     expect([runs, label.get()]).toEqual([{ parity: 2, label: 1 }, 'even'])
   })
 
-  test('R45 through computeds too, and an equal result wakes those who were blocked', () => {
+  test('R45 an equal result stops it through computeds too, and unblocks waiting spins', () => {
     const ctx = createSimulation()
     const { n, gate } = ctx.enter(() => ({ n: signal(2), gate: signal(0) }))
     const half = ctx.enter(() => computed(() => Math.floor(n.get() / 2)))
@@ -357,7 +357,7 @@ describe('edges', () => {
     expect([n.get(), each.get()]).toEqual([5, 5])
   })
 
-  test('R46 one that never settles is told E_REACTIVE_CYCLE, and the others keep working', async () => {
+  test('R46 a spin that never settles gets E_REACTIVE_CYCLE, and the others keep working', async () => {
     const faults: Fault[] = []
     const ctx = createSimulation({ onFault: (fault) => faults.push(fault) })
     const { n, other } = ctx.enter(() => ({ n: signal(0), other: signal(0) }))
@@ -378,7 +378,7 @@ describe('edges', () => {
     expect(watching.get()).toBe(2)
   })
 
-  test('R46 writing often is not feedback: neither in one run, nor message by message, nor passed on', () => {
+  test('R46 frequent writes are not feedback: in one run, message by message, or passed on', () => {
     const faults: Fault[] = []
     const ctx = createSimulation({ onFault: (fault) => faults.push(fault) })
     const { inbox, total, shown } = ctx.enter(() => ({ inbox: mailbox<number>(), total: signal(0), shown: signal(0) }))
@@ -389,7 +389,7 @@ describe('edges', () => {
       }),
     )
     ctx.enter(() => effect(() => void shown.set(total.get() * 2)))
-    // One event after another in one drain, so that every message makes the effect run.
+    // One event after another in one drain, so that every message runs the effect.
     const post = (left: number): void => {
       inbox.post(1)
       if (left > 1)
@@ -431,7 +431,7 @@ describe('edges', () => {
     expect(faults.slice(1).map((fault) => (fault.error as CycleError).code)).toContain('E_REACTIVE_CYCLE')
   })
 
-  test('R46 two that write to each other for ever are stopped too', () => {
+  test('R46 two spins that write to each other for ever are stopped too', () => {
     const ctx = createSimulation()
     const { a, b } = ctx.enter(() => ({ a: signal(0), b: signal(0) }))
     const ping = started(ctx, function* () {

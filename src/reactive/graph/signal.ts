@@ -9,9 +9,9 @@ import { GraphNode, SIGNAL, markObservers, readByActive } from './graph.js'
 export type Equality<T> = false | ((a: T, b: T) => boolean)
 
 export interface SignalOptions<T> {
-  /** Names the cell in addresses, messages and snapshots. Default: none, cells are numbered. */
+  /** The name of the cell in addresses and messages. Default: none, cells are numbered. */
   readonly key?: string | undefined
-  /** When a written value counts as the same and changes nothing. Default: `Object.is`. */
+  /** When a written value counts as unchanged, so that the write has no effect. Default: `Object.is`. */
   readonly equals?: Equality<T> | undefined
 }
 
@@ -22,17 +22,17 @@ export interface Signal<T> {
   readonly version: number
   /** The value; inside a `computed` or `effect` this also records a dependency. */
   get(): T
-  /** The value, never a dependency. */
+  /** The value, without recording a dependency. */
   peek(): T
-  /** Stores a value and returns it. It is visible at once; effects and spins follow in the next drain. */
+  /** Stores a value and returns it. Reads see it at once; effects and spins run in the next drain. */
   set(value: T): T
-  /** Stores `f(value)`. When `f` throws nothing has changed. */
+  /** Stores `f(value)`. When `f` throws, the signal is unchanged. */
   update(f: (old: T) => T): T
   /** Stores `next` only if the value is still `seen`. */
   compareAndSet(seen: T, next: T): boolean
-  /** Stores what `f` resolves to, and starts over from the fresh value when somebody wrote meanwhile. */
+  /** Stores what `f` resolves to; starts over from the fresh value when the signal was written meanwhile. */
   updateAsync(f: (old: T) => Promise<T>): Promise<T>
-  /** Calls `f(next, old)` after each changing write, each one in a batch too. The same key replaces. */
+  /** Calls `f(next, old)` after each write that changes the value, also inside a batch. The same key replaces a watcher. */
   watch(key: unknown, f: (next: T, old: T) => void): () => void
 }
 
@@ -136,7 +136,7 @@ export class SignalCell<T = unknown> extends Cell implements Signal<T> {
   }
 }
 
-/** Takes a value: stamp, marks, watchers, and the event that makes the drain follow. */
+/** Stores a value: draws a stamp, marks observers, calls watchers, and queues the event for the drain. */
 function write<T>(context: ReactiveContext, node: SignalNode<T>, value: T): T {
   const old = node.value
   if (isEqual(context, node.equals, old, value, node)) return old
@@ -154,7 +154,7 @@ function write<T>(context: ReactiveContext, node: SignalNode<T>, value: T): T {
   return value
 }
 
-/** Compares by the given rule; a comparator that throws counts as "changed" and is reported. */
+/** Compares by the given rule. A comparator that throws counts as "changed" and is reported. */
 export function isEqual<T>(
   context: ReactiveContext,
   equals: Equality<T> | undefined,
@@ -182,7 +182,7 @@ function callWatchers<T>(context: ReactiveContext, node: SignalNode<T>, next: T,
   }
 }
 
-/** A computed or effect of another root that reads this cell would never hear of its changes. */
+/** A computed or effect of another root would not run again when this cell changes, so its read is refused. */
 export function refuseForeignRead(cell: Cell): void {
   if (cell.home.state === 'closed') throw new ContextStoppedError('get', 'closed')
   const context = ambientContext()
@@ -191,7 +191,7 @@ export function refuseForeignRead(cell: Cell): void {
   }
 }
 
-/** Where there is more than `key`. */
+/** The options of each constructor that has more than `key`. */
 const KNOWN_OPTIONS: Readonly<Record<string, readonly string[]>> = {
   signal: ['key', 'equals'],
   computed: ['equals'],
@@ -218,7 +218,7 @@ export function checkCellOptions(what: string, options: { readonly key?: unknown
   }
 }
 
-/** Refuses what a pure function may not do. */
+/** Refuses an operation inside a computed, which must be pure. */
 export function refuseInComputed(context: ReactiveContext, what: string): void {
   if (context.graph.computing > 0) {
     throw new EffectTypeError(`${what}: a computed may only read; do this in an effect, a spin or plain code`)

@@ -19,7 +19,7 @@ import {
 } from '../index.js'
 
 describe('signals', () => {
-  test('R21 a write takes effect at once and counts', () => {
+  test('R21 a write takes effect at once and increments the version', () => {
     createSimulation().enter(() => {
       const s = signal(1)
       expect(s.version).toBe(0)
@@ -39,7 +39,7 @@ describe('signals', () => {
     })
   })
 
-  test('R21 an update that throws leaves the signal as it was', () => {
+  test('R21 an update that throws leaves the signal unchanged', () => {
     createSimulation().enter(() => {
       const s = signal(1)
       const fail = (): number => {
@@ -50,7 +50,7 @@ describe('signals', () => {
     })
   })
 
-  test('R21 track gives the value, the one before its last change, and whether it ever changed', () => {
+  test('R21 track gives the value, the value before its last change, and whether it ever changed', () => {
     const ctx = createSimulation()
     const s = ctx.enter(() => signal('a'))
     const seen: unknown[] = []
@@ -95,7 +95,7 @@ describe('signals', () => {
     expect(faults.map((fault) => [fault.code, fault.site])).toEqual([['event-error', 'equals']])
   })
 
-  test('R22 wrong options are refused by name', () => {
+  test('R22 unknown options are refused by name', () => {
     createSimulation().enter(() => {
       expect(() => signal(1, { equals: 5 as never })).toThrow(/options\.equals must be false or a function/)
       expect(() => signal(1, { key: 5 as never })).toThrow(/options\.key must be a string, got 5/)
@@ -127,7 +127,7 @@ describe('signals', () => {
     expect([await updated, s.get(), runs]).toEqual([15, 15, 2])
   })
 
-  test('R24 a batch is one change: no halves are ever seen', () => {
+  test('R24 a batch is one change: no part of it is ever seen', () => {
     const ctx = createSimulation()
     const { w, h } = ctx.enter(() => ({ w: signal(2), h: signal(3) }))
     const results: number[] = []
@@ -185,7 +185,7 @@ describe('signals', () => {
     ])
   })
 
-  test('R25 a watcher hears every changing write, in a batch too, and its throw is a fault', () => {
+  test('R25 a watcher gets every changing write, in a batch too, and its error is a fault', () => {
     const faults: Fault[] = []
     createSimulation({ onFault: (fault) => faults.push(fault) }).enter(() => {
       const s = signal(0)
@@ -244,7 +244,7 @@ describe('signals', () => {
     expect(ctx.inspect().running).toBe(0)
   })
 
-  test('R25 a computed that reads itself is told the way round', () => {
+  test('R25 a computed that reads itself gets the path of the cycle', () => {
     createSimulation().enter(() => {
       const a: { get(): number } = computed(function first() {
         return b.get() + 1
@@ -263,7 +263,7 @@ describe('signals', () => {
     })
   })
 
-  test('R25 computeds that were in a cycle heal when it opens, whoever was asked first', () => {
+  test('R25 computeds of a cycle recover when a change breaks it, whichever was read first', () => {
     for (const isObserved of [false, true]) {
       createSimulation().enter(() => {
         const { on, other } = { on: signal(true), other: signal(0) }
@@ -291,7 +291,7 @@ describe('signals', () => {
     }
   })
 
-  test('R25 a computed nobody observes is held by nothing it reads', () => {
+  test('R25 a computed without observers is not referenced by what it reads', () => {
     const ctx = createSimulation()
     ctx.enter(() => {
       const s = signal(1)

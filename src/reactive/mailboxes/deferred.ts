@@ -7,18 +7,18 @@ import { failure, success } from '../result.js'
 import { checkCellOptions, refuseInComputed } from '../graph/signal.js'
 
 export interface CellOptions {
-  /** Names the cell in addresses and messages. Default: none, cells are numbered. */
+  /** The name of the cell in addresses and messages. Default: none, cells are numbered. */
   readonly key?: string | undefined
 }
 
-/** A value that is given once and read by any number of readers, before and after. */
+/** A value that is delivered once and read by any number of readers, before and after. */
 export interface Deferred<T> {
   readonly addr: string
   /** How many runs wait for it now. */
   readonly waiters: number
-  /** Gives the value: true the first time, false when it has one already. */
+  /** Delivers the value: returns true the first time, false when there is one already. */
   deliver(value: T): boolean
-  /** Gives an error instead; readers get it thrown. */
+  /** Delivers an error instead; it is thrown in the readers. */
   fail(error: unknown): boolean
 }
 
@@ -30,8 +30,8 @@ export interface Deferred<T> {
  *
  * const ctx = createSimulation()
  * const answer = ctx.enter(() => deferred<number>())
- * const asked = ctx.run(function* () { return (yield* waitFor(answer)) + 1 })
- * ctx.enter(() => answer.deliver(41)) // true; asked resolves 42
+ * const answered = ctx.run(function* () { return (yield* waitFor(answer)) + 1 })
+ * ctx.enter(() => answer.deliver(41)) // true; answered resolves 42
  * ```
  */
 export function deferred<T>(options: CellOptions = {}): Deferred<T> {
@@ -46,8 +46,8 @@ export function deferred<T>(options: CellOptions = {}): Deferred<T> {
 export class DeferredNode {
   readonly context: ReactiveContext
   readonly addr: string
-  /** Given, though the event that makes it known may still be queued. */
-  isGiven = false
+  /** A value was delivered; the event that assigns it may still be queued. */
+  isDelivered = false
   result: Result<unknown> | undefined
   readonly waiters = new Set<Request<unknown>>()
 
@@ -56,7 +56,7 @@ export class DeferredNode {
     this.addr = addr
   }
 
-  /** Makes the value known: one resume for every reader that waits, in the order they came. */
+  /** Assigns the value and queues one resume for every waiting reader, in waiting order. */
   settle(result: Result<unknown>): void {
     this.result = result
     for (const request of this.waiters) this.context.enqueue({ type: 'resume', request, result })
@@ -78,17 +78,17 @@ export class DeferredCell extends Cell implements Deferred<unknown> {
   }
 
   deliver(value: unknown): boolean {
-    return this.#give('deferred.deliver', success(value))
+    return this.#settle('deferred.deliver', success(value))
   }
 
   fail(error: unknown): boolean {
-    return this.#give('deferred.fail', failure(error))
+    return this.#settle('deferred.fail', failure(error))
   }
 
-  #give(what: string, result: Result<unknown>): boolean {
+  #settle(what: string, result: Result<unknown>): boolean {
     const context = this.writable(what)
-    if (this.node.isGiven) return false
-    this.node.isGiven = true
+    if (this.node.isDelivered) return false
+    this.node.isDelivered = true
     context.enqueue({ type: 'deferred-delivery', node: this.node, result })
     return true
   }

@@ -8,7 +8,7 @@ import type { Request } from '../spins/request.js'
 import { success } from '../result.js'
 import { checkCellOptions, refuseInComputed } from '../graph/signal.js'
 
-/** A queue of messages, each of which goes to exactly one taker, in order. */
+/** A queue of messages, in order; each message is received by exactly one taker. */
 export interface Mailbox<T> {
   readonly addr: string
   /** Messages that wait for a taker. */
@@ -42,7 +42,7 @@ export function mailbox<T>(options: CellOptions = {}): Mailbox<T> {
   }) as unknown as Mailbox<T>
 }
 
-/** A message remembers when it came, so that several that are given back keep their order. */
+/** A message keeps its order of arrival, so that returned messages keep their order. */
 interface Message {
   readonly order: number
   readonly body: unknown
@@ -73,14 +73,14 @@ export class MailboxNode {
     this.serve()
   }
 
-  /** The first message, only while `hasMessage`; `entry`, as which it will be recorded, remembers its place. */
+  /** Takes the first message; call it only while `hasMessage`. `entry` records the order, in case the message is returned. */
   take(entry: Entry): unknown {
     const message = this.#messages.shift() as Message
     entry.order = message.order
     return message.body
   }
 
-  /** Hands messages to those who wait, first come first served. */
+  /** Hands messages to waiting takers, in waiting order. */
   serve(): void {
     for (const request of this.waiters) {
       if (!this.hasMessage) return
@@ -90,7 +90,7 @@ export class MailboxNode {
     }
   }
 
-  /** Takes back a message whose taker is gone: to the front, among other returned ones in the order they came. */
+  /** Returns a message whose taker has died: to the front, ordered among other returned messages by arrival. */
   putBack({ order }: Entry, body: unknown): void {
     const earlier: Message[] = []
     for (let first = this.#messages.peek(); first !== undefined && first.order < order; first = this.#messages.peek()) {

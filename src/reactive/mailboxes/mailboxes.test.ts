@@ -16,7 +16,7 @@ import {
   waitFor,
 } from '../index.js'
 
-/** A spin that takes `count` messages and notes them. */
+/** A spin that takes `count` messages and records them. */
 function taker<T>(ctx: Context, box: Mailbox<T>, out: T[], count = 1): Spin<void> {
   const made = ctx.enter(() =>
     spin(function* () {
@@ -28,7 +28,7 @@ function taker<T>(ctx: Context, box: Mailbox<T>, out: T[], count = 1): Spin<void
 }
 
 describe('waiters', () => {
-  test('R47 a cancelled taker is skipped without consuming', () => {
+  test('R47 a cancelled taker is skipped without consuming a message', () => {
     const ctx = createSimulation()
     const box = ctx.enter(() => mailbox<string>())
     const out: string[][] = [[], [], []]
@@ -46,14 +46,14 @@ describe('waiters', () => {
     expect([out[2], box.size]).toEqual([['n'], 0])
   })
 
-  test('R47 messages on their way to runs that died go back to the front, in order', async () => {
+  test('R47 messages handed to runs that died go back to the front, in order', async () => {
     const ctx = createContext()
     const { box, s } = ctx.enter(() => ({ box: mailbox<number>(), s: signal(0) }))
     const dying = [taker(ctx, box, []), taker(ctx, box, [])]
     expect(await ctx.idle({ timeoutMs: 0 })).toBe(false)
     expect(box.waiters).toBe(2)
     const out: number[] = []
-    // Handed over one event later than posted: at the write's event both are under way, and then their takers die.
+    // Messages are handed over one event after the post: at the event of the write both are in flight, and then their takers die.
     ctx.enter(() => {
       s.watch('kill', () => dying.forEach((each) => each.cancel()))
       for (const m of [1, 2, 3]) box.post(m)
@@ -67,7 +67,7 @@ describe('waiters', () => {
     expect(out).toEqual([1, 2, 3])
   })
 
-  test('R47 an unfinished run that is superseded meets the messages it took again', () => {
+  test('R47 the run that replaces an unfinished run takes its messages again', () => {
     const ctx = createSimulation()
     const { box, s, gate } = ctx.enter(() => ({ box: mailbox<string>(), s: signal(1), gate: deferred() }))
     const done: unknown[] = []
@@ -124,7 +124,7 @@ describe('deferreds and mailboxes', () => {
     expect(got).toEqual([value])
   })
 
-  test("R48 a failure is thrown to every reader, and one reader's throw is no other's", async () => {
+  test('R48 a failure is thrown to every reader, and an error of one reader does not affect the others', async () => {
     const ctx = createSimulation()
     const d = ctx.enter(() => deferred<number>())
     const failing = ctx.run(function* () {
@@ -160,7 +160,7 @@ describe('deferreds and mailboxes', () => {
     expect([one, two]).toEqual([[1], [2]])
   })
 
-  test('R49 a taker that throws has consumed its message, loudly', () => {
+  test('R49 a taker that throws has consumed its message, and its error is reported', () => {
     const errors: unknown[] = []
     const ctx = createSimulation()
     const box = ctx.enter(() => mailbox<string>())
@@ -182,7 +182,7 @@ describe('deferreds and mailboxes', () => {
     expect(() => b.enter(() => box.post(1))).toThrow(ForeignContextError)
   })
 
-  test('R50 never more than its permits, first come first served', () => {
+  test('R50 permits are never exceeded and granted in waiting order', () => {
     const ctx = createSimulation()
     const gate = ctx.enter(() => semaphore(2))
     let active = 0
@@ -204,7 +204,7 @@ describe('deferreds and mailboxes', () => {
     expect(order).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
   })
 
-  test('R50 a permit comes back on error and on cancel, and only once', async () => {
+  test('R50 a permit is released on error and on cancel, and only once', async () => {
     const ctx = createSimulation()
     const gate = ctx.enter(() => semaphore(1))
     const failing = ctx.enter(() =>
@@ -226,7 +226,7 @@ describe('deferreds and mailboxes', () => {
     for (const n of [0, -1, 1.5, Number.NaN]) expect(() => ctx.enter(() => semaphore(n))).toThrow(RangeError)
   })
 
-  test('R50 a body that runs again after giving its permit back acquires another', () => {
+  test('R50 a body that runs again after releasing its permit acquires another', () => {
     const ctx = createSimulation({ onFault: (fault) => faults.push(fault.error) })
     const faults: unknown[] = []
     const { gate, a } = ctx.enter(() => ({ gate: semaphore(1), a: signal(0) }))
@@ -265,7 +265,7 @@ describe('deferreds and mailboxes', () => {
     expect([permits.size, gate.permits]).toEqual([1, 1])
   })
 
-  test('R50 a permit comes back from outside any context', async () => {
+  test('R50 a permit can be released outside any context', async () => {
     const ctx = createSimulation()
     const gate = ctx.enter(() => semaphore(1))
     const permit = await ctx.run(ctx.enter(() => gate.acquire()))
@@ -276,7 +276,7 @@ describe('deferreds and mailboxes', () => {
     expect(() => permit.release()).toThrow('over-released')
   })
 
-  test('cells made in a body are the same ones in its re-runs', () => {
+  test('a re-run of a body gets the same cells', () => {
     const ctx = createSimulation()
     const s = ctx.enter(() => signal(0))
     const counts: number[] = []
@@ -290,7 +290,7 @@ describe('deferreds and mailboxes', () => {
     expect(counts).toEqual([1, 2, 3])
   })
 
-  test('a loop over a mailbox serves all that is there in one go', () => {
+  test('a loop over a mailbox takes all available messages in one resume', () => {
     const ctx = createSimulation()
     const box = ctx.enter(() => mailbox<number>())
     ctx.enter(() => {

@@ -10,19 +10,19 @@ import type { Spin, SpinNode } from '../spins/spin.js'
 import { spin } from '../spins/spin.js'
 import { waitFor } from '../spins/wait.js'
 
-/** The right to be one of the few; give it back once, from anywhere. */
+/** The right to be one of at most `max` holders. Release it once, from anywhere. */
 export interface Permit {
   release(): void
 }
 
-/** Lets at most so many through at a time, first come first served. */
+/** Limits the number of concurrent holders; permits are granted in waiting order. */
 export interface Semaphore {
   readonly addr: string
   /** Permits that are free. */
   readonly permits: number
-  /** Completes with a permit when one is free; release it yourself. */
+  /** Completes with a permit when one is free; the caller releases it. */
   acquire(): Spin<Permit>
-  /** Runs the spin while holding a permit, and gives it back however that ends. It runs once: later changes do not. */
+  /** Runs the spin while holding a permit, and releases it however the spin ends. Later changes do not run it again. */
   holding<T>(inner: Spin<T>): Spin<T>
 }
 
@@ -48,7 +48,7 @@ export function semaphore(max: number, options: CellOptions = {}): Semaphore {
   return context.openCell('mailbox', options.key, make) as SemaphoreCell
 }
 
-/** A mailbox that starts with `max` permits in it: waiting, fairness and giving back are the mailbox's. */
+/** A mailbox that initially holds `max` permits: waiting, order and returned permits are handled by the mailbox. */
 class SemaphoreCell extends Cell implements Semaphore {
   readonly #box: MailboxCell
   #free: number
@@ -72,7 +72,7 @@ class SemaphoreCell extends Cell implements Semaphore {
       yield* waitFor(box)
       return take()
     })
-    // A body that runs again gets the permit it still holds, and never one that it has given back.
+    // A body that runs again gets the permit that it still holds, and never one that it has released.
     for (const node of nodesOf([acquired])) node.isSpent = isGivenBack
     return acquired
   }
@@ -98,7 +98,7 @@ class SemaphoreCell extends Cell implements Semaphore {
     return new HeldPermit(this.home, () => this.#giveBack())
   }
 
-  /** Goes to the semaphore's own context: a permit may come back from anywhere, a timer or callback included. */
+  /** Posts to the semaphore's own context: a permit may be released from anywhere, a timer or callback included. */
   #giveBack(): void {
     this.#free++
     this.home.enqueue({ type: 'mailbox-post', node: this.#box.node, message: undefined })

@@ -1,9 +1,9 @@
 /**
- * Where a thing stands: `parent/kind:key#n`, where `n` counts earlier uses of the same kind and key under the same
- * parent in this run. No source positions, which change with bundling, and nothing random: two runs that take the
- * same path give the same addresses. Spins and durable workflows share this.
+ * The address of a cell, spin or effect: `parent/kind:key#n`, where `n` counts earlier uses of the same kind and key
+ * under the same parent in this run. It contains no source positions, which change with bundling, and nothing random:
+ * two runs that take the same path give the same addresses.
  */
-export type Kind =
+export type AddressKind =
   | 'spin'
   | 'signal'
   | 'deferred'
@@ -20,7 +20,7 @@ export type Kind =
 
 export const ADDRESS_MAX = 200
 
-export function formatAddress(parent: string, kind: Kind, key: string, n: number): string {
+export function formatAddress(parent: string, kind: AddressKind, key: string, n: number): string {
   const own = `/${kind}:${escapeKey(key)}#${n}`
   return parent.length + own.length <= ADDRESS_MAX ? parent + own : `~${hash128(parent)}${own}`
 }
@@ -34,7 +34,7 @@ export class Scope {
     this.path = path
   }
 
-  next(kind: Kind, key: string): number {
+  next(kind: AddressKind, key: string): number {
     const name = key === '' ? kind : `${kind}:${key}`
     const counts = (this.#counts ??= new Map<string, number>())
     const n = counts.get(name) ?? 0
@@ -42,7 +42,7 @@ export class Scope {
     return n
   }
 
-  address(kind: Kind, key: string): string {
+  address(kind: AddressKind, key: string): string {
     return formatAddress(this.path, kind, key, this.next(kind, key))
   }
 
@@ -51,14 +51,14 @@ export class Scope {
   }
 }
 
-/** The separators of an address may not come from a key, or two places could share one. */
+/** A key may not contain the separators of an address: two places could get the same address. */
 function escapeKey(key: string): string {
   return /[/#%]/.test(key) ? key.replace(/[/#%]/g, (c) => `%${c.charCodeAt(0).toString(16)}`) : key
 }
 
 /**
- * A 128-bit hash of a text in 32 hex characters. It only has to be the same everywhere and to spread well; it guards
- * against nothing. Four lanes of multiply and rotate, each started and stepped with its own odd number, then mixed.
+ * A 128-bit hash of a text in 32 hex characters. It has to be the same everywhere and to spread well; it is not
+ * cryptographic. Four lanes of multiply and rotate, each with its own odd start and step, then mixed.
  */
 export function hash128(text: string): string {
   const lanes = [0x9e3779b9, 0x85ebca6b, 0xc2b2ae35, 0x27d4eb2f]

@@ -21,7 +21,7 @@ import type { SpinCell } from '../spins/spin.js'
 const logOf = (each: Spin<unknown>): ReplayLog => (each as unknown as SpinCell).node.log
 
 describe('long loops', () => {
-  test('R71 only what the current turn read matters, and its messages are kept', () => {
+  test('R71 only reads of the current turn count, and its messages are kept', () => {
     const ctx = createSimulation()
     const { box, s } = ctx.enter(() => ({ box: mailbox<string>(), s: signal(1) }))
     const out: unknown[] = []
@@ -52,7 +52,7 @@ describe('long loops', () => {
     expect([out.length, longest]).toEqual([100_003, 1])
   })
 
-  test('R71 a change of what this turn read starts this turn over, from its start', () => {
+  test('R71 a change of something read in this turn restarts this turn', () => {
     const ctx = createSimulation()
     const { box, s, gate } = ctx.enter(() => ({ box: mailbox<string>(), s: signal(1), gate: mailbox<number>() }))
     const out: unknown[] = []
@@ -103,7 +103,7 @@ describe('long loops', () => {
     expect([each.get(), turns, ctx.inspect().nodes]).toEqual([7, 6, 2])
   })
 
-  test('R71 what was made before a loop ends with the spin, whichever way it ends', () => {
+  test('R71 what was created before a loop is disposed with the spin, however the spin ends', () => {
     for (const end of ['cancel', 'dispose'] as const) {
       const ctx = createSimulation()
       const { a, box } = ctx.enter(() => ({ a: signal(0), box: mailbox<number>() }))
@@ -134,7 +134,7 @@ describe('long loops', () => {
     }
   })
 
-  test('R71 a million turns keep nothing', () => {
+  test('R71 a million turns leave no log entries', () => {
     const ctx = createSimulation()
     const loop = ctx.enter(() =>
       spin(() =>
@@ -146,7 +146,7 @@ describe('long loops', () => {
     expect([ctx.runSync(loop), logOf(loop).length]).toEqual([1_000_000, 1])
   })
 
-  test('R72 outside iterate the tail no re-run needs is dropped at the limit, and said once', () => {
+  test('R72 outside iterate, entries that no re-run needs are dropped at the limit and reported once', () => {
     const faults: Fault[] = []
     const ctx = createSimulation({ onFault: (fault) => faults.push(fault) })
     const box = ctx.enter(() => mailbox<number>())
@@ -167,7 +167,7 @@ describe('long loops', () => {
     expect(faults.map((fault) => fault.code)).toEqual(['log-overflow'])
   })
 
-  test('R72 after an overflow nothing new may be observed, so that no step is done and no message taken twice', () => {
+  test('R72 after an overflow the body may not observe anything new, so no step runs and no message is taken twice', () => {
     const faults: Fault[] = []
     const ctx = createSimulation({ logLimit: 3, onFault: (fault) => faults.push(fault) })
     const { box, first, last } = ctx.enter(() => ({ box: mailbox<number>(), first: signal(1), last: signal(1) }))
@@ -185,13 +185,13 @@ describe('long loops', () => {
     ctx.enter(() => [1, 2, 3, 4, 5, 6, 7, 8, 9, 10].forEach((m) => box.post(m)))
     ctx.enter(() => last.set(2))
     expect([out, box.size, long.running]).toEqual([[[1, [1, 2, 3, 4, 5], 1], 'E_LOG_LIMIT'], 5, false])
-    // What was read before the gap is still observed: its change starts over from there.
+    // A read before the gap is still observed: its change restarts the body there.
     ctx.enter(() => first.set(2))
     expect([out.slice(2), box.size]).toEqual([[[2, [6, 7, 8, 9, 10], 2], 'E_LOG_LIMIT'], 0])
     expect(faults.map((fault) => fault.code)).toEqual(['log-overflow'])
   })
 
-  test('a body that branches on something else than its effects is cut there and reported once', () => {
+  test('a body that branches on something else than its effects is cut there, and the divergence is reported once', () => {
     const faults: Fault[] = []
     const ctx = createSimulation({ onFault: (fault) => faults.push(fault) })
     const { a, b, s } = ctx.enter(() => ({ a: signal('a'), b: signal('b'), s: signal(0) }))
@@ -210,8 +210,8 @@ describe('long loops', () => {
   })
 })
 
-describe('looking inside', () => {
-  test('R70 counts match a graph made by hand', () => {
+describe('introspection', () => {
+  test('R70 counts match a graph built by hand', () => {
     const ctx = createSimulation()
     const { a, b, d } = ctx.enter(() => ({ a: signal(1), b: signal(2), c: signal(3), d: deferred() }))
     const sum = ctx.enter(() =>
@@ -263,7 +263,7 @@ describe('addresses', () => {
     ])
   })
 
-  test('a long parent is replaced by its hash, which tells similar ones apart', () => {
+  test('a long parent is replaced by its hash, which differs for similar parents', () => {
     const long = formatAddress('/spin:x#0'.repeat(30), 'step', 'k', 0)
     expect(long).toMatch(/^~[0-9a-f]{32}\/step:k#0$/)
     expect(long.length).toBeLessThanOrEqual(ADDRESS_MAX)
@@ -277,12 +277,12 @@ describe('the replay log', () => {
   test('cutting it drops the later entries, and the body appends new ones', () => {
     const log = new ReplayLog({ limit: 10 })
     const scope = new Scope('/s')
-    for (const key of ['a', 'b', 'c']) log.settle(log.ask(scope, 'step', key, undefined), false, key)
+    for (const key of ['a', 'b', 'c']) log.settle(log.nextEntry(scope, 'step', key, undefined), false, key)
     log.cut(1)
     log.rewind()
     scope.reset()
-    expect(log.ask(scope, 'step', 'a', undefined).value).toBe('a')
-    const regrown = log.ask(scope, 'step', 'z', undefined)
+    expect(log.nextEntry(scope, 'step', 'a', undefined).value).toBe('a')
+    const regrown = log.nextEntry(scope, 'step', 'z', undefined)
     expect([regrown.isAnswered, log.isCaughtUp]).toEqual([false, true])
     log.settle(regrown, true, 'error')
     expect([log.length, log.at(1)?.addr, log.at(1)?.isError, log.at(2)]).toEqual([2, '/s/step:z#0', true, undefined])

@@ -1,39 +1,34 @@
-import type { Kind, Scope } from './address.js'
+import type { AddressKind, Scope } from './address.js'
 import { formatAddress } from './address.js'
 import { LogLimitError } from '../errors.js'
 import type { Link } from '../graph/graph.js'
 import { GraphNode } from '../graph/graph.js'
 
 /**
- * The replay log: what a body asked for, and what it was answered.
+ * The replay log: which effects a body requested, and their answers.
  *
- * A generator cannot be resumed twice from the same point, so a body that must go back starts again from its top and
- * is answered from here until it has caught up; then the next ask goes live. Two policies share this code:
- *
- * - *Cut and re-grow*, in memory, for spins. Entries are met by position. When a dependency changed, the log is cut at
- *   the first entry that depends on it; what stood before answers as before, what stood after is asked anew. A body
- *   that asks for something else than the log holds at that place has branched on something it should not have: the
- *   log is cut there and the fact reported.
- * - *Append-only*, for durable workflows. Entries are met by address, because branches that ran side by side may ask
- *   in another order the next time. Nothing is ever cut; an entry nobody asks for while something new is asked is
- *   non-determinism, and that parks the workflow.
+ * A generator cannot be resumed twice from the same point. A body that must go back therefore starts again from its top,
+ * and the log answers its effects until the recorded entries are used up; the next effect is performed live. Entries are
+ * matched by position. When a dependency changed, the log is cut at the first entry that depends on it: entries before
+ * the cut answer as before, effects after it are performed again. A body that requests another effect than the log has at
+ * that position has branched on something that is not in the log: the log is cut there and the divergence is reported.
  */
 export class Entry {
-  readonly kind: Kind
+  readonly kind: AddressKind
   readonly key: string
   readonly path: string
   readonly n: number
-  /** What it was asked of, a cell or a spin; another one at this place is a divergence. */
+  /** The cell or spin of the effect; another one at this position is a divergence. */
   readonly target: unknown
   isAnswered = false
   isError = false
   value: unknown = undefined
-  /** What makes it re-checkable: the link to what it read. One-shot entries have none. */
+  /** The link to what the effect read; its stamp makes the entry re-checkable. One-shot entries have none. */
   link: Link | undefined = undefined
-  /** For a message: its place in the order of its mailbox, should it have to go back. */
+  /** For a message: its order in its mailbox, in case the message is returned. */
   order = 0
 
-  constructor(kind: Kind, key: string, path: string, n: number, target: unknown) {
+  constructor(kind: AddressKind, key: string, path: string, n: number, target: unknown) {
     this.kind = kind
     this.key = key
     this.path = path
@@ -47,20 +42,20 @@ export class Entry {
 }
 
 export interface LogPolicy {
-  /** How many entries are kept at most: past it a cutting log drops its one-shot tail, an appending one refuses. */
+  /** How many entries are kept; beyond it the one-shot entries at the end are dropped. */
   readonly limit: number
-  /** The body at `path` asked for something else than stands here; the log was cut. Reported once. */
+  /** Called once, when the body at `path` requested another effect than `recorded` and the log was cut. */
   readonly diverged?: (path: string, recorded: Entry) => void
-  /** The one-shot tail of the body at `path` was dropped. Reported once. */
+  /** Called once, when the one-shot entries at the end of the log of the body at `path` were dropped. */
   readonly overflowed?: (path: string) => void
 }
 
 export class ReplayLog {
   readonly #entries: Entry[] = []
   readonly #policy: LogPolicy
-  /** By position: the next entry to be met. */
+  /** The position of the next entry. */
   #cursor = 0
-  /** After an overflow: from here on the log cannot answer, so nothing that would need it may be observed. */
+  /** After an overflow: from this position on the log cannot answer, so the body may not observe anything new. */
   #hole: number | undefined
   #isOverflowReported = false
   #isDivergenceReported = false
@@ -78,12 +73,12 @@ export class ReplayLog {
     return this.#entries[index]
   }
 
-  /** Where the next entry will be met or added. */
+  /** The position where the next entry is replayed or appended. */
   get cursor(): number {
     return this.#cursor
   }
 
-  /** True when everything recorded has been met: the next ask goes live. */
+  /** True when every recorded entry was replayed: the next effect is performed live. */
   get isCaughtUp(): boolean {
     return this.#cursor >= this.#entries.length || this.#cursor === this.#hole
   }
@@ -93,13 +88,13 @@ export class ReplayLog {
     this.#cursor = 0
   }
 
-  /** Asks for an answer: the recorded entry, or a fresh one that goes live and is given to `settle` later. */
-  ask(scope: Scope, kind: Kind, key: string, target: unknown): Entry {
+  /** Returns the recorded entry of an effect, or a new one whose answer the caller gives to `settle` later. */
+  nextEntry(scope: Scope, kind: AddressKind, key: string, target: unknown): Entry {
     const n = scope.next(kind, key)
     const { path } = scope
     const recorded = this.isCaughtUp ? undefined : this.#entries[this.#cursor]
     if (recorded === undefined) {
-      // A change of it would start the body over from the hole, and what was done and taken in there a second time.
+      // A change of the target would restart the body at the hole: steps there would run, and messages be taken, twice.
       if (this.#hole !== undefined && target instanceof GraphNode) {
         throw new LogLimitError(path, this.#policy.limit)
       }
@@ -115,7 +110,7 @@ export class ReplayLog {
     return new Entry(kind, key, path, n, target)
   }
 
-  /** Records the answer of an entry that went live. */
+  /** Records the answer of an effect that was performed live. */
   settle(entry: Entry, isError: boolean, value: unknown, link?: Link): void {
     entry.isAnswered = true
     entry.isError = isError
@@ -127,7 +122,7 @@ export class ReplayLog {
     this.#cursor = this.#entries.length
   }
 
-  /** The entry of an earlier read of the same cell in this pass: a second read adds nothing. */
+  /** The entry of an earlier read of the same cell in this pass: a second read adds no entry. */
   recall(dep: GraphNode): Entry | undefined {
     const length = Math.min(this.#cursor, this.#entries.length)
     if (length > READS_SCAN_MAX) return this.#recallIndexed(dep)
@@ -138,7 +133,7 @@ export class ReplayLog {
     return undefined
   }
 
-  /** The link of the last entry before `end` that has one: where the reading goes on after a cut. */
+  /** The link of the last entry before `end` that has one: recording of reads continues after it when the log is cut. */
   lastLinkBefore(end: number): Link | undefined {
     for (let index = Math.min(end, this.#entries.length) - 1; index >= 0; index--) {
       const link = this.#entries[index]?.link
@@ -147,7 +142,7 @@ export class ReplayLog {
     return undefined
   }
 
-  /** Forgets every entry from `from` on. */
+  /** Drops every entry from `from` on. */
   cut(from: number): void {
     if (from < this.#entries.length) this.#entries.length = from
     if (this.#cursor > from) this.#cursor = from
@@ -161,13 +156,13 @@ export class ReplayLog {
     this.#isDivergenceReported = true
   }
 
-  /** Makes room for a one-shot entry; false when the log has a hole, and keeps nothing more. */
+  /** Makes room for a one-shot entry; returns false when the log has a hole, and the entry is not kept. */
   #hasRoom(path: string): boolean {
     if (this.#hole !== undefined) return false
     if (this.#entries.length < this.#policy.limit) return true
     let keep = this.#entries.length
     while (keep > 0 && this.#entries[keep - 1]?.link === undefined) keep--
-    if (keep === this.#entries.length) return true // Nothing but what must be re-checked: none of it can go.
+    if (keep === this.#entries.length) return true // The last entry must stay re-checkable, so no entry can be dropped.
     this.cut(keep)
     this.#hole = keep
     this.#cursor = keep

@@ -7,16 +7,16 @@ import type { Run } from './run.js'
 import type { SpinNode } from './spin.js'
 
 /**
- * Cancelling is cooperative. A parked spin has its result at once, `CancelledError`; then that error is thrown where
- * its body is parked, so that `catch` and `finally` run, and whatever it may still wait for while cleaning up changes
- * nothing any more. A spin whose code is on the call stack, or that never ran, hears of it at its next effect. Children
- * that only it waited for are abandoned; a child somebody else observes stays.
+ * Cancellation is cooperative. A parked spin gets the result `CancelledError` at once; then that error is thrown at the
+ * point where its body is parked, so that `catch` and `finally` run. Effects of this clean-up do not change the result.
+ * A spin whose code is on the call stack, or that never ran, gets the error at its next effect. Children that only this
+ * spin waited for are cancelled too; a child with another observer is not.
  */
 export function cancelSpin(node: SpinNode, reason: unknown): void {
   const { run } = node
   if ((node.flags & DISPOSED) !== 0) return
   if (run === undefined) {
-    if (node.result === undefined) node.cancelFirst ??= { reason }
+    if (node.result === undefined) node.cancelBeforeStart ??= { reason }
   } else if (run.isDriving) {
     run.cancelled ??= new CancelledError(node.addr, reason)
   } else {
@@ -27,8 +27,8 @@ export function cancelSpin(node: SpinNode, reason: unknown): void {
 }
 
 /**
- * Ends the runs of spins whose last waiter is gone, and of those only they waited for. Nobody asked for these to be
- * cancelled for good, so the error is no valid result: whoever asks next makes them run anew.
+ * Cancels spins whose last waiter has ended, and spins that only they waited for. The caller did not cancel these by
+ * name, so the error is not a valid result: the next wait or call runs them again.
  */
 export function abandonSpins(nodes: readonly SpinNode[], reason: unknown): void {
   const todo = nodes.toReversed()
@@ -75,16 +75,16 @@ function releaseRun(run: Run): void {
   disposeOwned(run)
 }
 
-/** Throws into the parked body, and lets it clean up with a log of its own. */
+/** Throws into the parked body and lets it clean up with a separate log. */
 function unwind(run: Run, error: CancelledError): void {
   run.isCancelThrown = true
   run.log = new ReplayLog(run.context.logPolicy)
   callHooks(run)
-  if (!run.hasBegun) return run.context.machine.complete(run, failure(error))
+  if (!run.hasBegun) return run.context.spinRunner.complete(run, failure(error))
   driveCleanup(run, () => run.step('throw', error))
 }
 
-/** Drives a cancelled body until it ends or waits; called again when what it waits for has come. */
+/** Drives a cancelled body until it ends or parks; called again when the answer it waits for has arrived. */
 export function driveCleanup(run: Run, first: () => IteratorResult<unknown, unknown> = () => run.resume()): void {
   const { context } = run
   let step = first
@@ -94,9 +94,9 @@ export function driveCleanup(run: Run, first: () => IteratorResult<unknown, unkn
       outcome = step()
     } catch (error) {
       if (error !== run.cancelled) context.fault('continuation-fault', 'cancel', error, run.node.addr)
-      return context.machine.complete(run, failure(error))
+      return context.spinRunner.complete(run, failure(error))
     }
-    if (outcome.done === true) return context.machine.complete(run, failure(run.cancelled))
+    if (outcome.done === true) return context.spinRunner.complete(run, failure(run.cancelled))
     if (run.parked !== outcome.value) run.refuse(outcome.value)
     if (run.parked?.poll() !== true) break
     step = () => run.resume()
@@ -106,7 +106,7 @@ export function driveCleanup(run: Run, first: () => IteratorResult<unknown, unkn
   }
 }
 
-/** The context is closing: releases what the run holds outside and tells its hooks. Its body hears nothing. */
+/** Called when the context closes: releases external resources of the run and calls its hooks. Its body is not resumed. */
 export function endRun(run: Run): void {
   run.isDead = true
   run.parked?.release()
@@ -124,20 +124,20 @@ function callHooks(run: Run): void {
   }
 }
 
-/** Forgets a cell made in the body of a spin. */
+/** Drops a cell that the body of a spin created. */
 export function dropCell(node: SpinNode, addr: string): void {
   node.cells?.get(addr)?.dropped()
   node.cells?.delete(addr)
 }
 
-/** Takes a spin out of everything it observes, and forgets what it read. */
+/** Removes a spin from everything it observes, and drops its log. */
 export function forgetReads(node: SpinNode): void {
   disposeOwned(node)
   dropAfter(node, undefined)
   node.log.cut(0)
 }
 
-/** Ends a spin and all it owns for good. Callers and waiters get `DisposedError`. */
+/** Disposes a spin and all it owns. Callers and waiters get `DisposedError`. */
 export function disposeSpin(node: SpinNode): void {
   const todo = [node]
   for (let next = todo.pop(); next !== undefined; next = todo.pop()) {

@@ -5,15 +5,15 @@ import { EffectTypeError, describe } from '../errors.js'
 import { dropAfter } from '../graph/graph.js'
 import type { Op } from './request.js'
 import type { Run } from './run.js'
-import { Delegated } from './scope.js'
+import { ComposedOp } from './scope.js'
 
-/** What a turn of `iterate` ends with: the state of the next turn, or the result of the loop. */
+/** The result of one turn of `iterate`: the state of the next turn, or the result of the loop. */
 export type Turned<S, T> = { readonly next: S } | { readonly done: T }
 
 /**
- * A loop that may go on for ever without its log growing. Each turn is a scope of its own; when it ends, all it asked
- * for is forgotten but the turn's number and the next state. A change of something read in an earlier turn does
- * nothing; a change of something read in this turn starts this turn over, with the messages it took.
+ * A loop that may run for ever without growing its log. Each turn is a scope of its own; when it ends, its log entries
+ * are replaced by the turn's number and the next state. A change of something read in an earlier turn does nothing. A
+ * change of something read in the current turn restarts that turn, with the messages it took.
  *
  * ```ts
  * import { iterate, spin, waitFor, type Mailbox } from 'millrace/reactive'
@@ -27,10 +27,10 @@ export type Turned<S, T> = { readonly next: S } | { readonly done: T }
  */
 export function iterate<S, T>(init: S, turn: (state: S) => Op<Turned<S, T>>): Op<T> {
   if (typeof turn !== 'function') throw new TypeError(`iterate: expected a generator function, got ${describe(turn)}`)
-  return new Delegated('iterate', (run) => loop(run, init, turn))
+  return new ComposedOp('iterate', (run) => loop(run, init, turn))
 }
 
-/** The one record a loop keeps. */
+/** The only record that a loop keeps. */
 interface Progress<S, T> {
   readonly turn: number
   readonly state: S
@@ -39,7 +39,7 @@ interface Progress<S, T> {
 
 function* loop<S, T>(run: Run, init: S, turn: (state: S) => Op<Turned<S, T>>): Op<T> {
   const { scope: outer, log } = run
-  const entry = run.ask('scope', 'iterate', undefined)
+  const entry = run.nextEntry('scope', 'iterate', undefined)
   if (!entry.isAnswered) log.settle(entry, false, { turn: 0, state: init } satisfies Progress<S, T>)
   const base = log.cursor
   const { addr } = entry
@@ -67,13 +67,13 @@ function advance<S, T>(progress: Progress<S, T>, outcome: Turned<S, T>): Progres
   throw new EffectTypeError(`iterate: a turn must return { next } or { done }, got ${describe(outcome)}`)
 }
 
-/** A finished turn leaves nothing: no entries, no registrations, no children, no effects. */
+/** Drops everything of a finished turn: entries, registrations, children, effects. */
 function forgetTurn(run: Run, base: number): void {
   const { node } = run
   run.log.cut(base)
   dropAfter(node, run.log.lastLinkBefore(base))
   const held = run.takeHoldings()
-  for (const addr of held.met ?? []) {
+  for (const addr of held.used ?? []) {
     const child = node.children?.get(addr)
     if (child !== undefined) disposeSpin(child)
     dropCell(node, addr)

@@ -6,30 +6,30 @@ import { failure } from '../result.js'
 import type { Run } from './run.js'
 import type { SpinNode } from './spin.js'
 
-/** Something a body asks of the engine. Use it with `yield*`. */
+/** An operation that a body requests from the engine. Use it with `yield*`. */
 export interface Op<T> {
   [Symbol.iterator](): Iterator<EffectRequest, T, unknown>
 }
 
-/** What a body yields to the engine; only the effects of this library make them. */
+/** What a body yields to the engine; only the effects of this library create it. */
 export interface EffectRequest {
   readonly name: string
 }
 
-/** Given by `perform` when there is no answer yet. */
+/** Returned by `perform` when there is no answer yet. */
 export const PARK: unique symbol = Symbol('park')
 
 /**
- * The base of every effect: an iterator of at most one yield. When the answer is there already, from the log or from
- * the world, it is given at once and the engine never hears of it; so a loop over available things needs no stack and
- * no turn. Otherwise the request yields itself, the run parks on it, and the answer comes in by `arrive`.
+ * The base of every effect: an iterator of at most one yield. When the answer is available, from the log or live, the
+ * effect returns it at once without a yield; so a loop over available answers needs no stack and no turn. Otherwise the
+ * request yields itself, the run parks on it, and `arrive` delivers the answer.
  */
 export abstract class Request<T> implements EffectRequest, Op<T>, Iterator<EffectRequest, T, unknown> {
   readonly name: string
   readonly run: Run | undefined = ambientContext()?.activeRun
-  /** The log entry this will answer, when it has one. */
+  /** The log entry for the answer, if there is one. */
   entry: Entry | undefined
-  /** What came in while parked, not yet given to the body. */
+  /** The answer that arrived while the run was parked; the body does not have it yet. */
   arrival: Result<unknown> | undefined
   #state: 'new' | 'parked' | 'used' = 'new'
 
@@ -37,34 +37,34 @@ export abstract class Request<T> implements EffectRequest, Op<T>, Iterator<Effec
     this.name = name
   }
 
-  /** Answers now, throws, or gives `PARK` after registering for the answer. */
+  /** Returns the answer, throws, or returns `PARK` after registering for the answer. */
   protected abstract perform(run: Run): unknown
 
-  /** Unregisters; called when the run it belongs to is superseded, cancelled or disposed. */
+  /** Unregisters; called when its run is superseded, cancelled or disposed. */
   release(): void {}
 
-  /** The spins it waits for. */
+  /** The spins that it waits for. */
   get targets(): readonly SpinNode[] {
     return NONE
   }
 
-  /** Called instead of the answer when the run it was meant for is gone. */
-  lost(_result: Result<unknown>): void {}
+  /** Called instead of resuming when the run of this request has ended before the answer arrived. */
+  undelivered(_result: Result<unknown>): void {}
 
-  /** Spins to be brought forward before there can be an answer; each is given once. */
+  /** The next spin that must be settled before there can be an answer; each is returned once. */
   nextChild(): SpinNode | undefined {
     return undefined
   }
 
-  /** One of its targets has completed; `poll` follows. */
-  heard(_target: SpinNode): void {}
+  /** Called when one of its targets has completed; `poll` follows. */
+  targetCompleted(_target: SpinNode): void {}
 
-  /** True when `arrival` is there, or can be had now. */
+  /** True when the answer has arrived or can be taken now. */
   poll(): boolean {
     return this.arrival !== undefined
   }
 
-  /** Writes the arrived answer to the log and hands it over. */
+  /** Writes the arrived answer to the log and returns it. */
   take(): Result<unknown> {
     const arrival = this.arrival as Result<unknown>
     this.arrival = undefined
@@ -73,7 +73,7 @@ export abstract class Request<T> implements EffectRequest, Op<T>, Iterator<Effec
     return arrival
   }
 
-  /** Brings the answer in, as an event. */
+  /** Queues the event that delivers the answer. */
   protected arrive(result: Result<unknown>): void {
     const context = this.run?.context
     if (context === undefined || context.state !== 'running') return
@@ -120,7 +120,7 @@ export abstract class Request<T> implements EffectRequest, Op<T>, Iterator<Effec
 
 const NONE: readonly SpinNode[] = []
 
-/** Stands for something a body yielded that is no effect; its answer is the error. */
+/** Replaces a yielded value that is no effect; its answer is the error. */
 export class Refusal extends Request<never> {
   constructor(yielded: unknown) {
     super('yield')
@@ -136,7 +136,7 @@ export class Refusal extends Request<never> {
   }
 }
 
-/** A run that is being closed gets no more effects; a cancelled one hears of it at its next effect, once. */
+/** Throws in a run that is being closed, and throws the cancellation once in a cancelled run. */
 export function refuseWhenEnding(run: Run, name: string): void {
   if (run.isClosing) {
     const error = new CancelledError(run.node.addr, `its run was superseded and may not use ${name} while it unwinds`)
@@ -149,13 +149,13 @@ export function refuseWhenEnding(run: Run, name: string): void {
   }
 }
 
-/** Gives a recorded answer, or throws a recorded error. */
+/** Returns a recorded answer, or throws a recorded error. */
 export function replay(entry: Entry): unknown {
   if (entry.isError) throw entry.value
   return entry.value
 }
 
-/** The run whose body is executing; throws outside one. */
+/** Returns the run whose body is executing; throws outside one. */
 export function requireRun(name: string): Run {
   const run = ambientContext()?.activeRun
   if (run === undefined) throw new EffectOutsideSpinError(name, 'was used outside the body of a spin')

@@ -1,4 +1,4 @@
-import type { Kind } from '../replay/address.js'
+import type { AddressKind } from '../replay/address.js'
 import { Scope } from '../replay/address.js'
 import { swapContext } from '../context/ambient.js'
 import type { ReactiveContext } from '../context/context.js'
@@ -10,13 +10,13 @@ import type { Request } from './request.js'
 import { Refusal } from './request.js'
 import type { SpinNode } from './spin.js'
 
-/** What drives a body: the generator it returned. */
-export type Driven = Iterator<unknown, unknown, unknown>
+/** The generator that a body returned. */
+export type BodyIterator = Iterator<unknown, unknown, unknown>
 
-/** What a run, or one turn of a loop in it, has made. */
+/** What a run, or one turn of a loop in it, has created. */
 export interface Holdings extends EffectOwner {
-  /** Children and cells met, by address; what is missing at the end is dropped. */
-  met: Set<string> | undefined
+  /** Addresses of the children and cells that were created or found again; the others are dropped at the end. */
+  used: Set<string> | undefined
   /** Effects created. */
   owned: EffectNode[] | undefined
   /** What to call on cancel. */
@@ -24,15 +24,15 @@ export interface Holdings extends EffectOwner {
 }
 
 /**
- * One run of a spin's body: a generator, how far it has come, and what it waits for. A spin has at most one run in
- * progress; a superseded run is dead, and whatever still points to it finds that out before doing anything.
+ * One run of a spin's body: the generator, its position, and what it waits for. A spin has at most one run in progress.
+ * A superseded run is dead; code that still references it checks `isDead` first.
  */
 export class Run implements Holdings {
   readonly node: SpinNode
   readonly context: ReactiveContext
-  generator: Driven | undefined
+  generator: BodyIterator | undefined
   log: ReplayLog
-  /** The request it is parked on, or is about to be. */
+  /** The request on which the run is parked, or is about to park. */
   parked: Request<unknown> | undefined
   /** Superseded, cancelled, disposed or finished: nothing may resume it. */
   isDead = false
@@ -40,16 +40,16 @@ export class Run implements Holdings {
   isDriving = false
   /** Being closed: every effect is refused. */
   isClosing = false
-  /** Set when it is to be cancelled; thrown into the body once. */
+  /** The cancellation to throw into the body, once. */
   cancelled: CancelledError | undefined
   isCancelThrown = false
-  /** It has asked for something that was not recorded: from here on captures may differ from the last run's. */
+  /** It has performed an effect that was not recorded: from here on captured values may differ from the last run's. */
   isLive = false
   scope: Scope
-  met: Set<string> | undefined
+  used: Set<string> | undefined
   owned: EffectNode[] | undefined
   cancelHooks: (() => void)[] | undefined
-  /** What was made before the loops it is in, outermost first. */
+  /** What was created before the loops the run is in, outermost first. */
   readonly #outside: Holdings[] = []
   #hasBegun = false
 
@@ -60,12 +60,12 @@ export class Run implements Holdings {
     this.scope = new Scope(node.addr)
   }
 
-  /** Asks the log; an answer that is not recorded makes the run live. */
-  ask(kind: Kind, key: string, target: unknown): Entry {
-    const entry = this.log.ask(this.scope, kind, key, target)
+  /** Returns the log entry of an effect; an entry without a recorded answer makes the run live. */
+  nextEntry(kind: AddressKind, key: string, target: unknown): Entry {
+    const entry = this.log.nextEntry(this.scope, kind, key, target)
     if (!entry.isAnswered) this.isLive = true
     const { tracer } = this.context
-    if (tracer !== undefined) tracer.asked(entry)
+    if (tracer !== undefined) tracer.effectRequested(entry)
     return entry
   }
 
@@ -73,7 +73,7 @@ export class Run implements Holdings {
     return this.#hasBegun
   }
 
-  /** Starts the generator, or gives it the answer it is parked on. */
+  /** Starts the generator, or resumes it with the answer on which it is parked. */
   resume(): IteratorResult<unknown, unknown> {
     if (!this.#hasBegun) {
       this.#hasBegun = true
@@ -85,34 +85,34 @@ export class Run implements Holdings {
     return arrival.ok ? this.step('next', arrival.value) : this.step('throw', arrival.error)
   }
 
-  /** The body yielded something that is not a request of this run: it is told so at the yield. */
+  /** The body yielded something that is not a request of this run: the error is thrown at the yield. */
   refuse(yielded: unknown): void {
     this.parked = new Refusal(yielded)
   }
 
-  /** A loop begins: what was made so far is put aside, and what its turns make is theirs. */
+  /** Called when a loop begins: sets aside what the run created, so that each turn has its own holdings. */
   enterLoop(): void {
     this.#outside.push(this.takeHoldings())
   }
 
-  /** The loop is over: what was put aside and what its last turn made are together again. */
+  /** Called when the loop ends: merges what was set aside with what the last turn created. */
   leaveLoop(): void {
-    const { met, owned, cancelHooks } = this.#outside.pop() as Holdings
-    if (met !== undefined) this.met = new Set([...met, ...(this.met ?? [])])
+    const { used, owned, cancelHooks } = this.#outside.pop() as Holdings
+    if (used !== undefined) this.used = new Set([...used, ...(this.used ?? [])])
     if (owned !== undefined) this.owned = [...owned, ...(this.owned ?? [])]
     if (cancelHooks !== undefined) this.cancelHooks = [...cancelHooks, ...(this.cancelHooks ?? [])]
   }
 
-  /** Gives what is in place, and leaves nothing there. */
+  /** Returns the current holdings and clears them. */
   takeHoldings(): Holdings {
-    const { met, owned, cancelHooks } = this
-    this.met = undefined
+    const { used, owned, cancelHooks } = this
+    this.used = undefined
     this.owned = undefined
     this.cancelHooks = undefined
-    return { met, owned, cancelHooks }
+    return { used, owned, cancelHooks }
   }
 
-  /** The run ends inside a loop: effects and hooks made before it end and are called with those of the turn. */
+  /** The run ends inside a loop: adds the effects and hooks that were set aside, so that they end with those of the turn. */
   gatherHoldings(): void {
     for (const held of this.#outside.toReversed()) {
       if (held.owned !== undefined) this.owned = [...held.owned, ...(this.owned ?? [])]
@@ -122,21 +122,21 @@ export class Run implements Holdings {
     }
   }
 
-  /** Lets the body go on, with the context, the run and the caller's stores in place. */
+  /** Advances the generator in the spin's async-local stores, with the context and the run current. */
   step(how: How, input: unknown): IteratorResult<unknown, unknown> {
-    const { bindings } = this.node
+    const { stores } = this.node
     const { context } = this
-    if (bindings === undefined || context.bindingsNow === bindings) return this.stepHere(how, input)
-    const before = context.bindingsNow
-    context.bindingsNow = bindings
+    if (stores === undefined || context.activeStores === stores) return this.stepHere(how, input)
+    const before = context.activeStores
+    context.activeStores = stores
     try {
-      return bindings.runInAsyncScope(stepHere, undefined, this, how, input)
+      return stores.runInAsyncScope(stepHere, undefined, this, how, input)
     } finally {
-      context.bindingsNow = before
+      context.activeStores = before
     }
   }
 
-  /** The same, when the stores are right already. */
+  /** Like `step`, when the stores are already in place. */
   stepHere(how: How, input: unknown): IteratorResult<unknown, unknown> {
     const { context } = this
     const { activeRun, cause, graph } = context
@@ -147,8 +147,8 @@ export class Run implements Holdings {
     graph.active = undefined
     this.isDriving = true
     try {
-      if (how !== 'first') return (this.generator as Required<Driven>)[how](input)
-      // For a generator function this call runs none of its code yet.
+      if (how !== 'first') return (this.generator as Required<BodyIterator>)[how](input)
+      // For a generator function this call does not execute the body yet.
       const generator = openBody(this.node)
       this.generator = generator
       return generator.next()
@@ -166,21 +166,21 @@ type How = 'first' | 'next' | 'throw' | 'return'
 
 const stepHere = (run: Run, how: How, input: unknown): IteratorResult<unknown, unknown> => run.stepHere(how, input)
 
-/** Calls the body. It may also return one effect, as in `() => iterate(...)`: then that is what is driven. */
-function openBody(node: SpinNode): Driven {
+/** Calls the body. It may also return one effect, as in `() => iterate(...)`: then that effect is driven. */
+function openBody(node: SpinNode): BodyIterator {
   const opened: unknown = node.body()
-  if (node.isBodyChecked) return opened as Driven
-  if (isDriven(opened)) {
+  if (node.isBodyChecked) return opened as BodyIterator
+  if (isBodyIterator(opened)) {
     node.isBodyChecked = true
     return opened
   }
   const inner: unknown = (opened as Partial<Iterable<unknown>> | null | undefined)?.[Symbol.iterator]?.()
-  if (isDriven(inner)) return inner
-  if (opened instanceof Promise) opened.catch(() => undefined) // The mistake is reported; its outcome is of no use.
+  if (isBodyIterator(inner)) return inner
+  if (opened instanceof Promise) opened.catch(() => undefined) // The error below is reported; a rejection is not needed.
   throw notAGenerator(opened)
 }
 
-function isDriven(value: unknown): value is Driven {
+function isBodyIterator(value: unknown): value is BodyIterator {
   if (typeof value !== 'object' || value === null) return false
   const { next, throw: raise, return: close } = value as Record<string, unknown>
   return typeof next === 'function' && typeof raise === 'function' && typeof close === 'function'

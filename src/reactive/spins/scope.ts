@@ -7,7 +7,7 @@ import type { Run } from './run.js'
 import type { Body } from './spin.js'
 
 /**
- * Gives everything inside an address of its own, so that the items of a list keep theirs when others come and go.
+ * Gives everything inside a sub-address, so that the items of a list keep their addresses when others come and go.
  *
  * ```ts
  * import { scope, spin, step } from 'millrace/reactive'
@@ -22,7 +22,7 @@ import type { Body } from './spin.js'
 export function scope<T>(key: string, body: Body<T>): Op<T> {
   if (typeof key !== 'string') throw new TypeError(`scope: key must be a string, got ${describe(key)}`)
   if (typeof body !== 'function') throw new TypeError(`scope: expected a generator function, got ${describe(body)}`)
-  return new Delegated('scope', (run) => inScope(run, key, body))
+  return new ComposedOp('scope', (run) => inScope(run, key, body))
 }
 
 function* inScope<T>(run: Run, key: string, body: Body<T>): Op<T> {
@@ -35,8 +35,8 @@ function* inScope<T>(run: Run, key: string, body: Body<T>): Op<T> {
   }
 }
 
-/** An effect made of other effects: usable once, in the run that created it. */
-export class Delegated<T> implements Op<T> {
+/** An effect composed of other effects: usable once, in the run that created it. */
+export class ComposedOp<T> implements Op<T> {
   readonly #name: string
   readonly #run: Run | undefined = ambientContext()?.activeRun
   #open: ((run: Run) => Op<T>) | undefined

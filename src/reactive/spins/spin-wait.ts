@@ -8,7 +8,7 @@ import { failure, unwrap } from '../result.js'
 import type { Run } from './run.js'
 import type { SpinCell, SpinNode } from './spin.js'
 
-/** Waits for a spin's valid result and depends on it. */
+/** Waits for a spin's valid result and records it as a dependency. */
 export class SpinWait<T> extends Request<T> {
   readonly #cell: SpinCell
   readonly #node: SpinNode
@@ -31,14 +31,14 @@ export class SpinWait<T> extends Request<T> {
     if (this.#cell.home.root !== run.context.root) throw new ForeignContextError(`waitFor: ${node.addr}`)
     const known = run.log.recall(node)
     if (known !== undefined) return replay(known)
-    const entry = run.ask('wait', '', node)
+    const entry = run.nextEntry('wait', '', node)
     if (entry.isAnswered) return replay(entry)
     if ((node.flags & DISPOSED) !== 0) throw new DisposedError(node.addr)
     this.entry = entry
     this.#link = recordRead(run.node, node)
     const cycle = findWait(node, run.node)
     if (cycle !== undefined) {
-      // Recorded like any error, with its dependency, so that a change that opens the cycle heals it.
+      // Recorded like any error, with its dependency: a change that breaks the cycle runs the body again.
       this.#settle(run, entry, failure(new CycleError([...cycle, node.addr])))
       return replay(entry)
     }
@@ -80,8 +80,8 @@ export class SpinWait<T> extends Request<T> {
 }
 
 /**
- * Waits for a spin whose result can be used up. Like a join it has no log entry: a re-run looks again, gets the result
- * while it is good, and otherwise makes the spin run anew.
+ * Waits for a spin whose result can be used up. Like a join it has no log entry: a re-run checks the result again, gets
+ * it while it is usable, and otherwise runs the spin again.
  */
 export class FreshWait<T> extends Request<T> {
   readonly #cell: SpinCell
@@ -145,13 +145,13 @@ export function removeWaiter(request: Request<unknown>, node: SpinNode): void {
   if (node.waiters.size === 0) node.waiters = undefined
 }
 
-/** Throws when `target`, directly or through what it waits for, waits for `waiter`: that wait would never end. */
+/** Throws when `target` waits for `waiter`, directly or through other spins: the wait would never end. */
 export function refuseCycle(waiter: SpinNode, target: SpinNode): void {
   const path = findWait(target, waiter)
   if (path !== undefined) throw new CycleError([...path, target.addr])
 }
 
-/** The way from `from` to `goal` along "cannot go on without", as addresses; undefined when there is none. */
+/** The addresses from `from` to `goal` along "waits for" edges; undefined when there is no such path. */
 export function findWait(from: SpinNode, goal: SpinNode): string[] | undefined {
   if (from !== goal && neededBy(from).length === 0) return undefined
   const cameFrom = new Map<SpinNode, SpinNode | undefined>([[from, undefined]])

@@ -1,4 +1,4 @@
-import type { Kind } from '../replay/address.js'
+import type { AddressKind } from '../replay/address.js'
 import { ambientContext, requireContext } from '../context/ambient.js'
 import { cancelSpin, disposeSpin } from './cancel.js'
 import { Cell } from '../graph/cell.js'
@@ -29,30 +29,30 @@ import { checkCellOptions, refuseInComputed } from '../graph/signal.js'
 export type Body<T> = () => Op<T>
 
 export interface SpinOptions<T> {
-  /** Names the spin in addresses and messages. Default: none, spins are numbered. */
+  /** The name of the spin in addresses and messages. Default: none, spins are numbered. */
   readonly key?: string | undefined
-  /** For a spin made in another's body: while these are the same, a new closure does not make it run again. */
+  /** For a spin created in another's body: while these values are the same, a new closure does not run it again. */
   readonly deps?: readonly unknown[] | undefined
-  /** When a new result counts as the same, so that nobody downstream runs. Default: `Object.is`. */
+  /** When a new result counts as unchanged, so that dependents do not run. Default: `Object.is`. */
   readonly equals?: Equality<T> | undefined
 }
 
-/** A cached, resumable computation. It runs when it is run, spawned or waited for, and again when what it read changes. */
+/** A cached, resumable computation. It runs when it is run, spawned or waited for, and again when something it read changes. */
 export interface Spin<T> {
   readonly addr: string
-  /** It has had a result. */
+  /** It has completed at least once. */
   readonly completed: boolean
-  /** A body is in progress, parked or not. */
+  /** A run is in progress, parked or not. */
   readonly running: boolean
-  /** Something it depends on may have changed since. */
+  /** Something it depends on may have changed since the last result. */
   readonly dirty: boolean
   /** The last result, even while dirty; undefined before the first. */
   result(): Result<T> | undefined
-  /** The valid value, or throws its error; throws `NotReadyError` when there is none. Not inside a drain. */
+  /** The valid value, or throws its error; throws `NotReadyError` when there is none. Refused inside a drain. */
   get(): T
-  /** Asks it to end: `CancelledError` is thrown where it is parked, and is its result. */
+  /** Requests cancellation: `CancelledError` is thrown at the point where the body is parked, and becomes the result. */
   cancel(reason?: unknown): void
-  /** Cancels it and forgets it: no result, no observers, never runs again. */
+  /** Cancels it and drops its state: no result, no observers, and it never runs again. */
   dispose(): void
 }
 
@@ -78,7 +78,7 @@ export function spin<T>(body: Body<T>, options: SpinOptions<T> = {}): Spin<T> {
   return open(context, 'spin', body as Body<unknown>, options as SpinOptions<unknown>).cell as unknown as Spin<T>
 }
 
-/** The node behind a handle, or a new spin for a bare body. */
+/** Returns the node of a handle, or creates a spin for a bare body. */
 export function nodeOf(context: ReactiveContext, spin: unknown, what: string): SpinNode {
   if (spin instanceof SpinCell) {
     if (spin.home.root !== context.root) throw new ForeignContextError(`${what}: ${spin.addr}`)
@@ -91,17 +91,22 @@ export function nodeOf(context: ReactiveContext, spin: unknown, what: string): S
   return open(context, what === 'spawn' ? 'spawn' : 'spin', spin as Body<unknown>, {})
 }
 
-function open(context: ReactiveContext, kind: Kind, body: Body<unknown>, options: SpinOptions<unknown>): SpinNode {
+function open(
+  context: ReactiveContext,
+  kind: AddressKind,
+  body: Body<unknown>,
+  options: SpinOptions<unknown>,
+): SpinNode {
   const run = context.activeRun
   if (run !== undefined) return openChild(run, kind, body, options)
   return new SpinNode(context, context.scope.address(kind, options.key ?? ''), body, options, undefined)
 }
 
-function openChild(run: Run, kind: Kind, body: Body<unknown>, options: SpinOptions<unknown>): SpinNode {
+function openChild(run: Run, kind: AddressKind, body: Body<unknown>, options: SpinOptions<unknown>): SpinNode {
   const owner = run.node
   const addr = run.scope.address(kind, options.key ?? '')
   const children = (owner.children ??= new Map<string, SpinNode>())
-  ;(run.met ??= new Set()).add(addr)
+  ;(run.used ??= new Set()).add(addr)
   const known = children.get(addr)
   if (known !== undefined) {
     known.reopen(body, options, run.isLive)
@@ -123,39 +128,39 @@ export class SpinNode extends GraphNode implements EffectOwner {
   body: Body<unknown>
   /** The body is known to return a generator. */
   isBodyChecked = false
-  /** The `deps` option: what the closure depends on, as its author says. */
+  /** The `deps` option: the values that the closure depends on, as its author declares. */
   captures: readonly unknown[] | undefined
   result: Result<unknown> | undefined
   run: Run | undefined
-  /** Spins and cells made in its body, by address. */
+  /** Spins and cells created in its body, by address. */
   children: Map<string, SpinNode> | undefined
   cells: Map<string, Cell> | undefined
-  /** Effects its last run has made; they end with the next one. */
+  /** Effects that its last run created; the next run disposes them. */
   owned: EffectNode[] | undefined
-  /** Those who asked for the next result. */
+  /** Calls of `run` that wait for the next result. */
   callers: Caller[] | undefined
   /** Requests of other runs parked on this spin. */
   waiters: Set<Request<unknown>> | undefined
   /** While it cannot be validated: the dependency whose result it needs first. */
   blockedOn: SpinNode | undefined
-  /** Others could not be validated because of it: they hear of it when it is found valid. */
+  /** Other spins could not be validated because of it; they are settled when this one is found valid. */
   hasBlocked = false
   isOnStack = false
-  /** Its log is being walked, and a dependency is settled first: whether it is out of date is not known yet. */
+  /** Its log is being validated and a dependency is settled first: whether it is out of date is not known yet. */
   isBeingChecked = false
-  /** Set by `spawn`: what to do with an error nobody else will see. */
+  /** Set by `spawn`: handles an error that no caller waits for. */
   spawned: { readonly onError: ((error: unknown) => void) | undefined } | undefined
-  /** A cancel that came before the first run. */
-  cancelFirst: { readonly reason: unknown } | undefined
-  /** The stores its body runs with: those of whoever started it. */
-  bindings: Stores | undefined
-  /** For a result that can be used up, like a permit: a wait then looks anew in each run and records nothing. */
+  /** A cancellation that was requested before the first run. */
+  cancelBeforeStart: { readonly reason: unknown } | undefined
+  /** The async-local stores in which its body runs: those of the code that started it. */
+  stores: Stores | undefined
+  /** For a result that can be used up, like a permit: a wait then checks it in each run and records nothing. */
   isSpent: ((value: unknown) => boolean) | undefined
-  /** Generations its writes have caused since the queue was last empty, up to `CAUSED_MAX`; more when it gave up. */
+  /** How many generations its writes have caused since the queue was last empty; above `CAUSED_MAX` it was stopped. */
   caused = 0
-  /** The write behind its last event. */
-  trigger: Write | undefined
-  /** The stamp of the error that was reported because nobody else would see it. */
+  /** The write that caused its last event. */
+  causingWrite: Write | undefined
+  /** The stamp of the error that was reported because no caller waited for it. */
   reportedStamp = 0
 
   constructor(
@@ -182,39 +187,39 @@ export class SpinNode extends GraphNode implements EffectOwner {
     return (this.flags & (MARKED | STALE)) === 0
   }
 
-  /** It can be brought forward now: it never ran, or may be out of date. */
+  /** It can be settled now: it never ran, or may be out of date. */
   get needsSettling(): boolean {
     if (this.isOnStack || (this.flags & DISPOSED) !== 0) return false
     return (this.flags & (MARKED | STALE)) !== 0 || (this.run === undefined && this.result === undefined)
   }
 
-  /** Nobody waits for it: no observer, no caller, no waiter, and it was not spawned. */
+  /** It has no observer, caller or waiter, and was not spawned. */
   get isUnobserved(): boolean {
     const { callers, waiters } = this
     return this.subs === undefined && !callers?.length && !waiters?.size && this.spawned === undefined
   }
 
-  /** Its owner's body came here again. Before anything new was asked the closure cannot have changed. */
+  /** The owner's body created it again. While the owner replays, the closure cannot have changed. */
   reopen(body: Body<unknown>, options: SpinOptions<unknown>, isOwnerLive: boolean): void {
     if (shapeOf(options.equals) !== shapeOf(this.equals)) {
       throw new AddressCollisionError(this.addr, 'by a spin with another `equals`')
     }
     if (!isOwnerLive) return
-    this.cancelFirst = undefined // It was meant for what the run before would have started.
+    this.cancelBeforeStart = undefined // It was requested for the run before the owner's change.
     if (areSame(this.captures, options.deps)) return
     this.body = body
     this.isBodyChecked = false
     this.captures = options.deps
     if (this.run === undefined && this.result === undefined) return
     this.flags |= STALE
-    // The owner is in the run that replaced the code. Unless that run has used the old result, it cannot be behind.
+    // The owner's current run replaced the body. Unless that run has used the old result, the owner is not out of date.
     const { owner } = this
     markObservers(this, owner?.run?.log.recall(this) === undefined ? owner : undefined)
-    this.context.machine.noteStale(this)
+    this.context.spinRunner.noteStale(this)
   }
 }
 
-/** Someone who called `run`. */
+/** The promise callbacks of one call of `run`. */
 export interface Caller {
   resolve(value: unknown): void
   reject(error: unknown): void
@@ -248,7 +253,9 @@ export class SpinCell extends Cell implements Spin<unknown> {
     const context = this.readable('spin.get')
     if (context.isDraining) throw new DerefInDrainError('spin.get')
     if (ambientContext()?.graph.active !== undefined) {
-      throw new EffectTypeError('spin.get: a computed or effect would not hear of changes; wait for the spin in a spin')
+      throw new EffectTypeError(
+        'spin.get: a computed or effect would not run again on changes; wait for the spin in a spin',
+      )
     }
     const { node } = this
     if ((node.flags & DISPOSED) !== 0) throw new DisposedError(node.addr)

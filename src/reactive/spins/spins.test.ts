@@ -33,7 +33,7 @@ function simulate() {
 }
 
 describe('results', () => {
-  test('R26 concurrent runs share one body run, later ones the cache', async () => {
+  test('R26 concurrent runs share one body run, later runs the cached result', async () => {
     const { ctx } = simulate()
     let runs = 0
     const d = ctx.enter(() => deferred<number>())
@@ -51,7 +51,7 @@ describe('results', () => {
     expect([await ctx.run(s), runs, events]).toEqual([7, 1, []])
   })
 
-  test('R26 a body given to run is over when it has answered', async () => {
+  test('R26 a body given to run is disposed when it has answered', async () => {
     const { ctx } = simulate()
     const s = ctx.enter(() => signal(1))
     const before = ctx.inspect().nodes
@@ -102,7 +102,7 @@ describe('results', () => {
 })
 
 describe('the body', () => {
-  test('R28 a million reads take no stack and leave one entry', () => {
+  test('R28 a million reads use constant stack and leave one entry', () => {
     const { ctx } = simulate()
     const s = ctx.enter(() => signal(1))
     const sum = ctx.enter(() =>
@@ -129,7 +129,7 @@ describe('the body', () => {
     expect(() => ctx.run(5 as never)).toThrow(EffectTypeError)
   })
 
-  test('R28 yielding something else is told at the yield, where it can be caught', async () => {
+  test('R28 yielding something else throws at the yield, where the body can catch it', async () => {
     const { ctx } = simulate()
     const s = ctx.enter(() => signal(1))
     const caught = await ctx.run(function* (): Op<unknown> {
@@ -171,7 +171,7 @@ describe('the body', () => {
     expect(box.size).toBe(1)
   })
 
-  test('R29 recorded errors are thrown again, the same one', () => {
+  test('R29 recorded errors are thrown again, with the same identity', () => {
     const { ctx } = simulate()
     const s = ctx.enter(() => signal(1))
     const caught: unknown[] = []
@@ -216,7 +216,7 @@ describe('the body', () => {
     expect(runs).toBe(4)
   })
 
-  test('R31 a superseded run is closed once: its finally runs, its rest does not', () => {
+  test('R31 a superseded run is closed once: its finally block runs, the code after it does not', () => {
     const { ctx } = simulate()
     const { s, d } = ctx.enter(() => ({ s: signal(0), d: deferred<number>() }))
     let finallies = 0
@@ -237,7 +237,7 @@ describe('the body', () => {
     expect([finallies, after]).toEqual([3, 1])
   })
 
-  test('R31 effects are refused while unwinding, and what finally throws is a fault', () => {
+  test('R31 effects are refused while unwinding, and an error of finally is a fault', () => {
     const { ctx, faults } = simulate()
     const { s, d, box } = ctx.enter(() => ({ s: signal(0), d: deferred(), box: mailbox<number>() }))
     const refused: unknown[] = []
@@ -263,7 +263,7 @@ describe('the body', () => {
     ])
   })
 
-  test('R31 a thenable is asked once, and not at all in a replay', async () => {
+  test('R31 then of a thenable is called once, and not at all in a replay', async () => {
     const { ctx } = simulate()
     const s = ctx.enter(() => signal(1))
     let asked = 0
@@ -289,7 +289,7 @@ describe('the body', () => {
 })
 
 describe('nested spins', () => {
-  test('R32 past the cut a child gets the fresh closure', () => {
+  test('R32 after the cut a child gets the new closure', () => {
     const { ctx } = simulate()
     const m = ctx.enter(() => signal(2))
     const outer = ctx.enter(() =>
@@ -306,7 +306,7 @@ describe('nested spins', () => {
     expect(outer.get()).toBe(30)
   })
 
-  test('R32 equal deps keep the child as it is; in the kept prefix it is clean anyway', () => {
+  test('R32 equal deps keep the child valid; in the kept prefix it is valid anyway', () => {
     const { ctx } = simulate()
     const { m, x, late } = ctx.enter(() => ({ m: signal(2), x: signal(1), late: signal(0) }))
     const runs = { deps: 0, prefix: 0 }
@@ -336,7 +336,7 @@ describe('nested spins', () => {
     expect([outer.get(), runs]).toEqual([9, { deps: 2, prefix: 1 }])
   })
 
-  test('R32 a child that nobody waits for any more is not started for its new code', () => {
+  test('R32 a child that no run waits for any more is not started for its new body', () => {
     const { ctx } = simulate()
     const { s, source } = ctx.enter(() => ({
       s: signal(0),
@@ -359,7 +359,7 @@ describe('nested spins', () => {
     }
   })
 
-  test('R32 a child that is not met again is disposed', () => {
+  test('R32 a child that is not created again is disposed', () => {
     const { ctx } = simulate()
     const { on, s } = ctx.enter(() => ({ on: signal(true), s: signal(1) }))
     let runs = 0
@@ -433,8 +433,8 @@ describe('nested spins', () => {
   })
 })
 
-describe('errors and ends', () => {
-  test('R33 an error is cached, the same for everyone, and a change heals it', async () => {
+describe('errors and cancellation', () => {
+  test('R33 an error is cached, the same for every caller, and a change recovers from it', async () => {
     const { ctx } = simulate()
     const text = ctx.enter(() => signal('{'))
     let runs = 0
@@ -471,18 +471,18 @@ describe('errors and ends', () => {
     expect(ctx.runSync(parent)).toBe('caught child')
   })
 
-  test('R33 an error of a spawned spin is never silent', () => {
+  test('R33 an error of a spawned spin is always reported', () => {
     const { ctx, faults } = simulate()
-    const told: unknown[] = []
+    const reported: unknown[] = []
     const fail = function* (): Op<void> {
       throw new Error('lost?')
     }
     ctx.spawn(fail)
-    ctx.spawn(fail, { onError: (error) => told.push(error) })
-    expect([faults.length, faults[0]?.code, told.length]).toEqual([1, 'continuation-fault', 1])
+    ctx.spawn(fail, { onError: (error) => reported.push(error) })
+    expect([faults.length, faults[0]?.code, reported.length]).toEqual([1, 'continuation-fault', 1])
   })
 
-  /** A parent that waits for a child that waits for `d`, and which of their finally blocks ran. */
+  /** A parent that waits for a child that waits for `d`; records which of their finally blocks ran. */
   function family(d: Deferred<number>) {
     const ended: string[] = []
     const child = spin(function* () {
@@ -502,7 +502,7 @@ describe('errors and ends', () => {
     return { child, parent, ended }
   }
 
-  test('R34 cancelling unwinds the parent and the child only it waited for', async () => {
+  test('R34 cancelling unwinds the parent and the child that only it waited for', async () => {
     const { ctx } = simulate()
     const d = ctx.enter(() => deferred<number>())
     const { child, parent, ended } = ctx.enter(() => family(d))
@@ -516,7 +516,7 @@ describe('errors and ends', () => {
     expect([d.waiters, ctx.inspect().running, ctx.isIdle()]).toEqual([0, 0, true])
   })
 
-  test('R34 a child somebody else observes stays', () => {
+  test('R34 a child with another observer is not cancelled', () => {
     const { ctx } = simulate()
     const d = ctx.enter(() => deferred<number>())
     const { child, parent, ended } = ctx.enter(() => family(d))
@@ -528,7 +528,7 @@ describe('errors and ends', () => {
     return expect(other).resolves.toBe(4)
   })
 
-  test('R34 a cancelled sleep clears its timer and a step hears its signal', () => {
+  test('R34 cancelling clears the timer of a sleep and aborts the signal of a step', () => {
     const { ctx } = simulate()
     let isAborted = false
     const hooks: string[] = []
@@ -553,7 +553,7 @@ describe('errors and ends', () => {
     expect(ctx.inspect().timers).toBe(0)
   })
 
-  test('R34 a caught cancel may clean up with effects, and stays cancelled', () => {
+  test('R34 a caught cancellation may clean up with effects, and the spin stays cancelled', () => {
     const { ctx } = simulate()
     const d = ctx.enter(() => deferred<number>())
     const cleaned: unknown[] = []
@@ -576,7 +576,7 @@ describe('errors and ends', () => {
     expect([each.result(), ctx.isIdle()]).toMatchObject([{ error: { code: 'E_CANCELLED' } }, true])
   })
 
-  test('R34 a running or new spin hears of it at its next effect; a completed or disposed one does not change', async () => {
+  test('R34 a running or new spin is cancelled at its next effect; a completed or disposed one does not change', async () => {
     const { ctx } = simulate()
     const fresh = ctx.enter(() =>
       spin(function* () {
@@ -633,7 +633,7 @@ describe('errors and ends', () => {
     expect([ctx.inspect().timers, ctx.isIdle()]).toEqual([0, true])
   })
 
-  test('R34 a timeout whose source was there at once waits for the next source its full time', () => {
+  test('R34 a timeout whose source was available at once gives the next source its full time', () => {
     const { ctx } = simulate()
     const isSlow = ctx.enter(() => signal(false))
     const guarded = ctx.enter(() =>
@@ -653,7 +653,7 @@ describe('errors and ends', () => {
     expect([guarded.get(), ctx.inspect().timers]).toEqual(['source', 0])
   })
 
-  test('R34 cancelling a race that is won leaves the winner its value', () => {
+  test('R34 cancelling a decided race leaves the winner its value', () => {
     const { ctx } = simulate()
     const winner = ctx.enter(() =>
       spin(function* () {
@@ -666,7 +666,7 @@ describe('errors and ends', () => {
     expect([raced.get(), winner.get(), ctx.inspect().timers]).toEqual(['first', 'first', 0])
   })
 
-  test('R35 reading synchronously is refused in a drain, and the drain goes on', async () => {
+  test('R35 reading synchronously is refused in a drain, and the drain continues', async () => {
     const { ctx, faults } = simulate()
     const other = ctx.enter(() =>
       spin(function* () {
@@ -693,7 +693,7 @@ describe('errors and ends', () => {
     expect(() => ctx.enter(() => effect(() => void other.get()))).toThrow(EffectTypeError)
   })
 
-  test('R35 run inside a body gives a promise and one fault', async () => {
+  test('R35 run inside a body returns a promise and reports one fault', async () => {
     const { ctx, faults } = simulate()
     const other = ctx.enter(() =>
       spin(function* () {
@@ -707,7 +707,7 @@ describe('errors and ends', () => {
     expect(faults.map((fault) => fault.code)).toEqual(['run-in-body'])
   })
 
-  test('R73 runSync of what cannot finish now says so, and the run goes on', () => {
+  test('R73 runSync of a spin that cannot finish now throws, and the run continues', () => {
     const { ctx } = simulate()
     const d = ctx.enter(() => deferred<number>())
     const each = ctx.enter(() =>
@@ -725,7 +725,7 @@ describe('errors and ends', () => {
     expect(() => createContext().runSync(each)).toThrow(NotSettledError)
   })
 
-  test('an effect made in a body ends with the run that made it', () => {
+  test('an effect created in a body is disposed with the run that created it', () => {
     const { ctx } = simulate()
     const { s, watched } = ctx.enter(() => ({ s: signal('a'), watched: signal(0) }))
     const seen: string[] = []
@@ -745,7 +745,7 @@ describe('errors and ends', () => {
     expect([seen.length, ctx.inspect().observers]).toEqual([4, 0])
   })
 
-  test('a disposed spin answers its callers and waiters, and cannot run again', async () => {
+  test('a disposed spin rejects its callers and waiters, and cannot run again', async () => {
     const { ctx } = simulate()
     const d = ctx.enter(() => deferred<number>())
     const { child, parent } = ctx.enter(() => family(d))

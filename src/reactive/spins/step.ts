@@ -7,7 +7,7 @@ import type { Run } from './run.js'
 import { isPromise, settled } from './wait.js'
 
 /**
- * Does something outside, once: its outcome is recorded, and a re-run that keeps this entry gets the recorded outcome
+ * Performs an external action once: its outcome is recorded, and a re-run that keeps this entry gets the recorded outcome
  * without calling `f` again. The signal is aborted when the run is superseded or cancelled.
  *
  * ```ts
@@ -38,7 +38,7 @@ class StepRequest<T> extends Request<T> {
   }
 
   protected override perform(run: Run): unknown {
-    const entry = run.ask('step', this.#key, undefined)
+    const entry = run.nextEntry('step', this.#key, undefined)
     if (entry.isAnswered) return replay(entry)
     this.#abort = new AbortController()
     let outcome: unknown
@@ -65,7 +65,7 @@ class StepRequest<T> extends Request<T> {
   }
 }
 
-/** Parks until a time; the timer is cleared when the run ends before. */
+/** Parks for `ms`; the timer is cancelled when the run ends earlier. */
 export class SleepRequest extends Request<void> {
   readonly #ms: number
   #cancel: CancelTimer | undefined
@@ -76,7 +76,7 @@ export class SleepRequest extends Request<void> {
   }
 
   protected override perform(run: Run): unknown {
-    const entry = run.ask('sleep', '', undefined)
+    const entry = run.nextEntry('sleep', '', undefined)
     if (entry.isAnswered) return replay(entry)
     this.entry = entry
     this.#cancel = run.context.timers.arm(this.#ms, () => this.arrive(success(undefined)))
@@ -88,14 +88,14 @@ export class SleepRequest extends Request<void> {
   }
 }
 
-/** The context's time, recorded: a re-run that keeps this entry sees the same. */
+/** The context's time, recorded: a re-run that keeps this entry gets the same time. */
 export class NowRequest extends Request<number> {
   constructor() {
     super('now')
   }
 
   protected override perform(run: Run): unknown {
-    const entry = run.ask('now', '', undefined)
+    const entry = run.nextEntry('now', '', undefined)
     if (!entry.isAnswered) run.log.settle(entry, false, run.context.now())
     return replay(entry)
   }

@@ -10,7 +10,7 @@ import type { Signal, SignalNode } from '../graph/signal.js'
 import { SpinCell } from './spin.js'
 import type { Spin } from './spin.js'
 
-/** A cell at the moment it was read: its value, the one before its last change, and whether it ever changed. */
+/** The state of a cell when it was read: its value, the value before its last change, and whether it ever changed. */
 export interface Interval<T> {
   readonly new: T
   readonly old: T | undefined
@@ -18,14 +18,14 @@ export interface Interval<T> {
   readonly first: boolean
 }
 
-/** What can be read inside a body. */
+/** What a body can read. */
 export type Readable<T> = Signal<T> | Computed<T>
 
-/** Something with a changing value: a signal, a computed or a spin. */
+/** A signal, a computed or a spin. */
 export type Source<T> = Readable<T> | Spin<T>
 
 /**
- * Reads a signal or computed in a body and depends on it: when it changes, the body runs again from here.
+ * Reads a signal or computed in a body and records a dependency: when it changes, the body runs again from here.
  *
  * ```ts
  * import { spin, track, type Signal } from 'millrace/reactive'
@@ -40,7 +40,7 @@ export function track<T>(cell: Readable<T>): Op<Interval<T>> {
   return new TrackRequest<Interval<T>>('track', cell, false)
 }
 
-/** `track(cell)`, giving the value only. */
+/** Like `track(cell)`, but returns the value only. */
 export function read<T>(cell: Readable<T>): Op<T> {
   return new TrackRequest<T>('read', cell, true)
 }
@@ -58,12 +58,12 @@ class TrackRequest<T> extends Request<T> {
   protected override perform(run: Run): unknown {
     const node = this.#nodeFor(run)
     const known = run.log.recall(node)
-    const interval = known === undefined ? this.#ask(run, node) : replay(known)
+    const interval = known === undefined ? this.#replayOrRead(run, node) : replay(known)
     return this.#isValueOnly ? (interval as Interval<unknown>).new : interval
   }
 
-  #ask(run: Run, node: SignalNode | ComputedNode): unknown {
-    const entry = run.ask('track', '', node)
+  #replayOrRead(run: Run, node: SignalNode | ComputedNode): unknown {
+    const entry = run.nextEntry('track', '', node)
     if (entry.isAnswered) return replay(entry)
     if (node.kind === COMPUTED) refresh(node)
     const link = recordRead(run.node, node)

@@ -37,7 +37,7 @@ export function waitFor<T>(target: Waitable<T>): Op<T> {
   if (target instanceof DeferredCell) return new DeferredWait<T>(target)
   if (target instanceof MailboxCell) return new MessageWait<T>(target)
   if (isPromise(target)) return new PromiseWait<T>(target)
-  return new NoWait<T>(target)
+  return new InvalidWait<T>(target)
 }
 
 export function isPromise(value: unknown): value is PromiseLike<unknown> {
@@ -45,7 +45,7 @@ export function isPromise(value: unknown): value is PromiseLike<unknown> {
   return typeof (value as { then?: unknown }).then === 'function'
 }
 
-/** A promise as it is; of another thenable a promise, so that it answers once, later, and may not throw at us. */
+/** Returns a promise as it is, and wraps another thenable, which may settle twice, synchronously, or throw. */
 export function settled(thenable: PromiseLike<unknown>): Promise<unknown> {
   return Promise.resolve(thenable)
 }
@@ -54,8 +54,8 @@ export function refuseForeign(run: Run, cell: Cell): void {
   if (cell.home.root !== run.context.root) throw new ForeignContextError(`waitFor: ${cell.addr}`)
 }
 
-/** Something that cannot be waited for: says so at the yield, where the body can catch it. */
-class NoWait<T> extends Request<T> {
+/** A value that cannot be waited for: throws at the yield, where the body can catch the error. */
+class InvalidWait<T> extends Request<T> {
   readonly #target: unknown
 
   constructor(target: unknown) {
@@ -85,7 +85,7 @@ class DeferredWait<T> extends Request<T> {
   protected override perform(run: Run): unknown {
     refuseForeign(run, this.#cell)
     const node = this.#node
-    const entry = run.ask('wait', '', node)
+    const entry = run.nextEntry('wait', '', node)
     if (entry.isAnswered) return replay(entry)
     const { result } = node
     if (result !== undefined) {
@@ -116,7 +116,7 @@ class MessageWait<T> extends Request<T> {
   protected override perform(run: Run): unknown {
     refuseForeign(run, this.#cell)
     const node = this.#node
-    const entry = run.ask('take', '', node)
+    const entry = run.nextEntry('take', '', node)
     if (entry.isAnswered) return replay(entry)
     if (node.hasMessage) {
       const message = node.take(entry)
@@ -131,11 +131,11 @@ class MessageWait<T> extends Request<T> {
 
   override release(): void {
     if (this.#node.waiters.delete(this)) this.#node.context.waiterCount--
-    if (this.arrival !== undefined) this.lost(this.arrival)
+    if (this.arrival !== undefined) this.undelivered(this.arrival)
   }
 
-  /** The message was on its way to a run that is gone: it goes back, and on to whoever waits. */
-  override lost(result: Result<unknown>): void {
+  /** The run of the taker has ended: the message goes back, and to the next waiting taker. */
+  override undelivered(result: Result<unknown>): void {
     if (!result.ok || this.entry === undefined) return
     this.#node.putBack(this.entry, result.value)
     this.#node.serve()
@@ -148,14 +148,14 @@ class PromiseWait<T> extends Request<T> {
   constructor(promise: PromiseLike<unknown>) {
     super('waitFor')
     this.#promise = promise
-    // In a replay the answer comes from the log, and a rejection of this new promise has no other reader. Of another
-    // thenable nothing is asked before it is needed: a query builder runs its query when `then` is called.
+    // A replay takes the answer from the log, so a rejection of this new promise has no other handler. Another thenable is
+    // left alone until its answer is needed: a query builder runs its query when `then` is called.
     if (promise instanceof Promise) promise.catch(() => undefined)
   }
 
   protected override perform(run: Run): unknown {
-    // The promise is made anew in each run, so it cannot be what the entry is about.
-    const entry = run.ask('wait', 'promise', undefined)
+    // Each run creates a new promise, so the promise cannot identify the entry.
+    const entry = run.nextEntry('wait', 'promise', undefined)
     if (entry.isAnswered) return replay(entry)
     this.entry = entry
     settled(this.#promise).then(

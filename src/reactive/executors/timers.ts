@@ -4,17 +4,17 @@ import { checkDelay } from './executors.js'
 import type { CancelTimer } from '../host.js'
 import * as host from '../host.js'
 
-/** The time of a context and its timers. All that waits for time goes through here. */
+/** The time of a context and its timers. Every wait for time uses it. */
 export interface Timers {
   now(): number
   /** How many timers are armed. */
   readonly count: number
-  /** Calls back once after `ms`. */
+  /** Calls `fire` once after `ms`. */
   arm(ms: number, fire: () => void): CancelTimer
   cancelAll(): void
 }
 
-/** Real time. The timer that fires is believed: no second look at the clock, which may be a millisecond behind. */
+/** Real time. A timer that fires is not compared with the clock, which may be a millisecond behind. */
 export class RealTimers implements Timers {
   readonly #executor: Executor
   readonly #keepAlive: boolean
@@ -57,8 +57,8 @@ export class RealTimers implements Timers {
 }
 
 /**
- * Time that stands still until it is moved. Timers fire in the order of their due times, and of arming where those
- * are equal; after each the drain runs dry, so what a timer causes is done before the next one fires.
+ * Time that moves only by `advanceTo`. Timers fire in the order of their due times; equal due times fire in the order in
+ * which they were armed. After each timer the queue is drained, so its effects are complete before the next one fires.
  */
 export class VirtualTimers implements Timers {
   #now = 0
@@ -91,11 +91,11 @@ export class VirtualTimers implements Timers {
     this.#cancelled = 0
   }
 
-  /** Moves time to `t`, firing all that is due on the way; gives how many fired. */
+  /** Moves time to `t` and fires every timer due on the way; returns the number of timers fired. */
   advanceTo(t: number, settle: () => void): number {
     if (typeof t !== 'number' || !Number.isFinite(t) || t < this.#now) {
       throw new RangeError(
-        `advanceTo: time only goes forward: expected a finite time of ${this.#now} or later, got ${describe(t)}`,
+        `advanceTo: time only moves forward: expected a finite time of ${this.#now} or later, got ${describe(t)}`,
       )
     }
     let fired = 0
@@ -109,7 +109,7 @@ export class VirtualTimers implements Timers {
     return fired
   }
 
-  /** Cancelled timers stay where they are until they are the larger half. */
+  /** Cancelled timers stay in the heap until they are more than half of it. */
   #sweep(): void {
     const armed = this.#heap.filter((timer) => !timer.isDone)
     this.#heap.length = 0
@@ -130,7 +130,7 @@ export class VirtualTimers implements Timers {
   }
 }
 
-/** Below this many cancelled timers, sweeping costs more than they do. */
+/** Below this many cancelled timers, a sweep costs more than it saves. */
 const SWEEP_AT = 64
 
 interface VirtualTimer {
@@ -140,7 +140,7 @@ interface VirtualTimer {
   isDone: boolean
 }
 
-/** The virtual clock of a context, or the error that says how to get one. */
+/** Returns the virtual timers of a context; throws an error that says how to get them. */
 export function requireVirtual(timers: Timers, what: string, isDraining: boolean): VirtualTimers {
   if (!(timers instanceof VirtualTimers)) throw new ClockModeError(what)
   if (isDraining) throw new DerefInDrainError(what)

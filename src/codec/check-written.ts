@@ -1,8 +1,8 @@
 import { show } from './show.js'
 
 /*
- * What a built-in type expects to find under its tag. Text may come from anywhere, so each part is checked before it is
- * used. These throw a plain error; the reader adds the tag and the path.
+ * Checks of the written form of built-in types. A text may come from anywhere, so each part is checked before it is used.
+ * These functions throw a plain error; the reader adds the tag and the path.
  */
 
 export function textIn(written: unknown, expected: string, pattern?: RegExp): string {

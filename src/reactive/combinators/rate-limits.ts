@@ -13,9 +13,9 @@ import { read } from '../spins/track.js'
 import { waitFor } from '../spins/wait.js'
 
 /**
- * Spins that pass on the values of a source at a slower pace. Each delivery is a new result; whoever waits for the spin
- * runs again with it. They live on replay: a change of the source cuts the log at its reading, which throws away the
- * sleep that came after it and starts another.
+ * Spins that deliver the values of a source at a lower rate. Each delivery is a new result; the spins that wait for it
+ * run again. They rely on replay: a change of the source cuts the log at the read, which drops the sleep after it, and
+ * the body starts a new sleep.
  */
 
 /**
@@ -53,8 +53,8 @@ export function sample<T>(source: Source<T>, ms: number): Spin<T> {
 }
 
 /**
- * Delivers at most `hz` times a second: one interval after the first value since the last delivery, all values since
- * then folded by `merge`, which gets undefined as its first accumulator.
+ * Delivers at most `hz` times a second: one interval after the first value since the last delivery. `merge` folds all
+ * values since then; its first accumulator is undefined.
  */
 export function throttle<T, A>(source: Source<T>, hz: number, merge: (acc: A | undefined, value: T) => A): Spin<A> {
   if (!(Number.isFinite(hz) && hz > 0))
@@ -73,21 +73,21 @@ export function throttle<T, A>(source: Source<T>, hz: number, merge: (acc: A | u
   )
 }
 
-/** The values since the last delivery. Of a signal it hears every write, even those one drain makes one change of. */
+/** The values since the last delivery. It watches a signal, so it gets every write, also several in one drain. */
 class FoldCell extends Cell {
   #values: unknown[] = []
   #openedAt: number | undefined
   readonly #unwatch: (() => void) | undefined
-  #isHearing = false
+  #hasWatchedValue = false
 
   constructor(home: ReactiveContext, addr: string, source: unknown) {
     super(home, addr)
-    if (source instanceof SignalCell) this.#unwatch = source.watch(this, (value) => this.#hear(value))
+    if (source instanceof SignalCell) this.#unwatch = source.watch(this, (value) => this.#onWrite(value))
   }
 
   add(value: unknown, now: number): { readonly openedAt: number } {
-    if (!this.#isHearing) this.#values.push(value)
-    this.#isHearing = false
+    if (!this.#hasWatchedValue) this.#values.push(value)
+    this.#hasWatchedValue = false
     this.#openedAt ??= now
     return { openedAt: this.#openedAt }
   }
@@ -103,9 +103,9 @@ class FoldCell extends Cell {
     this.#unwatch?.()
   }
 
-  #hear(value: unknown): void {
+  #onWrite(value: unknown): void {
     this.#values.push(value)
-    this.#isHearing = true
+    this.#hasWatchedValue = true
   }
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { ScheduleRow } from '../store/schedules.js'
 import { writeSpec } from './spec.js'
-import { Stalled } from './stalled.js'
+import { StalledSchedules } from './stalled-schedules.js'
 
 const NOON = Date.UTC(2030, 0, 1, 12)
 const [MINUTE, DAY] = [60_000, 86_400_000]
@@ -25,23 +25,23 @@ function row(change: Partial<ScheduleRow> & { readonly rule?: string } = {}): Sc
   return { id: 'r', revision: 1, spec, open: [], ...ahead, ...given }
 }
 
-/** What is found at the first look and after one and two minutes, while `rows` gives what is stored then. */
-function looks(rows: (minute: number) => ScheduleRow): boolean[] {
-  const stalled = new Stalled()
-  return [0, 1, 2].map((m) => stalled.of([rows(m)], NOON + m * MINUTE, 500 + m * MINUTE).length > 0)
+/** The stalled schedules at the first check and after one and two minutes; `rows` returns what is stored then. */
+function stalledAt(rows: (minute: number) => ScheduleRow): boolean[] {
+  const stalled = new StalledSchedules()
+  return [0, 1, 2].map((m) => stalled.find([rows(m)], NOON + m * MINUTE, 500 + m * MINUTE).length > 0)
 }
 
 describe('a cron', () => {
   const minutely = (change: Partial<ScheduleRow> = {}): ScheduleRow => row({ rule: '* * * * *', ...change })
 
-  test('stands still when its rule has a tick before the next one and it was not fired for an interval', () => {
-    expect(looks(() => minutely())).toEqual([false, false, true])
+  test('is stalled when its rule has a tick before the next one and it was not fired for an interval', () => {
+    expect(stalledAt(() => minutely())).toEqual([false, false, true])
   })
 
-  test('that fires once a day stands still after an hour', () => {
-    const stalled = new Stalled()
+  test('that fires once a day is stalled after an hour', () => {
+    const stalled = new StalledSchedules()
     const daily = row({ rule: '0 0 * * *', lastAt: NOON + 300 * DAY, nextAt: NOON + 300.5 * DAY })
-    const found = [0, 30, 60, 61].map((m) => stalled.of([daily], NOON + m * MINUTE, m * MINUTE).length > 0)
+    const found = [0, 30, 60, 61].map((m) => stalled.find([daily], NOON + m * MINUTE, m * MINUTE).length > 0)
     expect(found).toEqual([false, false, false, true])
   })
 
@@ -49,18 +49,18 @@ describe('a cron', () => {
     ['a process whose clock is ahead fires it', (minute) => minutely({ revision: minute })],
     ['its next tick is that of its rule', (minute) => minutely({ nextAt: NOON + (minute + 1) * MINUTE })],
     ['its last tick is past', () => minutely({ lastAt: NOON - 1 })],
-  ])('does not stand still when %s', (_, rows) => {
-    expect(looks(rows)).toEqual([false, false, false])
+  ])('is not stalled when %s', (_, rows) => {
+    expect(stalledAt(rows)).toEqual([false, false, false])
   })
 })
 
 describe('an "every" schedule', () => {
-  test('stands still when its next tick is far ahead and it was not fired for an interval', () => {
-    expect(looks(() => row())).toEqual([false, false, true])
+  test('is stalled when its next tick is far ahead and it was not fired for an interval', () => {
+    expect(stalledAt(() => row())).toEqual([false, false, true])
   })
 
-  test('stands still when it was made by a clock that was ahead, and never fired', () => {
-    expect(looks(() => row({ createdAt: NOON + DAY, lastAt: null }))).toEqual([false, false, true])
+  test('is stalled when it was created by a clock that was ahead, and never fired', () => {
+    expect(stalledAt(() => row({ createdAt: NOON + DAY, lastAt: null }))).toEqual([false, false, true])
   })
 
   test.each<[string, (minute: number) => ScheduleRow]>([
@@ -70,7 +70,7 @@ describe('an "every" schedule', () => {
     ['it is paused', () => row({ pausedAt: NOON, nextAt: null })],
     ['its last tick is past: it may wait for its "from"', () => row({ lastAt: NOON - 1 })],
     ['it cannot be read here', () => ({ ...row(), spec: '{' })],
-  ])('does not stand still when %s', (_, rows) => {
-    expect(looks(rows)).toEqual([false, false, false])
+  ])('is not stalled when %s', (_, rows) => {
+    expect(stalledAt(rows)).toEqual([false, false, false])
   })
 })

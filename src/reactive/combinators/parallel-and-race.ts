@@ -20,8 +20,8 @@ import {
 import { sleep } from './sleep.js'
 
 /**
- * Runs all and gives their values in order; fails with the first error and cancels the rest. It stays reactive: when
- * one of them has a new value, so has this. Of nothing it gives an empty list.
+ * Runs all sources and completes with their values in order. When one fails, it fails with that error and cancels the
+ * rest. It stays reactive: a new value of a source gives a new result. Without sources the result is an empty list.
  *
  * ```ts
  * import { parallel, spin, waitFor, type Spin } from 'millrace/reactive'
@@ -40,7 +40,7 @@ export function parallel<T extends readonly unknown[]>(...sources: { [K in keyof
     const children = nodesOf(spins)
     const decided = yield* new JoinRequest(children, firstFailedOrAll)
     if (children[decided]?.result?.ok !== true) {
-      cancelOthers(children, children[decided], 'another one of the parallel failed')
+      cancelOthers(children, children[decided], 'another source of parallel failed')
       yield* waitFor(spins[decided] as Spin<unknown>)
     }
     const values: unknown[] = []
@@ -50,8 +50,8 @@ export function parallel<T extends readonly unknown[]>(...sources: { [K in keyof
 }
 
 /**
- * Gives the first that ends, value or error, and cancels the others. It is decided once: later changes of the winner
- * do not reopen it.
+ * Completes with the first source that ends, value or error, and cancels the others. It is decided once: later changes
+ * of the winner do not run it again.
  */
 export function race<T>(...sources: Waitable<T>[]): Spin<T> {
   checkSources('race', sources)
@@ -59,17 +59,17 @@ export function race<T>(...sources: Waitable<T>[]): Spin<T> {
     const children = nodesOf(asSpins(sources))
     let winner: SpinNode | undefined
     try {
-      // No dependency is recorded, so nothing can make this run again.
+      // The join records no dependency, so no change can run this body again.
       winner = children[yield* new JoinRequest(children, firstEnded)] as SpinNode
     } finally {
       giveBackTaken(sources, children, winner)
     }
-    cancelOthers(children, winner, 'another one won the race')
+    cancelOthers(children, winner, 'another source won the race')
     return resultOf(winner) as T
   })
 }
 
-/** Gives what the source gives, or `fallback` when `ms` have passed first; the loser is cancelled. */
+/** Completes with the source, or with `fallback` when `ms` pass first; cancels the loser. */
 export function timeout<T, F>(source: Waitable<T>, ms: number, fallback: F): Spin<T | F> {
   checkSources('timeout', [source])
   checkDelay(ms)
@@ -82,12 +82,12 @@ export function timeout<T, F>(source: Waitable<T>, ms: number, fallback: F): Spi
     } finally {
       if (first !== 0) giveBackTaken([source], children)
     }
-    cancelOthers(children, children[first], 'the timeout was decided')
+    cancelOthers(children, children[first], 'timeout: the other side ended first')
     return first === 0 ? yield* waitFor(spun) : fallback
   })
 }
 
-/** Always succeeds, with how the spin ended. */
+/** Always completes with a value: the outcome of the spin. */
 export function attempt<T>(source: Spin<T>): Spin<Result<T>> {
   checkSources('attempt', [source])
   return spin(function* () {

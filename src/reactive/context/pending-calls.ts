@@ -1,10 +1,10 @@
 import type { Caller, SpinNode } from '../spins/spin.js'
 
-/** Those whose call of `run` has not been answered; told at the stop at the latest. */
-export class Calls {
+/** Calls of `run` that are not answered yet. Stopping the context rejects them. */
+export class PendingCalls {
   readonly #open = new Set<Caller>()
 
-  /** A call for the next result of `node`; `isOnce` when nobody has its handle, so that it is over with the answer. */
+  /** Adds a call for the next result of `node`. With `isOnce` no other handle of the spin exists, so the answer disposes it. */
   open(node: SpinNode, isOnce: boolean, resolve: Caller['resolve'], reject: Caller['reject']): Caller {
     const end = (): void => {
       this.#open.delete(caller)

@@ -15,18 +15,18 @@ import type { SpinNode } from './spin.js'
 /**
  * Brings spins up to date, without recursion.
  *
- * To settle a spin is to walk its log: a dependency that is a spin itself is settled first, then its stamp is compared;
- * at the first difference the log is cut, the old run closed and a new one started from the top; with no difference
- * nothing runs. A running body that waits for a child has the child settled first, too. "First" means: put on the
- * stack below. A spin's owner goes before it, because the owner may replace or drop it.
+ * To settle a spin is to walk its log. A dependency that is a spin itself is settled first, then its stamp is compared. At
+ * the first difference the log is cut, the old run is closed and a new one starts from the top. Without a difference
+ * nothing runs. When a running body waits for a child, that child is settled first too: it is pushed on the stack. A
+ * spin's owner is settled before it, because the owner may replace or drop it.
  *
  *     stack:  total (validating, at its entry "wait tax")
- *             tax   (driving)                      ◀── advance the top until it is done, then look at the one below
+ *             tax   (driving)                      ◀── advance the top until it is done, then the one below it
  *
- * A spin that cannot go on, because it or a dependency is parked on a deferred, a timer or a promise, is left where it
- * is; the completion of what it needs is an event, and that event settles it again.
+ * A spin that cannot continue, because it or a dependency is parked on a deferred, a timer or a promise, is left as it
+ * is. The completion of its dependency is an event, and that event settles it again.
  */
-export class Machine {
+export class SpinRunner {
   readonly #context: ReactiveContext
   readonly #stack: Frame[] = []
   readonly #stale: SpinNode[] = []
@@ -39,11 +39,11 @@ export class Machine {
   settle(node: SpinNode): void {
     this.#push(node)
     this.#advanceAll()
-    // Children whose code was replaced, and whom nobody waited for in these runs.
+    // Children whose body was replaced, and that none of these runs waited for.
     for (let child = this.#stale.pop(); child !== undefined; child = this.#stale.pop()) {
       if ((child.flags & STALE) === 0 || !child.needsSettling) continue
       if (child.isUnobserved) {
-        rest(child)
+        cancelUnwanted(child)
         continue
       }
       this.#push(child)
@@ -53,7 +53,7 @@ export class Machine {
     this.#returned.clear()
   }
 
-  /** A child got new code in its owner's run; it is settled after the runs of this event, unless waited for. */
+  /** Records that a child got a new body in its owner's run; it is settled after the runs of this event, unless waited for. */
   noteStale(node: SpinNode): void {
     this.#stale.push(node)
   }
@@ -67,7 +67,7 @@ export class Machine {
     for (let frame = this.#stack.at(-1); frame !== undefined; frame = this.#stack.at(-1)) {
       const first = this.#advance(frame)
       if (first !== undefined) {
-        first.bindings ??= frame.node.bindings
+        first.stores ??= frame.node.stores
         this.#push(first)
       } else {
         this.#stack.pop()
@@ -76,14 +76,14 @@ export class Machine {
     }
   }
 
-  /** Goes as far as it can; gives the spin that has to be settled first, or undefined when this one is done. */
+  /** Advances one frame; returns the spin that must be settled first, or undefined when this one is done. */
   #advance(frame: Frame): SpinNode | undefined {
     const { node } = frame
     if (frame.phase === 'owner') {
       frame.phase = 'validate'
       const { owner } = node
       if (owner !== undefined && (owner.flags & MARKED) !== 0 && owner.needsSettling) {
-        node.isOnStack = false // The owner may need it settled, and then that is done there.
+        node.isOnStack = false // The owner may wait for it; then it is settled on behalf of the owner.
         return owner
       }
     }
@@ -92,14 +92,14 @@ export class Machine {
     if (frame.phase === 'validate') {
       const first = this.#validate(frame)
       node.isBeingChecked = typeof first === 'object'
-      if (first !== 'go on') return first
+      if (first !== 'continue') return first
       frame.phase = 'drive'
     }
     return this.#drive(node)
   }
 
-  /** Finds the first entry whose dependency changed, and starts over from there. Unmarked means unchanged. */
-  #validate(frame: Frame): SpinNode | 'go on' | undefined {
+  /** Finds the first entry whose dependency changed, and restarts the body there. Unmarked means unchanged. */
+  #validate(frame: Frame): SpinNode | 'continue' | undefined {
     const { node } = frame
     if (node.run === undefined && node.result === undefined) return this.#start(node, false)
     if (node.caused > CAUSED_MAX) {
@@ -130,7 +130,7 @@ export class Machine {
       if ((child.flags & DISPOSED) !== 0) return 'changed'
       if (!child.isSettled) {
         if (frame.tried === child || !child.needsSettling) {
-          // A dependency that needs this very spin will never settle: asking again makes the body hear of it.
+          // A dependency that waits for this very spin never settles. Repeating the wait throws CycleError in the body.
           if (findWait(child, frame.node) !== undefined) return 'changed'
           frame.node.flags |= MARKED
           frame.node.blockedOn = child
@@ -144,18 +144,18 @@ export class Machine {
     return link.stamp === dep.stamp ? 'same' : 'changed'
   }
 
-  /** Valid as it is. Those who could not go on because of it hear of it as of a completion. */
-  #unblock(node: SpinNode): 'go on' {
+  /** The spin is valid. Spins that it blocked are settled again by a completion event. */
+  #unblock(node: SpinNode): 'continue' {
     const isAwaited = node.blockedOn !== undefined || node.hasBlocked
     node.blockedOn = undefined
     node.hasBlocked = false
     if (node.run === undefined && (isAwaited || node.callers !== undefined || node.waiters !== undefined)) {
       this.#context.enqueue({ type: 'spin-completion', node })
     }
-    return 'go on'
+    return 'continue'
   }
 
-  #start(node: SpinNode, isCodeNew: boolean): 'go on' {
+  #start(node: SpinNode, isCodeNew: boolean): 'continue' {
     const run = new Run(node, node.log)
     run.isLive = isCodeNew
     node.run = run
@@ -165,20 +165,21 @@ export class Machine {
     disposeOwned(node)
     node.log.rewind()
     node.depsTail = node.log.lastLinkBefore(node.log.length)
-    if (node.cancelFirst !== undefined) run.cancelled = new CancelledError(node.addr, node.cancelFirst.reason)
-    node.cancelFirst = undefined
-    this.#context.tracer?.ran(node)
-    return 'go on'
+    if (node.cancelBeforeStart !== undefined)
+      run.cancelled = new CancelledError(node.addr, node.cancelBeforeStart.reason)
+    node.cancelBeforeStart = undefined
+    this.#context.tracer?.runStarted(node)
+    return 'continue'
   }
 
-  #restart(node: SpinNode, index: number, isCodeNew: boolean): 'go on' {
-    if (node.run !== undefined) this.abandon(node.run, index)
+  #restart(node: SpinNode, index: number, isCodeNew: boolean): 'continue' {
+    if (node.run !== undefined) this.supersede(node.run, index)
     node.log.cut(index)
     return this.#start(node, isCodeNew)
   }
 
-  /** Ends a run whose place another takes: its `finally` blocks run, what it waited for is released. */
-  abandon(run: Run, cutAt: number): void {
+  /** Ends a run that another one replaces: its `finally` blocks run, and what it waited for is released. */
+  supersede(run: Run, cutAt: number): void {
     run.isDead = true
     run.node.run = undefined
     this.#context.runs.delete(run)
@@ -190,8 +191,8 @@ export class Machine {
   }
 
   /**
-   * What an unfinished run took past the cut goes back to the front of its mailbox, unseen by other takers, so that the
-   * run that takes its place meets it again. Whoever waits is served when that one has had its turn.
+   * Messages that an unfinished run took after the cut go back to the front of their mailbox, before other takers see
+   * them: the run that replaces it takes them again. Waiting takers are served after that run had its turn.
    */
   #giveBack(run: Run, cutAt: number): void {
     for (let index = run.log.length - 1; index >= Math.max(0, cutAt); index--) {
@@ -203,7 +204,7 @@ export class Machine {
     }
   }
 
-  /** Drives the body until it is done, parks, or needs a child; gives the child. */
+  /** Drives the body until it ends, parks or needs a child; returns the child. */
   #drive(node: SpinNode): SpinNode | undefined {
     for (let run = node.run; run !== undefined && !run.isDriving; run = node.run) {
       let outcome: IteratorResult<unknown, unknown>
@@ -222,19 +223,19 @@ export class Machine {
     return undefined
   }
 
-  /** Takes the end of a run as the spin's result, and tells the world by an event. */
+  /** Records the outcome of a run as the spin's result, and queues the completion event. */
   complete(run: Run, outcome: Result<unknown>): void {
     const { node } = run
     const context = this.#context
     run.isDead = true
     run.parked = undefined
     context.runs.delete(run)
-    if (node.run !== run) return // Cancelled meanwhile: its result stands, this was only its cleaning up.
+    if (node.run !== run) return // The spin was cancelled before: its result is set, and this run was its clean-up.
     node.run = undefined
     node.hasBlocked = false
     node.log.cut(node.log.cursor)
     dropUnread(node)
-    dropUnmet(run)
+    dropUnused(run)
     node.owned = run.owned
     const isCancelled = run.isCancelThrown && run.cancelled !== undefined
     if (isCancelled) forgetReads(node)
@@ -246,10 +247,10 @@ export class Machine {
     context.enqueue({ type: 'spin-completion', node })
   }
 
-  /** A spin that keeps changing what it reads gets this as its result; until the queue is empty it does not run. */
-  giveUp(node: SpinNode): void {
+  /** Gives a spin that keeps changing what it reads a `CycleError`; it does not run again until the queue is empty. */
+  stopRunaway(node: SpinNode): void {
     const { run } = node
-    if (run !== undefined) this.abandon(run, Number.POSITIVE_INFINITY)
+    if (run !== undefined) this.supersede(run, Number.POSITIVE_INFINITY)
     acceptDeps(node)
     const message = `spin ${node.addr} keeps changing what it reads; let its writes settle, or read with peek()`
     node.result = failure(new CycleError([node.addr, node.addr], message))
@@ -262,19 +263,19 @@ interface Frame {
   readonly node: SpinNode
   /** The next log entry to check; -1 before the first. */
   index: number
-  /** The child that was settled for this entry already: it is not tried twice. */
+  /** The child that was already settled for this entry: it is not tried twice. */
   tried: SpinNode | undefined
   phase: 'owner' | 'validate' | 'drive'
 }
 
-/** A stale child nobody wants: what its old code has in progress ends, the new code runs when somebody waits for it. */
-function rest(child: SpinNode): void {
+/** Cancels the run of a stale child without observers. Its new body runs when a run waits for it. */
+function cancelUnwanted(child: SpinNode): void {
   if (child.run === undefined) return
-  cancelSpin(child, 'its owner made it anew, and nobody waits for it')
+  cancelSpin(child, 'its owner created it again, and no run waits for it')
   if ((child.flags & DISPOSED) === 0) child.flags |= STALE
 }
 
-/** Closes a superseded generator. Its `finally` blocks may throw, which is a fault, and may not wait. */
+/** Closes a superseded generator. An error of its `finally` blocks is a fault; they may not wait. */
 function closeRun(run: Run): void {
   if (!run.hasBegun || run.generator === undefined) return
   run.isClosing = true
@@ -282,7 +283,7 @@ function closeRun(run: Run): void {
     for (let tries = 0; tries < CLOSE_TRIES_MAX; tries++) {
       if (run.step('return', undefined).done === true) return
     }
-    throw new EffectTypeError('a body keeps yielding while it is being closed; it was left where it is')
+    throw new EffectTypeError('a body keeps yielding while it is being closed; it was not closed')
   } catch (error) {
     run.context.fault('continuation-fault', 'finally', error, run.node.addr)
   }
@@ -291,11 +292,11 @@ function closeRun(run: Run): void {
 /** A body may yield in each of its nested `finally` blocks; more than this is a loop. */
 const CLOSE_TRIES_MAX = 100
 
-/** Children and cells of earlier runs that this one did not come by are dropped. */
-function dropUnmet(run: Run): void {
-  const { node, met } = run
-  for (const child of node.children?.values() ?? []) if (met?.has(child.addr) !== true) disposeSpin(child)
-  for (const addr of node.cells?.keys() ?? []) if (met?.has(addr) !== true) dropCell(node, addr)
+/** Drops the children and cells of earlier runs that this one did not create again. */
+function dropUnused(run: Run): void {
+  const { node, used } = run
+  for (const child of node.children?.values() ?? []) if (used?.has(child.addr) !== true) disposeSpin(child)
+  for (const addr of node.cells?.keys() ?? []) if (used?.has(addr) !== true) dropCell(node, addr)
 }
 
 function isSameResult(node: SpinNode, next: Result<unknown>): boolean {

@@ -25,7 +25,7 @@ import { loopExecutor } from '../worker/executors/loop.js'
 import { runAttempt } from '../worker/run.js'
 import { Running } from '../worker/running.js'
 import type { JobVerbs } from '../worker/running.js'
-import { policyOf, settlementOf } from '../worker/settle.js'
+import { settleJob } from '../store/settled-job.js'
 import { SelfSettler } from '../worker/settle-in.js'
 import { Watchdog } from '../worker/watchdog.js'
 import type { World } from '../world/world.js'
@@ -251,8 +251,8 @@ export class Bench implements TestMill {
   #settlement(running: Running, outcome: Outcome): SettledJob {
     const { startedAt, lines } = running
     const ended = { startedAt, endedAt: this.#world.clock.now(), worker: this.#worker, lines }
-    const policy = policyOf(this.#options.crashBudget ?? 3, running.registered.keepMs)
-    return settlementOf(running.claimed, outcome, policy, ended)
+    const policy = { crashBudget: this.#options.crashBudget ?? 3, keepMs: running.registered.keepMs }
+    return settleJob(running.claimed, outcome, policy, { ...ended, running: undefined })
   }
 
   /** As a worker does it: the handler is told, and has its grace, in virtual time, to come back. */

@@ -1,6 +1,5 @@
 import { KEEP_ALL } from '../job/definition/keep.js'
-import { appendLog } from '../job/attempt/attempt-log.js'
-import { decide } from '../job/rules/decide.js'
+import { settleJob } from '../store/settled-job.js'
 import type { LeasedJob, SettledJob, Store } from '../store/store.js'
 import type { WorkerBeat } from '../store/workers.js'
 import type { Cancel } from '../world/timers.js'
@@ -139,39 +138,13 @@ export class Rescuer {
   }
 
   #crashed(job: LeasedJob, worker: string): SettledJob {
-    const settlement = decide(
-      job,
-      {
-        kind: 'crashed',
-        hasBegun: job.startedAt !== null,
-        quarantined: job.quarantined,
-        isBlocking: job.isBlocking,
-      },
-      { crashBudget: this.#parts.crashBudget(), keepMs: KEEP_ALL },
-    )
     const startedAt = job.startedAt ?? job.claimedAt
-    return {
-      ref: job.ref,
-      fence: job.fence,
-      id: job.id,
-      name: job.name,
-      queue: job.queue,
-      key: job.key,
-      group: job.group,
-      to: settlement.to,
-      delayMs: settlement.delayMs,
-      dueAt: job.dueAt,
-      attempt: settlement.attempt,
-      retries: settlement.retries,
-      crashes: settlement.crashes,
-      streak: settlement.streak,
-      startedAt,
-      worker,
-      result: null,
-      error: null,
-      reason: settlement.reason,
-      log: appendLog(job.log, { startedAt, endedAt: startedAt, worker, exit: 'crashed' }),
-      keepMs: settlement.keepMs,
-    }
+    const { quarantined, isBlocking } = job
+    return settleJob(
+      job,
+      { kind: 'crashed', hasBegun: job.startedAt !== null, quarantined, isBlocking },
+      { crashBudget: this.#parts.crashBudget(), keepMs: KEEP_ALL },
+      { startedAt, endedAt: startedAt, worker, running: undefined },
+    )
   }
 }

@@ -1,19 +1,20 @@
 import { LeaseLostError } from '../errors.js'
 import type { Outcome } from '../job/rules/outcome.js'
 import type { Registered } from '../job/definition/registry.js'
+import { KEEP_ALL } from '../job/definition/keep.js'
 import { readOptions } from '../job/definition/stored-options.js'
+import { settleJob } from '../store/settled-job.js'
 import type { Claimed, ClaimedJob } from '../store/store.js'
 import type { Cancel } from '../world/timers.js'
 import { Announcer } from './announce.js'
 import type { HandParts, Master } from './in-flight-parts.js'
 import { Meter } from './meter.js'
 import { Outbox } from './outbox.js'
+import type { SettledRun } from './outbox.js'
 import { overdue, tellCancelled } from './overdue.js'
 import { Reports } from './reports.js'
 import { Running } from './running.js'
 import type { JobVerbs, Surroundings } from './running.js'
-import { policyOf, settlementOf } from './settle.js'
-import type { SettledRun } from './settle.js'
 import { SelfSettler } from './settle-in.js'
 import { Slots } from './slots.js'
 import { StoreClock } from './store-clock.js'
@@ -266,17 +267,28 @@ export class Hand implements Surroundings {
     this.#master.wake()
   }
 
-  #settlement(job: ClaimedJob, outcome: Outcome, registered?: Registered, running?: Running, at?: number): SettledRun {
+  #settlement(
+    job: ClaimedJob,
+    outcome: Outcome,
+    registered?: Registered,
+    running?: Running,
+    at?: number,
+  ): SettledRun {
     const now = this.#clock.at(at)
-    const policy = policyOf(this.#master.options().crashBudget, registered?.keepMs)
-    const ended = {
-      startedAt: running?.startedAt ?? now,
-      endedAt: now,
-      worker: this.#master.workerId(),
-      lines: running?.lines,
-      running,
-    }
-    return settlementOf(job, outcome, policy, ended)
+    const { crashBudget } = this.#master.options()
+    return settleJob(
+      job,
+      outcome,
+      // A job that is only given back does not end, so no policy keeps it.
+      { crashBudget, keepMs: registered?.keepMs ?? KEEP_ALL },
+      {
+        startedAt: running?.startedAt ?? now,
+        endedAt: now,
+        worker: this.#master.workerId(),
+        lines: running?.lines,
+        running,
+      },
+    )
   }
 
   #written(settled: readonly SettledRun[], refused: ReadonlySet<number>): void {

@@ -3,7 +3,7 @@ import { StoreError } from '../errors.js'
 import type { LeaseStore } from '../store/store.js'
 import { systemWorld } from '../world/world.js'
 import { Outbox } from './outbox.js'
-import type { SettledRun } from './settle.js'
+import type { SettledRun } from './outbox.js'
 
 const job = (ref: number, fence = 1): SettledRun => ({ ref, fence, name: 'mail', id: `job-${ref}` }) as SettledRun
 

@@ -1,8 +1,14 @@
 import { StoreError } from '../errors.js'
 import type { LeaseStore, SettledJob } from '../store/store.js'
+import { SingleFlight } from '../world/single-flight.js'
 import type { Cancel } from '../world/timers.js'
 import type { World } from '../world/world.js'
-import type { SettledRun } from './settle.js'
+import type { Running } from './running.js'
+
+/** A settlement with the attempt that it ends; undefined for a job that is given back before it began. */
+export interface SettledRun extends SettledJob {
+  readonly running: Running | undefined
+}
 
 /** The wait before a failed write is tried again, doubled up to the longest. */
 const RETRY_FIRST_MS = 50
@@ -30,7 +36,7 @@ export class Outbox {
   #apart: SettledRun[] = []
   #closing: number[] = []
   #writing: Promise<void> | undefined
-  #trying: Promise<void> | undefined
+  readonly #retries = new SingleFlight(() => this.#tryEach())
   #later: Cancel | undefined
   #retryMs = RETRY_FIRST_MS
   #resting = false
@@ -153,7 +159,7 @@ export class Outbox {
   #tryApart(): Promise<void> {
     this.#later?.()
     this.#later = undefined
-    return (this.#trying ??= this.#tryEach().finally(() => (this.#trying = undefined)))
+    return this.#retries.join()
   }
 
   /** Each stays set apart until it is written: a flush meanwhile would close its lease, and nobody could find it any more. */

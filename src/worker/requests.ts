@@ -1,4 +1,5 @@
 import type { Store } from '../store/store.js'
+import { SingleFlight } from '../world/single-flight.js'
 import type { Cancel } from '../world/timers.js'
 import type { World } from '../world/world.js'
 import type { Members } from './roster.js'
@@ -27,11 +28,11 @@ export class Listener {
   readonly #parts: ListenerParts
   #timer: Cancel | undefined
   #unhint: Cancel | undefined
-  #looking = false
-  #again = false
+  readonly #reads: SingleFlight
 
   constructor(parts: ListenerParts) {
     this.#parts = parts
+    this.#reads = new SingleFlight(() => this.#look())
   }
 
   start(): void {
@@ -57,22 +58,15 @@ export class Listener {
 
   #hear(): void {
     this.#parts.doubt()
-    if (this.#looking) this.#again = true
-    else if (this.#parts.running.size > 0) void this.#look()
+    if (this.#reads.isRunning || this.#parts.running.size > 0) void this.#reads.request()
   }
 
-  /** One look at a time; what is asked while it is under way is asked for again. */
   async #look(): Promise<void> {
-    this.#looking = true
     try {
-      do {
-        this.#again = false
-        await tellWishes(this.#parts)
-      } while (this.#again)
+      await tellWishes(this.#parts)
     } catch (error) {
       this.#parts.troubled('read wishes', error)
     }
-    this.#looking = false
   }
 }
 

@@ -1,6 +1,7 @@
 import { AsyncResource } from 'node:async_hooks'
 import { LeaseLostError, StoppedError } from '../errors.js'
 import type { Claimed, ClaimedJob, LeasedJob } from '../store/store.js'
+import { SingleFlight } from '../world/single-flight.js'
 import { settledWithin } from '../world/timers.js'
 import type { Cancel } from '../world/timers.js'
 import { planClaim } from './claim.js'
@@ -48,8 +49,6 @@ export class Worker {
   #again: Cancel | undefined
   #resumes: Cancel | undefined
   #unhint: Cancel | undefined
-  #turning = false
-  #wanted = false
   #stopping = false
   #renewing: Promise<void> | undefined
   /** The time to write anything more is over. */
@@ -58,10 +57,10 @@ export class Worker {
   readonly #doubtful = new Set<number>()
   #returning = false
   /**
-   * A turn begins in the context in which the worker was made, whoever woke it: else jobs would run in the async context of
-   * a request that happened to enqueue something, with its tenant and its trace.
+   * Each turn runs in the async context in which the worker was made: else jobs would run in the context of the request that
+   * happened to wake it, with its tenant and its trace.
    */
-  readonly #beginTurn = AsyncResource.bind(() => void this.#turn())
+  readonly #turns = new SingleFlight(AsyncResource.bind(() => this.#turn()))
 
   constructor(parts: WorkerParts, options: WorkerOptions) {
     this.#parts = parts
@@ -111,10 +110,7 @@ export class Worker {
 
   /** Something may be there to do. Cheap; calls of one turn of the loop are one. */
   wake(): void {
-    this.#wanted = true
-    if (this.#turning || this.#lease === undefined) return
-    this.#turning = true
-    this.#beginTurn()
+    if (this.#lease !== undefined) void this.#turns.request()
   }
 
   /** Stops claiming, gives back what has not begun, waits for what has, and gives that back too when the deadline passes. */
@@ -150,7 +146,7 @@ export class Worker {
   async #writeLast(): Promise<void> {
     const { timers } = this.#parts.world
     // A claim under way when the stop came gives its jobs back when it returns.
-    while (this.#turning && !this.#abandoned) await new Promise<void>((next) => timers.after(1, next))
+    while (this.#turns.isRunning && !this.#abandoned) await new Promise<void>((next) => timers.after(1, next))
     await this.#renewing
     await this.#hand.outbox.drain(() => this.#abandoned)
     try {
@@ -161,17 +157,11 @@ export class Worker {
   }
 
   async #turn(): Promise<void> {
-    try {
-      while (this.#wanted && this.#lease !== undefined) {
-        this.#wanted = false
-        // Handlers that return at once end one after the other, right now: they ride in one commit, not the first few apart.
-        if (this.#hand.slots.heldCount > 0) await new Promise<void>((next) => this.#parts.world.timers.soon(next))
-        // The claim first: how fresh it is counts from when its answer is heard, and the others' answers are much to tell.
-        await Promise.all([this.#claim(), this.#hand.outbox.flush(), this.#hand.reports.report()])
-      }
-    } finally {
-      this.#turning = false
-    }
+    if (this.#lease === undefined) return
+    // Handlers that return at once end one after the other, right now: their settlements share one commit.
+    if (this.#hand.slots.heldCount > 0) await new Promise<void>((next) => this.#parts.world.timers.soon(next))
+    // The claim first: its freshness counts from when its answer is processed, and the other answers take long to process.
+    await Promise.all([this.#claim(), this.#hand.outbox.flush(), this.#hand.reports.report()])
   }
 
   async #claim(): Promise<void> {

@@ -1,3 +1,4 @@
+import { SingleFlight } from './single-flight.js'
 import type { Cancel } from './timers.js'
 import type { World } from './world.js'
 
@@ -12,8 +13,7 @@ export class Poller {
   #isOn = false
   #timer: Cancel | undefined
   #dueAt = Infinity
-  #inFlight: Promise<void> | undefined
-  #isRepeated = false
+  readonly #polls = new SingleFlight(() => this.#runOnce())
 
   /** With `idle` its timer does not keep the process alive. */
   constructor(
@@ -34,7 +34,7 @@ export class Poller {
   async stop(): Promise<void> {
     this.#isOn = false
     this.#timer?.()
-    await this.#inFlight
+    await this.#polls.idle()
   }
 
   /** Sets the timer, unless it is already set to an earlier moment. */
@@ -45,16 +45,14 @@ export class Poller {
     this.#dueAt = at
     const run = (): void => {
       this.#dueAt = Infinity
-      // A poll in flight may have read before the change that this one must see was written, so another one follows.
-      if (this.#inFlight !== undefined) this.#isRepeated = true
-      else this.#inFlight = this.#runOnce().finally(() => (this.#inFlight = undefined))
+      void this.#polls.request()
     }
     this.#timer = this.#world.timers.after(ms, run, this.#options)
   }
 
   async #runOnce(): Promise<void> {
+    if (!this.#isOn) return
     const waitMs = await this.#poll()
-    if (this.#isOn) this.pollIn(this.#isRepeated ? 0 : waitMs)
-    this.#isRepeated = false
+    if (this.#isOn) this.pollIn(waitMs)
   }
 }

@@ -1,4 +1,5 @@
 import { StoreError } from '../../../errors.js'
+import { SingleFlight } from '../../../world/single-flight.js'
 import { ReplyLostError } from './faults.js'
 
 /** The server said no: nothing was written. */
@@ -28,7 +29,7 @@ export interface GatherParts<Item, Answer> {
 export class Gather<Item, Answer> {
   readonly #parts: GatherParts<Item, Answer>
   #waiting: Waiting<Item, Answer>[] = []
-  #isWriting = false
+  readonly #writes = new SingleFlight(() => this.#writeAll())
 
   constructor(parts: GatherParts<Item, Answer>) {
     this.#parts = parts
@@ -37,14 +38,12 @@ export class Gather<Item, Answer> {
   add(item: Item): Promise<Answer> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ item, resolve, reject })
-      if (!this.#isWriting) void this.#run()
+      void this.#writes.request()
     })
   }
 
-  async #run(): Promise<void> {
-    this.#isWriting = true
+  async #writeAll(): Promise<void> {
     while (this.#waiting.length > 0) await this.#writeTogether(this.#next())
-    this.#isWriting = false
   }
 
   #next(): Waiting<Item, Answer>[] {

@@ -1,3 +1,4 @@
+import { SingleFlight } from '../../../world/single-flight.js'
 import { settledWithin } from '../../../world/timers.js'
 import type { World } from '../../../world/world.js'
 import type { LoopShare } from '../../loop-watch.js'
@@ -27,7 +28,7 @@ export class Ears {
   readonly #hearts = new Set<PostgresHeart>()
   #isClosed = false
   #news: string | undefined
-  #telling: Promise<void> | undefined
+  readonly #telling = new SingleFlight(() => this.#tellMerged())
 
   /** `tellOtherwise` serves where this process does not listen; `past` is where to listen past a pooler. */
   constructor(
@@ -58,12 +59,12 @@ export class Ears {
 
   tell(news: string): void {
     this.#news = this.#news === undefined ? news : merged(this.#news, news)
-    this.#telling ??= this.#tellAll()
+    void this.#telling.request()
   }
 
   /** Resolves when all is told, or soon. */
   async told(): Promise<void> {
-    if (this.#telling !== undefined) await settledWithin(this.#world.timers, this.#telling, TOLD_MS)
+    if (this.#telling.isRunning) await settledWithin(this.#world.timers, this.#telling.idle(), TOLD_MS)
   }
 
   async startHeart(options: {
@@ -96,14 +97,12 @@ export class Ears {
     await Promise.all([this.#listener?.off(), ...[...this.#hearts].map((heart) => heart.stop())])
   }
 
-  async #tellAll(): Promise<void> {
-    while (this.#news !== undefined) {
-      const news = this.#news
-      this.#news = undefined
-      // A hint that is lost costs somebody a poll.
-      await this.#tellOnce(news).catch(() => undefined)
-    }
-    this.#telling = undefined
+  async #tellMerged(): Promise<void> {
+    const news = this.#news
+    if (news === undefined) return
+    this.#news = undefined
+    // A process that misses a hint finds the work at its next poll.
+    await this.#tellOnce(news).catch(() => undefined)
   }
 
   #tellOnce(news: string): Promise<unknown> {

@@ -1,3 +1,4 @@
+import { SingleFlight } from '../../../world/single-flight.js'
 import type { Cancel } from '../../../world/timers.js'
 import type { World } from '../../../world/world.js'
 
@@ -19,7 +20,7 @@ export class Checkpoints {
   #state: CheckpointState = UNPINNED
   #lookAt = -Infinity
   #walBytes = 0
-  #working = false
+  readonly #checkpoints = new SingleFlight(() => this.#checkpoint())
   #timer: Cancel | undefined
   #closed = false
 
@@ -39,9 +40,7 @@ export class Checkpoints {
   }
 
   #look(): void {
-    if (this.#working || this.#closed || this.#parts.world.clock.monotonic() < this.#lookAt) return
-    this.#working = true
-    void this.#checkpoint().finally(() => (this.#working = false))
+    if (!this.#closed && this.#parts.world.clock.monotonic() >= this.#lookAt) void this.#checkpoints.join()
   }
 
   async #checkpoint(): Promise<void> {

@@ -1,32 +1,30 @@
 import { appendLog } from '../job/attempt/attempt-log.js'
 import type { AttemptEntry, DecisionPolicy, Settlement } from '../job/rules/decide.js'
 import { decide } from '../job/rules/decide.js'
-import { KEEP_ALL } from '../job/definition/keep.js'
 import type { Outcome } from '../job/rules/outcome.js'
-import type { ClaimedJob, SettledJob } from '../store/store.js'
-import type { Running } from './running.js'
+import type { ClaimedJob, SettledJob } from './store.js'
 
 /** One attempt as it ended. */
-export interface Ended {
+export interface EndedAttempt<Run = undefined> {
   readonly startedAt: number
   readonly endedAt: number
   readonly worker: string
-  readonly lines: readonly string[] | undefined
-  readonly running?: Running | undefined
+  /** What the handler logged. */
+  readonly lines?: readonly string[] | undefined
+  /** The caller's own record of the attempt; it is passed through and not read. */
+  readonly running: Run
 }
 
-/** A settlement with the attempt that it ends; none for a job that is given back before it began. */
-export interface SettledRun extends SettledJob {
-  readonly running: Running | undefined
-}
-
-/** By which a job's end is decided; one that is only given back is kept by no policy. */
-export function policyOf(crashBudget: number, keepMs: DecisionPolicy['keepMs'] = KEEP_ALL): DecisionPolicy {
-  return { crashBudget, keepMs }
-}
-
-/** Decides what becomes of a claimed job and says it as the store writes it. */
-export function settlementOf(claimed: ClaimedJob, outcome: Outcome, policy: DecisionPolicy, ended: Ended): SettledRun {
+/**
+ * Decides what becomes of a claimed job, and gives the record that the store writes. The worker, a handler that settles itself
+ * and the rescuer all build it here, so that a new column of a settled job is filled in one place.
+ */
+export function settleJob<Run>(
+  claimed: ClaimedJob,
+  outcome: Outcome,
+  policy: DecisionPolicy,
+  ended: EndedAttempt<Run>,
+): SettledJob & { readonly running: Run } {
   const settlement = decide(claimed, outcome, policy)
   return {
     ref: claimed.ref,
@@ -51,12 +49,13 @@ export function settlementOf(claimed: ClaimedJob, outcome: Outcome, policy: Deci
     log: logAfter(claimed.log, settlement, ended),
     keepMs: settlement.keepMs,
     isParent: claimed.isParent,
+    // Part of the literal and not spread in: the worker builds one of these for every job it runs.
     running: ended.running,
   }
 }
 
-/** A clean run writes no line: its row says when it began and ended. What the handler logged is worth one. */
-function logAfter(log: string | null, settlement: Settlement, ended: Ended): string | null {
+/** A clean run adds no entry: its row says when it began and ended. What the handler logged is worth one. */
+function logAfter(log: string | null, settlement: Settlement, ended: EndedAttempt<unknown>): string | null {
   if (!settlement.isLogged && ended.lines === undefined) return log
   const entry: AttemptEntry = {
     startedAt: ended.startedAt,

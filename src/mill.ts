@@ -13,7 +13,7 @@ import { engineEvents } from './observe/engine-events.js'
 import type { EngineEvents } from './observe/engine-events.js'
 import { withHooksAndContext } from './mill/hooks-and-context.js'
 import type { HooksAndContext } from './mill/hooks-and-context.js'
-import { abandonParts, countGivenBack, logStarted, logStopped, stopParts } from './mill/started-parts.js'
+import { logStopped, startParts } from './mill/started-parts.js'
 import type { StartedParts } from './mill/started-parts.js'
 import { byIdAlone, checkChange, checkMillOptions, deadlineOf, toMs } from './mill/options.js'
 import type { MillOptions, StopOptions } from './mill/options.js'
@@ -27,14 +27,11 @@ import { stopOnSignals } from './mill/stop-on-signals.js'
 import { logOf, storeOf, workerOptionsOf } from './mill/parts-from-options.js'
 import { refuseNotYet } from './mill/not-yet.js'
 import { recurringOf } from './mill/recurring.js'
-import { heldJobsLogger, startUpkeep, withUpkeepNotified } from './mill/upkeep.js'
-import type { Upkeep } from './mill/upkeep.js'
 import type { ScheduleRecord } from './schedule/record.js'
 import type { Recurring } from './schedule/recurring.js'
 import { upcoming } from './schedule/upcoming.js'
 import { loopExecutor } from './worker/executors/loop.js'
 import type { Running } from './worker/running.js'
-import { Worker } from './worker/worker.js'
 import type { WorkerOptions } from './worker/worker.js'
 import type { Log } from './world/log.js'
 import { systemWorld } from './world/world.js'
@@ -87,10 +84,10 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
   readonly #client: Client
   readonly #enqueuer: EnqueueVerbs
   readonly #unregistered: UnregisteredJobs
-  readonly #times: Pick<MillParts, 'quarantineMs' | 'blockGraceMs'>
+  readonly #parts: Pick<MillParts, 'startParts' | 'quarantineMs' | 'blockGraceMs'>
   readonly #signals: SignalStops
   readonly schedules: Recurring
-  readonly #inside: AsyncLocalStorage<Running>
+  readonly #inside = new AsyncLocalStorage<Running>()
   #started: StartedParts | undefined
   /** start and stop one after the other, whoever calls them. */
   #changing: Promise<void> = Promise.resolve()
@@ -107,8 +104,7 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
     const { world, store } = parts
     this.#options = options
     this.#world = world
-    this.#times = parts
-    this.#inside = parts.inside ?? new AsyncLocalStorage<Running>()
+    this.#parts = parts
     this.#signals = parts.signals ?? systemSignals
     this.#store = store
     this.#registry = registry
@@ -183,12 +179,12 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
   }
   register: Mill['register'] = (job) => {
     this.#registry.register(job as Registered['job'])
-    this.#started?.worker.wake()
+    this.#started?.wake()
   }
   configure(change: Partial<MillOptions>): void {
     checkChange(change)
     this.#options = { ...this.#options, ...change }
-    this.#started?.worker.configure(this.#workerOptions())
+    this.#started?.configure(this.#workerOptions())
   }
 
   start(): Promise<void> {
@@ -198,7 +194,7 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
       this.#started ??= await this.#startParts()
       this.#unregistered.started()
       // Found gone while it started.
-      if (this.#gone !== undefined) abandonParts(this.#started, this.#gone)
+      if (this.#gone !== undefined) this.#started.abandon(this.#gone)
     })
   }
 
@@ -208,7 +204,7 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
       const started = this.#started
       this.#started = undefined
       if (started === undefined) return
-      await stopParts(started, deadlineMs, this.#world)
+      await started.stop(deadlineMs)
       logStopped(this.#log, started.givenBack())
     })
   }
@@ -241,37 +237,25 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
     return this.close()
   }
 
-  async #startParts(): Promise<StartedParts> {
-    const [world, store, registry, events] = [this.#world, this.#store, this.#registry, this.#events]
-    const started: { upkeep?: Upkeep } = {}
-    const counted = countGivenBack(events)
-    const worker = new Worker(
-      {
-        world,
-        store,
-        registry,
-        executor: this.#hooksAndContext.executor,
-        surround: this.#hooksAndContext.surround,
-        quarantineMs: this.#times.quarantineMs,
-        blockGraceMs: this.#times.blockGraceMs,
-        enqueue: (under, job, payload, options) =>
-          this.#enqueuer.enqueue(job, payload, options as EnqueueOptions | undefined, under),
-        pauseQueue: (under, queue, when) => pauseQueueUntil(this.#queueParts(), queue, when, under),
-        results: (id, parent) => this.#client.results(id, parent),
-        events: withUpkeepNotified(counted.events, () => started.upkeep),
-      },
-      this.#workerOptions(),
-    )
-    await worker.start()
-    this.#warn()
-    const options = (): WorkerOptions => this.#workerOptions()
-    const self = (): string | undefined => worker.workerId
-    const held = heldJobsLogger(this.#log)
-    const upkeep = (started.upkeep = startUpkeep({ world, store, registry, events, options, self, held }))
-    const { concurrency } = options()
-    const isShared = store.info.name !== ':memory:'
-    logStarted(this.#log, worker, { registered: registry.list().length, concurrency, isShared })
-    return { worker, upkeep, givenBack: counted.givenBack }
+  #startParts(): Promise<StartedParts> {
+    const start = this.#parts.startParts ?? startParts
+    return start({
+      world: this.#world,
+      store: this.#store,
+      registry: this.#registry,
+      executor: this.#hooksAndContext.executor,
+      surround: this.#hooksAndContext.surround,
+      quarantineMs: this.#parts.quarantineMs,
+      blockGraceMs: this.#parts.blockGraceMs,
+      enqueue: (under, job, payload, options) =>
+        this.#enqueuer.enqueue(job, payload, options as EnqueueOptions | undefined, under),
+      pauseQueue: (under, queue, when) => pauseQueueUntil(this.#queueParts(), queue, when, under),
+      results: (id, parent) => this.#client.results(id, parent),
+      events: this.#events,
+      log: this.#log,
+      options: () => this.#workerOptions(),
+      warn: () => this.#warn(),
+    })
   }
 
   #queueParts(): QueueParts {
@@ -291,7 +275,7 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
     this.#gone = notice.error
     this.#log.write('error', { err: notice.error }, notice.error.message)
     this.#client.close(notice.error)
-    if (this.#started !== undefined) abandonParts(this.#started, notice.error)
+    this.#started?.abandon(notice.error)
   }
 
   #workerOptions(): WorkerOptions {

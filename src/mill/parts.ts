@@ -1,10 +1,9 @@
-import type { AsyncLocalStorage } from 'node:async_hooks'
 import type { EngineEvents } from '../observe/engine-events.js'
 import type { StoreChoice } from '../store/choice.js'
 import type { Executor } from '../worker/executors/loop.js'
-import type { Running } from '../worker/running.js'
 import type { SignalStops } from '../world/signals.js'
 import type { World } from '../world/world.js'
+import type { StartParts } from './started-parts.js'
 
 /** The parts of a mill that come from outside; tests and the simulator bring their own. */
 export interface MillParts {
@@ -12,8 +11,8 @@ export interface MillParts {
   readonly store: StoreChoice
   /** Calls handlers; default: in this process's event loop. */
   readonly executor?: Executor | undefined
-  /** The job whose handler runs here, by async context; default: one that only this mill's own executor fills. */
-  readonly inside?: AsyncLocalStorage<Running> | undefined
+  /** Starts what runs jobs; default: a worker that claims by itself, with upkeep. The test kit brings one that it steps. */
+  readonly startParts?: StartParts | undefined
   /** The length of the first quarantine (`job/rules/quarantine.ts`), in ms; default: a minute. */
   readonly quarantineMs?: number | undefined
   /** The grace after which a handler that blocks the event loop is reported, in ms; default: 30 s. */

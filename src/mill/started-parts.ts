@@ -1,20 +1,67 @@
 import type { EngineEvents } from '../observe/engine-events.js'
 import type { Log } from '../world/log.js'
 import { settledWithin } from '../world/timers.js'
-import type { World } from '../world/world.js'
-import type { Worker } from '../worker/worker.js'
+import { Worker } from '../worker/worker.js'
+import type { WorkerOptions, WorkerParts } from '../worker/worker.js'
+import { heldJobsLogger, startUpkeep, withUpkeepNotified } from './upkeep.js'
 import type { Upkeep } from './upkeep.js'
 
 /** What a started mill runs. */
 export interface StartedParts {
-  readonly worker: Worker
-  readonly upkeep: Upkeep
+  /** There may be jobs to claim. */
+  wake(): void
+  configure(options: WorkerOptions): void
+  /** Stops claiming, and waits for what runs until the deadline. */
+  stop(deadlineMs: number): Promise<void>
+  /** The store is gone: nothing is claimed, promoted, fired or pruned any more, and running handlers are aborted. */
+  abandon(error: Error): void
   /** How many jobs went back to the line because the worker stopped while they ran. */
-  readonly givenBack: () => number
+  givenBack(): number
 }
 
-/** The worker's events, with those jobs counted. */
-export function countGivenBack(events: EngineEvents): { events: EngineEvents; givenBack: () => number } {
+export interface PartsToStart extends WorkerParts {
+  readonly events: EngineEvents
+  readonly log: Log
+  readonly options: () => WorkerOptions
+  /** Logs the store's warnings, some of which are known only once a worker listens. */
+  readonly warn: () => void
+}
+
+export type StartParts = (parts: PartsToStart) => Promise<StartedParts>
+
+/** A worker that claims by itself, and the upkeep beside it. */
+export async function startParts(parts: PartsToStart): Promise<StartedParts> {
+  const { world, store, registry, events, log, options } = parts
+  const started: { upkeep?: Upkeep } = {}
+  const counted = countGivenBack(events)
+  const worker = new Worker({ ...parts, events: withUpkeepNotified(counted.events, () => started.upkeep) }, options())
+  await worker.start()
+  parts.warn()
+  const self = (): string | undefined => worker.workerId
+  const held = heldJobsLogger(log)
+  const upkeep = (started.upkeep = startUpkeep({ world, store, registry, events, options, self, held }))
+  logStarted(parts, worker)
+  return {
+    wake: () => worker.wake(),
+    configure: (changed) => worker.configure(changed),
+    stop: async (deadlineMs) => {
+      const stopped = upkeep.stop()
+      await worker.stop(deadlineMs)
+      await settledWithin(world.timers, stopped, UPKEEP_STOP_MS)
+    },
+    abandon: (error) => {
+      void upkeep.stop()
+      void worker.abandon(error)
+    },
+    givenBack: counted.givenBack,
+  }
+}
+
+/** A stop does not wait longer than this for upkeep that the store does not answer. */
+const UPKEEP_STOP_MS = 1_000
+
+/** The worker's events, with the jobs counted that it gave back. */
+function countGivenBack(events: EngineEvents): { events: EngineEvents; givenBack: () => number } {
   let count = 0
   const settled: EngineEvents['settled'] = (job, tookMs, running) => {
     if (job.to === 'ready' && running !== undefined) count += 1
@@ -23,17 +70,11 @@ export function countGivenBack(events: EngineEvents): { events: EngineEvents; gi
   return { events: { ...events, settled }, givenBack: () => count }
 }
 
-interface StartLogFields {
-  /** Names of jobs. */
-  readonly registered: number
-  readonly concurrency: number
-  /** Another process may have workers on this store. */
-  readonly isShared: boolean
-}
-
-export function logStarted(log: Log, worker: Worker, { isShared, ...fields }: StartLogFields): void {
-  log.write('info', { worker: worker.workerId, ...fields }, 'started')
-  if (isShared && !worker.beatsFromThread) log.write('info', { worker: worker.workerId }, BEATS_FROM_LOOP)
+function logStarted({ log, registry, store, options }: PartsToStart, { workerId, beatsFromThread }: Worker): void {
+  const { concurrency } = options()
+  log.write('info', { worker: workerId, registered: registry.list().length, concurrency }, 'started')
+  const isShared = store.info.name !== ':memory:'
+  if (isShared && !beatsFromThread) log.write('info', { worker: workerId }, BEATS_FROM_LOOP)
 }
 
 const BEATS_FROM_LOOP =
@@ -43,23 +84,4 @@ export function logStopped(log: Log, givenBack: number): void {
   if (givenBack === 0) return log.write('info', {}, 'stopped')
   const jobs = givenBack === 1 ? '1 job' : `${givenBack} jobs`
   log.write('info', { givenBack }, `stopped; gave back ${jobs} that had not ended by the deadline`)
-}
-
-/** Upkeep that a store does not answer is left to itself. */
-const UPKEEP_STOP_MS = 1_000
-
-export async function stopParts(
-  { worker, upkeep }: StartedParts,
-  deadlineMs: number,
-  { timers }: World,
-): Promise<void> {
-  const stopped = upkeep.stop()
-  await worker.stop(deadlineMs)
-  await settledWithin(timers, stopped, UPKEEP_STOP_MS)
-}
-
-/** The store is gone: nothing is claimed, promoted, fired or pruned any more, and running handlers are aborted. */
-export function abandonParts({ worker, upkeep }: StartedParts, error: Error): void {
-  void upkeep.stop()
-  void worker.abandon(error)
 }

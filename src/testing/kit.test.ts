@@ -191,6 +191,65 @@ test('a handler that waits for the result of another job is refused, as on a mil
   await expect(t.consume()).rejects.toMatchObject({ code: 'E_RESULT_IN_HANDLER' })
 })
 
+test('a running member adds to its own group after the seal, as on a mill', async () => {
+  const member = job('member', async (p: { adds: boolean }, ctx) => {
+    if (p.adds) await ctx.enqueue('member', { adds: false }, { group: 'tree' })
+  })
+  t = await testing({ jobs: { member } })
+  const group = t.mill.group('tree')
+  await t.mill.enqueue(member, { adds: true }, { group: 'tree' })
+  await group.seal()
+  await expect(t.mill.enqueue(member, { adds: false }, { group: 'tree' })).rejects.toMatchObject({
+    code: 'E_GROUP_SEALED',
+  })
+  expect(await t.drain()).toEqual({ ran: 2, done: 2, failed: 0, retrying: 0 })
+  expect(await group.progress()).toMatchObject({ total: 2, done: 2, unfinished: 0 })
+})
+
+test('two jobs consumed at once run beside each other, each with its own result', async () => {
+  const opened: (() => void)[] = []
+  const gated = job('gated', async (p: { n: number }) => {
+    await new Promise<void>((open) => opened.push(open))
+    return p.n
+  })
+  t = await testing({ jobs: { gated } })
+  await t.mill.enqueueMany(gated, [{ n: 1 }, { n: 2 }])
+  const consumed = [t.consume(), t.consume()]
+  while (opened.length < 2) await t.advance(0)
+  for (const open of opened.toReversed()) open()
+  expect(await Promise.all(consumed)).toEqual([1, 2])
+})
+
+test('a job whose handler never came back does not keep the next one from running', async () => {
+  const deaf = job('deaf', { run: () => new Promise<void>(() => undefined), timeout: '1m', retry: { limit: 0 } })
+  t = await testing({ jobs: { deaf, greet }, concurrency: 1, queues: { default: 1 } })
+  await t.mill.enqueue(deaf)
+  await t.mill.enqueue(greet, { name: 'Ada' })
+  const consumed = t.consume()
+  consumed.catch(() => undefined)
+  await t.advance('2m')
+  await expect(consumed).rejects.toMatchObject({ code: 'E_TIMEOUT' })
+  expect(await t.consume()).toBe('hello Ada')
+})
+
+// A poll, a heartbeat or a look for requests each second would make 31 million steps of it.
+test('a year of virtual time passes while a job runs', async () => {
+  const slow = job('slow', { run: () => new Promise<void>(() => undefined), timeout: Infinity })
+  t = await testing({ jobs: { slow } })
+  const handle = await t.mill.enqueue(slow)
+  t.consume().catch(() => undefined)
+  await t.advance('365d')
+  expect((await handle.get())?.state).toBe('running')
+})
+
+test('forceRetry calls a handler that enqueues, though its claim is over', async () => {
+  await begin()
+  await t.mill.enqueue(parent, { name: 'Ada' })
+  await t.consume()
+  await t.forceRetry()
+  expect(await t.drain()).toMatchObject({ ran: 2, done: 2 })
+})
+
 test('start and stop change nothing', async () => {
   await begin()
   await t.mill.start()

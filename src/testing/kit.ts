@@ -11,8 +11,7 @@ import type { JobRecord } from '../job/record.js'
 import type { Mill } from '../mill/mill-type.js'
 import { checkMillOptions } from '../mill/options.js'
 import { buildTestMill } from './test-mill.js'
-import type { OpenTestStore, TestOptions } from './test-mill.js'
-import type { TestMill } from './bench.js'
+import type { OpenTestStore, TestMill, TestOptions } from './test-mill.js'
 import { matches } from './matches.js'
 import type { Running } from '../worker/running.js'
 
@@ -95,21 +94,21 @@ function notBack(atMs: number, now: Date): string {
 
 class Kit implements TestKit {
   readonly mill: Mill
-  readonly #bench: TestMill
+  readonly #test: TestMill
   readonly #last = new Map<string, Running>()
 
-  constructor(bench: TestMill) {
-    this.#bench = bench
-    this.mill = bench.mill
+  constructor(test: TestMill) {
+    this.#test = test
+    this.mill = test.mill
   }
 
   get now(): Date {
-    return new Date(this.#bench.time.now)
+    return new Date(this.#test.time.now)
   }
 
   async consume(queue = 'default'): Promise<unknown> {
-    await this.#bench.promote()
-    const ended = await this.#bench.runNext([queue])
+    await this.#test.promote()
+    const ended = await this.#test.runNext([queue])
     if (ended === undefined) throw new MillraceError('E_QUEUE_EMPTY', await this.#whyEmpty(queue))
     this.#last.set(queue, ended.running)
     if (ended.threw) throw ended.thrown
@@ -123,14 +122,14 @@ class Kit implements TestKit {
         'E_QUEUE_EMPTY',
         `queue ${show(queue)}: nothing was consumed yet, so there is nothing to run again`,
       )
-    return this.#bench.callAgain(last)
+    return this.#test.callAgain(last)
   }
 
   async drain(): Promise<Drained> {
     const sum = { ran: 0, done: 0, failed: 0, retrying: 0, snoozed: 0 }
     for (;;) {
-      await this.#bench.promote()
-      const ended = await this.#bench.runNext(undefined)
+      await this.#test.promote()
+      const ended = await this.#test.runNext(undefined)
       if (ended === undefined) return sum
       sum.ran += 1
       if (ended.to === 'done' || ended.to === 'failed' || ended.to === 'retrying') sum[ended.to] += 1
@@ -148,15 +147,15 @@ class Kit implements TestKit {
   async advance(by: Duration | number): Promise<void> {
     const parsed = parseDuration(by)
     if (!parsed.ok) throw new InvalidOptionsError('advance()', [{ path: 'the duration', message: parsed.problem }])
-    await this.#bench.advance(parsed.ms)
+    await this.#test.advance(parsed.ms)
   }
 
   async advanceTo(instant: Instant): Promise<void> {
     const parsed = parseInstant(instant)
-    const byMs = parsed.ok ? parsed.atMs - this.#bench.time.now : 0
+    const byMs = parsed.ok ? parsed.atMs - this.#test.time.now : 0
     const problem = !parsed.ok ? parsed.problem : byMs < 0 ? notBack(parsed.atMs, this.now) : undefined
     if (problem !== undefined) throw new InvalidOptionsError('advanceTo()', [{ path: 'the instant', message: problem }])
-    await this.#bench.advance(byMs)
+    await this.#test.advance(byMs)
   }
 
   async expectEnqueued(job: Enqueueable, payload?: unknown): Promise<JobRecord<never, never>> {
@@ -173,7 +172,7 @@ class Kit implements TestKit {
   }
 
   close(): Promise<void> {
-    return this.#bench.close()
+    return this.#test.close()
   }
 
   async #whyEmpty(queue: string): Promise<string> {
@@ -187,7 +186,7 @@ class Kit implements TestKit {
       others.push(
         state !== 'scheduled' && state !== 'retrying'
           ? `${job} is ${state}`
-          : `${job} is ${state}, due in ${formatDuration(dueAt.getTime() - this.#bench.time.now)}`,
+          : `${job} is ${state}, due in ${formatDuration(dueAt.getTime() - this.#test.time.now)}`,
       )
     const { paused, pausedUntil } = await this.mill.queue(queue).get()
     if (paused) others.unshift(`it is paused${pausedUntil === undefined ? '' : ` until ${pausedUntil.toISOString()}`}`)

@@ -1,8 +1,11 @@
-import { AsyncLocalStorage } from 'node:async_hooks'
 import { buildMill } from '../mill.js'
 import type { Instant } from '../job/duration/duration.js'
 import { parseInstant } from '../job/duration/duration.js'
+import type { PartsToStart } from '../mill/started-parts.js'
+import type { Mill } from '../mill/mill-type.js'
 import type { MillOptions } from '../mill/options.js'
+import { firePartsOf } from '../mill/recurring.js'
+import { fireDue } from '../schedule/fire.js'
 import { STORE_CHOICE } from '../store/choice.js'
 import { chooseLibrary } from '../store/sqlite/connection/library.js'
 import { openFile } from '../store/sqlite/connection/open.js'
@@ -16,12 +19,16 @@ import { systemTimers } from '../world/timers.js'
 import type { World } from '../world/world.js'
 import { systemWorld } from '../world/world.js'
 import { seeded } from './simulation/random.js'
-import { VirtualTime } from './simulation/virtual-time.js'
-import { Bench } from './bench.js'
-import type { TestMill } from './bench.js'
+import { rest, VirtualTime } from './simulation/virtual-time.js'
+import { SteppedWorker } from './stepped-worker.js'
+import type { EndedAttempt } from './stepped-worker.js'
 
 /** Noon on a day that every test shares. */
 const START = Date.UTC(2030, 0, 1, 12)
+/** Turns of the event loop that the store is given to answer before time goes on all the same. */
+const CALM_TURNS_MAX = 1_000
+/** Jobs made ready in one write. */
+const PROMOTE_BATCH = 10_000
 
 /** What a mill under test takes: all that any mill does, but for its store, which is in memory unless you have a handle. */
 export type TestOptions = Omit<MillOptions, 'store'> & {
@@ -43,10 +50,21 @@ export async function buildTestMill(
   const world = testWorld(time)
   const store = await openStore(world, () => Math.floor(time.now))
   const choice = { [STORE_CHOICE]: true as const, open: () => Promise.resolve(store) }
-  const inside = new AsyncLocalStorage<Running>()
-  const mill = await buildMill({ ...options, logger: options.logger ?? false }, { world, store: choice, inside })
-  const worker = world.ids.workerId()
-  await store.leases.addWorker({ id: worker, host: 'test', pid: 0 })
+  const started: { parts?: PartsToStart; worker?: SteppedWorker } = {}
+  const mill = await buildMill(
+    { ...options, logger: options.logger ?? false },
+    {
+      world,
+      store: choice,
+      startParts: async (parts) => {
+        const worker = new SteppedWorker(parts)
+        await worker.start()
+        Object.assign(started, { parts, worker })
+        return worker.parts
+      },
+    },
+  )
+  await mill.start()
   // Code under test may start and stop its mill, also on signals, as in production: here that changes nothing.
   const nothing = {
     start: () => Promise.resolve(),
@@ -54,8 +72,102 @@ export async function buildTestMill(
     stopOnSignals: () => () => undefined,
   }
   Object.assign(mill, nothing)
-  const bench = new Bench(mill, store, world, time, options, worker, inside)
-  return bench
+  return new TestMill(mill, time, started.parts as PartsToStart, started.worker as SteppedWorker)
+}
+
+/** A mill whose time stands still, whose worker runs one job when a test asks for it, and whose upkeep a test steps. */
+export class TestMill {
+  readonly mill: Mill
+  readonly time: VirtualTime
+  readonly #parts: PartsToStart
+  readonly #worker: SteppedWorker
+  /** When the next tick is, as far as it is known: a hint tells of an earlier one. */
+  #tickAt = -Infinity
+  /** Questions of the upkeep that the store has not answered yet. */
+  #asking = 0
+
+  constructor(mill: Mill, time: VirtualTime, parts: PartsToStart, worker: SteppedWorker) {
+    this.mill = mill
+    this.time = time
+    this.#parts = parts
+    this.#worker = worker
+    parts.store.changes.onHint((hint) => {
+      if (hint.dueInMs !== null) this.#tickAt = Math.min(this.#tickAt, this.time.now + hint.dueInMs)
+    })
+  }
+
+  /** Makes ready what is due, fires what recurs, and cancels what has expired. */
+  promote(): Promise<void> {
+    return this.#inStore(() => this.#promote())
+  }
+
+  runNext(queues: readonly string[] | undefined): Promise<EndedAttempt | undefined> {
+    return this.#worker.runNext(queues)
+  }
+
+  callAgain(running: Running): Promise<unknown> {
+    return this.#worker.callAgain(running)
+  }
+
+  /** Moves time on, stopping at each moment at which something happens. */
+  async advance(ms: number): Promise<void> {
+    const until = this.time.now + ms
+    await this.#calm()
+    for (let at = await this.#nextMoment(); at <= until; at = await this.#nextMoment()) {
+      if (this.time.next === undefined || at < this.time.next) await this.time.advanceTo(at)
+      else await this.time.step()
+      await this.#calm()
+    }
+    await this.time.advanceTo(until)
+    await this.promote()
+  }
+
+  close(): Promise<void> {
+    return this.mill.close()
+  }
+
+  /** When something happens next: a timer, or a tick of what recurs. Ticks that are due are fired. */
+  async #nextMoment(): Promise<number> {
+    await this.#inStore(() => this.#fire())
+    return Math.min(this.time.next ?? Infinity, this.#tickAt)
+  }
+
+  async #fire(): Promise<void> {
+    while (this.#tickAt <= this.time.now) {
+      const { fired, nextInMs } = await fireDue(firePartsOf(this.#parts))
+      if (fired === 0) this.#tickAt = nextInMs === null ? Infinity : this.time.now + nextInMs
+    }
+  }
+
+  async #promote(): Promise<void> {
+    await this.#fire()
+    const { jobs } = this.#parts.store
+    const { expired, again } = await jobs.promoteJobs(PROMOTE_BATCH)
+    if (again) await this.#promote()
+    for (const job of expired)
+      await jobs.changeJob({
+        id: job.id,
+        from: job.state,
+        to: 'cancelled',
+        reason: 'it expired before it began',
+        keepMs: Infinity,
+      })
+  }
+
+  async #inStore<T>(work: () => Promise<T>): Promise<T> {
+    this.#asking += 1
+    try {
+      return await work()
+    } finally {
+      this.#asking -= 1
+    }
+  }
+
+  /** A claimed job begins, and an ended one is settled, before time goes on: neither takes any virtual time. */
+  async #calm(): Promise<void> {
+    const isBusy = (): boolean => this.#asking > 0 || this.#worker.isBusy
+    for (let turn = 0; turn === 0 || (isBusy() && turn < CALM_TURNS_MAX); turn += 1) await rest()
+  }
 }
 
 function onSqlite(given: SqliteHandle | undefined): OpenTestStore {
@@ -66,7 +178,7 @@ function onSqlite(given: SqliteHandle | undefined): OpenTestStore {
   }
 }
 
-/** Turns of the loop are real, so that what is awaited goes on; timers wait for time to be moved. */
+/** Turns of the event loop are real, so that what is awaited goes on; timers wait for a test to move time. */
 function testWorld(time: VirtualTime): World {
   const random = seeded(1)
   return {

@@ -41,6 +41,8 @@ export type ClaimPlan =
       readonly max: number
       readonly starting: number
       readonly suspects: 'none' | 'first' | 'last'
+      /** Only of these queues; left out: of any. */
+      readonly queues?: readonly string[] | undefined
     }
 
 export function planClaim(hand: Hand): ClaimPlan {

@@ -267,13 +267,7 @@ export class Hand implements Surroundings {
     this.#master.wake()
   }
 
-  #settlement(
-    job: ClaimedJob,
-    outcome: Outcome,
-    registered?: Registered,
-    running?: Running,
-    at?: number,
-  ): SettledRun {
+  #settlement(job: ClaimedJob, outcome: Outcome, registered?: Registered, running?: Running, at?: number): SettledRun {
     const now = this.#clock.at(at)
     const { crashBudget } = this.#master.options()
     return settleJob(

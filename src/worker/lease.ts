@@ -30,8 +30,9 @@ export class Lease {
   ): Promise<Lease> {
     const worker = world.ids.workerId()
     const everyMs = leaseMs / 3
-    await store.addWorker({ id: worker, ...world.processes.own, leaseMs })
-    const heart = await store.startHeartbeat(worker, everyMs, onLost, loop.share)
+    const isEndless = leaseMs === Infinity
+    await store.addWorker({ id: worker, ...world.processes.own, leaseMs: isEndless ? undefined : leaseMs })
+    const heart = isEndless ? undefined : await store.startHeartbeat(worker, everyMs, onLost, loop.share)
     if (heart?.watchesLoop === true) loop.attach(worker)
     return new Lease(
       worker,

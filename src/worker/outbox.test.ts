@@ -21,7 +21,7 @@ function outbox(wrong: (refs: readonly number[]) => unknown): {
       if (error !== undefined) throw error
       written.push(...settled.map((each) => each.ref))
       closed.push(...closing)
-      return { refused: [], turned: [] }
+      return { refused: [], changed: [] }
     },
   } as unknown as LeaseStore
   const events = { written: () => undefined, failed: (_: unknown, of?: SettledRun) => void failed.push(of?.id) }
@@ -71,7 +71,7 @@ test('a lease stays while an end that was set apart is being written, whatever i
       // The one that is locked is waited for, and then the server goes away.
       if (settled[0]?.ref === 2) await new Promise((_, fail) => waiting.push(fail))
       closed.push(...closing)
-      return { refused: [], turned: [] }
+      return { refused: [], changed: [] }
     },
   } as unknown as LeaseStore
   const box = new Outbox(store, systemWorld(), { written: () => undefined, failed: () => undefined })

@@ -5,13 +5,11 @@ import type { World } from '../world/world.js'
 import type { Members } from './roster.js'
 import type { Running } from './running.js'
 
-/** How often what is wanted of running jobs is looked for without a hint; a third of a lease where that is shorter. */
-const LOOK_EVERY_MS = 1_000
-
 export interface ListenerParts {
   readonly world: World
   readonly store: Store
-  readonly leaseMs: () => number
+  /** How often requests are read without a hint. */
+  readonly everyMs: () => number
   /** What runs here now. */
   readonly running: Members<Running>
   /** Something was asked, or a look is due: held jobs may have been taken or their queue paused. */
@@ -35,6 +33,10 @@ export class Listener {
     this.#reads = new SingleFlight(() => this.#look())
   }
 
+  get isReading(): boolean {
+    return this.#reads.isRunning
+  }
+
   start(): void {
     this.#unhint = this.#parts.store.changes.onHint((hint) => {
       if (hint.requested) this.#hear()
@@ -48,12 +50,11 @@ export class Listener {
   }
 
   #next(): void {
-    const everyMs = Math.min(LOOK_EVERY_MS, this.#parts.leaseMs() / 3)
     const look = (): void => {
       this.#hear()
       this.#next()
     }
-    this.#timer = this.#parts.world.timers.after(everyMs, look, { idle: true })
+    this.#timer = this.#parts.world.timers.after(this.#parts.everyMs(), look, { idle: true })
   }
 
   #hear(): void {

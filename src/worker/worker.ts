@@ -5,6 +5,7 @@ import { SingleFlight } from '../world/single-flight.js'
 import { settledWithin } from '../world/timers.js'
 import type { Cancel } from '../world/timers.js'
 import { planClaim } from './claim.js'
+import type { ClaimPlan, Hand as Load } from './claim.js'
 import { Hand } from './in-flight.js'
 import type { HandParts } from './in-flight-parts.js'
 import { Lease } from './lease.js'
@@ -16,7 +17,9 @@ export interface WorkerOptions {
   readonly concurrency: number
   /** The most of a queue at once; a queue not named has no bound of its own. */
   readonly queues: ReadonlyMap<string, number>
+  /** How often it looks for work and for requested changes without a hint; Infinity: never, hints alone wake it. */
   readonly pollMs: number
+  /** Infinity: the lease never ends, so it needs no heartbeat. */
   readonly leaseMs: number
   readonly crashBudget: number
   readonly slowAfterMs: number
@@ -25,8 +28,12 @@ export interface WorkerOptions {
 export interface WorkerParts extends HandParts {
   /** The length of the first quarantine; default: a minute. */
   readonly quarantineMs: number | undefined
+  /** How much to claim; default: `planClaim`. The test kit claims one job when a test asks for it. */
+  readonly planClaim?: ((load: Load) => ClaimPlan) | undefined
 }
 
+/** How often requested changes of running jobs are read without a hint; a third of a lease where that is shorter. */
+const READ_REQUESTS_MS = 1_000
 /** The wait after a claim that failed. */
 const TROUBLE_MS = 500
 /** What the last writes are given, however short the deadline was. */
@@ -77,7 +84,7 @@ export class Worker {
     this.#listener = new Listener({
       world: parts.world,
       store: parts.store,
-      leaseMs: () => this.#options.leaseMs,
+      everyMs: () => this.#readRequestsMs(),
       running: this.#hand.slots.running,
       doubt: () => this.#hand.doubt(),
       cancelled: (running, reason) => this.#hand.cancelled(running, reason),
@@ -90,6 +97,16 @@ export class Worker {
   }
   get beatsFromThread(): boolean {
     return this.#lease?.beatsFromThread === true
+  }
+
+  /** A turn is under way, or requested changes are being read. */
+  get isBusy(): boolean {
+    return this.#turns.isRunning || this.#listener.isReading
+  }
+
+  /** Resolves when no turn is under way and none was asked for. */
+  idle(): Promise<void> {
+    return this.#turns.idle()
   }
 
   async start(): Promise<void> {
@@ -170,7 +187,7 @@ export class Worker {
     if (this.#doubtful.size > 0) await this.#clearDoubts(lease)
     if (this.#doubtful.size > 0 || this.#isReturning()) return
     const { slots, meter, outbox } = this.#hand
-    const plan = planClaim({
+    const plan = (this.#parts.planClaim ?? planClaim)({
       concurrency: this.#options.concurrency,
       running: slots.running.size,
       held: slots.heldCount,
@@ -184,10 +201,10 @@ export class Worker {
       isDraining: this.#quarantine.takeTurn().of === 'drain',
     })
     if (!plan.claim) return
-    const { max, starting, suspects } = plan
+    const { max, starting, suspects, queues } = plan
     const fence = this.#parts.world.ids.fence()
     const [names, rooms] = [this.#parts.registry.claimable(), slots.rooms(this.#options.queues)]
-    const request = { worker: lease.worker, fence, names, rooms, max, starting, suspects }
+    const request = { worker: lease.worker, fence, names, queues, rooms, max, starting, suspects }
     const askedAt = this.#parts.world.clock.monotonic()
     try {
       const claimed = await this.#parts.store.leases.claimJobs(request)
@@ -275,6 +292,11 @@ export class Worker {
       this.wake()
       this.#pollAgain()
     })
+  }
+
+  #readRequestsMs(): number {
+    const { pollMs, leaseMs } = this.#options
+    return pollMs === Infinity ? Infinity : Math.min(READ_REQUESTS_MS, leaseMs / 3)
   }
 
   #wakeIn(ms: number): void {

@@ -1,9 +1,12 @@
 import { StoreError } from '../../errors.js'
-import type { Hint, Store } from '../../store/store.js'
+import type { Hint, LeaseStore, Store } from '../../store/store.js'
 import type { Transact, TransactionStore } from '../../store/transaction-store.js'
 import type { Random } from './random.js'
 import type { SimClock } from './sim-clock.js'
 import type { SimProcess } from './sim-process.js'
+
+/** The verb whose beats come from a thread, so that the faults of the event loop spare it. */
+export const START_HEARTBEAT = 'startHeartbeat' satisfies keyof LeaseStore
 
 /** How likely each fault is, at each seam where it can strike. */
 export interface FaultRates {
@@ -182,7 +185,7 @@ export function faultyStore(
       if (name === 'onHint')
         return (callback: (hint: Hint) => void) => target.changes.onHint((hint) => hinted(hint, callback))
       const value: unknown = Reflect.get(target, name, target)
-      if (typeof value !== 'function' || name === 'startHeart' || name === 'close')
+      if (typeof value !== 'function' || name === START_HEARTBEAT || name === 'close')
         return typeof value === 'function' ? value.bind(target) : value
       return (...given: unknown[]) =>
         call(String(name), () => (value as (...a: unknown[]) => Promise<unknown>).apply(target, given))

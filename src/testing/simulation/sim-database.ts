@@ -17,7 +17,7 @@ import type { Cancel } from '../../world/timers.js'
 import type { World } from '../../world/world.js'
 import { systemWorld } from '../../world/world.js'
 import type { Faults } from './faults.js'
-import { faultyStore } from './faults.js'
+import { faultyStore, START_HEARTBEAT } from './faults.js'
 import type { SimClock } from './sim-clock.js'
 import { SimMachines } from './sim-machines.js'
 import type { SimProcess } from './sim-process.js'
@@ -184,7 +184,7 @@ interface Around {
 /** The heart beats from its own thread, with its own connection: it goes on while the loop is blocked. */
 function withHeart(store: SqliteStore, heartStore: SqliteStore, around: Around): Store {
   const { process, beaten, added, stopped, leaves, onHint } = around
-  const startHeart = (worker: string, everyMs: number, onLost: (why: string) => void): Promise<Heartbeat> => {
+  const startHeartbeat = (worker: string, everyMs: number, onLost: (why: string) => void): Promise<Heartbeat> => {
     let ended = false
     const beat = async (): Promise<void> => {
       if (ended) return
@@ -204,7 +204,7 @@ function withHeart(store: SqliteStore, heartStore: SqliteStore, around: Around):
   return new Proxy(store, {
     get(target, name, proxy: Store) {
       if (name === 'leases' || name === 'jobs' || name === 'queues' || name === 'changes') return proxy
-      if (name === 'startHeart') return startHeart
+      if (name === START_HEARTBEAT) return startHeartbeat
       if (name === 'onHint') return onHint
       if (name === 'addWorker')
         return (worker: WorkerInfo) => {

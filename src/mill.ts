@@ -244,7 +244,7 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
       store: this.#store,
       registry: this.#registry,
       executor: this.#hooksAndContext.executor,
-      surround: this.#hooksAndContext.surround,
+      runInContext: this.#hooksAndContext.runInContext,
       quarantineMs: this.#parts.quarantineMs,
       blockGraceMs: this.#parts.blockGraceMs,
       enqueue: (under, job, payload, options) =>

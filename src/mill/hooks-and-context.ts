@@ -6,8 +6,8 @@ import type { EngineEvents } from '../observe/engine-events.js'
 import { eventsInContext } from '../observe/events-in-context.js'
 import { withSettleHooks } from '../observe/settle-hooks.js'
 import type { Executor } from '../worker/executors/loop.js'
-import { hookedExecutor, surroundWith } from '../worker/attempt-host.js'
-import type { Surround } from '../worker/attempt-host.js'
+import { hookedExecutor, contextRunner } from '../worker/attempt-host.js'
+import type { RunAttemptInContext } from '../worker/attempt-host.js'
 import { captureOf } from './parts-from-options.js'
 import type { MillOptions } from './options.js'
 
@@ -16,7 +16,7 @@ export interface HooksAndContext {
   readonly events: EngineEvents
   readonly executor: Executor
   readonly capture: Capture | undefined
-  readonly surround: Surround | undefined
+  readonly runInContext: RunAttemptInContext | undefined
   readonly enqueueHooks: HookLists['enqueue']
 }
 
@@ -34,7 +34,7 @@ export function withHooksAndContext(
       parts.events.hookFailed('start', { id, name: job }, error),
     ),
     capture,
-    surround: surroundWith(capture),
+    runInContext: contextRunner(capture),
     enqueueHooks: hooks.enqueue,
   }
 }

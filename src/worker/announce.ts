@@ -1,9 +1,9 @@
 import type { ClaimedJob, LeaseStore } from '../store/store.js'
 
 /**
- * Reports held jobs as begun before they begin, those that were in flight at a crash. All others are reported just after they
- * began, with the next commit: a handler that kills its process at once then leaves no trace of having begun, and this is
- * how the crash after that one finds it in flight.
+ * Reports held jobs as begun before they begin, if they were in flight at a crash. All others are reported just after they
+ * began, with the next commit: a handler that kills its process at once leaves no record that it began. After that crash the job
+ * is reported here first, so that the next crash finds it in flight.
  */
 export class Announcer {
   readonly #store: LeaseStore
@@ -21,7 +21,7 @@ export class Announcer {
     return job.streak > 0 && this.#announced.has(job)
   }
 
-  /** Reports those of the next held jobs that are due. Whether they are still this claim's is asked afterwards, as of all. */
+  /** Reports those of the next held jobs that are due. The worker confirms afterwards that its claim still holds them. */
   async announce(next: readonly ClaimedJob[], startedAt: number): Promise<void> {
     const due = next.filter((job) => this.isDue(job))
     if (due.length === 0) return

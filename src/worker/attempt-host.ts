@@ -5,51 +5,51 @@ import type { HookLists } from '../job/attempt/hooks.js'
 import type { Outcome } from '../job/rules/outcome.js'
 import { attemptOf } from './attempt-of.js'
 import type { Executor } from './executors/loop.js'
-import type { HandParts } from './in-flight-parts.js'
+import type { InFlightParts } from './in-flight-parts.js'
 import { failure, runAttempt } from './run.js'
 import type { Attempt } from './run.js'
 import type { Running } from './running.js'
 
-/** Runs an attempt with what was captured at its enqueue in place. */
-export type Surround = (running: Running, attempt: Attempt) => Outcome | Promise<Outcome>
+/** Runs an attempt in the async context that its job captured at enqueue. */
+export type RunAttemptInContext = (running: Running, attempt: Attempt) => Outcome | Promise<Outcome>
 
-type Parts = Pick<HandParts, 'world' | 'executor' | 'surround'>
+type Parts = Pick<InFlightParts, 'world' | 'executor' | 'runInContext'>
 
-/** Runs what was begun. */
+/** Runs an attempt that has begun. */
 export function runBegun(running: Running, parts: Parts): Outcome | Promise<Outcome> {
   const attempt = attemptOf(running, parts)
-  return parts.surround === undefined ? runAttempt(attempt) : parts.surround(running, attempt)
+  return parts.runInContext === undefined ? runAttempt(attempt) : parts.runInContext(running, attempt)
 }
 
-/** What becomes of an attempt that never came back; its retry policy is asked where its handler ran. */
+/** The outcome of an attempt whose handler did not return in time; its retry policy is called in the handler's context. */
 export function failureOf(running: Running, parts: Parts): Outcome {
-  const ask = (): Outcome => failure(attemptOf(running, parts), running.abortReason)
+  const fail = (): Outcome => failure(attemptOf(running, parts), running.abortReason)
   try {
-    return running.within === undefined ? ask() : running.within(ask)
+    return running.within === undefined ? fail() : running.within(fail)
   } catch {
-    return ask() // A store of the user's threw: the attempt ends all the same.
+    return fail() // A context store of the application threw: the attempt ends all the same.
   }
 }
 
-/** Undefined when nothing is captured: then attempts are run as they are, at no cost. */
-export function surroundWith(capture: Capture | undefined): Surround | undefined {
+/** Undefined when nothing is captured: then attempts are run directly, at no cost. */
+export function contextRunner(capture: Capture | undefined): RunAttemptInContext | undefined {
   if (capture === undefined) return undefined
   return (running, attempt) => {
     let within: RunInContext | undefined
     try {
       within = capture.restore(running.options.captured)
     } catch (error) {
-      // Like a payload that does not decode: parked, no try burnt. To run without a tenant could be to run for another.
+      // Like a payload that does not decode: the job is parked and no attempt is counted. Without its tenant it could run for another.
       return { kind: 'unreadable', error: describeError(error) }
     }
     if (within === undefined) return runAttempt(attempt)
     running.within = within
-    return inPlace(within, attempt)
+    return runWithin(within, attempt)
   }
 }
 
-/** A store of the user's may throw where an AsyncLocalStorage never does; that is the attempt's failure. */
-async function inPlace(within: RunInContext, attempt: Attempt): Promise<Outcome> {
+/** A context store of the application may throw, unlike an AsyncLocalStorage; that fails the attempt. */
+async function runWithin(within: RunInContext, attempt: Attempt): Promise<Outcome> {
   try {
     return await within(() => runAttempt(attempt))
   } catch (error) {
@@ -57,7 +57,7 @@ async function inPlace(within: RunInContext, attempt: Attempt): Promise<Outcome>
   }
 }
 
-/** The executor behind the hooks' `start`; without hooks, the executor itself. */
+/** The executor with the `start` hooks around each call; without hooks, the executor itself. */
 export function hookedExecutor(
   executor: Executor,
   hooks: HookLists['start'],
@@ -73,7 +73,7 @@ export function hookedExecutor(
         return runThroughHook(
           'start',
           (next) => hook(running, next as () => Promise<unknown>),
-          // Always a promise for the hook, whatever the handler is.
+          // The hook always gets a promise, also of a synchronous handler.
           async () => step(at + 1),
           { failed: (error) => failed(running, error) },
         )

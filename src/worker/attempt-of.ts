@@ -1,9 +1,9 @@
-import type { HandParts } from './in-flight-parts.js'
+import type { InFlightParts } from './in-flight-parts.js'
 import type { Attempt } from './run.js'
 import type { Running } from './running.js'
 
-/** What running this job needs to know, from what was claimed and from the worker's parts. */
-export function attemptOf(running: Running, parts: Pick<HandParts, 'world' | 'executor'>): Attempt {
+/** The input of `runAttempt`, from the claimed job and the worker's parts. */
+export function attemptOf(running: Running, parts: Pick<InFlightParts, 'world' | 'executor'>): Attempt {
   return {
     registered: running.registered,
     payload: running.claimed.payload,

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { Hand } from './claim.js'
+import type { WorkerLoad } from './claim.js'
 import { BATCH_MAX, lookAhead, planClaim } from './claim.js'
 
-const idle: Hand = {
+const idle: WorkerLoad = {
   concurrency: 10,
   running: 0,
   held: 0,
@@ -16,10 +16,10 @@ const idle: Hand = {
   isQuarantine: false,
   isDraining: false,
 }
-const plan = (change: Partial<Hand>): ReturnType<typeof planClaim> => planClaim({ ...idle, ...change })
+const plan = (change: Partial<WorkerLoad>): ReturnType<typeof planClaim> => planClaim({ ...idle, ...change })
 
 describe('how much to claim', () => {
-  test.each<[string, Partial<Hand>, ReturnType<typeof planClaim>]>([
+  test.each<[string, Partial<WorkerLoad>, ReturnType<typeof planClaim>]>([
     ['idle, nothing measured: every slot', {}, { claim: true, max: 10, starting: 10, suspects: 'last' }],
     [
       'idle, fast handlers: every slot and 50 ms of work',
@@ -45,17 +45,17 @@ describe('how much to claim', () => {
     ['full, slow: nothing', { running: 10, averageMs: 60_000 }, { claim: false }],
     ['full, nothing measured: nothing', { running: 10 }, { claim: false }],
     [
-      'full, fast, hand empty: 50 ms of work, and none of it begins',
+      'full, fast, none held: 50 ms of work, and none of it begins',
       { running: 10, averageMs: 5 },
       { claim: true, max: 100, starting: 0, suspects: 'none' },
     ],
-    ['full, fast, more than half in hand: nothing yet', { running: 10, held: 51, averageMs: 5 }, { claim: false }],
+    ['full, fast, more than half held: nothing yet', { running: 10, held: 51, averageMs: 5 }, { claim: false }],
     [
-      'full, fast, half in hand: the other half',
+      'full, fast, half held: the other half',
       { running: 10, held: 50, averageMs: 5 },
       { claim: true, max: 50, starting: 0, suspects: 'none' },
     ],
-    ['more in hand than there are slots after a change of concurrency', { running: 20 }, { claim: false }],
+    ['more running than there are slots after a change of concurrency', { running: 20 }, { claim: false }],
     ['a quarantine is on: nothing begins beside it', { isQuarantine: true, running: 1 }, { claim: false }],
     ['a quarantine is on and its suspect has just ended: still nothing', { isQuarantine: true }, { claim: false }],
     ['it drains and something runs: nothing', { running: 1, isDraining: true }, { claim: false }],
@@ -71,7 +71,7 @@ describe('how much to claim', () => {
     expect(plan(change)).toEqual(expected)
   })
 
-  const anyHand = fc.record({
+  const anyLoad = fc.record({
     concurrency: fc.integer({ min: 1, max: 2_000 }),
     running: fc.nat(2_000),
     held: fc.nat(600),
@@ -87,11 +87,11 @@ describe('how much to claim', () => {
 
   test('never begins more than there are free slots', () => {
     fc.assert(
-      fc.property(anyHand, (hand) => {
-        const made = planClaim(hand)
+      fc.property(anyLoad, (load) => {
+        const made = planClaim(load)
         if (made.claim)
-          expect(made.starting + hand.running + hand.held).toBeLessThanOrEqual(
-            Math.max(hand.concurrency, hand.running + hand.held),
+          expect(made.starting + load.running + load.held).toBeLessThanOrEqual(
+            Math.max(load.concurrency, load.running + load.held),
           )
       }),
     )
@@ -99,8 +99,8 @@ describe('how much to claim', () => {
 
   test('never claims nothing, and never more than a batch unless that many slots are free', () => {
     fc.assert(
-      fc.property(anyHand, (hand) => {
-        const made = planClaim(hand)
+      fc.property(anyLoad, (load) => {
+        const made = planClaim(load)
         if (!made.claim) return
         expect(made.max).toBeGreaterThan(0)
         expect(made.max).toBeLessThanOrEqual(BATCH_MAX)
@@ -108,11 +108,11 @@ describe('how much to claim', () => {
     )
   })
 
-  test('takes suspects only when nothing else is in hand', () => {
+  test('takes suspects only when nothing else is in flight', () => {
     fc.assert(
-      fc.property(anyHand, (hand) => {
-        const made = planClaim(hand)
-        if (made.claim && made.suspects !== 'none') expect(hand.running + hand.held).toBe(0)
+      fc.property(anyLoad, (load) => {
+        const made = planClaim(load)
+        if (made.claim && made.suspects !== 'none') expect(load.running + load.held).toBe(0)
       }),
     )
   })

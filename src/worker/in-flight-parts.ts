@@ -5,26 +5,26 @@ import type { Claim, ClaimedJob, SettledJob, Store } from '../store/store.js'
 import type { World } from '../world/world.js'
 import type { Executor } from './executors/loop.js'
 import type { JobVerbs, Running } from './running.js'
-import type { Surround } from './attempt-host.js'
+import type { RunAttemptInContext } from './attempt-host.js'
 
-export interface HandParts extends JobVerbs {
+export interface InFlightParts extends JobVerbs {
   readonly world: World
   readonly store: Store
   readonly registry: Registry
   readonly executor: Executor
-  /** Puts in place what jobs captured; undefined when nothing is. */
-  readonly surround: Surround | undefined
+  /** Runs an attempt in the context that its job captured at enqueue; undefined when nothing is captured. */
+  readonly runInContext: RunAttemptInContext | undefined
   readonly events: WorkerEvents
   /** The grace after which a handler that blocks the event loop is reported (`loop-watch.ts`), in ms; default: 30 s. */
   readonly blockGraceMs?: number | undefined
 }
 
-/** What others may want to know: the log, hooks, tests. */
+/** What the worker reports: to the log, to hooks, to tests. */
 export interface WorkerEvents {
   began(job: ClaimedJob): void
   /** `tookMs` is undefined for a job that never began. */
   settled(job: SettledJob, tookMs: number | undefined, running?: Running): void
-  /** A worker was taken for dead, or the claim of a job was lost. */
+  /** A worker's lease was lost, or the claim of one job. */
   lost(what: Lost): void
   /** A job that has settled itself threw afterwards: it stays done. */
   threwAfterwards(running: Running, error: ErrorRecord): void
@@ -38,14 +38,14 @@ export type Lost =
   | { readonly worker: string; readonly why: string }
   | { readonly id: string; readonly name: string; readonly queue: string }
 
-/** What the worker above tells its hand. */
-export interface Master {
+/** What the in-flight jobs need of the worker that owns them. */
+export interface InFlightOwner {
   readonly options: () => { readonly concurrency: number; readonly crashBudget: number; readonly slowAfterMs: number }
   readonly workerId: () => string
-  /** Something ended or freed a slot: another turn is wanted. */
+  /** An attempt ended or a slot became free: another round is needed. */
   readonly wake: () => void
-  /** Settlements were written: to everybody else these jobs are out of this hand now. */
+  /** Settlements were written: every other process now sees that these jobs have ended here. */
   readonly written: () => void
-  /** This job has left the worker: its end is written, or its claim is lost. */
+  /** This job is no longer in flight: its end is written, or its claim is lost. */
   readonly left: (claim: Claim) => void
 }

@@ -7,59 +7,60 @@ import { settleJob } from '../store/settled-job.js'
 import type { Claimed, ClaimedJob } from '../store/store.js'
 import type { Cancel } from '../world/timers.js'
 import { Announcer } from './announce.js'
-import type { HandParts, Master } from './in-flight-parts.js'
+import type { InFlightParts, InFlightOwner } from './in-flight-parts.js'
 import { Meter } from './meter.js'
 import { Outbox } from './outbox.js'
 import type { SettledRun } from './outbox.js'
-import { overdue, tellCancelled } from './overdue.js'
-import { Reports } from './reports.js'
+import { overdue, abortCancelled } from './overdue.js'
+import { AttemptReporter } from './reports.js'
 import { Running } from './running.js'
-import type { JobVerbs, Surroundings } from './running.js'
+import type { JobVerbs, AttemptHost } from './running.js'
 import { SelfSettler } from './settle-in.js'
 import { Slots } from './slots.js'
 import { StoreClock } from './store-clock.js'
 import { runBegun } from './attempt-host.js'
 import { Watchdog } from './watchdog.js'
 
-/** Held jobs begin within 50 ms, if the next are like the last. When no slot has come free for this long, they are not. */
+/** Held jobs begin within 50 ms, if handlers take as long as before. When no slot became free for this long, they take longer. */
 const HELD_MAX_MS = 250
-/** More jobs held than this begin in a turn of the event loop of their own. */
+/** More held jobs than this begin in an event-loop turn of their own. */
 const BREATHER_JOBS = 50
-/** The wait after a question that failed. */
+/** The wait after a read of the store that failed. */
 const TROUBLE_MS = 500
 
-/** Jobs held and attempts running, from their claim to their written settlement. The worker decides when to claim and to stop. */
-export class Hand implements Surroundings {
+/** The jobs in flight: held or running, from their claim to their written settlement. The worker decides when to claim and to stop. */
+export class InFlight implements AttemptHost {
   readonly slots = new Slots()
   readonly meter = new Meter()
   readonly outbox: Outbox
-  readonly reports: Reports
+  readonly reports: AttemptReporter
   readonly verbs: JobVerbs
   readonly settling: SelfSettler
-  readonly #parts: HandParts
-  readonly #master: Master
+  readonly #parts: InFlightParts
+  readonly #owner: InFlightOwner
   readonly watchdog: Watchdog
   readonly #announcer: Announcer
   #closed = false
   #confirmedAt = -Infinity
-  /** How long what was confirmed may begin. */
-  readonly #worthMs: number
-  #pumping = false
-  #patience: Cancel | undefined
+  /** For how long after a confirmation held jobs may begin without another one. */
+  readonly #confirmedForMs: number
+  /** Held jobs wait: for a confirmation, or for the next event-loop turn. */
+  #isHolding = false
+  #heldTimer: Cancel | undefined
   readonly #clock: StoreClock
 
-  constructor(parts: HandParts, master: Master) {
+  constructor(parts: InFlightParts, owner: InFlightOwner) {
     this.#parts = parts
-    this.#master = master
-    this.#worthMs = parts.store.info.heldUnconfirmedMs
+    this.#owner = owner
+    this.#confirmedForMs = parts.store.info.heldUnconfirmedMs
     this.verbs = parts
     this.#clock = new StoreClock(parts.world)
     this.settling = new SelfSettler(parts, (each, outcome) =>
       this.#settlement(each.claimed, outcome, each.registered, each),
     )
-    this.reports = new Reports(parts, this.slots.running)
+    this.reports = new AttemptReporter(parts, this.slots.running)
     this.outbox = new Outbox(parts.store.leases, parts.world, {
-      written: (settled, refused) => this.#written(settled, refused),
+      written: (settled, refused) => this.#onWritten(settled, refused),
       failed: (error, job) =>
         parts.events.troubled(job === undefined ? 'settle' : `record the end of job ${job.name} ${job.id}`, error),
     })
@@ -67,25 +68,25 @@ export class Hand implements Surroundings {
     this.watchdog = new Watchdog(parts, this.slots.running, (running, now) => this.#overdue(running, now))
   }
 
-  /** For how long every slot has been taken and none came free. */
+  /** For how long every slot has been taken and none became free. */
   fullForMs(): number {
-    return this.slots.fullForMs(this.#master.options().concurrency, this.#parts.world.clock.monotonic())
+    return this.slots.fullForMs(this.#owner.options().concurrency, this.#parts.world.clock.monotonic())
   }
 
-  /** Handlers that were settled without having come back. */
+  /** Attempts that were settled although their handlers have not returned. */
   countAbandoned(): number {
     return [...this.slots.running].filter((running) => running.settled).length
   }
 
-  /** Takes what was claimed: the first `starting` begin, the rest is held for the next free slots. */
+  /** Takes claimed jobs: the first `starting` begin, the rest is held for the next free slots. */
   take(claimed: Claimed, fence: number, starting: number): void {
     const { world } = this.#parts
     const now = world.clock.monotonic()
-    this.#clock.tell(claimed.now, now)
-    // A claim says nothing about what was held before it: those are still trusted for as long as they were, and no longer.
+    this.#clock.set(claimed.now, now)
+    // A claim does not confirm the jobs that were held before it: they keep the time of their own confirmation.
     if (this.slots.heldCount === 0) this.#confirmedAt = now
-    // A job that is claimed anew was taken from us and has come back: what is held of it by the old claim is void.
-    for (const old of this.slots.letGoOf(claimed.jobs)) this.outbox.leave(old.fence)
+    // A job that is held and claimed again was taken from this worker and has come back: the old claim of it is void.
+    for (const old of this.slots.removeByRef(claimed.jobs)) this.outbox.drop(old.fence)
     this.outbox.opened(fence, claimed.jobs.length)
     for (const [i, job] of claimed.jobs.entries()) {
       this.meter.addPayload(job.payload)
@@ -93,42 +94,42 @@ export class Hand implements Surroundings {
       else if (i < starting) this.#beginClaimed(job, now)
       else this.slots.hold(job)
     }
-    if (this.slots.heldCount > BREATHER_JOBS) this.#pumpNextTurn()
-    else this.#pump()
+    if (this.slots.heldCount > BREATHER_JOBS) this.#beginHeldNextTurn()
+    else this.#beginHeld()
   }
 
-  /** The claim's commit has had this turn of the event loop: many handlers that return at once get one of their own. */
-  #pumpNextTurn(): void {
-    if (this.#pumping) return
-    this.#pumping = true
+  /** The commit of the claim used this event-loop turn: many handlers that return at once get one of their own. */
+  #beginHeldNextTurn(): void {
+    if (this.#isHolding) return
+    this.#isHolding = true
     this.#parts.world.timers.soon(() => {
-      this.#pumping = false
-      this.#pump()
+      this.#isHolding = false
+      this.#beginHeld()
     })
   }
 
-  /** Those before it may have blocked the event loop: what was asked of this one meanwhile is honoured where it goes back to. */
+  /** The handlers before it may have blocked the event loop: a change requested meanwhile is applied when the job is given back. */
   #beginClaimed(job: ClaimedJob, claimedAt: number): void {
     const now = this.#parts.world.clock.monotonic()
-    if (now - claimedAt > this.#worthMs) this.#put(job, { kind: 'released' })
+    if (now - claimedAt > this.#confirmedForMs) this.#put(job, { kind: 'released' })
     else this.#begin(job, true, now)
   }
 
-  /** Gives back what was claimed and must not begin: nobody knows for how long the answer was on its way. */
-  refuse(jobs: readonly ClaimedJob[], fence: number): void {
+  /** Gives back claimed jobs that must not begin, because the claim's answer came too late or not at all. */
+  giveBack(jobs: readonly ClaimedJob[], fence: number): void {
     this.outbox.opened(fence, jobs.length)
     for (const job of jobs) this.#put(job, { kind: 'released' })
   }
 
-  /** Begins nothing more; what is held goes back. */
+  /** Begins nothing more, and gives held jobs back. */
   close(): void {
     this.#closed = true
-    this.#patience?.()
+    this.#heldTimer?.()
     for (const job of this.slots.takeHeld()) this.#put(job, { kind: 'released' })
   }
 
-  /** Gives back what still runs: its handlers are on their own, and what they return is not recorded. */
-  giveUp(): void {
+  /** Gives back the jobs that still run. Their handlers go on, and what they return is not recorded. */
+  giveBackRunning(): void {
     for (const running of this.slots.running) this.#settle(running, { kind: 'released' })
     this.watchdog.stop()
     this.reports.stop()
@@ -138,26 +139,26 @@ export class Hand implements Surroundings {
     for (const running of this.slots.running) running.abort(reason)
   }
 
-  /** Every claim is void: what runs is told so, what is held is let go, what waits to be written is not. */
-  lose(reason: LeaseLostError): void {
+  /** Every claim is void: aborts running handlers, and drops held jobs and unwritten settlements. */
+  dropClaims(reason: LeaseLostError): void {
     this.abortAll(reason)
     this.slots.takeHeld()
     this.outbox.abandon()
   }
 
-  /** Something was asked that may be about held jobs: they are confirmed now, and those of paused queues go back. */
-  doubt(): void {
+  /** A request may concern held jobs: confirms them now, and gives back those of paused queues. */
+  recheckHeld(): void {
     this.#confirmedAt = -Infinity
-    if (this.slots.heldCount > 0 && !this.#pumping && !this.#closed) void this.#confirm()
+    if (this.slots.heldCount > 0 && !this.#isHolding && !this.#closed) void this.#confirm()
   }
 
-  /** A running job was cancelled: its handler is told, and is given a while to come back. */
-  cancelled(running: Running, reason: string): void {
-    tellCancelled(running, reason, this.#parts.world.clock.monotonic())
+  /** Aborts the handler of a cancelled job, and gives it a grace period to return. */
+  cancel(running: Running, reason: string): void {
+    abortCancelled(running, reason, this.#parts.world.clock.monotonic())
     this.watchdog.watch(running)
   }
 
-  logLine(...logged: Parameters<Surroundings['logLine']>): void {
+  logLine(...logged: Parameters<AttemptHost['logLine']>): void {
     this.#parts.events.logLine(...logged)
   }
 
@@ -165,55 +166,56 @@ export class Hand implements Surroundings {
     this.reports.noteProgress(running)
   }
 
-  /** Lets held jobs begin where slots are free, if they are still ours. */
-  #pump(): void {
-    if (this.#pumping || this.#closed) return
-    while (this.slots.heldCount > 0 && this.slots.running.size < this.#master.options().concurrency) {
+  /** Begins held jobs where slots are free, if this worker's claim still holds them. */
+  #beginHeld(): void {
+    if (this.#isHolding || this.#closed) return
+    while (this.slots.heldCount > 0 && this.slots.running.size < this.#owner.options().concurrency) {
       const now = this.#parts.world.clock.monotonic()
       const isAnnounced = !this.#announcer.isDue(this.slots.firstHeld())
-      if (now - this.#confirmedAt > this.#worthMs || !isAnnounced) return void this.#confirm()
+      if (now - this.#confirmedAt > this.#confirmedForMs || !isAnnounced) return void this.#confirm()
       const job = this.slots.nextHeld()
       if (job !== undefined) this.#begin(job, this.#announcer.isAnnounced(job), now)
     }
-    if (this.slots.heldCount > 0) this.#patience ??= this.#parts.world.timers.after(HELD_MAX_MS, () => this.#letWait())
+    if (this.slots.heldCount > 0)
+      this.#heldTimer ??= this.#parts.world.timers.after(HELD_MAX_MS, () => this.#returnHeld())
   }
 
-  /** What is held for a slot that does not come free goes back: somebody else may have one. */
-  #letWait(): void {
-    this.#patience = undefined
-    if (this.fullForMs() < HELD_MAX_MS) return this.#pump()
+  /** Gives back jobs that are held for a slot that does not become free: another worker may have one. */
+  #returnHeld(): void {
+    this.#heldTimer = undefined
+    if (this.fullForMs() < HELD_MAX_MS) return this.#beginHeld()
     for (const job of this.slots.takeHeld()) this.#put(job, { kind: 'released' })
   }
 
   async #confirm(): Promise<void> {
-    this.#pumping = true
+    this.#isHolding = true
     try {
       if (this.#announcer.isDue(this.slots.firstHeld())) await this.#announceNext()
-      // Jobs claimed while the answer is on its way were not asked about, and are not judged by it.
+      // Jobs that are claimed while this read is under way are not part of it.
       const asked = this.slots.held()
       const askedAt = this.#parts.world.clock.monotonic()
       const { mine, paused } = await this.#parts.store.leases.confirmJobs(asked)
-      for (const job of this.slots.letGo(asked.filter((each) => !mine.has(each.ref))))
+      for (const job of this.slots.remove(asked.filter((each) => !mine.has(each.ref))))
         if (paused.has(job.ref)) this.#put(job, { kind: 'released' })
-        else this.outbox.leave(job.fence)
-      // Of an answer that took longer than it is worth, at least those begin that can at once.
-      this.#confirmedAt = Math.max(askedAt, this.#parts.world.clock.monotonic() + 1 - this.#worthMs)
-      this.#pumping = false
-      this.#pump()
+        else this.outbox.drop(job.fence)
+      // If the answer took longer than it is valid, at least the jobs begin that have a slot now.
+      this.#confirmedAt = Math.max(askedAt, this.#parts.world.clock.monotonic() + 1 - this.#confirmedForMs)
+      this.#isHolding = false
+      this.#beginHeld()
     } catch (error) {
       this.#parts.events.troubled('confirm', error)
-      // To the store, announced jobs have begun: a cancel only asks for their end, so they go back and end there.
+      // To the store, announced jobs have begun, so a cancel of one is only a request: they are given back, which applies it.
       const announced = this.slots.held().filter((job) => this.#announcer.isAnnounced(job))
-      for (const job of this.slots.letGo(announced)) this.#put(job, { kind: 'released' })
+      for (const job of this.slots.remove(announced)) this.#put(job, { kind: 'released' })
       this.#parts.world.timers.after(TROUBLE_MS, () => {
-        this.#pumping = false
-        this.#pump()
+        this.#isHolding = false
+        this.#beginHeld()
       })
     }
   }
 
   #announceNext(): Promise<void> {
-    const free = this.#master.options().concurrency - this.slots.running.size
+    const free = this.#owner.options().concurrency - this.slots.running.size
     return this.#announcer.announce(this.slots.held().slice(0, Math.max(1, free)), this.#clock.at())
   }
 
@@ -225,15 +227,15 @@ export class Hand implements Surroundings {
     if (job.expiresAt !== null && job.expiresAt <= startedAt) return this.#put(job, { kind: 'expired' }, registered)
     const options = readOptions(job.options)
     const timeoutMs = options.timeout === undefined ? registered.timeoutMs : (options.timeout ?? Infinity)
-    const slowAfterMs = this.#master.options().slowAfterMs
+    const slowAfterMs = this.#owner.options().slowAfterMs
     const begin = { claimed: job, registered, options, startedAt, begunAt, timeoutMs, slowAfterMs, reported }
     const running = new Running(begin, this)
     this.slots.begin(running)
     this.watchdog.watch(running)
     events.began(job)
-    // A handler that returned at once is settled a moment later too: it must not begin the next one from within itself.
+    // A handler that returned synchronously is settled in a later microtask: the next one must not begin inside its call.
     void Promise.resolve(runBegun(running, this.#parts)).then((outcome) => {
-      if (running.promised === undefined) return this.#ended(running, outcome)
+      if (running.pendingWrites === undefined) return this.#ended(running, outcome)
       return this.settling.complete(running, outcome).then((whole) => this.#ended(running, whole))
     })
   }
@@ -244,32 +246,32 @@ export class Hand implements Surroundings {
     this.meter.add(running.tookMs)
     this.slots.end(running, now)
     this.#settle(running, outcome, now)
-    this.#pump()
-    this.#master.wake()
+    this.#beginHeld()
+    this.#owner.wake()
   }
 
-  /** Hands an attempt's outcome to the outbox, once: whoever comes second finds it settled. */
+  /** Puts an attempt's outcome into the outbox, once: a timeout and the handler's own end may both come here. */
   #settle(running: Running, outcome: Outcome, now = this.#parts.world.clock.monotonic()): void {
     if (running.settled) return
     running.settled = true
     const rest = this.settling.outcomeOf(running, outcome)
-    // It has written its own story, or its claim is lost and whoever has it now tells it.
-    if (running.committed || running.abortReason instanceof LeaseLostError) {
-      void this.settling.tellGone(running.claimed, running)
-      this.#master.left(running.claimed)
-      return this.outbox.leave(running.claimed.fence)
+    // The handler's transaction has settled it, or its claim is lost and the present holder records its end.
+    if (running.isCommitted || running.abortReason instanceof LeaseLostError) {
+      void this.settling.reportGone(running.claimed, running)
+      this.#owner.left(running.claimed)
+      return this.outbox.drop(running.claimed.fence)
     }
     this.#put(running.claimed, rest, running.registered, running, now)
   }
 
   #put(job: ClaimedJob, outcome: Outcome, registered?: Registered, running?: Running, endedAt?: number): void {
     this.outbox.put(this.#settlement(job, outcome, registered, running, endedAt))
-    this.#master.wake()
+    this.#owner.wake()
   }
 
   #settlement(job: ClaimedJob, outcome: Outcome, registered?: Registered, running?: Running, at?: number): SettledRun {
     const now = this.#clock.at(at)
-    const { crashBudget } = this.#master.options()
+    const { crashBudget } = this.#owner.options()
     return settleJob(
       job,
       outcome,
@@ -278,28 +280,28 @@ export class Hand implements Surroundings {
       {
         startedAt: running?.startedAt ?? now,
         endedAt: now,
-        worker: this.#master.workerId(),
+        worker: this.#owner.workerId(),
         lines: running?.lines,
         running,
       },
     )
   }
 
-  #written(settled: readonly SettledRun[], refused: ReadonlySet<number>): void {
+  #onWritten(settled: readonly SettledRun[], refused: ReadonlySet<number>): void {
     const { events } = this.#parts
     for (const job of settled) {
       const { running } = job
-      this.#master.left(job)
-      if (refused.has(job.ref)) void this.settling.tellGone(job, running)
+      this.#owner.left(job)
+      if (refused.has(job.ref)) void this.settling.reportGone(job, running)
       else events.settled(job, running?.tookMs, running)
     }
-    this.#master.written()
+    this.#owner.written()
   }
 
   #overdue(running: Running, now: number): void {
     if (running.slowAt <= now) {
       this.#parts.events.slow(running, now - running.begunAt)
-      running.slowAt = now + this.#master.options().slowAfterMs
+      running.slowAt = now + this.#owner.options().slowAfterMs
     }
     if (running.alarmAt > now) return
     const outcome = overdue(running, now, this.#parts)

@@ -4,8 +4,8 @@ import type { World } from '../world/world.js'
 import type { LoopWatch } from './loop-watch.js'
 
 /**
- * Keeping a worker alive in the eyes of others. Beats come from a thread of the store's where there can be one; else from
- * this loop, and then a handler that blocks it for a lease is taken for dead (`beatsFromThread` says which).
+ * A worker's lease, kept by heartbeats. They come from a thread of the store where it has one; else from this event loop, and
+ * then a handler that blocks the loop for a lease loses it (`beatsFromThread` says which).
  */
 export class Lease {
   readonly worker: string
@@ -20,7 +20,7 @@ export class Lease {
     this.#stopBeating = stopBeating
   }
 
-  /** Makes a worker known under a new random identity and begins to beat: three times a lease. */
+  /** Registers a worker under a new random id and starts its heartbeat, three beats a lease. A lease without end needs none. */
   static async take(
     store: LeaseStore,
     world: World,
@@ -42,13 +42,13 @@ export class Lease {
     )
   }
 
-  /** Ends the beats and takes the worker off the list. */
+  /** Stops the heartbeat and removes the worker's row. */
   async end(): Promise<void> {
     await this.#stopBeating()
     await this.#store.dropWorker(this.worker)
   }
 
-  /** Ends the beats only: the worker is off the list already. */
+  /** Stops the heartbeat only: the worker's row is removed already. */
   abandon(): Promise<void> {
     return this.#stopBeating()
   }
@@ -81,7 +81,7 @@ function beatByTimer(
       if (ended) return
       if (!alive) return onLost('it was taken for dead')
     } catch {
-      // The store fails for now; the next beat tries again, and the rescuer's patience is one lease.
+      // The store fails for now. The next beat tries again; a rescuer waits for one lease.
     }
     if (!ended) next()
   }

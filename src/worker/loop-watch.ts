@@ -1,7 +1,7 @@
 import { LOOP_CELLS, NEVER, TICK_MS, WHO_BLOCKS } from '../store/loop-watch.js'
 import type { Blocking, LoopShare } from '../store/loop-watch.js'
 import type { Cancel } from '../world/timers.js'
-import type { HandParts } from './in-flight-parts.js'
+import type { InFlightParts } from './in-flight-parts.js'
 import { ABORT_GRACE_MS } from './overdue.js'
 import type { Members } from './roster.js'
 import type { Running } from './running.js'
@@ -9,11 +9,11 @@ import type { Running } from './running.js'
 /** Frames of the handler's stack that are reported. */
 const FRAMES_MAX = 12
 
-export type LoopWatchParts = Pick<HandParts, 'world' | 'executor' | 'blockGraceMs'>
+export type LoopWatchParts = Pick<InFlightParts, 'world' | 'executor' | 'blockGraceMs'>
 
 /**
- * The event loop's part of finding a block (`store/loop-watch.ts`). It ticks only while attempts are in flight, and a beginning
- * attempt costs two comparisons.
+ * The event loop's part of detecting that a handler blocks it (`store/loop-watch.ts`). It ticks only while attempts run, and a
+ * beginning attempt costs two comparisons.
  */
 export class LoopWatch {
   readonly share: LoopShare = { memory: new SharedArrayBuffer(4 * Int32Array.BYTES_PER_ELEMENT) }
@@ -32,7 +32,7 @@ export class LoopWatch {
     this.#write(LOOP_CELLS.longestMs, NEVER)
   }
 
-  /** A thread watches for this worker. */
+  /** A thread watches the loop for this worker. */
   attach(worker: string): void {
     this.detach()
     this.#worker = worker
@@ -62,7 +62,7 @@ export class LoopWatch {
     this.#timer = undefined
     if (this.#running.size === 0) return this.#write(LOOP_CELLS.shortestMs, NEVER)
     const now = world.clock.monotonic()
-    // A block that is shorter than the grace counts for nothing, however late its handler is.
+    // A block that is shorter than the grace is ignored, however late its handler is.
     const left = [...this.#running].map((each) => cellOf(Math.max(this.#graceMs, this.#leftMs(each, now))))
     this.#write(LOOP_CELLS.isDebugged, world.processes.isDebugged() ? 1 : 0)
     this.#write(LOOP_CELLS.tick, (this.#read(LOOP_CELLS.tick) + 1) % NEVER)
@@ -71,7 +71,7 @@ export class LoopWatch {
     this.#timer = world.timers.after(TICK_MS, () => this.#tick(), { idle: true })
   }
 
-  /** Called by the thread, through the inspector, while the loop is paused in whatever blocks it. */
+  /** Called by the thread, through the inspector, while the loop is paused in the code that blocks it. */
   #blocking(stack: string): Blocking | undefined {
     const running = this.#parts.executor.current?.()
     if (running === undefined) return undefined
@@ -89,7 +89,7 @@ export class LoopWatch {
     }
   }
 
-  /** Until the end of the attempt's timeout and grace. An attempt settled without its handler has no time of its own any more. */
+  /** Until the end of the attempt's timeout and grace. An attempt that was settled without its handler has the grace alone. */
   #leftMs(running: Running, now: number): number {
     if (running.settled) return this.#graceMs
     const untilAlarmMs = running.alarmAt - now
@@ -104,12 +104,12 @@ export class LoopWatch {
   }
 }
 
-/** Beyond 24 days the thread need not count. */
+/** The cell's maximum is 24 days; the thread need not count further. */
 function cellOf(ms: number): number {
   return Math.min(NEVER, Math.max(0, Math.ceil(ms)))
 }
 
-/** On the global object, because the inspector reaches nothing else from wherever the loop happens to be. */
+/** On the global object, because the inspector can reach nothing else from an arbitrary place of the program. */
 function answers(): Map<string, (stack: string) => Blocking | undefined> {
   const holder = globalThis as unknown as Record<symbol, Map<string, (stack: string) => Blocking | undefined>>
   return (holder[Symbol.for(WHO_BLOCKS)] ??= new Map())

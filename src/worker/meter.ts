@@ -1,6 +1,6 @@
 /**
- * How long handlers take and how large payloads are, lately: averages in which the last hundred weigh most. They decide how
- * far the claim looks ahead.
+ * How long handlers take and how large payloads are: moving averages in which the last hundred weigh most. They decide how
+ * many jobs are claimed in advance.
  */
 export class Meter {
   #averageMs: number | undefined
@@ -11,7 +11,7 @@ export class Meter {
   addPayload(payload: string | Uint8Array): void {
     this.#averageBytes += (payload.length - this.#averageBytes) * WEIGHT
   }
-  /** Undefined until something was measured. */
+  /** Undefined until a handler was measured. */
   get averageMs(): number | undefined {
     return this.#averageMs
   }

@@ -1,6 +1,6 @@
 /**
- * A promise that knows whether anybody listens to it. If nobody does, its rejection is no unhandled one: whoever gave it out
- * asks, and tells of it in another way.
+ * A promise that knows whether a handler was attached to it. If none was, its rejection is not an unhandled one: the code that
+ * made it calls `failure()` and reports the error in another way.
  */
 export class ObservedPromise<T> extends Promise<T> {
   static override get [Symbol.species](): PromiseConstructor {
@@ -10,9 +10,9 @@ export class ObservedPromise<T> extends Promise<T> {
   isObserved = false
 
   static of<T>(promise: PromiseLike<T>): ObservedPromise<T> {
-    const heard = new ObservedPromise<T>((resolve, reject) => void promise.then(resolve, reject))
-    void heard.failure()
-    return heard
+    const observed = new ObservedPromise<T>((resolve, reject) => void promise.then(resolve, reject))
+    void observed.failure()
+    return observed
   }
 
   // An await calls this too, since the class is not Promise itself.
@@ -25,7 +25,7 @@ export class ObservedPromise<T> extends Promise<T> {
     return super.then(fulfilled, rejected)
   }
 
-  /** Why it was rejected, where nobody else has heard it. Asking is not listening. */
+  /** Why it was rejected, if no handler was attached to it. This call itself does not count as one. */
   failure(): Promise<{ readonly error: unknown } | undefined> {
     return super.then(
       () => undefined,

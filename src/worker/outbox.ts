@@ -15,16 +15,16 @@ const RETRY_FIRST_MS = 50
 const RETRY_MAX_MS = 2_000
 
 export interface OutboxEvents {
-  /** Settlements that were written, and which of them were refused because the claim was lost. */
+  /** Settlements were written; `refused` are the refs of those that were not, because the claim was lost. */
   written(settled: readonly SettledRun[], refused: ReadonlySet<number>): void
-  /** `job`: the one that could not be written, where it is that one and not the store. */
+  /** `job`: the one that could not be written, where the store works and that job alone fails. */
   failed(error: unknown, job?: SettledRun): void
 }
 
 /**
- * Settlements on their way to the store: what gathers in a turn goes in one batch. A settlement is never dropped because the
- * store fails: it waits and is written when the store is back, under the same fence, so that writing it twice does nothing.
- * One that cannot be written though the store works is set apart, so that it costs only itself.
+ * Settlements that wait to be written: those of one round are one batch. A settlement is never dropped because the store fails:
+ * it is written when the store is back, under the same fence, so that a second write of it does nothing. One that cannot be
+ * written although the store works is retried alone, so that it does not hold up the others.
  */
 export class Outbox {
   readonly #store: LeaseStore
@@ -32,14 +32,14 @@ export class Outbox {
   readonly #events: OutboxEvents
   readonly #open = new Map<number, number>()
   #settled: SettledRun[] = []
-  /** Those that could not be written alone though the store works: they are tried again, and keep nobody waiting. */
-  #apart: SettledRun[] = []
+  /** Those that could not be written alone although the store works: they are retried apart from the others. */
+  #failing: SettledRun[] = []
   #closing: number[] = []
   #writing: Promise<void> | undefined
-  readonly #retries = new SingleFlight(() => this.#tryEach())
-  #later: Cancel | undefined
+  readonly #retrying = new SingleFlight(() => this.#retryEach())
+  #retryTimer: Cancel | undefined
   #retryMs = RETRY_FIRST_MS
-  #resting = false
+  #isBackingOff = false
 
   constructor(store: LeaseStore, world: World, events: OutboxEvents) {
     this.#store = store
@@ -47,7 +47,7 @@ export class Outbox {
     this.#events = events
   }
 
-  /** A claim of so many jobs was made: its lease is closed when all of them are settled. */
+  /** Registers a claim of so many jobs: its lease row is closed when all of them are settled. */
   opened(fence: number, jobs: number): void {
     if (jobs > 0) this.#open.set(fence, jobs)
   }
@@ -55,32 +55,32 @@ export class Outbox {
   /** Takes a settlement; `flush` writes it. */
   put(settled: SettledRun): void {
     this.#settled.push(settled)
-    this.leave(settled.fence)
+    this.drop(settled.fence)
   }
 
-  /** A job of this claim needs no settlement: somebody else ended it. */
-  leave(fence: number): void {
+  /** A job of this claim needs no settlement: its own transaction or another process has ended it. */
+  drop(fence: number): void {
     const left = (this.#open.get(fence) ?? 1) - 1
     if (left > 0) this.#open.set(fence, left)
     else if (this.#open.delete(fence)) this.#closing.push(fence)
   }
 
-  /** Nothing is on its way: to everybody else, nothing that ended is in this hand any more. */
+  /** Nothing waits to be written: every other process sees all ends of this worker. */
   get isEmpty(): boolean {
-    return this.#isDrained && this.#apart.length === 0
+    return this.#isDrained && this.#failing.length === 0
   }
 
-  /** Forgets everything: the claims are lost, so nothing of them can be written. */
+  /** Drops everything: the claims are lost, so nothing of them can be written. */
   abandon(): void {
     this.#settled = []
-    this.#apart = []
+    this.#failing = []
     this.#closing = []
     this.#open.clear()
   }
 
-  /** Writes what gathered. Never rejects; resolves when this batch is written or waits for a later try. */
+  /** Writes the batch. Never rejects; resolves when the batch is written or waits for a retry. */
   flush(): Promise<void> {
-    if (this.#writing !== undefined || this.#resting || this.#isDrained) return this.#writing ?? Promise.resolve()
+    if (this.#writing !== undefined || this.#isBackingOff || this.#isDrained) return this.#writing ?? Promise.resolve()
     const settled = this.#settled
     const closing = this.#closable()
     this.#settled = []
@@ -91,30 +91,30 @@ export class Outbox {
 
   /** Writes until nothing is left, however often the store fails, or until `giveUp` says so. */
   async drain(giveUp: () => boolean): Promise<void> {
-    await this.#tryApart()
+    await this.#retryFailing()
     while (!this.#isDrained && !giveUp()) {
       await this.flush()
       if (!this.#isDrained) await new Promise<void>((next) => this.#world.timers.after(5, next))
     }
   }
 
-  /** All is written that can be. */
+  /** Everything is written that can be. */
   get #isDrained(): boolean {
     return this.#settled.length === 0 && this.#writing === undefined && this.#closable().length === 0
   }
 
-  /** A lease stays for as long as a job of it is not written: it is how a rescuer would find that job. */
+  /** A lease row stays while a settlement of its claim is not written: a rescuer finds the job by it. */
   #closable(): readonly number[] {
-    if (this.#apart.length === 0) return this.#closing
-    return this.#closing.filter((fence) => this.#apart.every((job) => job.fence !== fence))
+    if (this.#failing.length === 0) return this.#closing
+    return this.#closing.filter((fence) => this.#failing.every((job) => job.fence !== fence))
   }
 
   async #write(settled: readonly SettledRun[], closing: readonly number[]): Promise<void> {
     try {
-      const told = await this.#send(settled, closing)
+      const report = await this.#send(settled, closing)
       this.#retryMs = RETRY_FIRST_MS
       this.#writing = undefined
-      told()
+      report()
     } catch (error) {
       this.#events.failed(error)
       this.#closing = [...closing, ...this.#closing]
@@ -125,23 +125,23 @@ export class Outbox {
     }
   }
 
-  /** Writes, and gives the telling of it. */
+  /** Writes, and returns the function that reports it. */
   async #send(settled: readonly SettledRun[], closing: readonly number[]): Promise<() => void> {
-    const { refused, changed: turned } = await this.#store.settleJobs(settled, closing)
-    return () => this.#events.written(asTurned(settled, turned), new Set(refused))
+    const { refused, changed } = await this.#store.settleJobs(settled, closing)
+    return () => this.#events.written(withChanges(settled, changed), new Set(refused))
   }
 
-  /** One of them cannot be written, whatever the reason: it must not keep the others. */
+  /** One of them cannot be written, whatever the reason: each is written alone, so that it does not hold up the others. */
   async #writeEach(settled: readonly SettledRun[]): Promise<void> {
     for (const job of settled) {
-      const told = await this.#sendAlone(job)
-      if (told === undefined) this.#apart.push(job)
-      else told()
+      const report = await this.#sendAlone(job)
+      if (report === undefined) this.#failing.push(job)
+      else report()
     }
-    this.#tryLater()
+    this.#retryLater()
   }
 
-  /** Undefined: it could not be written, and that was told. */
+  /** Undefined: it could not be written, and that was reported. */
   async #sendAlone(job: SettledRun): Promise<(() => void) | undefined> {
     try {
       return await this.#send([job], [])
@@ -151,50 +151,50 @@ export class Outbox {
     }
   }
 
-  #tryLater(): void {
-    if (this.#apart.length > 0)
-      this.#later ??= this.#world.timers.after(RETRY_MAX_MS, () => void this.#tryApart(), { idle: true })
+  #retryLater(): void {
+    if (this.#failing.length > 0)
+      this.#retryTimer ??= this.#world.timers.after(RETRY_MAX_MS, () => void this.#retryFailing(), { idle: true })
   }
 
-  #tryApart(): Promise<void> {
-    this.#later?.()
-    this.#later = undefined
-    return this.#retries.join()
+  #retryFailing(): Promise<void> {
+    this.#retryTimer?.()
+    this.#retryTimer = undefined
+    return this.#retrying.join()
   }
 
-  /** Each stays set apart until it is written: a flush meanwhile would close its lease, and nobody could find it any more. */
-  async #tryEach(): Promise<void> {
-    const tried = this.#apart.slice()
+  /** Each stays in `#failing` until it is written: a flush meanwhile would close its lease row, and no rescuer could find it. */
+  async #retryEach(): Promise<void> {
+    const tried = this.#failing.slice()
     for (const job of tried) {
-      const told = this.#apart.includes(job) ? await this.#sendAlone(job) : undefined
-      if (told === undefined) continue
-      this.#apart = this.#apart.filter((each) => each !== job)
-      told()
+      const report = this.#failing.includes(job) ? await this.#sendAlone(job) : undefined
+      if (report === undefined) continue
+      this.#failing = this.#failing.filter((each) => each !== job)
+      report()
     }
-    this.#tryLater()
+    this.#retryLater()
     void this.flush()
   }
 
   #putBack(settled: readonly SettledRun[]): void {
     this.#settled = [...settled, ...this.#settled]
-    this.#resting = true
+    this.#isBackingOff = true
     this.#world.timers.after(this.#retryMs, () => {
-      this.#resting = false
+      this.#isBackingOff = false
       void this.flush()
     })
     this.#retryMs = Math.min(RETRY_MAX_MS, this.#retryMs * 2)
   }
 }
 
-/** The store as a whole cannot be written for now: no job is to blame. A lock may be in the way of one job only. */
+/** The store as a whole cannot be written for now. A lock conflict may concern one job only. */
 function isStoreDown(error: unknown): boolean {
   return error instanceof StoreError && error.code !== 'E_STORE' && error.code !== 'E_STORE_LOCKED'
 }
 
-/** What was written: where a wish turned a settlement, that one. */
-function asTurned(settled: readonly SettledRun[], turned: readonly SettledJob[]): readonly SettledRun[] {
-  if (turned.length === 0) return settled
-  const instead = new Map(turned.map((job) => [job.ref, job]))
+/** What was written: where a requested change was applied to a settlement, the changed one. */
+function withChanges(settled: readonly SettledRun[], changed: readonly SettledJob[]): readonly SettledRun[] {
+  if (changed.length === 0) return settled
+  const instead = new Map(changed.map((job) => [job.ref, job]))
   return settled.map((job) => {
     const other = instead.get(job.ref)
     return other === undefined ? job : { ...other, running: job.running }

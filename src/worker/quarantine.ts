@@ -19,7 +19,7 @@ const TROUBLE_MS = 500
 /** The quarantines of one worker, one after the other, and the time that other work gets between them. */
 export class Quarantine {
   readonly #parts: QuarantineParts
-  /** A quarantine is over, or other work had its time: the worker may claim. */
+  /** A quarantine is over, or other work had its share of time: the worker may claim. */
   readonly #wake: () => void
   /** The shortest streak of the suspects that the last claim saw waiting; null when it saw none. */
   #streak: number | null = null
@@ -49,7 +49,7 @@ export class Quarantine {
     return this.#turns.drainSince !== null
   }
 
-  /** Whose turn it is; when that changes with time alone, the worker is woken then. */
+  /** Whose turn it is. When that changes with time alone, a timer wakes the worker. */
   takeTurn(): Turn {
     const [turns, turn] = nextTurn(this.#turns, this.#streak, this.#parts.world.clock.monotonic(), this.#firstMs)
     if (this.isOn) return turn
@@ -58,8 +58,8 @@ export class Quarantine {
     return turn
   }
 
-  /** What a claim answered: which suspects wait, and those that begin now. */
-  saw({ suspectStreak, isQuarantine, jobs }: Claimed, fence: number, worker: string): void {
+  /** Notes what a claim returned: which suspects wait, and which begin now. */
+  observeClaim({ suspectStreak, isQuarantine, jobs }: Claimed, fence: number, worker: string): void {
     this.#streak = suspectStreak
     if (isQuarantine) this.#begin(fence, jobs, worker)
   }
@@ -72,8 +72,8 @@ export class Quarantine {
     this.#after(quarantineMs(streak, this.#firstMs), () => void this.#outlived(current))
   }
 
-  /** A job has left this worker: its end is written, or its claim is lost. */
-  left({ fence, ref }: Claim): void {
+  /** A job is no longer in flight: its end is written, or its claim is lost. */
+  remove({ fence, ref }: Claim): void {
     const current = this.#current
     if (current?.fence !== fence) return
     current.refs.delete(ref)
@@ -81,7 +81,7 @@ export class Quarantine {
   }
 
   /** Every claim of this worker is lost. */
-  lose(): void {
+  dropClaims(): void {
     if (this.#current !== undefined) this.#end(this.#current)
   }
 
@@ -90,8 +90,8 @@ export class Quarantine {
   }
 
   /**
-   * They outlived it. That is written before anything begins beside them: a crash after that must not be charged to them.
-   * While it cannot be written the quarantine goes on.
+   * The suspects outlived their quarantine. That is written before other jobs begin beside them, since a crash after that must
+   * not be charged to them. While it cannot be written the quarantine goes on.
    */
   async #outlived(current: Current): Promise<void> {
     try {
@@ -122,6 +122,6 @@ interface Current {
   readonly worker: string
   /** Since when nothing of other work has begun. */
   readonly since: number
-  /** The suspects that are still here. */
+  /** The suspects that are still in flight. */
   readonly refs: Set<number>
 }

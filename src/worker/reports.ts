@@ -1,37 +1,37 @@
 import { LeaseLostError } from '../errors.js'
 import type { Cancel } from '../world/timers.js'
-import type { HandParts } from './in-flight-parts.js'
+import type { InFlightParts } from './in-flight-parts.js'
 import type { Members } from './roster.js'
 import type { Running } from './running.js'
 
 const PROGRESS_EVERY_MS = 250
 
-/** What the store is told of attempts while they run: that they have begun, and how far they have come. */
-export class Reports {
-  readonly #parts: Pick<HandParts, 'world' | 'store' | 'events'>
+/** Writes to the store, while attempts run, that they have begun and what progress they have made. */
+export class AttemptReporter {
+  readonly #parts: Pick<InFlightParts, 'world' | 'store' | 'events'>
   readonly #running: Members<Running>
-  #reporting: Cancel | undefined
+  #timer: Cancel | undefined
 
-  constructor(parts: Pick<HandParts, 'world' | 'store' | 'events'>, running: Members<Running>) {
+  constructor(parts: Pick<InFlightParts, 'world' | 'store' | 'events'>, running: Members<Running>) {
     this.#parts = parts
     this.#running = running
   }
 
   stop(): void {
-    this.#reporting?.()
+    this.#timer?.()
   }
 
-  /** Progress is told to the store a few times a second at the most, whatever the handler's pace. */
+  /** Progress is written a few times a second at the most, however often the handler reports it. */
   noteProgress(running: Running): void {
     running.reported = false
-    const tell = (): void => {
-      this.#reporting = undefined
+    const report = (): void => {
+      this.#timer = undefined
       void this.report()
     }
-    this.#reporting ??= this.#parts.world.timers.after(PROGRESS_EVERY_MS, tell, { idle: true })
+    this.#timer ??= this.#parts.world.timers.after(PROGRESS_EVERY_MS, report, { idle: true })
   }
 
-  /** Tells the store which held jobs have begun since the last commit, and how far jobs have come. */
+  /** Writes which held jobs have begun since the last commit, and the progress of running ones. */
   async report(): Promise<void> {
     const unreported = [...this.#running].filter((running) => !running.reported && !running.settled)
     if (unreported.length === 0) return

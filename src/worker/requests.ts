@@ -5,32 +5,33 @@ import type { World } from '../world/world.js'
 import type { Members } from './roster.js'
 import type { Running } from './running.js'
 
-export interface ListenerParts {
+export interface RequestReaderParts {
   readonly world: World
   readonly store: Store
   /** How often requests are read without a hint. */
   readonly everyMs: () => number
-  /** What runs here now. */
+  /** The attempts that run in this worker. */
   readonly running: Members<Running>
-  /** Something was asked, or a look is due: held jobs may have been taken or their queue paused. */
-  readonly doubt: () => void
-  readonly cancelled: (running: Running, reason: string) => void
+  /** A request was written, or a read is due: another process may have taken held jobs or paused their queue. */
+  readonly recheckHeld: () => void
+  /** Aborts the handler of a cancelled job. */
+  readonly cancel: (running: Running, reason: string) => void
   readonly troubled: (what: string, error: unknown) => void
 }
 
 /**
- * Hears what others want of the jobs in hand: at once when a hint says that something was asked, else at the next look.
- * Only a cancel is told to a handler; a pause is the store's to honour when the attempt ends.
+ * Reads the changes that callers requested of running jobs: at once when a hint announces one, else at the next read. Only a
+ * cancel aborts the handler. A pause is applied by the transaction that ends the attempt, as a cancel is if it comes too late.
  */
-export class Listener {
-  readonly #parts: ListenerParts
+export class RequestReader {
+  readonly #parts: RequestReaderParts
   #timer: Cancel | undefined
-  #unhint: Cancel | undefined
+  #stopHints: Cancel | undefined
   readonly #reads: SingleFlight
 
-  constructor(parts: ListenerParts) {
+  constructor(parts: RequestReaderParts) {
     this.#parts = parts
-    this.#reads = new SingleFlight(() => this.#look())
+    this.#reads = new SingleFlight(() => this.#read())
   }
 
   get isReading(): boolean {
@@ -38,46 +39,48 @@ export class Listener {
   }
 
   start(): void {
-    this.#unhint = this.#parts.store.changes.onHint((hint) => {
-      if (hint.requested) this.#hear()
+    this.#stopHints = this.#parts.store.changes.onHint((hint) => {
+      if (hint.requested) this.#requestRead()
     })
-    this.#next()
+    this.#readLater()
   }
 
   stop(): void {
-    this.#unhint?.()
+    this.#stopHints?.()
     this.#timer?.()
   }
 
-  #next(): void {
-    const look = (): void => {
-      this.#hear()
-      this.#next()
+  #readLater(): void {
+    const read = (): void => {
+      this.#requestRead()
+      this.#readLater()
     }
-    this.#timer = this.#parts.world.timers.after(this.#parts.everyMs(), look, { idle: true })
+    this.#timer = this.#parts.world.timers.after(this.#parts.everyMs(), read, { idle: true })
   }
 
-  #hear(): void {
-    this.#parts.doubt()
+  #requestRead(): void {
+    this.#parts.recheckHeld()
     if (this.#reads.isRunning || this.#parts.running.size > 0) void this.#reads.request()
   }
 
-  async #look(): Promise<void> {
+  async #read(): Promise<void> {
     try {
-      await tellWishes(this.#parts)
+      await abortCancelledJobs(this.#parts)
     } catch (error) {
-      this.#parts.troubled('read wishes', error)
+      this.#parts.troubled('read requested changes', error)
     }
   }
 }
 
-/** Tells every handler here whose job was cancelled. */
-export async function tellWishes(parts: Pick<ListenerParts, 'store' | 'running' | 'cancelled'>): Promise<void> {
-  const wishes = await parts.store.leases.readRequests()
-  if (wishes.length === 0) return
-  const cancels = new Map(wishes.filter(({ kind }) => kind === 'cancel').map((wish) => [wish.ref, wish]))
+/** Aborts every handler of this worker whose job was cancelled. */
+export async function abortCancelledJobs(
+  parts: Pick<RequestReaderParts, 'store' | 'running' | 'cancel'>,
+): Promise<void> {
+  const requests = await parts.store.leases.readRequests()
+  if (requests.length === 0) return
+  const cancels = new Map(requests.filter(({ kind }) => kind === 'cancel').map((request) => [request.ref, request]))
   for (const running of parts.running) {
-    const wish = cancels.get(running.claimed.ref)
-    if (wish?.fence === running.claimed.fence && !running.settled) parts.cancelled(running, wish.reason)
+    const request = cancels.get(running.claimed.ref)
+    if (request?.fence === running.claimed.fence && !running.settled) parts.cancel(running, request.reason)
   }
 }

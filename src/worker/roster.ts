@@ -1,17 +1,17 @@
-/** Whoever reads a roster: who is on it, and how many. */
+/** A read-only view of a roster. */
 export interface Members<Item> extends Iterable<Item> {
   readonly size: number
 }
 
-/** Something that can be on one roster at a time and knows where. */
+/** An item of one roster at a time, which stores its own index in it. */
 export interface Seated {
   seat: number
 }
 
 /**
- * A set for what comes and goes a hundred thousand times a second. A Set makes itself a new table every few removals, each
- * old one points to the next, and once one of them has grown old the garbage collector takes all that ever were in them for
- * alive. Order is nobody's business here.
+ * A set whose items are added and removed a hundred thousand times a second. A built-in Set makes a new table every few
+ * removals, and each old table points to the next: once one of them is in the old generation, the garbage collector keeps all
+ * items that were ever in them. The order of items is not kept.
  */
 export class Roster<Item extends Seated> implements Members<Item> {
   readonly #items: Item[] = []
@@ -25,7 +25,7 @@ export class Roster<Item extends Seated> implements Members<Item> {
     this.#items.push(item)
   }
 
-  /** The last one takes the free seat; false when it was not here. */
+  /** The last item takes the free index; false when the item was not in the roster. */
   delete(item: Item): boolean {
     const { seat } = item
     if (this.#items[seat] !== item) return false
@@ -38,7 +38,7 @@ export class Roster<Item extends Seated> implements Members<Item> {
     return true
   }
 
-  /** Those who are here now: whoever walks may change who is. */
+  /** A copy of the present items: the loop over them may add and remove. */
   [Symbol.iterator](): IterableIterator<Item> {
     return [...this.#items].values()
   }

@@ -14,7 +14,7 @@ import { InvalidOptionsError, JobCancelledError, LeaseLostError, StoppedError, T
 /** A result larger than this is not kept; the job is done all the same. */
 const RESULT_MAX_BYTES = 1024 * 1024
 
-/** What running one attempt needs to know. */
+/** The input of `runAttempt`. */
 export interface Attempt {
   readonly registered: Registered
   readonly payload: Encoded
@@ -27,15 +27,15 @@ export interface Attempt {
   readonly now: () => number
   /** Calls the handler; the executor's part. */
   readonly call: (handler: Handler<unknown, unknown>, payload: unknown) => unknown
-  /** Why the signal was aborted, if it was. */
+  /** Why the signal was aborted; undefined if it was not. */
   readonly abortReason: () => unknown
   /** Adds a line to the attempt's own log. */
   readonly note?: ((line: string) => void) | undefined
 }
 
 /**
- * Runs one attempt. Handlers may throw anything; past this function nothing throws, everything is an outcome. Only what must
- * wait makes a promise: at a hundred thousand jobs a second each one shows.
+ * Runs one attempt. Handlers may throw anything; this function never throws and returns an outcome. It makes a promise only if
+ * it must wait: at a hundred thousand jobs a second each promise is measurable.
  */
 export function runAttempt(attempt: Attempt): Outcome | Promise<Outcome> {
   const { run } = attempt.registered
@@ -44,7 +44,7 @@ export function runAttempt(attempt: Attempt): Outcome | Promise<Outcome> {
   return read.ok ? callHandler(attempt, run as Handler<unknown, unknown>, read.payload) : read.outcome
 }
 
-/** The payload is checked by a promise, or the handler is still to be loaded. */
+/** The schema checks asynchronously, or the handler is not loaded yet. */
 async function runLater(attempt: Attempt, read: Ready | Promise<Ready>): Promise<Outcome> {
   const ready = await read
   if (!ready.ok) return ready.outcome
@@ -76,7 +76,7 @@ function callHandler(
 
 type Ready = { readonly ok: true; readonly payload: unknown } | { readonly ok: false; readonly outcome: Outcome }
 
-/** Decodes the payload and reads it through the schema anew. What does not fit is parked, and burns no try. */
+/** Decodes the payload and validates it against the present schema. A job whose payload does not fit is parked, and no attempt is counted. */
 function readPayload(attempt: Attempt): Ready | Promise<Ready> {
   const { registered } = attempt
   try {
@@ -99,7 +99,7 @@ function unreadable(error: unknown): Ready {
   return { ok: false, outcome: { kind: 'unreadable', error: describeError(error) } }
 }
 
-/** Anything returned is a success, also what cannot be written: the record then says why it is not kept. */
+/** Any returned value is a success, also one that cannot be stored: the record then says why it is not kept. */
 export function succeeded(registered: Registered, returned: unknown): Outcome {
   if (returned === undefined) return NOTHING_RETURNED
   try {
@@ -120,7 +120,7 @@ const NOTHING_RETURNED: Outcome = { kind: 'succeeded', result: null }
 
 function classify(attempt: Attempt, thrown: unknown): Outcome {
   const reason = attempt.abortReason()
-  // Stopped or robbed of its claim: whatever it threw came of that, and is not held against it.
+  // The worker stopped or lost the claim: the error comes from that, and is not recorded as a failure.
   if (reason instanceof StoppedError || reason instanceof LeaseLostError) return { kind: 'released' }
   if (reason instanceof JobCancelledError && !isTreatedAsDone(attempt, thrown)) return cancelledOutcome(reason, thrown)
   if (isSnooze(thrown)) return snoozed(attempt, thrown)
@@ -132,12 +132,12 @@ function classify(attempt: Attempt, thrown: unknown): Outcome {
   return failure(attempt, error)
 }
 
-/** A handler that was told of a cancel and threw, whatever it threw: only what says more than the cancel itself is kept. */
+/** A handler that threw after its cancel ends cancelled. Its error is kept only if it is not the cancel itself. */
 export function cancelledOutcome(cancel: JobCancelledError, thrown: unknown): Outcome {
   return { kind: 'cancelled', error: thrown === cancel ? null : describeError(thrown), reason: cancel.reason }
 }
 
-/** What becomes of a failed attempt by its retry policy; also for an attempt that never came back. */
+/** The outcome of a failed attempt by its retry policy; also of an attempt whose handler did not return. */
 export function failure(
   attempt: Pick<Attempt, 'registered' | 'retry' | 'retries' | 'attempt' | 'random' | 'note'>,
   error: unknown,
@@ -155,8 +155,8 @@ export function failure(
 }
 
 /**
- * A time that is none, such as one of a header that could not be read, is a failed attempt: the job is tried again. So is an
- * instant in the past: the job would run again at once, without a limit, since a snooze counts no attempt.
+ * A value that is no time, such as one parsed from a bad header, is a failed attempt, which is retried. So is an instant in the
+ * past: the job would run again at once, without a limit, since a snooze counts no attempt.
  */
 function snoozed(attempt: Attempt, { delay }: Snooze): Outcome {
   const now = attempt.now()
@@ -168,7 +168,7 @@ function snoozed(attempt: Attempt, { delay }: Snooze): Outcome {
   return failure(attempt, new InvalidOptionsError('new Snooze()', [{ path: 'the delay', message }]))
 }
 
-/** A predicate that throws must not cost the job its retry, nor make a failure a success. */
+/** A predicate that throws must neither prevent the retry nor turn a failure into a success. */
 function isWorthRetrying(policy: RetryPolicy, error: unknown, { attempt, note }: Noted): boolean {
   if (policy.when === undefined) return true
   try {

@@ -14,33 +14,33 @@ import type { StoredOptions } from '../job/definition/stored-options.js'
 const LOG_LINES_MAX = 100
 const LOG_LINE_MAX = 2_000
 
-/** What a running job asks of the client. */
+/** What a running job needs of the client. */
 export interface JobVerbs {
   /** `under` is the claim that must still hold; undefined once the job has settled itself. */
   enqueue(under: Claim | undefined, job: Enqueueable, payload: unknown, options: unknown): Promise<Handle<unknown>>
   /** Pauses a queue on behalf of the handler under this claim. */
   pauseQueue(under: Claim, queue: string, when: unknown): Promise<void>
-  /** What the parents of a job gave that are of this job. */
+  /** The results of the parents of a job that are jobs of this name. */
   results(id: string, parent: Enqueueable): Promise<unknown[]>
 }
 
-/** What a running job asks of its worker. */
-export interface Surroundings {
+/** What a running attempt needs of its worker. */
+export interface AttemptHost {
   readonly verbs: JobVerbs
   noteProgress(running: Running): void
   logLine(running: Running, logged: Logged): void
   readonly settling: Settling
 }
 
-/** How a job settles itself, in a transaction of its handler's. */
+/** How a handler settles its own job in a transaction of its own. */
 export interface Settling {
   settleIn(running: Running, tx: unknown, result: unknown): Promise<void> | void
   transaction<T>(running: Running, work: (tx: unknown) => T): Promise<T>
 }
 
 /**
- * One attempt in hand, and the context its handler sees. Members are on the prototype and the abort controller is made when
- * first asked for: most handlers never look at it, and it is the dearest thing here.
+ * One running attempt, and the context that its handler sees. Members are on the prototype and the abort controller is made at
+ * the first read of `signal`: most handlers never read it, and it is the most expensive part.
  */
 export class Running implements Context {
   readonly claimed: ClaimedJob
@@ -49,35 +49,35 @@ export class Running implements Context {
   readonly startedAt: number
   /** By the monotonic clock. */
   readonly begunAt: number
-  /** When the watchdog does something next: the timeout, then the end of its grace. */
+  /** When the watchdog acts next: at the timeout, then at the end of the grace. */
   alarmAt: number
   slowAt: number
-  /** The attempt was settled without its handler, which still runs and holds its slot. */
+  /** The attempt's outcome is decided. Its handler may still run, and then holds its slot. */
   settled = false
-  /** Whether the store has been told that it began. */
+  /** Whether it is written that the attempt began. */
   reported: boolean
   progressText: string | null = null
   lines: string[] | undefined
-  /** Where it is among those that run. */
+  /** Its index in the roster of running attempts. */
   seat = -1
-  /** How long the handler took, once it came back. */
+  /** How long the handler took; 0 until it returned. */
   tookMs = 0
   lastWord: string | undefined
-  /** Calls with what the job captured in place; undefined when there is nothing to put. */
+  /** Calls a function in the context that the job captured; undefined when it captured none. */
   within: RunInContext | undefined = undefined
-  /** The end that the handler put into a transaction of its own, whatever became of that. */
+  /** The end that the handler wrote in a transaction of its own, whether that committed or not. */
   settledIn: SettledJob | undefined
-  /** What it asked of a transaction and was answered by a promise. */
-  promised: readonly ObservedPromise<unknown>[] | undefined
-  /** That transaction is known to have committed. */
-  committed = false
-  /** What the handler threw after that. */
-  afterword: ErrorRecord | undefined
-  readonly #around: Surroundings
+  /** Promises of `settleIn` and `transaction` that the handler was given and may not await. */
+  pendingWrites: readonly ObservedPromise<unknown>[] | undefined
+  /** That transaction has committed. */
+  isCommitted = false
+  /** What the handler threw after it had settled its job. */
+  errorAfterSettling: ErrorRecord | undefined
+  readonly #host: AttemptHost
   #controller: AbortController | undefined
   #abortReason: unknown
 
-  constructor(begin: Begin, around: Surroundings) {
+  constructor(begin: Begin, host: AttemptHost) {
     this.claimed = begin.claimed
     this.registered = begin.registered
     this.options = begin.options
@@ -86,7 +86,7 @@ export class Running implements Context {
     this.alarmAt = begin.begunAt + begin.timeoutMs
     this.slowAt = begin.begunAt + begin.slowAfterMs
     this.reported = begin.reported
-    this.#around = around
+    this.#host = host
   }
 
   get id(): string {
@@ -111,7 +111,7 @@ export class Running implements Context {
   }
   get queue(): Context['queue'] {
     const name = this.claimed.queue
-    return { name, pauseUntil: (when) => this.#around.verbs.pauseQueue(this.claimed, name, when) }
+    return { name, pauseUntil: (when) => this.#host.verbs.pauseQueue(this.claimed, name, when) }
   }
   get abortReason(): unknown {
     return this.#abortReason
@@ -131,30 +131,30 @@ export class Running implements Context {
     else if (this.lines.length === LOG_LINES_MAX)
       this.lines.push(`… more lines were logged than the ${LOG_LINES_MAX} that are kept`)
     this.lastWord = `log: ${line}`
-    this.#around.logLine(this, logged)
+    this.#host.logLine(this, logged)
   }
 
   progress(done: number, total?: number): void {
     checkProgress(done, total)
     this.progressText = JSON.stringify(total === undefined ? { done } : { done, total })
     this.lastWord = `progress: ${done}${total === undefined ? '' : ` of ${total}`}`
-    this.#around.noteProgress(this)
+    this.#host.noteProgress(this)
   }
 
   enqueue(job: Enqueueable, payload?: unknown, options?: EnqueueArguments<unknown>[1]): Promise<Handle<never, never>> {
-    // Once it has settled itself it holds no claim, and what it enqueues is no longer a lost run's.
+    // After the handler has settled its job it holds no claim, so what it enqueues needs none.
     const under = this.settledIn === undefined ? this.claimed : undefined
-    return this.#around.verbs.enqueue(under, job, payload, options) as Promise<Handle<never, never>>
+    return this.#host.verbs.enqueue(under, job, payload, options) as Promise<Handle<never, never>>
   }
 
   results(parent: Enqueueable): Promise<never[]> {
-    return this.#around.verbs.results(this.id, parent) as Promise<never[]>
+    return this.#host.verbs.results(this.id, parent) as Promise<never[]>
   }
   settleIn(tx: unknown, result?: unknown): Promise<void> | void {
-    return this.#around.settling.settleIn(this, tx, result)
+    return this.#host.settling.settleIn(this, tx, result)
   }
   transaction<T, Tx>(work: (tx: Tx) => T): Promise<T> {
-    return this.#around.settling.transaction(this, work as (tx: unknown) => T)
+    return this.#host.settling.transaction(this, work as (tx: unknown) => T)
   }
 }
 

@@ -4,22 +4,22 @@ import type { Outcome } from '../job/rules/outcome.js'
 import { isThenable } from '../job/definition/schema.js'
 import { followed } from '../store/followed.js'
 import type { ClaimedJob, SettledJob } from '../store/store.js'
-import type { HandParts } from './in-flight-parts.js'
+import type { InFlightParts } from './in-flight-parts.js'
 import { ObservedPromise } from './observed-promise.js'
 import { failure, succeeded } from './run.js'
 import type { Running, Settling } from './running.js'
 
 /**
- * Jobs that settle themselves. `settleIn` writes the job's end into a transaction of the handler's own, which commits later
- * or never, and nobody tells the worker which. So when the handler is back the worker writes an ordinary settlement, "it was
- * rolled back": under the fence it is written only if that is true, and not before the transaction has ended, since there is
- * one writer. If it is refused, the job is no longer in our hand: because it is done, or because the claim was lost.
+ * Handlers that settle their own job. `settleIn` writes the job's end in a transaction of the handler, which commits later or
+ * never, and the worker does not learn which. So when the handler has returned, the worker writes an ordinary settlement that says
+ * "it was rolled back". The fence lets it through only if that is true, and not before the transaction has ended. If it is
+ * refused, the claim is over: the job is done, or the claim was lost.
  */
 export class SelfSettler implements Settling {
   readonly #parts: Parts
   readonly #settlement: (running: Running, outcome: Outcome) => SettledJob
 
-  /** `settlement` says what is written of an attempt that ends like this now. */
+  /** `settlement` builds what is written of an attempt that ends with this outcome now. */
   constructor(parts: Parts, settlement: (running: Running, outcome: Outcome) => SettledJob) {
     this.#parts = parts
     this.#settlement = settlement
@@ -33,11 +33,11 @@ export class SelfSettler implements Settling {
       running.settledIn = settled
     }
     const written = this.#parts.store.transactions.settleJobIn(tx, settled)
-    return isThenable(written) ? promised(running, Promise.resolve(written).then(note)) : note(written)
+    return isThenable(written) ? observed(running, Promise.resolve(written).then(note)) : note(written)
   }
 
   transaction<T>(running: Running, work: (tx: unknown) => T): Promise<T> {
-    return promised(running, this.#transaction(running, work))
+    return observed(running, this.#transaction(running, work))
   }
 
   async #transaction<T>(running: Running, work: (tx: unknown) => T): Promise<T> {
@@ -56,7 +56,7 @@ export class SelfSettler implements Settling {
       })
       return await followed(transacting, (value) => {
         running.settledIn = settled
-        running.committed = true
+        running.isCommitted = true
         return value
       })
     } catch (error) {
@@ -64,9 +64,9 @@ export class SelfSettler implements Settling {
     }
   }
 
-  /** The outcome of a handler that is back, once what it left unawaited is over too. A failure of that is told by nobody else. */
+  /** The outcome of a handler that returned, once the writes are over that it did not await. Their failure is reported nowhere else. */
   async complete(running: Running, outcome: Outcome): Promise<Outcome> {
-    for (const each of running.promised ?? []) {
+    for (const each of running.pendingWrites ?? []) {
       const failed = await each.failure()
       if (failed !== undefined && outcome.kind === 'succeeded' && running.settledIn === undefined)
         return this.#failure(running, failed.error)
@@ -74,14 +74,14 @@ export class SelfSettler implements Settling {
     return outcome
   }
 
-  /** What to write of an attempt that is over. One that put its end into a transaction failed, unless that has committed. */
+  /** What to write of an attempt that is over. One that wrote its end in a transaction failed, unless that has committed. */
   outcomeOf(running: Running, outcome: Outcome): Outcome {
     if (running.settledIn === undefined) return outcome
-    if (outcome.kind === 'failed' || outcome.kind === 'aborted') running.afterword = outcome.error
+    if (outcome.kind === 'failed' || outcome.kind === 'aborted') running.errorAfterSettling = outcome.error
     else if (outcome.kind === 'cancelled')
-      running.afterword = outcome.error ?? { name: 'JobCancelledError', message: outcome.reason }
+      running.errorAfterSettling = outcome.error ?? { name: 'JobCancelledError', message: outcome.reason }
     else if (outcome.kind === 'snoozed')
-      running.afterword = { name: 'Snooze', message: 'the handler threw new Snooze()' }
+      running.errorAfterSettling = { name: 'Snooze', message: 'the handler threw new Snooze()' }
     return outcome.kind === 'succeeded' ? this.#rolledBack(running) : outcome
   }
 
@@ -98,39 +98,39 @@ export class SelfSettler implements Settling {
     return failure({ registered, retry: options.retry, retries: claimed.retries, attempt, random }, error)
   }
 
-  /** Tells of a job that is no longer ours: it was settled by its own transaction, or its claim was lost. */
-  async tellGone(job: ClaimedJob | SettledJob, running: Running | undefined): Promise<void> {
+  /** Reports a job whose claim is over: its own transaction settled it, or the claim was lost. */
+  async reportGone(job: ClaimedJob | SettledJob, running: Running | undefined): Promise<void> {
     const { events } = this.#parts
     const settled = running?.settledIn
     try {
       if (running === undefined || settled === undefined || !(await this.isDone(running, settled)))
         return events.lost(job)
       events.settled(settled, running.tookMs, running)
-      if (running.afterword !== undefined) events.threwAfterwards(running, running.afterword)
+      if (running.errorAfterSettling !== undefined) events.threwAfterwards(running, running.errorAfterSettling)
     } catch (error) {
       events.troubled('read what became of a job', error)
     }
   }
 
   async isDone(running: Running, settled: SettledJob): Promise<boolean> {
-    if (running.committed) return true
+    if (running.isCommitted) return true
     const [row] = await this.#parts.store.jobs.readJobs([settled.id])
-    // Kept for no time, or deleted since: only a job that ended can be.
+    // Not kept, or deleted since: either way it had ended.
     if (row === undefined) return true
     return row.state === 'done' && row.worker === settled.worker && row.attempt === settled.attempt
   }
 }
 
-type Parts = Pick<HandParts, 'store' | 'world' | 'events'>
+type Parts = Pick<InFlightParts, 'store' | 'world' | 'events'>
 
-/** A handler may forget to await: its attempt is not over before this is. */
-function promised<T>(running: Running, promise: Promise<T>): Promise<T> {
-  const heard = ObservedPromise.of(promise)
-  running.promised = [...(running.promised ?? []), heard]
-  return heard
+/** A handler may forget to await: its attempt is not over before this promise is settled. */
+function observed<T>(running: Running, promise: Promise<T>): Promise<T> {
+  const write = ObservedPromise.of(promise)
+  running.pendingWrites = [...(running.pendingWrites ?? []), write]
+  return write
 }
 
-/** Nothing more can be settled by a handler whose attempt is over, or whose claim is known to be lost. */
+/** A handler whose attempt is over, or whose claim is lost, can settle nothing more. */
 function refuseEnded(running: Running): void {
   if (running.abortReason instanceof LeaseLostError) throw running.abortReason
   if (running.settled)

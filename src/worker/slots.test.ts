@@ -51,11 +51,11 @@ describe('slots', () => {
     const [first, again, last] = [claimed('a'), claimed('a'), claimed('b')]
     for (const job of [first, again, last]) slots.hold(job)
     const anew = { ...again, fence: 2 }
-    expect(slots.letGoOf([anew, claimed('a')])).toEqual([again])
+    expect(slots.removeByRef([anew, claimed('a')])).toEqual([again])
     slots.hold(anew)
     expect(slots.held()).toEqual([first, last, anew])
     expect(slots.inQueue('a')).toBe(2)
-    expect(new Slots().letGoOf([anew])).toEqual([])
+    expect(new Slots().removeByRef([anew])).toEqual([])
   })
 
   test('count a job once while it goes from held to running to ended', () => {
@@ -77,8 +77,8 @@ describe('slots', () => {
     const [a, b, c] = [claimed('x'), claimed('x'), claimed('y')]
     for (const job of [a, b, c]) slots.hold(job)
     slots.nextHeld()
-    expect(slots.letGo([a, c])).toEqual([c])
-    expect(slots.letGo([a, c])).toEqual([])
+    expect(slots.remove([a, c])).toEqual([c])
+    expect(slots.remove([a, c])).toEqual([])
     expect(slots.held()).toEqual([b])
     expect([slots.inQueue('x'), slots.inQueue('y')]).toEqual([1, 0])
   })
@@ -144,7 +144,7 @@ function apply(step: Step, slots: Slots, naive: Naive): void {
     case 'letGo': {
       const named = naive.held.filter((job) => job.ref % 4 === step.pick)
       const notHeld = naive.running.map((attempt) => attempt.claimed)
-      expect(slots.letGo([...named, ...notHeld])).toEqual(named)
+      expect(slots.remove([...named, ...notHeld])).toEqual(named)
       naive.held = naive.held.filter((job) => !named.includes(job))
       break
     }

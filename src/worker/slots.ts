@@ -3,7 +3,7 @@ import type { World } from '../world/world.js'
 import { Roster } from './roster.js'
 import type { Running } from './running.js'
 
-/** What a worker has in hand: handlers running, and jobs held for the next free slot. Counts are kept, not counted. */
+/** A worker's slots: running attempts, and jobs held for the next free slot. Counts by queue are kept up to date, not computed. */
 export class Slots {
   readonly running = new Roster<Running>()
   readonly #inQueue = new Map<string, number>()
@@ -28,12 +28,12 @@ export class Slots {
     return this.#held[this.#next]
   }
 
-  /** The next held job, taken out of the line. */
+  /** Removes and returns the next held job. */
   nextHeld(): ClaimedJob | undefined {
     const job = this.#held[this.#next]
     if (job === undefined) return undefined
     this.#next += 1
-    // The line is walked by index and cut when it is empty: shifting an array of hundreds for every job is slow.
+    // The array is walked by index and cut when it is empty: shifting an array of hundreds for every job is slow.
     if (this.#next === this.#held.length) this.#clear()
     this.#count(job.queue, -1)
     return job
@@ -43,8 +43,8 @@ export class Slots {
     return this.#held.slice(this.#next)
   }
 
-  /** Lets go of these, if they are still held; gives those that were. */
-  letGo(jobs: readonly ClaimedJob[]): readonly ClaimedJob[] {
+  /** Removes these, if they are still held; returns those that were. */
+  remove(jobs: readonly ClaimedJob[]): readonly ClaimedJob[] {
     const lost = new Set(jobs)
     const gone = this.held().filter((job) => lost.has(job))
     if (gone.length === 0) return gone
@@ -54,14 +54,14 @@ export class Slots {
     return gone
   }
 
-  /** Lets go of these by whatever claim they are held; gives what was. */
-  letGoOf(jobs: readonly ClaimedJob[]): readonly ClaimedJob[] {
+  /** Removes these, by whichever claim they are held; returns those that were. */
+  removeByRef(jobs: readonly ClaimedJob[]): readonly ClaimedJob[] {
     if (this.heldCount === 0) return []
     const refs = new Set(jobs.map((job) => job.ref))
-    return this.letGo(this.held().filter((job) => refs.has(job.ref)))
+    return this.remove(this.held().filter((job) => refs.has(job.ref)))
   }
 
-  /** Takes everything that is held out of hand. */
+  /** Removes and returns all held jobs. */
   takeHeld(): readonly ClaimedJob[] {
     const all = this.held()
     for (const job of all) this.#count(job.queue, -1)
@@ -80,24 +80,24 @@ export class Slots {
     if (this.running.delete(running)) this.#count(running.claimed.queue, -1)
   }
 
-  /** For how long so many slots have all been taken and none came free. */
+  /** For how long so many slots have all been taken and none became free. */
   fullForMs(concurrency: number, now: number): number {
     return this.running.size < concurrency ? 0 : now - this.#movedAt
   }
 
-  /** How many of a queue are in hand. */
+  /** How many jobs of a queue are held or running. */
   inQueue(queue: string): number {
     return this.#inQueue.get(queue) ?? 0
   }
 
-  /** How many more of each queue with a bound may be taken. */
+  /** How many more jobs of each bounded queue may be claimed. */
   rooms(queues: ReadonlyMap<string, number>): Map<string, number> {
     const rooms = new Map<string, number>()
     for (const [queue, most] of queues) rooms.set(queue, Math.max(0, most - this.inQueue(queue)))
     return rooms
   }
 
-  /** Waits until nothing runs, or for so long. */
+  /** Waits until nothing runs, or until so many ms have passed. */
   async untilIdle({ clock, timers }: World, ms: number): Promise<void> {
     const end = clock.monotonic() + ms
     while (this.running.size > 0 && clock.monotonic() < end)

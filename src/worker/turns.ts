@@ -8,7 +8,7 @@ import { otherWorkFirstMs } from '../job/rules/quarantine.js'
  *       └─────(something still ran: owed as much)───┴──────────(over: owed as much)──────┘
  *
  * A quarantine needs a process in which nothing runs, and no job is aborted for it. So the worker drains: it claims nothing
- * until what runs has ended. It does so for a short while; if that was too short, other work goes on for as long, and the next
+ * until the running jobs have ended. A drain is short at first; if it was too short, other work goes on for as long, and the next
  * drain lasts twice as long. A drain that is longer than the longest job in flight always succeeds. So other work has at
  * least half of the time, and suspects run after about four times the length of the longest job.
  */

@@ -6,8 +6,8 @@ import type { Members } from './roster.js'
 import type { Running } from './running.js'
 
 /**
- * One timer for all running jobs: it is set to the nearest moment at which something must be said or done to one of them.
- * A timer for each would cost more than a fast handler does.
+ * One timer for all running attempts, set to the next moment at which one of them is slow, times out or ends its grace. A timer
+ * for each would cost more than a fast handler does.
  */
 export class Watchdog {
   /** Finds handlers that block the event loop, and with it this timer. */
@@ -18,7 +18,7 @@ export class Watchdog {
   #at = Infinity
   #cancel: Cancel | undefined
 
-  /** `look` acts on what is overdue and may move its times. */
+  /** `look` acts on an overdue attempt and may move its times. */
   constructor(parts: LoopWatchParts, running: Members<Running>, look: (running: Running, now: number) => void) {
     this.#world = parts.world
     this.loop = new LoopWatch(parts, running)

@@ -5,17 +5,17 @@ import { SingleFlight } from '../world/single-flight.js'
 import { settledWithin } from '../world/timers.js'
 import type { Cancel } from '../world/timers.js'
 import { planClaim } from './claim.js'
-import type { ClaimPlan, Hand as Load } from './claim.js'
-import { Hand } from './in-flight.js'
-import type { HandParts } from './in-flight-parts.js'
+import type { ClaimPlan, WorkerLoad } from './claim.js'
+import { InFlight } from './in-flight.js'
+import type { InFlightParts } from './in-flight-parts.js'
 import { Lease } from './lease.js'
-import { Listener } from './requests.js'
+import { RequestReader } from './requests.js'
 import { Quarantine } from './quarantine.js'
 
-/** What the worker is told from outside; it may change while it runs. */
+/** The worker's options; they may change while it runs. */
 export interface WorkerOptions {
   readonly concurrency: number
-  /** The most of a queue at once; a queue not named has no bound of its own. */
+  /** How many jobs of a queue may run at once; a queue that is not named has no bound of its own. */
   readonly queues: ReadonlyMap<string, number>
   /** How often it looks for work and for requested changes without a hint; Infinity: never, hints alone wake it. */
   readonly pollMs: number
@@ -25,69 +25,69 @@ export interface WorkerOptions {
   readonly slowAfterMs: number
 }
 
-export interface WorkerParts extends HandParts {
+export interface WorkerParts extends InFlightParts {
   /** The length of the first quarantine; default: a minute. */
   readonly quarantineMs: number | undefined
   /** How much to claim; default: `planClaim`. The test kit claims one job when a test asks for it. */
-  readonly planClaim?: ((load: Load) => ClaimPlan) | undefined
+  readonly planClaim?: ((load: WorkerLoad) => ClaimPlan) | undefined
 }
 
 /** How often requested changes of running jobs are read without a hint; a third of a lease where that is shorter. */
 const READ_REQUESTS_MS = 1_000
 /** The wait after a claim that failed. */
 const TROUBLE_MS = 500
-/** What the last writes are given, however short the deadline was. */
+/** The time for the last writes, however short the deadline was. */
 const STOP_WRITE_MS = 2_000
-/** What an aborted handler is given to come back when the worker's deadline has passed. */
+/** The time for an aborted handler to return when the worker's deadline has passed. */
 const STOP_GRACE_MS = 250
 
 /**
- * The worker: turns, lease, stop. Its life is a series of turns; a turn writes what ended, claims what there is room for, and
- * both ride in one commit. Only one turn is under way at a time; what happens meanwhile asks for another.
+ * The worker: rounds, lease, stop. A round writes the settlements of ended jobs and claims as many as there is room for; on
+ * SQLite both share one commit. One round is under way at a time, and a wake-up meanwhile makes another one follow.
  */
 export class Worker {
   readonly #parts: WorkerParts
-  readonly #hand: Hand
-  readonly #listener: Listener
+  readonly #inFlight: InFlight
+  readonly #requests: RequestReader
   readonly #quarantine: Quarantine
   #options: WorkerOptions
   #lease: Lease | undefined
-  #poll: Cancel | undefined
-  #again: Cancel | undefined
-  #resumes: Cancel | undefined
-  #unhint: Cancel | undefined
+  #pollTimer: Cancel | undefined
+  #retryTimer: Cancel | undefined
+  #resumeTimer: Cancel | undefined
+  #stopHints: Cancel | undefined
   #stopping = false
   #renewing: Promise<void> | undefined
-  /** The time to write anything more is over. */
+  /** The time for the last writes is over. */
   #abandoned = false
-  /** Claims whose answer never came: they may have taken jobs that nobody knows of. */
-  readonly #doubtful = new Set<number>()
+  /** Fences of claims whose answer never came: they may have claimed jobs that no process runs. */
+  readonly #unanswered = new Set<number>()
   #returning = false
   /**
-   * Each turn runs in the async context in which the worker was made: else jobs would run in the context of the request that
+   * Each round runs in the async context in which the worker was made: else jobs would run in the context of the caller that
    * happened to wake it, with its tenant and its trace.
    */
-  readonly #turns = new SingleFlight(AsyncResource.bind(() => this.#turn()))
+  readonly #rounds = new SingleFlight(AsyncResource.bind(() => this.#round()))
 
   constructor(parts: WorkerParts, options: WorkerOptions) {
     this.#parts = parts
     this.#options = options
-    this.#hand = new Hand(parts, {
+    this.#inFlight = new InFlight(parts, {
       options: () => this.#options,
       workerId: () => this.workerId ?? '',
       wake: () => this.wake(),
-      // Suspects may wait for this worker to be idle.
+      // A drain or the return of jobs waits for this write.
       written: () => (this.#quarantine.isDraining || this.#returning) && this.wake(),
-      left: (claim) => this.#quarantine.left(claim),
+      left: (claim) => this.#quarantine.remove(claim),
     })
     this.#quarantine = new Quarantine(parts, () => this.wake())
-    this.#listener = new Listener({
+    this.#requests = new RequestReader({
       world: parts.world,
       store: parts.store,
       everyMs: () => this.#readRequestsMs(),
-      running: this.#hand.slots.running,
-      doubt: () => this.#hand.doubt(),
-      cancelled: (running, reason) => this.#hand.cancelled(running, reason),
+      running: this.#inFlight.slots.running,
+      recheckHeld: () => this.#inFlight.recheckHeld(),
+      cancel: (running, reason) => this.#inFlight.cancel(running, reason),
       troubled: (what, error) => parts.events.troubled(what, error),
     })
   }
@@ -99,23 +99,23 @@ export class Worker {
     return this.#lease?.beatsFromThread === true
   }
 
-  /** A turn is under way, or requested changes are being read. */
+  /** A round is under way, or requested changes are being read. */
   get isBusy(): boolean {
-    return this.#turns.isRunning || this.#listener.isReading
+    return this.#rounds.isRunning || this.#requests.isReading
   }
 
-  /** Resolves when no turn is under way and none was asked for. */
+  /** Resolves when no round is under way and none was requested. */
   idle(): Promise<void> {
-    return this.#turns.idle()
+    return this.#rounds.idle()
   }
 
   async start(): Promise<void> {
     this.#lease = await this.#takeLease()
-    this.#unhint = this.#parts.store.changes.onHint((hint) => {
-      // Also when something was asked: a queue that is paused until a time tells so in answer to a claim.
+    this.#stopHints = this.#parts.store.changes.onHint((hint) => {
+      // Also when a change was requested: the claim's answer says until when a queue is paused.
       if (hint.ready || hint.requested) this.wake()
     })
-    this.#listener.start()
+    this.#requests.start()
     this.#pollAgain()
     this.wake()
   }
@@ -125,21 +125,21 @@ export class Worker {
     this.wake()
   }
 
-  /** Something may be there to do. Cheap; calls of one turn of the loop are one. */
+  /** There may be work. Cheap: calls during a round make one further round. */
   wake(): void {
-    if (this.#lease !== undefined) void this.#turns.request()
+    if (this.#lease !== undefined) void this.#rounds.request()
   }
 
-  /** Stops claiming, gives back what has not begun, waits for what has, and gives that back too when the deadline passes. */
+  /** Stops claiming, gives back held jobs, waits for running ones, and gives those back too when the deadline passes. */
   async stop(deadlineMs: number): Promise<void> {
     const { world } = this.#parts
     const end = world.clock.monotonic() + deadlineMs
-    this.#claimNoMore()
-    await this.#hand.slots.untilIdle(world, deadlineMs)
-    this.#hand.abortAll(new StoppedError())
-    await this.#hand.slots.untilIdle(world, STOP_GRACE_MS)
-    this.#listener.stop()
-    this.#hand.giveUp()
+    this.#stopClaiming()
+    await this.#inFlight.slots.untilIdle(world, deadlineMs)
+    this.#inFlight.abortAll(new StoppedError())
+    await this.#inFlight.slots.untilIdle(world, STOP_GRACE_MS)
+    this.#requests.stop()
+    this.#inFlight.giveBackRunning()
     await settledWithin(world.timers, this.#writeLast(), Math.max(STOP_WRITE_MS, end - world.clock.monotonic()))
     this.#abandoned = true
     this.#lease = undefined
@@ -147,46 +147,46 @@ export class Worker {
 
   /** The store is gone for good: abort the running handlers, drop all claims, and claim nothing more. */
   async abandon(error: Error): Promise<void> {
-    this.#claimNoMore()
-    this.#listener.stop()
+    this.#stopClaiming()
+    this.#requests.stop()
     await this.#lostLease('its store is gone', this.#lease, error)
   }
 
-  #claimNoMore(): void {
+  #stopClaiming(): void {
     this.#stopping = true
-    for (const cancel of [this.#poll, this.#again, this.#resumes, this.#unhint]) cancel?.()
+    for (const cancel of [this.#pollTimer, this.#retryTimer, this.#resumeTimer, this.#stopHints]) cancel?.()
     this.#quarantine.stop()
-    this.#hand.close()
+    this.#inFlight.close()
   }
 
-  /** What ended is recorded and what is left goes back. A store that does not answer in time has it all freed by the lease. */
+  /** Writes the last settlements and gives the rest back. If the store does not answer in time, a rescuer frees it all after the lease. */
   async #writeLast(): Promise<void> {
     const { timers } = this.#parts.world
-    // A claim under way when the stop came gives its jobs back when it returns.
-    while (this.#turns.isRunning && !this.#abandoned) await new Promise<void>((next) => timers.after(1, next))
+    // A claim that was under way at the stop gives its jobs back when it returns.
+    while (this.#rounds.isRunning && !this.#abandoned) await new Promise<void>((next) => timers.after(1, next))
     await this.#renewing
-    await this.#hand.outbox.drain(() => this.#abandoned)
+    await this.#inFlight.outbox.drain(() => this.#abandoned)
     try {
       await this.#lease?.end()
     } catch (error) {
-      this.#parts.events.troubled('take the worker off the list', error)
+      this.#parts.events.troubled('remove the worker', error)
     }
   }
 
-  async #turn(): Promise<void> {
+  async #round(): Promise<void> {
     if (this.#lease === undefined) return
     // Handlers that return at once end one after the other, right now: their settlements share one commit.
-    if (this.#hand.slots.heldCount > 0) await new Promise<void>((next) => this.#parts.world.timers.soon(next))
+    if (this.#inFlight.slots.heldCount > 0) await new Promise<void>((next) => this.#parts.world.timers.soon(next))
     // The claim first: its freshness counts from when its answer is processed, and the other answers take long to process.
-    await Promise.all([this.#claim(), this.#hand.outbox.flush(), this.#hand.reports.report()])
+    await Promise.all([this.#claim(), this.#inFlight.outbox.flush(), this.#inFlight.reports.report()])
   }
 
   async #claim(): Promise<void> {
     const lease = this.#lease
     if (this.#stopping || lease === undefined) return
-    if (this.#doubtful.size > 0) await this.#clearDoubts(lease)
-    if (this.#doubtful.size > 0 || this.#isReturning()) return
-    const { slots, meter, outbox } = this.#hand
+    if (this.#unanswered.size > 0) await this.#voidUnanswered(lease)
+    if (this.#unanswered.size > 0 || this.#isReturning()) return
+    const { slots, meter, outbox } = this.#inFlight
     const plan = (this.#parts.planClaim ?? planClaim)({
       concurrency: this.#options.concurrency,
       running: slots.running.size,
@@ -194,9 +194,9 @@ export class Worker {
       unwritten: !outbox.isEmpty,
       averageMs: meter.averageMs,
       averageBytes: meter.averageBytes,
-      fullForMs: this.#hand.fullForMs(),
+      fullForMs: this.#inFlight.fullForMs(),
       batchesAhead: this.#parts.store.info.batchesAhead,
-      abandoned: this.#quarantine.isAwaited ? this.#hand.countAbandoned() : 0,
+      abandoned: this.#quarantine.isAwaited ? this.#inFlight.countAbandoned() : 0,
       isQuarantine: this.#quarantine.isOn,
       isDraining: this.#quarantine.takeTurn().of === 'drain',
     })
@@ -208,87 +208,87 @@ export class Worker {
     const askedAt = this.#parts.world.clock.monotonic()
     try {
       const claimed = await this.#parts.store.leases.claimJobs(request)
-      if (this.#lease !== lease) return // Lost meanwhile: whoever frees the dead has them.
+      if (this.#lease !== lease) return // The lease was lost meanwhile: a rescuer frees these jobs.
       const tookMs = this.#parts.world.clock.monotonic() - askedAt
       if (claimed.lost) await this.#lostLease('it was taken for dead', lease)
-      // An answer so late may be that of a process that was suspended: somebody else may run these by now.
-      else if (tookMs > this.#options.leaseMs / 2) this.#refuse(claimed.jobs, fence)
-      else this.#took(claimed, fence, starting, lease)
+      // After so late an answer this process may have been suspended, and another worker may run these jobs.
+      else if (tookMs > this.#options.leaseMs / 2) this.#giveBack(claimed.jobs, fence)
+      else this.#begin(claimed, fence, starting, lease)
     } catch (error) {
-      this.#doubtful.add(fence)
+      this.#unanswered.add(fence)
       this.#parts.events.troubled('claim', error)
       this.#wakeIn(TROUBLE_MS)
     }
   }
 
-  /** Jobs are on their way back: until that is written they are in this hand, and a crash would be charged to the wrong one. */
+  /** Jobs are being given back: until that is written, a crash would be charged to them as well. */
   #isReturning(): boolean {
-    if (this.#hand.outbox.isEmpty) this.#returning = false
+    if (this.#inFlight.outbox.isEmpty) this.#returning = false
     return this.#returning
   }
 
-  #refuse(jobs: readonly ClaimedJob[], fence: number): void {
+  #giveBack(jobs: readonly ClaimedJob[], fence: number): void {
     if (jobs.length > 0) this.#returning = true
-    this.#hand.refuse(jobs, fence)
+    this.#inFlight.giveBack(jobs, fence)
   }
 
-  /** Gives back what claims without an answer may have taken: a live worker's lease is nobody else's to free. */
-  async #clearDoubts(lease: Lease): Promise<void> {
+  /** Gives back the jobs of claims without an answer: no rescuer frees them while this worker's lease lasts. */
+  async #voidUnanswered(lease: Lease): Promise<void> {
     try {
-      const fences = [...this.#doubtful]
+      const fences = [...this.#unanswered]
       const leased = await this.#parts.store.leases.voidClaims(lease.worker, fences)
       const of = (fence: number): LeasedJob[] => leased.filter((job) => job.fence === fence)
-      for (const fence of fences) this.#refuse(of(fence), fence)
-      this.#doubtful.clear()
+      for (const fence of fences) this.#giveBack(of(fence), fence)
+      this.#unanswered.clear()
     } catch (error) {
       this.#parts.events.troubled('claim', error)
       this.#wakeIn(TROUBLE_MS)
     }
   }
 
-  #took(claimed: Claimed, fence: number, starting: number, lease: Lease): void {
-    this.#quarantine.saw(claimed, fence, lease.worker)
-    this.#hand.take(claimed, fence, starting)
+  #begin(claimed: Claimed, fence: number, starting: number, lease: Lease): void {
+    this.#quarantine.observeClaim(claimed, fence, lease.worker)
+    this.#inFlight.take(claimed, fence, starting)
     this.#wakeAtResume(claimed.resumesInMs)
     if (claimed.jobs.length > 0) this.wake()
   }
 
-  /** Taken for dead: every claim is void. What runs is told so, and the worker begins anew under another name. */
+  /** The lease was lost: aborts running handlers, drops all claims, and registers the worker under a new id. */
   async #lostLease(why: string, lease: Lease | undefined, cause?: Error): Promise<void> {
     if (lease === undefined || this.#lease !== lease) return
     this.#lease = undefined
     this.#parts.events.lost({ worker: lease.worker, why })
-    this.#hand.lose(new LeaseLostError(`worker ${lease.worker}: ${why}`, { cause }))
-    this.#quarantine.lose()
-    this.#hand.watchdog.loop.detach()
-    this.#doubtful.clear()
+    this.#inFlight.dropClaims(new LeaseLostError(`worker ${lease.worker}: ${why}`, { cause }))
+    this.#quarantine.dropClaims()
+    this.#inFlight.watchdog.loop.detach()
+    this.#unanswered.clear()
     await lease.abandon()
-    this.#renewing = this.#beginAnew()
+    this.#renewing = this.#renewLease()
     await this.#renewing
   }
 
-  async #beginAnew(): Promise<void> {
+  async #renewLease(): Promise<void> {
     if (this.#stopping) return
     try {
       const lease = await this.#takeLease()
-      // Stopped meanwhile: nobody would end this one.
+      // Stopped meanwhile: the stop did not know of this lease.
       if (this.#stopping) return await lease.end()
       this.#lease = lease
       this.wake()
     } catch (error) {
       this.#parts.events.troubled('register', error)
-      this.#again = this.#parts.world.timers.after(TROUBLE_MS, () => void this.#beginAnew())
+      this.#retryTimer = this.#parts.world.timers.after(TROUBLE_MS, () => void this.#renewLease())
     }
   }
 
   #takeLease(): Promise<Lease> {
     const { store, world } = this.#parts
     const lost = (why: string): void => void this.#lostLease(why, this.#lease)
-    return Lease.take(store.leases, world, this.#options.leaseMs, lost, this.#hand.watchdog.loop)
+    return Lease.take(store.leases, world, this.#options.leaseMs, lost, this.#inFlight.watchdog.loop)
   }
 
   #pollAgain(): void {
-    this.#poll = this.#parts.world.timers.after(this.#options.pollMs, () => {
+    this.#pollTimer = this.#parts.world.timers.after(this.#options.pollMs, () => {
       this.wake()
       this.#pollAgain()
     })
@@ -300,13 +300,13 @@ export class Worker {
   }
 
   #wakeIn(ms: number): void {
-    this.#again?.()
-    this.#again = this.#parts.world.timers.after(ms, () => this.wake())
+    this.#retryTimer?.()
+    this.#retryTimer = this.#parts.world.timers.after(ms, () => this.wake())
   }
 
-  /** A queue is paused until then. The timer is this worker's own, so that it needs nobody to tell it. */
+  /** A queue is paused until then. Each worker has a timer of its own, so that it depends on no hint. */
   #wakeAtResume(inMs: number | null): void {
-    this.#resumes?.()
-    this.#resumes = inMs === null ? undefined : this.#parts.world.timers.after(inMs, () => this.wake())
+    this.#resumeTimer?.()
+    this.#resumeTimer = inMs === null ? undefined : this.#parts.world.timers.after(inMs, () => this.wake())
   }
 }

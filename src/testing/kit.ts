@@ -21,22 +21,22 @@ export interface TestKit {
   readonly mill: Mill
   /** Virtual now. */
   readonly now: Date
-  /** Runs the next job of a queue and gives its result, or throws its error. An empty queue throws. */
+  /** Runs the next job of a queue and resolves with its result, or throws its error. An empty queue throws. */
   consume(queue?: string): Promise<unknown>
   /** Calls the handler of the last consumed job of a queue once more: is it idempotent? Nothing is recorded. */
   forceRetry(queue?: string): Promise<unknown>
-  /** Runs everything that is due, and what that enqueues, until nothing is; tells what became of it. Errors are not thrown. */
+  /** Runs everything that is due, and what that enqueues, until nothing is; counts how the jobs ended. Errors are not thrown. */
   drain(): Promise<Drained>
-  /** Moves time on; jobs that came due are then ready. */
+  /** Moves virtual time forward; jobs that are due by then are ready. */
   advance(by: Duration | number): Promise<void>
-  /** Moves time on to an instant, as `advance` does; one before `now` is refused. */
+  /** Moves virtual time forward to an instant, as `advance` does; one before `now` is refused. */
   advanceTo(instant: Instant): Promise<void>
-  /** The job that was enqueued with such a payload (fields you leave out are not looked at); throws when there is none. */
+  /** The job that was enqueued with such a payload (fields you leave out are not compared); throws when there is none. */
   expectEnqueued<Payload = unknown, Result = unknown>(
     job: Job<Payload, Result> | string,
     payload?: unknown,
   ): Promise<JobRecord<Payload, Result>>
-  /** Lets go of everything. */
+  /** Closes the mill and its store. */
   close(): Promise<void>
 }
 
@@ -50,10 +50,10 @@ export interface Drained {
 }
 
 const WAITING = ['scheduled', 'retrying', 'blocked', 'parked', 'paused', 'ready'] as const
-/** Jobs that are counted to say what other queues hold. */
+/** How many waiting jobs of other queues are counted for the message. */
 const COUNTED_MAX = 1_000
 
-/** More than this in one drain is a job that enqueues itself. */
+/** A drain of more jobs than this is taken for a job that enqueues itself. */
 const DRAIN_MAX = 2_000
 
 /**

@@ -1,4 +1,4 @@
-/** Whether a value has everything that was asked for: objects by the fields named, everything else exactly. */
+/** Whether a value matches: objects by the fields of the expected one, everything else exactly. */
 export function matches(value: unknown, asked: unknown): boolean {
   if (Object.is(value, asked)) return true
   if (typeof value !== 'object' || typeof asked !== 'object' || value === null || asked === null) return false

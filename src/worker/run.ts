@@ -76,7 +76,7 @@ function callHandler(
 
 type Ready = { readonly ok: true; readonly payload: unknown } | { readonly ok: false; readonly outcome: Outcome }
 
-/** Decodes the payload and validates it against the present schema. A job whose payload does not fit is parked, and no attempt is counted. */
+/** Decodes the payload and validates it. A job whose payload does not fit is parked, and no attempt is counted. */
 function readPayload(attempt: Attempt): Ready | Promise<Ready> {
   const { registered } = attempt
   try {

@@ -57,7 +57,7 @@ export function askedJobs(cast: Cast): AnyJob[] {
  * A process is exempt that slept or whose store failed meanwhile, or whose last reply may still be in transit.
  */
 function checkTold({ sim, process }: Cast, ctx: Context): void {
-  const since = sim.asks.cancelledSince(ctx.id)
+  const since = sim.requests.cancelledSince(ctx.id)
   const isUntold = since !== undefined && sim.time.now - since > TOLD_WITHIN_MS && !ctx.signal.aborted
   const troubledAt = Math.max(process.troubledAt, process.frozenUntil, process.blockedUntil)
   if (isUntold && troubledAt < since - SLOW_MAX_MS)

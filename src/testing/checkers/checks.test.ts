@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Census, CensusJob } from '../../store/sqlite/verbs/census.js'
-import { AskBook } from '../simulation/request-book.js'
+import { RequestBook } from '../simulation/request-book.js'
 import { Checker, checkDrained } from './checks.js'
 import { census, facts, looking, running, waiting } from '../../../test/support/small-census.js'
 import { SimProcess } from '../simulation/sim-process.js'
@@ -34,7 +34,7 @@ describe('groups', () => {
   })
 })
 
-describe('wishes', () => {
+describe('requested changes', () => {
   const cancel = { wishes: [{ seq: 1, kind: 'cancel' as const }] }
   const pause = { wishes: [{ seq: 1, kind: 'pause' as const }] }
   const after = (state: CensusJob['state']): Census =>
@@ -42,8 +42,8 @@ describe('wishes', () => {
 
   test('stand only beside a job that runs, and none is left at the end', () => {
     expect(looking(census([running], cancel))).not.toThrow()
-    expect(looking(census([waiting], cancel))).toThrow('X7: a wish to cancel stands beside a job that is ready')
-    expect(looking(census([], pause))).toThrow('X14: a wish to pause stands beside a job that is gone')
+    expect(looking(census([waiting], cancel))).toThrow('X7: a request to cancel exists beside a job that is ready')
+    expect(looking(census([], pause))).toThrow('X14: a request to pause exists beside a job that is gone')
     expect(() => checkDrained(census([], cancel), 2_000)).toThrow('X7')
   })
 
@@ -140,7 +140,7 @@ describe('what was answered', () => {
   const process = new SimProcess('w', time, seeded(1), 0)
   const pledge = { what: 'X14, paused', since: 0, until: 50 }
   let now = 0
-  const begins = (book: AskBook, at: number) => () => {
+  const begins = (book: RequestBook, at: number) => () => {
     now = at
     return book.begins('a', 'default', process, now)
   }
@@ -148,7 +148,7 @@ describe('what was answered', () => {
   const resumed = { call: () => Promise.resolve(true), voids: true, pledge: () => undefined }
 
   test('holds until its time, or until somebody asks for something else', async () => {
-    const book = new AskBook(() => now)
+    const book = new RequestBook(() => now)
     await book.ofJob('a', paused)
     expect(begins(book, 49)).toThrow('X14, paused: job a of queue default begins 49 ms after that was acknowledged')
     expect(begins(book, 50)).not.toThrow()
@@ -160,7 +160,7 @@ describe('what was answered', () => {
   })
 
   test('promises nothing when the call failed, when another was under way, or to who acts on old news', async () => {
-    const book = new AskBook(() => now)
+    const book = new RequestBook(() => now)
     await book.ofJob('a', { ...paused, call: () => Promise.reject(new Error('lost')) }).catch(() => undefined)
     expect(begins(book, 10)).not.toThrow()
     await Promise.all([book.ofJob('a', resumed), book.ofJob('a', paused)])

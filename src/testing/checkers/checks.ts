@@ -12,11 +12,11 @@ import type { PlaceFacts } from './unique-checks.js'
 import { checkRescues } from './rescue-checks.js'
 import type { RescueFacts } from './rescue-checks.js'
 import { checkTicks } from './tick-checks.js'
-import { checkWishes } from './request-checks.js'
+import { checkRequests } from './request-checks.js'
 
 /**
  * The promises as checkers: what must hold of the store after every step, whatever went wrong. They see the store from
- * outside (a census) and what the simulated world knows to be true (facts), and never ask the engine what it thinks.
+ * outside (a census) and the facts of the simulated world, and never rely on the engine's own view.
  */
 export interface Facts extends PlaceFacts, LinkFacts, RescueFacts {
   /** Ids whose enqueue was acknowledged. */
@@ -25,7 +25,7 @@ export interface Facts extends PlaceFacts, LinkFacts, RescueFacts {
   readonly forgettable: ReadonlySet<string>
   /** How many recorded commands may have taken this id out of a final state. */
   readonly revivals: ReadonlyMap<string, number>
-  /** Ids that somebody asked to cancel. */
+  /** Ids of jobs of which a cancel was requested. */
   readonly calledOff: ReadonlySet<string>
   readonly crashBudget: number
   /** The time by the database's clock, which may have been set. */
@@ -63,7 +63,7 @@ export class Checker {
         throw new BrokenPromise(`I1: acknowledged job ${id} is not there, and nobody forgot it`)
     checkWork(census, facts)
     checkTicks(census, this.#byHand)
-    checkWishes(this.#before, census, facts.met)
+    checkRequests(this.#before, census, facts.met)
     this.#uniques.look(this.#jobsBefore, census, facts)
     this.#groups.look(census)
     this.links.look(this.#jobsBefore, jobs, census, facts)
@@ -119,7 +119,7 @@ export class Checker {
       throw new BrokenPromise(`G6: job ${job.id} spent its crash budget and was not parked`)
   }
 
-  /** Only the holder of the current fence tells of an attempt; a rescuer tells it in the name of the dead. */
+  /** Only the holder of the current fence records an attempt; a rescuer records it for the dead worker. */
   #checkTeller(was: CensusJob, job: CensusJob): void {
     if (was.fence === null && job.attempt > was.attempt)
       throw new BrokenPromise(`G5: an attempt of job ${job.id} was told though nobody held it`)
@@ -128,7 +128,7 @@ export class Checker {
       throw new BrokenPromise(`G5: the history of job ${job.id} was written by a worker that did not hold it`)
   }
 
-  /** Only the holder of the current fence ends a job: one that nobody held, or that somebody else holds, was ended by a stranger. */
+  /** Only the holder of the current fence ends a job, never another process and never for a job that none holds. */
   #checkEnd(was: CensusJob, job: CensusJob): void {
     const lease = this.#before?.leases.find((each) => each.fence === was.fence)
     if (was.fence === null) throw new BrokenPromise(`G5: job ${job.id} became ${job.state} though nobody held it`)
@@ -183,7 +183,7 @@ function checkWork(census: Census, facts: Facts): void {
       throw new BrokenPromise(`I5: the work of job ${id} was done ${times} times, and the job is not there`)
 }
 
-/** Whether everything has drained: what remains is final, parked, forgotten, or blocked by one that nobody has retried. */
+/** Whether everything has drained: each job is final, parked, pruned, or blocked by one that was not retried. */
 export function isDrained(census: Census, now: number): boolean {
   return findLeft(census, now) === undefined
 }

@@ -39,7 +39,7 @@ function checkCounts(census: Census): void {
   for (const [name, there] of wanted) throw new BrokenPromise(`G1: ${there} members are ${name}, and none is counted`)
 }
 
-/** A group that is sealed and has nobody unfinished is complete, once things have calmed down. */
+/** A sealed group without unfinished members is complete, once everything has drained. */
 export function isWaiting(group: Census['groups'][number]): boolean {
   return group.sealedAt !== null && group.completedAt === null && group.unfinished === 0
 }

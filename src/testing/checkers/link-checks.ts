@@ -20,8 +20,8 @@ interface Edge {
 
 /**
  * Jobs after jobs (P1): no child begins before all its parents are done, or have ended where that is enough; none waits for a
- * parent that is over, unless somebody is to look at that; and one is called off only for a reason that is true. The book
- * of who comes after whom is kept here, by what the payloads say.
+ * parent that has ended, unless a to-do for it is pending; and one is cancelled only for a reason that is true. The
+ * record of which job waits for which is kept here, from the payloads.
  */
 export class LinkChecker {
   readonly #edges = new Map<string, Map<string, Edge>>()
@@ -86,7 +86,7 @@ export class LinkChecker {
     }
   }
 
-  /** Called off because of a parent that did end so, or is gone, and never for one that was done. */
+  /** Cancelled because of a parent that did end so, or was deleted, and never because of one that was done. */
   #checkCalledOff(job: CensusJob, before: Jobs, jobs: Jobs, { met }: LinkFacts): void {
     const [, id = '', ended = ''] = /^its parent .*?(\S+) (failed|was cancelled|is gone)/.exec(job.reason ?? '') ?? []
     if (ended === '') return
@@ -179,7 +179,7 @@ function how({ state }: CensusJob): string {
   return state === 'paused' || state === 'cancelled' ? state : 'freed'
 }
 
-/** Nobody waits for a parent that is over, and nobody for nothing: only for one that failed, is parked, or waits so itself. */
+/** A blocked job waits for a parent that failed, is parked, or is blocked so itself; never for one that has ended, and never for none. */
 export function findUnfreed(census: Census): string | undefined {
   if (census.todos.length > 0) return `P1: nothing runs any more, and ${census.todos.length} ends were not looked at`
   const stranded = findStranded(census)
@@ -198,7 +198,7 @@ function findStranded(census: Census): CensusJob | undefined {
     if ((job.state === 'parked' && policy !== 'past') || (isOver(job) && !isOverFor(policy, job))) rightly.add(job.id)
     parents.set(child, [...(parents.get(child) ?? []), job])
   }
-  // From those who stand in the way down to all who wait for them; a ring has no such beginning.
+  // From the jobs that block others down to all that wait for them; a cycle has no such beginning.
   for (let found = -1; found !== rightly.size;) {
     found = rightly.size
     for (const { seq, id } of blocked)

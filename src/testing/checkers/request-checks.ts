@@ -3,22 +3,22 @@ import { isFinal } from '../../job/rules/states.js'
 import { BrokenPromise } from './broken-promise.js'
 
 /**
- * Wishes (X7, X14): one stands only beside a job that runs. When it is gone its job has ended as it was asked to: cancelled or
- * done; or paused, or whatever would not have gone on anyway.
+ * Requested changes (X7, X14): a request exists only beside a running job. When it is removed, the change was applied: after a
+ * cancel the job is cancelled or done; after a pause it is paused, or in a state in which it would not have run anyway.
  */
-export function checkWishes(before: Census | undefined, census: Census, met: (what: string) => void): void {
+export function checkRequests(before: Census | undefined, census: Census, met: (what: string) => void): void {
   if (census.wishes.length === 0 && (before?.wishes.length ?? 0) === 0) return
   const jobs = new Map(census.jobs.map((job) => [job.seq, job]))
-  const standing = new Map(census.wishes.map((wish) => [wish.seq, wish]))
+  const pending = new Map(census.wishes.map((request) => [request.seq, request]))
   for (const { seq, kind } of census.wishes)
     if (jobs.get(seq)?.state !== 'running')
-      throw new BrokenPromise(`${idOf(kind)}: a wish to ${kind} stands beside a job that ${describe(jobs.get(seq))}`)
-  for (const wish of before?.wishes ?? []) {
-    const job = jobs.get(wish.seq)
-    const now = standing.get(wish.seq)
-    if (wish.kind === 'cancel' && now === undefined) checkCancelled(job, before, census, met)
-    if (wish.kind === 'pause' && now === undefined) checkPaused(job, met)
-    if (wish.kind === 'cancel' && now?.kind === 'pause')
+      throw new BrokenPromise(`${idOf(kind)}: a request to ${kind} exists beside a job that ${describe(jobs.get(seq))}`)
+  for (const request of before?.wishes ?? []) {
+    const job = jobs.get(request.seq)
+    const now = pending.get(request.seq)
+    if (request.kind === 'cancel' && now === undefined) checkCancelled(job, before, census, met)
+    if (request.kind === 'pause' && now === undefined) checkPaused(job, met)
+    if (request.kind === 'cancel' && now?.kind === 'pause')
       throw new BrokenPromise(`X7: job ${job?.id} was cancelled, and then a pause took the place of that`)
   }
 }

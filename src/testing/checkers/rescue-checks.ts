@@ -9,7 +9,7 @@ export interface WorkerFacts {
   readonly lastBeats: ReadonlyMap<string, number>
   /** Workers that took themselves off the list. */
   readonly leaving: ReadonlySet<string>
-  /** Workers whose hearts were stopped by their own processes. */
+  /** Workers whose heartbeats were stopped by their own processes. */
   readonly stopped: ReadonlySet<string>
   /** Which process each worker is of. */
   readonly processes: ReadonlyMap<string, SimProcess>
@@ -35,7 +35,7 @@ export function checkRescues(before: Census | undefined, census: Census, facts: 
   for (const { worker } of before?.workers ?? []) {
     if (listed.has(worker) || workers.leaving.has(worker)) continue
     const [process, lastBeat] = [workers.processes.get(worker), workers.lastBeats.get(worker)]
-    // Without a beat: its heart had not begun, because the answer to its first write came too late.
+    // Without a beat: its heartbeat had not started, because the answer to its first write came too late.
     if (process?.alive !== true || lastBeat === undefined) continue
     if (now - lastBeat < leaseMs * 0.9)
       throw new BrokenPromise(

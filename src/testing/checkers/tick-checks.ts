@@ -19,13 +19,13 @@ export function checkTicks(census: Census, byHand: Set<string>): void {
   }
   for (const { schedule, at, job } of census.ticks) {
     const own = job === null ? undefined : jobs.get(job)
-    // A job that is gone was deleted, or kept long enough.
+    // A job without a row was deleted or pruned.
     if (own !== undefined && own !== `${schedule} ${at}`)
       throw new BrokenPromise(`T5: the ledger of ${schedule} has job ${job} for ${at}, which is of ${own}`)
   }
 }
 
-/** A schedule whose rule never changed, and which nobody paused, has each tick in its ledger, from the first to the last. */
+/** A schedule whose rule never changed, and which was never paused, has each tick in its ledger, from the first to the last. */
 export function checkUnbroken(census: Census, schedule: string, everyMs: number): number {
   const times = census.ticks.filter((tick) => tick.schedule === schedule && tick.byHand === 0).map((tick) => tick.at)
   times.sort((a, b) => a - b)

@@ -19,7 +19,7 @@ export interface PlaceFacts {
   readonly soonest: number
 }
 
-/** Who has a place, and until when its window runs (-Infinity: it has none). */
+/** The holder of a unique slot, and until when its window lasts (-Infinity: it has none). */
 interface Holder {
   readonly id: string
   readonly until: number
@@ -75,19 +75,19 @@ export class PlaceChecker {
     const opened = forMs === null ? -Infinity : job.createdAt + forMs
     // One that came in the same bulk may be replaced before anybody has seen it.
     const isReplacing = first?.state === 'cancelled' && (was === undefined || waits(was))
-    // Who replaces the one that waits comes into its window.
+    // A job that replaces a waiting one takes over its window.
     const until = isReplacing && leftMs > 0 ? job.createdAt + leftMs : opened
     this.#holders.set(place, { id: job.id, until, soonestUntil: this.#soonest + until - job.createdAt })
     return isReplacing ? 'replaced' : 'written'
   }
 
-  /** A retry takes the place anew, with the window that runs there. */
+  /** A retry takes the slot again, with the present window. */
   #revives(place: string, job: CensusJob): void {
     const { until, soonestUntil } = this.#holders.get(place) ?? { until: -Infinity, soonestUntil: -Infinity }
     this.#holders.set(place, { id: job.id, until, soonestUntil })
   }
 
-  /** Who is called off or deleted gives up the place with its window. */
+  /** A cancelled or deleted job gives up the slot with its window. */
   #forgetVoid(place: string, jobs: readonly CensusJob[]): void {
     const holder = jobs.find((each) => each.id === this.#holders.get(place)?.id)
     if (holder === undefined || holder.state === 'cancelled') this.#holders.delete(place)
@@ -110,7 +110,7 @@ function byPlace(census: Census): Map<string, CensusJob[]> {
   return places
 }
 
-/** A new job that nobody has touched since is due at the end of its window at the latest. */
+/** A new job that no command has changed is due at the end of its window at the latest. */
 function checkBound(job: CensusJob, { forMs }: UniqueRule): void {
   const isUntouched = job.attempt === 0 && job.lines === 0 && job.streak === 0 && !isOver(job)
   if (forMs !== null && isUntouched && job.dueAt > job.createdAt + forMs)

@@ -26,7 +26,7 @@ export interface FaultRates {
   readonly hold: number
   /** The whole process stops for up to three leases. */
   readonly freeze: number
-  /** Its loop is blocked for up to three leases, and its heart beats on. */
+  /** Its event loop is blocked for up to three leases, while its heartbeat thread goes on. */
   readonly block: number
   /** The database's wall clock is set to up to a day before or after the true time, at some moment of each second. */
   readonly clockStep: number
@@ -76,7 +76,7 @@ const BEHIND_MAX_MS = 60_000
 /** How a call fails that took effect. */
 export const REPLY_LOST = 'its reply was lost'
 
-/** Where faults come from: asked at every seam, quiet once `stop` was called. */
+/** Decides at every seam whether a fault strikes; none does once `stop` was called. */
 export class Faults {
   readonly #rates: FaultRates
   readonly #random: Random
@@ -96,7 +96,7 @@ export class Faults {
     this.#struck = struck
   }
 
-  /** From here on nothing goes wrong: what was broken must mend. */
+  /** No fault strikes from here on, so that everything must recover. */
   stop(): void {
     this.#stopped = true
   }
@@ -200,7 +200,7 @@ export function faultyStore(
   return bad
 }
 
-/** A role whose verbs all answer by a promise. */
+/** A role whose verbs all return a promise. */
 function faultyRole<Role extends object>(
   inner: Role,
   call: (verb: string, run: () => Promise<unknown>) => Promise<unknown>,
@@ -255,7 +255,7 @@ function badTransactions(
   }
 }
 
-/** A process that froze at a seam goes on from there when it wakes. */
+/** A process that froze at a seam continues there when it wakes. */
 export function thaw(process: SimProcess): Promise<void> | undefined {
   return process.isHeld ? waitInside(process, 0) : undefined
 }

@@ -4,21 +4,21 @@ import type { SimProcess } from './sim-process.js'
 /** The promise of a cancel. */
 export const CANCELLED = 'X7, cancelled'
 
-/** What a caller was told and may hold the engine to: nothing of this begins from now on, or until then. */
+/** What an answered call promises its caller: no job of this target begins from now on, or until a time. */
 export interface Pledge {
-  /** The promise and what was done, for whoever reads that it was broken. */
+  /** The promise and the command, for the message of a broken promise. */
   readonly what: string
   readonly since: number
-  /** Infinity: until somebody asks for something else. */
+  /** Infinity: until another command ends it. */
   readonly until: number
 }
 
 /** A call about a job or a queue. */
-export interface Asked<Answer> {
+export interface ObservedCall<Answer> {
   readonly call: () => Promise<Answer>
-  /** Whether it can end what was promised before: from the moment it goes out nobody knows what holds. */
+  /** Whether it can end an earlier promise: from its call to its answer neither holds. */
   readonly voids: boolean
-  /** What its answer promises, beside or instead of what stands; undefined: nothing. */
+  /** What its answer promises, beside or instead of the present promise; undefined: nothing. */
   readonly pledge: (answer: Answer, standing: Pledge | undefined) => Pledge | undefined
 }
 
@@ -29,10 +29,10 @@ interface Target {
 }
 
 /**
- * Every call that keeps jobs from beginning (cancel, pause, the pause of a queue) and what its answer promised. Only what was
- * answered counts: of a call that failed nobody knows whether it was done, and of two at once nobody knows which came last.
+ * Every call that keeps jobs from beginning (cancel, pause, the pause of a queue) and what its answer promised. Only answered
+ * calls count: a call that failed may have been done or not, and of two concurrent calls either may have been the last.
  */
-export class AskBook {
+export class RequestBook {
   readonly #targets = new Map<string, Target>()
   readonly #soonest: () => number
 
@@ -41,12 +41,12 @@ export class AskBook {
     this.#soonest = soonest
   }
 
-  ofJob<Answer>(id: string, asked: Asked<Answer>): Promise<Answer> {
-    return this.#ask(`job ${id}`, asked)
+  ofJob<Answer>(id: string, asked: ObservedCall<Answer>): Promise<Answer> {
+    return this.#observe(`job ${id}`, asked)
   }
 
-  ofQueue<Answer>(queue: string, asked: Asked<Answer>): Promise<Answer> {
-    return this.#ask(`queue ${queue}`, asked)
+  ofQueue<Answer>(queue: string, asked: ObservedCall<Answer>): Promise<Answer> {
+    return this.#observe(`queue ${queue}`, asked)
   }
 
   /** Since when a caller knows that this job was cancelled. */
@@ -55,7 +55,7 @@ export class AskBook {
     return pledge?.what === CANCELLED ? pledge.since : undefined
   }
 
-  /** A handler begins; a process that acts on old news, as one does that stalled, is not held to it. */
+  /** A handler begins. A process that acts on an outdated read, as one does that stalled, is not checked. */
   begins(id: string, queue: string, process: SimProcess, now: number): 'by the end of a pause' | 'freely' {
     const soonest = this.#soonest()
     const paused = this.#targets.get(`queue ${queue}`)?.pledge
@@ -70,7 +70,7 @@ export class AskBook {
     return how
   }
 
-  async #ask<Answer>(name: string, { call, voids, pledge }: Asked<Answer>): Promise<Answer> {
+  async #observe<Answer>(name: string, { call, voids, pledge }: ObservedCall<Answer>): Promise<Answer> {
     const target = this.#targets.get(name) ?? { pledge: undefined, calls: 0, underWay: 0 }
     this.#targets.set(name, target)
     const mine = (target.calls += 1)

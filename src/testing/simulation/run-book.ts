@@ -45,7 +45,7 @@ export class RunBook {
     this.#notBefore.delete(id)
   }
 
-  /** It was asked to begin no earlier than this, by the store's clock. */
+  /** The job must begin no earlier than this, by the store's clock. */
   notBefore(id: string, moment: number): void {
     this.#notBefore.set(id, moment)
   }
@@ -61,7 +61,7 @@ export class RunBook {
     this.#left.set(`${id} ${fence}`, now)
   }
 
-  /** It was paused as it began, before its worker had told anybody: when it is resumed it runs again. */
+  /** The job was paused as it began, before its worker had reported the beginning: it runs again when it is resumed. */
   excuseClaim(id: string, fence: number): void {
     for (const run of this.runsOf(id)) if (run.fence === fence) run.excused = true
   }
@@ -78,7 +78,7 @@ export class RunBook {
       beganAt: now,
       endedAt: undefined,
       end: undefined,
-      // One that begins under a claim it has lost, as it may on old news, is nobody's cause to stay away.
+      // A run under a claim that is lost, as an outdated read allows, does not forbid another run.
       excused: process.frozenUntil > now || this.#left.has(`${id} ${fence}`),
     }
     runs.push(run)
@@ -87,7 +87,7 @@ export class RunBook {
     return run
   }
 
-  /** What this process had in hand may run again: it died, stalled, lost its lease, or stopped. */
+  /** The jobs in flight in this process may run again: it died, stalled, lost its lease, or stopped. */
   excuse(process: SimProcess): void {
     for (const runs of this.#runs.values()) for (const run of runs) if (run.process === process) run.excused = true
   }
@@ -95,7 +95,7 @@ export class RunBook {
   #checkCause(id: string, runs: readonly Run[], process: SimProcess, fence: number): void {
     const last = runs.at(-1)
     if (last === undefined || last.excused || last.end === 'threw') return
-    // It slept between taking the job and beginning it: the stale one is this run, and its fence will be refused.
+    // The process slept between the claim and the beginning: this run is the stale one, and its fence will be refused.
     if (process.isBehind && this.#left.has(`${id} ${fence}`)) return
     const allowed = this.#commands.get(id) ?? 0
     if (allowed > 0) {
@@ -115,7 +115,7 @@ export class RunBook {
       throw new BrokenPromise(`G8: job ${id} begins ${moment - now} ms before its time`)
   }
 
-  /** A holder asks before it begins what it holds, and again after 5 ms. */
+  /** A worker confirms held jobs before it begins them, and again after 5 ms. */
   #checkClaim(id: string, process: SimProcess, fence: number, now: number): void {
     const leftAt = this.#left.get(`${id} ${fence}`)
     if (leftAt !== undefined && now - leftAt > PACE.sqlite.heldUnconfirmedMs && !process.isBehind)

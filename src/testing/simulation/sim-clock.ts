@@ -1,7 +1,7 @@
 import type { Simulation } from './simulation.js'
 import type { VirtualTime } from './virtual-time.js'
 
-/** The wall clock of the simulated database. It can be set back and forward, while virtual time (the monotonic clock) goes on. */
+/** The wall clock of the simulated database. It can be set back; virtual time (the monotonic clock) cannot. */
 export class SimClock {
   readonly #time: VirtualTime
   /** By how much it is ahead of virtual time. */

@@ -26,10 +26,10 @@ import type { VirtualTime } from './virtual-time.js'
 /** Parts a test may replace by wrong ones, to see that they are found. */
 export interface Plants {
   readonly queries?: ((right: Queries) => Queries) | undefined
-  /** The clock the database of a process goes by. */
+  /** The clock of the database as one process sees it. */
   readonly databaseClock?: ((time: VirtualTime, process: SimProcess) => number) | undefined
   readonly wrapStore?: ((store: Store, process: SimProcess) => Store) | undefined
-  /** What the client of the story is shown. */
+  /** The mill that the scenario's client is given. */
   readonly wrapMill?: ((mill: Mill) => Mill) | undefined
   readonly wrapWorld?: ((world: World) => World) | undefined
 }
@@ -46,7 +46,7 @@ export class SimDatabase {
   readonly machines = new SimMachines()
   /** No process can write until then. */
   heldUntil = -Infinity
-  /** Workers whose hearts were stopped by their own processes. */
+  /** Workers whose heartbeats were stopped by their own processes. */
   readonly stopped = new Set<string>()
   /** Which process each worker is of. */
   readonly processes = new Map<string, SimProcess>()
@@ -113,7 +113,7 @@ export class SimDatabase {
       open: () => {
         const store = on(process.world)
         store.onHint((hint) => this.#tellOthers(process, hint))
-        const hearted = withHeart(store, on(process.heart), {
+        const beating = withHeartbeat(store, on(process.heartbeatWorld), {
           process,
           beaten: (worker) => this.#beaten(worker),
           added: (worker) => void this.processes.set(worker, process),
@@ -121,7 +121,7 @@ export class SimDatabase {
           leaves: (worker) => void this.leaving.add(worker),
           onHint: (callback) => this.#listen(store, { process, callback }),
         })
-        const planted = this.#plants.wrapStore?.(hearted, process) ?? hearted
+        const planted = this.#plants.wrapStore?.(beating, process) ?? beating
         return Promise.resolve(faultyStore(planted, process, faults, leaseMs, (ms) => this.#hold(ms)))
       },
     }
@@ -169,10 +169,10 @@ interface Listener {
   readonly callback: (hint: Hint) => void
 }
 
-/** All simulated processes share a connection, where `data_version` stands still: what it has changed serves instead. */
+/** All simulated processes share a connection, on which `data_version` never changes: its count of changes is used instead. */
 const SHARED_DATA_VERSION = 'select total_changes() as data_version'
 
-interface Around {
+interface HeartbeatParts {
   readonly process: SimProcess
   readonly beaten: (worker: string) => void
   readonly added: (worker: string) => void
@@ -181,16 +181,16 @@ interface Around {
   readonly onHint: (callback: (hint: Hint) => void) => Cancel
 }
 
-/** The heart beats from its own thread, with its own connection: it goes on while the loop is blocked. */
-function withHeart(store: SqliteStore, heartStore: SqliteStore, around: Around): Store {
+/** The heartbeat comes from a thread with a connection of its own: it goes on while the event loop is blocked. */
+function withHeartbeat(store: SqliteStore, heartbeatStore: SqliteStore, around: HeartbeatParts): Store {
   const { process, beaten, added, stopped, leaves, onHint } = around
   const startHeartbeat = (worker: string, everyMs: number, onLost: (why: string) => void): Promise<Heartbeat> => {
     let ended = false
     const beat = async (): Promise<void> => {
       if (ended) return
-      if (await heartStore.beat(worker)) beaten(worker)
+      if (await heartbeatStore.beat(worker)) beaten(worker)
       else if (!ended) return process.world.timers.soon(() => onLost('it was taken for dead'))
-      process.heart.timers.after(everyMs, () => void beat(), { idle: true })
+      process.heartbeatWorld.timers.after(everyMs, () => void beat(), { idle: true })
     }
     void beat()
     return Promise.resolve({

@@ -76,7 +76,7 @@ function begin(sim: Simulation, process: SimProcess, { id, job, attempt, claimed
     const run = sim.book.began(id, process, claimed.fence, sim.time.now, sim.config.concurrency)
     sim.checkParents(id, process)
     sim.scene.checks?.begins(id, process, claimed.fence)
-    const how = sim.asks.begins(id, claimed.queue, process, sim.time.now)
+    const how = sim.requests.begins(id, claimed.queue, process, sim.time.now)
     if (how === 'by the end of a pause') sim.count('begun after a pause of their queue')
     return run
   } catch (error) {

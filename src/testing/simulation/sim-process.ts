@@ -7,25 +7,25 @@ import type { VirtualTime } from './virtual-time.js'
 
 /**
  * A process in the simulated world: its own wall clock (which may be wrong), its own timers, its own randomness. It can die,
- * and then nothing of it ever goes on; it can freeze whole, as a suspended machine does; and its loop alone can be blocked,
- * while its heart goes on in its thread.
+ * and then none of its code runs again; it can freeze as a whole, as on a suspended machine; and its event loop alone can be
+ * blocked, while its heartbeat thread goes on.
  */
 export class SimProcess {
   readonly name: string
   readonly world: World
-  /** The world of its heart's thread. */
-  readonly heart: World
+  /** The world of its heartbeat thread. */
+  readonly heartbeatWorld: World
   alive = true
   /** When it died, and since when its worker has been started. */
   diedAt = Infinity
   readyAt = Infinity
-  /** Whether faults may end or stall it. The client of a scenario is spared: its story must be told to the end. */
+  /** Whether faults may end or stall it. The client of a scenario is exempt: the scenario must run to its end. */
   readonly mortal: boolean
   frozenUntil = -Infinity
   blockedUntil = -Infinity
   /** When a fault last struck it that was more than a lost or late hint. */
   troubledAt = -Infinity
-  /** When an answer of the store last came late: what is done on it was decided on old news. */
+  /** When an answer of the store last came late: the process acts on it although it is outdated. */
   lateAt = -Infinity
   /** Until when a late answer of the store is on its way to it. */
   #waitsUntil = -Infinity
@@ -48,7 +48,7 @@ export class SimProcess {
     this.#random = random
     this.#processes = machines.enter(this)
     this.world = this.#makeWorld(skewMs, () => Math.max(this.frozenUntil, this.blockedUntil))
-    this.heart = this.#makeWorld(skewMs, () => this.frozenUntil)
+    this.heartbeatWorld = this.#makeWorld(skewMs, () => this.frozenUntil)
   }
 
   /** Frozen or blocked right now. */
@@ -56,7 +56,7 @@ export class SimProcess {
     return Math.max(this.frozenUntil, this.blockedUntil) > this.#time.now
   }
 
-  /** What it does right now it may have decided before it slept, or on an answer that was long on its way. */
+  /** It may act now on what it read before it slept, or on an answer that came late. */
   get isBehind(): boolean {
     return this.#time.now - Math.max(this.frozenUntil, this.blockedUntil, this.lateAt) < BEHIND_MS
   }
@@ -126,5 +126,5 @@ export class SimProcess {
   }
 }
 
-/** Old news is acted on at once, or after the short while for which held jobs are begun without asking again. */
+/** An outdated read is acted on at once, or within the time for which held jobs begin without another confirmation. */
 const BEHIND_MS = 10

@@ -17,7 +17,7 @@ import { witness } from './witness.js'
 export interface SimulateOptions {
   /** The jobs to run: an array, an object or a module, as for `millrace()`. */
   readonly jobs: object
-  /** One number decides the whole history: the same seed gives the same one again. Default 1. */
+  /** The seed decides the whole history: the same seed repeats it. Default 1. */
   readonly seed?: number | undefined
   /** Worker processes. Default 3. */
   readonly workers?: number | undefined
@@ -45,7 +45,7 @@ export interface SimulatedApp {
 
 export interface SimulationReport {
   readonly seed: number
-  /** What happened, line by line: identical for identical seeds, as long as the handlers do not ask the real world. */
+  /** What happened, line by line: identical for identical seeds, as long as the handlers use nothing of the real world. */
   readonly trace: readonly string[]
   /** What was met: crashes, rescues, lost hints, suspects, retries. */
   readonly coverage: Coverage
@@ -53,7 +53,7 @@ export interface SimulationReport {
   readonly runs: number
 }
 
-/** A promise was broken, or the scenario failed; the seed tells it again. */
+/** A promise was broken, or the scenario failed; the seed repeats the history. */
 export class SimulationError extends MillraceError {
   readonly seed: number
   readonly config: SimulationConfig

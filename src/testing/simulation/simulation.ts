@@ -4,7 +4,7 @@ import type { State } from '../../job/rules/states.js'
 import type { Mill } from '../../mill/mill-type.js'
 import type { Census } from '../../store/sqlite/verbs/census.js'
 import type { SqliteDatabase } from '../../store/sqlite/connection/driver.js'
-import { AskBook } from './request-book.js'
+import { RequestBook } from './request-book.js'
 import { checkEvery } from '../checkers/clock-checks.js'
 import { checkDrained, Checker, isDrained } from '../checkers/checks.js'
 import { checkFreed } from '../checkers/rescue-checks.js'
@@ -48,7 +48,7 @@ const RESTART_MAX_MS = 3_000
 
 /**
  * One seeded history of a fleet: the production code in a simulated world. Several processes share one database; time, order,
- * randomness and death come from the seed, so one number tells it all again, to the byte.
+ * randomness and crashes come from the seed, so one number repeats the history, to the byte.
  */
 export class Simulation {
   readonly config: SimulationConfig
@@ -56,7 +56,7 @@ export class Simulation {
   /** The database's wall clock. */
   readonly clock = new SimClock(this.time)
   readonly book = new RunBook(() => this.clock.soonest)
-  readonly asks = new AskBook(() => this.clock.soonest)
+  readonly requests = new RequestBook(() => this.clock.soonest)
   readonly coverage: Coverage = {}
   readonly trace: string[] = []
   readonly acknowledged = new Set<string>()
@@ -118,7 +118,7 @@ export class Simulation {
     checkDrained(this.#look(), this.clock.now)
   }
 
-  /** Lets the fleet go on until this is settled: for questions asked after all has drained. */
+  /** Lets the fleet go on until this promise is settled: for reads after everything has drained. */
   async finish(work: Promise<void>): Promise<void> {
     let done = false
     work.then(

@@ -1,23 +1,23 @@
 import type { Cancel } from '../../world/timers.js'
 import { systemTimers } from '../../world/timers.js'
 
-/** Something that happens at a moment, to somebody. */
-interface Happening {
+/** A callback at a moment of virtual time. */
+interface TimedEvent {
   readonly at: number
   readonly order: number
   readonly run: () => void
-  /** Not worth waiting for: a poll, a prune, a look at beats. */
+  /** Not worth waiting for: a poll, a prune, a read of heartbeats. */
   readonly idle: boolean
   cancelled: boolean
 }
 
 /**
- * Time that passes only when told to: a line of happenings, run one after the other. After each, everything that follows from
- * it (promises, and only those) comes to rest before the next begins, so one order of happenings gives one history.
+ * Time that passes only when a test moves it: a queue of timed events, run one after the other. After each, all promises that
+ * follow from it settle before the next begins, so that one order of events gives one history.
  */
 export class VirtualTime {
   now: number
-  readonly #heap: Happening[] = []
+  readonly #heap: TimedEvent[] = []
   #order = 0
   #waited = 0
 
@@ -26,18 +26,18 @@ export class VirtualTime {
   }
 
   at(moment: number, run: () => void, options?: { readonly idle?: boolean | undefined }): Cancel {
-    const happening = {
+    const event = {
       at: Math.max(moment, this.now),
       order: (this.#order += 1),
       run,
       idle: options?.idle === true,
       cancelled: false,
     }
-    this.#push(happening)
-    if (!happening.idle) this.#waited += 1
+    this.#push(event)
+    if (!event.idle) this.#waited += 1
     return () => {
-      if (!happening.cancelled && !happening.idle) this.#waited -= 1
-      happening.cancelled = true
+      if (!event.cancelled && !event.idle) this.#waited -= 1
+      event.cancelled = true
     }
   }
 
@@ -46,25 +46,25 @@ export class VirtualTime {
     return this.#waited === 0
   }
 
-  /** When the next thing happens; undefined when nothing does. */
+  /** When the next event is; undefined when there is none. */
   get next(): number | undefined {
     while (this.#heap[0]?.cancelled === true) this.#pop()
     return this.#heap[0]?.at
   }
 
-  /** Lets the next thing happen and comes to rest; false when there is none. */
+  /** Runs the next event and waits until its promises have settled; false when there is none. */
   async step(): Promise<boolean> {
     if (this.next === undefined) return false
-    const happening = this.#pop() as Happening
-    this.now = happening.at
-    happening.cancelled = true
-    if (!happening.idle) this.#waited -= 1
-    happening.run()
+    const event = this.#pop() as TimedEvent
+    this.now = event.at
+    event.cancelled = true
+    if (!event.idle) this.#waited -= 1
+    event.run()
     await rest()
     return true
   }
 
-  /** Lets everything happen up to and at a moment. */
+  /** Runs all events up to and at a moment. */
   async advanceTo(moment: number): Promise<void> {
     await rest()
     while (this.next !== undefined && this.next <= moment) await this.step()
@@ -72,18 +72,18 @@ export class VirtualTime {
     await rest()
   }
 
-  #push(happening: Happening): void {
+  #push(event: TimedEvent): void {
     const heap = this.#heap
-    let i = heap.push(happening) - 1
+    let i = heap.push(event) - 1
     while (i > 0) {
       const parent = (i - 1) >> 1
-      if (!before(heap[i] as Happening, heap[parent] as Happening)) return
+      if (!before(heap[i] as TimedEvent, heap[parent] as TimedEvent)) return
       this.#swap(i, parent)
       i = parent
     }
   }
 
-  #pop(): Happening | undefined {
+  #pop(): TimedEvent | undefined {
     const heap = this.#heap
     const first = heap[0]
     const last = heap.pop()
@@ -92,8 +92,8 @@ export class VirtualTime {
     for (let i = 0; ;) {
       const [left, right] = [2 * i + 1, 2 * i + 2]
       let least = i
-      if (left < heap.length && before(heap[left] as Happening, heap[least] as Happening)) least = left
-      if (right < heap.length && before(heap[right] as Happening, heap[least] as Happening)) least = right
+      if (left < heap.length && before(heap[left] as TimedEvent, heap[least] as TimedEvent)) least = left
+      if (right < heap.length && before(heap[right] as TimedEvent, heap[least] as TimedEvent)) least = right
       if (least === i) return first
       this.#swap(i, least)
       i = least
@@ -102,17 +102,17 @@ export class VirtualTime {
 
   #swap(a: number, b: number): void {
     const heap = this.#heap
-    const held = heap[a] as Happening
-    heap[a] = heap[b] as Happening
+    const held = heap[a] as TimedEvent
+    heap[a] = heap[b] as TimedEvent
     heap[b] = held
   }
 }
 
-function before(a: Happening, b: Happening): boolean {
+function before(a: TimedEvent, b: TimedEvent): boolean {
   return a.at < b.at || (a.at === b.at && a.order < b.order)
 }
 
-/** A turn of the real loop: every promise that could go on has gone on. */
+/** One turn of the real event loop: every promise that could settle has settled. */
 export function rest(): Promise<void> {
   return new Promise((resolve) => systemTimers.soon(resolve))
 }

@@ -25,14 +25,14 @@ type Noted = Partial<{ readonly [Verb in keyof Mill]: unknown }>
 function notedVerbs(mill: Mill, sim: Simulation): Noted {
   const cancel = (id: string): Promise<boolean> => {
     sim.calledOff.add(id)
-    return sim.asks.ofJob(id, {
+    return sim.requests.ofJob(id, {
       call: () => mill.cancel(id),
       voids: false,
       pledge: (done, standing) => (done ? since(sim, CANCELLED, Infinity) : standing),
     })
   }
   const seen = <Result>(handle: Handle<Result>): Handle<Result> => ({ ...handle, cancel: () => cancel(handle.id) })
-  // In a transaction it is the caller's commit that acknowledges, and who makes that knows it.
+  // In a transaction the caller's commit acknowledges the job, and the caller records that.
   const acknowledge = <Result>(handle: Handle<Result>, options: EnqueueOptions | undefined): Handle<Result> => {
     if (options?.tx === undefined) sim.acknowledged.add(handle.id)
     return seen(handle)
@@ -69,21 +69,22 @@ function notedChanges(mill: Mill, sim: Simulation): Noted {
     retry: (id: string) => {
       sim.revivals.set(id, (sim.revivals.get(id) ?? 0) + 1)
       sim.book.allow(id)
-      return sim.asks.ofJob(id, { call: () => mill.retry(id), voids: true, pledge: () => undefined })
+      return sim.requests.ofJob(id, { call: () => mill.retry(id), voids: true, pledge: () => undefined })
     },
     edit: (id: string, change: JobEdit) => {
       sim.book.notBefore(id, 0)
       // A parked job runs again when it is edited; a paused one stays so, and a finished one cannot be.
       const voids = !KEPT_BY_EDIT.has(sim.stateOf(id))
-      return sim.asks.ofJob(id, { call: () => mill.edit(id, change), voids, pledge: (_, standing) => standing })
+      return sim.requests.ofJob(id, { call: () => mill.edit(id, change), voids, pledge: (_, standing) => standing })
     },
     pause: (id: string) =>
-      sim.asks.ofJob(id, {
+      sim.requests.ofJob(id, {
         call: () => mill.pause(id),
         voids: false,
         pledge: (done, standing) => standing ?? (done ? since(sim, 'X14, paused', Infinity) : undefined),
       }),
-    resume: (id: string) => sim.asks.ofJob(id, { call: () => mill.resume(id), voids: true, pledge: () => undefined }),
+    resume: (id: string) =>
+      sim.requests.ofJob(id, { call: () => mill.resume(id), voids: true, pledge: () => undefined }),
   }
 }
 
@@ -92,7 +93,7 @@ const KEPT_BY_EDIT: ReadonlySet<string | undefined> = new Set(['paused', 'done',
 function witnessQueue(queue: QueueHandle, sim: Simulation): QueueHandle {
   const asked = (call: () => Promise<void>, until: (calledAt: number) => number | undefined): Promise<void> => {
     const calledAt = Math.floor(sim.clock.soonest)
-    return sim.asks.ofQueue(queue.name, {
+    return sim.requests.ofQueue(queue.name, {
       call,
       voids: true,
       pledge: () => {
@@ -123,10 +124,10 @@ function witnessQueue(queue: QueueHandle, sim: Simulation): QueueHandle {
   }
 }
 
-/** A handler pauses its queue: that only lengthens what stands. */
+/** A handler pauses its queue: that only lengthens the present pause. */
 export function handlerPauses(sim: Simulation, queue: string, ms: number, call: () => Promise<void>): Promise<void> {
   const until = Math.floor(sim.clock.soonest) + ms
-  return sim.asks.ofQueue(queue, {
+  return sim.requests.ofQueue(queue, {
     call,
     voids: false,
     pledge: (_, standing) =>

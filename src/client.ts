@@ -26,7 +26,7 @@ import type { Command } from './job/rules/command.js'
 import { parseDuration } from './job/duration/duration.js'
 import type { EnqueueOptions, Enqueueable, Handle } from './job/enqueue.js'
 import { refuseWatch } from './client/refuse-watch.js'
-import type { NotWatched } from './client/refuse-watch.js'
+import type { WithoutWatch } from './client/refuse-watch.js'
 import type { CountFilter, JobCount, JobFilter, JobRecord } from './job/record.js'
 import type { Registered, Registry } from './job/definition/registry.js'
 import { isKey } from './job/definition/check-options.js'
@@ -37,7 +37,7 @@ import type { Claim, JobRow, NewJob } from './store/store.js'
 export interface ClientParts extends CommandParts {
   readonly registry: Registry
   readonly codec: Codec
-  /** Takes context at each enqueue; undefined when none is captured. */
+  /** Reads the caller's async context at each enqueue; undefined when nothing is captured. */
   readonly capture: Capture | undefined
   /** True inside a handler of this mill, where waiting for a result is refused. */
   readonly insideHandler: () => boolean
@@ -46,7 +46,7 @@ export interface ClientParts extends CommandParts {
   readonly unregistered: (name: string) => void
 }
 
-/** Commands going down: enqueue, schedule, cancel, pause, retry, edit, delete; and reading. It holds no state but its waiters. */
+/** The verbs of a mill: enqueue, schedule, cancel, pause, retry, edit, delete, and reads. Its only state is the list of waiters. */
 export class Client {
   readonly #parts: ClientParts
   readonly #waiters: ResultWaiters
@@ -67,8 +67,8 @@ export class Client {
     return this.#enqueuer.enqueue(job, payload, options, under)
   }
 
-  template(...given: Parameters<Enqueuer['template']>): Promise<NewJob> {
-    return this.#enqueuer.template(...given)
+  template(...args: Parameters<Enqueuer['template']>): Promise<NewJob> {
+    return this.#enqueuer.template(...args)
   }
 
   enqueueMany(job: Enqueueable, payloads: readonly unknown[], options: BulkOptions): Promise<Handle<unknown>[]> {
@@ -84,7 +84,7 @@ export class Client {
     return this.#enqueuer.schedule(job, payload, when, options)
   }
 
-  /** `writer` takes what is built: this client, or the hooks before it. */
+  /** `writer` inserts the graph: this client, or the hooks in front of it. */
   runFlow(build: unknown, options: unknown, writer: FlowParts['writer']): Promise<unknown> {
     const { world, registry } = this.#parts
     return runFlow(build, options, { registry, newId: () => world.ids.jobId(world.clock.now()), writer })
@@ -94,7 +94,7 @@ export class Client {
     return this.#enqueuer.flow(graph)
   }
 
-  /** The results of those of its parents that are of one job. */
+  /** The results of those parents of job `id` whose job is `parent`. */
   results(id: string, parent: Enqueueable): Promise<unknown[]> {
     return parentResults(id, parent, this.#parts)
   }
@@ -155,8 +155,8 @@ export class Client {
     return groupHandle(
       {
         store: this.#parts.store,
-        plan: (...given) => this.#enqueuer.plan(...given),
-        planSync: (...given) => this.#enqueuer.planSync(...given),
+        plan: (...args) => this.#enqueuer.plan(...args),
+        planSync: (...args) => this.#enqueuer.planSync(...args),
         command: (row, command) => commandJob(this.#parts, row.id, command, (r) => this.#change(command, r), row),
       },
       id,
@@ -169,13 +169,13 @@ export class Client {
   }
 
   async edit(id: string, change: JobEdit): Promise<boolean> {
-    const own = copyOptions(change)
-    const problems = checkEdit(own)
+    const copy = copyOptions(change)
+    const problems = checkEdit(copy)
     if (problems.length > 0) throw new InvalidOptionsError(`edit(${show(id)})`, problems)
-    return this.#command(id, 'edit', (row) => this.#editOf(row, own))
+    return this.#command(id, 'edit', (row) => this.#editOf(row, copy))
   }
 
-  /** Rejects those that wait for results, now and from now on. */
+  /** Rejects every pending and every later `handle.result()` with this error. */
   close(error: Error = new ClosedError()): void {
     this.#waiters.close(error)
   }
@@ -188,7 +188,7 @@ export class Client {
     return commandJob(this.#parts, id, command, how)
   }
 
-  /** What a command writes beside the move itself. */
+  /** The fields that a command writes beside the new state. */
   #change(command: 'cancel' | 'pause' | 'resume' | 'retry', row: JobRow): Change {
     switch (command) {
       case 'cancel':
@@ -242,7 +242,7 @@ export class Client {
     payload: unknown,
   ): Promise<string | Uint8Array> {
     if (registered === undefined) return this.#parts.codec.encode(payload)
-    // Written before the check looks, as an enqueue does: what a check changes is not stored.
+    // Encoded before the check runs, as in an enqueue: a check that mutates the payload must not change what is stored.
     const encoded = encodePayload(registered, payload)
     const checked = await checkPayload(registered.job.options, payload)
     if (!checked.ok) throw new InvalidPayloadError(`job ${JSON.stringify(name)}`, checked.problems)
@@ -250,7 +250,7 @@ export class Client {
   }
 
   #handle(id: string, isNew: boolean): Handle<unknown> {
-    const handle: Handle<unknown> & NotWatched = {
+    const handle: Handle<unknown> & WithoutWatch = {
       id,
       isNew,
       get: () => this.get(id),

@@ -1,13 +1,13 @@
 /**
  * Every public error, each with a stable `code` that has an anchor in docs/errors.md.
- * A message names the thing, what was expected, what came, and what to try.
+ * A message names the subject, what was expected, what was passed, and what to try.
  */
 
-/** One thing that is wrong with what a caller passed. */
+/** One problem of the arguments of a call. */
 export interface Problem {
-  /** Where: `options.retry.limit`, `payloads[3].to`. */
+  /** The path of the wrong value: `options.retry.limit`, `payloads[3].to`. */
   readonly path: string
-  /** What was expected, what came and what to try, in one sentence. */
+  /** What was expected, what was passed and what to try, in one sentence. */
   readonly message: string
 }
 
@@ -21,7 +21,7 @@ export class MillraceError extends Error {
   }
 }
 
-/** Options were wrong. All that is wrong is listed in `problems`; nothing was written. */
+/** The options of a call are invalid. `problems` lists every problem; nothing was written. */
 export class InvalidOptionsError extends MillraceError {
   readonly problems: readonly Problem[]
   constructor(subject: string, problems: readonly Problem[]) {
@@ -30,7 +30,7 @@ export class InvalidOptionsError extends MillraceError {
   }
 }
 
-/** A payload does not fit its job, or cannot be written. Nothing was written. */
+/** The job's check refused a payload, or it cannot be encoded. Nothing was written. */
 export class InvalidPayloadError extends MillraceError {
   readonly problems: readonly Problem[]
   constructor(subject: string, problems: readonly Problem[], options?: { cause?: unknown }) {
@@ -51,7 +51,7 @@ export class PayloadTooLargeError extends MillraceError {
   }
 }
 
-/** Something a value cannot be written to text or read back from it. */
+/** A value cannot be encoded, or stored data cannot be decoded. */
 export class CodecError extends MillraceError {
   readonly path: string
   constructor(path: string, message: string, options?: { cause?: unknown }) {
@@ -60,14 +60,14 @@ export class CodecError extends MillraceError {
   }
 }
 
-/** A promised part that this version does not have yet. It is refused by name, and the message says what to do `instead`. */
+/** An announced feature that this version does not have yet. The call is refused, and the message says what to use `instead`. */
 export class NotYetError extends MillraceError {
   constructor(what: string, instead: string) {
     super('E_NOT_YET', `${what} is not yet part of this version; it was refused, not ignored. Until then: ${instead}`)
   }
 }
 
-/** A hook did not do its part: it never called `next()`, or was asynchronous where that cannot be. */
+/** A hook never called `next()`, called it twice or too late, or was asynchronous inside a synchronous transaction. */
 export class HookError extends MillraceError {
   constructor(message: string) {
     super('E_HOOK', message)
@@ -81,7 +81,7 @@ export class DefinitionError extends MillraceError {
   }
 }
 
-/** `enqueue('name')` where nobody registered that name here. */
+/** `enqueue('name')` with a name that is not registered in this mill. */
 export class UnknownJobError extends MillraceError {
   constructor(name: string, hint: string) {
     super('E_UNKNOWN_JOB', `no job named ${JSON.stringify(name)} is registered here${hint}`)
@@ -98,9 +98,9 @@ export class UnknownScheduleError extends MillraceError {
   }
 }
 
-/** An unfinished job already holds this key and the caller asked to be told. */
+/** An unfinished job already holds this key, and the caller's policy is 'reject', or 'replace' while that job runs. */
 export class DuplicateKeyError extends MillraceError {
-  /** The id of the job that holds the key; undefined when that is one of the same bulk, which was refused with it. */
+  /** The id of the job that holds the key; undefined when it is a job of the same bulk, which was refused too. */
   readonly existingId: string | undefined
   constructor(job: string, key: string, existingId: string | undefined, why: string) {
     super('E_DUPLICATE_KEY', `job ${JSON.stringify(job)}: key ${JSON.stringify(key)} ${why}${inBrackets(existingId)}`)
@@ -108,9 +108,9 @@ export class DuplicateKeyError extends MillraceError {
   }
 }
 
-/** A job that counts as the same is in the way, and the caller asked to be told or cannot have what it asked for. */
+/** Another job has the same unique value, and the policy is 'reject', or it cannot be replaced or rescheduled. */
 export class DuplicateJobError extends MillraceError {
-  /** The id of the job that is in the way; undefined when that is one of the same bulk, which was refused with it. */
+  /** The id of the other job; undefined when it is a job of the same bulk, which was refused too. */
   readonly existingId: string | undefined
   constructor(job: string, value: string, existingId: string | undefined, why: string) {
     super(
@@ -121,11 +121,11 @@ export class DuplicateJobError extends MillraceError {
   }
 }
 
-/** A job to come after is not there. Nothing was written. */
+/** A parent in `after` does not exist. Nothing was written. */
 export class ParentMissingError extends MillraceError {
-  /** Each that is missing: an id, or a job's name and a key. */
+  /** The missing parents: an id, or a job's name and a key. */
   readonly missing: readonly ({ readonly id: string } | { readonly name: string; readonly key: string })[]
-  /** `where`: of which job of a bulk. */
+  /** `where`: the path of the job in a bulk. */
   constructor(missing: ParentMissingError['missing'], where = '') {
     const shown = missing
       .slice(0, 10)
@@ -133,15 +133,15 @@ export class ParentMissingError extends MillraceError {
     const more = missing.length > shown.length ? ` and ${missing.length - shown.length} more` : ''
     super(
       'E_PARENT_MISSING',
-      `after${where}: no such job: ${shown.join(', ')}${more}; a job comes after jobs that are there: enqueue them first, or together with it by mill.flow()`,
+      `after${where}: no such job: ${shown.join(', ')}${more}; the parents must exist: enqueue them first, or enqueue all of them together with mill.flow()`,
     )
     this.missing = missing
   }
 }
 
-/** Jobs would wait for each other in a ring. Nothing was written. */
+/** The links of the jobs would form a cycle. Nothing was written. */
 export class CycleError extends MillraceError {
-  /** The ring: each comes after the next, and the last is the first. */
+  /** The cycle: each job waits for the next, and the last is the first. */
   readonly path: readonly string[]
   constructor(path: readonly string[], advice = 'take one of these links out') {
     const shown = path.length <= 12 ? path : [...path.slice(0, 6), `… ${path.length - 11} more …`, ...path.slice(-5)]
@@ -150,7 +150,7 @@ export class CycleError extends MillraceError {
   }
 }
 
-/** A job was to come into a group that takes no more. Nothing of the call was written. */
+/** A job was enqueued into a sealed group. Nothing of the call was written. */
 export class GroupSealedError extends MillraceError {
   readonly group: string
   constructor(group: string, isComplete: boolean) {
@@ -166,7 +166,7 @@ function inBrackets(id: string | undefined): string {
   return id === undefined ? '' : ` (${id})`
 }
 
-/** Awaited a job that failed for good; `cause` is the error its handler threw. */
+/** `handle.result()` of a job that failed for good; `cause` is the error that its handler threw. */
 export class JobFailedError extends MillraceError {
   readonly jobId: string
   constructor(jobId: string, job: string, message: string, cause: unknown) {
@@ -175,7 +175,7 @@ export class JobFailedError extends MillraceError {
   }
 }
 
-/** Awaited a job that was cancelled; and why `ctx.signal` is aborted when that happens to a job that runs. */
+/** `handle.result()` of a job that was cancelled; also the abort reason of `ctx.signal` when a running job is cancelled. */
 export class JobCancelledError extends MillraceError {
   readonly jobId: string
   readonly reason: string
@@ -186,7 +186,7 @@ export class JobCancelledError extends MillraceError {
   }
 }
 
-/** Awaited or edited a job that no longer exists: deleted, pruned, or kept for no time at all. */
+/** `handle.result()` or `edit` of a job that does not exist any more: deleted, pruned, or not kept. */
 export class JobGoneError extends MillraceError {
   readonly jobId: string
   constructor(jobId: string) {
@@ -195,14 +195,14 @@ export class JobGoneError extends MillraceError {
   }
 }
 
-/** Something took longer than it was given. */
+/** A time limit passed. */
 export class TimeoutError extends MillraceError {
   constructor(message: string) {
     super('E_TIMEOUT', message)
   }
 }
 
-/** `handle.result()` inside a handler would wait on a slot that may be its own. */
+/** `handle.result()` inside a handler could wait for a job that needs the handler's own slot: a deadlock. */
 export class ResultInHandlerError extends MillraceError {
   constructor() {
     super(
@@ -213,7 +213,7 @@ export class ResultInHandlerError extends MillraceError {
   }
 }
 
-/** The claim behind this run was lost (the worker was taken for dead, or the job was cancelled); nothing more is recorded. */
+/** The claim of this attempt was lost: another worker rescued the job, or it was cancelled. Nothing more is recorded. */
 export class LeaseLostError extends MillraceError {
   constructor(what: string, options?: { cause?: unknown }) {
     super('E_LEASE_LOST', `${what}: its claim is gone, so nothing it does from here on is recorded`, options)
@@ -221,22 +221,22 @@ export class LeaseLostError extends MillraceError {
 }
 
 /**
- * A transaction handed in as `tx` cannot be used, was rolled back, or its job is settled already. Nothing of the call is in
- * it, whatever its owner does with it next.
+ * A transaction passed as `tx` cannot be used, was rolled back, or its job is settled already. The call wrote nothing in it; the
+ * caller may commit or roll back.
  */
 export class TransactionError extends MillraceError {}
 
-/** The worker is stopping and the deadline has passed; the job goes back uncharged. */
+/** The worker is stopping and its deadline has passed; the job is released, and no attempt is counted. */
 export class StoppedError extends MillraceError {
   constructor() {
-    super('E_STOPPED', 'the worker is stopping and its deadline has passed; this job goes back and will run again')
+    super('E_STOPPED', 'the worker is stopping and its deadline has passed; this job is released and will run again')
   }
 }
 
 /** The mill was closed, or the store could not be opened or used. */
 export class StoreError extends MillraceError {}
 
-/** The mill was closed: nothing more can be asked of it. */
+/** The mill was closed and cannot be used any more. */
 export class ClosedError extends StoreError {
   constructor() {
     super('E_CLOSED', 'this mill is closed; make a new one with millrace()')
@@ -244,11 +244,11 @@ export class ClosedError extends StoreError {
 }
 
 /**
- * The connection was lost after a write was sent and before its reply came: the write may or may not have happened.
- * `retry()` finds out which, writes what was not written, and gives what the call would have given; nothing is written twice.
+ * The connection was lost after a write was sent and before its reply arrived: the write may or may not have been committed.
+ * `retry()` finds out, writes what is missing, and resolves with the result of the original call; nothing is written twice.
  */
 export class OutcomeUnknownError extends StoreError {
-  /** The jobs that the call would have written or changed; none for a queue, a schedule or the seal of a group. */
+  /** The ids of the jobs that the call writes or changes; empty for a queue, a schedule or the seal of a group. */
   readonly ids: readonly string[]
   readonly #resolve: () => Promise<unknown>
   #resolved: Promise<unknown> | undefined
@@ -258,7 +258,7 @@ export class OutcomeUnknownError extends StoreError {
     this.#resolve = resolve
   }
 
-  /** What the call would have given; all calls share one answer. Rejects with this code again while the store cannot tell. */
+  /** The result of the original call; all callers share one answer. Rejects with this code again while the outcome is still unknown. */
   retry<T = unknown>(): Promise<T> {
     this.#resolved ??= this.#resolve().catch((error: unknown) => {
       this.#resolved = undefined
@@ -268,7 +268,7 @@ export class OutcomeUnknownError extends StoreError {
   }
 }
 
-/** The disk is full. Nothing was written; claiming pauses and resumes by itself. A store that is being opened is not opened. */
+/** The disk is full. Nothing was written; claims pause and resume automatically. A store that was being opened is not opened. */
 export class StoreFullError extends StoreError {
   constructor(where: string, cause: unknown, isOpening = false) {
     const next = isOpening
@@ -279,8 +279,8 @@ export class StoreFullError extends StoreError {
 }
 
 /**
- * The database under the mill is gone: its SQLite file was deleted, moved or replaced, or its PostgreSQL tables were dropped.
- * A write that is refused with it is not acknowledged; it may be in the file that was deleted or moved.
+ * The database of the mill is gone: its SQLite file was deleted, moved or replaced, or its PostgreSQL tables were dropped. A write
+ * that fails with this error is not acknowledged; it may be in the file that was deleted or moved.
  */
 export class StoreGoneError extends StoreError {
   constructor(message: string, options?: { cause?: unknown }) {
@@ -288,7 +288,7 @@ export class StoreGoneError extends StoreError {
   }
 }
 
-/** Says all that is wrong in one text: one line when it is one thing, a list when it is more. */
+/** One line for one problem, a list for several. */
 function describe(subject: string, problems: readonly Problem[]): string {
   const lines = problems.map((p) => (p.path === '' ? p.message : `${p.path} ${p.message}`))
   if (lines.length === 1) return `${subject}: ${lines[0]}`

@@ -1,6 +1,6 @@
 /**
- * What TypeScript infers from every public form. Nothing here runs: `npm run check` compiles it, and a line under
- * `@ts-expect-error` that compiles is an error as well.
+ * The types that TypeScript infers for every public function. Nothing here runs: `npm run check` compiles it, and reports a line
+ * under `@ts-expect-error` that compiles without an error.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import * as v from 'valibot'
@@ -140,7 +140,7 @@ const dated = v.pipe(
 declare const byHand: StandardSchema<{ a: string }, { b: number }>
 const withValibot = job('with-valibot', { input: dated, run: async (p) => p.at.getTime() })
 const withSchema = job('with-schema', { input: byHand, queue: 'x', run: (p) => p.b > 1 })
-// Typed by the schema's input: `enqueue` takes what is stored, `run` gets the output.
+// `enqueue` takes the schema's input, which is stored; `run` gets its output.
 expectType<Job<{ at: string }, number>>()(withValibot)
 expectType<Job<{ a: string }, boolean>>()(withSchema)
 
@@ -148,7 +148,7 @@ expectType<Job<{ a: string }, boolean>>()(withSchema)
 job('typo', { run: async () => 1, qeue: 'x' })
 // @ts-expect-error a queue is text
 job('wrong', { run: async () => 1, queue: 5 })
-// @ts-expect-error the handler is missing, and no category may have one
+// @ts-expect-error the handler is missing, and there is no category that could have one
 job('nothing', {})
 // @ts-expect-error categories come in an array
 job('wrong-is', { run: async () => 1, is: payments })
@@ -170,7 +170,7 @@ category('wrong', { input: byHand })
 const durations: Duration[] = [0, 1500, '5s', '500ms', '1h30m', '1d12h30m', '1.5h', '2w', 'PT5M', 'P1DT12H', 'P2W']
 const fields: Duration[] = [{ hours: 1 }, { minutes: 5, seconds: 30 }]
 const moments: When[] = ['1h', 5, new Date(), '2026-11-01T08:00:00Z', { epochMilliseconds: 5 }, { days: 1 }]
-// @ts-expect-error words are no unit
+// @ts-expect-error a word is no unit
 const words: Duration = '5 minutes'
 // @ts-expect-error M would be months
 const months: Duration = '1M'
@@ -335,7 +335,7 @@ export async function enqueueing(mill: Mill): Promise<void> {
     return { priority: i % 2 }
   })
   expectType<Handle<unknown>[]>()(await mill.enqueueMany('by-name', [1, 2], (p, i) => ({ title: `${String(p)} ${i}` })))
-  // @ts-expect-error it is wrong
+  // @ts-expect-error the payload is wrong for the only item
   await mill.enqueueMany(sendEmail, [{ too: 'b' }])
   // @ts-expect-error the second one is wrong
   await mill.enqueueMany(sendEmail, [{ to: 'a' }, { too: 'b' }])
@@ -383,7 +383,7 @@ expectType<Job<{ site: string; depth: number }, void>>()(crawl)
 expectType<Job<{ site: string }, void>>()(
   job('crawl', { run: async (p: { site: string }, ctx) => ctx.log(p), unique: { by: 'site', while: 'unfinished' } }),
 )
-// Before the schema: a job is unique by what was given.
+// `unique.by` takes the schema's input.
 job('by-schema', { input: dated, run: async (p) => p.at.getTime(), unique: { by: (p) => p.at.toUpperCase() } })
 job('none', { run: async (p: { a: 1 }) => p.a, unique: false, is: [category('c', { unique: { by: 'a' } })] })
 interface Nested {
@@ -415,7 +415,7 @@ export async function uniquely(mill: Mill): Promise<void> {
   await mill.enqueue(crawl, { site: 'a', depth: 1 }, { unique: { while: 'running' } })
   // @ts-expect-error a typo
   await mill.enqueue(crawl, { site: 'a', depth: 1 }, { unique: { key: 'site' } })
-  // @ts-expect-error its parts are asked for, or nothing
+  // @ts-expect-error unique is an object or false
   await mill.enqueue(crawl, { site: 'a', depth: 1 }, { unique: true })
 }
 
@@ -502,7 +502,7 @@ export async function reading(mill: Mill): Promise<void> {
 }
 export type States = Same<Equal<State, WaitingState | 'running' | FinalState>>
 
-// ── Inside a handler, and beside one ────────────────────────────────────────────────────────────────────────────────
+// ── Inside a handler, and in its tests ────────────────────────────────────────────────────────────────────────────────
 
 export const inside = job('inside', async (_: undefined, ctx) => {
   expectType<string>()(ctx.id)
@@ -517,7 +517,7 @@ export const inside = job('inside', async (_: undefined, ctx) => {
   expectType<Handle<{ sent: string }, { to: string }>>()(await ctx.enqueue(sendEmail, { to: 'a' }, { key: 'k' }))
   expectType<Handle<unknown>>()(await ctx.enqueue('by-name', 1))
   expectType<Handle<number, undefined>>()(await ctx.enqueue(noPayload))
-  // @ts-expect-error progress is told in numbers
+  // @ts-expect-error progress takes numbers
   ctx.progress('half')
   // @ts-expect-error a context is read, not written
   ctx.attempt = 5
@@ -553,7 +553,7 @@ export async function recurring(mill: Mill, ctx: TestContext): Promise<void> {
   expectType<ScheduleRecord>()(await mill.recurring('often', 'digest', {}, { every: '5m' }))
   // @ts-expect-error the payload is wrong
   await mill.recurring('daily', sendEmail, { to: 5 }, '0 9 * * *')
-  // @ts-expect-error the rule says when
+  // @ts-expect-error the rule is missing
   await mill.recurring('daily', sendEmail, { to: 'a' }, '0 9 * * *', { in: '5m' })
   // @ts-expect-error there is no such policy
   await mill.recurring('daily', sendEmail, { to: 'a' }, '0 9 * * *', { missed: 'none' })
@@ -593,7 +593,7 @@ export async function dependencies(mill: Mill): Promise<void> {
     after: [handle, handle.id, [count, 'k'], ['count', 'k']],
     onParentFailure: 'cancel',
   })
-  // @ts-expect-error: a key alone says not of which job.
+  // @ts-expect-error: a key without its job names no parent.
   await mill.enqueue(total, undefined, { after: [['k']] })
   await mill.edit(handle.id, { after: [handle] })
 
@@ -639,7 +639,7 @@ export async function groups(mill: Mill): Promise<void> {
 
 // ── Wrappers of an app's own ────────────────────────────────────────────────────────────────────────────────────────
 
-/** A value that is a job or a name is taken as it is, and a wrapper passes on what it was given, checked. */
+/** A wrapper may take a job or a name, and pass its arguments on with their types. */
 export async function wrapped(mill: Mill, either: AnyJob | string): Promise<void> {
   expectType<Handle<unknown>>()(await mill.enqueue(either, { any: 'thing' }))
   const logged = <Payload, Result>(one: Job<Payload, Result>, ...rest: EnqueueArguments<Payload>) =>
@@ -661,7 +661,7 @@ export const captures: readonly MillOptions[] = [
   { capture: { tenant, trace: false } },
   { capture: false },
   { capture: {} },
-  // @ts-expect-error it has nothing to be asked
+  // @ts-expect-error the store has no getStore and no run
   { capture: { tenant: 'acme' } },
   // @ts-expect-error the stores have names
   { capture: true },
@@ -673,7 +673,7 @@ export const hooks: Hooks = {
     expectType<unknown>()(call.items[0]?.payload)
     expectType<Handle<unknown>[]>()(await next({ labels: ['a'] }))
     await next((item, index) => ({ ...item.options, priority: index }))
-    // @ts-expect-error a typo in what is laid over
+    // @ts-expect-error a typo in the overriding options
     return next({ lables: ['a'] })
   },
   start: async (ctx, next) => {
@@ -722,7 +722,7 @@ export const keepOneTime: readonly KeepOptions[] = ['1d', 5_000, Infinity, 'none
 export const keepWrong: KeepOptions = 'for ever'
 export const retry: RetryOptions = { backoff: (n, error) => (error instanceof Error ? '1s' : n * 1_000) }
 
-export function told(error: InvalidOptionsError | InvalidPayloadError): readonly Problem[] {
+export function problemsOf(error: InvalidOptionsError | InvalidPayloadError): readonly Problem[] {
   expectType<string>()(error.code)
   return error.problems
 }

@@ -1,4 +1,4 @@
-/** The front door: every public name, listed by hand. What is not listed is not promised. */
+/** The public names of the package, listed by hand. A name that is not listed is not part of the API. */
 export { millrace } from './mill.js'
 export type { Mill, ListedJob, ScheduleOptions } from './mill/mill-type.js'
 export { defaults } from './mill/options.js'

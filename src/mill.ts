@@ -40,7 +40,7 @@ import type { SignalStops } from './world/signals.js'
 import type { World } from './world/world.js'
 
 /**
- * Opens the store and gives a mill that can enqueue at once; nothing runs before `start()`.
+ * Opens the store and resolves with a mill. The mill can enqueue at once; no job runs before `start()`.
  *
  * ```ts
  * import { job, millrace } from 'millrace'
@@ -57,7 +57,7 @@ export async function millrace(options: MillOptions = {}): Promise<Mill> {
   return buildMill(options, { world: systemWorld(), store: storeOf(options.store) })
 }
 
-/** The wiring, with every part of the world passed in; tests and the simulator come in here. */
+/** Builds a mill from its parts. Tests and the simulator call it with parts of their own. */
 export async function buildMill(options: MillOptions, parts: MillParts): Promise<Mill> {
   const { world } = parts
   const log = logOf(options.logger, world)
@@ -89,11 +89,11 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
   readonly schedules: Recurring
   readonly #inside = new AsyncLocalStorage<Running>()
   #started: StartedParts | undefined
-  /** start and stop one after the other, whoever calls them. */
+  /** Runs start and stop one after the other, also when callers overlap. */
   #changing: Promise<void> = Promise.resolve()
   #closing: Promise<void> | undefined
   #warned = 0
-  #gone: Error | undefined
+  #goneError: Error | undefined
 
   constructor(
     options: MillOptions,
@@ -111,7 +111,7 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
     this.#log = log
     const executor = parts.executor ?? loopExecutor(this.#inside)
     this.#hooksAndContext = withHooksAndContext(options, {
-      events: { ...engineEvents(log, () => this.#gone !== undefined), ...parts.watch },
+      events: { ...engineEvents(log, () => this.#goneError !== undefined), ...parts.watch },
       executor,
     })
     this.#events = this.#hooksAndContext.events
@@ -146,8 +146,8 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
   schedule(job: Enqueueable, payload: unknown, when: unknown, options?: EnqueueOptions): Promise<Handle<unknown>> {
     return this.#enqueuer.schedule(job, payload, when, options)
   }
-  recurring(...given: Parameters<Recurring['put']>): Promise<ScheduleRecord> {
-    return this.schedules.put(...given)
+  recurring(...args: Parameters<Recurring['put']>): Promise<ScheduleRecord> {
+    return this.schedules.put(...args)
   }
   deleteRecurring: Mill['deleteRecurring'] = async (id) => this.schedules.delete(id)
   upcoming: Mill['upcoming'] = (span, options) => upcoming(this.#store, span, options)
@@ -190,11 +190,11 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
   start(): Promise<void> {
     return this.#next(async () => {
       if (this.#closing !== undefined) throw new ClosedError()
-      if (this.#gone !== undefined) throw this.#gone
+      if (this.#goneError !== undefined) throw this.#goneError
       this.#started ??= await this.#startParts()
       this.#unregistered.started()
-      // Found gone while it started.
-      if (this.#gone !== undefined) this.#started.abandon(this.#gone)
+      // The store was reported gone while the parts started.
+      if (this.#goneError !== undefined) this.#started.abandon(this.#goneError)
     })
   }
 
@@ -227,7 +227,7 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
     try {
       await this.stop(options)
     } finally {
-      // A program that waits for a result at its top level would end with the error instead of its exit code.
+      // When the process is about to exit, pending results must stay pending: a rejected top-level await would change the exit code.
       if (!isEnding) this.#client.close()
       await this.#store.close()
     }
@@ -262,17 +262,17 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
     return { world: this.#world, store: this.#store, paused: (queue, pause) => this.#events.queuePaused(queue, pause) }
   }
 
-  /** Each note of the store once; some are known only when a worker listens. */
+  /** Logs each warning of the store once. Some are known only after a worker has started to listen. */
   #warn(): void {
     const { warnings } = this.#store.info
     for (const warning of warnings.slice(this.#warned)) this.#log.write('warn', {}, warning)
     this.#warned = warnings.length
   }
 
-  /** A store that is gone stays so: the worker stops at once, and `stop` and `close` only wait for its handlers. */
+  /** A store that is gone does not come back: the worker stops at once, and `stop` and `close` only wait for its handlers. */
   #notice(notice: StoreNotice): void {
     if (notice.kind === 'warning') return this.#log.write('warn', {}, notice.text)
-    this.#gone = notice.error
+    this.#goneError = notice.error
     this.#log.write('error', { err: notice.error }, notice.error.message)
     this.#client.close(notice.error)
     this.#started?.abandon(notice.error)
@@ -284,7 +284,7 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
 
   #next(step: () => Promise<void>): Promise<void> {
     const done = this.#changing.then(step)
-    this.#changing = done.catch(() => undefined) // The caller has the error; the next step must still come.
+    this.#changing = done.catch(() => undefined) // The caller gets the error; the next step must still run.
     return done
   }
 }

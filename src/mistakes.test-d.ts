@@ -1,7 +1,7 @@
 /**
- * What TypeScript says of the mistakes of a first hour. A case says what the error must name, and perhaps what it must not:
- * `@ts-expect-error says "this" not "that"`. `npm run check` sees that each line is refused; `test/types.test.ts` compiles
- * this file with the oldest and the newest TypeScript that we promise, and reads the errors.
+ * The errors of TypeScript for common mistakes of new users. A case states what the error must contain, and perhaps what it must
+ * not contain: `@ts-expect-error says "this" not "that"`. `npm run check` verifies that each line is an error; `test/types.test.ts`
+ * compiles this file with the oldest and the newest supported TypeScript, and reads the errors.
  */
 import { Pool } from 'pg'
 import * as v from 'valibot'
@@ -72,7 +72,7 @@ job('y', { queue: 'mail' })
 // @ts-expect-error says "'attempts' does not exist in type 'CategoryOptions'"
 category('y', { attempts: 3 })
 const shared: JobOptions<{ to: string }, number> = { run: (p) => p.to.length, is: [category('mail')] }
-/** A variable is not looked at for names too many, and is still the job that its `run` says. */
+/** TypeScript does not check a variable for excess properties; the job is still typed by its `run`. */
 export const fromVariable: { run(p: { to: string }): Promise<number> } = job('y', shared)
 
 // ── Stores ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -88,7 +88,7 @@ sqlite('jobs.db', { filename: 'x' })
 // @ts-expect-error says "'bogus' does not exist in type"
 await millrace({ queues: { mail: { concurrency: 1, bogus: 1 } } })
 
-// ── What is promised and not built yet is in no type ────────────────────────────────────────────────────────────────
+// ── Verbs that are not built yet are in no type ────────────────────────────────────────────────────────────────
 
 export function later(handle: Handle<unknown>, group: GroupHandle): readonly unknown[] {
   return [

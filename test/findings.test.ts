@@ -371,7 +371,7 @@ test('a bulk with many wrong items says how many it did not check', async () => 
   const picky = job('picky', { run: async () => 1, accepts: () => false })
   const t = await testing({ jobs: [picky] })
   await expect(t.mill.enqueueMany(picky, Array(100).fill(undefined))).rejects.toThrow(
-    'job "picky" (80 more items were not looked at): 20 problems',
+    'job "picky" (80 more items were not checked): 20 problems',
   )
   await expect(t.mill.enqueueMany(picky, Array(20).fill(undefined))).rejects.toThrow('job "picky": 20 problems')
   await t.close()

@@ -142,8 +142,12 @@ describe('the enqueue hook', () => {
     ],
     ['never calls next', () => undefined, /hooks\.enqueue ended without calling next\(\)/],
     ['lays over a typo', (_, next) => next({ lables: ['x'] } as never), /did you mean "labels"\?/],
-    ['lays over what is no options', (_, next) => next(5 as never), /next\(\) takes options to lay over.* got 5/],
-    ['lays over a date', (_, next) => next(new Date() as never), /next\(\) takes options to lay over/],
+    [
+      'overrides with a value that is no options object',
+      (_, next) => next(5 as never),
+      /next\(\) takes options that override.* got 5/,
+    ],
+    ['overrides with a date', (_, next) => next(new Date() as never), /next\(\) takes options that override/],
     [
       'lays over a promise',
       (_, next) => next(Promise.reject(new Error('x')) as never),

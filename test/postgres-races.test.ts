@@ -210,7 +210,7 @@ describe('the settlement of a job', () => {
     const settled = store.settleJobs([ended(job)], [job.fence])
     await untilBlocked()
     await client.query('commit')
-    expect(await settled).toEqual({ refused: [], turned: [] })
+    expect(await settled).toEqual({ refused: [], changed: [] })
     expect((await client.query(`select * from ${schema}.wishes`)).rows).toEqual([])
     expect((await client.query(`select state from ${schema}.history`)).rows).toEqual([{ state: 'done' }])
   })

@@ -25,7 +25,7 @@ const isInstant: Check = (value) => {
 
 const FILTER: Fields = {
   fields: {
-    // A job, a category or a name; only a name can be wrong by itself.
+    // A job, a category or a name. Only a name can be checked here; the registry checks the others.
     job: oneOrMany((value) => (typeof value === 'string' ? isName(value) : undefined)),
     queue: oneOrMany(isName),
     state: oneOrMany(isState),
@@ -54,27 +54,27 @@ export function checkFilter(filter: unknown): Problem[] {
   return checkFields(filter, '', FILTER)
 }
 
-/** A count is of all that match: it has neither an order nor a limit. */
+/** A count covers all matching jobs: it has neither an order nor a limit. */
 export function checkCountFilter(filter: unknown): Problem[] {
   const { order: _order, limit: _limit, ...fields } = FILTER.fields
   return checkFields(filter, '', { ...FILTER, fields })
 }
 
-/** An edit says what an enqueue may say, less what makes the job another one. */
+/** An edit takes the options of an enqueue, except those that identify the job. */
 export function checkEdit(change: unknown): Problem[] {
   if (!isOptionsObject(change)) return [{ path: 'change', message: `must be an object, got ${show(change)}` }]
   const { payload: _, ...options } = change as Record<string, unknown>
   const policy =
     options['onParentFailure'] === undefined || options['after'] !== undefined
       ? []
-      : [{ path: 'onParentFailure', message: 'is said of the jobs in after; give both' }]
+      : [{ path: 'onParentFailure', message: 'applies to the jobs in after; give both' }]
   const fixed = ['key', 'group', 'onDuplicate', 'unique', 'expires'].filter((name) => options[name] !== undefined)
-  const near = (problem: Problem): Problem =>
+  const withSuggestion = (problem: Problem): Problem =>
     problem.message === 'is not an option'
       ? { ...problem, message: `${problem.message}${didYouMean(problem.path, ['payload'])}` }
       : problem
   return [
-    ...checkEnqueueOptions(options, '').map(near),
+    ...checkEnqueueOptions(options, '').map(withSuggestion),
     ...policy,
     ...fixed.map((path) => ({ path, message: 'cannot be edited; enqueue another job' })),
     ...(options['tx'] === undefined
@@ -83,12 +83,12 @@ export function checkEdit(change: unknown): Problem[] {
   ]
 }
 
-/** Whether a job can have this id. A text that is no UUID is the id of no job, such as one from a URL; else it is a mistake. */
+/** Whether a job can have this id. A string that is no UUID, perhaps from a URL, is the id of no job; another type throws. */
 export function canBeId(id: unknown): id is string {
   return typeof id === 'string' ? isId(id) : isId(checkId(id))
 }
 
-/** An id is what a handle has: anything else is a mistake worth an error, not an empty answer. */
+/** Throws unless the value has the form of a job's id: anything else is a programming error, not an unknown job. */
 export function checkId(id: unknown): string {
   if (isId(id)) return id
   const advice = typeof id === 'object' && id !== null && 'id' in id ? '; pass handle.id' : ''

@@ -1,7 +1,7 @@
 import { NotYetError } from '../errors.js'
 
-/** `watch()` of handles and groups is promised and not built yet: JavaScript gets a refusal by name, TypeScript no such method. */
-export interface NotWatched {
+/** `watch()` of handles and groups is not built yet. TypeScript has no such method; a JavaScript call throws and names the alternative. */
+export interface WithoutWatch {
   watch(): never
 }
 

@@ -3,35 +3,35 @@ import type { InstantLike, InstantText } from './duration/duration-instant.js'
 import type { AnyJob, Category, Job } from './definition/define.js'
 import type { State } from './rules/states.js'
 
-/** A job as people and programs read it; typed where the call that gave it named the job by its value. */
+/** The public record of a job; typed when the call that returned it named the job by its value. */
 export interface JobRecord<Payload = unknown, Result = unknown> {
   readonly id: string
   readonly job: string
   readonly title: string | undefined
   readonly queue: string
   readonly state: State
-  /** Undefined when it does not decode; `reason` then says why and `raw` holds the text. */
+  /** Undefined when it does not decode; then `reason` says why and `raw` has the stored text. */
   readonly payload: Payload | undefined
   /** Undefined until the job is done. */
   readonly result: Result | undefined
   readonly error: ErrorRecord | undefined
-  /** Why it is where it is, when an error does not say it: expired, parked, replaced, not kept. */
+  /** Why the job is in this state, when there is no error: expired, parked, replaced, not kept. */
   readonly reason: string | undefined
-  /** Attempts that ended and count. */
+  /** Attempts that ended and were counted; a snooze, a release or a crash is not counted. */
   readonly attempt: number
-  /** Crashes it was charged with: its process died while it ran in quarantine, with nothing else beside it. */
+  /** Crashes charged to the job: its process died while it ran alone in quarantine. */
   readonly crashes: number
   readonly priority: number
   readonly labels: readonly string[]
   readonly key: string | undefined
-  /** Ids of the jobs it came after. */
+  /** Ids of its parents. */
   readonly after: readonly string[]
   readonly group: string | undefined
   readonly meta: unknown
-  /** What `capture` took when it was enqueued, by name. Empty when there was nothing. */
+  /** The values that `capture` read at the enqueue, by name. Empty when there were none. */
   readonly captured: Readonly<Record<string, unknown>>
   readonly progress: { readonly done: number; readonly total?: number | undefined } | undefined
-  /** The tick of a recurring job that enqueued it: which schedule, and the instant that its rule names. */
+  /** The tick of a schedule that enqueued the job: the schedule's id, and the instant by its rule. */
   readonly tick: { readonly schedule: string; readonly at: Date } | undefined
   readonly createdAt: Date
   readonly dueAt: Date
@@ -48,15 +48,15 @@ export interface AttemptRecord {
   readonly endedAt: Date
   readonly worker: string
   readonly error?: ErrorRecord | undefined
-  /** How it ended when it was not by returning or throwing: 'crashed', 'snoozed', 'cancelled', or a command such as 'retried'. */
+  /** How the attempt ended when the handler neither returned nor threw: 'crashed', 'snoozed', 'cancelled', or a command such as 'retried'. */
   readonly exit?: string | undefined
   readonly log?: readonly string[] | undefined
 }
 
-/** What a filter may name a job by. */
+/** How a filter names a job. */
 export type Findable = AnyJob | Category | string
 
-/** The records that a filter of these jobs finds: typed by each job that is named by its value. */
+/** The record type of a filter: typed for each job that the filter names by its value. */
 export type FoundRecord<Wanted> = string extends Wanted
   ? JobRecord
   : Wanted extends readonly (infer One)[]
@@ -65,7 +65,7 @@ export type FoundRecord<Wanted> = string extends Wanted
       ? JobRecord<Payload, Result>
       : JobRecord
 
-/** Which jobs `find` gives. Every part narrows. */
+/** Which jobs `find` returns. A job must match every field. */
 export interface JobFilter<Wanted extends Findable | readonly Findable[] = Findable | readonly Findable[]> {
   /** Job values, names, or categories. */
   readonly job?: Wanted | undefined
@@ -79,7 +79,7 @@ export interface JobFilter<Wanted extends Findable | readonly Findable[] = Finda
   readonly createdBefore?: Date | InstantLike | InstantText | undefined
   /** Default 'newest'. */
   readonly order?: 'newest' | 'oldest' | undefined
-  /** No more than so many. Default: all. */
+  /** The most records to return. Default: all. */
   readonly limit?: number | undefined
 }
 
@@ -88,6 +88,6 @@ export type CountFilter = Omit<JobFilter, 'order' | 'limit'>
 
 export interface JobCount {
   readonly count: number
-  /** False: there are at least so many. Counting stops at 10,000, or where too many jobs would have to be looked at. */
+  /** False: there are at least `count`. Counting stops at 10,000, or when too many rows would have to be read. */
   readonly exact: boolean
 }

@@ -5,7 +5,7 @@ import { checkFields } from '../job/definition/check-fields.js'
 import type { Check, Fields } from '../job/definition/check-fields.js'
 import { checkName, isFunction } from '../job/definition/check-options.js'
 
-/** Names that `capture` may take, and objects of hooks. */
+/** The most stores of `capture`, and the most objects of `hooks`. */
 const CAPTURES_MAX = 16
 const HOOKS_MAX = 16
 
@@ -43,7 +43,7 @@ export const isHooks: Check = (value) => {
   return value.flatMap((one: unknown, index) => hookProblems(one, `[${index}]`))
 }
 
-/** An object of a class has its hooks as methods, and its own fields are its own; a plain one has nothing but hooks. */
+/** A class instance has its hooks as methods and may have other fields; a plain object may have hooks only. */
 function hookProblems(value: unknown, path: string): Problem[] {
   if (typeof value !== 'object' || value === null || Object.keys(HOOKS.fields).every((name) => !(name in value)))
     return checkFields(value, path, HOOKS)

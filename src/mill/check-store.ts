@@ -3,7 +3,7 @@ import type { Check } from '../job/definition/check-fields.js'
 import { isStoreChoice } from '../store/choice.js'
 import { isPool } from '../store/postgres/connection/target.js'
 
-/** What names a store; whatever else looks like one is told what to pass in its place. Its own library looks closer. */
+/** Accepts what can name a store. For a value that resembles one, the error says what to pass instead. The store's driver checks the rest. */
 export const isStore: Check = (value) => {
   if (typeof value === 'string' && value.trim() !== '') return undefined
   // A handle of a library is an object of a class, whose fields may all be its own secret.

@@ -11,7 +11,7 @@ import type { RunAttemptInContext } from '../worker/attempt-host.js'
 import { captureOf } from './parts-from-options.js'
 import type { MillOptions } from './options.js'
 
-/** The parts of a mill with the app's own code around them: captured context and hooks. */
+/** The parts of a mill, wrapped in the app's hooks and captured context. */
 export interface HooksAndContext {
   readonly events: EngineEvents
   readonly executor: Executor
@@ -20,7 +20,7 @@ export interface HooksAndContext {
   readonly enqueueHooks: HookLists['enqueue']
 }
 
-/** Where an app captures nothing and hooks nothing, each part is given back as it came. */
+/** Without hooks and without captured context each part is returned unwrapped: apps that use neither pay nothing. */
 export function withHooksAndContext(
   options: Pick<MillOptions, 'capture' | 'codec' | 'hooks'>,
   parts: { readonly events: EngineEvents; readonly executor: Executor },

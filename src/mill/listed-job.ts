@@ -3,7 +3,6 @@ import { categoriesOf } from '../job/definition/inheritance.js'
 import { mergeRetry } from '../job/rules/retry.js'
 import type { ListedJob } from './mill-type.js'
 
-/** A registered job as people see it. */
 export function toListedJob(registered: Registered): ListedJob {
   return {
     name: registered.job.name,

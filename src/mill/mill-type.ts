@@ -42,7 +42,7 @@ export interface Mill {
     ...rest: EnqueueArguments<NoInfer<Payload>>
   ): Promise<Handle<Result, Payload>>
 
-  /** Enqueues all of them or none; an error names the index. */
+  /** Enqueues all payloads or none. An error names the index of each bad item. */
   enqueueMany<Payload = unknown, Result = unknown>(
     job: Job<Payload, Result> | string,
     payloads: readonly NoInfer<Payload>[],
@@ -50,8 +50,8 @@ export interface Mill {
   ): Promise<Handle<Result, Payload>[]>
 
   /**
-   * Enqueues for later. Under a key, the one that waits is moved; if that job is running, a successor is written, which is
-   * blocked until the job ends.
+   * Enqueues a job for later. With a key, a waiting job of that key gets the new time and payload; if that job is running, a
+   * successor is written, which is blocked until the job ends.
    */
   schedule<Payload = unknown, Result = unknown>(
     job: Job<Payload, Result> | string,
@@ -61,8 +61,8 @@ export interface Mill {
   ): Promise<Handle<Result, Payload>>
 
   /**
-   * Enqueues a job again and again: by a cron text in a time zone, or every so often. The same id updates it in place; a call
-   * that changes nothing writes nothing, so make it at every start.
+   * Enqueues a job repeatedly: by a cron expression in a time zone, or at an interval. A call with the same id updates the
+   * schedule; a call that changes nothing writes nothing, so it can be made at every start.
    *
    * ```ts
    * import { job, millrace } from 'millrace'
@@ -78,16 +78,16 @@ export interface Mill {
     rule: RuleInput,
     options?: RecurringOptions,
   ): Promise<ScheduleRecord>
-  /** Forgets a recurring job with its ledger; jobs that were enqueued stay. False when there was none. */
+  /** Deletes a schedule and its ledger; jobs that it enqueued stay. False when there was none. */
   deleteRecurring(id: string): Promise<boolean>
   /** Recurring jobs by their ids: list, get, pause, resume, runNow, backfill, ticks. */
   readonly schedules: Schedules
-  /** What will run within a span, recurring jobs included, in the order of its times: the nearest 1,000, or `limit`. */
+  /** The runs due within a span, schedules included, earliest first: at most 1,000, or `limit`. */
   upcoming(span: Duration | number, options?: { readonly limit?: number }): Promise<Upcoming[]>
 
   /**
-   * Enqueues a whole graph in one transaction: all of it or nothing. Gives what `build` returned, with handles in place of
-   * nodes; all handles, in the order they were added, where it returned nothing.
+   * Enqueues a whole graph in one transaction: all of it or nothing. Resolves with the return value of `build`, each node
+   * replaced by its handle; with all handles, in the order of `add`, when it returned nothing.
    *
    * ```ts
    * import { job, millrace } from 'millrace'
@@ -102,19 +102,19 @@ export interface Mill {
    */
   flow<Built>(build: (f: FlowBuilder) => Built, options?: { readonly tx?: unknown }): Promise<FlowHandles<Built>>
 
-  /** True when a job was still waiting under that key, and now never runs. */
+  /** Cancels the waiting job of that key. False when no job of that key was waiting. */
   unschedule(job: Enqueueable, key: string): Promise<boolean>
 
-  /** Begins to run jobs. A second call does nothing. */
+  /** Starts to run jobs. A second call does nothing. */
   start(): Promise<void>
-  /** Claims no more, lets running jobs finish until the deadline (30 s), gives the rest back. It can be started again. */
+  /** Stops claiming, waits for running jobs until the deadline (30 s), and releases the rest. The mill can be started again. */
   stop(options?: { readonly deadline?: Duration | number | undefined }): Promise<void>
-  /** Stops, and lets go of the store. */
+  /** Stops, and closes the store. */
   close(options?: { readonly deadline?: Duration | number | undefined }): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
   /**
-   * Closes this mill on SIGTERM or SIGINT (Ctrl-C), with a deadline of 25 s, and then ends the process: code 0, or 1 when it could
-   * not be closed. A second signal ends it at once. Gives a function that undoes it.
+   * Closes this mill on SIGTERM or SIGINT (Ctrl-C), with a deadline of 25 s, and then exits the process with code 0, or 1 when the
+   * mill could not be closed. A second signal exits at once. Returns a function that removes the signal handlers.
    *
    * ```ts
    * import { job, millrace } from 'millrace'
@@ -126,11 +126,11 @@ export interface Mill {
    */
   stopOnSignals(options?: { readonly deadline?: Duration | number | undefined }): () => void
 
-  /** A job's record; undefined when no job has that id, also where the text is no id at all. */
+  /** A job's record; undefined when no job has that id, also when the string is not a UUID. */
   get(id: string): Promise<JobRecord | undefined>
   /**
-   * Every job that fits, newest first, read page by page as you go. Records are typed where `job` is a job's value, or a list
-   * of them. There is no cursor to keep: the loop reads on until it ends.
+   * Every matching job, newest first, read page by page as you iterate. Records are typed when `job` is a job's value, or a list
+   * of them. There is no cursor to keep: the loop reads until there are no more jobs.
    *
    * ```ts
    * import { millrace } from 'millrace'
@@ -143,30 +143,30 @@ export interface Mill {
     filter?: JobFilter<Wanted>,
   ): AsyncIterableIterator<FoundRecord<Wanted>>
   /**
-   * How many jobs fit: `{ count, exact }`. Counting stops at 10,000, and `exact` is false when there are more. Members of a
-   * group that have not ended are read from its counters, whatever their number.
+   * How many jobs match: `{ count, exact }`. Counting stops at 10,000, and `exact` is false when there are more. Unfinished
+   * members of a group are read from its counters, and so are always exact.
    */
   count(filter?: CountFilter): Promise<JobCount>
-  /** A handle for an id you kept. */
+  /** A handle for a stored id. */
   handle(id: string): Handle<unknown>
-  /** Runs a failed, cancelled, parked or retrying job again, now, with all its retries. False when it is none of those. */
+  /** Runs a failed, cancelled, parked or retrying job again now, with a full set of retries. False when it is none of those. */
   retry(id: string): Promise<boolean>
   /**
-   * Cancels a job. One that waits is cancelled at once. One that runs, wherever that is, is told through `ctx.signal`, and
-   * never begins again; if its handler returns all the same, it is done. False when it has ended, is parked or unknown.
+   * Cancels a job. A waiting job is cancelled at once. For a running job, in any process, `ctx.signal` is aborted and the job is
+   * not retried; if its handler returns nevertheless, it is done. False when it has ended, is parked or unknown.
    */
   cancel(id: string): Promise<boolean>
   /**
-   * Pauses a job that waits. One that runs goes on, and is paused if it would be tried again. False when it has ended, was
-   * cancelled, is parked or unknown.
+   * Pauses a waiting job. A running attempt continues, and the job is paused if it would be tried again. False when it has ended,
+   * was cancelled, is parked or unknown.
    */
   pause(id: string): Promise<boolean>
-  /** Lets a paused job go on, with its time and its retries as they were. False when it is not paused. */
+  /** Resumes a paused job, with its due time and its retries unchanged. False when it is not paused. */
   resume(id: string): Promise<boolean>
-  /** A queue by its name: `pause()`, `resume()` and `pauseUntil(…)` it, for every process. */
+  /** A queue by its name: `pause()`, `resume()` and `pauseUntil(…)` apply to every process. */
   queue(name: string): QueueHandle
   /**
-   * A group by its name: `progress()`, `seal()`, and verbs for all of its members. Nothing is written before `seal()`.
+   * A group by its name: `progress()`, `seal()`, and commands for all its members. Nothing is written before `seal()`.
    *
    * ```ts
    * import { job, millrace } from 'millrace'
@@ -180,17 +180,17 @@ export interface Mill {
    * ```
    */
   group<Payload = unknown, Result = unknown>(id: string, options?: GroupOptions<Payload, Result>): GroupHandle
-  /** Forgets a job that is not running. */
+  /** Deletes a job that is not running. */
   delete(id: string): Promise<boolean>
-  /** Changes a job that waits; a parked one becomes ready. */
+  /** Changes a waiting job; a parked one becomes ready. */
   edit(id: string, change: JobEdit): Promise<boolean>
 
-  /** Every job registered here. */
+  /** Every job registered in this mill. */
   jobs(): readonly ListedJob[]
   has(name: string): boolean
-  /** Runs a registered job's handler here and now, outside the queue. */
+  /** Runs a registered job's handler directly, outside the queue. */
   run(name: string, payload?: unknown): Promise<unknown>
-  /** Adds a job, also while running. */
+  /** Registers a job, also while the mill runs. */
   register(job: Job<never, unknown> | AnyJob): void
   /** Changes concurrency, queues, poll, crashBudget or slowAfter while running. */
   configure(change: Partial<MillOptions>): void

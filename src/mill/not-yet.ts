@@ -1,51 +1,52 @@
 import { NotYetError } from '../errors.js'
 
-/** How a verb that is not built yet is refused: its promise rejects, it throws, or its name throws when it is read. */
+/** How a verb that is not built yet is refused: its promise rejects, the call throws, or reading the property throws. */
 interface Refusal {
-  readonly how: 'reject' | 'throw' | 'name'
-  /** What to do until it is there. */
+  readonly how: 'reject' | 'throw' | 'throw when read'
+  /** What to use until it is built. */
   readonly instead: string
 }
 
-const each = (command: string, filter: string): Refusal => ({
+const oneByOne = (command: string, filter: string): Refusal => ({
   how: 'reject',
   instead: `call mill.${command}(id) for each job of mill.find(${filter})`,
 })
-const TOLD = 'read mill.get(id) now and then, or let hooks.settle tell you of every attempt that ends in this process'
-const LISTED = 'list jobs with mill.find(filter) and schedules with mill.schedules.list()'
+const POLL_OR_HOOK =
+  'read mill.get(id) now and then, or use hooks.settle, which is called when an attempt ends in this process'
+const LIST = 'list jobs with mill.find(filter) and schedules with mill.schedules.list()'
 
-/** Verbs that are promised and not built yet. They are not in the type `Mill`: TypeScript refuses them too. */
+/** Verbs that are announced and not built yet. They are not in the type `Mill`: TypeScript refuses them too. */
 export const NOT_YET_VERBS: { readonly [verb: string]: Refusal } = {
   sequence: { how: 'reject', instead: 'let each job come after the one before it: build them with mill.flow()' },
   send: { how: 'reject', instead: 'enqueue a job when the event comes' },
   steps: { how: 'reject', instead: 'make each step a job, and link them with mill.flow()' },
   why: { how: 'reject', instead: 'read state, reason, error, dueAt and attempts of mill.get(id)' },
-  retryOne: each('retry', '{ queue, state: "failed", limit: 1 }'),
-  retryAll: each('retry', '{ state: "failed" }'),
-  cancelAll: each('cancel', 'filter'),
-  deleteAll: each('delete', 'filter'),
-  pauseAll: each('pause', 'filter'),
+  retryOne: oneByOne('retry', '{ queue, state: "failed", limit: 1 }'),
+  retryAll: oneByOne('retry', '{ state: "failed" }'),
+  cancelAll: oneByOne('cancel', 'filter'),
+  deleteAll: oneByOne('delete', 'filter'),
+  pauseAll: oneByOne('pause', 'filter'),
   groups: { how: 'reject', instead: 'keep the names of your groups, and ask mill.group(name).progress()' },
-  sequences: { how: 'reject', instead: LISTED },
+  sequences: { how: 'reject', instead: LIST },
   workers: {
     how: 'reject',
     instead: 'log in each process when it starts and stops: mill.start() writes its worker id',
   },
   audit: { how: 'reject', instead: 'write a line of your own where you call mill.cancel(), mill.retry() and the like' },
   check: { how: 'reject', instead: 'run "pragma integrity_check" on a copy of the SQLite file' },
-  stopChanges: { how: 'reject', instead: TOLD },
-  stopAllChanges: { how: 'reject', instead: TOLD },
-  dashboard: { how: 'reject', instead: LISTED },
+  stopChanges: { how: 'reject', instead: POLL_OR_HOOK },
+  stopAllChanges: { how: 'reject', instead: POLL_OR_HOOK },
+  dashboard: { how: 'reject', instead: LIST },
   healthy: { how: 'throw', instead: 'call mill.get(id) with any id: it rejects when the store cannot be used' },
   health: { how: 'throw', instead: 'call mill.get(id) with any id: it rejects when the store cannot be used' },
-  watch: { how: 'throw', instead: TOLD },
-  events: { how: 'throw', instead: TOLD },
-  changes: { how: 'throw', instead: TOLD },
-  stats: { how: 'name', instead: 'count what hooks.settle tells you' },
-  live: { how: 'name', instead: TOLD },
+  watch: { how: 'throw', instead: POLL_OR_HOOK },
+  events: { how: 'throw', instead: POLL_OR_HOOK },
+  changes: { how: 'throw', instead: POLL_OR_HOOK },
+  stats: { how: 'throw when read', instead: 'count the attempts in hooks.settle' },
+  live: { how: 'throw when read', instead: POLL_OR_HOOK },
 }
 
-/** Refuses them by name: "mill.sequence is not a function" says neither that it will come nor what to do. */
+/** Refuses them by name: "mill.sequence is not a function" would say neither that it is planned nor what to use instead. */
 export function refuseNotYet(prototype: object): void {
   for (const [verb, { how, instead }] of Object.entries(NOT_YET_VERBS)) {
     if (how === 'reject')

@@ -37,47 +37,47 @@ import type { Logger, LogLevel } from '../world/log.js'
 import { isCapture, isHooks } from './check-hooks-and-context.js'
 import { isStore } from './check-store.js'
 
-/** What `millrace()` takes. Every option has a default, listed in `defaults`. */
+/** The options of `millrace()`. Every option has a default, listed in `defaults`. */
 export interface MillOptions {
   /** A path, ':memory:', a postgres:// URL, an open SQLite handle, `sqlite(…)` or `postgres(…)`. Default: $MILLRACE_STORE, else ./millrace.db (refused when NODE_ENV is production). */
   readonly store?: string | StoreChoice | SqliteHandle | undefined
   /** The jobs this process can run: an array, an object, or a module namespace. */
   readonly jobs?: object | undefined
-  /** Runs jobs whose name nobody here defines. Default: they are left for a worker that knows them. */
+  /** Runs jobs whose name is not registered in this process. Default: they are left for a worker that has registered them. */
   readonly unknown?: Handler<never, unknown> | undefined
   /** Writes and reads payloads and results. Default: tagged JSON. */
   readonly codec?: Codec | undefined
   /**
-   * Context taken at each enqueue and in place when the job runs and when its errors are logged: AsyncLocalStorages by name.
-   * Default `{ trace: true }`: OpenTelemetry's trace context, when its API is loaded. `false` takes nothing.
+   * AsyncLocalStorages by name. Their values are captured at each enqueue, and restored when the job runs and when its errors are
+   * logged. Default `{ trace: true }`: OpenTelemetry's trace context, when its API is loaded. `false` captures nothing.
    */
   readonly capture?: CaptureOptions | false | undefined
   /** Handlers running at once in this process. Default 10. */
   readonly concurrency?: number | undefined
   /** Maximum concurrent jobs per queue, per process: `{ mail: 5 }`. Default: no bound but `concurrency`. */
   readonly queues?: { readonly [queue: string]: number | { readonly concurrency: number } } | undefined
-  /** How often the store is looked at without being told to. Default '5s'. */
+  /** How often the store is polled for jobs; hints make most of them start sooner. Default '5s'. */
   readonly poll?: Duration | number | undefined
-  /** How long a silent worker is believed to live. Default '15s'. */
+  /** How long a worker may miss its heartbeat before other workers take over its jobs. Default '15s'. */
   readonly lease?: Duration | number | undefined
-  /** Crashes of its process, while it ran in quarantine, that park a job. Default 3. */
+  /** A job is parked after its process crashed this many times while the job ran in quarantine. Default 3. */
   readonly crashBudget?: number | undefined
   readonly retry?: RetryOptions | undefined
   /** How long one attempt may take. Default '30m'; Infinity lifts it. */
   readonly timeout?: Duration | number | undefined
-  /** A handler that takes longer is logged as an error, again and again. Default '5m'. */
+  /** A handler that takes longer is logged as an error, repeatedly. Default '5m'. */
   readonly slowAfter?: Duration | number | undefined
   /** How long finished jobs are kept: '1d', or { done, cancelled, failed }. Default 7 d done and cancelled, 30 d failed. */
   readonly keep?: KeepOptions | undefined
-  /** Bring the tables up to date when the store is opened. Default true. */
+  /** Apply pending migrations when the store is opened. Default true. */
   readonly autoMigrate?: boolean | undefined
-  /** Your code around enqueue, start and settle; of several, the first is outermost. */
+  /** Your code around enqueue, start and settle. In a list, the first is outermost. */
   readonly hooks?: Hooks | readonly Hooks[] | undefined
   /** A logger in pino's call shape, a level for the built-in one ('debug' | 'info' | 'warn' | 'error'), or false. Default 'info'. */
   readonly logger?: Logger | LogLevel | false | undefined
 }
 
-/** Every option of `millrace()` with the value it has when nothing is said. */
+/** Every option of `millrace()` with its default. */
 export const defaults = {
   store: './millrace.db',
   jobs: [],
@@ -181,12 +181,12 @@ const FIELDS: Fields = {
     hooks: isHooks,
     logger: isLogger,
   },
-  // Promised and not built yet: refused by name unless they ask for what is so anyway.
+  // Announced and not built yet: refused by name, unless the value asks for the present behaviour.
   notYet: {
     ...BOUNDS,
     executor: LOOP_ONLY,
     partition: notYet('give each part a queue of its own'),
-    changeLog: notYet('let hooks.settle tell you of every attempt that ends in this process', false),
+    changeLog: notYet('use hooks.settle, which is called when an attempt ends in this process', false),
     allowedErrorTime: notYet(WATCH_LOG, '15m'),
     startGrace: notYet(WATCH_LOG, '10m'),
     dashboard: notYet('list jobs with mill.find(filter)', false),
@@ -195,22 +195,22 @@ const FIELDS: Fields = {
     onSystemRecovery: notYet(WATCH_LOG),
     encrypt: notYet(OWN_CODEC, false),
     encryption: notYet(OWN_CODEC, false),
-    outage: notYet('pause the queue where you meet it: ctx.queue.pauseUntil("1m")'),
+    outage: notYet('pause the queue in the handler that notices it: ctx.queue.pauseUntil("1m")'),
   },
   foreignNames: FOREIGN_MILL_OPTIONS,
   meant: (value) =>
     typeof value === 'string' ? `{ store: ${show(value)} }` : Array.isArray(value) ? '{ jobs: […] }' : undefined,
 }
 
-/** Throws one error with everything that is wrong. `more` are options that this caller takes beside those of a mill. */
+/** Throws one error that lists every problem. `more` are options that this caller takes in addition to those of a mill. */
 export function checkMillOptions(options: unknown, subject: string, more: Fields['fields'] = {}): void {
   const problems = checkFields(options, '', { ...FIELDS, fields: { ...FIELDS.fields, ...more } })
-  // Jobs that contradict each other, with nothing else wrong, say so in their own words.
+  // When only `jobs` is wrong, throw its own error: it says which jobs contradict each other.
   if (problems.length === 1 && problems[0]?.path === 'jobs') listJobs((options as MillOptions).jobs)
   if (problems.length > 0) throw new InvalidOptionsError(subject, problems)
 }
 
-/** What may change while the mill runs; the rest needs a new mill. */
+/** Options that `configure()` may change while the mill runs; the others need a new mill. */
 const CHANGEABLE = ['concurrency', 'queues', 'poll', 'crashBudget', 'slowAfter'] as const
 
 export function checkChange(change: unknown): void {
@@ -219,7 +219,7 @@ export function checkChange(change: unknown): void {
   if (fixed.length === 0) return
   const problems = fixed.map((path) => ({
     path,
-    message: 'cannot be changed while the mill lives; close it and make a new one',
+    message: 'cannot be changed after millrace(); close this mill and make a new one',
   }))
   throw new InvalidOptionsError('configure()', problems)
 }
@@ -237,7 +237,7 @@ export interface StopOptions {
 
 const STOP_DEADLINE_MS = 30_000
 
-/** How long a stop waits for what runs. */
+/** How long a stop waits for running handlers, in ms. */
 export function deadlineOf(options: StopOptions, subject: string, otherwiseMs = STOP_DEADLINE_MS): number {
   const problems = checkFields(options, '', {
     fields: { deadline: isDurationOption },
@@ -249,7 +249,7 @@ export function deadlineOf(options: StopOptions, subject: string, otherwiseMs = 
   return parsed.ok ? parsed.ms : otherwiseMs
 }
 
-/** A command of an id alone. It commits by itself: options, a `tx` above all, would be ignored, so they are refused. */
+/** A command that takes only an id. It commits by itself and would ignore options such as `tx`, so they are refused. */
 export function byIdAlone(
   verb: string,
   command: (id: string) => Promise<boolean>,

@@ -16,11 +16,11 @@ import type { WorkerOptions } from '../worker/worker.js'
 import { toMs } from './options.js'
 import type { MillOptions } from './options.js'
 
-/** Which store: what was given, else $MILLRACE_STORE, else ./millrace.db, which production must ask for by name. */
-export function storeOf(given: unknown): StoreChoice {
-  if (isStoreChoice(given)) return given
+/** The store: the option, else $MILLRACE_STORE, else ./millrace.db. With NODE_ENV=production there is no default. */
+export function storeOf(option: unknown): StoreChoice {
+  if (isStoreChoice(option)) return option
   const { store, production } = readEnvironment()
-  const target = given === undefined ? store : given
+  const target = option === undefined ? store : option
   if (target === undefined && production)
     throw new InvalidOptionsError('millrace()', [
       {
@@ -46,11 +46,11 @@ export function logOf(logger: MillOptions['logger'], world: World): Log {
   return logTo(logger)
 }
 
-/** What is captured at enqueue: the stores given by name, and the trace context unless it is switched off. */
-export function captureOf(given: MillOptions['capture'], codec: Codec): Capture | undefined {
-  if (given === false) return undefined
-  const { trace = true, ...own } = given ?? {}
-  const stores = Object.entries({ ...own, trace }).filter((entry): entry is [string, ContextStore] => {
+/** The context to capture at each enqueue: the app's stores, and the trace context unless it is switched off. */
+export function captureOf(option: MillOptions['capture'], codec: Codec): Capture | undefined {
+  if (option === false) return undefined
+  const { trace = true, ...appStores } = option ?? {}
+  const stores = Object.entries({ ...appStores, trace }).filter((entry): entry is [string, ContextStore] => {
     const [, store] = entry
     return typeof store === 'object' || typeof store === 'function'
   })
@@ -58,14 +58,13 @@ export function captureOf(given: MillOptions['capture'], codec: Codec): Capture 
   return new Capture(Object.fromEntries(stores), trace === true ? traceContext : undefined, codec)
 }
 
-/** What the worker is told of the options. */
 export function workerOptionsOf(options: MillOptions): WorkerOptions {
   return {
     concurrency: options.concurrency ?? 10,
     queues: new Map(
-      Object.entries(options.queues ?? {}).map(([queue, most]) => [
+      Object.entries(options.queues ?? {}).map(([queue, bound]) => [
         queue,
-        typeof most === 'number' ? most : most.concurrency,
+        typeof bound === 'number' ? bound : bound.concurrency,
       ]),
     ),
     pollMs: toMs(options.poll, '5s'),

@@ -5,11 +5,11 @@ import type { SignalStops } from '../world/signals.js'
 import type { World } from '../world/world.js'
 import type { StartParts } from './started-parts.js'
 
-/** The parts of a mill that come from outside; tests and the simulator bring their own. */
+/** The parts that a mill is built from; tests and the simulator pass their own. */
 export interface MillParts {
   readonly world: World
   readonly store: StoreChoice
-  /** Calls handlers; default: in this process's event loop. */
+  /** Calls handlers. Default: in this process's event loop. */
   readonly executor?: Executor | undefined
   /** Starts what runs jobs; default: a worker that claims by itself, with upkeep. The test kit brings one that it steps. */
   readonly startParts?: StartParts | undefined
@@ -19,6 +19,6 @@ export interface MillParts {
   readonly blockGraceMs?: number | undefined
   /** Receives the signals of the process for `stopOnSignals`; default: the system's. */
   readonly signals?: SignalStops | undefined
-  /** Told of every claim that was lost and every worker that was rescued, beside the log. */
+  /** Receives engine events in addition to the log. */
   readonly watch?: Partial<EngineEvents> | undefined
 }

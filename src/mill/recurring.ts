@@ -14,7 +14,7 @@ interface Wired {
   readonly events: EngineEvents
 }
 
-/** What firing ticks needs of a mill. */
+/** The parts of a mill that firing ticks needs. */
 export function firePartsOf({ world, store, registry, events }: Wired): FireParts {
   return {
     world,
@@ -28,7 +28,7 @@ export function firePartsOf({ world, store, registry, events }: Wired): FirePart
   }
 }
 
-/** The commands about what recurs, wired to a mill's client. */
+/** The commands of `mill.schedules`, wired to a mill's client. */
 export function recurringOf(wired: Wired, client: Client): Recurring {
   return new Recurring({
     ...firePartsOf(wired),

@@ -6,16 +6,16 @@ import type { WorkerOptions, WorkerParts } from '../worker/worker.js'
 import { heldJobsLogger, startUpkeep, withUpkeepNotified } from './upkeep.js'
 import type { Upkeep } from './upkeep.js'
 
-/** What a started mill runs. */
+/** The parts that run between `start()` and `stop()`. */
 export interface StartedParts {
   /** There may be jobs to claim. */
   wake(): void
   configure(options: WorkerOptions): void
   /** Stops claiming, and waits for what runs until the deadline. */
   stop(deadlineMs: number): Promise<void>
-  /** The store is gone: nothing is claimed, promoted, fired or pruned any more, and running handlers are aborted. */
+  /** The store is gone: stops claims, promotion, schedules and pruning, and aborts running handlers. */
   abandon(error: Error): void
-  /** How many jobs went back to the line because the worker stopped while they ran. */
+  /** How many running jobs the worker released because it stopped. */
   givenBack(): number
 }
 

@@ -5,19 +5,19 @@ import type { Cancel } from '../world/timers.js'
 import { deadlineOf } from './options.js'
 import type { StopOptions } from './options.js'
 
-/** Below the 30 s that Kubernetes, Heroku and ECS wait before they kill, with time for the last writes. */
+/** Kubernetes, Heroku and ECS kill a process 30 s after SIGTERM: this leaves time for the last writes. */
 const SIGNAL_DEADLINE_MS = 25_000
 
 interface Closing {
   readonly mill: object
-  /** `isEnding`: the process ends when this has resolved. */
+  /** `isEnding`: the process exits when this has resolved. */
   close(deadlineMs: number, isEnding: boolean): Promise<void>
 }
 
-/** Closes the mill when the process is asked to end. */
+/** Closes the mill on SIGTERM or SIGINT. */
 export function stopOnSignals(closing: Closing, signals: SignalStops, log: Log, options: StopOptions = {}): Cancel {
   const deadlineMs = deadlineOf(options, 'stopOnSignals()', SIGNAL_DEADLINE_MS)
-  if (!signals.receivesSignals) log.write('warn', {}, NOT_HERE)
+  if (!signals.receivesSignals) log.write('warn', {}, NO_SIGNALS)
   return signals.add(closing.mill, {
     deadlineMs,
     async stop(signal, isShared) {
@@ -33,5 +33,5 @@ export function stopOnSignals(closing: Closing, signals: SignalStops, log: Log, 
   })
 }
 
-const NOT_HERE =
-  'stopOnSignals() does nothing in a worker thread: signals come to the main thread, which should close this mill'
+const NO_SIGNALS =
+  'stopOnSignals() does nothing in a worker thread: the main thread receives the signals, and should close this mill'

@@ -20,13 +20,13 @@ export interface UpkeepParts {
   readonly registry: Registry
   readonly events: EngineEvents
   readonly options: () => WorkerOptions
-  /** The worker beside it, which needs no rescue. */
+  /** The worker of the same mill, which must not be rescued. */
   readonly self: () => string | undefined
-  /** Told at the start of jobs that wait for another worker's lease; undefined where nothing is logged. */
+  /** Receives, at the start, the jobs that wait for another worker's lease to expire; undefined when logging is off. */
   readonly held: ((held: HeldElsewhere) => void) | undefined
 }
 
-/** What runs beside a worker: making due jobs ready, firing what recurs, rescuing the jobs of the dead, forgetting the old. */
+/** The background parts beside a worker: promote due jobs, fire schedules, rescue the jobs of dead workers, prune old jobs. */
 export interface Upkeep {
   /** The worker settled a job. */
   settled(job: SettledJob): void
@@ -75,12 +75,12 @@ export function startUpkeep(given: UpkeepParts): Upkeep {
   }
 }
 
-/** Where nothing is logged, nothing is read for it. */
+/** Undefined when logging is off, so that no rows are read for a line that is not written. */
 export function heldJobsLogger(log: Log): UpkeepParts['held'] {
   return log === silentLog ? undefined : (held) => logHeld(log, held)
 }
 
-/** The worker's events; those of jobs that end reach the upkeep too, which prunes about as many as end. */
+/** The worker's events, with settled jobs passed to the upkeep too: it prunes about as many jobs as end. */
 export function withUpkeepNotified(events: EngineEvents, upkeep: () => Upkeep | undefined): EngineEvents {
   const settled: EngineEvents['settled'] = (job, tookMs, running) => {
     upkeep()?.settled(job)

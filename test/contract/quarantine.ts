@@ -131,6 +131,6 @@ async function suspects(b: Bench, count: number, streak: number): Promise<readon
   const crashed = (await b.store.leases.readLeases(dead)).map((job) =>
     b.settled(job, { to: 'ready', attempt: 0, streak }),
   )
-  assert.deepEqual(await b.store.leases.rescueJobs(dead, 0, crashed), { refused: [], turned: [] })
+  assert.deepEqual(await b.store.leases.rescueJobs(dead, 0, crashed), { refused: [], changed: [] })
   return jobs.map((job) => job.id)
 }

@@ -28,7 +28,7 @@ export const rescueCases: readonly ContractCase[] = [
       await b.store.leases.beat(worker)
       assert.equal(await b.store.leases.rescueJobs(worker, 0, crashed), null, 'its heartbeat changed')
       assert.equal(await b.state(id), 'running')
-      assert.deepEqual(await b.store.leases.rescueJobs(worker, 1, crashed), { refused: [], turned: [] })
+      assert.deepEqual(await b.store.leases.rescueJobs(worker, 1, crashed), { refused: [], changed: [] })
       assert.equal(await b.state(id), 'ready')
       assert.equal((await b.read(id)).streak, 2)
       assert.deepEqual(await b.store.leases.readWorkers(), [])
@@ -44,7 +44,7 @@ export const rescueCases: readonly ContractCase[] = [
     assert.equal(await b.store.leases.rescueJobs(worker, 0, crashed, -1), null)
     assert.equal(await b.state(id), 'running')
     assert.deepEqual(await b.store.leases.readWorkers(), [{ id: worker, beat: 0 }])
-    assert.deepEqual(await b.store.leases.rescueJobs(worker, 0, crashed, 10_000), { refused: [], turned: [] })
+    assert.deepEqual(await b.store.leases.rescueJobs(worker, 0, crashed, 10_000), { refused: [], changed: [] })
     assert.equal(await b.state(id), 'ready')
   }),
 

@@ -7,22 +7,25 @@ import type { GuardedChange, JobRow, Store } from '../../store/store.js'
 import type { World } from '../../world/world.js'
 import { canBeId } from '../check-arguments.js'
 
-/** A command that keeps meeting a job in another state gives up. */
+/** Give up after this many attempts at which another process had changed the job's state first. */
 const COMMAND_TRIES = 20
 
 export interface CommandParts {
   readonly world: World
   readonly store: Store
-  /** A command moved a job, or forgot it. */
+  /** A command changed the state of a job, or deleted it. */
   readonly changed: (job: JobRow, to: State | 'gone', reason: string | undefined) => void
-  /** Something was asked of a job that runs. */
-  readonly requested: (job: JobRow, ask: RequestVerb) => void
+  /** A change was requested of a running job. */
+  readonly requested: (job: JobRow, verb: RequestVerb) => void
 }
 
-/** What a command writes beside the move itself. */
+/** The fields that a command writes beside the new state. */
 export type Change = Omit<GuardedChange, 'id' | 'from' | 'to'>
 
-/** Reads, decides, and writes only if the job is still as it was read, or `seen` by the caller; else again. */
+/**
+ * Reads the job, decides, and writes only if its state has not changed since; otherwise tries again. `seen` is a row that the
+ * caller has just read.
+ */
 export async function commandJob(
   parts: CommandParts,
   id: string,
@@ -36,11 +39,11 @@ export async function commandJob(
     const move = row === undefined ? null : decideCommand(row.state, command)
     if (row === undefined || move === null) return false
     const change = await how(row)
-    const asked =
+    const written =
       move.request === undefined
         ? moveJob(parts, row, move.to, change)
         : requestChange(parts, row, move.request, change)
-    return followed<boolean | 'stale', boolean>(asked, (answer) => {
+    return followed<boolean | 'stale', boolean>(written, (answer) => {
       if (answer !== 'stale') return answer
       return tries === COMMAND_TRIES ? false : attempt(tries + 1)
     })
@@ -49,7 +52,7 @@ export async function commandJob(
 }
 
 async function moveJob(parts: CommandParts, row: JobRow, to: State | 'gone', change: Change): Promise<true | 'stale'> {
-  // Paused already, and asked to pause: it is as was asked for, and there is nothing to write or to tell.
+  // It is paused already: nothing to write, and no event.
   if (to === 'paused' && row.state === 'paused' && change.edit === undefined) return true
   return followed(parts.store.jobs.changeJob({ id: row.id, from: row.state, to, ...change }), async (done) => {
     if (done === 'stale') return 'stale'
@@ -59,7 +62,7 @@ async function moveJob(parts: CommandParts, row: JobRow, to: State | 'gone', cha
   })
 }
 
-/** For the log only: where it went, the store said by its own clock. */
+/** For the log only. The store decided the state by its own clock, which may differ from this one. */
 function resumed(row: JobRow, world: World): State {
   return resumedState({ isDue: row.dueAt <= world.clock.now(), hasFailed: row.error !== null })
 }
@@ -67,18 +70,21 @@ function resumed(row: JobRow, world: World): State {
 async function requestChange(
   parts: CommandParts,
   row: JobRow,
-  ask: RequestVerb,
+  verb: RequestVerb,
   change: Change,
 ): Promise<boolean | 'stale'> {
   const { reason = '', keepMs } = change
-  return followed(parts.store.jobs.requestChange({ id: row.id, verb: ask, reason, keepMs }), (answer) => {
+  return followed(parts.store.jobs.requestChange({ id: row.id, verb, reason, keepMs }), (answer) => {
     if (answer === 'stale') return 'stale'
-    if (answer === 'noted') parts.requested(row, ask)
+    if (answer === 'noted') parts.requested(row, verb)
     return answer === 'noted'
   })
 }
 
-/** Resolves when every holder of jobs in advance, in whatever process, has asked again: what was taken begins nowhere after. */
+/**
+ * Resolves when every worker that holds jobs in advance (look-ahead), in any process, has confirmed them again. From then on no
+ * worker begins a job that this command took back.
+ */
 export function waitForLookAhead({ world, store }: Pick<CommandParts, 'world' | 'store'>): Promise<void> {
   return new Promise((resolve) => world.timers.after(store.info.heldUnconfirmedMs * 2, resolve))
 }

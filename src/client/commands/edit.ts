@@ -8,7 +8,7 @@ import type { StoredOptions } from '../../job/definition/stored-options.js'
 import { fillTitle } from '../../job/definition/title.js'
 import { metaProblem, writeMeta } from '../enqueue/meta.js'
 
-/** What may be changed of a job that waits or is parked. */
+/** The fields of a waiting or parked job that `mill.edit` can change. */
 export interface JobEdit extends Pick<
   EnqueueOptions,
   'title' | 'labels' | 'queue' | 'priority' | 'in' | 'at' | 'retry' | 'timeout' | 'meta' | 'after' | 'onParentFailure'
@@ -16,10 +16,10 @@ export interface JobEdit extends Pick<
   readonly payload?: unknown
 }
 
-/** The stored options with the change laid over them; `payload` fills the places of a new title. */
+/** The stored options with the change merged into them. `payload` fills the `{field}` placeholders of a new title. */
 export function editedOptions(stored: string | null, change: JobEdit, codec: Codec, payload: unknown): string | null {
   const before = readOptions(stored)
-  const given: StoredOptions = {
+  const changed: StoredOptions = {
     ...(change.title === undefined ? {} : { title: fillTitle(change.title, payload).slice(0, TITLE_MAX) }),
     ...(change.labels === undefined ? {} : { labels: change.labels }),
     ...(change.retry === undefined ? {} : { retry: { ...before.retry, ...change.retry } }),
@@ -28,7 +28,7 @@ export function editedOptions(stored: string | null, change: JobEdit, codec: Cod
       : { timeout: change.timeout === Infinity ? null : timeoutMs(change.timeout, Infinity) }),
     ...(change.meta === undefined ? {} : { meta: editedMeta(codec, change.meta) }),
   }
-  return writeOptions({ ...before, ...given })
+  return writeOptions({ ...before, ...changed })
 }
 
 function editedMeta(codec: Codec, meta: unknown): NonNullable<StoredOptions['meta']> {

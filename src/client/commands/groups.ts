@@ -14,22 +14,22 @@ import type { FindQuery } from '../../store/find.js'
 import { allKnown, continued } from '../../store/followed.js'
 import type { JobRow, Store } from '../../store/store.js'
 import { refuseWatch } from '../refuse-watch.js'
-import type { NotWatched } from '../refuse-watch.js'
+import type { WithoutWatch } from '../refuse-watch.js'
 
-/** Members that one page of a command to all of them takes. */
+/** Members that a command for the whole group reads at a time. */
 const PAGE = 500
 
-/** A group of jobs, by its name: it need not have any. Nothing is written before `seal()`. */
+/** A group of jobs, by its name. It may be empty: nothing is written before `seal()`. */
 export interface GroupHandle {
   readonly id: string
-  /** How many members stand where, in all or in one queue. It costs the same for ten members and for a million. */
+  /** How many members are in each state, in all queues or in one. It costs the same for ten members and for a million. */
   progress(options?: { readonly queue?: string | undefined }): Promise<GroupProgress>
   /**
-   * Says that all have been enqueued. From then on only members that run may add, by `ctx.enqueue`; when none is unfinished,
-   * `whenDone` is enqueued, once. False when the group was sealed before: then nothing changes.
+   * Declares that all members have been enqueued. From then on only running members may add to it, by `ctx.enqueue`. When no
+   * member is unfinished, `whenDone` is enqueued, once. False when the group was sealed before: then nothing changes.
    */
   seal(options?: { readonly tx?: unknown }): Promise<boolean>
-  /** Pauses every member as `mill.pause` does; gives how many. Called again after a failure it goes on where it was. */
+  /** Pauses every member as `mill.pause` does, and returns how many. After a failure, call it again: it continues. */
   pause(): Promise<number>
   /** Resumes every paused member. */
   resume(): Promise<number>
@@ -50,10 +50,10 @@ type WhenDoneArguments = readonly [job: Enqueueable, payload?: unknown, options?
 
 export interface GroupParts {
   readonly store: Store
-  /** Checks and encodes a job that is enqueued later. */
-  readonly plan: (...given: WhenDoneArguments) => Promise<WhenDone>
-  /** The same within the call. */
-  readonly planSync: (...given: WhenDoneArguments) => WhenDone
+  /** Checks and encodes a job that the store enqueues later. */
+  readonly plan: (...args: WhenDoneArguments) => Promise<WhenDone>
+  /** The synchronous form, for a call with `tx`. */
+  readonly planSync: (...args: WhenDoneArguments) => WhenDone
   readonly command: (row: JobRow, command: 'pause' | 'resume' | 'cancel' | 'retry') => Promise<boolean>
 }
 
@@ -70,17 +70,17 @@ export function groupHandle(parts: GroupParts, id: unknown, options: unknown = {
   const { whenDone } = options as { readonly whenDone?: WhenDoneArguments }
   const forAll =
     (verb: string, command: Parameters<GroupParts['command']>[1], states: readonly State[]) =>
-    async (asked?: unknown): Promise<number> => {
-      check(group, verb, refuseOptions(asked, 'it is for all members'))
+    async (unexpected?: unknown): Promise<number> => {
+      check(group, verb, refuseOptions(unexpected, 'it is for all members'))
       return commandAll(parts, { group, states, order: 'newest', limit: PAGE, cursor: null }, command)
     }
-  const handle: GroupHandle & NotWatched = {
+  const handle: GroupHandle & WithoutWatch = {
     id: group,
-    progress: async (asked = {}) => {
-      check(group, 'progress', checkFields(asked, '', { fields: { queue: isName } }))
-      return progressOf(await parts.store.groups.readGroup(group), asked.queue)
+    progress: async (narrow = {}) => {
+      check(group, 'progress', checkFields(narrow, '', { fields: { queue: isName } }))
+      return progressOf(await parts.store.groups.readGroup(group), narrow.queue)
     },
-    seal: (asked = {}) => seal(parts, group, whenDone, asked),
+    seal: (sealOptions = {}) => seal(parts, group, whenDone, sealOptions),
     pause: forAll('pause', 'pause', ['scheduled', 'ready', 'retrying', 'blocked', 'running']),
     resume: forAll('resume', 'resume', ['paused', 'running']),
     cancel: forAll('cancel', 'cancel', ['scheduled', 'ready', 'retrying', 'blocked', 'paused', 'running']),
@@ -90,32 +90,32 @@ export function groupHandle(parts: GroupParts, id: unknown, options: unknown = {
   return handle
 }
 
-/** With `tx` all of it within the call, refusals too; else all by the promise. */
+/** With `tx` it is synchronous and throws what it refuses; without, its promise rejects. */
 function seal(
   parts: GroupParts,
   group: string,
-  given: WhenDoneArguments | undefined,
+  args: WhenDoneArguments | undefined,
   options: { readonly tx?: unknown },
 ): Promise<boolean> {
   const wrong = checkFields(options, '', { fields: { tx: isTransactionHandle } })
-  if (wrong.length > 0 || options.tx === undefined) return sealAlone(parts, group, given, wrong)
-  const whenDone = given === undefined ? null : parts.planSync(...given)
+  if (wrong.length > 0 || options.tx === undefined) return sealAsync(parts, group, args, wrong)
+  const whenDone = args === undefined ? null : parts.planSync(...args)
   const sealed = parts.store.transactions.sealGroupIn(options.tx, { group, whenDone })
   return Promise.resolve(sealed)
 }
 
-async function sealAlone(
+async function sealAsync(
   parts: GroupParts,
   group: string,
-  given: WhenDoneArguments | undefined,
+  args: WhenDoneArguments | undefined,
   wrong: readonly Problem[],
 ): Promise<boolean> {
   check(group, 'seal', wrong)
-  const whenDone = given === undefined ? null : await parts.plan(...given)
+  const whenDone = args === undefined ? null : await parts.plan(...args)
   return parts.store.groups.sealGroup({ group, whenDone })
 }
 
-/** The members as they are now, the newest first, a page at a time: what is added meanwhile is not met. */
+/** Commands every present member, newest first, a page at a time. Members added meanwhile are newer, so they are not included. */
 async function commandAll(
   parts: GroupParts,
   first: FindQuery,

@@ -9,33 +9,33 @@ import type { World } from '../../world/world.js'
 import { waitForLookAhead } from './command.js'
 import { whenOf } from '../enqueue/prepare.js'
 
-/** A queue, by its name: it need not hold anything. */
+/** A queue, by its name. It may be empty. */
 export interface QueueHandle {
   readonly name: string
-  /** Begins nothing more of this queue, in any process, until it is resumed. What runs goes on; enqueueing works. */
+  /** Starts no more jobs of this queue, in any process, until `resume()`. Running jobs continue, and jobs can be enqueued. */
   pause(): Promise<void>
-  /** The same, until a moment: a duration from now, or an instant. One in the past resumes the queue. */
+  /** Pauses until a time: a duration from now, or an instant. One in the past resumes the queue. */
   pauseUntil(when: When): Promise<void>
-  /** Lets the queue run again. */
+  /** Ends the pause. */
   resume(): Promise<void>
   /** Whether it is paused, since when, and until when. */
   get(): Promise<QueueRecord>
 }
 
-/** A queue as people and programs read it. */
+/** The public record of a queue. */
 export interface QueueRecord {
   readonly name: string
   readonly paused: boolean
   /** Since when it is paused. */
   readonly pausedAt: Date | undefined
-  /** When it goes on by itself; undefined when it runs, or when it waits for `resume()`. */
+  /** When the pause ends by itself; undefined when the queue is not paused, or until `resume()`. */
   readonly pausedUntil: Date | undefined
 }
 
 export interface QueueParts {
   readonly world: World
   readonly store: Store
-  /** A queue was paused, or runs again (undefined). */
+  /** A queue was paused, or resumed (undefined). */
   readonly paused: (queue: string, pause: StandingPause | undefined) => void
 }
 
@@ -55,7 +55,7 @@ export function queueHandle(parts: QueueParts, name: unknown): QueueHandle {
   }
 }
 
-/** Pauses a queue until a moment; under a claim, it is a handler that asks. */
+/** Pauses a queue until a time. With a claim, the caller is a handler: see `decidePause`. */
 export async function pauseQueueUntil(parts: QueueParts, queue: string, when: unknown, under?: Claim): Promise<void> {
   const until = untilOf(when, under === undefined ? `queue ${JSON.stringify(queue)}` : 'ctx.queue', parts.world)
   await pauseQueue(parts, { queue, until, ...(under === undefined ? {} : { under }) })

@@ -14,10 +14,10 @@ import { checkDraft, draft, encodePayload, hasPayloadCheck, rowLike } from './pr
 import { refuse } from './refuse.js'
 import type { Draft, Prepared, ItemProblems } from './prepare.js'
 
-/** Bad items of a bulk that one error names. */
+/** The most bad items of a bulk that one error lists. */
 const WRONG_MAX = 20
 
-/** The rows of a bulk, and what to do about held keys, which one insert answers in one way. */
+/** The rows of a bulk. One insert has one `onDuplicate` policy for all its rows. */
 export interface BulkRows {
   readonly rows: readonly NewJob[]
   readonly onDuplicate: OnDuplicate
@@ -25,58 +25,61 @@ export interface BulkRows {
 
 export type BulkOptions = EnqueueOptions | ((payload: never, index: number) => EnqueueOptions) | undefined
 
-/** Jobs in one bulk. */
+/** The most jobs in one bulk. */
 export const BULK_MAX = 1_000_000
 
-/** A bulk as a call gave it. */
+/** The arguments of one `enqueueMany` call, copied. */
 export interface Bulk {
   readonly registered: Registered
   readonly payloads: readonly unknown[]
   readonly options: BulkItemOptions
   readonly newId: () => string
-  /** Context taken where the call was made, once for the whole bulk. */
+  /** The caller's async context, captured once for the whole bulk. */
   readonly captured: CaptureResult | undefined
 }
 
-/** What is asked for the items of a bulk. */
+/** The options of each item of a bulk. */
 export interface BulkItemOptions {
   readonly of: (index: number) => EnqueueOptions | undefined
-  /** The same is asked for each of them. */
-  readonly same: boolean
-  /** The first transaction that is asked for, by whichever item: then all happens within the call. */
+  /** All items share one options object. */
+  readonly areShared: boolean
+  /** The first `tx` of any item. When there is one, the whole bulk is checked and written synchronously. */
   readonly tx: unknown
 }
 
-/** A function of the caller's is called once for each item, and for all of them before anything else: one may ask for a tx. */
+/**
+ * An options function is called once for each item, for all items before any other work: any item may carry the `tx` that
+ * makes the whole call synchronous.
+ */
 export function readBulkOptions(payloads: unknown, options: BulkOptions): BulkItemOptions {
   if (typeof options !== 'function') {
-    const own = copyOptions(options)
-    return { of: () => own, same: true, tx: txOf(own) }
+    const copy = copyOptions(options)
+    return { of: () => copy, areShared: true, tx: txOf(copy) }
   }
   const all: EnqueueOptions[] = []
   let tx: unknown
-  // What is no bulk is refused as such, and nobody is asked about it.
+  // Something that is not a valid bulk is refused later; the options function is not called for it.
   const length = Array.isArray(payloads) && payloads.length <= BULK_MAX ? payloads.length : 0
   for (let index = 0; index < length; index += 1) {
     try {
-      all.push(copyOptions(quietly(options((payloads as readonly unknown[])[index] as never, index))))
+      all.push(copyOptions(ignoreIfPromise(options((payloads as readonly unknown[])[index] as never, index))))
     } catch (error) {
-      // Thrown within the call where it may be part of a transaction, and by the promise where it is not.
+      // Throw synchronously when the call may belong to a transaction; otherwise reject the promise.
       if (index === 0 || tx !== undefined) throw error
-      return { of: (at) => (at < index ? all[at] : rethrow(error)), same: false, tx }
+      return { of: (at) => (at < index ? all[at] : rethrow(error)), areShared: false, tx }
     }
     if (tx === undefined) tx = txOf(all[index])
   }
-  return { of: (index) => all[index], same: false, tx }
+  return { of: (index) => all[index], areShared: false, tx }
 }
 
-/** The payloads at the call: the caller's list is read once. What is no bulk stays as it is, to be refused. */
+/** A copy of the caller's list, made at the call. An argument that is not a valid bulk is returned unchanged, to be refused later. */
 export function copyPayloads(payloads: readonly unknown[]): readonly unknown[] {
   return Array.isArray(payloads) && payloads.length <= BULK_MAX ? [...(payloads as readonly unknown[])] : payloads
 }
 
-/** Of an async function: refused below as what it is, and nobody else waits for it. */
-function quietly(options: EnqueueOptions): EnqueueOptions {
+/** An async options function returns a promise. The check refuses it later; its rejection must not end the process. */
+function ignoreIfPromise(options: EnqueueOptions): EnqueueOptions {
   return isThenable<unknown>(options) ? (ignoreRejection(options) as EnqueueOptions) : options
 }
 
@@ -84,48 +87,48 @@ function rethrow(error: unknown): never {
   throw error
 }
 
-/** The rows of a bulk. Every item is looked at before one is refused, so that one error names all of them. */
+/** Builds the rows of a bulk. All items are checked before any is refused, so that one error lists every bad item. */
 export async function prepareMany(bulk: Bulk): Promise<BulkRows> {
-  const gathered = new BulkBuilder(bulk)
-  // A check may wait, and the caller goes on: what all items were at the call is written down first.
-  const drafts = hasPayloadCheck(bulk.registered) ? gathered.draftAll() : []
-  for (let index = 0; gathered.wants(index); index += 1) {
-    if (gathered.addAlike(index)) continue
-    const making = checkDraft(drafts[index] ?? gathered.draft(index))
-    gathered.add(index, making instanceof Promise ? await making : making)
+  const builder = new BulkBuilder(bulk)
+  // A check may be asynchronous, and the caller may change the payloads meanwhile: encode all items first.
+  const drafts = hasPayloadCheck(bulk.registered) ? builder.draftAll() : []
+  for (let index = 0; builder.wants(index); index += 1) {
+    if (builder.addLikeFirst(index)) continue
+    const prepared = checkDraft(drafts[index] ?? builder.draft(index))
+    builder.add(index, prepared instanceof Promise ? await prepared : prepared)
   }
-  return gathered.rows()
+  return builder.rows()
 }
 
-/** The same within the call, for a bulk that goes into the caller's transaction. */
+/** The synchronous form, for a bulk that is inserted in the caller's transaction. */
 export function prepareManySync(bulk: Bulk): BulkRows {
-  const gathered = new BulkBuilder(bulk)
-  for (let index = 0; gathered.wants(index); index += 1)
-    if (!gathered.addAlike(index)) gathered.add(index, requireSync(bulk.registered, checkDraft(gathered.draft(index))))
-  return gathered.rows()
+  const builder = new BulkBuilder(bulk)
+  for (let index = 0; builder.wants(index); index += 1)
+    if (!builder.addLikeFirst(index)) builder.add(index, requireSync(bulk.registered, checkDraft(builder.draft(index))))
+  return builder.rows()
 }
 
 class BulkBuilder {
   readonly #bulk: Bulk
   readonly #rows: NewJob[] = []
   readonly #wrongs: ItemProblems[] = []
-  readonly #areAlike: boolean
-  #looked = 0
+  readonly #differOnlyInPayload: boolean
+  #checked = 0
   #policy: OnDuplicate | undefined
   #otherPolicy: Problem | undefined
 
   constructor(bulk: Bulk) {
     this.#bulk = bulk
-    this.#areAlike = differOnlyInPayload(bulk)
+    this.#differOnlyInPayload = differOnlyInPayload(bulk)
   }
 
   wants(index: number): boolean {
     return index < this.#bulk.payloads.length && this.#wrongs.length < WRONG_MAX
   }
 
-  /** The short way of a bulk whose rows differ in nothing but their payloads; false when this one must go the long way. */
-  addAlike(index: number): boolean {
-    const first = this.#areAlike ? this.#rows[0] : undefined
+  /** The fast path for rows that differ only in their payload: copies the first row. False when the slow path is needed. */
+  addLikeFirst(index: number): boolean {
+    const first = this.#differOnlyInPayload ? this.#rows[0] : undefined
     if (first === undefined) return false
     const { registered, payloads, newId } = this.#bulk
     let payload: Encoded
@@ -138,7 +141,7 @@ class BulkBuilder {
     return true
   }
 
-  /** Every item, up to the one that is the last to be looked at. */
+  /** Drafts of all items, up to the item at which WRONG_MAX is reached. */
   draftAll(): Draft[] {
     const drafts: Draft[] = []
     let wrongs = 0
@@ -151,29 +154,31 @@ class BulkBuilder {
   }
 
   draft(index: number): Draft {
-    const { registered, payloads, options: asked, newId, captured: taken } = this.#bulk
-    const payload = payloads[index]
-    // Told once when it is wrong.
-    const problems = index === 0 ? taken?.problems : undefined
-    const options = asked.of(index)
-    return draft({ registered, payload, options, index, captured: taken?.captured, problems }, newId())
+    const { registered, payloads, options, newId, captured: context } = this.#bulk
+    // The items share one captured context: only the first reports what is wrong with it.
+    const problems = index === 0 ? context?.problems : undefined
+    const captured = context?.captured
+    return draft(
+      { registered, payload: payloads[index], options: options.of(index), index, captured, problems },
+      newId(),
+    )
   }
 
-  add(index: number, made: Prepared): void {
-    const own = this.#bulk.options.of(index)
-    this.#looked = index + 1
-    if ('wrong' in made) this.#wrongs.push(made.wrong)
-    else if (txOf(own) !== txOf(this.#bulk.options.of(0))) this.#wrongs.push(otherTransaction(index))
+  add(index: number, prepared: Prepared): void {
+    const options = this.#bulk.options.of(index)
+    this.#checked = index + 1
+    if ('wrong' in prepared) this.#wrongs.push(prepared.wrong)
+    else if (txOf(options) !== txOf(this.#bulk.options.of(0))) this.#wrongs.push(otherTransaction(index))
     else {
-      this.#rows.push(made.row)
-      if (made.row.key !== null) this.#notePolicy(index, own?.onDuplicate ?? 'return')
+      this.#rows.push(prepared.row)
+      if (prepared.row.key !== null) this.#notePolicy(index, options?.onDuplicate ?? 'return')
     }
   }
 
   rows(): BulkRows {
     const { registered, payloads } = this.#bulk
-    const unseen = this.#wrongs.length < WRONG_MAX ? 0 : payloads.length - this.#looked
-    if (this.#wrongs.length > 0) refuse(registered.job.name, this.#wrongs, unseen)
+    const unchecked = this.#wrongs.length < WRONG_MAX ? 0 : payloads.length - this.#checked
+    if (this.#wrongs.length > 0) refuse(registered.job.name, this.#wrongs, unchecked)
     if (this.#otherPolicy !== undefined) throw new InvalidOptionsError('enqueueMany()', [this.#otherPolicy])
     return { rows: this.#rows, onDuplicate: this.#policy ?? 'return' }
   }
@@ -186,15 +191,22 @@ class BulkBuilder {
   }
 }
 
-/** Nothing of their rows is made from their payloads, and nobody but us looks at those. */
-function differOnlyInPayload({ options: asked, registered }: Bulk): boolean {
-  const options = asked.same ? asked.of(0) : undefined
+/** True when no column but `payload` depends on the payload, and neither a schema nor `accepts` checks it. */
+function differOnlyInPayload({ options: all, registered }: Bulk): boolean {
+  const options = all.areShared ? all.of(0) : undefined
   const { input, accepts, title, after } = registered.job.options
-  const named = typeof after === 'function' ? after : undefined
-  return (
-    asked.same &&
-    [input, accepts, title, named, registered.unique, options?.title, options?.unique, options?.key].every(isMissing)
-  )
+  const afterFunction = typeof after === 'function' ? after : undefined
+  const perPayload = [
+    input,
+    accepts,
+    title,
+    afterFunction,
+    registered.unique,
+    options?.title,
+    options?.unique,
+    options?.key,
+  ]
+  return all.areShared && perPayload.every(isMissing)
 }
 
 function isMissing(value: unknown): boolean {

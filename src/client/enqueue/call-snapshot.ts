@@ -5,11 +5,11 @@ import type { Registered } from '../../job/definition/registry.js'
 import { isThenable } from '../../job/definition/schema.js'
 
 /*
- * What counts is what was given at the call. Between the call and the write there may be hooks and checks that wait, and the
- * caller goes on meanwhile: a buffer is emptied and filled anew, an options object is used for the next call.
+ * A call stores its arguments as they were when it was made. Hooks and asynchronous checks may run between the call and the
+ * insert, and the caller may reuse a buffer or an options object meanwhile. So both are copied at the call.
  */
 
-/** A payload as it was when the call was made, for a call that goes through hooks. It stands in the payload's place. */
+/** A payload encoded at the call, for a call that passes through hooks. It replaces the payload from then on. */
 export class PayloadSnapshot {
   readonly encoded: Encoded
   readonly #registered: Registered
@@ -21,34 +21,34 @@ export class PayloadSnapshot {
     this.encoded = encoded
   }
 
-  /** The value for checks, titles and `unique` to look at, when there are any: what is looked at is what is stored. */
+  /** The stored value, decoded: checks, titles and `unique` see what will be stored. */
   read(): unknown {
     try {
       return this.#registered.codec.decode(this.encoded)
     } catch {
-      // A codec that encrypts may be unable to read here what it writes.
+      // A codec that encrypts may be able to write here and not to read.
       return this.#payload
     }
   }
 }
 
-/** The options of a call, each read once and copied, lists too; what is no options object stays as it is, to be refused. */
+/** A copy of the options of a call, lists included. Each is read once. A value that is no options object is returned unchanged, to be refused later. */
 export function copyOptions<T extends Pick<EnqueueOptions, 'labels'> | undefined>(options: T): T {
   try {
     if (!isOptionsObject(options) || isThenable(options)) return options
-    const own: Record<string, unknown> = { ...options }
-    for (const name of COPIED) if (own[name] !== undefined) own[name] = copyValue(own[name])
-    return own as T
+    const copy: Record<string, unknown> = { ...options }
+    for (const name of COPIED_DEEPLY) if (copy[name] !== undefined) copy[name] = copyValue(copy[name])
+    return copy as T
   } catch {
-    // A getter or a proxy threw: whoever checks it meets the same, and says so.
+    // A getter or a proxy threw. The check of the options gets the same error and reports it.
     return options
   }
 }
 
-/** Options that are objects or lists. The value of `meta` is the codec's to copy, and a handle is nobody's. */
-const COPIED = ['labels', 'retry', 'unique', 'after', 'in', 'at', 'expires'] as const
+/** Options that are objects or lists. The codec copies `meta`, and a transaction handle (`tx`) must not be copied. */
+const COPIED_DEEPLY = ['labels', 'retry', 'unique', 'after', 'in', 'at', 'expires'] as const
 
-/** Of a list, a date, or an object that holds them. */
+/** Copies a list, a date, or an object that contains them. */
 export function copyValue(value: unknown): unknown {
   if (Array.isArray(value)) return value.map((one: unknown) => (Array.isArray(one) ? one.slice() : one))
   if (value instanceof Date) return new Date(value)

@@ -38,11 +38,14 @@ export interface EnqueueVerbs {
 
 export interface HookedParts {
   readonly store: Pick<Store, 'transactions'>
-  /** Told of a hook's fault that changes nothing any more. */
+  /** Receives the error of a hook that failed too late to change the result of the call. */
   readonly events: { hookFailed(which: 'enqueue', job: { readonly name: string }, error: unknown): void }
 }
 
-/** The same calls through the hooks; without hooks, the calls themselves. Where none can be synchronous, all of them reject. */
+/**
+ * The verbs with the enqueue hooks around them; without hooks, the client's own. Where the store's transactions are asynchronous
+ * no verb throws synchronously.
+ */
 export function enqueueThroughHooks(
   client: EnqueueVerbs,
   registry: Registry,
@@ -53,7 +56,7 @@ export function enqueueThroughHooks(
   return parts.store.transactions.answersLater ? asyncVerbs(verbs) : verbs
 }
 
-/** What would be thrown within a call with tx, so that a synchronous callback rolls back, is a rejection as without it. */
+/** Every refusal is a rejection, also with `tx`: an asynchronous transaction callback rolls back by awaiting it. */
 function asyncVerbs(verbs: EnqueueVerbs): EnqueueVerbs {
   return {
     enqueue: async (...call) => verbs.enqueue(...call),
@@ -74,10 +77,10 @@ function verbsThroughHooks(
     enqueue: (job, payload, options, under) => {
       const own = copyOrEmpty(options)
       return rejectUnlessInTransaction(txOf(own) !== undefined, () => {
-        const taken = readCall(registry.lookUp(job), [payload], () => own)
+        const hookedCall = readCall(registry.lookUp(job), [payload], () => own)
         const insert: Insert = ([one]) =>
-          followed(client.enqueue(job, taken.payloads[0], one?.options, under), (handle) => [handle])
-        return firstHandle(pass({ verb: 'enqueue', ...taken.call }, insert))
+          followed(client.enqueue(job, hookedCall.payloads[0], one?.options, under), (handle) => [handle])
+        return firstHandle(pass({ verb: 'enqueue', ...hookedCall.call }, insert))
       })
     },
     enqueueMany: (job, payloads, options) => {
@@ -85,27 +88,27 @@ function verbsThroughHooks(
       const own = copyPayloads(payloads)
       const each = readBulkOptions(own, options)
       return rejectUnlessInTransaction(each.tx !== undefined, () => {
-        const taken = readCall(registry.lookUp(job), own, (index) => copyOrEmpty(each.of(index)))
+        const hookedCall = readCall(registry.lookUp(job), own, (index) => copyOrEmpty(each.of(index)))
         const insert: Insert = (all) =>
-          client.enqueueMany(job, taken.payloads, (_, i) => (all[i] as EnqueueItem).options)
-        return pass({ verb: 'enqueueMany', ...taken.call }, insert)
+          client.enqueueMany(job, hookedCall.payloads, (_, i) => (all[i] as EnqueueItem).options)
+        return pass({ verb: 'enqueueMany', ...hookedCall.call }, insert)
       })
     },
     schedule: (job, payload, when, options) => {
       const own = copyOrEmpty(options)
       const at = copyValue(when)
       return rejectUnlessInTransaction(txOf(own) !== undefined, () => {
-        const taken = readCall(registry.lookUp(job), [payload], () => own)
+        const hookedCall = readCall(registry.lookUp(job), [payload], () => own)
         const insert: Insert = ([one]) =>
-          followed(client.schedule(job, taken.payloads[0], at, one?.options), (handle) => [handle])
-        return firstHandle(pass({ verb: 'schedule', ...taken.call, when: at }, insert))
+          followed(client.schedule(job, hookedCall.payloads[0], at, one?.options), (handle) => [handle])
+        return firstHandle(pass({ verb: 'schedule', ...hookedCall.call, when: at }, insert))
       })
     },
     flow: (graph) => rejectUnlessInTransaction(graph.tx !== undefined, () => passFlow(graph, client, pass)),
   }
 }
 
-/** Every node goes through the hooks by itself; the flow is written when the last of them has called next(). */
+/** The hooks are called once for each node. The flow is inserted when the hooks of the last node have called next(). */
 function passFlow(
   graph: FlowGraph,
   client: EnqueueVerbs,
@@ -114,12 +117,12 @@ function passFlow(
   const gate = new FlowGate(graph, client)
   const handles = graph.nodes.map((node, index) => {
     const options = { ...node.options, ...(graph.tx === undefined ? {} : { tx: graph.tx }) }
-    const taken = readCall(node.registered, [node.payload], () => options)
+    const hookedCall = readCall(node.registered, [node.payload], () => options)
     const insert: Insert = ([one]) => {
       const { tx: _, ...own } = one?.options ?? {}
-      return gate.arrive(index, { ...node, payload: taken.payloads[0], options: own })
+      return gate.arrive(index, { ...node, payload: hookedCall.payloads[0], options: own })
     }
-    const passing = pass({ verb: 'flow', ...taken.call }, insert)
+    const passing = pass({ verb: 'flow', ...hookedCall.call }, insert)
     passing.catch((error: unknown) => gate.fail(error))
     return firstHandle(passing)
   })
@@ -130,7 +133,7 @@ type Insert = (items: readonly EnqueueItem[]) => Promise<Handle<unknown>[]>
 
 interface HookedCall {
   readonly call: Pick<EnqueueCall, 'job' | 'items'>
-  /** What is written, whatever becomes of the objects that the hooks are shown. */
+  /** Snapshots for the insert: a hook that mutates the payloads it sees does not change them. */
   readonly payloads: readonly unknown[]
 }
 
@@ -139,11 +142,11 @@ function readCall(
   payloads: readonly unknown[],
   optionsOf: (index: number) => EnqueueOptions,
 ): HookedCall {
-  const shown = new Map<EnqueueOptions, EnqueueOptions>()
+  const frozenByOptions = new Map<EnqueueOptions, EnqueueOptions>()
   const items = payloads.map((payload, index) => {
     const own = optionsOf(index)
-    const options = shown.get(own) ?? frozen(registered, own)
-    shown.set(own, options)
+    const options = frozenByOptions.get(own) ?? frozen(registered, own)
+    frozenByOptions.set(own, options)
     return { payload, options }
   })
   return {
@@ -152,7 +155,7 @@ function readCall(
   }
 }
 
-/** What cannot be written is passed on as it is, to be refused. */
+/** A payload that cannot be encoded is passed on unchanged, and refused by the insert. */
 function snapshot(registered: Registered, payload: unknown, index: number): unknown {
   try {
     return new PayloadSnapshot(registered, payload, encodePayload(registered, payload, index))
@@ -161,11 +164,11 @@ function snapshot(registered: Registered, payload: unknown, index: number): unkn
   }
 }
 
-/** Fresh for each call. What is no object at all is passed on as it is, to be refused. */
+/** A new object for each call. A value that is no object is passed on unchanged, and refused by the check. */
 const copyOrEmpty = (options: EnqueueOptions | undefined): EnqueueOptions =>
   options === undefined ? {} : copyOptions(options)
 
-/** A hook changes options by what it gives to next(), never in place: the items of a bulk may share them. */
+/** Frozen: a hook changes options by the argument of next(), never in place. The items of a bulk may share one object. */
 function frozen({ codec }: Registered, options: EnqueueOptions): EnqueueOptions {
   if (!isPlainObject(options)) return options
   try {
@@ -173,12 +176,12 @@ function frozen({ codec }: Registered, options: EnqueueOptions): EnqueueOptions 
       options.meta === undefined ? { ...options } : { ...options, meta: codec.decode(codec.encode(options.meta)) },
     )
   } catch {
-    // What cannot be read or written is refused where it is checked.
+    // A getter threw, or `meta` cannot be encoded. The check of the options reports it.
     return options
   }
 }
 
-/** One hook inside the other. A call whose options are wrong in themselves is refused as ever, and no hook sees it. */
+/** Nests the hooks, the first outermost. A call with invalid options is refused by the insert without calling any hook. */
 function passAll(
   hooks: HookLists['enqueue'],
   call: EnqueueCall,
@@ -197,7 +200,7 @@ function passAll(
   }
   const start = (sync: boolean): Promise<Handle<unknown>[]> => step(0, call.items, sync) as Promise<Handle<unknown>[]>
   const tx = all.find((options) => options.tx !== undefined)?.tx
-  // What a hook throws after next() must not leave in the transaction what next() wrote.
+  // When a hook throws after next(), the rows that next() inserted are removed from the caller's transaction.
   return tx === undefined ? start(false) : parts.store.transactions.guarded(tx, start)
 }
 
@@ -205,30 +208,30 @@ type OptionsChange = NonNullable<Parameters<EnqueueNext>[0]>
 
 function applyChange(items: readonly EnqueueItem[], change: OptionsChange): EnqueueItem[] {
   return items.map((item, index) => {
-    const laid: unknown = typeof change === 'function' ? change(item, index) : change
-    const wrong = wrongChange(laid, item)
+    const override: unknown = typeof change === 'function' ? change(item, index) : change
+    const wrong = overrideProblem(override, item)
     if (wrong !== undefined) throw new InvalidOptionsError('hooks.enqueue', [wrong])
-    return { payload: item.payload, options: { ...item.options, ...(laid as EnqueueOptions) } }
+    return { payload: item.payload, options: { ...item.options, ...(override as EnqueueOptions) } }
   })
 }
 
-function wrongChange(laid: unknown, item: EnqueueItem): Problem | undefined {
-  if (isThenable(laid)) {
-    ignoreRejection(laid)
+function overrideProblem(override: unknown, item: EnqueueItem): Problem | undefined {
+  if (isThenable(override)) {
+    ignoreRejection(override)
     return { path: 'next()', message: 'takes options, and got a promise of them; await it before you call next()' }
   }
-  if (!isPlainObject(laid))
+  if (!isPlainObject(override))
     return {
       path: 'next()',
-      message: `takes options to lay over the job’s own, or a function of them, got ${show(laid)}`,
+      message: `takes options that override the job’s own, or a function that returns them, got ${show(override)}`,
     }
-  // To pass on the item's own is no change: `next((item) => ({ ...item.options, queue: 'slow' }))`.
-  if ('tx' in laid && laid.tx !== item.options.tx)
+  // Passing on the item's own tx is no change: `next((item) => ({ ...item.options, queue: 'slow' }))`.
+  if ('tx' in override && override.tx !== item.options.tx)
     return { path: 'next().tx', message: 'cannot be changed by a hook: the transaction is the caller’s to choose' }
   return undefined
 }
 
-/** As from an async function: what is refused rejects. In a caller's transaction it is thrown, so that it rolls back. */
+/** Turns a throw into a rejection, except in the caller's transaction: there the throw makes a synchronous callback roll back. */
 function rejectUnlessInTransaction<T>(inTransaction: boolean, call: () => Promise<T>): Promise<T> {
   if (inTransaction) return call()
   try {
@@ -238,6 +241,6 @@ function rejectUnlessInTransaction<T>(inTransaction: boolean, call: () => Promis
   }
 }
 
-function firstHandle(asked: Promise<Handle<unknown>[]>): Promise<Handle<unknown>> {
-  return followed(asked, ([handle]) => handle as Handle<unknown>)
+function firstHandle(handles: Promise<Handle<unknown>[]>): Promise<Handle<unknown>> {
+  return followed(handles, ([handle]) => handle as Handle<unknown>)
 }

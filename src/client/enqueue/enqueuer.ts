@@ -26,7 +26,7 @@ export interface EnqueuerParts {
   readonly world: World
   readonly store: Store
   readonly registry: Registry
-  /** Takes context at each enqueue; undefined when none is captured. */
+  /** Reads the caller's async context at each enqueue; undefined when nothing is captured. */
   readonly capture: Capture | undefined
   readonly enqueued: (jobs: readonly NewJob[]) => void
   /** Called with the name of a job that is enqueued here and not registered here. */
@@ -35,8 +35,8 @@ export interface EnqueuerParts {
 }
 
 /**
- * The three verbs that make jobs. Each checks and encodes, then writes: by itself, all by its promise, or within the caller's
- * transaction, and then all within the call, refusals too.
+ * The verbs that insert jobs. Each checks and encodes, then inserts. Without `tx` the verb is asynchronous and its promise
+ * rejects. With `tx` it inserts in the caller's transaction, synchronously, and throws what it refuses.
  */
 export class Enqueuer {
   readonly #parts: EnqueuerParts
@@ -48,10 +48,10 @@ export class Enqueuer {
   enqueue(
     job: Enqueueable,
     payload: unknown,
-    given: EnqueueOptions | undefined,
+    callerOptions: EnqueueOptions | undefined,
     under: Claim | undefined,
   ): Promise<Handle<unknown>> {
-    const options = copyOptions(given)
+    const options = copyOptions(callerOptions)
     const make = (): Item => ({ registered: this.#lookUp(job), payload, options })
     return this.#one(make, options, options?.onDuplicate ?? 'return', under)
   }
@@ -60,14 +60,14 @@ export class Enqueuer {
     job: Enqueueable,
     payload: unknown,
     when: unknown,
-    given: EnqueueOptions | undefined,
+    callerOptions: EnqueueOptions | undefined,
   ): Promise<Handle<unknown>> {
-    const options = copyOptions(given)
+    const options = copyOptions(callerOptions)
     const make = (): Item => this.#timed(job, payload, when, options)
     return this.#one(make, options, options?.onDuplicate ?? 'move', undefined)
   }
 
-  /** The row of a job that is to be enqueued later, again and again; `problems` are refused with what else is wrong. */
+  /** The row that a schedule inserts at each tick. `problems` of the schedule are reported together with those of the job. */
   async template(
     job: Enqueueable,
     payload: unknown,
@@ -83,45 +83,45 @@ export class Enqueuer {
     return rowOrThrow(item, await this.#prepare(item))
   }
 
-  enqueueMany(job: Enqueueable, given: readonly unknown[], options: BulkOptions): Promise<Handle<unknown>[]> {
-    const payloads = copyPayloads(given)
-    const asked = readBulkOptions(payloads, options)
-    const make = (): Bulk => this.#bulk(job, payloads, asked)
-    const { tx } = asked
+  enqueueMany(job: Enqueueable, callerPayloads: readonly unknown[], options: BulkOptions): Promise<Handle<unknown>[]> {
+    const payloads = copyPayloads(callerPayloads)
+    const itemOptions = readBulkOptions(payloads, options)
+    const make = (): Bulk => this.#bulk(job, payloads, itemOptions)
+    const { tx } = itemOptions
     if (tx === undefined) return this.#many(make)
     const bulk = make()
     const { rows, onDuplicate } = prepareManySync(bulk)
     refuseTooManyLinks(rows, 'enqueueMany()')
-    const written = this.#insertIn(tx, rows, insertOptions(bulk.registered, onDuplicate, undefined))
-    return thenSync(written, (inserted) => this.#handles(inserted))
+    const inserting = this.#insertIn(tx, rows, insertOptions(bulk.registered, onDuplicate, undefined))
+    return thenSync(inserting, (inserted) => this.#handles(inserted))
   }
 
-  /** A whole graph in one transaction. */
+  /** Inserts a whole graph in one transaction. */
   flow(graph: FlowGraph): Promise<Handle<unknown>[]> {
     for (const { registered } of graph.nodes) this.#noteUnregistered(registered)
     if (graph.tx === undefined) return this.#graph(graph)
-    const made = this.#draftAll(graph).map((one, index) =>
+    const prepared = this.#prepareAll(graph).map((one, index) =>
       requireSync((graph.nodes[index] as GraphNode).registered, one),
     )
-    const written = this.#insertIn(graph.tx, flowRows(graph, made), flowOptions(graph))
-    return thenSync(written, (inserted) => this.#handles(inserted))
+    const inserting = this.#insertIn(graph.tx, flowRows(graph, prepared), flowOptions(graph))
+    return thenSync(inserting, (inserted) => this.#handles(inserted))
   }
 
   async #graph(graph: FlowGraph): Promise<Handle<unknown>[]> {
-    const made: Prepared[] = []
-    for (const one of this.#draftAll(graph)) made.push(one instanceof Promise ? await one : one)
-    return this.#insert(flowRows(graph, made), flowOptions(graph), (inserted) => this.#handles(inserted))
+    const prepared: Prepared[] = []
+    for (const one of this.#prepareAll(graph)) prepared.push(one instanceof Promise ? await one : one)
+    return this.#insert(flowRows(graph, prepared), flowOptions(graph), (inserted) => this.#handles(inserted))
   }
 
-  /** All within the call, so that what counts is what was given at it. */
-  #draftAll({ nodes }: FlowGraph): (Prepared | Promise<Prepared>)[] {
-    const taken = this.#parts.capture?.capture()
-    return nodes.map(({ registered, payload, options, addedParents: beside, id }, index) =>
-      // Told once when it is wrong.
+  /** Encodes all nodes before any check is awaited: the arguments are stored as they were at the call. */
+  #prepareAll({ nodes }: FlowGraph): (Prepared | Promise<Prepared>)[] {
+    const context = this.#parts.capture?.capture()
+    return nodes.map(({ registered, payload, options, addedParents: flowParents, id }, index) =>
+      // The nodes share one captured context: only the first reports what is wrong with it.
       prepare(
         withCaptured(
-          { registered, payload, options, flowParents: beside, index },
-          index === 0 ? taken : withoutProblems(taken),
+          { registered, payload, options, flowParents, index },
+          index === 0 ? context : withoutProblems(context),
         ),
         id,
       ),
@@ -129,19 +129,19 @@ export class Enqueuer {
   }
 
   /** Checks and encodes a job that the store is to enqueue later, when its group is done. */
-  async plan(job: Enqueueable, payload?: unknown, given?: EnqueueOptions): Promise<WhenDone> {
-    const item = this.#later(job, payload, given)
+  async plan(job: Enqueueable, payload?: unknown, callerOptions?: EnqueueOptions): Promise<WhenDone> {
+    const item = this.#whenDoneItem(job, payload, callerOptions)
     return toWhenDone(item, await this.#prepare(item))
   }
 
-  /** The same within the call. */
-  planSync(job: Enqueueable, payload?: unknown, given?: EnqueueOptions): WhenDone {
-    const item = this.#later(job, payload, given)
+  /** The synchronous form of `plan`, for a call with `tx`. */
+  planSync(job: Enqueueable, payload?: unknown, callerOptions?: EnqueueOptions): WhenDone {
+    const item = this.#whenDoneItem(job, payload, callerOptions)
     return toWhenDone(item, requireSync(item.registered, this.#prepare(item)))
   }
 
-  #later(job: Enqueueable, payload: unknown, given: EnqueueOptions | undefined): Item {
-    const options = copyOptions(given)
+  #whenDoneItem(job: Enqueueable, payload: unknown, callerOptions: EnqueueOptions | undefined): Item {
+    const options = copyOptions(callerOptions)
     const registered = this.#lookUp(job)
     return { registered, payload, options, problems: whenDoneProblems(options, registered) }
   }
@@ -153,18 +153,22 @@ export class Enqueuer {
     under: Claim | undefined,
   ): Promise<Handle<unknown>> {
     const tx = txOf(options)
-    if (tx === undefined) return this.#alone(make, onDuplicate, under)
+    if (tx === undefined) return this.#oneAsync(make, onDuplicate, under)
     const item = make()
     const row = rowOrThrow(item, requireSync(item.registered, this.#prepare(item)))
-    const written = this.#insertIn(tx, [row], insertOptions(item.registered, onDuplicate, under))
-    return thenSync(written, (inserted) => this.#handles(inserted)[0] as Handle<unknown>)
+    const inserting = this.#insertIn(tx, [row], insertOptions(item.registered, onDuplicate, under))
+    return thenSync(inserting, (inserted) => this.#handles(inserted)[0] as Handle<unknown>)
   }
 
-  async #alone(make: () => Item, onDuplicate: OnDuplicate, under: Claim | undefined): Promise<Handle<unknown>> {
+  async #oneAsync(make: () => Item, onDuplicate: OnDuplicate, under: Claim | undefined): Promise<Handle<unknown>> {
     const item = make()
-    const made = await this.#prepare(item)
+    const prepared = await this.#prepare(item)
     const options = insertOptions(item.registered, onDuplicate, under)
-    return this.#insert([rowOrThrow(item, made)], options, (inserted) => this.#handles(inserted)[0] as Handle<unknown>)
+    return this.#insert(
+      [rowOrThrow(item, prepared)],
+      options,
+      (inserted) => this.#handles(inserted)[0] as Handle<unknown>,
+    )
   }
 
   async #many(make: () => Bulk): Promise<Handle<unknown>[]> {
@@ -182,15 +186,15 @@ export class Enqueuer {
   #insert<T>(
     rows: readonly NewJob[],
     options: InsertOptions,
-    toAnswer: (inserted: readonly Inserted[]) => T,
+    toResult: (inserted: readonly Inserted[]) => T,
   ): Promise<T> {
     return followed(this.#parts.store.jobs.insertJobs(rows, options), (inserted) => {
       this.#parts.enqueued(inserted.every(isNew) ? rows : rows.filter((_, i) => inserted[i]?.isNew === true))
-      return toAnswer(inserted)
+      return toResult(inserted)
     })
   }
 
-  /** Nobody is told that they were enqueued: only the commit of their owner makes it true. */
+  /** No `enqueued` event is emitted: the jobs exist only once the caller's transaction commits. */
   #insertIn(
     tx: unknown,
     rows: readonly NewJob[],
@@ -205,20 +209,20 @@ export class Enqueuer {
     const problems = parsed.ok ? [] : [{ path: 'when', message: parsed.problem }]
     if (options?.in !== undefined || options?.at !== undefined)
       problems.push({ path: 'options', message: 'has in or at; the time is the third argument' })
-    // What holds no options is passed on as it is, to be refused with the rest.
+    // A value that holds no options is passed on, and refused together with the other problems.
     const isWrong = options !== undefined && !isOptionsObject(options)
     const timed = isWrong ? options : { ...options, ...timeOption(parsed.ok, when) }
     return { registered, payload, options: timed, problems }
   }
 
-  #bulk(job: Enqueueable, payloads: readonly unknown[], asked: BulkItemOptions): Bulk {
+  #bulk(job: Enqueueable, payloads: readonly unknown[], options: BulkItemOptions): Bulk {
     const registered = this.#lookUp(job)
     if (!Array.isArray(payloads)) throw badPayloads(`must be an array, got ${show(payloads)}`)
     if (payloads.length > BULK_MAX) throw badPayloads(`must be at most ${BULK_MAX}, got ${payloads.length}`)
     return {
       registered,
       payloads,
-      options: asked,
+      options,
       newId: () => this.#newId(),
       captured: this.#parts.capture?.capture(),
     }
@@ -247,46 +251,48 @@ function insertOptions(registered: Registered, onDuplicate: OnDuplicate, under: 
   return { onDuplicate, keepCancelledMs: registered.keepMs.cancelled, under }
 }
 
-function withoutProblems(taken: CaptureResult | undefined): CaptureResult | undefined {
-  return taken === undefined ? undefined : { ...taken, problems: [] }
+function withoutProblems(context: CaptureResult | undefined): CaptureResult | undefined {
+  return context === undefined ? undefined : { ...context, problems: [] }
 }
 
-function toWhenDone(item: Item, made: Prepared): WhenDone {
+function toWhenDone(item: Item, prepared: Prepared): WhenDone {
   const { onDuplicate, keepCancelledMs } = insertOptions(
     item.registered,
     item.options?.onDuplicate ?? 'return',
     undefined,
   )
-  return { job: rowOrThrow(item, made), options: { onDuplicate, keepCancelledMs } }
+  return { job: rowOrThrow(item, prepared), options: { onDuplicate, keepCancelledMs } }
 }
 
-/** What means nothing for a job that the store enqueues by itself: nobody is there to be told, and no transaction is open. */
+/** Options that a `whenDone` job cannot have. The store inserts it later: no caller waits for a refusal, and no transaction is open. */
 function whenDoneProblems(options: EnqueueOptions | undefined, registered: Registered): Problem[] {
   const wrong: Problem[] = []
   if (options?.tx !== undefined) wrong.push({ path: 'options.tx', message: 'belongs to seal({ tx }), not to whenDone' })
   if (options?.group !== undefined) wrong.push({ path: 'options.group', message: 'cannot be given to whenDone' })
   if (options?.onDuplicate === 'reject')
-    wrong.push({ path: 'options.onDuplicate', message: 'must be "return" or "replace": nobody is there to be told' })
+    wrong.push({ path: 'options.onDuplicate', message: `must be "return" or "replace": ${NO_CALLER}` })
   const unique = options?.unique
-  const own = unique === false ? 'ignore' : unique?.onDuplicate
-  if ((own ?? registered.unique?.onDuplicate) === 'reject') {
-    const message = `must be "ignore", "replace" or "reschedule"${own === undefined ? ', and its job says "reject"' : ''}: nobody is there to be told`
+  const policy = unique === false ? 'ignore' : unique?.onDuplicate
+  if ((policy ?? registered.unique?.onDuplicate) === 'reject') {
+    const message = `must be "ignore", "replace" or "reschedule"${policy === undefined ? ', and its job says "reject"' : ''}: ${NO_CALLER}`
     wrong.push({ path: 'options.unique.onDuplicate', message })
   }
   return wrong
 }
 
+const NO_CALLER = 'the store enqueues this job later, when no caller waits for an error'
+
 function isNew(one: Inserted): boolean {
   return one.isNew
 }
 
-function rowOrThrow(item: Item, made: Prepared): NewJob {
-  if ('wrong' in made) refuse(item.registered.job.name, [made.wrong])
-  return made.row
+function rowOrThrow(item: Item, prepared: Prepared): NewJob {
+  if ('wrong' in prepared) refuse(item.registered.job.name, [prepared.wrong])
+  return prepared.row
 }
 
-function timeOption(isRight: boolean, when: unknown): EnqueueOptions {
-  if (!isRight) return {}
+function timeOption(isValid: boolean, when: unknown): EnqueueOptions {
+  if (!isValid) return {}
   return 'inMs' in whenOf(when) ? { in: when as never } : { at: when as never }
 }
 

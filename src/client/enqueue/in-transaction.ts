@@ -4,15 +4,15 @@ import type { Registered } from '../../job/definition/registry.js'
 import { isThenable } from '../../job/definition/schema.js'
 import type { Prepared } from './prepare.js'
 
-/** The transaction that a call is to be part of, if it is. */
+/** The caller's transaction that the call belongs to; undefined when there is none. */
 export function txOf(options: EnqueueOptions | undefined): unknown {
   return options?.tx
 }
 
-/** Within a transaction there is no waiting: a check that needs to is refused, before anything is written. */
-export function requireSync(registered: Registered, made: Prepared | Promise<Prepared>): Prepared {
-  if (!isThenable(made)) return made
-  made.catch(() => undefined) // Its answer comes too late to be of use.
+/** A call with `tx` is synchronous: an asynchronous check is refused before anything is written. */
+export function requireSync(registered: Registered, prepared: Prepared | Promise<Prepared>): Prepared {
+  if (!isThenable(prepared)) return prepared
+  prepared.catch(() => undefined) // The call is refused either way.
   throw new TransactionError(
     'E_TX_ASYNC_CHECK',
     `job ${JSON.stringify(registered.job.name)}: its check of the payload is asynchronous, and with tx a job is checked and written within ` +
@@ -20,7 +20,7 @@ export function requireSync(registered: Registered, made: Prepared | Promise<Pre
   )
 }
 
-/** What follows the write: at once where the store is synchronous, so that a throw is one within the call. */
-export function thenSync<T, R>(written: T | Promise<T>, toAnswer: (value: T) => R): Promise<R> {
-  return isThenable(written) ? Promise.resolve(written).then(toAnswer) : Promise.resolve(toAnswer(written))
+/** Maps the result of an insert. Where the store is synchronous `map` runs at once, so that what it throws is thrown by the call. */
+export function thenSync<T, R>(inserted: T | Promise<T>, map: (value: T) => R): Promise<R> {
+  return isThenable(inserted) ? Promise.resolve(inserted).then(map) : Promise.resolve(map(inserted))
 }

@@ -6,10 +6,10 @@ import type { Problem } from '../../errors.js'
 import { toStoredValue } from '../../job/definition/stored-options.js'
 import type { StoredValue } from '../../job/definition/stored-options.js'
 
-/** What a job's `meta` may take as it is stored: it is read with every look at the job. */
+/** The most bytes of a stored `meta`. It is read with every record of the job. */
 const META_MAX_BYTES = 64 * 1024
 
-/** Written by the job's codec, so that it may hold what payloads may. */
+/** Encodes `meta` with the job's codec, so that it may hold every value that a payload may. */
 export function writeMeta({ codec }: { readonly codec: Codec }, meta: unknown): StoredValue {
   const written = toStoredValue(codec, meta)
   const bytes = Buffer.byteLength('text' in written ? written.text : written.base64)

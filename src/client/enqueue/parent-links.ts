@@ -9,10 +9,10 @@ import type { Registered } from '../../job/definition/registry.js'
 import type { NewJob } from '../../store/store.js'
 import type { Parent } from '../../store/links.js'
 
-/** Links that one call may write. */
+/** The most links that one call may write. */
 export const LINKS_MAX = 1_000_000
 
-/** What an item says of the jobs it comes after, as its row has it. */
+/** The columns of a job's row that describe its parents. */
 export type RowLinks = Pick<NewJob, 'after' | 'onParentFailure' | 'keepCancelledMs'>
 
 const NO_LINKS: RowLinks = { after: undefined, onParentFailure: undefined, keepCancelledMs: undefined }
@@ -21,39 +21,43 @@ export type LinksResult =
   | { readonly ok: true; readonly links: RowLinks }
   | { readonly ok: false; readonly problem: Problem; readonly cause?: unknown }
 
-/** The parents of one job: of its flow, of its options, else of its definition. `path` is where its payload stands. */
+/**
+ * The parents of one job: those added in its flow, and those of its options or else of its definition. `path` is the payload's
+ * path in error messages.
+ */
 export function linksOf(
   registered: Registered,
   options: EnqueueOptions,
   payload: unknown,
-  beside: readonly Parent[],
+  flowParents: readonly Parent[],
   path: string,
 ): LinksResult {
-  const named = options.after ?? registered.job.options.after
-  if (named === undefined && beside.length === 0) return { ok: true, links: NO_LINKS }
-  const asked = typeof named === 'function' ? callAfter(named as (payload: unknown) => unknown, payload, path) : named
-  if (asked !== undefined && 'problem' in asked) return { ok: false, ...asked }
-  const after = [...toParents(asked ?? []), ...beside]
+  const declared = options.after ?? registered.job.options.after
+  if (declared === undefined && flowParents.length === 0) return { ok: true, links: NO_LINKS }
+  const listed =
+    typeof declared === 'function' ? callAfter(declared as (payload: unknown) => unknown, payload, path) : declared
+  if (listed !== undefined && 'problem' in listed) return { ok: false, ...listed }
+  const after = [...toParents(listed ?? []), ...flowParents]
   if (after.length === 0) return { ok: true, links: NO_LINKS }
   const onParentFailure = options.onParentFailure ?? registered.onParentFailure
   return { ok: true, links: { after, onParentFailure, keepCancelledMs: registered.keepMs.cancelled } }
 }
 
-/** Asks the function of a definition; what it throws or gives wrong is said of the payload it was asked about. */
+/** Calls the `after` function of a definition. What it throws, or a wrong return value, is reported as a problem of the payload. */
 function callAfter(
-  named: (payload: unknown) => unknown,
+  after: (payload: unknown) => unknown,
   payload: unknown,
   path: string,
 ): readonly After[] | { readonly problem: Problem; readonly cause?: unknown } {
   try {
-    const after = named(payload)
-    const wrong = isAfter(after)
-    if (wrong === undefined || wrong.length === 0) return after as readonly After[]
-    const said =
+    const parents = after(payload)
+    const wrong = isAfter(parents)
+    if (wrong === undefined || wrong.length === 0) return parents as readonly After[]
+    const complaint =
       typeof wrong === 'string'
         ? `after() ${wrong}`
         : wrong.map((p) => `${joinPath('after()', p.path)} ${p.message}`).join('; ')
-    return { problem: { path, message: `does not say what to come after: the job’s ${said}` } }
+    return { problem: { path, message: `does not say what to come after: the job’s ${complaint}` } }
   } catch (error) {
     const message = `does not say what to come after: the job’s after() threw ${reason(error)}`
     return { problem: { path, message }, cause: error }
@@ -69,7 +73,7 @@ export function toParents(after: readonly After[]): Parent[] {
   })
 }
 
-/** A call that would write more links than one transaction should. */
+/** Refuses a call that would write more links than one transaction should hold. */
 export function refuseTooManyLinks(rows: readonly NewJob[], verb: string): void {
   let links = 0
   for (const { after } of rows) links += after?.length ?? 0

@@ -23,27 +23,27 @@ import { PayloadSnapshot } from './call-snapshot.js'
 import { metaProblem, writeMeta } from './meta.js'
 import { uniqueSlotOf } from './unique-slot.js'
 
-/** A payload may have so many bytes as it is stored. */
+/** The most bytes of a stored payload. */
 export const PAYLOAD_MAX_BYTES = 1024 * 1024
 
 const NONE: EnqueueOptions = {}
 
-/** One job as a call gave it. */
+/** One job of a call, before it is checked. */
 export interface Item {
   readonly registered: Registered
   readonly payload: unknown
   readonly options: EnqueueOptions | undefined
-  /** Where it stands in a bulk, for errors; undefined for a single one. */
+  /** Its index in a bulk, for error messages; undefined for a single job. */
   readonly index?: number | undefined
-  /** What `capture` took where the call was made. */
+  /** The async context of the caller, captured at the call. */
   readonly captured?: Captured | undefined
-  /** Jobs of its flow that it comes after, beside what its options say. */
+  /** Parents that `node.after()` added in a flow, in addition to those of its options. */
   readonly flowParents?: readonly Parent[] | undefined
-  /** What the call itself already found wrong. */
+  /** Problems that the call found before the item was prepared. */
   readonly problems?: readonly Problem[] | undefined
 }
 
-/** Everything that is wrong with one item; empty when nothing is. */
+/** Every problem of one item; empty lists when it is valid. */
 export interface ItemProblems {
   readonly options: Problem[]
   readonly payload: Problem[]
@@ -51,12 +51,12 @@ export interface ItemProblems {
   tooLarge?: PayloadTooLargeError
 }
 
-/** The row of one item, checked and encoded, with nothing written yet; or all that is wrong with it. */
+/** The row of one item, checked and encoded but not inserted; or every problem of the item. */
 export type Prepared = { readonly row: NewJob } | { readonly wrong: ItemProblems }
 
 /**
- * An item as it will be stored if its payload passes the check. It is written before the check looks: what is stored is what
- * was given at the call, whatever a check, or the caller while a check waits, does to the object.
+ * An item encoded for storage, before its payload is checked. Encoding comes first: a check may mutate the payload, and so may
+ * the caller while an asynchronous check runs. Neither may change what is stored.
  */
 export interface Draft {
   readonly item: Item
@@ -69,46 +69,46 @@ export function prepare(item: Item, id: string): Prepared | Promise<Prepared> {
   return checkDraft(draft(item, id))
 }
 
-/** Whether anybody looks at the payloads of this job before they are stored. */
+/** Whether this job checks its payloads, by a schema or by `accepts`. */
 export function hasPayloadCheck({ job }: Registered): boolean {
   return job.options.input !== undefined || job.options.accepts !== undefined
 }
 
-export function checkDraft(drafted: Draft): Prepared | Promise<Prepared> {
-  const { registered, payload } = drafted.item
+export function checkDraft(draft: Draft): Prepared | Promise<Prepared> {
+  const { registered, payload } = draft.item
   let checked: Checked | Promise<Checked>
   try {
     checked = checkPayload(registered.job.options, payload)
   } catch (error) {
-    return finish(drafted, threw('the job’s check', error))
+    return finish(draft, threw('the job’s check', error))
   }
   if (checked instanceof Promise)
     return checked.then(
-      (settled) => finish(drafted, settled),
-      (error: unknown) => finish(drafted, threw('the job’s check', error)),
+      (settled) => finish(draft, settled),
+      (error: unknown) => finish(draft, threw('the job’s check', error)),
     )
-  return finish(drafted, checked)
+  return finish(draft, checked)
 }
 
-/** The item with the context that was taken for it, or what is wrong with that context. */
-export function withCaptured(item: Item, taken: CaptureResult | undefined): Item {
-  if (taken === undefined || (taken.captured === undefined && taken.problems.length === 0)) return item
-  return { ...item, captured: taken.captured, problems: [...(item.problems ?? []), ...taken.problems] }
+/** The item with the captured context, or with the problems of capturing it. */
+export function withCaptured(item: Item, context: CaptureResult | undefined): Item {
+  if (context === undefined || (context.captured === undefined && context.problems.length === 0)) return item
+  return { ...item, captured: context.captured, problems: [...(item.problems ?? []), ...context.problems] }
 }
 
-/** What the check says of a payload is all that is said of it: that it has no title either is of no use. */
+/** When the check refuses the payload, only its problems are reported: a missing title follows from the same mistake. */
 function finish({ item, row, wrong }: Draft, checked: Checked): Prepared {
   if (!checked.ok) return { wrong: { options: wrong.options, payload: withItemPath(checked.problems, item.index) } }
   return wrong.options.length > 0 || wrong.payload.length > 0 ? { wrong } : { row }
 }
 
-export function draft(given: Item, id: string): Draft {
-  const wrong: ItemProblems = { options: [...(given.problems ?? [])], payload: [] }
-  if (given.options !== undefined)
-    wrong.options.push(...checkEnqueueOptions(given.options, itemPath('options', given.index)))
-  const options = wrong.options.length > 0 ? NONE : (given.options ?? NONE)
-  const payload = encodeInto(given, wrong)
-  const item = given.payload instanceof PayloadSnapshot ? { ...given, payload: given.payload.read() } : given
+export function draft(input: Item, id: string): Draft {
+  const wrong: ItemProblems = { options: [...(input.problems ?? [])], payload: [] }
+  if (input.options !== undefined)
+    wrong.options.push(...checkEnqueueOptions(input.options, itemPath('options', input.index)))
+  const options = wrong.options.length > 0 ? NONE : (input.options ?? NONE)
+  const payload = encodeInto(input, wrong)
+  const item = input.payload instanceof PayloadSnapshot ? { ...input, payload: input.payload.read() } : input
   const unique = uniqueOf(item, options, wrong)
   const stored = storedOptions(item, options, unique, wrong)
   const links = linksInto(item, options, wrong)
@@ -121,7 +121,7 @@ export function draft(given: Item, id: string): Draft {
     key: options.key ?? null,
     unique,
     group: options.group,
-    // Stored as it was given; the schema's output is made anew at each attempt.
+    // The input of the schema is stored, not its output: each attempt parses the payload again.
     payload,
     options: wrong.options.length > 0 ? null : writeOptions(stored),
     due: dueOf(options),
@@ -131,7 +131,7 @@ export function draft(given: Item, id: string): Draft {
   return { item, row, wrong }
 }
 
-/** Another row of a bulk, its fields in the same order: objects of one shape are the cheap ones. */
+/** A copy of a row with another id and payload. The fields keep their order, so that all rows share one hidden class in V8. */
 export function rowLike(row: NewJob, id: string, payload: Encoded): NewJob {
   const { name, queue, priority, key, unique, group, options, due, expires, after, onParentFailure, keepCancelledMs } =
     row
@@ -156,11 +156,11 @@ function encodeInto(item: Item, wrong: ItemProblems): Encoded {
   }
 }
 
-/** Writes a payload with its job's codec; what cannot be written is refused with its path, what is too large with its size. */
+/** Encodes a payload with its job's codec. An unsupported value is refused with its path, a payload too large with its size. */
 export function encodePayload(registered: Registered, payload: unknown, index?: number): Encoded {
   if (payload instanceof PayloadSnapshot) return payload.encoded
   const encoded = encode(registered, payload, index)
-  // Three bytes a character is the most UTF-8 needs: short texts need no counting.
+  // UTF-8 needs at most 3 bytes for a UTF-16 code unit, so a short text need not be counted.
   if (typeof encoded === 'string' && encoded.length * 3 <= PAYLOAD_MAX_BYTES) return encoded
   const bytes = typeof encoded === 'string' ? Buffer.byteLength(encoded) : encoded.byteLength
   const subject = subjectOf(registered)
@@ -186,7 +186,7 @@ function subjectOf(registered: Registered): string {
   return `job ${JSON.stringify(registered.job.name)}`
 }
 
-/** A payload or a `unique` that was found wrong already needs no second complaint. */
+/** Skipped when the payload or the `unique` option is already known to be wrong: one problem is enough. */
 function uniqueOf(item: Item, options: EnqueueOptions, wrong: ItemProblems): UniqueSlotRequest | undefined {
   if (wrong.payload.length > 0 || (options === NONE && item.options?.unique !== undefined)) return undefined
   const found = uniqueSlotOf(item.registered, options, item.payload, itemPath('payload', item.index))
@@ -196,7 +196,7 @@ function uniqueOf(item: Item, options: EnqueueOptions, wrong: ItemProblems): Uni
   return undefined
 }
 
-/** A payload that was found wrong already is asked nothing more. */
+/** An `after` function is not called with a payload that is already known to be wrong. */
 function linksInto(item: Item, options: EnqueueOptions, wrong: ItemProblems): RowLinks {
   const payload = wrong.payload.length > 0 ? undefined : item.payload
   if (wrong.payload.length > 0 && typeof item.registered.job.options.after === 'function') return {}
@@ -232,7 +232,7 @@ function storedOptions(
   }
 }
 
-/** The commonest case, and the one that bulks are made of: nothing is stored beside the payload. */
+/** The most frequent case, and the one most bulks consist of: no options are stored with the payload. */
 function storesNoOptions({ registered, captured }: Item): boolean {
   return captured === undefined && registered.labels.length === 0 && registered.job.options.title === undefined
 }
@@ -269,7 +269,7 @@ function dueOf(options: EnqueueOptions): Due {
 
 const NOW: Due = { inMs: 0 }
 
-/** A duration stays a duration: the store adds its own clock's now. The value was checked before. */
+/** A checked duration or instant. A duration stays relative: the store adds it to the time of its own clock. */
 export function whenOf(value: unknown): Due {
   const duration = parseDuration(value)
   if (duration.ok) return { inMs: duration.ms }

@@ -1,9 +1,9 @@
 import { InvalidOptionsError, InvalidPayloadError } from '../../errors.js'
 import type { ItemProblems } from './prepare.js'
 
-/** Throws all that is wrong with a call's items in one error; `unseen` of them were not looked at any more. */
-export function refuse(name: string, wrongs: readonly ItemProblems[], unseen = 0): never {
-  refuseAs(`job ${JSON.stringify(name)}${unseen === 0 ? '' : ` (${unseen} more items were not looked at)`}`, wrongs)
+/** Throws one error that lists every problem of a call's items. `unchecked` items were not checked any more. */
+export function refuse(name: string, wrongs: readonly ItemProblems[], unchecked = 0): never {
+  refuseAs(`job ${JSON.stringify(name)}${unchecked === 0 ? '' : ` (${unchecked} more items were not checked)`}`, wrongs)
 }
 
 export function refuseAs(subject: string, wrongs: readonly ItemProblems[]): never {

@@ -13,10 +13,10 @@ import { mergeUnique } from '../../job/definition/unique-options.js'
 import type { UniqueOptions } from '../../job/definition/unique-options.js'
 import { digest } from '../../world/digest.js'
 
-/** A place's text of at most so many characters is stored as it is, so that people can read it; a longer one by its digest. */
+/** A unique value of at most this many characters is stored as readable text; a longer one is stored as its digest. */
 const KEY_TEXT_MAX = 200
 
-/** The place that an item wants, undefined when it need not be unique, or why that cannot be said. */
+/** The unique slot of an item, undefined when the job is not unique, or the reason why the slot cannot be computed. */
 export type SlotResult =
   | { readonly ok: true; readonly slot: UniqueSlotRequest | undefined }
   | { readonly ok: false; readonly problem: Problem; readonly cause: unknown }
@@ -36,10 +36,11 @@ export function uniqueSlotOf(
   return {
     ok: true,
     slot: {
-      // Written text never begins so: JSON has no such word, and a field's name is followed by a colon and JSON.
+      // No canonical text begins with this prefix: it is no JSON, and a field's name is followed by a colon.
       key: text.text.length <= KEY_TEXT_MAX ? text.text : `sha256 ${digest(text.text)}`,
       onDuplicate,
-      // Put off while it waits: once a worker has it, what comes later must run too, or the last change would be lost.
+      // 'reschedule' applies to a waiting job only. Once a worker has claimed it, a later enqueue must run too: the running
+      // attempt may have read its data before the latest change.
       while: unique.while ?? (onDuplicate === 'reschedule' ? 'waiting' : 'unfinished'),
       forMs: windowMs(unique.for),
     },
@@ -60,7 +61,7 @@ function valueText(registered: Registered, by: UniqueOptions['by'], payload: unk
     if (value === undefined) return wrong(path, 'is missing, and the job is unique by it')
     const text = canonicalTextOf(registered, value, path)
     if (!text.ok) return text
-    // With its name, so that one job's user 7 is not another's tenant 7.
+    // The name is part of the text: user 7 and tenant 7 are different values.
     texts.push(`${field}:${text.text}`)
   }
   return { ok: true, text: texts.join(',') }
@@ -76,15 +77,15 @@ function textFromFunction(
   try {
     value = by(payload)
   } catch (error) {
-    return wrong(root, `cannot be told from others: unique.by threw ${reason(error)}`, error)
+    return wrong(root, `has no unique value: unique.by threw ${reason(error)}`, error)
   }
   if (isThenable(value)) {
     ignoreRejection(value)
-    return wrong(root, 'cannot be told from others: unique.by must be synchronous, and it returned a promise')
+    return wrong(root, 'has no unique value: unique.by must be synchronous, and it returned a promise')
   }
-  if (value === undefined) return wrong(root, 'cannot be told from others: unique.by returned undefined for it')
+  if (value === undefined) return wrong(root, 'has no unique value: unique.by returned undefined for it')
   const text = canonicalTextOf(registered, value, '')
-  return text.ok ? text : wrong(root, `cannot be told from others: what unique.by returned ${text.problem.message}`)
+  return text.ok ? text : wrong(root, `has no unique value: what unique.by returned ${text.problem.message}`)
 }
 
 function canonicalTextOf(registered: Registered, value: unknown, root: string): TextResult {

@@ -2,7 +2,7 @@ import type { Handle } from '../../job/enqueue.js'
 import { followed } from '../../store/followed.js'
 import type { FlowGraph, GraphNode } from './flow.js'
 
-/** Where the nodes of a flow wait for each other: it is written whole, by the last that comes, or not at all. */
+/** Collects the nodes of a flow as the hooks pass them on. The last arrival inserts the whole flow; a failure inserts nothing. */
 export class FlowGate {
   readonly #graph: FlowGraph
   readonly #writer: { flow(graph: FlowGraph): Promise<Handle<unknown>[]> }
@@ -22,7 +22,7 @@ export class FlowGate {
       this.#resolve = resolve
       this.#reject = reject
     })
-    // Those who wait have the error from their own place in it.
+    // Each node's own promise reports the error; this one must not be an unhandled rejection.
     this.#written.catch(() => undefined)
   }
 
@@ -33,7 +33,7 @@ export class FlowGate {
     return followed(this.#written, (handles) => [handles[index] as Handle<unknown>])
   }
 
-  /** One was refused before it came: nothing is written, and nobody waits for it. */
+  /** The hooks refused a node: nothing is inserted, and every waiting node rejects. */
   fail(error: unknown): void {
     this.#failed = true
     this.#reject(error)

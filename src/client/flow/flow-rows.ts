@@ -9,23 +9,23 @@ import type { FlowGraph } from './flow.js'
 import { refuseAs } from '../enqueue/refuse.js'
 import type { Prepared, ItemProblems } from '../enqueue/prepare.js'
 
-/** Bad nodes of a flow that one error names. */
+/** The most bad nodes of a flow that one error lists. */
 const WRONG_MAX = 20
 
-/** The rows of a flow, or one error that names all that is wrong with it. */
-export function flowRows(graph: FlowGraph, made: readonly Prepared[]): NewJob[] {
-  const wrongs = made.flatMap((one) => ('wrong' in one ? [one.wrong] : []))
+/** The rows of a flow. Throws one error that lists every problem. */
+export function flowRows(graph: FlowGraph, prepared: readonly Prepared[]): NewJob[] {
+  const wrongs = prepared.flatMap((one) => ('wrong' in one ? [one.wrong] : []))
   if (wrongs.length > 0) refuseAs('flow()', wrongs.slice(0, WRONG_MAX).map(ofNode))
-  const rows = made.map((one, index) => ({
+  const rows = prepared.map((one, index) => ({
     ...(one as { readonly row: NewJob }).row,
     keepCancelledMs: graph.nodes[index]?.registered.keepMs.cancelled,
   }))
   refuseTooManyLinks(rows, 'flow()')
-  refuseRing(rows)
+  refuseCycle(rows)
   return rows
 }
 
-/** Items of a bulk are called payloads[3] and options[3]; of a flow they are nodes. */
+/** Error paths of a bulk are payloads[3] and options[3]; those of a flow are nodes[3].payload and nodes[3].options. */
 function ofNode(wrong: ItemProblems): ItemProblems {
   const named = (path: string): string =>
     path.replace(/^(payload|option)s(\[\d+\])/, (_, what, at) => `nodes${at}.${what === 'option' ? 'options' : what}`)
@@ -33,7 +33,7 @@ function ofNode(wrong: ItemProblems): ItemProblems {
   return { ...wrong, options: wrong.options.map(rename), payload: wrong.payload.map(rename) }
 }
 
-/** One insert answers held keys in one way. */
+/** One insert has one `onDuplicate` policy, so all nodes with a key must have the same. */
 export function flowOptions({ nodes }: FlowGraph): InsertOptions {
   let policy: OnDuplicate | undefined
   for (const [index, { options }] of nodes.entries()) {
@@ -48,15 +48,17 @@ export function flowOptions({ nodes }: FlowGraph): InsertOptions {
   return { onDuplicate: policy ?? 'return', keepCancelledMs: Infinity }
 }
 
-/** Refuses nodes that would wait for each other; each is shown by its job's name and its place in the flow. */
-function refuseRing(rows: readonly NewJob[]): void {
-  const places = new Map(rows.map((row, index) => [row.id, index]))
+/** Refuses a cycle. The error shows each node as its job's name and its index in the flow. */
+function refuseCycle(rows: readonly NewJob[]): void {
+  const indexes = new Map(rows.map((row, index) => [row.id, index]))
   const parentsOf = (id: string): string[] =>
-    (rows[places.get(id) as number]?.after ?? []).flatMap((one) => ('id' in one && places.has(one.id) ? [one.id] : []))
+    (rows[indexes.get(id) as number]?.after ?? []).flatMap((one) =>
+      'id' in one && indexes.has(one.id) ? [one.id] : [],
+    )
   const path = findCycle(
     rows.map((row) => row.id),
     parentsOf,
   )
   if (path === undefined) return
-  throw new CycleError(path.map((id) => `${rows[places.get(id) as number]?.name}[${places.get(id)}]`))
+  throw new CycleError(path.map((id) => `${rows[indexes.get(id) as number]?.name}[${indexes.get(id)}]`))
 }

@@ -12,21 +12,21 @@ import { copyOptions } from '../enqueue/call-snapshot.js'
 import { followed } from '../../store/followed.js'
 import type { Parent } from '../../store/links.js'
 
-/** Jobs in one flow. */
+/** The most jobs in one flow. */
 export const FLOW_MAX = 100_000
 
-/** A job of a flow that is being built. It is named in `after` like a handle; it becomes one when the flow is written. */
+/** A job of a flow that is being built. `after` takes it like a handle; `mill.flow` returns a handle for it. */
 export interface FlowNode<Result, Payload = unknown> {
   /** The id the job will have. */
   readonly id: string
-  /** Comes after these too: nodes of this flow, handles, ids or [job, key]. */
+  /** Adds parents: nodes of this flow, handles, ids or [job, key]. */
   after(...parents: readonly After[]): FlowNode<Result, Payload>
-  /** Never there: they carry the types of the result and the payload. */
+  /** Never set: `result` and `payload` only carry types. */
   readonly result?: Result
   readonly payload?: Payload
 }
 
-/** What `mill.flow` gives to the function that builds the graph. */
+/** The argument of the function that builds the graph of `mill.flow`. */
 export interface FlowBuilder {
   add<Payload = unknown, Result = unknown>(
     job: Job<Payload, Result> | string,
@@ -34,13 +34,13 @@ export interface FlowBuilder {
   ): FlowNode<Result, Payload>
 }
 
-/** What a node may say: as an enqueue, less `tx`, which is the whole flow's. */
+/** The options of a node: those of an enqueue without `tx`, which belongs to the whole flow. */
 export type FlowOptions = Omit<EnqueueOptions, 'tx'>
 type FlowArguments<Payload> = undefined extends Payload
   ? [payload?: Payload, options?: FlowOptions]
   : [payload: Payload, options?: FlowOptions]
 
-/** What build returned, with handles in place of nodes; all handles in the order of `add` where it returned nothing. */
+/** The return value of `build` with each node replaced by its handle; all handles in the order of `add` when it returned nothing. */
 export type FlowHandles<Built> = Built extends void
   ? Handle<unknown>[]
   : Built extends FlowNode<infer Result, infer Payload>
@@ -49,7 +49,7 @@ export type FlowHandles<Built> = Built extends void
       ? { [Key in keyof Built]: FlowHandles<Built[Key]> }
       : Built
 
-/** A flow as it was built. */
+/** A flow that `build` has finished. */
 export interface FlowGraph {
   readonly nodes: readonly GraphNode[]
   readonly tx: unknown
@@ -61,7 +61,7 @@ export interface GraphNode {
   readonly registered: Registered
   readonly payload: unknown
   readonly options: EnqueueOptions | undefined
-  /** What `node.after()` added. */
+  /** Parents that `node.after()` added. */
   readonly addedParents: readonly Parent[]
 }
 
@@ -72,8 +72,8 @@ export interface FlowParts {
 }
 
 /**
- * Builds a flow, writes it, and gives what build returned with each node's handle in its place. What is refused rejects; in a
- * caller's transaction it is thrown within the call, so that it rolls back.
+ * Calls `build`, inserts the graph, and returns what `build` returned with each node replaced by its handle. A refusal rejects;
+ * with `tx` it is thrown synchronously, so that the caller's transaction rolls back.
  */
 export function runFlow(build: unknown, options: unknown, parts: FlowParts): Promise<unknown> {
   try {
@@ -81,11 +81,9 @@ export function runFlow(build: unknown, options: unknown, parts: FlowParts): Pro
     const draft = new FlowDraft(parts)
     const built = callBuild(build, draft)
     const nodes = draft.close()
-    // Read before the flow is written: a getter in it may throw.
-    const giveHandles = readBuilt(built, new Map(nodes.map(({ id }, index) => [id, index])), [])
-    return followed(parts.writer.flow({ nodes, tx }), (handles) =>
-      built === undefined ? handles : giveHandles(handles),
-    )
+    // Read before the insert: a getter in the returned object may throw.
+    const toHandles = readBuilt(built, new Map(nodes.map(({ id }, index) => [id, index])), [])
+    return followed(parts.writer.flow({ nodes, tx }), (handles) => (built === undefined ? handles : toHandles(handles)))
   } catch (error) {
     if ((options as { readonly tx?: unknown } | undefined)?.tx !== undefined) throw error
     return Promise.reject(error as Error)
@@ -155,31 +153,32 @@ class FlowDraft implements FlowBuilder {
   }
 
   #refuseClosed(): void {
-    if (this.#isClosed) throw wrongFlow([{ path: 'build', message: 'is over: a node can be added only while it runs' }])
+    if (this.#isClosed)
+      throw wrongFlow([{ path: 'build', message: 'has returned: a node can be added only while it runs' }])
   }
 }
 
-/** What build returned, as a function that puts the handles in the place of the nodes. `above` are the objects that hold it. */
-function readBuilt(value: unknown, nodes: ReadonlyMap<string, number>, above: readonly object[]): GiveHandles {
-  const asItIs = (): unknown => value
-  if (typeof value !== 'object' || value === null) return asItIs
+/** A function that replaces the nodes in the value that `build` returned by their handles. `above` are the objects that contain it. */
+function readBuilt(value: unknown, nodes: ReadonlyMap<string, number>, above: readonly object[]): ToHandles {
+  const unchanged = (): unknown => value
+  if (typeof value !== 'object' || value === null) return unchanged
   const { id } = value as { readonly id?: unknown }
   const index = typeof id === 'string' ? nodes.get(id) : undefined
   if (index !== undefined) return (handles) => handles[index]
-  if (!Array.isArray(value) && Object.getPrototypeOf(value) !== Object.prototype) return asItIs
+  if (!Array.isArray(value) && Object.getPrototypeOf(value) !== Object.prototype) return unchanged
   if (above.includes(value))
     throw wrongFlow([
       { path: 'build', message: 'returned an object that contains itself; return nodes, or lists of them' },
     ])
-  const read = (one: unknown): GiveHandles => readBuilt(one, nodes, [...above, value])
+  const read = (one: unknown): ToHandles => readBuilt(one, nodes, [...above, value])
   if (Array.isArray(value)) {
     const items = value.map(read)
-    return (handles) => items.map((give) => give(handles))
+    return (handles) => items.map((toHandles) => toHandles(handles))
   }
   const fields = Object.entries(value).map(([name, one]) => [name, read(one)] as const)
-  return (handles) => Object.fromEntries(fields.map(([name, give]) => [name, give(handles)]))
+  return (handles) => Object.fromEntries(fields.map(([name, toHandles]) => [name, toHandles(handles)]))
 }
-type GiveHandles = (handles: readonly Handle<unknown>[]) => unknown
+type ToHandles = (handles: readonly Handle<unknown>[]) => unknown
 
 export function wrongFlow(problems: readonly Problem[]): InvalidOptionsError {
   return new InvalidOptionsError('flow()', problems)

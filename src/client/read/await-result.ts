@@ -16,7 +16,7 @@ export interface ResultParts {
   readonly codecOf: (name: string) => Codec
 }
 
-/** Waits for a job to end, wherever it runs, and gives its result or throws how it ended. */
+/** Waits for a job to end, in any process. Resolves with its result, or rejects with the error that says how it ended. */
 export function awaitResult(id: string, limitMs: number | undefined, parts: ResultParts): Promise<unknown> {
   return new Promise((resolve, reject) => {
     let state: State | 'unseen' = 'unseen'
@@ -33,12 +33,12 @@ export function awaitResult(id: string, limitMs: number | undefined, parts: Resu
       else conclude(row, parts.codecOf(row.name), resolve, reject)
       return true
     }
-    const leave = parts.waiters.wait(id, settle, giveUp)
-    const late = (): void => {
-      leave()
+    const stopWaiting = parts.waiters.wait(id, settle, giveUp)
+    const onTimeout = (): void => {
+      stopWaiting()
       reject(new TimeoutError(`job ${id} did not end within ${formatDuration(limitMs ?? 0)}; it is ${state}`))
     }
-    if (limitMs !== undefined) stopTimer = parts.world.timers.after(limitMs, late)
+    if (limitMs !== undefined) stopTimer = parts.world.timers.after(limitMs, onTimeout)
   })
 }
 

@@ -7,25 +7,25 @@ import type { Store } from '../../store/store.js'
 import { checkCountFilter } from '../check-arguments.js'
 import { queryOf } from './query.js'
 
-/** Jobs are counted one by one up to so many. A person who reads "10,000 or more" needs no exact number. */
+/** Counting stops at this number: "10,000 or more" is precise enough to read. */
 export const COUNT_MAX = 10_000
-/** Pages that are looked at, each bounded by the store: a filter that few jobs match must not walk all of them. */
+/** The most pages read, each bounded by the store: a filter that few jobs match must not scan all of them. */
 const PAGES_MAX = 100
 
-/** How many jobs match: from the counters of a group where they tell it, else page by page up to a bound. */
+/** How many jobs match: from the counters of a group where the filter allows it, else page by page up to COUNT_MAX. */
 export async function countJobs(filter: CountFilter, registry: Registry, store: Store): Promise<JobCount> {
   const problems = checkCountFilter(filter)
   if (problems.length > 0) throw new InvalidOptionsError('count()', problems)
   const query = queryOf(filter, registry)
-  if (isKeptByGroup(query)) return { count: await countMembers(query, store), exact: true }
+  if (hasGroupCounter(query)) return { count: await countMembers(query, store), exact: true }
   return countPages(query, store)
 }
 
-/** A group keeps counts by state and queue. Ended members stay in them when they are pruned, so only others are counted there. */
-function isKeptByGroup(query: FindQuery): query is FindQuery & { readonly group: string } {
+/** A group has counters by state and queue. They keep pruned members in their final state, so they serve unfinished states only. */
+function hasGroupCounter(query: FindQuery): query is FindQuery & { readonly group: string } {
   const { group, states, names, label, key, createdAfter, createdBefore } = query
-  const others = [names, label, key, createdAfter, createdBefore]
-  return group !== undefined && states?.some(isFinal) === false && others.every((each) => each === undefined)
+  const uncounted = [names, label, key, createdAfter, createdBefore]
+  return group !== undefined && states?.some(isFinal) === false && uncounted.every((each) => each === undefined)
 }
 
 async function countMembers(query: FindQuery & { readonly group: string }, store: Store): Promise<number> {
@@ -39,7 +39,7 @@ async function countPages(first: FindQuery, store: Store): Promise<JobCount> {
   let count = 0
   let query = first
   for (let page = 0; page < PAGES_MAX; page += 1) {
-    // One more than the bound tells whether there are more.
+    // One more than the bound shows whether more jobs match.
     const counted = await store.jobs.countJobs({ ...query, limit: COUNT_MAX + 1 - count })
     count += counted.count
     if (count > COUNT_MAX) return { count: COUNT_MAX, exact: false }

@@ -8,8 +8,8 @@ import { decodeStored } from './records.js'
 const PAGE = 500
 
 /**
- * What the parents of one job gave, in the order of `after`. One that did not succeed, that is gone, or whose result was not
- * kept is left out: there is nothing to give.
+ * The results of the parents of one job, in the order of `after`. A parent that did not succeed, was pruned or deleted, or whose
+ * result was not kept is left out.
  */
 export async function parentResults(
   id: string,
@@ -28,7 +28,7 @@ export async function parentResults(
   return results
 }
 
-/** A reason beside no result says why there is none. */
+/** A done job without a result has a `reason` when its result was not kept, and none when the handler returned undefined. */
 function hasResult(row: JobRow): boolean {
   return row.state === 'done' && (row.result !== null || row.reason === null)
 }

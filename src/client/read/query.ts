@@ -6,7 +6,7 @@ import type { FindQuery } from '../../store/find.js'
 /** Jobs `find` reads at a time. */
 const PAGE = 200
 
-/** What a filter means to the store: names instead of job values, lists instead of one or many. */
+/** The store's query for a filter: names instead of job values, and lists instead of single values. */
 export function queryOf(filter: JobFilter, registry: Registry): FindQuery {
   return {
     names: filter.job === undefined ? undefined : registry.namesOf(filter.job),
@@ -23,7 +23,7 @@ export function queryOf(filter: JobFilter, registry: Registry): FindQuery {
   }
 }
 
-/** It was checked before. */
+/** The milliseconds of an instant that was checked before. */
 function instantMs(value: unknown): number | undefined {
   const parsed = value === undefined ? undefined : parseInstant(value)
   return parsed?.ok === true ? parsed.atMs : undefined

@@ -37,50 +37,53 @@ const row = (change: Partial<JobRow> = {}): JobRow => ({
 const read = (change: Partial<JobRow> = {}) => toRecord(row(change), defaultCodec)
 
 describe('a record', () => {
-  test('tells a clean run from the row alone, which wrote no line of its own', () => {
+  test('shows an attempt without a log entry by the times of the row', () => {
     expect(read().attempts).toEqual([{ startedAt: new Date(5_000), endedAt: new Date(6_000), worker: 'w' }])
   })
 
-  test('tells failed attempts before the clean one', () => {
+  test('lists failed attempts before the successful one', () => {
     const error = { name: 'Error', message: 'no' }
     const log = appendLog(null, { startedAt: 2_000, endedAt: 3_000, worker: 'v', error })
     expect(read({ log, attempt: 2 }).attempts.map((a) => a.error?.message)).toEqual(['no', undefined])
   })
 
-  test('tells a run once when it wrote a line because it logged', () => {
+  test('lists an attempt once when it has a log entry', () => {
     const log = appendLog(null, { startedAt: 5_000, endedAt: 6_000, worker: 'w', log: ['hello'] })
     expect(read({ log }).attempts).toEqual([
       { startedAt: new Date(5_000), endedAt: new Date(6_000), worker: 'w', log: ['hello'] },
     ])
   })
 
-  // The line of the command bears the same millisecond as the start, and is taken for the run's own.
-  test.each(['retried', 'edited'])('tells the run that began in the millisecond in which it was %s', (exit) => {
-    const log = appendLog(null, { startedAt: 5_000, endedAt: 5_000, worker: '', exit })
-    expect(read({ log }).attempts.map((a) => [a.exit, a.worker])).toEqual([
-      [exit, ''],
-      [undefined, 'w'],
-    ])
-  })
+  // The entry of the command has the start time of the attempt, and must not be taken for the attempt's own entry.
+  test.each(['retried', 'edited'])(
+    'lists the attempt that began in the millisecond in which the job was %s',
+    (exit) => {
+      const log = appendLog(null, { startedAt: 5_000, endedAt: 5_000, worker: '', exit })
+      expect(read({ log }).attempts.map((a) => [a.exit, a.worker])).toEqual([
+        [exit, ''],
+        [undefined, 'w'],
+      ])
+    },
+  )
 
-  test('tells the run that began in the millisecond in which the one before failed', () => {
+  test('lists the attempt that began in the millisecond in which the previous one failed', () => {
     const error = { name: 'Error', message: 'no' }
     const log = appendLog(null, { startedAt: 5_000, endedAt: 5_000, worker: 'w', error })
     expect(read({ log, attempt: 2 }).attempts).toHaveLength(2)
   })
 
-  test('of a payload that does not decode says why and gives the text', () => {
+  test('of a job whose payload does not decode has the reason and the stored text', () => {
     const found = read({ payload: '{"$":"Martian"}' })
     expect(found.payload).toBeUndefined()
     expect(found.reason).toMatch(/^the payload does not decode: /)
     expect(found.raw).toBe('{"$":"Martian"}')
   })
 
-  test('says the reason it was given before the one it finds', () => {
+  test('prefers the stored reason to the decode error', () => {
     expect(read({ payload: 'x', reason: 'parked' }).reason).toBe('parked')
   })
 
-  test('of a result or a meta that does not decode is still a record', () => {
+  test('has no result and no meta when those do not decode', () => {
     const options = JSON.stringify({ meta: { text: 'x' }, title: 't', labels: ['l'] })
     expect(read({ result: 'x', options })).toMatchObject({
       result: undefined,
@@ -90,7 +93,7 @@ describe('a record', () => {
     })
   })
 
-  test('of a job that waits has no attempts and no end', () => {
+  test('of a waiting job has no attempts and no end', () => {
     const found = read({ state: 'ready', startedAt: null, settledAt: null, worker: null, result: null, attempt: 0 })
     expect(found).toMatchObject({ attempts: [], startedAt: undefined, settledAt: undefined, result: undefined })
   })

@@ -10,8 +10,8 @@ import type { StoredOptions } from '../../job/definition/stored-options.js'
 import type { JobRow } from '../../store/store.js'
 
 /**
- * Turns a stored job into what people read. It never throws: what does not decode is said in the record. Captured values
- * are the app's and not the job's own: the mill's codec wrote them.
+ * The public record of a stored job. It never throws: the record says what does not decode. Captured values were encoded with
+ * the mill's codec, not with the job's.
  */
 export function toRecord(row: JobRow, codec: Codec, millCodec: Codec = codec): JobRecord {
   const options = readOptions(row.options)
@@ -48,18 +48,18 @@ export function toRecord(row: JobRow, codec: Codec, millCodec: Codec = codec): J
   }
 }
 
-/** A clean run wrote no line of its own: the row says when it began and ended. */
+/** A successful attempt without log lines writes no entry; it is shown by the times of the row. */
 function attemptsOf(row: JobRow): AttemptRecord[] {
   const attempts = readLog(row.log).map(toAttempt)
   const last = attempts.at(-1)
-  // A line that failed or ended otherwise is another run's, even if it began in the same millisecond.
+  // An entry with an error or an exit belongs to an earlier attempt, even if that began in the same millisecond.
   const isLastRun =
     last !== undefined &&
     last.error === undefined &&
     last.exit === undefined &&
     last.startedAt.getTime() === row.startedAt
-  const isTold = row.state !== 'done' || isLastRun
-  if (!isTold && row.startedAt !== null && row.settledAt !== null)
+  const isListed = row.state !== 'done' || isLastRun
+  if (!isListed && row.startedAt !== null && row.settledAt !== null)
     attempts.push(toAttempt({ startedAt: row.startedAt, endedAt: row.settledAt, worker: row.worker ?? '' }))
   return attempts
 }
@@ -69,7 +69,7 @@ function toAttempt(entry: AttemptEntry): AttemptRecord {
   return { ...entry, startedAt: new Date(startedAt), endedAt: new Date(Math.max(startedAt, endedAt)) }
 }
 
-/** When the clock was set back in between, an end would come before its beginning. Then it is shown as of the same moment. */
+/** When the clock was set back meanwhile, the end would be before the start. The start is shown for both then. */
 function notBefore(ms: number | null, earliest: number): Date | undefined {
   return ms === null ? undefined : new Date(Math.max(ms, earliest))
 }

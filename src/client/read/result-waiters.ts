@@ -2,12 +2,12 @@ import type { JobRow, Store } from '../../store/store.js'
 import type { Cancel } from '../../world/timers.js'
 import type { World } from '../../world/world.js'
 
-/** Pause between two looks at what is awaited: short at first, since most waits are. */
+/** The pause between two reads of the awaited jobs. It starts short, since most waits are short, and grows. */
 const POLL_FIRST_MS = 15
 const POLL_MAX_MS = 500
-/** So many waiters put the next look off by a millisecond. */
+/** Each group of this many waiters delays the next read by a millisecond. */
 const WAITERS_PER_MS = 50
-/** Ids read in one look. */
+/** Ids in one read. */
 const READ_BATCH = 500
 
 interface Waiter {
@@ -17,17 +17,17 @@ interface Waiter {
 }
 
 /**
- * Callers who wait for jobs to end, in whatever process those run. A commit of this process is looked at at once; others'
- * are found by looking, all awaited ids in one read.
+ * The callers of this process that wait for jobs to end, in any process. A hint about a settled job triggers a read at once; a
+ * poll covers lost hints. One read covers all awaited ids.
  */
 export class ResultWaiters {
   readonly #store: Store
   readonly #world: World
   readonly #waiting = new Set<Waiter>()
-  #lookMs = POLL_FIRST_MS
+  #pollMs = POLL_FIRST_MS
   #timer: Cancel | undefined
-  #unhint: Cancel | undefined
-  #looking = false
+  #stopHints: Cancel | undefined
+  #isReading = false
   #closedBy: Error | undefined
 
   constructor(store: Store, world: World) {
@@ -35,7 +35,7 @@ export class ResultWaiters {
     this.#world = world
   }
 
-  /** Calls `settle` with the job (undefined once it is gone) at every look, until it returns true. Gives the way out. */
+  /** Calls `settle` with the job (undefined when it does not exist) after every read, until it returns true. Returns a cancel function. */
   wait(id: string, settle: (row: JobRow | undefined) => boolean, giveUp: (error: Error) => void): Cancel {
     const waiter: Waiter = { id, settle, giveUp }
     if (this.#closedBy !== undefined) {
@@ -43,58 +43,58 @@ export class ResultWaiters {
       return () => undefined
     }
     this.#waiting.add(waiter)
-    this.#unhint ??= this.#store.changes.onHint((hint) => {
-      if (hint.settled) this.#soon()
+    this.#stopHints ??= this.#store.changes.onHint((hint) => {
+      if (hint.settled) this.#readSoon()
     })
-    this.#lookMs = POLL_FIRST_MS
-    this.#soon()
-    return () => this.#leave(waiter)
+    this.#pollMs = POLL_FIRST_MS
+    this.#readSoon()
+    return () => this.#remove(waiter)
   }
 
-  /** Nobody waits any longer: the store is closed. */
+  /** The store was closed: rejects every waiter. */
   close(error: Error): void {
     this.#closedBy = error
     for (const waiter of this.#waiting) {
-      this.#leave(waiter)
+      this.#remove(waiter)
       waiter.giveUp(error)
     }
   }
 
-  #leave(waiter: Waiter): void {
+  #remove(waiter: Waiter): void {
     this.#waiting.delete(waiter)
     if (this.#waiting.size > 0) return
     this.#timer?.()
     this.#timer = undefined
-    this.#unhint?.()
-    this.#unhint = undefined
+    this.#stopHints?.()
+    this.#stopHints = undefined
   }
 
-  #soon(): void {
-    if (this.#looking) return
-    this.#looking = true
+  #readSoon(): void {
+    if (this.#isReading) return
+    this.#isReading = true
     this.#timer?.()
     this.#timer = undefined
-    // Every look reads all that is awaited: thousands of waiters must not crowd out the work they wait for.
+    // Every read covers all awaited ids. With thousands of waiters the reads must not slow the jobs they wait for.
     const pauseMs = this.#waiting.size / WAITERS_PER_MS
-    if (pauseMs < 10) this.#world.timers.soon(() => void this.#look())
-    else this.#world.timers.after(pauseMs, () => void this.#look())
+    if (pauseMs < 10) this.#world.timers.soon(() => void this.#read())
+    else this.#world.timers.after(pauseMs, () => void this.#read())
   }
 
-  async #look(): Promise<void> {
+  async #read(): Promise<void> {
     const waiters = [...this.#waiting]
     try {
       for (let from = 0; from < waiters.length; from += READ_BATCH) {
         const batch = waiters.slice(from, from + READ_BATCH)
         const rows = await this.#store.jobs.readJobs(batch.map((waiter) => waiter.id))
         for (const [i, waiter] of batch.entries())
-          if (this.#waiting.has(waiter) && waiter.settle(rows[i])) this.#leave(waiter)
+          if (this.#waiting.has(waiter) && waiter.settle(rows[i])) this.#remove(waiter)
       }
     } catch {
-      // The store cannot be read for now: the next look tries again, and each caller has a timeout of its own.
+      // The store cannot be read now: the next read tries again, and each caller has a timeout of its own.
     }
-    this.#looking = false
+    this.#isReading = false
     if (this.#waiting.size === 0) return
-    this.#timer = this.#world.timers.after(this.#lookMs, () => this.#soon())
-    this.#lookMs = Math.min(POLL_MAX_MS, this.#lookMs * 1.5)
+    this.#timer = this.#world.timers.after(this.#pollMs, () => this.#readSoon())
+    this.#pollMs = Math.min(POLL_MAX_MS, this.#pollMs * 1.5)
   }
 }

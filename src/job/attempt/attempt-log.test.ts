@@ -16,11 +16,11 @@ function logOf(count: number): AttemptEntry[] {
 }
 
 describe('the log of attempts', () => {
-  test('is empty where nothing was written', () => {
+  test('is empty when nothing was written', () => {
     expect(readLog(null)).toEqual([])
   })
 
-  test('keeps every attempt, in order, as long as there are few', () => {
+  test('keeps every attempt, in order, up to 25', () => {
     expect(logOf(25).map((e) => e.startedAt)).toEqual(Array.from({ length: 25 }, (_, i) => i + 1))
   })
 
@@ -40,7 +40,7 @@ describe('the log of attempts', () => {
     expect(readLog(text)).toEqual([full])
   })
 
-  test('does not change what it was given', () => {
+  test('does not change its argument', () => {
     const before = appendLog(null, entry(1))
     const copy = String(before)
     appendLog(before, entry(2))

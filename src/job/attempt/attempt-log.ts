@@ -1,10 +1,10 @@
 import type { AttemptEntry } from '../rules/decide.js'
 
-/** The attempts a job remembers: the first few and the latest, since a job may be tried for ever. */
+/** A job keeps its first and its latest attempts: it may be retried without a limit, and the log must be bounded. */
 const FIRST_KEPT = 5
 const LATEST_KEPT = 20
 
-/** The log is JSON text, so NUL and lone surrogates are escaped and any store keeps it as it is. */
+/** The log is JSON text, in which NUL and lone surrogates are escaped: every store can hold it. */
 export function appendLog(log: string | null, entry: AttemptEntry): string {
   const entries = readLog(log)
   entries.push(entry)
@@ -12,7 +12,7 @@ export function appendLog(log: string | null, entry: AttemptEntry): string {
   return JSON.stringify(entries)
 }
 
-/** A command is a line of its own, of no worker. Undefined: one that leaves no trace. */
+/** A command has an entry of its own, without a worker. With `exit` undefined no entry is added. */
 export function logCommand(log: string | null, exit: string | undefined, now: number): string | null {
   return exit === undefined ? log : appendLog(log, { startedAt: now, endedAt: now, worker: '', exit })
 }

@@ -9,12 +9,12 @@ const capture = (stores: Record<string, ContextStore>, trace?: ContextStore, by:
   new Capture(stores, trace, by)
 const holding = (value: unknown): ContextStore => ({ getStore: () => value, run: (_, call) => call() })
 const enter = <T>(within: (<R>(call: () => R) => R) | undefined, call: () => T): T => {
-  if (within === undefined) throw new Error('nothing is put in place')
+  if (within === undefined) throw new Error('nothing was captured')
   return within(call)
 }
 
-describe('taking', () => {
-  test('gives every store that has a value, and what has none is not there', () => {
+describe('capture', () => {
+  test('reads every store, and omits those without a value', () => {
     const [tenant, user] = [new AsyncLocalStorage(), new AsyncLocalStorage()]
     const both = capture({ tenant, user })
     expect(both.capture()).toEqual({ captured: undefined, problems: [] })
@@ -28,7 +28,7 @@ describe('taking', () => {
     ])
   })
 
-  test('names the store and the path of what cannot be written, and all of them', () => {
+  test('reports every value that cannot be encoded, with its store and path', () => {
     const { problems } = capture({
       request: holding({ db: { query: () => 1 } }),
       user: holding(Symbol('me')),
@@ -37,7 +37,7 @@ describe('taking', () => {
     expect(problems[0]?.message).toContain('capture takes it at each enqueue')
   })
 
-  test('tells a store that throws when it is asked', () => {
+  test('reports a store whose getStore() throws', () => {
     const throwing: ContextStore = {
       getStore: () => {
         throw new Error('no store today')
@@ -52,7 +52,7 @@ describe('taking', () => {
     ])
   })
 
-  test('is bounded in all, by the bytes as they are stored', () => {
+  test('has a limit on the stored bytes of all values together', () => {
     const text = (bytes: number): string => 'x'.repeat(bytes - 2)
     const fits = { a: holding(text(CAPTURED_MAX_BYTES - 10)), b: holding(text(10)) }
     expect(capture(fits).capture().problems).toEqual([])
@@ -66,7 +66,7 @@ describe('taking', () => {
     expect(capture({ a: holding('é'.repeat(8_192)) }).capture().problems).toHaveLength(1)
   })
 
-  test('takes hostile names like any other', () => {
+  test('accepts __proto__ as a name', () => {
     const hostile = capture(Object.fromEntries([['__proto__', holding(1)]]))
     const { captured } = hostile.capture()
     expect(Object.keys(captured ?? {})).toEqual(['__proto__'])
@@ -77,37 +77,37 @@ describe('taking', () => {
   })
 })
 
-describe('putting in place', () => {
+describe('restore', () => {
   const tenant = new AsyncLocalStorage<unknown>()
   const user = new AsyncLocalStorage<unknown>()
   const both = capture({ tenant, user })
-  const here = (): unknown[] => [tenant.getStore(), user.getStore()]
+  const values = (): unknown[] => [tenant.getStore(), user.getStore()]
 
-  test('gives each store what it had, also across awaits', async () => {
+  test('gives each store its captured value, also across awaits', async () => {
     const { captured } = tenant.run('acme', () => user.run(new Map([[1, 2n]]), () => both.capture()))
     const seen = await enter(both.restore(captured), async () => {
       await Promise.resolve()
-      return here()
+      return values()
     })
     expect(seen).toEqual(['acme', new Map([[1, 2n]])])
-    expect(here()).toEqual([undefined, undefined])
+    expect(values()).toEqual([undefined, undefined])
   })
 
-  test('gives nothing to a store that had nothing, whatever is in place around it', () => {
+  test('gives undefined to a store that had no value, also when the surrounding context has one', () => {
     const { captured } = tenant.run('acme', () => both.capture())
-    const seen = user.run('somebody else', () => enter(both.restore(captured), here))
+    const seen = user.run('another user', () => enter(both.restore(captured), values))
     expect(seen).toEqual(['acme', undefined])
-    expect(tenant.run('the waker', () => enter(both.restore(undefined), here))).toEqual([undefined, undefined])
+    expect(tenant.run('the waker', () => enter(both.restore(undefined), values))).toEqual([undefined, undefined])
   })
 
-  test('passes over names this mill does not have, unread', () => {
+  test('ignores names that this mill does not capture, without decoding them', () => {
     const { captured } = tenant.run('acme', () => both.capture())
     const stored = { ...captured, other: { text: 'not even JSON' } }
-    expect(enter(both.restore(stored), here)).toEqual(['acme', undefined])
+    expect(enter(both.restore(stored), values)).toEqual(['acme', undefined])
     expect(readCaptured(stored, defaultCodec)).toEqual({ tenant: 'acme' })
   })
 
-  test('refuses what does not decode, by name', () => {
+  test('refuses a value that does not decode, by name', () => {
     expect(() => both.restore({ tenant: { text: '{"$":"Money","v":1}' } })).toThrow(
       /what was captured as "tenant" does not decode: .*Money/,
     )
@@ -125,7 +125,7 @@ describe('putting in place', () => {
     expect(readCaptured(captured, bytes)).toEqual({ tenant: 'acme' })
   })
 
-  test('keeps what was returned and thrown inside, also by a store that returns nothing', () => {
+  test('returns and throws what the call did, also for a store whose run() returns nothing', () => {
     const silent: ContextStore = { getStore: () => 1, run: (_, call) => void call() }
     const quiet = capture({ silent })
     expect(enter(quiet.restore(undefined), () => 5)).toBe(5)
@@ -136,7 +136,7 @@ describe('putting in place', () => {
     ).toThrow('inside')
   })
 
-  test('says so when a store does not call back', () => {
+  test('throws when a store does not call back', () => {
     const dead = capture({ dead: { getStore: () => 1, run: () => undefined } })
     expect(() => enter(dead.restore(undefined), () => 5)).toThrow('did not call back')
   })
@@ -151,7 +151,7 @@ describe('the trace', () => {
       return call()
     },
   }
-  test('is put in place for jobs that have one, and costs the others nothing', () => {
+  test('is restored for jobs that have one, and costs the others nothing', () => {
     const traced = capture({}, trace)
     expect(traced.restore(undefined)).toBeUndefined()
     expect(traced.restore({ tenant: { text: '1' } })).toBeUndefined()

@@ -7,18 +7,18 @@ import { isThenable, ignoreRejection } from '../definition/schema.js'
 import { fromStoredValue, toStoredValue } from '../definition/stored-options.js'
 import type { Captured, StoredValue } from '../definition/stored-options.js'
 
-/** What all captured values of a job may take as they are stored. */
+/** The most bytes of all stored captured values of one job together. */
 export const CAPTURED_MAX_BYTES = 16 * 1024
 
-/** An AsyncLocalStorage, or anything that can be asked, and put in place, like one. */
+/** An AsyncLocalStorage, or an object with the same two methods. */
 export interface ContextStore {
-  /** The value in place here and now; undefined when there is none. */
+  /** The value of the current async context; undefined when there is none. */
   getStore(): unknown
-  /** Calls `call` with `value` in place. `value` is undefined for a job that was enqueued where there was none. */
+  /** Calls `call` in a context with `value`. `value` is undefined when there was none at the enqueue. */
   run(value: never, call: () => unknown): unknown
 }
 
-/** What is taken at each enqueue and in place when the job runs, by name. */
+/** The context that is captured at each enqueue and restored when the job runs, by name. */
 export interface CaptureOptions {
   /** OpenTelemetry's trace context, when its API is loaded. Default true. */
   readonly trace?: ContextStore | boolean | undefined
@@ -26,7 +26,7 @@ export interface CaptureOptions {
   readonly [name: string]: ContextStore | boolean | undefined
 }
 
-/** Calls something with a job's captured values in place. */
+/** Calls a function in the captured context of a job. */
 export type RunInContext = <T>(call: () => T) => T
 
 export interface CaptureResult {
@@ -35,12 +35,12 @@ export interface CaptureResult {
 }
 
 /**
- * Takes context at enqueue and puts it in place where the job runs. A store that had no value at the enqueue has none in
- * the handler either: what happened to be in place where a worker was woken is nobody's business.
+ * Captures context at the enqueue and restores it where the job runs. A store without a value at the enqueue has none in the
+ * handler either: the context of the code that woke the worker must not leak into a job.
  */
 export class Capture {
   readonly #stores: readonly (readonly [name: string, store: ContextStore])[]
-  /** Asked for, and not put in place for jobs without it. */
+  /** Restored only for jobs that have a captured trace. */
   readonly #trace: ContextStore | undefined
   readonly #codec: Codec
 
@@ -50,35 +50,35 @@ export class Capture {
     this.#codec = codec
   }
 
-  /** Reads every store, at once and in the caller's own turn. */
+  /** Reads every store, synchronously in the caller's async context. */
   capture(): CaptureResult {
-    const written: [string, StoredValue][] = []
+    const values: [string, StoredValue][] = []
     const problems: Problem[] = []
-    if (this.#trace !== undefined) this.#takeOne('trace', this.#trace, written, problems)
-    for (const [name, store] of this.#stores) this.#takeOne(name, store, written, problems)
-    if (written.length === 0 && problems.length === 0) return NOTHING_CAPTURED
-    const tooLarge = sizeProblem(written)
+    if (this.#trace !== undefined) this.#captureOne('trace', this.#trace, values, problems)
+    for (const [name, store] of this.#stores) this.#captureOne(name, store, values, problems)
+    if (values.length === 0 && problems.length === 0) return NOTHING_CAPTURED
+    const tooLarge = sizeProblem(values)
     if (tooLarge !== undefined) problems.push(tooLarge)
-    return { captured: Object.fromEntries(written), problems }
+    return { captured: Object.fromEntries(values), problems }
   }
 
-  /** How to call something with a job's values in place, or undefined when there is nothing to put. Throws what does not decode. */
+  /** A function that calls another in the job's captured context; undefined when there is none. Throws when a value does not decode. */
   restore(captured: Captured | undefined): RunInContext | undefined {
     if (captured === undefined && this.#stores.length === 0) return undefined
-    const places: StoreWithValue[] = []
+    const stores: StoreWithValue[] = []
     if (this.#trace !== undefined && captured !== undefined && Object.hasOwn(captured, 'trace'))
-      places.push([this.#trace, this.#read('trace', captured)])
-    for (const [name, store] of this.#stores) places.push([store, this.#read(name, captured)])
-    return places.length === 0 ? undefined : (call) => enter(places, call)
+      stores.push([this.#trace, this.#read('trace', captured)])
+    for (const [name, store] of this.#stores) stores.push([store, this.#read(name, captured)])
+    return stores.length === 0 ? undefined : (call) => runInStores(stores, call)
   }
 
-  #takeOne(name: string, store: ContextStore, written: [string, StoredValue][], problems: Problem[]): void {
+  #captureOne(name: string, store: ContextStore, values: [string, StoredValue][], problems: Problem[]): void {
     try {
       const value = store.getStore()
       if (isThenable(value)) {
         ignoreRejection(value)
         problems.push({ path: `captured.${name}`, message: 'must be synchronous: its getStore() returned a promise' })
-      } else if (value !== undefined) written.push([name, toStoredValue(this.#codec, value)])
+      } else if (value !== undefined) values.push([name, toStoredValue(this.#codec, value)])
     } catch (error) {
       const path = `captured.${name}`
       const problem =
@@ -90,10 +90,10 @@ export class Capture {
   }
 
   #read(name: string, captured: Captured | undefined): unknown {
-    const written = captured !== undefined && Object.hasOwn(captured, name) ? captured[name] : undefined
-    if (written === undefined) return undefined
+    const stored = captured !== undefined && Object.hasOwn(captured, name) ? captured[name] : undefined
+    if (stored === undefined) return undefined
     try {
-      return this.#codec.decode(fromStoredValue(written))
+      return this.#codec.decode(fromStoredValue(stored))
     } catch (error) {
       throw new CodecError(name, `what was captured as ${JSON.stringify(name)} does not decode: ${reason(error)}`, {
         cause: error,
@@ -102,14 +102,14 @@ export class Capture {
   }
 }
 
-/** The captured values as people read them; one that does not decode is left out. */
+/** The decoded captured values, for a job's record; one that does not decode is left out. */
 export function readCaptured(captured: Captured | undefined, codec: Codec): Readonly<Record<string, unknown>> {
   const read: [string, unknown][] = []
-  for (const [name, written] of Object.entries(captured ?? {})) {
+  for (const [name, stored] of Object.entries(captured ?? {})) {
     try {
-      read.push([name, codec.decode(fromStoredValue(written))])
+      read.push([name, codec.decode(fromStoredValue(stored))])
     } catch {
-      // A type of another deploy: the worker that runs the job says so, and the rest of the record is still of use.
+      // Perhaps a type of another deploy. The worker that runs the job reports it; the rest of the record is still useful.
     }
   }
   return Object.fromEntries(read)
@@ -117,8 +117,8 @@ export function readCaptured(captured: Captured | undefined, codec: Codec): Read
 
 const NOTHING_CAPTURED: CaptureResult = { captured: undefined, problems: [] }
 
-function sizeProblem(written: readonly (readonly [string, StoredValue])[]): Problem | undefined {
-  const sizes = written.map(([name, value]) => ({ name, bytes: bytesOf(value) }))
+function sizeProblem(values: readonly (readonly [string, StoredValue])[]): Problem | undefined {
+  const sizes = values.map(([name, value]) => ({ name, bytes: bytesOf(value) }))
   const bytes = sizes.reduce((sum, size) => sum + size.bytes, 0)
   if (bytes <= CAPTURED_MAX_BYTES) return undefined
   const list = sizes.map((size) => `${size.name} ${size.bytes}`).join(', ')
@@ -133,18 +133,18 @@ const bytesOf = (value: StoredValue): number => Buffer.byteLength('text' in valu
 
 type StoreWithValue = readonly [store: ContextStore, value: unknown]
 
-/** One inside the other. What `call` gave is kept aside, so that a store whose `run` returns nothing loses nothing. */
-function enter<T>(places: readonly StoreWithValue[], call: () => T): T {
-  let given: { readonly value: T } | undefined
+/** Nests the stores. The result of `call` is kept in a variable: the `run` of a user's store may return nothing. */
+function runInStores<T>(stores: readonly StoreWithValue[], call: () => T): T {
+  let returned: { readonly value: T } | undefined
   let step = (): void => {
-    given = { value: call() }
+    returned = { value: call() }
   }
-  for (const [store, value] of places) {
+  for (const [store, value] of stores) {
     const inner = step
     step = () => void store.run(value as never, inner)
   }
   step()
-  if (given === undefined)
-    throw new DefinitionError('a store given to capture did not call back: run(value, call) must')
-  return given.value
+  if (returned === undefined)
+    throw new DefinitionError('a store given to capture did not call back: run(value, call) must call `call`')
+  return returned.value
 }

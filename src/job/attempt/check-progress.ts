@@ -2,7 +2,7 @@ import { show } from '../../codec/show.js'
 import { InvalidOptionsError } from '../../errors.js'
 import type { Problem } from '../../errors.js'
 
-/** Throws when what a handler says of its progress cannot be shown to anybody. */
+/** Throws when the arguments of `ctx.progress` are no amounts. */
 export function checkProgress(done: unknown, total: unknown): void {
   const problems: Problem[] = []
   if (!isAmount(done)) problems.push({ path: 'done', message: `must be a number of 0 or more, got ${show(done)}` })

@@ -3,14 +3,14 @@ import { formatDuration, parseDuration, parseInstant } from '../duration/duratio
 import type { When } from '../duration/duration.js'
 
 /**
- * What a handler throws to say more than "it failed". Recognised by brand, never by `instanceof`, so that two copies of
- * the package in one process understand each other.
+ * Errors that a handler throws to control what happens next. Recognised by brand, never by `instanceof`: two copies of the package
+ * in one process must recognise each other's errors.
  */
 const ABORT = Symbol.for('millrace.abort')
 const SNOOZE = Symbol.for('millrace.snooze')
 
 /**
- * Thrown in a handler: give up at once, whatever the retry policy says.
+ * Thrown in a handler: fail the job at once, without retries.
  *
  * ```ts
  * import { job, Abort } from 'millrace'
@@ -71,6 +71,6 @@ function isBranded(thrown: unknown, brand: symbol): boolean {
   try {
     return (thrown as Record<symbol, unknown>)[brand] === true
   } catch {
-    return false // A proxy that throws is not ours.
+    return false // A proxy that throws is none of these.
   }
 }

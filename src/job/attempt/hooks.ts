@@ -4,7 +4,7 @@ import type { EnqueueOptions, Handle } from '../enqueue.js'
 import type { State } from '../rules/states.js'
 
 /**
- * Your code around the engine's three moments.
+ * Functions that Millrace calls around each enqueue, around each attempt, and after each attempt has ended.
  *
  * ```ts
  * import { millrace } from 'millrace'
@@ -22,16 +22,17 @@ import type { State } from '../rules/states.js'
  */
 export interface Hooks {
   /**
-   * Around each call of enqueue, enqueueMany and schedule, and each node of a flow. `next()` writes the jobs; what it is given is laid over their
-   * options, `tx` excepted. Throw before it, and nothing is written. With `tx` it must be called before anything is awaited.
+   * Around each call of enqueue, enqueueMany and schedule, and each node of a flow. `next()` writes the jobs; its argument overrides
+   * their options, except `tx`. A hook that throws before `next()` prevents the write. With `tx` it must call `next()` before it
+   * awaits anything.
    */
   readonly enqueue?: ((call: EnqueueCall, next: EnqueueNext) => unknown) | undefined
   /**
-   * Around the handler of each attempt. `next()` calls it and resolves with what it returned. What the hook throws fails the
-   * attempt like an error of the handler; what the handler threw stands, also when the hook catches it.
+   * Around the handler of each attempt. `next()` calls it and resolves with its result. An error that the hook throws fails the
+   * attempt like an error of the handler. An error of the handler fails the attempt also when the hook catches it.
    */
   readonly start?: ((ctx: Context, next: () => Promise<unknown>) => unknown) | undefined
-  /** Told when an attempt's end is on disk. Not waited for; what it throws is logged and changes nothing. */
+  /** Called after the end of an attempt was committed. Not awaited; an error that it throws is logged and changes nothing. */
   readonly settle?: ((job: SettledAttempt, end: AttemptEnd) => unknown) | undefined
 }
 
@@ -40,7 +41,7 @@ export interface EnqueueCall {
   readonly verb: 'enqueue' | 'enqueueMany' | 'schedule' | 'flow'
   /** The job's name. */
   readonly job: string
-  /** One, or all of a bulk; of a flow one call for each node. Payloads as they were given, before the job's schema looks at them. */
+  /** One item, or all items of a bulk; a flow makes one call for each node. Payloads are not yet parsed by the job's schema. */
   readonly items: readonly EnqueueItem[]
   /** The third argument of `schedule`. */
   readonly when?: unknown
@@ -51,7 +52,7 @@ export interface EnqueueItem {
   readonly options: EnqueueOptions
 }
 
-/** Writes the jobs, with options laid over each one's own, and gives their handles. */
+/** Writes the jobs, with `change` overriding the options of each, and resolves with their handles. */
 export type EnqueueNext = (
   change?: EnqueueOptions | ((item: EnqueueItem, index: number) => EnqueueOptions),
 ) => Promise<Handle<unknown>[]>
@@ -62,20 +63,20 @@ export interface SettledAttempt {
   /** The job's name. */
   readonly job: string
   readonly queue: string
-  /** Attempts that ended and count, this one included. */
+  /** Attempts that ended and were counted, this one included. */
   readonly attempt: number
 }
 
 /** How an attempt ended. */
 export interface AttemptEnd {
-  /** Where the job is now: done, failed, retrying, parked, scheduled (snoozed), cancelled, paused, ready (given back). */
+  /** The job's new state: done, failed, retrying, parked, scheduled (snoozed), cancelled, paused, ready (released). */
   readonly state: State
-  /** How long it ran, in ms; undefined when it never began, or when its process died. */
+  /** How long the attempt ran, in ms; undefined when it never began, or when its process died. */
   readonly ms: number | undefined
   readonly error: ErrorRecord | undefined
-  /** Why it is where it is, when an error does not say it. */
+  /** Why the job is in this state, when there is no error. */
   readonly reason: string | undefined
-  /** Runs again in so many ms: retrying and snoozed. */
+  /** The delay before the next attempt, in ms, of a retrying or snoozed job. */
   readonly againInMs: number | undefined
 }
 
@@ -85,13 +86,13 @@ export interface HookLists {
   readonly settle: readonly NonNullable<Hooks['settle']>[]
 }
 
-/** The hooks by moment, the first outermost. Each is called as a method of the object it came in. */
-export function listHooks(given: Hooks | readonly Hooks[] | undefined): HookLists {
-  const all: readonly Hooks[] = given === undefined ? [] : Array.isArray(given) ? given : [given as Hooks]
-  const of = <Moment extends keyof Hooks>(moment: Moment): NonNullable<Hooks[Moment]>[] =>
+/** The hooks by kind, the first outermost. Each is called as a method of its object. */
+export function listHooks(option: Hooks | readonly Hooks[] | undefined): HookLists {
+  const all: readonly Hooks[] = option === undefined ? [] : Array.isArray(option) ? option : [option as Hooks]
+  const of = <Kind extends keyof Hooks>(kind: Kind): NonNullable<Hooks[Kind]>[] =>
     all.flatMap((hooks) => {
-      const hook = hooks[moment] as ((...args: unknown[]) => unknown) | undefined
-      return hook === undefined ? [] : [hook.bind(hooks) as NonNullable<Hooks[Moment]>]
+      const hook = hooks[kind] as ((...args: unknown[]) => unknown) | undefined
+      return hook === undefined ? [] : [hook.bind(hooks) as NonNullable<Hooks[Kind]>]
     })
   return { enqueue: of('enqueue'), start: of('start'), settle: of('settle') }
 }

@@ -28,7 +28,7 @@ describe('a logged line', () => {
     [[new Date(0)], '"1970-01-01T00:00:00.000Z"'],
     [['a\u0000b\ud800'], 'a\u0000b\ud800'],
     [[-0, NaN], '0 NaN'],
-  ])('of given parts number %# is what console.log would show', (parts, line) => {
+  ])('of arguments number %# is what console.log would show', (parts, line) => {
     expect(inspectParts(parts)).toBe(line)
   })
 
@@ -38,11 +38,11 @@ describe('a logged line', () => {
     ['a proxy that throws', hostile],
     ['a BigInt inside', { n: 5n }],
     ['a toJSON that throws', { toJSON: () => JSON.parse('{') as never }],
-  ])('with %s is still a line', (_, part) => {
+  ])('with %s is still written', (_, part) => {
     expect(inspectParts(['before', part, 'after'])).toBe('before [unprintable] after')
   })
 
-  test('with a toJSON that gives nothing is still a text', () => {
+  test('with a toJSON that returns undefined is still a string', () => {
     expect(typeof inspectParts([{ toJSON: () => undefined }])).toBe('string')
   })
 })

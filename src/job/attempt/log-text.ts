@@ -1,13 +1,13 @@
-/** What one call of `ctx.log` says. */
+/** The arguments of one call of `ctx.log`, as fields, message and text. */
 export interface Logged {
-  /** For the logger, beside the job's own fields. */
+  /** Fields for the logger, in addition to the job's own. */
   readonly fields: object
   readonly message: string
   /** All of it as one line of text, for the job's history. */
   readonly line: string
 }
 
-/** In pino's shape: an object, or an error, that comes first is fields. What follows is the message. It never throws. */
+/** As in pino, an object or an error as the first argument becomes fields, and the rest is the message. It never throws. */
 export function readLogged(parts: readonly unknown[]): Logged {
   const [first, ...rest] = parts
   if (isError(first)) {
@@ -26,19 +26,19 @@ function isError(part: unknown): part is Error {
   }
 }
 
-/** An object that was written as one: of a class, it is a value like any other. */
+/** A non-empty plain object becomes fields; a class instance is part of the message. */
 function isFields(part: unknown): part is object {
   if (typeof part !== 'object' || part === null) return false
   try {
     const prototype: unknown = Object.getPrototypeOf(part)
-    // Read now: a getter that throws must not cost the handler its log line.
+    // Read the values here: a getter that throws must not lose the log line.
     return (prototype === Object.prototype || prototype === null) && Object.values(part).length > 0
   } catch {
     return false
   }
 }
 
-/** Turns what a handler logged into one line of text, as `console.log` would show it, without ever throwing. */
+/** The arguments as one line of text, as `console.log` would show them. It never throws. */
 export function inspectParts(parts: readonly unknown[]): string {
   return parts.map(inspectPart).join(' ')
 }
@@ -50,11 +50,11 @@ function inspectPart(part: unknown): string {
     if (typeof part === 'object' && part !== null) return JSON.stringify(part, withErrors) ?? '[unprintable]'
     return String(part)
   } catch {
-    return '[unprintable]' // A getter that throws, a cycle: a log line is never worth a failed job.
+    return '[unprintable]' // A getter that throws, or a cycle: a log line must not fail the job.
   }
 }
 
-/** JSON of an error is {}. */
+/** JSON.stringify would write an error as {}. */
 function withErrors(_: string, value: unknown): unknown {
   return value instanceof Error ? errorText(value) : value
 }

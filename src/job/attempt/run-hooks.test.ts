@@ -2,10 +2,10 @@ import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { runThroughHook } from './run-hooks.js'
 
 type Next = () => unknown
-const told: unknown[] = []
-beforeEach(() => void told.splice(0))
+const reported: unknown[] = []
+beforeEach(() => void reported.splice(0))
 const through = (hook: (next: Next) => unknown, inner: () => unknown, sync = false): unknown =>
-  runThroughHook('start', hook as never, inner, { sync, failed: (error) => told.push(error) })
+  runThroughHook('start', hook as never, inner, { sync, failed: (error) => reported.push(error) })
 const boom = (): never => {
   throw new Error('boom')
 }
@@ -14,7 +14,7 @@ const failLater = (message: string): Promise<never> =>
   new Promise((_, reject) => setImmediate(() => reject(new Error(message))))
 
 describe('the result', () => {
-  test('is what was inside, synchronous or not, whatever the hook returns', async () => {
+  test('is that of the inner function, synchronous or not, whatever the hook returns', async () => {
     expect(
       through(
         (next) => next(),
@@ -47,7 +47,7 @@ describe('the result', () => {
     ).toBe(5)
   })
 
-  test('is the very promise that was inside when the hook passes it on', () => {
+  test('is the same promise object when the hook returns what next returned', () => {
     const promise = Promise.resolve(5)
     expect(
       through(
@@ -57,12 +57,12 @@ describe('the result', () => {
     ).toBe(promise)
   })
 
-  test('is the failure inside, also when the hook catches it', async () => {
+  test('is the failure of the inner function, also when the hook catches it', async () => {
     const swallow = (next: Next): void => {
       try {
         next()
       } catch {
-        // As a hook that only logs might.
+        // A hook that only logs may do this.
       }
     }
     expect(() => through(swallow, boom)).toThrow('boom')
@@ -72,7 +72,7 @@ describe('the result', () => {
     await expect(through(swallowLater, () => failLater('late boom'))).rejects.toThrow('late boom')
   })
 
-  test('is what the hook throws, before, after and instead of a failure inside', async () => {
+  test('is the error of the hook, before next, after next, and instead of an inner failure', async () => {
     const inside = vi.fn(() => 5)
     expect(() => through(() => boom(), inside)).toThrow('boom')
     expect(inside).not.toHaveBeenCalled()
@@ -91,7 +91,7 @@ describe('the result', () => {
   })
 })
 
-test('a hook that gives up is not over before what is inside', async () => {
+test('a hook that throws after next ends only when the inner function has ended', async () => {
   const order: string[] = []
   const inside = async (): Promise<void> => {
     await later(0)
@@ -106,24 +106,24 @@ test('a hook that gives up is not over before what is inside', async () => {
 })
 
 describe('a hook', () => {
-  test('that never calls next is refused, and what was inside is not called', async () => {
+  test('that never calls next is refused, and the inner function is not called', async () => {
     const inside = vi.fn()
     expect(() => through(() => undefined, inside)).toThrow('hooks.start ended without calling next()')
     await expect(through(async () => undefined, inside)).rejects.toThrow(/ended without calling next/)
     expect(inside).not.toHaveBeenCalled()
   })
 
-  test('that calls next twice is given the first one’s result, and it is told', async () => {
+  test('that calls next twice gets the first result again, and the mistake is reported', async () => {
     const inside = vi.fn(() => later(5))
     const given: unknown[] = []
     const twice = (next: Next): void => void given.push(next(), next())
     expect(await through(twice, inside)).toBe(5)
     expect(given[0]).toBe(given[1])
     expect(inside).toHaveBeenCalledTimes(1)
-    expect(told.map(String)).toEqual([expect.stringContaining('hooks.start called next() twice')])
+    expect(reported.map(String)).toEqual([expect.stringContaining('hooks.start called next() twice')])
   })
 
-  test('that calls next again when it failed, or when it is over, does nothing anew', async () => {
+  test('that calls next again after a failure, or after its end, does not call the inner function again', async () => {
     const inside = vi.fn(() => failLater('inside'))
     let late: Next = () => undefined
     const again = async (next: Next): Promise<void> => {
@@ -136,29 +136,29 @@ describe('a hook', () => {
     }
     await expect(through(again, inside)).rejects.toThrow('inside')
     await expect(late()).rejects.toThrow('inside')
-    expect([inside.mock.calls.length, told.length]).toEqual([1, 2])
+    expect([inside.mock.calls.length, reported.length]).toEqual([1, 2])
   })
 
-  test('meets every failure of what is inside by the promise', async () => {
-    const met: string[] = []
-    const watch = (next: Next): unknown => (next() as Promise<unknown>).finally(() => met.push('ended'))
+  test('gets every inner failure as a rejected promise', async () => {
+    const seen: string[] = []
+    const watch = (next: Next): unknown => (next() as Promise<unknown>).finally(() => seen.push('ended'))
     await expect(through(watch, boom)).rejects.toThrow('boom')
     expect(() => through(watch, boom, true)).toThrow('boom')
     await later(0)
-    expect([met, told]).toEqual([['ended', 'ended'], []])
+    expect([seen, reported]).toEqual([['ended', 'ended'], []])
   })
 
-  test('that calls next when it is over does nothing, and harms nobody who does not look', async () => {
+  test('that calls next after its end gets a rejected promise, which is never unhandled', async () => {
     const inside = vi.fn()
     let late: Next = () => undefined
     expect(() => through((next) => void (late = next), inside)).toThrow(/without calling next/)
-    // Not looked at: an unhandled rejection would fail this run.
+    // Not awaited: an unhandled rejection would fail this test run.
     void late()
     await expect(late()).rejects.toThrow('called next() after it had ended')
     expect(inside).not.toHaveBeenCalled()
   })
 
-  test('that looks at a failure late does not make it an unhandled one', async () => {
+  test('that awaits a failure late does not cause an unhandled rejection', async () => {
     const slow = async (next: Next): Promise<void> => {
       const running = next()
       await later(0)
@@ -169,8 +169,8 @@ describe('a hook', () => {
   })
 })
 
-describe('where everything must happen within the call', () => {
-  test('a hook may pass on what next gave, or return nothing', () => {
+describe('with sync', () => {
+  test('a hook may return what next returned, or nothing', () => {
     const promise = Promise.resolve(5)
     expect(
       through(
@@ -188,7 +188,7 @@ describe('where everything must happen within the call', () => {
     ).toBe(promise)
   })
 
-  test('what the hook still does is not waited for, and its failure is told', async () => {
+  test('the promise of the hook is not awaited, and its failure is reported', async () => {
     const promise = Promise.resolve(5)
     const asynchronous = async (next: Next): Promise<void> => {
       await next()
@@ -203,18 +203,18 @@ describe('where everything must happen within the call', () => {
       ),
     ).toBe(promise)
     await later(0)
-    expect(told.map(String)).toEqual(['Error: boom'])
+    expect(reported.map(String)).toEqual(['Error: boom'])
   })
 
-  test('a failure inside that passes through what the hook still does is told by the result alone', async () => {
+  test('an inner failure that also rejects the promise of the hook is reported by the result alone', async () => {
     const inside = (): Promise<never> => failLater('inside')
     const waiting = async (next: Next): Promise<unknown> => next()
     await expect(through(waiting, inside, true)).rejects.toThrow('inside')
     await later(0)
-    expect(told).toEqual([])
+    expect(reported).toEqual([])
   })
 
-  test('a hook that awaits before it calls next is refused at once, and its failure is nobody’s', async () => {
+  test('a hook that awaits before it calls next is refused at once, and its later failure is ignored', async () => {
     const inside = vi.fn()
     const asking = async (next: Next): Promise<void> => {
       await later(0)
@@ -223,10 +223,10 @@ describe('where everything must happen within the call', () => {
     expect(() => through(asking, inside, true)).toThrow(/awaited before it called next\(\), and with tx/)
     await later(0)
     await later(0)
-    expect([inside.mock.calls.length, told]).toEqual([0, []])
+    expect([inside.mock.calls.length, reported]).toEqual([0, []])
   })
 
-  test('what the hook throws after next is thrown', () => {
+  test('an error that the hook throws after next is thrown', () => {
     const giveUp = (next: Next): never => {
       void next()
       return boom()

@@ -1,52 +1,52 @@
 import { HookError } from '../../errors.js'
 import { isThenable, ignoreRejection } from '../definition/schema.js'
 
-/** What a hook goes round: synchronous, or a promise. */
+/** The function that a hook wraps: it returns a value or a promise. */
 type Inner<Change> = (change?: Change) => unknown
 
 export interface HookRunOptions {
-  /** Everything must happen within the call: the caller is inside a synchronous transaction, and waits for nothing. */
+  /** The caller is inside a synchronous transaction: `next` must be called, and errors thrown, before this call returns. */
   readonly sync?: boolean | undefined
-  /** Told of a hook's fault that changes nothing any more. */
+  /** Receives the error of a hook that failed too late to change the result. */
   readonly failed: (error: unknown) => void
 }
 
 /**
- * Calls `inner` through one hook, which must call `next` once. The result is that of `inner`, whatever the hook returns, so
- * that a forgotten `return` or a swallowed error changes nothing; what the hook itself throws comes before it. Nothing is
- * over before `inner` is: a hook that gave up on its handler must not free the handler's slot.
- * With `sync` the hook must have called `next` when it returns, and what it throws until then is thrown; what a promise of
- * its own comes to later is too late to count.
+ * Calls `inner` through one hook, which must call `next` once. The result is that of `inner`, not of the hook, so that a forgotten
+ * `return` or a swallowed error changes nothing. An error that the hook throws replaces the result. The result settles only after
+ * `inner` has: a hook that gives up on a handler must not free the handler's slot.
+ * With `sync` the hook must have called `next` when it returns, and what it throws until then is thrown. A later failure of the
+ * promise that it returned is only reported.
  */
 export function runThroughHook<Change>(
   which: string,
   hook: (next: Inner<Change>) => unknown,
   inner: Inner<Change>,
-  how: HookRunOptions,
+  options: HookRunOptions,
 ): unknown {
-  const turn = new HookCall(which, inner, how.failed)
+  const call = new HookCall(which, inner, options.failed)
   let returned: unknown
   try {
-    returned = hook((change) => turn.next(change))
+    returned = hook((change) => call.next(change))
   } catch (error) {
-    return how.sync === true ? turn.throwNow(error) : turn.fail(error)
+    return options.sync === true ? call.throwSync(error) : call.fail(error)
   }
-  if (!isThenable(returned) || returned === turn.given) return turn.end()
-  if (how.sync === true) return turn.endNow(returned)
+  if (!isThenable(returned) || returned === call.nextResult) return call.end()
+  if (options.sync === true) return call.endSync(returned)
   return Promise.resolve(returned).then(
-    () => turn.end(),
-    (error: unknown) => turn.fail(error),
+    () => call.end(),
+    (error: unknown) => call.fail(error),
   )
 }
 
-type Came = { readonly value: unknown } | { readonly thrown: unknown; readonly value: Promise<never> }
+type InnerResult = { readonly value: unknown } | { readonly thrown: unknown; readonly value: Promise<never> }
 
 class HookCall<Change> {
   readonly #which: string
   readonly #inner: Inner<Change>
   readonly #failed: HookRunOptions['failed']
-  #came: Came | undefined
-  #over = false
+  #innerResult: InnerResult | undefined
+  #hasEnded = false
 
   constructor(which: string, inner: Inner<Change>, failed: HookRunOptions['failed']) {
     this.#which = which
@@ -54,31 +54,31 @@ class HookCall<Change> {
     this.#failed = failed
   }
 
-  /** What `next` gave the hook. */
-  get given(): unknown {
-    return this.#came?.value
+  /** The return value of `next`. */
+  get nextResult(): unknown {
+    return this.#innerResult?.value
   }
 
   next(change: Change | undefined): unknown {
-    if (this.#came !== undefined) {
-      // What is written is written: an error now would tell the caller of a failure that did not happen.
+    if (this.#innerResult !== undefined) {
+      // The first call has taken effect. An error thrown here would report a failure that did not happen.
       this.#failed(
         this.#misuse('called next() twice; once is all there is, and the second call was given the first one’s result'),
       )
-      return this.#came.value
+      return this.#innerResult.value
     }
-    // Called from a timer the hook left behind: nobody is there to catch it, and the process must not pay for it.
-    if (this.#over)
+    // The hook called next() later, perhaps from a timer. No code awaits it, and the rejection must not end the process.
+    if (this.#hasEnded)
       return ignoreRejection(Promise.reject(this.#misuse('called next() after it had ended; wait for it with await')))
-    this.#came = this.#call(change)
-    return this.#came.value
+    this.#innerResult = this.#callInner(change)
+    return this.#innerResult.value
   }
 
-  /** A failure is always a promise's for the hook, at once or later, so that `next().finally(…)` meets every one of them. */
-  #call(change: Change | undefined): Came {
+  /** A synchronous throw becomes a rejected promise for the hook, so that `next().finally(…)` covers every failure. */
+  #callInner(change: Change | undefined): InnerResult {
     try {
       const value = this.#inner(change)
-      // The hook may look at it late, or never; its failure is told by the result.
+      // The hook may await it late, or never. The result reports its failure.
       return { value: isThenable(value) ? ignoreRejection(value) : value }
     } catch (thrown) {
       return { thrown, value: ignoreRejection(Promise.reject(thrown as Error)) }
@@ -86,38 +86,38 @@ class HookCall<Change> {
   }
 
   end(): unknown {
-    this.#over = true
-    if (this.#came === undefined) throw this.#misuse('ended without calling next(); throw an error to refuse')
-    if ('thrown' in this.#came) throw this.#came.thrown
-    return this.#came.value
+    this.#hasEnded = true
+    if (this.#innerResult === undefined) throw this.#misuse('ended without calling next(); throw an error to refuse')
+    if ('thrown' in this.#innerResult) throw this.#innerResult.thrown
+    return this.#innerResult.value
   }
 
   fail(error: unknown): unknown {
-    this.#over = true
+    this.#hasEnded = true
     const rethrow = (): never => {
       throw error
     }
-    return isThenable(this.given) ? this.given.then(rethrow, rethrow) : rethrow()
+    return isThenable(this.nextResult) ? this.nextResult.then(rethrow, rethrow) : rethrow()
   }
 
-  throwNow(error: unknown): never {
-    this.#over = true
+  throwSync(error: unknown): never {
+    this.#hasEnded = true
     throw error
   }
 
-  /** The end where nobody waits for what the hook still does. */
-  endNow(returned: PromiseLike<unknown>): unknown {
-    if (this.#came === undefined) {
+  /** Ends without awaiting the promise that the hook returned. */
+  endSync(returned: PromiseLike<unknown>): unknown {
+    if (this.#innerResult === undefined) {
       ignoreRejection(returned)
-      this.throwNow(
+      this.throwSync(
         this.#misuse(
           'awaited before it called next(), and with tx everything must happen within the call; call next() first',
         ),
       )
     }
-    const inside = Promise.resolve(this.given).catch((error: unknown) => error)
+    const inside = Promise.resolve(this.nextResult).catch((error: unknown) => error)
     Promise.resolve(returned).catch(async (error: unknown) => {
-      // A failure of what is inside that only passed through the hook has been told.
+      // The result has already reported a failure of `inner` that the hook only passed on.
       if ((await inside) !== error) this.#failed(error)
     })
     return this.end()

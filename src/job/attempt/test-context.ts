@@ -10,7 +10,7 @@ import { readLogged } from './log-text.js'
 import { checkProgress } from './check-progress.js'
 import { inherited } from '../definition/inheritance.js'
 
-/** A context that records what the handler did with it, for `job.run(payload)` in a unit test. */
+/** A context that records the calls of the handler, for `job.run(payload)` in a unit test. */
 export function testContext(job: AnyJob, attempt = 1): TestContext {
   const logged: string[] = []
   const progressed: { done: number; total: number | undefined }[] = []
@@ -44,7 +44,7 @@ export function testContext(job: AnyJob, attempt = 1): TestContext {
       progressed.push({ done, total })
     },
     enqueue: enqueue as TestContext['enqueue'],
-    // It came after nothing.
+    // It has no parents.
     results: () => Promise.resolve([]),
     settleIn: (tx, result) => void settled.push({ tx, result }),
     transaction: async (work) => {
@@ -60,7 +60,7 @@ export function testContext(job: AnyJob, attempt = 1): TestContext {
   }
 }
 
-/** There is no database behind a recording context: work that touches it is told where to find one. */
+/** A recording context has no database: every access throws an error that says how to test with one. */
 function noDatabase(): object {
   const refuse = (): never => {
     throw new TransactionError(
@@ -71,7 +71,7 @@ function noDatabase(): object {
   return new Proxy({}, { get: refuse, set: refuse, has: refuse })
 }
 
-/** Nothing was enqueued, so there is nothing to wait for: every question is refused by name. */
+/** No job was enqueued, so the methods of this handle are refused by name. */
 function recordedHandle(id: string): Handle<never, never> {
   const refuse = (what: string) => (): Promise<never> =>
     Promise.reject(

@@ -1,6 +1,6 @@
 import type { AnyJob, Category } from './define.js'
 
-/** Jobs and categories are known by brand, never by `instanceof`: two copies of the package must understand each other. */
+/** Jobs and categories are recognised by brand, never by `instanceof`: two copies of the package must recognise each other's values. */
 export const JOB = Symbol.for('millrace.job')
 export const CATEGORY = Symbol.for('millrace.category')
 

@@ -4,20 +4,20 @@ import { isJob } from './brands.js'
 import type { Check } from './check-fields.js'
 import { KEY_MAX, NAME_MAX, textProblem } from './check-text.js'
 
-/** Jobs that one job may come after. */
+/** The most parents of one job. */
 export const AFTER_MAX = 20_000
 
-/** Wrong ones that one error names. */
+/** The most wrong entries that one error lists. */
 const WRONG_MAX = 20
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
-/** Whether a text is the id of a job. */
+/** Whether a value has the form of a job's id. */
 export function isId(value: unknown): value is string {
   return typeof value === 'string' && UUID.test(value)
 }
 
-/** A list of jobs to come after: handles, ids, or a job with a key. */
+/** A list of parents: handles, ids, or [job, key]. */
 export const isAfter: Check = (value) => {
   if (!Array.isArray(value)) {
     const meant = parentProblem(value) === undefined ? '; did you mean [handle]?' : ''

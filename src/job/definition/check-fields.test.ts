@@ -20,12 +20,12 @@ const problems = (value: unknown, path = ''): string[] =>
   checkFields(value, path, shape).map((p) => `${p.path} ${p.message}`)
 
 describe('an object of options', () => {
-  test('without anything wrong has no problems', () => {
+  test('that is valid has no problems', () => {
     expect(problems({ timeout: 1, queue: 'x', retry: { deep: 1 } })).toEqual([])
     expect(problems({})).toEqual([])
   })
 
-  test('has every problem told at once, each with its path', () => {
+  test('has every problem reported at once, each with its path', () => {
     expect(problems({ timeout: 'x', retry: { deep: 2 }, qeue: 1, group: 'g' }, 'options')).toEqual([
       'options.timeout must be a number, got "x"',
       'options.retry.deep must be 1, got 2',
@@ -43,11 +43,11 @@ describe('an object of options', () => {
     },
   )
 
-  test('may leave out an option by giving undefined', () => {
+  test('may have an option that is undefined', () => {
     expect(problems({ timeout: undefined, group: undefined })).toEqual([])
   })
 
-  test('may give a part that is not yet built the value it has anyway, and no other', () => {
+  test('may have an option that is not built yet with its present value, and with no other', () => {
     expect(problems({ executor: 'loop', dashboard: false })).toEqual([])
     expect(problems({ executor: 'thread', dashboard: true, group: null })).toEqual([
       'executor is not yet part of this version; until then: use a thread of your own',
@@ -56,11 +56,11 @@ describe('an object of options', () => {
     ])
   })
 
-  test.each(['constructor', 'toString', 'hasOwnProperty', 'valueOf'])('knows no option %s', (name) => {
+  test.each(['constructor', 'toString', 'hasOwnProperty', 'valueOf'])('has no option %s', (name) => {
     expect(problems({ [name]: 1 })[0]).toMatch(new RegExp(`^${name} is not an option`))
   })
 
-  test('knows no option __proto__, and is not changed by one', () => {
+  test('has no option __proto__, and is not changed by one', () => {
     const given = JSON.parse('{"__proto__": {"timeout": "x"}}') as object
     expect(problems(given)[0]).toMatch(/^__proto__ is not an option/)
     expect(({} as { timeout?: unknown }).timeout).toBeUndefined()
@@ -82,16 +82,16 @@ describe('an unknown option', () => {
     ['time_out', 'timeout'],
     ['concurency', 'concurrency'],
     ['onduplicates', 'onDuplicate'],
-  ])('%s is told the near spelling %s', (given, meant) => {
+  ])('%s is refused with the near spelling %s', (given, meant) => {
     expect(message(given)).toBe(`is not an option; did you mean ${JSON.stringify(meant)}?`)
   })
 
-  test('that another library has is told ours, and a property that every object has is no such name', () => {
+  test('of another library is refused with our name for it, and a property of Object.prototype is no such name', () => {
     expect(message('attempts')).toBe('is not an option; use retry: { limit }')
     expect(message('toString')).toBe('is not an option')
   })
 
-  test('that is near nothing gets no guess', () => {
+  test('without a near spelling gets no suggestion', () => {
     expect(message('elephant')).toBe('is not an option')
   })
 

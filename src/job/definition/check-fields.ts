@@ -6,36 +6,36 @@ import type { Problem } from '../../errors.js'
 import type { ForeignOptionNames } from './foreign-option-names.js'
 
 /**
- * A check of one value: undefined when it is right, else what was expected and what came. An object's check gives a
- * problem for each of its fields, with paths below its own.
+ * A check of one value: undefined when it is valid, else a message with what was expected and what was passed. The check of an object
+ * returns a problem for each wrong field, with paths relative to the object.
  */
 export type Check = (value: unknown) => string | undefined | readonly Problem[]
 
 /** The fields an object may have. */
 export interface Fields {
   readonly fields: { readonly [name: string]: Check }
-  /** Known and promised, and refused by name until they are built. */
+  /** Announced options, refused by name until they are built. */
   readonly notYet?: { readonly [name: string]: NotYet } | undefined
-  /** Names that other libraries have for it, and what to use here. */
+  /** Option names of other libraries, and what to use here instead. */
   readonly foreignNames?: ForeignOptionNames | undefined
-  /** The object that a value of another kind probably stands for: `{ limit: 3 }` for 3. */
+  /** The object that was probably meant by a value of another type: `{ limit: 3 }` for 3. */
   readonly meant?: ((value: unknown) => string | undefined) | undefined
 }
 
 /** An option that is not built yet. */
 export interface NotYet {
-  /** What to do until it is there. */
+  /** What to use until it is built. */
   readonly instead: string
-  /** Values that change nothing and so may be given; EMPTY stands for any empty object or array. */
+  /** Values that ask for the present behaviour and are accepted; EMPTY means any empty object or array. */
   readonly accepted: readonly unknown[]
 }
 export const EMPTY = Symbol('empty')
 
-export function notYet(instead: string, ...same: readonly unknown[]): NotYet {
-  return { instead, accepted: same }
+export function notYet(instead: string, ...accepted: readonly unknown[]): NotYet {
+  return { instead, accepted }
 }
 
-/** Checks an options object as a set: unknown names with what was probably meant, wrong values, parts not yet built. */
+/** Checks an options object and returns every problem: unknown names with a suggestion, wrong values, options not built yet. */
 export function checkFields(value: unknown, path: string, shape: Fields): Problem[] {
   if (!isOptionsObject(value))
     return [{ path, message: `must be an object, got ${show(value)}${didMean(shape.meant?.(value))}` }]
@@ -50,7 +50,7 @@ export function checkFields(value: unknown, path: string, shape: Fields): Proble
   return problems
 }
 
-/** The end of a message about a value that stands for another: `; did you mean { limit: 3 }?` */
+/** The end of a message that suggests another value: `; did you mean { limit: 3 }?` */
 export function didMean(meant: string | undefined): string {
   return meant === undefined ? '' : `; did you mean ${meant}?`
 }
@@ -65,7 +65,7 @@ function fieldProblem(name: string, given: unknown, shape: Fields): ReturnType<C
   return `is not yet part of this version; until then: ${later.instead}`
 }
 
-/** A name of another library says more than a near spelling. */
+/** An exact option name of another library is better advice than a near spelling. */
 function adviceOn(name: string, { fields, notYet, foreignNames }: Fields): string {
   const advice = own(foreignNames, name)
   if (advice !== undefined) return `; ${advice}`
@@ -76,12 +76,12 @@ function own<T>(names: { readonly [name: string]: T } | undefined, name: string)
   return names !== undefined && Object.hasOwn(names, name) ? names[name] : undefined
 }
 
-/** Nothing was asked for: `hooks: {}`, `redact: []`. */
+/** An empty object or array asks for nothing: `hooks: {}`, `redact: []`. */
 function isEmpty(given: unknown): boolean {
   return Array.isArray(given) ? given.length === 0 : isPlainObject(given) && Object.keys(given).length === 0
 }
 
-/** Of a verb that takes none: one that is given would be ignored. An index, as `ids.map(mill.cancel)` passes it, asks for nothing. */
+/** For a verb that takes no options and would ignore them. A number is accepted: `ids.map(mill.cancel)` passes the index. */
 export function refuseOptions(given: unknown, why: string): Problem[] {
   if (typeof given !== 'object' || given === null) return []
   return [{ path: 'options', message: `are not taken: ${why}, got ${show(given)}` }]

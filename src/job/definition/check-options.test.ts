@@ -6,7 +6,7 @@ const enqueue = (options: unknown, path = 'options'): string[] =>
   checkEnqueueOptions(options, path).map((p) => `${p.path} ${p.message}`)
 const define = (options: unknown): string[] => checkJobOptions(options).map((p) => `${p.path} ${p.message}`)
 
-/** The one problem there is. */
+/** The only problem. */
 function only(problems: string[]): string {
   expect(problems).toHaveLength(1)
   return problems[0] as string
@@ -99,7 +99,7 @@ describe('the options of an enqueue', () => {
     expect(only(enqueue({ [name]: value }))).toMatch(message)
   })
 
-  test('are refused for an onDuplicate that is none', () => {
+  test('are refused for an unknown onDuplicate', () => {
     expect(only(enqueue({ key: 'k', onDuplicate: 'ignore' }))).toBe(
       'options.onDuplicate must be "return" or "reject" or "replace", got "ignore"',
     )
@@ -151,7 +151,7 @@ describe('the options of an enqueue', () => {
     expect(only(enqueue({ [name]: 'x' }))).toMatch(`options.${name} is not yet part of this version; until then: `)
   })
 
-  test('are refused for a tx that is no handle of anything, and which handles there are the store says', () => {
+  test('are refused for a tx that is no object; the store checks the rest', () => {
     expect(only(enqueue({ tx: 5 }))).toBe('options.tx must be the handle of your open transaction, got 5')
     expect(only(enqueue({ tx: null }))).toBe('options.tx must be the handle of your open transaction, got null')
     for (const tx of [{}, () => 1, undefined]) expect(enqueue({ tx })).toEqual([])
@@ -168,7 +168,7 @@ describe('the options of an enqueue', () => {
     expect(only(enqueue({ [given]: 'x' }))).toContain(`did you mean ${JSON.stringify(meant)}?`)
   })
 
-  test('have all their problems told at once, under the place in a bulk', () => {
+  test('have all their problems reported at once, with the index in a bulk', () => {
     const options = { titel: 'x', priority: 1.5, retry: { limit: -1, jitter: 9 }, in: 'x', group: '' }
     const all = enqueue(options, 'options[3]')
     expect(all.map((p) => p.split(' ')[0])).toEqual([
@@ -185,11 +185,11 @@ describe('the options of an enqueue', () => {
     expect(only(enqueue(value))).toMatch(/^options must be an object/)
   })
 
-  test('say how many labels came when there are too many', () => {
+  test('are refused for too many labels, with their number', () => {
     expect(only(enqueue({ labels: Array(17).fill('a') }))).toMatch(/got .*17/)
   })
 
-  test('have every wrong label told, not only the first', () => {
+  test('have every wrong label reported, not only the first', () => {
     const [problem] = enqueue({ labels: ['', 5] })
     expect(problem).toContain('[0]')
     expect(enqueue({ labels: ['', 5] }).join('\n')).toContain('[1]')
@@ -287,12 +287,12 @@ describe('the options of a job', () => {
     expect(only(define({ [name]: { x: 1 } }))).toMatch(`${name} is not yet part of this version; until then: `)
   })
 
-  test('are refused for accepts beside input, which would not be asked', () => {
+  test('are refused for accepts beside input, which would not be called', () => {
     const both = define({ run: () => 1, input: schema, accepts: () => true })
-    expect(only(both)).toMatch(/^accepts is not asked beside input/)
+    expect(only(both)).toMatch(/^accepts is not called when there is input/)
   })
 
-  test('have all their problems told at once', () => {
+  test('have all their problems reported at once', () => {
     expect(define({ rnu: 1, queue: '', timeout: 'x', rate: {} }).map((p) => p.split(' ')[0])).toEqual([
       'rnu',
       'queue',
@@ -303,7 +303,7 @@ describe('the options of a job', () => {
 })
 
 describe('a category', () => {
-  // A category's schema, title and accepts are passed over when its jobs are worked out, so giving one is a mistake.
+  // A job does not inherit a schema, a title or accepts, so a category that has one is a mistake.
   test.each(['input', 'accepts', 'title'])('is refused with %s, which only a job can have', (name) => {
     const value = name === 'input' ? { '~standard': { validate: () => ({ value: 1 }) } } : () => true
     expect(() => category('c', { [name]: value } as object)).toThrow(name)

@@ -28,7 +28,7 @@ import { ON_PARENT_FAILURE } from '../rules/links.js'
 import { NAME_MAX, textProblem } from './check-text.js'
 import { GENERATOR_PROBLEM, isGenerator, isLazy } from './lazy.js'
 
-/** Bounds on what an enqueue may carry, in one place. */
+/** The limits of the options of an enqueue. */
 export { KEY_MAX, NAME_MAX } from './check-text.js'
 export const TITLE_MAX = 500
 export const LABELS_MAX = 16
@@ -53,14 +53,14 @@ const isLabels: Check = (value) => {
   if (!Array.isArray(value))
     return `must be an array of at most ${LABELS_MAX} texts, got ${show(value)}${didMean(inList(value))}`
   if (value.length > LABELS_MAX) return `must be at most ${LABELS_MAX}, got ${value.length}`
-  // A hole is no label: flatMap alone would step over it.
+  // A hole in a sparse array is no label; flatMap alone would skip it.
   return Array.from<unknown>(value).flatMap((label, i) => {
     const wrong = textProblem(label, LABEL_MAX, 'text')
     return wrong === undefined ? [] : [{ path: `[${i}]`, message: wrong }]
   })
 }
 
-/** A text where a list of them is expected. */
+/** The list that was probably meant by a single string. */
 const inList = (value: unknown): string | undefined => (typeof value === 'string' ? `[${show(value)}]` : undefined)
 
 const isTitle: Check = (value) =>
@@ -106,11 +106,11 @@ const RETRY_CODE: Fields = {
 
 export const isRetry: Check = (value) => checkFields(value, '', RETRY_CODE)
 const isRetryData: Check = (value) => {
-  const given = value as { when?: unknown; backoff?: unknown }
+  const retry = value as { when?: unknown; backoff?: unknown }
   if (
     typeof value === 'object' &&
     value !== null &&
-    (typeof given.when === 'function' || typeof given.backoff === 'function')
+    (typeof retry.when === 'function' || typeof retry.backoff === 'function')
   )
     return 'has a function, which cannot be stored with a job; put it into the job’s definition'
   return checkFields(value, '', RETRY_DATA)
@@ -172,7 +172,7 @@ const UNIQUE_FIELDS: Fields = {
   foreignNames: FOREIGN_UNIQUE_OPTIONS,
 }
 
-/** False: this one is not unique, whatever its job or category says. */
+/** False: not unique, also when the job or a category is. */
 const isUnique: Check = (value) => {
   if (value === false) return undefined
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return checkFields(value, '', UNIQUE_FIELDS)
@@ -192,7 +192,7 @@ const isHandler: Check = (value) => {
   return typeof value === 'function' || isLazy(value) ? undefined : `must be a function or lazy(…), got ${show(value)}`
 }
 
-/** What serves until they are built, at every level that knows them. */
+/** Options that are not built yet, with what to use instead, at every level that has them. */
 export const BOUNDS = {
   limit: notYet('bound its queue in each process: millrace({ queues: { mail: 2 } })'),
   rate: notYet(
@@ -226,9 +226,9 @@ const JOB_FIELDS: Fields = {
     ...BOUNDS,
     executor: LOOP_ONLY,
     encrypt: notYet(OWN_CODEC, false),
-    outage: notYet('pause the queue where you meet it: ctx.queue.pauseUntil("1m")'),
+    outage: notYet('pause the queue in the handler that notices it: ctx.queue.pauseUntil("1m")'),
     partition: notYet('give each part a queue of its own'),
-    upcast: notYet('read older payloads in the handler, or let the schema of input turn them'),
+    upcast: notYet('read older payloads in the handler, or convert them in the schema of input'),
     slowAfter: notYet('set slowAfter of millrace(), for all jobs'),
     capture: notYet('set capture of millrace(), for all jobs'),
     minVersion: notYet('give the changed job another name'),
@@ -236,25 +236,24 @@ const JOB_FIELDS: Fields = {
   foreignNames: FOREIGN_JOB_OPTIONS,
 }
 
-/** A category says what its jobs share: their payload, its check and its title are each job's own. */
+/** A category has the options that its jobs share. The schema, `accepts`, `title` and `after` depend on the payload of each job. */
 export function checkCategoryOptions(options: unknown): Problem[] {
   const { input: _input, accepts: _accepts, title: _title, after: _after, ...fields } = JOB_FIELDS.fields
   return checkFields(options, '', { ...JOB_FIELDS, fields })
 }
 
-/** A job's options. */
 export function checkJobOptions(options: unknown): Problem[] {
   const problems = checkFields(options, '', JOB_FIELDS)
   const { input, accepts } = Object(options) as { readonly input?: unknown; readonly accepts?: unknown }
   if (input !== undefined && accepts !== undefined)
     problems.push({
       path: 'accepts',
-      message: 'is not asked beside input, whose schema checks the payload; leave one out',
+      message: 'is not called when there is input, whose schema checks the payload; leave one out',
     })
   return problems
 }
 
-/** Which handles it knows, the store says; what is no object at all is nobody's. */
+/** The store decides which handles it accepts; a value that is no object cannot be one. */
 export const isTransactionHandle: Check = (value) =>
   (typeof value === 'object' && value !== null) || typeof value === 'function'
     ? undefined
@@ -288,13 +287,13 @@ const ENQUEUE_FIELDS: Fields = {
   },
 }
 
-/** What one enqueue says. `path` is where it stands in the call, for bulk: `options[3]`. */
+/** Checks the options of one enqueue. `path` is their path in error messages; in a bulk it is `options[3]`. */
 export function checkEnqueueOptions(options: unknown, path: string): Problem[] {
   const problems = checkFields(options, path, ENQUEUE_FIELDS)
-  const given = options as { in?: unknown; at?: unknown; key?: unknown; onDuplicate?: unknown } | null
-  if (given?.in !== undefined && given.at !== undefined)
+  const enqueue = options as { in?: unknown; at?: unknown; key?: unknown; onDuplicate?: unknown } | null
+  if (enqueue?.in !== undefined && enqueue.at !== undefined)
     problems.push({ path, message: 'has both in and at; give one of them' })
-  if (given?.onDuplicate !== undefined && given.key === undefined)
+  if (enqueue?.onDuplicate !== undefined && enqueue.key === undefined)
     problems.push({
       path: path === '' ? 'onDuplicate' : `${path}.onDuplicate`,
       message: 'needs a key to be a duplicate of',

@@ -1,10 +1,10 @@
 import { show } from '../../codec/show.js'
 
-/** How long names and keys may be, and what of a text a database or a terminal would bend. */
+/** The longest name and the longest key, in characters. */
 export const NAME_MAX = 200
 export const KEY_MAX = 500
 
-/** What is wrong with a text, or undefined. */
+/** The problem of a text, or undefined. Control characters and lone surrogates are refused: not every database and terminal keeps them. */
 export function textProblem(value: unknown, max: number, what: string): string | undefined {
   if (typeof value !== 'string') return `must be ${what}, got ${show(value)}`
   if (value.length === 0 || value.length > max) return `must have 1 to ${max} characters, got ${value.length}`

@@ -5,7 +5,7 @@ import { didMean } from './check-fields.js'
 import { parseDuration, parseInstant, parseWhen } from '../duration/duration.js'
 import { KEY_MAX, NAME_MAX, textProblem } from './check-text.js'
 
-/** Names are stored as text and shown to people, so what a database or a terminal would bend is refused. */
+/** Names are stored and displayed, so characters that a database or a terminal would change are refused. */
 export const isName: Check = (value) => textProblem(value, NAME_MAX, 'text')
 export const isKey: Check = (value) => textProblem(value, KEY_MAX, 'text')
 
@@ -19,10 +19,10 @@ export const isDurationOption: Check = (value) => {
   return parsed.ok ? undefined : parsed.problem
 }
 
-/** Infinity lifts the limit. */
+/** Infinity: no limit. */
 export const isDurationOrInfinity: Check = (value) => (value === Infinity ? undefined : isDurationOption(value))
 
-/** A timeout of nothing would end every attempt before it began. */
+/** At least 1 ms: a timeout of 0 would end every attempt before it began. */
 export const isTimeout: Check = (value) => {
   const wrong = isDurationOrInfinity(value)
   if (wrong !== undefined) return wrong
@@ -30,10 +30,10 @@ export const isTimeout: Check = (value) => {
   return parsed.ok && parsed.ms < 1 ? `must be 1 ms or more, got ${show(value)}` : undefined
 }
 
-/** A duration from now or an instant; the past is allowed and runs at once. */
+/** A duration from now or an instant; an instant in the past is allowed and means at once. */
 export const isWhen: Check = (value) => {
   if (parseDuration(value).ok) return undefined
-  // Only to say what is wrong with it, and both forms that are right.
+  // Parsed again for its message, which names both accepted forms.
   const parsed = parseWhen(value, 0)
   return parsed.ok || parseInstant(value).ok ? undefined : parsed.problem
 }
@@ -43,7 +43,7 @@ export const isCount =
   (value) => {
     if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max) return undefined
     const bounds = max === Number.MAX_SAFE_INTEGER ? `of ${min} or more` : `from ${min} to ${max}`
-    // A variable of the environment is text.
+    // The value of an environment variable is a string: suggest the number.
     const meant = typeof value === 'string' && /^\d+$/.test(value) ? String(Number(value)) : undefined
     return `must be a whole number ${bounds}, got ${show(value)}${didMean(meant)}`
   }

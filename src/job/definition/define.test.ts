@@ -14,7 +14,7 @@ const caught = async (promise: Promise<unknown>): Promise<unknown> =>
   )
 
 describe('a job', () => {
-  test('is a frozen value with a name, known by its brand', () => {
+  test('is a frozen value with a name, recognised by its brand', () => {
     const defined = job('a', () => 1)
     expect(isJob(defined)).toBe(true)
     expect(isCategory(defined)).toBe(false)
@@ -27,7 +27,7 @@ describe('a job', () => {
     expect(job('a', run).options).toEqual({ run })
   })
 
-  test('is refused with all that is wrong with it, and its name', () => {
+  test('is refused with every problem, and its name', () => {
     const wrong = { rnu: 1, queue: '', rate: { max: 1, per: '1s' } }
     expect(() => job('', wrong as never)).toThrow(InvalidOptionsError)
     try {
@@ -46,37 +46,37 @@ describe('a job', () => {
     expect(() => job(name as string, () => 1)).toThrow(InvalidOptionsError)
   })
 
-  // The subject of the error is written with JSON.stringify, which itself throws for these.
+  // The subject of the error must not be built with JSON.stringify, which throws for these.
   const loop: Record<string, unknown> = {}
   loop['loop'] = loop
   test.each<[string, unknown]>([
     ['a BigInt', 5n],
     ['a cycle', loop],
-  ])('is refused with a name that is %s by the same error as any other', (_, name) => {
+  ])('is refused with a name that is %s, by the usual error', (_, name) => {
     expect(() => job(name as string, () => 1)).toThrow(InvalidOptionsError)
   })
 })
 
 describe('a category', () => {
-  test('is a frozen value with a name, known by its brand', () => {
+  test('is a frozen value with a name, recognised by its brand', () => {
     const defined = category('c')
     expect(isCategory(defined)).toBe(true)
     expect(isJob(defined)).toBe(false)
     expect(Object.isFrozen(defined)).toBe(true)
   })
 
-  test('is refused with all that is wrong with it', () => {
+  test('is refused with every problem', () => {
     expect(() => category('c', { qeue: 'x', timeout: 'x' } as never)).toThrow(/2 problems[^]*qeue[^]*timeout/)
   })
 })
 
 describe('running a job directly', () => {
-  test('calls the handler with the payload and gives what it returns', async () => {
+  test('calls the handler with the payload and resolves with its result', async () => {
     expect(await job('double', (n: number) => n * 2).run(21)).toBe(42)
     expect(await job('later', async (n: number) => n * 2).run(21)).toBe(42)
   })
 
-  test('rejects with what the handler throws', async () => {
+  test('rejects with the error of the handler', async () => {
     const boom = new Error('boom')
     const failing = job('a', () => {
       throw boom
@@ -84,7 +84,7 @@ describe('running a job directly', () => {
     expect(await caught(failing.run(undefined))).toBe(boom)
   })
 
-  test('checks the payload first, and then does not call the handler', async () => {
+  test('does not call the handler with a payload that the check refuses', async () => {
     let called = 0
     const positive = job('positive', { run: (n: number) => (called += n), accepts: (n) => n > 0 })
     expect(await positive.run(1)).toBe(1)
@@ -92,7 +92,7 @@ describe('running a job directly', () => {
     expect(called).toBe(1)
   })
 
-  test('uses a recording context when none is given', async () => {
+  test('uses a recording context when none is passed', async () => {
     const child = job('child', (p: { n: number }) => p.n)
     let seen: TestContext | undefined
     const parent = job('parent', {
@@ -126,12 +126,12 @@ describe('running a job directly', () => {
     expect(seen?.signal.aborted).toBe(false)
   })
 
-  test('uses the context it is given', async () => {
+  test('uses the context that is passed', async () => {
     const ctx = testContext(job('other', () => 1) as AnyJob, 7)
     expect(await job('a', (_: undefined, c) => [c.job, c.attempt]).run(undefined, ctx)).toEqual(['other', 7])
   })
 
-  test('falls back to its category, whose handler sees which job it is', async () => {
+  test('falls back to the handler of its category, which sees the job’s name', async () => {
     const notification = category('notification', { run: (p: never, ctx) => `${ctx.job}: ${String(p)}` })
     expect(await job('send-sms', { is: [notification] }).run('hi')).toBe('send-sms: hi')
     expect(await job('send-fax', { is: [notification] }).run('ho')).toBe('send-fax: ho')
@@ -141,7 +141,7 @@ describe('running a job directly', () => {
     expect(await caught(job('a', { is: [category('c')] }).run(1))).toBeInstanceOf(DefinitionError)
   })
 
-  test('records how it would have settled itself, and has no database to do it in', async () => {
+  test('records the settlement, and refuses access to a database', async () => {
     const ctx = testContext(job('a', () => 1) as AnyJob)
     const tx = { mine: true }
     expect(ctx.settleIn(tx, 5)).toBeUndefined()
@@ -156,7 +156,7 @@ describe('running a job directly', () => {
     expect(ctx.settled).toHaveLength(2)
   })
 
-  test('refuses by name what a recorded context cannot answer', async () => {
+  test('refuses by name the calls that a recording context cannot answer', async () => {
     const ctx = testContext(job('a', () => 1) as AnyJob)
     const handle = await ctx.enqueue('x')
     const parent = job('p', () => 1)
@@ -185,7 +185,7 @@ describe('a lazy handler', () => {
     expect(await lazily.run(1)).toBe(2)
   })
 
-  test('is not loaded before it is needed, and loaded once however many ask', async () => {
+  test('is loaded at the first run, and once for concurrent runs', async () => {
     let loads = 0
     const run = lazy(async () => {
       loads += 1
@@ -198,7 +198,7 @@ describe('a lazy handler', () => {
     expect(loads).toBe(1)
   })
 
-  test('that could not be loaded is tried again the next time', async () => {
+  test('that could not be loaded is loaded again at the next run', async () => {
     let loads = 0
     const lazily = job('a', {
       run: lazy(async () => {
@@ -212,15 +212,15 @@ describe('a lazy handler', () => {
     expect(loads).toBe(2)
   })
 
-  test('whose module has no handler says what it has', async () => {
+  test('whose module has no handler is refused with the names of its exports', async () => {
     const lazily = job('a', { run: lazy((async () => ({ charge: handler })) as never) })
     expect(await caught(lazily.run(1 as never))).toMatchObject({
       message: expect.stringContaining('it exports charge') as string,
     })
   })
 
-  // The importer's own throw comes before there is a promise to catch it on.
-  test('whose importer throws at once rejects, and is tried again the next time', async () => {
+  // An importer that throws synchronously returns no promise to catch it on.
+  test('whose importer throws synchronously rejects, and is loaded again at the next run', async () => {
     let loads = 0
     const lazily = job('a', {
       run: lazy(() => {

@@ -19,60 +19,60 @@ import { checkPayload } from './schema.js'
 
 export type Handler<Payload, Result> = (payload: Payload, ctx: Context) => Result | Promise<Result>
 
-/** A job: a plain typed value, bound to no server and no database. */
+/** A job definition: a plain typed value, independent of any mill or database. */
 export interface Job<Payload, Result> {
   readonly [JOB]: true
   readonly name: string
   readonly options: ResolvedOptions
-  /** Checks the payload and calls the handler, with a recording context when none is given. For tests. */
+  /** Checks the payload and calls the handler, with a recording context when none is passed. For tests. */
   run(payload: Payload, ctx?: Context): Promise<Result>
 }
 
 export type AnyJob = Job<unknown, unknown>
 
-/** What job definitions share, whatever their payload. */
+/** The options of a job that do not depend on its payload type. */
 export interface SharedOptions {
-  /** What it does, for people. */
+  /** What the job does, for readers. */
   readonly description?: string | undefined
   /** The queue it runs in. Default 'default'. */
   readonly queue?: string | undefined
   /** Categories it belongs to, nearest first. */
   readonly is?: readonly Category[] | undefined
-  /** Higher runs first; ten minutes of waiting weigh as much as one point. Default 0. */
+  /** Higher runs first; ten minutes of waiting count as much as one point. Default 0. */
   readonly priority?: number | undefined
   readonly retry?: RetryOptions | undefined
-  /** How long one attempt may take before `ctx.signal` is aborted. Default 30 min; Infinity lifts it. */
+  /** How long one attempt may take before `ctx.signal` is aborted. Default 30 min; Infinity: no limit. */
   readonly timeout?: Duration | number | undefined
   /** How long a finished job is kept: '1d', or { done, cancelled, failed }. Default 7 d done and cancelled, 30 d failed. */
   readonly keep?: KeepOptions | undefined
-  /** Turns a given error into success, for idempotent consumers (a 409, a lost compare-and-swap). */
+  /** Returns true for an error that means success, for idempotent handlers (a 409, a lost compare-and-swap). */
   readonly treatAsDone?: ((error: unknown) => boolean) | undefined
   readonly labels?: readonly string[] | undefined
-  /** Writes and reads this job's payloads and results. */
+  /** Encodes and decodes this job's payloads and results. */
   readonly codec?: Codec | undefined
-  /** Which jobs of this name count as the same, and what becomes of the second one; false: none. Default: none. */
+  /** Which jobs of this name count as duplicates, and what to do with a duplicate; false: none. Default: none. */
   readonly unique?: AnyUniqueOptions | false | undefined
-  /** What it does when a job it comes after fails for good or is cancelled. Default 'wait'. */
+  /** What to do when a parent fails for good or is cancelled. Default 'wait'. */
   readonly onParentFailure?: OnParentFailure | undefined
 }
 
-/** `Given` is the payload as it is enqueued and stored: the same as the handler's `Payload`, unless a schema makes that of it. */
+/** `Given` is the payload as it is enqueued and stored; a schema may turn it into another `Payload` for the handler. */
 export interface JobOptions<Payload, Result, Given = Payload> extends SharedOptions {
   readonly run: Handler<Payload, Result> | Lazy<Payload, Result>
-  /** Any Standard Schema (zod, valibot, arktype …): checked at enqueue, read again at each attempt. */
+  /** Any Standard Schema (zod, valibot, arktype …): it checks the payload at enqueue, and parses it at each attempt. */
   readonly input?: StandardSchema<Given, Payload> | undefined
-  /** The plain form of a schema, in place of `input`: false refuses the payload. */
+  /** A check without a schema, instead of `input`: false refuses the payload. */
   readonly accepts?: ((payload: Payload) => boolean) | undefined
-  /** A title for people: text with `{field}` places, or a function of the payload. */
+  /** A title to show: text with `{field}` placeholders, or a function of the payload. */
   readonly title?: string | ((payload: Payload) => string) | undefined
   /**
-   * Which jobs of this name count as the same, and what becomes of the second one; false: none. It is asked of the payload
-   * as it was given, before the schema. Default: none.
+   * Which jobs of this name count as duplicates, and what to do with a duplicate; false: none. It applies to the enqueued payload,
+   * before the schema. Default: none.
    */
   readonly unique?: UniqueOptions<NoInfer<Given>> | false | undefined
   /**
-   * The jobs it comes after, or a function that names them, of the payload as it was given, before the schema; an enqueue's own
-   * come in their place.
+   * The parents of the job, or a function that returns them for the enqueued payload, before the schema. The `after` of an enqueue
+   * replaces them.
    */
   readonly after?: readonly After[] | ((payload: NoInfer<Given>) => readonly After[]) | undefined
 }
@@ -82,13 +82,13 @@ export interface SchemaJobOptions<Payload, Result, Given = Payload> extends JobO
   readonly input: StandardSchema<Given, Payload>
 }
 
-/** The options of a job whose handler is that of a category. */
+/** The options of a job that inherits its handler from a category. */
 export interface InheritedJobOptions extends SharedOptions {
   readonly is: readonly Category[]
   readonly run?: undefined
 }
 
-/** The options of a job, of whatever shape. */
+/** The options of any job, without its payload type. */
 export interface ResolvedOptions extends SharedOptions {
   readonly run?: Handler<never, unknown> | Lazy<never, unknown> | undefined
   readonly input?: StandardSchema | undefined
@@ -98,7 +98,7 @@ export interface ResolvedOptions extends SharedOptions {
 }
 
 /**
- * Defines a job at module top level. Listing it in `jobs`, or `mill.register(job)`, is all it takes to run it.
+ * Defines a job. To run it, list it in `jobs` of `millrace()`, or call `mill.register(job)`.
  *
  * ```ts
  * import { job } from 'millrace'
@@ -116,8 +116,8 @@ export function job<Payload, Result = void, Given = Payload>(
   name: string,
   options: SchemaJobOptions<Payload, Result, Given>,
 ): Job<Given, Awaited<Result>>
-// TypeScript 5 reports the last of four overloads, and of three it reports them all: this one takes every form but the
-// inherited handler, so that its complaint is about what is wrong.
+// When no overload matches, TypeScript 5 reports only the last of four (of three it reports all). So the last one accepts every
+// form except the inherited handler, and its error message is about the actual mistake.
 export function job<Payload = undefined, Result = void, Given = Payload>(
   name: string,
   options: JobOptions<Payload, Result, Given> | Handler<Payload, Result>,
@@ -136,7 +136,7 @@ export function job(name: string, given: unknown): AnyJob {
   return Object.freeze(defined)
 }
 
-/** A category: default options and, if it likes, a fallback handler for the jobs that are of it. */
+/** A category: default options and an optional fallback handler for its jobs. */
 export interface Category {
   readonly [CATEGORY]: true
   readonly name: string
@@ -144,7 +144,7 @@ export interface Category {
 }
 
 export interface CategoryOptions extends SharedOptions {
-  /** Runs the jobs of this category that have no handler of their own; `ctx.job` says which it is. */
+  /** Runs the jobs of this category that have no handler; `ctx.job` is the job's name. */
   readonly run?: Handler<never, unknown> | Lazy<never, unknown> | undefined
 }
 

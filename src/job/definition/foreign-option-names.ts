@@ -1,6 +1,6 @@
 /**
- * What other job libraries call an option (BullMQ, pg-boss, graphile-worker, Agenda, bee-queue), and what to use here. A name
- * that is only misspelt is found by its spelling (`didYouMean`); these are names that no spelling leads to.
+ * Option names of other job libraries (BullMQ, pg-boss, graphile-worker, Agenda, bee-queue), and what to use here. `didYouMean`
+ * finds a name that is only misspelt; the names in this file have another spelling altogether.
  */
 export interface ForeignOptionNames {
   readonly [name: string]: string
@@ -17,7 +17,7 @@ const BOUNDED = 'use millrace({ queues: { mail: { concurrency: 5 } } })'
 const SAME = 'use unique: { by, for: "1m" }'
 const LIMITER = 'rates are not yet part of this version: bound a queue with millrace({ queues: { mail: 1 } })'
 
-/** What jobs and single enqueues share. */
+/** Names that apply to jobs and to single enqueues. */
 const FOREIGN_SHARED_OPTIONS: ForeignOptionNames = {
   ...forEachName('attempts retries maxAttempts max_attempts retryLimit maxRetries', RETRIES),
   ...forEachName('backoff retryBackoff retryStrategy', 'use retry: { backoff: "exponential" }'),
@@ -55,7 +55,7 @@ export const FOREIGN_ENQUEUE_OPTIONS: ForeignOptionNames = {
     'keepUntil keepUntilSeconds ttl expireIn',
     'use expires: a job that has not begun by then is cancelled',
   ),
-  keep: 'is said of the job, or of all of them in millrace()',
+  keep: 'is an option of the job, or of millrace() for all jobs',
   ...forEachName('db trx transaction connection client', 'use tx: the handle of your open transaction'),
   ...forEachName('data payload params args', 'the payload is the second argument: mill.enqueue(job, payload, options)'),
   name: 'the job is the first argument; a name for people is title',
@@ -70,9 +70,9 @@ export const FOREIGN_JOB_OPTIONS: ForeignOptionNames = {
   ...forEachName('maxStalledCount', 'use millrace({ crashBudget })'),
   ...forEachName(
     'key jobId singletonKey',
-    'is said at each enqueue: mill.enqueue(job, payload, { key }); or use unique: { by }',
+    'is an option of an enqueue: mill.enqueue(job, payload, { key }); or use unique: { by }',
   ),
-  ...forEachName('delay startAfter in at', 'is said at each enqueue: mill.enqueue(job, payload, { in: "5m" })'),
+  ...forEachName('delay startAfter in at', 'is an option of an enqueue: mill.enqueue(job, payload, { in: "5m" })'),
 }
 
 export const FOREIGN_MILL_OPTIONS: ForeignOptionNames = {
@@ -108,10 +108,10 @@ export const FOREIGN_MILL_OPTIONS: ForeignOptionNames = {
   ),
   ...forEachName('crontab parsedCronItems repeat cron', RECURRING),
   ...forEachName('limiter rateLimit', LIMITER),
-  tz: 'is said of each schedule: mill.recurring(id, job, payload, rule, { timezone })',
-  priority: 'is said of a job, or at each enqueue',
+  tz: 'is an option of a schedule: mill.recurring(id, job, payload, rule, { timezone })',
+  priority: 'is an option of a job, or of an enqueue',
   ...forEachName('queue queueName', 'use queues: { mail: 5 }, or queue of a job'),
-  tx: 'is said at each enqueue',
+  tx: 'is an option of an enqueue',
 }
 
 export const FOREIGN_RETRY_OPTIONS: ForeignOptionNames = {
@@ -172,7 +172,7 @@ export const FOREIGN_FILTER_OPTIONS: ForeignOptionNames = {
   ...forEachName('sort sortBy asc', 'use order: "newest" or "oldest"'),
   ...forEachName(
     'offset skip page cursor start end',
-    'find() reads page by page as you go: break when you have enough, or use limit',
+    'find() reads page by page as you iterate: break when you have enough, or use limit',
   ),
   ...forEachName(
     'settledAfter settledBefore finishedAfter finishedBefore endedAfter endedBefore',

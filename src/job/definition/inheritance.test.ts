@@ -18,7 +18,7 @@ describe('the categories of a job', () => {
     expect(categoriesOf(of())).toEqual([])
   })
 
-  test('that go in a circle are refused with the path', () => {
+  test('that form a cycle are refused with the path', () => {
     const back: Category[] = []
     const a = category('alpha', { is: back })
     const b = category('beta', { is: [a] })
@@ -28,7 +28,7 @@ describe('the categories of a job', () => {
     expect(() => checkInheritance(of(b))).toThrow('beta is alpha is beta')
   })
 
-  test('that lead to themselves are refused', () => {
+  test('that list themselves are refused', () => {
     const back: Category[] = []
     const selfish = category('selfish', { is: back })
     back.push(selfish)
@@ -41,11 +41,11 @@ describe('the categories of a job', () => {
     )
   })
 
-  test('may bear the name of the job', () => {
+  test('may have the name of the job', () => {
     expect(categoriesOf(of(category('a'))).map((c) => c.name)).toEqual(['a'])
   })
 
-  test('in a ladder of sixteen diamonds are found without walking every path', () => {
+  test('in a chain of sixteen diamonds are found without walking every path', () => {
     let level: readonly Category[] = [category('l0'), category('r0')]
     for (let i = 1; i <= 16; i += 1) level = [category(`l${i}`, { is: level }), category(`r${i}`, { is: level })]
     expect(categoriesOf(of(...level))).toHaveLength(34)
@@ -75,12 +75,12 @@ describe('an option of a job', () => {
     expect(() => checkInheritance(tie)).toThrow(/"x" and "y"/)
   })
 
-  test('that comes equally near with the same answer is no tie', () => {
+  test('that comes equally near with the same value is no tie', () => {
     const [x, y] = [category('x', { queue: 'same' }), category('y', { queue: 'same' })]
     expect(inherited(of(category('l', { is: [x] }), category('r', { is: [y] })), 'queue')).toBe('same')
   })
 
-  test('tied far away is no tie when something nearer answers', () => {
+  test('tied at a greater depth is no tie when a nearer category sets it', () => {
     const l = category('l', { is: [queue('x')], queue: 'near' })
     expect(inherited(of(l, category('r', { is: [queue('y')] })), 'queue')).toBe('near')
   })
@@ -93,7 +93,7 @@ describe('an option of a job', () => {
     ['treatAsDone', (): boolean => true, (): boolean => false],
     ['description', 'p', 'q'],
     ['labels', ['p'], ['q']],
-  ])('%s is looked at for ties', (name, p, q) => {
+  ])('%s is checked for ties', (name, p, q) => {
     const tie = from(
       category('l', { is: [category('x', { [name]: p })] }),
       category('r', { is: [category('y', { [name]: q })] }),
@@ -101,14 +101,14 @@ describe('an option of a job', () => {
     expect(() => inherited(tie, name)).toThrow(/"x" and "y"/)
   })
 
-  // Within its own list the second category answers first, so both lists say the same and nothing is undecided.
-  test('is no tie where each list’s own first answer is the same', () => {
+  // The second category of a list has another value. Only the first of each list counts.
+  test('is no tie when the first value of each list is the same', () => {
     const l = category('l', { is: [category('x', { queue: 'same' })] })
     const r = category('r', { is: [category('y', { queue: 'same' }), category('z', { queue: 'other' })] })
     expect(inherited(of(l, r), 'queue')).toBe('same')
   })
 
-  // D4: a tie is refused. For options that merge, the first found wins without a word.
+  // A tie is refused for each part of an option that merges, too.
   test.each([
     ['retry', { limit: 1 }, { limit: 2 }],
     ['keep', { done: '1h' }, { done: '2h' }],
@@ -140,7 +140,7 @@ describe('the handler of a job', () => {
     expect(resolveHandler(from(category('silent', { is: [far] })))).toBe(far.options.run)
   })
 
-  test('is nothing when nobody has one', () => {
+  test('is undefined when no level has one', () => {
     expect(resolveHandler(from(category('c')))).toBeUndefined()
   })
 })

@@ -4,14 +4,15 @@ import { keptFor } from './keep.js'
 import type { UniqueOptions } from './unique-options.js'
 
 /**
- * How a job inherits from its categories. The nearest wins, then the order of `is` within one list. Two categories equally
- * near but from different lists, with different answers, are a tie: refused, naming both, since any choice would be a guess.
+ * How a job inherits options from its categories. The nearest category wins, then the order within one `is` list. Two categories at
+ * the same depth, from different lists and with different values, are a tie. A tie is refused with both names, since any choice
+ * would be a guess.
  */
 
 interface FoundCategory {
   readonly category: Category
   readonly depth: number
-  /** Who listed it, and where in that list. */
+  /** The job or category whose `is` lists it, and the index in that list. */
   readonly listedBy: AnyJob | Category
   readonly index: number
 }
@@ -21,25 +22,25 @@ export function categoriesOf(job: AnyJob): readonly Category[] {
   return collectCategories(job).map((p) => p.category)
 }
 
-/** One option as the job has it: its own, else its categories'. */
+/** One option of a job: its own value, else the nearest category's. */
 export function inherited<K extends keyof CategoryOptions>(job: AnyJob, name: K): CategoryOptions[K] | undefined {
   const own = (job.options as CategoryOptions)[name]
   if (own !== undefined) return own
   return nearestValue(job, `option ${name}`, (options) => options[name])
 }
 
-/** Every level that says something of an option, most specific first: for options that merge part by part. */
+/** The values of an option at all levels that set it, most specific first: for options that merge part by part. */
 export function levels<K extends keyof CategoryOptions>(job: AnyJob, name: K): NonNullable<CategoryOptions[K]>[] {
   const all = [(job.options as CategoryOptions)[name], ...categoriesOf(job).map((c) => c.options[name])]
   return all.filter((value) => value !== undefined) as NonNullable<CategoryOptions[K]>[]
 }
 
-/** The handler the job would run at work: its own, else the nearest category's fallback. */
+/** The handler of a job: its own, else the nearest category's fallback. */
 export function resolveHandler(job: AnyJob): ResolvedOptions['run'] {
   return inherited(job, 'run')
 }
 
-/** Looks at everything a job inherits, so that ties and cycles are found when the app is built and not at work. */
+/** Resolves every inherited option of a job, so that ties and cycles are reported at registration and not while jobs run. */
 export function checkInheritance(job: AnyJob): void {
   for (const part of ['limit', 'backoff', 'jitter', 'when'] as const)
     if (job.options.retry?.[part] === undefined)
@@ -65,16 +66,16 @@ export function checkInheritance(job: AnyJob): void {
 
 function nearestValue<T>(job: AnyJob, what: string, read: (options: CategoryOptions) => T | undefined): T | undefined {
   let best: (FoundCategory & { value: T }) | undefined
-  const answered = new Set<AnyJob | Category>()
-  for (const placed of collectCategories(job)) {
-    const value = read(placed.category.options)
-    // Within one list the first answer is that list's; the others do not speak for it.
-    if (value === undefined || answered.has(placed.listedBy)) continue
-    answered.add(placed.listedBy)
-    if (best === undefined) best = { ...placed, value }
-    else if (placed.depth === best.depth && value !== best.value)
+  const listsSeen = new Set<AnyJob | Category>()
+  for (const found of collectCategories(job)) {
+    const value = read(found.category.options)
+    // Within one list only the first category that sets the option counts.
+    if (value === undefined || listsSeen.has(found.listedBy)) continue
+    listsSeen.add(found.listedBy)
+    if (best === undefined) best = { ...found, value }
+    else if (found.depth === best.depth && value !== best.value)
       throw new DefinitionError(
-        `job ${quote(job)}: ${what} comes equally near from categories ${quote(best.category)} and ${quote(placed.category)}; ` +
+        `job ${quote(job)}: ${what} comes equally near from categories ${quote(best.category)} and ${quote(found.category)}; ` +
           `give it to the job itself, or to a nearer category`,
       )
   }
@@ -115,7 +116,7 @@ function quote(named: { readonly name: string }): string {
   return JSON.stringify(named.name)
 }
 
-/** False speaks for every part. */
+/** `unique: false` sets every part. */
 function uniquePart(unique: CategoryOptions['unique'], part: keyof UniqueOptions): unknown {
   return unique === false ? false : unique?.[part]
 }

@@ -1,7 +1,7 @@
 import type { Duration, DurationText, IsoDurationText } from '../duration/duration.js'
 import { parseDuration } from '../duration/duration.js'
 
-/** How long finished jobs are kept: one time for all of them, or by how they ended. Infinity keeps them, 'none' keeps nothing at all. */
+/** How long finished jobs are kept: one duration for all, or one for each final state. Infinity keeps them for ever, 'none' keeps nothing. */
 export type KeepOptions =
   | 'none'
   | number
@@ -21,10 +21,10 @@ export interface KeepMs {
 
 const DAY_MS = 86_400_000
 export const KEEP_DEFAULTS: KeepMs = { done: 7 * DAY_MS, cancelled: 7 * DAY_MS, failed: 30 * DAY_MS }
-/** For a job that goes on: given back or rescued, no policy applies to it yet. */
+/** For a job that is released or rescued and will run again: no keep policy applies yet. */
 export const KEEP_ALL: KeepMs = { done: Infinity, cancelled: Infinity, failed: Infinity }
 
-/** Lays the levels over each other, most specific first, state by state. */
+/** Merges the levels, most specific first, state by state. */
 export function mergeKeep(levels: readonly (KeepOptions | undefined)[]): KeepMs {
   const pick = (state: keyof KeepMs): number => {
     for (const level of levels) {
@@ -36,7 +36,7 @@ export function mergeKeep(levels: readonly (KeepOptions | undefined)[]): KeepMs 
   return { done: pick('done'), cancelled: pick('cancelled'), failed: pick('failed') }
 }
 
-/** What one level says of a state; undefined when it says nothing. */
+/** The duration that one level sets for a state; undefined when it sets none. */
 export function keptFor(keep: KeepOptions | undefined, state: keyof KeepMs): Duration | number | undefined {
   if (keep === 'none') return 0
   return typeof keep === 'object' ? keep[state] : keep

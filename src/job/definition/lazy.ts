@@ -4,20 +4,20 @@ import type { Handler } from './define.js'
 
 const LAZY = Symbol.for('millrace.lazy')
 
-/** A handler that is loaded when it is first needed. */
+/** A handler that is loaded at the first run of its job. */
 export interface Lazy<Payload, Result> {
   readonly [LAZY]: true
   readonly load: () => Promise<Handler<Payload, Result>>
 }
 
-/** What may be loaded: the function itself, or a module whose `default` or `run` it is. */
+/** The result of an importer: the handler itself, or a module that exports it as `default` or `run`. */
 export type Loadable<Payload, Result> =
   | Handler<Payload, Result>
   | { readonly default: Handler<Payload, Result> }
   | { readonly run: Handler<Payload, Result> }
 
 /**
- * Keeps heavy code out of processes that only enqueue: the module is imported when the first such job runs.
+ * Keeps heavy code out of processes that only enqueue: the module is imported at the first run of the job.
  * Its `default` or `run` export is the handler.
  *
  * ```ts
@@ -33,7 +33,7 @@ export function lazy<Payload, Result>(importer: () => Promise<Loadable<Payload, 
     )
   let loading: Promise<Handler<Payload, Result>> | undefined
   const load = (): Promise<Handler<Payload, Result>> => {
-    // A failed import is forgotten, so that the next attempt tries again.
+    // A failed import is not cached, so that the next attempt imports again.
     loading ??= imported(importer).catch((error: unknown) => {
       loading = undefined
       throw error
@@ -58,7 +58,7 @@ export function loadHandler<Payload, Result>(lazily: Lazy<Payload, Result>): Pro
   return lazily.load()
 }
 
-/** One that yields: calling it runs nothing, and its job would be done without a line of it. */
+/** Calling a generator function runs none of its code: the job would be done without its handler having run. */
 export function isGenerator(value: unknown): boolean {
   return typeof value === 'function' && /Generator/.test(Object.prototype.toString.call(value))
 }

@@ -31,29 +31,29 @@ function registered(defined: unknown, change: Partial<SystemOptions> = {}): Regi
 const names = (from: Registry): string[] => from.list().map((r) => r.job.name)
 const run = (): number => 1
 
-/** This very module, as `import * as jobs` gives it. */
+/** This module's own namespace, as `import * as jobs` returns it. */
 export const exportedA = job('exported-a', run)
 export const exportedB = job('exported-b', run)
 export const exportedCategory = category('exported')
 export const somethingElse = 42
 
 describe('jobs', () => {
-  test('may be given as an array, an object or nothing', () => {
+  test('may be an array, an object or undefined', () => {
     const [a, b] = [job('a', run), job('b', run)]
     expect(names(registry([a, b]))).toEqual(['a', 'b'])
-    expect(names(registry({ whatever: a, key: b }))).toEqual(['a', 'b'])
+    expect(names(registry({ anyKey: a, key: b }))).toEqual(['a', 'b'])
     expect(names(registry(undefined))).toEqual([])
     expect(names(registry([]))).toEqual([])
     expect(names(registry({}))).toEqual([])
   })
 
-  test('may be given as a module, whose other exports are passed over', async () => {
+  test('may be a module, whose other exports are ignored', async () => {
     const module = (await import('./registry.test.js')) as object
     expect(names(registry(module)).sort()).toEqual(['exported-a', 'exported-b'])
     expect(names(registry(define))).toEqual([])
   })
 
-  test('may have categories among them in an object, since a namespace spread into one has them', () => {
+  test('may be an object with categories, as a spread module namespace is', () => {
     expect(names(registry({ a: job('a', run), c: category('c') }))).toEqual(['a'])
   })
 
@@ -72,13 +72,13 @@ describe('jobs', () => {
     expect(() => registry(jobs)).toThrow(message)
   })
 
-  test('of another copy of the package are known by their brand', () => {
+  test('of another copy of the package are recognised by their brand', () => {
     const foreign = { [Symbol.for('millrace.job')]: true, name: 'foreign', options: { run }, run }
     expect(names(registry([foreign]))).toEqual(['foreign'])
   })
 
   test.each(['constructor', '__proto__', 'toString', 'hasOwnProperty', 'prototype'])(
-    'named %s are unknown until somebody defines one',
+    'named %s are unknown until such a job is registered',
     (name) => {
       const empty = registry([job('a', run)])
       expect(empty.has(name)).toBe(false)
@@ -103,13 +103,13 @@ describe('one name', () => {
     expect(names(registry([a, a, job('a', run)]))).toEqual(['a'])
   })
 
-  test('refused at registration leaves the first one at work', () => {
+  test('refused at registration leaves the first one registered', () => {
     const known = registry([job('a', run)])
     expect(() => known.register(job('a', () => 2) as AnyJob)).toThrow(DefinitionError)
     expect(known.get('a')?.run).toBe(run)
   })
 
-  test('added later is known from then on', () => {
+  test('added later is found from then on', () => {
     const known = registry([])
     expect(known.claimable()).toEqual([])
     known.register(job('late', run) as AnyJob)
@@ -122,14 +122,14 @@ describe('one name', () => {
   })
 })
 
-describe('looking up what an enqueue was given', () => {
+describe('the lookup of the job of an enqueue', () => {
   const known = registry([job('send-email', run), job('charge', run)])
 
   test('finds a registered name', () => {
     expect(known.lookUp('charge').job.name).toBe('charge')
   })
 
-  test('takes a job value that is not registered here, since producers may know fewer than workers', () => {
+  test('accepts a job value that is not registered in this process', () => {
     const elsewhere = job('elsewhere', { run, queue: 'far' })
     expect(known.lookUp(elsewhere as AnyJob)).toMatchObject({ queue: 'far' })
     expect(known.has('elsewhere')).toBe(false)
@@ -141,19 +141,22 @@ describe('looking up what an enqueue was given', () => {
     )
   })
 
-  test.each([5, null, undefined, {}, run, category('c')])('refuses what is neither a job nor a name: %#', (given) => {
-    expect(() => known.lookUp(given as never)).toThrow(/expected a job made by job\(\), or its name, got/)
-  })
+  test.each([5, null, undefined, {}, run, category('c')])(
+    'refuses a value that is neither a job nor a name: %#',
+    (given) => {
+      expect(() => known.lookUp(given as never)).toThrow(/expected a job made by job\(\), or its name, got/)
+    },
+  )
 })
 
-describe('a name that nobody defines', () => {
+describe('a name that is not registered', () => {
   test('is not claimed and cannot be run', () => {
     const known = registry([job('a', run)])
     expect(known.claimable()).toEqual(['a'])
     expect(known.runnable('stranger')).toBeUndefined()
   })
 
-  test('is run by the opt-in handler, with the system’s options, and then any name is claimed', () => {
+  test('is run by the unknown handler with the mill’s options, and then every name is claimed', () => {
     const unknown = (): string => 'caught'
     const known = registry([job('a', run)], { unknown, retry: { limit: 2 } })
     expect(known.claimable()).toBeUndefined()
@@ -164,7 +167,7 @@ describe('a name that nobody defines', () => {
   })
 })
 
-describe('what a filter means', () => {
+describe('the job of a filter', () => {
   const mail = category('mail')
   const urgent = category('urgent', { is: [mail] })
   const a = job('a', { run, is: [mail] })
@@ -187,8 +190,8 @@ describe('what a filter means', () => {
   })
 })
 
-describe('what a job inherits', () => {
-  test('is the default where nobody says anything', () => {
+describe('an inherited option', () => {
+  test('is the default when no level sets it', () => {
     expect(registered(job('a', run))).toMatchObject({
       queue: 'default',
       priority: 0,
@@ -200,7 +203,7 @@ describe('what a job inherits', () => {
     })
   })
 
-  test('is its own before its category’s before the system’s', () => {
+  test('is the job’s own, else its category’s, else the mill’s', () => {
     const own = codec()
     const c = category('c', { queue: 'theirs', timeout: '1h', priority: 5, labels: ['c'], codec: own })
     expect(registered(job('a', { run, is: [c], queue: 'mine', timeout: Infinity }))).toMatchObject({
@@ -238,7 +241,7 @@ describe('what a job inherits', () => {
     expect(registered(job('a', { run, keep: { done: '1h' } }), { keep }).keepMs).toEqual({ ...all, done: HOUR })
   })
 
-  test('keeps nothing when the nearest word is none', () => {
+  test('keeps nothing when the nearest level says none', () => {
     expect(registered(job('a', { run, keep: 'none' }), { keep: { done: '1d' } }).keepMs).toEqual({
       done: 0,
       cancelled: 0,
@@ -246,7 +249,7 @@ describe('what a job inherits', () => {
     })
   })
 
-  test('is refused when nobody gives a handler', () => {
+  test('is refused when no level has a handler', () => {
     expect(() => registry([job('a', { is: [category('c')] })])).toThrow(/job "a" has no handler/)
   })
 

@@ -17,7 +17,7 @@ import type { RetryOptions } from '../rules/retry.js'
 import { mergeUnique } from './unique-options.js'
 import type { UniqueOptions } from './unique-options.js'
 
-/** What the app as a whole says of its jobs; jobs and categories say more specific things. */
+/** The options of `millrace()` that apply to all jobs; categories and jobs override them. */
 export interface SystemOptions {
   readonly codec: Codec
   readonly retry: RetryOptions | undefined
@@ -26,7 +26,7 @@ export interface SystemOptions {
   readonly unknown: Handler<never, unknown> | undefined
 }
 
-/** A job with everything it inherits worked out. */
+/** A job with its inherited options resolved. */
 export interface Registered {
   readonly job: AnyJob
   readonly run: NonNullable<ResolvedOptions['run']>
@@ -34,7 +34,7 @@ export interface Registered {
   readonly priority: number
   readonly timeoutMs: number
   readonly keepMs: KeepMs
-  /** Most specific first; an enqueue's own comes before them. */
+  /** Most specific first. The `retry` of an enqueue comes before them. */
   readonly retryLevels: readonly RetryOptions[]
   readonly treatAsDone: ((error: unknown) => boolean) | undefined
   readonly codec: Codec
@@ -43,13 +43,13 @@ export interface Registered {
   readonly onParentFailure: OnParentFailure
 }
 
-/** The jobs this process knows. Looked up by own name only, so `constructor` and `__proto__` are names like any other. */
+/** The jobs of this process, by name. A Map, so that `constructor` and `__proto__` are valid names. */
 export class Registry {
   readonly #jobs = new Map<string, Registered>()
-  /** Jobs that were enqueued here and are registered elsewhere: their results are read with their own codec. */
+  /** Jobs that are enqueued here and registered in other processes only: their results are decoded with their own codec. */
   readonly #enqueuedOnly = new Map<string, Registered>()
   readonly #system: SystemOptions
-  /** The names as an array, remade when a job is added: the claim asks for it at every turn. */
+  /** The names as an array, rebuilt when a job is added: every claim reads it. */
   #names: readonly string[] = []
 
   constructor(jobs: unknown, system: SystemOptions) {
@@ -57,7 +57,7 @@ export class Registry {
     for (const one of listJobs(jobs)) this.register(one)
   }
 
-  /** Adds a job, also to a running system. The same value twice is one job; two different ones of a name are refused. */
+  /** Adds a job, also while the mill runs. The same definition twice is one job; two different jobs of one name are refused. */
   register(job: AnyJob): void {
     if (!isJob(job)) throw new DefinitionError(`register() takes a job made by job(), got ${show(job)}`)
     const known = this.#jobs.get(job.name)
@@ -74,19 +74,19 @@ export class Registry {
     return this.#jobs.get(name)
   }
 
-  /** How to run a name: the registered job, else the opt-in handler for names nobody defines. */
+  /** The job to run for a name: the registered one, else the `unknown` handler of the mill, if it has one. */
   runnable(name: string): Registered | undefined {
     const known = this.#jobs.get(name)
     if (known !== undefined || this.#system.unknown === undefined) return known
     return this.#resolveUnknown(name, this.#system.unknown)
   }
 
-  /** What reads and writes this name's payloads and results. */
+  /** The codec of this job's payloads and results. */
   codecOf(name: string): Codec {
     return (this.#jobs.get(name) ?? this.#enqueuedOnly.get(name))?.codec ?? this.#system.codec
   }
 
-  /** How long finished jobs of this name are kept: as the job says, else as the app says of all. */
+  /** How long finished jobs of this name are kept: by the job's options, else by the mill's. */
   keepOf(name: string): KeepMs {
     return (this.#jobs.get(name) ?? this.#enqueuedOnly.get(name))?.keepMs ?? mergeKeep([this.#system.keep])
   }
@@ -95,7 +95,7 @@ export class Registry {
     return this.#jobs.has(name)
   }
 
-  /** Names this process can run; undefined when it can run any. */
+  /** The names that this process can run; undefined when it can run any. */
   claimable(): readonly string[] | undefined {
     return this.#system.unknown === undefined ? this.#names : undefined
   }
@@ -104,7 +104,7 @@ export class Registry {
     return [...this.#jobs.values()]
   }
 
-  /** Finds what `enqueue` was given. A job value need not be registered here: producers may know fewer than workers. */
+  /** The job that an enqueue names. A job value need not be registered here: a producer may register fewer jobs than a worker. */
   lookUp(given: Enqueueable): Registered {
     if (isJob(given)) {
       const known = this.#jobs.get(given.name) ?? this.#enqueuedOnly.get(given.name)
@@ -120,7 +120,7 @@ export class Registry {
     return known
   }
 
-  /** The names a filter means: a name, a job, a category with all its jobs, or a list of those. */
+  /** The job names that a filter selects: a name, a job, a category with all its jobs, or a list of those. */
   namesOf(given: unknown): readonly string[] {
     if (Array.isArray(given)) return given.flatMap((one) => this.namesOf(one))
     if (typeof given === 'string') return [given]
@@ -166,7 +166,7 @@ export class Registry {
   }
 }
 
-/** `jobs` may be an array, an object or a module namespace; an object's keys mean nothing, and other exports are passed over. */
+/** `jobs` may be an array, an object or a module namespace. The keys of an object are ignored, and so are other exports of a module. */
 export function listJobs(given: unknown): readonly AnyJob[] {
   if (given === undefined) return []
   if (Array.isArray(given)) {
@@ -186,7 +186,7 @@ export function listJobs(given: unknown): readonly AnyJob[] {
   return found
 }
 
-/** A module loaded twice (a bundle and its source) gives two values of one definition: that is one job. */
+/** A module that is loaded twice (a bundle and its source) defines the same job twice: that is one job. */
 function sameDefinition(a: AnyJob, b: AnyJob): boolean {
   return a === b || (a.options.run !== undefined && a.options.run === b.options.run)
 }

@@ -10,7 +10,7 @@ function schema(validate: (value: unknown) => SchemaResult<unknown> | Promise<Sc
 }
 
 describe('a payload is checked', () => {
-  test('by nothing where the job says nothing of it', () => {
+  test('by nothing when the job has no check', () => {
     const payload = { any: 'thing' }
     expect(checkPayload({}, payload)).toEqual({ ok: true, value: payload })
   })
@@ -21,7 +21,7 @@ describe('a payload is checked', () => {
     expect(checkPayload(rules, { n: 0 })).toMatchObject({ ok: false, problems: [{ path: 'payload' }] })
   })
 
-  test('by a schema, whose output is what the handler gets', () => {
+  test('by a schema, whose output is passed to the handler', () => {
     const rules = schema((value) => ({ value: `${String(value)}!` }))
     expect(checkPayload(rules, 'a')).toEqual({ ok: true, value: 'a!' })
   })
@@ -87,8 +87,8 @@ describe('a payload is checked', () => {
     })
   })
 
-  // A promise of another realm or library is no `instanceof Promise`; its payload would pass unchecked, as undefined.
-  test('by a schema whose promise is of another kind', async () => {
+  // A promise of another realm or library is not `instanceof Promise`; its payload would pass unchecked, as undefined.
+  test('by a schema that returns a thenable', async () => {
     const settled: SchemaResult<unknown> = { issues: [{ message: 'is bad' }] }
     // oxlint-disable-next-line unicorn/no-thenable
     const thenable = { then: (done: (result: SchemaResult<unknown>) => void) => done(settled) }

@@ -26,7 +26,7 @@ export type Checked =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly problems: readonly Problem[] }
 
-/** Checks a payload against what its job says of it: the schema, or the plain `accepts`. */
+/** Checks a payload with its job's schema or `accepts`. */
 export function checkPayload(
   rules: { readonly input?: StandardSchema | undefined; readonly accepts?: ((payload: never) => boolean) | undefined },
   payload: unknown,
@@ -63,12 +63,12 @@ function pathText(issue: SchemaIssue): string {
   return text
 }
 
-/** A promise of another realm or library is one too. */
+/** Also true for a promise of another realm or library, which is not `instanceof Promise`. */
 export function isThenable<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
   return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
 }
 
-/** A promise that nobody may look at, or not in time: its failure is told in another way, and must not end the process. */
+/** For a promise that may not be awaited, or not in time. Its failure is reported in another way, and must not end the process. */
 export function ignoreRejection<T extends PromiseLike<unknown>>(promise: T): T {
   Promise.resolve(promise).catch(() => undefined)
   return promise

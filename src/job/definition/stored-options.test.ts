@@ -5,14 +5,14 @@ import { NO_OPTIONS, readOptions, withSlotOf, withTickOf, writeOptions } from '.
 
 const roundTrip = (options: StoredOptions): StoredOptions => readOptions(writeOptions(options))
 
-describe('what was given at enqueue', () => {
-  test('is nothing at all when nothing was given', () => {
+describe('the stored options', () => {
+  test('are null when no option is set', () => {
     expect(writeOptions({})).toBeNull()
     expect(writeOptions({ title: undefined, labels: undefined, meta: undefined })).toBeNull()
     expect(readOptions(null)).toBe(NO_OPTIONS)
   })
 
-  test('comes back as it was', () => {
+  test('are read as they were written', () => {
     const options: StoredOptions = {
       title: 'Mail',
       labels: ['a', 'b'],
@@ -23,22 +23,22 @@ describe('what was given at enqueue', () => {
     expect(roundTrip(options)).toEqual(options)
   })
 
-  test('keeps a retry limit of Infinity and of 0', () => {
+  test('keep a retry limit of Infinity and of 0', () => {
     expect(roundTrip({ retry: { limit: Infinity } }).retry?.limit).toBe(Infinity)
     expect(roundTrip({ retry: { limit: 0 } }).retry?.limit).toBe(0)
   })
 
-  test('tells a lifted timeout from none', () => {
+  test('distinguish no limit from no timeout option', () => {
     expect(roundTrip({ timeout: null, title: 'x' }).timeout).toBeNull()
     expect(roundTrip({ title: 'x' }).timeout).toBeUndefined()
   })
 
-  test('does not take the text ∞ for a number anywhere but in a limit', () => {
+  test('read the text ∞ as a number only in a limit', () => {
     const options: StoredOptions = { title: '∞', labels: ['∞'], meta: { text: '"∞"' } }
     expect(roundTrip(options)).toEqual(options)
   })
 
-  test('is plain ASCII-safe JSON where the text is troublesome: NUL and lone surrogates are escaped', () => {
+  test('escape NUL and lone surrogates', () => {
     const title = 'a\u0000b\ud800c'
     const written = writeOptions({ title }) as string
     expect(written).not.toContain('\u0000')
@@ -46,7 +46,7 @@ describe('what was given at enqueue', () => {
     expect(readOptions(written).title).toBe(title)
   })
 
-  test('of a job that is moved is new, but for its tick, and for its place where it keeps that', () => {
+  test('of a moved job are new, except its tick, and its unique slot when it is rescheduled', () => {
     const unique = (key: string): StoredOptions['unique'] => ({ key, while: 'unfinished' })
     const before = writeOptions({ title: 'old', unique: unique('a'), tick: { schedule: 's', at: 1 } })
     const after = writeOptions({ title: 'new', unique: unique('b'), tick: { schedule: 's', at: 2 } })
@@ -57,7 +57,7 @@ describe('what was given at enqueue', () => {
     expect(readOptions(withSlotOf(null, after)).tick).toBeUndefined()
   })
 
-  test('comes back whatever it was', () => {
+  test('round-trip for arbitrary options', () => {
     const options = fc.record(
       {
         title: fc.string({ unit: 'binary' }),

@@ -3,24 +3,24 @@ import type { Encoded } from '../rules/outcome.js'
 import type { RetryOptions } from '../rules/retry.js'
 import type { UniqueSlotRequest } from '../rules/unique.js'
 
-/** A value as a codec wrote it; bytes stand as base64. */
+/** A value encoded by a codec; bytes are stored as base64. */
 export type StoredValue = { readonly text: string } | { readonly base64: string }
 
-/** What `capture` took at the enqueue, by name. */
+/** The values that `capture` read at the enqueue, by name. */
 export type Captured = Readonly<Record<string, StoredValue>>
 
-/** What was given at enqueue beyond queue, priority, key and times, as it stands in the job's row. */
+/** The options of an enqueue that have no column of their own, as they are stored in the job's row. */
 export interface StoredOptions {
   readonly title?: string | undefined
   readonly labels?: readonly string[] | undefined
   readonly retry?: RetryOptions | undefined
-  /** Milliseconds; null lifts the limit (JSON has no Infinity). */
+  /** Milliseconds; null: no limit (JSON has no Infinity). */
   readonly timeout?: number | null | undefined
-  /** Written by the job's codec. */
+  /** Encoded by the job's codec. */
   readonly meta?: StoredValue | undefined
-  /** Written by the mill's codec, each by itself: a mill that does not know a name never reads it. */
+  /** Encoded by the mill's codec, each value separately: a mill that does not capture a name never decodes it. */
   readonly captured?: Captured | undefined
-  /** The place it took when it was enqueued, to be taken anew by a retry. */
+  /** The unique slot that it took at the enqueue; a retry takes it again. */
   readonly unique?: Pick<UniqueSlotRequest, 'key' | 'while'> | undefined
   /** The tick that enqueued it. */
   readonly tick?: { readonly schedule: string; readonly at: number } | undefined
@@ -28,7 +28,7 @@ export interface StoredOptions {
 
 export const NO_OPTIONS: StoredOptions = {}
 
-/** JSON text, or null when there is nothing to keep; it escapes NUL and lone surrogates, so every store keeps it whole. */
+/** JSON text, or null when no option is set. JSON escapes NUL and lone surrogates, so every store can hold it. */
 export function writeOptions(options: StoredOptions): string | null {
   if (options === NO_OPTIONS) return null
   for (const value of Object.values(options)) if (value !== undefined) return JSON.stringify(options, infinities)
@@ -39,32 +39,31 @@ export function readOptions(text: string | null): StoredOptions {
   return text === null ? NO_OPTIONS : (JSON.parse(text, fromInfinities) as StoredOptions)
 }
 
-/** By the text alone; true also where only a nested value has that name. */
+/** A fast test of the text, without parsing. It is also true when only a nested value has that name. */
 export function mayHaveLabels(text: string | null): text is string {
   return text !== null && text.includes('"labels"')
 }
 
-/** Each label once. */
 export function labelsOf(text: string | null): readonly string[] {
   return mayHaveLabels(text) ? [...new Set(readOptions(text).labels ?? [])] : []
 }
 
 export function toStoredValue(codec: Codec, value: unknown): StoredValue {
-  const written = codec.encode(value)
-  return typeof written === 'string' ? { text: written } : { base64: Buffer.from(written).toString('base64') }
+  const encoded = codec.encode(value)
+  return typeof encoded === 'string' ? { text: encoded } : { base64: Buffer.from(encoded).toString('base64') }
 }
 
-/** As the codec wrote it, to be decoded. */
-export function fromStoredValue(written: StoredValue): Encoded {
-  return 'text' in written ? written.text : new Uint8Array(Buffer.from(written.base64, 'base64'))
+/** The output of the codec, to be decoded. */
+export function fromStoredValue(stored: StoredValue): Encoded {
+  return 'text' in stored ? stored.text : new Uint8Array(Buffer.from(stored.base64, 'base64'))
 }
 
-/** The new options of a job that is moved: whatever moves it, it stays the job of the tick that enqueued it, or of none. */
+/** The new options of a job that `schedule` moves. It keeps its `tick`: it still belongs to the tick that enqueued it. */
 export function withTickOf(before: string | null, after: string | null): string | null {
   return writeOptions({ ...readOptions(after), tick: readOptions(before).tick })
 }
 
-/** The same for one that keeps the place it has. */
+/** The new options of a rescheduled job, which keeps its unique slot and its tick. */
 export function withSlotOf(before: string | null, after: string | null): string | null {
   const { unique, tick } = readOptions(before)
   return writeOptions({ ...readOptions(after), unique, tick })

@@ -27,7 +27,7 @@ describe('a title', () => {
     ['{to}', 'a text'],
     ['{}', { '': 1 }],
     ['{a-b}', { 'a-b': 1 }],
-  ])('%j with nothing to show behind it stays as it is', (title, payload) => {
+  ])('%j without a printable value stays as it is', (title, payload) => {
     expect(fillTitle(title, payload)).toBe(title)
   })
 
@@ -38,20 +38,20 @@ describe('a title', () => {
     },
   )
 
-  test('does not fill a place that a payload brought in', () => {
+  test('does not fill a placeholder inside a value of the payload', () => {
     expect(fillTitle('{a}', { a: '{b}', b: 'secret' })).toBe('{b}')
   })
 
-  test('takes replacement patterns of a payload as plain text', () => {
+  test('treats replacement patterns in a payload as plain text', () => {
     expect(fillTitle('[{a}]', { a: '$& $1 $$ $`' })).toBe('[$& $1 $$ $`]')
   })
 
-  test('of a hundred thousand braces is read in no time to speak of', () => {
+  test('of a hundred thousand braces is read in linear time', () => {
     const braces = '{'.repeat(100_000)
     expect(fillTitle(braces, {})).toBe(braces)
   })
 
-  test('may be a function of the payload, and what it returns becomes text', () => {
+  test('may be a function of the payload, whose result is converted to text', () => {
     expect(fillTitle((p) => `for ${(p as { to: string }).to}`, { to: 'ada' })).toBe('for ada')
     expect(fillTitle(() => 5 as never, {})).toBe('5')
   })

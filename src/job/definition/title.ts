@@ -1,13 +1,13 @@
 import { isThenable, ignoreRejection } from './schema.js'
 
-/** Fills `{field}` and `{field.inner}` places from the payload; a place with nothing behind it stays as it is. */
+/** Fills `{field}` and `{field.inner}` placeholders from the payload; a placeholder without a printable value stays as it is. */
 export function fillTitle(title: string | ((payload: unknown) => string), payload: unknown): string {
   if (typeof title === 'function') return titleCalled(title, payload)
-  return title.replace(/\{([\w$.]{1,100})\}/g, (place, path: string) => {
+  return title.replace(/\{([\w$.]{1,100})\}/g, (placeholder, path: string) => {
     const value = path.split('.').reduce<unknown>(ownField, payload)
     const printable =
       typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean'
-    return printable ? String(value) : place
+    return printable ? String(value) : placeholder
   })
 }
 
@@ -15,10 +15,10 @@ function titleCalled(title: (payload: unknown) => string, payload: unknown): str
   const text: unknown = title(payload)
   if (!isThenable(text)) return String(text)
   ignoreRejection(text)
-  throw new TypeError('a promise came of it; title() must be synchronous')
+  throw new TypeError('it returned a promise; title() must be synchronous')
 }
 
-/** A part of a value by its own name: what it inherits is no data. */
+/** An own field of a value. Inherited properties are no data. */
 export function ownField(from: unknown, name: string): unknown {
   return typeof from === 'object' && from !== null && Object.hasOwn(from, name)
     ? (from as Record<string, unknown>)[name]

@@ -5,33 +5,33 @@ import { defaultCodec } from '../../codec/codec.js'
 import { mergeUnique } from './unique-options.js'
 import type { UniqueOptions } from './unique-options.js'
 
-const said = (unique: UniqueOptions | undefined): object | undefined =>
+const setParts = (unique: UniqueOptions | undefined): object | undefined =>
   unique && Object.fromEntries(Object.entries(unique).filter(([, value]) => value !== undefined))
 
 test('levels are merged part by part, the most specific first', () => {
-  expect(said(mergeUnique([{ for: '1m' }, undefined, { by: 'a', for: '1h', onDuplicate: 'reject' }]))).toEqual({
+  expect(setParts(mergeUnique([{ for: '1m' }, undefined, { by: 'a', for: '1h', onDuplicate: 'reject' }]))).toEqual({
     by: 'a',
     for: '1m',
     onDuplicate: 'reject',
   })
 })
 
-test('nothing said is nothing asked, and an empty word asks for the whole payload', () => {
+test('without a level the job is not unique, and an empty object means the whole payload', () => {
   expect(mergeUnique([undefined, undefined])).toBeUndefined()
-  expect(said(mergeUnique([{}]))).toEqual({})
+  expect(setParts(mergeUnique([{}]))).toEqual({})
 })
 
-test('false ends what it stands over', () => {
+test('false hides every level below it', () => {
   expect(mergeUnique([false, { by: 'a' }])).toBeUndefined()
-  expect(said(mergeUnique([{ for: '1m' }, false, { by: 'a' }]))).toEqual({ for: '1m' })
+  expect(setParts(mergeUnique([{ for: '1m' }, false, { by: 'a' }]))).toEqual({ for: '1m' })
 })
 
 const run = async (): Promise<void> => {}
 const system = { codec: defaultCodec, retry: undefined, timeoutMs: 1, keep: undefined, unknown: undefined }
 const resolved = (given: ReturnType<typeof job>): object | undefined =>
-  said(new Registry([given], system).get('j')?.unique)
+  setParts(new Registry([given], system).get('j')?.unique)
 
-test('a job has what it says itself and what its categories say', () => {
+test('a job merges its own unique options with those of its categories', () => {
   const far = category('far', { unique: { by: 'far', for: '1h', while: 'waiting' } })
   const near = category('near', { is: [far], unique: { by: 'near' } })
   expect(resolved(job('j', { run, is: [near], unique: { onDuplicate: 'replace' } }))).toEqual({

@@ -1,4 +1,4 @@
-/** A Temporal.Instant or Temporal.ZonedDateTime, or anything else that tells its milliseconds since 1970. */
+/** A Temporal.Instant or Temporal.ZonedDateTime, or another object with its milliseconds since 1970. */
 export interface InstantLike {
   readonly epochMilliseconds: number
 }
@@ -11,7 +11,7 @@ const DATE_MAX_MS = 8.64e15
 
 const TEXT_MAX = 64
 
-/** The milliseconds since 1970 of an instant, or why there are none, to be put after "got …". May throw what a getter throws. */
+/** The milliseconds since 1970 of an instant, or the end of an error message that follows "got …". A getter of the value may throw. */
 export function instantOf(value: unknown): number | string {
   if (typeof value === 'string') return instantOfText(value)
   if (typeof value === 'number') return '; a number could be seconds or milliseconds, so pass new Date(milliseconds)'
@@ -52,9 +52,9 @@ function instantOfText(text: string): number | string {
 function instantOfFields(fields: Readonly<Record<string, string | undefined>>): number | string {
   const part = (name: string): number => Number(fields[name] ?? 0)
   const date = new Date(0)
-  // Not Date.UTC, which takes the years 0 to 99 for the twentieth century.
+  // Not Date.UTC, which maps the years 0 to 99 to 1900 to 1999.
   date.setUTCFullYear(part('year'), part('month') - 1, part('day'))
-  // 30 February would quietly become 2 March.
+  // Date would turn 30 February into 2 March without an error.
   const isDay = date.getUTCMonth() === part('month') - 1 && date.getUTCDate() === part('day')
   if (!isDay) return '; there is no such day'
   const isTime = part('hour') < 24 && part('minute') < 60 && part('second') < 60

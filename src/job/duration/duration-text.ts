@@ -1,9 +1,9 @@
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, UNIT_MS, WEEK_MS } from './duration-units.js'
 
-/** No duration worth writing is longer; a longer text is refused unread, however hostile. */
+/** A longer text is refused without parsing: no useful duration is longer, and input may be hostile. */
 const TEXT_MAX = 64
 
-/** The milliseconds a text stands for, or why it stands for none, to be put after "got …". */
+/** The milliseconds of a duration text, or the end of an error message that follows "got …". */
 export function durationOfText(text: string): number | string {
   if (text.length > TEXT_MAX) return `; it is longer than ${TEXT_MAX} characters`
   const found = read(text)
@@ -12,14 +12,14 @@ export function durationOfText(text: string): number | string {
   return meant === undefined ? found : `${found}: did you mean ${JSON.stringify(meant)}?`
 }
 
-/** What to say of a unit whose length varies. */
+/** The end of an error message about a unit whose length varies. */
 export function tooLong(unit: string): string {
   return `; ${unit} have no fixed length, so write weeks or days, or pass a Date`
 }
 
 const read = (text: string): number | string => (text.startsWith('P') ? readIso(text) : readUnits(text))
 
-/** `(number unit)+`, each unit once. Every character is looked at once. */
+/** `(number unit)+`, each unit once. A sticky regular expression reads each character once. */
 function readUnits(text: string): number | string {
   if (text.trim() === '') return '; it is empty'
   if (text.startsWith('-')) return '; a duration cannot be negative'
@@ -54,7 +54,7 @@ const ISO = /^P(?:(?<w>\d+)W)?(?:(?<d>\d+)D)?(?:T(?=\d)(?:(?<h>\d+)H)?(?:(?<m>\d
 function readIso(text: string): number | string {
   if (/^P[^T]*\dY/u.test(text)) return tooLong('years')
   if (/^P[^T]*\dM/u.test(text)) return tooLong('months')
-  // The fraction is set aside, so that the order can be checked on whole numbers.
+  // The fraction is removed first, so that the pattern needs whole numbers only.
   const fraction = /[.,](?<digits>\d+)(?<unit>[WDHMS])$/u.exec(text)
   const whole = fraction === null ? text : text.slice(0, fraction.index) + (fraction.groups?.['unit'] ?? '')
   const found = ISO.exec(whole)
@@ -83,7 +83,7 @@ const WORDS: ReadonlyMap<string, string> = new Map(
   }).flatMap(([unit, words]) => words.split('|').map((word) => [word, unit])),
 )
 
-/** The same in our spelling, when that can be read: without spaces, with units for words, with a point for a comma. */
+/** The text in our notation, if that parses: without spaces, with units for words, with a point for a comma. */
 function likelyMeant(text: string): string | undefined {
   const tidy = text
     .replaceAll(/\s|\band\b/gu, '')

@@ -1,4 +1,4 @@
-/** Milliseconds in each unit. A day is 24 hours, and a year, used for bounds only, the average one. */
+/** Milliseconds in each unit. A day has 24 hours; the average year is used for limits only. */
 export const SECOND_MS = 1000
 export const MINUTE_MS = 60 * SECOND_MS
 export const HOUR_MS = 60 * MINUTE_MS
@@ -6,7 +6,7 @@ export const DAY_MS = 24 * HOUR_MS
 export const WEEK_MS = 7 * DAY_MS
 export const YEAR_MS = 365.25 * DAY_MS
 
-/** The units of text like `1h30m`. A Map, so that text cannot name what every object has. */
+/** The units of text like `1h30m`. A Map, so that text cannot name a property of Object.prototype. */
 export const UNIT_MS: ReadonlyMap<string, number> = new Map([
   ['ms', 1],
   ['s', SECOND_MS],

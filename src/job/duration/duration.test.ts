@@ -230,7 +230,7 @@ describe('an instant', () => {
   })
 })
 
-describe('a moment', () => {
+describe('a point in time', () => {
   it.each<[When, number]>([
     [0, NOW],
     [5000, NOW + 5000],
@@ -241,7 +241,7 @@ describe('a moment', () => {
     ['2026-11-02T00:00:00Z', NOW + DAY],
     ['1999-01-01T00:00:00Z', Date.UTC(1999, 0, 1)],
     [{ epochMilliseconds: 7 }, 7],
-  ])('%j is counted from now, or stands for itself', (value, atMs) => {
+  ])('%j is added to now, or is an instant', (value, atMs) => {
     expect(parseWhen(value, NOW)).toStrictEqual({ ok: true, atMs })
   })
 

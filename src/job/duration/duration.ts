@@ -4,8 +4,8 @@ import { durationOfText, tooLong } from './duration-text.js'
 import { DAY_MS, FIELD_MS, YEAR_MS } from './duration-units.js'
 
 /*
- * Spans and moments of time as callers write them. Nothing here throws and nothing knows what time it is: a caller
- * gathers the problems of a whole call, and `now` is an argument.
+ * Durations and instants as callers write them. Nothing here throws or reads a clock: a caller collects the problems of a whole
+ * call, and passes `now`.
  */
 
 type Unit = 'ms' | 's' | 'm' | 'h' | 'd' | 'w'
@@ -29,36 +29,36 @@ export interface DurationLike {
   readonly nanoseconds?: number
 }
 
-/** A span of time from 0 to 10 years: a number is milliseconds. A day is 24 hours, whatever clocks do that night. */
+/** A duration from 0 to 10 years: a number is milliseconds. A day is 24 hours, also when daylight saving time changes. */
 export type Duration = number | DurationText | IsoDurationText | DurationLike
 
-/** A moment of the calendar, with its zone where it is a text. */
+/** An instant: a Date, a Temporal value, or ISO text with its zone. */
 export type Instant = Date | InstantLike | InstantText
 
-/** A moment: in a span from now, or at an instant. An instant in the past means at once. */
+/** A point in time: a duration from now, or an instant. An instant in the past means at once. */
 export type When = Duration | Instant
 
-/** A span in whole milliseconds, or what is wrong with it; the problem continues a sentence that names the option. */
+/** A duration in whole milliseconds, or its problem: the rest of a sentence that begins with the option's name. */
 export type ParsedDuration =
   | { readonly ok: true; readonly ms: number }
   | { readonly ok: false; readonly problem: string }
 
-/** An instant in milliseconds since 1970, or what is wrong with it. */
+/** An instant in milliseconds since 1970, or its problem. */
 export type ParsedInstant =
   | { readonly ok: true; readonly atMs: number }
   | { readonly ok: false; readonly problem: string }
 
-/** The longest span that is not taken for a mistake, and the furthest instant. */
+/** The longest duration and the furthest instant; a longer one is taken for a mistake. */
 const DURATION_MAX_MS = 10 * YEAR_MS
 const AWAY_MAX_MS = 100 * YEAR_MS
 
-/** Reads a span of time; fractions of a millisecond are rounded. Never throws. */
+/** Parses a duration; fractions of a millisecond are rounded. Never throws. */
 export function parseDuration(value: unknown): ParsedDuration {
   const span = durationOf(value)
   return typeof span === 'number' ? { ok: true, ms: span } : { ok: false, problem: got(A_DURATION, value, span) }
 }
 
-/** Reads an instant: a Date, anything with `epochMilliseconds`, or ISO text with its zone. Never throws. */
+/** Parses an instant: a Date, an object with `epochMilliseconds`, or ISO text with its zone. Never throws. */
 export function parseInstant(value: unknown): ParsedInstant {
   const instant = safely(() => instantOf(value))
   return typeof instant === 'number'
@@ -66,14 +66,14 @@ export function parseInstant(value: unknown): ParsedInstant {
     : { ok: false, problem: got(AN_INSTANT, value, instant) }
 }
 
-/** Reads a moment: a span is counted from `nowMs`, an instant stands for itself, also in the past. Never throws. */
+/** Parses a duration, which is added to `nowMs`, or an instant, which may be in the past. Never throws. */
 export function parseWhen(value: unknown, nowMs: number): ParsedInstant {
   const moment = safely(() => momentOf(value, nowMs))
   if (typeof moment !== 'number') return { ok: false, problem: got(`${A_DURATION}, or ${AN_INSTANT}`, value, moment) }
   return { ok: true, atMs: moment }
 }
 
-/** A span for people to read: `350 ms`, `5.0 s`, `2 m 5 s`, `2 h 5 m`, `3 d 4 h`. */
+/** A duration as readable text: `350 ms`, `5.0 s`, `2 m 5 s`, `2 h 5 m`, `3 d 4 h`. */
 export function formatDuration(ms: number): string {
   if (!Number.isFinite(ms)) return String(ms)
   if (ms < 0) return `-${formatDuration(-ms)}`
@@ -112,7 +112,7 @@ function durationOf(value: unknown): Found {
   if (Number.isNaN(span)) return '; it is not a number'
   if (span < 0) return '; a duration cannot be negative'
   if (span > DURATION_MAX_MS) return typeof value === 'number' ? tooLargeNumber(value) : '; that is more than 10 years'
-  // Adding 0 turns the zero below zero into the ordinary one.
+  // Adding 0 turns -0 into 0.
   return Math.round(span) + 0
 }
 
@@ -130,8 +130,8 @@ function isSpan(value: object | null): value is Readonly<Record<string, unknown>
 const FIELDS = Object.keys(FIELD_MS)
 
 function spanOfFields(fields: Readonly<Record<string, unknown>>): Found {
-  const stranger = Object.keys(fields).find((key) => !FIELDS.includes(key))
-  if (stranger !== undefined) return ` with the field ${show(stranger)}; a duration has ${FIELDS.slice(2).join(', ')}`
+  const unknown = Object.keys(fields).find((key) => !FIELDS.includes(key))
+  if (unknown !== undefined) return ` with the field ${show(unknown)}; a duration has ${FIELDS.slice(2).join(', ')}`
   let sum = 0
   for (const [field, ms] of Object.entries(FIELD_MS)) {
     const count = fields[field] ?? 0
@@ -144,17 +144,17 @@ function spanOfFields(fields: Readonly<Record<string, unknown>>): Found {
   return sum
 }
 
-/** A number this large is most often an instant that went to the wrong place. */
+/** A number this large is most likely an instant in milliseconds, passed as a duration. */
 function tooLargeNumber(value: number): string {
   const date = new Date(value)
   if (Number.isNaN(date.getTime())) return '; that is more than 10 years'
   return `; that is more than 10 years of milliseconds: did you mean a Date? new Date(${value}) is ${date.toISOString()}`
 }
 
-/** A proxy or a getter may throw at any look; then it is not what was expected, and that is all. */
-function safely(look: () => Found): Found {
+/** A proxy or a getter may throw at every read; the value is refused then. */
+function safely(read: () => Found): Found {
   try {
-    return look()
+    return read()
   } catch {
     return ', which throws when it is read'
   }

@@ -4,7 +4,7 @@ import { decideCommand, resumedState } from './command.js'
 import { mayMove, STATES } from './states.js'
 import type { State } from './states.js'
 
-/** What each command makes of each state; nothing where it means nothing. */
+/** The state that each command leads to, by the present state; none where the command does not apply. */
 const TABLE: { readonly [C in Command]: { readonly [S in State]?: State | 'gone' } } = {
   cancel: {
     scheduled: 'cancelled',
@@ -44,8 +44,8 @@ const TABLE: { readonly [C in Command]: { readonly [S in State]?: State | 'gone'
   resume: { paused: 'ready' },
 }
 
-/** What may only be asked of a job whose handler runs. */
-const ASKED: { readonly [C in Command]?: string } = { cancel: 'cancel', pause: 'pause', resume: 'resume' }
+/** The commands that are requests on a running job. */
+const REQUESTED: { readonly [C in Command]?: string } = { cancel: 'cancel', pause: 'pause', resume: 'resume' }
 
 const COMMANDS = Object.keys(TABLE) as Command[]
 
@@ -61,13 +61,13 @@ describe.each(COMMANDS)('the command %s', (command) => {
     }
   })
 
-  test('never moves a job whose handler runs, and asks it for what can be asked', () => {
-    const ask = ASKED[command]
-    expect(decideCommand('running', command)).toEqual(ask === undefined ? null : { ask })
+  test('never changes the state of a running job, and requests the change instead', () => {
+    const request = REQUESTED[command]
+    expect(decideCommand('running', command)).toEqual(request === undefined ? null : { request })
   })
 })
 
-test('a resumed job goes back to what it waited for, and into the line when its time has come', () => {
+test('a resumed job waits for what it waited for before, and is ready when it is due', () => {
   expect(resumedState({ isDue: true, hasFailed: true })).toBe('ready')
   expect(resumedState({ isDue: true, hasFailed: false })).toBe('ready')
   expect(resumedState({ isDue: false, hasFailed: true })).toBe('retrying')

@@ -3,15 +3,15 @@ import { isFinal } from './states.js'
 import type { RequestVerb } from './request.js'
 
 /**
- * What a person or the app may ask of a job, and what becomes of it. Pure, like `decide`.
- * `null`: it means nothing in this state, and nothing is written.
+ * The commands on a job, and the state each leads to. Pure, like `decide`. `null`: the command does not apply in this state, and
+ * nothing is written.
  */
 export type Command = 'cancel' | 'retry' | 'delete' | 'edit' | 'unschedule' | 'pause' | 'resume'
 
 export type CommandMove =
-  /** A job that no handler runs is moved at once. */
+  /** The state of a job that is not running changes at once. */
   | { readonly to: State | 'gone'; readonly request?: undefined }
-  /** One that runs can only be asked: see `wish.ts`. */
+  /** A running job gets a requested change: see `request.ts`. */
   | { readonly request: RequestVerb; readonly to?: undefined }
 
 export function decideCommand(state: State, command: Command): CommandMove | null {
@@ -24,7 +24,7 @@ export function decideCommand(state: State, command: Command): CommandMove | nul
       return isWaiting(state) && state !== 'parked' ? { to: 'paused' } : null
     case 'resume':
       if (state === 'running') return { request: 'resume' }
-      // Where to is the store's to say, by its clock: `resumedState`.
+      // The store replaces `ready` by `resumedState`, by its own clock.
       return state === 'paused' ? { to: 'ready' } : null
     case 'unschedule':
       return isWaiting(state) && state !== 'parked' ? { to: 'cancelled' } : null
@@ -41,7 +41,7 @@ export function decideCommand(state: State, command: Command): CommandMove | nul
   }
 }
 
-/** Where a paused job goes when it is resumed: back to what it waited for, or into the line if its time has come. */
+/** The state of a resumed job: blocked by its parents, ready when it is due, else waiting for its time. */
 export function resumedState(job: {
   readonly isDue: boolean
   readonly hasFailed: boolean
@@ -52,7 +52,7 @@ export function resumedState(job: {
   return job.hasFailed ? 'retrying' : 'scheduled'
 }
 
-/** Where a job that waits goes with a new time: it waits for that, whatever it waited for before. */
+/** The state of a waiting job that gets a new due time. It waits for that time, also if it was ready or paused before. */
 export function timedState(from: State, to: State, isDue: boolean): State {
   if (isDue) return 'ready'
   return from === 'retrying' && to !== 'ready' ? 'retrying' : 'scheduled'

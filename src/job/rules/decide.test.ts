@@ -25,7 +25,7 @@ const crash = (change: Partial<Extract<Outcome, { kind: 'crashed' }>> = {}): Out
 })
 
 describe('an outcome becomes a settlement', () => {
-  test('a return is done, counted, kept as done, with its result and its note', () => {
+  test('a returned handler makes the job done, with its result and its note', () => {
     expect(decide(fresh, { kind: 'succeeded', result: '1', note: 'cut' }, policy)).toEqual({
       to: 'done',
       attempt: 1,
@@ -36,13 +36,13 @@ describe('an outcome becomes a settlement', () => {
       result: '1',
       error: null,
       reason: 'cut',
-      remember: false,
+      isLogged: false,
       exit: null,
       keepMs: 1,
     })
   })
 
-  test('a failure with retries left waits for its delay, counted as an attempt and as a retry', () => {
+  test('a failure with retries left is retried after its delay, and counts as an attempt and as a retry', () => {
     const settlement = decide({ attempt: 4, retries: 2, crashes: 1, streak: 0 }, failed(), policy)
     expect(settlement).toMatchObject({ to: 'retrying', attempt: 5, retries: 3, crashes: 1, delayMs: 1_000, error })
     expect(settlement.isLogged).toBe(true)
@@ -58,40 +58,45 @@ describe('an outcome becomes a settlement', () => {
       { attempt: 9, retries: 9, crashes: 0, streak: 0 },
       failed({ retryLimit: 2 }),
     ],
-  ])('a failure is for good when %s', (_, tally, outcome) => {
-    const settlement = decide(tally, outcome, policy)
-    expect(settlement).toMatchObject({ to: 'failed', attempt: tally.attempt + 1, retries: tally.retries, keepMs: 2 })
+  ])('a failure is for good when %s', (_, counters, outcome) => {
+    const settlement = decide(counters, outcome, policy)
+    expect(settlement).toMatchObject({
+      to: 'failed',
+      attempt: counters.attempt + 1,
+      retries: counters.retries,
+      keepMs: 2,
+    })
     expect(settlement.delayMs).toBeNull()
   })
 
   test('a limit of Infinity never ends', () => {
-    const tally = { attempt: 1e9, retries: 1e9, crashes: 0, streak: 0 }
-    expect(decide(tally, failed({ retryLimit: Infinity }), policy).to).toBe('retrying')
+    const counters = { attempt: 1e9, retries: 1e9, crashes: 0, streak: 0 }
+    expect(decide(counters, failed({ retryLimit: Infinity }), policy).to).toBe('retrying')
   })
 
-  test('an abort fails at once, whatever is left of the retries', () => {
+  test('an abort fails the job at once, also with retries left', () => {
     expect(decide(fresh, { kind: 'aborted', error }, policy)).toMatchObject({
       to: 'failed',
       attempt: 1,
       retries: 0,
       error,
-      remember: true,
+      isLogged: true,
       keepMs: 2,
     })
   })
 
   test('a snooze waits and counts nothing', () => {
-    const tally = { attempt: 2, retries: 1, crashes: 1, streak: 0 }
-    expect(decide(tally, { kind: 'snoozed', delayMs: 600_000 }, policy)).toMatchObject({
-      ...tally,
+    const counters = { attempt: 2, retries: 1, crashes: 1, streak: 0 }
+    expect(decide(counters, { kind: 'snoozed', delayMs: 600_000 }, policy)).toMatchObject({
+      ...counters,
       to: 'scheduled',
       delayMs: 600_000,
       exit: 'snoozed',
-      remember: true,
+      isLogged: true,
     })
   })
 
-  test('what does not decode is parked with the reason and burns no try', () => {
+  test('a payload that does not decode parks the job with the reason, and counts no attempt', () => {
     expect(decide(fresh, { kind: 'unreadable', error }, policy)).toMatchObject({
       ...fresh,
       to: 'parked',
@@ -101,22 +106,22 @@ describe('an outcome becomes a settlement', () => {
     })
   })
 
-  test('what is given back keeps its place in the line and its streak, and is charged nothing', () => {
-    const tally = { attempt: 1, retries: 1, crashes: 2, streak: 3 }
-    expect(decide(tally, { kind: 'released' }, policy)).toMatchObject({ ...tally, to: 'ready', delayMs: null })
+  test('a released job keeps its due time and its streak, and counts no attempt', () => {
+    const counters = { attempt: 1, retries: 1, crashes: 2, streak: 3 }
+    expect(decide(counters, { kind: 'released' }, policy)).toMatchObject({ ...counters, to: 'ready', delayMs: null })
   })
 
   test.each([0, 3])(
     'a crash outside quarantine, or in one of %d, is charged to no job and lengthens its streak',
     (n) => {
-      const tally = { attempt: 1, retries: 1, crashes: 2, streak: 0 }
-      expect(decide(tally, crash({ quarantined: n }), policy)).toMatchObject({
-        ...tally,
+      const counters = { attempt: 1, retries: 1, crashes: 2, streak: 0 }
+      expect(decide(counters, crash({ quarantined: n }), policy)).toMatchObject({
+        ...counters,
         to: 'ready',
         streak: 1,
         reason: null,
         exit: 'crashed',
-        remember: true,
+        isLogged: true,
       })
     },
   )
@@ -135,7 +140,7 @@ describe('an outcome becomes a settlement', () => {
     expect(decide({ ...fresh, streak: 4 }, crash({ isBlocking: true }), policy)).toMatchObject({ streak: 5 })
   })
 
-  test('a job that had not begun becomes no suspect by a crash, however often', () => {
+  test('a job that had not begun never becomes a suspect by crashes', () => {
     expect(decide(fresh, crash({ hasBegun: false }), policy)).toMatchObject({ streak: 1, crashes: 0 })
     expect(decide({ ...fresh, streak: 1 }, crash({ hasBegun: false }), policy)).toMatchObject({ streak: 1, crashes: 0 })
     expect(decide({ ...fresh, streak: 4 }, crash({ hasBegun: false, quarantined: 1 }), policy)).toMatchObject({
@@ -159,17 +164,17 @@ describe('an outcome becomes a settlement', () => {
   })
 
   test('any other end than a crash ends the streak', () => {
-    const tally = { ...fresh, streak: 5 }
+    const counters = { ...fresh, streak: 5 }
     for (const outcome of [
       { kind: 'succeeded', result: null },
       failed(),
       { kind: 'aborted', error },
       { kind: 'snoozed', delayMs: 1 },
     ] as const)
-      expect(decide(tally, outcome, policy).streak).toBe(0)
+      expect(decide(counters, outcome, policy).streak).toBe(0)
   })
 
-  test('a handler that threw after a cancel ends the job, counts, and what it threw is kept', () => {
+  test('a handler that throws after a cancel ends the job, counts an attempt, and its error is kept', () => {
     const outcome: Outcome = { kind: 'cancelled', error, reason: 'cancel() was called' }
     expect(decide({ attempt: 1, retries: 1, crashes: 0, streak: 0 }, outcome, policy)).toMatchObject({
       to: 'cancelled',
@@ -179,12 +184,12 @@ describe('an outcome becomes a settlement', () => {
       reason: 'cancel() was called',
       keepMs: 3,
       delayMs: null,
-      remember: true,
+      isLogged: true,
       exit: 'cancelled',
     })
   })
 
-  test('what expired is cancelled, says so, and is kept as cancelled', () => {
+  test('an expired job is cancelled with that reason, and kept as cancelled', () => {
     expect(decide(fresh, { kind: 'expired' }, policy)).toMatchObject({
       ...fresh,
       to: 'cancelled',
@@ -226,58 +231,58 @@ const anyPolicy: fc.Arbitrary<DecisionPolicy> = fc.record({
   keepMs: fc.record({ done: fc.nat(), failed: fc.nat(), cancelled: fc.nat() }),
 })
 
-describe('whatever happened', () => {
-  const always = (holds: (tally: JobCounters, outcome: Outcome, policy: DecisionPolicy) => void): void =>
+describe('for every outcome', () => {
+  const always = (holds: (counters: JobCounters, outcome: Outcome, policy: DecisionPolicy) => void): void =>
     fc.assert(fc.property(anyTally, anyOutcome, anyPolicy, holds), { numRuns: 2_000 })
 
   test('the settlement is a legal move from running', () => {
-    always((tally, outcome, p) => {
-      expect(LEGAL_MOVES.running).toContain(decide(tally, outcome, p).to)
+    always((counters, outcome, p) => {
+      expect(LEGAL_MOVES.running).toContain(decide(counters, outcome, p).to)
     })
   })
 
-  test('no tally goes down, and an attempt counts one at the most', () => {
-    always((tally, outcome, p) => {
-      const settlement = decide(tally, outcome, p)
-      expect(settlement.attempt - tally.attempt).toBeOneOf([0, 1])
-      expect(settlement.retries - tally.retries).toBeOneOf([0, 1])
-      expect(settlement.crashes - tally.crashes).toBeOneOf([0, 1])
+  test('no counter decreases, and an attempt counts at most once', () => {
+    always((counters, outcome, p) => {
+      const settlement = decide(counters, outcome, p)
+      expect(settlement.attempt - counters.attempt).toBeOneOf([0, 1])
+      expect(settlement.retries - counters.retries).toBeOneOf([0, 1])
+      expect(settlement.crashes - counters.crashes).toBeOneOf([0, 1])
     })
   })
 
-  test('a retry is counted only where one follows, and never past the limit', () => {
-    always((tally, outcome, p) => {
-      const settlement = decide(tally, outcome, p)
-      expect(settlement.retries > tally.retries).toBe(settlement.to === 'retrying')
+  test('a retry is counted only when the job is retried, and never beyond the limit', () => {
+    always((counters, outcome, p) => {
+      const settlement = decide(counters, outcome, p)
+      expect(settlement.retries > counters.retries).toBe(settlement.to === 'retrying')
       if (settlement.to === 'retrying' && outcome.kind === 'failed')
         expect(settlement.retries).toBeLessThanOrEqual(outcome.retryLimit)
     })
   })
 
   test('a crash is charged exactly to a job that had begun in a quarantine of one', () => {
-    always((tally, outcome, p) => {
-      const charged = decide(tally, outcome, p).crashes > tally.crashes
+    always((counters, outcome, p) => {
+      const charged = decide(counters, outcome, p).crashes > counters.crashes
       expect(charged).toBe(outcome.kind === 'crashed' && outcome.hasBegun && outcome.quarantined === 1)
     })
   })
 
-  test('how long it is kept is said for final states only', () => {
-    always((tally, outcome, p) => {
-      const { to, keepMs } = decide(tally, outcome, p)
+  test('keepMs comes from the policy for final states, and is Infinity for others', () => {
+    always((counters, outcome, p) => {
+      const { to, keepMs } = decide(counters, outcome, p)
       expect(keepMs).toBe(isFinal(to) ? p.keepMs[to] : Infinity)
     })
   })
 
-  test('a delay is given exactly to what waits for a time', () => {
-    always((tally, outcome, p) => {
-      const { to, delayMs } = decide(tally, outcome, p)
+  test('exactly the states that wait for a time have a delay', () => {
+    always((counters, outcome, p) => {
+      const { to, delayMs } = decide(counters, outcome, p)
       expect(delayMs !== null).toBe(to === 'retrying' || to === 'scheduled')
     })
   })
 
-  test('only a job that is to run again has a streak', () => {
-    always((tally, outcome, p) => {
-      const { to, streak } = decide(tally, outcome, p)
+  test('only a job that will run again has a streak', () => {
+    always((counters, outcome, p) => {
+      const { to, streak } = decide(counters, outcome, p)
       if (streak > 0) expect(to).toBe('ready')
     })
   })

@@ -5,54 +5,54 @@ import type { State } from './states.js'
 import { isFinal } from './states.js'
 
 /**
- * The only place that decides what becomes of a job: (job, outcome, policy) → settlement. Pure, so that the worker, the
- * rescuer and the simulator cannot disagree. Stores write settlements and decide nothing. Times are delays and never
- * instants: the store adds its own clock's now, so that no worker's wall clock decides when a job is due.
+ * The only place that decides the next state of a job after a claim: (job, outcome, policy) → settlement. Pure, so that the
+ * worker, the rescuer and the simulator cannot disagree. Stores write settlements and decide nothing. Times are delays and never
+ * instants: the store adds them to its own clock, so that no worker's wall clock decides when a job is due.
  */
 
-/** What deciding needs to know of a job. */
+/** The counters of a job that the decision depends on. */
 export interface JobCounters {
-  /** Attempts that ended and count. */
+  /** Attempts that ended and were counted; a snooze, a release or a crash is not counted. */
   readonly attempt: number
-  /** Failed attempts since the job was enqueued or last retried by hand: what `limit` is held against. */
+  /** Failed attempts since the enqueue or the last `mill.retry()`; compared with the retry limit. */
   readonly retries: number
-  /** Crashes it was charged with: those while it was alone in quarantine. */
+  /** Crashes charged to the job: those while it was alone in quarantine. */
   readonly crashes: number
-  /** Crashes in a row that it was in flight at. */
+  /** Consecutive crashes at which it was in flight. */
   readonly streak: number
 }
 
 export interface DecisionPolicy {
-  /** Charged crashes that park a job. */
+  /** A job is parked at this many charged crashes. */
   readonly crashBudget: number
   /** How long a finished job is kept, in ms; Infinity keeps it, 0 keeps nothing. */
   readonly keepMs: { readonly done: number; readonly failed: number; readonly cancelled: number }
 }
 
-/** One attempt as history shows it. */
+/** One entry of a job's attempt log. */
 export interface AttemptEntry {
   readonly startedAt: number
   readonly endedAt: number
   readonly worker: string
   readonly error?: ErrorRecord | undefined
-  /** How it ended when it was not by returning or throwing: 'crashed', 'released', 'snoozed', 'cancelled', 'expired'. */
+  /** How it ended when the handler neither returned nor threw: 'crashed', 'released', 'snoozed', 'cancelled', 'expired'. */
   readonly exit?: string | undefined
   /** What the handler logged, bounded. */
   readonly log?: readonly string[] | undefined
 }
 
-/** What is to be written of a job, and nothing about how. */
+/** What the store must write for a job at the end of its claim. */
 export interface Settlement extends JobCounters {
   readonly to: State
-  /** Due again in so many ms; null: it keeps its place in the line, ended, or waits for a person. */
+  /** Delay until it is due again, in ms; null: its due time stays as it is, or it ended, or it is parked. */
   readonly delayMs: number | null
   readonly result: Encoded | null
   readonly error: ErrorRecord | null
-  /** Why it is where it is, when an error does not say it. */
+  /** Why the job is in this state, when there is no error. */
   readonly reason: string | null
-  /** For how long history keeps it, in ms: Infinity for ever, 0 not at all. Only final states use it. */
+  /** How long the finished job is kept, in ms: Infinity for ever, 0 not at all. Only final states use it. */
   readonly keepMs: number
-  /** Whether this attempt is worth a line in the job's history; a clean run needs none. */
+  /** Whether this attempt gets an entry in the attempt log; a success without log lines needs none. */
   readonly isLogged: boolean
   readonly exit: string | null
 }
@@ -84,7 +84,7 @@ export function decide(job: JobCounters, outcome: Outcome, policy: DecisionPolic
     case 'unreadable':
       return settle(job, policy, { to: 'parked', error: outcome.error, reason: outcome.error.message })
     case 'released':
-      // The attempt proved nothing, or never began: the streak goes on.
+      // The attempt was not completed, so it does not end the streak of crashes.
       return settle(job, policy, { to: 'ready', streak: job.streak, reason: whyQuarantined(job.streak) })
     case 'crashed':
       return afterCrash(job, outcome, policy)
@@ -142,7 +142,7 @@ function settle(job: JobCounters, policy: DecisionPolicy, change: Partial<Settle
     attempt: job.attempt,
     retries: job.retries,
     crashes: job.crashes,
-    // An attempt that ended in any other way than by a crash ends the streak.
+    // Any end other than a crash ends the streak.
     streak: 0,
     delayMs: null,
     result: null,

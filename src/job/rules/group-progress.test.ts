@@ -8,7 +8,7 @@ const counts = [
   { queue: '__proto__', state: 'failed', members: 3 },
 ] as const
 
-test('counts add up to a whole, and by queue', () => {
+test('counts are summed in total and by queue', () => {
   const progress = progressOf({ sealedAt: 1, completedAt: null, counts }, undefined)
   expect(progress).toMatchObject({ total: 13, done: 7, failed: 3, running: 1, parked: 2, ready: 0, unfinished: 3 })
   expect([progress.sealed, progress.completedAt]).toEqual([true, undefined])
@@ -16,7 +16,7 @@ test('counts add up to a whole, and by queue', () => {
   expect(progress.queues['mail']).toMatchObject({ total: 9, unfinished: 2 })
 })
 
-test('of one queue, only that is counted', () => {
+test('with a queue, only members of that queue are counted', () => {
   const progress = progressOf({ sealedAt: null, completedAt: null, counts }, 'sms')
   expect([progress.total, Object.keys(progress.queues)]).toEqual([1, ['sms']])
   expect(progressOf({ sealedAt: null, completedAt: 5, counts }, 'none')).toMatchObject({

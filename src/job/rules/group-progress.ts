@@ -1,31 +1,31 @@
 import type { State } from './states.js'
 import { isFinal, STATES } from './states.js'
 
-/** How many members of a group stand in a state of a queue. */
+/** How many members of a group are in one state and one queue. */
 export interface MemberCount {
   readonly queue: string
   readonly state: State
   readonly members: number
 }
 
-/** Members by state, how many there are in all, and how many of them have not ended. */
+/** The number of members by state, in total, and unfinished. */
 export interface GroupCounts extends Readonly<Record<State, number>> {
   readonly total: number
-  /** All that are not done, failed or cancelled; `parked` ones too, which wait for a person. */
+  /** Members that are not done, failed or cancelled. Parked members count as unfinished. */
   readonly unfinished: number
 }
 
-/** How a group stands. Members that were pruned stay counted as they ended; deleted ones do not. */
+/** The progress of a group. Pruned members stay counted in their final state; deleted ones are not counted. */
 export interface GroupProgress extends GroupCounts {
-  /** Only its own running jobs may still add to it. */
+  /** True: only its own running members may still add to it. */
   readonly sealed: boolean
-  /** When it was sealed and no member was unfinished, for the first time: `whenDone` was enqueued then. */
+  /** When the group was first sealed with no unfinished member: `whenDone` was enqueued then. */
   readonly completedAt: Date | undefined
   /** The same counts for each queue that members are in. */
   readonly queues: Readonly<Record<string, GroupCounts>>
 }
 
-/** Adds up what is kept by queue and state; `queue` narrows it to one. */
+/** Sums the counters by queue and state; `queue` selects one queue. */
 export function progressOf(
   group: {
     readonly sealedAt: number | null

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { decideLink, parentFateOf, findCycle, LINK_POLICIES, policiesMovedBy, parentReason } from './links.js'
 import type { ParentFate, LinkVerdict } from './links.js'
 
-describe('what becomes of a link', () => {
+describe('the decision about a link', () => {
   const table: Record<ParentFate, readonly LinkVerdict[]> = {
     //            wait        cancel      run         past
     unfinished: ['stays', 'stays', 'stays', 'stays'],
@@ -17,7 +17,7 @@ describe('what becomes of a link', () => {
     expect(policiesMovedBy(fate)).toEqual(LINK_POLICIES.filter((_, i) => table[fate][i] !== 'stays'))
   })
 
-  test('follows what the parent is now, and only of one that is gone what was noted', () => {
+  test('follows the present state of the parent, and the noted state only when the parent has no row', () => {
     expect(parentFateOf('ready', 'failed')).toBe('unfinished')
     expect(parentFateOf('failed', 'done')).toBe('failed')
     expect(parentFateOf('ready', 'parked')).toBe('unfinished')
@@ -27,14 +27,14 @@ describe('what becomes of a link', () => {
     expect(parentFateOf(undefined, 'look')).toBe('gone')
   })
 
-  test('is said with the parent’s name where it is known', () => {
+  test('has a reason with the parent’s name where it is known', () => {
     expect(parentReason('failed', { id: 'i', name: 'extract' })).toBe('its parent extract i failed')
     expect(parentReason('cancelled', { id: 'i', name: 'extract' })).toBe('its parent extract i was cancelled')
     expect(parentReason('gone', { id: 'i', name: null })).toBe('its parent i is gone: it was deleted or pruned')
   })
 })
 
-describe('a ring of jobs', () => {
+describe('a cycle', () => {
   const of = (graph: Record<string, string[]>): string[] | undefined =>
     findCycle(Object.keys(graph), (node) => graph[node] ?? [])
 
@@ -44,11 +44,11 @@ describe('a ring of jobs', () => {
     expect(of({ x: ['a'], a: ['b'], b: ['a'] })).toEqual(['a', 'b', 'a'])
   })
 
-  test('is not seen where two ways lead to one job', () => {
+  test('is not reported for two paths to one job', () => {
     expect(of({ a: ['b', 'c'], b: ['d'], c: ['d'], d: [] })).toBeUndefined()
   })
 
-  test('is looked for in long chains and dense graphs alike', () => {
+  test('is searched for in long chains and in dense graphs', () => {
     const chain = Object.fromEntries(Array.from({ length: 50_000 }, (_, i) => [`${i}`, [`${i + 1}`]]))
     expect(of(chain)).toBeUndefined()
     const dense = Object.fromEntries(

@@ -1,38 +1,38 @@
 import type { FinalState, State } from './states.js'
 
 /**
- * Jobs that come after others. A **link** stands between a parent and a child that waits for it; while one is open the child
- * is `blocked`. What becomes of a link when its parent ends, or goes, is decided here and nowhere else.
+ * A **link** connects a parent with a child that waits for it. While a child has an open link, it is `blocked`. This file alone
+ * decides what happens to a link when its parent ends or is deleted.
  */
 
-/** What a child does when a parent fails for good or is cancelled. */
+/** What happens to a child when a parent fails for good or is cancelled. */
 export type OnParentFailure = 'wait' | 'cancel' | 'run'
 export const ON_PARENT_FAILURE: readonly OnParentFailure[] = ['wait', 'cancel', 'run']
 
 /**
- * What a link says of that. `past` is for a tick that waits for the one before it: it runs however that one ends, and goes past one
- * that is parked, which waits for a person and perhaps for ever. What recurs must not hang on it.
+ * The policy of a link. `past` is for a tick of a schedule that waits for the previous one: the child runs however the parent ends,
+ * and also when it is parked. A parked job may stay parked for ever, and must not block its schedule.
  */
 export type LinkPolicy = OnParentFailure | 'past'
 export const LINK_POLICIES: readonly LinkPolicy[] = [...ON_PARENT_FAILURE, 'past']
 
-/** How a parent stands as its children see it. `gone`: it did not succeed, and it is no longer there to be retried. */
+/** The state of a parent as its children see it. `gone`: it did not succeed, and its row was deleted or pruned, so it cannot be retried. */
 export type ParentFate = 'unfinished' | 'parked' | FinalState | 'gone'
 
 export type LinkVerdict = 'stays' | 'resolves' | 'cancels'
 
-/** Why somebody is to look at those that come after a job: what became of it, or only that it got one. */
+/** Why the links of a parent must be processed: the state it reached, or 'look' when a link was added to it. */
 export type LinkTodoKind = FinalState | 'parked' | 'gone' | 'look'
 
-/** What its end was when it was written down, and what it is now: it may have been retried or forgotten since. */
+/** The parent's fate by its present state. It may have been retried or pruned since `noted` was written. */
 export function parentFateOf(state: State | undefined, noted: LinkTodoKind): ParentFate {
   if (state === 'done' || state === 'failed' || state === 'cancelled' || state === 'parked') return state
   if (state !== undefined) return 'unfinished'
-  // Kept for no time at all: it is not there, and yet it is done.
+  // A done job with `keep: 'none'` has no row, but it succeeded.
   return noted === 'done' ? 'done' : 'gone'
 }
 
-/** A parent that waits to be retried can still succeed; one that is gone never will, and strands nobody. */
+/** A failed parent can be retried and still succeed, so its child may wait. A parent that is gone cannot, so its child is cancelled. */
 export function decideLink(fate: ParentFate, policy: LinkPolicy): LinkVerdict {
   if (fate === 'unfinished') return 'stays'
   if (fate === 'parked') return policy === 'past' ? 'resolves' : 'stays'
@@ -40,7 +40,7 @@ export function decideLink(fate: ParentFate, policy: LinkPolicy): LinkVerdict {
   return policy === 'cancel' || fate === 'gone' ? 'cancels' : 'stays'
 }
 
-/** The policies whose links are moved by such a parent; those of the others stay. */
+/** The policies whose links such a parent resolves or cancels. */
 export function policiesMovedBy(fate: ParentFate): readonly LinkPolicy[] {
   return LINK_POLICIES.filter((policy) => decideLink(fate, policy) !== 'stays')
 }
@@ -56,7 +56,7 @@ export function parentReason(
   return `its parent ${named} ${ended}`
 }
 
-/** A way from a node back to itself along `parentsOf`, beginning and ending with it; undefined when there is none. */
+/** A cycle along `parentsOf`, as a path that begins and ends with the same node; undefined when there is none. */
 export function findCycle(
   nodes: readonly string[],
   parentsOf: (node: string) => readonly string[],
@@ -69,7 +69,7 @@ export function findCycle(
   return undefined
 }
 
-/** Depth first with a stack of its own: a chain may be as long as a flow is large. */
+/** Depth first with an explicit stack: a chain may have as many nodes as the flow, too many for recursion. */
 function walk(
   start: string,
   parentsOf: (node: string) => readonly string[],
@@ -81,10 +81,10 @@ function walk(
   while (path.length > 0) {
     const next = (left.at(-1) as Iterator<string>).next()
     if (next.done === true) {
-      const over = path.pop() as string
+      const finished = path.pop() as string
       left.pop()
-      onPath.delete(over)
-      cleared.add(over)
+      onPath.delete(finished)
+      cleared.add(finished)
     } else if (onPath.has(next.value)) return [...path.slice(path.indexOf(next.value)), next.value]
     else if (!cleared.has(next.value)) {
       path.push(next.value)

@@ -6,24 +6,24 @@ const older = { count: 2, isMore: false, first: NOW - 300_000, last: NOW - 240_0
 const outcomes = (missed: 'skip' | 'once' | 'all', newest: readonly number[], rest: typeof older | null): string[] =>
   decideMissed(missed, { newest, older: rest }, NOW).map((tick) => tick.outcome)
 
-describe('ticks that have come due', () => {
-  test('run when they are on time, whatever the policy', () => {
+describe('due ticks', () => {
+  test('run when they are on time, with every policy', () => {
     for (const missed of ['skip', 'once', 'all'] as const) {
       expect(outcomes(missed, [NOW], null)).toEqual(['ran'])
       expect(outcomes(missed, [NOW - ON_TIME_MS], null)).toEqual(['ran'])
     }
   })
 
-  test('are skipped or caught up with when they are late', () => {
+  test('are skipped or caught up when they are late', () => {
     const late = [NOW - ON_TIME_MS - 1]
     expect(outcomes('skip', late, null)).toEqual(['skipped'])
     expect(outcomes('once', late, null)).toEqual(['caught up'])
     expect(outcomes('all', [NOW - 120_000, ...late, NOW], null)).toEqual(['caught up', 'caught up', 'ran'])
   })
 
-  test('the older ones are told in one line, at the last of them', () => {
-    const [told, ran] = decideMissed('once', { newest: [NOW], older }, NOW)
-    expect(told).toEqual({
+  test('that are older share one skipped entry, at the last of them', () => {
+    const [skipped, ran] = decideMissed('once', { newest: [NOW], older }, NOW)
+    expect(skipped).toEqual({
       at: older.last,
       outcome: 'skipped',
       reason: '2 missed ticks from 2030-01-01T11:55:00.000Z up to 2030-01-01T11:56:00.000Z: a later tick ran for them',
@@ -35,7 +35,7 @@ describe('ticks that have come due', () => {
     expect(one?.reason).toBe('a missed tick up to 2030-01-01T11:56:00.000Z: missed ticks are skipped')
   })
 
-  test('as many are looked for as may run', () => {
+  test('are read in the number that may run', () => {
     expect([ticksWanted('skip'), ticksWanted('once'), ticksWanted('all')]).toEqual([1, 1, MISSED_MAX])
   })
 })

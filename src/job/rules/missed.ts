@@ -1,16 +1,16 @@
-/** What becomes of ticks that nobody fired in time: none of them runs, one for all of them, or each (at most 1,000). */
+/** What happens to ticks that no process fired in time: none runs, one runs for all of them, or each runs (at most 1,000). */
 export type Missed = 'skip' | 'once' | 'all'
 
-/** Missed ticks of one schedule that are caught up with at once. */
+/** The most missed ticks of one schedule that run at once. */
 export const MISSED_MAX = 1_000
 
-/** A tick that is fired no later than so long after its time is on time: a restart, or a busy machine, is no miss. */
+/** A tick fired within this time after its instant is on time: a restart or a busy machine does not make it missed. */
 export const ON_TIME_MS = 60_000
 
-/** Ticks that have come due: the newest of them in order, and how many older ones there are. */
+/** The due ticks: the newest in order, and a summary of the older ones. */
 export interface DueTicks {
   readonly newest: readonly number[]
-  /** The newest of the older ones, as far as they were counted. */
+  /** The older ticks, counted up to a bound. */
   readonly older: {
     readonly count: number
     readonly isMore: boolean
@@ -19,19 +19,19 @@ export interface DueTicks {
   } | null
 }
 
-/** A tick as the ledger will tell of it; one that is skipped gets no job. */
+/** A tick as the ledger records it; a skipped tick has no job. */
 export interface DecidedTick {
   readonly at: number
   readonly outcome: 'ran' | 'caught up' | 'skipped'
   readonly reason: string | null
 }
 
-/** How many of the due ticks a policy wants to see. */
+/** How many of the newest due ticks a policy needs. */
 export function ticksWanted(missed: Missed): number {
   return missed === 'all' ? MISSED_MAX : 1
 }
 
-/** Which ticks run. What is skipped is told in one line for all of it: a year of seconds would be a long ledger. */
+/** Which ticks run. All older skipped ticks share one ledger row: a schedule of every second may have missed a year. */
 export function decideMissed(missed: Missed, due: DueTicks, now: number): DecidedTick[] {
   const decided: DecidedTick[] = []
   if (due.older !== null) decided.push(skippedRun(due.older, missed))

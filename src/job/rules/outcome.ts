@@ -4,7 +4,7 @@ import type { ErrorRecord } from '../../codec/error-text.js'
 export type Encoded = string | Uint8Array
 
 /**
- * What became of a claim, whoever saw it end. A handler may throw anything; past `worker/run` it is one of these.
+ * How a claim ended, as the worker or the rescuer saw it. A handler may throw anything; `worker/run.ts` turns it into one of these.
  */
 export type Outcome =
   /** The handler returned. `note` says why a result is not kept. */
@@ -21,13 +21,13 @@ export type Outcome =
   | { readonly kind: 'aborted'; readonly error: ErrorRecord }
   /** The handler threw `Snooze`. */
   | { readonly kind: 'snoozed'; readonly delayMs: number }
-  /** The handler was told of a cancel and threw, or did not come back in time (no error then). */
+  /** A cancel aborted the handler's signal, and it threw or did not return in time (then without an error). */
   | { readonly kind: 'cancelled'; readonly error: ErrorRecord | null; readonly reason: string }
   /** The payload does not decode, or no longer fits its schema. */
   | { readonly kind: 'unreadable'; readonly error: ErrorRecord }
-  /** The worker gave the job back: it stopped, or never began it. */
+  /** The worker released the job: it stopped, or never began it. */
   | { readonly kind: 'released' }
-  /** The worker died, or its heart stopped. `quarantined`: how many suspects its quarantine had, 0 when it was in none. */
+  /** The worker died, or its heartbeat stopped. `quarantined`: how many suspects its quarantine had, 0 when it was in none. */
   | {
       readonly kind: 'crashed'
       readonly hasBegun: boolean

@@ -16,7 +16,7 @@ describe('a queue', () => {
   })
 })
 
-describe('the word of a person', () => {
+describe('a request by the app', () => {
   test.each([
     ['pauses what runs', undefined, at(2_000), at(2_000)],
     ['lengthens', at(1_500), at(2_000), at(2_000)],
@@ -26,12 +26,12 @@ describe('the word of a person', () => {
     ['resumes when its time is now', at(2_000), at(NOW), undefined],
     ['resumes when its time is past', at(Infinity), at(0), undefined],
     ['leaves what runs when its time is past', undefined, at(0), undefined],
-  ] as const)('%s', (_, standing, asked, expected) => {
-    expect(decidePause(standing, asked, 'person', NOW)).toEqual(expected)
+  ] as const)('%s', (_, current, requested, expected) => {
+    expect(decidePause(current, requested, 'person', NOW)).toEqual(expected)
   })
 })
 
-describe('the word of a handler', () => {
+describe('a request by a handler', () => {
   test.each([
     ['pauses what runs', undefined, at(2_000), at(2_000)],
     ['lengthens', at(1_500), at(2_000), at(2_000)],
@@ -40,7 +40,7 @@ describe('the word of a handler', () => {
     ['resumes nothing', at(2_000), at(0), at(2_000)],
     ['leaves what runs when its time is past', undefined, at(0), undefined],
     ['does not bring back a pause that is over', at(500), at(600), undefined],
-  ] as const)('%s', (_, standing, asked, expected) => {
-    expect(decidePause(standing, asked, 'handler', NOW)).toEqual(expected)
+  ] as const)('%s', (_, current, requested, expected) => {
+    expect(decidePause(current, requested, 'handler', NOW)).toEqual(expected)
   })
 })

@@ -1,26 +1,27 @@
 /**
- * The pause of a queue: until an instant, or until somebody resumes it (Infinity). Pure; stores write what comes out.
+ * The pause of a queue: until an instant, or until `resume()` (Infinity). Pure; the stores write the result.
  */
 export interface QueuePause {
   /** Milliseconds since 1970, or Infinity. */
   readonly until: number
 }
 
-/** A queue whose pause is over is not paused, whether or not anybody has swept it away. */
+/** A pause whose time has passed does not count, also while its row still exists. */
 export function isPaused(pause: QueuePause | undefined, now: number): boolean {
   return pause !== undefined && pause.until > now
 }
 
 /**
- * What stands after somebody asked for a pause; undefined: the queue runs. A person's word stands as it is given, and an
- * instant in the past resumes. A handler's only lengthens: it asks for a rest of its own and must not end that of others.
+ * The pause after a request; undefined: the queue is not paused. A request by the app replaces the current pause, and an instant in
+ * the past resumes the queue. A request by a handler can only lengthen the current pause: it must not end one that the app or
+ * another handler set.
  */
 export function decidePause(
-  standing: QueuePause | undefined,
-  asked: QueuePause,
+  current: QueuePause | undefined,
+  requested: QueuePause,
   by: 'person' | 'handler',
   now: number,
 ): QueuePause | undefined {
-  const until = by === 'handler' ? Math.max(asked.until, standing?.until ?? -Infinity) : asked.until
+  const until = by === 'handler' ? Math.max(requested.until, current?.until ?? -Infinity) : requested.until
   return isPaused({ until }, now) ? { until } : undefined
 }

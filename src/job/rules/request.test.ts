@@ -4,24 +4,24 @@ import type { State } from './states.js'
 import type { RequestVerb, RequestedChange, RequestKind } from './request.js'
 import { decideRequest, applyRequest } from './request.js'
 
-const STANDING = [null, 'pause', 'cancel'] as const
-/** What stands after each ask, by what stood before (none, pause, cancel); '-' where asking means nothing. */
+const PENDING = [null, 'pause', 'cancel'] as const
+/** The pending request after each verb, by the one before (none, pause, cancel); '-' where the verb does not apply. */
 const TABLE: { readonly [A in RequestVerb]: readonly (RequestKind | null | '-')[] } = {
   cancel: ['cancel', 'cancel', 'cancel'],
   pause: ['pause', 'pause', '-'],
   resume: ['-', null, '-'],
 }
 
-describe.each(Object.keys(TABLE) as RequestVerb[])('to ask a running job to %s', (ask) => {
-  test.each([0, 1, 2])('when %i of none, pause, cancel stands', (at) => {
-    const expected = TABLE[ask][at]
-    expect(decideRequest(STANDING[at] ?? null, ask)).toEqual(expected === '-' ? null : { wish: expected })
+describe.each(Object.keys(TABLE) as RequestVerb[])('the request to %s a running job', (verb) => {
+  test.each([0, 1, 2])('when number %i of none, pause, cancel is pending', (at) => {
+    const expected = TABLE[verb][at]
+    expect(decideRequest(PENDING[at] ?? null, verb)).toEqual(expected === '-' ? null : { pending: expected })
   })
 
-  test('twice is the same as once', () => {
-    for (const standing of STANDING) {
-      const once = decideRequest(standing, ask)
-      if (once !== null && ask !== 'resume') expect(decideRequest(once.wish, ask)).toEqual(once)
+  test('made twice has the same effect as made once', () => {
+    for (const pending of PENDING) {
+      const once = decideRequest(pending, verb)
+      if (once !== null && verb !== 'resume') expect(decideRequest(once.pending, verb)).toEqual(once)
     }
   })
 })
@@ -30,8 +30,8 @@ const cancel: RequestedChange = { kind: 'cancel', reason: 'enough', keepMs: 7 }
 const pause: RequestedChange = { kind: 'pause', reason: 'later', keepMs: Infinity }
 const settled = (to: State) => ({ to, delayMs: 5, streak: 2, reason: 'own', keepMs: 1, attempt: 3, error: 'e' })
 
-/** What each wish makes of each end of a claim. */
-const TURNS: { readonly [to in State]?: readonly [cancel: State, pause: State] } = {
+/** The state that each request leads to, by the state of the settlement. */
+const APPLIED: { readonly [to in State]?: readonly [cancel: State, pause: State] } = {
   done: ['done', 'done'],
   cancelled: ['cancelled', 'cancelled'],
   failed: ['cancelled', 'failed'],
@@ -42,21 +42,25 @@ const TURNS: { readonly [to in State]?: readonly [cancel: State, pause: State] }
   parked: ['cancelled', 'parked'],
 }
 
-describe('a wish', () => {
-  test.each(Object.entries(TURNS) as [State, readonly [State, State]][])('for a job that becomes %s', (to, turns) => {
-    expect([applyRequest(settled(to), cancel).to, applyRequest(settled(to), pause).to]).toEqual(turns)
+describe('a request', () => {
+  test.each(Object.entries(APPLIED) as [State, readonly [State, State]][])(
+    'for a job that becomes %s',
+    (to, states) => {
+      expect([applyRequest(settled(to), cancel).to, applyRequest(settled(to), pause).to]).toEqual(states)
+    },
+  )
+
+  test('has a result for every state that follows running, except paused itself', () => {
+    expect(Object.keys(APPLIED).sort()).toEqual(LEGAL_MOVES.running.filter((to) => to !== 'paused').sort())
   })
 
-  test('is honoured for every way out of running but the pause itself', () => {
-    expect(Object.keys(TURNS).sort()).toEqual(LEGAL_MOVES.running.filter((to) => to !== 'paused').sort())
+  test('leads only to states that may follow running', () => {
+    for (const to of Object.keys(APPLIED) as State[])
+      for (const request of [cancel, pause])
+        expect(LEGAL_MOVES.running).toContain(applyRequest(settled(to), request).to)
   })
 
-  test('leads only where a running job may go', () => {
-    for (const to of Object.keys(TURNS) as State[])
-      for (const wish of [cancel, pause]) expect(LEGAL_MOVES.running).toContain(applyRequest(settled(to), wish).to)
-  })
-
-  test('that changes nothing gives the very same settlement', () => {
+  test('that changes nothing returns the same settlement object', () => {
     for (const to of ['done', 'cancelled'] as const) {
       const job = settled(to)
       expect(applyRequest(job, cancel)).toBe(job)
@@ -64,7 +68,7 @@ describe('a wish', () => {
     }
   })
 
-  test('to cancel keeps what the attempt told, and says why and for how long', () => {
+  test('to cancel keeps the error and the counters of the attempt, and sets the reason and keepMs', () => {
     expect(applyRequest(settled('retrying'), cancel)).toEqual({
       to: 'cancelled',
       delayMs: null,
@@ -76,9 +80,9 @@ describe('a wish', () => {
     })
   })
 
-  test('to pause keeps the time it waits for, and its streak', () => {
-    const turned = applyRequest(settled('retrying'), pause)
-    expect(turned).toEqual({ ...settled('paused'), reason: 'later' })
-    expect(isFinal(turned.to)).toBe(false)
+  test('to pause keeps the delay and the streak', () => {
+    const paused = applyRequest(settled('retrying'), pause)
+    expect(paused).toEqual({ ...settled('paused'), reason: 'later' })
+    expect(isFinal(paused.to)).toBe(false)
   })
 })

@@ -1,39 +1,40 @@
 import type { State } from './states.js'
 
 /**
- * What is wanted of a job that runs. Nobody can do it at once, so it is written down beside the job, and whatever comes next
- * honours it: the handler's end, a worker that gives up or stops, the rescue of a dead one. Pure, like `decide`.
+ * A change requested of a running job. No other process can end a running handler, so the request is stored with the job and
+ * applied by the transaction that ends the claim: a settlement, a release by a stopping worker, or the rescue of a dead worker's
+ * job. Pure, like `decide`.
  */
 export type RequestKind = 'cancel' | 'pause'
 
-/** What may be asked: a wish, or that a pause is wished no longer. */
+/** A request, or the withdrawal of a requested pause. */
 export type RequestVerb = RequestKind | 'resume'
 
 export interface RequestedChange {
   readonly kind: RequestKind
   readonly reason: string
-  /** How long the job is kept if the wish ends it. */
+  /** How long the job is kept if the request ends it. */
   readonly keepMs: number
 }
 
-/** What is wished after somebody asked; null when asking this means nothing now. A cancel stands, whatever is asked after it. */
+/** The pending request after a verb; null when the verb does not apply. A requested cancel cannot be withdrawn. */
 export function decideRequest(
-  standing: RequestKind | null,
-  ask: RequestVerb,
-): { readonly wish: RequestKind | null } | null {
-  switch (ask) {
+  pending: RequestKind | null,
+  verb: RequestVerb,
+): { readonly pending: RequestKind | null } | null {
+  switch (verb) {
     case 'cancel':
-      return { wish: 'cancel' }
+      return { pending: 'cancel' }
     case 'pause':
-      return standing === 'cancel' ? null : { wish: 'pause' }
+      return pending === 'cancel' ? null : { pending: 'pause' }
     case 'resume':
-      return standing === 'pause' ? { wish: null } : null
+      return pending === 'pause' ? { pending: null } : null
     default:
-      return ask satisfies never
+      return verb satisfies never
   }
 }
 
-/** The part of a settlement that a wish can turn. */
+/** The fields of a settlement that a request can change. */
 export interface Changeable {
   readonly to: State
   readonly delayMs: number | null
@@ -42,29 +43,30 @@ export interface Changeable {
 }
 
 /**
- * The settlement with the wish honoured; the same one when it changes nothing. What is done is done. A cancelled job never
- * begins again, so every other end of a claim ends it; a paused one waits wherever it would have gone on.
+ * The settlement with the request applied; the same object when it changes nothing. A done job stays done. A cancel replaces every
+ * other end of the claim, since a cancelled job never begins again. A pause replaces every state from which the job would run
+ * again.
  */
-export function applyRequest<Settled extends Changeable>(settled: Settled, wish: RequestedChange): Settled {
+export function applyRequest<Settled extends Changeable>(settled: Settled, request: RequestedChange): Settled {
   if (settled.to === 'done' || settled.to === 'cancelled') return settled
-  if (wish.kind === 'cancel')
-    return { ...settled, to: 'cancelled', delayMs: null, reason: wish.reason, keepMs: wish.keepMs }
-  return GOES_ON.has(settled.to) ? { ...settled, to: 'paused', reason: wish.reason } : settled
+  if (request.kind === 'cancel')
+    return { ...settled, to: 'cancelled', delayMs: null, reason: request.reason, keepMs: request.keepMs }
+  return RUNS_AGAIN.has(settled.to) ? { ...settled, to: 'paused', reason: request.reason } : settled
 }
 
-const GOES_ON: ReadonlySet<State> = new Set<State>(['ready', 'scheduled', 'retrying', 'blocked'])
+const RUNS_AGAIN: ReadonlySet<State> = new Set<State>(['ready', 'scheduled', 'retrying', 'blocked'])
 
-/** Settlements as their wishes turn them, and those that were turned. */
+/** All settlements with their requests applied, and those that a request changed. */
 export function applyRequests<Settled extends Changeable & { readonly ref: number }>(
   settled: readonly Settled[],
-  wishes: ReadonlyMap<number, RequestedChange>,
-): { readonly honoured: readonly Settled[]; readonly turned: readonly Settled[] } {
-  const turned: Settled[] = []
-  const honoured = settled.map((job) => {
-    const wish = wishes.get(job.ref)
-    const written = wish === undefined ? job : applyRequest(job, wish)
-    if (written !== job) turned.push(written)
-    return written
+  requests: ReadonlyMap<number, RequestedChange>,
+): { readonly settlements: readonly Settled[]; readonly changed: readonly Settled[] } {
+  const changed: Settled[] = []
+  const settlements = settled.map((job) => {
+    const request = requests.get(job.ref)
+    const settlement = request === undefined ? job : applyRequest(job, request)
+    if (settlement !== job) changed.push(settlement)
+    return settlement
   })
-  return { honoured, turned }
+  return { settlements, changed }
 }

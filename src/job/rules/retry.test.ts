@@ -36,7 +36,7 @@ describe('the wait before a retry', () => {
     expect([1, 2, 50].map((retry) => wait('fixed', retry))).toEqual([1_000, 1_000, 1_000])
   })
 
-  test('follows figures of your own, and the defaults where you give none', () => {
+  test('follows the configured steps, and the defaults for those left out', () => {
     expect([1, 2, 3, 4].map((n) => wait({ start: '100ms', factor: 3, max: '1s' }, n))).toEqual([100, 300, 900, 1_000])
     expect(wait({ factor: 10 }, 3)).toBe(100_000)
     expect(wait({ start: '2s' }, 2)).toBe(4_000)
@@ -44,7 +44,7 @@ describe('the wait before a retry', () => {
     expect(wait({ start: 0 }, 9)).toBe(0)
   })
 
-  test('is what a function says, given the number of the retry and the error', () => {
+  test('is the return value of a function, called with the number of the retry and the error', () => {
     const seen: unknown[] = []
     const backoff = (retry: number, error: unknown): `${number}s` => {
       seen.push(retry, (error as Error).message)
@@ -54,7 +54,7 @@ describe('the wait before a retry', () => {
     expect(seen).toEqual([3, 'no'])
   })
 
-  test('may be longer than an hour when a function says so', () => {
+  test('may be longer than an hour when a function returns it', () => {
     expect(wait(() => '2d', 1)).toBe(48 * HOUR)
   })
 
@@ -70,7 +70,7 @@ describe('the wait before a retry', () => {
     expect(wait(backoff, 3)).toBe(4_000)
   })
 
-  test('gets jitter on top, up to the share that was asked for', () => {
+  test('gets jitter on top, up to the configured share', () => {
     expect(wait('fixed', 1, 0.2, () => 0)).toBe(1_000)
     expect(wait('fixed', 1, 0.2, () => 0.5)).toBe(1_100)
     expect(wait('fixed', 1, 1, () => 0.999)).toBe(1_999)
@@ -90,8 +90,8 @@ describe('the wait before a retry', () => {
   })
 })
 
-describe('retry policies laid over each other', () => {
-  test('are the defaults when nothing is said', () => {
+describe('merged retry policies', () => {
+  test('are the defaults when no level sets anything', () => {
     expect(mergeRetry([])).toEqual({ limit: 25, backoff: 'exponential', jitter: 0.2, when: undefined })
     expect(mergeRetry([undefined, {}])).toEqual(RETRY_DEFAULTS)
   })
@@ -102,7 +102,7 @@ describe('retry policies laid over each other', () => {
     expect(mergeRetry(levels)).toEqual({ limit: 1, jitter: 0, backoff: 'fixed', when })
   })
 
-  test('take a limit of 0 and a jitter of 0 for an answer', () => {
+  test('accept a limit of 0 and a jitter of 0', () => {
     expect(
       mergeRetry([
         { limit: 0, jitter: 0 },
@@ -111,11 +111,11 @@ describe('retry policies laid over each other', () => {
     ).toMatchObject({ limit: 0, jitter: 0 })
   })
 
-  test('take Infinity for an answer', () => {
+  test('accept Infinity', () => {
     expect(mergeRetry([{ limit: Infinity }, { limit: 5 }]).limit).toBe(Infinity)
   })
 
-  test('pass over what is given as undefined', () => {
+  test('ignore undefined', () => {
     expect(
       mergeRetry([
         { limit: undefined, backoff: undefined },

@@ -2,15 +2,15 @@ import type { Duration } from '../duration/duration.js'
 import { parseDuration } from '../duration/duration.js'
 import { isThenable, ignoreRejection } from '../definition/schema.js'
 
-/** How failed attempts are tried again. Every part may be given at any level; the most specific wins, part by part. */
+/** How failed attempts are retried. Each part may be set at any level; the most specific level wins, part by part. */
 export interface RetryOptions {
   /** Retries after the first run: 0 = once, Infinity = for ever. Default 25. */
   readonly limit?: number | undefined
   /** The wait before each retry. Default 'exponential': 1 s · 2^n, at most 1 h. */
   readonly backoff?: Backoff | undefined
-  /** Up to this share is added to each wait, never taken from it: 0 to 1. Default 0.2. */
+  /** Up to this share is added to each wait; no wait gets shorter: 0 to 1. Default 0.2. */
   readonly jitter?: number | undefined
-  /** Says whether an error is worth another try. Default: every error is. */
+  /** Whether an error is worth a retry. Default: every error is. */
   readonly when?: ((error: unknown, attempt: number) => boolean) | undefined
 }
 
@@ -37,7 +37,7 @@ export interface RetryPolicy {
 
 export const RETRY_DEFAULTS: RetryPolicy = { limit: 25, backoff: 'exponential', jitter: 0.2, when: undefined }
 
-/** Lays policies over each other, most specific first, option by option. */
+/** Merges the levels, most specific first, option by option. */
 export function mergeRetry(levels: readonly (RetryOptions | undefined)[]): RetryPolicy {
   const first = <K extends keyof RetryOptions>(name: K): RetryOptions[K] => {
     for (const level of levels) if (level?.[name] !== undefined) return level[name]
@@ -51,7 +51,7 @@ export function mergeRetry(levels: readonly (RetryOptions | undefined)[]): Retry
   }
 }
 
-/** The wait before retry number `retry` (1 is the first). Jitter only adds, so no retry comes earlier than asked. */
+/** The wait before retry number `retry` (1 is the first). Jitter only adds, so no retry runs earlier than its backoff says. */
 export function retryDelayMs(
   policy: RetryPolicy,
   retry: number,
@@ -68,32 +68,32 @@ function baseDelayMs(backoff: Backoff, retry: number, error: unknown, note?: (li
   const steps = backoff === 'exponential' ? {} : backoff === 'fixed' ? { factor: 1 } : backoff
   const start = milliseconds(steps.start, 1_000)
   const max = milliseconds(steps.max, 3_600_000)
-  // 2^1000 is still finite and 2^2000 is not; either way the minimum below is taken.
+  // The power may overflow to Infinity for a large retry number; the minimum is right in either case.
   return Math.min(max, start * (steps.factor ?? 2) ** (retry - 1))
 }
 
-/** A user's function may return nonsense or throw: the default wait is then taken, since a retry must not be lost. */
+/** When the user's function throws or returns something that is no duration, the default wait is used: a retry must not be lost. */
 function functionDelayMs(
   backoff: (retry: number, error: unknown) => Duration,
   retry: number,
   error: unknown,
   note?: (line: string) => void,
 ): number {
-  let given: unknown
+  let wait: unknown
   try {
-    given = backoff(retry, error)
+    wait = backoff(retry, error)
   } catch {
-    given = undefined // Its own failure must not cost the job its retry.
+    wait = undefined // A failure of the backoff function must not cost the job its retry.
   }
-  if (isThenable(given)) {
-    ignoreRejection(given)
+  if (isThenable(wait)) {
+    ignoreRejection(wait)
     note?.(promiseNote('retry.backoff', 'the default wait is taken'))
   }
-  const parsed = parseDuration(given)
+  const parsed = parseDuration(wait)
   return parsed.ok ? parsed.ms : baseDelayMs('exponential', retry, error)
 }
 
-/** What the job's log says of an answer that came as a promise: nobody waits for it. */
+/** The log line for a synchronous option that returned a promise; the promise is not awaited. */
 export function promiseNote(what: string, instead: string): string {
   return `${what} returned a promise and must be synchronous: ${instead}`
 }

@@ -7,7 +7,7 @@ describe('the table of legal moves', () => {
     expect(Object.keys(LEGAL_MOVES).sort()).toEqual([...STATES].sort())
   })
 
-  test('leads only to states there are', () => {
+  test('leads only to existing states', () => {
     for (const from of STATES) for (const to of LEGAL_MOVES[from]) expect(STATES).toContain(to)
   })
 
@@ -30,7 +30,7 @@ describe('the table of legal moves', () => {
     expect(STATES.filter((from) => mayMove(from, 'failed'))).toEqual(['running'])
   })
 
-  test('lets every state that waits come to ready in the end', () => {
+  test('leads every waiting state to ready eventually', () => {
     for (const state of WAITING_STATES) expect(mayMove(state, 'ready'), state).toBe(true)
   })
 
@@ -43,7 +43,7 @@ describe('the table of legal moves', () => {
     expect([...reached].sort()).toEqual([...STATES].sort())
   })
 
-  test('lets a parked job go by retry or edit, and to cancelled only for the enqueue that replaces it', () => {
+  test('lets retry or edit move a parked job, and only a replacing enqueue cancel it', () => {
     expect([...LEGAL_MOVES.parked].sort()).toEqual(['blocked', 'cancelled', 'ready', 'scheduled'])
   })
 })
@@ -62,7 +62,7 @@ describe('the kinds of states', () => {
     }
   })
 
-  test('isFinal says what the list says', () => {
+  test('isFinal agrees with the list', () => {
     expect(STATES.filter(isFinal)).toEqual([...FINAL_STATES])
   })
 

@@ -1,13 +1,13 @@
 /**
- * The states of a job and the one table of legal moves. Whoever changes a job's state looks here first;
- * the database's checks and the simulator's oracle are written from the same table.
+ * The states of a job and the table of legal moves. Every change of a job's state follows this table;
+ * the check constraints of the databases and the simulator's oracle are written from it.
  *
  *      enqueue ──► scheduled ──► ready ──► running ──► done
  *                      ▲           ▲        │ │ │ └───► failed ──┐
  *                      └─ snooze ──┼────────┘ │ └─────► cancelled┤ retry (a recorded command)
  *                                  ├── retrying ◄┘               │
  *                                  └──────── ◄───────────────────┘
- *      blocked, paused: waiting for somebody.   parked: waiting for a person.
+ *      blocked: waits for its parents.   paused: waits for resume.   parked: waits for retry, edit or delete.
  */
 export type WaitingState = 'scheduled' | 'ready' | 'retrying' | 'blocked' | 'paused' | 'parked'
 export type FinalState = 'done' | 'failed' | 'cancelled'
@@ -17,16 +17,16 @@ export const WAITING_STATES: readonly WaitingState[] = ['scheduled', 'ready', 'r
 export const FINAL_STATES: readonly FinalState[] = ['done', 'failed', 'cancelled']
 export const STATES: readonly State[] = [...WAITING_STATES, 'running', ...FINAL_STATES]
 
-/** Where a job may go from each state. A move to the same state is a change of its time or its contents. */
+/** The legal next states of each state. A move to the same state changes the due time or the contents. */
 export const LEGAL_MOVES: { readonly [From in State]: readonly State[] } = {
   scheduled: ['scheduled', 'ready', 'blocked', 'paused', 'cancelled'],
-  // To blocked by parents that are added to it, here and below.
+  // To blocked when an edit adds parents, here and below.
   ready: ['ready', 'scheduled', 'running', 'blocked', 'paused', 'parked', 'cancelled'],
   running: ['done', 'failed', 'cancelled', 'ready', 'scheduled', 'retrying', 'blocked', 'paused', 'parked'],
   retrying: ['retrying', 'scheduled', 'ready', 'blocked', 'paused', 'cancelled'],
   blocked: ['blocked', 'scheduled', 'retrying', 'ready', 'paused', 'cancelled'],
   paused: ['paused', 'scheduled', 'ready', 'retrying', 'blocked', 'cancelled'],
-  // Left by retry, edit or delete; `cancelled` only when an enqueue replaces it under its key.
+  // retry, edit or delete end it; `cancelled` only when an enqueue replaces it under its key.
   parked: ['ready', 'scheduled', 'blocked', 'cancelled'],
   done: [],
   failed: ['ready'],
@@ -37,7 +37,7 @@ export function isFinal(state: State): state is FinalState {
   return state === 'done' || state === 'failed' || state === 'cancelled'
 }
 
-/** States that wait for a time and are moved to `ready` when it has come. */
+/** States that wait for a due time; promotion moves them to `ready` when it has passed. */
 export function isTimed(state: State): boolean {
   return state === 'scheduled' || state === 'retrying'
 }

@@ -12,25 +12,25 @@ test.each<[OnDuplicate, DuplicateVerdict, DuplicateVerdict]>([
   ['reject', 'reject', 'reject'],
   ['replace', 'replace', 'reject'],
   ['move', 'move', 'follow'],
-])('%s answers %s while the holder waits, and %s once a worker has it', (asked, whileWaiting, onceTaken) => {
-  expect(decideDuplicate(waiting, asked)).toBe(whileWaiting)
-  expect(decideDuplicate(running, asked)).toBe(onceTaken)
-  expect(decideDuplicate(held, asked)).toBe(onceTaken)
+])('%s decides %s while the holder waits, and %s once a worker has claimed it', (policy, whileWaiting, onceClaimed) => {
+  expect(decideDuplicate(waiting, policy)).toBe(whileWaiting)
+  expect(decideDuplicate(running, policy)).toBe(onceClaimed)
+  expect(decideDuplicate(held, policy)).toBe(onceClaimed)
 })
 
-test('a claimed job is never replaced or moved, whatever state it shows', () => {
+test('a claimed job is never replaced or moved, in any state', () => {
   for (const state of STATES)
-    for (const asked of ['replace', 'move'] as const)
-      expect(decideDuplicate({ state, claimed: true }, asked)).not.toBeOneOf(['replace', 'move'])
+    for (const policy of ['replace', 'move'] as const)
+      expect(decideDuplicate({ state, claimed: true }, policy)).not.toBeOneOf(['replace', 'move'])
 })
 
-test('a running job is never replaced or moved, even if its claim were not known', () => {
+test('a running job is never replaced or moved, even without a known claim', () => {
   expect(decideDuplicate({ state: 'running', claimed: false }, 'replace')).toBe('reject')
   expect(decideDuplicate({ state: 'running', claimed: false }, 'move')).toBe('follow')
 })
 
-/** What each policy answers, by who has the place: [nobody, ended in its window, waiting, with a worker, with one in its window]. */
-const PLACES = [
+/** The verdict of each policy by the slot's state: [free, ended within its window, waiting, claimed, claimed within its window]. */
+const SLOTS = [
   { holder: null, windowRuns: false },
   { holder: null, windowRuns: true },
   { holder: waiting, windowRuns: false },
@@ -49,11 +49,11 @@ test.each<[UniquePolicy, 'unfinished' | 'waiting', readonly UniqueSlotVerdict[]]
   ['reject', 'waiting', ['free', 'reject', 'reject', 'free', 'free', 'reject', 'reject']],
   ['replace', 'waiting', ['free', 'reject', 'replace', 'free', 'free', 'reject', 'replace']],
   ['reschedule', 'waiting', ['free', 'free', 'reschedule', 'free', 'free', 'free', 'reschedule']],
-])('%s while %s answers by who has the place', (onDuplicate, whilst, answers) => {
-  expect(PLACES.map((place) => decideUniqueSlot(place, { while: whilst, onDuplicate }))).toEqual(answers)
+])('%s while %s decides by the state of the slot', (onDuplicate, whilst, verdicts) => {
+  expect(SLOTS.map((slot) => decideUniqueSlot(slot, { while: whilst, onDuplicate }))).toEqual(verdicts)
 })
 
-test('what a worker has is never replaced or rescheduled, whatever state it shows', () => {
+test('a claimed job is never replaced or rescheduled, in any state', () => {
   for (const state of STATES)
     for (const onDuplicate of ['replace', 'reschedule'] as const)
       for (const whilst of ['unfinished', 'waiting'] as const)

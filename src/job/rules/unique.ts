@@ -1,94 +1,94 @@
 import type { State } from './states.js'
 
-/** What an enqueue asks for when an unfinished job already holds its key. `move` is what `schedule` asks for. */
+/** The policy of an enqueue when an unfinished job already holds its key. `move` is the policy of `schedule`. */
 export type OnDuplicate = 'return' | 'reject' | 'replace' | 'move'
 
 export type DuplicateVerdict =
-  /** Nothing is written; the caller gets the first one's handle. */
+  /** Nothing is written; the caller gets the holder's handle. */
   | 'return'
   /** The call is refused. */
   | 'reject'
-  /** The waiting one is cancelled and the new one takes the key. */
+  /** The waiting holder is cancelled and the new job takes the key. */
   | 'replace'
-  /** The waiting one gets the new time and payload and keeps its id. */
+  /** The waiting holder gets the new time and payload and keeps its id. */
   | 'move'
-  /** The new one is written under the same key, blocked until the claimed one ends. */
+  /** The new job is written under the same key, blocked until the claimed holder ends. */
   | 'follow'
 
-/** An unfinished job as a duplicate meets it. */
+/** The unfinished job that holds a key or a unique slot. */
 interface Holder {
   readonly state: State
-  /** A worker has it: it runs, or is about to. */
+  /** A worker has claimed it: it runs, or is held in advance. */
   readonly claimed: boolean
 }
 
 /**
- * A claimed job can be neither replaced nor moved: its handler may be half-way. `replace` then refuses, since the caller
- * wanted the new payload to run instead; `move` writes a successor, so that what was scheduled is never dropped. The
- * successor is the key's holder from then on, and it waits: the next call moves, replaces or returns it.
+ * A claimed job can be neither replaced nor moved: its handler may have run in part. `replace` then refuses, since the caller
+ * wanted the new payload to run instead; `move` writes a successor, so that a scheduled job is never dropped. The successor holds
+ * the key from then on, and it waits: the next call moves, replaces or returns it.
  */
-export function decideDuplicate(holder: Holder, asked: OnDuplicate): DuplicateVerdict {
-  if (asked === 'replace') return waits(holder) ? 'replace' : 'reject'
-  if (asked === 'move') return waits(holder) ? 'move' : 'follow'
-  return asked
+export function decideDuplicate(holder: Holder, policy: OnDuplicate): DuplicateVerdict {
+  if (policy === 'replace') return waits(holder) ? 'replace' : 'reject'
+  if (policy === 'move') return waits(holder) ? 'move' : 'follow'
+  return policy
 }
 
 /*
- * Uniqueness beyond the key. All jobs of one name with one unique value share a *place*. The newest that took it is its
- * holder, and the enqueue that opened it may have given it a window. Whether a place counts as taken is asked when the
- * next job wants it, and never written when a job ends: that keeps uniqueness out of the way of everybody who runs jobs.
+ * Uniqueness beyond the key. All jobs of one name with one unique value share a *unique slot*. The newest job that took the slot is
+ * its holder, and the enqueue that opened it may have set a window. Whether a slot is taken is decided by the next enqueue that
+ * wants it, and not written when a job ends: so jobs that are not unique pay nothing when they settle.
  */
 
-/** Until when a job counts as a duplicate's first one. */
+/** How long a holder makes a later enqueue a duplicate. */
 export type UniqueWhile = 'unfinished' | 'waiting'
 export type UniquePolicy = 'ignore' | 'replace' | 'reject' | 'reschedule'
 
-/** The place a job wants, and what is to be done when it is taken. */
+/** The slot that an enqueue wants, and the policy when it is taken. */
 export interface UniqueSlotRequest {
-  /** The unique value as text; together with the job's name it names the place. */
+  /** The unique value as text; together with the job's name it identifies the slot. */
   readonly key: string
   readonly while: UniqueWhile
   readonly onDuplicate: UniquePolicy
-  /** How long the window is that it opens, in ms: Infinity for ever, null for none. */
+  /** The length of the window that the enqueue opens, in ms: Infinity for ever, null for none. */
   readonly forMs: number | null
 }
 
 export interface UniqueSlot {
-  /** Null: the one that took it has ended, or is gone. */
+  /** Null: the job that took it has ended, or was deleted. */
   readonly holder: Holder | null
-  /** Its window is not over yet. */
+  /** Its window has not ended yet. */
   readonly windowRuns: boolean
 }
 
 export type UniqueSlotVerdict =
-  /** Nobody is in the way; the new one is written and takes the place. */
+  /** The slot is free; the new job is written and takes it. */
   | 'free'
-  /** Nothing is written; the caller gets the first one's handle. */
+  /** Nothing is written; the caller gets the holder's handle. */
   | 'ignore'
   /** The call is refused. */
   | 'reject'
-  /** The waiting one is cancelled and the new one takes the place. */
+  /** The waiting holder is cancelled and the new job takes the slot. */
   | 'replace'
-  /** The waiting one keeps its id and gets the new payload, options and time. */
+  /** The waiting holder keeps its id and gets the new payload, options and time. */
   | 'reschedule'
 
 /**
- * `replace` and `reschedule` mean that the new payload must run. What a worker has taken cannot be changed any more, and what
- * ran within its window used it up, so both refuse rather than drop the new payload in silence. For `reschedule` the window
- * only bounds how long a job can be put off: one that ended does not stand in the way of the next.
+ * `replace` and `reschedule` require that the new payload runs. A claimed job cannot be changed any more, and a job that ran within
+ * its window has used the window up. In both cases the enqueue is refused, rather than the new payload dropped silently. For
+ * `reschedule` the window only bounds how long a job can be postponed: a finished job does not make the next one a duplicate.
  */
 export function decideUniqueSlot(
-  place: UniqueSlot,
-  asked: { readonly while: UniqueWhile; readonly onDuplicate: UniquePolicy },
+  slot: UniqueSlot,
+  request: { readonly while: UniqueWhile; readonly onDuplicate: UniquePolicy },
 ): UniqueSlotVerdict {
-  const { holder } = place
+  const { holder } = slot
   const isWaiting = holder !== null && waits(holder)
-  const isWanted = asked.while === 'waiting' ? isWaiting : holder !== null
-  const isTaken = isWanted || (place.windowRuns && asked.onDuplicate !== 'reschedule')
+  const isHeld = request.while === 'waiting' ? isWaiting : holder !== null
+  const isTaken = isHeld || (slot.windowRuns && request.onDuplicate !== 'reschedule')
   if (!isTaken) return 'free'
-  if (asked.onDuplicate === 'replace' || asked.onDuplicate === 'reschedule')
-    return isWaiting ? asked.onDuplicate : 'reject'
-  return asked.onDuplicate
+  if (request.onDuplicate === 'replace' || request.onDuplicate === 'reschedule')
+    return isWaiting ? request.onDuplicate : 'reject'
+  return request.onDuplicate
 }
 
 function waits(holder: Holder): boolean {

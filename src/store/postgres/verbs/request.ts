@@ -18,8 +18,8 @@ export async function requestChange(s: Session, asked: JobRequest): Promise<'not
   const [standing] = await s.query<{ kind: RequestKind }>(s.queries.wishesOf, arrayOf([job.ref]))
   const decided = decideRequest(standing?.kind ?? null, asked.verb)
   if (decided === null) return 'refused'
-  if (decided.wish === null) await s.query(s.queries.dropWishes, arrayOf([job.ref]))
-  else await putWish(s, job, decided.wish, asked)
+  if (decided.pending === null) await s.query(s.queries.dropWishes, arrayOf([job.ref]))
+  else await putWish(s, job, decided.pending, asked)
   s.note({ requested: true })
   return 'noted'
 }

@@ -209,10 +209,10 @@ interface Honoured {
 async function honourWishes(s: Session, settled: readonly SettledJob[]): Promise<Honoured> {
   const wishes = await wishesOf(s, settled)
   if (wishes.size === 0) return { honoured: settled, turned: [] }
-  const all = applyRequests(settled, wishes)
+  const { settlements, changed } = applyRequests(settled, wishes)
   // A wish is over with the claim it was for.
   await s.query(s.queries.dropWishes, arrayOf([...wishes.keys()]))
-  return all
+  return { honoured: settlements, turned: changed }
 }
 
 async function wishesOf(s: Session, settled: readonly SettledJob[]): Promise<Map<number, RequestedChange>> {

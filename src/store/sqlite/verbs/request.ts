@@ -11,11 +11,11 @@ export function requestChange(session: Session, asked: JobRequest, now: number):
   if (target?.state !== 'running') return 'stale'
   const decided = decideRequest(target.kind, asked.verb)
   if (decided === null) return 'refused'
-  if (decided.wish === null) session.statement(session.queries.dropWishes).run(JSON.stringify([target.seq]))
+  if (decided.pending === null) session.statement(session.queries.dropWishes).run(JSON.stringify([target.seq]))
   else
     session
       .statement(session.queries.putWish)
-      .run(target.seq, decided.wish, asked.reason, Number.isFinite(asked.keepMs) ? asked.keepMs : null, now)
+      .run(target.seq, decided.pending, asked.reason, Number.isFinite(asked.keepMs) ? asked.keepMs : null, now)
   session.noteAsked()
   return 'noted'
 }
@@ -43,8 +43,8 @@ export interface Honoured {
 export function honourWishes(session: Session, settled: readonly SettledJob[]): Honoured {
   const wishes = wishesOf(session, settled)
   if (wishes === undefined) return { settled, turned: [], wished: [] }
-  const { honoured, turned } = applyRequests(settled, wishes)
-  return { settled: honoured, turned, wished: [...wishes.keys()] }
+  const { settlements, changed } = applyRequests(settled, wishes)
+  return { settled: settlements, turned: changed, wished: [...wishes.keys()] }
 }
 
 function wishesOf(session: Session, settled: readonly SettledJob[]): Map<number, RequestedChange> | undefined {

@@ -160,7 +160,7 @@ const settle = (at: number, to: State, keepMs: number): Step =>
     if (job === undefined || job.claim === null) return
     const delayMs = to === 'retrying' ? 500 : null
     const written = await real.store.settleJobs([settlement(job.claim, to, delayMs, keepMs)], [job.claim.fence])
-    expect(written).toEqual({ refused: [], turned: [] })
+    expect(written).toEqual({ refused: [], changed: [] })
     Object.assign(job, { claim: null, state: to, dueAt: delayMs === null ? job.dueAt : real.clock.now + delayMs })
     if (isOver(job)) end(model, job, keepMs, real.clock.now)
   })

@@ -69,7 +69,7 @@ async function attw() {
 function slowTests() {
   const long = [
     'src/store/sqlite/connection/libsql.test.ts',
-    'src/store/sqlite/verbs/unique.test.ts',
+    'src/store/sqlite/verbs/conflicts.test.ts',
     'src/reactive/scale.test.ts',
   ]
   const tests = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' }).filter((file) =>

@@ -16,11 +16,11 @@ beforeAll(async () => {
 /** Each starts a long call that holds the write lock: so the main thread can detect that it is in progress. */
 const CALLS = {
   'a heartbeat': `
-    const { startHeart } = await import(dist + 'store/sqlite/connection/heartbeat.js')
+    const { startHeartbeat } = await import(dist + 'store/sqlite/connection/heartbeat.js')
     const beat = 'update beats set beat = (with recursive n (i) as (select 1 union all select i + 1 from n where i < 2000000) ' +
       'select count(*) from n) where worker = ?'
     const queries = { beat, markBlocking: 'select 1' }
-    void startHeart({ library, path, worker: 'w', everyMs: 60_000, queries, identity: undefined, onLost: () => {} })`,
+    void startHeartbeat({ library, path, worker: 'w', everyMs: 60_000, queries, identity: undefined, onLost: () => {} })`,
   'a checkpoint': `
     const { CheckpointThread } = await import(dist + 'store/sqlite/file/checkpoint-thread.js')
     const reader = new library.open(path)

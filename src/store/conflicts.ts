@@ -2,7 +2,7 @@ import type { UniqueSlotRequest } from '../job/rules/unique.js'
 import { instant } from './ordering.js'
 import type { NewJob } from './store.js'
 
-/** What is said and done when a job meets another, on every store alike; who wins, `job/rules/unique.ts` decides. */
+/** Conflicts of keys and unique slots, on every store alike; `job/rules/unique.ts` decides them. */
 
 /** A window that never ends. */
 const FOR_EVER = Number.MAX_SAFE_INTEGER
@@ -17,13 +17,13 @@ export function putOff(job: NewJob, until: number | null, now: number): NewJob {
   return until === null || instant(job.due, now) <= until ? job : { ...job, due: { at: until } }
 }
 
-/** Why a place is refused: `holder` is the unfinished job that has it, if there is one. */
+/** Why a slot is refused: `holder` is the unfinished job that has it, if there is one. */
 export function whyRefused(holder: { readonly claimed: boolean } | null): string {
   if (holder === null) return 'ran within its window'
   return holder.claimed ? 'is unfinished and a worker has it' : 'is unfinished'
 }
 
-/** What an error says of the one in the way. One of the same bulk is never written, so its id would lead to nothing. */
+/** What an error says of the other job. One of the same bulk is never written, so its id would lead to nothing. */
 export function describeConflict(
   id: string,
   jobs: readonly NewJob[],
@@ -36,7 +36,12 @@ export function describeConflict(
     : { existingId: undefined, where: `: item ${first} of the same bulk${which}` }
 }
 
-/** It wants neither a key nor a place, so nobody can be in its way. */
+/** It has neither a key nor a unique slot. */
 export function cannotConflict(job: NewJob): boolean {
   return job.key === null && job.unique === undefined
+}
+
+/** Inserting it needs no look at any other job: it has no key, slot, parent or group. */
+export function isPlainJob(job: NewJob): boolean {
+  return cannotConflict(job) && (job.after === undefined || job.after.length === 0) && job.group === undefined
 }

@@ -16,8 +16,8 @@ export interface GroupMove {
 }
 
 /**
- * The moves of members, by double entry: whoever takes a job out of a state says that it leaves, whoever puts it into one that
- * it enters. So no move can be counted that was not made, and each is counted where it is made. Jobs without a group pay one
+ * The moves of members, by double entry: the code that takes a job out of a state says that it leaves, the code that puts it into
+ * one that it enters. So no move can be counted that was not made, and each is counted where it is made. Jobs without a group pay one
  * comparison.
  */
 export class GroupMoves {

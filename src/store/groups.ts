@@ -4,11 +4,11 @@ import type { InsertOptions, NewJob } from './store.js'
 
 /**
  * The role of groups: jobs that belong together, by a name given at enqueue. How many members stand in which state is kept, so
- * that nobody counts them; a running member is counted as ready, and who asks looks at the leases for how many of those run.
+ * that no read counts members; a running member is counted as ready, and a read looks at the leases for how many of those run.
  * Pruned members stay counted in the state in which they ended, deleted ones do not.
  */
 export interface GroupStore {
-  /** How a group stands. One that nobody ever named is empty and not sealed. */
+  /** The counts of a group. One that no job ever named is empty and not sealed. */
   readGroup(group: string): Promise<GroupRow>
   /** Says that no more members come, but from members that run; false when it was said before, and then nothing is written. */
   sealGroup(seal: GroupSeal): Promise<boolean>
@@ -23,7 +23,7 @@ export interface GroupRow {
 
 export interface GroupSeal {
   readonly group: string
-  /** What is enqueued once, when the group is complete: by whoever next promotes jobs. */
+  /** What is enqueued once, when the group is complete: by the process that next promotes jobs. */
   readonly whenDone: WhenDone | null
 }
 
@@ -37,7 +37,7 @@ export interface GroupTroubles {
   readonly troubled: readonly { readonly group: string; readonly error: unknown }[]
 }
 
-/** Who is refused because the same job is there already has nobody to tell: what was asked for is there. */
+/** The following job exists already, enqueued under the same key or slot: nothing more is to be done. */
 export function isThereAlready(error: unknown): boolean {
   return error instanceof DuplicateKeyError || error instanceof DuplicateJobError
 }
@@ -45,7 +45,7 @@ export function isThereAlready(error: unknown): boolean {
 /** A group is forgotten so long after the last of its members was. */
 export const GROUP_KEEP_MS = 7 * 86_400_000
 
-/** Those that run are told apart from those that are ready. */
+/** Counts running members apart from those that are ready. */
 export function withRunning(
   counts: readonly MemberCount[],
   running: readonly { readonly queue: string; readonly members: number }[],

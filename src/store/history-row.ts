@@ -19,7 +19,7 @@ export interface HistoryRow {
 }
 
 /** A first run that went well and said nothing: nearly every end there is. */
-export function isPlain(end: HistoryRow): boolean {
+export function isPlainEnd(end: HistoryRow): boolean {
   return (
     end.to === 'done' &&
     end.attempt === 1 &&

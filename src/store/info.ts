@@ -22,7 +22,7 @@ export interface StoreInfo {
   readonly batchesAhead: number
   /**
    * How long a worker that was told that the jobs it holds are still its own begins them without asking again, counted from
-   * when it asked. Who takes a held job away, or pauses its queue, waits twice as long before he says that it is done.
+   * when it asked. A command that takes a held job, or pauses its queue, resolves only after twice as long.
    */
   readonly heldUnconfirmedMs: number
 }

@@ -91,7 +91,7 @@ export interface Looked {
 
 /**
  * What is looked at once more when a bulk with parents is written: a job of it may have turned out to be another one, and may
- * have replaced one that a child comes after, or a child. Where nobody met anybody: nothing.
+ * have replaced one that a child comes after, or a child. Nothing, where no job of the bulk can conflict.
  */
 export function metIn(
   jobs: readonly NewJob[],
@@ -139,11 +139,11 @@ export interface NewLinks {
  */
 export function linksOf(
   jobs: readonly NewJob[],
-  inserted: readonly Met[],
+  inserted: readonly InsertResult[],
   found: ReadonlyMap<string, FoundParent>,
   { gone, over }: Looked,
 ): NewLinks[] {
-  const own = new Map(jobs.map((job, index) => [job.id, inserted[index] as Met]))
+  const own = new Map(jobs.map((job, index) => [job.id, inserted[index] as InsertResult]))
   return jobs.flatMap((job) => {
     if (!hasParents(job) || own.get(job.id)?.isNew !== true || gone.has(job.id)) return []
     const policy = job.onParentFailure ?? 'wait'
@@ -165,7 +165,7 @@ export function linksOf(
   })
 }
 
-function followedBy(one: Met | undefined): string[] {
+function followedBy(one: InsertResult | undefined): string[] {
   return one?.follows === undefined ? [] : [one.follows.id]
 }
 
@@ -187,14 +187,14 @@ function resolved(
 }
 
 /** What became of a job that may have met another. */
-export interface Met extends Inserted {
+export interface InsertResult extends Inserted {
   /** The one it met is moved, and is to be linked to the parents that the new one names. */
   readonly isMoved?: true
   /** It is written under the key of this one, which is claimed, and must be blocked until this one ends. */
   readonly follows?: { readonly id: string }
 }
 
-export function movedFor(job: NewJob, id: string): Met {
+export function movedFor(job: NewJob, id: string): InsertResult {
   return hasParents(job) ? { id, isNew: false, isMoved: true } : { id, isNew: false }
 }
 
@@ -207,13 +207,13 @@ export interface MovedLinks {
 /** Of those of a bulk that moved a job instead of coming themselves. To be added when the links of all new ones are written. */
 export function movedLinksOf(
   jobs: readonly NewJob[],
-  inserted: readonly Met[],
+  inserted: readonly InsertResult[],
   found: ReadonlyMap<string, FoundParent>,
 ): MovedLinks[] {
   if (!inserted.some((one) => one.isMoved)) return []
-  const own = new Map(jobs.map((job, index) => [job.id, inserted[index] as Met]))
+  const own = new Map(jobs.map((job, index) => [job.id, inserted[index] as InsertResult]))
   return jobs.flatMap((job) => {
-    const one = own.get(job.id) as Met
+    const one = own.get(job.id) as InsertResult
     if (one.isMoved !== true) return []
     const parents = (job.after ?? []).map((parent) => ({ id: resolved(parent, own, found).id }))
     const [onFailure, keepMs] = [job.onParentFailure ?? 'wait', job.keepCancelledMs ?? Infinity]
@@ -221,7 +221,7 @@ export function movedLinksOf(
   })
 }
 
-/** A parent that failed stays in the way of who waits, since it may be retried, and calls off who wants that. */
+/** A failed parent blocks a child that waits, since it may be retried, and cancels one whose policy says so. */
 export function isOpen(state: State, policy: LinkPolicy): boolean {
   return decideLink(parentFateOf(state, 'look'), policy) !== 'resolves'
 }

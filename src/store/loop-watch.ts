@@ -30,7 +30,7 @@ export interface Blocking {
   readonly stack: string
 }
 
-/** Handed to `startHeart`. */
+/** Handed to `startHeartbeat`. */
 export interface LoopShare {
   readonly memory: SharedArrayBuffer
 }

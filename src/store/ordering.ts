@@ -1,11 +1,11 @@
 import type { Due } from './store.js'
 
-/** Where a job stands in its line, on every store alike. */
+/** The order of jobs in a lane, on every store alike. */
 
 /** Ten minutes of waiting weigh as much as one point of priority, so that low never starves. */
 export const PRIORITY_STEP_MS = 600_000
 
-/** The place in the line: the due time, moved by priority. */
+/** The sort key in a lane: the due time, moved by priority. */
 export function sortOf(dueAt: number, priority: number): number {
   return dueAt - priority * PRIORITY_STEP_MS
 }

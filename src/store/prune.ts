@@ -2,7 +2,7 @@
 export interface PruneStore {
   /** Deletes finished jobs that were kept long enough, at most `limit`, those first that are overdue longest. */
   pruneJobs(limit: number): Promise<Pruned>
-  /** Deletes a bounded number of other rows: places whose window is over, empty groups. */
+  /** Deletes a bounded number of other rows: unique slots whose window is over, empty groups. */
   sweepRows(limit: number): Promise<Swept>
 }
 

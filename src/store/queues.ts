@@ -12,7 +12,7 @@ export interface QueueStore {
 
 export interface QueueChange {
   readonly queue: string
-  /** Null: until somebody resumes it. */
+  /** Null: until a person resumes it. */
   readonly until: Due | null
   /** The claim of the handler that asks: it is refused once that is lost, and a handler only ever lengthens a pause. */
   readonly under?: Claim | undefined
@@ -20,7 +20,7 @@ export interface QueueChange {
 
 export interface StandingPause {
   readonly pausedAt: number
-  /** Null: until somebody resumes it. */
+  /** Null: until a person resumes it. */
   readonly until: number | null
 }
 

@@ -1,7 +1,7 @@
 import type { RequestVerb, RequestKind } from '../job/rules/request.js'
 import type { Claim, SettledJob } from './store.js'
 
-/** What somebody asks of a job that runs. */
+/** A change requested of a job that runs. */
 export interface JobRequest {
   readonly id: string
   readonly verb: RequestVerb
@@ -20,6 +20,6 @@ export interface PendingRequest extends Claim {
 export interface SettleResult {
   /** Refs whose fence was not theirs any more: nothing was written of them. */
   readonly refused: readonly number[]
-  /** Those that a wish turned, as they were written. */
+  /** Those that a requested change altered, as they were written. */
   readonly changed: readonly SettledJob[]
 }

@@ -35,7 +35,7 @@ export interface PutSchedule {
   /** What was asked for, as JSON text; the store does not read it. */
   readonly spec: string
   readonly createdAt: number
-  /** When somebody paused it; then it has no next tick. */
+  /** When a person paused it; then it has no next tick. */
   readonly pausedAt: number | null
   readonly nextAt: number | null
 }

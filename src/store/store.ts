@@ -16,8 +16,8 @@ import type { Heartbeat, HeartbeatRequest, Rescue, WorkerBeat, WorkerInfo, Lease
 
 /**
  * The store contract: whole job verbs, never parts of SQL. One verb is one statement or one transaction, all or nothing.
- * Verbs come in roles, by who uses them: `jobs` (client, upkeep), `leases` (worker, rescue), `queues` (whoever pauses one),
- * `groups` (how many), `changes` (whoever waits), `transactions` (the caller's own), `schedules`. All pass `test/contract/store-contract.ts`.
+ * Verbs come in roles, by who uses them: `jobs` (client, upkeep), `leases` (worker, rescue), `queues` (pauses),
+ * `groups` (counts), `changes` (hints), `transactions` (the caller's own), `schedules`. All pass `test/contract/store-contract.ts`.
  *
  * Two rules hold for every verb. Time is the store's own clock, so callers pass delays and never instants of their own.
  * And a write made under a claim carries its fence, and writes nothing when that fence is no longer the job's.
@@ -37,8 +37,8 @@ export interface Store {
 
 export interface JobStore extends PruneStore {
   /**
-   * Writes all of them or none. A held key is answered by `onDuplicate`, and then a taken place as the job's `unique` says; 'reject'
-   * throws. A job that meets one of its own bulk is answered like any other.
+   * Writes all of them or none. A held key is answered by `onDuplicate`, and then a taken unique slot as the job's `unique` says; 'reject'
+   * throws. A conflict with a job of the same bulk is answered like any other.
    */
   insertJobs(jobs: readonly NewJob[], options: InsertOptions): Promise<readonly Inserted[]>
   readJobs(ids: readonly string[]): Promise<readonly (JobRow | undefined)[]>
@@ -50,10 +50,10 @@ export interface JobStore extends PruneStore {
   countJobs(query: FindQuery): Promise<CountedPage>
   /**
    * Does a command to a job that does not run, if it is still in the state the decision was made for. A finished job that is
-   * made live again takes its key and its place anew, and is refused when another unfinished one has them.
+   * made live again takes its key and its unique slot again, and is refused when another unfinished one has them.
    */
   changeJob(change: GuardedChange): Promise<Changed>
-  /** Writes down what is wanted of a job that runs; 'refused' when it means nothing, 'stale' when the job does not run. */
+  /** Requests a change of a job that runs; 'refused' when it means nothing, 'stale' when the job does not run. */
   requestChange(ask: JobRequest): Promise<'noted' | 'refused' | 'stale'>
   /** Makes ready what is due or was freed, enqueues what follows complete groups, names the expired; a bounded number of each. */
   promoteJobs(limit: number): Promise<Promoted>
@@ -72,11 +72,11 @@ export interface LeaseStore {
   claimJobs(request: ClaimRequest): Promise<Claimed>
   /** Which of these held jobs may begin: still this claim's, and their queue is not paused. */
   confirmJobs(held: readonly HeldJob[]): Promise<Confirmation>
-  /** What is wanted of jobs that run, anywhere. */
+  /** The changes requested of jobs that run, anywhere. */
   readRequests(): Promise<readonly PendingRequest[]>
   /** Notes under the fence that held jobs have begun, and how far jobs have come; gives the refs that are lost. */
   reportJobs(reports: readonly Report[]): Promise<readonly number[]>
-  /** Writes what became of claimed jobs, as their wishes turn it, and closes leases. */
+  /** Writes what became of claimed jobs, as their requested changes alter it, and closes leases. */
   settleJobs(settled: readonly SettledJob[], closeLeases: readonly number[]): Promise<SettleResult>
   /** Of claims whose answer never came: none of them takes anything from now on. Gives what they have taken. */
   voidClaims(worker: string, fences: readonly number[]): Promise<readonly LeasedJob[]>
@@ -89,14 +89,14 @@ export interface LeaseStore {
 }
 
 export interface ChangeStore {
-  /** Called after commits of this process, and when one of another is heard of. A hint is a hint: the poll is the truth. */
+  /** Called after commits of this process, and of other processes, as far as they are noticed. A hint is a hint: the poll is the truth. */
   onHint(callback: (hint: Hint) => void): Cancel
 }
 
 export interface Hint {
   /** Something became ready. */
   readonly ready: boolean
-  /** Something was scheduled: due in so many ms; by another process: 0, and who looks finds out when. */
+  /** Something was scheduled: due in so many ms; by another process: 0, and the listener has to look when. */
   readonly dueInMs: number | null
   /** Something ended. */
   readonly settled: boolean
@@ -114,8 +114,8 @@ export interface NewJob {
   readonly priority: number
   readonly key: string | null
   /**
-   * The place it wants. A place is taken while its window runs, which the one that took it opened, or while that one is
-   * unfinished (or waiting, as is asked). A cancelled or deleted job gives up its place with the window; a pruned one does not.
+   * The unique slot it takes. A slot is taken while its window runs, which the job that took it opened, or while that job is
+   * unfinished (or waiting, as requested). A cancelled or deleted job gives up its slot with the window; a pruned one does not.
    */
   readonly unique?: UniqueSlotRequest | undefined
   /** A sealed group is refused with GroupSealedError, but for what its running members add. */
@@ -195,7 +195,7 @@ export interface GuardedChange {
   /** A line for the job's history: 'retried', 'edited'. */
   readonly exit?: string | undefined
   readonly keepMs: number
-  /** Counts retries anew. */
+  /** Counts retries from 0 again. */
   readonly freshRetries?: boolean | undefined
   readonly edit?:
     | {
@@ -255,7 +255,7 @@ export interface Claimed {
   readonly suspectStreak: number | null
   /** What it took are suspects, in quarantine from now on. */
   readonly isQuarantine: boolean
-  /** The worker has been taken for dead and must begin anew. */
+  /** The worker has been taken for dead and must register again. */
   readonly lost: boolean
   /** A paused queue runs again in so many ms; null when none is paused until a time. */
   readonly resumesInMs: number | null
@@ -276,7 +276,7 @@ export interface ClaimedJob extends Claim {
   readonly crashes: number
   readonly streak: number
   readonly log: string | null
-  /** Somebody may come after it; only a store that must know it at the end says so. */
+  /** It may have children; only a store that needs this at the end says so. */
   readonly isParent?: boolean | undefined
 }
 
@@ -294,7 +294,7 @@ export interface SettledJob extends Claim {
   readonly key: string | null
   readonly group: string | null
   readonly to: State
-  /** Due in so many ms; null keeps its place in the line. */
+  /** Due in so many ms; null keeps its position in its lane. */
   readonly delayMs: number | null
   /** When it was due for this attempt. */
   readonly dueAt: number

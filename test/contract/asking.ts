@@ -17,11 +17,11 @@ export const askingCases: readonly ContractCase[] = [
       assert.equal(await b.ask(id, 'cancel'), 'noted')
       assert.equal(await b.ask(id, 'cancel'), 'noted', 'a second request changes nothing')
       assert.deepEqual([await b.ask(id, 'pause'), await b.ask(id, 'resume')], ['refused', 'refused'])
-      assert.deepEqual(await b.wishes(), [{ ref: job.ref, fence: job.fence, kind: 'cancel', reason: 'cancel it' }])
+      assert.deepEqual(await b.requests(), [{ ref: job.ref, fence: job.fence, kind: 'cancel', reason: 'cancel it' }])
       assert.equal(await b.state(id), 'running')
       await b.settle(job, { result: '"done anyway"' })
       assert.equal(await b.state(id), 'done')
-      assert.deepEqual([await b.wishes(), await b.ask(id, 'cancel')], [[], 'stale'])
+      assert.deepEqual([await b.requests(), await b.ask(id, 'cancel')], [[], 'stale'])
     },
   ),
 
@@ -44,7 +44,7 @@ export const askingCases: readonly ContractCase[] = [
       const row = await b.read(id)
       const error = 'error' in end ? end.error : null
       assert.deepEqual([row.state, row.reason, row.error, row.claimed], ['cancelled', 'cancel it', error, false])
-      assert.deepEqual(await b.wishes(), [])
+      assert.deepEqual(await b.requests(), [])
     }
     assert.equal((await b.found({ states: ['ready', 'scheduled', 'retrying', 'parked'] })).length, 0)
   }),
@@ -84,7 +84,7 @@ export const askingCases: readonly ContractCase[] = [
       [await b.state(cancelled), await b.state(paused), await b.state(plain)],
       ['cancelled', 'paused', 'ready'],
     )
-    assert.deepEqual(await b.wishes(), [])
+    assert.deepEqual(await b.requests(), [])
     await b.resume(paused)
     assert.equal((await b.read(paused)).streak, 2, 'a pause does not clear the streak')
   }),
@@ -96,9 +96,9 @@ export const askingCases: readonly ContractCase[] = [
     await b.ask(id, 'cancel')
     const stale = await b.store.leases.settleJobs([b.settled({ ...job, fence: job.fence + 1 }, { to: 'ready' })], [])
     assert.deepEqual([stale.refused, stale.changed], [[job.ref], []])
-    assert.equal((await b.wishes()).length, 1)
+    assert.equal((await b.requests()).length, 1)
     await b.settle(job, { to: 'retrying', delayMs: 5 })
-    assert.deepEqual([await b.state(id), await b.wishes()], ['cancelled', []])
+    assert.deepEqual([await b.state(id), await b.requests()], ['cancelled', []])
   }),
 
   contract('a requested pause of a running job takes effect only if the job would be retried', async (b) => {
@@ -110,7 +110,7 @@ export const askingCases: readonly ContractCase[] = [
     await b.settle(jobs[1] as ClaimedJob)
     await b.settle(jobs[2] as ClaimedJob, { to: 'failed' })
     assert.deepEqual([await b.state(again), await b.state(done), await b.state(failed)], ['paused', 'done', 'failed'])
-    assert.deepEqual(await b.wishes(), [])
+    assert.deepEqual(await b.requests(), [])
     b.clock.now += 1_000
     await b.resume(again)
     const row = await b.read(again)
@@ -123,7 +123,7 @@ export const askingCases: readonly ContractCase[] = [
     const job = only(await b.claim(worker))
     await b.ask(id, 'pause')
     assert.equal(await b.ask(id, 'resume'), 'noted')
-    assert.deepEqual(await b.wishes(), [])
+    assert.deepEqual(await b.requests(), [])
     await b.settle(job, { to: 'retrying', delayMs: 5 })
     assert.equal(await b.state(id), 'retrying')
   }),

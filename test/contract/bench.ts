@@ -136,7 +136,7 @@ export class Bench {
   ask(id: string, ask: RequestVerb): Promise<string> {
     return this.store.jobs.requestChange({ id, verb: ask, reason: `${ask} it`, keepMs: Infinity })
   }
-  wishes(): Promise<readonly object[]> {
+  requests(): Promise<readonly object[]> {
     return this.store.leases.readRequests()
   }
   pause(id: string, from: JobRow['state']): Promise<string> {

@@ -181,8 +181,8 @@ export const rescueCases: readonly ContractCase[] = [
     await b.one()
     await b.one({ due: { inMs: 700 } })
     assert.deepEqual(hints, [
-      { ready: true, dueInMs: null, settled: false, asked: false },
-      { ready: false, dueInMs: 700, settled: false, asked: false },
+      { ready: true, dueInMs: null, settled: false, requested: false },
+      { ready: false, dueInMs: 700, settled: false, requested: false },
     ])
     stop()
     await b.one()

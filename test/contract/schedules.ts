@@ -149,7 +149,7 @@ export const scheduleCases: readonly ContractCase[] = [
     await fired(b, fire(row, [tick(b, at)], { overlap: 'cancel' }))
     const held = only(await b.claim(worker))
     await fired(b, fire(await read(b, 'nightly'), [tick(b, at + 1), tick(b, at + 2)], { overlap: 'cancel' }))
-    assert.deepEqual(await b.wishes(), [
+    assert.deepEqual(await b.requests(), [
       { ref: held.ref, fence: held.fence, kind: 'cancel', reason: 'the next tick of schedule "nightly" came' },
     ])
     assert.deepEqual(

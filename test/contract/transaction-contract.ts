@@ -133,7 +133,7 @@ contract('a job settled in a transaction is done when it commits, and its key is
   const { tx, commit } = await b.openTransaction()
   assert.equal(await b.store.transactions.settleJobIn(tx, b.settled(job, { result: '42', log: '[]' })), true)
   await commit()
-  assert.deepEqual(await b.wishes(), [], 'its requested change is removed')
+  assert.deepEqual(await b.requests(), [], 'its requested change is removed')
   const row = await b.read(id)
   assert.deepEqual([row.state, row.result, row.log, row.attempt], ['done', '42', '[]', 1])
   assert.equal((await b.insert([b.job({ key: 'k' })]))[0]?.isNew, true)

@@ -10,6 +10,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ['errors', 'world', 'codec', 'reactive'],
   ['job'],
   ['store'],
+  ['store/verbs'],
   ['store/sqlite', 'store/postgres'],
   ['live'],
   ['client', 'worker', 'schedule', 'workflow', 'upkeep', 'observe'],

@@ -230,7 +230,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
 
   statements('a cancel is dropped by the rescue', {
-    wishesOf: [
+    requestsOf: [
       'where seq in (select value from json_each(?))',
       `where seq in (select value from json_each(?))
          and exists (
@@ -238,24 +238,24 @@ export const MUTANTS: readonly Mutant[] = [
            from millrace_live l
            join millrace_leases e on e.fence = l.fence
            join millrace_workers w on w.worker = e.worker
-           where l.seq = millrace_wishes.seq)`,
+           where l.seq = millrace_requests.seq)`,
     ],
   }),
   statements("a cancel is dropped where its handler's signal was not aborted", {
-    wishesOf: ['where', "where kind <> 'cancel' and"],
+    requestsOf: ['where', "where kind <> 'cancel' and"],
   }),
-  statements('a pause is dropped when the attempt ends', { wishesOf: ['where', "where kind <> 'pause' and"] }),
+  statements('a pause is dropped when the attempt ends', { requestsOf: ['where', "where kind <> 'pause' and"] }),
   statements("no handler's signal is aborted by a cancel", {
-    readWishes: ['from millrace_wishes w', 'from (select * from millrace_wishes where false) w'],
+    readRequests: ['from millrace_requests w', 'from (select * from millrace_requests where false) w'],
   }),
-  statements('a requested change outlives its claim', { dropWishes: ['where', 'where false and'] }),
+  statements('a requested change outlives its claim', { dropRequests: ['where', 'where false and'] }),
   statements('a requested change is written for another job', {
-    putWish: [
+    putRequest: [
       'values (?, ?',
       `values (coalesce((select max(seq) from millrace_live where state = 'running' and seq <> ?1), ?1), ?`,
     ],
   }),
-  statements('a pause replaces a cancel', { askTarget: ['w.kind', "nullif(w.kind, 'cancel') as kind"] }),
+  statements('a pause replaces a cancel', { requestTarget: ['w.kind', "nullif(w.kind, 'cancel')"] }),
   statements('a paused queue is claimed from', {
     readPauses: ['from millrace_pauses', 'from millrace_pauses where false'],
   }),
@@ -270,16 +270,16 @@ export const MUTANTS: readonly Mutant[] = [
   statements('a paused job that is moved runs', {
     moveJob: ["case when state in ('paused', 'blocked') then state else ? end", '?'],
   }),
-  statements('a unique slot is not checked', { readPlace: ['where', 'where false and'] }),
-  statements('the window of a unique slot is not checked', { readPlace: ['u.until as until', 'null as until'] }),
+  statements('a unique slot is not checked', { readSlot: ['where', 'where false and'] }),
+  statements('the window of a unique slot is not checked', { readSlot: ['u.until as until', 'null as until'] }),
   statements('a job that is postponed keeps its old payload', { editJob: ['where', 'where false and'] }),
   statements('a tick is fired by every process that finds it due', {
     moveSchedule: ['revision = revision + 1', 'revision = revision'],
-    firedTick: ['and job is not null', 'and job is null'],
+    firedTicks: ['and job is not null', 'and job is null'],
   }),
   statements('every other tick is skipped', { moveSchedule: ['next_at = ?', 'next_at = ? + 1000'] }),
-  statements('unique slots that count are swept', { nextPlaces: ['and l.seq is null as over', 'or true as over'] }),
-  statements('a cancelled job keeps its unique slot', { freePlace: ['where', 'where false and'] }),
+  statements('unique slots that count are swept', { nextSlots: ['and l.seq is null as over', 'or true as over'] }),
+  statements('a cancelled job keeps its unique slot', { freeSlot: ['where', 'where false and'] }),
   statements('a member that moves is not counted', {
     countMembers: ['members = members + excluded.members', 'members = members'],
   }),

@@ -113,7 +113,7 @@ export class Interleaver {
       isMore = cursor !== null
     }
     const { counts, sealedAt } = await this.#second.groups.readGroup('g')
-    const wishes = (await this.#second.readRequests()).map(({ kind }) => kind)
+    const requests = (await this.#second.readRequests()).map(({ kind }) => kind)
     return {
       jobs: jobs.map(seen).sort((a, b) => a.id.localeCompare(b.id)),
       counts: counts
@@ -121,7 +121,7 @@ export class Interleaver {
         .map(({ state, members }) => `${members} ${state}`)
         .sort(),
       isSealed: sealedAt !== null,
-      wishes,
+      requests,
     }
   }
 
@@ -158,7 +158,7 @@ export class Interleaver {
       where not exists (select from ${s}.waiting w where w.ref = l.child and w.state in ('blocked', 'paused'))
       union all
       select 'a requested change is of a job that is in no lease', w.ref
-      from ${s}.wishes w where not exists (select from places p where p.ref = w.ref and p.place = 'lease')`)
+      from ${s}.requests w where not exists (select from places p where p.ref = w.ref and p.place = 'lease')`)
     if (rows.length > 0) throw new Error(rows.map(({ what, ref }) => `${what} (${ref})`).join('; '))
   }
 

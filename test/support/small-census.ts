@@ -1,4 +1,4 @@
-import type { Census, CensusJob } from '../../src/store/sqlite/verbs/census.js'
+import type { Census, CensusJob } from '../../src/store/sqlite/queries/census.js'
 import { Checker } from '../../src/testing/checkers/checks.js'
 import type { Facts } from '../../src/testing/checkers/checks.js'
 
@@ -43,7 +43,7 @@ export function census(jobs: readonly CensusJob[], more: Partial<Census> = {}): 
     keys: [],
     workers,
     leases: [LEASE],
-    wishes: [],
+    requests: [],
     pauses: [],
     groups: [],
     counts: [],

@@ -19,6 +19,10 @@ import type {
   SettledJob,
   Store,
 } from '../store.js'
+import { readRequests, requestChange } from '../verbs/requests.js'
+import { pauseQueue, readPause, resumeQueue } from '../verbs/pauses.js'
+import { Schedules } from '../verbs/schedules.js'
+import type { VerbRunner } from '../verbs/verb.js'
 import { followed } from '../followed.js'
 import type { StoreInfo } from '../info.js'
 import type { Confirmation, HeldJob, PausedQueue, QueueChange, QueueStore, StandingPause } from '../queues.js'
@@ -26,32 +30,29 @@ import type { JobRequest, PendingRequest, SettleResult } from '../requests.js'
 import type { CountedPage, FindQuery, FoundPage } from '../find.js'
 import { beatOf, lateAfter } from '../workers.js'
 import type { Heartbeat, HeartbeatRequest, Rescue, WorkerBeat, WorkerInfo, WorkerRow } from '../workers.js'
-import { Before, claimJobs, confirmJobs, readLeases, reportJobs, voidClaims } from './verbs/claim.js'
-import { Commands } from './verbs/commands.js'
+import { LastClaim, claimJobs, confirmJobs, heldAfterPause, readLeases, reportJobs, voidClaims } from './verbs/claim.js'
+import { Commands } from './verbs/change.js'
 import type { Connection } from './connection/connection.js'
 import { Gather } from './connection/gather.js'
 import { LOCK_PATIENCE_MS, whileLocked } from './connection/while-locked.js'
 import { Hints } from './wake/hints.js'
 import { insertJobs } from './verbs/insert.js'
+import { verbRunner } from './verbs/job-session.js'
 import { Lanes } from './verbs/lanes.js'
 import type { Opened } from './connection/open.js'
-import { heldAfterPause, pauseQueue, readPause, resumeQueue } from './verbs/pause.js'
 import { countJobs, findJobs } from './verbs/find.js'
 import { readJobs, readKeyed } from './verbs/read.js'
-import { Reports } from './verbs/reports.js'
-import { PostgresSchedules } from './verbs/schedule-store.js'
 import { Runner } from './connection/runner.js'
 import type { Call } from './connection/receipts.js'
 import { arrayOf } from './connection/session.js'
-import type { Session } from './connection/session.js'
-import { endAlone, endPlain, rescueJobs, settleAndClose, sortSettled } from './verbs/settle.js'
+import type { JobSession } from './verbs/job-session.js'
+import { endAlone, endPlain, ReportRows, rescueJobs, settleAndClose, sortSettled } from './verbs/settle.js'
 import type { PlainBatch } from './verbs/settle.js'
-import { PostgresGroups } from './verbs/group-store.js'
+import { PostgresGroups } from './verbs/groups.js'
 import { PostgresPrune } from './verbs/prune.js'
 import { PostgresTransactions } from './caller-transactions/transactions.js'
 import { promoteAll } from './verbs/upkeep.js'
 import type { Run } from './verbs/upkeep.js'
-import { requestChange, readRequests } from './verbs/request.js'
 import { asNew, INSERT_MAX, isOneStatement, keptAnswer, readAnswer, weightOf, writeJobs } from './verbs/write.js'
 
 export interface PostgresStoreOptions {
@@ -73,18 +74,19 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
   readonly queues: QueueStore = this
   readonly changes: ChangeStore = this
   readonly transactions: PostgresTransactions
-  readonly schedules: PostgresSchedules
+  readonly schedules: Schedules
   readonly #opened: Opened
   readonly #writes: Connection
   readonly #work: Connection
   readonly #lanes: Lanes
   readonly #hints: Hints
   readonly #run: Runner
-  readonly #before: Before
+  readonly #verbs: VerbRunner
+  readonly #lastClaim: LastClaim
   readonly #inserts: Gather<readonly NewJob[], void>
   readonly #commands: Commands
   readonly #prune: PostgresPrune
-  readonly #reports = new Reports()
+  readonly #reports = new ReportRows()
 
   constructor(opened: Opened, world: World, options: PostgresStoreOptions = {}) {
     this.#opened = opened
@@ -98,18 +100,19 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     })
     this.#hints = new Hints(opened.self)
     this.#run = new Runner(opened, this.#lanes, this.#hints, options.now)
-    this.#before = new Before(world)
+    this.#lastClaim = new LastClaim(world)
     this.#inserts = new Gather({ write: (lists) => this.#insertPlain(lists.flat()), weigh: weightOf, max: INSERT_MAX })
     const plain: Run = (work) => this.#plain(this.#work, work)
     this.#prune = new PostgresPrune(opened, plain, this.#run.receipts)
     const parts = { lanes: this.#lanes, plain, transact: this.#transact.bind(this), kept: this.#run }
-    this.schedules = new PostgresSchedules(parts)
-    this.groups = new PostgresGroups(parts)
+    this.#verbs = verbRunner(parts)
+    this.schedules = new Schedules(this.#verbs)
+    this.groups = new PostgresGroups(parts, this.#verbs)
     this.#commands = new Commands(parts)
     this.transactions = new PostgresTransactions({
       opened,
       lanes: this.#lanes,
-      lender: opened.lender,
+      handlerConnections: opened.handlerConnections,
       // Under another name than our own: only the server knows when it commits, and its news must reach us too.
       session: (db) => this.#run.session(db, `${opened.self}-tx`),
       run: this.#run,
@@ -121,32 +124,32 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
   }
 
   readJobs(ids: readonly string[]): Promise<readonly (JobRow | undefined)[]> {
-    return this.#plain(this.#work, (s) => readJobs(s, ids))
+    return this.#plain(this.#work, (session) => readJobs(session, ids))
   }
 
   readKeyed(name: string, key: string): Promise<JobRow | undefined> {
-    return this.#plain(this.#work, (s) => readKeyed(s, name, key))
+    return this.#plain(this.#work, (session) => readKeyed(session, name, key))
   }
 
   findJobs(query: FindQuery): Promise<FoundPage> {
-    return this.#plain(this.#work, (s) => findJobs(s, query))
+    return this.#plain(this.#work, (session) => findJobs(session, query))
   }
 
   countJobs(query: FindQuery): Promise<CountedPage> {
-    return this.#plain(this.#work, (s) => countJobs(s, query))
+    return this.#plain(this.#work, (session) => countJobs(session, query))
   }
 
   changeJob(change: GuardedChange): Promise<Changed> {
     return this.#commands.change(change)
   }
 
-  requestChange(ask: JobRequest): Promise<'noted' | 'refused' | 'stale'> {
-    return this.#run.command([ask.id], (s) => requestChange(s, ask))
+  requestChange(request: JobRequest): Promise<'noted' | 'refused' | 'stale'> {
+    return this.#verbs.write((session) => requestChange(session, request), { ids: [request.id] })
   }
 
   pauseQueue(change: QueueChange): Promise<PausedQueue> {
     return followed(
-      this.#run.command([], (s) => pauseQueue(s, change)),
+      this.#verbs.write((session) => pauseQueue(session, change)),
       async (paused) => {
         if (paused.pause === undefined) return paused
         // The pause stands; who cannot be waited for counts as one that holds jobs.
@@ -157,11 +160,11 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
   }
 
   resumeQueue(queue: string): Promise<boolean> {
-    return this.#run.command([], (s) => resumeQueue(s, queue))
+    return this.#verbs.write((session) => resumeQueue(session, queue))
   }
 
   readPause(queue: string): Promise<StandingPause | undefined> {
-    return this.#plain(this.#work, (s) => readPause(s, queue))
+    return this.#verbs.read((session) => readPause(session, queue))
   }
 
   async promoteJobs(limit: number): Promise<Promoted> {
@@ -175,74 +178,76 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
 
   async addWorker({ id, host, pid, identity = null, leaseMs }: WorkerInfo): Promise<void> {
     const lease = leaseMs === undefined ? null : String(leaseMs)
-    await this.#plain(this.#work, (s) =>
-      s.query(s.queries.addWorker, id, host, String(pid), identity, lease, s.nowText),
+    await this.#plain(this.#work, (session) =>
+      session.query(session.queries.addWorker, id, host, String(pid), identity, lease, session.nowText),
     )
   }
 
   async beat(worker: string): Promise<boolean> {
-    return (await this.#plain(this.#work, (s) => s.query(s.queries.beat, worker))).length > 0
+    return (await this.#plain(this.#work, (session) => session.query(session.queries.beat, worker))).length > 0
   }
 
   startHeartbeat(...heart: HeartbeatRequest): Promise<Heartbeat | undefined> {
-    return this.#opened.startHeart(...heart)
+    return this.#opened.startHeartbeat(...heart)
   }
 
   async dropWorker(worker: string): Promise<void> {
-    await this.#plain(this.#work, (s) => s.query(s.queries.dropWorker, worker))
+    await this.#plain(this.#work, (session) => session.query(session.queries.dropWorker, worker))
   }
 
   async readWorkers(): Promise<readonly WorkerBeat[]> {
-    return (await this.#plain(this.#work, (s) => s.query<WorkerRow>(s.queries.readWorkers))).map(beatOf)
+    return (await this.#plain(this.#work, (session) => session.query<WorkerRow>(session.queries.readWorkers))).map(
+      beatOf,
+    )
   }
 
   claimJobs(request: ClaimRequest): Promise<Claimed> {
-    return this.#plain(this.#work, (s) => claimJobs(s, request, this.#before))
+    return this.#plain(this.#work, (session) => claimJobs(session, request, this.#lastClaim))
   }
 
   confirmJobs(held: readonly HeldJob[]): Promise<Confirmation> {
-    return this.#plain(this.#work, (s) => confirmJobs(s, held))
+    return this.#plain(this.#work, (session) => confirmJobs(session, held))
   }
 
   readRequests(): Promise<readonly PendingRequest[]> {
-    return this.#plain(this.#work, (s) => readRequests(s))
+    return this.#verbs.read(readRequests)
   }
 
   reportJobs(reports: readonly Report[]): Promise<readonly number[]> {
     this.#reports.noted(reports)
-    return this.#plain(this.#work, (s) => reportJobs(s, reports))
+    return this.#plain(this.#work, (session) => reportJobs(session, reports))
   }
 
   async settleJobs(settled: readonly SettledJob[], closeLeases: readonly number[]): Promise<SettleResult> {
     const { plain, other } = sortSettled(settled)
     const written = await this.#settle(plain, other, closeLeases)
     await this.#reports.settled(settled, (refs) =>
-      this.#plain(this.#work, (s) => s.query(s.queries.dropReports, arrayOf(refs))),
+      this.#plain(this.#work, (session) => session.query(session.queries.dropReports, arrayOf(refs))),
     )
     return written
   }
 
   voidClaims(worker: string, fences: readonly number[]): Promise<readonly LeasedJob[]> {
-    return this.#plain(this.#work, (s) => voidClaims(s, worker, fences))
+    return this.#plain(this.#work, (session) => voidClaims(session, worker, fences))
   }
 
   async endQuarantine(worker: string, fence: number): Promise<void> {
-    await this.#plain(this.#work, (s) => s.query(s.queries.endQuarantine, String(fence), worker))
+    await this.#plain(this.#work, (session) => session.query(session.queries.endQuarantine, String(fence), worker))
   }
 
   readLeases(worker: string): Promise<readonly LeasedJob[]> {
-    return this.#plain(this.#work, (s) => readLeases(s, worker))
+    return this.#plain(this.#work, (session) => readLeases(session, worker))
   }
 
   rescueJobs(...[worker, beat, settled, withinMs = Infinity]: Rescue): Promise<SettleResult | null> {
     const isLate = lateAfter(this.#opened.world.clock, withinMs)
-    return this.#transact((s) => rescueJobs(s, worker, beat, settled, isLate), 0)
+    return this.#transact((session) => rescueJobs(session, worker, beat, settled, isLate), 0)
   }
 
   onHint(callback: (hint: Hint) => void): Cancel {
     const stop = this.#hints.on((hint) => {
       // Something may have come to stand before where the next claim would begin.
-      if (hint.ready) this.#before.starts.forget()
+      if (hint.ready) this.#lastClaim.cursors.forget()
       callback(hint)
     })
     this.#opened.listen((news) => this.#hints.heard(news))
@@ -258,7 +263,7 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     const alone = (): Promise<readonly Inserted[]> =>
       this.#lanes.sure(jobs, () =>
         this.#run.transactKept(
-          (s) => insertJobs(s, jobs, options),
+          (session) => insertJobs(session, jobs, options),
           (inserted) => keptAnswer(jobs, inserted),
         ),
       )
@@ -273,7 +278,7 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
 
   async #insertPlain(jobs: readonly NewJob[]): Promise<readonly void[]> {
     const write = (receipt: string): Promise<void> =>
-      this.#run.plain(this.#writes, (s) => writeJobs(s, jobs), 0, receipt)
+      this.#run.plain(this.#writes, (session) => writeJobs(session, jobs), 0, receipt)
     await this.#run.receipts.under((receipt) => this.#lanes.sure(jobs, () => write(receipt)))
     return []
   }
@@ -286,22 +291,22 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
   ): Promise<SettleResult> {
     const [only] = plain
     if (only !== undefined && plain.length === 1 && other.length === 0) {
-      // Who settles or rescues tries again by himself.
-      const left = await this.#plain(this.#writes, (s) => endAlone(s, only, closeLeases), 0)
-      return left.length === 0 ? NOTHING : this.#transact((s) => settleAndClose(s, left, closeLeases), 0)
+      // The worker that settles, and the rescue, try again by themselves.
+      const left = await this.#plain(this.#writes, (session) => endAlone(session, only, closeLeases), 0)
+      return left.length === 0 ? NOTHING : this.#transact((session) => settleAndClose(session, left, closeLeases), 0)
     }
-    return this.#transact(async (s) => {
+    return this.#transact(async (session) => {
       const left: SettledJob[] = []
-      for (const batch of plain) left.push(...(await endPlain(s, batch, [], s.queries.endPlainAmong)))
-      return settleAndClose(s, [...left, ...other], closeLeases)
+      for (const batch of plain) left.push(...(await endPlain(session, batch, [], session.queries.endPlainAmong)))
+      return settleAndClose(session, [...left, ...other], closeLeases)
     }, 0)
   }
 
-  #plain<T>(connection: Connection, work: (s: Session) => Promise<T>, patienceMs?: number): Promise<T> {
+  #plain<T>(connection: Connection, work: (session: JobSession) => Promise<T>, patienceMs?: number): Promise<T> {
     return this.#run.plain(connection, work, patienceMs)
   }
 
-  #transact<T>(work: (s: Session) => Promise<T>, patienceMs?: number): Promise<T> {
+  #transact<T>(work: (session: JobSession) => Promise<T>, patienceMs?: number): Promise<T> {
     return this.#run.transact(work, patienceMs)
   }
 }

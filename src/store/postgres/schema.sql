@@ -147,6 +147,14 @@ create table millrace.reports (
   progress text
 );
 
+create table millrace.requests (
+  ref bigint not null,
+  kind text not null,
+  reason text not null,
+  keep_ms bigint,
+  asked_at bigint not null
+);
+
 create table millrace.revived (
   ref bigint not null
 );
@@ -187,14 +195,6 @@ create table millrace.waiting (
   state text not null,
   due_at bigint not null,
   grp text
-);
-
-create table millrace.wishes (
-  ref bigint not null,
-  kind text not null,
-  reason text not null,
-  keep_ms bigint,
-  asked_at bigint not null
 );
 
 create table millrace.workers (
@@ -260,6 +260,10 @@ alter table millrace.receipts add constraint receipts_pkey PRIMARY KEY (id);
 
 alter table millrace.reports add constraint reports_pkey PRIMARY KEY (ref);
 
+alter table millrace.requests add constraint requests_kind_check CHECK ((kind = ANY (ARRAY['cancel'::text, 'pause'::text])));
+
+alter table millrace.requests add constraint requests_pkey PRIMARY KEY (ref);
+
 alter table millrace.revived add constraint revived_pkey PRIMARY KEY (ref);
 
 alter table millrace.schedules add constraint schedules_check CHECK (((paused_at IS NULL) OR (next_at IS NULL)));
@@ -275,10 +279,6 @@ alter table millrace.uniques add constraint uniques_pkey PRIMARY KEY (name, key)
 alter table millrace.waiting add constraint waiting_pkey PRIMARY KEY (ref);
 
 alter table millrace.waiting add constraint waiting_state_check CHECK ((state = ANY (ARRAY['ready'::text, 'scheduled'::text, 'retrying'::text, 'blocked'::text, 'paused'::text, 'parked'::text])));
-
-alter table millrace.wishes add constraint wishes_kind_check CHECK ((kind = ANY (ARRAY['cancel'::text, 'pause'::text])));
-
-alter table millrace.wishes add constraint wishes_pkey PRIMARY KEY (ref);
 
 alter table millrace.workers add constraint workers_pkey PRIMARY KEY (worker);
 
@@ -357,7 +357,7 @@ begin
   due := coalesce((extract(epoch from coalesce(add_job.due_at, began + add_job.run_in)) * 1000)::bigint, now_ms);
   expires := (extract(epoch from coalesce(add_job.expires_at, began + add_job.expires_in)) * 1000)::bigint;
   if add_job.key is not null then
-    -- The lock of insertJobs: nobody else gives this key away before this transaction is over.
+    -- The lock of insertJobs: no other transaction gives this key away before this one ends.
     perform pg_advisory_xact_lock(
       1835625580, (hashtextextended('key ' || add_job.name || chr(10) || add_job.key, 7) & 1023)::integer);
     select j.id into holder

@@ -162,6 +162,14 @@ CREATE TABLE millrace_pauses (
   paused_at integer not null
 ) strict, without rowid;
 
+CREATE TABLE millrace_requests (
+  seq integer primary key,
+  kind text not null check (kind in ('cancel', 'pause')),
+  reason text not null,
+  keep_ms integer,
+  asked_at integer not null
+) strict;
+
 CREATE TABLE millrace_schedules (
   id text primary key,
   revision integer not null,
@@ -196,14 +204,6 @@ CREATE TABLE millrace_uniques (
   until integer,
   primary key (name, key)
 ) strict, without rowid;
-
-CREATE TABLE millrace_wishes (
-  seq integer primary key,
-  kind text not null check (kind in ('cancel', 'pause')),
-  reason text not null,
-  keep_ms integer,
-  asked_at integer not null
-) strict;
 
 CREATE TABLE millrace_workers (
   worker text primary key,

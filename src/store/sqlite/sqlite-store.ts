@@ -28,33 +28,35 @@ import type { PruneStore } from '../prune.js'
 import { PACE } from '../info.js'
 import type { Confirmation, HeldJob, PausedQueue, QueueChange, QueueStore, StandingPause } from '../queues.js'
 import type { JobRequest, PendingRequest, SettleResult } from '../requests.js'
+import { readGroup, sealGroup } from '../verbs/groups.js'
+import { readRequests, requestChange } from '../verbs/requests.js'
+import { pauseQueue, readPause, resumeQueue } from '../verbs/pauses.js'
+import { Schedules } from '../verbs/schedules.js'
+import type { VerbRunner } from '../verbs/verb.js'
 import { transactionOf } from './caller-transactions/caller.js'
 import { changeJob } from './verbs/change.js'
-import { claimJobs, nothingToClaim, reportJobs } from './verbs/claim.js'
+import { claimJobs, isAnyHeld, nothingToClaim, reportJobs } from './verbs/claim.js'
 import { Confirmed } from './verbs/confirmed.js'
 import { CommitQueue } from './connection/commit-queue.js'
 import { CommitWatch } from './caller-transactions/commit-watch.js'
 import { Statements } from './connection/driver.js'
 import { FullDisk } from './file/full-disk.js'
-import { startHeart } from './connection/heartbeat.js'
-import { groupVerbs } from './verbs/group-ends.js'
+import { startHeartbeat } from './connection/heartbeat.js'
 import { Hints } from './wake/hints.js'
 import { insertJobs } from './verbs/insert.js'
+import { verbRunner } from './verbs/job-session.js'
 import type { OpenedFile } from './connection/open.js'
 import { Notices } from './wake/notices.js'
-import { pauseQueue, readPause, resumeQueue } from './verbs/pause.js'
 import { pruneVerbs } from './verbs/prune.js'
 import { nothingToPromote, promoteJobs } from './verbs/upkeep.js'
 import type { Queries } from './queries/queries.js'
 import { queries as ownQueries } from './queries/queries.js'
 import { countJobs, findJobs } from './verbs/find.js'
 import { readJobs, readKeyed } from './verbs/read.js'
-import { SqliteSchedules } from './verbs/schedules.js'
 import { Session } from './connection/session.js'
 import { readLeases, readWorkers, rescueJobs, settleJobs } from './verbs/settle.js'
 import { SqliteTransactions } from './caller-transactions/transactions.js'
 import { Wal } from './file/wal.js'
-import { requestChange, readRequests } from './verbs/request.js'
 
 export interface SqliteStoreOptions {
   readonly durability: 'power' | 'process'
@@ -79,10 +81,11 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
   readonly queues: QueueStore = this
   readonly changes: ChangeStore = this
   readonly transactions: SqliteTransactions
-  readonly schedules: SqliteSchedules
+  readonly schedules: Schedules
   readonly #file: OpenedFile
   readonly #session: Session
   readonly #commits: CommitQueue
+  readonly #verbs: VerbRunner
   readonly #confirmed: Confirmed
   readonly #prune: PruneStore
   readonly #disk: FullDisk | undefined
@@ -110,8 +113,12 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
       identity: file.identity,
     })
     this.#prune = pruneVerbs(this.#commits, this.#session)
-    this.schedules = new SqliteSchedules(this.#commits, this.#session, () => this.#confirmed.noteTaking())
-    this.groups = groupVerbs(this.#commits, this.#session)
+    this.#verbs = verbRunner(this.#commits, this.#session)
+    this.schedules = new Schedules(this.#verbs)
+    this.groups = {
+      readGroup: (group) => this.#verbs.read((at) => readGroup(at, group)),
+      sealGroup: (seal) => this.#verbs.write((at) => sealGroup(at, seal)),
+    }
     this.#disk = file.path === ':memory:' ? undefined : new FullDisk(file.path, world)
     const [session, warnings, { identity }] = [this.#session, [...file.warnings], file]
     const onNotice = this.#notices.on.bind(this.#notices)
@@ -166,29 +173,28 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
   }
 
   changeJob(change: GuardedChange): Promise<Changed> {
-    return this.#commits.write((now) => {
-      this.#confirmed.noteTaking()
-      return changeJob(this.#session, change, now)
-    })
+    return this.#commits.write((now) => changeJob(this.#session, change, now))
   }
 
-  requestChange(ask: JobRequest): Promise<'noted' | 'refused' | 'stale'> {
-    return this.#commits.write((now) => requestChange(this.#session, ask, now))
+  requestChange(request: JobRequest): Promise<'noted' | 'refused' | 'stale'> {
+    return this.#verbs.write((at) => requestChange(at, request))
   }
 
   pauseQueue(change: QueueChange): Promise<PausedQueue> {
-    return this.#commits.write((now) => {
-      this.#confirmed.noteTaking()
-      return pauseQueue(this.#session, change, now)
+    const session = this.#session
+    return this.#verbs.write(function* (at) {
+      session.takings += 1
+      const paused = yield* pauseQueue(at, change)
+      return { ...paused, held: paused.held && isAnyHeld(session) }
     })
   }
 
   resumeQueue(queue: string): Promise<boolean> {
-    return this.#commits.write(() => resumeQueue(this.#session, queue))
+    return this.#verbs.write((at) => resumeQueue(at, queue))
   }
 
   readPause(queue: string): Promise<StandingPause | undefined> {
-    return this.#commits.read((now) => readPause(this.#session, queue, now))
+    return this.#verbs.read((at) => readPause(at, queue))
   }
 
   promoteJobs(limit: number): Promise<Promoted> {
@@ -215,7 +221,7 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
   startHeartbeat(...[worker, everyMs, onLost, loop]: HeartbeatRequest): Promise<Heartbeat | undefined> {
     const { path, library, identity } = this.#file
     if (path === ':memory:') return Promise.resolve(undefined)
-    return startHeart({ library, path, worker, everyMs, queries: this.#session.queries, identity, onLost, loop })
+    return startHeartbeat({ library, path, worker, everyMs, queries: this.#session.queries, identity, onLost, loop })
   }
 
   async dropWorker(worker: string): Promise<void> {
@@ -245,7 +251,7 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
   }
 
   readRequests(): Promise<readonly PendingRequest[]> {
-    return this.#commits.read(() => readRequests(this.#session))
+    return this.#verbs.read(readRequests)
   }
 
   reportJobs(reports: readonly Report[]): Promise<readonly number[]> {

@@ -11,7 +11,7 @@ import { fileMigrations } from './migrations/file-migrations.js'
 import { openFile } from './connection/open.js'
 import { SqliteStore } from './sqlite-store.js'
 
-/** Who writes this means no file: a URL, in quotes perhaps, or one that lost its beginning, `user:password@host/database`. */
+/** Not meant as a file: a URL, in quotes perhaps, or one that lost its beginning, `user:password@host/database`. */
 const ADDRESS = /:\/\/|^[^/\\:@]+:[^/\\@]+@[^/\\]+\//
 /** Addresses of other servers, with or without slashes. */
 const OTHER_SERVER = /^\W*(rediss?|mysql|mariadb|mongodb(?:\+srv)?|amqps?|nats|kafka|mssql|sqlserver|https?):/i

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Census, CensusJob } from '../../store/sqlite/verbs/census.js'
+import type { Census, CensusJob } from '../../store/sqlite/queries/census.js'
 import { RequestBook } from '../simulation/request-book.js'
 import { Checker, checkDrained } from './checks.js'
 import { census, facts, looking, running, waiting } from '../../../test/support/small-census.js'
@@ -35,8 +35,8 @@ describe('groups', () => {
 })
 
 describe('requested changes', () => {
-  const cancel = { wishes: [{ seq: 1, kind: 'cancel' as const }] }
-  const pause = { wishes: [{ seq: 1, kind: 'pause' as const }] }
+  const cancel = { requests: [{ seq: 1, kind: 'cancel' as const }] }
+  const pause = { requests: [{ seq: 1, kind: 'pause' as const }] }
   const after = (state: CensusJob['state']): Census =>
     census([{ ...running, state, fence: null, worker: 'w', attempt: 1 }])
 

@@ -1,4 +1,4 @@
-import type { Census, CensusJob } from '../../store/sqlite/verbs/census.js'
+import type { Census, CensusJob } from '../../store/sqlite/queries/census.js'
 import { isFinal } from '../../job/rules/states.js'
 import type { State } from '../../job/rules/states.js'
 import { BrokenPromise } from './broken-promise.js'
@@ -201,7 +201,7 @@ function findLeft(census: Census, now: number): string | undefined {
       .map((job) => `${job.id} (${job.name}) is ${job.state}${job.fence === null ? '' : ', held'}`)
     return `I10: faults have stopped, and ${stuck.length} jobs do not end: ${shown.join('; ')}`
   }
-  if (census.wishes.length > 0) return `X7: nothing runs any more, and ${census.wishes.length} wishes are left`
+  if (census.requests.length > 0) return `X7: nothing runs any more, and ${census.requests.length} requests are left`
   const open = census.groups.find(isWaiting)
   if (open !== undefined) return `G1: group ${open.group} is complete, and nobody has noticed`
   return findUnfreed(census) ?? findUnpruned(census, now)

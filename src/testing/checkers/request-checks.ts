@@ -1,4 +1,4 @@
-import type { Census, CensusJob } from '../../store/sqlite/verbs/census.js'
+import type { Census, CensusJob } from '../../store/sqlite/queries/census.js'
 import { isFinal } from '../../job/rules/states.js'
 import { BrokenPromise } from './broken-promise.js'
 
@@ -7,13 +7,13 @@ import { BrokenPromise } from './broken-promise.js'
  * cancel the job is cancelled or done; after a pause it is paused, or in a state in which it would not have run anyway.
  */
 export function checkRequests(before: Census | undefined, census: Census, met: (what: string) => void): void {
-  if (census.wishes.length === 0 && (before?.wishes.length ?? 0) === 0) return
+  if (census.requests.length === 0 && (before?.requests.length ?? 0) === 0) return
   const jobs = new Map(census.jobs.map((job) => [job.seq, job]))
-  const pending = new Map(census.wishes.map((request) => [request.seq, request]))
-  for (const { seq, kind } of census.wishes)
+  const pending = new Map(census.requests.map((request) => [request.seq, request]))
+  for (const { seq, kind } of census.requests)
     if (jobs.get(seq)?.state !== 'running')
       throw new BrokenPromise(`${idOf(kind)}: a request to ${kind} exists beside a job that ${describe(jobs.get(seq))}`)
-  for (const request of before?.wishes ?? []) {
+  for (const request of before?.requests ?? []) {
     const job = jobs.get(request.seq)
     const now = pending.get(request.seq)
     if (request.kind === 'cancel' && now === undefined) checkCancelled(job, before, census, met)

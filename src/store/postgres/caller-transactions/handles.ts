@@ -5,7 +5,7 @@ import { describe, notOpen, otherKind, unknownHandle } from './refusals.js'
 import { OWN_TYPES } from '../connection/types.js'
 
 /**
- * Who hands in a `tx`. Everything is told by shape, since no driver and no query builder is a dependency:
+ * Which library a `tx` comes from. It is recognised by its shape, since no driver and no query builder is a dependency:
  *
  *   MikroORM      getTransactionContext; what that gives is a transaction of Knex (6) or Kysely (7)
  *   Kysely        executeQuery and getExecutor

@@ -10,14 +10,15 @@ import { sqlStateOf } from '../connection/executor.js'
 import type { Executor } from '../connection/executor.js'
 import { translate } from '../connection/faults.js'
 import { executorOf } from './handles.js'
-import { sealGroup } from '../verbs/group-ends.js'
+import { sealGroup } from '../../verbs/groups.js'
+import { awaitVerb } from '../../verbs/verb.js'
 import { insertJobs } from '../verbs/insert.js'
 import type { Lanes } from '../verbs/lanes.js'
 import type { Opened } from '../connection/open.js'
-import type { Lender, Lent } from '../connection/handler-connections.js'
+import type { HandlerConnections, HandlerConnection } from '../connection/handler-connections.js'
 import { EVERYTHING } from '../connection/runner.js'
 import type { Runner } from '../connection/runner.js'
-import type { Session } from '../connection/session.js'
+import type { JobSession } from '../verbs/job-session.js'
 import { settleShared } from '../verbs/settle.js'
 import { isOneStatement } from '../verbs/write.js'
 
@@ -28,9 +29,9 @@ const CONFLICT_MAX_MS = 1_000
 export interface TransactionParts {
   readonly opened: Opened
   readonly lanes: Lanes
-  readonly lender: Lender
+  readonly handlerConnections: HandlerConnections
   /** Of a transaction whose commit only the server tells us of. */
-  readonly session: (db: Executor) => Session
+  readonly session: (db: Executor) => JobSession
   readonly run: Runner
 }
 
@@ -49,22 +50,22 @@ export class PostgresTransactions implements TransactionStore {
   }
 
   insertJobsIn(tx: unknown, jobs: readonly NewJob[], options: InsertOptions): Promise<readonly Inserted[]> {
-    return this.#inCaller(tx, (s) => {
-      const insert = (): Promise<readonly Inserted[]> => insertJobs(s, jobs, options)
+    return this.#inCaller(tx, (session) => {
+      const insert = (): Promise<readonly Inserted[]> => insertJobs(session, jobs, options)
       const write = (isAgain: boolean): Promise<readonly Inserted[]> => {
-        s.isAgain = isAgain
-        return isOneStatement(jobs, options) ? insert() : this.#whole(s, insert)
+        session.isAgain = isAgain
+        return isOneStatement(jobs, options) ? insert() : this.#whole(session, insert)
       }
-      return this.#parts.lanes.sure(jobs, write, { query: (text, values) => s.query(text, ...values) })
+      return this.#parts.lanes.sure(jobs, write, { query: (text, values) => session.query(text, ...values) })
     })
   }
 
   sealGroupIn(tx: unknown, seal: GroupSeal): Promise<boolean> {
-    return this.#inCaller(tx, (s) => this.#whole(s, () => sealGroup(s, seal)))
+    return this.#inCaller(tx, (session) => this.#whole(session, () => awaitVerb(sealGroup(session, seal))))
   }
 
   settleJobIn(tx: unknown, settled: SettledJob): Promise<boolean> {
-    return this.#inCaller(tx, (s) => this.#whole(s, () => settleShared(s, settled)))
+    return this.#inCaller(tx, (session) => this.#whole(session, () => settleShared(session, settled)))
   }
 
   /** Others may write on the handle in between, so that nothing can be undone for them. */
@@ -113,21 +114,21 @@ export class PostgresTransactions implements TransactionStore {
     made: (value: { readonly returned: T }) => void,
   ): Promise<{ readonly returned: T }> {
     if (this.#isClosed) throw new ClosedError()
-    const lent = await this.#parts.lender.borrow(request.stopped)
-    this.#own.add(lent.client)
+    const borrowed = await this.#parts.handlerConnections.borrow(request.stopped)
+    this.#own.add(borrowed.client)
     try {
-      const value = { returned: await this.#workAndSettle(lent, request) }
+      const value = { returned: await this.#workAndSettle(borrowed, request) }
       made(value)
-      await lent.giveBack({ commit: receipt })
+      await borrowed.giveBack({ commit: receipt })
       this.#parts.run.committed(EVERYTHING)
       return value
     } catch (error) {
       // What is still under way would be written after the rollback, and by itself.
-      await this.#turns.get(lent.client)
-      await lent.giveBack('rollback')
+      await this.#turns.get(borrowed.client)
+      await borrowed.giveBack('rollback')
       throw error
     } finally {
-      this.#own.delete(lent.client)
+      this.#own.delete(borrowed.client)
     }
   }
 
@@ -135,34 +136,34 @@ export class PostgresTransactions implements TransactionStore {
     this.#isClosed = true
   }
 
-  async #workAndSettle<T>(lent: Lent, { claim, work, settle, stopped }: Transact<T>): Promise<T> {
+  async #workAndSettle<T>(borrowed: HandlerConnection, { claim, work, settle, stopped }: Transact<T>): Promise<T> {
     const reason = stopped()
     if (reason !== undefined) throw reason
-    const s = this.#parts.session(executorOf(lent.client))
-    const held = await s.query(s.queries.holdsClaim, String(claim.ref), String(claim.fence))
+    const session = this.#parts.session(executorOf(borrowed.client))
+    const held = await session.query(session.queries.holdsClaim, String(claim.ref), String(claim.fence))
     if (held.length === 0) throw new LeaseLostError('ctx.transaction()')
-    const returned: unknown = work(lent.client)
+    const returned: unknown = work(borrowed.client)
     const value = (isThenable(returned) ? await returned : returned) as T
     // What the handler enqueued and did not wait for is part of it.
-    await this.#turns.get(lent.client)
-    await this.#check(executorOf(lent.client))
-    if (!(await settleShared(s, settle(value)))) throw new LeaseLostError('ctx.transaction()')
+    await this.#turns.get(borrowed.client)
+    await this.#check(executorOf(borrowed.client))
+    if (!(await settleShared(session, settle(value)))) throw new LeaseLostError('ctx.transaction()')
     return value
   }
 
-  #inCaller<T>(tx: unknown, work: (s: Session) => Promise<T>): Promise<T> {
+  #inCaller<T>(tx: unknown, work: (session: JobSession) => Promise<T>): Promise<T> {
     if (this.#isClosed) throw new ClosedError()
     const executor = executorOf(tx)
     const handle = tx as object
     const turn = (this.#turns.get(handle) ?? Promise.resolve()).then(async () => {
-      // Its commit is heard of by its notification alone.
+      // Only a notification tells of its commit.
       await this.#parts.opened.listening()
       if (!this.#own.has(handle)) await this.#check(executor)
-      const s = this.#parts.session(executor)
-      const result = await work(s).catch((error: unknown) => {
+      const session = this.#parts.session(executor)
+      const result = await work(session).catch((error: unknown) => {
         throw this.#translate(error)
       })
-      if (s.hint !== undefined) await s.query(s.queries.notify, s.news(s.hint))
+      if (session.hint !== undefined) await session.query(session.queries.notify, session.news(session.hint))
       return result
     })
     this.#turns.set(
@@ -173,20 +174,20 @@ export class PostgresTransactions implements TransactionStore {
   }
 
   /** All of a work or nothing of it, also when its refusal is swallowed and the rest commits. */
-  async #whole<T>(s: Session, work: () => Promise<T>): Promise<T> {
-    await s.query(s.queries.savepoint)
+  async #whole<T>(session: JobSession, work: () => Promise<T>): Promise<T> {
+    await session.query(session.queries.savepoint)
     try {
       const result = await work()
-      await s.query(s.queries.release)
+      await session.query(session.queries.release)
       return result
     } catch (error) {
-      await s.query(s.queries.rollbackTo).catch(() => undefined)
-      await s.query(s.queries.release).catch(() => undefined)
+      await session.query(session.queries.rollbackTo).catch(() => undefined)
+      await session.query(session.queries.release).catch(() => undefined)
       throw error
     }
   }
 
-  /** Another database than we know may be ours all the same: its tables were made anew, or restored, while we were open. */
+  /** Another database than we know may be ours all the same: its tables were made again, or restored, while we were open. */
   async #check(executor: Executor): Promise<void> {
     const { opened } = this.#parts
     const home = opened.home()

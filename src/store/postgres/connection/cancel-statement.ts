@@ -2,14 +2,14 @@ import type { Timers } from '../../../world/timers.js'
 import type { PgClient } from './client.js'
 
 /** How long the server is given to hear that a statement is called off, and to answer it. */
-export const CALL_OFF_MS = 2_000
+export const CANCEL_MS = 2_000
 
 /**
  * Has the server give up what a connection is at: a second connection is made, says only which, and is closed by the
  * server. Needs no login and no free place, and reaches the server through PgBouncer too. A request: whether it came in time
  * only the answer of the statement tells. Resolves when it was said, or could not be.
  */
-export function callOff(client: PgClient, makeClient: () => PgClient, timers: Timers): Promise<void> {
+export function cancelStatement(client: PgClient, makeClient: () => PgClient, timers: Timers): Promise<void> {
   const { processID, secretKey } = client
   const other = makeClient()
   const line = other.connection
@@ -21,7 +21,7 @@ export function callOff(client: PgClient, makeClient: () => PgClient, timers: Ti
       line.stream?.destroy()
       resolve()
     }
-    const stop = timers.after(CALL_OFF_MS, over, { idle: true })
+    const stop = timers.after(CANCEL_MS, over, { idle: true })
     line.on?.('error', over)
     line.on?.('end', over)
     const say = (): void => void line.cancel?.(processID, secretKey)

@@ -11,7 +11,7 @@ export interface PgClient {
   /** Whether an idle connection keeps the process alive. */
   ref?(): void
   unref?(): void
-  /** The server process, as whoever answered the connect told it. */
+  /** The id of the server process, as the connect was answered. */
   readonly processID?: number | null
   readonly secretKey?: number | null
   readonly host?: string
@@ -33,7 +33,7 @@ interface PgLine {
 /** What the other end is given to say goodbye. */
 const END_MS = 1_000
 
-/** Ends a connection in good order; where nobody answers any more it is cut. */
+/** Ends a connection in good order; where the server does not answer any more it is cut. */
 export async function endClient(client: PgClient, timers: Timers): Promise<void> {
   await settledWithin(timers, client.end(), END_MS)
   client.connection?.stream?.destroy()
@@ -47,7 +47,7 @@ export function cutClient(client: PgClient): void {
 
 /**
  * Connects, or rejects when that takes too long or the client is ended meanwhile. `pg` never settles a connect that its own
- * `end` came between, and whoever waits for it would keep a process alive that has closed everything.
+ * `end` came between, and a wait for it would keep a process alive that has closed everything.
  */
 export function connectWithin(client: PgClient, timers: Timers, ms: number): Promise<unknown> {
   const ended = new Promise<never>((_, reject) => {

@@ -1,7 +1,7 @@
 import { ClosedError, StoreError } from '../../../errors.js'
 import { settledWithin } from '../../../world/timers.js'
 import type { World } from '../../../world/world.js'
-import { callOff, CALL_OFF_MS } from './cancel-statement.js'
+import { cancelStatement, CANCEL_MS } from './cancel-statement.js'
 import { answerWithin, connectWithin, cutClient, endClient, noAnswer } from './client.js'
 import type { PgClient } from './client.js'
 import type { Executor } from './executor.js'
@@ -19,13 +19,13 @@ export interface ConnectionParts {
   readonly keepsSession: () => boolean
   /** Run on every new connection. */
   readonly onConnect?: (client: PgClient) => Promise<unknown>
-  /** The connection was lost and is made anew: perhaps to another server. */
+  /** The connection was lost and is made again: perhaps to another server. */
   readonly onReconnect?: () => void
   /** Waits while the server takes no more connections; without it, that is an error like any other. */
   readonly shortage?: Shortage
 }
 
-/** A deadlock, or a server that ends: tried again so often before it is told. */
+/** A deadlock, or a server that ends: tried again so often before the error is thrown. */
 const TRIES = 10
 const RETRY_MAX_MS = 200
 
@@ -43,7 +43,7 @@ const SLOW_MS = 250
 const REPLAN_EVERY_MS = 10_000
 
 /**
- * One connection, made when it is first needed and anew when it was lost. What is asked of it is done in turn, each a
+ * One connection, made when it is first needed, and again when it was lost. Its statements run in turn, each a
  * statement or a whole transaction. A statement whose answer does not come in time ends the connection: a line can be dead
  * without telling either side. While nothing is asked it does not keep the process alive.
  */
@@ -119,7 +119,7 @@ export class Connection implements Executor {
     this.#isClosed = true
     const client = this.#client
     this.#client = undefined
-    if (client !== undefined && this.#asked > 0) await callOff(client, makeClient, timers)
+    if (client !== undefined && this.#asked > 0) await cancelStatement(client, makeClient, timers)
     if (client !== undefined) await endClient(client, timers)
   }
 
@@ -205,9 +205,9 @@ export class Connection implements Executor {
     const answered = asked.finally(() => (isAnswered = true))
     await settledWithin(world.timers, answered, ms)
     if (isAnswered) return answered
-    void callOff(client, makeClient, world.timers)
+    void cancelStatement(client, makeClient, world.timers)
     try {
-      return await answerWithin(client, world.timers, CALL_OFF_MS, answered)
+      return await answerWithin(client, world.timers, CANCEL_MS, answered)
     } catch (error) {
       if (codeOf(error) !== CALLED_OFF) throw noAnswer(ms)
       const told = `${name}: it was not done in ${Math.round(ms / 1_000)} s and was called off, so nothing was written`

@@ -4,28 +4,8 @@
  * (`$1::text::bigint`). A library that looks at the type of a placeholder would otherwise write a bigint or JSON its own way.
  */
 export interface Executor {
-  /** `$1` may stand more than once. Rows come back by the names of their columns; see `numberOf` for bigints. */
+  /** `$1` may stand more than once. Rows come back by the names of their columns; see `numberOf` (store/columns.ts) for bigints. */
   query<R extends object = Record<string, unknown>>(text: string, values: readonly (string | null)[]): Promise<R[]>
-}
-
-/**
- * A bigint column as a number: some libraries give it as a text, some as a BigInt, and a user may have told his to give a
- * number. All that the store counts and stamps is a safe integer; anything else is a bug of ours, and no number is better
- * than a wrong one.
- */
-export function numberOf(value: unknown): number {
-  const number = typeof value === 'string' && !/^-?\d+$/.test(value) ? NaN : Number(value ?? NaN)
-  if (!Number.isSafeInteger(number)) throw new RangeError(`a column must be a safe integer, got ${String(value)}`)
-  return number
-}
-
-export function numberOrNull(value: unknown): number | null {
-  return value === null || value === undefined ? null : numberOf(value)
-}
-
-/** A boolean column: a user may have told his library to leave it as the text that the server writes. */
-export function booleanOf(value: unknown): boolean {
-  return value === true || value === 't' || value === 'true'
 }
 
 /**

@@ -20,7 +20,7 @@ describe('an error of the server', () => {
     ['57014', 'canceling statement due to statement timeout', 'E_STORE', /raise it/],
     ['57014', 'canceling statement due to user request', 'E_STORE', /user request \(57014\)$/],
     ['42501', 'permission denied for table jobs', 'E_STORE_RIGHTS', /as a role that owns the schema, grant/],
-  ])('%s, %s, is told with what fits', (state, said, code, advice) => {
+  ])('%session, %session, is told with what fits', (state, said, code, advice) => {
     expect(told(state, said)).toMatchObject({ code, message: expect.stringMatching(advice) })
   })
 })

@@ -65,7 +65,7 @@ export function warningsOf(found: Found, name: string): string[] {
   return warnings
 }
 
-/** What is done without, where sessions are handed out by somebody between. */
+/** What is left out where a pooler hands out sessions. */
 export function poolerWarning(name: string): string {
   return (
     `${name}: a connection pooler stands between, so what other processes commit is looked for at every poll instead of heard at once; ` +

@@ -23,8 +23,8 @@ export interface GatherParts<Item, Answer> {
 
 /**
  * What arrives while a commit is under way rides in the next one. A hundred callers who each enqueue one job and wait for it
- * share a statement and a flush. When a shared write is refused each is written by itself, so that nobody pays for another;
- * when nobody knows whether it was written, all are told so: once more could be twice.
+ * share a statement and a flush. When a shared write is refused each is written by itself, so that no caller pays for another;
+ * when it is unknown whether it was written, all callers get that error: writing again could write twice.
  */
 export class Gather<Item, Answer> {
   readonly #parts: GatherParts<Item, Answer>
@@ -61,7 +61,7 @@ export class Gather<Item, Answer> {
       const answers = await this.#parts.write(batch.map((one) => one.item))
       for (const [index, { resolve }] of batch.entries()) resolve(answers[index] as Answer)
     } catch (error) {
-      // Of a connection that was lost nobody knows what it wrote: to write again would be to write twice.
+      // It is unknown what a lost connection wrote: to write again could write twice.
       if (batch.length === 1 || !isRefusal(error))
         for (const [index, { reject }] of batch.entries())
           reject(error instanceof ReplyLostError ? error.at(index) : error)

@@ -5,7 +5,7 @@ import { TransactionError } from '../../../errors.js'
  * else, and what still comes from this handler, a statement that was not awaited, must not be written into that one's
  * transaction. Nor may it be closed meanwhile, under the engine.
  */
-export class LentClient {
+export class HandlerClient {
   readonly client: object
   #isOver = false
 

@@ -5,7 +5,7 @@ import type { World } from '../../../world/world.js'
 import { answerWithin, connectWithin, cutClient, endClient } from './client.js'
 import type { PgClient } from './client.js'
 import { isLost, lostReply, translate } from './faults.js'
-import { LentClient } from './handler-client.js'
+import { HandlerClient } from './handler-client.js'
 import type { Queries } from '../queries/queries.js'
 import type { Shortage } from './shortage.js'
 import type { PgPool, Target } from './target.js'
@@ -21,7 +21,7 @@ const LOOK_MS = 25
 const ANSWER_MS = 10_000
 
 /** A connection in an open transaction, lent to a handler. */
-export interface Lent {
+export interface HandlerConnection {
   readonly client: object
   /** Commits under a receipt (receipts.ts), or rolls back. If the reply to the commit is lost, a ReplyLostError says so. */
   giveBack(end: { readonly commit: string } | 'rollback'): Promise<void>
@@ -33,7 +33,7 @@ type Loan = PgClient & {
   removeListener(event: 'error', listener: () => void): unknown
 }
 
-export interface LenderParts {
+export interface HandlerConnectionsParts {
   readonly target: Target
   readonly queries: Queries
   readonly world: World
@@ -44,14 +44,14 @@ export interface LenderParts {
   readonly askOthers: () => void
 }
 
-/** A pool's client that is lost while it is lent tells nobody but its listeners, and ends the process without any. */
+/** A pool's client that is lost while a handler has it emits an error, which ends the process where there is no listener. */
 const ignore = (): void => undefined
 
 /**
  * Connections for `ctx.transaction`, on top of the engine's own: a handler may take its time, and others must not wait for
  * it. From the user's pool where he gave one, so that `tx` is what he already works with.
  */
-export class Lender {
+export class HandlerConnections {
   readonly #target: Target
   readonly #pool: PgPool | undefined
   readonly #queries: Queries
@@ -67,7 +67,7 @@ export class Lender {
   #isClosed = false
 
   /** `isDirect`: no pooler stands between us and the server. */
-  constructor({ target, queries, world, isDirect, shortage, askOthers }: LenderParts) {
+  constructor({ target, queries, world, isDirect, shortage, askOthers }: HandlerConnectionsParts) {
     this.#isDirect = isDirect
     this.#shortage = shortage
     this.#askOthers = askOthers
@@ -77,7 +77,7 @@ export class Lender {
     this.#world = world
   }
 
-  async borrow(stopped: () => unknown): Promise<Lent> {
+  async borrow(stopped: () => unknown): Promise<HandlerConnection> {
     await this.#slot(stopped)
     try {
       // Within the time of the attempt: that there is no connection is not the fault of the job.
@@ -85,8 +85,8 @@ export class Lender {
         () => this.#begun(stopped),
         (ms) => this.#room(ms, stopped),
       )
-      const lent = new LentClient(client)
-      const giveBack: Lent['giveBack'] = (end) => {
+      const lent = new HandlerClient(client)
+      const giveBack: HandlerConnection['giveBack'] = (end) => {
         lent.takeBack()
         return this.#end(client, end)
       }
@@ -211,7 +211,7 @@ export class Lender {
     return answerWithin(client, this.#world.timers, ANSWER_MS, asked)
   }
 
-  async #end(client: Loan, end: Parameters<Lent['giveBack']>[0]): Promise<void> {
+  async #end(client: Loan, end: Parameters<HandlerConnection['giveBack']>[0]): Promise<void> {
     const { rollback, commitWith } = this.#queries
     try {
       await this.#ask(client, end === 'rollback' ? rollback : commitWith(end.commit, 'null'))

@@ -40,7 +40,7 @@ const connect = async () => {
   await within(made.connect(), patienceMs)
   if (listen !== null) {
     // Neither a beat nor news is worth a flush, and who flushes a notification holds up all that follow.
-    // And who waits for a lock gives up before we do: else the server would go on waiting for it, and each try add one more.
+    // And a statement that waits for a lock gives up before we do: else the server would go on waiting for it, and each try add one more.
     // The rest as on the other sessions of ours (queries/session.ts).
     const own = "set jit = off; set default_transaction_isolation = 'read committed'; set statement_timeout = 0; set idle_session_timeout = 0; "
     await within(made.query(own + 'set synchronous_commit = off; set lock_timeout = ' + patienceMs / 2), patienceMs)
@@ -106,12 +106,12 @@ beat().then(() => say({ ready: true }))
 
 /** A connection that does not answer for so long is given up. */
 const PATIENCE_MS = 5_000
-/** After a loss it is tried again so soon, and no more often: somebody may end every connection at once. */
+/** After a loss it is tried again so soon, and no more often: an operator may end every connection at once. */
 const AGAIN_MS = 250
 
 const BOUNDS = { patienceMs: PATIENCE_MS, againMs: AGAIN_MS }
 
-export interface HeartOptions {
+export interface HeartbeatOptions {
   readonly target: Target
   readonly worker: string
   readonly everyMs: number
@@ -129,13 +129,13 @@ export interface HeartOptions {
 }
 
 /** A heart that also passes on what is to be told. */
-export interface PostgresHeart extends Heartbeat {
+export interface PostgresHeartbeat extends Heartbeat {
   /** Resolves when it was told, or could not be. */
   tell(news: string): Promise<void>
 }
 
 /** Starts the thread; undefined where it cannot be had: no threads here, or settings that cannot be handed to one. */
-export async function startHeart(options: HeartOptions): Promise<PostgresHeart | undefined> {
+export async function startHeartbeat(options: HeartbeatOptions): Promise<PostgresHeartbeat | undefined> {
   const thread = makeThread(options)
   if (thread === undefined) return undefined
   let told: (() => void) | undefined
@@ -172,7 +172,7 @@ function makeThread({
   notify,
   markBlocking,
   loop,
-}: HeartOptions): Worker | undefined {
+}: HeartbeatOptions): Worker | undefined {
   const { module, settings } = target
   if (module === undefined) return undefined
   const watched = { markSql: markBlocking, memory: loop?.memory }

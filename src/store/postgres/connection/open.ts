@@ -14,7 +14,7 @@ import type { PgClient } from './client.js'
 import { Owners } from '../days/days.js'
 import { dayQueries } from '../queries/days.js'
 import type { DayQueries } from '../queries/days.js'
-import { Ears } from '../wake/listener.js'
+import { HintListener } from '../wake/listener.js'
 import type { Executor } from './executor.js'
 import type { Direct } from '../wake/listen.js'
 import { bringUpToDate } from '../migrations/database-migrations.js'
@@ -29,7 +29,7 @@ import {
   warningsOf,
 } from './fitness.js'
 import type { Found } from './fitness.js'
-import { Lender } from './handler-connections.js'
+import { HandlerConnections } from './handler-connections.js'
 import { quoted, refuseNewer, schemaVersion, SCHEMA_VERSION } from '../migrations/migrate.js'
 import { Notices } from '../wake/notices.js'
 import { makeQueries } from '../queries/queries.js'
@@ -52,19 +52,19 @@ export interface Opened {
   readonly target: Target
   /** By which a transaction on another database is told from one on this. */
   home(): Home
-  /** The same, asked of the server again: who makes the tables anew gives them another identity. */
+  /** The same, read from the server again: tables that are made again get another identity. */
   readHome(): Promise<Home>
-  readonly lender: Lender
+  readonly handlerConnections: HandlerConnections
   connection(kind: 'writes' | 'work'): Connection
   /** Tells others what was committed. A hint: it may be lost. */
   tell(news: string): void
   /** Resolves when what is listened for is heard. */
   listening(): Promise<void>
-  /** Called when a connection was lost and made anew: perhaps to another server. */
+  /** Called when a connection was lost and made again: perhaps to another server. */
   onReconnect(callback: () => void): void
   /** Hears what others commit, from now on. */
   listen(heard: (news: string) => void): void
-  startHeart(...heart: HeartbeatRequest): Promise<Heartbeat | undefined>
+  startHeartbeat(...heart: HeartbeatRequest): Promise<Heartbeat | undefined>
   close(): Promise<void>
 }
 
@@ -74,6 +74,7 @@ export async function openDatabase(target: Target, autoMigrate: boolean, world: 
   const self = world.ids.workerId()
   const look = await firstLook(target, queries, self, world.timers)
   const { keepsSession } = look
+  const engine = `PostgreSQL ${look.version}`
   const notices = new Notices()
   const shortage = new Shortage(world, (error) => notices.warn(shortageWarning(target.name, error)))
   const connections = makeConnections({ target, queries, world, keepsSession, shortage })
@@ -87,20 +88,15 @@ export async function openDatabase(target: Target, autoMigrate: boolean, world: 
       throw error
     })
   const owners = new Owners(work, days, (owner) => look.warnings.push(ownerWarning(target.name, owner)))
-  const askOthers = (): void => ears.tell(`${self} ${CROWDED}`)
-  const lender = new Lender({ target, queries, world, isDirect: keepsSession, shortage, askOthers })
+  const askOthers = (): void => listener.tell(`${self} ${CROWDED}`)
+  const parts = { target, queries, world, isDirect: keepsSession, shortage, askOthers }
+  const handlerConnections = new HandlerConnections(parts)
   const past = target.listen === undefined ? undefined : pastPooler(target.listen, () => home, notices)
   const hears = keepsSession || past !== undefined
   const tellOtherwise = (news: string): Promise<unknown> => work.query(queries.notify, [news])
-  const ears = new Ears(target, world, hears ? queries.listen : null, tellOtherwise, past)
+  const listener = new HintListener(target, world, hears ? queries.listen : null, tellOtherwise, past)
   return {
-    info: {
-      name: target.name,
-      engine: `PostgreSQL ${look.version}`,
-      warnings: look.warnings,
-      onNotice: notices.on,
-      ...PACE.postgres,
-    },
+    info: { name: target.name, engine, warnings: look.warnings, onNotice: notices.on, ...PACE.postgres },
     queries,
     days,
     self,
@@ -108,23 +104,23 @@ export async function openDatabase(target: Target, autoMigrate: boolean, world: 
     target,
     home: () => home,
     readHome: lookHome,
-    lender,
+    handlerConnections,
     connection: (kind) => (kind === 'writes' ? writes : work),
-    tell: (news) => ears.tell(news),
-    listening: () => ears.listening(),
+    tell: (news) => listener.tell(news),
+    listening: () => listener.listening(),
     onReconnect: (callback) => connections.onReconnect(callback),
     listen: (heard) =>
-      ears.listen((news) => {
-        if (isCrowded(news, self)) lender.giveUpIdle()
+      listener.listen((news) => {
+        if (isCrowded(news, self)) handlerConnections.giveUpIdle()
         heard(news)
       }),
-    async startHeart(worker, everyMs, onLost, loop) {
+    async startHeartbeat(worker, everyMs, onLost, loop) {
       await owners.look() // A process without a worker prunes nothing, and need not know.
-      return ears.startHeart({ ...queries, worker, everyMs, onLost, loop })
+      return listener.startHeartbeat({ ...queries, worker, everyMs, onLost, loop })
     },
     async close() {
-      await ears.told()
-      await Promise.all([ears.close(), lender.close(), connections.close()])
+      await listener.told()
+      await Promise.all([listener.close(), handlerConnections.close(), connections.close()])
     },
   }
 }
@@ -159,7 +155,7 @@ async function firstLook(target: Target, queries: Queries, self: string, timers:
 
 /**
  * A pooler gives a number of its own at login. Hearing oneself is not enough to know: while it is idle it hands out the same
- * session again and again, and what was set there stays for whoever comes next.
+ * session again and again, and what was set there stays for the next client.
  */
 function isDirect(client: PgClient, found: Pick<Found, 'process'>): boolean {
   return typeof client.processID !== 'number' || client.processID === found.process

@@ -7,10 +7,11 @@ import type { Lanes } from '../verbs/lanes.js'
 import type { Opened } from './open.js'
 import { Receipts } from './receipts.js'
 import type { Call } from './receipts.js'
-import { newsOf, Session } from './session.js'
+import { JobSession } from '../verbs/job-session.js'
+import { newsOf } from './session.js'
 import { LOCK_PATIENCE_MS, whileLocked } from './while-locked.js'
 
-/** How the verbs of the store run: as statements that each commit, or as a whole. What they commit is told afterwards. */
+/** How the verbs of the store run: as statements that each commit, or as a whole. Other processes are notified after the commit. */
 export class Runner {
   readonly receipts: Receipts
   readonly #opened: Opened
@@ -30,7 +31,7 @@ export class Runner {
   /** Statements that each commit by themselves; the one that writes takes the receipt. */
   async plain<T>(
     connection: Connection,
-    work: (s: Session) => Promise<T>,
+    work: (session: JobSession) => Promise<T>,
     patienceMs = LOCK_PATIENCE_MS,
     receipt?: string,
   ): Promise<T> {
@@ -42,14 +43,14 @@ export class Runner {
   }
 
   /** All or nothing. */
-  transact<T>(work: (s: Session) => Promise<T>, patienceMs = LOCK_PATIENCE_MS): Promise<T> {
+  transact<T>(work: (session: JobSession) => Promise<T>, patienceMs = LOCK_PATIENCE_MS): Promise<T> {
     const { world, queries } = this.#opened
     return whileLocked(world, patienceMs, (until) => this.#transactOnce(work, queries.commit, until))
   }
 
   /** The same with a receipt, which holds what `answer` makes of the result. */
   transactKept<T>(
-    work: (s: Session) => Promise<T>,
+    work: (session: JobSession) => Promise<T>,
     answer: (result: T) => unknown,
     patienceMs = LOCK_PATIENCE_MS,
   ): Promise<T> {
@@ -62,7 +63,7 @@ export class Runner {
   }
 
   /** A command of a caller, all or nothing, whose result can be written as JSON. `ids`: the jobs that it changes. */
-  command<T>(ids: readonly string[], work: (s: Session) => Promise<T>): Promise<T> {
+  command<T>(ids: readonly string[], work: (session: JobSession) => Promise<T>): Promise<T> {
     return this.known({
       ids,
       write: () => this.transactKept(work, (result) => result),
@@ -88,12 +89,12 @@ export class Runner {
     this.#opened.tell(newsOf(this.#opened.self, hint))
   }
 
-  session(db: Executor, from = this.#opened.self): Session {
-    return new Session({ db, queries: this.#opened.queries, lanes: this.#lanes, now: this.#now, from })
+  session(db: Executor, from = this.#opened.self): JobSession {
+    return new JobSession({ db, queries: this.#opened.queries, lanes: this.#lanes, now: this.#now, from })
   }
 
   async #transactOnce<T>(
-    work: (s: Session) => Promise<T>,
+    work: (session: JobSession) => Promise<T>,
     commit: string | ((result: T) => string),
     until: number | undefined,
   ): Promise<T> {

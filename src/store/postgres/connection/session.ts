@@ -1,7 +1,10 @@
-import { QUIET } from '../../hint.js'
+import { mergeHints, QUIET } from '../../hint.js'
 import type { Hint } from '../../store.js'
 import { GroupMoves } from '../../group-moves.js'
+import type { SharedStatement } from '../../verbs/statements.js'
+import type { Value, VerbSession } from '../../verbs/verb.js'
 import type { Executor } from './executor.js'
+import type { JobSession } from '../verbs/job-session.js'
 import type { Lanes } from '../verbs/lanes.js'
 import type { Queries } from '../queries/queries.js'
 import type { Runner } from './runner.js'
@@ -31,19 +34,19 @@ export interface SessionParts {
 export interface VerbParts {
   readonly lanes: Lanes
   /** Statements that each commit by themselves. */
-  readonly plain: <T>(work: (s: Session) => Promise<T>) => Promise<T>
+  readonly plain: <T>(work: (session: JobSession) => Promise<T>) => Promise<T>
   /** All or nothing; what others have locked is waited for as long as that. */
-  readonly transact: <T>(work: (s: Session) => Promise<T>, patienceMs?: number) => Promise<T>
-  /** The same for commands of callers, who are told when the outcome is unknown. */
+  readonly transact: <T>(work: (session: JobSession) => Promise<T>, patienceMs?: number) => Promise<T>
+  /** The same for commands of callers, who get an OutcomeUnknownError when the reply is lost. */
   readonly kept: Pick<Runner, 'command' | 'known' | 'transactKept'>
 }
 
 /** One verb at work: where its statements run, and what its commit will have changed. */
-export class Session {
+export class Session implements VerbSession {
   readonly queries: Queries
   readonly lanes: Lanes
   /** Members of groups that this verb moves; `countMoves` writes it down. */
-  readonly tally = new GroupMoves()
+  readonly groupMoves = new GroupMoves()
   readonly #parts: SessionParts
   /** The lanes were read after a statement in here had looked at their table. */
   isAgain = false
@@ -79,14 +82,29 @@ export class Session {
     return Number(row?.now)
   }
 
+  /** A statement of a shared verb (store/verbs/). */
+  rows<Row extends object>(statement: SharedStatement, ...values: readonly Value[]): Promise<Row[]> {
+    return this.query<Row>(this.queries[statement], ...values.map(toText))
+  }
+
+  run(statement: SharedStatement, ...values: readonly Value[]): Promise<unknown> {
+    return this.rows(statement, ...values)
+  }
+
+  get givenNow(): number | null {
+    return this.#parts.now?.() ?? null
+  }
+
+  list(numbers: readonly number[]): string {
+    return arrayOf(numbers)
+  }
+
+  storable(text: string | null): string | null {
+    return clean(text)
+  }
+
   note(hint: Partial<Hint>): void {
-    const due = [this.#hint.dueInMs, hint.dueInMs ?? null].filter((ms) => ms !== null)
-    this.#hint = {
-      ready: this.#hint.ready || hint.ready === true,
-      dueInMs: due.length === 0 ? null : Math.min(...due),
-      settled: this.#hint.settled || hint.settled === true,
-      requested: this.#hint.requested || hint.requested === true,
-    }
+    this.#hint = mergeHints(this.#hint, hint)
   }
 
   /** What was noted, or undefined when nothing was. */
@@ -94,7 +112,7 @@ export class Session {
     return this.#hint === QUIET ? undefined : this.#hint
   }
 
-  /** What others are told. */
+  /** The notification for other processes. */
   news(hint: Hint): string {
     return newsOf(this.#parts.from, hint)
   }
@@ -116,7 +134,7 @@ export function merged(before: string, news: string): string {
   return [...new Set([...before.split(' '), ...news.split(' ')])].join(' ')
 }
 
-/** What a notification means; undefined when it is our own. When something is due, who looks finds out. */
+/** What a notification means; undefined when it is our own. When a job is due, the listener has to look. */
 export function hintOf(news: string, self: string): Hint | undefined {
   const [from, ...words] = news.split(' ')
   if (from === self) return undefined
@@ -140,4 +158,15 @@ export function textOf(value: number | null): string | null {
 /** A length of time that may be for ever. */
 export function finite(ms: number): number | null {
   return Number.isFinite(ms) ? ms : null
+}
+
+/** PostgreSQL's texts hold no NUL and no half of a pair. Errors and logs are JSON and have neither. */
+export function clean(text: string | null): string | null {
+  return text === null ? null : text.replaceAll(UNWRITABLE, '\ufffd')
+}
+
+const UNWRITABLE = /\u0000|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g
+
+function toText(value: Value): string | null {
+  return value === null ? null : String(value)
 }

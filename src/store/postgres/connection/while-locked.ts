@@ -7,8 +7,8 @@ const AGAIN_MS = 20
 
 /**
  * Does a work that others' locks may stand in the way of. Each try waits for a lock for a moment only, then lets go of the
- * connection, so that whoever has nothing to do with that lock goes first: a caller's transaction may hold a key for as long
- * as it likes. After `patienceMs` it is told.
+ * connection, so that verbs that do not need that lock go first: a caller's transaction may hold a key for as long
+ * as it likes. After `patienceMs` the error is thrown.
  */
 export async function whileLocked<T>(
   world: World,
@@ -28,7 +28,7 @@ export async function whileLocked<T>(
   }
 }
 
-/** Somebody has what this needs: it can be done another time. */
+/** Another process holds a lock that this needs: it can be tried again. */
 export function isLocked(error: unknown): boolean {
   return error instanceof StoreError && error.code === 'E_STORE_LOCKED'
 }

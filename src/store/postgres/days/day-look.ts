@@ -3,7 +3,7 @@ import { beforeDay } from '../queries/days.js'
 import type { Executor } from '../connection/executor.js'
 import { DAY_MS } from '../queries/numbers.js'
 
-/** So many jobs at a time: a few milliseconds, and then whoever claims on the same connection has his turn. */
+/** So many jobs at a time: a few milliseconds, and then a claim on the same connection has its turn. */
 const SLICE = 2_000
 /** So many at the most are moved, while everybody waits. */
 const STAYING_MAX = 10_000
@@ -15,7 +15,7 @@ const YOUNG_DAYS = 10
 export class DayLook {
   readonly day: number
   readonly #now: number
-  /** The last number given when this look began, and nobody had lower ones uncommitted; undefined: that was not seen to. */
+  /** The last number given when this look began, with no lower number uncommitted; undefined: that was not made sure of. */
   readonly lastNumber: string | undefined
   all = 0
   readonly staying: number[] = []

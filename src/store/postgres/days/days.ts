@@ -13,7 +13,7 @@ const DAYS_AHEAD = 2
 /** Slices looked at in one go, about a second: who stops waits for that at the most, and the next go begins where it ended. */
 const SLICES_MAX = 200
 
-/** Somebody has the lock, or rows came into the rest meanwhile: it is tried again. */
+/** Another process has the lock, or rows came into the default partition meanwhile: it is tried again. */
 export const COME_AGAIN: ReadonlySet<string> = new Set(['55P03', '23514', '40P01'])
 
 const DENIED = '42501'
@@ -25,14 +25,14 @@ export interface DaysWalk {
   /** Where days may not be dropped. */
   rows?: DayRows | undefined
   mayDrop?: boolean
-  /** The server refused what an owner may do: a day belongs to yet another role. That is told once. */
+  /** The server refused what an owner may do: a day belongs to yet another role. That is reported once. */
   isDenied?: boolean
 }
 
 export interface DaysKept {
   /** Jobs that went with their days. */
   readonly forgotten: number
-  /** Somebody stood in the way, or there is more to look at. */
+  /** Another process held a lock, or there is more to look at. */
   readonly again: boolean
 }
 
@@ -100,7 +100,7 @@ export class Owners {
   }
 }
 
-/** Within the transaction that made the tables: nobody can be in the way. */
+/** Within the transaction that made the tables: no other process can hold a lock on them. */
 export async function makeFirstDays(tx: Executor, queries: DayQueries, now: number): Promise<void> {
   for (const { of, day } of missingOf(new Set(), Math.floor(now / DAY_MS))) await makeDay(tx, queries, of, day)
 }
@@ -180,7 +180,7 @@ class Days {
     walk.look = undefined
   }
 
-  /** Undefined when somebody is in the way. */
+  /** Undefined when another process holds a lock. */
   async #alone<T>(work: (tx: Executor) => Promise<T>): Promise<T | undefined> {
     try {
       return await this.#connection.transaction(this.#queries, async (tx) => {
@@ -218,7 +218,7 @@ async function awaitEnqueues(tx: Executor, queries: DayQueries): Promise<string>
   return row?.number ?? '0'
 }
 
-/** Gives how many jobs went with it. Looked at again now that nobody else is at it: somebody may have been faster. */
+/** Gives how many jobs went with it. Looked at again under the lock: another process may have dropped it first. */
 async function dropDay(tx: Executor, queries: DayQueries, look: DayLook): Promise<number> {
   const { day } = look
   const parts = await readParts(tx, queries)

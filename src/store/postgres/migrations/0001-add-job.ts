@@ -32,7 +32,7 @@ export const addJob = (schema: string, channel: string): readonly string[] => [
   `create function ${schema}.add_job(name text, payload text default null, ${options}) returns uuid
     language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
     as ${literal(body(schema, channel))}`,
-  // Both kinds of JSON, so that nobody needs a cast. A bare literal finds the function above.
+  // Both kinds of JSON, so that no caller needs a cast. A bare literal finds the function above.
   ...['json', 'jsonb'].map(
     (type) => `create function ${schema}.add_job(name text, payload ${type}, ${options}) returns uuid
     language sql volatile security invoker set search_path = pg_catalog, pg_temp
@@ -113,7 +113,7 @@ begin
   due := coalesce((extract(epoch from coalesce(add_job.due_at, began + add_job.run_in)) * 1000)::bigint, now_ms);
   expires := (extract(epoch from coalesce(add_job.expires_at, began + add_job.expires_in)) * 1000)::bigint;
   if add_job.key is not null then
-    -- The lock of insertJobs: nobody else gives this key away before this transaction is over.
+    -- The lock of insertJobs: no other transaction gives this key away before this one ends.
     perform pg_advisory_xact_lock(
       ${LOCK_CLASS}, (hashtextextended('key ' || add_job.name || chr(10) || add_job.key, 7) & ${LOCK_SLOTS - 1})::integer);
     select j.id into holder

@@ -1,6 +1,6 @@
 /**
  * Groups. A move of a member is a row appended to `group_moves`: to update a count would make all who end members of one group
- * stand in one line. Whoever promotes jobs adds the moves up into `group_counts`; how a group stands is the sum of both.
+ * stand in one line. The process that promotes jobs adds the moves up into `group_counts`; the counts of a group are the sum of both.
  */
 export const groups = (schema: string): readonly string[] => [
   `create table ${schema}.groups (

@@ -48,7 +48,7 @@ export const jobs = (schema: string): readonly string[] => [
     log text,
     -- Ids of the jobs it came after, as JSON; null for nearly all.
     after text,
-    -- Somebody comes after it: its end must be told. Null is false.
+    -- It has children: its end must leave a to-do. Null is false.
     is_parent boolean,
     grp text,
     check ((payload is null) <> (bytes is null))
@@ -195,7 +195,7 @@ end'`,
     progress text
   )`,
   // What is wanted of a job that runs. A row lives as long as that claim: whatever settles the job honours and removes it.
-  `create table ${schema}.wishes (
+  `create table ${schema}.requests (
     ref bigint primary key,
     kind text not null check (kind in ('cancel', 'pause')),
     reason text not null,
@@ -210,7 +210,7 @@ end'`,
     is_void boolean not null default false,
     answer text
   ) with (autovacuum_vacuum_scale_factor = 0.0, autovacuum_vacuum_threshold = 10000)`,
-  // One row for each queue that is paused; \`until\` is null until somebody resumes it.
+  // One row for each queue that is paused; \`until\` is null until a person resumes it.
   `create table ${schema}.pauses (
     queue text primary key,
     until bigint,

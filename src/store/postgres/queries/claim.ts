@@ -53,7 +53,7 @@ const taking = ({
       from taken, clock
       group by now)`
 
-/** What a claim is told beside its jobs. */
+/** What a claim gives beside its jobs. */
 const told = `clock.now, exists (select 1 from alive) as alive,
            (select json_agg(json_build_array(lane.lane, lane.queue, lane.name, l.last))
             from (select lane, max(sort) as last from taken group by lane) l join lane on lane.lane = l.lane)::text as lanes,

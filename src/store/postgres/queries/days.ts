@@ -11,7 +11,7 @@ import { forgetting } from './sql-fragments.js'
 export const PARTED = ['jobs', 'history', 'labels'] as const
 export type Parted = (typeof PARTED)[number]
 
-/** How long everybody may have to wait for us, who wait for somebody's lock; we come again. */
+/** How long other processes may wait behind our wait for a lock; then it is tried again. */
 const LOCK_WAIT_MS = 100
 /** And while we have it: then the server undoes what we began. */
 const STATEMENT_MS = 5_000
@@ -34,7 +34,7 @@ export function dayQueries(schema: string) {
     /** Rows of that day are in the rest already: then they stay there, since nothing may move under those who run them. */
     isTaken: (of: Parted, day: number): string =>
       `select 1 as taken from ${s}.${of}_rest where ${within('ref', day)} limit 1`,
-    /** By itself first: to attach it locks nobody out but those who look into the rest, for one look through it. */
+    /** By itself first: to attach it locks out only readers of the default partition, for one scan of it. */
     create: (of: Parted, day: number): string =>
       `create table if not exists ${table(of, day)} (like ${s}.${of} including all)`,
     /** To whom the others belong: whoever else may drop it later need not be of the role that made it. `owner` is quoted. */
@@ -42,7 +42,7 @@ export function dayQueries(schema: string) {
     attach: (of: Parted, day: number): string =>
       `alter table ${s}.${of} attach partition ${table(of, day)} for values from (${from(day)}) to (${from(day + 1)})`,
 
-    /** All or nobody: whoever is in the middle of something has one of them. */
+    /** All or none: a transaction that is open has one of them. */
     lockParted: `lock table only ${s}.jobs, only ${s}.history, only ${s}.labels in access exclusive mode`,
     detach: (of: Parted, day: number): string => `alter table ${s}.${of} detach partition ${table(of, day)}`,
     /** No day covers them any more, so they go to the rest: those that were seen, and what came to stay after the look. */
@@ -65,7 +65,7 @@ export function dayQueries(schema: string) {
       select h.*
       from ${table('history', day)} h
       where h.ref = any(array(select j.ref from ${s}.jobs_rest j where ${within('j.ref', day)}))`,
-    /** Those that went, and that somebody waits for. */
+    /** Those that were deleted and have children. */
     noteGone: (day: number): string => `
       insert into ${s}.link_todos (parent, what)
       select l.parent, case when h.state = 'done' then 'done' else 'gone' end
@@ -111,7 +111,7 @@ function lookQueries(s: string, text: string) {
         select ref from ${s}.history
         where ref > $1::text::bigint and ref <= (select max(ref) from slice) and keep_until <= $3::text::bigint)`
   return {
-    /** Who owns the tables may make and drop their partitions, and nobody else may. */
+    /** Only the owner of the tables may make and drop their partitions. */
     readOwner: `
       select bool_and(pg_has_role(c.relowner, 'usage') and has_schema_privilege(c.relnamespace, 'create')) as may,
              min(c.relowner::regrole::text) as owner, quote_ident(current_user) as role
@@ -123,13 +123,13 @@ function lookQueries(s: string, text: string) {
       select count(*)::integer as rows, max(ref)::text as last,
              (json_agg(ref) filter (where ref not in (select ref from over)))::text as staying
       from slice`,
-    /** The same, for whoever may not drop the day: those that are over go, the jobs with their ends. */
+    /** The same for a role that may not drop the day: deletes what is over, the jobs with their ends. */
     pruneSlice: `
       with ${slice},
       ${forgetting(s, 'over')}
       select (select count(*)::integer from slice) as rows, (select max(ref)::text from slice) as last,
              (select count(*)::integer from gone) as forgotten`,
-    /** Nobody has a job that is not committed; who comes now gets a number after the last one. */
+    /** No job is uncommitted; a job that is enqueued now gets a number after the last one. */
     lockJobs: `lock table only ${s}.jobs in share mode`,
     lastNumber: `select coalesce(pg_sequence_last_value('${text}.job_number'::regclass), 0)::text as number`,
     /** Of days that are gone. */

@@ -15,7 +15,7 @@ export const enqueueQueries = {
     select n.lane, n.queue, n.name
     from json_to_recordset($1::text::json) as a (queue text, name text)
     cross join lateral (select * from ${s}.lanes n where n.queue = a.queue and n.name = a.name limit 1) n`,
-  /** In one order, so that nobody waits in a ring. */
+  /** In one order, so that there is no deadlock. */
   addLanes: `
     insert into ${s}.lanes (queue, name)
     select queue, name
@@ -65,7 +65,7 @@ export const enqueueQueries = {
       insert into ${s}.receipts (id) select $9::text::uuid from made where $9::text is not null)
     insert into ${s}.ready (lane, sort, ref) select lane, ${sort('made')}, ref from made
     returning 1 as written`,
-  /** Jobs of any kind. Keys and places were asked for, and are taken here. */
+  /** Jobs of any kind. Their keys and slots were found free, and are taken here. */
   insertJobs: insertAny('', '', ''),
   /** The same where members of groups are among them, who are counted. */
   insertMembers: insertAny(', "group" text', ', grp', counted),
@@ -79,7 +79,7 @@ export const enqueueQueries = {
       select m.ref, each.label from made m cross join lateral json_array_elements_text(m.labels) as each (label)),`,
   ),
   /**
-   * Until the end of the transaction nobody else asks for these; in one order, so that nobody waits in a ring.
+   * Until the transaction ends no other process asks for these; in one order, so that there is no deadlock.
    */
   lockNames: `
     select count(pg_advisory_xact_lock(${LOCK_CLASS}, slot))
@@ -87,14 +87,14 @@ export const enqueueQueries = {
       select distinct (hashtextextended(value, 7) & ${LOCK_SLOTS - 1})::integer as slot
       from json_array_elements_text($1::text::json)
       order by 1) as sorted`,
-  /** Who holds the keys, the newest first, and who has the places. */
+  /** The holders of keys, the newest first, and of slots. */
   keyHolders: `
     select a.name as "askedName", a.key as "askedKey", k.ref, k.turn
     from json_to_recordset($1::text::json) as a (name text, key text)
     cross join lateral (
       select k.ref, k.turn from ${s}.keys k where k.name = a.name and k.key = a.key order by k.turn desc limit 2) k
     order by k.turn desc`,
-  placeHolders: `
+  slotHolders: `
     select u.name, u.key, u.ref, u.id::text as id, u.until
     from json_to_recordset($1::text::json) as a (name text, key text)
     cross join lateral (select * from ${s}.uniques u where u.name = a.name and u.key = a.key limit 1) u`,
@@ -115,12 +115,12 @@ export const enqueueQueries = {
         where k.name = a.name and k.key = a.key and k.ref = a.ref
         limit 1
         for update) k))`,
-  takePlace: `
+  takeSlot: `
     insert into ${s}.uniques (name, key, ref, id, until)
     values ($1, $2, $3::text::bigint, $4::text::uuid, $5::text::bigint)
     on conflict (name, key) do update set ref = excluded.ref, id = excluded.id, until = excluded.until`,
   /** Of jobs that are called off or deleted, while their rows are still there to say which place they have. */
-  freePlaces: `
+  freeSlots: `
     delete from ${s}.uniques
     where ctid = any(array(
       select u.at

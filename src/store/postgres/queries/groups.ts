@@ -7,13 +7,13 @@ const unfinishedOf = (group: string): string => `(
       (select coalesce(sum(c.members), 0) from ${s}.group_counts c where c.grp = ${group} and c.${unfinished})
       + (select coalesce(sum(m.members), 0) from ${s}.group_moves m where m.grp = ${group} and m.${unfinished}))`
 
-/** While more than so many are unfinished nobody is woken for an end: the poll adds up. */
+/** While more than so many are unfinished an end wakes no process: the poll adds up. */
 const NEARLY_DONE = 10_000
 
 export const groupQueries = {
   /**
-   * Shared until the end of the transaction: meanwhile nobody seals the group, calls it complete or forgets it. In one order,
-   * so that nobody waits in a ring.
+   * Shared until the end of the transaction: meanwhile no other process seals, completes or deletes the group. In one order, so
+   * that there is no deadlock.
    */
   shareGroups: `
     select g.grp, g.sealed_at, g.completed_at, g.empty_since
@@ -30,13 +30,20 @@ export const groupQueries = {
     where grp = any(array(select value from json_array_elements_text($1::text::json))) and empty_since is not null`,
   isMember: `
     select 1 as member from ${s}.jobs j where j.ref = $1::text::bigint and j.grp = $2`,
-  /** Whoever adds to it now is waited for. */
+  /**
+   * Waits for transactions that add members now. The zero-count move makes the next fold check whether the group is complete,
+   * however long ago its last member ended.
+   */
   sealGroup: `
-    update ${s}.groups
-    set sealed_at = coalesce($2::text::bigint, ${clock}), when_done = $3
-    where grp = $1 and sealed_at is null
+    with sealed as (
+      update ${s}.groups
+      set sealed_at = coalesce($1::text::bigint, ${clock}), when_done = $2
+      where grp = $3 and sealed_at is null
+      returning grp)
+    insert into ${s}.group_moves (grp, queue, state, members)
+    select grp, '', 'done', 0 from sealed
     returning 1 as sealed`,
-  /** Appends, and says whether somebody should look soon. */
+  /** Appends, and says whether the group may be complete soon. */
   countMoves: `
     with moved as (
       insert into ${s}.group_moves (grp, queue, state, members)
@@ -102,7 +109,7 @@ export const groupQueries = {
     select (select count(*)::integer from looked) as looked, (select json_agg(grp) from complete)::text as complete`,
   whenDone: `
     select when_done as written from ${s}.groups where grp = $1 and completed_at is null`,
-  /** Nobody adds to it any more, or somebody is about to and it is looked at again soon. */
+  /** No other transaction adds to it; where one is about to, the row is skipped and looked at again soon. */
   lockGroup: `
     select when_done as written
     from ${s}.groups
@@ -114,8 +121,8 @@ export const groupQueries = {
   completeGroup: `
     update ${s}.groups set completed_at = coalesce($2::text::bigint, ${clock}), when_done = null where grp = $1`,
   /**
-   * The next few of a walk round the groups: what has no member is marked, and forgotten when it has been so for long. Who adds
-   * to a marked one takes the mark away first, and a row whose version has changed is left alone.
+   * The next few of a walk round the groups: what has no member is marked, and deleted when it has been so for long. A
+   * transaction that adds to a marked one takes the mark away first, and a row whose version has changed is left alone.
    */
   sweepGroups: `
     with clock as materialized (select coalesce($1::text::bigint, ${clock}) as now),

@@ -64,7 +64,7 @@ export const linkQueries = {
     insert into ${s}.link_todos (parent, id, what)
     select parent, id, what
     from json_to_recordset($1::text::json) as a (parent bigint, id uuid, what text)`,
-  /** Of jobs that are about to be forgotten: those that somebody waits for. */
+  /** Of jobs that are about to be deleted: those that have children. */
   lockJobs: `select ref from ${s}.jobs where ref = any($1::text::bigint[]) order by ref for update`,
   noteForgotten: `
     insert into ${s}.link_todos (parent, id, what)
@@ -73,7 +73,7 @@ export const linkQueries = {
     cross join ${bodyOf('a.ref')}
     where ${hasChildren('a.ref')}
     returning 1 as noted`,
-  /** Of jobs that are parked: those that somebody goes past. */
+  /** Of jobs that are parked: those that have a child which runs past them. */
   noteParked: `
     insert into ${s}.link_todos (parent, what)
     select distinct l.parent, 'parked'
@@ -116,7 +116,7 @@ export const linkQueries = {
     select ref from ${s}.history where ref = any($1::text::bigint[]) for update skip locked`,
   lockFreeLeases: `
     select fence from ${s}.leases where fence = any($1::text::bigint[]) for update skip locked`,
-  askLeases: `update ${s}.leases set asked = true where fence = any($1::text::bigint[]) and not asked`,
+  markLeases: `update ${s}.leases set asked = true where fence = any($1::text::bigint[]) and not asked`,
 
   /** What such ends move: the links of some policies. */
   movedLinks: `
@@ -143,7 +143,7 @@ export const linkQueries = {
         where l.parent = each.parent and l.child = each.child
         limit 1
         for update) l))`,
-  /** Those that wait for nobody any more wait for their time, which has mostly come. */
+  /** Jobs without an open link wait for their time, which has mostly come. */
   freeJobs: `
     update ${s}.waiting w
     set state = case when (select j.error from ${s}.jobs j where j.ref = w.ref) is null then 'scheduled' else 'retrying' end

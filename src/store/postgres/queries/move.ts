@@ -2,8 +2,8 @@ import { DAY_MS } from './numbers.js'
 import { s, clock, hasEnded } from './sql-fragments.js'
 
 /*
- * Each takes several jobs out of their places: those that are still there, and that nobody has written since they were read.
- * Who writes a job takes it out first, so what was taken stays as it was read. Every look is one into an index: the planner
+ * Each takes several jobs out of their places: those that are still there, and were not written since they were read. A
+ * write to a job takes it out first, so what was taken stays as it was read. Every look is one into an index: the planner
  * would sometimes rather read the whole line.
  */
 type Locked = '' | 'skip locked'
@@ -37,7 +37,7 @@ const takeWaiting = (locked: Locked): string => `
     returning ref`
 
 /**
- * What would go with its day is noted: whoever drops the day has looked at it perhaps (days.ts). With a day to spare, since the
+ * What would be dropped with its day is noted: the process that drops the day may have looked at it already (days.ts). With a day to spare, since the
  * server's clock may be set back.
  */
 const takeHistory = (locked: Locked): string => `

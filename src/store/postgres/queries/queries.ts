@@ -1,4 +1,4 @@
-import { askQueries } from './request.js'
+import { requestQueries } from './request.js'
 import { claimQueries } from './claim.js'
 import { enqueueQueries } from './enqueue.js'
 import { findQueries } from './find.js'
@@ -30,7 +30,7 @@ const statements = {
   ...timeQueries,
   ...moveQueries,
   ...linkQueries,
-  ...askQueries,
+  ...requestQueries,
   ...upkeepQueries,
   ...claimQueries,
   ...settleQueries,

@@ -1,27 +1,30 @@
 import { s, clock } from './sql-fragments.js'
 
-/** What is asked of jobs that run, and pauses. */
-export const askQueries = {
-  putWish: `
-    insert into ${s}.wishes (ref, kind, reason, keep_ms, asked_at)
+/** Requested changes of jobs that run, and pauses. */
+export const requestQueries = {
+  putRequest: `
+    insert into ${s}.requests (ref, kind, reason, keep_ms, asked_at)
     values ($1::text::bigint, $2, $3, $4::text::bigint, coalesce($5::text::bigint, ${clock}))
     on conflict (ref) do update
     set kind = excluded.kind, reason = excluded.reason, keep_ms = excluded.keep_ms, asked_at = excluded.asked_at
-    where wishes.kind <> excluded.kind`,
-  /** On the lease itself, where those see it who waited for its lock: they would not see a new wish. */
-  markAsked: `update ${s}.leases set asked = true where fence = $1::text::bigint and not asked`,
-  dropWishes: `delete from ${s}.wishes where ref = any($1::text::bigint[])`,
-  wishesOf: `
-    select ref, kind, reason, keep_ms from ${s}.wishes where ref = any($1::text::bigint[])`,
-  readWishes: `
+    where requests.kind <> excluded.kind`,
+  /** On the lease itself, where a settlement that waited for its lock sees it: it would not see a new request. */
+  markRequested: `update ${s}.leases set asked = true where fence = $1::text::bigint and not asked`,
+  dropRequests: `delete from ${s}.requests where ref = any($1::text::bigint[])`,
+  requestsOf: `
+    select ref, kind, reason, keep_ms from ${s}.requests where ref = any($1::text::bigint[])`,
+  readRequests: `
     select w.ref, w.kind, w.reason, e.fence
-    from (select * from ${s}.wishes order by ref) w
+    from (select * from ${s}.requests order by ref) w
     cross join lateral (
       select e.fence from ${s}.leases e
       where w.ref = any(e.refs) and not w.ref = any(e.gone)
       order by e.fence
       limit 1) e`,
-  readPauses: `select queue, until, paused_at, coalesce($1::text::bigint, ${clock}) as now from ${s}.pauses order by queue`,
+  readPause: `
+    select until, paused_at, coalesce($1::text::bigint, ${clock}) as now
+    from ${s}.pauses
+    where queue = $2`,
   putPause: `
     insert into ${s}.pauses (queue, until, paused_at)
     values ($1, $2::text::bigint, $3::text::bigint)

@@ -15,19 +15,19 @@ export const scheduleQueries = {
     returning 1 as written`,
   putSchedule: `
     update ${s}.schedules
-    set revision = revision + 1, spec = $2, created_at = $3::text::bigint, paused_at = $4::text::bigint, next_at = $5::text::bigint
-    where id = $1 and revision = $6::text::bigint
+    set revision = revision + 1, spec = $1, created_at = $2::text::bigint, paused_at = $3::text::bigint, next_at = $4::text::bigint
+    where id = $5 and revision = $6::text::bigint
     returning 1 as written`,
-  /** Who holds it moves it on: nobody needs to wait for that only to come second. */
+  /** The transaction that holds the lock moves the schedule on: another need not wait only to find it stale. */
   lockSchedule: `
     select ${schedule} from ${s}.schedules
     where id = $1 and revision = $2::text::bigint
     for update skip locked`,
   moveSchedule: `
     update ${s}.schedules
-    set revision = revision + 1, paused_at = $2::text::bigint, next_at = $3::text::bigint,
-        last_at = greatest(last_at, $4::text::bigint), open = $5, fired = fired + 1
-    where id = $1`,
+    set revision = revision + 1, paused_at = $1::text::bigint, next_at = $2::text::bigint, last_at = $3::text::bigint,
+        open = $4, fired = fired + 1
+    where id = $5`,
   /** The schedule first: who waited for a firing that held it sees the ticks of that only in a statement of its own. */
   dropSchedule: `delete from ${s}.schedules where id = $1 returning 1 as dropped`,
   dropTicks: `delete from ${s}.ticks where schedule = $1`,
@@ -68,9 +68,9 @@ export const scheduleQueries = {
   waitingDue: `
     with w as materialized (
       select ref, state, due_at from ${s}.waiting
-      where state in ('scheduled', 'retrying') and due_at <= ${now} + $2::text::bigint
+      where state in ('scheduled', 'retrying') and due_at <= $1::text::bigint
       order by due_at
-      limit $3::text::integer)
+      limit $2::text::integer)
     select j.id, n.name, n.queue, w.state, w.due_at, j.options
     from w
     join ${s}.jobs j on j.ref = any(array(select ref from w)) and j.ref = w.ref

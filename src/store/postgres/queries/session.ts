@@ -15,7 +15,7 @@ const OWN =
   `set enable_seqscan = off; set enable_bitmapscan = off; set jit = off; ` +
   `set default_transaction_isolation = 'read committed'; set statement_timeout = 0; set idle_session_timeout = 0`
 
-/** Transactions, and what is told. */
+/** Transactions and notifications. */
 export const sessionQueries = {
   now: DATABASE_NOW,
   begin: `begin`,
@@ -25,7 +25,7 @@ export const sessionQueries = {
   setUpWork: `set lock_timeout = '250ms'; ${OWN}; set synchronous_commit = off`,
   /**
    * Statements in one text, since a session may not be ours alone. And a process that is suspended, or cut off, within its
-   * transaction keeps nobody else waiting for longer than ten seconds.
+   * transaction keeps no other process waiting for longer than ten seconds.
    */
   beginBounded:
     `begin isolation level read committed; set local lock_timeout = '250ms'; set local statement_timeout = 0; ` +

@@ -32,7 +32,7 @@ export const settleQueries = {
       from held
       join rows from (unnest($2::text::bigint[]), unnest($3::text::bigint[])) as each (ref, fence) on each.fence = held.fence
       where not each.ref = any(held.gone) and not held.asked),
-    -- Somebody who writes a child of one of them has its row: it is left for the long way, which waits.
+    -- A transaction that writes a child of one of them has locked its row: it is left for the long way, which waits.
     free as materialized (
       select j.ref
       from ${s}.jobs j
@@ -49,7 +49,7 @@ export const settleQueries = {
     select count(*)::integer as ended, case when count(*) < cardinality($2::text::bigint[]) then json_agg(ref)::text end as refs,
            (select count(*)::integer from told) as told
     from ended`,
-  /** Locks leases, so that nobody ends, takes or rescues what they hold until this transaction is over. */
+  /** Locks leases, so that no other process ends, takes or rescues their jobs until this transaction ends. */
   lockLeases: `select fence from ${s}.leases where fence = any($1::text::bigint[]) order by fence for update`,
   /** Those that a transaction of a handler still shares are left for the next round. */
   lockLeasesOf: `select fence from ${s}.leases where worker = $1 order by fence for update skip locked`,
@@ -60,7 +60,7 @@ export const settleQueries = {
     cross join ${leaseOf('a.fence')}
     where a.ref = any(e.refs) and not a.ref = any(e.gone) and not ${hasEnded('a.ref')}
       and (select j.ref from ${s}.jobs j where j.ref = a.ref) is not null`,
-  /** Ends that were written before, by this very run: the answer was lost and they are told again. */
+  /** Ends that were written before, by this very run: the reply was lost and they are settled again. */
   writtenBefore: `
     select h.ref
     from json_to_recordset($1::text::json) as a (ref bigint, state text, worker text, started_at bigint)
@@ -73,11 +73,11 @@ export const settleQueries = {
       select ${historyValues}
       from given, ${historyGiven}
       returning ref, state),
-    -- One that ended waits for nobody any more.
+    -- One that ended waits for no parent any more.
     unlinked as (delete from ${s}.links where child = any(array(select ref from ended))),
     ${toldEnds}
     select (select count(*)::integer from told) as told`,
-  /** The same for one whose end somebody else may be writing: he is waited for. */
+  /** The same for one whose end another transaction may be writing: waits for it. */
   endOne: `
     with ${given},
     ended as (

@@ -89,13 +89,13 @@ export const rare = `case when j.attempt is null and j.retries is null and j.cra
       j.expires_at, j.key, j.options, encode(j.bytes, 'base64'), j.is_parent, j.grp) end`
 /** What a claim needs of a job. */
 export const claimed = `json_build_array(j.ref, j.id, j.lane, j.due_at, j.payload, ${rare})`
-/** A to-do for each that ended and that somebody waits for. */
+/** A to-do for each that ended and has children. */
 export const toldEnds = `told as (
       insert into ${s}.link_todos (parent, what)
       select e.ref, e.state from ended e where ${hasChildren('e.ref')}
       returning 1)`
 /**
- * Whether the number of a lane still means what whoever wrote the statement thinks (lanes.ts). `again`: it was read just now,
+ * Whether the number of a lane still means the lane that the statement was written for (lanes.ts). `again`: it was read just now,
  * while this transaction had a lock on the table; one that keeps its first view cannot see a lane that is younger.
  */
 export const isLane = (lane: string, queue: string, name: string, again: string): string => `(
@@ -130,11 +130,11 @@ export const historyValues = `ref, now, started_at, now + keep_ms, state, attemp
 export const historyGiven = `json_to_recordset(g->'ended') as a (
       ref bigint, started_at bigint, keep_ms bigint, state text, attempt integer, retries integer, crashes integer,
       worker text, result text, bytes text, error text, reason text, log text)`
-/** Forgets those named in `over`, the jobs with their ends, and leaves a to-do for each that somebody waits for. */
+/** Deletes those named in `over`, the jobs with their ends, and leaves a to-do for each that has children. */
 export const forgetting = (
   schema: string,
   over: string,
-): string => `-- Nothing is waited for: not a retry, nor somebody who writes a child of one that failed.
+): string => `-- Nothing is waited for: neither a retry, nor a transaction that writes a child of one that failed.
     locked as materialized (
       select h.ref, h.state from ${schema}.history h where h.ref = any(array(select ref from ${over})) for update skip locked),
     ${forgettingLocked(schema, 'locked')}`

@@ -23,7 +23,7 @@ const isShort = `keep_until >= $3::text::bigint and keep_until <= (select until 
 
 /** What time brings. */
 export const upkeepQueries = {
-  sweepPlaces: `
+  sweepSlots: `
     with looked as materialized (
       select u.ctid as at, u.name, u.key, u.ref, u.id, u.xmin as version,
              u.until is null or u.until <= coalesce($1::text::bigint, ${clock}) as over

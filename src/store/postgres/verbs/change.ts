@@ -1,170 +1,247 @@
-import { DuplicateJobError, DuplicateKeyError } from '../../../errors.js'
-import { logCommand } from '../../../job/attempt/attempt-log.js'
-import { resumedState, timedState } from '../../../job/rules/command.js'
-import type { FinalState, State } from '../../../job/rules/states.js'
-import { isFinal, isTimed } from '../../../job/rules/states.js'
 import { readOptions } from '../../../job/definition/stored-options.js'
-import { decideUniqueSlot } from '../../../job/rules/unique.js'
-import { instant } from '../../ordering.js'
+import type { FinalState, State } from '../../../job/rules/states.js'
+import { isFinal } from '../../../job/rules/states.js'
+import type { AddedParents } from '../../links.js'
 import type { Changed, GuardedChange } from '../../store.js'
-import { countMoves } from './groups.js'
-import { lockNames } from './insert-meeting.js'
-import { placeNow, readPlace } from './unique.js'
-import { addParents, linkedAmong } from './links.js'
-import { endAll, forgetAll, freeKeys, laneIn, putIn, takeOut } from './moves.js'
-import type { KeyedEnd, Placed } from './moves.js'
-import { readById, readStanding } from './read.js'
-import type { Standing } from './rows.js'
-import type { Session } from '../connection/session.js'
+import { changeJob as change, isPausedOrRetried, pausedOrRetried } from '../../verbs/commands.js'
+import type { CommandSteps, Moved } from '../../verbs/commands.js'
+import type { Slot } from '../../verbs/conflicts.js'
+import { addParents } from '../../verbs/links.js'
+import { awaitVerb } from '../../verbs/verb.js'
+import { Gather } from '../connection/gather.js'
+import type { Session, VerbParts } from '../connection/session.js'
 import { arrayOf, textOf } from '../connection/session.js'
+import { isLocked, LOCK_PATIENCE_MS } from '../connection/while-locked.js'
+import { lockNames, readSlot } from './conflicts.js'
+import { countMoves } from './groups.js'
+import { linkedAmong, PostgresLinks } from './links.js'
+import { deleteAll, endAll, freeKeys, laneIn, putIn, takeAllOut, takeOut } from './moves.js'
+import { readById, readManyById, readStanding } from './read.js'
+import type { Standing } from './read.js'
 
-/** A job that others keep moving is left to them. */
-const TRIES = 20
+/** Commands to jobs: those that arrive while one is under way are applied together. */
+export class Commands {
+  readonly #parts: VerbParts
+  readonly #gather: Gather<GuardedChange, Changed | undefined>
 
-/** Does a command, if the job is still as the decision saw it. Within a transaction. */
-export async function changeJob(s: Session, change: GuardedChange): Promise<Changed> {
-  const now = await s.now()
-  for (let tries = 0; tries < TRIES; tries += 1) {
-    const job = await readById(s, change.id)
-    // A held job is claimed and yet `ready`: it can be taken from its holder, who asks before it begins one.
-    if (job === undefined || job.state !== change.from || job.state === 'running') return 'stale'
-    if (job.claimed && !mayBeTaken(change.to)) return 'stale'
-    if (!(await takeOut(s, job))) continue
-    // Only now: a key taken for a job that then turned out to be gone would be nobody's for ever.
-    if (isFinal(job.state) && change.to !== 'gone') await retake(s, job, now)
-    await put(s, job, change, now)
-    await countMoves(s)
-    if (!job.claimed) return 'changed'
-    s.note({ requested: true })
-    return 'taken'
+  constructor(parts: VerbParts) {
+    this.#parts = parts
+    this.#gather = new Gather({ write: (changes) => this.#some(changes), weigh: () => 1, max: TOGETHER_MAX })
   }
-  return 'stale'
+
+  change(change: GuardedChange): Promise<Changed> {
+    return this.#parts.kept.known({
+      ids: [change.id],
+      write: async (isAgain) =>
+        (mayShare(change) && !isAgain ? await this.#gather.add(change) : undefined) ?? this.#alone(change),
+      read: (answer, index) => (JSON.parse(answer as string) as (Changed | null)[])[index] ?? undefined,
+    })
+  }
+
+  async #some(changes: readonly GuardedChange[]): Promise<readonly (Changed | undefined)[]> {
+    const [only] = changes
+    try {
+      if (only !== undefined && changes.length === 1) return [await this.#alone(only, 0)]
+      return await this.#parts.kept.transactKept(
+        (session) => changeTogether(session, changes),
+        (done) => done,
+        0,
+      )
+    } catch (error) {
+      // On a lock conflict each change is made alone and waits for the lock, so that no other change waits behind it.
+      if (isLocked(error)) return []
+      throw error
+    }
+  }
+
+  async #alone(command: GuardedChange, patienceMs = LOCK_PATIENCE_MS): Promise<Changed> {
+    const { lanes, plain, kept } = this.#parts
+    const queue = command.edit?.queue
+    const job = queue === undefined ? undefined : await plain((session) => readById(session, command.id))
+    const moved = queue === undefined || job === undefined ? [] : [{ queue, name: job.name }]
+    return lanes.sure(moved, () =>
+      kept.transactKept(
+        (session) => changeJob(session, command),
+        (done) => [done],
+        patienceMs,
+      ),
+    )
+  }
 }
 
-function mayBeTaken(to: GuardedChange['to']): boolean {
-  return to === 'gone' || to === 'paused' || isFinal(to)
+/** Applies a command. Within a transaction. */
+export function changeJob(session: Session, command: GuardedChange): Promise<Changed> {
+  return awaitVerb(change(new PostgresCommands(session), command))
 }
 
-async function put(s: Session, job: Standing, change: GuardedChange, now: number): Promise<void> {
-  if (change.to === 'gone') await forget(s, job)
-  else if (isFinal(change.to)) await endAll(s, [endOf(job, change, change.to)])
-  else if (isTurn(job.state, change.to)) await turnAll(s, [{ job, change, to: change.to }], now)
-  else await move(s, job, change, change.to, now)
+/** What `store/verbs/commands.ts` needs. A job moves between the tables `ready`, `waiting`, `leases` and `history`. */
+class PostgresCommands implements CommandSteps<Standing> {
+  readonly #session: Session
+
+  constructor(session: Session) {
+    this.#session = session
+  }
+
+  now(): Promise<number> {
+    return this.#session.now()
+  }
+
+  readTarget(id: string): Promise<Standing | undefined> {
+    return readById(this.#session, id)
+  }
+
+  takeOut(job: Standing): Promise<boolean> {
+    return takeOut(this.#session, job)
+  }
+
+  async putIn(before: Standing, moved: Moved<Standing>, now: number): Promise<void> {
+    if (isFinal(before.state)) await forgetLeases(this.#session, [before])
+    await putIn(this.#session, [moved], now)
+  }
+
+  endJob(job: Standing, end: { to: State; keepMs: number; reason: string | null }): Promise<void> {
+    return endAll(this.#session, [{ ...job, ...end, result: null }])
+  }
+
+  async deleteJob(job: Standing): Promise<void> {
+    await this.#session.query(this.#session.queries.freeSlots, arrayOf([job.ref]))
+    await deleteAll(this.#session, [{ ref: job.ref, what: job.state === 'done' ? 'done' : 'gone' }])
+    await freeKeys(this.#session, [job])
+    this.#session.note({ settled: true })
+  }
+
+  async isBlocked(job: Standing): Promise<boolean> {
+    return (await linkedAmong(this.#session, [job])).has(job.ref)
+  }
+
+  addParents(job: Standing, added: AddedParents): Promise<readonly string[]> {
+    return awaitVerb(addParents(new PostgresLinks(this.#session), job, added))
+  }
+
+  laneIn(job: Standing, queue: string): Promise<number> {
+    return laneIn(this.#session, job, queue)
+  }
+
+  countMoves(): Promise<void> {
+    return countMoves(this.#session)
+  }
+
+  noteRequested(): void {
+    this.#session.note({ requested: true })
+  }
+
+  lockNames({ name, key }: Standing, slot: string | undefined): Promise<void> {
+    return lockNames(this.#session, [{ name, key, unique: slot === undefined ? undefined : { key: slot } }])
+  }
+
+  async takeKey({ name, key, ref }: Standing): Promise<{ readonly holder: string | undefined } | undefined> {
+    const { takeKey, keyHolders } = this.#session.queries
+    const taken = await this.#session.query(takeKey, name, key, String(ref))
+    if (taken.length > 0) return undefined
+    const [row] = await this.#session.query<{ ref: unknown }>(keyHolders, JSON.stringify([{ name, key }]))
+    return { holder: (await readStanding(this.#session, [Number(row?.ref)])).get(Number(row?.ref))?.id }
+  }
+
+  readSlot(name: string, key: string): Promise<Slot<Standing> | undefined> {
+    return readSlot(this.#session, name, key)
+  }
+
+  async takeSlot(job: Standing, key: string, until: number | null): Promise<void> {
+    const values = [job.name, key, String(job.ref), job.id, textOf(until)] as const
+    await this.#session.query(this.#session.queries.takeSlot, ...values)
+  }
 }
 
-export function endOf(job: Standing, { keepMs, reason }: GuardedChange, to: FinalState): KeyedEnd {
-  return { ...job, to, keepMs, reason: reason ?? null, result: null }
+async function forgetLeases(session: Session, jobs: readonly Standing[]): Promise<void> {
+  const refs = jobs.map((job) => job.ref)
+  if (refs.length > 0) await session.query(session.queries.forgetLeases, arrayOf(refs))
 }
 
-/** A pause, a resume, or the retry of one that ended. */
-export function isTurn(from: State, to: State): boolean {
-  return isFinal(from) || (to === 'paused') !== (from === 'paused')
+/*
+ * Commands that arrive at the same time, such as to all members of a group, share a transaction: a handful of statements and
+ * one flush for hundreds of jobs.
+ */
+
+/** So many at a time: others wait for the connection meanwhile. */
+const TOGETHER_MAX = 500
+
+/** It changes this one job alone. */
+function mayShare({ from, to, edit, due }: GuardedChange): boolean {
+  return to !== 'gone' && edit === undefined && (due === undefined || isFinal(from))
 }
 
-/** A job that was taken out, and what it is turned into. */
-export interface Turn {
+/** A job that was taken out, and its command. */
+interface Target {
   readonly job: Standing
   readonly change: GuardedChange
   readonly to: State
 }
 
-export async function turnAll(s: Session, turns: readonly Turn[], now: number): Promise<void> {
-  const jobs = turns.map(({ job }) => job)
-  const linked = await linkedAmong(
-    s,
-    jobs.filter((job) => job.state === 'paused'),
+/**
+ * Applies those of many commands that need no lock of another process. Undefined: not this one, which is to be applied alone.
+ * Within a transaction.
+ */
+async function changeTogether(
+  session: Session,
+  changes: readonly GuardedChange[],
+): Promise<readonly (Changed | undefined)[]> {
+  const now = await session.now()
+  const seen = await readManyById(
+    session,
+    changes.map((each) => each.id),
   )
-  const back = jobs.filter((job) => isFinal(job.state)).map((job) => job.ref)
-  if (back.length > 0) await s.query(s.queries.forgetLeases, arrayOf(back))
-  await putIn(
-    s,
-    turns.map((turn) => turned(turn, now, linked)),
+  const targets = new Map<string, Target>()
+  for (const each of changes) {
+    const job = seen.get(each.id)
+    if (job !== undefined && !targets.has(job.id) && isEasy(job, each))
+      targets.set(job.id, { job, change: each, to: each.to as State })
+  }
+  const wanted = [...targets.values()].map(({ job }) => job)
+  const taken = (await takeAllOut(session, wanted, 'skip')).map((job) => targets.get(job.id) as Target)
+  await endAll(
+    session,
+    taken
+      .filter(({ to }) => isFinal(to))
+      .map(({ job, change: { keepMs, reason }, to }) => ({
+        ...job,
+        to: to as FinalState,
+        keepMs,
+        reason: reason ?? null,
+        result: null,
+      })),
+  )
+  await putAll(
+    session,
+    taken.filter(({ to }) => !isFinal(to)),
     now,
   )
+  await countMoves(session)
+  const done = new Set(taken.map(({ change: each }) => each))
+  return changes.map((each) => (done.has(each) ? 'changed' : undefined))
 }
 
-/** `linked`: those that have parents to wait for. */
-function turned({ job, change, to }: Turn, now: number, linked: ReadonlySet<number>): Placed {
-  const log = logCommand(job.log, change.exit, now)
-  if (isFinal(job.state)) return { state: to, job: { ...revived(job, change, now), log } }
-  if (to === 'paused') return { state: 'paused', job: { ...job, reason: change.reason ?? null, log } }
-  const isBlocked = linked.has(job.ref)
-  const state = resumedState({ isDue: job.dueAt <= now, hasFailed: job.error !== null, isBlocked })
-  return { state, job: { ...job, reason: null, log } }
+/** As the decision saw it, claimed by no worker, and with no key or slot to take again. */
+function isEasy(job: Standing, { from, to }: GuardedChange): boolean {
+  if (job.state !== from || job.claimed || to === 'gone') return false
+  if (isFinal(from)) return job.key === null && readOptions(job.options).unique === undefined
+  return isFinal(to) || isPausedOrRetried(from, to)
 }
 
-function revived(job: Standing, change: GuardedChange, now: number): Standing {
-  const retries = change.freshRetries === true ? 0 : job.retries
-  return { ...job, dueAt: now, expiresAt: null, retries, streak: 0, error: null, reason: null }
-}
-
-async function forget(s: Session, job: Standing): Promise<void> {
-  await s.query(s.queries.freePlaces, arrayOf([job.ref]))
-  await forgetAll(s, [{ ref: job.ref, what: job.state === 'done' ? 'done' : 'gone' }])
-  await freeKeys(s, [job])
-  s.note({ settled: true })
-}
-
-/** A finished job that is made live again must take its key and its place anew. */
-async function retake(s: Session, job: Standing, now: number): Promise<void> {
-  const { unique } = readOptions(job.options)
-  const place =
-    unique === undefined
-      ? undefined
-      : { key: unique.key, while: unique.while, onDuplicate: 'reject' as const, forMs: null }
-  await lockNames(s, [{ name: job.name, key: job.key, unique: place }])
-  await takeKey(s, job)
-  if (place !== undefined) await takePlace(s, job, place, now)
-}
-
-async function takeKey(s: Session, job: Standing): Promise<void> {
-  if (job.key === null) return
-  const taken = await s.query(s.queries.takeKey, job.name, job.key, String(job.ref))
-  if (taken.length > 0) return
-  const [row] = await s.query<{ ref: unknown }>(
-    s.queries.keyHolders,
-    JSON.stringify([{ name: job.name, key: job.key }]),
+async function putAll(session: Session, targets: readonly Target[], now: number): Promise<void> {
+  const jobs = targets.map(({ job }) => job)
+  const blocked = await linkedAmong(
+    session,
+    jobs.filter((job) => job.state === 'paused'),
   )
-  const holder = (await readStanding(s, [Number(row?.ref)])).get(Number(row?.ref))
-  throw new DuplicateKeyError(job.name, job.key, holder?.id, 'is now held by another unfinished job')
-}
-
-/** A window that runs does not refuse it: windows hold back enqueues, and a retry was asked for by a person. */
-async function takePlace(
-  s: Session,
-  job: Standing,
-  place: { readonly key: string; readonly while: 'unfinished' | 'waiting'; readonly onDuplicate: 'reject' },
-  now: number,
-): Promise<void> {
-  const row = await readPlace(s, job.name, place.key)
-  const { holder, windowRuns } = placeNow(row, now)
-  const other = row?.id === job.id ? null : holder
-  if (row !== undefined && decideUniqueSlot({ holder: other, windowRuns: false }, place) === 'reject')
-    throw new DuplicateJobError(job.name, place.key, row.id, 'is now unfinished')
-  const until = row !== undefined && windowRuns ? row.until : null
-  await s.query(s.queries.takePlace, job.name, place.key, String(job.ref), job.id, textOf(until))
-}
-
-async function move(s: Session, job: Standing, change: GuardedChange, to: State, now: number): Promise<void> {
-  const { edit } = change
-  const leftParked = job.state === 'parked'
-  const dueAt = change.due === undefined ? job.dueAt : instant(change.due, now)
-  const opened = edit?.after === undefined ? [] : await addParents(s, job, edit.after)
-  const wanted = isTimed(job.state) || to === 'ready' ? timedState(job.state, to, dueAt <= now) : to
-  const state = opened.length > 0 && wanted !== 'paused' ? 'blocked' : wanted
-  const moved: Standing = {
-    ...job,
-    dueAt,
-    retries: change.freshRetries === true ? 0 : job.retries,
-    streak: 0,
-    priority: edit?.priority ?? job.priority,
-    queue: edit?.queue ?? job.queue,
-    lane: await laneIn(s, job, edit?.queue ?? job.queue),
-    payload: edit?.payload ?? job.payload,
-    options: edit?.options === undefined ? job.options : edit.options,
-    error: leftParked ? null : job.error,
-    reason: leftParked ? null : job.reason,
-    log: logCommand(job.log, change.exit, now),
-  }
-  await putIn(s, [{ job: moved, state }], now)
+  await forgetLeases(
+    session,
+    jobs.filter((job) => isFinal(job.state)),
+  )
+  await putIn(
+    session,
+    targets.map(({ job, change: each, to }) =>
+      pausedOrRetried(job, each, to, { now, isBlocked: blocked.has(job.ref) }),
+    ),
+    now,
+  )
 }

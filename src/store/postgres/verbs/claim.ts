@@ -1,31 +1,28 @@
 import { chooseSuspects } from '../../../job/rules/quarantine.js'
 import type { WaitingSuspect } from '../../../job/rules/quarantine.js'
+import type { World } from '../../../world/world.js'
 import type { Confirmation, HeldJob } from '../../queues.js'
 import type { Claimed, ClaimedJob, ClaimRequest, LeasedJob, Report } from '../../store.js'
 import type { Lane } from './lanes.js'
-import { filledLanes, firstLanes } from './filled-lanes.js'
-import { encodedOf } from './rows.js'
+import { encodedOf } from './read.js'
 import type { Session } from '../connection/session.js'
 import { arrayOf } from '../connection/session.js'
-import type { Before } from './claim-cursors.js'
-
-export { Before } from './claim-cursors.js'
 
 /** Payloads that are longer than this on average come as rows. */
 const LARGE = 1_024
 
 /**
  * Taking jobs: the heads of the lanes leave the line and are written into one lease. The scan begins behind what was taken
- * before (`starts`), since entries that are dead but cannot be removed yet would be walked over again at every claim.
+ * before (`ClaimCursors`), since entries that are dead but cannot be removed yet would be walked over again at every claim.
  */
-export async function claimJobs(s: Session, request: ClaimRequest, before: Before): Promise<Claimed> {
-  if (before.hasManyLanes) return answer(s, request, await takeFilled(s, request, before), before)
-  const from = before.starts.take()
-  const taken = await takeNamed(s, request, from, before.areLarge)
+export async function claimJobs(session: Session, request: ClaimRequest, before: LastClaim): Promise<Claimed> {
+  if (before.hasManyLanes) return answer(session, request, await takeFilled(session, request, before), before)
+  const from = before.cursors.take()
+  const taken = await takeNamed(session, request, from, before.areLarge)
   before.hasManyLanes = taken.told.known > MANY_LANES
-  if (from === NOWHERE || taken.bodies.length > 0) return answer(s, request, taken, before)
+  if (from === NOWHERE || taken.bodies.length > 0) return answer(session, request, taken, before)
   // Nothing behind there: what there is may stand before it.
-  return answer(s, request, await takeNamed(s, request, NOWHERE, before.areLarge), before)
+  return answer(session, request, await takeNamed(session, request, NOWHERE, before.areLarge), before)
 }
 
 const NOWHERE = '[]'
@@ -38,31 +35,37 @@ interface Taken {
   readonly bodies: readonly Body[]
 }
 
-function takeNamed(s: Session, request: ClaimRequest, starts: string, asRows: boolean): Promise<Taken> {
+function takeNamed(session: Session, request: ClaimRequest, starts: string, asRows: boolean): Promise<Taken> {
   const { names, queues } = request
   const which = [names, queues].map((list) => (list === undefined ? null : JSON.stringify(list)))
-  return take(s, asRows ? s.queries.claimLarge : s.queries.claimJobs, request, [...which, starts], asRows)
+  return take(
+    session,
+    asRows ? session.queries.claimLarge : session.queries.claimJobs,
+    request,
+    [...which, starts],
+    asRows,
+  )
 }
 
 /** From the lanes that have jobs, at the moment; one that gets its first job meanwhile has its own hint. */
-async function takeFilled(s: Session, request: ClaimRequest, before: Before): Promise<Taken> {
-  const { lanes, until } = firstLanes(await filledLanes(s, request, before), request)
+async function takeFilled(session: Session, request: ClaimRequest, before: LastClaim): Promise<Taken> {
+  const { lanes, until } = firstLanes(await filledLanes(session, request, before), request)
   const given = JSON.stringify(lanes.map(({ lane, queue, name }) => ({ lane, queue, name })))
-  const sql = before.areLarge ? s.queries.claimGivenLarge : s.queries.claimGiven
-  return take(s, sql, request, [given, until, NOWHERE], before.areLarge)
+  const sql = before.areLarge ? session.queries.claimGivenLarge : session.queries.claimGiven
+  return take(session, sql, request, [given, until, NOWHERE], before.areLarge)
 }
 
 async function take(
-  s: Session,
+  session: Session,
   sql: string,
   request: ClaimRequest,
   lanes: readonly (string | null)[],
   asRows: boolean,
 ): Promise<Taken> {
   const rooms = [...request.rooms].map(([queue, left]) => ({ queue, left }))
-  const rows = await s.query<ToldRow & (JsonRow | LargeRow)>(
+  const rows = await session.query<ToldRow & (JsonRow | LargeRow)>(
     sql,
-    s.nowText,
+    session.nowText,
     request.worker,
     String(request.fence),
     String(request.starting),
@@ -76,7 +79,12 @@ async function take(
   return { told, bodies: bodiesOf((rows[0] as JsonRow).jobs) }
 }
 
-async function answer(s: Session, request: ClaimRequest, { told, bodies }: Taken, before: Before): Promise<Claimed> {
+async function answer(
+  session: Session,
+  request: ClaimRequest,
+  { told, bodies }: Taken,
+  before: LastClaim,
+): Promise<Claimed> {
   const base = {
     now: Number(told.now),
     suspectStreak: null,
@@ -84,16 +92,16 @@ async function answer(s: Session, request: ClaimRequest, { told, bodies }: Taken
     lost: !told.alive,
     resumesInMs: told.resumes === null ? null : Number(told.resumes),
   }
-  const waiting = told.suspects ? await waitingSuspects(s, request) : []
+  const waiting = told.suspects ? await waitingSuspects(session, request) : []
   if (waiting.length > 0 && bodies.length === 0 && request.suspects !== 'none') {
-    const jobs = await claimSuspects(s, request, chooseSuspects(waiting, request.starting, request.rooms))
+    const jobs = await claimSuspects(session, request, chooseSuspects(waiting, request.starting, request.rooms))
     const taken = new Set(jobs.map((job) => job.ref))
     const left = waiting.filter((each) => !taken.has(each.ref))
     return { ...base, jobs, isQuarantine: jobs.length > 0, suspectStreak: shortestStreak(left) }
   }
   const lanes = lanesOf(told.lanes)
   const jobs = claimedJobs(bodies, lanes, request.fence)
-  before.starts.claimed(jobs.length >= request.max && !before.hasManyLanes ? lanes : undefined)
+  before.cursors.claimed(jobs.length >= request.max && !before.hasManyLanes ? lanes : undefined)
   if (bodies.length > 0) before.areLarge = areLarge(bodies)
   return { ...base, suspectStreak: shortestStreak(waiting), jobs }
 }
@@ -113,10 +121,10 @@ const SUSPECTS_MAX = 1_000
 
 interface Suspect extends WaitingSuspect, Lane {}
 
-async function waitingSuspects(s: Session, request: ClaimRequest): Promise<readonly Suspect[]> {
-  const rows = await s.query<{ ref: unknown; lane: number; queue: string; name: string; streak: unknown }>(
-    s.queries.waitingSuspects,
-    s.nowText,
+async function waitingSuspects(session: Session, request: ClaimRequest): Promise<readonly Suspect[]> {
+  const rows = await session.query<{ ref: unknown; lane: number; queue: string; name: string; streak: unknown }>(
+    session.queries.waitingSuspects,
+    session.nowText,
     request.worker,
     String(SUSPECTS_MAX),
   )
@@ -130,10 +138,14 @@ async function waitingSuspects(s: Session, request: ClaimRequest): Promise<reado
     )
 }
 
-async function claimSuspects(s: Session, request: ClaimRequest, chosen: readonly Suspect[]): Promise<ClaimedJob[]> {
-  const [row] = await s.query<JsonRow & { lanes: string | null }>(
-    s.queries.claimSuspects,
-    s.nowText,
+async function claimSuspects(
+  session: Session,
+  request: ClaimRequest,
+  chosen: readonly Suspect[],
+): Promise<ClaimedJob[]> {
+  const [row] = await session.query<JsonRow & { lanes: string | null }>(
+    session.queries.claimSuspects,
+    session.nowText,
     request.worker,
     String(request.fence),
     JSON.stringify(chosen.map(({ ref, lane, queue, name }) => ({ ref, lane, queue, name }))),
@@ -192,7 +204,7 @@ function toBody({ ref, id, lane, due_at, payload, rare }: LargeRow): Body {
   return [Number(ref), id, Number(lane), Number(due_at), payload, rare === null ? null : (JSON.parse(rare) as Rare)]
 }
 
-/** A lane that was taken from, and how far. What its number means is told with every claim, and never remembered. */
+/** A lane that was taken from, and how far. Its queue and name come with every claim, and are never cached. */
 interface TakenLane extends Lane {
   readonly last: number
 }
@@ -232,12 +244,12 @@ function toClaimedJob(body: Body, lane: Pick<Lane, 'queue' | 'name'>, fence: num
 }
 
 /** Which of these held jobs may begin. */
-export async function confirmJobs(s: Session, held: readonly HeldJob[]): Promise<Confirmation> {
+export async function confirmJobs(session: Session, held: readonly HeldJob[]): Promise<Confirmation> {
   const fences = [...new Set(held.map((job) => job.fence))]
-  const [row] = await s.query<{ leases: string | null; paused: string | null }>(
-    s.queries.confirmJobs,
+  const [row] = await session.query<{ leases: string | null; paused: string | null }>(
+    session.queries.confirmJobs,
     arrayOf(fences),
-    s.nowText,
+    session.nowText,
   )
   const leases = new Map(JSON.parse(row?.leases ?? '[]') as [number, number[]][])
   const pausedQueues = new Set(JSON.parse(row?.paused ?? '[]') as string[])
@@ -252,10 +264,10 @@ export async function confirmJobs(s: Session, held: readonly HeldJob[]): Promise
   return { mine, paused }
 }
 
-export async function reportJobs(s: Session, reports: readonly Report[]): Promise<number[]> {
+export async function reportJobs(session: Session, reports: readonly Report[]): Promise<number[]> {
   if (reports.length === 0) return []
   const given = reports.map(({ ref, fence, startedAt, progress }) => ({ ref, fence, started_at: startedAt, progress }))
-  const rows = await s.query<{ ref: unknown }>(s.queries.reportJobs, JSON.stringify(given))
+  const rows = await session.query<{ ref: unknown }>(session.queries.reportJobs, JSON.stringify(given))
   const known = new Set(rows.map((row) => Number(row.ref)))
   return reports.map((report) => report.ref).filter((ref) => !known.has(ref))
 }
@@ -264,15 +276,15 @@ export async function reportJobs(s: Session, reports: readonly Report[]): Promis
  * The server may still be at work on a claim whose connection was lost, and commit it when we have looked already. So its
  * fence is taken first: a claim that is under way is waited for, and one that comes later finds the fence taken and fails.
  */
-export async function voidClaims(s: Session, worker: string, fences: readonly number[]): Promise<LeasedJob[]> {
-  await s.query(s.queries.voidClaims, worker, arrayOf(fences), s.nowText)
-  const leased = await readLeases(s, worker)
+export async function voidClaims(session: Session, worker: string, fences: readonly number[]): Promise<LeasedJob[]> {
+  await session.query(session.queries.voidClaims, worker, arrayOf(fences), session.nowText)
+  const leased = await readLeases(session, worker)
   return leased.filter(({ fence }) => fences.includes(fence))
 }
 
 /** What a worker's leases hold. */
-export async function readLeases(s: Session, worker: string): Promise<LeasedJob[]> {
-  const leases = await s.query<LeaseRow>(s.queries.readLeases, worker)
+export async function readLeases(session: Session, worker: string): Promise<LeasedJob[]> {
+  const leases = await session.query<LeaseRow>(session.queries.readLeases, worker)
   const jobs: LeasedJob[] = []
   for (const lease of leases) {
     const held = JSON.parse(lease.jobs) as [Body, number | null, string, string][]
@@ -294,4 +306,120 @@ interface LeaseRow {
   readonly claimed_at: unknown
   readonly blocked_by: unknown
   readonly jobs: string
+}
+
+/** When a pause is written: waits for the claims under way. Whether any worker holds jobs in advance. Within a transaction. */
+export async function heldAfterPause(session: Session): Promise<boolean> {
+  await session.query(session.queries.awaitClaims)
+  const held = await session.query(session.queries.anyHeld)
+  return held.length > 0
+}
+
+/** Lanes with jobs that are looked up at a time. */
+const FILLED_AT_ONCE = 500
+
+/** A lane with ready jobs; `sort` is null where only suspects are. */
+interface FilledLane extends Lane {
+  readonly sort: unknown
+  /** Its queue is. */
+  readonly paused: boolean
+}
+
+/** The lanes that have jobs which this claim may take, each with the sort key of its first one. */
+async function filledLanes(session: Session, request: ClaimRequest, before: LastClaim): Promise<FilledLane[]> {
+  const names = request.names === undefined ? undefined : before.setOf(request.names)
+  const queues = request.queues === undefined ? undefined : new Set(request.queues)
+  const lanes: FilledLane[] = []
+  const may = ({ name, queue, paused }: FilledLane): boolean =>
+    !paused && names?.has(name) !== false && queues?.has(queue) !== false && request.rooms.get(queue) !== 0
+  for (let after = 0; ;) {
+    const given = [String(after), String(FILLED_AT_ONCE), session.nowText] as const
+    const rows = await session.query<FilledLane>(session.queries.filledLanes, ...given)
+    lanes.push(...rows.filter(may))
+    const filled = rows.filter(({ sort }) => sort !== null)
+    if (filled.length < FILLED_AT_ONCE) return lanes
+    after = Math.max(...filled.map(({ lane }) => Number(lane)))
+  }
+}
+
+/** Behind every job. */
+const BEYOND = '9223372036854775807'
+
+/**
+ * Those whose first jobs come first: twice as many as jobs are wanted, since other workers take from them too, and no more of a
+ * queue than it has room for. `until` is where the first job of the last of them stands: what stands behind it comes later.
+ */
+function firstLanes(
+  lanes: readonly FilledLane[],
+  { max, rooms }: ClaimRequest,
+): { readonly lanes: readonly Lane[]; readonly until: string } {
+  const left = new Map([...rooms].map(([queue, room]) => [queue, 2 * room]))
+  const first = lanes.filter(({ sort }) => sort === null)
+  const filled = lanes.filter(({ sort }) => sort !== null)
+  let taken = 0
+  for (const lane of filled.toSorted((one, other) => Number(one.sort) - Number(other.sort))) {
+    const room = left.get(lane.queue)
+    if (room === 0) continue
+    if (room !== undefined) left.set(lane.queue, room - 1)
+    first.push(lane)
+    taken += 1
+    if (taken >= 2 * max) return { lanes: first, until: String(lane.sort) }
+  }
+  return { lanes: first, until: BEYOND }
+}
+
+/** After so long a claim begins at the head of its lanes again, whatever the last one found. */
+const SWEEP_MS = 1_000
+
+/**
+ * Where in each lane the next claim begins: behind the last job of a claim that was full. Jobs can be put before that (by a
+ * priority, or given back), so the cursors are dropped on a hint that a job became ready, and every second.
+ */
+class ClaimCursors {
+  readonly #world: World
+  #lasts = new Map<number, number>()
+  #since = 0
+
+  constructor(world: World) {
+    this.#world = world
+  }
+
+  /** As JSON; an empty list when the next claim is to begin at the head. */
+  take(): string {
+    if (this.#lasts.size === 0 || this.#world.clock.monotonic() - this.#since > SWEEP_MS) {
+      this.forget()
+      return '[]'
+    }
+    return JSON.stringify([...this.#lasts].map(([lane, sort]) => ({ lane, sort })))
+  }
+
+  /** How far a full claim got in its lanes; undefined when it was not full. */
+  claimed(lasts: readonly { readonly lane: number; readonly last: number }[] | undefined): void {
+    if (lasts === undefined) return this.forget()
+    if (this.#lasts.size === 0) this.#since = this.#world.clock.monotonic()
+    for (const { lane, last } of lasts) this.#lasts.set(lane, last)
+  }
+
+  forget(): void {
+    if (this.#lasts.size > 0) this.#lasts = new Map()
+  }
+}
+
+/** What the next claim knows of the last. */
+export class LastClaim {
+  readonly cursors: ClaimCursors
+  areLarge = false
+  /** There are many lanes that its worker may take from. They are only ever added. */
+  hasManyLanes = false
+  #names: { readonly list: readonly string[]; readonly set: ReadonlySet<string> } | undefined
+
+  constructor(world: World) {
+    this.cursors = new ClaimCursors(world)
+  }
+
+  /** A worker gives the same list with every claim until another job is registered: its set is made once. */
+  setOf(list: readonly string[]): ReadonlySet<string> {
+    if (this.#names?.list !== list) this.#names = { list, set: new Set(list) }
+    return this.#names.set
+  }
 }

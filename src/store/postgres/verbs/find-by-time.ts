@@ -31,14 +31,17 @@ export interface RefRange {
 
 const ALL: RefRange = { lowest: 0n, beyond: BEYOND, strays: [] }
 
-export async function rangeOf(s: Session, query: Pick<FindQuery, 'createdAfter' | 'createdBefore'>): Promise<RefRange> {
+export async function rangeOf(
+  session: Session,
+  query: Pick<FindQuery, 'createdAfter' | 'createdBefore'>,
+): Promise<RefRange> {
   if (query.createdAfter === undefined && query.createdBefore === undefined) return ALL
   const from = query.createdAfter === undefined ? undefined : query.createdAfter + 1
   const to = query.createdBefore
   const low = from === undefined ? NO_DAY : dayOf(from)
   const high = to === undefined ? { ...NO_DAY, first: BEYOND, end: BEYOND } : dayOf(to)
-  const [row] = await s.query<SearchRow>(
-    s.queries.searchTimes,
+  const [row] = await session.query<SearchRow>(
+    session.queries.searchTimes,
     ...[from ?? 0, low.first, low.end, to ?? 0, high.first, high.end].map(String),
     String(Math.min(low.endMs, to ?? low.endMs)),
     String(Math.max(high.beganMs, from ?? high.beganMs)),

@@ -37,7 +37,7 @@ async function scansOf(lists: readonly ListedBy[], way: 'asc' | 'desc', values: 
 const indexOf = { scheduled: 'waiting_state', failed: '_state_ref_idx' }
 
 test.each(['asc', 'desc'] as const)(
-  'candidates are read from an index, %s, by a plan made on empty tables',
+  'candidates are read from an index, %session, by a plan made on empty tables',
   async (way) => {
     for (const state of STATES) {
       const scans = await scansOf([{ by: 'states', states: [state] }], way, [])

@@ -5,7 +5,7 @@ import type { ListedBy, Way } from '../queries/find.js'
 import { optionsJson } from '../queries/sql-fragments.js'
 import { isCut } from './read.js'
 import type { BoundedRow } from './read.js'
-import { toJobRow } from './rows.js'
+import { toJobRow } from './read.js'
 import type { Session } from '../connection/session.js'
 import { arrayOf } from '../connection/session.js'
 import { rangeOf } from './find-by-time.js'
@@ -17,15 +17,15 @@ const WINDOW_MAX = 2_000
 const SLICE_MIN = 32
 
 /** One page: the candidates of the sparsest index, in order, filtered, as far as one answer holds them (`store/find.ts`). */
-export async function findJobs(s: Session, query: FindQuery): Promise<FoundPage> {
-  const lists = await listsOf(s, query)
+export async function findJobs(session: Session, query: FindQuery): Promise<FoundPage> {
+  const lists = await listsOf(session, query)
   if (lists === undefined) return { rows: [], cursor: null }
   const { refs, looked, last } = farthest(lists, query.order, WINDOW_MAX)
   const rows: JobRow[] = []
   for (let from = 0; from < refs.length;) {
     const left = query.limit - rows.length
     const to = from === 0 ? Math.max(left, SLICE_MIN) : refs.length
-    const found = await match(s, query, refs.slice(from, to), left)
+    const found = await match(session, query, refs.slice(from, to), left)
     rows.push(...found.map(toJobRow))
     if (rows.length === query.limit || isCut(found)) return { rows, cursor: (rows.at(-1) as JobRow).ref }
     from = to
@@ -34,14 +34,14 @@ export async function findJobs(s: Session, query: FindQuery): Promise<FoundPage>
 }
 
 /** The same page, counted. */
-export async function countJobs(s: Session, query: FindQuery): Promise<CountedPage> {
-  const lists = await listsOf(s, query)
+export async function countJobs(session: Session, query: FindQuery): Promise<CountedPage> {
+  const lists = await listsOf(session, query)
   if (lists === undefined) return { count: 0, cursor: null }
   const { refs, looked, last } = farthest(lists, query.order, WINDOW_MAX)
   if (refs.length === 0) return { count: 0, cursor: null }
   const { conditions, values } = conditionsOf(query, 3)
-  const sql = s.queries.countJobs(conditions)
-  const [row] = await s.query<{ count: number }>(sql, String(query.limit), arrayOf(refs), ...values)
+  const sql = session.queries.countJobs(conditions)
+  const [row] = await session.query<{ count: number }>(sql, String(query.limit), arrayOf(refs), ...values)
   const { count } = row as { count: number }
   return { count, cursor: count === query.limit || looked < WINDOW_MAX ? null : last }
 }
@@ -51,19 +51,19 @@ interface List extends Candidates {
 }
 
 /** The candidates by each filter that has an index; undefined when one of them has none for certain. */
-async function listsOf(s: Session, query: FindQuery): Promise<List[] | undefined> {
+async function listsOf(session: Session, query: FindQuery): Promise<List[] | undefined> {
   if (query.states?.length === 0) return undefined
   const way: Way = query.order === 'newest' ? 'desc' : 'asc'
   const { lists, values } = asked(query)
-  const range = await rangeOf(s, query)
-  const row = await list(s, query, way, range, lists, values)
+  const range = await rangeOf(session, query)
+  const row = await list(session, query, way, range, lists, values)
   if (row.lanes === 0) return undefined
   const usable = lists
     .map((each, i) => ({ each, list: toList(row[String(i)] as string) }))
     .filter(({ each }) => each.by !== 'lanes' || (row.lanes as number) <= LANES_MAX)
     .filter(({ each }) => each.by !== 'states' || (row.ready ?? 0) <= READY_MAX)
   if (usable.length > 0) return usable.map((each) => each.list)
-  const all = await list(s, query, way, range, [{ by: 'all' }], [])
+  const all = await list(session, query, way, range, [{ by: 'all' }], [])
   return [toList(all['0'] as string)]
 }
 
@@ -75,7 +75,7 @@ interface ListRow {
 }
 
 async function list(
-  s: Session,
+  session: Session,
   { cursor }: FindQuery,
   way: Way,
   range: RefRange,
@@ -84,8 +84,8 @@ async function list(
 ): Promise<ListRow> {
   const given = [String(WINDOW_MAX), ...boundsOf(range, cursor, way), ...values]
   const strays = range.strays.filter((ref) => cursor === null || (way === 'asc' ? ref > cursor : ref < cursor))
-  const text = s.queries.listJobs(lists, way, strays.length === 0 ? undefined : `$${given.length + 1}`)
-  const [row] = await s.query<ListRow>(text, ...given, ...(strays.length === 0 ? [] : [arrayOf(strays)]))
+  const text = session.queries.listJobs(lists, way, strays.length === 0 ? undefined : `$${given.length + 1}`)
+  const [row] = await session.query<ListRow>(text, ...given, ...(strays.length === 0 ? [] : [arrayOf(strays)]))
   return row as ListRow
 }
 
@@ -122,10 +122,10 @@ function boundsOf({ lowest, beyond }: RefRange, cursor: number | null, way: Way)
   return [String((way === 'asc' ? at > from : at < from) ? at : from), String(to)]
 }
 
-function match(s: Session, query: FindQuery, refs: readonly number[], limit: number): Promise<BoundedRow[]> {
+function match(session: Session, query: FindQuery, refs: readonly number[], limit: number): Promise<BoundedRow[]> {
   const { conditions, values } = conditionsOf(query, 3)
-  const sql = s.queries.findJobs(conditions, query.order === 'newest' ? 'desc' : 'asc')
-  return s.query<BoundedRow>(sql, String(limit), arrayOf(refs), ...values)
+  const sql = session.queries.findJobs(conditions, query.order === 'newest' ? 'desc' : 'asc')
+  return session.query<BoundedRow>(sql, String(limit), arrayOf(refs), ...values)
 }
 
 /** Only which conditions there are changes the text; every value is bound. */

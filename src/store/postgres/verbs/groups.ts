@@ -1,99 +1,125 @@
-import { GroupSealedError } from '../../../errors.js'
-import type { MemberCount } from '../../../job/rules/group-progress.js'
-import { GROUP_KEEP_MS, withRunning } from '../../groups.js'
-import type { GroupRow } from '../../groups.js'
-import type { InsertOptions, NewJob } from '../../store.js'
-import { numberOrNull } from '../connection/executor.js'
-import type { Session } from '../connection/session.js'
+import { StoreError } from '../../../errors.js'
+import { GROUP_KEEP_MS, readWhenDone } from '../../groups.js'
+import type { GroupRow, GroupSeal, GroupStore } from '../../groups.js'
+import type { CancelledByParent } from '../../links.js'
+import type { NewJob, Promoted } from '../../store.js'
+import { enqueueFollowing, readGroup, sealGroup } from '../../verbs/groups.js'
+import { awaitVerb } from '../../verbs/verb.js'
+import type { VerbRunner } from '../../verbs/verb.js'
+import type { Session, VerbParts } from '../connection/session.js'
+import { isLocked } from '../connection/while-locked.js'
+import type { JobSession } from './job-session.js'
 
 /*
- * Groups on PostgreSQL. Two ends that commit at the same time do not see each other, so nobody decides in his own transaction
- * that he was the last. Each leaves its move behind, and whoever promotes jobs looks at groups that have moves: the one that
- * commits last leaves a move that is seen after all others. `docs/decisions/groups.md` has the races.
+ * Groups on PostgreSQL. Two ends that commit at the same time do not see each other, so no transaction can decide that it ended
+ * the last member. Each appends its moves, and the process that promotes jobs looks at groups that have moves: those of the
+ * transaction that commits last are seen after all others. `docs/decisions/groups.md` has the races.
  */
 
 /** So many moves are added up at a time. */
 const FOLD_MAX = 5_000
-/** Who reads a group with more moves than this adds them up for the next one. */
+/** A read of a group with more moves than this adds them up for the next one. */
 const MOVES_MAX = 1_000
 
-/** Lets jobs into their groups, or refuses all of them: a sealed group takes what its own running members add, and no more. */
-export async function admitMembers(s: Session, jobs: readonly NewJob[], under: InsertOptions['under']): Promise<void> {
-  const groups = groupsOf(jobs)
-  if (groups.length === 0) return
-  const named = JSON.stringify(groups)
-  let rows = await s.query<SharedRow>(s.queries.shareGroups, named)
-  if (rows.length < groups.length) {
-    await s.query(s.queries.addGroups, named)
-    rows = await s.query<SharedRow>(s.queries.shareGroups, named)
+/** The role of groups on PostgreSQL, and the look at them that belongs to `promoteJobs`. */
+export class PostgresGroups implements GroupStore {
+  readonly #parts: VerbParts
+  readonly #verbs: VerbRunner
+
+  constructor(parts: VerbParts, verbs: VerbRunner) {
+    this.#parts = parts
+    this.#verbs = verbs
   }
-  for (const { grp, sealed_at, completed_at } of rows) {
-    if (sealed_at === null) continue
-    const isMember = under !== undefined && (await s.query(s.queries.isMember, String(under.ref), grp)).length > 0
-    if (!isMember || completed_at !== null) throw new GroupSealedError(grp, completed_at !== null)
+
+  async readGroup(group: string): Promise<GroupRow> {
+    const { uncounted, ...row } = await this.#verbs.read((session) => readGroup(session, group))
+    if (uncounted > MOVES_MAX) await this.#parts.plain(foldMoves)
+    return row
   }
-  if (rows.some((row) => row.empty_since !== null)) await s.query(s.queries.keepGroups, named)
-}
 
-/** Whether any of them is a member; nearly always none is. */
-export function haveMembers(jobs: readonly NewJob[]): boolean {
-  return jobs.some((job) => typeof job.group === 'string')
-}
-
-function groupsOf(jobs: readonly NewJob[]): string[] {
-  const groups = new Set<string>()
-  for (const { group } of jobs) if (typeof group === 'string') groups.add(group)
-  return [...groups]
-}
-
-interface SharedRow {
-  readonly grp: string
-  readonly sealed_at: unknown
-  readonly completed_at: unknown
-  readonly empty_since: unknown
-}
-
-/** Writes down which members this verb has moved. Called at its end, within its transaction. */
-export async function countMoves(s: Session): Promise<void> {
-  if (s.tally.isEmpty) return
-  const moves = s.tally.take()
-  if (moves.length === 0) return
-  const near = await s.query(s.queries.countMoves, JSON.stringify(moves))
-  if (near.length > 0) s.note({ dueInMs: 0 })
-}
-
-/** How a group stands, and whether so much has moved that it should be added up. */
-export async function readGroup(s: Session, group: string): Promise<GroupRow & { readonly isLong: boolean }> {
-  const [row] = await s.query<ReadRow>(s.queries.readGroup, group)
-  const counts = JSON.parse(row?.counts ?? '[]') as MemberCount[]
-  const running = JSON.parse(row?.running ?? '[]') as { queue: string; members: number }[]
-  return {
-    sealedAt: numberOrNull(row?.sealed),
-    completedAt: numberOrNull(row?.completed),
-    counts: withRunning(counts, running),
-    isLong: Number(row?.moves ?? 0) > MOVES_MAX,
+  sealGroup(seal: GroupSeal): Promise<boolean> {
+    return this.#verbs.write((session) => sealGroup(session, seal))
   }
-}
 
-interface ReadRow {
-  readonly sealed: unknown
-  readonly completed: unknown
-  readonly moves: unknown
-  readonly counts: string | null
-  readonly running: string | null
+  /**
+   * Adds up what members have moved, and enqueues what follows the groups that are complete. Where that cannot be done no other
+   * group is held up: the moves stay, and tell the next look. What came of it is added to what was promoted.
+   */
+  async complete(promoted: Promoted): Promise<Promoted> {
+    const { complete, isMore } = await this.#parts.plain(foldMoves)
+    const cancelled: CancelledByParent[] = [...promoted.cancelledByParents]
+    const troubled: { group: string; error: unknown }[] = []
+    let isLeft = isMore
+    for (const group of complete)
+      try {
+        const done = await this.#completeOne(group)
+        if (done === undefined) isLeft = true
+        else cancelled.push(...done)
+      } catch (error) {
+        if (isLocked(error)) isLeft = true
+        else if (isOfTheStore(error)) throw error
+        else troubled.push({ group, error })
+      }
+    return { ...promoted, cancelledByParents: cancelled, troubled, nextInMs: isLeft ? 0 : promoted.nextInMs }
+  }
+
+  async #completeOne(group: string): Promise<readonly CancelledByParent[] | undefined> {
+    const { lanes, plain, transact } = this.#parts
+    // Lanes are made apart from any transaction, and so before this one.
+    const following = await plain((session) => readFollowing(session, group))
+    return lanes.sure(following === undefined ? [] : [following], () =>
+      transact((session) => completeGroup(session, group), 0),
+    )
+  }
 }
 
 /** Adds up what has moved. Gives the groups that are complete, and whether there may be more to add up. */
-export async function foldMoves(s: Session): Promise<{ readonly complete: string[]; readonly isMore: boolean }> {
-  const [row] = await s.query<{ looked: number; complete: string | null }>(s.queries.foldMoves, String(FOLD_MAX))
+async function foldMoves(session: Session): Promise<{ readonly complete: string[]; readonly isMore: boolean }> {
+  const [row] = await session.query<{ looked: number; complete: string | null }>(
+    session.queries.foldMoves,
+    String(FOLD_MAX),
+  )
   return { complete: JSON.parse(row?.complete ?? '[]') as string[], isMore: row?.looked === FOLD_MAX }
 }
 
+/** What is to follow a group that is complete, before it is locked: its lane must be known then. */
+async function readFollowing(session: Session, group: string): Promise<NewJob | undefined> {
+  const [row] = await session.query<{ written: string | null }>(session.queries.whenDone, group)
+  return typeof row?.written === 'string' ? readWhenDone(row.written).job : undefined
+}
+
+/**
+ * Enqueues what follows a group and notes that it was, if it is complete and no transaction is about to add to it. Gives what followed
+ * and was called off at once; undefined: not now. Within a transaction.
+ */
+async function completeGroup(session: JobSession, group: string): Promise<readonly CancelledByParent[] | undefined> {
+  const [row] = await session.query<{ written: string | null }>(session.queries.lockGroup, group)
+  if (row === undefined || (await session.query(session.queries.isComplete, group)).length === 0) return undefined
+  const cancelled =
+    typeof row.written === 'string' ? await awaitVerb(enqueueFollowing(session, readWhenDone(row.written))) : []
+  await session.query(session.queries.completeGroup, group, session.nowText)
+  return cancelled
+}
+
+/** What befell the server or this mill, and not one group. */
+function isOfTheStore(error: unknown): boolean {
+  return error instanceof StoreError && error.code !== 'E_STORE'
+}
+
+/** Writes down which members this verb has moved. Called at its end, within its transaction. */
+export async function countMoves(session: Session): Promise<void> {
+  if (session.groupMoves.isEmpty) return
+  const moves = session.groupMoves.take()
+  if (moves.length === 0) return
+  const near = await session.query(session.queries.countMoves, JSON.stringify(moves))
+  if (near.length > 0) session.note({ dueInMs: 0 })
+}
+
 /** Forgets groups whose members were all forgotten long ago: the next few of a walk round them. Gives how many. */
-export async function sweepGroups(s: Session, limit: number, walk: { groupsSweptTo: string }): Promise<number> {
-  const [row] = await s.query<{ forgotten: number; looked: number; last: string | null }>(
-    s.queries.sweepGroups,
-    s.nowText,
+export async function sweepGroups(session: Session, limit: number, walk: { groupsSweptTo: string }): Promise<number> {
+  const [row] = await session.query<{ forgotten: number; looked: number; last: string | null }>(
+    session.queries.sweepGroups,
+    session.nowText,
     walk.groupsSweptTo,
     String(limit),
     String(GROUP_KEEP_MS),

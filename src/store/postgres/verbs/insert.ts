@@ -1,30 +1,82 @@
 import { LeaseLostError } from '../../../errors.js'
-import type { InsertOptions, Inserted, NewJob } from '../../store.js'
-import { hasParents } from '../../links.js'
 import { cannotConflict } from '../../conflicts.js'
-import { admitMembers, countMoves } from './groups.js'
-import { insertLinked } from './links.js'
-import { insertAmong } from './successors.js'
+import { hasParents, isOpen, nameOf } from '../../links.js'
+import type { InsertResult } from '../../links.js'
+import type { InsertOptions, Inserted, NewJob } from '../../store.js'
+import { admitMembers, haveMembers } from '../../verbs/groups.js'
+import { findParents, linkJobs } from '../../verbs/links.js'
+import type { FoundParents } from '../../verbs/links.js'
+import { awaitVerb } from '../../verbs/verb.js'
 import type { Session } from '../connection/session.js'
+import { insertAllConflicting } from './conflicts.js'
+import { countMoves } from './groups.js'
+import { linkSuccessors, PostgresLinks } from './links.js'
+import type { StandingParent } from './links.js'
 import { asNew, writeJobs } from './write.js'
+import type { PlannedJob } from './write.js'
 
 /** Writes jobs, all of them or none, within a transaction where there is more than one statement to it. */
 export async function insertJobs(
-  s: Session,
+  session: Session,
   jobs: readonly NewJob[],
   options: InsertOptions,
 ): Promise<readonly Inserted[]> {
   if (options.under !== undefined) {
     const { ref, fence } = options.under
-    const held = await s.query(s.queries.holdsClaim, String(ref), String(fence))
+    const held = await session.query(session.queries.holdsClaim, String(ref), String(fence))
     if (held.length === 0) throw new LeaseLostError('enqueue from a handler')
   }
-  await admitMembers(s, jobs, options.under)
+  if (haveMembers(jobs)) await awaitVerb(admitMembers(session, jobs, options.under))
   if (jobs.some(hasParents) || !jobs.every(cannotConflict)) {
-    const inserted = await (jobs.some(hasParents) ? insertLinked : insertAmong)(s, jobs, options)
-    await countMoves(s)
+    const inserted = await (jobs.some(hasParents) ? insertLinked : insertSuccessors)(session, jobs, options)
+    await countMoves(session)
     return inserted
   }
-  await writeJobs(s, jobs)
+  await writeJobs(session, jobs)
   return jobs.map(asNew)
+}
+
+/** Writes a bulk in which jobs have parents. */
+async function insertLinked(
+  session: Session,
+  jobs: readonly NewJob[],
+  options: InsertOptions,
+): Promise<readonly Inserted[]> {
+  const links = new PostgresLinks(session)
+  const found = await awaitVerb(findParents(links, jobs))
+  const inserted = await insertSuccessors(session, planned(jobs, found), options)
+  await awaitVerb(linkJobs(links, jobs, inserted, found))
+  return inserted
+}
+
+async function insertSuccessors(
+  session: Session,
+  jobs: readonly NewJob[],
+  options: InsertOptions,
+): Promise<readonly InsertResult[]> {
+  const inserted = await insertAllConflicting(session, jobs, options)
+  await linkSuccessors(session, inserted)
+  return inserted
+}
+
+/** What a row says from the start: no worker may claim a child before its links are written. */
+function planned(jobs: readonly NewJob[], found: FoundParents<StandingParent>): PlannedJob[] {
+  const own = new Set(jobs.map((job) => job.id))
+  const parents = new Set(jobs.flatMap((job) => (job.after ?? []).map(nameOf)))
+  return jobs.map((job) => {
+    const names = (job.after ?? []).map(nameOf)
+    const isWaiting = (name: string): boolean => {
+      const parent = found.get(name)
+      return own.has(name) || (parent !== undefined && isOpen(parent.state, job.onParentFailure ?? 'wait'))
+    }
+    const after = [...new Set(names.map((name) => found.get(name)?.id ?? name))]
+    return {
+      ...job,
+      planned: {
+        after: names.length === 0 ? undefined : JSON.stringify(after),
+        blocked: names.some(isWaiting) || undefined,
+        is_parent: parents.has(job.id) || undefined,
+      },
+    }
+  })
 }

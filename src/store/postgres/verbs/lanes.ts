@@ -3,7 +3,7 @@ import type { NewJob } from '../../store.js'
 import type { Executor } from '../connection/executor.js'
 import type { Queries } from '../queries/queries.js'
 
-/** A lane is a (queue, job name) pair: jobs of one lane are in one line. */
+/** A lane is a (queue, job name) pair: jobs of one lane are in one order. */
 export interface Lane {
   readonly lane: number
   readonly queue: string
@@ -12,7 +12,7 @@ export interface Lane {
 
 export type LaneName = Pick<NewJob, 'queue' | 'name'>
 
-/** A lane is not what we took it for. Whoever throws it has written nothing, or is in a transaction that is undone. */
+/** The number of a lane means another lane. The verb that throws this has written nothing, or its transaction is rolled back. */
 export class LaneMoved extends Error {}
 
 /** The numbers that a call had read were forgotten before it used them: a connection was lost, or another call found one moved. */
@@ -25,7 +25,7 @@ const FORGOTTEN_MAX = 100
 
 /**
  * The numbers of lanes, as far as they are needed here. Rows are only ever added, and by themselves, never in a transaction
- * that may be rolled back. And yet what was read once may be true no more: tables are made anew, or emptied, or restored, and
+ * that may be rolled back. Yet a number that was read may become wrong: tables are dropped and made again, or emptied, or restored, and
  * a standby that lagged is promoted. So nothing rests on these numbers: each statement that writes one proves what it means.
  */
 export class Lanes {
@@ -39,9 +39,9 @@ export class Lanes {
   }
 
   /**
-   * Does what names these lanes. When it finds one that has moved, all are learnt anew and it is done again, which it is
+   * Does what names these lanes. When it finds one that has moved, all are read again and it is done again, which it is
    * told: then they were read after it had looked. A caller's transaction may have made some that only it can see
-   * (`add_job`), and for whose end nobody here may wait; should it be rolled back, they have moved.
+   * (`add_job`), and whose end this call must not wait for; if it is rolled back, they have moved.
    */
   async sure<T>(lanes: readonly LaneName[], work: (isAgain: boolean) => Promise<T>, caller?: Executor): Promise<T> {
     for (let [moved, forgotten] = [0, 0]; ;) {

@@ -1,120 +1,175 @@
-import type { Inserted, InsertOptions, NewJob } from '../../store.js'
-import {
-  askedParents,
-  isOpen,
-  linksOf,
-  lookedAt,
-  metIn,
-  movedLinksOf,
-  nameOf,
-  policyFor,
-  refuseCycle,
-  refuseMissing,
-  refuseOwnKey,
-} from '../../links.js'
-import type { AddedParents, MovedLinks, NewLinks, Parent } from '../../links.js'
+import { decideLink, parentFateOf, policiesMovedBy, parentReason } from '../../../job/rules/links.js'
+import type { ParentFate, LinkPolicy, LinkTodoKind } from '../../../job/rules/links.js'
 import { isFinal } from '../../../job/rules/states.js'
 import type { State } from '../../../job/rules/states.js'
-import { numberOf } from '../connection/executor.js'
-import { addLinks, byId, lookAt, toParent } from './link-rows.js'
-import type { ParentRow, StandingParent } from './link-rows.js'
-import { callOff, putIn, takeOut } from './moves.js'
-import { DAY_MS, NUMBER_BITS } from '../queries/numbers.js'
-import { readById } from './read.js'
-import type { Standing } from './rows.js'
+import { numberOf, numberOrNull } from '../../columns.js'
+import { refuseCycle } from '../../links.js'
+import type { CancelledByParent, FoundParent, InsertResult, MovedLinks, NewLinks, Parent } from '../../links.js'
+import type { NewJob } from '../../store.js'
+import { addParents } from '../../verbs/links.js'
+import type { FoundParents, LinkSteps, NewLink } from '../../verbs/links.js'
+import { awaitVerb } from '../../verbs/verb.js'
 import type { Session } from '../connection/session.js'
 import { arrayOf, finite } from '../connection/session.js'
-import { insertAmong } from './successors.js'
-import type { PlannedJob } from './write.js'
+import { DAY_MS, NUMBER_BITS } from '../queries/numbers.js'
+import { countMoves } from './groups.js'
+import { cancelWritten, endAll, putIn, takeOut } from './moves.js'
+import { readById, readStanding } from './read.js'
+import type { Standing } from './read.js'
 
 /*
- * Writing jobs that come after others. A parent that is unfinished, or may be retried, is only read here: a to-do is written
- * beside the link, and `promoteJobs` sees to it (link-todos.ts) that its end is told. So a caller's transaction, which may stay
- * open for as long as it likes, holds up nobody who runs or ends a parent.
+ * Links on PostgreSQL. A parent that is unfinished, or may be retried, is only read by the transaction that writes a child: a
+ * to-do is written beside the link, and `promoteJobs` makes sure that the end of the parent is seen. So a caller's transaction,
+ * which may stay open for as long as it likes, blocks no worker that runs or ends a parent.
  */
 
-type Found = Map<string, StandingParent>
+/** What `store/verbs/links.ts` needs. */
+export class PostgresLinks implements LinkSteps<StandingParent, Standing> {
+  readonly #session: Session
 
-/** Writes a bulk in which jobs have parents. */
-export async function insertLinked(
-  s: Session,
-  jobs: readonly NewJob[],
-  options: InsertOptions,
-): Promise<readonly Inserted[]> {
-  const found = await findParents(s, jobs)
-  const inserted = await insertAmong(s, planned(jobs, found), options)
-  const met = metIn(jobs, inserted, found)
-  const links = linksOf(jobs, inserted, found, lookedAt(met, await byId(s, met), inserted, found))
-  await writeLinks(s, links, found)
-  for (const { job, reason } of links) if (reason !== null) await callOff(s, job, reason)
-  for (const moved of movedLinksOf(jobs, inserted, found)) await linkMoved(s, moved)
-  return inserted
+  constructor(session: Session) {
+    this.#session = session
+  }
+
+  parentsById(ids: readonly string[]): Promise<StandingParent[]> {
+    return byId(this.#session, ids)
+  }
+
+  async parentsByKey(
+    keys: readonly { readonly name: string; readonly key: string }[],
+  ): Promise<(readonly [Parent, StandingParent])[]> {
+    const rows = await this.#session.query<KeyedRow>(this.#session.queries.parentsByKey, JSON.stringify(keys))
+    return rows.map((row) => [{ name: row.askedName, key: row.askedKey }, toParent(row)])
+  }
+
+  async holdParents(found: FoundParents<StandingParent>): Promise<void> {
+    const open = [...found.values()].filter((parent) => parent.state !== 'done').map((parent) => parent.ref)
+    if (open.length === 0) return
+    const held = await this.#session.query<{ ref: unknown }>(this.#session.queries.holdParents, arrayOf(open))
+    const there = new Set(held.map((row) => numberOf(row.ref)))
+    for (const [name, parent] of found) if (parent.state !== 'done' && !there.has(parent.ref)) found.delete(name)
+  }
+
+  lockLinking(): Promise<unknown> {
+    return this.#session.query(this.#session.queries.lockLinking)
+  }
+
+  refuseCycle(job: Standing, parents: readonly StandingParent[]): Promise<void> {
+    return refuseRing(this.#session, job, parents)
+  }
+
+  addLinks(links: readonly NewLink<StandingParent, Standing>[]): Promise<void> {
+    return addLinks(
+      this.#session,
+      links.map(({ parent, child, onFailure, keepMs }) => ({
+        parent: parent.ref,
+        child: child.ref,
+        onFailure,
+        keepMs: finite(keepMs),
+      })),
+    )
+  }
+
+  watchParents(parents: readonly StandingParent[]): Promise<void> {
+    return watchParents(this.#session, parents)
+  }
+
+  putAfter({ ref }: Standing, after: readonly string[]): Promise<unknown> {
+    const rows = JSON.stringify([{ ref, after: JSON.stringify(after) }])
+    return this.#session.query(this.#session.queries.putAfter, rows)
+  }
+
+  writeLinks(links: readonly NewLinks[], found: FoundParents<StandingParent>): Promise<void> {
+    return writeLinks(this.#session, links, found)
+  }
+
+  cancelNew(job: NewJob, reason: string): Promise<void> {
+    return cancelWritten(this.#session, job, reason)
+  }
+
+  /** No other process can move it before this transaction ends: it is taken out once more, and blocked. */
+  async linkMoved({ id, added }: MovedLinks): Promise<void> {
+    const job = await readById(this.#session, id)
+    if (job === undefined || isFinal(job.state)) return
+    if (!(await takeOut(this.#session, job))) throw new Error(`job ${id} was moved and is not where it was put`)
+    const open = await awaitVerb(addParents(this, job, added))
+    const state = open.length > 0 && job.state !== 'paused' ? 'blocked' : job.state
+    await putIn(this.#session, [{ job, state }], await this.#session.now())
+  }
 }
 
-/** The parents of a bulk as they stand before it is written, held against deletion. Those missing are refused. */
-export async function findParents(s: Session, jobs: readonly NewJob[]): Promise<Found> {
-  const { ids, keys } = askedParents(jobs)
-  return lookFor(s, [...ids.map((id) => ({ id })), ...keys], jobs)
+/** A parent, with its number. */
+export interface StandingParent extends FoundParent {
+  readonly ref: number
 }
 
-async function lookFor(s: Session, parents: readonly Parent[], jobs: readonly NewJob[] = []): Promise<Found> {
-  const found: Found = new Map()
-  const ids = parents.flatMap((parent) => ('id' in parent ? [parent.id] : []))
-  const keys = parents.filter((parent) => !('id' in parent))
-  for (const row of await byId(s, ids)) found.set(row.id, row)
-  const keyed = keys.length === 0 ? [] : await s.query<KeyedRow>(s.queries.parentsByKey, JSON.stringify(keys))
-  for (const row of keyed) found.set(nameOf({ name: row.askedName, key: row.askedKey }), toParent(row))
-  await hold(s, found)
-  refuseMissing(parents, found, jobs)
-  return found
+interface ParentRow {
+  readonly ref: unknown
+  readonly id: string
+  readonly name: string
+  readonly key: string | null
+  readonly state: State
 }
 
-/** One that was forgotten between the look and the lock is missing. */
-async function hold(s: Session, found: Found): Promise<void> {
-  const open = [...found.values()].filter((parent) => parent.state !== 'done').map((parent) => parent.ref)
-  if (open.length === 0) return
-  const held = await s.query<{ ref: unknown }>(s.queries.holdParents, arrayOf(open))
-  const there = new Set(held.map((row) => numberOf(row.ref)))
-  for (const [name, parent] of found) if (parent.state !== 'done' && !there.has(parent.ref)) found.delete(name)
+async function byId(session: Session, ids: readonly string[]): Promise<StandingParent[]> {
+  if (ids.length === 0) return []
+  return (await session.query<ParentRow>(session.queries.parentsById, JSON.stringify(ids))).map(toParent)
+}
+
+function toParent({ ref, id, name, key, state }: ParentRow): StandingParent {
+  return { ref: numberOf(ref), id, name, key, state }
+}
+
+interface Link {
+  readonly parent: number
+  readonly child: number
+  readonly onFailure: string
+  readonly keepMs: number | null
+}
+
+/** Links in one statement. */
+const LINKS_PER_INSERT = 10_000
+
+async function addLinks(session: Session, links: readonly Link[]): Promise<void> {
+  for (let from = 0; from < links.length; from += LINKS_PER_INSERT) {
+    const some = links.slice(from, from + LINKS_PER_INSERT)
+    await session.query(
+      session.queries.addLinks,
+      arrayOf(some.map((link) => link.parent)),
+      arrayOf(some.map((link) => link.child)),
+      JSON.stringify(some.map((link) => link.onFailure)),
+      arrayOf(some.map((link) => link.keepMs)),
+    )
+  }
+}
+
+/** So that their ends are seen, also those that come before this commits. */
+async function watchParents(session: Session, parents: readonly StandingParent[]): Promise<void> {
+  if (parents.length === 0) return
+  const todos = parents.map(({ ref, id, state }) => ({ parent: ref, id, what: isFinal(state) ? state : 'look' }))
+  await session.query(session.queries.addTodos, JSON.stringify(todos))
+  session.note({ dueInMs: 0 })
 }
 
 type KeyedRow = ParentRow & { readonly askedName: string; readonly askedKey: string }
 
 /** Parents as they are now, by their numbers. */
-export async function parentsByRef(s: Session, refs: readonly number[]): Promise<Map<number, StandingParent>> {
+async function parentsByRef(session: Session, refs: readonly number[]): Promise<Map<number, StandingParent>> {
   if (refs.length === 0) return new Map()
-  const rows = await s.query<ParentRow>(s.queries.parentsByRef, arrayOf(refs))
+  const rows = await session.query<ParentRow>(session.queries.parentsByRef, arrayOf(refs))
   return new Map(rows.map((row) => [numberOf(row.ref), toParent(row)]))
 }
 
-/** What a row says from the start: nobody may claim a child before its links are written. */
-function planned(jobs: readonly NewJob[], found: Found): PlannedJob[] {
-  const own = new Set(jobs.map((job) => job.id))
-  const parents = new Set(jobs.flatMap((job) => (job.after ?? []).map(nameOf)))
-  return jobs.map((job) => {
-    const names = (job.after ?? []).map(nameOf)
-    const isWaiting = (name: string): boolean => {
-      const parent = found.get(name)
-      return own.has(name) || (parent !== undefined && isOpen(parent.state, job.onParentFailure ?? 'wait'))
-    }
-    const after = [...new Set(names.map((name) => found.get(name)?.id ?? name))]
-    return {
-      ...job,
-      planned: {
-        after: names.length === 0 ? undefined : JSON.stringify(after),
-        blocked: names.some(isWaiting) || undefined,
-        is_parent: parents.has(job.id) || undefined,
-      },
-    }
-  })
-}
-
-async function writeLinks(s: Session, links: readonly NewLinks[], found: Found): Promise<void> {
+async function writeLinks(
+  session: Session,
+  links: readonly NewLinks[],
+  found: FoundParents<StandingParent>,
+): Promise<void> {
   const byParent = new Map([...found.values()].map((parent) => [parent.id, parent]))
-  const refs = await newRefs(s, links)
+  const refs = await newRefs(session, links)
   const refOf = (id: string): number => (byParent.get(id)?.ref ?? refs.get(id)) as number
   await addLinks(
-    s,
+    session,
     links.flatMap(({ job, open }) =>
       open.map((id) => ({
         parent: refOf(id),
@@ -124,38 +179,42 @@ async function writeLinks(s: Session, links: readonly NewLinks[], found: Found):
       })),
     ),
   )
-  await correct(s, links, refs)
+  await correct(session, links, refs)
   const open = new Set(links.flatMap((each) => each.open))
-  await lookAt(
-    s,
+  await watchParents(
+    session,
     [...byParent.values()].filter((parent) => open.has(parent.id)),
   )
 }
 
-async function newRefs(s: Session, links: readonly NewLinks[]): Promise<Map<string, number>> {
+async function newRefs(session: Session, links: readonly NewLinks[]): Promise<Map<string, number>> {
   const ids = [...new Set(links.flatMap(({ job, open }) => [job.id, ...open]))]
-  const today = BigInt(Math.floor((await s.now()) / DAY_MS) - 1) << BigInt(NUMBER_BITS)
-  const rows = await s.query<{ ref: unknown; id: string }>(s.queries.newRefs, JSON.stringify(ids), String(today))
+  const today = BigInt(Math.floor((await session.now()) / DAY_MS) - 1) << BigInt(NUMBER_BITS)
+  const rows = await session.query<{ ref: unknown; id: string }>(
+    session.queries.newRefs,
+    JSON.stringify(ids),
+    String(today),
+  )
   return new Map(rows.map((row) => [row.id, numberOf(row.ref)]))
 }
 
 /** Where a job of the bulk turned out to be another one, its children were planned for one that is not there. */
-async function correct(s: Session, links: readonly NewLinks[], refs: ReadonlyMap<string, number>): Promise<void> {
+async function correct(session: Session, links: readonly NewLinks[], refs: ReadonlyMap<string, number>): Promise<void> {
   const changed = links.filter(({ job, after }) => after.some((id, index) => !isNamed(job, id, index)))
   const rows = changed.map(({ job, after }) => ({ ref: refs.get(job.id), after: JSON.stringify(after) }))
-  if (rows.length > 0) await s.query(s.queries.putAfter, JSON.stringify(rows))
+  if (rows.length > 0) await session.query(session.queries.putAfter, JSON.stringify(rows))
   const free = links.filter(({ open }) => open.length === 0).map(({ job }) => refs.get(job.id) as number)
   if (free.length === 0) return
-  await freeJobs(s, arrayOf(free))
-  s.note({ dueInMs: 0 })
+  await freeJobs(session, arrayOf(free))
+  session.note({ dueInMs: 0 })
 }
 
-/** Those that wait for nobody any more wait for their time. */
-export async function freeJobs(s: Session, refs: string): Promise<void> {
-  const freed = await s.query<{ grp: string | null; queue: string; state: State }>(s.queries.freeJobs, refs)
+/** Jobs without an open link wait for their time. */
+async function freeJobs(session: Session, refs: string): Promise<void> {
+  const freed = await session.query<{ grp: string | null; queue: string; state: State }>(session.queries.freeJobs, refs)
   for (const { grp, queue, state } of freed) {
-    s.tally.leave({ group: grp, queue }, 'blocked')
-    s.tally.enter({ group: grp, queue }, state)
+    session.groupMoves.leave({ group: grp, queue }, 'blocked')
+    session.groupMoves.enter({ group: grp, queue }, state)
   }
 }
 
@@ -164,48 +223,13 @@ function isNamed(job: NewJob, id: string, index: number): boolean {
   return parent !== undefined && 'id' in parent && parent.id === id
 }
 
-/** A job that this transaction has moved is nobody else's until it ends: it is taken out once more, and blocked. */
-async function linkMoved(s: Session, { id, added }: MovedLinks): Promise<void> {
-  const job = await readById(s, id)
-  // A later one of the bulk has replaced it.
-  if (job === undefined || isFinal(job.state)) return
-  if (!(await takeOut(s, job))) throw new Error(`job ${id} was moved and is not where it was put`)
-  const open = await addParents(s, job, added)
-  const state = open.length > 0 && job.state !== 'paused' ? 'blocked' : job.state
-  await putIn(s, [{ job, state }], await s.now())
-}
-
-/** Adds parents to a job that was taken out of where it waits; gives those it must wait for. */
-export async function addParents(s: Session, job: Standing, added: AddedParents): Promise<readonly string[]> {
-  await s.query(s.queries.lockLinking)
-  const found = await lookFor(s, added.parents)
-  const parents = [...new Map([...found.values()].map((parent) => [parent.id, parent])).values()]
-  refuseOwnKey(job, parents, added.onFailure)
-  await refuseRing(s, job, parents)
-  const open = parents.filter(({ state }) => isOpen(state, added.onFailure))
-  const keepMs = finite(added.keepMs)
-  await addLinks(
-    s,
-    open.map((parent) => ({
-      parent: parent.ref,
-      child: job.ref,
-      onFailure: policyFor(job, parent, added.onFailure),
-      keepMs,
-    })),
-  )
-  await lookAt(s, open)
-  const after = [...new Set([...job.after, ...parents.map(({ id }) => id)])]
-  await s.query(s.queries.putAfter, JSON.stringify([{ ref: job.ref, after: JSON.stringify(after) }]))
-  return open.map(({ id }) => id)
-}
-
-async function refuseRing(s: Session, job: Standing, added: readonly StandingParent[]): Promise<void> {
+async function refuseRing(session: Session, job: Standing, added: readonly StandingParent[]): Promise<void> {
   const refs = arrayOf(added.map(({ ref }) => ref))
-  const above = await s.query<{ child: unknown; parent: unknown }>(s.queries.linksAbove, refs)
+  const above = await session.query<{ child: unknown; parent: unknown }>(session.queries.linksAbove, refs)
   const edges = above.map(({ child, parent }) => ({ child: String(numberOf(child)), parent: String(numberOf(parent)) }))
   const seen = new Set([job.ref, ...added.map(({ ref }) => ref), ...edges.map(({ parent }) => Number(parent))])
   const known = edges.some(({ parent }) => Number(parent) === job.ref)
-    ? await parentsByRef(s, [...seen])
+    ? await parentsByRef(session, [...seen])
     : new Map<number, StandingParent>()
   for (const parent of added) known.set(parent.ref, parent)
   known.set(job.ref, job)
@@ -220,8 +244,243 @@ async function refuseRing(s: Session, job: Standing, added: readonly StandingPar
 }
 
 /** Which of these have parents to wait for. */
-export async function linkedAmong(s: Session, jobs: readonly Standing[]): Promise<ReadonlySet<number>> {
+export async function linkedAmong(session: Session, jobs: readonly Standing[]): Promise<ReadonlySet<number>> {
   if (jobs.length === 0) return new Set()
-  const rows = await s.query<{ child: unknown }>(s.queries.haveLinks, arrayOf(jobs.map((job) => job.ref)))
+  const rows = await session.query<{ child: unknown }>(session.queries.haveLinks, arrayOf(jobs.map((job) => job.ref)))
   return new Set(rows.map((row) => numberOf(row.child)))
+}
+
+/** Blocks successors until the job before them ends. */
+export async function linkSuccessors(session: Session, inserted: readonly InsertResult[]): Promise<void> {
+  const followed = inserted.flatMap(({ id, follows }) => (follows === undefined ? [] : [{ id, parent: follows.id }]))
+  if (followed.length === 0) return
+  const rows = await byId(session, [...new Set(followed.flatMap(({ id, parent }) => [id, parent]))])
+  const known = new Map(rows.map((row) => [row.id, row]))
+  // Not those that a later one of the bulk has replaced.
+  const open = followed.flatMap(({ id, parent }) => {
+    const [child, job] = [known.get(id), known.get(parent)]
+    return child === undefined || job === undefined || isFinal(child.state) ? [] : [{ child, job }]
+  })
+  await addLinks(
+    session,
+    open.map(({ child, job }) => ({ parent: job.ref, child: child.ref, onFailure: 'run', keepMs: null })),
+  )
+  await watchParents(
+    session,
+    open.map(({ job }) => job),
+  )
+}
+
+/*
+ * Working off what the ends of parents change. Two ends that commit at once do not see each other, so no
+ * transaction can decide that it ended the last parent: each leaves a to-do, and the process that works it off reads the state
+ * with a new statement, under the lock of the child. Nothing here waits: locked rows are left for the next round.
+ */
+
+export interface WorkedOff {
+  readonly cancelledByParents: readonly CancelledByParent[]
+  /** Whether anything was done. */
+  readonly moved: boolean
+  /** To-dos are left. */
+  readonly left: boolean
+}
+
+interface Todo {
+  readonly number: number
+  readonly parent: number
+  readonly id: string | null
+  readonly what: LinkTodoKind
+}
+
+export async function workOffLinks(session: Session, limit: number): Promise<WorkedOff> {
+  const rows = await session.query<Record<'number' | 'parent', unknown> & Pick<Todo, 'id' | 'what'>>(
+    session.queries.nextTodos,
+    String(limit),
+  )
+  const todos = rows.map((row) => ({ ...row, number: numberOf(row.number), parent: numberOf(row.parent) }))
+  const seen = await lookAtParents(session, todos)
+  const ripe = todos.filter((todo) => !mayGoOn(todo) || seen.has(todo.parent))
+  const ends = await endsOf(session, ripe)
+  const { stuck, cancelledChildren, isFull, moved } = await moveLinks(session, ends, limit)
+  const over = ripe.filter((todo) => !isFull && !stuck.has(todo.parent)).map((todo) => todo.number)
+  if (over.length > 0) await session.query(session.queries.dropTodos, arrayOf(over))
+  await countMoves(session)
+  const left = (await session.query(session.queries.anyTodo)).length > 0
+  return { cancelledByParents: cancelledChildren, moved: moved || over.length > 0, left }
+}
+
+/**
+ * Parents that were unfinished when a child came. Each is marked, so that its end leaves a to-do; and no claim may take it without
+ * seeing the mark: out of the line and in again it is a new row, which only a claim can see that also sees the mark; in
+ * a worker's hand its lease is marked as requested, as for a requested change. Gives those it could lock.
+ */
+async function lookAtParents(session: Session, todos: readonly Todo[]): Promise<Set<number>> {
+  const refs = [...new Set(todos.filter(mayGoOn).map((todo) => todo.parent))]
+  if (refs.length === 0) return new Set()
+  const marked = numbers(await session.query(session.queries.markParents, arrayOf(refs)))
+  const standing = await readStanding(session, [...marked])
+  const at = (table: string): string =>
+    arrayOf([...standing.values()].filter((job) => job.table === table).map((job) => job.ref))
+  const inLine = await session.query<{ ref: unknown }>(session.queries.takeLine, at('ready'))
+  if (inLine.length > 0) await session.query(session.queries.putReady, JSON.stringify(inLine))
+  const aside = await session.query<{ ref: unknown }>(session.queries.takeAside, at('waiting'))
+  if (aside.length > 0) await session.query(session.queries.putWaiting, JSON.stringify(aside))
+  const ended = await session.query<{ ref: unknown }>(session.queries.lockEnds, at('history'))
+  const held = await askHolders(
+    session,
+    [...standing.values()].filter((job) => job.table === 'lease'),
+  )
+  const gone = await missing(
+    session,
+    refs.filter((ref) => !marked.has(ref)),
+  )
+  return new Set([...numbers([...inLine, ...aside, ...ended]), ...held, ...gone])
+}
+
+function mayGoOn({ what }: Todo): boolean {
+  return what !== 'done' && what !== 'gone'
+}
+
+/** A settlement holds the lock of the lease: behind it the job is still claimed, or has ended. */
+async function askHolders(
+  session: Session,
+  jobs: readonly { readonly ref: number; readonly fence: number | null }[],
+): Promise<number[]> {
+  if (jobs.length === 0) return []
+  const fences = [...new Set(jobs.map((job) => job.fence))]
+  const rows = await session.query<{ fence: unknown }>(session.queries.lockFreeLeases, arrayOf(fences))
+  const locked = rows.map((row) => numberOf(row.fence))
+  const now = await readStanding(
+    session,
+    jobs.map((job) => job.ref),
+  )
+  const held = [...now.values()].filter((job) => job.table === 'lease' && locked.includes(job.fence as number))
+  if (held.length > 0)
+    await session.query(session.queries.markLeases, arrayOf([...new Set(held.map((job) => job.fence))]))
+  return held.map((job) => job.ref)
+}
+
+/** Not marked because it was deleted, and not because another process has locked it. */
+async function missing(session: Session, refs: readonly number[]): Promise<number[]> {
+  const there = await parentsByRef(session, refs)
+  return refs.filter((ref) => !there.has(ref))
+}
+
+interface Ended {
+  readonly parent: number
+  readonly fate: ParentFate
+  readonly reason: string
+}
+
+async function endsOf(session: Session, todos: readonly Todo[]): Promise<Map<number, Ended>> {
+  const now = await parentsByRef(session, [...new Set(todos.map((todo) => todo.parent))])
+  const ends = new Map<number, Ended>()
+  const told = await toldElsewhere(
+    session,
+    todos.filter((todo) => !now.has(todo.parent)),
+  )
+  for (const todo of todos) {
+    const { parent, id, what } = todo
+    const row: StandingParent | undefined = now.get(parent)
+    const fate = parentFateOf(row?.state, what)
+    // Of several to-dos of one that is gone, the one that says it was done says what became of it.
+    if (ends.get(parent)?.fate === 'done' || (mayGoOn(todo) && told.has(parent))) continue
+    ends.set(parent, { parent, fate, reason: parentReason(fate, { id: row?.id ?? id, name: row?.name ?? null }) })
+  }
+  return ends
+}
+
+/** The transaction that deleted a parent left a to-do with its state: that one counts, whichever process works it off. */
+async function toldElsewhere(session: Session, todos: readonly Todo[]): Promise<Set<number>> {
+  const older = todos.filter(mayGoOn).map((todo) => todo.parent)
+  if (older.length === 0) return new Set()
+  const rows = await session.query<{ parent: unknown }>(session.queries.forgottenAmong, arrayOf(older))
+  return new Set(rows.map((row) => numberOf(row.parent)))
+}
+
+interface LinkRow {
+  readonly parent: number
+  readonly child: number
+  readonly onFailure: LinkPolicy
+  readonly keepMs: number | null
+}
+
+interface LinksMoved {
+  /** Parents of which a child is locked by another process. */
+  readonly stuck: ReadonlySet<number>
+  readonly cancelledChildren: readonly CancelledByParent[]
+  /** There may be more than were looked at. */
+  readonly isFull: boolean
+  readonly moved: boolean
+}
+
+async function moveLinks(session: Session, ends: ReadonlyMap<number, Ended>, limit: number): Promise<LinksMoved> {
+  const links = await readLinks(session, [...ends.values()], limit)
+  if (links.length === 0) return { stuck: new Set(), cancelledChildren: [], isFull: false, moved: false }
+  const children = arrayOf([...new Set(links.map((link) => link.child))])
+  const locked = numbers(await session.query(session.queries.lockChildren, children))
+  const busy = numbers(await session.query(session.queries.anyChildren, children))
+  for (const child of locked) busy.delete(child)
+  const free = links.filter((link) => !busy.has(link.child))
+  const verdict = (link: LinkRow): string => decideLink(ends.get(link.parent)?.fate ?? 'unfinished', link.onFailure)
+  const cancelled = free.filter((link) => verdict(link) === 'cancels' && locked.has(link.child))
+  await resolveLinks(
+    session,
+    free.filter((link) => !cancelled.includes(link)),
+  )
+  const cancelledChildren = await cancelChildren(session, cancelled, ends)
+  const stuck = new Set(links.filter((link) => busy.has(link.child)).map((link) => link.parent))
+  return { stuck, cancelledChildren, isFull: links.length >= limit, moved: free.length > 0 }
+}
+
+async function readLinks(session: Session, ends: readonly Ended[], limit: number): Promise<LinkRow[]> {
+  const asked = ends
+    .filter(({ fate }) => policiesMovedBy(fate).length > 0)
+    .map(({ parent, fate }) => ({ parent, policies: policiesMovedBy(fate).join(' ') }))
+  if (asked.length === 0) return []
+  const rows = await session.query<Record<'parent' | 'child' | 'keep_ms', unknown> & { on_failure: LinkPolicy }>(
+    session.queries.movedLinks,
+    JSON.stringify(asked),
+    String(limit),
+  )
+  return rows.map((row) => ({
+    parent: numberOf(row.parent),
+    child: numberOf(row.child),
+    onFailure: row.on_failure,
+    keepMs: numberOrNull(row.keep_ms),
+  }))
+}
+
+/** Whether a child waits for anybody else is asked under its lock, by a statement that sees what those before it removed. */
+async function resolveLinks(session: Session, links: readonly LinkRow[]): Promise<void> {
+  if (links.length === 0) return
+  const children = arrayOf(links.map((link) => link.child))
+  await session.query(session.queries.resolveLinks, arrayOf(links.map((link) => link.parent)), children)
+  await freeJobs(session, children)
+}
+
+async function cancelChildren(
+  session: Session,
+  links: readonly LinkRow[],
+  ends: ReadonlyMap<number, Ended>,
+): Promise<CancelledByParent[]> {
+  const first = new Map<number, LinkRow>()
+  for (const link of links) if (!first.has(link.child)) first.set(link.child, link)
+  if (first.size === 0) return []
+  const jobs = [...(await readStanding(session, [...first.keys()])).values()]
+  await session.query(session.queries.takeAside, arrayOf(jobs.map((job) => job.ref)))
+  for (const job of jobs) session.groupMoves.leave(job, job.state)
+  const called = jobs.map((job) => {
+    const link = first.get(job.ref) as LinkRow
+    return { job, keepMs: link.keepMs ?? Infinity, reason: ends.get(link.parent)?.reason ?? '' }
+  })
+  await endAll(
+    session,
+    called.map(({ job, keepMs, reason }) => ({ ...job, to: 'cancelled' as const, keepMs, reason, result: null })),
+  )
+  return called.map(({ job: { id, name, queue }, reason }) => ({ id, name, queue, reason }))
+}
+
+function numbers(rows: readonly object[]): Set<number> {
+  return new Set(rows.map((row) => numberOf((row as { readonly ref: unknown }).ref)))
 }

@@ -1,10 +1,10 @@
+import type { World } from '../../../world/world.js'
 import type { Pruned, PruneStore, Swept } from '../../prune.js'
 import { keepDays } from '../days/days.js'
 import type { DaysWalk } from '../days/days.js'
-import { numberOrNull } from '../connection/executor.js'
+import { numberOrNull } from '../../columns.js'
 import { sweepGroups } from './groups.js'
 import type { Opened } from '../connection/open.js'
-import { PruneStart } from './prune-start.js'
 import type { Receipts } from '../connection/receipts.js'
 import type { Session } from '../connection/session.js'
 import { addSummaries } from '../days/summaries.js'
@@ -12,7 +12,7 @@ import type { SummaryWalk } from '../days/summaries.js'
 import type { Run } from './upkeep.js'
 import { Vacuum } from '../days/vacuum.js'
 
-/** Places looked at for each that may be forgotten: a table of places that all count is walked in peace. */
+/** Slots looked at for each that may be deleted: a table of slots that all count is walked slowly. */
 const LOOKS = 4
 /** Entries of `expiring` that one statement looks at. */
 const SWEEP_MAX = 5_000
@@ -40,12 +40,13 @@ export class PostgresPrune implements PruneStore {
     this.#vacuum = new Vacuum(opened.target, opened.world)
   }
 
-  pruneJobs = (limit: number): Promise<Pruned> => this.#run((s) => pruneJobs(s, limit, this.#start, this.#vacuum))
+  pruneJobs = (limit: number): Promise<Pruned> =>
+    this.#run((session) => pruneJobs(session, limit, this.#start, this.#vacuum))
 
   sweepRows = async (limit: number): Promise<Swept> => {
-    const rows = await this.#run((s) => sweepRows(s, limit, this.#walk))
+    const rows = await this.#run((session) => sweepRows(session, limit, this.#walk))
     await this.#receipts.sweep()
-    const now = await this.#run((s) => s.now())
+    const now = await this.#run((session) => session.now())
     const days = await sweepDays(this.#opened, this.#walk, now)
     const isUnsummarised = await sweepSummaries(this.#opened, this.#walk, now)
     return { swept: rows.swept + days.swept, more: rows.more || days.more || isUnsummarised }
@@ -65,7 +66,7 @@ export class PostgresPrune implements PruneStore {
 /** Days are looked after so often. */
 const DAYS_EVERY_MS = 3_600_000
 
-/** How far the walks through the places and the groups have come, and when days are to be looked after again. */
+/** How far the walks through the unique slots and the groups have come, and when days are to be looked after again. */
 export interface Walk {
   sweptTo: readonly [name: string, key: string]
   groupsSweptTo: string
@@ -78,25 +79,26 @@ export interface Walk {
  * Deletes finished jobs that were kept for less than a day, and what of the rest is kept no longer. First by `pruneDone`, which is
  * cheap; what it leaves (failed or cancelled jobs, parents, rows that were ever locked, the rest) is left to `pruneJobs`.
  */
-async function pruneJobs(s: Session, limit: number, start: PruneStart, vacuum: Vacuum): Promise<Pruned> {
+async function pruneJobs(session: Session, limit: number, start: PruneStart, vacuum: Vacuum): Promise<Pruned> {
   const from = start.take()
-  const done = await pruneStep(s, s.queries.pruneDone, limit, from)
+  const done = await pruneStep(session, session.queries.pruneDone, limit, from)
   const left = limit - done.pruned
-  const next = left === 0 ? done.now : done.due > done.pruned ? done.now : await nextPrune(s, done.until ?? from)
-  const others = left > 0 && next <= done.now ? await pruneStep(s, s.queries.pruneJobs, left, from) : undefined
+  const next = left === 0 ? done.now : done.due > done.pruned ? done.now : await nextPrune(session, done.until ?? from)
+  const others =
+    left > 0 && next <= done.now ? await pruneStep(session, session.queries.pruneJobs, left, from) : undefined
   const pruned = done.pruned + (others?.pruned ?? 0)
   if (pruned > 0) {
     vacuum.deleted(pruned, done.now)
     start.pruned(Math.max(done.until ?? 0, others?.until ?? 0))
   }
   if (pruned >= limit) return { pruned, nextInMs: 0 }
-  const due = others === undefined ? next : await nextPrune(s, start.from)
+  const due = others === undefined ? next : await nextPrune(session, start.from)
   return { pruned, nextInMs: due === Infinity ? null : Math.max(0, due - done.now) }
 }
 
-async function pruneStep(s: Session, text: string, limit: number, from: number): Promise<PruneStep> {
-  const [row] = await s.query<{ [column: string]: unknown }>(text, s.nowText, String(limit), String(from))
-  if (Number(row?.told ?? 0) > 0) s.note({ dueInMs: 0 })
+async function pruneStep(session: Session, text: string, limit: number, from: number): Promise<PruneStep> {
+  const [row] = await session.query<{ [column: string]: unknown }>(text, session.nowText, String(limit), String(from))
+  if (Number(row?.told ?? 0) > 0) session.note({ dueInMs: 0 })
   return { now: Number(row?.now), until: numberOrNull(row?.until), due: Number(row?.due), pruned: Number(row?.pruned) }
 }
 
@@ -110,22 +112,22 @@ interface PruneStep {
 }
 
 /** When the next job has been kept long enough; Infinity where there is none. */
-async function nextPrune(s: Session, from: number): Promise<number> {
-  const [row] = await s.query<{ due: unknown }>(s.queries.nextPrune, String(from))
+async function nextPrune(session: Session, from: number): Promise<number> {
+  const [row] = await session.query<{ due: unknown }>(session.queries.nextPrune, String(from))
   return numberOrNull(row?.due) ?? Infinity
 }
 
-/** One step of the walks through the places and the groups. */
-async function sweepRows(s: Session, limit: number, walk: Walk): Promise<Swept> {
-  await sweepExpiring(s, await s.now())
-  const [places, groups] = [await sweepPlaces(s, limit, walk), await sweepGroups(s, limit, walk)]
-  return { swept: places + groups, more: places >= limit || groups >= limit }
+/** One step of the walks through the unique slots and the groups. */
+async function sweepRows(session: Session, limit: number, walk: Walk): Promise<Swept> {
+  await sweepExpiring(session, await session.now())
+  const [slots, groups] = [await sweepSlots(session, limit, walk), await sweepGroups(session, limit, walk)]
+  return { swept: slots + groups, more: slots >= limit || groups >= limit }
 }
 
 /** Drops the days that are over and makes those to come, now and then; gives how many jobs were forgotten. */
 async function sweepDays(opened: Pick<Opened, 'connection' | 'days'>, walk: Walk, now: number): Promise<Swept> {
   if (now < walk.daysAt) return { swept: 0, more: false }
-  // First: what fails now fails again, and is told often enough once an hour.
+  // First: what fails now fails again, and one report an hour is enough.
   walk.daysAt = now + DAYS_EVERY_MS
   const { forgotten, again } = await keepDays(opened.connection('work'), opened.days, now, walk.days)
   if (again) walk.daysAt = now
@@ -139,11 +141,11 @@ async function sweepSummaries(opened: Pick<Opened, 'connection' | 'days'>, walk:
 }
 
 /** In bounded statements, so that no backlog makes one of them long. */
-async function sweepExpiring(s: Session, now: number): Promise<void> {
+async function sweepExpiring(session: Session, now: number): Promise<void> {
   let after: readonly number[] = [-1, -1]
   for (let looked = SWEEP_MAX; looked === SWEEP_MAX;) {
-    const [row] = await s.query<{ looked: number; last: string | null }>(
-      s.queries.sweepExpiring,
+    const [row] = await session.query<{ looked: number; last: string | null }>(
+      session.queries.sweepExpiring,
       String(now),
       ...after.map(String),
       String(SWEEP_MAX),
@@ -153,9 +155,15 @@ async function sweepExpiring(s: Session, now: number): Promise<void> {
   }
 }
 
-async function sweepPlaces(s: Session, limit: number, walk: Walk): Promise<number> {
+async function sweepSlots(session: Session, limit: number, walk: Walk): Promise<number> {
   const looks = limit * LOOKS
-  const [row] = await s.query<SweepRow>(s.queries.sweepPlaces, s.nowText, ...walk.sweptTo, String(looks), String(limit))
+  const [row] = await session.query<SweepRow>(
+    session.queries.sweepSlots,
+    session.nowText,
+    ...walk.sweptTo,
+    String(looks),
+    String(limit),
+  )
   if (row === undefined) return 0
   walk.sweptTo = (row.swept === limit ? row.chosen : row.looked === looks ? row.last : null) ?? ['', '']
   return row.swept
@@ -166,4 +174,40 @@ interface SweepRow {
   readonly looked: number
   readonly last: readonly [string, string] | null
   readonly chosen: readonly [string, string] | null
+}
+
+/** After so long a step begins at the oldest row again: for rows that were locked, or committed later than they were dated. */
+const RESTART_MS = 5_000
+
+/**
+ * Where the next step of pruning begins: at the `keep_until` where the last one ended. Index entries of deleted rows stay until
+ * they are vacuumed, and would be walked over again by every step.
+ */
+class PruneStart {
+  readonly #world: Pick<World, 'clock'>
+  #from = 0
+  #since = 0
+
+  constructor(world: Pick<World, 'clock'>) {
+    this.#world = world
+  }
+
+  take(): number {
+    const now = this.#world.clock.monotonic()
+    if (now - this.#since < RESTART_MS) return this.#from
+    this.#since = now
+    return (this.#from = 0)
+  }
+
+  get from(): number {
+    return this.#from
+  }
+
+  pruned(lastKeepUntil: number): void {
+    this.#from = Math.max(this.#from, lastKeepUntil)
+  }
+
+  forget(): void {
+    this.#from = 0
+  }
 }

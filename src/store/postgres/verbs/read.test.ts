@@ -44,7 +44,7 @@ afterAll(async () => {
 })
 
 /** What each answer held, of whatever is asked of the session. */
-function watched(): { readonly s: Session; readonly bytes: number[] } {
+function watched(): { readonly session: Session; readonly bytes: number[] } {
   const bytes: number[] = []
   const db: Executor = {
     query: async <R extends object>(text: string, values: readonly (string | null)[]) => {
@@ -55,16 +55,16 @@ function watched(): { readonly s: Session; readonly bytes: number[] } {
   }
   const { queries, self } = opened
   const now = undefined
-  return { s: new Session({ db, queries, lanes: new Lanes(db, queries), now, from: self }), bytes }
+  return { session: new Session({ db, queries, lanes: new Lanes(db, queries), now, from: self }), bytes }
 }
 
 describe('large jobs', () => {
   test.each(['oldest', 'newest'] as const)('are all found, the %s first, and no answer is large', async (order) => {
-    const { s, bytes } = watched()
+    const { session, bytes } = watched()
     const found: string[] = []
     let cursor: number | null = null
     do {
-      const page = await findJobs(s, { order, cursor, limit: 100 })
+      const page = await findJobs(session, { order, cursor, limit: 100 })
       found.push(...page.rows.map(({ id }) => id))
       cursor = page.cursor
     } while (cursor !== null)
@@ -73,16 +73,18 @@ describe('large jobs', () => {
   })
 
   test('are all read, and no answer is large', async () => {
-    const { s, bytes } = watched()
+    const { session, bytes } = watched()
     const unknown = '01a1df16-49a3-761f-98f1-0dde9b233416'
-    const rows = await readJobs(s, [...ids, unknown])
+    const rows = await readJobs(session, [...ids, unknown])
     expect(rows.map((row) => row?.id)).toEqual([...ids, undefined])
     expect(rows[7]?.result).toHaveLength(rows[7]?.payload.length ?? 0)
     expect(Math.max(...bytes)).toBeLessThan(7 * MEBIBYTE)
   })
 
   test('are found one at a time where one is asked for', async () => {
-    const { s } = watched()
-    expect((await findJobs(s, { order: 'oldest', cursor: null, limit: 1 })).rows.map(({ id }) => id)).toEqual([ids[0]])
+    const { session } = watched()
+    expect((await findJobs(session, { order: 'oldest', cursor: null, limit: 1 })).rows.map(({ id }) => id)).toEqual([
+      ids[0],
+    ])
   })
 })

@@ -1,13 +1,15 @@
+import type { Encoded } from '../../../job/rules/outcome.js'
+import type { State } from '../../../job/rules/states.js'
+import { numberOf, numberOrNull } from '../../columns.js'
+import type { Numeric } from '../../columns.js'
 import type { JobRow } from '../../store.js'
-import type { Standing, StoredRow } from './rows.js'
-import { toJobRow, toStanding } from './rows.js'
 import type { Session } from '../connection/session.js'
 import { arrayOf } from '../connection/session.js'
 
-export async function readJobs(s: Session, ids: readonly string[]): Promise<(JobRow | undefined)[]> {
+export async function readJobs(session: Session, ids: readonly string[]): Promise<(JobRow | undefined)[]> {
   const byId = new Map<string, JobRow>()
   for (let asked = ids; asked.length > 0; asked = asked.filter((id) => !byId.has(id))) {
-    const rows = await s.query<BoundedRow>(s.queries.readJobs, JSON.stringify(asked))
+    const rows = await session.query<BoundedRow>(session.queries.readJobs, JSON.stringify(asked))
     for (const row of rows) byId.set(row.id, toJobRow(row))
     if (!isCut(rows)) break
   }
@@ -24,25 +26,123 @@ export function isCut(rows: readonly BoundedRow[]): boolean {
   return rows.length < Number(rows[0]?.matched ?? 0)
 }
 
-export async function readKeyed(s: Session, name: string, key: string): Promise<JobRow | undefined> {
-  const [row] = await s.query<StoredRow>(s.queries.readKeyed, key, name)
+export async function readKeyed(session: Session, name: string, key: string): Promise<JobRow | undefined> {
+  const [row] = await session.query<StoredRow>(session.queries.readKeyed, key, name)
   return row === undefined ? undefined : toJobRow(row)
 }
 
 /** Jobs with where they stand, for those who are about to move them. */
-export async function readStanding(s: Session, refs: readonly number[]): Promise<Map<number, Standing>> {
+export async function readStanding(session: Session, refs: readonly number[]): Promise<Map<number, Standing>> {
   if (refs.length === 0) return new Map()
-  const rows = await s.query<StoredRow>(s.queries.readRefs, arrayOf(refs))
+  const rows = await session.query<StoredRow>(session.queries.readRefs, arrayOf(refs))
   return new Map(rows.map((row) => [Number(row.ref), toStanding(row)]))
 }
 
-export async function readById(s: Session, id: string): Promise<Standing | undefined> {
-  const [row] = await s.query<StoredRow>(s.queries.readJobs, JSON.stringify([id]))
+export async function readById(session: Session, id: string): Promise<Standing | undefined> {
+  const [row] = await session.query<StoredRow>(session.queries.readJobs, JSON.stringify([id]))
   return row === undefined ? undefined : toStanding(row)
 }
 
 /** As many of them as one answer holds. */
-export async function readManyById(s: Session, ids: readonly string[]): Promise<Map<string, Standing>> {
-  const rows = await s.query<StoredRow>(s.queries.readJobs, JSON.stringify(ids))
+export async function readManyById(session: Session, ids: readonly string[]): Promise<Map<string, Standing>> {
+  const rows = await session.query<StoredRow>(session.queries.readJobs, JSON.stringify(ids))
   return new Map(rows.map((row) => [row.id, toStanding(row)]))
+}
+
+/** A job with where it stands. */
+export interface Standing extends JobRow {
+  readonly lane: number
+  /** Which table has it. */
+  readonly table: 'ready' | 'waiting' | 'lease' | 'history'
+  /** Of the lease that has it. */
+  readonly fence: number | null
+  /** Of the row that was read: it differs when the row was written since. */
+  readonly version: string
+}
+
+export interface StoredRow {
+  readonly ref: Numeric
+  readonly id: string
+  readonly name: string
+  readonly queue: string
+  readonly lane: Numeric
+  readonly priority: Numeric
+  readonly key: string | null
+  readonly grp: string | null
+  readonly payload: string | null
+  readonly bytes: string | null
+  readonly options: string | null
+  readonly after: string | null
+  readonly created_at: Numeric
+  readonly due_at: Numeric
+  readonly expires_at: Numeric | null
+  readonly streak: Numeric
+  readonly state: State
+  readonly place: Standing['table']
+  readonly fence: Numeric | null
+  readonly attempt: Numeric
+  readonly retries: Numeric
+  readonly crashes: Numeric
+  readonly started_at: Numeric | null
+  readonly settled_at: Numeric | null
+  readonly worker: string | null
+  readonly result: string | null
+  readonly result_bytes: string | null
+  readonly error: string | null
+  readonly reason: string | null
+  readonly log: string | null
+  readonly progress: string | null
+  readonly version: string
+}
+
+export function toStanding(row: StoredRow): Standing {
+  return {
+    ref: numberOf(row.ref),
+    id: row.id,
+    name: row.name,
+    queue: row.queue,
+    lane: numberOf(row.lane),
+    priority: numberOf(row.priority),
+    key: row.key,
+    group: row.grp,
+    payload: encodedOf(row.payload, row.bytes) ?? '',
+    options: row.options,
+    after: row.after === null ? [] : (JSON.parse(row.after) as string[]),
+    createdAt: numberOf(row.created_at),
+    state: row.state,
+    table: row.place,
+    fence: numberOrNull(row.fence),
+    claimed: row.place === 'lease',
+    streak: numberOf(row.streak),
+    dueAt: numberOf(row.due_at),
+    attempt: numberOf(row.attempt),
+    retries: numberOf(row.retries),
+    crashes: numberOf(row.crashes),
+    startedAt: numberOrNull(row.started_at),
+    settledAt: numberOrNull(row.settled_at),
+    expiresAt: numberOrNull(row.expires_at),
+    worker: row.worker,
+    result: encodedOf(row.result, row.result_bytes),
+    error: row.error,
+    reason: row.reason,
+    log: row.log,
+    progress: row.progress,
+    version: row.version,
+  }
+}
+
+export function toJobRow(row: StoredRow): JobRow {
+  const { lane: _lane, table: _table, fence: _fence, version: _version, ...job } = toStanding(row)
+  return job
+}
+
+/** Bytes travel as base64, since every library can carry a text. */
+export function encodedOf(text: string | null, bytes: string | null): Encoded | null {
+  if (text !== null) return text
+  return bytes === null ? null : new Uint8Array(Buffer.from(bytes, 'base64'))
+}
+
+export function toColumns(value: Encoded | null): { readonly text: string | null; readonly bytes: string | null } {
+  if (value === null || typeof value === 'string') return { text: value, bytes: null }
+  return { text: null, bytes: Buffer.from(value).toString('base64') }
 }

@@ -1,15 +1,15 @@
 import { isFinal } from '../../../job/rules/states.js'
 import { applyRequests } from '../../../job/rules/request.js'
 import type { RequestedChange, RequestKind } from '../../../job/rules/request.js'
-import { isPlain } from '../../history-row.js'
-import type { SettledJob } from '../../store.js'
+import { isPlainEnd } from '../../history-row.js'
+import type { Report, SettledJob } from '../../store.js'
 import type { SettleResult } from '../../requests.js'
 import { causeCode } from '../connection/faults.js'
 import { countMoves } from './groups.js'
-import { clean, endAll, freeKeys, historyOf, noteTold, orNull } from './moves.js'
+import { endAll, freeKeys, historyOf, noteTold, orNull } from './moves.js'
 import type { ToldRow } from './moves.js'
 import type { Session } from '../connection/session.js'
-import { arrayOf } from '../connection/session.js'
+import { arrayOf, clean } from '../connection/session.js'
 
 /** First runs that went well, of one worker and kept equally long: one statement ends them all. */
 export interface PlainBatch {
@@ -48,7 +48,7 @@ export function sortSettled(settled: readonly SettledJob[]): Sorted {
 /** Those whose end is one short row, with a text or nothing to say. */
 function isShort(job: SettledJob): boolean {
   return (
-    isPlain(job) &&
+    isPlainEnd(job) &&
     job.key === null &&
     job.group === null &&
     job.isParent !== true &&
@@ -58,28 +58,31 @@ function isShort(job: SettledJob): boolean {
 
 /** Ends a batch that stands alone; one that has ended already, which never happens, costs all of them the long way. */
 export async function endAlone(
-  s: Session,
+  session: Session,
   batch: PlainBatch,
   closeLeases: readonly number[],
 ): Promise<readonly SettledJob[]> {
   try {
-    return await endPlain(s, batch, closeLeases, s.queries.endPlain)
+    return await endPlain(session, batch, closeLeases, session.queries.endPlain)
   } catch (error) {
     if (causeCode(error) === '23505') return batch.jobs
     throw error
   }
 }
 
-/** Ends a batch. Gives those it left: a wish stands beside them, or their fence is not theirs. */
+/** Ends a batch. Gives those it left: a change is requested of them, or they are under another fence. */
 export async function endPlain(
-  s: Session,
+  session: Session,
   batch: PlainBatch,
   closeLeases: readonly number[],
   sql: string,
 ): Promise<SettledJob[]> {
-  const row = batch.keepMs === 0 ? await endForgotten(s, batch, closeLeases) : await endKept(s, batch, closeLeases, sql)
-  s.note({ settled: true })
-  noteTold(s, [row])
+  const row =
+    batch.keepMs === 0
+      ? await endForgotten(session, batch, closeLeases)
+      : await endKept(session, batch, closeLeases, sql)
+  session.note({ settled: true })
+  noteTold(session, [row])
   if (row.refs === null && row.ended >= batch.jobs.length) return []
   const ended = new Set(JSON.parse(row.refs ?? '[]') as number[])
   return batch.jobs.filter((job) => !ended.has(job.ref))
@@ -92,15 +95,15 @@ interface EndedRow {
 }
 
 async function endKept(
-  s: Session,
+  session: Session,
   { jobs, keepMs, worker }: PlainBatch,
   closeLeases: readonly number[],
   sql: string,
 ): Promise<EndedRow> {
   const hasResults = jobs.some((job) => job.result !== null)
-  const [row] = await s.query<EndedRow>(
+  const [row] = await session.query<EndedRow>(
     sql,
-    s.nowText,
+    session.nowText,
     arrayOf([...new Set(jobs.map((job) => job.fence))]),
     arrayOf(jobs.map((job) => job.ref)),
     arrayOf(jobs.map((job) => job.fence)),
@@ -113,10 +116,10 @@ async function endKept(
   return row as EndedRow
 }
 
-async function endForgotten(s: Session, { jobs }: PlainBatch, closeLeases: readonly number[]): Promise<EndedRow> {
+async function endForgotten(session: Session, { jobs }: PlainBatch, closeLeases: readonly number[]): Promise<EndedRow> {
   const refs = jobs.map((job) => job.ref)
-  const [row] = await s.query<EndedRow>(
-    s.queries.endForgotten,
+  const [row] = await session.query<EndedRow>(
+    session.queries.endForgotten,
     arrayOf([...new Set(jobs.map((job) => job.fence))]),
     arrayOf(refs),
     arrayOf(jobs.map((job) => job.fence)),
@@ -128,52 +131,52 @@ async function endForgotten(s: Session, { jobs }: PlainBatch, closeLeases: reado
 }
 
 export async function settleAndClose(
-  s: Session,
+  session: Session,
   settled: readonly SettledJob[],
   closeLeases: readonly number[],
 ): Promise<SettleResult> {
-  const written = await settleLocked(s, settled)
-  if (closeLeases.length > 0) await s.query(s.queries.closeLeases, arrayOf(closeLeases))
+  const written = await settleLocked(session, settled)
+  if (closeLeases.length > 0) await session.query(session.queries.closeLeases, arrayOf(closeLeases))
   return written
 }
 
 /** Writes what became of claimed jobs, under the locks of their leases. Within a transaction. */
-export async function settleLocked(s: Session, settled: readonly SettledJob[]): Promise<SettleResult> {
+export async function settleLocked(session: Session, settled: readonly SettledJob[]): Promise<SettleResult> {
   if (settled.length === 0) return { refused: [], changed: [] }
-  await s.query(s.queries.lockLeases, arrayOf([...new Set(settled.map((job) => job.fence))]))
+  await session.query(session.queries.lockLeases, arrayOf([...new Set(settled.map((job) => job.fence))]))
   const asked = JSON.stringify(settled.map(({ ref, fence }) => ({ ref, fence })))
-  const owned = await s.query<{ ref: unknown; fence: unknown }>(s.queries.ownedJobs, asked)
+  const owned = await session.query<{ ref: unknown; fence: unknown }>(session.queries.ownedJobs, asked)
   const fences = new Map(owned.map((row) => [Number(row.ref), Number(row.fence)]))
   const mine = settled.filter((job) => fences.get(job.ref) === job.fence)
   const refused = await notWritten(
-    s,
+    session,
     settled.filter((job) => fences.get(job.ref) !== job.fence),
   )
-  const { honoured, turned } = await honourWishes(s, mine)
+  const { settlements: written, changed } = await withRequests(session, mine)
   // A claimed job is counted as ready, whether it runs or is held.
-  for (const job of honoured) s.tally.leave(job, 'ready')
+  for (const job of written) session.groupMoves.leave(job, 'ready')
   await endAll(
-    s,
-    honoured.filter((job) => isFinal(job.to)),
+    session,
+    written.filter((job) => isFinal(job.to)),
   )
   await giveBack(
-    s,
-    honoured.filter((job) => !isFinal(job.to)),
+    session,
+    written.filter((job) => !isFinal(job.to)),
   )
-  await countMoves(s)
-  return { refused, changed: turned }
+  await countMoves(session)
+  return { refused, changed }
 }
 
 /** Of those whose claim is over: which were not ended by this very run before. */
-async function notWritten(s: Session, lost: readonly SettledJob[]): Promise<number[]> {
+async function notWritten(session: Session, lost: readonly SettledJob[]): Promise<number[]> {
   if (lost.length === 0) return []
   const asked = lost.map((job) => ({ ref: job.ref, state: job.to, worker: job.worker, started_at: job.startedAt }))
-  const rows = await s.query<{ ref: unknown }>(s.queries.writtenBefore, JSON.stringify(asked))
+  const rows = await session.query<{ ref: unknown }>(session.queries.writtenBefore, JSON.stringify(asked))
   const written = new Set(rows.map((row) => Number(row.ref)))
   return lost.map((job) => job.ref).filter((ref) => !written.has(ref))
 }
 
-async function giveBack(s: Session, jobs: readonly SettledJob[]): Promise<void> {
+async function giveBack(session: Session, jobs: readonly SettledJob[]): Promise<void> {
   if (jobs.length === 0) return
   const back = jobs.map((job) => ({
     ref: job.ref,
@@ -190,34 +193,35 @@ async function giveBack(s: Session, jobs: readonly SettledJob[]): Promise<void> 
     // It has begun, so it can no longer expire before it begins.
     begun: job.to !== 'ready' || job.streak > 0,
   }))
-  await s.query(s.queries.giveBack, s.given({ back }))
+  await session.query(session.queries.giveBack, session.given({ back }))
   const parked = jobs.filter((job) => job.to === 'parked').map((job) => job.ref)
-  const noted = parked.length === 0 ? [] : await s.query(s.queries.noteParked, arrayOf(parked))
-  if (noted.length > 0) s.note({ dueInMs: 0 })
+  const noted = parked.length === 0 ? [] : await session.query(session.queries.noteParked, arrayOf(parked))
+  if (noted.length > 0) session.note({ dueInMs: 0 })
   for (const job of jobs) {
-    s.tally.enter(job, job.to)
-    if (job.to === 'ready') s.note({ ready: true })
-    else if (job.to === 'scheduled' || job.to === 'retrying') s.note({ dueInMs: job.delayMs ?? 0 })
+    session.groupMoves.enter(job, job.to)
+    if (job.to === 'ready') session.note({ ready: true })
+    else if (job.to === 'scheduled' || job.to === 'retrying') session.note({ dueInMs: job.delayMs ?? 0 })
   }
 }
 
-interface Honoured {
-  readonly honoured: readonly SettledJob[]
-  readonly turned: readonly SettledJob[]
+/** Settlements as the requested changes alter them. */
+interface Requested {
+  readonly settlements: readonly SettledJob[]
+  readonly changed: readonly SettledJob[]
 }
 
-async function honourWishes(s: Session, settled: readonly SettledJob[]): Promise<Honoured> {
-  const wishes = await wishesOf(s, settled)
-  if (wishes.size === 0) return { honoured: settled, turned: [] }
-  const { settlements, changed } = applyRequests(settled, wishes)
-  // A wish is over with the claim it was for.
-  await s.query(s.queries.dropWishes, arrayOf([...wishes.keys()]))
-  return { honoured: settlements, turned: changed }
+async function withRequests(session: Session, settled: readonly SettledJob[]): Promise<Requested> {
+  const requests = await requestsOf(session, settled)
+  if (requests.size === 0) return { settlements: settled, changed: [] }
+  const all = applyRequests(settled, requests)
+  // A request ends with the claim it was made for.
+  await session.query(session.queries.dropRequests, arrayOf([...requests.keys()]))
+  return all
 }
 
-async function wishesOf(s: Session, settled: readonly SettledJob[]): Promise<Map<number, RequestedChange>> {
+async function requestsOf(session: Session, settled: readonly SettledJob[]): Promise<Map<number, RequestedChange>> {
   if (settled.length === 0) return new Map()
-  const rows = await s.query<WishRow>(s.queries.wishesOf, arrayOf(settled.map((job) => job.ref)))
+  const rows = await session.query<RequestRow>(session.queries.requestsOf, arrayOf(settled.map((job) => job.ref)))
   return new Map(
     rows.map(({ ref, kind, reason, keep_ms }) => [
       Number(ref),
@@ -226,7 +230,7 @@ async function wishesOf(s: Session, settled: readonly SettledJob[]): Promise<Map
   )
 }
 
-interface WishRow {
+interface RequestRow {
   readonly ref: unknown
   readonly kind: RequestKind
   readonly reason: string
@@ -234,24 +238,24 @@ interface WishRow {
 }
 
 /**
- * Writes the end of one job into a transaction of somebody else's. Its lease is only shared: the other jobs of that lease
- * end as ever, however long the transaction stays open. Who settles this one waits for it, at its row in history.
+ * Writes the end of one job into a caller's transaction. Its lease is locked in share mode: the other jobs of that lease end as
+ * ever, however long the transaction stays open. Another settlement of this one waits for it, at its row in history.
  */
-export async function settleShared(s: Session, job: SettledJob): Promise<boolean> {
-  const held = await s.query(s.queries.shareLease, String(job.ref), String(job.fence))
+export async function settleShared(session: Session, job: SettledJob): Promise<boolean> {
+  const held = await session.query(session.queries.shareLease, String(job.ref), String(job.fence))
   if (held.length === 0) return false
   const ended =
     job.keepMs === 0
-      ? await s.query<ToldRow>(s.queries.forgetJob, String(job.ref))
-      : await s.query<ToldRow>(s.queries.endOne, s.given({ ended: [historyOf(job)] }))
+      ? await session.query<ToldRow>(session.queries.forgetJob, String(job.ref))
+      : await session.query<ToldRow>(session.queries.endOne, session.given({ ended: [historyOf(job)] }))
   if (ended[0] === undefined) return false
-  noteTold(s, ended)
-  await s.query(s.queries.dropWishes, arrayOf([job.ref]))
-  await freeKeys(s, [job])
-  s.tally.leave(job, 'ready')
-  s.tally.enter(job, job.to)
-  await countMoves(s)
-  s.note({ settled: true })
+  noteTold(session, ended)
+  await session.query(session.queries.dropRequests, arrayOf([job.ref]))
+  await freeKeys(session, [job])
+  session.groupMoves.leave(job, 'ready')
+  session.groupMoves.enter(job, job.to)
+  await countMoves(session)
+  session.note({ settled: true })
   return true
 }
 
@@ -260,25 +264,46 @@ export async function settleShared(s: Session, job: SettledJob): Promise<boolean
  * all it has is locked; no job was moved.
  */
 export async function rescueJobs(
-  s: Session,
+  session: Session,
   worker: string,
   beat: number | null,
   settled: readonly SettledJob[],
   isLate: () => boolean,
 ): Promise<SettleResult | null> {
   if (beat === null) {
-    if ((await s.query(s.queries.isWorker, worker)).length > 0) return null
+    if ((await session.query(session.queries.isWorker, worker)).length > 0) return null
   } else {
-    if ((await s.query(s.queries.lockWorker, worker, String(beat))).length === 0 || isLate()) return null
-    await s.query(s.queries.endWorker, worker, String(beat))
+    if ((await session.query(session.queries.lockWorker, worker, String(beat))).length === 0 || isLate()) return null
+    await session.query(session.queries.endWorker, worker, String(beat))
   }
-  const locked = await s.query<{ fence: unknown }>(s.queries.lockLeasesOf, worker)
+  const locked = await session.query<{ fence: unknown }>(session.queries.lockLeasesOf, worker)
   const fences = new Set(locked.map((row) => Number(row.fence)))
   const free = settled.filter((job) => fences.has(job.fence))
   if (free.length === 0 && settled.length > 0) return null
-  const written = await settleLocked(s, free)
-  await s.query(s.queries.dropReports, arrayOf(free.map((job) => job.ref)))
-  await s.query(s.queries.dropLeases, arrayOf([...fences]))
+  const written = await settleLocked(session, free)
+  await session.query(session.queries.dropReports, arrayOf(free.map((job) => job.ref)))
+  await session.query(session.queries.dropLeases, arrayOf([...fences]))
   const left = settled.filter((job) => !fences.has(job.fence)).map((job) => job.ref)
   return { ...written, refused: [...written.refused, ...left] }
+}
+
+/** Which jobs have rows in `reports`, and which of those have ended, so that the rows can be deleted. */
+export class ReportRows {
+  readonly #reported = new Set<number>()
+  readonly #over = new Set<number>()
+
+  noted(reports: readonly Report[]): void {
+    for (const { ref } of reports) this.#reported.add(ref)
+  }
+
+  /** What was settled stays so, whether or not its reports could be dropped: they go with a later settlement. */
+  async settled(settled: readonly SettledJob[], drop: (refs: readonly number[]) => Promise<unknown>): Promise<void> {
+    for (const { ref } of settled) if (this.#reported.delete(ref)) this.#over.add(ref)
+    if (this.#over.size === 0) return
+    const over = [...this.#over]
+    // Out of reach for now: a report counts for nothing without its claim.
+    await drop(over)
+      .then(() => over.forEach((ref) => this.#over.delete(ref)))
+      .catch(() => undefined)
+  }
 }

@@ -1,13 +1,12 @@
 import type { Encoded } from '../../../job/rules/outcome.js'
 import { labelsOf, mayHaveLabels } from '../../../job/definition/stored-options.js'
-import { hasParents } from '../../links.js'
-import { cannotConflict } from '../../conflicts.js'
+import { isPlainJob } from '../../conflicts.js'
 import type { InsertOptions, Inserted, NewJob } from '../../store.js'
-import { haveMembers } from './groups.js'
+import { haveMembers } from '../../verbs/groups.js'
 import { LaneMoved } from './lanes.js'
 import type { Lane } from './lanes.js'
-import { toColumns } from './rows.js'
-import { booleanOf } from '../connection/executor.js'
+import { toColumns } from './read.js'
+import { booleanOf } from '../../columns.js'
 import type { Session } from '../connection/session.js'
 import { textOf } from '../connection/session.js'
 
@@ -28,12 +27,7 @@ function weigh(payload: Encoded): number {
 
 /** One statement does it: nothing is looked up first. */
 export function isOneStatement(jobs: readonly NewJob[], options: InsertOptions): boolean {
-  return options.under === undefined && jobs.every(isPlain) && (jobs.length === 1 || weightOf(jobs) <= INSERT_MAX)
-}
-
-/** Neither is anybody in its way, nor does it come after anybody, nor is it counted anywhere. */
-export function isPlain(job: NewJob): boolean {
-  return cannotConflict(job) && !hasParents(job) && job.group === undefined
+  return options.under === undefined && jobs.every(isPlainJob) && (jobs.length === 1 || weightOf(jobs) <= INSERT_MAX)
 }
 
 export function asNew({ id }: NewJob): Inserted {
@@ -57,23 +51,23 @@ export interface PlannedJob extends NewJob {
   readonly planned: Readonly<Record<'after' | 'blocked' | 'is_parent', string | true | undefined>>
 }
 
-/** A job as it is written, with its turn under its key, the place it takes and until when that place's window runs. */
-export interface Written {
+/** A job as it is written, with its turn under its key, the unique slot it takes and until when its window runs. */
+export interface JobToWrite {
   readonly job: NewJob
   readonly turn?: number | undefined
   readonly until?: number | null
 }
 
-export async function writeJobs(s: Session, jobs: readonly NewJob[]): Promise<void> {
+export async function writeJobs(session: Session, jobs: readonly NewJob[]): Promise<void> {
   for (let from = 0, to = 0; from < jobs.length; from = to) {
     to = endOfSlice(jobs, from)
     const slice = jobs.slice(from, to)
-    if (isSimple(slice) && !s.isAgain) await writeOne(s, slice[0] as NewJob)
+    if (isSimple(slice) && !session.isAgain) await writeOne(session, slice[0] as NewJob)
     else
       await (areAlike(slice)
-        ? writeAlike(s, slice)
-        : writePlaced(
-            s,
+        ? writeAlike(session, slice)
+        : writeRowsOf(
+            session,
             slice.map((job) => ({ job })),
           ))
   }
@@ -94,13 +88,23 @@ function isSimple(jobs: readonly NewJob[]): boolean {
   )
 }
 
-async function writeOne(s: Session, job: NewJob): Promise<void> {
+async function writeOne(session: Session, job: NewJob): Promise<void> {
   const { id, queue, name, priority, payload, options } = job
-  const lane = String(s.lanes.known(queue, name))
-  const given = [s.nowText, id, lane, String(priority), payload as string, options, queue, name, s.receipt ?? null]
-  const written = await s.query(s.queries.insertOne, ...given)
+  const lane = String(session.lanes.known(queue, name))
+  const given = [
+    session.nowText,
+    id,
+    lane,
+    String(priority),
+    payload as string,
+    options,
+    queue,
+    name,
+    session.receipt ?? null,
+  ]
+  const written = await session.query(session.queries.insertOne, ...given)
   if (written.length === 0) throw new LaneMoved()
-  s.note({ ready: true })
+  session.note({ ready: true })
 }
 
 function endOfSlice(jobs: readonly NewJob[], from: number): number {
@@ -140,48 +144,54 @@ function isSameTime(a: NewJob['due'], b: NewJob['due']): boolean {
   return a === b || ('at' in a ? 'at' in b && a.at === b.at : 'inMs' in b && a.inMs === b.inMs)
 }
 
-async function writeAlike(s: Session, jobs: readonly NewJob[]): Promise<void> {
+async function writeAlike(session: Session, jobs: readonly NewJob[]): Promise<void> {
   const first = jobs[0] as NewJob
-  const given = s.given({
-    ...laneOf(s, first),
-    again: s.isAgain,
-    receipt: s.receipt,
+  const given = session.given({
+    ...laneOf(session, first),
+    again: session.isAgain,
+    receipt: session.receipt,
     priority: first.priority,
     options: first.options,
     ...timesOf(first),
   })
   const [ids, payloads] = [jobs.map((job) => job.id), jobs.map((job) => job.payload)]
-  await told(s, jobs.length, s.queries.insertAlike, given, JSON.stringify(ids), JSON.stringify(payloads))
+  await told(session, jobs.length, session.queries.insertAlike, given, JSON.stringify(ids), JSON.stringify(payloads))
 }
 
-/** Jobs of any kind; their keys and places are free by now. `now`: the moment at which that was decided, where it was. */
-export async function writePlaced(s: Session, rows: readonly Written[], now?: number): Promise<void> {
+/** Jobs of any kind; their keys and slots are free by now. `now`: the moment at which that was decided, where it was. */
+export async function writeRowsOf(session: Session, rows: readonly JobToWrite[], now?: number): Promise<void> {
   const jobs = rows.map((row) => row.job)
   for (let from = 0, to = 0; from < rows.length; from = to) {
     to = endOfSlice(jobs, from)
-    await writeRows(s, rows.slice(from, to), now)
+    await writeRows(session, rows.slice(from, to), now)
   }
 }
 
-async function writeRows(s: Session, rows: readonly Written[], now: number | undefined): Promise<void> {
+async function writeRows(session: Session, rows: readonly JobToWrite[], now: number | undefined): Promise<void> {
   const lanes = new Map(rows.map(({ job }) => [`${job.queue}\n${job.name}`, job]))
-  const given = s.given(
-    { lanes: [...lanes.values()].map((job) => laneOf(s, job)), again: s.isAgain, receipt: s.receipt },
+  const given = session.given(
+    { lanes: [...lanes.values()].map((job) => laneOf(session, job)), again: session.isAgain, receipt: session.receipt },
     now,
   )
-  await told(s, rows.length, insertFor(s, rows), given, JSON.stringify(rows.map((row) => columnsOf(s, row))))
+  await told(
+    session,
+    rows.length,
+    insertFor(session, rows),
+    given,
+    JSON.stringify(rows.map((row) => columnsOf(session, row))),
+  )
 }
 
-function insertFor({ queries }: Session, rows: readonly Written[]): string {
+function insertFor({ queries }: Session, rows: readonly JobToWrite[]): string {
   if (rows.some(({ job }) => mayHaveLabels(job.options))) return queries.insertLabelled
   return haveMembers(rows.map((row) => row.job)) ? queries.insertMembers : queries.insertJobs
 }
 
-function columnsOf(s: Session, { job, turn, until }: Written): object {
+function columnsOf(session: Session, { job, turn, until }: JobToWrite): object {
   const { text, bytes } = toColumns(job.payload)
   return {
     id: job.id,
-    lane: s.lanes.known(job.queue, job.name),
+    lane: session.lanes.known(job.queue, job.name),
     name: job.name,
     priority: job.priority,
     key: job.key,
@@ -199,8 +209,8 @@ function columnsOf(s: Session, { job, turn, until }: Written): object {
 }
 
 /** With what it is to mean, which the statement proves. */
-function laneOf(s: Session, { queue, name }: NewJob): Lane {
-  return { lane: s.lanes.known(queue, name), queue, name }
+function laneOf(session: Session, { queue, name }: NewJob): Lane {
+  return { lane: session.lanes.known(queue, name), queue, name }
 }
 
 function timesOf({ due, expires }: NewJob): object {
@@ -210,9 +220,9 @@ function timesOf({ due, expires }: NewJob): object {
   }
 }
 
-async function told(s: Session, jobs: number, sql: string, ...given: readonly string[]): Promise<void> {
-  const [row] = await s.query<Told>(sql, ...given)
+async function told(session: Session, jobs: number, sql: string, ...given: readonly string[]): Promise<void> {
+  const [row] = await session.query<Told>(sql, ...given)
   if (Number(row?.written) !== jobs) throw new LaneMoved()
-  if (booleanOf(row?.ready)) s.note({ ready: true })
-  if (row !== undefined && row.dueIn !== null) s.note({ dueInMs: Number(row.dueIn) })
+  if (booleanOf(row?.ready)) session.note({ ready: true })
+  if (row !== undefined && row.dueIn !== null) session.note({ dueInMs: Number(row.dueIn) })
 }

@@ -2,7 +2,7 @@ import type { Cancel } from '../../../world/timers.js'
 import type { Hint } from '../../store.js'
 import { hintOf } from '../connection/session.js'
 
-/** Who wants to know what was committed, here and elsewhere; and telling them. */
+/** The listeners for commits, of this process and of others. */
 export class Hints {
   readonly #listeners = new Set<(hint: Hint) => void>()
   readonly #self: string

@@ -30,7 +30,7 @@ export class Listener {
   #client: PgClient | undefined
   #next: Cancel | undefined
   #isOn = false
-  /** Settles when it hears, or could not for now. */
+  /** Settles when it listens, or could not for now. */
   ready: Promise<void> = Promise.resolve()
   #wasLost = false
   readonly #direct: Direct | undefined

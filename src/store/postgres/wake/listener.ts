@@ -3,8 +3,8 @@ import { settledWithin } from '../../../world/timers.js'
 import type { World } from '../../../world/world.js'
 import type { LoopShare } from '../../loop-watch.js'
 import type { Heartbeat } from '../../workers.js'
-import { startHeart } from '../connection/heartbeat.js'
-import type { PostgresHeart } from '../connection/heartbeat.js'
+import { startHeartbeat } from '../connection/heartbeat.js'
+import type { PostgresHeartbeat } from '../connection/heartbeat.js'
 import { Listener } from './listen.js'
 import type { Direct } from './listen.js'
 import { merged, MISSED } from '../connection/session.js'
@@ -17,7 +17,7 @@ const TOLD_MS = 1_000
  * One connection hears and tells for this process: the heart's while a worker runs, else one of the main thread's. What is
  * to be told while something is being told is told together: however fast commits come, news is one at a time.
  */
-export class Ears {
+export class HintListener {
   readonly #target: Target
   readonly #world: World
   readonly #listen: string | null
@@ -25,7 +25,7 @@ export class Ears {
   readonly #listener: Listener | undefined
   readonly #tellOtherwise: (news: string) => Promise<unknown>
   #heard: ((news: string) => void) | undefined
-  readonly #hearts = new Set<PostgresHeart>()
+  readonly #heartbeats = new Set<PostgresHeartbeat>()
   #isClosed = false
   #news: string | undefined
   readonly #telling = new SingleFlight(() => this.#tellMerged())
@@ -67,7 +67,7 @@ export class Ears {
     if (this.#telling.isRunning) await settledWithin(this.#world.timers, this.#telling.idle(), TOLD_MS)
   }
 
-  async startHeart(options: {
+  async startHeartbeat(options: {
     readonly worker: string
     readonly everyMs: number
     readonly beat: string
@@ -78,23 +78,23 @@ export class Ears {
   }): Promise<Heartbeat | undefined> {
     // First the one and then the other: there are never two of them.
     if (!this.#isPast) await this.#listener?.off()
-    const heart = await startHeart({
+    const heart = await startHeartbeat({
       ...options,
       target: this.#target,
       listen: this.#listen,
       heard: (news) => this.#heard?.(news),
     })
-    if (heart !== undefined) this.#hearts.add(heart)
+    if (heart !== undefined) this.#heartbeats.add(heart)
     if (this.#isClosed) await heart?.stop()
     if (heart === undefined) this.#listenAgain()
     else this.#heard?.(MISSED)
     return heart === undefined ? undefined : { watchesLoop: heart.watchesLoop, stop: () => this.#stop(heart) }
   }
 
-  /** A heart that nobody stopped, because the store could not be written in time, ends here. */
+  /** A heartbeat that was not stopped, because the store could not be written in time, ends here. */
   async close(): Promise<void> {
     this.#isClosed = true
-    await Promise.all([this.#listener?.off(), ...[...this.#hearts].map((heart) => heart.stop())])
+    await Promise.all([this.#listener?.off(), ...[...this.#heartbeats].map((heart) => heart.stop())])
   }
 
   async #tellMerged(): Promise<void> {
@@ -106,16 +106,17 @@ export class Ears {
   }
 
   #tellOnce(news: string): Promise<unknown> {
-    const [heart] = this.#hearts
+    const [heart] = this.#heartbeats
     return heart === undefined ? this.#tellOtherwise(news) : heart.tell(news)
   }
 
-  async #stop(heart: PostgresHeart): Promise<void> {
+  async #stop(heart: PostgresHeartbeat): Promise<void> {
     await heart.stop()
-    if (this.#hearts.delete(heart)) this.#listenAgain()
+    if (this.#heartbeats.delete(heart)) this.#listenAgain()
   }
 
   #listenAgain(): void {
-    if ((this.#isPast || this.#hearts.size === 0) && this.#heard !== undefined && !this.#isClosed) this.#listener?.on()
+    if ((this.#isPast || this.#heartbeats.size === 0) && this.#heard !== undefined && !this.#isClosed)
+      this.#listener?.on()
   }
 }

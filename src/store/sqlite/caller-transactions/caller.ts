@@ -7,11 +7,11 @@ import { libraryOf } from '../connection/library.js'
 import { identify } from '../connection/one-library.js'
 
 /**
- * Who hands in a `tx`. Everything is told by shape, since no driver and no query builder is a dependency:
+ * Which library a `tx` comes from. It is recognised by its shape, since no driver and no query builder is a dependency:
  *
  *   a handle          prepare and exec: node:sqlite, @photostructure/sqlite, better-sqlite3, libsql
  *   Drizzle           a transaction has its handle at `session.client`, a database at `$client` too
- *   Kysely            gives its handle to nobody; see kysely.ts
+ *   Kysely            does not give out its handle; see kysely.ts
  */
 export type Caller = { readonly handle: SqliteDatabase } | { readonly kysely: Kysely }
 
@@ -49,7 +49,7 @@ function describe(tx: unknown): string {
   return show(tx)
 }
 
-/** Whether a handle is in a transaction. A closed one is told apart first: libsql ends the process when it is asked then. */
+/** Whether a handle is in a transaction. A closed one is recognised first: libsql ends the process when it is asked then. */
 export function transactionOf(handle: SqliteDatabase): 'open' | 'none' | 'closed' {
   const told = handle as { open?: unknown; isOpen?: unknown; isTransaction?: unknown; inTransaction?: unknown }
   if (told.open === false || told.isOpen === false) return 'closed'
@@ -122,7 +122,7 @@ function mainFile(handle: SqliteDatabase): string {
 }
 
 /**
- * Our statements on somebody else's connection: named with their schema, so that no temporary table of the same name is hit,
+ * Our statements on the caller's connection: named with their schema, so that no temporary table of the same name is hit,
  * and reading numbers and rows as ours do, whatever the handle was told to do by default. Columns have their names by "as",
  * since the connection may be set to full_column_names.
  */

@@ -14,7 +14,7 @@ export interface CommitWatchOptions {
 }
 
 /**
- * Notices the commit of a transaction that somebody else ends: nobody tells us, so we look, from the turn after the write
+ * Notices the commit of a transaction that the caller ends: no event tells of it, so we look, from the turn after the write
  * until the handle is out of its transaction.
  */
 export class CommitWatch {

@@ -22,7 +22,7 @@ export function takeTurn(handle: SqliteDatabase): void {
 /** What comes later, or only when it is asked for, would come after the commit. */
 export function refuseLater(value: unknown): void {
   const isPromise = isThenable(value)
-  if (isPromise) Promise.resolve(value).catch(() => undefined) // What it comes to interests nobody.
+  if (isPromise) Promise.resolve(value).catch(() => undefined) // Its outcome is not used.
   else if (typeof (Object(value) as { next?: unknown }).next !== 'function') return
   throw new TransactionError(
     'E_TX_PROMISE',

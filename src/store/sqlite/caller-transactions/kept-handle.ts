@@ -23,7 +23,7 @@ export class KeptHandle {
   take(): SqliteDatabase {
     this.#unseal?.()
     this.#unseal = undefined
-    // Nobody but us begins one here, unless a statement was kept.
+    // Only we begin one here, unless the handler kept a statement.
     if (this.#handle !== undefined && transactionOf(this.#handle) !== 'none') this.drop()
     this.#handle ??= this.#open()
     this.#handle.exec(this.#settings)

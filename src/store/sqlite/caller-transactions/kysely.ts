@@ -5,13 +5,13 @@ import { callerQueries } from '../queries/caller-transactions.js'
 import type { SqliteDatabase } from '../connection/driver.js'
 
 /**
- * Kysely gives its handle to nobody and answers later, so its transactions are taken only when they are on the handle that
+ * Kysely does not give out its handle and answers later, so its transactions are taken only when they are on the handle that
  * the mill was made with, and SQLite itself is asked two things:
  *
  *   is it this connection?     a mark that belongs to one connection is set through the handle and read back through `trx`
  *   is it still this
  *   transaction?               a savepoint is made within the call, while `trx` is known to be open, and dies with its
- *                              transaction: whoever forgot to await must not write into the next one
+ *                              transaction: a call that was not awaited must not write into the next one
  *
  * Then our rows are written through the handle at once.
  */
@@ -101,7 +101,7 @@ interface Hold {
   asking: number
 }
 
-/** SQLite tells whether there is a savepoint only by releasing it, so it is made anew. */
+/** SQLite tells whether there is a savepoint only by releasing it, so it is made again. */
 function stands(handle: SqliteDatabase, hold: Hold): boolean {
   if (transactionOf(handle) !== 'open' || !release(handle, hold)) return false
   handle.exec(callerQueries.hold(hold.name))

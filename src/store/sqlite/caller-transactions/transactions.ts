@@ -5,7 +5,9 @@ import type { Transact, TransactionStore } from '../../transaction-store.js'
 import { CallerStatements, callerOf, checkHome, transactionOf } from './caller.js'
 import type { Home } from './caller.js'
 import { callerQueries } from '../queries/caller-transactions.js'
-import { sealGroup } from '../verbs/group-ends.js'
+import { sealGroup } from '../../verbs/groups.js'
+import { runVerb } from '../../verbs/verb.js'
+import { JobSession } from '../verbs/job-session.js'
 import type { GroupSeal } from '../../groups.js'
 import { isBusy, isStale, SQLITE, sqliteCode } from '../connection/driver.js'
 import type { SqliteDatabase, Statements } from '../connection/driver.js'
@@ -20,7 +22,7 @@ import { Session } from '../connection/session.js'
 import { settleJobs } from '../verbs/settle.js'
 import { checkHeld, checkStillOpen, refuseLater, takeTurn } from './guards.js'
 
-/** After so long somebody is told that the file is never free. */
+/** After so long the log says that the file is never free. */
 const BUSY_LIMIT_MS = 60_000
 const BUSY_STEP_MAX_MS = 20
 
@@ -73,7 +75,7 @@ export class SqliteTransactions implements TransactionStore {
   }
 
   sealGroupIn(tx: unknown, seal: GroupSeal): boolean | Promise<boolean> {
-    return this.#inCaller(tx, (session, now) => sealGroup(session, seal, now))
+    return this.#inCaller(tx, (session, now) => runVerb(sealGroup(new JobSession(session, now), seal)))
   }
 
   settleJobIn(tx: unknown, settled: SettledJob): boolean | Promise<boolean> {
@@ -198,7 +200,7 @@ export class SqliteTransactions implements TransactionStore {
     }
   }
 
-  /** From begin to commit in one go, so that nobody else comes between. Undefined: it is not our turn yet. */
+  /** From begin to commit in one go, so that no other write comes between. Undefined: it is not our turn yet. */
   #tryTransact<T>(handle: SqliteDatabase, request: Transact<T>): { readonly value: T } | undefined {
     const statements = this.#statementsOn(handle)
     if (!this.#begin(handle, statements)) return undefined

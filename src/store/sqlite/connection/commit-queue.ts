@@ -35,7 +35,7 @@ interface Pending {
   readonly reject: (error: unknown) => void
 }
 
-/** After so long somebody is told that another process does not let go of the file. */
+/** After so long the log says that another process does not release the file. */
 const BUSY_LIMIT_MS = 60_000
 /**
  * The longest wait between two tries. It does not grow: those who have waited longest would be the least likely to come next.
@@ -43,7 +43,7 @@ const BUSY_LIMIT_MS = 60_000
  */
 const BUSY_STEP_MAX_MS = 4
 
-/** What was asked for before the close is given so long to be written; then whoever asked is told that it was not. */
+/** What was asked for before the close is given so long to be written; then the caller gets an error. */
 const CLOSE_PATIENCE_MS = 2_000
 
 export class CommitQueue {
@@ -286,7 +286,7 @@ export interface CommitQueueOptions {
   readonly onBegin?: (() => void) | undefined
   /** `durable`: something was written that must be kept, not only claims and looks. */
   readonly onCommit: (durable: boolean) => void
-  /** What a transaction made is not there: whoever remembers it must forget it. */
+  /** The transaction was rolled back: caches of what it made must be dropped. */
   readonly onRollback: () => void
   readonly onFailure: (error: unknown) => void
 }

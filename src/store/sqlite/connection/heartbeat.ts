@@ -13,7 +13,7 @@ import type { Queries } from '../queries/queries.js'
  * The thread's program is a string, because a file of its own is what bundlers lose. It waits for a busy file by itself,
  * in steps of a few milliseconds, and for as long as that takes (see `upkeep/observe-beats.ts`). SQLite's own wait takes
  * steps of up to a tenth of a second, and where many processes write at full speed, those few tries all find the file busy: live workers were taken for
- * dead. It says when its row is gone, which means that somebody did.
+ * dead. It says when its row is gone, which means that another process did.
  */
 const PROGRAM = `
 const { parentPort, workerData } = require('node:worker_threads')
@@ -79,7 +79,7 @@ beat()
 parentPort.postMessage({ ready: true })
 `
 
-export interface HeartOptions {
+export interface HeartbeatOptions {
   readonly library: SqliteLibrary
   readonly path: string
   readonly worker: string
@@ -91,7 +91,7 @@ export interface HeartOptions {
 }
 
 /** Starts the thread; undefined where it cannot be had (a library we know only by a handle, no threads here). */
-export async function startHeart(options: HeartOptions): Promise<Heartbeat | undefined> {
+export async function startHeartbeat(options: HeartbeatOptions): Promise<Heartbeat | undefined> {
   const { library, path, worker, everyMs, queries, identity, loop } = options
   if (library.module === undefined) return undefined
   const gate = openExitGate()

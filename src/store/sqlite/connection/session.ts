@@ -1,7 +1,9 @@
-import { QUIET } from '../../hint.js'
+import { mergeHints, QUIET } from '../../hint.js'
 import type { Hint } from '../../store.js'
 import { GroupMoves } from '../../group-moves.js'
-import type { RowStatement, SqliteStatement, Statements } from './driver.js'
+import type { SharedStatement } from '../../verbs/statements.js'
+import type { Value, VerbSession } from '../../verbs/verb.js'
+import type { RowStatement, SqliteStatement, SqliteValue, Statements } from './driver.js'
 import { Lanes } from '../verbs/lanes.js'
 import type { Queries } from '../queries/queries.js'
 
@@ -10,11 +12,13 @@ export class Session {
   readonly statements: Statements
   readonly queries: Queries
   readonly lanes: Lanes
-  /** How far the walk through the places has come; a new session begins anew. */
+  /** How far the sweep of the unique slots has come; a new session begins at the start. */
   sweptTo: readonly [name: string, key: string] = ['', '']
   groupsSweptTo = ''
   /** Members of groups that this transaction moves; `countMoves` writes it down. */
-  readonly tally = new GroupMoves()
+  readonly groupMoves = new GroupMoves()
+  /** Commands of this process that may take a held job from its worker, counted. */
+  takings = 0
   /** Whether this transaction has checked that the clock was not set back (`clock-steps.ts`). */
   isInOrder = false
   #hint: Hint = QUIET
@@ -33,24 +37,14 @@ export class Session {
   }
 
   /** Notes what this transaction changes, for those who wait. */
-  noteReady(): void {
-    this.#hint = { ...this.#hint, ready: true }
-  }
-  noteDue(inMs: number): void {
-    const dueInMs = this.#hint.dueInMs === null ? inMs : Math.min(this.#hint.dueInMs, inMs)
-    this.#hint = { ...this.#hint, dueInMs }
-  }
-  noteSettled(): void {
-    this.#hint = { ...this.#hint, settled: true }
-  }
-  noteAsked(): void {
-    this.#hint = { ...this.#hint, requested: true }
+  note(hint: Partial<Hint>): void {
+    this.#hint = mergeHints(this.#hint, hint)
   }
 
   /** The transaction was rolled back: what it added and noted never was. */
   forget(): void {
     this.lanes.forget()
-    this.tally.take()
+    this.groupMoves.take()
     this.#hint = QUIET
   }
 
@@ -60,4 +54,47 @@ export class Session {
     this.#hint = QUIET
     return hint === QUIET ? undefined : hint
   }
+}
+
+/** The current transaction at its moment, as shared verbs see it. */
+export class SessionAt implements VerbSession {
+  readonly session: Session
+  readonly givenNow: number
+
+  constructor(session: Session, now: number) {
+    this.session = session
+    this.givenNow = now
+  }
+
+  get groupMoves(): GroupMoves {
+    return this.session.groupMoves
+  }
+
+  now(): number {
+    return this.givenNow
+  }
+
+  rows<Row extends object>(statement: SharedStatement, ...values: readonly Value[]): Row[] {
+    return this.session.statement(this.session.queries[statement]).all(...values.map(toSqlite)) as Row[]
+  }
+
+  run(statement: SharedStatement, ...values: readonly Value[]): void {
+    this.session.statement(this.session.queries[statement]).run(...values.map(toSqlite))
+  }
+
+  list(numbers: readonly number[]): string {
+    return JSON.stringify(numbers)
+  }
+
+  storable(text: string | null): string | null {
+    return text
+  }
+
+  note(hint: Partial<Hint>): void {
+    this.session.note(hint)
+  }
+}
+
+function toSqlite(value: Value): SqliteValue {
+  return typeof value === 'boolean' ? Number(value) : value
 }

@@ -58,7 +58,7 @@ function create(lock: string): boolean {
   }
 }
 
-/** Signal 0 only asks. Our own id was left by an earlier process that had it: nobody here holds the lock. */
+/** Signal 0 only asks. Our own id was left by an earlier process that had it: no live process holds the lock. */
 function isAlive(pid: number): boolean {
   if (!Number.isInteger(pid) || pid <= 0 || pid === process.pid) return false
   try {

@@ -150,7 +150,7 @@ create table millrace_leases (
 ) strict;
 
 -- What is wanted of a job that runs. A row lives as long as that claim: whatever settles the job honours and removes it.
-create table millrace_wishes (
+create table millrace_requests (
   seq integer primary key,
   kind text not null check (kind in ('cancel', 'pause')),
   reason text not null,
@@ -158,7 +158,7 @@ create table millrace_wishes (
   asked_at integer not null
 ) strict;
 
--- One row for each queue that is paused; \`until\` is null until somebody resumes it.
+-- One row for each queue that is paused; \`until\` is null until a person resumes it.
 create table millrace_pauses (
   queue text primary key,
   until integer,

@@ -1,18 +1,22 @@
 /** The statements about groups. They are run by `groups.ts` alone. */
 export const groupQueries = {
-  readGroup: `
-    select sealed_at, completed_at, empty_since
+  /** As it is on PostgreSQL, where this locks the rows in share mode; here the transaction has the only lock. */
+  shareGroups: `
+    select grp, sealed_at, completed_at, empty_since
     from millrace_groups
-    where grp = ?`,
-  addGroup: `
+    where grp in (select value from json_each(?))
+    order by grp`,
+  addGroups: `
     insert into millrace_groups (grp)
-    values (?)
+    select value
+    from json_each(?)
+    where true
     on conflict (grp) do nothing`,
-  /** It has members again. */
-  keepGroup: `
+  /** They have members again. */
+  keepGroups: `
     update millrace_groups
     set empty_since = null
-    where grp = ? and empty_since is not null`,
+    where grp in (select value from json_each(?)) and empty_since is not null`,
   isMember: `
     select 1
     from millrace_jobs
@@ -20,7 +24,8 @@ export const groupQueries = {
   sealGroup: `
     update millrace_groups
     set sealed_at = ?, when_done = ?
-    where grp = ? and sealed_at is null`,
+    where grp = ? and sealed_at is null
+    returning 1 as sealed`,
   countMembers: `
     insert into millrace_group_counts (grp, queue, state, members)
     values (?, ?, ?, ?)
@@ -29,19 +34,23 @@ export const groupQueries = {
     update millrace_groups
     set unfinished = unfinished + ?
     where grp = ?`,
-  readCounts: `
-    select queue as queue, state as state, members as members
-    from millrace_group_counts
-    where grp = ? and members <> 0`,
-  /** Asked of what workers have in hand, and so bounded by that. */
-  runningMembers: `
-    select n.queue as queue, count(*) as members
-    from millrace_leases e, json_each(e.jobs) held
-    cross join millrace_live l on l.seq = held.value
-    cross join millrace_jobs j on j.seq = l.seq
-    cross join millrace_lanes n on n.lane = j.lane
-    where l.fence = e.fence and l.state = 'running' and j.grp = ?
-    group by n.queue`,
+  /** The running members are looked for in what workers hold, and so bounded by that. */
+  readGroup: `
+    select sealed_at as sealed, completed_at as completed, 0 as moves,
+           (select json_group_array(json_object('queue', queue, 'state', state, 'members', members))
+            from millrace_group_counts c
+            where c.grp = g.grp and members <> 0) as counts,
+           (select json_group_array(json_object('queue', queue, 'members', members))
+            from (
+              select n.queue as queue, count(*) as members
+              from millrace_leases e, json_each(e.jobs) held
+              cross join millrace_live l on l.seq = held.value
+              cross join millrace_jobs j on j.seq = l.seq
+              cross join millrace_lanes n on n.lane = j.lane
+              where l.fence = e.fence and l.state = 'running' and j.grp = g.grp
+              group by n.queue)) as running
+    from millrace_groups g
+    where grp = ?`,
 
   anyGroup: `
     select 1
@@ -60,7 +69,7 @@ export const groupQueries = {
     update millrace_live
     set state = 'ready'
     where seq in (select value from json_each(?))`,
-  /** Sealed, and nobody is unfinished: nearly always none. */
+  /** Sealed, with no unfinished member: nearly always none. */
   completeGroups: `
     select grp as grp, when_done as when_done
     from millrace_groups

@@ -1,4 +1,4 @@
-/** Who holds a key: see `../keys.ts`. */
+/** The holders of keys: see `store/verbs/conflicts.ts`. */
 export const keyQueries = {
   /** The newest job of a key below a turn. */
   keyHolder: `

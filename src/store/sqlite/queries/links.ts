@@ -45,7 +45,7 @@ export const linkQueries = {
   dropLinks: `
     delete from millrace_links
     where child = ?`,
-  /** Of ends: those that somebody waits for. */
+  /** Of ends: those of jobs that have children. */
   noteEnds: `
     insert into millrace_link_todos (parent, what)
     select e.value ->> 0, e.value ->> 1
@@ -82,7 +82,7 @@ export const linkQueries = {
   resolveLinks: `
     delete from millrace_links
     where parent = ? and child in (select value from json_each(?))`,
-  /** Those that wait for nobody any more wait for their time, which has mostly come. */
+  /** Jobs without an open link wait for their time, which has mostly come. */
   freeJobs: `
     update millrace_live
     set state = case when error is null then 'scheduled' else 'retrying' end

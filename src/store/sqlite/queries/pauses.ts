@@ -4,6 +4,10 @@ export const pauseQueries = {
   readPauses: `
     select queue, until, paused_at
     from millrace_pauses`,
+  readPause: `
+    select until, paused_at, ? as now
+    from millrace_pauses
+    where queue = ?`,
   putPause: `
     insert into millrace_pauses (queue, until, paused_at)
     values (?, ?, ?)
@@ -11,7 +15,8 @@ export const pauseQueries = {
     set until = excluded.until, paused_at = excluded.paused_at`,
   dropPause: `
     delete from millrace_pauses
-    where queue = ?`,
+    where queue = ?
+    returning 1 as dropped`,
   anyHeld: `
     select 1
     from millrace_leases e, json_each(e.jobs) held

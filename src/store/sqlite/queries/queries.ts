@@ -61,29 +61,29 @@ export const queries = {
     select seq, lane, ?, ? - priority * ${PRIORITY_STEP_MS}, ?, ?
     from millrace_jobs
     where seq between ? and ?`,
-  readPlace: `
+  readSlot: `
     select u.seq as seq, u.id as id, u.until as until, j.key as key, j.options as options, j.grp as grp, l.state as state, l.fence as fence
     from millrace_uniques u
     left join millrace_jobs j on j.seq = u.seq and j.id = u.id
     left join millrace_live l on l.seq = j.seq
     where u.name = ? and u.key = ?`,
-  takePlace: `
+  takeSlot: `
     insert into millrace_uniques (name, key, seq, id, until)
     values (?, ?, ?, ?, ?)
     on conflict (name, key) do update set seq = excluded.seq, id = excluded.id, until = excluded.until`,
-  /** Of a job that is called off or deleted, while its row is still there to say which place it has. */
-  freePlace: `
+  /** Of a job that is cancelled or deleted, while its row is still there to say which slot it has. */
+  freeSlot: `
     delete from millrace_uniques
     where (name, key, id) = (
       select n.name, json_extract(j.options, '$.unique.key'), j.id
       from millrace_jobs j
       join millrace_lanes n on n.lane = j.lane
       where j.seq = ?)`,
-  anyPlace: `
+  anySlot: `
     select 1
     from millrace_uniques
     limit 1`,
-  nextPlaces: `
+  nextSlots: `
     select u.name, u.key, u.id, (u.until is null or u.until <= ?) and l.seq is null as over
     from millrace_uniques u
     left join millrace_jobs j on j.seq = u.seq and j.id = u.id
@@ -91,7 +91,7 @@ export const queries = {
     where (u.name, u.key) > (?, ?)
     order by u.name, u.key
     limit ?`,
-  sweepPlace: `
+  sweepSlot: `
     delete from millrace_uniques
     where name = ? and key = ? and id = ?`,
   /** One that is paused or blocked stays so, with its new time. */
@@ -140,29 +140,29 @@ export const queries = {
     set state = ?, reason = null, log = ?
     where seq = ?`,
 
-  askTarget: `
-    select j.seq, l.state, w.kind
+  requestTarget: `
+    select j.seq as ref, l.fence, w.kind as requested
     from millrace_jobs j
     join millrace_live l on l.seq = j.seq
-    left join millrace_wishes w on w.seq = j.seq
-    where j.id = ?`,
-  putWish: `
-    insert into millrace_wishes (seq, kind, reason, keep_ms, asked_at)
+    left join millrace_requests w on w.seq = j.seq
+    where j.id = ? and l.state = 'running'`,
+  putRequest: `
+    insert into millrace_requests (seq, kind, reason, keep_ms, asked_at)
     values (?, ?, ?, ?, ?)
     on conflict (seq) do update
     set kind = excluded.kind, reason = excluded.reason, keep_ms = excluded.keep_ms, asked_at = excluded.asked_at
     where kind <> excluded.kind`,
-  dropWishes: `
-    delete from millrace_wishes
+  dropRequests: `
+    delete from millrace_requests
     where seq in (select value from json_each(?))`,
-  anyWish: `select 1 from millrace_wishes limit 1`,
-  wishesOf: `
+  anyRequest: `select 1 from millrace_requests limit 1`,
+  requestsOf: `
     select seq as seq, kind as kind, reason as reason, keep_ms as keep_ms
-    from millrace_wishes
+    from millrace_requests
     where seq in (select value from json_each(?))`,
-  readWishes: `
-    select w.seq, w.kind, w.reason, l.fence
-    from millrace_wishes w
+  readRequests: `
+    select w.seq as ref, w.kind, w.reason, l.fence
+    from millrace_requests w
     join millrace_live l on l.seq = w.seq`,
 
   promoteJobs: `

@@ -15,19 +15,25 @@ export const scheduleQueries = {
   addSchedule: `
     insert into millrace_schedules (id, revision, spec, created_at, paused_at, next_at)
     values (?, 1, ?, ?, ?, ?)
-    on conflict (id) do nothing`,
+    on conflict (id) do nothing
+    returning 1 as written`,
   putSchedule: `
     update millrace_schedules
     set revision = revision + 1, spec = ?, created_at = ?, paused_at = ?, next_at = ?
+    where id = ? and revision = ?
+    returning 1 as written`,
+  lockSchedule: `
+    select ${schedule}
+    from millrace_schedules
     where id = ? and revision = ?`,
   moveSchedule: `
     update millrace_schedules
-    set revision = revision + 1, paused_at = ?, next_at = ?, last_at = max(coalesce(last_at, ?), coalesce(?, last_at)), open = ?,
-        fired = fired + 1
+    set revision = revision + 1, paused_at = ?, next_at = ?, last_at = ?, open = ?, fired = fired + 1
     where id = ?`,
   dropSchedule: `
     delete from millrace_schedules
-    where id = ?`,
+    where id = ?
+    returning 1 as dropped`,
   dropTicks: `
     delete from millrace_ticks
     where schedule = ?`,
@@ -38,16 +44,18 @@ export const scheduleQueries = {
     order by next_at
     limit ?`,
   nextSchedule: `
-    select min(next_at) as next
-    from millrace_schedules
-    where next_at > ?`,
-  firedTick: `
-    select 1
+    select (select min(next_at) from millrace_schedules where next_at > clock.now) as next, clock.now as now
+    from (select ? as now) clock`,
+  firedTicks: `
+    select at, by_hand
     from millrace_ticks
-    where schedule = ? and at = ? and by_hand = ? and job is not null`,
-  putTick: `
+    where schedule = ? and (at, by_hand) in (select value ->> 'at', value ->> 'by_hand' from json_each(?))
+      and job is not null`,
+  putTicks: `
     insert into millrace_ticks (schedule, at, by_hand, outcome, reason, job, fired_at)
-    values (?, ?, ?, ?, ?, ?, ?)
+    select ?, value ->> 'at', value ->> 'by_hand', value ->> 'outcome', value ->> 'reason', value ->> 'job', value ->> 'fired_at'
+    from json_each(?)
+    where true
     on conflict (schedule, at, by_hand) do update
     set outcome = excluded.outcome, reason = excluded.reason, job = excluded.job, fired_at = excluded.fired_at
     where millrace_ticks.job is null`,

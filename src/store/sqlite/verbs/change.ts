@@ -1,136 +1,139 @@
-import { DuplicateKeyError } from '../../../errors.js'
-import { logCommand } from '../../../job/attempt/attempt-log.js'
-import { resumedState, timedState } from '../../../job/rules/command.js'
-import type { State } from '../../../job/rules/states.js'
 import { isFinal, isTimed } from '../../../job/rules/states.js'
-import { instant, sortOf } from '../../ordering.js'
-import type { Changed, GuardedChange, JobRow } from '../../store.js'
-import { endUnclaimed } from './history.js'
-import { dropLabels, replaceLabels } from './labels.js'
-import { dropLinks, noteGone } from './link-ends.js'
-import { addParents, isBlocked } from './links.js'
-import { countMoves } from './groups.js'
-import { keyHolder, takeKey } from './keys.js'
-import { readForChange } from './read.js'
+import type { AddedParents } from '../../links.js'
+import { sortOf } from '../../ordering.js'
+import type { Changed, GuardedChange } from '../../store.js'
+import { changeJob as change } from '../../verbs/commands.js'
+import type { CommandSteps, CommandTarget, Moved } from '../../verbs/commands.js'
+import type { Holder, Slot } from '../../verbs/conflicts.js'
+import { addParents } from '../../verbs/links.js'
+import { runVerb } from '../../verbs/verb.js'
+import type { SqliteValue } from '../connection/driver.js'
 import type { Session } from '../connection/session.js'
-import { freePlace, retakePlace } from './unique.js'
+import { keyHolder, readSlot, takeKey, takeSlot } from './conflicts.js'
+import { countMoves } from './groups.js'
+import { dropLabels, replaceLabels } from './labels.js'
+import { isBlocked, SqliteLinks } from './links.js'
+import { dropLinks, endTaken, freeSlot, noteGone } from './moves.js'
+import type { JobEnd } from './moves.js'
+import { readForChange } from './read.js'
 
-type Target = JobRow & { readonly lane: number }
-
-/** Does a command within the current transaction, if the job is still as the decision saw it. */
-export function changeJob(session: Session, change: GuardedChange, now: number): Changed {
-  const job = readForChange(session, change.id)
-  // A held job is claimed and yet `ready`: it can be taken from its holder, who asks before it begins one.
-  if (job === undefined || job.state !== change.from || job.state === 'running') return 'stale'
-  if (change.to === 'gone') forget(session, job)
-  else if (isFinal(change.to))
-    endUnclaimed(session, job, { to: change.to, keepMs: change.keepMs, reason: change.reason ?? null }, now)
-  else if (isFinal(job.state)) revive(session, job, change, now)
-  else if (change.to === 'paused' && job.state !== 'paused') pause(session, job, change, now)
-  else if (change.to !== 'paused' && job.state === 'paused') resume(session, job, change, now)
-  else if (job.claimed) return 'stale'
-  else move(session, job, change, change.to, now)
-  countMoves(session)
-  if (!job.claimed) return 'changed'
-  session.noteAsked()
-  return 'taken'
+/** Applies a command within the current transaction. */
+export function changeJob(session: Session, command: GuardedChange, now: number): Changed {
+  session.takings += 1
+  return runVerb(change(new SqliteCommands(session, now), command))
 }
 
-function forget(session: Session, job: Target): void {
-  session.tally.leave(job, job.state)
-  freePlace(session, job.ref)
-  noteGone(session, [job.ref])
-  dropLinks(session, job.ref)
-  session.statement(session.queries.deleteLive).run(job.ref)
-  session.statement(session.queries.deleteHistory).run(job.ref)
-  session.statement(session.queries.deleteJob).run(job.ref)
-  dropLabels(session, [job.ref])
-  freeKey(session, job)
-  session.noteSettled()
+/** What `store/verbs/commands.ts` needs. A job is one row of `live` or of `history`, and changes where it is. */
+class SqliteCommands implements CommandSteps<CommandTarget> {
+  readonly #session: Session
+  readonly #now: number
+
+  constructor(session: Session, now: number) {
+    this.#session = session
+    this.#now = now
+  }
+
+  now(): number {
+    return this.#now
+  }
+
+  readTarget(id: string): CommandTarget | undefined {
+    return readForChange(this.#session, id)
+  }
+
+  takeOut(job: CommandTarget): boolean {
+    this.#session.groupMoves.leave(job, job.state)
+    return true
+  }
+
+  putIn(before: CommandTarget, moved: Moved<CommandTarget>, now: number): void {
+    const { job, state } = moved
+    if (isFinal(before.state)) this.#revive(moved)
+    else if (state === 'paused' && before.state !== 'paused') this.#run('pauseJob', job.reason, job.log, job.ref)
+    else if (state !== 'paused' && before.state === 'paused') this.#run('resumeJob', state, job.log, job.ref)
+    else this.#edit(before, moved)
+    this.#session.groupMoves.enter(job, state)
+    if (state === 'ready') this.#session.note({ ready: true })
+    else if (isTimed(state)) this.#session.note({ dueInMs: Math.max(0, job.dueAt - now) })
+  }
+
+  endJob(job: CommandTarget, end: JobEnd): void {
+    endTaken(this.#session, job, end, this.#now)
+  }
+
+  deleteJob({ ref, name, key }: CommandTarget): void {
+    freeSlot(this.#session, ref)
+    noteGone(this.#session, [ref])
+    dropLinks(this.#session, ref)
+    for (const statement of ['deleteLive', 'deleteHistory', 'deleteJob'] as const) this.#run(statement, ref)
+    dropLabels(this.#session, [ref])
+    if (key !== null) this.#run('freeKey', name, key, ref)
+    this.#session.note({ settled: true })
+  }
+
+  isBlocked(job: CommandTarget): boolean {
+    return isBlocked(this.#session, job.ref)
+  }
+
+  addParents(job: CommandTarget, added: AddedParents): readonly string[] {
+    return runVerb(addParents(new SqliteLinks(this.#session, this.#now), job, added))
+  }
+
+  laneIn(job: CommandTarget, queue: string): number {
+    return this.#session.lanes.need(queue, job.name).lane
+  }
+
+  countMoves(): void {
+    countMoves(this.#session)
+  }
+
+  noteRequested(): void {
+    this.#session.note({ requested: true })
+  }
+
+  lockNames(): void {}
+
+  takeKey({ name, key, ref }: CommandTarget): { readonly holder: string } | undefined {
+    const holder = keyHolder(this.#session, name, key ?? '')
+    if (holder !== undefined) return { holder: holder.id }
+    takeKey(this.#session, name, key ?? '', ref, 0)
+    return undefined
+  }
+
+  readSlot(name: string, key: string): Slot<Holder> | undefined {
+    return readSlot(this.#session, name, key)
+  }
+
+  takeSlot(job: CommandTarget, key: string, until: number | null): void {
+    takeSlot(this.#session, job, key, job.ref, until)
+  }
+
+  #revive({ job, state }: Moved<CommandTarget>): void {
+    const { ref, lane, dueAt, priority, attempt, retries, crashes, log } = job
+    this.#run('deleteHistory', ref)
+    this.#run('reviveJob', ref, lane, state, sortOf(dueAt, priority), dueAt, attempt, retries, crashes, log)
+  }
+
+  #edit(before: CommandTarget, { job, state }: Moved<CommandTarget>): void {
+    const { ref, lane, priority, payload, options, dueAt, retries, error, reason, log } = job
+    const isEdited = payload !== before.payload || priority !== before.priority || lane !== before.lane
+    if (isEdited || options !== before.options) this.#run('editJob', payload, options, priority, lane, ref)
+    if (options !== before.options) replaceLabels(this.#session, ref, options)
+    this.#run('changeLive', state, dueAt, sortOf(dueAt, priority), retries, lane, error, reason, log, ref)
+  }
+
+  #run(statement: CommandStatement, ...values: readonly SqliteValue[]): void {
+    this.#session.statement(this.#session.queries[statement]).run(...values)
+  }
 }
 
-/** A finished job is made live again by a recorded command; it must take its key and its place anew. */
-function revive(session: Session, job: Target, change: GuardedChange, now: number): void {
-  retakeKey(session, job)
-  retakePlace(session, job, now)
-  const log = logCommand(job.log, change.exit, now)
-  const retries = change.freshRetries === true ? 0 : job.retries
-  session.statement(session.queries.deleteHistory).run(job.ref)
-  session
-    .statement(session.queries.reviveJob)
-    .run(job.ref, job.lane, change.to, sortOf(now, job.priority), now, job.attempt, retries, job.crashes, log)
-  moved(session, job, change.to as State)
-  session.noteReady()
-}
-
-function retakeKey(session: Session, { name, key, ref }: Target): void {
-  if (key === null) return
-  const holder = keyHolder(session, { name, key })
-  if (holder !== undefined) throw new DuplicateKeyError(name, key, holder.id, 'is now held by another unfinished job')
-  takeKey(session, { name, key }, ref)
-}
-
-/** Counts the move of a member. */
-function moved(session: Session, job: Target, to: State, queue = job.queue): void {
-  session.tally.leave(job, job.state)
-  session.tally.enter({ group: job.group, queue }, to)
-}
-
-/** A held job is taken from its holder. Time, tries, place in the line and key stay as they are. */
-function pause(session: Session, job: Target, change: GuardedChange, now: number): void {
-  session.statement(session.queries.pauseJob).run(change.reason ?? null, logCommand(job.log, change.exit, now), job.ref)
-  moved(session, job, 'paused')
-}
-
-function resume(session: Session, job: Target, change: GuardedChange, now: number): void {
-  const state = resumedState({
-    isDue: job.dueAt <= now,
-    hasFailed: job.error !== null,
-    isBlocked: isBlocked(session, job.ref),
-  })
-  session.statement(session.queries.resumeJob).run(state, logCommand(job.log, change.exit, now), job.ref)
-  moved(session, job, state)
-  if (state === 'ready') session.noteReady()
-  else if (isTimed(state)) session.noteDue(job.dueAt - now)
-}
-
-function move(session: Session, job: Target, change: GuardedChange, to: State, now: number): void {
-  const edited = applyEdit(session, job, change)
-  const dueAt = change.due === undefined ? job.dueAt : instant(change.due, now)
-  const state = isTimed(job.state) || to === 'ready' ? timedState(job.state, to, dueAt <= now) : to
-  const retries = change.freshRetries === true ? 0 : job.retries
-  const log = logCommand(job.log, change.exit, now)
-  const leftParked = job.state === 'parked'
-  session
-    .statement(session.queries.changeLive)
-    .run(
-      state,
-      dueAt,
-      sortOf(dueAt, edited.priority),
-      retries,
-      edited.lane,
-      leftParked ? null : job.error,
-      leftParked ? null : job.reason,
-      log,
-      job.ref,
-    )
-  if (change.edit?.after !== undefined) addParents(session, job, change.edit.after)
-  moved(session, job, state, change.edit?.queue)
-  if (state === 'ready') session.noteReady()
-  else if (isTimed(state)) session.noteDue(Math.max(0, dueAt - now))
-}
-
-function applyEdit(session: Session, job: Target, change: GuardedChange): { priority: number; lane: number } {
-  const edit = change.edit
-  const priority = edit?.priority ?? job.priority
-  if (edit === undefined) return { priority, lane: job.lane }
-  const lane = edit.queue === undefined ? job.lane : session.lanes.need(edit.queue, job.name).lane
-  const options = edit.options === undefined ? job.options : edit.options
-  session.statement(session.queries.editJob).run(edit.payload ?? job.payload, options, priority, lane, job.ref)
-  if (options !== job.options) replaceLabels(session, job.ref, options)
-  return { priority, lane }
-}
-
-function freeKey(session: Session, job: Target): void {
-  if (job.key !== null) session.statement(session.queries.freeKey).run(job.name, job.key, job.ref)
-}
+type CommandStatement =
+  | 'pauseJob'
+  | 'resumeJob'
+  | 'reviveJob'
+  | 'changeLive'
+  | 'editJob'
+  | 'deleteLive'
+  | 'deleteHistory'
+  | 'deleteJob'
+  | 'freeKey'

@@ -1,11 +1,15 @@
 import type { Encoded } from '../../../job/rules/outcome.js'
 import { chooseSuspects } from '../../../job/rules/quarantine.js'
+import { isPaused } from '../../../job/rules/queue-pause.js'
 import type { Claim, ClaimedJob, ClaimRequest, Claimed, Report } from '../../store.js'
+import type { StandingPause } from '../../queues.js'
+import { resumeQueue } from '../../verbs/pauses.js'
+import { runVerb } from '../../verbs/verb.js'
 import { toEncoded } from '../connection/driver.js'
 import type { Lane, LaneList } from './lanes.js'
-import { pausedNow, resumeQueue } from './pause.js'
+import { SessionAt } from '../connection/session.js'
 import type { Session } from '../connection/session.js'
-import { stretchesOf } from './row-runs.js'
+import { rowRunsOf } from './row-runs.js'
 
 /** So few lanes are simply asked for their jobs. */
 const FEW_LANES = 8
@@ -22,7 +26,7 @@ export function claimJobs(session: Session, request: ClaimRequest, now: number):
   if (session.statement(session.queries.isWorker).get(request.worker) === undefined) return { ...nothing, lost: true }
   const { queues: paused, over, resumesInMs } = pausedNow(session, now)
   // An old pause costs one claim and no other.
-  for (const queue of over) resumeQueue(session, queue)
+  for (const queue of over) runVerb(resumeQueue(new SessionAt(session, now), queue))
   const known = session.lanes.named(request.names)
   const may = mayTake(request, paused)
   const suspects = waitingSuspects(session, known, may)
@@ -200,7 +204,7 @@ function mark(
   if (refs.length === 0) return
   const starting = refs.slice(0, request.starting)
   session.statement(session.queries.claimStarting).run(request.fence, now, JSON.stringify(starting))
-  const { runs, rest } = stretchesOf(refs.slice(request.starting), itself, always)
+  const { runs, rest } = rowRunsOf(refs.slice(request.starting), itself, always)
   for (const run of runs)
     session.statement(session.queries.claimHeldRun).run(request.fence, run[0] as number, run.at(-1) as number)
   if (rest.length > 0) session.statement(session.queries.claimHeld).run(request.fence, JSON.stringify(rest))
@@ -285,4 +289,45 @@ export function toClaimedJob(lane: Lane, row: BodyRow, fence: number): ClaimedJo
     streak,
     log,
   }
+}
+
+/** What a claim must not take, what it may take again, and when to come again. */
+interface PausedNow {
+  readonly queues: ReadonlySet<string>
+  /** Queues whose pause is written still and over. */
+  readonly over: readonly string[]
+  readonly resumesInMs: number | null
+}
+
+function pausedNow(session: Session, now: number): PausedNow {
+  const pauses = readPauses(session)
+  if (pauses.size === 0) return NONE_PAUSED
+  const queues = new Set<string>()
+  const over: string[] = []
+  let nextAt = Infinity
+  for (const [queue, { until }] of pauses)
+    if (isPaused({ until: until ?? Infinity }, now)) {
+      queues.add(queue)
+      nextAt = Math.min(nextAt, until ?? Infinity)
+    } else over.push(queue)
+  return { queues, over, resumesInMs: nextAt === Infinity ? null : nextAt - now }
+}
+
+const NONE_PAUSED: PausedNow = { queues: new Set(), over: [], resumesInMs: null }
+
+/** Every queue with a pause written for it, over or not. */
+export function readPauses(session: Session): Map<string, StandingPause> {
+  const rows = session.statement(session.queries.readPauses).all() as PauseRow[]
+  return new Map(rows.map((row) => [row.queue, { pausedAt: row.paused_at, until: row.until }]))
+}
+
+interface PauseRow {
+  readonly queue: string
+  readonly until: number | null
+  readonly paused_at: number
+}
+
+/** Whether any worker holds a job in advance. */
+export function isAnyHeld(session: Session): boolean {
+  return session.statement(session.queries.anyHeld).get() !== undefined
 }

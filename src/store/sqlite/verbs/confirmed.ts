@@ -1,26 +1,19 @@
 import type { Confirmation, HeldJob } from '../../queues.js'
 import { isPaused } from '../../../job/rules/queue-pause.js'
-import { byFence, confirmJobs } from './claim.js'
-import { readPauses } from './pause.js'
+import { byFence, confirmJobs, readPauses } from './claim.js'
 import type { Session } from '../connection/session.js'
 
 /**
  * Which claims need not be asked about. A held job is confirmed before it begins, many times a second, and nearly always
- * nobody has committed anything since its claim was made or last confirmed. That is what a claim's stamp says: the
+ * no other process has committed anything since its claim was made or last confirmed. That is what a claim's stamp says: the
  * connection's `data_version` (commits of others) and a count of our own commands that can take a job away or pause a queue.
  */
 export class Confirmed {
   readonly #session: Session
   readonly #stamps = new Map<number, string>()
-  #takings = 0
 
   constructor(session: Session) {
     this.#session = session
-  }
-
-  /** A command of this process may take a held job away. */
-  noteTaking(): void {
-    this.#takings += 1
   }
 
   claimed(fence: number): void {
@@ -33,21 +26,21 @@ export class Confirmed {
 
   confirm(held: readonly HeldJob[], now: number): Confirmation {
     const stamp = this.#stamp()
-    const doubtful = held.filter((job) => this.#stamps.get(job.fence) !== stamp)
-    if (doubtful.length === 0) return { mine: new Set(held.map((job) => job.ref)), paused: new Set() }
-    const mine = confirmJobs(this.#session, doubtful)
-    const paused = this.#takePaused(doubtful, mine, now)
-    for (const fence of byFence(doubtful).keys()) this.#stamps.set(fence, stamp)
-    for (const job of held) if (!doubtful.includes(job)) mine.add(job.ref)
+    const unconfirmed = held.filter((job) => this.#stamps.get(job.fence) !== stamp)
+    if (unconfirmed.length === 0) return { mine: new Set(held.map((job) => job.ref)), paused: new Set() }
+    const mine = confirmJobs(this.#session, unconfirmed)
+    const paused = this.#takePaused(unconfirmed, mine, now)
+    for (const fence of byFence(unconfirmed).keys()) this.#stamps.set(fence, stamp)
+    for (const job of held) if (!unconfirmed.includes(job)) mine.add(job.ref)
     return { mine, paused }
   }
 
-  /** Moves the jobs of paused queues out of those that may begin. A claim takes none of them, so only doubtful ones can be such. */
-  #takePaused(doubtful: readonly HeldJob[], mine: Set<number>, now: number): Set<number> {
+  /** Moves the jobs of paused queues out of those that may begin. A claim takes none of them, so only unconfirmed ones can be such. */
+  #takePaused(unconfirmed: readonly HeldJob[], mine: Set<number>, now: number): Set<number> {
     const pauses = readPauses(this.#session)
     const paused = new Set<number>()
     if (pauses.size === 0) return paused
-    for (const { ref, queue } of doubtful) {
+    for (const { ref, queue } of unconfirmed) {
       const pause = pauses.get(queue)
       if (pause !== undefined && isPaused({ until: pause.until ?? Infinity }, now) && mine.delete(ref)) paused.add(ref)
     }
@@ -58,6 +51,6 @@ export class Confirmed {
     const { data_version: version } = this.#session.statement(this.#session.queries.dataVersion).get() as {
       data_version: number
     }
-    return `${version} ${this.#takings}`
+    return `${version} ${this.#session.takings}`
   }
 }

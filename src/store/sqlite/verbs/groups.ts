@@ -1,73 +1,28 @@
-import { GroupSealedError } from '../../../errors.js'
 import type { State } from '../../../job/rules/states.js'
-import type { MemberCount } from '../../../job/rules/group-progress.js'
-import { GROUP_KEEP_MS, withRunning } from '../../groups.js'
-import type { GroupRow } from '../../groups.js'
-import type { InsertOptions, NewJob } from '../../store.js'
 import { unfinishedOf } from '../../group-moves.js'
+import { GROUP_KEEP_MS, readWhenDone } from '../../groups.js'
+import type { GroupTroubles } from '../../groups.js'
+import type { CancelledByParent } from '../../links.js'
+import { enqueueFollowing } from '../../verbs/groups.js'
+import { runVerb } from '../../verbs/verb.js'
+import { isOfTheFile } from '../connection/driver.js'
 import type { Session } from '../connection/session.js'
+import type { JobSession } from './job-session.js'
 
 /*
- * Groups on SQLite. One writer at a time, so counts are simply kept true, in the transaction that moves the member; and a group
- * that is complete is one whose row says so: `promoteJobs` looks there, and whoever ended the last member only wakes it.
+ * Groups on SQLite. There is one writer at a time, so counts are kept exact in the transaction that moves the member, and a
+ * complete group is one whose row says so: the transaction that ends the last member wakes `promoteJobs`, which looks there.
  */
-
-/** Lets jobs into their groups, or refuses all of them: a sealed group takes what its own running members add, and no more. */
-export function admitMembers(session: Session, jobs: readonly NewJob[], under: InsertOptions['under']): void {
-  for (const group of groupsOf(jobs)) {
-    const row = groupRow(session, group)
-    if (row !== undefined) refuseSealed(session, group, row, under)
-    if (row === undefined) session.statement(session.queries.addGroup).run(group)
-    else if (row.empty_since !== null) session.statement(session.queries.keepGroup).run(group)
-  }
-}
-
-function refuseSealed(session: Session, group: string, row: StoredGroup, under: InsertOptions['under']): void {
-  if (row.sealed_at === null) return
-  const isMember =
-    under !== undefined && session.statement(session.queries.isMember).get(under.ref, group) !== undefined
-  if (!isMember || row.completed_at !== null) throw new GroupSealedError(group, row.completed_at !== null)
-}
-
-/** The groups that jobs name, each once; nearly always none. */
-function groupsOf(jobs: readonly NewJob[]): Iterable<string> {
-  let groups: Set<string> | undefined
-  for (const { group } of jobs) if (typeof group === 'string') (groups ??= new Set()).add(group)
-  return groups ?? []
-}
-
-interface StoredGroup {
-  readonly sealed_at: number | null
-  readonly completed_at: number | null
-  readonly empty_since: number | null
-}
-
-export function groupRow(session: Session, group: string): StoredGroup | undefined {
-  return session.statement(session.queries.readGroup).get(group) as StoredGroup | undefined
-}
 
 /** Writes down which members have moved in this transaction. Called at the end of every verb that moves jobs. */
 export function countMoves(session: Session): void {
-  if (session.tally.isEmpty) return
-  const moves = session.tally.take()
+  if (session.groupMoves.isEmpty) return
+  const moves = session.groupMoves.take()
   const count = session.statement(session.queries.countMembers)
   for (const { group, queue, state, members } of moves) count.run(group, queue, state, members)
   const unfinished = session.statement(session.queries.countUnfinished)
   for (const [group, change] of unfinishedOf(moves)) if (change !== 0) unfinished.run(change, group)
-  if (isAnyComplete(session)) session.noteDue(0)
-}
-
-export function readGroup(session: Session, group: string): GroupRow {
-  const row = groupRow(session, group)
-  if (row === undefined) return { sealedAt: null, completedAt: null, counts: [] }
-  const counts = session.statement(session.queries.readCounts).all(group) as MemberCount[]
-  const isAnyReady = counts.some((count) => count.state === 'ready')
-  const running = isAnyReady ? session.statement(session.queries.runningMembers).all(group) : []
-  return {
-    sealedAt: row.sealed_at,
-    completedAt: row.completed_at,
-    counts: withRunning(counts, running as { queue: string; members: number }[]),
-  }
+  if (isAnyComplete(session)) session.note({ dueInMs: 0 })
 }
 
 /** One look at an index that is nearly always empty. */
@@ -80,8 +35,8 @@ export function promoteMembers(session: Session, limit: number, now: number): nu
   const due = session.statement(session.queries.dueMembers).all(now, limit) as DueRow[]
   if (due.length === 0) return 0
   for (const { grp, queue, state } of due) {
-    session.tally.leave({ group: grp, queue }, state)
-    session.tally.enter({ group: grp, queue }, 'ready')
+    session.groupMoves.leave({ group: grp, queue }, state)
+    session.groupMoves.enter({ group: grp, queue }, 'ready')
   }
   session.statement(session.queries.promoteThese).run(JSON.stringify(due.map((row) => row.seq)))
   return due.length
@@ -92,6 +47,59 @@ interface DueRow {
   readonly state: State
   readonly grp: string | null
   readonly queue: string
+}
+
+export interface Completed extends GroupTroubles {
+  /** What followed a group and was called off at once, because its parent is gone. */
+  readonly cancelled: readonly CancelledByParent[]
+}
+
+/** Enqueues what was to follow each group that is complete, and notes that it was: both, or neither. */
+export function completeGroups(at: JobSession, limit: number): Completed {
+  const { session } = at
+  const rows = session.statement(session.queries.completeGroups).all(limit) as {
+    grp: string
+    when_done: string | null
+  }[]
+  const cancelled: CancelledByParent[] = []
+  const troubled: { group: string; error: unknown }[] = []
+  for (const { grp, when_done } of rows) {
+    const done = apart(session, () => {
+      const ended = when_done === null ? [] : runVerb(enqueueFollowing(at, readWhenDone(when_done)))
+      session.statement(session.queries.completeGroup).run(at.givenNow, grp)
+      return ended
+    })
+    if ('error' in done) troubled.push({ group: grp, error: done.error })
+    else cancelled.push(...done.value)
+  }
+  return { cancelled, troubled }
+}
+
+/** One group that cannot be completed holds up neither the others nor the jobs that are due: what it wrote is undone alone. */
+function apart<T>(session: Session, work: () => T): { readonly value: T } | { readonly error: unknown } {
+  session.statement(session.queries.savepoint).run()
+  try {
+    const value = work()
+    session.statement(session.queries.release).run()
+    return { value }
+  } catch (error) {
+    if (isOfTheFile(error)) throw error
+    undo(session, error)
+    return { error }
+  }
+}
+
+function undo(session: Session, error: unknown): void {
+  session.groupMoves.take()
+  session.lanes.forget()
+  session.isInOrder = false
+  try {
+    session.statement(session.queries.rollbackTo).run()
+    session.statement(session.queries.release).run()
+  } catch {
+    // SQLite has ended the whole transaction: then that is what went wrong.
+    throw error
+  }
 }
 
 export function isAnyGroup(session: Session): boolean {

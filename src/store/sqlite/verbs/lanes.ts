@@ -1,7 +1,7 @@
 import type { Statements } from '../connection/driver.js'
 import type { Queries } from '../queries/queries.js'
 
-/** A lane is a (queue, job name) pair: jobs of one lane are in one line. */
+/** A lane is a (queue, job name) pair: jobs of one lane are in one order. */
 export interface Lane {
   readonly lane: number
   readonly queue: string
@@ -76,7 +76,7 @@ export class Lanes {
     return this.#byName.get(joined(queue, name)) as Lane
   }
 
-  /** A lane added in a transaction that was rolled back never was: read anew. */
+  /** A lane added in a transaction that was rolled back does not exist: read again. */
   forget(): void {
     this.#byNumber = new Map()
     this.#byName = new Map()

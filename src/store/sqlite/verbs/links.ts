@@ -2,51 +2,102 @@ import { decideLink, parentFateOf, policiesMovedBy, parentReason } from '../../.
 import type { LinkPolicy, LinkTodoKind } from '../../../job/rules/links.js'
 import type { State } from '../../../job/rules/states.js'
 import { isFinal } from '../../../job/rules/states.js'
-import {
-  askedParents,
-  hasParents,
-  isOpen,
-  linksOf,
-  lookedAt,
-  metIn,
-  movedLinksOf,
-  nameOf,
-  policyFor,
-  refuseCycle,
-  refuseMissing,
-  refuseOwnKey,
-} from '../../links.js'
-import type { AddedParents, CancelledByParent, Edge, FoundParent, Met, Parent } from '../../links.js'
+import { refuseCycle } from '../../links.js'
+import type { CancelledByParent, Edge, FoundParent, InsertResult, MovedLinks, NewLinks, Parent } from '../../links.js'
 import type { JobRow, NewJob } from '../../store.js'
-import { endWaiting } from './history.js'
-import { isAnyTodo, noteAll } from './link-ends.js'
-import { readForChange, readKeyed } from './read.js'
+import { addParents } from '../../verbs/links.js'
+import type { FoundParents, LinkSteps, NewLink } from '../../verbs/links.js'
+import { runVerb } from '../../verbs/verb.js'
 import type { Session } from '../connection/session.js'
+import { endWaiting, noteAll } from './moves.js'
+import { readForChange, readKeyed } from './read.js'
 
 /*
- * Jobs that come after others. Who ends a parent writes a to-do in the same transaction; `promoteJobs` works it off, a bounded
- * number of links at a time, so that an end with ten thousand children costs no more than another.
+ * Links on SQLite. The transaction that ends a parent writes a to-do; `promoteJobs` works it off, a bounded number of links at
+ * a time, so that an end with ten thousand children costs no more than another.
  */
 
-export type Found = Map<string, FoundParent>
+/** What `store/verbs/links.ts` needs. There is one writer at a time, so nothing is locked. */
+export class SqliteLinks implements LinkSteps<FoundParent, JobRow> {
+  readonly #session: Session
+  readonly #now: number
 
-/** The parents of a bulk as they stand before it is written; undefined when it has none. Those missing are refused. */
-export function findParents(session: Session, jobs: readonly NewJob[]): Found | undefined {
-  if (!jobs.some(hasParents)) return undefined
-  const { ids, keys } = askedParents(jobs)
-  return lookFor(session, [...ids.map((id) => ({ id })), ...keys], jobs)
-}
-
-function lookFor(session: Session, parents: readonly Parent[], jobs: readonly NewJob[] = []): Found {
-  const found: Found = new Map()
-  const ids = parents.flatMap((parent) => ('id' in parent ? [parent.id] : []))
-  for (const row of readParents(session, ids)) found.set(row.id, row)
-  for (const parent of parents) {
-    const row = 'id' in parent ? undefined : readKeyed(session, parent.name, parent.key)
-    if (row !== undefined) found.set(nameOf(parent), { id: row.id, name: row.name, key: row.key, state: row.state })
+  constructor(session: Session, now: number) {
+    this.#session = session
+    this.#now = now
   }
-  refuseMissing(parents, found, jobs)
-  return found
+
+  parentsById(ids: readonly string[]): FoundParent[] {
+    return readParents(this.#session, ids)
+  }
+
+  parentsByKey(keys: readonly { readonly name: string; readonly key: string }[]): (readonly [Parent, FoundParent])[] {
+    return keys.flatMap((parent) => {
+      const row = readKeyed(this.#session, parent.name, parent.key)
+      return row === undefined
+        ? []
+        : [[parent, { id: row.id, name: row.name, key: row.key, state: row.state }] as const]
+    })
+  }
+
+  holdParents(): void {}
+
+  lockLinking(): void {}
+
+  refuseCycle(job: JobRow, parents: readonly FoundParent[]): void {
+    const ids = parents.map((parent) => parent.id)
+    const edges = this.#session.statement(this.#session.queries.linksAbove).all(JSON.stringify(ids)) as Edge[]
+    refuseCycle(job.id, ids, edges, labels(this.#session, [job.id, ...ids, ...edges.map((edge) => edge.parent)]))
+  }
+
+  addLinks(links: readonly NewLink<FoundParent, JobRow>[]): void {
+    addLinks(
+      this.#session,
+      links.map(({ parent, child, onFailure, keepMs }) => [parent.id, child.id, onFailure, finite(keepMs)]),
+    )
+  }
+
+  /** A parent that failed before its child came is looked at as if it had just failed. */
+  watchParents(parents: readonly FoundParent[]): void {
+    const ended = parents.filter(({ state }) => isFinal(state)).map(({ id, state }) => [id, state] as const)
+    if (ended.length > 0) noteAll(this.#session, ended)
+  }
+
+  putAfter(job: JobRow, after: readonly string[]): void {
+    putAfter(this.#session, [[job.id, JSON.stringify(after)]])
+  }
+
+  writeLinks(links: readonly NewLinks[], found: FoundParents<FoundParent>): void {
+    const rows = links.flatMap(({ job, open }) =>
+      open.map((parent): Link => [
+        parent,
+        job.id,
+        job.onParentFailure ?? 'wait',
+        finite(job.keepCancelledMs ?? Infinity),
+      ]),
+    )
+    addLinks(this.#session, rows)
+    blockJobs(this.#session, [...new Set(rows.map(([, child]) => child))])
+    putAfter(
+      this.#session,
+      links.map(({ job, after }) => [job.id, JSON.stringify(after)]),
+    )
+    const open = new Set(links.flatMap((each) => each.open))
+    this.watchParents(
+      [...new Map([...found.values()].map((one) => [one.id, one])).values()].filter(({ id }) => open.has(id)),
+    )
+  }
+
+  cancelNew({ id, keepCancelledMs }: NewJob, reason: string): void {
+    endWaiting(this.#session, id, reason, keepCancelledMs ?? Infinity, this.#now)
+  }
+
+  linkMoved({ id, added }: MovedLinks): void {
+    const job = readForChange(this.#session, id)
+    if (job === undefined || isFinal(job.state)) return
+    const open = runVerb(addParents(this, job, added))
+    if (open.length > 0) blockJobs(this.#session, [id])
+  }
 }
 
 function readParents(session: Session, ids: readonly string[]): FoundParent[] {
@@ -54,46 +105,22 @@ function readParents(session: Session, ids: readonly string[]): FoundParent[] {
   return session.statement(session.queries.parentsById).all(JSON.stringify(ids)) as FoundParent[]
 }
 
-/** Blocks the jobs of a bulk that must wait for others: the new ones, and then those that were moved. */
-export function linkJobs(
-  session: Session,
-  jobs: readonly NewJob[],
-  inserted: readonly Met[],
-  found: Found,
-  now: number,
-): void {
-  const met = metIn(jobs, inserted, found)
-  const links = linksOf(jobs, inserted, found, lookedAt(met, readParents(session, met), inserted, found))
-  addLinks(
-    session,
-    links.flatMap(({ job, open }) => {
-      const [onFailure, keepMs] = [job.onParentFailure ?? 'wait', job.keepCancelledMs ?? Infinity]
-      return open.map((parent): Link => [parent, job.id, onFailure, keepMs === Infinity ? null : keepMs])
-    }),
-  )
-  putAfter(
-    session,
-    links.map(({ job, after }) => [job.id, JSON.stringify(after)]),
-  )
-  const ended = endedOf(found)
-  for (const { open } of ended.size === 0 ? [] : links) noteEnded(session, open, ended)
-  for (const { job, reason } of links)
-    if (reason !== null) endWaiting(session, job.id, reason, job.keepCancelledMs ?? Infinity, now)
-  for (const { id, added } of movedLinksOf(jobs, inserted, found)) {
-    const job = readForChange(session, id)
-    // Not one that a later one of the bulk has replaced.
-    if (job !== undefined && !isFinal(job.state)) addParents(session, job, added)
-  }
+function labels(session: Session, ids: readonly string[]): (id: string) => string {
+  const names = new Map(readParents(session, [...new Set(ids)]).map((row) => [row.id, row.name]))
+  return (id) => `${names.get(id) ?? 'a job'} ${id}`
 }
 
-/** Blocks successors until the job before them ends. Last of all, when the bulk has no more to say about either. */
-export function linkSuccessors(session: Session, inserted: readonly Met[]): void {
-  for (const { id, follows } of inserted) {
-    const job = follows === undefined ? undefined : readForChange(session, id)
-    // Not one that a later one of the bulk has replaced.
-    if (follows === undefined || job === undefined || isFinal(job.state)) continue
-    addParents(session, job, { parents: [{ id: follows.id }], onFailure: 'run', keepMs: Infinity })
-  }
+function finite(keepMs: number): number | null {
+  return keepMs === Infinity ? null : keepMs
+}
+
+/** Blocks successors until the job before them ends. Last of all, when the bulk changes neither of the two any more. */
+export function linkSuccessors(session: Session, inserted: readonly InsertResult[], now: number): void {
+  for (const { id, follows } of inserted)
+    if (follows !== undefined) {
+      const added = { parents: [{ id: follows.id }], onFailure: 'run' as const, keepMs: Infinity }
+      new SqliteLinks(session, now).linkMoved({ id, added })
+    }
 }
 
 /** Rows that one statement writes: crossing into the library costs more than a row. */
@@ -103,17 +130,19 @@ type Link = readonly [parent: string, child: string, onFailure: LinkPolicy, keep
 
 function addLinks(session: Session, links: readonly Link[]): void {
   eachFew(links, (few) => session.statement(session.queries.addLinks).run(few))
-  const children = [...new Set(links.map(([, child]) => child))]
-  eachFew(children, (few) => {
+}
+
+function blockJobs(session: Session, ids: readonly string[]): void {
+  eachFew(ids, (few) => {
     for (const { grp, queue, state } of session.statement(session.queries.blockedMembers).all(few) as MemberRow[]) {
-      session.tally.leave({ group: grp, queue }, state)
-      session.tally.enter({ group: grp, queue }, 'blocked')
+      session.groupMoves.leave({ group: grp, queue }, state)
+      session.groupMoves.enter({ group: grp, queue }, 'blocked')
     }
     session.statement(session.queries.blockJobs).run(few)
   })
 }
 
-/** A member of a group, and a state: where it stands, or where it will. */
+/** A member of a group, and the state it is in, or will be. */
 interface MemberRow {
   readonly grp: string
   readonly queue: string
@@ -128,42 +157,13 @@ function eachFew(list: readonly unknown[], write: (few: string) => unknown): voi
   for (let from = 0; from < list.length; from += AT_ONCE) write(JSON.stringify(list.slice(from, from + AT_ONCE)))
 }
 
-/** A parent that failed before its child came is looked at as if it had just failed. */
-function noteEnded(session: Session, open: readonly string[], ended: ReadonlyMap<string, State>): void {
-  const ends = ended.size === 0 ? [] : open.filter((id) => ended.has(id)).map((id) => [id, ended.get(id)])
-  if (ends.length > 0) noteAll(session, ends as [string, State][])
-}
-
-function endedOf(found: Found): Map<string, State> {
-  return new Map([...found.values()].filter(({ state }) => isFinal(state)).map(({ id, state }) => [id, state]))
-}
-
-/** Adds parents to a job that waits; it is blocked if it must wait for one of them. */
-export function addParents(session: Session, job: JobRow, added: AddedParents): void {
-  const found = lookFor(session, added.parents)
-  const parents = [...new Map([...found.values()].map((parent) => [parent.id, parent])).values()]
-  refuseOwnKey(job, parents, added.onFailure)
-  const ids = parents.map((parent) => parent.id)
-  const edges = session.statement(session.queries.linksAbove).all(JSON.stringify(ids)) as unknown as Edge[]
-  refuseCycle(job.id, ids, edges, labels(session, [job.id, ...ids, ...edges.map((edge) => edge.parent)]))
-  putAfter(session, [[job.id, JSON.stringify([...new Set([...job.after, ...ids])])]])
-  const open = parents.filter(({ state }) => isOpen(state, added.onFailure))
-  const keepMs = added.keepMs === Infinity ? null : added.keepMs
-  addLinks(
-    session,
-    open.map((parent): Link => [parent.id, job.id, policyFor(job, parent, added.onFailure), keepMs]),
-  )
-  const openIds = open.map(({ id }) => id)
-  noteEnded(session, openIds, endedOf(found))
-}
-
-function labels(session: Session, ids: readonly string[]): (id: string) => string {
-  const names = new Map(readParents(session, [...new Set(ids)]).map((row) => [row.id, row.name]))
-  return (id) => `${names.get(id) ?? 'a job'} ${id}`
-}
-
 export function isBlocked(session: Session, seq: number): boolean {
   return session.statement(session.queries.hasLinks).get(seq) !== undefined
+}
+
+/** One look at a table that is mostly empty. */
+export function isAnyTodo(session: Session): boolean {
+  return session.statement(session.queries.anyTodo).get() !== undefined
 }
 
 export interface WorkedOff {
@@ -173,7 +173,7 @@ export interface WorkedOff {
 
 /** Looks at what the ends of parents change, at most `limit` links of it. */
 export function workOffLinks(session: Session, limit: number, now: number): WorkedOff {
-  const calledOff: CancelledByParent[] = []
+  const cancelled: CancelledByParent[] = []
   let left = limit
   const todos = session.statement(session.queries.nextTodos).all(limit) as unknown as Todo[]
   for (const todo of todos) {
@@ -184,16 +184,16 @@ export function workOffLinks(session: Session, limit: number, now: number): Work
     const links = session.statement(session.queries.movedLinks).all(todo.parent, policies, left) as unknown as LinkRow[]
     if (links.length < left) session.statement(session.queries.dropTodo).run(todo.number)
     left -= links.length
-    resolve(
+    resolveLinks(
       session,
       todo.parent,
       links.filter((link) => decideLink(fate, link.on_failure) === 'resolves'),
     )
     const reason = parentReason(fate, { id: todo.parent, name: parent?.name ?? null })
     for (const link of links)
-      if (decideLink(fate, link.on_failure) === 'cancels') calledOff.push(...callOff(session, link, reason, now))
+      if (decideLink(fate, link.on_failure) === 'cancels') cancelled.push(...callOff(session, link, reason, now))
   }
-  return { cancelledByParents: calledOff, again: isAnyTodo(session) }
+  return { cancelledByParents: cancelled, again: isAnyTodo(session) }
 }
 
 interface Todo {
@@ -213,13 +213,13 @@ interface LinkRow {
   readonly state: State | null
 }
 
-function resolve(session: Session, parent: string, links: readonly LinkRow[]): void {
+function resolveLinks(session: Session, parent: string, links: readonly LinkRow[]): void {
   if (links.length === 0) return
   const children = JSON.stringify(links.map((link) => link.child))
   session.statement(session.queries.resolveLinks).run(parent, children)
   for (const { grp, queue, state } of session.statement(session.queries.freedMembers).all(children) as MemberRow[]) {
-    session.tally.leave({ group: grp, queue }, 'blocked')
-    session.tally.enter({ group: grp, queue }, state)
+    session.groupMoves.leave({ group: grp, queue }, 'blocked')
+    session.groupMoves.enter({ group: grp, queue }, state)
   }
   session.statement(session.queries.freeJobs).run(children)
 }

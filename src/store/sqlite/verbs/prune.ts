@@ -4,10 +4,10 @@ import type { CommitQueue } from '../connection/commit-queue.js'
 import { giveBack, hasSpace } from '../file/shrink.js'
 import { isAnyGroup, sweepGroups } from './groups.js'
 import { dropLabels, isAnyLabel } from './labels.js'
-import { noteGone } from './link-ends.js'
+import { noteGone } from './moves.js'
 import type { Session } from '../connection/session.js'
-import { stretchesOf } from './row-runs.js'
-import { sweepPlaces } from './unique.js'
+import { rowRunsOf } from './row-runs.js'
+import { sweepSlots } from './conflicts.js'
 
 /** Not flushed: what a power cut undoes is deleted again. Where there is nothing to delete, the write lock is not taken. */
 export function pruneVerbs(commits: CommitQueue, session: Session): PruneStore {
@@ -47,7 +47,7 @@ function pruneJobs(session: Session, limit: number, now: number): Pruned {
 /** Jobs that ended together were mostly enqueued together: a range is deleted in one walk, which costs less than a list. */
 function forget(session: Session, seqs: number[]): void {
   noteGone(session, seqs)
-  const { runs, rest } = stretchesOf(
+  const { runs, rest } = rowRunsOf(
     seqs.sort((a, b) => a - b),
     (seq) => seq,
     () => true,
@@ -62,20 +62,20 @@ function forget(session: Session, seqs: number[]): void {
   dropLabels(session, rest)
 }
 
-/** Nothing to sweep: there is neither a place nor a group nor an old clock step, and no space to give back. By reading alone. */
+/** Nothing to sweep: there is neither a unique slot nor a group nor an old clock step, and no space to give back. By reading alone. */
 function nothingToSweep(session: Session): Swept | undefined {
   const isEmpty =
-    session.statement(session.queries.anyPlace).get() === undefined &&
+    session.statement(session.queries.anySlot).get() === undefined &&
     !isAnyGroup(session) &&
     !isAnyOldStep(session) &&
     !hasSpace(session)
   return isEmpty ? { swept: 0, more: false } : undefined
 }
 
-/** One step of the walks through the places and the groups, and some space given back. */
+/** One step of the walks through the unique slots and the groups, and some space given back. */
 function sweepRows(session: Session, limit: number, now: number): Swept {
-  const [places, groups] = [sweepPlaces(session, limit, now), sweepGroups(session, limit, now)]
+  const [slots, groups] = [sweepSlots(session, limit, now), sweepGroups(session, limit, now)]
   dropOldSteps(session)
   const isSpacious = giveBack(session)
-  return { swept: places + groups, more: places >= limit || groups >= limit || isSpacious }
+  return { swept: slots + groups, more: slots >= limit || groups >= limit || isSpacious }
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { stretchesOf } from './row-runs.js'
+import { rowRunsOf } from './row-runs.js'
 
 const refOf = (ref: number): number => ref
 const always = (): boolean => true
@@ -22,12 +22,12 @@ test.each([
   ['the way down is no run', [4, 3, 2, 1], [], [4, 3, 2, 1]],
   ['the same twice is no run', [1, 2, 2, 3], [], [1, 2, 2, 3]],
 ])('%s', (_, refs, runs, rest) => {
-  expect(stretchesOf(refs, refOf, always)).toEqual({ runs, rest })
+  expect(rowRunsOf(refs, refOf, always)).toEqual({ runs, rest })
 })
 
 test('neighbours that do not belong together are not one run', () => {
   const tens = (before: number, ref: number): boolean => Math.floor(before / 10) === Math.floor(ref / 10)
-  expect(stretchesOf([5, 6, 7, 8, 9, 10, 11, 12, 13], refOf, tens)).toEqual({
+  expect(rowRunsOf([5, 6, 7, 8, 9, 10, 11, 12, 13], refOf, tens)).toEqual({
     runs: [
       [5, 6, 7, 8, 9],
       [10, 11, 12, 13],
@@ -39,7 +39,7 @@ test('neighbours that do not belong together are not one run', () => {
 test('every one is in exactly one place, and a run is all there is between its ends', () => {
   fc.assert(
     fc.property(fc.array(fc.nat(60)), (refs) => {
-      const { runs, rest } = stretchesOf(refs, refOf, always)
+      const { runs, rest } = rowRunsOf(refs, refOf, always)
       expect([...runs.flat(), ...rest].sort((a, b) => a - b)).toEqual([...refs].sort((a, b) => a - b))
       for (const run of runs) expect((run.at(-1) as number) - (run[0] as number) + 1).toBe(run.length)
     }),

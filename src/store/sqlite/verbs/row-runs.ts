@@ -2,7 +2,7 @@
  * Rows that lie side by side. Jobs that were enqueued together are mostly claimed and settled together, and `between` walks
  * them in one go, where a list is looked up row by row.
  */
-export interface Stretches<Item> {
+export interface RowRuns<Item> {
   /** Each is a run of neighbours that belong together, in order. */
   readonly runs: readonly (readonly Item[])[]
   /** Those that stand alone or in too short a run. */
@@ -12,11 +12,11 @@ export interface Stretches<Item> {
 /** A shorter run is as well off in a list. */
 const RUN_MIN = 4
 
-export function stretchesOf<Item>(
+export function rowRunsOf<Item>(
   items: readonly Item[],
   refOf: (item: Item) => number,
   belongs: (before: Item, item: Item) => boolean,
-): Stretches<Item> {
+): RowRuns<Item> {
   const runs: Item[][] = []
   const rest: Item[] = []
   let from = 0

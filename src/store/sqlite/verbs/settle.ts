@@ -1,37 +1,77 @@
 import type { Encoded } from '../../../job/rules/outcome.js'
 import { isFinal, isTimed } from '../../../job/rules/states.js'
 import type { LeasedJob, SettledJob } from '../../store.js'
+import { applyRequests } from '../../../job/rules/request.js'
+import type { RequestedChange, RequestKind } from '../../../job/rules/request.js'
 import type { SettleResult } from '../../requests.js'
 import { byFence, toClaimedJob } from './claim.js'
-import { isPlain } from '../../history-row.js'
+import { isPlainEnd } from '../../history-row.js'
 import { countMoves } from './groups.js'
-import { appendHistory, keepUntil } from './history.js'
+import { appendHistory, keepUntil } from './moves.js'
 import { beatOf } from '../../workers.js'
 import type { WorkerBeat, WorkerRow } from '../../workers.js'
-import { noteEnds } from './link-ends.js'
+import { noteEnds } from './moves.js'
 import type { Session } from '../connection/session.js'
-import { stretchesOf } from './row-runs.js'
-import { dropWishes, honourWishes } from './request.js'
+import { rowRunsOf } from './row-runs.js'
 
-/** Writes what became of claimed jobs, each as its wish turns it and only if the fence is still the job's. */
+/** Writes what became of claimed jobs, each as its requested change alters it and only if the fence is still the job's. */
 export function settleJobs(
   session: Session,
   settled: readonly SettledJob[],
   closeLeases: readonly number[],
   now: number,
 ): SettleResult {
-  const honoured = honourWishes(session, settled)
+  const requested = withRequests(session, settled)
   const ended: SettledJob[] = []
   const refused: number[] = []
-  for (const job of honoured.settled) {
+  for (const job of requested.settled) {
     if (isFinal(job.to)) ended.push(job)
     else if (!giveBack(session, job, now)) refused.push(job.ref)
   }
   if (ended.length > 0) refused.push(...endJobs(session, ended, now))
   for (const fence of closeLeases) session.statement(session.queries.closeLease).run(fence)
-  dropWishes(session, honoured.wished, refused)
+  dropRequests(session, requested.refs, refused)
   countMoves(session)
-  return { refused, changed: honoured.turned.filter((job) => !refused.includes(job.ref)) }
+  return { refused, changed: requested.changed.filter((job) => !refused.includes(job.ref)) }
+}
+
+/** Settlements as the requested changes alter them. */
+interface Requested {
+  readonly settled: readonly SettledJob[]
+  readonly changed: readonly SettledJob[]
+  /** Refs of jobs with a request, whether it altered the settlement or not: it is deleted when that is written. */
+  readonly refs: readonly number[]
+}
+
+/** Mostly no change is requested of any job, and then this is one look at an empty table. */
+function withRequests(session: Session, settled: readonly SettledJob[]): Requested {
+  const requests = requestsOf(session, settled)
+  if (requests === undefined) return { settled, changed: [], refs: [] }
+  const { settlements, changed } = applyRequests(settled, requests)
+  return { settled: settlements, changed, refs: [...requests.keys()] }
+}
+
+function requestsOf(session: Session, settled: readonly SettledJob[]): Map<number, RequestedChange> | undefined {
+  if (settled.length === 0 || session.statement(session.queries.anyRequest).get() === undefined) return undefined
+  const refs = JSON.stringify(settled.map((job) => job.ref))
+  const rows = session.statement(session.queries.requestsOf).all(refs) as RequestRow[]
+  if (rows.length === 0) return undefined
+  return new Map(
+    rows.map(({ seq, kind, reason, keep_ms }) => [seq, { kind, reason, keepMs: keep_ms ?? Number.POSITIVE_INFINITY }]),
+  )
+}
+
+interface RequestRow {
+  readonly seq: number
+  readonly kind: RequestKind
+  readonly reason: string
+  readonly keep_ms: number | null
+}
+
+/** A request ends with the claim it was made for. Of a refused settlement the job is under another claim. */
+function dropRequests(session: Session, refs: readonly number[], refused: readonly number[]): void {
+  const gone = refs.filter((ref) => !refused.includes(ref))
+  if (gone.length > 0) session.statement(session.queries.dropRequests).run(JSON.stringify(gone))
 }
 
 /** A job that goes on: back in line, later, or aside. */
@@ -56,15 +96,15 @@ function giveBack(session: Session, job: SettledJob, now: number): boolean {
   if (Number(changes) === 0) return false
   moved(session, job)
   if (job.to === 'parked') noteEnds(session, [job])
-  if (job.to === 'ready') session.noteReady()
-  else if (isTimed(job.to)) session.noteDue(job.delayMs ?? 0)
+  if (job.to === 'ready') session.note({ ready: true })
+  else if (isTimed(job.to)) session.note({ dueInMs: job.delayMs ?? 0 })
   return true
 }
 
 /** A claimed job is counted as ready, whether it runs or is held. */
 function moved(session: Session, job: SettledJob): void {
-  session.tally.leave(job, 'ready')
-  session.tally.enter(job, job.to)
+  session.groupMoves.leave(job, 'ready')
+  session.groupMoves.enter(job, job.to)
 }
 
 /** Nearly always all of them are ours, and then the counts alone say so; when not, it is undone and ours are found first. */
@@ -81,13 +121,13 @@ function endJobs(session: Session, ended: readonly SettledJob[], now: number): n
     if (job.key !== null) session.statement(session.queries.freeKey).run(job.name, job.key, job.ref)
   }
   noteEnds(session, mine)
-  if (mine.length > 0) session.noteSettled()
+  if (mine.length > 0) session.note({ settled: true })
   return refused.map(refOf)
 }
 
 /** Moves ended jobs from the live table to history; false when some of them were not under their fence. */
 function end(session: Session, ended: readonly SettledJob[], now: number): boolean {
-  const { runs, rest } = stretchesOf(ended, refOf, endedAlike)
+  const { runs, rest } = rowRunsOf(ended, refOf, endedAlike)
   for (const run of runs) if (!endRun(session, run, now)) return false
   let removed = 0
   for (const [fence, refs] of byFence(rest))
@@ -121,7 +161,7 @@ function endedAlike(before: SettledJob, job: SettledJob): boolean {
 }
 
 function isSilent(job: SettledJob): boolean {
-  return job.result === null && job.keepMs !== 0 && isPlain(job)
+  return job.result === null && job.keepMs !== 0 && isPlainEnd(job)
 }
 
 /** Those that are still under their fence, and the others. */

@@ -1,8 +1,7 @@
 import type { Promoted } from '../../store.js'
-import { isAnyTodo } from './link-ends.js'
-import { workOffLinks } from './links.js'
-import { completeGroups } from './group-ends.js'
-import { countMoves, isAnyComplete, isAnyGroup, promoteMembers } from './groups.js'
+import { isAnyTodo, workOffLinks } from './links.js'
+import { completeGroups, countMoves, isAnyComplete, isAnyGroup, promoteMembers } from './groups.js'
+import { JobSession } from './job-session.js'
 import type { Session } from '../connection/session.js'
 
 /** Makes due jobs ready, enqueues what follows complete groups, and names the expired; within the current transaction, at most `limit` of each. */
@@ -11,13 +10,13 @@ export function promoteJobs(session: Session, limit: number, now: number): Promo
   const promoted = isAnyGroup(session)
     ? promoteMembers(session, limit, now)
     : Number(session.statement(session.queries.promoteJobs).run(now, limit).changes)
-  if (promoted > 0) session.noteReady()
+  if (promoted > 0) session.note({ ready: true })
   countMoves(session)
-  const { calledOff, troubled } = completeGroups(session, limit, now)
+  const { cancelled, troubled } = completeGroups(new JobSession(session, now), limit)
   const expired = session.statement(session.queries.expiredJobs).all(now, limit) as Promoted['expired'][number][]
   return {
     promoted,
-    cancelledByParents: [...links.cancelledByParents, ...calledOff],
+    cancelledByParents: [...links.cancelledByParents, ...cancelled],
     again: links.again,
     expired: expired.map((row) => ({ ...row })),
     troubled,

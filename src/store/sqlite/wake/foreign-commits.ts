@@ -7,12 +7,12 @@ import type { KeptWatch } from './kept-watch.js'
  * Waits before each look, after the WAL was touched. The touch comes with the write and the commit is seen only after its
  * flush, so one look is not enough: they go on until they find something, or for longer than most flushes take. Meanwhile
  * further touches count for nothing, since one commit makes many: a busy file, and our own full speed above all, costs a few
- * looks and no more. The watch itself stays: to end and begin it anew each time costs a tenth of the speed, in garbage.
+ * looks and no more. The watch itself stays: to end and begin it each time costs a tenth of the speed, in garbage.
  */
 const BURST_MS = [0, 1, 2, 4, 8, 16, 32, 64, 128]
-/** Whoever committed is told first, and may have taken what it committed: everybody else looks a little later. */
+/** The process that committed claims first, and may have taken what it committed: others look a little later. */
 const OTHERS_LAST_MS = 2
-/** Between two reports, however many commit: most commits are told of in other ways. */
+/** Between two reports, however many commit: most commits are reported in other ways. */
 const REPORT_EVERY_MS = 50
 
 export interface ForeignCommitsParts {
@@ -20,7 +20,7 @@ export interface ForeignCommitsParts {
   readonly timers: Timers
   /** The connection's `data_version`: it moves with every commit but the connection's own. */
   readonly version: () => number
-  /** Somebody committed. */
+  /** Another connection committed. */
   readonly report: () => void
 }
 

@@ -19,7 +19,7 @@ export interface HintsParts {
   readonly note: (sentence: string) => void
 }
 
-/** Who wants to know what was committed, here and elsewhere; and telling them. */
+/** The listeners for commits, of this process and of others. */
 export class Hints {
   /** A worker of this process claims. */
   worksHere = false
@@ -58,7 +58,7 @@ export class Hints {
     return made
   }
 
-  /** A connection of the user's, in this process, has committed what it wrote for us: nobody else tells of that. */
+  /** A connection of the user's, in this process, has committed what it wrote for us: no other hint tells of that. */
   callerCommitted(): void {
     this.#wake?.tell(EVERYTHING)
     this.#pass(EVERYTHING)

@@ -13,7 +13,7 @@ export interface KeptWatchParts {
   readonly failed: (error: unknown) => void
 }
 
-/** Keeps a file watched while it is removed and made anew. While it cannot be, it counts as touched once a second. */
+/** Keeps a file watched while it is removed and made again. While it cannot be, it counts as touched once a second. */
 export class KeptWatch {
   readonly #path: string
   readonly #parts: KeptWatchParts

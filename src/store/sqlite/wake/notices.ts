@@ -1,7 +1,7 @@
 import type { Cancel } from '../../../world/timers.js'
 import type { StoreNotice } from '../../info.js'
 
-/** Who is told what the store reports while it is in use. */
+/** The listeners for what the store reports while it is in use. */
 export class Notices {
   readonly #listeners = new Set<(notice: StoreNotice) => void>()
 

@@ -68,11 +68,11 @@ export class WakeFile {
       const file = this.#descriptor()
       return file === undefined ? undefined : use(file)
     } catch {
-      return undefined // A full disk, a file that may not be written: whoever waits finds out by polling.
+      return undefined // A full disk, a file that may not be written: other processes find out by polling.
     }
   }
 
-  /** Looked at again once a second: somebody may have removed it, or put right what was wrong with it. */
+  /** Looked at again once a second: it may have been removed, or its fault mended. */
   #descriptor(): number | undefined {
     const now = this.#clock.monotonic()
     if (now - this.#lookedAt < LOOK_AGAIN_MS) return this.#file
@@ -80,7 +80,7 @@ export class WakeFile {
     const there = lstatSync(this.path, { throwIfNoEntry: false })
     if (this.#file !== undefined && there !== undefined && isSame(there, fstatSync(this.#file))) return this.#file
     this.close()
-    if (there !== undefined && !isPlain(there)) return undefined
+    if (there !== undefined && !isRegularFile(there)) return undefined
     this.#parts.verify()
     this.#file = open(this.path, statSync(this.#database))
     this.#parts.opened()
@@ -99,7 +99,7 @@ export interface WakeFileParts {
  * A file of its own, and short. A link, also a hard one, may lead to the database itself, and closing that would drop its
  * locks; a pipe or a device would block.
  */
-function isPlain(stats: Stats): boolean {
+function isRegularFile(stats: Stats): boolean {
   return stats.isFile() && stats.nlink === 1 && stats.size <= BYTES_MAX
 }
 
@@ -107,7 +107,7 @@ function isSame(a: Stats, b: Stats): boolean {
   return a.dev === b.dev && a.ino === b.ino
 }
 
-/** Whoever may write the database may tell of it, and nobody else: it gets the database's owner and permissions. */
+/** Exactly those users who may write the database may write the wake file: it gets the database's owner and permissions. */
 function open(path: string, database: Stats): number {
   const mode = database.mode & 0o666
   // Windows has neither flag, and none of what they guard against.

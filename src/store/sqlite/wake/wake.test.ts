@@ -100,7 +100,7 @@ describe('what another commits', () => {
     const { store, hints } = await listening()
     for (let i = 0; i < 5; i += 1) await insert(store)
     await quiet()
-    expect(hints).toEqual(Array(5).fill({ ready: true, dueInMs: null, settled: false, asked: false }))
+    expect(hints).toEqual(Array(5).fill({ ready: true, dueInMs: null, settled: false, requested: false }))
   })
 
   test('is heard by everybody else, while all of them commit', async () => {

@@ -14,7 +14,7 @@ import { FILE_BYTES, SLOT_BYTES, WakeFile } from './wake-file.js'
  *   our commit ──► tell: new random bytes in the slot of each kind of news ──► others' watch ──► a hint of those kinds
  *   any commit ──► its write to the -wal ──► others' watch ──► data_version moved ──► a hint of every kind
  *
- * The wake file is exact and quick, and only we write it. The -wal is written by everybody, so it also finds what nobody told,
+ * The wake file is exact and quick, and only we write it. The -wal is written by every process, so it also finds commits without a hint,
  * such as a commit of another program; while much is committed it is asked only now and then. All of this may be
  * lost or be about nothing: the poll is under it.
  */
@@ -25,7 +25,7 @@ type Kind = keyof Hint
 const SLOTS: { readonly [kind in Kind]: number } = { ready: 0, dueInMs: 1, settled: 2, requested: 3 }
 const KINDS = Object.keys(SLOTS) as Kind[]
 
-/** What to tell of another's commit: each kind as if it were so now. When a job is due, the one who looks finds out. */
+/** What to tell of another's commit: each kind as if it were so now. When a job is due, the listener has to look. */
 export const EVERYTHING: Hint = { ready: true, dueInMs: 0, settled: true, requested: true }
 
 /** Between two reads of the wake file: what others commit faster is one hint. */
@@ -58,13 +58,13 @@ export class Wake {
   readonly #file: WakeFile
   readonly #fileWatch: KeptWatch
   readonly #commits: ForeignCommits
-  /** The slots as we last saw or wrote them, while somebody listens. */
+  /** The slots as we last saw or wrote them, while there is a listener. */
   #seen: Buffer | undefined
   /** As they are read: at full speed that is hundreds of times a second, and each need not be a new piece of memory. */
   readonly #slots = Buffer.alloc(FILE_BYTES)
   #reading: Cancel | undefined
   #readAt = -Infinity
-  /** News that nobody was told yet. */
+  /** Hints that were not passed on yet. */
   readonly #owed = new Set<Kind>()
   #telling: Cancel | undefined
   #toldAt = -Infinity
@@ -90,7 +90,7 @@ export class Wake {
     )
   }
 
-  /** Somebody wants to know: hears of what is committed from now on. */
+  /** There is a listener: report what is committed from now on. */
   listen(): void {
     if (this.#seen !== undefined || this.#closed) return
     this.#seen = Buffer.alloc(FILE_BYTES)
@@ -99,7 +99,7 @@ export class Wake {
     this.#commits.listen()
   }
 
-  /** Nobody wants to know any more. */
+  /** There is no listener any more. */
   rest(): void {
     this.#seen = undefined
     this.#fileWatch.stop()
@@ -140,7 +140,7 @@ export class Wake {
 
   #write(slot: number): void {
     const bytes = Buffer.alloc(SLOT_BYTES)
-    bytes.writeDoubleLE(this.#parts.world.ids.fence()) // A number that nobody else draws.
+    bytes.writeDoubleLE(this.#parts.world.ids.fence()) // A number that no other process draws.
     this.#file.write(slot, bytes)
     this.#seen?.set(bytes, slot * SLOT_BYTES)
   }
@@ -188,7 +188,7 @@ function slotOf(slots: Buffer, kind: Kind): Buffer {
 }
 
 /**
- * Elsewhere a watch opens what it watches, and nobody but SQLite opens a database's files: closing one of them can drop the
+ * Elsewhere a watch opens what it watches, and only SQLite may open a database's files: closing one of them can drop the
  * locks of the whole process. There, a commit on a user's connection is told by the process that made it.
  */
 const WATCHES_WITHOUT_OPENING = process.platform === 'linux' || process.platform === 'win32'

@@ -2,7 +2,7 @@ import type { LinkPolicy } from '../../../job/rules/links.js'
 import type { State } from '../../../job/rules/states.js'
 import type { UniqueWhile } from '../../../job/rules/unique.js'
 import type { RequestKind } from '../../../job/rules/request.js'
-import { callerQueries } from '../queries/caller-transactions.js'
+import { callerQueries } from './caller-transactions.js'
 import type { SqliteDatabase, Statements } from '../connection/driver.js'
 
 /** Everything in the store, for those who check it: the simulator's oracle and the torture's census. Not for production. */
@@ -16,8 +16,8 @@ export interface Census {
     readonly quarantined: number
     readonly jobs: readonly number[]
   }[]
-  /** What is wanted of jobs that run. */
-  readonly wishes: readonly { readonly seq: number; readonly kind: RequestKind }[]
+  /** The changes requested of jobs that run. */
+  readonly requests: readonly { readonly seq: number; readonly kind: RequestKind }[]
   readonly pauses: readonly { readonly queue: string; readonly until: number | null }[]
   /** The ledgers of what recurs. */
   readonly ticks: readonly {
@@ -151,7 +151,7 @@ const CENSUS = `
     'workers', (select json_group_array(json_object('worker', worker, 'beat', beat)) from millrace_workers),
     'leases', (select json_group_array(json_object('fence', fence, 'worker', worker, 'quarantined', quarantined, 'jobs', json(jobs)))
      from millrace_leases),
-    'wishes', (select json_group_array(json_object('seq', seq, 'kind', kind)) from millrace_wishes),
+    'requests', (select json_group_array(json_object('seq', seq, 'kind', kind)) from millrace_requests),
     'pauses', (select json_group_array(json_object('queue', queue, 'until', until)) from millrace_pauses),
     'ticks', (select json_group_array(json_object('schedule', schedule, 'at', at, 'byHand', by_hand, 'job', job)) from millrace_ticks),
     'schedules', (select json_group_array(json_object('id', id, 'everyMs', spec ->> '$.rule.every', 'nextAt', next_at,

@@ -1,22 +1,21 @@
-import { isPlain } from '../../history-row.js'
+import { isPlainEnd } from '../../history-row.js'
 import type { HistoryRow } from '../../history-row.js'
+import type { State } from '../../../job/rules/states.js'
 import type { JobRow } from '../../store.js'
 import type { SqliteValue } from '../connection/driver.js'
-import { dropLinks, noteEnds } from './link-ends.js'
 import { dropLabels } from './labels.js'
 import { ROWS_PER_INSERT } from '../queries/queries.js'
 import { readForChange } from './read.js'
 import type { Session } from '../connection/session.js'
-import { freePlace } from './unique.js'
 
 /** Appends ends to history; what is kept for no time at all is forgotten whole. */
 export function appendHistory(session: Session, rows: readonly HistoryRow[], now: number): void {
   const plain = new Map<string, HistoryRow[]>()
   const forgotten: number[] = []
   for (const row of rows) {
-    if (row.to === 'cancelled') freePlace(session, row.ref)
+    if (row.to === 'cancelled') freeSlot(session, row.ref)
     if (row.keepMs === 0) forgotten.push(row.ref)
-    else if (isPlain(row)) gather(plain, row)
+    else if (isPlainEnd(row)) gather(plain, row)
     else appendOne(session, row, now)
   }
   for (const batch of plain.values()) appendPlain(session, batch, now)
@@ -79,19 +78,58 @@ export function endWaiting(session: Session, id: string, reason: string, keepMs:
   endUnclaimed(session, job, { to: 'cancelled', keepMs, reason }, now)
 }
 
-/** Ends a job that no handler runs: it leaves its line, its key and its links. */
-export function endUnclaimed(
-  session: Session,
-  job: JobRow,
-  how: Pick<HistoryRow, 'to' | 'keepMs' | 'reason'>,
-  now: number,
-): void {
-  session.tally.leave(job, job.state)
-  session.tally.enter(job, how.to)
+/** Ends a job that no handler runs: it leaves its lane, its key and its links. */
+export function endUnclaimed(session: Session, job: JobRow, how: JobEnd, now: number): void {
+  session.groupMoves.leave(job, job.state)
+  endTaken(session, job, how, now)
+}
+
+/** How a command or a parent ends a job. */
+export type JobEnd = Pick<HistoryRow, 'to' | 'keepMs' | 'reason'>
+
+/** The same for a job that is counted as left already. */
+export function endTaken(session: Session, job: JobRow, how: JobEnd, now: number): void {
+  session.groupMoves.enter(job, how.to)
   session.statement(session.queries.deleteLive).run(job.ref)
   dropLinks(session, job.ref)
   noteEnds(session, [{ id: job.id, to: how.to }])
   appendHistory(session, [{ ...job, ...how, result: null }], now)
   if (job.key !== null) session.statement(session.queries.freeKey).run(job.name, job.key, job.ref)
-  session.noteSettled()
+  session.note({ settled: true })
+}
+
+/** A job that was cancelled or deleted gives up its unique slot, whether its window runs or not. */
+export function freeSlot(session: Session, seq: number): void {
+  session.statement(session.queries.freeSlot).run(seq)
+}
+
+/*
+ * The end of a job that has children leaves a to-do in the same transaction. `promoteJobs` works it off (links.ts), a bounded
+ * number of links at a time.
+ */
+
+/** These have ended, or were parked. Mostly no job has children, and then this is one look at an empty table. */
+export function noteEnds(session: Session, ends: readonly { readonly id: string; readonly to: State }[]): void {
+  if (ends.length === 0 || session.statement(session.queries.anyLink).get() === undefined) return
+  noteAll(
+    session,
+    ends.map(({ id, to }) => [id, to]),
+  )
+}
+
+export function noteAll(session: Session, ends: readonly (readonly [string, State])[]): void {
+  const { changes } = session.statement(session.queries.noteEnds).run(JSON.stringify(ends))
+  if (Number(changes) > 0) session.note({ dueInMs: 0 })
+}
+
+/** These are about to be deleted. */
+export function noteGone(session: Session, seqs: readonly number[]): void {
+  if (session.statement(session.queries.anyLink).get() === undefined) return
+  const { changes } = session.statement(session.queries.noteGone).run(JSON.stringify(seqs))
+  if (Number(changes) > 0) session.note({ dueInMs: 0 })
+}
+
+/** A job that ended waits for no parent any more. */
+export function dropLinks(session: Session, seq: number): void {
+  session.statement(session.queries.dropLinks).run(seq)
 }

@@ -1,0 +1,217 @@
+import { readOptions } from '../../../job/definition/stored-options.js'
+import { cannotConflict } from '../../conflicts.js'
+import type { InsertResult } from '../../links.js'
+import { instant } from '../../ordering.js'
+import type { InsertOptions, NewJob } from '../../store.js'
+import { insertConflicting } from '../../verbs/conflicts.js'
+import type { ConflictSteps, Slot, Write } from '../../verbs/conflicts.js'
+import { awaitVerb } from '../../verbs/verb.js'
+import type { Session } from '../connection/session.js'
+import { arrayOf } from '../connection/session.js'
+import { endAll, laneIn, putIn, takeOut } from './moves.js'
+import { readStanding } from './read.js'
+import type { Standing } from './read.js'
+import { asNew, writeRowsOf } from './write.js'
+import type { PlannedJob, JobToWrite } from './write.js'
+
+/**
+ * Inserts jobs of which some have a key or a slot. The names of both are locked first, in one order: then no other process
+ * gives a key or a slot away, though workers may still claim the holder. Most find no holder, and are written together.
+ */
+export async function insertAllConflicting(
+  session: Session,
+  jobs: readonly NewJob[],
+  options: InsertOptions,
+): Promise<readonly InsertResult[]> {
+  await lockNames(session, jobs)
+  return new PostgresConflicts(session, await session.now()).insert(jobs, options)
+}
+
+/** Until the transaction ends no other process takes these keys and slots. */
+export async function lockNames(session: Session, jobs: readonly Named[]): Promise<void> {
+  const names = jobs.flatMap(namesOf)
+  if (names.length > 0) await session.query(session.queries.lockNames, JSON.stringify(names))
+}
+
+/** A job that holds a key or a slot; the turn of a successor is one higher than that of the job before it. */
+type StandingHolder = Standing & { readonly turn: number }
+
+/** What `store/verbs/conflicts.ts` needs, for one bulk: its holders are read together, and its jobs written together. */
+class PostgresConflicts implements ConflictSteps<StandingHolder> {
+  readonly #session: Session
+  readonly #now: number
+  readonly #unwritten: JobToWrite[] = []
+  /** Keys and slots of the unwritten. */
+  readonly #coming = new Set<string>()
+  /** Those that this bulk itself has changed since they were read. */
+  readonly #changed = new Set<string>()
+  /** The unfinished jobs of each key, the newest first. */
+  readonly #keys = new Map<string, StandingHolder[]>()
+  readonly #slots = new Map<string, Slot<StandingHolder>>()
+
+  constructor(session: Session, now: number) {
+    this.#session = session
+    this.#now = now
+  }
+
+  async insert(jobs: readonly NewJob[], options: InsertOptions): Promise<InsertResult[]> {
+    await this.#look(jobs)
+    const inserted: InsertResult[] = []
+    for (const [index, job] of jobs.entries()) {
+      if (cannotConflict(job)) this.#unwritten.push({ job })
+      else await this.#lookAtBulk(job)
+      inserted.push(
+        cannotConflict(job)
+          ? asNew(job)
+          : await awaitVerb(insertConflicting(this, job, { ...options, now: this.#now, jobs, index })),
+      )
+    }
+    await this.#writeAll()
+    return inserted
+  }
+
+  keyHolder({ name, key }: NewJob, before?: StandingHolder): StandingHolder | undefined {
+    const holders = this.#keys.get(`${name}\n${key}`) ?? []
+    return before === undefined ? holders[0] : holders.find(({ turn }) => turn < before.turn)
+  }
+
+  slotOf({ name, unique }: NewJob): Slot<StandingHolder> | undefined {
+    return unique === undefined ? undefined : this.#slots.get(`${name}\n${unique.key}`)
+  }
+
+  async hold({ ref }: StandingHolder): Promise<boolean> {
+    return (await this.#session.query(this.#session.queries.holdParents, arrayOf([ref]))).length > 0
+  }
+
+  async cancel(holder: StandingHolder, reason: string, keepMs: number): Promise<boolean> {
+    if (!(await takeOut(this.#session, holder))) return false
+    this.#hasChanged(holder)
+    await endAll(this.#session, [{ ...holder, to: 'cancelled', keepMs, reason, result: null }])
+    return true
+  }
+
+  async move(holder: StandingHolder, job: NewJob): Promise<boolean> {
+    if (!(await takeOut(this.#session, holder))) return false
+    this.#hasChanged(holder)
+    const dueAt = instant(job.due, this.#now)
+    const moved: Standing = {
+      ...holder,
+      queue: job.queue,
+      dueAt,
+      expiresAt: job.expires === null ? null : instant(job.expires, this.#now),
+      payload: job.payload,
+      options: job.options,
+      priority: job.priority,
+      lane: await laneIn(this.#session, holder, job.queue),
+      error: null,
+      reason: null,
+    }
+    const isAside = holder.state === 'paused' || holder.state === 'blocked'
+    const state = isAside ? holder.state : dueAt <= this.#now ? 'ready' : 'scheduled'
+    await putIn(this.#session, [{ job: moved, state }], this.#now)
+    return true
+  }
+
+  /** JobToWrite with the rest of the bulk. */
+  write(job: NewJob, { follows, until }: Write<StandingHolder>): void {
+    for (const name of namesOf(job)) this.#coming.add(name)
+    const turn = follows === undefined ? undefined : follows.turn + 1
+    const written = { job: follows === undefined ? job : blockedBy(job, follows), turn }
+    this.#unwritten.push(until === undefined ? written : { ...written, until })
+  }
+
+  lookAgain(job: NewJob): Promise<void> {
+    return this.#look([job])
+  }
+
+  /** As a serialization failure: the transaction is rolled back and run again. */
+  startOver(why: string): never {
+    throw Object.assign(new Error(why), { code: '40001' })
+  }
+
+  /** A job conflicts with those before it in the bulk like with any other: they are written first, and read. */
+  async #lookAtBulk(job: NewJob): Promise<void> {
+    const names = namesOf(job)
+    if (names.some((name) => this.#coming.has(name))) await this.#writeAll()
+    if (names.some((name) => this.#changed.has(name))) await this.#look([job])
+  }
+
+  /** At the moment the slots were looked at: a job that was let in when a window ended must not be dated within it. */
+  async #writeAll(): Promise<void> {
+    await writeRowsOf(this.#session, this.#unwritten.splice(0), this.#now)
+    for (const name of this.#coming) this.#changed.add(name)
+    this.#coming.clear()
+  }
+
+  #hasChanged({ name, key, options }: Standing): void {
+    for (const each of namesOf({ name, key, unique: readOptions(options).unique })) this.#changed.add(each)
+  }
+
+  async #look(jobs: readonly NewJob[]): Promise<void> {
+    const { keyHolders, slotHolders } = this.#session.queries
+    const keyed = jobs.filter((job) => job.key !== null).map(({ name, key }) => ({ name, key }))
+    const slotted = jobs.flatMap(({ name, unique }) => (unique === undefined ? [] : [{ name, key: unique.key }]))
+    const keys = keyed.length === 0 ? [] : await this.#session.query<KeyRow>(keyHolders, JSON.stringify(keyed))
+    const slots = slotted.length === 0 ? [] : await this.#session.query<SlotRow>(slotHolders, JSON.stringify(slotted))
+    const standing = await readStanding(
+      this.#session,
+      [...keys, ...slots].map((row) => Number(row.ref)),
+    )
+    for (const name of jobs.flatMap(namesOf)) this.#changed.delete(name)
+    for (const { name, key } of keyed) this.#keys.delete(`${name}\n${key}`)
+    for (const { name, key } of slotted) this.#slots.delete(`${name}\n${key}`)
+    for (const row of keys) {
+      const holder = standing.get(Number(row.ref))
+      // One that ended between the two reads has given its key back.
+      if (holder === undefined || holder.table === 'history') continue
+      const name = `${row.askedName}\n${row.askedKey}`
+      this.#keys.set(name, [...(this.#keys.get(name) ?? []), { ...holder, turn: Number(row.turn) }])
+    }
+    for (const row of slots) this.#slots.set(`${row.name}\n${row.key}`, toSlot(row, standing.get(Number(row.ref))))
+  }
+}
+
+interface KeyRow {
+  readonly askedName: string
+  readonly askedKey: string
+  readonly ref: unknown
+  readonly turn: unknown
+}
+
+interface SlotRow {
+  readonly name: string
+  readonly key: string
+  readonly ref: unknown
+  readonly id: string
+  readonly until: unknown
+}
+
+function toSlot(row: SlotRow, job: Standing | undefined): Slot<StandingHolder> {
+  const isUnfinished = job !== undefined && job.id === row.id && job.table !== 'history'
+  const until = row.until === null ? null : Number(row.until)
+  return { id: row.id, until, holder: isUnfinished ? { ...job, turn: 0 } : undefined }
+}
+
+/** Which job has a slot now. */
+export async function readSlot(session: Session, name: string, key: string): Promise<Slot<Standing> | undefined> {
+  const [row] = await session.query<SlotRow>(session.queries.slotHolders, JSON.stringify([{ name, key }]))
+  if (row === undefined) return undefined
+  return toSlot(row, (await readStanding(session, [Number(row.ref)])).get(Number(row.ref)))
+}
+
+/** No worker may claim it before its link is written. */
+function blockedBy(job: NewJob, { id }: Standing): PlannedJob {
+  const { planned } = job as Partial<PlannedJob>
+  const after = typeof planned?.after === 'string' ? (JSON.parse(planned.after) as string[]) : []
+  const all = JSON.stringify([...new Set([...after, id])])
+  return { ...job, planned: { is_parent: undefined, ...planned, after: all, blocked: true } }
+}
+
+type Named = Pick<NewJob, 'name' | 'key'> & { readonly unique?: { readonly key: string } | undefined }
+
+function namesOf(job: Named): string[] {
+  return [
+    ...(job.key === null ? [] : [`key ${job.name}\n${job.key}`]),
+    ...(job.unique === undefined ? [] : [`place ${job.name}\n${job.unique.key}`]),
+  ]
+}

@@ -1,0 +1,76 @@
+import type { RequestKind } from '../../../job/rules/request.js'
+import type { JobRequest } from '../../requests.js'
+import type { Changed, GuardedChange, Inserted, InsertOptions, JobRow, NewJob } from '../../store.js'
+import { findParents } from '../../verbs/links.js'
+import type { RunningJob } from '../../verbs/requests.js'
+import type { JobSteps } from '../../verbs/job-steps.js'
+import { awaitVerb } from '../../verbs/verb.js'
+import type { Verb, VerbRunner, WrittenJobs } from '../../verbs/verb.js'
+import { arrayOf, clean, finite, Session, textOf } from '../connection/session.js'
+import type { VerbParts } from '../connection/session.js'
+import { changeJob } from './change.js'
+import { countMoves } from './groups.js'
+import { insertJobs } from './insert.js'
+import { PostgresLinks } from './links.js'
+import { cancelWritten } from './moves.js'
+import { readById, readJobs } from './read.js'
+
+/** A transaction with the verbs that shared verbs use in it. */
+export class JobSession extends Session implements JobSteps {
+  insertJobs(jobs: readonly NewJob[], options: InsertOptions): Promise<readonly Inserted[]> {
+    return insertJobs(this, jobs, options)
+  }
+  readJobs(ids: readonly string[]): Promise<(JobRow | undefined)[]> {
+    return readJobs(this, ids)
+  }
+  changeJob(change: GuardedChange): Promise<Changed> {
+    return changeJob(this, change)
+  }
+
+  findParents(jobs: readonly NewJob[]): Promise<unknown> {
+    return awaitVerb(findParents(new PostgresLinks(this), jobs))
+  }
+
+  async cancelNew(job: NewJob, reason: string): Promise<void> {
+    await cancelWritten(this, job, reason)
+    await countMoves(this)
+  }
+
+  async lockRunning(id: string): Promise<RunningJob | undefined> {
+    const seen = await readById(this, id)
+    if (seen?.state !== 'running') return undefined
+    // A settlement holds the lock of the lease: behind it the job still runs, or has ended.
+    await this.query(this.queries.lockLease, String(seen.fence))
+    const job = await readById(this, id)
+    if (job?.state !== 'running' || job.fence === null || job.fence !== seen.fence) return undefined
+    const [request] = await this.query<{ kind: RequestKind }>(this.queries.requestsOf, arrayOf([job.ref]))
+    return { ref: job.ref, fence: job.fence, requested: request?.kind ?? null }
+  }
+
+  async putRequest({ ref, fence }: RunningJob, kind: RequestKind, { reason, keepMs }: JobRequest): Promise<void> {
+    const kept = textOf(finite(keepMs))
+    await this.query(this.queries.putRequest, String(ref), kind, clean(reason), kept, this.nowText)
+    await this.query(this.queries.markRequested, String(fence))
+  }
+}
+
+/** Runs shared verbs. A write is a command of a caller, who learns of an unknown outcome; its lanes exist before it begins. */
+export function verbRunner({ plain, lanes, kept }: VerbParts): VerbRunner {
+  return {
+    read: (verb) => plain((session) => awaitVerb(verb(session))),
+    write: <T>(verb: (session: JobSession) => Verb<T>, written: WrittenJobs = { ids: [] }) => {
+      const jobs = 'jobs' in written ? written.jobs : []
+      return kept.known<T>({
+        ids: 'ids' in written ? written.ids : jobs.map(({ id }) => id),
+        write: () =>
+          lanes.sure(jobs, () =>
+            kept.transactKept(
+              (session) => awaitVerb(verb(session)),
+              (result) => result,
+            ),
+          ),
+        read: (answer) => JSON.parse(answer as string) as T,
+      })
+    },
+  }
+}

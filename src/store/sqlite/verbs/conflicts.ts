@@ -1,0 +1,155 @@
+import type { State } from '../../../job/rules/states.js'
+import { instant, sortOf } from '../../ordering.js'
+import type { NewJob } from '../../store.js'
+import type { ConflictSteps, Holder, Slot, Write } from '../../verbs/conflicts.js'
+import type { Session } from '../connection/session.js'
+import { replaceLabels } from './labels.js'
+import { endWaiting } from './moves.js'
+import { readForChange } from './read.js'
+import { noteTimes, writeJobs } from './write.js'
+
+/** An unfinished job that has a key or a slot. */
+interface StoredHolder extends Holder {
+  readonly seq: number
+  readonly grp: string | null
+  /** Under its key; 0 of the holder of a slot. */
+  readonly turn: number
+}
+
+/** What `store/verbs/conflicts.ts` needs. There is one writer at a time, so no step ever loses a race. */
+export class SqliteConflicts implements ConflictSteps<StoredHolder> {
+  readonly #session: Session
+  readonly #now: number
+
+  constructor(session: Session, now: number) {
+    this.#session = session
+    this.#now = now
+  }
+
+  keyHolder(job: NewJob, before?: StoredHolder): StoredHolder | undefined {
+    return keyHolder(this.#session, job.name, job.key ?? '', before?.turn)
+  }
+
+  slotOf({ name, unique }: NewJob): Slot<StoredHolder> | undefined {
+    return unique === undefined ? undefined : readSlot(this.#session, name, unique.key)
+  }
+
+  hold(): boolean {
+    return true
+  }
+
+  cancel({ id }: StoredHolder, reason: string, keepMs: number): boolean {
+    endWaiting(this.#session, id, reason, keepMs, this.#now)
+    return true
+  }
+
+  move(holder: StoredHolder, job: NewJob): boolean {
+    moveHolder(this.#session, job, holder, this.#now)
+    return true
+  }
+
+  write(job: NewJob, { follows, until }: Write<StoredHolder>): void {
+    const seq = writeJobs(this.#session, [job], this.#now)
+    if (job.unique !== undefined) takeSlot(this.#session, job, job.unique.key, seq, until ?? null)
+    if (job.key !== null) takeKey(this.#session, job.name, job.key, seq, follows === undefined ? 0 : follows.turn + 1)
+  }
+
+  lookAgain(): void {}
+
+  startOver(why: string): never {
+    throw new Error(why)
+  }
+}
+
+/** The newest unfinished job of a key below a turn. */
+export function keyHolder(
+  session: Session,
+  name: string,
+  key: string,
+  below = Number.MAX_SAFE_INTEGER,
+): StoredHolder | undefined {
+  const row = session.statement(session.queries.keyHolder).get(name, key, below) as
+    | (Omit<StoredHolder, 'claimed'> & { readonly fence: number | null })
+    | undefined
+  return row === undefined ? undefined : { ...row, claimed: row.fence !== null }
+}
+
+export function takeKey(session: Session, name: string, key: string, seq: number, turn: number): void {
+  session.statement(session.queries.takeKey).run(name, key, turn, seq)
+}
+
+export function readSlot(session: Session, name: string, key: string): Slot<StoredHolder> | undefined {
+  const row = session.statement(session.queries.readSlot).get(name, key) as SlotRow | undefined
+  if (row === undefined) return undefined
+  const { seq, id, until, options, grp, state, fence } = row
+  const holder = state === null ? undefined : { seq, id, options, grp, state, claimed: fence !== null, turn: 0 }
+  return { id, until, holder }
+}
+
+interface SlotRow {
+  readonly seq: number
+  readonly id: string
+  readonly until: number | null
+  /** Of the job, while it exists. */
+  readonly options: string | null
+  readonly grp: string | null
+  /** Null when the job has ended or was deleted. */
+  readonly state: State | null
+  readonly fence: number | null
+}
+
+export function takeSlot(
+  session: Session,
+  job: { readonly name: string; readonly id: string },
+  key: string,
+  seq: number,
+  until: number | null,
+): void {
+  session.statement(session.queries.takeSlot).run(job.name, key, seq, job.id, until)
+}
+
+/** Only a resume, or the end of a parent, moves these: a new time is not enough. */
+function isAside(state: State): boolean {
+  return state === 'paused' || state === 'blocked'
+}
+
+/** The one that waits gets the new time and payload and keeps its id, and its group. */
+function moveHolder(session: Session, job: NewJob, { seq, id, grp }: StoredHolder, now: number): void {
+  const dueAt = instant(job.due, now)
+  const state = dueAt <= now ? 'ready' : 'scheduled'
+  const expiresAt = job.expires === null ? null : instant(job.expires, now)
+  const { lane } = session.lanes.need(job.queue, job.name)
+  const before = grp === null ? undefined : readForChange(session, id)
+  if (before !== undefined) {
+    session.groupMoves.leave(before, before.state)
+    session.groupMoves.enter({ group: grp, queue: job.queue }, isAside(before.state) ? before.state : state)
+  }
+  session.statement(session.queries.moveJob).run(state, dueAt, sortOf(dueAt, job.priority), lane, expiresAt, seq)
+  session.statement(session.queries.editJob).run(job.payload, job.options, job.priority, lane, seq)
+  replaceLabels(session, seq, job.options)
+  noteTimes(session, dueAt, expiresAt, now)
+}
+
+/**
+ * Slots looked at for each that may be deleted. Where more than one in so many is over, the sweep goes on at once; so those
+ * never become more than a part of the table, and a table of slots that all count is walked slowly.
+ */
+const LOOKS = 4
+
+/** Deletes slots that no longer count: the next few of a walk round the table. Gives how many. */
+export function sweepSlots(session: Session, limit: number, now: number): number {
+  const looks = limit * LOOKS
+  const rows = session.statement(session.queries.nextSlots).all(now, ...session.sweptTo, looks) as SweepRow[]
+  const over = rows.filter((row) => row.over === 1).slice(0, limit)
+  for (const row of over) session.statement(session.queries.sweepSlot).run(row.name, row.key, row.id)
+  const last = over.length === limit ? over.at(-1) : rows.length === looks ? rows.at(-1) : undefined
+  session.sweptTo = last === undefined ? ['', ''] : [last.name, last.key]
+  return over.length
+}
+
+interface SweepRow {
+  readonly name: string
+  readonly key: string
+  readonly id: string
+  readonly over: number
+}

@@ -1,0 +1,58 @@
+import type { RequestKind } from '../../../job/rules/request.js'
+import type { JobRequest } from '../../requests.js'
+import type { Changed, GuardedChange, Inserted, InsertOptions, JobRow, NewJob } from '../../store.js'
+import type { JobSteps } from '../../verbs/job-steps.js'
+import { findParents } from '../../verbs/links.js'
+import type { RunningJob } from '../../verbs/requests.js'
+import { runVerb } from '../../verbs/verb.js'
+import type { VerbRunner } from '../../verbs/verb.js'
+import type { CommitQueue } from '../connection/commit-queue.js'
+import { SessionAt } from '../connection/session.js'
+import type { Session } from '../connection/session.js'
+import { changeJob } from './change.js'
+import { countMoves } from './groups.js'
+import { endWaiting } from './moves.js'
+import { insertJobs } from './insert.js'
+import { SqliteLinks } from './links.js'
+import { readJobs } from './read.js'
+
+/** A transaction with what shared verbs do to jobs in it. */
+export class JobSession extends SessionAt implements JobSteps {
+  insertJobs(jobs: readonly NewJob[], options: InsertOptions): Inserted[] {
+    return insertJobs(this.session, jobs, options, this.givenNow)
+  }
+
+  readJobs(ids: readonly string[]): (JobRow | undefined)[] {
+    return readJobs(this.session, ids)
+  }
+
+  changeJob(change: GuardedChange): Changed {
+    return changeJob(this.session, change, this.givenNow)
+  }
+
+  findParents(jobs: readonly NewJob[]): unknown {
+    return runVerb(findParents(new SqliteLinks(this.session, this.givenNow), jobs))
+  }
+
+  cancelNew({ id, keepCancelledMs }: NewJob, reason: string): void {
+    endWaiting(this.session, id, reason, keepCancelledMs ?? Infinity, this.givenNow)
+    countMoves(this.session)
+  }
+
+  lockRunning(id: string): RunningJob | undefined {
+    return this.session.statement(this.session.queries.requestTarget).get(id) as RunningJob | undefined
+  }
+
+  putRequest({ ref }: RunningJob, kind: RequestKind, { reason, keepMs }: JobRequest): void {
+    const kept = Number.isFinite(keepMs) ? keepMs : null
+    this.session.statement(this.session.queries.putRequest).run(ref, kind, reason, kept, this.givenNow)
+  }
+}
+
+/** Runs shared verbs through the commit queue. */
+export function verbRunner(commits: CommitQueue, session: Session): VerbRunner {
+  return {
+    read: (verb) => commits.read((now) => runVerb(verb(new JobSession(session, now)))),
+    write: (verb) => commits.write((now) => runVerb(verb(new JobSession(session, now)))),
+  }
+}

@@ -1,0 +1,139 @@
+import { logCommand } from '../../job/attempt/attempt-log.js'
+import { resumedState, timedState } from '../../job/rules/command.js'
+import type { State } from '../../job/rules/states.js'
+import { isFinal, isTimed } from '../../job/rules/states.js'
+import type { AddedParents } from '../links.js'
+import { instant } from '../ordering.js'
+import type { Changed, GuardedChange, JobRow } from '../store.js'
+import { retakeNames } from './conflicts.js'
+import type { RetakeSteps } from './conflicts.js'
+import { awaited } from './verb.js'
+import type { Answer, Verb } from './verb.js'
+
+/** A job as a command reads it. */
+export interface CommandTarget extends JobRow {
+  readonly lane: number
+}
+
+/** A job as it is from now on. */
+export interface Moved<Job> {
+  readonly job: Job
+  readonly state: State
+}
+
+export interface CommandSteps<Job extends CommandTarget> extends RetakeSteps {
+  now(): Answer<number>
+  readTarget(id: string): Answer<Job | undefined>
+  /** Takes the job out of the state it was read in; false, and nothing is written, when another process moved it meanwhile. */
+  takeOut(job: Job): Answer<boolean>
+  /** Puts a job that was taken out into its new state. `before`: as it was read. */
+  putIn(before: Job, moved: Moved<Job>, now: number): Answer<unknown>
+  endJob(
+    job: Job,
+    end: { readonly to: State; readonly keepMs: number; readonly reason: string | null },
+  ): Answer<unknown>
+  /** Deletes a job that was taken out. */
+  deleteJob(job: Job): Answer<unknown>
+  /** Whether the job still has parents to wait for. */
+  isBlocked(job: Job): Answer<boolean>
+  /** Gives the parents that the job must wait for. */
+  addParents(job: Job, added: AddedParents): Answer<readonly string[]>
+  /** The lane of a queue for the job. */
+  laneIn(job: Job, queue: string): Answer<number>
+  countMoves(): Answer<unknown>
+  noteRequested(): void
+}
+
+/** Give up after this many times that another process moved the job first. */
+const TRIES = 20
+
+/** Applies a command, if the job is still in the state that the decision was made for. */
+export function* changeJob<Job extends CommandTarget>(steps: CommandSteps<Job>, change: GuardedChange): Verb<Changed> {
+  const now = yield* awaited(steps.now())
+  for (let tries = 0; tries < TRIES; tries += 1) {
+    const job = yield* awaited(steps.readTarget(change.id))
+    // A held job is claimed and yet `ready`: a command can take it, since its worker confirms it before it begins.
+    if (job === undefined || job.state !== change.from || job.state === 'running') return 'stale'
+    if (job.claimed && !mayTakeHeld(change.to)) return 'stale'
+    if (!(yield* awaited(steps.takeOut(job)))) continue
+    // Only now: a key taken for a job that turned out to be deleted would never be freed.
+    if (isFinal(job.state) && change.to !== 'gone') yield* retakeNames(steps, job, now)
+    yield* put(steps, job, change, now)
+    yield* awaited(steps.countMoves())
+    if (!job.claimed) return 'changed'
+    steps.noteRequested()
+    return 'taken'
+  }
+  return 'stale'
+}
+
+function mayTakeHeld(to: GuardedChange['to']): boolean {
+  return to === 'gone' || to === 'paused' || isFinal(to)
+}
+
+function* put<Job extends CommandTarget>(
+  steps: CommandSteps<Job>,
+  job: Job,
+  change: GuardedChange,
+  now: number,
+): Verb<void> {
+  const { to, keepMs, reason } = change
+  if (to === 'gone') yield* awaited(steps.deleteJob(job))
+  else if (isFinal(to)) yield* awaited(steps.endJob(job, { to, keepMs, reason: reason ?? null }))
+  else if (isPausedOrRetried(job.state, to)) {
+    const isBlocked = job.state === 'paused' && (yield* awaited(steps.isBlocked(job)))
+    yield* awaited(steps.putIn(job, pausedOrRetried(job, change, to, { now, isBlocked }), now))
+  } else yield* awaited(steps.putIn(job, yield* edited(steps, job, change, to, now), now))
+}
+
+/** A pause, a resume, or the retry of a job that ended. */
+export function isPausedOrRetried(from: State, to: State): boolean {
+  return isFinal(from) || (to === 'paused') !== (from === 'paused')
+}
+
+export function pausedOrRetried<Job extends CommandTarget>(
+  job: Job,
+  change: GuardedChange,
+  to: State,
+  { now, isBlocked }: { readonly now: number; readonly isBlocked: boolean },
+): Moved<Job> {
+  const log = logCommand(job.log, change.exit, now)
+  if (isFinal(job.state)) {
+    const retries = change.freshRetries === true ? 0 : job.retries
+    const again = { dueAt: now, expiresAt: null, retries, streak: 0, error: null, reason: null, log }
+    return { state: to, job: { ...job, ...again } }
+  }
+  if (to === 'paused') return { state: 'paused', job: { ...job, reason: change.reason ?? null, log } }
+  const state = resumedState({ isDue: job.dueAt <= now, hasFailed: job.error !== null, isBlocked })
+  return { state, job: { ...job, reason: null, log } }
+}
+
+function* edited<Job extends CommandTarget>(
+  steps: CommandSteps<Job>,
+  job: Job,
+  change: GuardedChange,
+  to: State,
+  now: number,
+): Verb<Moved<Job>> {
+  const { edit } = change
+  const wasParked = job.state === 'parked'
+  const dueAt = change.due === undefined ? job.dueAt : instant(change.due, now)
+  const open = edit?.after === undefined ? [] : yield* awaited(steps.addParents(job, edit.after))
+  const wanted = isTimed(job.state) || to === 'ready' ? timedState(job.state, to, dueAt <= now) : to
+  const state = open.length > 0 && wanted !== 'paused' ? 'blocked' : wanted
+  const queue = edit?.queue ?? job.queue
+  const moved = {
+    dueAt,
+    retries: change.freshRetries === true ? 0 : job.retries,
+    streak: 0,
+    priority: edit?.priority ?? job.priority,
+    queue,
+    lane: queue === job.queue ? job.lane : yield* awaited(steps.laneIn(job, queue)),
+    payload: edit?.payload ?? job.payload,
+    options: edit?.options === undefined ? job.options : edit.options,
+    error: wasParked ? null : job.error,
+    reason: wasParked ? null : job.reason,
+    log: logCommand(job.log, change.exit, now),
+  }
+  return { state, job: { ...job, ...moved } }
+}

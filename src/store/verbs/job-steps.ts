@@ -1,0 +1,14 @@
+import type { Changed, GuardedChange, Inserted, InsertOptions, JobRow, NewJob } from '../store.js'
+import type { RequestSteps } from './requests.js'
+import type { Answer } from './verb.js'
+
+/** What shared verbs do to jobs within their own transaction. */
+export interface JobSteps extends RequestSteps {
+  insertJobs(jobs: readonly NewJob[], options: InsertOptions): Answer<readonly Inserted[]>
+  readJobs(ids: readonly string[]): Answer<readonly (JobRow | undefined)[]>
+  changeJob(change: GuardedChange): Answer<Changed>
+  /** Throws ParentMissingError when a parent of these jobs is missing. */
+  findParents(jobs: readonly NewJob[]): Answer<unknown>
+  /** Cancels a job that this transaction has just written. */
+  cancelNew(job: NewJob, reason: string): Answer<unknown>
+}

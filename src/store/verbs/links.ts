@@ -1,0 +1,116 @@
+import type { LinkPolicy } from '../../job/rules/links.js'
+import {
+  askedParents,
+  hasParents,
+  isOpen,
+  linksOf,
+  lookedAt,
+  metIn,
+  movedLinksOf,
+  nameOf,
+  policyFor,
+  refuseMissing,
+  refuseOwnKey,
+} from '../links.js'
+import type { AddedParents, FoundParent, InsertResult, MovedLinks, NewLinks, Parent } from '../links.js'
+import type { JobRow, NewJob } from '../store.js'
+import { awaited } from './verb.js'
+import type { Answer, Verb } from './verb.js'
+
+/* Writing jobs that come after others. What the end of a parent changes is worked off by each store in its own way. */
+
+/** By `nameOf` of how they were named. */
+export type FoundParents<Found extends FoundParent> = Map<string, Found>
+
+export interface NewLink<Found, Job> {
+  readonly parent: Found
+  readonly child: Job
+  readonly onFailure: LinkPolicy
+  readonly keepMs: number
+}
+
+export interface LinkSteps<Found extends FoundParent, Job extends JobRow> {
+  parentsById(ids: readonly string[]): Answer<readonly Found[]>
+  /** Each with the name and key it was looked for by. */
+  parentsByKey(
+    keys: readonly { readonly name: string; readonly key: string }[],
+  ): Answer<readonly (readonly [Parent, Found])[]>
+  /** Until the transaction ends no other process deletes these; those that one has deleted are taken out of the map. */
+  holdParents(found: FoundParents<Found>): Answer<unknown>
+  /** Only one transaction at a time adds parents to jobs that exist, so that no two make a cycle between them. */
+  lockLinking(): Answer<unknown>
+  /** Refuses parents that come, over any number of links, after the job itself. */
+  refuseCycle(job: Job, parents: readonly Found[]): Answer<unknown>
+  addLinks(links: readonly NewLink<Found, Job>[]): Answer<unknown>
+  /** The ends of these are to be seen, or were already: then as if they came now. */
+  watchParents(parents: readonly Found[]): Answer<unknown>
+  putAfter(job: Job, after: readonly string[]): Answer<unknown>
+  /** The links of a bulk's new jobs, which are blocked by them. */
+  writeLinks(links: readonly NewLinks[], found: FoundParents<Found>): Answer<unknown>
+  cancelNew(job: NewJob, reason: string): Answer<unknown>
+  /** Adds parents to a job that this transaction has moved, and blocks it. Not to one that a later one of the bulk replaced. */
+  linkMoved(moved: MovedLinks): Answer<unknown>
+}
+
+/** The parents of a bulk as they are before it is written. Those missing are refused. */
+export function* findParents<Found extends FoundParent, Job extends JobRow>(
+  steps: LinkSteps<Found, Job>,
+  jobs: readonly NewJob[],
+): Verb<FoundParents<Found>> {
+  if (!jobs.some(hasParents)) return new Map()
+  const { ids, keys } = askedParents(jobs)
+  return yield* lookFor(steps, [...ids.map((id) => ({ id })), ...keys], jobs)
+}
+
+function* lookFor<Found extends FoundParent, Job extends JobRow>(
+  steps: LinkSteps<Found, Job>,
+  parents: readonly Parent[],
+  jobs: readonly NewJob[] = [],
+): Verb<FoundParents<Found>> {
+  const found: FoundParents<Found> = new Map()
+  const ids = parents.flatMap((parent) => ('id' in parent ? [parent.id] : []))
+  const keys = parents.flatMap((parent) => ('id' in parent ? [] : [parent]))
+  if (ids.length > 0) for (const row of yield* awaited(steps.parentsById(ids))) found.set(row.id, row)
+  if (keys.length > 0)
+    for (const [parent, row] of yield* awaited(steps.parentsByKey(keys))) found.set(nameOf(parent), row)
+  yield* awaited(steps.holdParents(found))
+  refuseMissing(parents, found, jobs)
+  return found
+}
+
+/** Blocks the jobs of a bulk that must wait for others: the new ones, and then those that were moved. */
+export function* linkJobs<Found extends FoundParent, Job extends JobRow>(
+  steps: LinkSteps<Found, Job>,
+  jobs: readonly NewJob[],
+  inserted: readonly InsertResult[],
+  found: FoundParents<Found>,
+): Verb<void> {
+  const ids = metIn(jobs, inserted, found)
+  const rows = ids.length === 0 ? [] : yield* awaited(steps.parentsById(ids))
+  const links = linksOf(jobs, inserted, found, lookedAt(ids, rows, inserted, found))
+  yield* awaited(steps.writeLinks(links, found))
+  for (const { job, reason } of links) if (reason !== null) yield* awaited(steps.cancelNew(job, reason))
+  for (const moved of movedLinksOf(jobs, inserted, found)) yield* awaited(steps.linkMoved(moved))
+}
+
+/** Adds parents to a job that waits; gives those it must wait for. */
+export function* addParents<Found extends FoundParent, Job extends JobRow>(
+  steps: LinkSteps<Found, Job>,
+  job: Job,
+  { parents: added, onFailure, keepMs }: AddedParents,
+): Verb<readonly string[]> {
+  yield* awaited(steps.lockLinking())
+  const found = yield* lookFor(steps, added)
+  const parents = [...new Map([...found.values()].map((parent) => [parent.id, parent])).values()]
+  refuseOwnKey(job, parents, onFailure)
+  yield* awaited(steps.refuseCycle(job, parents))
+  const open = parents.filter(({ state }) => isOpen(state, onFailure))
+  yield* awaited(
+    steps.addLinks(
+      open.map((parent) => ({ parent, child: job, onFailure: policyFor(job, parent, onFailure), keepMs })),
+    ),
+  )
+  yield* awaited(steps.watchParents(open))
+  yield* awaited(steps.putAfter(job, [...new Set([...job.after, ...parents.map(({ id }) => id)])]))
+  return open.map(({ id }) => id)
+}

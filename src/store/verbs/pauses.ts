@@ -1,0 +1,53 @@
+import { LeaseLostError } from '../../errors.js'
+import { decidePause, isPaused } from '../../job/rules/queue-pause.js'
+import { numberOf, numberOrNull } from '../columns.js'
+import type { Numeric } from '../columns.js'
+import { instant } from '../ordering.js'
+import type { PausedQueue, QueueChange, StandingPause } from '../queues.js'
+import { awaited } from './verb.js'
+import type { Verb, VerbSession } from './verb.js'
+
+/** Pauses a queue, or resumes it when the requested pause is over already. Each store looks afterwards what workers hold. */
+export function* pauseQueue(session: VerbSession, change: QueueChange): Verb<PausedQueue> {
+  const { queue, under } = change
+  if (under !== undefined && (yield* awaited(session.rows('holdsClaim', under.ref, under.fence))).length === 0)
+    throw new LeaseLostError('ctx.queue.pauseUntil()')
+  const now = yield* awaited(session.now())
+  const before = yield* readPause(session, queue)
+  const decided = decidePause(
+    before === undefined ? undefined : { until: before.until ?? Infinity },
+    { until: change.until === null ? Infinity : instant(change.until, now) },
+    under === undefined ? 'person' : 'handler',
+    now,
+  )
+  if (decided === undefined) {
+    yield* resumeQueue(session, queue)
+    return { pause: undefined, held: false }
+  }
+  const until = decided.until === Infinity ? null : decided.until
+  const pausedAt = before?.pausedAt ?? now
+  yield* awaited(session.run('putPause', queue, until, pausedAt))
+  session.note({ requested: true })
+  return { pause: { pausedAt, until }, held: true }
+}
+
+export function* resumeQueue(session: VerbSession, queue: string): Verb<boolean> {
+  const dropped = yield* awaited(session.rows('dropPause', queue))
+  if (dropped.length > 0) session.note({ ready: true })
+  return dropped.length > 0
+}
+
+export function* readPause(session: VerbSession, queue: string): Verb<StandingPause | undefined> {
+  const [row] = yield* awaited(session.rows<StoredPause>('readPause', session.givenNow, queue))
+  if (row === undefined) return undefined
+  const until = numberOrNull(row.until)
+  return isPaused({ until: until ?? Infinity }, numberOf(row.now))
+    ? { pausedAt: numberOf(row.paused_at), until }
+    : undefined
+}
+
+interface StoredPause {
+  readonly until: Numeric | null
+  readonly paused_at: Numeric
+  readonly now: Numeric
+}

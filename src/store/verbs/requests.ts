@@ -1,0 +1,47 @@
+import { decideRequest } from '../../job/rules/request.js'
+import type { RequestKind } from '../../job/rules/request.js'
+import { numberOf } from '../columns.js'
+import type { Numeric } from '../columns.js'
+import type { JobRequest, PendingRequest } from '../requests.js'
+import { awaited } from './verb.js'
+import type { Answer, Verb, VerbSession } from './verb.js'
+
+export interface RunningJob {
+  readonly ref: number
+  readonly fence: number
+  /** What is requested of it already. */
+  readonly requested: RequestKind | null
+}
+
+export interface RequestSteps {
+  /** The job if it runs. On PostgreSQL its lease is locked, so that no settlement ends the job meanwhile. */
+  lockRunning(id: string): Answer<RunningJob | undefined>
+  putRequest(job: RunningJob, kind: RequestKind, request: JobRequest): Answer<unknown>
+}
+
+/** Writes down what is requested of a running job: the transaction that ends its claim applies it. */
+export function* requestChange(
+  session: VerbSession & RequestSteps,
+  request: JobRequest,
+): Verb<'noted' | 'refused' | 'stale'> {
+  const job = yield* awaited(session.lockRunning(request.id))
+  if (job === undefined) return 'stale'
+  const decided = decideRequest(job.requested, request.verb)
+  if (decided === null) return 'refused'
+  if (decided.pending === null) yield* awaited(session.run('dropRequests', session.list([job.ref])))
+  else yield* awaited(session.putRequest(job, decided.pending, request))
+  session.note({ requested: true })
+  return 'noted'
+}
+
+export function* readRequests(session: VerbSession): Verb<readonly PendingRequest[]> {
+  const rows = yield* awaited(session.rows<StoredRequest>('readRequests'))
+  return rows.map(({ ref, fence, kind, reason }) => ({ ref: numberOf(ref), fence: numberOf(fence), kind, reason }))
+}
+
+interface StoredRequest {
+  readonly ref: Numeric
+  readonly fence: Numeric
+  readonly kind: RequestKind
+  readonly reason: string
+}

@@ -1,9 +1,9 @@
 import { TransactionError } from '../../../errors.js'
 
 /**
- * A client as a handler has it: the same in all that is done with it, for one call. Afterwards the connection serves somebody
- * else, and what still comes from this handler, a statement that was not awaited, must not be written into that one's
- * transaction. Nor may it be closed meanwhile, under the engine.
+ * A client as a handler has it: the same in all that is done with it, for one call. Afterwards another handler gets
+ * the connection, and a statement of this handler that was not awaited must not be written into the transaction of that
+ * one. Nor may it be closed meanwhile, under the engine.
  */
 export class HandlerClient {
   readonly client: object

@@ -45,9 +45,9 @@ export interface DaysKept {
  *
  *     look (too many stay?) ──► barrier ──► look again ──► drop: lock, move those that stay, drop the rest with its tables
  *
- * The barrier waits until nobody has enqueued and not yet committed. Who enqueues into that day afterwards, because his
- * transaction is an old one, has a higher number; who makes a job live again that would have gone writes it into `revived`. So
- * the drop knows all that must stay without another look.
+ * The barrier waits until every enqueue that began before it has committed. A job that an old transaction enqueues into that day
+ * afterwards has a higher number; a command that makes a job of that day live again writes it into `revived`. So the drop knows
+ * all jobs that must stay without another look.
  */
 export async function keepDays(
   connection: Connection,
@@ -166,7 +166,7 @@ class Days {
     }
   }
 
-  /** What is kept for somebody who was in the way stays known, and is tried again with the next go. */
+  /** A day that could not be dropped because of a lock stays known, and is tried again with the next sweep. */
   async #seen(walk: DaysWalk, look: DayLook, now: number): Promise<void> {
     if (look.mayGo && look.lastNumber === undefined) {
       const lastNumber = await this.#alone((tx) => awaitEnqueues(tx, this.#queries))

@@ -19,8 +19,9 @@ export interface Direct {
 }
 
 /**
- * Hears what others commit, from the main thread: where no heart does. A line that was lost, or has gone deaf, is made anew
- * and then tells that it missed something; the poll lies under it. It does not keep the process alive.
+ * Listens for commits of other processes, from the main thread, where no heartbeat thread does. A connection that was lost, or
+ * no longer delivers, is made again and then reports that hints may be missing; the poll finds those. It does not keep the
+ * process alive.
  */
 export class Listener {
   readonly #target: Target

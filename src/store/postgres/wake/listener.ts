@@ -14,8 +14,9 @@ import type { Target } from '../connection/target.js'
 const TOLD_MS = 1_000
 
 /**
- * One connection hears and tells for this process: the heart's while a worker runs, else one of the main thread's. What is
- * to be told while something is being told is told together: however fast commits come, news is one at a time.
+ * One connection listens and notifies for this process: that of the heartbeat thread while a worker runs, else one of the main
+ * thread. Hints that arrive while a notification is being sent are merged into the next one: however fast commits come, one
+ * notification at a time is under way.
  */
 export class HintListener {
   readonly #target: Target

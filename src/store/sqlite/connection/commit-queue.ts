@@ -195,7 +195,7 @@ export class CommitQueue {
   /**
    * A flush failed. The kernel forgets what it could not write, so flushing again proves nothing: a hole may stay in the WAL,
    * and all that is acknowledged behind it would be lost at a power cut. Folding the whole WAL into the file writes every page
-   * anew from what SQLite holds, and flushes that; until it has worked, nothing more is written.
+   * again from what SQLite holds, and flushes that; until it has worked, nothing more is written.
    */
   #mend(): void {
     this.#setSynchronous('full')

@@ -34,7 +34,7 @@ export class Ballast {
     }
   }
 
-  /** Whatever stands under this name, and whoever owns it: what cannot be let go of is left, and nothing breaks. */
+  /** Whatever is under this name, of any owner: what cannot be removed is left, and nothing breaks. */
   release(): void {
     for (const letGo of [unlinkSync, truncateSync])
       try {

@@ -17,7 +17,7 @@ beforeAll(async () => {
 })
 
 /** A worker whose handler ends after `ms`, or never. Something else keeps its process alive, as a server would. */
-const worker = (options: { ms?: number; stop?: string; extra?: string } = {}): Child =>
+const worker = (options: { ms?: number; stop?: string; extra?: string; lease?: string } = {}): Child =>
   place().run(`
     setInterval(() => {}, 1_000)
     const work = job('work', async () => {
@@ -25,7 +25,7 @@ const worker = (options: { ms?: number; stop?: string; extra?: string } = {}): C
       await new Promise((resolve) => ${options.ms === undefined ? '{}' : `setTimeout(resolve, ${options.ms})`})
       say('ended')
     })
-    const mill = await millrace({ store: file, jobs: { work } })
+    const mill = await millrace({ store: file, jobs: { work }, lease: '${options.lease ?? '15s'}' })
     const undo = ${options.stop ?? 'mill.stopOnSignals()'}
     await mill.start()
     const { id } = await mill.enqueue(work)
@@ -142,7 +142,7 @@ describe('stopOnSignals', () => {
 
 /** As on a machine where the death of a process cannot be proven: the jobs of a killed process wait for its lease. */
 test('the next start says which jobs wait for the lease of a worker that may have been killed', async () => {
-  const child = worker({ stop: 'undefined' })
+  const child = worker({ stop: 'undefined', lease: '2s' })
   const { id } = await child.hears('enqueued')
   await child.hears('begun')
   await child.kill()

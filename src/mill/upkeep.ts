@@ -5,6 +5,7 @@ import { logHeld } from '../observe/log-lines.js'
 import { Scheduler } from '../schedule/scheduler.js'
 import type { SettledJob, Store } from '../store/store.js'
 import { Promoter } from '../upkeep/promote.js'
+import type { PromoteParts } from '../upkeep/promote.js'
 import { Pruner } from '../upkeep/prune.js'
 import { Rescuer } from '../upkeep/rescue.js'
 import type { HeldElsewhere } from '../upkeep/rescue.js'
@@ -33,20 +34,26 @@ export interface Upkeep {
   stop(): Promise<unknown>
 }
 
+export function promotePartsOf({
+  store,
+  registry,
+  events,
+}: Pick<UpkeepParts, 'store' | 'registry' | 'events'>): PromoteParts {
+  return {
+    store,
+    registry,
+    cancelled: (job, reason) => events.changed(job, 'cancelled', reason),
+    troubled: (what, error) => events.troubled(what, error),
+  }
+}
+
 export function startUpkeep(given: UpkeepParts): Upkeep {
-  const { world, store, registry, events, options } = given
+  const { world, store, events, options } = given
   const troubled = (what: string, error: unknown): void => events.troubled(what, error)
   const pollMs = (): number => options().pollMs
   const pruner = new Pruner(world, store, troubled)
   const parts = [
-    new Promoter({
-      world,
-      store,
-      registry,
-      pollMs,
-      cancelled: (job, reason) => events.changed(job, 'cancelled', reason),
-      troubled,
-    }),
+    new Promoter({ world, pollMs, ...promotePartsOf(given) }),
     new Scheduler({
       ...firePartsOf(given),
       pollMs,

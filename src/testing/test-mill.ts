@@ -5,6 +5,8 @@ import type { PartsToStart } from '../mill/started-parts.js'
 import type { Mill } from '../mill/mill-type.js'
 import type { MillOptions } from '../mill/options.js'
 import { firePartsOf } from '../mill/recurring.js'
+import { promotePartsOf } from '../mill/upkeep.js'
+import { promoteOnce } from '../upkeep/promote.js'
 import { fireDue } from '../schedule/fire.js'
 import { STORE_CHOICE } from '../store/choice.js'
 import { chooseLibrary } from '../store/sqlite/connection/library.js'
@@ -27,8 +29,6 @@ import type { EndedAttempt } from './stepped-worker.js'
 const START = Date.UTC(2030, 0, 1, 12)
 /** Turns of the event loop that the store is given to answer before time goes on all the same. */
 const CALM_TURNS_MAX = 1_000
-/** Jobs made ready in one write. */
-const PROMOTE_BATCH = 10_000
 
 /** What a mill under test takes: all that any mill does, but for its store, which is in memory unless you have a handle. */
 export type TestOptions = Omit<MillOptions, 'store'> & {
@@ -141,17 +141,8 @@ export class TestMill {
 
   async #promote(): Promise<void> {
     await this.#fire()
-    const { jobs } = this.#parts.store
-    const { expired, again } = await jobs.promoteJobs(PROMOTE_BATCH)
-    if (again) await this.#promote()
-    for (const job of expired)
-      await jobs.changeJob({
-        id: job.id,
-        from: job.state,
-        to: 'cancelled',
-        reason: 'it expired before it began',
-        keepMs: Infinity,
-      })
+    const { again, promoted } = await promoteOnce(promotePartsOf(this.#parts))
+    if (again || promoted > 0) await this.#promote()
   }
 
   async #inStore<T>(work: () => Promise<T>): Promise<T> {

@@ -11,11 +11,14 @@ const STUCK_MS = 50
 /** The wait after a failure of the store. */
 const TROUBLE_MS = 500
 
-export interface PromoterParts {
+export interface PromoterParts extends PromoteParts {
   readonly world: World
+  readonly pollMs: () => number
+}
+
+export interface PromoteParts {
   readonly store: Store
   readonly registry: Registry
-  readonly pollMs: () => number
   readonly cancelled: (
     job: { readonly id: string; readonly name: string; readonly queue: string },
     reason: string,
@@ -53,12 +56,7 @@ export class Promoter {
   async #poll(): Promise<number> {
     let waitMs = this.#parts.pollMs()
     try {
-      const { promoted, cancelledByParents, again, expired, troubled, nextInMs } =
-        await this.#parts.store.jobs.promoteJobs(BATCH)
-      for (const job of cancelledByParents) this.#parts.cancelled(job, job.reason)
-      for (const { group, error } of troubled)
-        this.#parts.troubled(`enqueue what follows group ${JSON.stringify(group)}`, error)
-      for (const job of expired) await this.#expire(job)
+      const { promoted, again, expired, nextInMs } = await promoteOnce(this.#parts)
       if (again || promoted === BATCH || expired.length === BATCH) waitMs = 0
       // Jobs are due and were not moved: do not retry in a busy loop.
       else if (nextInMs === 0 && promoted + expired.length === 0) waitMs = Math.min(waitMs, STUCK_MS)
@@ -69,16 +67,21 @@ export class Promoter {
     }
     return waitMs
   }
+}
 
-  async #expire(job: Promoted['expired'][number]): Promise<void> {
-    const keepMs = this.#parts.registry.keepOf(job.name).cancelled
-    const change = {
-      id: job.id,
-      from: job.state,
-      to: 'cancelled',
-      reason: 'it expired before it began',
-      keepMs,
-    } as const
-    if ((await this.#parts.store.jobs.changeJob(change)) !== 'stale') this.#parts.cancelled(job, change.reason)
-  }
+/** Makes one batch of due jobs ready, cancels expired ones, and reports what was cancelled or could not be written. */
+export async function promoteOnce(parts: PromoteParts): Promise<Promoted> {
+  const promoted = await parts.store.jobs.promoteJobs(BATCH)
+  for (const job of promoted.cancelledByParents) parts.cancelled(job, job.reason)
+  for (const { group, error } of promoted.troubled)
+    parts.troubled(`enqueue what follows group ${JSON.stringify(group)}`, error)
+  for (const job of promoted.expired) await expire(parts, job)
+  return promoted
+}
+
+async function expire(parts: PromoteParts, job: Promoted['expired'][number]): Promise<void> {
+  const reason = 'it expired before it began'
+  const keepMs = parts.registry.keepOf(job.name).cancelled
+  const change = { id: job.id, from: job.state, to: 'cancelled', reason, keepMs } as const
+  if ((await parts.store.jobs.changeJob(change)) !== 'stale') parts.cancelled(job, reason)
 }

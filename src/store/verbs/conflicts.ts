@@ -147,14 +147,10 @@ function* insertInSlot<Job extends Holder>(
     return yield* answerSlot(steps, job, taken, verdict, how)
   if (follows !== undefined && !(yield* awaited(steps.hold(follows)))) return undefined
   const replacing = verdict === 'replace' ? taken : undefined
-  const old = [replaced, replacing?.holder].filter((one) => one !== undefined)
-  for (const [index, one] of old.entries()) {
-    const keepMs = job.keepCancelledMs ?? how.keepCancelledMs
-    if (yield* awaited(steps.cancel(one, `replaced by ${job.id}`, keepMs))) continue
-    if (index === 0) return undefined
-    steps.startOver('of two jobs to be replaced a worker took the second when the first was cancelled')
-  }
-  yield* writeNew(steps, job, follows, replacing?.until ?? null, how.now)
+  const isReplacing = replaced !== undefined || replacing !== undefined
+  if (isReplacing && !(yield* cancelBoth(steps, job, [replaced, replacing?.holder], how))) return undefined
+  const { written, until } = withWindow(job, replacing?.until ?? null, how.now)
+  yield* awaited(steps.write(written, { follows, until }))
   return follows === undefined ? { id: job.id, isNew: true } : { id: job.id, isNew: true, follows }
 }
 
@@ -183,18 +179,36 @@ function* answerSlot<Job extends Holder>(
   }
 }
 
-/** `window`: where the window ends that the job comes into; one that is over, or null, makes it open its own. */
-function* writeNew<Job extends Holder>(
+/** Cancels the holders of the key and of the slot, which the job replaces; false when a worker took the first meanwhile. */
+function* cancelBoth<Job extends Holder>(
   steps: ConflictSteps<Job>,
   job: NewJob,
-  follows: Job | undefined,
+  holders: readonly (Job | undefined)[],
+  how: Insertion,
+): Verb<boolean> {
+  const keepMs = job.keepCancelledMs ?? how.keepCancelledMs
+  let cancelled = 0
+  for (const holder of holders) {
+    if (holder === undefined) continue
+    if (!(yield* awaited(steps.cancel(holder, `replaced by ${job.id}`, keepMs)))) {
+      if (cancelled === 0) return false
+      steps.startOver('of two jobs to be replaced a worker took the second when the first was cancelled')
+    }
+    cancelled += 1
+  }
+  return true
+}
+
+/** `window`: where the window ends that the job comes into; one that is over, or null, makes it open its own. */
+function withWindow(
+  job: NewJob,
   window: number | null,
   now: number,
-): Verb<void> {
+): { readonly written: NewJob; readonly until: number | null | undefined } {
   const { unique } = job
-  const until = unique === undefined ? undefined : window !== null && window > now ? window : windowEnd(unique, now)
-  const written = unique?.onDuplicate === 'reschedule' ? putOff(job, until ?? null, now) : job
-  yield* awaited(steps.write(written, { follows, until }))
+  if (unique === undefined) return { written: job, until: undefined }
+  const until = window !== null && window > now ? window : windowEnd(unique, now)
+  return { written: unique.onDuplicate === 'reschedule' ? putOff(job, until, now) : job, until }
 }
 
 function slotNow<Job extends Holder>(slot: Slot<Job> | undefined, now: number): UniqueSlot {

@@ -23,10 +23,11 @@ const BEHAVIOUR = [
   'signals',
   'blocked-loop',
   'floating',
+  'model',
 ]
 
 /** The same, with many processes or minutes of run time: on PostgreSQL they run with the matrix, so that `npm test` stays short. */
-const LONG_BEHAVIOUR = ['model', 'crashes', 'cancel-processes', 'examples', 'wake']
+const LONG_BEHAVIOUR = ['crashes', 'cancel-processes', 'examples', 'wake']
 const ON_POSTGRES = process.env['MILLRACE_POSTGRES_BIN'] ? [...BEHAVIOUR, ...LONG_BEHAVIOUR] : BEHAVIOUR
 
 /** They take a minute or more, mostly waiting: they begin first, so that they do not end last. */

@@ -183,6 +183,18 @@ describe('parents that are added later', () => {
     expect(ran).toEqual(['a', 'x'])
   })
 
+  test('are given a new policy when they are named again: a job that waits for a cancelled parent then runs', async () => {
+    const { ran, extract, load, jobs } = house()
+    const mill = await open({ jobs })
+    const parent = await mill.enqueue(extract, { n: 'a' })
+    const child = await mill.enqueue(load, { n: 'x' }, { after: [parent], onParentFailure: 'wait' })
+    await mill.cancel(parent.id)
+    expect(await mill.edit(child.id, { after: [parent], onParentFailure: 'run' })).toBe(true)
+    await mill.start()
+    await child.result(soon)
+    expect(ran).toEqual(['x'])
+  })
+
   test('are refused when they would close a cycle, with the path, and when they are missing', async () => {
     const { extract, load, jobs } = house()
     const mill = await open({ jobs })

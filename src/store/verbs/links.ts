@@ -1,4 +1,5 @@
 import type { LinkPolicy } from '../../job/rules/links.js'
+import type { State } from '../../job/rules/states.js'
 import {
   askedParents,
   hasParents,
@@ -104,7 +105,7 @@ export function* addParents<Found extends FoundParent, Job extends JobRow>(
   const parents = [...new Map([...found.values()].map((parent) => [parent.id, parent])).values()]
   refuseOwnKey(job, parents, onFailure)
   yield* awaited(steps.refuseCycle(job, parents))
-  const open = parents.filter(({ state }) => isOpen(state, onFailure))
+  const open = parents.filter(({ state }) => isOpen(state, onFailure) || mayHaveLink(job, state))
   yield* awaited(
     steps.addLinks(
       open.map((parent) => ({ parent, child: job, onFailure: policyFor(job, parent, onFailure), keepMs })),
@@ -113,4 +114,12 @@ export function* addParents<Found extends FoundParent, Job extends JobRow>(
   yield* awaited(steps.watchParents(open))
   yield* awaited(steps.putAfter(job, [...new Set([...job.after, ...parents.map(({ id }) => id)])]))
   return open.map(({ id }) => id)
+}
+
+/**
+ * The job may wait for this stopped parent already, under an earlier policy. The new policy takes its place, and the to-do of
+ * `watchParents` applies it.
+ */
+function mayHaveLink(job: JobRow, parent: State): boolean {
+  return (job.state === 'blocked' || job.state === 'paused') && (parent === 'failed' || parent === 'cancelled')
 }

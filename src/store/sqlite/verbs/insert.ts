@@ -20,9 +20,9 @@ export function insertJobs(session: Session, jobs: readonly NewJob[], options: I
   if (options.under !== undefined && !holds(session, options.under.ref, options.under.fence))
     throw new LeaseLostError('enqueue from a handler')
   noteClockStep(session, now)
+  if (haveMembers(jobs)) runVerb(admitMembers(new SessionAt(session, now), jobs, options.under))
   const links = jobs.some(hasParents) ? new SqliteLinks(session, now) : undefined
   const parents = links === undefined ? undefined : runVerb(findParents(links, jobs))
-  if (haveMembers(jobs)) runVerb(admitMembers(new SessionAt(session, now), jobs, options.under))
   const inserted = writeAll(session, jobs, options, now)
   if (links !== undefined && parents !== undefined) runVerb(linkJobs(links, jobs, inserted, parents))
   linkSuccessors(session, inserted, now)

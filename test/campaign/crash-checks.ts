@@ -1,5 +1,5 @@
 import { isSuspect, quarantineMs } from '../../src/job/rules/quarantine.js'
-import type { Census, CensusJob } from '../../src/store/sqlite/queries/census.js'
+import type { Census, CensusJob } from '../../src/store/census.js'
 import { BrokenPromise } from '../../src/testing/checkers/broken-promise.js'
 import type { SimProcess } from '../../src/testing/simulation/sim-process.js'
 

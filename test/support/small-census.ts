@@ -1,6 +1,6 @@
-import type { Census, CensusJob } from '../../src/store/sqlite/queries/census.js'
+import type { CensusJob } from '../../src/store/census.js'
 import { Checker } from '../../src/testing/checkers/checks.js'
-import type { Facts } from '../../src/testing/checkers/checks.js'
+import type { Facts, SimulatedCensus } from '../../src/testing/checkers/checks.js'
 
 /** Small censuses by hand: what each checker accepts, and that it can fail. */
 export const waiting: CensusJob = {
@@ -36,7 +36,7 @@ export const waiting: CensusJob = {
 export const running: CensusJob = { ...waiting, state: 'running', fence: 7 }
 const LEASE = { fence: 7, worker: 'w', quarantined: 0, jobs: [1, 2] }
 
-export function census(jobs: readonly CensusJob[], more: Partial<Census> = {}): Census {
+export function census(jobs: readonly CensusJob[], more: Partial<SimulatedCensus> = {}): SimulatedCensus {
   const workers = [{ worker: 'w', beat: 1 }]
   return {
     jobs,
@@ -89,8 +89,8 @@ export function facts(more: Partial<Facts> = {}): Facts {
 }
 
 /** Checks one census after the other; returns a function that makes the last check. */
-export function looking(...seen: readonly Census[]): () => void {
+export function looking(...seen: readonly SimulatedCensus[]): () => void {
   const checker = new Checker()
   for (const each of seen.slice(0, -1)) checker.look(each, facts({ calledOff: new Set(['a']) }))
-  return () => checker.look(seen.at(-1) as Census, facts({ calledOff: new Set(['a']) }))
+  return () => checker.look(seen.at(-1) as SimulatedCensus, facts({ calledOff: new Set(['a']) }))
 }

@@ -1,5 +1,5 @@
 import { isFinal } from '../../src/job/rules/states.js'
-import type { CensusJob } from '../../src/store/sqlite/queries/census.js'
+import type { CensusJob } from '../../src/store/census.js'
 import type { Teller } from './story.js'
 
 const QUEUES = ['default', 'mail', 'slow'] as const

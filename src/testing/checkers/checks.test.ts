@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Census, CensusJob } from '../../store/sqlite/queries/census.js'
+import type { Census, CensusJob } from '../../store/census.js'
 import { RequestBook } from '../simulation/request-book.js'
 import { Checker, checkDrained } from './checks.js'
 import { census, facts, looking, running, waiting } from '../../../test/support/small-census.js'

@@ -1,4 +1,4 @@
-import type { Census, CensusJob } from '../../store/sqlite/queries/census.js'
+import type { Census, CensusJob } from '../../store/census.js'
 import { isFinal } from '../../job/rules/states.js'
 import type { State } from '../../job/rules/states.js'
 import { BrokenPromise } from './broken-promise.js'
@@ -38,6 +38,11 @@ export interface Facts extends PlaceFacts, LinkFacts, RescueFacts {
   readonly left: (id: string, fence: number, paused: boolean) => void
 }
 
+/** What a simulated store holds, and how often each job's own work was written beside it. */
+export interface SimulatedCensus extends Census {
+  readonly works: readonly { readonly id: string; readonly times: number }[]
+}
+
 export class Checker {
   #before: Census | undefined
   #jobsBefore = new Map<string, CensusJob>()
@@ -51,7 +56,7 @@ export class Checker {
   readonly links = new LinkChecker()
 
   /** Compares the store with itself as it was at the last look, and with the facts. */
-  look(census: Census, facts: Facts): void {
+  look(census: SimulatedCensus, facts: Facts): void {
     const jobs = new Map(census.jobs.map((job) => [job.id, job]))
     this.#checkPlaces(census)
     checkKeys(this.#jobsBefore, census, facts)
@@ -168,7 +173,7 @@ function checkCalledOff({ id, reason }: CensusJob, { calledOff }: Facts): void {
 }
 
 /** A job that was rolled back is not there (G2); a job and the work it writes in its own transaction are one (I5). */
-function checkWork(census: Census, facts: Facts): void {
+function checkWork(census: SimulatedCensus, facts: Facts): void {
   const works = new Map(census.works.map(({ id, times }) => [id, times]))
   for (const job of census.jobs) {
     if (facts.undone.has(job.id))

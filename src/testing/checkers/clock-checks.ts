@@ -1,5 +1,5 @@
 import type { JobRecord } from '../../job/record.js'
-import type { Census } from '../../store/sqlite/queries/census.js'
+import type { Census } from '../../store/census.js'
 import { BrokenPromise } from './broken-promise.js'
 import type { WorkerFacts } from './rescue-checks.js'
 import type { SimClock } from '../simulation/sim-clock.js'

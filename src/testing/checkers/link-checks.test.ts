@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Census, CensusJob } from '../../store/sqlite/queries/census.js'
+import type { Census, CensusJob } from '../../store/census.js'
 import { checkDrained } from './checks.js'
 import { LinkChecker } from './link-checks.js'
 import { census, facts, looking, waiting } from '../../../test/support/small-census.js'

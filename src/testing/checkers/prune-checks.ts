@@ -1,4 +1,4 @@
-import type { Census, CensusJob } from '../../store/sqlite/queries/census.js'
+import type { Census, CensusJob } from '../../store/census.js'
 import type { Facts } from './checks.js'
 
 /** Which jobs were pruned when their time was over (S7). A job that is removed before that is lost, and the checker of I1 reports it. */

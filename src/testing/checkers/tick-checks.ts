@@ -1,4 +1,4 @@
-import type { Census } from '../../store/sqlite/queries/census.js'
+import type { Census } from '../../store/census.js'
 import { BrokenPromise } from './broken-promise.js'
 
 /**

@@ -1,4 +1,4 @@
-import type { Census, CensusJob } from '../../store/sqlite/queries/census.js'
+import type { Census, CensusJob } from '../../store/census.js'
 import { isFinal } from '../../job/rules/states.js'
 import { BrokenPromise } from './broken-promise.js'
 

@@ -1,6 +1,6 @@
 import type { CaptureOptions } from '../../job/attempt/capture.js'
 import type { AnyJob } from '../../job/definition/define.js'
-import type { Census } from '../../store/sqlite/queries/census.js'
+import type { Census } from '../../store/census.js'
 import type { UniqueRule } from '../checkers/unique-checks.js'
 import type { SimProcess } from './sim-process.js'
 

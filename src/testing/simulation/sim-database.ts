@@ -1,8 +1,8 @@
 import type { Mill } from '../../mill/mill-type.js'
 import { STORE_CHOICE } from '../../store/choice.js'
 import type { StoreChoice } from '../../store/choice.js'
-import { countChanges, makeWork, readCensus, transact } from '../../store/sqlite/queries/census.js'
-import type { Census } from '../../store/sqlite/queries/census.js'
+import { countChanges, makeWork, readCensusWithWork, transact } from '../../store/sqlite/queries/census.js'
+import type { SimulatedCensus } from '../checkers/checks.js'
 import { SQLITE, Statements } from '../../store/sqlite/connection/driver.js'
 import type { SqliteDatabase, SqliteStatement } from '../../store/sqlite/connection/driver.js'
 import { chooseLibrary } from '../../store/sqlite/connection/library.js'
@@ -77,8 +77,8 @@ export class SimDatabase {
     return made
   }
 
-  census(): Census {
-    return readCensus(this.#statements)
+  census(): SimulatedCensus {
+    return readCensusWithWork(this.#statements)
   }
 
   /** A transaction of an app's own on the jobs' database, ended in the turn in which it began. */

@@ -2,13 +2,12 @@ import type { KeepOptions } from '../../job/definition/keep.js'
 import type { OnParentFailure } from '../../job/rules/links.js'
 import type { State } from '../../job/rules/states.js'
 import type { Mill } from '../../mill/mill-type.js'
-import type { Census } from '../../store/sqlite/queries/census.js'
 import type { SqliteDatabase } from '../../store/sqlite/connection/driver.js'
 import { RequestBook } from './request-book.js'
 import { checkEvery } from '../checkers/clock-checks.js'
 import { checkDrained, Checker, isDrained } from '../checkers/checks.js'
 import { checkFreed } from '../checkers/rescue-checks.js'
-import type { Facts } from '../checkers/checks.js'
+import type { Facts, SimulatedCensus } from '../checkers/checks.js'
 import type { FaultKind, FaultRates } from './faults.js'
 import { Faults, never, waitInside } from './faults.js'
 import type { Random } from './random.js'
@@ -77,7 +76,7 @@ export class Simulation {
   readonly #mills = new Map<SimProcess, Mill>()
   #shared: SimDatabase | undefined
   #changesSeen = -1
-  #seen: Census | undefined
+  #seen: SimulatedCensus | undefined
   #broken: unknown
   #started = 0
 
@@ -189,7 +188,7 @@ export class Simulation {
     this.database.transact(work)
   }
 
-  census(): Census {
+  census(): SimulatedCensus {
     return this.database.census()
   }
 
@@ -222,7 +221,7 @@ export class Simulation {
   }
 
   /** Checks every promise, when anything has changed since the last look. */
-  #look(): Census {
+  #look(): SimulatedCensus {
     const changes = this.database.countChanges()
     if (this.#seen !== undefined && changes === this.#changesSeen) return this.#seen
     this.#changesSeen = changes

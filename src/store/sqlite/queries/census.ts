@@ -1,101 +1,6 @@
-import type { LinkPolicy } from '../../../job/rules/links.js'
-import type { State } from '../../../job/rules/states.js'
-import type { UniqueWhile } from '../../../job/rules/unique.js'
-import type { RequestKind } from '../../../job/rules/request.js'
+import type { Census } from '../../census.js'
 import { callerQueries } from './caller-transactions.js'
 import type { SqliteDatabase, Statements } from '../connection/driver.js'
-
-/** Everything in the store, for those who check it: the simulator's oracle and the torture's census. Not for production. */
-export interface Census {
-  readonly jobs: readonly CensusJob[]
-  readonly keys: readonly { readonly name: string; readonly key: string; readonly seq: number }[]
-  readonly workers: readonly { readonly worker: string; readonly beat: number }[]
-  readonly leases: readonly {
-    readonly fence: number
-    readonly worker: string
-    readonly quarantined: number
-    readonly jobs: readonly number[]
-  }[]
-  /** The changes requested of jobs that run. */
-  readonly requests: readonly { readonly seq: number; readonly kind: RequestKind }[]
-  readonly pauses: readonly { readonly queue: string; readonly until: number | null }[]
-  /** The ledgers of what recurs. */
-  readonly ticks: readonly {
-    readonly schedule: string
-    readonly at: number
-    readonly byHand: number
-    readonly job: string | null
-  }[]
-  /** `everyMs` is null for a cron; `waitsForFrom` is 1 while a schedule has not reached its `from`. */
-  readonly schedules: readonly {
-    readonly id: string
-    readonly everyMs: number | null
-    readonly nextAt: number | null
-    readonly waitsForFrom: number
-  }[]
-  readonly groups: readonly {
-    readonly group: string
-    readonly unfinished: number
-    readonly sealedAt: number | null
-    readonly completedAt: number | null
-  }[]
-  /** How many members of groups are counted where; what is zero is left out. */
-  readonly counts: readonly {
-    readonly group: string
-    readonly queue: string
-    readonly state: State
-    readonly members: number
-  }[]
-  /** Open links between a parent and a child that waits for it, and parents whose ends are still to be looked at. */
-  readonly links: readonly { readonly parent: string; readonly child: number; readonly policy: LinkPolicy }[]
-  readonly todos: readonly string[]
-  /** How often the work of a job was written by its own transaction, where an app does so (see `makeWork`). */
-  readonly works: readonly { readonly id: string; readonly times: number }[]
-  /** Rows of live or history that no job row stands behind. */
-  readonly strays: number
-}
-
-export interface CensusJob {
-  readonly seq: number
-  readonly id: string
-  readonly name: string
-  readonly queue: string
-  readonly key: string | null
-  readonly group: string | null
-  /** The group that its payload says it follows. */
-  readonly follows: string | null
-  /** The place it was enqueued for, and what it asked of others there; null when it need not be unique. */
-  readonly place: string | null
-  readonly while: UniqueWhile | null
-  readonly createdAt: number
-  /** How many of the two places it is in: must be one. */
-  readonly places: number
-  readonly state: State | null
-  readonly fence: number | null
-  readonly dueAt: number
-  readonly attempt: number
-  readonly retries: number
-  readonly crashes: number
-  readonly streak: number
-  /** Why it is where it is. */
-  readonly reason: string | null
-  /** Who ended it. */
-  readonly worker: string | null
-  /** Whose the last line of its history is ('' for a command's), and how many lines there are. */
-  readonly told: string | null
-  /** The tick of a recurring job that it is of: its schedule and instant. */
-  readonly tick: string | null
-  readonly lines: number
-  /** Until when a finished job is kept; null while it is unfinished, and when it is kept for ever. */
-  readonly keepUntil: number | null
-  /** The jobs it comes after, as the store has it. */
-  readonly after: readonly string[]
-  /** What its payload says of that: some of those it must come after, and what it does when one of them fails. */
-  readonly asked: readonly string[]
-  readonly policy: LinkPolicy | null
-  /** A number in its payload, which some jobs return. */
-  readonly n: number | null
-}
 
 /** How often this connection has changed anything: when it has not, the census is as it was. */
 export function countChanges(statements: Statements): number {
@@ -104,8 +9,21 @@ export function countChanges(statements: Statements): number {
 
 /** As one text: thousands of small looks are taken, and a driver's rows cost more than the query. */
 export function readCensus(statements: Statements): Census {
-  const { census } = statements.of(CENSUS).get() as { census: string }
-  return JSON.parse(census) as Census
+  return readText(statements, CENSUS) as Census
+}
+
+/** With how often the work of each job was written by a transaction of the app (`makeWork`). */
+export function readCensusWithWork(statements: Statements): Census & { readonly works: readonly WorkOfJob[] } {
+  return readText(statements, CENSUS_WITH_WORK) as Census & { readonly works: readonly WorkOfJob[] }
+}
+
+export interface WorkOfJob {
+  readonly id: string
+  readonly times: number
+}
+
+function readText(statements: Statements, sql: string): unknown {
+  return JSON.parse((statements.of(sql).get() as { census: string }).census)
 }
 
 /** A table of an app beside the jobs, to see whether a job and its work are one write. */
@@ -133,7 +51,11 @@ export function transact(database: SqliteDatabase, work: (tx: SqliteDatabase) =>
 const MAKE_WORK = `create table simulated_work (id text not null)`
 const WRITE_WORK = `insert into simulated_work (id) values (?)`
 
-const CENSUS = `
+const WORKS = `
+    'works', (select json_group_array(json_object('id', id, 'times', times))
+     from (select id, count(*) as times from simulated_work group by id)),`
+
+const census = (more: string): string => `
   select json_object(
     'jobs', (select json_group_array(json_object(
        'seq', j.seq, 'id', j.id, 'name', n.name, 'queue', n.queue, 'key', j.key, 'group', j.grp, 'follows', j.payload ->> '$.follows', 'places', (l.seq is not null) + (h.seq is not null),
@@ -162,7 +84,9 @@ const CENSUS = `
      from millrace_group_counts where members <> 0),
     'links', (select json_group_array(json_object('parent', parent, 'child', child, 'policy', on_failure)) from millrace_links),
     'todos', (select json_group_array(parent) from millrace_link_todos),
-    'works', (select json_group_array(json_object('id', id, 'times', times))
-     from (select id, count(*) as times from simulated_work group by id)),
+${more}
     'strays', (select count(*) from millrace_live where seq not in (select seq from millrace_jobs))
       + (select count(*) from millrace_history where seq not in (select seq from millrace_jobs))) as census`
+
+const CENSUS = census('')
+const CENSUS_WITH_WORK = census(WORKS)

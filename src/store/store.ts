@@ -3,6 +3,7 @@ import type { State } from '../job/rules/states.js'
 import type { OnDuplicate, UniqueSlotRequest } from '../job/rules/unique.js'
 import type { Cancel } from '../world/timers.js'
 import type { LinkPolicy } from '../job/rules/links.js'
+import type { Census } from './census.js'
 import type { CountedPage, FindQuery, FoundPage } from './find.js'
 import type { GroupStore, GroupTroubles } from './groups.js'
 import type { StoreInfo } from './info.js'
@@ -31,6 +32,8 @@ export interface Store {
   readonly transactions: TransactionStore
   readonly schedules: ScheduleStore
   readonly info: StoreInfo
+  /** Everything in the store, for checkers. It reads whole tables: never called by a mill. */
+  readCensus(): Promise<Census>
   /** Lets go of the store. What was acknowledged is safe; what is under way is finished first. */
   close(): Promise<void>
 }

@@ -1,5 +1,6 @@
 import { askingCases } from './asking.js'
 import type { ContractCase } from './bench.js'
+import { censusCases } from './census.js'
 import { claimsCases } from './claims.js'
 import { findCases } from './find.js'
 import { groupsCases } from './groups.js'
@@ -44,4 +45,5 @@ export const storeContract: readonly ContractCase[] = [
   ...successorCases,
   ...groupsCases,
   ...groupsModelCases,
+  ...censusCases,
 ]

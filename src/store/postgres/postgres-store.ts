@@ -30,6 +30,8 @@ import type { JobRequest, PendingRequest, SettleResult } from '../requests.js'
 import type { CountedPage, FindQuery, FoundPage } from '../find.js'
 import { beatOf, lateAfter } from '../workers.js'
 import type { Heartbeat, HeartbeatRequest, Rescue, WorkerBeat, WorkerInfo, WorkerRow } from '../workers.js'
+import { readCensus } from './verbs/census.js'
+import type { Census } from '../census.js'
 import { LastClaim, claimJobs, confirmJobs, heldAfterPause, readLeases, reportJobs, voidClaims } from './verbs/claim.js'
 import { Commands } from './verbs/change.js'
 import type { Connection } from './connection/connection.js'
@@ -252,6 +254,10 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     })
     this.#opened.listen((news) => this.#hints.heard(news))
     return stop
+  }
+
+  readCensus(): Promise<Census> {
+    return this.#plain(this.#work, (session) => readCensus(session))
   }
 
   async close(): Promise<void> {

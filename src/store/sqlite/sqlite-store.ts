@@ -1,3 +1,5 @@
+import type { Census } from '../census.js'
+import { readCensus } from './queries/census.js'
 import type { World } from '../../world/world.js'
 import type { Cancel } from '../../world/timers.js'
 import type { Watch } from '../../world/watch.js'
@@ -284,6 +286,10 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
 
   onHint(callback: (hint: Hint) => void): Cancel {
     return this.#hints.on(callback)
+  }
+
+  readCensus(): Promise<Census> {
+    return Promise.resolve(readCensus(this.#session.statements))
   }
 
   async close(): Promise<void> {

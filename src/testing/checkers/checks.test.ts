@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { Census, CensusJob } from '../../store/census.js'
+import type { CensusJob } from '../../store/census.js'
+import type { SimulatedCensus } from './checks.js'
 import { RequestBook } from '../simulation/request-book.js'
 import { Checker, checkDrained } from './checks.js'
 import { census, facts, looking, running, waiting } from '../../../test/support/small-census.js'
@@ -10,7 +11,7 @@ import { VirtualTime } from '../simulation/virtual-time.js'
 describe('groups', () => {
   const member: CensusJob = { ...waiting, group: 'g' }
   const group = { group: 'g', unfinished: 0, sealedAt: 1, completedAt: null }
-  const counted = (state: CensusJob['state'], members: number): Partial<Census> => ({
+  const counted = (state: CensusJob['state'], members: number): Partial<SimulatedCensus> => ({
     counts: [{ group: 'g', queue: 'default', state: state ?? 'ready', members }],
   })
 
@@ -37,7 +38,7 @@ describe('groups', () => {
 describe('requested changes', () => {
   const cancel = { requests: [{ seq: 1, kind: 'cancel' as const }] }
   const pause = { requests: [{ seq: 1, kind: 'pause' as const }] }
-  const after = (state: CensusJob['state']): Census =>
+  const after = (state: CensusJob['state']): SimulatedCensus =>
     census([{ ...running, state, fence: null, worker: 'w', attempt: 1 }])
 
   test('stand only beside a job that runs, and none is left at the end', () => {
@@ -106,7 +107,7 @@ describe('places', () => {
     expect(looking(census([once]), census([off]), census([off, second(once, 1_100)]))).not.toThrow()
     const replaced = [census([once]), census([off, { ...second(once, 1_400), ...held }])]
     const third: CensusJob = { ...once, seq: 3, id: 'c', createdAt: 1_450 }
-    const next = (createdAt: number): Census =>
+    const next = (createdAt: number): SimulatedCensus =>
       census([off, { ...second(once, 1_400), ...over }, { ...third, createdAt }])
     expect(looking(...replaced, next(1_499))).toThrow('1 ms before')
     expect(looking(...replaced, next(1_500))).not.toThrow()
@@ -122,7 +123,7 @@ describe('places', () => {
 test('the work of a job is there exactly once when it is done, and not before', () => {
   const bank: CensusJob = { ...running, name: 'bank' }
   const done: CensusJob = { ...bank, state: 'done', fence: null, worker: 'w', attempt: 1 }
-  const works = (times: number): Partial<Census> => ({ works: [{ id: 'a', times }] })
+  const works = (times: number): Partial<SimulatedCensus> => ({ works: [{ id: 'a', times }] })
   expect(looking(census([bank]), census([done], works(1)))).not.toThrow()
   expect(looking(census([bank], works(1)))).toThrow('I5: job a is running, and its work was done 1 times')
   expect(looking(census([bank]), census([done]))).toThrow('I5: job a is done, and its work was done 0 times')

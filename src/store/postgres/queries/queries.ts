@@ -1,4 +1,5 @@
 import { requestQueries } from './request.js'
+import { censusQueries } from './census.js'
 import { claimQueries } from './claim.js'
 import { enqueueQueries } from './enqueue.js'
 import { findQueries } from './find.js'
@@ -37,6 +38,7 @@ const statements = {
   ...scheduleQueries,
   ...groupQueries,
   ...receiptQueries,
+  ...censusQueries,
 }
 
 export type Queries = typeof statements

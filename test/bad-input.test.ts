@@ -7,14 +7,14 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { build } from '../scripts/build.mjs'
 import { codec, defaults, job, millrace, sqlite } from '../src/index.js'
 import type { JobRecord, Mill, MillOptions, MillraceError, Problem } from '../src/index.js'
-import { usePlace } from './processes/child.js'
+import { useProcesses } from './processes/child.js'
 import { freshStore, onPostgres, passingStore } from './support/fresh-store.js'
 
 /** Wrong input through the public API: it is refused before anything is written. */
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-bad-input-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
-const place = usePlace()
+const processes = useProcesses()
 
 const MIB = 1024 * 1024
 const TROUBLE = 'a\u0000b\ud800c\udfffd'
@@ -972,8 +972,8 @@ describe('in production', () => {
   })
 
   test('a store must be chosen, and none is created', async () => {
-    const child = place().run(`
-      process.chdir(${JSON.stringify(place().folder)})
+    const child = processes().run(`
+      process.chdir(${JSON.stringify(processes().folder)})
       process.env.NODE_ENV = 'production'
       delete process.env.MILLRACE_STORE
       const error = await millrace({ logger: false }).catch((thrown) => thrown)
@@ -982,13 +982,13 @@ describe('in production', () => {
       const mill = await millrace({ logger: false })
       await mill.close()
       say('chosen')`)
-    expect(await child.hears('refused')).toMatchObject({
+    expect(await child.receives('refused')).toMatchObject({
       code: 'E_INVALID_OPTIONS',
       message: expect.stringMatching(/store must be chosen when NODE_ENV is production/) as string,
     })
-    await child.hears('chosen')
-    expect(readdirSync(place().folder)).not.toContain('millrace.db')
-    if (!onPostgres) expect(readdirSync(place().folder)).toContain('jobs.db')
+    await child.receives('chosen')
+    expect(readdirSync(processes().folder)).not.toContain('millrace.db')
+    if (!onPostgres) expect(readdirSync(processes().folder)).toContain('jobs.db')
   })
 })
 
@@ -1005,12 +1005,12 @@ describe.skipIf(onPostgres)('a second process with an old SQLite', () => {
       const opened = await millrace({ store: sqlite(new Database(file)), logger: false }).catch((error) => error)
       say(opened.code ?? 'opened', { message: opened.message })
       setInterval(() => {}, 1000)`
-    const first = place().run(program)
-    await first.hears('opened')
-    const second = place().run(program)
-    expect((await second.hears('E_OLD_SQLITE'))['message']).toContain(`process ${first.process.pid}`)
+    const first = processes().run(program)
+    await first.receives('opened')
+    const second = processes().run(program)
+    expect((await second.receives('E_OLD_SQLITE'))['message']).toContain(`process ${first.process.pid}`)
     await first.kill()
-    await place().run(program).hears('opened')
+    await processes().run(program).receives('opened')
   })
 })
 

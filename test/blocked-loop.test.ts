@@ -2,10 +2,10 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { build } from '../scripts/build.mjs'
-import { usePlace } from './processes/child.js'
+import { useProcesses } from './processes/child.js'
 
 /** X8 on real processes: a handler that blocks the event loop past its timeout and grace, beside a healthy worker. */
-const place = usePlace()
+const processes = useProcesses()
 beforeAll(async () => {
   expect((await build()).code).toBe(0)
 })
@@ -47,12 +47,12 @@ describe('a handler that blocks the event loop', () => {
     'past its timeout and grace loses its jobs to another worker, and is reported with its stack',
     { timeout: 60_000 },
     async () => {
-      const blocked = place().run(
+      const blocked = processes().run(
         program(`await mill.enqueue(slow); await mill.enqueue(spin); await mill.start()`, { blocks: true }),
       )
-      await blocked.hears('spins')
-      const healthy = place().run(program(`await mill.start(); say('up'); ${results}`))
-      const { ended } = await healthy.hears('ended', 45_000)
+      await blocked.receives('spins')
+      const healthy = processes().run(program(`await mill.start(); say('up'); ${results}`))
+      const { ended } = await healthy.receives('ended', 45_000)
       // The blocking job is a suspect at once, the other is not; neither is charged.
       expect(ended).toMatchObject([
         { job: 'slow', state: 'done', crashes: 0, exits: ['crashed', null] },
@@ -69,10 +69,10 @@ describe('a handler that blocks the event loop', () => {
     'in a native call has no stack to report, and the longest timeout in flight counts',
     { timeout: 60_000 },
     async () => {
-      const blocked = place().run(program(`await mill.enqueue(native); await mill.start()`, { blocks: true }))
-      await blocked.hears('native')
-      const healthy = place().run(program(`await mill.start(); ${results}`))
-      const { ended } = await healthy.hears('ended', 45_000)
+      const blocked = processes().run(program(`await mill.enqueue(native); await mill.start()`, { blocks: true }))
+      await blocked.receives('native')
+      const healthy = processes().run(program(`await mill.start(); ${results}`))
+      const { ended } = await healthy.receives('ended', 45_000)
       expect(ended).toMatchObject([{ job: 'native', state: 'done', crashes: 0 }])
       expect(blocked.errors).toContain('by a call that gives no stack')
     },
@@ -82,14 +82,16 @@ describe('a handler that blocks the event loop', () => {
     ['for less than its timeout and grace', { graceMs: 60_000 }],
     ['with no timeout', { timeout: 'Infinity' }],
   ] as const)('%s keeps its jobs', { timeout: 60_000 }, async ([, options]) => {
-    const blocked = place().run(program(`await mill.enqueue(spin); await mill.start()`, { blocks: true, ...options }))
-    await blocked.hears('spins')
-    const healthy = place().run(
+    const blocked = processes().run(
+      program(`await mill.enqueue(spin); await mill.start()`, { blocks: true, ...options }),
+    )
+    await blocked.receives('spins')
+    const healthy = processes().run(
       program(`await mill.start(); say('up')
       await new Promise((next) => setTimeout(next, 4_000))
       for await (const found of mill.find()) say('found', { state: found.state })`),
     )
-    expect(await healthy.hears('found')).toMatchObject({ state: 'running' })
+    expect(await healthy.receives('found')).toMatchObject({ state: 'running' })
     expect(blocked.errors).toBe('')
   })
 })

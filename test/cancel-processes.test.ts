@@ -1,14 +1,14 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { build } from '../scripts/build.mjs'
-import { Place, usePlace } from './processes/child.js'
-import type { Child, Said } from './processes/child.js'
+import { ProcessFixture, useProcesses } from './processes/child.js'
+import type { Child, Message } from './processes/child.js'
 
 /** X7 and X14 between real processes: a worker, and another process that cancels and pauses. */
-const place = usePlace()
+const processes = useProcesses()
 /** The grace is half a minute: it passes while the other tests run, in a folder of its own. */
-const aside = new Place()
-let ignored: Promise<{ first: Child; asked: Said; ended: Said }>
+const aside = new ProcessFixture()
+let ignored: Promise<{ first: Child; asked: Message; ended: Message }>
 beforeAll(async () => {
   expect((await build()).code).toBe(0)
   ignored = ignoreSignal()
@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => aside.clear())
 
 /** A worker whose poll is a minute away: what arrives sooner does not come from the poll. */
-const worker = (handler: string, then: string, options = '', where = place()): Child =>
+const worker = (handler: string, then: string, options = '', where = processes()): Child =>
   where.run(`
     const work = job('work', { retry: { limit: 3, backoff: { start: '10ms' } }, run: async (p, ctx) => { ${handler} } })
     const mill = await millrace({ store: file, jobs: { work }, logger: false, poll: '60s', lease: '15s', ${options} })
@@ -30,7 +30,7 @@ const worker = (handler: string, then: string, options = '', where = place()): C
 const ENQUEUE = `const { id } = await mill.enqueue(work, { n: 1 }); say('id', { id })`
 
 /** Another process: it has no worker, and knows the job by its name only. */
-const other = (body: string, id = '', where = place()): Child =>
+const other = (body: string, id = '', where = processes()): Child =>
   where.run(`
     const mill = await millrace({ store: file, jobs: [job('work', () => 1)], logger: false })
     const id = ${JSON.stringify(id)}
@@ -48,13 +48,13 @@ const other = (body: string, id = '', where = place()): Child =>
     ${body}
     await mill.close(); say('over')`)
 
-const ran = (child: Child): number => child.heard.filter((said) => said.what === 'ran').length
+const ran = (child: Child): number => child.messages.filter((said) => said.what === 'ran').length
 
 async function idOf(child: Child): Promise<string> {
-  return (await child.hears('id'))['id'] as string
+  return (await child.receives('id'))['id'] as string
 }
 
-async function ignoreSignal(): Promise<{ first: Child; asked: Said; ended: Said }> {
+async function ignoreSignal(): Promise<{ first: Child; asked: Message; ended: Message }> {
   const first = worker(
     `say(p.n === 1 ? 'ran' : 'next')
      // Counted from the abort: on a busy machine the other process takes seconds to start and cancel.
@@ -64,12 +64,12 @@ async function ignoreSignal(): Promise<{ first: Child; asked: Said; ended: Said 
     `concurrency: 1,`,
     aside,
   )
-  await first.hears('ran')
+  await first.receives('ran')
   const asking = `say('asked', { cancelled: await mill.cancel(id) }); say('ended', await becomes('cancelled'))`
   const second = other(asking, await idOf(first), aside)
-  const asked = await second.hears('asked')
-  const ended = await second.hears('ended', 60_000)
-  expect(first.heard.some((said) => said.what === 'came back' || said.what === 'next')).toBe(false)
+  const asked = await second.receives('asked')
+  const ended = await second.receives('ended', 60_000)
+  expect(first.messages.some((said) => said.what === 'came back' || said.what === 'next')).toBe(false)
   return { first, asked, ended }
 }
 
@@ -86,19 +86,19 @@ describe('a job that runs in one process and is cancelled from another', () => {
        }))`,
         ENQUEUE,
       )
-      await first.hears('ran')
+      await first.receives('ran')
       const second = other(
         `say('asked', { cancelled: await Promise.all([mill.cancel(id), mill.cancel(id)]) })
        const code = await mill.handle(id).result({ timeout: '20s' }).catch((error) => error.code)
        say('ended', { code, ...(await get()), again: await mill.cancel(id) })`,
         await idOf(first),
       )
-      const asked = await second.hears('asked')
+      const asked = await second.receives('asked')
       expect(asked['cancelled']).toEqual([true, true])
-      const told = await first.hears('told', 20_000)
+      const told = await first.receives('told', 20_000)
       expect(told['code']).toBe('E_JOB_CANCELLED')
       expect(told.at - asked.at).toBeLessThan(5_000)
-      expect(await second.hears('ended')).toMatchObject({
+      expect(await second.receives('ended')).toMatchObject({
         code: 'E_JOB_CANCELLED',
         state: 'cancelled',
         attempt: 1,
@@ -116,20 +116,20 @@ describe('a job that runs in one process and is cancelled from another', () => {
       ENQUEUE,
       `lease: '1s',`,
     )
-    await first.hears('ran')
+    await first.receives('ran')
     const id = await idOf(first)
     const second = other(`say('asked', { cancelled: await mill.cancel(id) })`, id)
-    expect((await second.hears('asked'))['cancelled']).toBe(true)
+    expect((await second.receives('asked'))['cancelled']).toBe(true)
     await first.kill()
     const third = worker(`say('ran')`, '', `lease: '1s',`)
     const fourth = other(`say('ended', await becomes('cancelled'))`, id)
-    expect(await fourth.hears('ended')).toMatchObject({
+    expect(await fourth.receives('ended')).toMatchObject({
       reason: 'cancel() was called',
       attempt: 0,
       exits: ['crashed'],
     })
     third.process.kill('SIGTERM')
-    await third.hears('closed')
+    await third.receives('closed')
     expect(ran(third)).toBe(0)
   })
 })
@@ -145,13 +145,13 @@ describe('a queue that is paused from another process', () => {
     'begins nothing after the call has resolved, and continues when it is resumed',
     { timeout: 90_000 },
     async () => {
-      const first = place().run(`${stream}
+      const first = processes().run(`${stream}
       await mill.enqueueMany(work, Array.from({ length: 20_000 }, (_, n) => ({ n })))
       await mill.start()
       while (begun.length < 300) await new Promise((next) => setTimeout(next, 5))
       say('fast')
       process.on('SIGTERM', async () => { await mill.close(); say('begun', { begun }) })`)
-      await first.hears('fast')
+      await first.receives('fast')
       const second = other(`
       const spans = []
       for (let round = 0; round < 5; round += 1) {
@@ -163,10 +163,10 @@ describe('a queue that is paused from another process', () => {
         await new Promise((next) => setTimeout(next, 300))
       }
       say('spans', { spans })`)
-      const spans = (await second.hears('spans', 60_000))['spans'] as [number, number][]
-      await second.hears('over')
+      const spans = (await second.receives('spans', 60_000))['spans'] as [number, number][]
+      await second.receives('over')
       first.process.kill('SIGTERM')
-      const begun = (await first.hears('begun'))['begun'] as [number, number][]
+      const begun = (await first.receives('begun'))['begun'] as [number, number][]
       const late = begun.filter(([, at]) => spans.some(([from, to]) => at > from && at < to))
       expect(late).toEqual([])
       expect(new Set(begun.map(([n]) => n)).size).toBe(begun.length)
@@ -175,19 +175,19 @@ describe('a queue that is paused from another process', () => {
 
   test('stays paused when the worker is restarted, and resumes at its time', { timeout: 90_000 }, async () => {
     const first = worker(`say('ran', { now: Date.now() })`, '')
-    await first.hears('up')
+    await first.receives('up')
     const second = other(`
       const until = new Date(Date.now() + 6_000)
       await mill.queue('default').pauseUntil(until)
       await mill.enqueue('work', { n: 1 })
       say('paused', { until: until.getTime() })`)
-    const until = (await second.hears('paused'))['until'] as number
-    await second.hears('over')
+    const until = (await second.receives('paused'))['until'] as number
+    await second.receives('over')
     await first.kill()
     const third = worker(`say('ran', { now: Date.now() })`, '')
-    await third.hears('up')
+    await third.receives('up')
     expect(Date.now()).toBeLessThan(until)
-    const { now } = await third.hears('ran', 20_000)
+    const { now } = await third.receives('ran', 20_000)
     expect(ran(first)).toBe(0)
     expect(now).toBeGreaterThanOrEqual(until)
     expect((now as number) - until).toBeLessThan(2_000)
@@ -196,7 +196,7 @@ describe('a queue that is paused from another process', () => {
 
 test('a job that is paused from another process while it runs pauses instead of being retried', async () => {
   // It fails when the pause has resolved, however long the other process takes to call it.
-  const answered = JSON.stringify(join(place().folder, 'answered'))
+  const answered = JSON.stringify(join(processes().folder, 'answered'))
   const first = worker(
     `say('ran')
      const { existsSync } = await import('node:fs')
@@ -204,7 +204,7 @@ test('a job that is paused from another process while it runs pauses instead of 
      throw new Error('no')`,
     ENQUEUE,
   )
-  await first.hears('ran')
+  await first.receives('ran')
   const id = await idOf(first)
   const second = other(
     `const paused = await mill.pause(id)
@@ -214,7 +214,7 @@ test('a job that is paused from another process while it runs pauses instead of 
      say('paused', { paused, ...(await get()) })`,
     id,
   )
-  expect(await second.hears('paused')).toMatchObject({ paused: true, state: 'paused', attempt: 1 })
+  expect(await second.receives('paused')).toMatchObject({ paused: true, state: 'paused', attempt: 1 })
   expect(ran(first)).toBe(1)
 })
 
@@ -225,8 +225,8 @@ test(
   async () => {
     const { first, asked, ended } = await ignored
     expect(ended.at - asked.at).toBeGreaterThan(29_000)
-    await first.hears('next', 30_000)
-    expect(first.heard.map((said) => said.what).filter((what) => what !== 'id' && what !== 'up')).toEqual([
+    await first.receives('next', 30_000)
+    expect(first.messages.map((said) => said.what).filter((what) => what !== 'id' && what !== 'up')).toEqual([
       'ran',
       'came back',
       'next',

@@ -8,7 +8,7 @@ import { codec, job, millrace } from '../src/index.js'
 import type { JobRecord, Logger, Mill, MillOptions } from '../src/index.js'
 import { testing } from './support/testing.js'
 import { freshStore } from './support/fresh-store.js'
-import { usePlace } from './processes/child.js'
+import { useProcesses } from './processes/child.js'
 
 /** C1: the captured context of an enqueue is restored where the job runs, on real files and across processes. */
 
@@ -267,7 +267,7 @@ test('the testing kit restores captured values too', async () => {
 })
 
 describe('across processes', () => {
-  const place = usePlace()
+  const processes = useProcesses()
   beforeAll(async () => {
     const built = await build()
     if (built.code !== 0) throw new Error(`the package does not build:\n${built.output}`)
@@ -280,15 +280,15 @@ describe('across processes', () => {
   `
 
   test('what a producer captured is seen by the worker, and by its logger', { timeout: 60_000 }, async () => {
-    const producer = place().run(`${SETUP}
+    const producer = processes().run(`${SETUP}
       const mail = job('mail', () => {})
       const mill = await millrace({ ...options, logger: false })
       const { id } = await tenant.run({ name: 'acme', since: new Date(0) }, () => mill.enqueue(mail, { n: 1 }))
       say('enqueued', { id })
       await mill.close()
     `)
-    const { id } = await producer.hears('enqueued')
-    const worker = place().run(`${SETUP}
+    const { id } = await producer.receives('enqueued')
+    const worker = processes().run(`${SETUP}
       const at = (level) => (fields, text) => say('log ' + level, { text, tenant: tenant.getStore()?.name })
       const logger = { debug() {}, info() {}, warn: at('warn'), error: at('error') }
       const mail = job('mail', {
@@ -302,9 +302,9 @@ describe('across processes', () => {
       const mill = await millrace({ ...options, jobs: [mail], logger })
       await mill.start()
     `)
-    expect(await worker.hears('ran')).toMatchObject({ name: 'acme', since: true })
-    expect(await worker.hears('log error')).toMatchObject({ text: 'failed mail', tenant: 'acme' })
-    const reader = await open({ store: place().file })
+    expect(await worker.receives('ran')).toMatchObject({ name: 'acme', since: true })
+    expect(await worker.receives('log error')).toMatchObject({ text: 'failed mail', tenant: 'acme' })
+    const reader = await open({ store: processes().file })
     expect(await record(reader, id as string)).toMatchObject({
       state: 'failed',
       captured: { tenant: { name: 'acme', since: new Date(0) } },

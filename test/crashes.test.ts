@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { build } from '../scripts/build.mjs'
-import { usePlace } from './processes/child.js'
+import { useProcesses } from './processes/child.js'
 
 /** X10 on real processes: kill -9, stalls longer than a lease, blocked loops, poison pills. */
-const place = usePlace()
+const processes = useProcesses()
 beforeAll(async () => {
   expect((await build()).code).toBe(0)
 })
@@ -25,31 +25,31 @@ describe('a worker killed with -9', () => {
         await new Promise((next) => killing || setTimeout(next, 1_000))
         say('ended')
       })`
-      const first = place().run(`const killing = true; ${jobs}
+      const first = processes().run(`const killing = true; ${jobs}
       const mill = await millrace({ store: file, jobs: { work }, logger: false })
       await mill.enqueueMany(work, Array.from({ length: 8 }, (_, n) => ({ n })))
       await mill.start()`)
-      await expect.poll(() => first.heard.filter((s) => s.what === 'ran').length, { timeout: 20_000 }).toBe(8)
+      await expect.poll(() => first.messages.filter((s) => s.what === 'ran').length, { timeout: 20_000 }).toBe(8)
       // It is up before the other dies: the promise does not include the start of a process.
-      const second = place().run(`const killing = false; ${jobs}
+      const second = processes().run(`const killing = false; ${jobs}
       const mill = await millrace({ store: file, jobs: { work }, logger: false })
       await mill.start(); say('up')
       for await (const found of mill.find()) await mill.handle(found.id).result({ timeout: '60s' })
       ${census} await mill.close()`)
-      await second.hears('up')
+      await second.receives('up')
       await first.kill()
       const killedAt = Date.now()
-      const again = await second.hears('ran', 40_000)
+      const again = await second.receives('ran', 40_000)
       expect(again.at - killedAt).toBeLessThan(20_000)
-      const { census: found } = (await second.hears('census', 60_000)) as unknown as {
+      const { census: found } = (await second.receives('census', 60_000)) as unknown as {
         census: { state: string; attempt: number; crashes: number; exits: unknown[] }[]
       }
       expect(found).toHaveLength(8)
       for (const job of found)
         expect(job).toMatchObject({ state: 'done', attempt: 1, crashes: 0, exits: ['crashed', null] })
-      expect(second.heard.filter((s) => s.what === 'ran')).toHaveLength(8)
+      expect(second.messages.filter((s) => s.what === 'ran')).toHaveLength(8)
       // One crash makes no suspect: the jobs run side by side, as before.
-      expect(second.heard.slice(0, 9).filter((s) => s.what === 'ended')).toEqual([])
+      expect(second.messages.slice(0, 9).filter((s) => s.what === 'ended')).toEqual([])
       expect(await second.exited).toBe(0)
     },
   )
@@ -74,7 +74,7 @@ describe('a worker killed with -9', () => {
         await new Promise((next) => setTimeout(next, 50))
       }
       ${census} await mill.close()`
-      let child = place().run(
+      let child = processes().run(
         program(
           `await mill.enqueue(pill, { n: -1 }); await mill.enqueueMany(good, Array.from({ length: 20 }, (_, n) => ({ n })))`,
         ),
@@ -84,12 +84,12 @@ describe('a worker killed with -9', () => {
         crashes += 1
         // Two crashes make suspects of the ten in flight, one is in the quarantine of half of them, and three are charged.
         expect(crashes).toBeLessThanOrEqual(6)
-        child = place().run(program(''))
+        child = processes().run(program(''))
       }
-      const { census: found } = (await child.hears('census')) as unknown as {
+      const { census: found } = (await child.receives('census')) as unknown as {
         census: { job: string; state: string; crashes: number; attempt: number }[]
       }
-      expect(await child.hears('error')).toMatchObject({
+      expect(await child.receives('error')).toMatchObject({
         text: 'parked pill (its process died 3 times while it ran in quarantine)',
         job: 'pill',
       })
@@ -108,29 +108,29 @@ describe('a worker that stalls', () => {
       const mill = await millrace({ store: file, jobs: { work }, logger: { debug() {}, info() {}, error() {}, warn: (_, m) => say('warned', { m }) }, lease: '1s', poll: '100ms' })
       await mill.start(); say('up')`
     // It reports that it ran, and only then waits: when it resumes it returns a result for a claim it no longer has.
-    const first = place().run(`${program('first', 'await new Promise((go) => setTimeout(go, 300))')}
+    const first = processes().run(`${program('first', 'await new Promise((go) => setTimeout(go, 300))')}
       const handle = await mill.enqueue(work); say('id', { id: handle.id })`)
-    await first.hears('ran')
-    const { id } = await first.hears('id')
+    await first.receives('ran')
+    const { id } = await first.receives('id')
     first.process.kill('SIGSTOP')
-    const second = place().run(`${program('second', '')}
+    const second = processes().run(`${program('second', '')}
       say('result', { result: await mill.handle(${JSON.stringify(id)}).result({ timeout: '30s' }) })`)
-    expect((await second.hears('result'))['result']).toBe('second')
+    expect((await second.receives('result'))['result']).toBe('second')
     first.process.kill('SIGCONT')
     await expect
       .poll(
         () =>
-          first.heard
+          first.messages
             .filter((s) => s.what === 'warned')
             .map((s) => s['m'] as string)
             .join('; '),
         { timeout: 20_000 },
       )
       .toMatch(/lost/)
-    const third = place().run(`const mill = await millrace({ store: file, logger: false })
+    const third = processes().run(`const mill = await millrace({ store: file, logger: false })
       const found = await mill.get(${JSON.stringify(id)}); say('record', { state: found.state, result: found.result, attempt: found.attempt, crashes: found.crashes })`)
-    expect(await third.hears('record')).toMatchObject({ state: 'done', result: 'second', attempt: 1, crashes: 0 })
-    expect(second.heard.filter((s) => s.what === 'ran')).toHaveLength(1)
+    expect(await third.receives('record')).toMatchObject({ state: 'done', result: 'second', attempt: 1, crashes: 0 })
+    expect(second.messages.filter((s) => s.what === 'ran')).toHaveLength(1)
   })
 
   test(
@@ -141,13 +141,15 @@ describe('a worker that stalls', () => {
       const work = job('work', async () => { say('ran'); const end = Date.now() + 3_000; while (Date.now() < end); say('unblocked') })
       const mill = await millrace({ store: file, jobs: { work }, logger: false, lease: '1s', poll: '100ms' })
       await mill.start(); say('up'); ${extra}`
-      const first = place().run(program(`const handle = await mill.enqueue(work); await handle.result(); ${census}`))
-      await first.hears('ran')
-      const second = place().run(program(''))
-      await second.hears('up')
-      const { census: found } = (await first.hears('census')) as unknown as { census: object[] }
+      const first = processes().run(
+        program(`const handle = await mill.enqueue(work); await handle.result(); ${census}`),
+      )
+      await first.receives('ran')
+      const second = processes().run(program(''))
+      await second.receives('up')
+      const { census: found } = (await first.receives('census')) as unknown as { census: object[] }
       expect(found).toMatchObject([{ state: 'done', attempt: 1, crashes: 0 }])
-      expect([...first.heard, ...second.heard].filter((s) => s.what === 'ran')).toHaveLength(1)
+      expect([...first.messages, ...second.messages].filter((s) => s.what === 'ran')).toHaveLength(1)
     },
   )
 })
@@ -166,13 +168,16 @@ test('two processes on one store run every job exactly once', { timeout: 60_000 
       await new Promise((next) => setTimeout(next, 20))
     }
     await mill.close(); say('ran', { ran })`
-  const first = place().run(
+  const first = processes().run(
     program(
       `for (let i = 0; i < 20; i += 1) await mill.enqueueMany(work, Array.from({ length: 100 }, (_, n) => ({ n: i * 100 + n })))`,
     ),
   )
-  const second = place().run(program(''))
-  await first.hears('up')
-  const all = [...((await first.hears('ran'))['ran'] as number[]), ...((await second.hears('ran'))['ran'] as number[])]
+  const second = processes().run(program(''))
+  await first.receives('up')
+  const all = [
+    ...((await first.receives('ran'))['ran'] as number[]),
+    ...((await second.receives('ran'))['ran'] as number[]),
+  ]
   expect(all.sort((a, b) => a - b)).toEqual(Array.from({ length: 2_000 }, (_, n) => n))
 })

@@ -4,13 +4,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { build } from '../scripts/build.mjs'
-import { usePlace } from './processes/child.js'
+import { useProcesses } from './processes/child.js'
 
 /** A disk of sixteen megabytes: a small file system in memory, where this machine allows to mount one. */
 const disk = mkdtempSync(join(tmpdir(), 'millrace-disk-'))
 const mounted =
   process.platform === 'linux' && spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=16m', 'tmpfs', disk]).status === 0
-const place = usePlace()
+const processes = useProcesses()
 
 beforeAll(async () => {
   expect((await build()).code).toBe(0)
@@ -53,13 +53,13 @@ test.skipIf(!mounted)(
     say('found', { found })
     await mill.close()`
     writeFileSync(filler, Buffer.alloc(6 * 1024 * 1024, 1))
-    const child = place().run(program, join(disk, 'jobs.db'))
-    const refused = await child.hears('refused')
+    const child = processes().run(program, join(disk, 'jobs.db'))
+    const refused = await child.receives('refused')
     expect(refused).toMatchObject({ code: 'E_STORE_FULL', name: 'StoreFullError' })
     expect(refused['acknowledged']).toBeGreaterThan(0)
-    expect(await child.hears('recorded')).toMatchObject({ result: 'kept' })
-    expect(await child.hears('resumed')).toMatchObject({ result: 'after' })
-    expect((await child.hears('found'))['found']).toBe(refused['acknowledged'])
+    expect(await child.receives('recorded')).toMatchObject({ result: 'kept' })
+    expect(await child.receives('resumed')).toMatchObject({ result: 'after' })
+    expect((await child.receives('found'))['found']).toBe(refused['acknowledged'])
     expect(await child.exited).toBe(0)
   },
 )
@@ -81,8 +81,8 @@ test.skipIf(!mounted)(
     const program = `
     const refused = await millrace({ store: file, logger: false }).catch((error) => error)
     say('refused', { code: refused.code, message: refused.message })`
-    const child = place().run(program, join(disk, 'late.db'))
-    const refused = await child.hears('refused')
+    const child = processes().run(program, join(disk, 'late.db'))
+    const refused = await child.receives('refused')
     await child.exited
     rmSync(filler)
     expect(refused).toMatchObject({

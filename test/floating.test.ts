@@ -1,9 +1,9 @@
 import { beforeAll, expect, test } from 'vitest'
 import { build } from '../scripts/build.mjs'
-import { usePlace } from './processes/child.js'
+import { useProcesses } from './processes/child.js'
 
 /** A job that has ended can still end the process, by a rejection that no code awaits. The job that is running then is not charged. */
-const place = usePlace()
+const processes = useProcesses()
 beforeAll(async () => {
   expect((await build()).code).toBe(0)
 })
@@ -24,26 +24,26 @@ const mill = await millrace({
 `
 
 test('a job is not charged with the floating rejection of the job before it', { timeout: 60_000 }, async () => {
-  const first = place().run(`${program(true)}
+  const first = processes().run(`${program(true)}
     await mill.enqueue(leaves, {}, { priority: 1 })
     await mill.enqueue(innocent, {})
     await mill.start()`)
-  await first.hears('began')
+  await first.receives('began')
   expect(await first.exited).toBe(1)
   // Once more, with another job that leaves a promise behind: the innocent one is in flight at two crashes in a row.
-  const second = place().run(`${program(true)}
+  const second = processes().run(`${program(true)}
     await mill.enqueue(leaves, {}, { priority: 1 })
     await mill.start()`)
-  await second.hears('began', 30_000)
+  await second.receives('began', 30_000)
   expect(await second.exited).toBe(1)
-  const third = place().run(`${program(false)}
+  const third = processes().run(`${program(false)}
     await mill.start()
     for await (const found of mill.find({ job: 'innocent' })) await mill.handle(found.id).result({ timeout: '30s' })
     const all = []
     for await (const found of mill.find()) all.push({ job: found.job, state: found.state, crashes: found.crashes })
     say('all', { all })
     await mill.close()`)
-  const { all } = (await third.hears('all', 40_000)) as unknown as {
+  const { all } = (await third.receives('all', 40_000)) as unknown as {
     all: { job: string; state: string; crashes: number }[]
   }
   expect(all.filter(({ job }) => job === 'innocent')).toEqual([{ job: 'innocent', state: 'done', crashes: 0 }])

@@ -7,13 +7,13 @@ import { build } from '../scripts/build.mjs'
 import { GroupSealedError, job, millrace } from '../src/index.js'
 import type { EnqueueOptions, GroupHandle, Mill, MillOptions } from '../src/index.js'
 import { chooseLibrary } from '../src/store/sqlite/connection/library.js'
-import { usePlace } from './processes/child.js'
+import { useProcesses } from './processes/child.js'
 import { freshStore, onPostgres } from './support/fresh-store.js'
 
 /** G1 through the public API: progress, the seal, whenDone, and commands on the whole group. */
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-groups-'))
-const place = usePlace()
+const processes = useProcesses()
 beforeAll(async () => {
   expect((await build()).code).toBe(0)
 }, 120_000)
@@ -213,8 +213,8 @@ describe('the whenDone job of a group', () => {
     const group = mill.group('fleet', { whenDone: [report, { campaign: 'fleet' }] })
     await mill.enqueueMany(send, tos(600), { group: 'fleet' })
     await group.seal()
-    const fleet = [place().run(worker, store), place().run(worker, store), place().run(worker, store)]
-    await Promise.all(fleet.map((child) => child.hears('up')))
+    const fleet = [processes().run(worker, store), processes().run(worker, store), processes().run(worker, store)]
+    await Promise.all(fleet.map((child) => child.receives('up')))
     await fleet[0]?.kill()
     await completes(group)
     expect(await group.progress()).toMatchObject({ total: 600, unfinished: 0 })
@@ -229,7 +229,7 @@ describe('the whenDone job of a group', () => {
     await mill.enqueue('send', { to: 'one' }, { group: 'last' })
     await group.seal()
     // Code after a commit in the same turn runs before any timer, and so before any promotion.
-    const child = place().run(
+    const child = processes().run(
       `const send = job('send', async (p, ctx) => {
          await ctx.transaction(() => 1)
          process.kill(process.pid, 'SIGKILL')

@@ -3,11 +3,11 @@ import { pathToFileURL } from 'node:url'
 import { beforeAll, expect, test } from 'vitest'
 import { build } from '../scripts/build.mjs'
 import { freshDatabase } from './postgres/shared-postgres.js'
-import { usePlace } from './processes/child.js'
+import { useProcesses } from './processes/child.js'
 import type { Child } from './processes/child.js'
 
 /** A process killed with -9 when a parent's end is on disk and its children are not released yet. */
-const place = usePlace()
+const processes = useProcesses()
 beforeAll(async () => {
   expect((await build()).code).toBe(0)
 }, 120_000)
@@ -37,16 +37,16 @@ for await (const { job, state } of mill.find()) states.push(job + ' ' + state)
 say('found', { states })`
 
 async function goesOn(second: Child, found: readonly string[]): Promise<void> {
-  expect((await second.hears('found'))['states']).toEqual(expect.arrayContaining([...found]))
-  expect((await second.hears('loaded', 25_000))['got']).toEqual([7])
+  expect((await second.receives('found'))['states']).toEqual(expect.arrayContaining([...found]))
+  expect((await second.receives('loaded', 25_000))['got']).toEqual([7])
   await second.kill()
 }
 
 test('on SQLite leaves a to-do that the next start processes', { timeout: 90_000 }, async () => {
   const dies = `db.exec('begin immediate'); ctx.settleIn(db, p.n); db.exec('commit'); process.kill(process.pid, 'SIGKILL')`
-  const first = place().run(`${db}\n${program(dies, write)}`)
+  const first = processes().run(`${db}\n${program(dies, write)}`)
   expect(await first.exited).toBe('SIGKILL')
-  await goesOn(place().run(`${db}\n${program('', look)}`), ['load blocked', 'extract done'])
+  await goesOn(processes().run(`${db}\n${program('', look)}`), ['load blocked', 'extract done'])
 })
 
 test('on PostgreSQL too', { timeout: 90_000 }, async () => {
@@ -60,10 +60,10 @@ test('on PostgreSQL too', { timeout: 90_000 }, async () => {
       await ctx.settleIn(client, p.n)
       await client.query('commit')
       process.kill(process.pid, 'SIGKILL')`
-    const first = place().run(`const store = file\n${program(dies, write)}`, url)
+    const first = processes().run(`const store = file\n${program(dies, write)}`, url)
     expect(await first.exited).toBe('SIGKILL')
     // Its own process may have processed the commit in the last moment.
-    await goesOn(place().run(`const store = file\n${program('', look)}`, url), ['extract done'])
+    await goesOn(processes().run(`const store = file\n${program('', look)}`, url), ['extract done'])
   } finally {
     await database.drop()
   }

@@ -1,6 +1,6 @@
 import { Client } from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { Bench, only } from './contract/bench.js'
+import { ContractFixture, only } from './contract/fixture.js'
 import { freshDatabase } from './postgres/shared-postgres.js'
 import { openDatabase } from '../src/store/postgres/connection/open.js'
 import { PostgresStore } from '../src/store/postgres/postgres-store.js'
@@ -16,8 +16,8 @@ let database: Awaited<ReturnType<typeof freshDatabase>>
 let client: Client
 let schema = ''
 let schemas = 0
-let b: Bench
-let other: Bench
+let b: ContractFixture
+let other: ContractFixture
 const stores: PostgresStore[] = []
 
 beforeAll(async () => {
@@ -27,8 +27,8 @@ afterAll(() => database?.drop())
 beforeEach(async () => {
   schema = `link_races_${(schemas += 1)}`
   const clock = { now: Date.UTC(2040, 0, 10, 12) }
-  b = new Bench({ store: await open(clock), clock })
-  other = new Bench({ store: await open(clock), clock })
+  b = new ContractFixture({ store: await open(clock), clock })
+  other = new ContractFixture({ store: await open(clock), clock })
   client = new Client(database.url)
   await client.connect()
 })
@@ -45,8 +45,8 @@ async function open(clock: { now: number }): Promise<PostgresStore> {
   return store
 }
 
-async function promote(bench = b): Promise<void> {
-  while ((await bench.store.jobs.promoteJobs(100)).again);
+async function promote(fixture = b): Promise<void> {
+  while ((await fixture.store.jobs.promoteJobs(100)).again);
 }
 const rows = async (sql: string): Promise<Record<string, unknown>[]> => (await client.query(sql)).rows
 const todos = (): Promise<object[]> => rows(`select what from ${schema}.link_todos`)
@@ -185,8 +185,8 @@ describe('the last two parents of a child', () => {
 test('two late edges that would close a cycle are not both written', async () => {
   for (let round = 0; round < 10; round += 1) {
     const [one, two] = [await b.one({ due: { inMs: 60_000 } }), await b.one({ due: { inMs: 60_000 } })]
-    const add = (bench: Bench, id: string, parent: string): Promise<unknown> =>
-      bench.store.jobs.changeJob({
+    const add = (fixture: ContractFixture, id: string, parent: string): Promise<unknown> =>
+      fixture.store.jobs.changeJob({
         id,
         from: 'scheduled',
         to: 'scheduled',

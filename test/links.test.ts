@@ -27,7 +27,7 @@ const state = async (handle: Handle<unknown>): Promise<string> => (await handle.
 const soon = { timeout: '30s' } as const
 
 /** Fails for the numbers in `failing`. */
-function house() {
+function linkedJobs() {
   const ran: string[] = []
   const failing = new Set<string>()
   const work = (p: { n: string }): string => {
@@ -46,7 +46,7 @@ function house() {
 
 describe('a job after others', () => {
   test('runs when all are done, however they are named', async () => {
-    const { ran, extract, load, keyed, jobs } = house()
+    const { ran, extract, load, keyed, jobs } = linkedJobs()
     const mill = await open({ jobs })
     const a = await mill.enqueue(extract, { n: 'a' })
     const b = await mill.enqueue(extract, { n: 'b' }, { key: 'b' })
@@ -62,14 +62,14 @@ describe('a job after others', () => {
   })
 
   test('the after of an enqueue replaces that of the definition', async () => {
-    const { keyed, jobs } = house()
+    const { keyed, jobs } = linkedJobs()
     const mill = await open({ jobs })
     await expect(mill.enqueue(keyed, { of: 'nobody' })).rejects.toBeInstanceOf(ParentMissingError)
     expect(await state(await mill.enqueue(keyed, { of: 'nobody' }, { after: [] }))).toBe('ready')
   })
 
   test('waits, is cancelled or runs when one fails, by the policy of enqueue, job or category', async () => {
-    const { failing, extract, load } = house()
+    const { failing, extract, load } = linkedJobs()
     const careless = category('careless', { onParentFailure: 'run' })
     const report = job('report', { run: () => 'told', is: [careless] })
     const strict = job('strict', { run: () => 'done', onParentFailure: 'cancel' })
@@ -96,7 +96,7 @@ describe('a job after others', () => {
   })
 
   test('does not stay blocked by a parent that is deleted', async () => {
-    const { extract, load, jobs } = house()
+    const { extract, load, jobs } = linkedJobs()
     const mill = await open({ jobs })
     const parent = await mill.enqueue(extract, { n: 'a' }, { in: '1h' })
     const [waits, runs] = [
@@ -110,7 +110,7 @@ describe('a job after others', () => {
   })
 
   test('does not stay blocked by a failed parent that is pruned', async () => {
-    const { failing, extract, load } = house()
+    const { failing, extract, load } = linkedJobs()
     const brief = job('brief', {
       ...(extract.options as object),
       run: extract.options.run as never,
@@ -134,7 +134,7 @@ describe('a job after others', () => {
   })
 
   test('can be paused, resumed, edited, rescheduled, cancelled and expire while it is blocked', async () => {
-    const { ran, extract, load, jobs } = house()
+    const { ran, extract, load, jobs } = linkedJobs()
     const mill = await open({ jobs })
     const parent = await mill.enqueue(extract, { n: 'a' }, { in: '1h' })
     const child = await mill.enqueue(load, { n: 'x' }, { after: [parent], key: 'k' })
@@ -173,7 +173,7 @@ describe('a job after others', () => {
 
 describe('parents that are added later', () => {
   test('block a job that waits', async () => {
-    const { ran, extract, load, jobs } = house()
+    const { ran, extract, load, jobs } = linkedJobs()
     const mill = await open({ jobs })
     const [parent, child] = [await mill.enqueue(extract, { n: 'a' }), await mill.enqueue(load, { n: 'x' })]
     expect(await mill.edit(child.id, { after: [parent] })).toBe(true)
@@ -184,7 +184,7 @@ describe('parents that are added later', () => {
   })
 
   test('are given a new policy when they are named again: a job that waits for a cancelled parent then runs', async () => {
-    const { ran, extract, load, jobs } = house()
+    const { ran, extract, load, jobs } = linkedJobs()
     const mill = await open({ jobs })
     const parent = await mill.enqueue(extract, { n: 'a' })
     const child = await mill.enqueue(load, { n: 'x' }, { after: [parent], onParentFailure: 'wait' })
@@ -196,7 +196,7 @@ describe('parents that are added later', () => {
   })
 
   test('are refused when they would close a cycle, with the path, and when they are missing', async () => {
-    const { extract, load, jobs } = house()
+    const { extract, load, jobs } = linkedJobs()
     const mill = await open({ jobs })
     const a = await mill.enqueue(extract, { n: 'a' }, { in: '1h' })
     const b = await mill.enqueue(load, { n: 'b' }, { after: [a] })
@@ -209,7 +209,7 @@ describe('parents that are added later', () => {
   })
 
   test('never close a cycle, also when two are added at once', async () => {
-    const { extract, load, jobs } = house()
+    const { extract, load, jobs } = linkedJobs()
     const mill = await open({ jobs })
     for (let round = 0; round < 5; round += 1) {
       const [a, b] = [
@@ -224,7 +224,7 @@ describe('parents that are added later', () => {
 
 describe('a job that is moved', () => {
   test('by schedule under its key runs after the parents that the call names', async () => {
-    const { ran, extract, load, jobs } = house()
+    const { ran, extract, load, jobs } = linkedJobs()
     const mill = await open({ jobs })
     const parent = await mill.enqueue(extract, { n: 'a' }, { in: '300ms' })
     const timer = await mill.schedule(load, { n: 'old' }, '1h', { key: 'k' })
@@ -237,7 +237,7 @@ describe('a job that is moved', () => {
   })
 
   test('by unique does too, in a flow and by its definition', async () => {
-    const { ran, extract, load, keyed, jobs } = house()
+    const { ran, extract, load, keyed, jobs } = linkedJobs()
     const unique = { by: () => 1, onDuplicate: 'reschedule' } as const
     const mill = await open({ jobs })
     await mill.enqueue(extract, { n: 'b' }, { key: 'b', in: '300ms' })
@@ -255,7 +255,7 @@ describe('a job that is moved', () => {
   })
 
   test('is not changed by a call that is refused', async () => {
-    const { extract, load, jobs } = house()
+    const { extract, load, jobs } = linkedJobs()
     const mill = await open({ jobs })
     const timer = await mill.schedule(load, { n: 'old' }, '1h', { key: 'k' })
     const child = await mill.enqueue(extract, { n: 'a' }, { after: [timer] })
@@ -268,7 +268,7 @@ describe('a job that is moved', () => {
   })
 
   test('differs from one that is only returned: that gets no parents, also not in a flow', async () => {
-    const { extract, load, jobs } = house()
+    const { extract, load, jobs } = linkedJobs()
     const mill = await open({ jobs })
     const parent = await mill.enqueue(extract, { n: 'a' })
     const [holder, first] = [
@@ -285,7 +285,7 @@ describe('a job that is moved', () => {
 
 describe('a flow', () => {
   test('is written completely and returns the handles of what its builder returned', async () => {
-    const { ran, extract, load, jobs } = house()
+    const { ran, extract, load, jobs } = linkedJobs()
     const total = job('total', async (_: undefined, ctx) => (await ctx.results(extract)).join('+'))
     const mill = await open({ jobs: [...jobs, total] })
     await mill.start()
@@ -305,7 +305,7 @@ describe('a flow', () => {
   })
 
   test('with a cycle is refused with an error that shows it, and writes nothing', async () => {
-    const { extract, load, jobs } = house()
+    const { extract, load, jobs } = linkedJobs()
     const mill = await open({ jobs })
     const ring = mill.flow((f) => {
       const a = f.add(extract, { n: 'a' })
@@ -318,7 +318,7 @@ describe('a flow', () => {
   })
 
   test('is refused with all its problems, and writes nothing', async () => {
-    const { extract, load, jobs } = house()
+    const { extract, load, jobs } = linkedJobs()
     const mill = await open({ jobs })
     const wrong = mill.flow((f) => {
       f.add(extract, { n: 'a' }, { priority: 0.5 })
@@ -338,7 +338,7 @@ describe('a flow', () => {
   })
 
   test('whose return value cannot be read is refused before anything is written', async () => {
-    const { extract, jobs } = house()
+    const { extract, jobs } = linkedJobs()
     const mill = await open({ jobs })
     const ring = mill.flow((f) => {
       const tree: { node: unknown; self?: unknown } = { node: f.add(extract, { n: 'a' }) }
@@ -360,7 +360,7 @@ describe('a flow', () => {
   })
 
   test('passes each node through the hooks, and is written when all have called next', async () => {
-    const { extract, load, jobs } = house()
+    const { extract, load, jobs } = linkedJobs()
     const seen: string[] = []
     const mill = await open({
       jobs,
@@ -408,7 +408,7 @@ describe('a flow', () => {
   })
 
   test('of ten thousand jobs in one chain is written', { timeout: 120_000 }, async () => {
-    const { load, jobs } = house()
+    const { load, jobs } = linkedJobs()
     const mill = await open({ jobs })
     const began = performance.now()
     const handles = await mill.flow((f) => {
@@ -423,7 +423,7 @@ describe('a flow', () => {
 })
 
 test('a missing parent in a bulk is reported with its item', async () => {
-  const { extract, keyed, jobs } = house()
+  const { extract, keyed, jobs } = linkedJobs()
   const mill = await open({ jobs })
   await mill.enqueue(extract, { n: 'a' }, { key: 'a' })
   const call = mill.enqueueMany(keyed, [{ of: 'a' }, { of: 'nobody' }])
@@ -446,7 +446,7 @@ describe('bad input to after', () => {
     ['too many', Array(20_001).fill(id), /options\.after must name at most 20000 jobs, got 20001/],
     ['nobody', [id], /no such job: 00000000-0000-7000-8000-000000000000/],
   ])('%s is refused, and nothing is written', async (_, after, message) => {
-    const { load, jobs } = house()
+    const { load, jobs } = linkedJobs()
     const mill = await open({ jobs })
     await expect(mill.enqueue(load, { n: 'x' }, { after: after as never })).rejects.toThrow(message)
     for await (const found of mill.find()) expect(found).toBeUndefined()
@@ -472,7 +472,7 @@ describe('bad input to after', () => {
 })
 
 test('the kit runs flows in virtual time', async () => {
-  const { ran, failing, extract, load, jobs } = house()
+  const { ran, failing, extract, load, jobs } = linkedJobs()
   const t = await testing({ jobs })
   const loaded = await t.mill.flow((f) => f.add(load, { n: 'x' }, { after: [f.add(extract, { n: 'a' })], in: '1h' }))
   expect(await t.drain()).toMatchObject({ ran: 1, done: 1 })

@@ -51,11 +51,11 @@ function cli(args: readonly string[], env: Readonly<Record<string, string>> = {}
 
 const migrate = (...args: readonly string[]): Promise<Ran> => cli(['migrate', ...args])
 
-let places = 0
+let stores = 0
 /** A new store of either kind, as the options that name it. */
-const PLACES = {
-  SQLite: () => ['--store', join(folder, `${(places += 1)}.db`)],
-  PostgreSQL: () => ['--store', database.url, '--schema', `Place "${(places += 1)}"; --'`],
+const STORES = {
+  SQLite: () => ['--store', join(folder, `${(stores += 1)}.db`)],
+  PostgreSQL: () => ['--store', database.url, '--schema', `Place "${(stores += 1)}"; --'`],
 }
 
 async function refusalOf(opening: Promise<{ close(): Promise<void> }>): Promise<{ code: string; message: string }> {
@@ -65,9 +65,9 @@ async function refusalOf(opening: Promise<{ close(): Promise<void> }>): Promise<
   return mill as { code: string; message: string }
 }
 
-describe.each(Object.entries(PLACES))('on %s, millrace migrate', (kind, place) => {
+describe.each(Object.entries(STORES))('on %s, millrace migrate', (kind, newStore) => {
   test('creates the tables, and then has nothing to do and says so', async () => {
-    const where = place()
+    const where = newStore()
     const first = await migrate(...where)
     expect(first).toMatchObject({ code: 0, err: '' })
     expect(first.out).toMatch(/the tables went from version 0 to \d+\n$/)
@@ -81,7 +81,7 @@ describe.each(Object.entries(PLACES))('on %s, millrace migrate', (kind, place) =
   })
 
   test('at once in many processes is done by one of them', async () => {
-    const where = place()
+    const where = newStore()
     const ran = await Promise.all(Array.from({ length: 5 }, () => migrate(...where)))
     expect(ran.map(({ code, err }) => ({ code, err }))).toEqual(ran.map(() => ({ code: 0, err: '' })))
     expect(ran.filter(({ out }) => out.includes('went from version 0'))).toHaveLength(1)
@@ -89,7 +89,7 @@ describe.each(Object.entries(PLACES))('on %s, millrace migrate', (kind, place) =
   })
 
   test('--print runs nothing, and what it prints is the migration', async () => {
-    const where = place()
+    const where = newStore()
     const printed = await migrate(...where, '--print')
     expect(printed).toMatchObject({ code: 0, err: '' })
     expect(await migrate(...where, '--print')).toEqual(printed)
@@ -103,13 +103,13 @@ describe.each(Object.entries(PLACES))('on %s, millrace migrate', (kind, place) =
   })
 
   test('--print --from 0 needs no database', async () => {
-    const [, store, ...more] = place()
+    const [, store, ...more] = newStore()
     const elsewhere = kind === 'SQLite' ? (store as string) : 'postgres://nobody:nothing@127.0.0.1:1/none'
     const { code, out, err } = await migrate('--print', '--from', '0', '--store', elsewhere, ...more)
     expect({ code, err }).toEqual({ code: 0, err: '' })
     // For one schema and the next, which differ only in their names.
     const unnamed = (sql: string): string => sql.replaceAll(/Place [_"]+\d+[_"]+/g, 'Place')
-    expect(unnamed(out)).toBe(unnamed((await migrate(...place(), '--print')).out))
+    expect(unnamed(out)).toBe(unnamed((await migrate(...newStore(), '--print')).out))
   })
 })
 

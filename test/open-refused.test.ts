@@ -6,12 +6,12 @@ import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { build } from '../scripts/build.mjs'
 import { root } from '../scripts/run.mjs'
-import { usePlace } from './processes/child.js'
+import { useProcesses } from './processes/child.js'
 
 /** Paths that cannot be a store, and links to one that can. */
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-refused-'))
-const place = usePlace()
+const processes = useProcesses()
 const isRoot = process.getuid?.() === 0
 /** Permissions do not bind root, so these paths are opened by a process of another user. */
 const NOBODY = 65_534
@@ -206,23 +206,23 @@ say('open')`
     ],
     ['its folder', 'links/data/jobs.db', (links: string, data: string) => symlinkSync(data, join(links, 'data'))],
   ])('is shared by processes that were given the link and the path: a link to %s', async (_, link, make) => {
-    const base = place().folder
+    const base = processes().folder
     const [data, links] = [join(base, 'data'), join(base, 'links')]
     mkdirSync(data)
     mkdirSync(links)
     // The process that was given the link creates the file, so the link is dangling at first.
     make(links, data)
-    const worker = place().run(WORKER, join(base, link))
-    await worker.hears('open')
-    const producer = place().run(
+    const worker = processes().run(WORKER, join(base, link))
+    await worker.receives('open')
+    const producer = processes().run(
       `
 const mill = await millrace({ store: file, jobs: [job('noop', async () => undefined)], logger: false })
 await mill.enqueue('noop', { n: 1 })
 say('enqueued')`,
       join(data, 'jobs.db'),
     )
-    await producer.hears('enqueued')
-    await worker.hears('ran')
+    await producer.receives('enqueued')
+    await worker.receives('ran')
     expect(readdirSync(links)).toEqual([link.split('/')[1]])
     expect(readdirSync(data).toSorted((a, b) => a.localeCompare(b))).toEqual(
       expect.arrayContaining(['jobs.db', 'jobs.db-ballast', 'jobs.db-wake']),

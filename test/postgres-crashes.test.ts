@@ -4,11 +4,11 @@ import { build } from '../scripts/build.mjs'
 import { job, millrace } from '../src/index.js'
 import type { Mill } from '../src/index.js'
 import { freshDatabase } from './postgres/shared-postgres.js'
-import { usePlace } from './processes/child.js'
+import { useProcesses } from './processes/child.js'
 import type { Child } from './processes/child.js'
 
 /** X10 and L1 to L11 on PostgreSQL: worker processes of one database, killed with -9 while they work. */
-const place = usePlace()
+const processes = useProcesses()
 let database: Awaited<ReturnType<typeof freshDatabase>>
 let admin: Client
 beforeAll(async () => {
@@ -28,7 +28,7 @@ const pause = (ms: number): Promise<void> => new Promise((next) => setTimeout(ne
 const OPTIONS = `logger: false, lease: '1s', poll: '100ms'`
 
 const worker = (store: string, handler: string, options = ''): Child =>
-  place().run(
+  processes().run(
     `import pg from ${JSON.stringify(import.meta.resolve('pg'))}
     const work = job('work', { retry: { limit: 0 }, run: async (p, ctx) => { ${handler} } })
     const mill = await millrace({ store: file, jobs: { work }, ${OPTIONS}, ${options} })
@@ -82,7 +82,7 @@ test(
       }
     }
     const kill = async (): Promise<void> => {
-      await Promise.all(children.map((child) => child.hears('up')))
+      await Promise.all(children.map((child) => child.receives('up')))
       for (let victim = 0; Date.now() < end; victim = (victim + 1) % 3) {
         await pause(1_200)
         await children[victim]?.kill()
@@ -94,7 +94,7 @@ test(
     await untilEnded(mill, acked)
     const runs = new Map<number, number>()
     for (const child of everybody)
-      for (const said of child.heard)
+      for (const said of child.messages)
         if (said.what === 'ran') runs.set(said['n'] as number, (runs.get(said['n'] as number) ?? 0) + 1)
     const found = await census(mill)
     expect(found).toHaveLength(acked)
@@ -125,7 +125,7 @@ describe('a job settled in a transaction', () => {
       const mill = await onlooker(store)
       const { id } = await mill.enqueue('work', { n: 1 })
       const first = worker(store, settle(`await new Promise(() => {})`))
-      await first.hears('settled')
+      await first.receives('settled')
       await first.kill()
       expect((await mill.get(id))?.state).not.toBe('done')
       const second = worker(store, settle(`await tx.query('commit'); await tx.end()`))
@@ -148,7 +148,7 @@ describe('a job settled in a transaction', () => {
       `if (p.n > 100) return p.n
        ${settle(`setTimeout(async () => { await tx.query('commit'); say('committed'); await tx.end() }, 4_000)`)}`,
     )
-    await late.hears('settled')
+    await late.receives('settled')
     await mill.enqueueMany(
       'work',
       Array.from({ length: 29 }, (_, n) => ({ n: n + 101 })),
@@ -159,7 +159,7 @@ describe('a job settled in a transaction', () => {
         interval: 50,
       })
       .toBe(29)
-    expect(late.heard.some((said) => said.what === 'committed')).toBe(false)
+    expect(late.messages.some((said) => said.what === 'committed')).toBe(false)
     await untilEnded(mill, 30)
     expect((await admin.query('select n from public.effects where n = 100')).rows).toHaveLength(1)
     expect((await census(mill)).every(({ crashes }) => crashes === 0)).toBe(true)
@@ -183,7 +183,7 @@ test(
       `await ctx.transaction(async (tx) => { await tx.query('select 1'); say('in'); await new Promise((next) => setTimeout(next, 500)) })`,
       'concurrency: 1',
     )
-    await first.hears('in')
+    await first.receives('in')
     first.process.kill('SIGSTOP')
     const second = worker(store, `say('ran', { n: p.n })`)
     const began = Date.now()

@@ -2,13 +2,13 @@ import { Client } from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { build } from '../scripts/build.mjs'
 import { freshDatabase } from './postgres/shared-postgres.js'
-import { usePlace } from './processes/child.js'
+import { useProcesses } from './processes/child.js'
 import type { Child } from './processes/child.js'
 import { asPooler, startProxy } from './postgres/proxy.js'
 import type { Proxy } from './postgres/proxy.js'
 
 /** X13, D1, D3, D13 on real processes: an idle worker, and this process, which enqueues. Every poll is a minute away. */
-const place = usePlace()
+const processes = useProcesses()
 let database: Awaited<ReturnType<typeof freshDatabase>>
 let admin: Client
 const proxies: Proxy[] = []
@@ -36,19 +36,19 @@ const newSchema = (): string => `wake_${(schemas += 1)}`
 const WORK = `const work = job('work', async (p) => { say('ran', { n: p.n, tookMs: Date.now() - p.at }) })`
 
 async function worker(store: string, options = '', then = ''): Promise<Child> {
-  const child = place().run(
+  const child = processes().run(
     `${WORK}
     const mill = await millrace({ store: file, jobs: { work }, logger: false, poll: ${POLL_MS}, ${options} })
     await mill.start(); ${then}; say('up')`,
     store,
   )
-  await child.hears('up')
+  await child.receives('up')
   return child
 }
 
 /** Enqueues in another process, one after the other. */
 const producer = (store: string, count: number, how: string, before = ''): Child =>
-  place().run(
+  processes().run(
     `import pg from ${JSON.stringify(import.meta.resolve('pg'))}
     ${WORK}
     const mill = await millrace({ store: file, jobs: { work }, logger: false, poll: ${POLL_MS} })
@@ -62,7 +62,7 @@ const producer = (store: string, count: number, how: string, before = ''): Child
     store,
   )
 
-const ran = (child: Child): number[] => child.heard.filter((s) => s.what === 'ran').map((s) => s['tookMs'] as number)
+const ran = (child: Child): number[] => child.messages.filter((s) => s.what === 'ran').map((s) => s['tookMs'] as number)
 
 async function untilRan(child: Child, count: number, timeout = SOON_MS): Promise<number[]> {
   await expect.poll(() => ran(child).length, { timeout, interval: 20 }).toBe(count)
@@ -98,12 +98,12 @@ describe('an idle worker', () => {
       await mill.enqueue(work, { n, at: Date.now() + 60 }, { tx })
       await new Promise((next) => setTimeout(next, 60))
       await tx.query(n % 2 === 0 ? 'commit' : 'rollback')`
-      await producer(store, 20, program).hears('did')
+      await producer(store, 20, program).receives('did')
       const times = await untilRan(idle, 10)
       console.log(`commit to start in another process: p50 ${times[5]} ms`)
       expect(times[0]).toBeGreaterThanOrEqual(-2)
       expect(times.at(-1)).toBeLessThan(SOON_MS)
-      expect(idle.heard.filter((s) => s.what === 'ran').every((s) => Number(s['n']) % 2 === 0)).toBe(true)
+      expect(idle.messages.filter((s) => s.what === 'ran').every((s) => Number(s['n']) % 2 === 0)).toBe(true)
     },
   )
 
@@ -115,7 +115,7 @@ describe('an idle worker', () => {
         `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'millrace' and query like '%pg_listening_channels%'`,
       )
       const one = producer(store, 1, `await mill.enqueue(work, { n, at: Date.now() })`)
-      await one.hears('did')
+      await one.receives('did')
       await untilRan(idle, round + 1)
     }
     const slowest = Math.max(...ran(idle))
@@ -133,11 +133,11 @@ describe('an idle worker', () => {
       const idle = await worker(`${proxy.url}?schema=${schema}`, `lease: '3s',`)
       proxy.blackHole()
       const before = producer(`${database.url}?schema=${schema}`, 1, `await mill.enqueue(work, { n, at: Date.now() })`)
-      await before.hears('did')
+      await before.receives('did')
       await new Promise((next) => setTimeout(next, 1_000))
       proxy.heal()
       await untilRan(idle, 1)
-      await producer(`${database.url}?schema=${schema}`, 1, `await mill.enqueue(work, { n, at: Date.now() })`).hears(
+      await producer(`${database.url}?schema=${schema}`, 1, `await mill.enqueue(work, { n, at: Date.now() })`).receives(
         'did',
       )
       const times = await untilRan(idle, 2)
@@ -159,19 +159,19 @@ describe('behind a pooler that assigns sessions per transaction', () => {
         `poll: '200ms',`,
         `await mill.enqueueMany(work, Array.from({ length: 200 }, (_, n) => ({ n, at: Date.now() })))`,
       )
-      await producer(store, 20, `await mill.enqueue(work, { n, at: Date.now() }, { key: 'k' + n })`).hears('did')
+      await producer(store, 20, `await mill.enqueue(work, { n, at: Date.now() }, { key: 'k' + n })`).receives('did')
       const times = await untilRan(idle, 220)
       expect(times.at(-1)).toBeLessThan(5_000)
       const { rows } = await admin.query(
         `select query from pg_stat_activity where application_name = 'millrace' and datname = current_database() and query ilike '%listen%'`,
       )
       expect(rows).toEqual([])
-      const prepared = place().run(
+      const prepared = processes().run(
         `const mill = await millrace({ store: file, logger: false, jobs: [job('x', () => 1)] })
       await mill.enqueue('x'); say('did', { ok: true }); await mill.close()`,
         store,
       )
-      await prepared.hears('did')
+      await prepared.receives('did')
     },
   )
 })
@@ -183,7 +183,7 @@ describe('connections', () => {
     async () => {
       const store = `${database.url}?schema=${newSchema()}`
       await expect.poll(connections, { timeout: 10_000 }).toBe(0)
-      const busy = place().run(
+      const busy = processes().run(
         `const work = job('work', async (p) => { await new Promise((next) => setTimeout(next, 5)) })
       const mill = await millrace({ store: file, jobs: { work }, logger: false, poll: '100ms', concurrency: 100 })
       await mill.start(); say('up')
@@ -198,7 +198,7 @@ describe('connections', () => {
       await mill.close(); say('closed')`,
         store,
       )
-      await busy.hears('up')
+      await busy.receives('up')
       let most = 0
       for (let round = 0; round < 40; round += 1) {
         most = Math.max(most, await connections())
@@ -210,7 +210,7 @@ describe('connections', () => {
       }
       expect(most).toBe(3)
       busy.process.kill('SIGTERM')
-      await busy.hears('closed')
+      await busy.receives('closed')
       expect(await busy.exited).toBe(0)
       await expect.poll(connections, { timeout: 5_000 }).toBe(0)
     },
@@ -219,7 +219,7 @@ describe('connections', () => {
   test('for handlers’ transactions are extra, ten at most', { timeout: 2 * POLL_MS }, async () => {
     const store = `${database.url}?schema=${newSchema()}`
     await expect.poll(connections, { timeout: 10_000 }).toBe(0)
-    const busy = place().run(
+    const busy = processes().run(
       `const work = job('work', async (p, ctx) => ctx.transaction(async (tx) => { await tx.query('select pg_sleep(0.05)'); return 1 }))
       const mill = await millrace({ store: file, jobs: { work }, logger: false, concurrency: 100 })
       await mill.start(); say('up')
@@ -228,9 +228,9 @@ describe('connections', () => {
       say('done'); process.on('SIGTERM', () => mill.close())`,
       store,
     )
-    await busy.hears('up')
+    await busy.receives('up')
     let most = 0
-    while (!busy.heard.some((said) => said.what === 'done')) {
+    while (!busy.messages.some((said) => said.what === 'done')) {
       most = Math.max(most, await connections())
       await new Promise((next) => setTimeout(next, 20))
     }
@@ -243,13 +243,13 @@ describe('connections', () => {
   test('of a mill that only enqueues do not keep its process alive', { timeout: 2 * POLL_MS }, async () => {
     const store = `${database.url}?schema=${newSchema()}`
     await worker(store)
-    const child = place().run(
+    const child = processes().run(
       `${WORK}
       const mill = await millrace({ store: file, jobs: { work }, logger: false })
       await (await mill.enqueue(work, { n: 1, at: Date.now() })).result(); say('did')`,
       store,
     )
-    await child.hears('did')
+    await child.receives('did')
     expect(await child.exited).toBe(0)
   })
 })
@@ -258,7 +258,7 @@ describe('a close', () => {
   test('under load ends soon, and leaves no connection and no timer', { timeout: 2 * POLL_MS }, async () => {
     const store = `${database.url}?schema=${newSchema()}`
     await expect.poll(connections, { timeout: 10_000 }).toBe(0)
-    const child = place().run(
+    const child = processes().run(
       `const work = job('work', async () => { await new Promise((next) => setTimeout(next, 5)) })
       const mill = await millrace({ store: file, jobs: { work }, logger: false, concurrency: 50 })
       await mill.start()
@@ -270,7 +270,7 @@ describe('a close', () => {
       say('closed', { tookMs: Date.now() - began, codes: [...new Set((await Promise.all(late)).filter((x) => typeof x === 'string'))] })`,
       store,
     )
-    const closed = await child.hears('closed')
+    const closed = await child.receives('closed')
     expect(closed['tookMs']).toBeLessThan(5_000)
     expect(await child.exited).toBe(0)
     await expect.poll(connections, { timeout: 5_000 }).toBe(0)
@@ -278,12 +278,12 @@ describe('a close', () => {
 
   test('leaves nothing behind when the open is refused', { timeout: 2 * POLL_MS }, async () => {
     await expect.poll(connections, { timeout: 10_000 }).toBe(0)
-    const child = place().run(
+    const child = processes().run(
       `const error = await millrace({ store: file, logger: false, autoMigrate: false }).catch((error) => error)
       say('refused', { code: error.code })`,
       `${database.url}?schema=${newSchema()}`,
     )
-    expect(await child.hears('refused')).toMatchObject({ code: 'E_SCHEMA_OLD' })
+    expect(await child.receives('refused')).toMatchObject({ code: 'E_SCHEMA_OLD' })
     expect(await child.exited).toBe(0)
   })
 })

@@ -22,7 +22,7 @@ afterEach(async () => {
 })
 
 /** One database and its clock, for several mills. */
-function place(): {
+function database(): {
   readonly clock: TestClock
   readonly open: (options?: MillOptions) => Promise<Mill>
   readonly start: () => Promise<Mill>
@@ -73,7 +73,7 @@ async function move(mill: Mill, clock: TestClock, ms: number): Promise<void> {
 
 describe('a recurring job', () => {
   test('is enqueued exactly once per tick, however many mills there are', async () => {
-    const { clock, start } = place()
+    const { clock, start } = database()
     const all = [await start(), await start(), await start(), await start()]
     const [mill] = all as [Mill]
     await mill.recurring('r', report, { of: 'sales' }, { every: '1s' })
@@ -88,7 +88,7 @@ describe('a recurring job', () => {
   })
 
   test('knows which tick it runs for, and so does its record', async () => {
-    const { clock, start } = place()
+    const { clock, start } = database()
     const mill = await start()
     await mill.recurring('r', report, { of: 'sales' }, '0 13 * * *', { labels: ['daily'], title: 'Report of {of}' })
     await move(mill, clock, HOUR + 5 * SECOND)
@@ -99,14 +99,14 @@ describe('a recurring job', () => {
   })
 
   test('uses the local time of its zone', async () => {
-    const { open } = place()
+    const { open } = database()
     const mill = await open()
     const { nextAt } = await mill.recurring('r', report, { of: 'x' }, '0 9 * * *', { timezone: 'Asia/Tokyo' })
     expect(nextAt).toEqual(new Date(Date.UTC(2030, 0, 2, 0)))
   })
 
   test('is updated in place by the same id, and a call without a change writes nothing', async () => {
-    const { clock, open } = place()
+    const { clock, open } = database()
     const mill = await open()
     const first = await mill.recurring('r', report, { of: 'a' }, { every: '1h' })
     clock.now += 10 * MINUTE
@@ -117,7 +117,7 @@ describe('a recurring job', () => {
   })
 
   test('with a new rule starts from now, and repeats no tick', async () => {
-    const { clock, start } = place()
+    const { clock, start } = database()
     const mill = await start()
     await mill.recurring('r', report, { of: 'a' }, '*/10 * * * *')
     await move(mill, clock, 10 * MINUTE)
@@ -132,7 +132,7 @@ describe('a recurring job', () => {
   })
 
   test('keeps the tick that passed while it was down, when the app declares it again at its start', async () => {
-    const { clock, open, start } = place()
+    const { clock, open, start } = database()
     const before = await open()
     await before.recurring('r', report, { of: 'a' }, '0 13 * * *')
     await before.close()
@@ -144,7 +144,7 @@ describe('a recurring job', () => {
   })
 
   test('no longer exists once it is deleted, and its enqueued jobs stay', async () => {
-    const { clock, start } = place()
+    const { clock, start } = database()
     const mill = await start()
     await mill.recurring('r', report, { of: 'a' }, { every: '1m' })
     await move(mill, clock, MINUTE)
@@ -157,7 +157,7 @@ describe('a recurring job', () => {
   })
 
   test('fires again whatever happened to the job before: failed, hanging, cancelled, deleted', async () => {
-    const { clock, start } = place()
+    const { clock, start } = database()
     const mill = await start()
     await mill.recurring('f', fails, undefined, { every: '1m' })
     await mill.recurring('h', hangs, undefined, { every: '1m' })
@@ -173,7 +173,7 @@ describe('a recurring job', () => {
   })
 
   test('continues after a restart', async () => {
-    const { clock, start } = place()
+    const { clock, start } = database()
     for (let n = 0; n < 5; n += 1) {
       const mill = await start()
       await mill.recurring('r', report, { of: 'a' }, { every: '1m' })
@@ -188,7 +188,7 @@ describe('a recurring job', () => {
 
 describe('missed ticks', () => {
   async function afterStop(missed: 'skip' | 'once' | 'all', ms: number, every = '1h'): Promise<Mill> {
-    const { clock, open, start } = place()
+    const { clock, open, start } = database()
     const before = await open()
     await before.recurring('r', report, { of: 'a' }, { every: every as '1h' }, { missed })
     await before.close()
@@ -252,7 +252,7 @@ describe('missed ticks', () => {
 
 describe('overlap', () => {
   async function three(overlap: 'allow' | 'skip' | 'wait' | 'cancel'): Promise<Mill> {
-    const { clock, start } = place()
+    const { clock, start } = database()
     const mill = await start()
     await mill.recurring('r', hangs, undefined, { every: '1m' }, { overlap })
     for (let n = 0; n < 3; n += 1) {
@@ -300,7 +300,7 @@ describe('overlap', () => {
   })
 
   test('a missing parent skips the tick, and stops nothing', async () => {
-    const { clock, start } = place()
+    const { clock, start } = database()
     const mill = await start()
     await mill.recurring('r', report, { of: 'a' }, { every: '1m' }, { after: [['report', 'first']] })
     await move(mill, clock, MINUTE)
@@ -311,7 +311,7 @@ describe('overlap', () => {
   })
 
   test('a parent that no longer exists causes one warning, with what to do', async () => {
-    const { clock, open } = place()
+    const { clock, open } = database()
     const warned: string[] = []
     const nothing = (): void => undefined
     const warn = (_: object, message: string): void => void warned.push(message)
@@ -336,7 +336,7 @@ describe('overlap', () => {
   })
 
   test('a held key skips its ticks, and stops nothing', async () => {
-    const { clock, start } = place()
+    const { clock, start } = database()
     const mill = await start()
     await mill.recurring('r', hangs, undefined, { every: '1m' }, { key: 'k', onDuplicate: 'reject' })
     await move(mill, clock, MINUTE)
@@ -351,7 +351,7 @@ describe('overlap', () => {
 
 describe('a group', () => {
   test('has the job of each tick, and waits for it', async () => {
-    const { clock, start } = place()
+    const { clock, start } = database()
     const mill = await start()
     const schedule = await mill.recurring('r', hangs, undefined, { every: '1m' }, { group: 'g' })
     expect(schedule.group).toBe('g')
@@ -365,7 +365,7 @@ describe('a group', () => {
   })
 
   test('that is sealed refuses them, which the ledger records, and stops nothing', async () => {
-    const { clock, start } = place()
+    const { clock, start } = database()
     const mill = await start()
     await mill.recurring('r', report, { of: 'a' }, { every: '1m' }, { group: 'g' })
     await mill.group('g').seal()
@@ -380,9 +380,9 @@ describe('a group', () => {
 
 describe('times', () => {
   test('jitter delays each job by an amount that a crash cannot change', async () => {
-    const { clock, start } = place()
+    const { clock, start } = database()
     const mill = await start()
-    const other = place()
+    const other = database()
     const elsewhere = await other.start()
     for (const each of [mill, elsewhere])
       await each.recurring('r', report, { of: 'a' }, { every: '1h' }, { jitter: '10m' })
@@ -399,7 +399,7 @@ describe('times', () => {
   })
 
   test('from and until bound it, both included, and every counts from from', async () => {
-    const { clock, start } = place()
+    const { clock, start } = database()
     const mill = await start()
     const [from, to] = [new Date(NOON + 90 * MINUTE), new Date(NOON + 3.5 * HOUR)]
     await mill.recurring('r', report, { of: 'a' }, { every: '1h' }, { from, until: to })
@@ -409,7 +409,7 @@ describe('times', () => {
   })
 
   test('a clock that is set back repeats no tick, and does not stop schedules', async () => {
-    const { clock, start } = place()
+    const { clock, start } = database()
     const mill = await start()
     await mill.recurring('r', report, { of: 'a' }, '0 * * * *')
     await move(mill, clock, HOUR)
@@ -425,7 +425,7 @@ describe('times', () => {
   })
 
   test('the next tick is computed again at the start: the rules of its zone may have changed', async () => {
-    const { clock, open, start } = place()
+    const { clock, open, start } = database()
     const before = await open()
     await before.recurring('r', report, { of: 'a' }, '0 * * * *')
     await before.close()
@@ -437,7 +437,7 @@ describe('times', () => {
 
 describe('mill.schedules', () => {
   test('pause stops it, an update leaves it paused, and resume continues with the next tick', async () => {
-    const { clock, start } = place()
+    const { clock, start } = database()
     const mill = await start()
     await mill.recurring('r', report, { of: 'a' }, { every: '1h' })
     expect([await mill.schedules.pause('r'), await mill.schedules.pause('r')]).toEqual([true, true])
@@ -454,7 +454,7 @@ describe('mill.schedules', () => {
   })
 
   test('runNow enqueues at once, beside the rule, also while it is paused', async () => {
-    const { clock, start } = place()
+    const { clock, start } = database()
     const mill = await start()
     await mill.recurring('r', report, { of: 'a' }, { every: '1h' })
     await mill.schedules.pause('r')
@@ -467,7 +467,7 @@ describe('mill.schedules', () => {
   })
 
   test('of an unknown schedule: nothing to read, and nothing to pause', async () => {
-    const { open } = place()
+    const { open } = database()
     const mill = await open()
     expect(await mill.schedules.ticks('nope')).toEqual([])
     expect(await mill.schedules.get('nope')).toBeUndefined()
@@ -475,7 +475,7 @@ describe('mill.schedules', () => {
   })
 
   test('backfill enqueues past ticks that have no job, and never one twice', async () => {
-    const { clock, start } = place()
+    const { clock, start } = database()
     const mill = await start()
     await mill.recurring('r', report, { of: 'a' }, '0 * * * *')
     await move(mill, clock, 3 * HOUR + 30 * MINUTE)
@@ -495,7 +495,7 @@ describe('mill.schedules', () => {
   })
 
   test('backfill refuses the future, more than 1,000 ticks, and bounds in the wrong order', async () => {
-    const { open } = place()
+    const { open } = database()
     const mill = await open()
     await mill.recurring('r', report, { of: 'a' }, '* * * * *')
     const [now, before] = [new Date(NOON), new Date(NOON - DAY)]
@@ -512,7 +512,7 @@ describe('mill.schedules', () => {
   })
 
   test('list returns pages, and get returns one', async () => {
-    const { open } = place()
+    const { open } = database()
     const mill = await open()
     for (const id of ['c', 'a', 'b']) await mill.recurring(id, report, { of: id }, '0 9 * * *')
     expect((await mill.schedules.list({ limit: 2 })).map(({ id }) => id)).toEqual(['a', 'b'])
@@ -524,7 +524,7 @@ describe('mill.schedules', () => {
 
 describe('mill.upcoming', () => {
   test('lists waiting jobs and future ticks, in the order of their times', async () => {
-    const { open } = place()
+    const { open } = database()
     const mill = await open()
     await mill.recurring('r', report, { of: 'a' }, '0 */8 * * *', { title: 'Report' })
     await mill.recurring('paused', report, { of: 'a' }, '0 * * * *')
@@ -552,7 +552,7 @@ describe('mill.upcoming', () => {
   })
 
   test('returns the nearest ones, and refuses an invalid span', async () => {
-    const { open } = place()
+    const { open } = database()
     const mill = await open()
     await mill.recurring('often', report, { of: 'a' }, '* * * * * *')
     await mill.recurring('rarely', report, { of: 'a' }, { every: '1500ms' })
@@ -596,7 +596,7 @@ describe('bad input is refused before anything is written', () => {
     ['half a character as id', /id must be well-formed/, '\ud800', '0 9 * * *'],
   ]
   test.each(cases)('%s', async (_, message, id, rule, options) => {
-    const { open } = place()
+    const { open } = database()
     const mill = await open()
     const call = mill.recurring(id as string, report, { of: 'a' }, rule as string, options as object)
     await expect(call).rejects.toThrow(message)
@@ -605,14 +605,14 @@ describe('bad input is refused before anything is written', () => {
   })
 
   test('all problems are reported at once', async () => {
-    const { open } = place()
+    const { open } = database()
     const mill = await open()
     const call = mill.recurring('', report, { of: () => 1 } as never, '99 * * * *', { timezone: 'Mars', queue: '' })
     await expect(call).rejects.toThrow(/5 problems/)
   })
 
   test('the error names the schedule, since an app has many for one job', async () => {
-    const { open } = place()
+    const { open } = database()
     const mill = await open()
     await expect(mill.recurring('nightly', report, { of: 'a' }, '99 * * * *')).rejects.toThrow(/^schedule "nightly": /)
     const unwritable = mill.recurring('nightly', report, { of: () => 1 } as never, '0 9 * * *')
@@ -620,7 +620,7 @@ describe('bad input is refused before anything is written', () => {
   })
 
   test.each(['pause', 'resume', 'runNow'] as const)('options of %s, which takes none', async (verb) => {
-    const { open } = place()
+    const { open } = database()
     const mill = await open()
     await mill.recurring('r', report, { of: 'a' }, '0 9 * * *')
     const call = mill.schedules[verb] as (id: string, options: object) => Promise<unknown>
@@ -629,7 +629,7 @@ describe('bad input is refused before anything is written', () => {
   })
 
   test('a backfill from the end to the beginning', async () => {
-    const { open } = place()
+    const { open } = database()
     const mill = await open()
     await mill.recurring('r', report, { of: 'a' }, '0 9 * * *')
     const call = mill.schedules.backfill('r', new Date('2026-02-02'), new Date('2026-02-01'))
@@ -637,7 +637,7 @@ describe('bad input is refused before anything is written', () => {
   })
 
   test('hostile ids are ids like any other', async () => {
-    const { clock, start } = place()
+    const { clock, start } = database()
     const mill = await start()
     const ids = ['__proto__', `'; drop table millrace_schedules; --`, '%', '🌙'.repeat(50)]
     for (const id of ids) await mill.recurring(id, report, { of: id }, { every: '1m' })

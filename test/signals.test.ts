@@ -7,18 +7,18 @@ import { storeOf } from '../src/mill/parts-from-options.js'
 import { job } from '../src/index.js'
 import { UNKNOWN_PROCESSES } from '../src/world/processes.js'
 import { systemWorld } from '../src/world/world.js'
-import { usePlace } from './processes/child.js'
+import { useProcesses } from './processes/child.js'
 import type { Child } from './processes/child.js'
 
 /** Real processes that real signals ask to end. */
-const place = usePlace()
+const processes = useProcesses()
 beforeAll(async () => {
   expect((await build()).code).toBe(0)
 })
 
 /** A worker whose handler ends after `ms`, or never. Something else keeps its process alive, as a server would. */
 const worker = (options: { ms?: number; stop?: string; extra?: string; lease?: string } = {}): Child =>
-  place().run(`
+  processes().run(`
     setInterval(() => {}, 1_000)
     const work = job('work', async () => {
       say('begun')
@@ -33,8 +33,8 @@ const worker = (options: { ms?: number; stop?: string; extra?: string; lease?: s
     ${options.extra ?? ''}`)
 
 async function recordOf(child: Child): Promise<JobRecord | undefined> {
-  const { id } = await child.hears('enqueued')
-  await using mill = await millrace({ store: place().file, logger: false })
+  const { id } = await child.receives('enqueued')
+  await using mill = await millrace({ store: processes().file, logger: false })
   return mill.get(id as string)
 }
 
@@ -47,10 +47,10 @@ describe('stopOnSignals', () => {
     'lets running jobs end on %s, and ends the process with 0',
     async (signal) => {
       const child = worker({ ms: 700 })
-      await child.hears('begun')
+      await child.receives('begun')
       child.process.kill(signal)
       expect(await child.exited).toBe(0)
-      expect(child.heard.map(({ what }) => what)).toContain('ended')
+      expect(child.messages.map(({ what }) => what)).toContain('ended')
       expect(child.errors).toMatch(/stopped\n$/)
       expect(await recordOf(child)).toMatchObject({ state: 'done', attempt: 1 })
     },
@@ -58,7 +58,7 @@ describe('stopOnSignals', () => {
 
   test('gives back at its deadline jobs that have not ended, and says so', async () => {
     const child = worker({ stop: `mill.stopOnSignals({ deadline: '300ms' })` })
-    await child.hears('begun')
+    await child.receives('begun')
     child.process.kill('SIGTERM')
     expect(await child.exited).toBe(0)
     expect(child.errors).toContain('stopped; gave back 1 job')
@@ -70,7 +70,7 @@ describe('stopOnSignals', () => {
     ['SIGINT', 130],
   ] as const)('ends the process at once at a second %s, with %i', async (signal, code) => {
     const child = worker()
-    await child.hears('begun')
+    await child.receives('begun')
     child.process.kill('SIGTERM')
     await isStopping(child)
     await sleep(600)
@@ -81,7 +81,7 @@ describe('stopOnSignals', () => {
   // On Ctrl-C the terminal signals every process of the group, and npm forwards its own signal.
   test('counts signals that come together as one', async () => {
     const child = worker({ ms: 1_500 })
-    await child.hears('begun')
+    await child.receives('begun')
     for (const signal of ['SIGINT', 'SIGINT', 'SIGTERM'] as const) child.process.kill(signal)
     expect(await child.exited).toBe(0)
     expect((await recordOf(child))?.state).toBe('done')
@@ -98,15 +98,15 @@ describe('stopOnSignals', () => {
         await other.start()
         await other.enqueue(late)`,
     })
-    await child.hears('late begun')
+    await child.receives('late begun')
     child.process.kill('SIGTERM')
     expect(await child.exited).toBe(0)
-    expect(child.heard.map(({ what }) => what)).toContain('late ended')
+    expect(child.messages.map(({ what }) => what)).toContain('late ended')
   })
 
   test('ends a program that waits for a result at its top level with 0, and without an error', async () => {
     const child = worker({ stop: `mill.stopOnSignals({ deadline: '100ms' })`, extra: 'await mill.handle(id).result()' })
-    await child.hears('begun')
+    await child.receives('begun')
     child.process.kill('SIGINT')
     expect(await child.exited).toBe(0)
     expect(child.errors).not.toMatch(/E_CLOSED|unsettled/)
@@ -115,11 +115,11 @@ describe('stopOnSignals', () => {
   test('leaves an app with its own listener the rest of the deadline, and its exit code', async () => {
     const server = `process.once('SIGTERM', () => setTimeout(() => { say('server closed'); process.exit(7) }, 1_000))`
     const child = worker({ ms: 100, stop: `(${server}, mill.stopOnSignals())`, extra: `say('listens')` })
-    await child.hears('listens')
-    await child.hears('begun')
+    await child.receives('listens')
+    await child.receives('begun')
     child.process.kill('SIGTERM')
     expect(await child.exited).toBe(7)
-    expect(child.heard.map(({ what }) => what)).toContain('server closed')
+    expect(child.messages.map(({ what }) => what)).toContain('server closed')
   })
 
   test.each([
@@ -127,13 +127,13 @@ describe('stopOnSignals', () => {
     ['closed', 'await mill.close()'],
   ])('that was %s leaves signals to the process', async (_, extra) => {
     const child = worker({ ms: 0, extra: `${extra}; say('over')` })
-    await child.hears('over')
+    await child.receives('over')
     child.process.kill('SIGTERM')
     expect(await child.exited).toBe('SIGTERM')
   })
 
   test('is refused with wrong options, and by a mill that is closed', async () => {
-    const mill = await millrace({ store: place().file, logger: false })
+    const mill = await millrace({ store: processes().file, logger: false })
     expect(() => mill.stopOnSignals({ deadline: 'soon' as never })).toThrow(/stopOnSignals\(\): deadline/)
     await mill.close()
     expect(() => mill.stopOnSignals()).toThrow(expect.objectContaining({ code: 'E_CLOSED' }))
@@ -143,15 +143,15 @@ describe('stopOnSignals', () => {
 /** As on a machine where the death of a process cannot be proven: the jobs of a killed process wait for its lease. */
 test('the next start says which jobs wait for the lease of a worker that may have been killed', async () => {
   const child = worker({ stop: 'undefined', lease: '2s' })
-  const { id } = await child.hears('enqueued')
-  await child.hears('begun')
+  const { id } = await child.receives('enqueued')
+  await child.receives('begun')
   await child.kill()
   const lines: { fields: Record<string, unknown>; message: string }[] = []
   const write = (fields: object, message: string): void => void lines.push({ fields: { ...fields }, message })
   const logger: Logger = { debug: () => undefined, info: write, warn: write, error: write }
   const work = job('work', async () => undefined)
   const world = { ...systemWorld(), processes: UNKNOWN_PROCESSES }
-  const mill = await buildMill({ jobs: [work], logger, lease: '2s' }, { world, store: storeOf(place().file) })
+  const mill = await buildMill({ jobs: [work], logger, lease: '2s' }, { world, store: storeOf(processes().file) })
   try {
     const startedAt = Date.now()
     await mill.start()

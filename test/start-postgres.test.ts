@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { build } from '../scripts/build.mjs'
-import { usePlace } from './processes/child.js'
+import { useProcesses } from './processes/child.js'
 import type { Child } from './processes/child.js'
 
 /** A server for tests never outlives the process that started it, however that ends. */
-const place = usePlace()
+const processes = useProcesses()
 beforeAll(async () => {
   expect((await build()).code).toBe(0)
 })
@@ -20,7 +20,7 @@ function starts(then: string, awaited = 'await '): { child: Child; temporary: st
   const temporary = mkdtempSync(join(tmpdir(), 'millrace-fixture-'))
   onTestFinished(() => rmSync(temporary, { recursive: true, force: true }))
   chmodSync(temporary, 0o755) // As root the server is another user, who must be able to reach it.
-  const child = place().run(`
+  const child = processes().run(`
     process.env.TMPDIR = ${JSON.stringify(temporary)}
     const { readdirSync, readFileSync } = await import('node:fs')
     const { startPostgres } = await import(${JSON.stringify(TESTING)})
@@ -51,7 +51,7 @@ describe('a server that nobody stopped is gone with its folder', () => {
     ['is killed with -9', waits, 'SIGKILL', 'SIGKILL'],
   ])('when its process %s', async (_, then, signal, ending) => {
     const { child, temporary } = starts(then)
-    const pid = (await child.hears('started'))['pid'] as number
+    const pid = (await child.receives('started'))['pid'] as number
     expect(pid).toBeGreaterThan(1)
     if (signal !== undefined) child.process.kill(signal)
     expect(await child.exited).toBe(ending)
@@ -61,7 +61,7 @@ describe('a server that nobody stopped is gone with its folder', () => {
 
   test('when its process is killed while it is being made', async () => {
     const { child, temporary } = starts(waits, '')
-    expect((await child.hears('started'))['folder']).toMatch(/^millrace-postgres-/)
+    expect((await child.receives('started'))['folder']).toMatch(/^millrace-postgres-/)
     await child.kill()
     await expect.poll(() => readdirSync(temporary), { timeout: 30_000 }).toEqual([])
   })

@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { build } from '../scripts/build.mjs'
-import { usePlace } from './processes/child.js'
+import { useProcesses } from './processes/child.js'
 
 /** E4 and E5 on real processes: kill -9 around the commit of a caller's transaction, many writers, a library too new for its Node. */
-const place = usePlace()
+const processes = useProcesses()
 beforeAll(async () => {
   expect((await build()).code).toBe(0)
 })
@@ -47,13 +47,13 @@ const mill = await millrace({ store: sqlite(db), jobs: { work }, logger: false, 
 
 describe('kill -9 of a job that settles in a transaction', () => {
   test('after its commit leaves it done, and it does not run again', { timeout: 60_000 }, async () => {
-    const first = place().run(`${business} const hangs = 'after'; ${settling}
+    const first = processes().run(`${business} const hangs = 'after'; ${settling}
       say('id', { id: (await mill.enqueue(work, {})).id })
       await mill.start()`)
-    const { id } = await first.hears('id')
-    await first.hears('hanging')
+    const { id } = await first.receives('id')
+    await first.receives('hanging')
     await first.kill()
-    const second = place().run(`${business} const hangs = 'no'; ${settling}
+    const second = processes().run(`${business} const hangs = 'no'; ${settling}
       await mill.start()
       say('result', { result: await mill.handle(${JSON.stringify(id)}).result() })
       // A second job shows that the dead worker's lease was freed, and its settled job was not changed.
@@ -61,8 +61,8 @@ describe('kill -9 of a job that settles in a transaction', () => {
       await new Promise((next) => setTimeout(next, 3_000))
       say('end', { rows: rows(), runs })
       await mill.close(); db.close()`)
-    expect(await second.hears('result')).toMatchObject({ result: 'kept' })
-    expect(await second.hears('end')).toMatchObject({ rows: 2, runs: 1 })
+    expect(await second.receives('result')).toMatchObject({ result: 'kept' })
+    expect(await second.receives('end')).toMatchObject({ rows: 2, runs: 1 })
     expect(await second.exited).toBe(0)
   })
 
@@ -70,38 +70,40 @@ describe('kill -9 of a job that settles in a transaction', () => {
     'before its commit leaves neither its work nor its settlement, and it runs again',
     { timeout: 60_000 },
     async () => {
-      const first = place().run(`${business} const hangs = 'before'; ${settling}
+      const first = processes().run(`${business} const hangs = 'before'; ${settling}
       say('id', { id: (await mill.enqueue(work, {})).id })
       await mill.start()`)
-      const { id } = await first.hears('id')
-      await first.hears('hanging')
+      const { id } = await first.receives('id')
+      await first.receives('hanging')
       await first.kill()
-      const second = place().run(`${business} const hangs = 'no'; ${settling}
+      const second = processes().run(`${business} const hangs = 'no'; ${settling}
       say('before', { rows: rows(), state: (await mill.get(${JSON.stringify(id)})).state })
       await mill.start()
       say('result', { result: await mill.handle(${JSON.stringify(id)}).result({ timeout: '40s' }), rows: rows(), runs })
       await mill.close(); db.close()`)
-      expect(await second.hears('before')).toMatchObject({ rows: 0, state: 'running' })
-      expect(await second.hears('result', 50_000)).toMatchObject({ result: 'kept', rows: 1, runs: 1 })
+      expect(await second.receives('before')).toMatchObject({ rows: 0, state: 'running' })
+      expect(await second.receives('result', 50_000)).toMatchObject({ result: 'kept', rows: 1, runs: 1 })
       expect(await second.exited).toBe(0)
     },
   )
 })
 
 test('a handler that closes its tx does not lock the file for other processes', { timeout: 60_000 }, async () => {
-  const first = place().run(`
+  const first = processes().run(`
     const work = job('work', { run: (p, ctx) => ctx.transaction((tx) => { tx.exec('create table t (x)'); tx.close() }), retry: { limit: 0 } })
     const mill = await millrace({ store: file, jobs: { work }, logger: false })
     await mill.start()
     const error = await (await mill.enqueue(work, {})).result({ timeout: '20s' }).catch((thrown) => thrown)
     say('failed', { message: error.message })
     setInterval(() => {}, 1_000)`)
-  expect(await first.hears('failed')).toMatchObject({ message: expect.stringContaining('cannot be closed') as string })
-  const second = place().run(`
+  expect(await first.receives('failed')).toMatchObject({
+    message: expect.stringContaining('cannot be closed') as string,
+  })
+  const second = processes().run(`
     const mill = await millrace({ store: file, logger: false })
     say('written', { isNew: (await mill.enqueue(job('other', () => 1), {})).isNew })
     await mill.close()`)
-  expect(await second.hears('written')).toMatchObject({ isNew: true })
+  expect(await second.receives('written')).toMatchObject({ isNew: true })
   expect(await second.exited).toBe(0)
   await first.kill()
 })
@@ -120,17 +122,17 @@ test('kill -9 of many enqueuers leaves as many jobs as rows', { timeout: 90_000 
       await new Promise((next) => setTimeout(next, 1))
     }`
   for (let round = 0; round < 3; round += 1) {
-    const children = [0, 1, 2].map((n) => place().run(program(n)))
-    await Promise.all(children.map((each) => each.hears('going')))
+    const children = [0, 1, 2].map((n) => processes().run(program(n)))
+    await Promise.all(children.map((each) => each.receives('going')))
     for (const each of children) await each.kill()
   }
-  const look = place().run(`${business}
+  const look = processes().run(`${business}
     const mill = await millrace({ store: sqlite(db), logger: false })
     let jobs = 0
     for await (const found of mill.find()) jobs += found.state === 'ready' ? 1 : 1_000_000
     say('counted', { jobs, rows: rows() })
     await mill.close(); db.close()`)
-  const { jobs, rows } = (await look.hears('counted')) as unknown as { jobs: number; rows: number }
+  const { jobs, rows } = (await look.receives('counted')) as unknown as { jobs: number; rows: number }
   expect(jobs).toBe(rows)
   expect(rows).toBeGreaterThan(3 * 3 * 40)
 })

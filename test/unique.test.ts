@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { build } from '../scripts/build.mjs'
 import { category, job } from '../src/job/definition/define.js'
-import { usePlace } from './processes/child.js'
+import { useProcesses } from './processes/child.js'
 import type { Child } from './processes/child.js'
 import { testing } from './support/testing.js'
 
@@ -207,7 +207,7 @@ describe('through the public API', () => {
 })
 
 /** Eight real processes on one store, started at the same moment. */
-const place = usePlace()
+const processes = useProcesses()
 const PROCESSES = 8
 const VALUES = 40
 
@@ -220,12 +220,12 @@ interface Told {
 }
 
 /** When this file exists, the producers stop. */
-const enough = (): string => join(place().folder, 'enough')
+const enough = (): string => join(processes().folder, 'enough')
 
 function crowd(body: string): { children: Child[]; go: () => Promise<void> } {
-  const gate = join(place().folder, `go-${Math.trunc(performance.now())}`)
+  const gate = join(processes().folder, `go-${Math.trunc(performance.now())}`)
   const children = Array.from({ length: PROCESSES }, (_, me) =>
-    place().run(`const me = ${me}
+    processes().run(`const me = ${me}
       const { existsSync } = await import('node:fs')
       const work = job('work', { run: async () => {}, keep: { cancelled: '1d' } })
       const mill = await millrace({ store: file, jobs: { work }, logger: false, poll: '20ms' })
@@ -237,14 +237,14 @@ function crowd(body: string): { children: Child[]; go: () => Promise<void> } {
       ${body}`),
   )
   const go = async (): Promise<void> => {
-    await Promise.all(children.map((child) => child.hears('ready')))
+    await Promise.all(children.map((child) => child.receives('ready')))
     writeFileSync(gate, '')
   }
   return { children, go }
 }
 
 async function toldBy(children: readonly Child[]): Promise<Told[]> {
-  const said = await Promise.all(children.map((child) => child.hears('told', 60_000)))
+  const said = await Promise.all(children.map((child) => child.receives('told', 60_000)))
   return said.flatMap((each) => each['told'] as Told[])
 }
 
@@ -308,7 +308,7 @@ describe('with eight processes at once', () => {
       say('told', { told }); await mill.close()`)
     await go()
     const doomed = children.slice(0, PROCESSES / 2)
-    await Promise.all(doomed.map((child) => child.hears('under way', 60_000)))
+    await Promise.all(doomed.map((child) => child.receives('under way', 60_000)))
     await Promise.all(doomed.map((child) => child.kill()))
     writeFileSync(enough(), '')
     const survivors = children.slice(PROCESSES / 2)
@@ -317,7 +317,7 @@ describe('with eight processes at once', () => {
     const byValue = new Map(jobs.map((each) => [each.payload.n, each.id]))
     expect(byValue.size, 'no value has two jobs').toBe(jobs.length)
     for (const each of told) expect(byValue.get(each.n), `the job of value ${each.n}`).toBe(each.id)
-    const last = place().run(`
+    const last = processes().run(`
       const work = job('work', async () => {})
       const mill = await millrace({ store: file, jobs: { work }, logger: false })
       const told = []
@@ -332,11 +332,11 @@ describe('with eight processes at once', () => {
   async function census(
     filter: string,
   ): Promise<{ id: string; createdAt: number; payload: { n: number; onDuplicate: string } }[]> {
-    const child = place().run(`
+    const child = processes().run(`
       const mill = await millrace({ store: file, logger: false })
       const census = []
       for await (const found of mill.find(${filter})) census.push({ id: found.id, payload: found.payload, createdAt: found.createdAt.getTime() })
       say('census', { census }); await mill.close()`)
-    return (await child.hears('census'))['census'] as never
+    return (await child.receives('census'))['census'] as never
   }
 })

@@ -3,15 +3,15 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { build } from '../scripts/build.mjs'
-import { usePlace } from './processes/child.js'
-import type { Child, Said } from './processes/child.js'
+import { useProcesses } from './processes/child.js'
+import type { Child, Message } from './processes/child.js'
 import { onPostgres, UNFLUSHED } from './support/fresh-store.js'
 
 /**
  * X13 on real processes: a commit of one wakes the others. Every poll here is a minute, so only a notification explains what starts
  * sooner; times are bounded generously, because the machine may be busy with other tests.
  */
-const place = usePlace()
+const processes = useProcesses()
 beforeAll(async () => {
   expect((await build()).code).toBe(0)
 })
@@ -38,24 +38,24 @@ const producer = (does: string, options = ''): string => `
   say('did')`
 
 async function started(program: string): Promise<Child> {
-  const child = place().run(program)
-  await child.hears('up')
+  const child = processes().run(program)
+  await child.receives('up')
   return child
 }
 
 /** Far sooner than the poll. */
-const expectSoon = (child: Child, what: string): Promise<Said> => child.hears(what, SOON_MS)
+const expectSoon = (child: Child, what: string): Promise<Message> => child.receives(what, SOON_MS)
 
 describe('what one process commits', () => {
   test('is started by an idle worker of another at once', async () => {
     const idle = await started(worker())
-    place().run(producer(`await mill.enqueue(work, { n: 1 })`))
+    processes().run(producer(`await mill.enqueue(work, { n: 1 })`))
     expect(await expectSoon(idle, 'ran')).toMatchObject({ n: 1 })
   })
 
   test('is started again and again, also after a long quiet', { timeout: 60_000 }, async () => {
     const idle = await started(worker())
-    const other = place().run(
+    const other = processes().run(
       producer(`
       for (let n = 0; n < 20; n += 1) {
         const handle = await mill.enqueue(work, { n })
@@ -63,23 +63,25 @@ describe('what one process commits', () => {
         await new Promise((next) => setTimeout(next, n === 10 ? 3_000 : 20 * n))
       }`),
     )
-    await other.hears('did', 50_000)
-    expect(other.heard.filter((said) => said.what === 'result').map((said) => said['result'])).toEqual(
+    await other.receives('did', 50_000)
+    expect(other.messages.filter((said) => said.what === 'result').map((said) => said['result'])).toEqual(
       Array.from({ length: 20 }, (_, n) => n * 2),
     )
-    expect(idle.heard.filter((said) => said.what === 'ran')).toHaveLength(20)
+    expect(idle.messages.filter((said) => said.what === 'ran')).toHaveLength(20)
   })
 
   test('is promoted in time by another, though it is due sooner than any job known there', async () => {
     const idle = await started(worker())
-    place().run(producer(`await mill.schedule(work, { n: 1 }, '50s'); await mill.schedule(work, { n: 2 }, '300ms')`))
+    processes().run(
+      producer(`await mill.schedule(work, { n: 1 }, '50s'); await mill.schedule(work, { n: 2 }, '300ms')`),
+    )
     expect(await expectSoon(idle, 'ran')).toMatchObject({ n: 2 })
   })
 
   test.skipIf(onPostgres)('on a connection of another program is found by its write to the WAL', async () => {
     const idle = await started(worker())
     // A copy of what the engine writes, by a plain connection that sends no notification.
-    const other = place().run(`
+    const other = processes().run(`
       const { chooseLibrary } = await import(${JSON.stringify(LIBRARY)})
       const { open } = chooseLibrary()
       const db = new open(file)
@@ -91,7 +93,7 @@ describe('what one process commits', () => {
           select seq, lane, 'ready', 0, 0 from millrace_jobs;
         commit\`)
       say('did')`)
-    await other.hears('did')
+    await other.receives('did')
     expect(await expectSoon(idle, 'ran')).toMatchObject({ n: 7 })
   })
 })
@@ -100,41 +102,45 @@ describe('what one process commits', () => {
 describe.skipIf(onPostgres)('a notification that is lost', () => {
   test('because the wake file was removed costs nothing: the file is created again, or the commit is found by the WAL', async () => {
     const idle = await started(worker())
-    rmSync(`${place().file}-wake`)
-    place().run(producer(`await mill.enqueue(work, { n: 1 })`))
+    rmSync(`${processes().file}-wake`)
+    processes().run(producer(`await mill.enqueue(work, { n: 1 })`))
     expect(await expectSoon(idle, 'ran')).toMatchObject({ n: 1 })
   })
 
   test('because something else has the wake file’s name costs nothing either', async () => {
-    mkdirSync(`${place().file}-wake`)
+    mkdirSync(`${processes().file}-wake`)
     const idle = await started(worker())
-    place().run(producer(`await mill.enqueue(work, { n: 1 })`))
+    processes().run(producer(`await mill.enqueue(work, { n: 1 })`))
     expect(await expectSoon(idle, 'ran')).toMatchObject({ n: 1 })
-    expect(idle.heard.map((said) => said.what)).not.toContain('error')
+    expect(idle.messages.map((said) => said.what)).not.toContain('error')
   })
 
   test('because nothing can be watched costs one poll at most, and is logged once', async () => {
     const deaf = await started(worker(`poll: '500ms',`, NO_WATCH))
-    expect(await deaf.hears('warned')).toMatchObject({ m: expect.stringMatching(/cannot be watched.*no watches left/) })
+    expect(await deaf.receives('warned')).toMatchObject({
+      m: expect.stringMatching(/cannot be watched.*no watches left/),
+    })
     for (let n = 0; n < 3; n += 1) {
-      const other = place().run(producer(`await mill.enqueue(work, { n: ${n} }); await mill.close()`))
-      await other.hears('did')
+      const other = processes().run(producer(`await mill.enqueue(work, { n: ${n} }); await mill.close()`))
+      await other.receives('did')
     }
-    await expect.poll(() => deaf.heard.filter((said) => said.what === 'ran').length, { timeout: 10_000 }).toBe(3)
-    expect(deaf.heard.filter((said) => said.what === 'warned')).toHaveLength(1)
+    await expect.poll(() => deaf.messages.filter((said) => said.what === 'ran').length, { timeout: 10_000 }).toBe(3)
+    expect(deaf.messages.filter((said) => said.what === 'warned')).toHaveLength(1)
   })
 })
 
 test('a mill that was started and closed lets the process end', async () => {
-  const child = place().run(`${worker()}; await mill.close(); say('closed')`)
-  await child.hears('closed')
+  const child = processes().run(`${worker()}; await mill.close(); say('closed')`)
+  await child.receives('closed')
   expect(await child.exited).toBe(0)
 })
 
 test('a mill that only enqueues and waited for a result lets the process end without being closed', async () => {
   await started(worker())
-  const child = place().run(producer(`say('result', { result: await (await mill.enqueue(work, { n: 21 })).result() })`))
-  expect(await child.hears('result')).toMatchObject({ result: 42 })
+  const child = processes().run(
+    producer(`say('result', { result: await (await mill.enqueue(work, { n: 21 })).result() })`),
+  )
+  expect(await child.receives('result')).toMatchObject({ result: 42 })
   expect(await child.exited).toBe(0)
 })
 
@@ -163,8 +169,8 @@ test(
       }
       await mill.close()
       say('ended', { ran, sent, troubles })`
-    const children = Array.from({ length: 8 }, (_, who) => place().run(program(who)))
-    const ends = (await Promise.all(children.map((child) => child.hears('ended', 100_000)))) as unknown as {
+    const children = Array.from({ length: 8 }, (_, who) => processes().run(program(who)))
+    const ends = (await Promise.all(children.map((child) => child.receives('ended', 100_000)))) as unknown as {
       ran: string[]
       sent: number
       troubles: string[]

@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
 import { build } from '../scripts/build.mjs'
 import { root } from '../scripts/run.mjs'
-import { usePlace } from './processes/child.js'
+import { useProcesses } from './processes/child.js'
 
-const place = usePlace()
+const processes = useProcesses()
 beforeAll(async () => {
   expect((await build()).code).toBe(0)
 })
@@ -33,7 +33,7 @@ say('reading')
 const MB = 1024 * 1024
 
 test('the WAL stays small while some process is always reading', { timeout: 60_000 }, async () => {
-  const writer = place().run(`
+  const writer = processes().run(`
 const noop = job('noop', async () => undefined)
 const mill = await millrace({ store: file, jobs: [noop], logger: false })
 await mill.start()
@@ -45,11 +45,11 @@ say('written')
 // Keeps writing a little, as a program does: only a writer restarts the WAL.
 setInterval(() => mill.enqueue(noop, {}), 50)
 `)
-  await writer.hears('open')
-  const readers = [0, 1, 2, 3].map(() => place().run(READER))
-  for (const reader of readers) await reader.hears('reading')
-  await writer.hears('written', 40_000)
-  const walBytes = (): number => statSync(`${place().file}-wal`).size
+  await writer.receives('open')
+  const readers = [0, 1, 2, 3].map(() => processes().run(READER))
+  for (const reader of readers) await reader.receives('reading')
+  await writer.receives('written', 40_000)
+  const walBytes = (): number => statSync(`${processes().file}-wal`).size
   // Close to 50 MB were written; with the automatic checkpoint alone the WAL would have all of it, and keep it.
   await expect.poll(walBytes, { timeout: 15_000, interval: 20 }).toBeLessThan(16 * MB)
   for (const reader of readers) expect(reader.process.exitCode).toBeNull()
@@ -62,7 +62,7 @@ const PINNING_READER = READER.replace(
 )
 
 test('a reader that stays is reported, and the WAL shrinks when it ends', { timeout: 60_000 }, async () => {
-  const writer = place().run(`
+  const writer = processes().run(`
 const noop = job('noop', async () => undefined)
 const warn = (_, text) => say('warned', { text })
 const logger = { debug() {}, info() {}, warn, error: warn }
@@ -71,14 +71,14 @@ await mill.start()
 say('open')
 setInterval(() => mill.enqueueMany(noop, Array.from({ length: 50 }, () => ({ pad: 'x'.repeat(8000) }))), 50)
 `)
-  await writer.hears('open')
-  const reader = place().run(PINNING_READER)
-  await reader.hears('reading')
-  const { text } = await writer.hears('warned', 40_000)
+  await writer.receives('open')
+  const reader = processes().run(PINNING_READER)
+  await reader.receives('reading')
+  const { text } = await writer.receives('warned', 40_000)
   expect(text).toMatch(/jobs\.db-wal has grown to \d+ MB: a process keeps a read transaction open/)
-  const walBytes = (): number => statSync(`${place().file}-wal`).size
+  const walBytes = (): number => statSync(`${processes().file}-wal`).size
   expect(walBytes()).toBeGreaterThan(16 * MB)
   await reader.kill()
   await expect.poll(walBytes, { timeout: 15_000, interval: 20 }).toBeLessThan(16 * MB)
-  expect(writer.heard.filter(({ what }) => what === 'warned')).toHaveLength(1)
+  expect(writer.messages.filter(({ what }) => what === 'warned')).toHaveLength(1)
 })

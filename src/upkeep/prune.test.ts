@@ -3,7 +3,7 @@ import { chooseLibrary } from '../store/sqlite/connection/library.js'
 import { openFile } from '../store/sqlite/connection/open.js'
 import { SqliteStore } from '../store/sqlite/sqlite-store.js'
 import type { Store } from '../store/store.js'
-import { Bench } from '../../test/contract/bench.js'
+import { ContractFixture } from '../../test/contract/fixture.js'
 import { VirtualTime } from '../testing/simulation/virtual-time.js'
 import { systemTimers } from '../world/timers.js'
 import { systemWorld } from '../world/world.js'
@@ -19,7 +19,7 @@ class House {
   readonly time = new VirtualTime(1_800_000_000_000)
   readonly clock = { now: this.time.now }
   readonly store: Store
-  readonly b: Bench
+  readonly b: ContractFixture
   readonly pruner: Pruner
   readonly #database: Countable
   polls = 0
@@ -47,7 +47,7 @@ class House {
     }
     const store = new SqliteStore(file, world, { durability: 'process', now: () => Math.floor(time.now) })
     this.store = store
-    this.b = new Bench({ store, clock: this.clock })
+    this.b = new ContractFixture({ store, clock: this.clock })
     const counted = new Proxy(store, {
       get: (target, name) => {
         if (name === 'jobs') return counted

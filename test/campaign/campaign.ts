@@ -5,8 +5,8 @@ import { ALL_FAULTS, NO_FAULTS } from '../../src/testing/simulation/faults.js'
 import { seeded } from '../../src/testing/simulation/random.js'
 import type { Plants } from '../../src/testing/simulation/sim-database.js'
 import type { Coverage, Simulation, SimulationConfig } from '../../src/testing/simulation/simulation.js'
-import { tellStory } from '../workload/story.js'
-import { checkStage, setStage } from '../workload/workload.js'
+import { runScenario } from '../workload/scenario.js'
+import { checkWorkload, createWorkload } from '../workload/workload.js'
 
 /** The result of one seed. */
 export interface SeedReport {
@@ -65,24 +65,24 @@ export async function runSeed(
   change: Partial<SimulationConfig> = {},
 ): Promise<SeedReport> {
   const config = { ...configOf(seed), ...change }
-  const stage = setStage(config, plants)
-  const { sim } = stage
+  const workload = createWorkload(config, plants)
+  const { sim } = workload
   const steps = seeded(seed).fork('steps').int(8, 40)
   let error: unknown
   try {
     let app: Mill | undefined
     await sim.run((mill, client) => {
       app = plants.wrapMill?.(mill) ?? mill
-      return tellStory(stage, mill, client, steps)
+      return runScenario(workload, mill, client, steps)
     })
     // Only a clock that was set can make a record end before it begins.
     if (app !== undefined && sim.clock.steps > 0) await sim.finish(checkRecords(app, sim))
-    checkStage(stage)
+    checkWorkload(workload)
   } catch (thrown) {
     error = thrown
   }
   // Otherwise every promise of every later seed would keep it.
-  stage.tenant.disable()
+  workload.tenant.disable()
   sim.count('runs', sim.book.total)
   return {
     seed,

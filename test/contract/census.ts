@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { contract, only } from './bench.js'
-import type { ContractCase } from './bench.js'
+import { contract, only } from './fixture.js'
+import type { ContractCase } from './fixture.js'
 
 /** The census, which the simulator's checkers read: it must not depend on how a store keeps its rows. */
 export const censusCases: readonly ContractCase[] = [

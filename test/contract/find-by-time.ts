@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import type { JobRow } from '../../src/store/store.js'
 import { seeded } from '../../src/testing/simulation/random.js'
-import { contract } from './bench.js'
-import type { Bench, ContractCase } from './bench.js'
-import { matches, pagesOf } from './found.js'
-import type { Filter } from './found.js'
+import { contract } from './fixture.js'
+import type { ContractFixture, ContractCase } from './fixture.js'
+import { matches, pagesOf } from './find-pages.js'
+import type { Filter } from './find-pages.js'
 
 const SEEDS = 3
 const BULKS = 40
@@ -83,12 +83,12 @@ export const timeCases: readonly ContractCase[] = [
   ),
 ]
 
-async function remove(b: Bench, id: string): Promise<void> {
+async function remove(b: ContractFixture, id: string): Promise<void> {
   const { state } = await b.read(id)
   await b.store.jobs.changeJob({ id, from: state, to: 'gone', keepMs: Infinity })
 }
 
-async function compare(b: Bench, rows: readonly JobRow[], filter: Filter): Promise<void> {
+async function compare(b: ContractFixture, rows: readonly JobRow[], filter: Filter): Promise<void> {
   const expected = rows
     .filter((row) => matches(row, filter))
     .toSorted((one, other) => (filter.order === 'oldest' ? one.ref - other.ref : other.ref - one.ref))

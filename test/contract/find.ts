@@ -4,10 +4,10 @@ import type { CountedPage } from '../../src/store/find.js'
 import type { JobRow } from '../../src/store/store.js'
 import type { Random } from '../../src/testing/simulation/random.js'
 import { seeded } from '../../src/testing/simulation/random.js'
-import { contract } from './bench.js'
-import type { Bench, ContractCase } from './bench.js'
-import { matches, pagesOf } from './found.js'
-import type { Filter } from './found.js'
+import { contract } from './fixture.js'
+import type { ContractFixture, ContractCase } from './fixture.js'
+import { matches, pagesOf } from './find-pages.js'
+import type { Filter } from './find-pages.js'
 import { timeCases } from './find-by-time.js'
 
 const SEEDS = 2
@@ -132,7 +132,7 @@ export const findCases: readonly ContractCase[] = [
   ...timeCases,
 ]
 
-async function countOf(b: Bench, filter: Filter): Promise<number> {
+async function countOf(b: ContractFixture, filter: Filter): Promise<number> {
   let [count, cursor]: [number, number | null] = [0, null]
   do {
     const page: CountedPage = await b.store.jobs.countJobs({ ...filter, limit: 100_000, cursor })
@@ -144,9 +144,9 @@ async function countOf(b: Bench, filter: Filter): Promise<number> {
 
 async function comparePages(jobs: Jobs, filter: Filter, random: Random): Promise<void> {
   const before = (await jobs.rows()).filter((row) => matches(row, filter))
-  assert.equal(await countOf(jobs.bench, filter), before.length, JSON.stringify(filter))
+  assert.equal(await countOf(jobs.fixture, filter), before.length, JSON.stringify(filter))
   jobs.touched.clear()
-  const found = await pagesOf(jobs.bench, filter, random.int(2, 9), () => jobs.change())
+  const found = await pagesOf(jobs.fixture, filter, random.int(2, 9), () => jobs.change())
   const expected = before.filter(({ id }) => !jobs.touched.has(id)).map(({ id }) => id)
   if (filter.order === 'newest') expected.reverse()
   const ids = found.map(({ id }) => id)
@@ -178,7 +178,7 @@ function filterOf(random: Random, now: number): Filter {
 
 /** Jobs in every state, and changes to some of them. */
 class Jobs {
-  readonly bench: Bench
+  readonly fixture: ContractFixture
   readonly touched = new Set<string>()
   readonly #random: Random
   readonly #ids: string[] = []
@@ -186,16 +186,16 @@ class Jobs {
   readonly #children: string[] = []
   #worker = ''
 
-  constructor(bench: Bench, random: Random) {
-    this.bench = bench
+  constructor(fixture: ContractFixture, random: Random) {
+    this.fixture = fixture
     this.#random = random
   }
 
   async make(): Promise<void> {
-    this.#worker = await this.bench.worker()
+    this.#worker = await this.fixture.worker()
     for (let i = 0; i < JOBS; i += 1) {
       // The clock is set back sometimes: neither order nor completeness may depend on it.
-      this.bench.clock.now += this.#random.chance(0.1) ? -500 : 50
+      this.fixture.clock.now += this.#random.chance(0.1) ? -500 : 50
       await this.#add()
       if (i % 4 === 0) await this.change()
     }
@@ -203,7 +203,7 @@ class Jobs {
 
   /** In the order of their enqueues. */
   async rows(): Promise<JobRow[]> {
-    const rows = await this.bench.store.jobs.readJobs(this.#ids)
+    const rows = await this.fixture.store.jobs.readJobs(this.#ids)
     return rows.filter((row) => row !== undefined).toSorted((one, other) => one.ref - other.ref)
   }
 
@@ -212,14 +212,14 @@ class Jobs {
     if (change === 'add') await this.#add()
     else if (change === 'run') await this.#run()
     else if (change === 'command') await this.#command()
-    else await this.bench.store.jobs.promoteJobs(1)
+    else await this.fixture.store.jobs.promoteJobs(1)
     for (const id of this.#children) this.touched.add(id)
   }
 
   async #add(): Promise<void> {
     const random = this.#random
     const parent = random.chance(0.1) ? this.#ids.at(-1) : undefined
-    const job = this.bench.job({
+    const job = this.fixture.job({
       name: random.pick(NAMES),
       queue: random.pick(QUEUES),
       key: random.chance(0.1) ? random.pick(['a', 'b']) : null,
@@ -228,7 +228,7 @@ class Jobs {
       ...(random.chance(0.3) ? { group: 'g' } : {}),
       ...(parent === undefined ? {} : { after: [{ id: parent }], onParentFailure: 'wait' }),
     })
-    const [inserted] = await this.bench.insert([job])
+    const [inserted] = await this.fixture.insert([job])
     if (inserted?.isNew === true) this.#ids.push(job.id)
     if (parent !== undefined) this.#children.push(job.id)
     this.touched.add(job.id)
@@ -238,24 +238,24 @@ class Jobs {
   async #run(): Promise<void> {
     const max = this.#random.int(1, 3)
     const claim = { names: NAMES, max, starting: this.#random.int(0, max), suspects: 'first' } as const
-    const { jobs } = await this.bench.claim(this.#worker, claim)
+    const { jobs } = await this.fixture.claim(this.#worker, claim)
     for (const job of jobs) {
       this.touched.add(job.id)
       const to = this.#random.pick(['done', 'done', 'failed', 'retrying', 'parked', 'ready', 'running'] as const)
       const delayMs = to === 'retrying' ? 1_000_000 : null
       const streak = to === 'ready' && this.#random.chance(0.5) ? 2 : 0
-      if (to !== 'running') await this.bench.settle(job, { to, delayMs, streak })
+      if (to !== 'running') await this.fixture.settle(job, { to, delayMs, streak })
     }
   }
 
   async #command(): Promise<void> {
     // The newest stays: the next job may have it as a parent.
-    const [row] = await this.bench.store.jobs.readJobs([this.#random.pick(this.#ids.slice(0, -1))])
+    const [row] = await this.fixture.store.jobs.readJobs([this.#random.pick(this.#ids.slice(0, -1))])
     if (row === undefined || row.state === 'running') return
     this.touched.add(row.id)
     const to = this.#random.pick(['paused', 'cancelled', 'gone'] as const)
     const isWaiting = !['done', 'failed', 'cancelled', 'parked', 'paused'].includes(row.state)
     if (isWaiting || to === 'gone')
-      await this.bench.store.jobs.changeJob({ id: row.id, from: row.state, to, keepMs: Infinity })
+      await this.fixture.store.jobs.changeJob({ id: row.id, from: row.state, to, keepMs: Infinity })
   }
 }

@@ -4,8 +4,8 @@ import { isFinal } from '../../src/job/rules/states.js'
 import type { ClaimedJob, GuardedChange, NewJob } from '../../src/store/store.js'
 import type { Random } from '../../src/testing/simulation/random.js'
 import { seeded } from '../../src/testing/simulation/random.js'
-import { contract, placed } from './bench.js'
-import type { Bench, ContractCase } from './bench.js'
+import { contract, withUniqueSlot } from './fixture.js'
+import type { ContractFixture, ContractCase } from './fixture.js'
 
 const SEEDS = 4
 const STEPS = 150
@@ -32,7 +32,7 @@ interface Known {
 
 /** The members as last read from their rows; a deleted member keeps the last state that was read. */
 class Model {
-  readonly #b: Bench
+  readonly #b: ContractFixture
   readonly #random: Random
   readonly #known = new Map<string, Known>()
   #ids: string[] = []
@@ -40,7 +40,7 @@ class Model {
   #worker = ''
   #beats = 0
 
-  constructor(b: Bench, random: Random) {
+  constructor(b: ContractFixture, random: Random) {
     this.#b = b
     this.#random = random
   }
@@ -88,7 +88,7 @@ class Model {
 
   async insertUnique(): Promise<void> {
     const onDuplicate = this.#random.pick(['ignore', 'replace', 'reschedule', 'reject'] as const)
-    await this.#insertAll([{ ...this.#job(), ...placed({ onDuplicate, while: 'waiting' }) }]).catch(refusedOnly)
+    await this.#insertAll([{ ...this.#job(), ...withUniqueSlot({ onDuplicate, while: 'waiting' }) }]).catch(refusedOnly)
   }
 
   async claim(): Promise<void> {
@@ -129,7 +129,7 @@ class Model {
 
   async ask(): Promise<void> {
     const id = this.#random.pick(this.#ids)
-    if (id !== undefined) await this.#b.ask(id, this.#random.pick(['cancel', 'pause', 'resume'] as const))
+    if (id !== undefined) await this.#b.request(id, this.#random.pick(['cancel', 'pause', 'resume'] as const))
   }
 
   async pause(): Promise<void> {
@@ -198,7 +198,10 @@ class Model {
     })
   }
 
-  async #insertAll(jobs: readonly NewJob[], policy: Parameters<Bench['insert']>[1] = 'return'): Promise<void> {
+  async #insertAll(
+    jobs: readonly NewJob[],
+    policy: Parameters<ContractFixture['insert']>[1] = 'return',
+  ): Promise<void> {
     for (const { id, isNew } of await this.#b.insert(jobs, policy)) if (isNew) this.#ids.push(id)
   }
 

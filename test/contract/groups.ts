@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import type { JobRow, NewJob } from '../../src/store/store.js'
 import { GROUP_KEEP_MS } from '../../src/store/groups.js'
-import { contract, only } from './bench.js'
-import type { Bench, ContractCase } from './bench.js'
+import { contract, only } from './fixture.js'
+import type { ContractFixture, ContractCase } from './fixture.js'
 
 /** Groups: counters, the seal, and the `whenDone` job that is enqueued once. */
 export const groupsCases: readonly ContractCase[] = [
@@ -241,16 +241,16 @@ export const groupsCases: readonly ContractCase[] = [
 ]
 
 /** As `{ 'queue state': members }`. */
-async function counts(b: Bench, group = 'g'): Promise<Record<string, number>> {
+async function counts(b: ContractFixture, group = 'g'): Promise<Record<string, number>> {
   const row = await b.store.groups.readGroup(group)
   return Object.fromEntries(row.counts.map(({ queue, state, members }) => [`${queue} ${state}`, members]))
 }
 
-async function found(b: Bench, query: Parameters<Bench['found']>[0]): Promise<string[]> {
+async function found(b: ContractFixture, query: Parameters<ContractFixture['found']>[0]): Promise<string[]> {
   return (await b.found({ ...query, group: 'g' })).map((row) => row.id)
 }
 
-function seal(b: Bench, change: Partial<NewJob> = {}): Promise<boolean> {
+function seal(b: ContractFixture, change: Partial<NewJob> = {}): Promise<boolean> {
   const whenDone = {
     job: b.job({ name: 'report', ...change }),
     options: { onDuplicate: 'return', keepCancelledMs: Infinity },
@@ -259,19 +259,19 @@ function seal(b: Bench, change: Partial<NewJob> = {}): Promise<boolean> {
 }
 
 /** The jobs that whenDone enqueued, after every process has promoted. */
-async function fired(b: Bench): Promise<JobRow[]> {
+async function fired(b: ContractFixture): Promise<JobRow[]> {
   for (let looks = 0; looks < 3; looks += 1) await b.store.jobs.promoteJobs(10)
   return b.found({ names: ['report'] })
 }
 
 /** Makes the members due, and ends them and everything else that is due. */
-async function endMembers(b: Bench): Promise<void> {
+async function endMembers(b: ContractFixture): Promise<void> {
   const worker = await b.worker()
   b.clock.now += 5_000
   await b.store.jobs.promoteJobs(10)
   for (const job of (await b.claim(worker)).jobs) await b.settle(job)
 }
 
-function under(b: Bench, { ref, fence }: { ref: number; fence: number }, job: NewJob): Promise<unknown> {
+function under(b: ContractFixture, { ref, fence }: { ref: number; fence: number }, job: NewJob): Promise<unknown> {
   return b.store.jobs.insertJobs([job], { onDuplicate: 'return', keepCancelledMs: Infinity, under: { ref, fence } })
 }

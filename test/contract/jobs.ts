@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { contract, only } from './bench.js'
-import type { ContractCase } from './bench.js'
+import { contract, only } from './fixture.js'
+import type { ContractCase } from './fixture.js'
 
 /** Enqueueing and reading jobs. */
 export const jobsCases: readonly ContractCase[] = [

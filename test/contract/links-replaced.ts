@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { InsertOptions, NewJob } from '../../src/store/store.js'
-import { contract } from './bench.js'
-import type { Bench, ContractCase } from './bench.js'
+import { contract } from './fixture.js'
+import type { ContractFixture, ContractCase } from './fixture.js'
 import { promote } from './links.js'
 
 /** A job whose parent is ended by its own call, or by its own bulk. */
@@ -76,7 +76,7 @@ const replacing = (keepCancelledMs: number): InsertOptions => ({ onDuplicate: 'r
 
 /** One child of each policy, each replacing its own parent: by id, by key, and by its unique slot. */
 async function replaced(
-  b: Bench,
+  b: ContractFixture,
   keepCancelledMs: number,
   policies: readonly (typeof POLICIES)[number][],
 ): Promise<{ ids: string[]; parents: string[]; children: string[] }> {

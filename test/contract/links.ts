@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { JobRow, NewJob, SettledJob } from '../../src/store/store.js'
-import { contract, only } from './bench.js'
-import type { Bench, ContractCase } from './bench.js'
+import { contract, only } from './fixture.js'
+import type { ContractFixture, ContractCase } from './fixture.js'
 
 /** Jobs that run after others. */
 export const linkCases: readonly ContractCase[] = [
@@ -274,14 +274,18 @@ const adding = (id: string, from: JobRow['state'], parents: readonly string[]) =
 })
 
 /** One child of each policy. */
-async function children(b: Bench, parent: string): Promise<[wait: string, cancel: string, run: string]> {
+async function children(b: ContractFixture, parent: string): Promise<[wait: string, cancel: string, run: string]> {
   const child = (onParentFailure: NewJob['onParentFailure']): Promise<string> =>
     b.one({ name: 'child', after: [{ id: parent }], onParentFailure })
   return [await child('wait'), await child('cancel'), await child('run')]
 }
 
 /** Ends the first ready job, and processes the to-dos. */
-export async function endNext(b: Bench, change: Partial<SettledJob> = {}, of?: readonly string[]): Promise<string> {
+export async function endNext(
+  b: ContractFixture,
+  change: Partial<SettledJob> = {},
+  of?: readonly string[],
+): Promise<string> {
   const { jobs } = await b.claim(await b.worker(), { max: 1 })
   const [job] = jobs
   assert.ok(job, 'a job is ready')
@@ -292,10 +296,10 @@ export async function endNext(b: Bench, change: Partial<SettledJob> = {}, of?: r
 }
 
 /** Promotes until there is nothing left to do. */
-export async function promote(b: Bench): Promise<void> {
+export async function promote(b: ContractFixture): Promise<void> {
   while ((await b.store.jobs.promoteJobs(100)).again);
 }
 
-function states(b: Bench, ids: readonly string[]): Promise<string[]> {
+function states(b: ContractFixture, ids: readonly string[]): Promise<string[]> {
   return Promise.all(ids.map((id) => b.state(id)))
 }

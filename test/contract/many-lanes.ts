@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { seeded } from '../../src/testing/simulation/random.js'
-import { contract } from './bench.js'
-import type { ContractCase } from './bench.js'
+import { contract } from './fixture.js'
+import type { ContractCase } from './fixture.js'
 
 /** More lanes than a claim reads one by one, on either store. */
 const LANES = 70

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { JobRow, NewJob } from '../../src/store/store.js'
-import { contract, placed } from './bench.js'
-import type { Bench, ContractCase } from './bench.js'
+import { contract, withUniqueSlot } from './fixture.js'
+import type { ContractFixture, ContractCase } from './fixture.js'
 import { endNext } from './links.js'
 
 /** Jobs that are moved by a call that names parents. */
@@ -57,9 +57,9 @@ export const movedLinkCases: readonly ContractCase[] = [
 
   contract('a job that is not changed gets no parents', async (b) => {
     const parent = await b.one()
-    const [keyed, unique] = [await b.one(timer), await b.one({ ...placed(), name: 'child' })]
+    const [keyed, unique] = [await b.one(timer), await b.one({ ...withUniqueSlot(), name: 'child' })]
     const named = { name: 'child', after: [{ id: parent }] }
-    await b.insert([b.job({ ...timer, ...named }), b.job({ ...placed(), ...named })])
+    await b.insert([b.job({ ...timer, ...named }), b.job({ ...withUniqueSlot(), ...named })])
     assert.deepEqual([await linked(b, keyed), await linked(b, unique)], Array(2).fill(['ready', []]))
   }),
 
@@ -84,7 +84,11 @@ export const movedLinkCases: readonly ContractCase[] = [
     const parent = await b.one({ due: { inMs: 60_000 } })
     const old = await b.one(debounced)
     const moving = b.job({ ...debounced, after: [{ id: parent }] })
-    const last = b.job({ ...placed({ onDuplicate: 'replace', while: 'waiting' }), name: 'child', after: moving.after })
+    const last = b.job({
+      ...withUniqueSlot({ onDuplicate: 'replace', while: 'waiting' }),
+      name: 'child',
+      after: moving.after,
+    })
     await b.insert([moving, last])
     assert.deepEqual([await b.state(old), await b.state(last.id)], ['cancelled', 'blocked'])
   }),
@@ -111,14 +115,14 @@ export const movedLinkCases: readonly ContractCase[] = [
 ]
 
 const timer = { name: 'child', key: 't' } as const
-const debounced = { ...placed({ onDuplicate: 'reschedule', while: 'waiting' }), name: 'child' }
+const debounced = { ...withUniqueSlot({ onDuplicate: 'reschedule', while: 'waiting' }), name: 'child' }
 
-async function linked(b: Bench, id: string): Promise<[JobRow['state'], readonly string[]]> {
+async function linked(b: ContractFixture, id: string): Promise<[JobRow['state'], readonly string[]]> {
   const { state, after } = await b.read(id)
   return [state, after]
 }
 
-async function counted(b: Bench): Promise<string> {
+async function counted(b: ContractFixture): Promise<string> {
   const { counts } = await b.store.groups.readGroup('g')
   return counts.map(({ queue, state, members }) => `${queue} ${state} ${members}`).join()
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { ClaimedJob } from '../../src/store/store.js'
-import { contract } from './bench.js'
-import type { ContractCase } from './bench.js'
+import { contract } from './fixture.js'
+import type { ContractCase } from './fixture.js'
 
 /** Pruning of finished jobs. */
 export const pruningCases: readonly ContractCase[] = [

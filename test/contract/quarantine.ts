@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { contract, only } from './bench.js'
-import type { Bench, ContractCase } from './bench.js'
+import { contract, only } from './fixture.js'
+import type { ContractFixture, ContractCase } from './fixture.js'
 
 /** Streaks, suspects and their quarantines (`job/rules/quarantine.ts`). */
 export const quarantineCases: readonly ContractCase[] = [
@@ -103,7 +103,7 @@ export const quarantineCases: readonly ContractCase[] = [
     const dead = await b.worker()
     const [paused, waiting] = [await b.one(), await b.one()]
     await b.claim(dead)
-    await b.ask(paused, 'pause')
+    await b.request(paused, 'pause')
     const crashed = (await b.store.leases.readLeases(dead)).map((job) =>
       b.settled(job, { to: job.id === waiting ? 'scheduled' : 'ready', delayMs: 0, attempt: 0, streak: 2 }),
     )
@@ -123,7 +123,7 @@ export const quarantineCases: readonly ContractCase[] = [
 ]
 
 /** This many jobs, ready again after a crash with this streak; returns their ids. */
-async function suspects(b: Bench, count: number, streak: number): Promise<readonly string[]> {
+async function suspects(b: ContractFixture, count: number, streak: number): Promise<readonly string[]> {
   const dead = await b.worker()
   const jobs = Array.from({ length: count }, () => b.job())
   await b.insert(jobs)

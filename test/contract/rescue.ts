@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { contract, only } from './bench.js'
-import type { ContractCase } from './bench.js'
+import { contract, only } from './fixture.js'
+import type { ContractCase } from './fixture.js'
 import type { ClaimedJob } from '../../src/store/store.js'
 
 /** Workers, their heartbeats, and the jobs of dead workers. */

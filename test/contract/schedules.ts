@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import { contract, only, placed } from './bench.js'
-import type { ContractCase } from './bench.js'
-import { due, fire, fired, ledger, planned, read, skipped, tick } from './schedule-bench.js'
+import { contract, only, withUniqueSlot } from './fixture.js'
+import type { ContractCase } from './fixture.js'
+import { due, fire, fired, ledger, planned, read, skipped, tick } from './schedule-fixture.js'
 
 /** Recurring jobs: each tick once, with its job, whichever process fires it. */
 export const scheduleCases: readonly ContractCase[] = [
@@ -214,7 +214,7 @@ export const scheduleCases: readonly ContractCase[] = [
     const { row, at } = await due(b)
     const options = (n: number): string => JSON.stringify({ title: `${n}`, tick: { schedule: 'nightly', at: n } })
     const moves = [
-      { ...placed({ onDuplicate: 'reschedule' }), due: { inMs: 5_000 } },
+      { ...withUniqueSlot({ onDuplicate: 'reschedule' }), due: { inMs: 5_000 } },
       { key: 'k', due: { inMs: 5_000 } },
     ]
     for (const [i, change] of moves.entries()) {

@@ -1,5 +1,5 @@
-import { askingCases } from './asking.js'
-import type { ContractCase } from './bench.js'
+import { requestedChangeCases } from './requested-changes.js'
+import type { ContractCase } from './fixture.js'
 import { censusCases } from './census.js'
 import { claimsCases } from './claims.js'
 import { findCases } from './find.js'
@@ -10,14 +10,14 @@ import { linkCases } from './links.js'
 import { replacedParentCases } from './links-replaced.js'
 import { manyLanesCases } from './many-lanes.js'
 import { movedLinkCases } from './moved-links.js'
-import { placesCases } from './places.js'
+import { uniqueSlotCases } from './unique-slots.js'
 import { pruningCases } from './pruning.js'
 import { scheduleCases } from './schedules.js'
 import { quarantineCases } from './quarantine.js'
 import { rescueCases } from './rescue.js'
 import { settlingCases } from './settling.js'
 import { successorCases } from './successors.js'
-import { togetherCases } from './together.js'
+import { concurrentCommandCases } from './concurrent-commands.js'
 import { upkeepCases } from './upkeep.js'
 
 /**
@@ -27,7 +27,7 @@ import { upkeepCases } from './upkeep.js'
  */
 export const storeContract: readonly ContractCase[] = [
   ...jobsCases,
-  ...placesCases,
+  ...uniqueSlotCases,
   ...claimsCases,
   ...manyLanesCases,
   ...settlingCases,
@@ -36,8 +36,8 @@ export const storeContract: readonly ContractCase[] = [
   ...rescueCases,
   ...quarantineCases,
   ...findCases,
-  ...askingCases,
-  ...togetherCases,
+  ...requestedChangeCases,
+  ...concurrentCommandCases,
   ...scheduleCases,
   ...linkCases,
   ...movedLinkCases,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { ClaimedJob, SettledJob } from '../../src/store/store.js'
-import { contract, only } from './bench.js'
-import type { Bench, ContractCase } from './bench.js'
+import { contract, only } from './fixture.js'
+import type { ContractFixture, ContractCase } from './fixture.js'
 
 /** `schedule` (move) under a key whose job a worker has claimed: a successor is written, and blocked until that job ends. */
 export const successorCases: readonly ContractCase[] = [
@@ -223,29 +223,32 @@ export const successorCases: readonly ContractCase[] = [
   }),
 ]
 
-async function start(b: Bench): Promise<ClaimedJob> {
+async function start(b: ContractFixture): Promise<ClaimedJob> {
   const id = await b.one({ key: 'k', priority: 9 })
   const job = only(await b.claim(await b.worker()))
   assert.equal(job.id, id)
   return job
 }
 
-async function move(b: Bench, change: Parameters<Bench['job']>[0] = {}): Promise<{ id: string; isNew: boolean }> {
+async function move(
+  b: ContractFixture,
+  change: Parameters<ContractFixture['job']>[0] = {},
+): Promise<{ id: string; isNew: boolean }> {
   const [inserted] = await b.insert([b.job({ key: 'k', ...change })], 'move')
   assert.ok(inserted)
   return { id: inserted.id, isNew: inserted.isNew }
 }
 
-async function end(b: Bench, job: ClaimedJob, change: Partial<SettledJob> = {}): Promise<void> {
+async function end(b: ContractFixture, job: ClaimedJob, change: Partial<SettledJob> = {}): Promise<void> {
   assert.deepEqual(await b.settle(job, change), [])
   while ((await b.store.jobs.promoteJobs(10)).again);
 }
 
-async function claimed(b: Bench): Promise<string[]> {
+async function claimed(b: ContractFixture): Promise<string[]> {
   return (await b.claim(await b.worker())).jobs.map((job) => job.id)
 }
 
-async function counted(b: Bench): Promise<string> {
+async function counted(b: ContractFixture): Promise<string> {
   const { counts } = await b.store.groups.readGroup('g')
   return counts.map(({ queue, state, members }) => `${queue} ${state} ${members}`).join()
 }

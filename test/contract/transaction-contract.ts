@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
 import type { NewJob } from '../../src/store/store.js'
 import { systemTimers } from '../../src/world/timers.js'
-import { only } from './bench.js'
-import { transactionCase } from './transaction-bench.js'
-import type { TransactionBench, TransactionCase } from './transaction-bench.js'
-import { companyCases } from './transaction-company.js'
+import { only } from './fixture.js'
+import { transactionCase } from './transaction-fixture.js'
+import type { TransactionFixture, TransactionCase } from './transaction-fixture.js'
+import { transactionLinkCases } from './transaction-links.js'
 
 /** What every store must do inside a caller's transaction; used like `storeContract`, with a way to begin one. */
-const cases: TransactionCase[] = [...companyCases]
+const cases: TransactionCase[] = [...transactionLinkCases]
 
-function contract(name: string, run: (bench: TransactionBench) => Promise<void>): void {
+function contract(name: string, run: (fixture: TransactionFixture) => Promise<void>): void {
   cases.push(transactionCase(name, run))
 }
 
@@ -129,7 +129,7 @@ contract('a child of a lost run is refused in a transaction too', async (b) => {
 contract('a job settled in a transaction is done when it commits, and its key is free', async (b) => {
   const id = await b.one({ key: 'k' })
   const job = only(await b.claim(await b.worker()))
-  await b.ask(id, 'cancel')
+  await b.request(id, 'cancel')
   const { tx, commit } = await b.openTransaction()
   assert.equal(await b.store.transactions.settleJobIn(tx, b.settled(job, { result: '42', log: '[]' })), true)
   await commit()

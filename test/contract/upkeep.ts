@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { contract, only } from './bench.js'
-import type { ContractCase } from './bench.js'
+import { contract, only } from './fixture.js'
+import type { ContractCase } from './fixture.js'
 
 /** Promotion, expiry, and commands on waiting jobs. */
 export const upkeepCases: readonly ContractCase[] = [

@@ -3,7 +3,7 @@ import type { JobRow } from '../../src/store/store.js'
 import { openDatabase } from '../../src/store/postgres/connection/open.js'
 import { PostgresStore } from '../../src/store/postgres/postgres-store.js'
 import { targetOf } from '../../src/store/postgres/connection/target.js'
-import { Bench } from '../contract/bench.js'
+import { ContractFixture } from '../contract/fixture.js'
 import { systemWorld } from '../../src/world/world.js'
 import { COME_AGAIN, setUp, VERBS } from './verbs.js'
 import type { Stage, Standing, Verb } from './verbs.js'
@@ -57,13 +57,13 @@ export class Interleaver {
     let statements = 0
     const first = await this.#tell(standing, async (stage) => {
       this.#before = async () => void (statements += 1)
-      const answer = await answerOf(() => one(this.#bench(this.#first), stage, 'one'))
+      const answer = await answerOf(() => one(this.#fixture(this.#first), stage, 'one'))
       this.#before = undefined
-      return [answer, await answerOf(() => two(this.#bench(this.#second), stage, 'two'))]
+      return [answer, await answerOf(() => two(this.#fixture(this.#second), stage, 'two'))]
     })
     const second = await this.#tell(standing, async (stage) => {
-      const answer = await answerOf(() => two(this.#bench(this.#second), stage, 'two'))
-      return [await answerOf(() => one(this.#bench(this.#first), stage, 'one')), answer]
+      const answer = await answerOf(() => two(this.#fixture(this.#second), stage, 'two'))
+      return [await answerOf(() => one(this.#fixture(this.#first), stage, 'one')), answer]
     })
     return { outcomes: [first, second], statements }
   }
@@ -71,7 +71,7 @@ export class Interleaver {
   /** The second runs before the n-th statement of the first. */
   async between(standing: Standing, one: Verb, two: Verb, n: number): Promise<string> {
     return this.#tell(standing, async (stage) => {
-      const second = (): Promise<unknown> => answerOf(() => two(this.#bench(this.#second), stage, 'two'))
+      const second = (): Promise<unknown> => answerOf(() => two(this.#fixture(this.#second), stage, 'two'))
       let left = n
       let other: Promise<unknown> | undefined
       this.#before = async () => {
@@ -80,7 +80,7 @@ export class Interleaver {
         other = second()
         await Promise.race([other, new Promise((next) => setTimeout(next, BLOCKED_MS))])
       }
-      const first = (): Promise<unknown> => answerOf(() => one(this.#bench(this.#first), stage, 'one'))
+      const first = (): Promise<unknown> => answerOf(() => one(this.#fixture(this.#first), stage, 'one'))
       const answer = await first()
       this.#before = undefined
       const answers = [answer, await (other ?? second())]
@@ -92,7 +92,7 @@ export class Interleaver {
 
   async #tell(standing: Standing, act: (stage: Stage) => Promise<readonly unknown[]>): Promise<string> {
     await this.#client.query(this.#tables.map((name) => `delete from ${name}`).join(';'))
-    const stage = await setUp(this.#bench(this.#second), standing)
+    const stage = await setUp(this.#fixture(this.#second), standing)
     const answers = await act(stage)
     while ((await this.#second.promoteJobs(100)).again);
     await this.#checkTables()
@@ -100,8 +100,8 @@ export class Interleaver {
     return [...stage.names].reduce((text, [id, name]) => text.replaceAll(id, name), told)
   }
 
-  #bench(store: PostgresStore): Bench {
-    return new Bench({ store, clock: this.#clock })
+  #fixture(store: PostgresStore): ContractFixture {
+    return new ContractFixture({ store, clock: this.#clock })
   }
 
   async #view(): Promise<object> {

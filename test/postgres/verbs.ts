@@ -2,7 +2,7 @@ import type { Claim, ClaimedJob, GuardedChange, NewJob } from '../../src/store/s
 import { decideCommand } from '../../src/job/rules/command.js'
 import type { Command } from '../../src/job/rules/command.js'
 import type { State } from '../../src/job/rules/states.js'
-import type { Bench } from '../contract/bench.js'
+import type { ContractFixture } from '../contract/fixture.js'
 
 /** The states of the job before the two verbs. */
 export const STANDINGS = [
@@ -31,11 +31,11 @@ export interface Stage {
 }
 
 export type Side = 'one' | 'two'
-export type Verb = (b: Bench, stage: Stage, side: Side) => Promise<unknown>
+export type Verb = (b: ContractFixture, stage: Stage, side: Side) => Promise<unknown>
 
 const LATER = { inMs: 3_600_000 }
 
-export async function setUp(b: Bench, standing: Standing): Promise<Stage> {
+export async function setUp(b: ContractFixture, standing: Standing): Promise<Stage> {
   const parent = b.job({ name: 'parent', due: LATER })
   const job = b.job({
     key: 'k',
@@ -61,7 +61,7 @@ export async function setUp(b: Bench, standing: Standing): Promise<Stage> {
   return { state, job: job.id, claim, parent: parent.id, added, names }
 }
 
-function addedBy(b: Bench, id: string, n: number): Stage['added'][Side] {
+function addedBy(b: ContractFixture, id: string, n: number): Stage['added'][Side] {
   return {
     returned: b.job({ key: 'k', payload: `{"n":${n}0}` }),
     replacing: b.job({ key: 'k', payload: `{"n":${n}1}`, group: 'g' }),
@@ -70,7 +70,7 @@ function addedBy(b: Bench, id: string, n: number): Stage['added'][Side] {
   }
 }
 
-async function bring(b: Bench, id: string, standing: Standing): Promise<ClaimedJob | undefined> {
+async function bring(b: ContractFixture, id: string, standing: Standing): Promise<ClaimedJob | undefined> {
   if (standing === 'paused') await b.pause(id, 'ready')
   if (standing === 'cancelled')
     await b.store.jobs.changeJob({ id, from: 'ready', to: 'cancelled', keepMs: Infinity, reason: 'r' })
@@ -111,7 +111,7 @@ const settle =
   }
 
 const underClaim =
-  (act: (b: Bench, claim: Claim) => Promise<unknown>): Verb =>
+  (act: (b: ContractFixture, claim: Claim) => Promise<unknown>): Verb =>
   async (b, { claim }) =>
     claim === undefined ? 'no claim' : act(b, claim)
 
@@ -133,8 +133,8 @@ export const VERBS: Readonly<Record<string, Verb>> = {
   'let it run after another': change('edit', ({ parent }) => ({
     edit: { after: { parents: [{ id: parent }], onFailure: 'wait', keepMs: Infinity } },
   })),
-  'request its cancel': (b, { job }) => b.ask(job, 'cancel'),
-  'request its pause': (b, { job }) => b.ask(job, 'pause'),
+  'request its cancel': (b, { job }) => b.request(job, 'cancel'),
+  'request its pause': (b, { job }) => b.request(job, 'pause'),
   claim: async (b) => {
     return (await b.claim('w2', { fence: (fences += 1) })).jobs
       .map(({ id, payload }) => `${id} ${String(payload)}`)

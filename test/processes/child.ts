@@ -9,7 +9,7 @@ import { afterEach } from 'vitest'
 import { freshStore } from '../support/fresh-store.js'
 
 /** A message of a child program, and when this process received it. */
-export interface Said {
+export interface Message {
   readonly at: number
   readonly what: string
   readonly [field: string]: unknown
@@ -21,7 +21,7 @@ export interface Said {
  */
 export class Child {
   readonly process: ChildProcess
-  readonly heard: Said[] = []
+  readonly messages: Message[] = []
   readonly exited: Promise<number | string>
   readonly #waiting = new Set<() => void>()
   #errors = ''
@@ -33,7 +33,7 @@ export class Child {
     this.process.stderr?.on('data', (data: Buffer) => (this.#errors += data.toString()))
     if (this.process.stdout !== null)
       createInterface({ input: this.process.stdout }).on('line', (line) => {
-        this.heard.push({ at: Date.now(), ...(JSON.parse(line) as { what: string }) })
+        this.messages.push({ at: Date.now(), ...(JSON.parse(line) as { what: string }) })
         for (const look of this.#waiting) look()
       })
     this.exited = new Promise((resolve) =>
@@ -50,7 +50,7 @@ export class Child {
   }
 
   /** Waits for this message, or fails with the messages so far when the program ends or the time is up. */
-  async hears(what: string, withinMs = 30_000): Promise<Said> {
+  async receives(what: string, withinMs = 30_000): Promise<Message> {
     return new Promise((resolve, reject) => {
       const done = (settle: () => void): void => {
         clearTimeout(timer)
@@ -58,7 +58,7 @@ export class Child {
         settle()
       }
       const look = (): void => {
-        const said = this.heard.find((each) => each.what === what)
+        const said = this.messages.find((each) => each.what === what)
         if (said !== undefined) done(() => resolve(said))
         else if (this.process.exitCode !== null || this.process.signalCode !== null)
           done(() => reject(this.#unheard(what, 'it ended')))
@@ -77,7 +77,7 @@ export class Child {
 
   #unheard(what: string, why: string): Error {
     return new Error(
-      `"${what}" was not heard: ${why}; heard ${JSON.stringify(this.heard.map((s) => s.what))}; ${this.#errors}`,
+      `"${what}" was not heard: ${why}; heard ${JSON.stringify(this.messages.map((s) => s.what))}; ${this.#errors}`,
     )
   }
 }
@@ -90,7 +90,7 @@ const say = (what, fields = {}) => process.stdout.write(JSON.stringify({ what, .
 `
 
 /** A folder, a store (in it, where that is a file), and children that end with the test. */
-export class Place {
+export class ProcessFixture {
   readonly folder = mkdtempSync(join(tmpdir(), 'millrace-processes-'))
   readonly file = freshStore(this.folder, 'jobs.db')
   readonly #children: Child[] = []
@@ -108,11 +108,11 @@ export class Place {
 }
 
 /** The folder, store and children of the current test. */
-export function usePlace(): () => Place {
-  let place: Place | undefined
+export function useProcesses(): () => ProcessFixture {
+  let place: ProcessFixture | undefined
   afterEach(async () => {
     await place?.clear()
     place = undefined
   })
-  return () => (place ??= new Place())
+  return () => (place ??= new ProcessFixture())
 }

@@ -1,5 +1,5 @@
 import type { Random } from '../../src/testing/simulation/random.js'
-import { MANNERS } from './asked-jobs.js'
+import { HANDLER_BEHAVIOURS } from './cancellable-jobs.js'
 import { FATES } from './banking-jobs.js'
 
 /** A job and its payload. */
@@ -15,9 +15,9 @@ export function anyJob(random: Random): [string, object] {
   if (dice < 57) return ['parent', { ms: Math.min(ms, 500) }]
   if (dice < 62) return ['rare', { ms: Math.min(ms, 500) }]
   if (dice < 64) return ['pill', { kills: random.pick([1, 2, 99]) }]
-  if (dice < 80) return ['patient', { ms: Math.max(ms, 50), manner: random.pick(MANNERS) }]
+  if (dice < 80) return ['patient', { ms: Math.max(ms, 50), behaviour: random.pick(HANDLER_BEHAVIOURS) }]
   if (dice < 84) return ['resting', { restMs: random.int(50, 1_500) }]
   if (dice < 85) return ['deaf', { ms: random.int(30_500, 33_000) }]
   const fate = random.pick(FATES)
-  return [random.pick(['banker', 'teller']), { ms: Math.min(ms, 1_500), fate, spawns: random.chance(0.3) }]
+  return [random.pick(['banker', 'scenario']), { ms: Math.min(ms, 1_500), fate, spawns: random.chance(0.3) }]
 }

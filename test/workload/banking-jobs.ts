@@ -6,8 +6,8 @@ import { StoreError } from '../../src/errors.js'
 import { REPLY_LOST } from '../../src/testing/simulation/faults.js'
 import { writeWork } from '../../src/store/sqlite/queries/census.js'
 import type { SqliteDatabase } from '../../src/store/sqlite/connection/driver.js'
-import type { Cast, Told } from './stage.js'
-import { inContext, isFirstRun } from './stage.js'
+import type { ProcessState, TenantPayload } from './shared-state.js'
+import { inContext, isFirstRun } from './shared-state.js'
 
 /** The fate of the transaction in which a banker writes its work and its settlement. */
 export const FATES = [
@@ -21,18 +21,18 @@ export const FATES = [
 export type Fate = (typeof FATES)[number]
 
 /** Jobs whose work and settlement are one transaction. */
-export const BANKING: ReadonlySet<string> = new Set(['banker', 'teller'])
+export const BANKING: ReadonlySet<string> = new Set(['banker', 'scenario'])
 
-type Banked = Told & { readonly ms: number; readonly fate: Fate; readonly spawns: boolean }
+type Banked = TenantPayload & { readonly ms: number; readonly fate: Fate; readonly spawns: boolean }
 
 /** One opens its transaction by `ctx.transaction`, the other settles in one of its own by `ctx.settleIn`. */
-export function bankingJobs(cast: Cast): AnyJob[] {
-  const { sim, wait } = cast
+export function bankingJobs(state: ProcessState): AnyJob[] {
+  const { sim, wait } = state
   const retry = { limit: 8, backoff: { start: 100, max: 1_000 } }
   const banker = job('banker', {
-    run: inContext(cast, async (p: Banked, ctx) => {
+    run: inContext(state, async (p: Banked, ctx) => {
       await wait(p.ms)
-      const business = new Business(cast, p, ctx)
+      const business = new Business(state, p, ctx)
       await business.begin()
       try {
         await ctx.transaction((tx: SqliteDatabase) => business.write(tx, () => undefined))
@@ -44,10 +44,10 @@ export function bankingJobs(cast: Cast): AnyJob[] {
     }),
     retry,
   })
-  const teller = job('teller', {
-    run: inContext(cast, async (p: Banked, ctx) => {
+  const scenario = job('scenario', {
+    run: inContext(state, async (p: Banked, ctx) => {
       await wait(p.ms)
-      const business = new Business(cast, p, ctx)
+      const business = new Business(state, p, ctx)
       await business.begin()
       try {
         sim.transaction((tx) => business.write(tx, () => void ctx.settleIn(tx)))
@@ -61,27 +61,27 @@ export function bankingJobs(cast: Cast): AnyJob[] {
     }),
     retry,
   })
-  return [banker, teller] as AnyJob[]
+  return [banker, scenario] as AnyJob[]
 }
 
 /** The work of one attempt: a row and perhaps a child, in one transaction with the job's settlement. */
 class Business {
-  readonly #cast: Cast
+  readonly #state: ProcessState
   readonly #banked: Banked
   readonly #ctx: Context
   readonly #fate: Fate
   readonly #children: Promise<Handle<unknown>>[] = []
 
-  constructor(cast: Cast, banked: Banked, ctx: Context) {
-    this.#cast = cast
+  constructor(state: ProcessState, banked: Banked, ctx: Context) {
+    this.#state = state
     this.#banked = banked
     this.#ctx = ctx
-    this.#fate = isFirstRun(cast, ctx) ? banked.fate : 'commits'
+    this.#fate = isFirstRun(state, ctx) ? banked.fate : 'commits'
   }
 
   /** A process that sleeps for longer than its lease resumes a job that another worker may run by now. */
   async begin(): Promise<void> {
-    const { sim, process } = this.#cast
+    const { sim, process } = this.#state
     if (this.#fate === 'sleeps before it') await sim.sleep(process)
   }
 
@@ -95,7 +95,7 @@ class Business {
   }
 
   async committed(): Promise<void> {
-    const { sim, process } = this.#cast
+    const { sim, process } = this.#state
     for (const child of this.#children) sim.acknowledged.add((await child).id)
     sim.count(`transactions: ${this.#fate}`)
     if (this.#fate === 'dies after its commit') await sim.kill(process)
@@ -103,7 +103,7 @@ class Business {
   }
 
   async undone(thrown: unknown): Promise<void> {
-    const { sim, process } = this.#cast
+    const { sim, process } = this.#state
     // The outcome is unknown.
     if (thrown instanceof StoreError && thrown.message.includes(REPLY_LOST)) return
     for (const child of this.#children) sim.undone.add((await child).id)

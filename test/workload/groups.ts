@@ -1,7 +1,7 @@
 import type { Random } from '../../src/testing/simulation/random.js'
 import { insist } from './commands.js'
-import { asTenant } from './stage.js'
-import type { Teller } from './story.js'
+import { asTenant } from './shared-state.js'
+import type { ScenarioClient } from './scenario.js'
 
 const GROUPS = ['spring', 'summer', 'autumn'] as const
 
@@ -11,11 +11,11 @@ export function anyGroup(random: Random): { readonly group?: string } {
 }
 
 /** At the end every group is sealed, while members still run and add to it; the whenDone job names its group. */
-export async function sealGroups(teller: Teller): Promise<void> {
+export async function sealGroups(scenario: ScenarioClient): Promise<void> {
   for (const name of GROUPS)
-    await insist(teller, () =>
-      asTenant(teller, teller.groupRandom, (tenant) =>
-        teller.mill.group(name, { whenDone: ['steady', { ms: 1, n: 0, tenant, follows: name }] }).seal(),
+    await insist(scenario, () =>
+      asTenant(scenario, scenario.groupRandom, (tenant) =>
+        scenario.mill.group(name, { whenDone: ['steady', { ms: 1, n: 0, tenant, follows: name }] }).seal(),
       ),
     )
 }

@@ -7,13 +7,13 @@ import type { CensusJob } from '../../src/store/census.js'
 import { anyJob } from './any-job.js'
 import { cancel, edit, forgetOne, isSettled, isStopped, isWaiting, pause, resume, retry } from './commands.js'
 import { anyGroup } from './groups.js'
-import { asTenant } from './stage.js'
-import type { Teller } from './story.js'
+import { asTenant } from './shared-state.js'
+import type { ScenarioClient } from './scenario.js'
 import { inTransaction } from './transactions.js'
 
 /** A step with parents and children. From a stream of its own, so that the rest of the scenario does not change. */
-export async function linkStep(teller: Teller): Promise<void> {
-  const own = { ...teller, random: teller.linkRandom }
+export async function linkStep(scenario: ScenarioClient): Promise<void> {
+  const own = { ...scenario, random: scenario.linkRandom }
   const steps = [
     enqueueChild,
     enqueueChild,
@@ -47,17 +47,17 @@ function childOf(random: Random, given: readonly After[]): [string, object, Enqu
   return [name, { ...payload, policy, asked, ...(group === undefined ? {} : { group }) }, options]
 }
 
-async function enqueueChild(teller: Teller): Promise<void> {
-  const { sim, mill, random, known } = teller
-  const parents = Array.from({ length: random.int(1, 3) }, () => anyParent(teller)).filter((one) => one !== undefined)
+async function enqueueChild(scenario: ScenarioClient): Promise<void> {
+  const { sim, mill, random, known } = scenario
+  const parents = Array.from({ length: random.int(1, 3) }, () => anyParent(scenario)).filter((one) => one !== undefined)
   const [name, payload, options] = childOf(random, parents)
-  const handle = await asTenant(teller, random, (tenant) => mill.enqueue(name, { ...payload, tenant }, options))
+  const handle = await asTenant(scenario, random, (tenant) => mill.enqueue(name, { ...payload, tenant }, options))
   known.push(handle.id)
   sim.count(`children that ${options.onParentFailure}`)
 }
 
 /** A job in any state, by handle, by id or by key; it may be deleted, and then the call is refused. */
-function anyParent({ sim, mill, random, known }: Teller): After | undefined {
+function anyParent({ sim, mill, random, known }: ScenarioClient): After | undefined {
   if (random.chance(0.15)) return ['steady', `key-${random.int(1, 3)}`]
   const kind = random.pick([
     isUnfinished,
@@ -75,63 +75,63 @@ function anyParent({ sim, mill, random, known }: Teller): After | undefined {
 }
 
 /** A parent by its key and children of it, in one transaction of the client. */
-async function enqueueFamily(teller: Teller): Promise<void> {
-  const { sim, mill, random } = teller
-  const parents: After[] = [['steady', 'parent'], ...known(teller)]
-  await inTransaction(teller, random.chance(0.3), (tx) => {
+async function enqueueFamily(scenario: ScenarioClient): Promise<void> {
+  const { sim, mill, random } = scenario
+  const parents: After[] = [['steady', 'parent'], ...known(scenario)]
+  await inTransaction(scenario, random.chance(0.3), (tx) => {
     const payload = { ms: random.int(0, 500), n: random.int(1, 9) }
-    const parent = asTenant(teller, random, (tenant) =>
+    const parent = asTenant(scenario, random, (tenant) =>
       mill.enqueue('steady', { ...payload, tenant }, { tx, key: 'parent' }),
     )
     const children = Array.from({ length: random.int(1, 3) }, () => {
       const [name, given, options] = childOf(random, parents)
-      return asTenant(teller, random, (tenant) => mill.enqueue(name, { ...given, tenant }, { ...options, tx }))
+      return asTenant(scenario, random, (tenant) => mill.enqueue(name, { ...given, tenant }, { ...options, tx }))
     })
     return Promise.all([parent, ...children])
   })
   sim.count('families')
 }
 
-function known({ random, known: all }: Teller): string[] {
+function known({ random, known: all }: ScenarioClient): string[] {
   return all.length > 0 && random.chance(0.3) ? [random.pick(all)] : []
 }
 
 /** A job that replaces its own parent, if there is one. */
-async function replaceParent(teller: Teller): Promise<void> {
-  const { sim, mill, random } = teller
+async function replaceParent(scenario: ScenarioClient): Promise<void> {
+  const { sim, mill, random } = scenario
   const key = random.chance(0.5) ? 'parent' : `key-${random.int(1, 3)}`
   const policy = random.pick(ON_PARENT_FAILURE)
   const payload = { ms: random.int(0, 300), n: random.int(1, 9), policy, asked: [] }
   const options = { key, onDuplicate: 'replace', after: [['steady', key] as const], onParentFailure: policy } as const
-  await asTenant(teller, random, (tenant) => mill.enqueue('steady', { ...payload, tenant }, options))
+  await asTenant(scenario, random, (tenant) => mill.enqueue('steady', { ...payload, tenant }, options))
   sim.count('children in the place of their parent')
 }
 
 /** A small graph: any, or one that fans out and in. */
-async function flow(teller: Teller): Promise<void> {
-  const { sim, mill, random } = teller
+async function flow(scenario: ScenarioClient): Promise<void> {
+  const { sim, mill, random } = scenario
   const build = random.chance(0.5) ? fan : graph
   const make = (tx?: unknown): Promise<Handle<unknown>[]> =>
-    asTenant(teller, random, (tenant) =>
-      mill.flow((f) => build(teller, f, tenant), tx === undefined ? undefined : { tx }),
+    asTenant(scenario, random, (tenant) =>
+      mill.flow((f) => build(scenario, f, tenant), tx === undefined ? undefined : { tx }),
     )
-  if (random.chance(0.3)) await inTransaction(teller, random.chance(0.3), make)
-  else teller.known.push(...(await make()).map(({ id }) => id))
+  if (random.chance(0.3)) await inTransaction(scenario, random.chance(0.3), make)
+  else scenario.known.push(...(await make()).map(({ id }) => id))
   sim.count('flows')
 }
 
-function graph(teller: Teller, f: FlowBuilder, tenant: string | undefined): void {
-  const { random } = teller
+function graph(scenario: ScenarioClient, f: FlowBuilder, tenant: string | undefined): void {
+  const { random } = scenario
   const nodes: FlowNode<unknown>[] = []
   for (let left = random.int(3, 9); left > 0; left -= 1) {
     const parents: After[] = nodes.filter(() => random.chance(0.3))
-    const [name, payload, options] = childOf(random, [...parents, ...known(teller)])
+    const [name, payload, options] = childOf(random, [...parents, ...known(scenario)])
     const { after = [], ...rest } = options
     nodes.push(f.add(name, { ...payload, tenant }, rest).after(...after))
   }
 }
 
-function fan({ random }: Teller, f: FlowBuilder, tenant: string | undefined): void {
+function fan({ random }: ScenarioClient, f: FlowBuilder, tenant: string | undefined): void {
   const top = f.add('steady', { ms: random.int(0, 300), n: 0, tenant })
   const add = (parents: readonly After[]): FlowNode<unknown> => {
     const [name, payload, options] = childOf(random, parents)
@@ -145,25 +145,25 @@ function fan({ random }: Teller, f: FlowBuilder, tenant: string | undefined): vo
   add(middle)
 }
 
-async function addLate(teller: Teller): Promise<void> {
-  const parent = one(teller, () => true)
-  const child = one(teller, isWaiting)
-  if (parent !== undefined && child !== undefined && (await linkLate(teller, parent.id, child)))
-    teller.sim.count('late links')
+async function addLate(scenario: ScenarioClient): Promise<void> {
+  const parent = one(scenario, () => true)
+  const child = one(scenario, isWaiting)
+  if (parent !== undefined && child !== undefined && (await linkLate(scenario, parent.id, child)))
+    scenario.sim.count('late links')
 }
 
 /** Tries to make a parent run after its child, which is refused. */
-async function makeRing(teller: Teller): Promise<void> {
-  const { sim, random } = teller
+async function makeRing(scenario: ScenarioClient): Promise<void> {
+  const { sim, random } = scenario
   const { links, jobs } = sim.census()
   const link = links.length > 0 ? random.pick(links) : undefined
   const parent = jobs.find(({ id }) => id === link?.parent)
   const child = jobs.find(({ seq }) => seq === link?.child)
-  if (parent !== undefined && child !== undefined && isWaiting(parent)) await linkLate(teller, child.id, parent)
+  if (parent !== undefined && child !== undefined && isWaiting(parent)) await linkLate(scenario, child.id, parent)
 }
 
 /** Parents that it has already are not added again, so that the policy of each is known. */
-async function linkLate({ sim, mill, random }: Teller, parent: string, child: CensusJob): Promise<boolean> {
+async function linkLate({ sim, mill, random }: ScenarioClient, parent: string, child: CensusJob): Promise<boolean> {
   const policy = random.pick(ON_PARENT_FAILURE)
   const name = `${child.id} ${parent}`
   if (child.after.includes(parent) || sim.lateLinks.has(name)) return false
@@ -178,28 +178,28 @@ async function linkLate({ sim, mill, random }: Teller, parent: string, child: Ce
 }
 
 /** Sends a command to a job that others wait for. */
-async function commandParent(teller: Teller): Promise<void> {
-  const parents = new Set(teller.sim.census().links.map((link) => link.parent))
+async function commandParent(scenario: ScenarioClient): Promise<void> {
+  const parents = new Set(scenario.sim.census().links.map((link) => link.parent))
   await command(
-    teller,
-    one(teller, ({ id }) => parents.has(id)),
+    scenario,
+    one(scenario, ({ id }) => parents.has(id)),
   )
 }
 
-async function commandChild(teller: Teller): Promise<void> {
+async function commandChild(scenario: ScenarioClient): Promise<void> {
   await command(
-    teller,
-    one(teller, (job) => job.after.length > 0 && (job.state === 'blocked' || isStopped(job))),
+    scenario,
+    one(scenario, (job) => job.after.length > 0 && (job.state === 'blocked' || isStopped(job))),
   )
 }
 
-async function command(teller: Teller, job: CensusJob | undefined): Promise<void> {
+async function command(scenario: ScenarioClient, job: CensusJob | undefined): Promise<void> {
   if (job === undefined) return
   const verbs = isStopped(job) ? [retry, retry, forgetOne] : [cancel, cancel, pause, resume, edit, forgetOne]
-  await teller.random.pick(verbs)(teller, job.id)
+  await scenario.random.pick(verbs)(scenario, job.id)
 }
 
-function one({ sim, random }: Teller, kind: (job: CensusJob) => boolean): CensusJob | undefined {
+function one({ sim, random }: ScenarioClient, kind: (job: CensusJob) => boolean): CensusJob | undefined {
   const found = sim.census().jobs.filter(kind)
   return found.length === 0 ? undefined : random.pick(found)
 }

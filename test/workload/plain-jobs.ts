@@ -1,17 +1,17 @@
 import { job } from '../../src/job/definition/define.js'
 import type { AnyJob } from '../../src/job/definition/define.js'
 import { Abort, Snooze } from '../../src/job/attempt/control-errors.js'
-import type { Cast, Told } from './stage.js'
-import { checkContext, inContext, isFirstRun } from './stage.js'
+import type { ProcessState, TenantPayload } from './shared-state.js'
+import { checkContext, inContext, isFirstRun } from './shared-state.js'
 
 /** Jobs that are steady, quick, flaky, doomed, quitting, dozing, sleeping, rare and poisonous. */
-export function plainJobs(cast: Cast): AnyJob[] {
-  const { sim, process, wait, dozed } = cast
+export function plainJobs(state: ProcessState): AnyJob[] {
+  const { sim, process, wait, dozed } = state
   const steady = job(
     'steady',
-    inContext(cast, async (p: Told & { ms: number; n: number }, ctx) => {
+    inContext(state, async (p: TenantPayload & { ms: number; n: number }, ctx) => {
       ctx.progress(1, 2)
-      cast.seen.set(ctx.id, Math.max(p.n, cast.seen.get(ctx.id) ?? 0))
+      state.seen.set(ctx.id, Math.max(p.n, state.seen.get(ctx.id) ?? 0))
       await wait(p.ms)
       return p.n
     }),
@@ -20,14 +20,14 @@ export function plainJobs(cast: Cast): AnyJob[] {
   // Kept for a moment, so that a run of seconds sees jobs pruned.
   const quick = job('quick', {
     keep: { done: '1s', cancelled: '2s' },
-    run: (p: Told & { ms: number }, ctx) => {
-      checkContext(cast, p, ctx)
+    run: (p: TenantPayload & { ms: number }, ctx) => {
+      checkContext(state, p, ctx)
       return p.ms === 0 ? undefined : wait(p.ms)
     },
   })
   const dozer = job(
     'dozer',
-    inContext(cast, async (p: Told & { times: number }, ctx) => {
+    inContext(state, async (p: TenantPayload & { times: number }, ctx) => {
       const times = dozed.get(ctx.id) ?? 0
       dozed.set(ctx.id, times + 1)
       if (times < p.times) throw new Snooze('400ms')
@@ -35,39 +35,39 @@ export function plainJobs(cast: Cast): AnyJob[] {
   )
   const parent = job(
     'parent',
-    inContext(cast, async (p: Told & { ms: number; group?: string }, ctx) => {
+    inContext(state, async (p: TenantPayload & { ms: number; group?: string }, ctx) => {
       await wait(p.ms)
       const options = p.group === undefined ? {} : { group: p.group }
-      const child = await ctx.enqueue(steady, { ms: 10, n: 0, tenant: cast.tenant.getStore() }, options)
+      const child = await ctx.enqueue(steady, { ms: 10, n: 0, tenant: state.tenant.getStore() }, options)
       sim.acknowledged.add(child.id)
     }),
   )
   const rare = job(
     'rare',
-    inContext(cast, async (p: Told & { ms: number }) => wait(p.ms)),
+    inContext(state, async (p: TenantPayload & { ms: number }) => wait(p.ms)),
   )
   const pill = job(
     'pill',
-    inContext(cast, async (p: Told & { kills: number }, ctx) => {
+    inContext(state, async (p: TenantPayload & { kills: number }, ctx) => {
       await wait(5)
       if (sim.book.runsOf(ctx.id).length <= p.kills) await sim.kill(process)
     }),
   )
-  const shared = [steady, quick, dozer, parent, pill, ...failingJobs(cast)] as AnyJob[]
+  const shared = [steady, quick, dozer, parent, pill, ...failingJobs(state)] as AnyJob[]
   return process.name === 'worker-1' || process.name === 'client' ? [...shared, rare as AnyJob] : shared
 }
 
-function failingJobs(cast: Cast): AnyJob[] {
-  const { sim, process, wait } = cast
+function failingJobs(state: ProcessState): AnyJob[] {
+  const { sim, process, wait } = state
   const flaky = job('flaky', {
-    run: inContext(cast, async (p: Told & { ms: number; fails: number }, ctx) => {
+    run: inContext(state, async (p: TenantPayload & { ms: number; fails: number }, ctx) => {
       await wait(p.ms)
       if (ctx.attempt <= p.fails) throw new Error(`attempt ${ctx.attempt} fails`)
     }),
     retry: { limit: 8, backoff: { start: 200, max: 2_000 } },
   })
   const doomed = job('doomed', {
-    run: inContext(cast, async (p: Told & { ms: number }) => {
+    run: inContext(state, async (p: TenantPayload & { ms: number }) => {
       await wait(p.ms)
       throw new Error('always')
     }),
@@ -75,14 +75,14 @@ function failingJobs(cast: Cast): AnyJob[] {
   })
   const quitter = job(
     'quitter',
-    inContext(cast, async () => {
+    inContext(state, async () => {
       throw new Abort('no use')
     }),
   )
   // Resumes after it was declared dead, and continues.
   const sleeper = job('sleeper', {
-    run: inContext(cast, async (p: Told & { ms: number; fails: number }, ctx) => {
-      await (isFirstRun(cast, ctx) ? sim.sleep(process) : wait(p.ms))
+    run: inContext(state, async (p: TenantPayload & { ms: number; fails: number }, ctx) => {
+      await (isFirstRun(state, ctx) ? sim.sleep(process) : wait(p.ms))
       if (ctx.attempt <= p.fails) throw new Error(`attempt ${ctx.attempt} fails`)
     }),
     retry: { limit: 3, backoff: { start: 100 } },

@@ -1,9 +1,9 @@
 import type { RecurringOptions } from '../../src/schedule/record.js'
 import { checkUnbroken } from '../../src/testing/checkers/tick-checks.js'
 import type { Random } from '../../src/testing/simulation/random.js'
-import { asTenant } from './stage.js'
+import { asTenant } from './shared-state.js'
 import { insist } from './commands.js'
-import type { Teller } from './story.js'
+import type { ScenarioClient } from './scenario.js'
 
 /** Its times are always the same and it is never paused, so its ledger must be complete. */
 const UNBROKEN = 'unbroken'
@@ -12,34 +12,34 @@ const UNBROKEN_MS = 1_000
 const OTHERS = ['fleeting', 'patchy'] as const
 
 /** In some histories, and in all in which the clock is set, everything recurs from the start; in most, little does, since checking it is slow. */
-export async function beginRecurring(teller: Teller): Promise<void> {
-  if (!teller.random.chance(0.2) && !hasSteps(teller)) return
-  for (const id of [UNBROKEN, ...OTHERS]) await insist(teller, () => say(teller, id))
+export async function beginRecurring(scenario: ScenarioClient): Promise<void> {
+  if (!scenario.random.chance(0.2) && !hasSteps(scenario)) return
+  for (const id of [UNBROKEN, ...OTHERS]) await insist(scenario, () => say(scenario, id))
 }
 
 /** Declares the schedules, as every process does at its start; sometimes with other options. */
-export async function recur(teller: Teller): Promise<void> {
-  await say(teller, teller.random.chance(0.5) ? UNBROKEN : teller.random.pick(OTHERS))
+export async function recur(scenario: ScenarioClient): Promise<void> {
+  await say(scenario, scenario.random.chance(0.5) ? UNBROKEN : scenario.random.pick(OTHERS))
 }
 
-async function say(teller: Teller, id: string): Promise<void> {
-  const { sim, mill, random } = teller
+async function say(scenario: ScenarioClient, id: string): Promise<void> {
+  const { sim, mill, random } = scenario
   const isUnbroken = id === UNBROKEN
   const rule = isUnbroken ? { every: UNBROKEN_MS } : anyRule(random)
   const policy = { ...anyPolicy(random), ...(isUnbroken ? { missed: 'all' as const } : {}) }
   // A clock that is set forward by a day skips a thousand ticks of each, which is slow to check.
-  const options = hasSteps(teller) && policy.missed === 'all' ? { ...policy, missed: 'once' as const } : policy
+  const options = hasSteps(scenario) && policy.missed === 'all' ? { ...policy, missed: 'once' as const } : policy
   const n = random.int(1, 3)
-  if (id === 'fleeting' && random.chance(0.3)) return sayDeadly(teller)
-  await asTenant(teller, random, (tenant) => mill.recurring(id, 'steady', { ms: 5, n, tenant }, rule, options))
+  if (id === 'fleeting' && random.chance(0.3)) return sayDeadly(scenario)
+  await asTenant(scenario, random, (tenant) => mill.recurring(id, 'steady', { ms: 5, n, tenant }, rule, options))
   sim.count('recurring')
 }
 
 /** For some ticks, each of which kills the process that runs it until it is parked; the next ones wait for it, but not for ever. */
-async function sayDeadly(teller: Teller): Promise<void> {
-  const { sim, mill, random } = teller
+async function sayDeadly(scenario: ScenarioClient): Promise<void> {
+  const { sim, mill, random } = scenario
   const options = { overlap: 'wait', missed: 'skip', until: new Date(sim.clock.now + 5_000) } as const
-  await asTenant(teller, random, (tenant) =>
+  await asTenant(scenario, random, (tenant) =>
     mill.recurring('fleeting', 'pill', { kills: 99, tenant }, { every: 2_000 }, options),
   )
   sim.count('recurring, and deadly')
@@ -59,12 +59,12 @@ function anyPolicy(random: Random): RecurringOptions {
 }
 
 /** Where the clock is set, a ledger may have gaps, and `checkEvery` checks that it continues. */
-export function hasSteps({ sim }: Teller): boolean {
+export function hasSteps({ sim }: ScenarioClient): boolean {
   return sim.config.faults.clockStep > 0
 }
 
 /** Sends a command to a schedule. */
-export async function commandSchedule({ sim, mill, random }: Teller): Promise<void> {
+export async function commandSchedule({ sim, mill, random }: ScenarioClient): Promise<void> {
   const id = random.pick(OTHERS)
   const what = random.pick(['pause', 'resume', 'runNow', 'backfill', 'delete', 'upcoming'] as const)
   if (what === 'backfill')
@@ -76,8 +76,8 @@ export async function commandSchedule({ sim, mill, random }: Teller): Promise<vo
 }
 
 /** At the end all schedules are deleted, so that all jobs can drain. */
-export async function endRecurring(teller: Teller): Promise<void> {
-  const { sim, mill } = teller
-  if (!hasSteps(teller)) sim.count('ticks in an unbroken ledger', checkUnbroken(sim.census(), UNBROKEN, UNBROKEN_MS))
-  for (const id of [UNBROKEN, ...OTHERS]) await insist(teller, () => mill.deleteRecurring(id))
+export async function endRecurring(scenario: ScenarioClient): Promise<void> {
+  const { sim, mill } = scenario
+  if (!hasSteps(scenario)) sim.count('ticks in an unbroken ledger', checkUnbroken(sim.census(), UNBROKEN, UNBROKEN_MS))
+  for (const id of [UNBROKEN, ...OTHERS]) await insist(scenario, () => mill.deleteRecurring(id))
 }

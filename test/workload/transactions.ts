@@ -3,23 +3,23 @@ import type { EnqueueOptions, Handle } from '../../src/job/enqueue.js'
 import type { SqliteDatabase } from '../../src/store/sqlite/connection/driver.js'
 import { BrokenPromise } from '../../src/testing/checkers/broken-promise.js'
 import { anyJob } from './any-job.js'
-import { asTenant } from './stage.js'
-import type { Teller } from './story.js'
+import { asTenant } from './shared-state.js'
+import type { ScenarioClient } from './scenario.js'
 import { uniqueJob } from './uniques.js'
 
 /** Enqueues in a transaction of the client, which commits or does not; errors of refused calls within it are caught. */
-export async function enqueueInTransaction(teller: Teller): Promise<void> {
-  const { random } = teller
-  await inTransaction(teller, random.chance(0.4), (tx) => {
+export async function enqueueInTransaction(scenario: ScenarioClient): Promise<void> {
+  const { random } = scenario
+  await inTransaction(scenario, random.chance(0.4), (tx) => {
     const written: Promise<readonly Handle<unknown>[]>[] = []
-    for (let times = random.int(1, 3); times > 0; times -= 1) written.push(...enqueueIn(teller, tx))
+    for (let times = random.int(1, 3); times > 0; times -= 1) written.push(...enqueueIn(scenario, tx))
     return Promise.all(written).then((all) => all.flat())
   })
 }
 
 /** Work in a transaction of the client, all of whose jobs exist afterwards, or none. */
 export async function inTransaction(
-  { sim, known }: Teller,
+  { sim, known }: ScenarioClient,
   rollsBack: boolean,
   work: (tx: SqliteDatabase) => Promise<readonly Handle<unknown>[]>,
 ): Promise<void> {
@@ -41,11 +41,11 @@ export async function inTransaction(
 }
 
 /** One call; empty when it was refused, and then nothing of it may exist. */
-function enqueueIn(teller: Teller, tx: SqliteDatabase): Promise<readonly Handle<unknown>[]>[] {
-  const { sim } = teller
+function enqueueIn(scenario: ScenarioClient, tx: SqliteDatabase): Promise<readonly Handle<unknown>[]>[] {
+  const { sim } = scenario
   const before = sim.census().jobs.length
   try {
-    return [teller.random.chance(0.5) ? oneIn(teller, tx) : manyIn(teller, tx)]
+    return [scenario.random.chance(0.5) ? oneIn(scenario, tx) : manyIn(scenario, tx)]
   } catch (error) {
     if (!(error instanceof MillraceError)) throw error
     sim.count('tx calls refused')
@@ -55,21 +55,21 @@ function enqueueIn(teller: Teller, tx: SqliteDatabase): Promise<readonly Handle<
   }
 }
 
-function oneIn(teller: Teller, tx: SqliteDatabase): Promise<readonly Handle<unknown>[]> {
-  const { mill, random } = teller
-  const [name, payload, more] = random.chance(0.3) ? uniqueJob(random, teller.known.length) : [...anyJob(random), {}]
+function oneIn(scenario: ScenarioClient, tx: SqliteDatabase): Promise<readonly Handle<unknown>[]> {
+  const { mill, random } = scenario
+  const [name, payload, more] = random.chance(0.3) ? uniqueJob(random, scenario.known.length) : [...anyJob(random), {}]
   const options: EnqueueOptions = { tx, ...(random.chance(0.2) ? { in: random.int(1, 2_000) } : {}), ...more }
-  const enqueued = asTenant(teller, random, (tenant) => mill.enqueue(name, { ...payload, tenant }, options))
+  const enqueued = asTenant(scenario, random, (tenant) => mill.enqueue(name, { ...payload, tenant }, options))
   return enqueued.then((handle) => [handle])
 }
 
 /** Some of these have a key, and a bulk with a held key is refused completely. */
-function manyIn(teller: Teller, tx: SqliteDatabase): Promise<readonly Handle<unknown>[]> {
-  const { mill, random } = teller
+function manyIn(scenario: ScenarioClient, tx: SqliteDatabase): Promise<readonly Handle<unknown>[]> {
+  const { mill, random } = scenario
   const keys = Array.from({ length: random.int(2, 4) }, () =>
     random.chance(0.5) ? `key-${random.int(1, 3)}` : undefined,
   )
-  return asTenant(teller, random, (tenant) =>
+  return asTenant(scenario, random, (tenant) =>
     mill.enqueueMany(
       'steady',
       keys.map((_, n) => ({ ms: 5, n, tenant })),

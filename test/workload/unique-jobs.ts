@@ -1,8 +1,8 @@
 import { job } from '../../src/job/definition/define.js'
 import type { AnyJob } from '../../src/job/definition/define.js'
 import type { UniqueRule } from '../../src/testing/checkers/unique-checks.js'
-import type { Cast, Told } from './stage.js'
-import { inContext } from './stage.js'
+import type { ProcessState, TenantPayload } from './shared-state.js'
+import { inContext } from './shared-state.js'
 
 const WINDOW_MS = 2_500
 const PUT_OFF_MAX_MS = 3_000
@@ -15,13 +15,18 @@ export const UNIQUE_RULES: ReadonlyMap<string, UniqueRule> = new Map([
   ['latest', { forMs: PUT_OFF_MAX_MS, putsOff: true }],
 ])
 
-type Placed = Told & { readonly place: number; readonly ms: number; readonly n: number; readonly fails: number }
+type Placed = TenantPayload & {
+  readonly place: number
+  readonly ms: number
+  readonly n: number
+  readonly fails: number
+}
 
 /** One at a time, one per window, one waiting after the running one, and one that each new one postpones. */
-export function uniqueJobs(cast: Cast): AnyJob[] {
-  const run = inContext(cast, async (p: Placed, ctx) => {
-    cast.seen.set(ctx.id, Math.max(p.n, cast.seen.get(ctx.id) ?? 0))
-    await cast.wait(p.ms)
+export function uniqueJobs(state: ProcessState): AnyJob[] {
+  const run = inContext(state, async (p: Placed, ctx) => {
+    state.seen.set(ctx.id, Math.max(p.n, state.seen.get(ctx.id) ?? 0))
+    await state.wait(p.ms)
     if (ctx.attempt <= p.fails) throw new Error(`attempt ${ctx.attempt} fails`)
   })
   const retry = { limit: 1, backoff: { start: 200 } }

@@ -5,33 +5,39 @@ import type { Plants } from '../../src/testing/simulation/sim-database.js'
 import type { SimProcess } from '../../src/testing/simulation/sim-process.js'
 import type { SimulationConfig } from '../../src/testing/simulation/simulation.js'
 import { Simulation } from '../../src/testing/simulation/simulation.js'
-import { askedJobs } from './asked-jobs.js'
+import { cancellableJobs } from './cancellable-jobs.js'
 import { BANKING, bankingJobs } from './banking-jobs.js'
 import { linkedJobs } from './linked-jobs.js'
 import { plainJobs } from './plain-jobs.js'
-import type { Cast, Stage } from './stage.js'
+import type { ProcessState, SharedState } from './shared-state.js'
 import { UNIQUE_RULES, uniqueJobs } from './unique-jobs.js'
 
 /** Creates the campaign's own workload: a simulated fleet with every kind of job. */
-export function setStage(config: SimulationConfig, plants: Plants): Stage {
+export function createWorkload(config: SimulationConfig, plants: Plants): SharedState {
   const tenant = new AsyncLocalStorage<string>()
   const scene = {
-    jobs: (process: SimProcess) => jobsOf({ ...stage, process, wait: (ms) => stage.sim.wait(process, ms) }),
+    jobs: (process: SimProcess) => jobsOf({ ...state, process, wait: (ms) => state.sim.wait(process, ms) }),
     capture: { tenant },
     banking: BANKING,
     uniques: UNIQUE_RULES,
   }
   const sim = new Simulation(config, scene, plants)
-  const stage: Stage = { sim, tenant, dozed: new Map(), newest: new Map(), seen: new Map() }
-  return stage
+  const state: SharedState = { sim, tenant, dozed: new Map(), newest: new Map(), seen: new Map() }
+  return state
 }
 
-function jobsOf(cast: Cast): AnyJob[] {
-  return [...plainJobs(cast), ...askedJobs(cast), ...uniqueJobs(cast), ...bankingJobs(cast), ...linkedJobs(cast)]
+function jobsOf(state: ProcessState): AnyJob[] {
+  return [
+    ...plainJobs(state),
+    ...cancellableJobs(state),
+    ...uniqueJobs(state),
+    ...bankingJobs(state),
+    ...linkedJobs(state),
+  ]
 }
 
 /** What must hold when all jobs have drained, beyond the promises for every fleet. */
-export function checkStage({ sim, newest, seen }: Stage): void {
+export function checkWorkload({ sim, newest, seen }: SharedState): void {
   const { jobs, pauses } = sim.census()
   if (jobs.some((job) => job.state === 'blocked')) sim.count('blocked at the end by a parent that failed')
   const paused = pauses.filter(({ until }) => until === null)

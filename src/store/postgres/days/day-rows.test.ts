@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { Client } from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { Bench } from '../../../../test/contract/bench.js'
+import { ContractFixture } from '../../../../test/contract/fixture.js'
 import { freshDatabase } from '../../../../test/postgres/shared-postgres.js'
 import { systemWorld } from '../../../world/world.js'
 import { openDatabase } from '../connection/open.js'
@@ -44,7 +44,7 @@ async function grantAsTheGuideSays(): Promise<void> {
   for (const grant of grants) await sql.query(grant)
 }
 
-async function done(b: Bench, count: number, keepMs: number): Promise<string[]> {
+async function done(b: ContractFixture, count: number, keepMs: number): Promise<string[]> {
   const jobs = Array.from({ length: count }, () => b.job())
   await b.insert(jobs)
   const { jobs: claimed } = await b.claim(await b.worker())
@@ -67,7 +67,7 @@ test('old jobs of days that it may not drop are forgotten by rows, and that is s
   const owner = await open(database.url)
   await grantAsTheGuideSays()
   const store = await open(Object.assign(new URL(database.url), { username: app, password: 'app' }).href)
-  const b = new Bench({ store, clock })
+  const b = new ContractFixture({ store, clock })
   const before = await days()
   const [gone, kept] = [await done(b, 30, 2 * DAY_MS), await done(b, 5, 30 * DAY_MS)]
   expect((await sql.query('select from only millrace.jobs_rest')).rows).toEqual([])
@@ -108,7 +108,7 @@ test('a child whose failed parent is forgotten by rows is called off, and not le
   const { rows } = await sql.query('select quote_ident(current_user) as owner')
   await sql.query(`revoke ${rows[0].owner} from ${app}`)
   const store = await open(Object.assign(new URL(database.url), { username: app, password: 'app' }).href)
-  const b = new Bench({ store, clock })
+  const b = new ContractFixture({ store, clock })
   const parent = await b.one()
   const child = await b.one({ after: [{ id: parent }] })
   const { jobs } = await b.claim(await b.worker())
@@ -128,7 +128,7 @@ test('a child whose failed parent is forgotten by rows is called off, and not le
 
 test('the owner is told nothing of it', async () => {
   const owner = await open(database.url)
-  const b = new Bench({ store: owner, clock })
+  const b = new ContractFixture({ store: owner, clock })
   await (await owner.startHeartbeat(await b.worker(), 1_000, () => undefined))?.stop()
   expect(owner.info.warnings.filter((warning) => warning.includes('belong to'))).toEqual([])
   await owner.close()

@@ -1,6 +1,6 @@
 import { Client } from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { Bench, only } from '../../../../test/contract/bench.js'
+import { ContractFixture, only } from '../../../../test/contract/fixture.js'
 import { freshDatabase } from '../../../../test/postgres/shared-postgres.js'
 import type { JobStore } from '../../store.js'
 import { systemWorld } from '../../../world/world.js'
@@ -16,7 +16,7 @@ let sql: Client
 let schemas = 0
 let schema: string
 let clock: { now: number }
-let b: Bench
+let b: ContractFixture
 const stores: PostgresStore[] = []
 
 beforeAll(async () => {
@@ -32,7 +32,7 @@ beforeEach(async () => {
   schemas += 1
   schema = `days ${schemas} "of" o'many`
   clock = { now: NOON }
-  b = new Bench({ store: await open(), clock })
+  b = new ContractFixture({ store: await open(), clock })
 })
 afterEach(async () => {
   for (const store of stores.splice(0)) await store.close()

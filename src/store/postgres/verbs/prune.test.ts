@@ -1,6 +1,6 @@
 import { Client } from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { Bench } from '../../../../test/contract/bench.js'
+import { ContractFixture } from '../../../../test/contract/fixture.js'
 import { freshDatabase } from '../../../../test/postgres/shared-postgres.js'
 import { systemWorld } from '../../../world/world.js'
 import { openDatabase } from '../connection/open.js'
@@ -13,7 +13,7 @@ const BEFORE_MIDNIGHT = Date.UTC(2040, 0, 10, 23, 59)
 let database: Awaited<ReturnType<typeof freshDatabase>>
 let sql: Client
 let clock: { now: number }
-let b: Bench
+let b: ContractFixture
 const stores: PostgresStore[] = []
 
 beforeAll(async () => {
@@ -27,7 +27,7 @@ afterAll(async () => {
 })
 beforeEach(async () => {
   clock = { now: BEFORE_MIDNIGHT }
-  b = new Bench({ store: await open(), clock })
+  b = new ContractFixture({ store: await open(), clock })
   await b.store.jobs.sweepRows(1) // Makes the partitions of that day and the next.
 })
 afterEach(async () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { Bench } from '../../../../test/contract/bench.js'
+import { ContractFixture } from '../../../../test/contract/fixture.js'
 import { freshDatabase } from '../../../../test/postgres/shared-postgres.js'
 import { systemWorld } from '../../../world/world.js'
 import type { Executor } from '../connection/executor.js'
@@ -26,7 +26,7 @@ beforeAll(async () => {
   const world = systemWorld()
   opened = await openDatabase(await targetOf(database.url), true, world)
   store = new PostgresStore(opened, world)
-  const b = new Bench({ store, clock: { now: Date.now() } })
+  const b = new ContractFixture({ store, clock: { now: Date.now() } })
   // Bytes count, not characters.
   const text = JSON.stringify('éx'.repeat(MEBIBYTE / 3 - 10))
   const jobs = Array.from({ length: JOBS }, () => b.job({ payload: text }))

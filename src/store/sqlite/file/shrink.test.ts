@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { Bench } from '../../../../test/contract/bench.js'
+import { ContractFixture } from '../../../../test/contract/fixture.js'
 import { systemWorld } from '../../../world/world.js'
 import { chooseLibrary } from '../connection/library.js'
 import { openFile } from '../connection/open.js'
@@ -23,7 +23,7 @@ async function peak(): Promise<{ before: number; after: number; steps: number }>
   const world = systemWorld()
   const file = await openFile({ target: path, durability: 'process' }, true, world)
   const store = new SqliteStore(file, world, { durability: 'process', now: () => clock.now })
-  const b = new Bench({ store, clock })
+  const b = new ContractFixture({ store, clock })
   const worker = await b.worker()
   await b.insert(Array.from({ length: 2_000 }, () => b.job({ payload: JSON.stringify('x'.repeat(4_000)) })))
   const { jobs } = await b.claim(worker, { max: 2_000 })

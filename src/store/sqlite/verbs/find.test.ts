@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { State } from '../../../job/rules/states.js'
-import { Bench } from '../../../../test/contract/bench.js'
+import { ContractFixture } from '../../../../test/contract/fixture.js'
 import { systemWorld } from '../../../world/world.js'
 import type { FindQuery } from '../../find.js'
 import type { OpenedFile } from '../connection/open.js'
@@ -18,7 +18,7 @@ beforeAll(async () => {
   const world = systemWorld()
   file = await openFile({ target: ':memory:', durability: 'power' }, true, world)
   store = new SqliteStore(file, world, { durability: 'power' })
-  const b = new Bench({ store, clock: { now: Date.now() } })
+  const b = new ContractFixture({ store, clock: { now: Date.now() } })
   await b.insert(Array.from({ length: JOBS }, () => b.job({ due: { inMs: 3_600_000 } })))
 })
 afterAll(() => store.close())
@@ -74,7 +74,7 @@ test('a filter that nothing matches ends with the first page where an index has 
 test('a time is found in all its jobs when the clock was set back more often than is searched, and old steps are swept', async () => {
   const clock = { now: Date.now() }
   const own = await openFile({ target: ':memory:', durability: 'power' }, true, systemWorld())
-  const b = new Bench({
+  const b = new ContractFixture({
     store: new SqliteStore(own, systemWorld(), { durability: 'power', now: () => clock.now }),
     clock,
   })
@@ -105,7 +105,7 @@ test('a time is found in all its jobs when the clock was set back more often tha
 test('the labels of jobs go with them, one by one, by pruning, and where they are kept for no time', async () => {
   const clock = { now: Date.now() }
   const own = await openFile({ target: ':memory:', durability: 'power' }, true, systemWorld())
-  const b = new Bench({
+  const b = new ContractFixture({
     store: new SqliteStore(own, systemWorld(), { durability: 'power', now: () => clock.now }),
     clock,
   })

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import type { Changed, GuardedChange, NewJob } from '../../src/store/store.js'
 import type { State } from '../../src/job/rules/states.js'
-import { contract } from './bench.js'
-import type { Bench, ContractCase } from './bench.js'
+import { contract } from './fixture.js'
+import type { ContractFixture, ContractCase } from './fixture.js'
 
 /** Concurrent commands: a store may batch them, with the same results as one by one. */
-export const togetherCases: readonly ContractCase[] = [
+export const concurrentCommandCases: readonly ContractCase[] = [
   contract('concurrent pauses, resumes and cancels each do what they would alone', async (b) => {
     const { ids, parent } = await crowd(b)
     assert.deepEqual(await changed(b, ids, 'paused'), Array(ids.length).fill('changed'))
@@ -75,7 +75,7 @@ export const togetherCases: readonly ContractCase[] = [
 ]
 
 /** Thirty members of one group: ready with a key, scheduled with an end, and blocked by a parent. */
-async function crowd(b: Bench): Promise<{ ids: string[]; parent: string }> {
+async function crowd(b: ContractFixture): Promise<{ ids: string[]; parent: string }> {
   const parent = await b.one({ name: 'parent' })
   const jobs = Array.from({ length: 10 }, (_, n) => [
     b.job({ group: 'g', key: `key ${n}`, priority: n }),
@@ -88,7 +88,7 @@ async function crowd(b: Bench): Promise<{ ids: string[]; parent: string }> {
 
 /** Changes all at once, each from its current state unless another is given. */
 async function changed(
-  b: Bench,
+  b: ContractFixture,
   ids: readonly string[],
   to: GuardedChange['to'],
   exit: string | undefined = to,
@@ -110,7 +110,7 @@ async function changed(
   )
 }
 
-async function counted(b: Bench): Promise<Record<string, number>> {
+async function counted(b: ContractFixture): Promise<Record<string, number>> {
   const { counts } = await b.store.groups.readGroup('g')
   return Object.fromEntries(counts.filter((one) => one.members !== 0).map((one) => [one.state, one.members]))
 }

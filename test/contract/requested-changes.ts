@@ -1,27 +1,27 @@
 import assert from 'node:assert/strict'
-import { contract, only } from './bench.js'
-import type { ContractCase } from './bench.js'
+import { contract, only } from './fixture.js'
+import type { ContractCase } from './fixture.js'
 import type { ClaimedJob } from '../../src/store/store.js'
 
 /** Requested changes of running jobs, and pauses. */
-export const askingCases: readonly ContractCase[] = [
+export const requestedChangeCases: readonly ContractCase[] = [
   contract(
     'a requested change of a running job is kept until the job ends, and is returned with its claim',
     async (b) => {
       const worker = await b.worker()
       const id = await b.one()
-      assert.equal(await b.ask(id, 'cancel'), 'stale', 'it is waiting, so it is cancelled at once instead')
+      assert.equal(await b.request(id, 'cancel'), 'stale', 'it is waiting, so it is cancelled at once instead')
       const job = only(await b.claim(worker))
-      assert.equal(await b.ask(id, 'resume'), 'refused')
-      assert.equal(await b.ask(id, 'pause'), 'noted')
-      assert.equal(await b.ask(id, 'cancel'), 'noted')
-      assert.equal(await b.ask(id, 'cancel'), 'noted', 'a second request changes nothing')
-      assert.deepEqual([await b.ask(id, 'pause'), await b.ask(id, 'resume')], ['refused', 'refused'])
+      assert.equal(await b.request(id, 'resume'), 'refused')
+      assert.equal(await b.request(id, 'pause'), 'noted')
+      assert.equal(await b.request(id, 'cancel'), 'noted')
+      assert.equal(await b.request(id, 'cancel'), 'noted', 'a second request changes nothing')
+      assert.deepEqual([await b.request(id, 'pause'), await b.request(id, 'resume')], ['refused', 'refused'])
       assert.deepEqual(await b.requests(), [{ ref: job.ref, fence: job.fence, kind: 'cancel', reason: 'cancel it' }])
       assert.equal(await b.state(id), 'running')
       await b.settle(job, { result: '"done anyway"' })
       assert.equal(await b.state(id), 'done')
-      assert.deepEqual([await b.requests(), await b.ask(id, 'cancel')], [[], 'stale'])
+      assert.deepEqual([await b.requests(), await b.request(id, 'cancel')], [[], 'stale'])
     },
   ),
 
@@ -38,7 +38,7 @@ export const askingCases: readonly ContractCase[] = [
     for (const end of ends) {
       const id = await b.one({ key: 'k' })
       const job = only(await b.claim(worker))
-      await b.ask(id, 'cancel')
+      await b.request(id, 'cancel')
       const { refused, changed: turned } = await b.store.leases.settleJobs([b.settled(job, end)], [job.fence])
       assert.deepEqual([refused, turned.map((each) => each.to)], [[], ['cancelled']])
       const row = await b.read(id)
@@ -67,8 +67,8 @@ export const askingCases: readonly ContractCase[] = [
     const worker = await b.worker()
     const [cancelled, paused, plain] = [await b.one(), await b.one(), await b.one()]
     await b.claim(worker)
-    await b.ask(cancelled, 'cancel')
-    await b.ask(paused, 'pause')
+    await b.request(cancelled, 'cancel')
+    await b.request(paused, 'pause')
     const crashed = (await b.store.leases.readLeases(worker)).map((l) =>
       b.settled(l, { to: 'ready', attempt: 0, streak: 2 }),
     )
@@ -93,7 +93,7 @@ export const askingCases: readonly ContractCase[] = [
     const worker = await b.worker()
     const id = await b.one()
     const job = only(await b.claim(worker))
-    await b.ask(id, 'cancel')
+    await b.request(id, 'cancel')
     const stale = await b.store.leases.settleJobs([b.settled({ ...job, fence: job.fence + 1 }, { to: 'ready' })], [])
     assert.deepEqual([stale.refused, stale.changed], [[job.ref], []])
     assert.equal((await b.requests()).length, 1)
@@ -105,7 +105,7 @@ export const askingCases: readonly ContractCase[] = [
     const worker = await b.worker()
     const [again, done, failed] = [await b.one({ key: 'k' }), await b.one(), await b.one()]
     const { jobs } = await b.claim(worker)
-    for (const id of [again, done, failed]) assert.equal(await b.ask(id, 'pause'), 'noted')
+    for (const id of [again, done, failed]) assert.equal(await b.request(id, 'pause'), 'noted')
     await b.settle(jobs[0] as ClaimedJob, { to: 'retrying', delayMs: 5_000, attempt: 1, retries: 1, error: '{}' })
     await b.settle(jobs[1] as ClaimedJob)
     await b.settle(jobs[2] as ClaimedJob, { to: 'failed' })
@@ -121,8 +121,8 @@ export const askingCases: readonly ContractCase[] = [
     const worker = await b.worker()
     const id = await b.one()
     const job = only(await b.claim(worker))
-    await b.ask(id, 'pause')
-    assert.equal(await b.ask(id, 'resume'), 'noted')
+    await b.request(id, 'pause')
+    assert.equal(await b.request(id, 'resume'), 'noted')
     assert.deepEqual(await b.requests(), [])
     await b.settle(job, { to: 'retrying', delayMs: 5 })
     assert.equal(await b.state(id), 'retrying')
@@ -280,7 +280,7 @@ export const askingCases: readonly ContractCase[] = [
     await b.claim(worker, { max: 2, starting: 1 })
     const asked: boolean[] = []
     b.store.changes.onHint((hint) => asked.push(hint.requested))
-    await b.ask(running, 'cancel')
+    await b.request(running, 'cancel')
     await b.store.jobs.changeJob({ id: held, from: 'ready', to: 'cancelled', keepMs: Infinity })
     await b.store.queues.pauseQueue({ queue: 'default', until: null })
     await b.store.jobs.changeJob({ id: waiting, from: 'ready', to: 'cancelled', keepMs: Infinity })

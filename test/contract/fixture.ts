@@ -18,13 +18,13 @@ export interface ContractSubject {
 }
 
 /** A case with a fixture; the store is closed after it. */
-export function contract(name: string, run: (bench: Bench) => Promise<void>): ContractCase {
+export function contract(name: string, run: (fixture: ContractFixture) => Promise<void>): ContractCase {
   return {
     name,
     run: async (subject) => {
-      const bench = new Bench(subject)
+      const fixture = new ContractFixture(subject)
       try {
-        await run(bench)
+        await run(fixture)
       } finally {
         await subject.store.close()
       }
@@ -33,7 +33,7 @@ export function contract(name: string, run: (bench: Bench) => Promise<void>): Co
 }
 
 /** Short methods for the cases: a worker's and a client's view of one store. */
-export class Bench {
+export class ContractFixture {
   readonly store: Store
   readonly clock: { now: number }
   readonly ids: Ids = makeIds(counted())
@@ -133,7 +133,7 @@ export class Bench {
   async settle(job: ClaimedJob, change: Partial<SettledJob> = {}): Promise<readonly number[]> {
     return (await this.store.leases.settleJobs([this.settled(job, change)], [])).refused
   }
-  ask(id: string, ask: RequestVerb): Promise<string> {
+  request(id: string, ask: RequestVerb): Promise<string> {
     return this.store.jobs.requestChange({ id, verb: ask, reason: `${ask} it`, keepMs: Infinity })
   }
   requests(): Promise<readonly object[]> {
@@ -176,13 +176,13 @@ function counted(): () => number {
 }
 
 /** A unique slot as a job requests it. */
-export function place(change: Partial<UniqueSlotRequest> = {}): UniqueSlotRequest {
+export function uniqueSlot(change: Partial<UniqueSlotRequest> = {}): UniqueSlotRequest {
   return { key: 'u', while: 'unfinished', onDuplicate: 'ignore', forMs: null, ...change }
 }
 
 /** A job with a unique slot; its options have it too, for a later retry. */
-export function placed(change: Partial<UniqueSlotRequest> = {}): Partial<NewJob> {
-  const unique = place(change)
+export function withUniqueSlot(change: Partial<UniqueSlotRequest> = {}): Partial<NewJob> {
+  const unique = uniqueSlot(change)
   return { unique, options: JSON.stringify({ unique: { key: unique.key, while: unique.while } }) }
 }
 

@@ -1,6 +1,6 @@
 import type { InsertOptions, Inserted, NewJob } from '../../src/store/store.js'
-import { Bench } from './bench.js'
-import type { ContractSubject } from './bench.js'
+import { ContractFixture } from './fixture.js'
+import type { ContractSubject } from './fixture.js'
 
 /** What every store must do inside a caller's transaction; used like `storeContract`, with a way to begin one. */
 export interface TransactionCase {
@@ -19,7 +19,7 @@ export interface CallerTransaction {
   readonly rollBack: () => Promise<void> | void
 }
 
-export class TransactionBench extends Bench {
+export class TransactionFixture extends ContractFixture {
   readonly openTransaction: TransactionSubject['openTransaction']
   constructor(subject: TransactionSubject) {
     super(subject)
@@ -39,12 +39,12 @@ export class TransactionBench extends Bench {
   }
 }
 
-export function transactionCase(name: string, run: (bench: TransactionBench) => Promise<void>): TransactionCase {
+export function transactionCase(name: string, run: (fixture: TransactionFixture) => Promise<void>): TransactionCase {
   return {
     name,
     run: async (subject) => {
       try {
-        await run(new TransactionBench(subject))
+        await run(new TransactionFixture(subject))
       } finally {
         await subject.store.close()
       }

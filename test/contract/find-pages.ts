@@ -1,12 +1,12 @@
 import type { FindQuery } from '../../src/store/find.js'
 import type { JobRow } from '../../src/store/store.js'
-import type { Bench } from './bench.js'
+import type { ContractFixture } from './fixture.js'
 
 export type Filter = Omit<FindQuery, 'cursor' | 'limit'>
 
 /** All jobs that a filter finds, page by page. */
 export async function pagesOf(
-  b: Bench,
+  b: ContractFixture,
   filter: Filter,
   limit: number,
   between?: () => Promise<void>,
@@ -14,7 +14,7 @@ export async function pagesOf(
   const rows: JobRow[] = []
   let cursor: number | null = null
   do {
-    const page: Awaited<ReturnType<Bench['store']['jobs']['findJobs']>> = await b.store.jobs.findJobs({
+    const page: Awaited<ReturnType<ContractFixture['store']['jobs']['findJobs']>> = await b.store.jobs.findJobs({
       ...filter,
       limit,
       cursor,

@@ -5,15 +5,15 @@ import type { Random } from '../../src/testing/simulation/random.js'
 import type { SimProcess } from '../../src/testing/simulation/sim-process.js'
 import { witness } from '../../src/testing/simulation/witness.js'
 import { anyJob } from './any-job.js'
-import { MANNERS } from './asked-jobs.js'
+import { HANDLER_BEHAVIOURS } from './cancellable-jobs.js'
 import {
   cancel,
   commandHeld,
   edit,
-  forget,
+  deleteJob,
   pause,
   pauseQueue,
-  press,
+  sendCommands,
   resume,
   resumeAll,
   resumeQueue,
@@ -22,13 +22,13 @@ import {
 import { beginRecurring, commandSchedule, endRecurring, hasSteps, recur } from './recurrings.js'
 import { anyGroup, sealGroups } from './groups.js'
 import { linkStep } from './links.js'
-import { asTenant } from './stage.js'
-import type { Stage } from './stage.js'
+import { asTenant } from './shared-state.js'
+import type { SharedState } from './shared-state.js'
 import { enqueueInTransaction } from './transactions.js'
 import { enqueueUnique } from './uniques.js'
 
 /** The client of the scenario: what it knows, and what it must resume at the end. */
-export interface Teller extends Stage {
+export interface ScenarioClient extends SharedState {
   readonly mill: Mill
   readonly client: SimProcess
   readonly random: Random
@@ -48,35 +48,36 @@ const LINKED = 0.3
 const SCHEDULES = 0.4
 
 /** Runs `steps` random steps of the client, with pauses between them, through the public API. */
-export async function tellStory(stage: Stage, mill: Mill, client: SimProcess, steps: number): Promise<void> {
-  const random = stage.sim.random('story')
-  const teller: Teller = {
-    ...stage,
-    mill: witness(mill, stage.sim),
+export async function runScenario(state: SharedState, mill: Mill, client: SimProcess, steps: number): Promise<void> {
+  const random = state.sim.random('story')
+  const scenario: ScenarioClient = {
+    ...state,
+    mill: witness(mill, state.sim),
     client,
     random,
-    groupRandom: stage.sim.random('groups'),
-    linkRandom: stage.sim.random('links'),
-    timerRandom: stage.sim.random('timers'),
-    clockRandom: stage.sim.random('clock'),
+    groupRandom: state.sim.random('groups'),
+    linkRandom: state.sim.random('links'),
+    timerRandom: state.sim.random('timers'),
+    clockRandom: state.sim.random('clock'),
     known: [],
     pausedJobs: new Set(),
     pausedQueues: new Set(),
   }
-  await beginRecurring(teller)
+  await beginRecurring(scenario)
   for (let i = 0; i < steps; i += 1) {
-    await attempt(teller, () => step(teller))
-    if (teller.linkRandom.chance(LINKED)) await attempt(teller, () => linkStep(teller))
-    if (hasSteps(teller) && teller.clockRandom.chance(SCHEDULES)) await attempt(teller, () => scheduleStep(teller))
-    if (random.chance(0.6)) await stage.sim.wait(client, random.next() * 900)
+    await attempt(scenario, () => step(scenario))
+    if (scenario.linkRandom.chance(LINKED)) await attempt(scenario, () => linkStep(scenario))
+    if (hasSteps(scenario) && scenario.clockRandom.chance(SCHEDULES))
+      await attempt(scenario, () => scheduleStep(scenario))
+    if (random.chance(0.6)) await state.sim.wait(client, random.next() * 900)
   }
-  await sealGroups(teller)
-  await resumeAll(teller)
-  await endRecurring(teller)
+  await sealGroups(scenario)
+  await resumeAll(scenario)
+  await endRecurring(scenario)
 }
 
 /** The store may fail at any call; the scenario continues, as a caller would after logging it. */
-export async function attempt({ sim }: Stage, work: () => Promise<void>): Promise<void> {
+export async function attempt({ sim }: SharedState, work: () => Promise<void>): Promise<void> {
   try {
     await work()
   } catch (error) {
@@ -86,7 +87,7 @@ export async function attempt({ sim }: Stage, work: () => Promise<void>): Promis
 }
 
 /** How often each step is taken, of a hundred. */
-const STEPS: readonly (readonly [share: number, step: (teller: Teller) => Promise<void>])[] = [
+const STEPS: readonly (readonly [share: number, step: (scenario: ScenarioClient) => Promise<void>])[] = [
   [22, enqueue],
   [3, recur],
   [2, commandSchedule],
@@ -94,13 +95,13 @@ const STEPS: readonly (readonly [share: number, step: (teller: Teller) => Promis
   [5, schedule],
   [3, enqueueMany],
   [6, burst],
-  [5, pressOne],
+  [5, sendCommandsToOne],
   [13, enqueueUnique],
   [6, enqueueInTransaction],
   [7, cancel],
   [5, retry],
   [3, edit],
-  [2, forget],
+  [2, deleteJob],
   [2, unschedule],
   [4, pause],
   [3, resume],
@@ -109,34 +110,34 @@ const STEPS: readonly (readonly [share: number, step: (teller: Teller) => Promis
 ]
 
 /** Enqueues a slow or delayed job, and sends commands to it meanwhile. */
-async function pressOne(teller: Teller): Promise<void> {
-  const { sim, mill, random } = teller
+async function sendCommandsToOne(scenario: ScenarioClient): Promise<void> {
+  const { sim, mill, random } = scenario
   const before = Math.floor(sim.clock.soonest)
   const delay = random.chance(0.5) ? random.int(500, 3_000) : 0
-  const payload = { ms: random.int(300, 2_500), manner: random.pick(MANNERS) }
+  const payload = { ms: random.int(300, 2_500), behaviour: random.pick(HANDLER_BEHAVIOURS) }
   const options = { in: delay, queue: random.pick(['default', 'mail', 'slow']) }
-  const handle = await asTenant(teller, random, (tenant) => mill.enqueue('patient', { ...payload, tenant }, options))
-  teller.known.push(handle.id)
+  const handle = await asTenant(scenario, random, (tenant) => mill.enqueue('patient', { ...payload, tenant }, options))
+  scenario.known.push(handle.id)
   if (delay > 0) sim.book.notBefore(handle.id, before + delay)
-  await press(teller, handle.id)
+  await sendCommands(scenario, handle.id)
 }
 
-async function step(teller: Teller): Promise<void> {
-  let dice = teller.random.int(0, 99)
+async function step(scenario: ScenarioClient): Promise<void> {
+  let dice = scenario.random.int(0, 99)
   for (const [share, act] of STEPS) {
-    if (dice < share) return act(teller)
+    if (dice < share) return act(scenario)
     dice -= share
   }
 }
 
 /** Declares or commands a schedule, with random numbers of its own. */
-function scheduleStep(teller: Teller): Promise<void> {
-  const own = { ...teller, random: teller.clockRandom }
+function scheduleStep(scenario: ScenarioClient): Promise<void> {
+  const own = { ...scenario, random: scenario.clockRandom }
   return own.random.chance(0.4) ? recur(own) : commandSchedule(own)
 }
 
-async function enqueue(teller: Teller): Promise<void> {
-  const { sim, mill, random } = teller
+async function enqueue(scenario: ScenarioClient): Promise<void> {
+  const { sim, mill, random } = scenario
   const [name, payload] = anyJob(random)
   const before = sim.clock.soonest
   const delay = random.chance(0.2) ? random.int(1, 5_000) : 0
@@ -149,12 +150,12 @@ async function enqueue(teller: Teller): Promise<void> {
     ...(keyed
       ? { key: `key-${random.int(1, 3)}`, onDuplicate: random.pick(['return', 'reject', 'replace'] as const) }
       : {}),
-    ...anyGroup(teller.groupRandom),
+    ...anyGroup(scenario.groupRandom),
   }
   const { group } = options
   const given = group === undefined ? payload : { ...payload, group }
-  const handle = await asTenant(teller, random, (tenant) => mill.enqueue(name, { ...given, tenant }, options))
-  teller.known.push(handle.id)
+  const handle = await asTenant(scenario, random, (tenant) => mill.enqueue(name, { ...given, tenant }, options))
+  scenario.known.push(handle.id)
   sim.note('client', `enqueued ${name}${handle.isNew ? '' : ' (held key)'}`)
   if (!handle.isNew) sim.count('duplicates returned')
   // Under a key it can be moved by a call whose reply is lost.
@@ -164,38 +165,38 @@ async function enqueue(teller: Teller): Promise<void> {
 /** Above every number of jobs of the same name that were only enqueued. */
 const SCHEDULED = 1_000
 
-async function schedule(teller: Teller): Promise<void> {
-  const { random, timerRandom } = teller
+async function schedule(scenario: ScenarioClient): Promise<void> {
+  const { random, timerRandom } = scenario
   const [when, key] = [random.int(1, 6_000), `key-${random.int(1, 3)}`]
-  if (timerRandom.chance(0.5)) await scheduleWhileRunning(teller, key)
-  await scheduleOne(teller, key, 5, when)
+  if (timerRandom.chance(0.5)) await scheduleWhileRunning(scenario, key)
+  await scheduleOne(scenario, key, 5, when)
 }
 
 /** A timer that fires soon and runs for a while; meanwhile it is scheduled again, and some of that is unscheduled. */
-async function scheduleWhileRunning(teller: Teller, key: string): Promise<void> {
-  const { sim, mill, client, timerRandom } = teller
-  await scheduleOne(teller, key, timerRandom.int(500, 2_500), 1)
+async function scheduleWhileRunning(scenario: ScenarioClient, key: string): Promise<void> {
+  const { sim, mill, client, timerRandom } = scenario
+  await scheduleOne(scenario, key, timerRandom.int(500, 2_500), 1)
   for (let times = timerRandom.int(1, 3); times > 0; times -= 1) {
     await sim.wait(client, timerRandom.int(20, 600))
     if (timerRandom.chance(0.2) && (await mill.unschedule('steady', key))) sim.count('unscheduled')
-    await attempt(teller, () => scheduleOne(teller, key, timerRandom.int(5, 800), timerRandom.int(1, 1_500)))
+    await attempt(scenario, () => scheduleOne(scenario, key, timerRandom.int(5, 800), timerRandom.int(1, 1_500)))
   }
 }
 
-async function scheduleOne(teller: Teller, key: string, ms: number, inMs: number): Promise<void> {
-  const { sim, mill, random } = teller
-  const n = SCHEDULED + teller.known.length
-  const handle = await asTenant(teller, random, (tenant) => mill.schedule('steady', { ms, n, tenant }, inMs, { key }))
-  teller.known.push(handle.id)
+async function scheduleOne(scenario: ScenarioClient, key: string, ms: number, inMs: number): Promise<void> {
+  const { sim, mill, random } = scenario
+  const n = SCHEDULED + scenario.known.length
+  const handle = await asTenant(scenario, random, (tenant) => mill.schedule('steady', { ms, n, tenant }, inMs, { key }))
+  scenario.known.push(handle.id)
   // Whichever job ran under the key at that moment: this payload must run, or a later one.
-  teller.newest.set(handle.id, n)
+  scenario.newest.set(handle.id, n)
   sim.count(handle.isNew ? 'scheduled' : 'moved')
 }
 
-async function enqueueMany(teller: Teller): Promise<void> {
-  const { sim, random } = teller
+async function enqueueMany(scenario: ScenarioClient): Promise<void> {
+  const { sim, random } = scenario
   const waits = Array.from({ length: random.int(2, 15) }, () => random.int(0, 200))
-  await enqueueAll(teller, 'steady', waits)
+  await enqueueAll(scenario, 'steady', waits)
   sim.count('bulks')
 }
 
@@ -203,34 +204,34 @@ async function enqueueMany(teller: Teller): Promise<void> {
  * A burst of quick jobs, so that workers look ahead, and then some with a slow one among them now and then: jobs after
  * it are held. Meanwhile held jobs are cancelled, paused and deleted.
  */
-async function burst(teller: Teller): Promise<void> {
-  const { sim, client, random } = teller
-  await enqueueAll(teller, 'quick', Array<number>(random.int(5, 15)).fill(0))
+async function burst(scenario: ScenarioClient): Promise<void> {
+  const { sim, client, random } = scenario
+  await enqueueAll(scenario, 'quick', Array<number>(random.int(5, 15)).fill(0))
   await sim.wait(client, random.int(1, 60))
   const waits = Array.from({ length: random.int(8, 20) }, () => (random.chance(0.3) ? random.int(20, 400) : 0))
-  await enqueueAll(teller, 'quick', waits)
+  await enqueueAll(scenario, 'quick', waits)
   sim.count('bursts')
   for (let times = random.int(1, 4); times > 0; times -= 1) {
     await sim.wait(client, random.int(0, 15))
-    await attempt(teller, () => commandHeld(teller))
+    await attempt(scenario, () => commandHeld(scenario))
   }
 }
 
-async function enqueueAll(teller: Teller, name: string, waits: readonly number[]): Promise<void> {
-  const handles: readonly Handle<unknown>[] = await asTenant(teller, teller.random, (tenant) =>
-    teller.mill.enqueueMany(
+async function enqueueAll(scenario: ScenarioClient, name: string, waits: readonly number[]): Promise<void> {
+  const handles: readonly Handle<unknown>[] = await asTenant(scenario, scenario.random, (tenant) =>
+    scenario.mill.enqueueMany(
       name,
       waits.map((ms, n) => ({ ms, n, tenant })),
-      anyGroup(teller.groupRandom),
+      anyGroup(scenario.groupRandom),
     ),
   )
-  teller.known.push(...handles.map(({ id }) => id))
+  scenario.known.push(...handles.map(({ id }) => id))
 }
 
-async function deploy({ sim, random }: Teller): Promise<void> {
+async function deploy({ sim, random }: ScenarioClient): Promise<void> {
   sim.deploy(random, random.pick([0, 100, 1_000]))
 }
 
-async function unschedule({ sim, mill, random }: Teller): Promise<void> {
+async function unschedule({ sim, mill, random }: ScenarioClient): Promise<void> {
   if (await mill.unschedule('steady', `key-${random.int(1, 3)}`)) sim.count('unscheduled')
 }

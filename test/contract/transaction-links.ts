@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict'
 import type { Promoted } from '../../src/store/store.js'
-import type { Bench } from './bench.js'
-import { only } from './bench.js'
-import { transactionCase } from './transaction-bench.js'
-import type { TransactionCase } from './transaction-bench.js'
+import type { ContractFixture } from './fixture.js'
+import { only } from './fixture.js'
+import { transactionCase } from './transaction-fixture.js'
+import type { TransactionCase } from './transaction-fixture.js'
 
 /** Promotes until all to-dos of ended parents are processed. */
-async function promoted(b: Bench): Promise<Promoted> {
+async function promoted(b: ContractFixture): Promise<Promoted> {
   const told = await b.store.jobs.promoteJobs(100)
   return told.again ? promoted(b) : told
 }
 
 /** Parents, children and members of groups inside a caller's transaction. */
-export const companyCases: readonly TransactionCase[] = [
+export const transactionLinkCases: readonly TransactionCase[] = [
   transactionCase(
     'a job in a transaction may run after one of the same transaction, and after none that it cannot see',
     async (b) => {

@@ -6,42 +6,42 @@ import { Snooze } from '../../src/job/attempt/control-errors.js'
 import { BrokenPromise } from '../../src/testing/checkers/broken-promise.js'
 import { SLOW_MAX_MS } from '../../src/testing/simulation/faults.js'
 import { handlerPauses } from '../../src/testing/simulation/witness.js'
-import type { Cast, Told } from './stage.js'
-import { inContext, isFirstRun } from './stage.js'
+import type { ProcessState, TenantPayload } from './shared-state.js'
+import { inContext, isFirstRun } from './shared-state.js'
 
 /** How a handler reacts when its job is cancelled while it runs. */
-export const MANNERS = ['obeys', 'fails', 'returns'] as const
-export type Manner = (typeof MANNERS)[number]
+export const HANDLER_BEHAVIOURS = ['obeys', 'fails', 'returns'] as const
+export type HandlerBehaviour = (typeof HANDLER_BEHAVIOURS)[number]
 
 /** A second, plus the time to read the request and abort the signal. */
-const TOLD_WITHIN_MS = 1_050
+const ABORTED_WITHIN_MS = 1_050
 
 /** Jobs with requested changes while they run, and one that pauses its queue. */
-export function askedJobs(cast: Cast): AnyJob[] {
-  const { sim, wait, dozed } = cast
+export function cancellableJobs(state: ProcessState): AnyJob[] {
+  const { sim, wait, dozed } = state
   const patient = job('patient', {
-    run: inContext(cast, async (p: Told & { ms: number; manner: Manner }, ctx) => {
+    run: inContext(state, async (p: TenantPayload & { ms: number; behaviour: HandlerBehaviour }, ctx) => {
       ctx.signal.addEventListener('abort', () => {
-        if (ctx.signal.reason instanceof JobCancelledError) sim.count(`signal aborted by a cancel: ${p.manner}`)
+        if (ctx.signal.reason instanceof JobCancelledError) sim.count(`signal aborted by a cancel: ${p.behaviour}`)
       })
-      if (p.manner === 'obeys') await untilAborted(wait(p.ms), ctx)
+      if (p.behaviour === 'obeys') await untilAborted(wait(p.ms), ctx)
       else await wait(p.ms)
-      checkTold(cast, ctx)
-      if (p.manner === 'fails' && (ctx.signal.aborted || isFirstRun(cast, ctx))) throw new Error('cancelled or not')
+      checkAbortedInTime(state, ctx)
+      if (p.behaviour === 'fails' && (ctx.signal.aborted || isFirstRun(state, ctx))) throw new Error('cancelled or not')
     }),
     retry: { limit: 6, backoff: { start: 200, max: 1_000 } },
   })
   // Ignores its signal for longer than the grace of a cancelled job.
   const deaf = job(
     'deaf',
-    inContext(cast, async (p: Told & { ms: number }, ctx) => {
+    inContext(state, async (p: TenantPayload & { ms: number }, ctx) => {
       await wait(p.ms)
       if (ctx.signal.aborted) sim.count('came back after its grace')
     }),
   )
   const resting = job(
     'resting',
-    inContext(cast, async (p: Told & { restMs: number }, ctx) => {
+    inContext(state, async (p: TenantPayload & { restMs: number }, ctx) => {
       if (dozed.has(ctx.id)) return
       dozed.set(ctx.id, 1)
       await handlerPauses(sim, ctx.queue.name, p.restMs, () => ctx.queue.pauseUntil(p.restMs))
@@ -56,9 +56,9 @@ export function askedJobs(cast: Cast): AnyJob[] {
  * A handler's signal is aborted within a second of a cancel (X7): by a hint, or by the next poll of its worker, whatever hints are lost.
  * A process is exempt that slept or whose store failed meanwhile, or whose last reply may still be in transit.
  */
-function checkTold({ sim, process }: Cast, ctx: Context): void {
+function checkAbortedInTime({ sim, process }: ProcessState, ctx: Context): void {
   const since = sim.requests.cancelledSince(ctx.id)
-  const isUntold = since !== undefined && sim.time.now - since > TOLD_WITHIN_MS && !ctx.signal.aborted
+  const isUntold = since !== undefined && sim.time.now - since > ABORTED_WITHIN_MS && !ctx.signal.aborted
   const troubledAt = Math.max(process.troubledAt, process.frozenUntil, process.blockedUntil)
   if (isUntold && troubledAt < since - SLOW_MAX_MS)
     sim.fail(new BrokenPromise(`X7: job ${ctx.id} was cancelled ${sim.time.now - since} ms ago, and was not told`))

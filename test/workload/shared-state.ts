@@ -6,7 +6,7 @@ import type { SimProcess } from '../../src/testing/simulation/sim-process.js'
 import type { Simulation } from '../../src/testing/simulation/simulation.js'
 
 /** What all parts of the workload share in one history. */
-export interface Stage {
+export interface SharedState {
   readonly sim: Simulation
   /** The tenant: captured at each enqueue. */
   readonly tenant: AsyncLocalStorage<string>
@@ -17,39 +17,39 @@ export interface Stage {
   readonly seen: Map<string, number>
 }
 
-/** The stage, for one process. */
-export interface Cast extends Stage {
+/** The shared state, with one process. */
+export interface ProcessState extends SharedState {
   readonly process: SimProcess
   readonly wait: (ms: number) => Promise<void>
 }
 
 /** Every payload has its tenant, so that a handler can check whether the captured value is the right one. */
-export interface Told {
+export interface TenantPayload {
   readonly tenant?: string | undefined
 }
 
 /** Enqueues as one of a few tenants, or without one. */
-export function asTenant<T>({ tenant }: Stage, random: Random, call: (name: string | undefined) => T): T {
+export function asTenant<T>({ tenant }: SharedState, random: Random, call: (name: string | undefined) => T): T {
   const name = random.pick([undefined, 'ada', 'bob'])
   return name === undefined ? call(name) : tenant.run(name, () => call(name))
 }
 
 /** A handler that checks the promise about context: the captured value is restored from its first line to its last (C1). */
-export function inContext<Payload extends Told, Result>(
-  stage: Stage,
+export function inContext<Payload extends TenantPayload, Result>(
+  state: SharedState,
   run: (payload: Payload, ctx: Context) => Promise<Result>,
 ): (payload: Payload, ctx: Context) => Promise<Result> {
   return async (payload, ctx) => {
-    checkContext(stage, payload, ctx)
+    checkContext(state, payload, ctx)
     try {
       return await run(payload, ctx)
     } finally {
-      checkContext(stage, payload, ctx)
+      checkContext(state, payload, ctx)
     }
   }
 }
 
-export function checkContext({ sim, tenant }: Stage, payload: Told, ctx: Context): void {
+export function checkContext({ sim, tenant }: SharedState, payload: TenantPayload, ctx: Context): void {
   const inPlace = tenant.getStore()
   if (inPlace !== payload.tenant)
     sim.fail(new BrokenPromise(`C1: job ${ctx.id} was enqueued as ${payload.tenant} and runs as ${inPlace}`))
@@ -57,6 +57,6 @@ export function checkContext({ sim, tenant }: Stage, payload: Told, ctx: Context
 }
 
 /** Whether this is the first run of this job: planned failures occur only then. */
-export function isFirstRun({ sim }: Stage, ctx: Context): boolean {
+export function isFirstRun({ sim }: SharedState, ctx: Context): boolean {
   return sim.book.runsOf(ctx.id).length <= 1
 }

@@ -137,7 +137,7 @@ test('a group is not complete while a running member adds to it, though that mem
   const [member] = jobs as [ClaimedJob]
   await seal(store)
   const tx = await begin()
-  await store.transactions.insertJobsIn(tx, [aJob()], { ...OPTIONS, under: member })
+  await store.transactions.insertJobsIn(tx, [aJob()], { ...OPTIONS, claim: member })
   await store.settleJobs([done(member)], [])
   expect((await store.groups.readGroup('g')).counts).toEqual([{ queue: 'default', state: 'done', members: 1 }])
   expect(await followed(store)).toBe(0)
@@ -152,7 +152,7 @@ test('a member that adds while its group completes waits for that, and is refuse
   await seal(store)
   const tx = await begin()
   await tx.query(`update "${schema}".groups set completed_at = 1 where grp = 'g'`)
-  const adding = store.insertJobs([aJob()], { ...OPTIONS, under: jobs[0] })
+  const adding = store.insertJobs([aJob()], { ...OPTIONS, claim: jobs[0] })
   adding.catch(() => undefined)
   await tx.query('commit')
   await expect(adding).rejects.toMatchObject({ code: 'E_GROUP_SEALED' })

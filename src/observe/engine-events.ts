@@ -5,7 +5,7 @@ import { formatDuration } from '../job/duration/duration.js'
 import type { Logged } from '../job/attempt/log-text.js'
 import type { State } from '../job/rules/states.js'
 import type { RequestVerb } from '../job/rules/request.js'
-import type { StandingPause } from '../store/queues.js'
+import type { CurrentPause } from '../store/queues.js'
 import type { TickRow } from '../store/schedules.js'
 import type { ClaimedJob, LeasedJob, NewJob, SettledJob } from '../store/store.js'
 import type { ClockStep } from '../world/clock-step.js'
@@ -51,7 +51,7 @@ export interface EngineEvents {
   /** A change of a running job was requested. */
   requested(job: { readonly id: string; readonly name: string; readonly queue: string }, verb: RequestVerb): void
   /** A queue was paused, or runs again (undefined). */
-  queuePaused(queue: string, pause: StandingPause | undefined): void
+  queuePaused(queue: string, pause: CurrentPause | undefined): void
   began(job: ClaimedJob): void
   /** `running` is the attempt that ended, where there was one. */
   settled(job: SettledJob, tookMs: number | undefined, running?: ShownAttempt): void

@@ -3,7 +3,7 @@ import type { ErrorRecord } from '../codec/error-text.js'
 import { formatDuration } from '../job/duration/duration.js'
 import type { State } from '../job/rules/states.js'
 import type { RequestVerb } from '../job/rules/request.js'
-import type { StandingPause } from '../store/queues.js'
+import type { CurrentPause } from '../store/queues.js'
 import type { TickRow } from '../store/schedules.js'
 import type { NewJob } from '../store/store.js'
 import type { ClockStep } from '../world/clock-step.js'
@@ -146,7 +146,7 @@ const PARTICIPLES: { readonly [verb in RequestVerb]: string } = {
 }
 
 /** A queue was paused, or runs again (undefined). */
-export function logQueue(log: Log, queue: string, pause: StandingPause | undefined): void {
+export function logQueue(log: Log, queue: string, pause: CurrentPause | undefined): void {
   if (pause === undefined) return log.write('info', { queue }, `resumed queue ${queue}`)
   const until = pause.until === null ? '' : ` until ${new Date(pause.until).toISOString()}`
   log.write('info', { queue }, `paused queue ${queue}${until}`)

@@ -7,7 +7,7 @@ import { parseDuration, parseInstant } from '../job/duration/duration.js'
 import type { EnqueueOptions, Enqueueable, Handle } from '../job/enqueue.js'
 import { MISSED_MAX } from '../job/rules/missed.js'
 import type { Encoded } from '../job/rules/outcome.js'
-import { followed } from '../store/followed.js'
+import { thenOrRetry } from '../store/unknown-outcome.js'
 import type { Firing, PlannedTick, ScheduleRow, TickRow } from '../store/schedules.js'
 import type { NewJob } from '../store/store.js'
 import { checkBackfill, checkListOptions, checkRecurring, checkTicksOptions, iso } from './check.js'
@@ -82,7 +82,9 @@ export class Recurring implements Schedules {
       const next = applySpec(schedule, spec, now)
       if (schedule !== undefined && schedule.spec === next.spec) return this.#record(schedule)
       const putting = this.#parts.store.schedules.putSchedule({ id, ...next }, schedule?.revision ?? null)
-      return followed(putting, (written) => (written ? this.#record({ ...NEW, ...schedule, id, ...next }) : undefined))
+      return thenOrRetry(putting, (written) =>
+        written ? this.#record({ ...NEW, ...schedule, id, ...next }) : undefined,
+      )
     })
   }
 
@@ -128,7 +130,7 @@ export class Recurring implements Schedules {
       const ticks = [{ at: now, byHand: true, outcome: 'run now', reason: null, job } as const]
       return { ticks, nextAt: row.nextAt, pausedAt: row.pausedAt, overlap: 'allow' }
     })
-    return followed(firing, ([tick]) =>
+    return thenOrRetry(firing, ([tick]) =>
       tick === undefined || tick.job === null ? undefined : this.#parts.toHandle(tick.job),
     )
   }
@@ -149,7 +151,7 @@ export class Recurring implements Schedules {
       const overlap = spec.overlap === 'wait' ? 'wait' : 'allow'
       return { ticks: filled, nextAt: row.nextAt, pausedAt: row.pausedAt, overlap }
     })
-    return followed(firing, (ticks) => ticks.filter((tick) => tick.job !== null).length)
+    return thenOrRetry(firing, (ticks) => ticks.filter((tick) => tick.job !== null).length)
   }
 
   async ticks(id: string, options: { readonly limit?: number; readonly before?: Instant } = {}): Promise<TickRecord[]> {
@@ -180,9 +182,11 @@ export class Recurring implements Schedules {
       if (firing === 'as it is') return true
       if ('spec' in firing) {
         const putting = this.#parts.store.schedules.putSchedule(firing, schedule.revision)
-        return followed(putting, (written) => (written ? true : undefined))
+        return thenOrRetry(putting, (written) => (written ? true : undefined))
       }
-      return followed(this.#parts.store.schedules.fireTicks(firing), (fired) => (fired === 'stale' ? undefined : true))
+      return thenOrRetry(this.#parts.store.schedules.fireTicks(firing), (fired) =>
+        fired === 'stale' ? undefined : true,
+      )
     })
   }
 
@@ -196,7 +200,7 @@ export class Recurring implements Schedules {
       if (schedule === undefined) throw new UnknownScheduleError(id)
       const spec = readSpec(schedule.spec)
       const firing = firingOf(this.#parts, schedule, spec, decide(schedule, spec, now))
-      return followed(this.#parts.store.schedules.fireTicks(firing), (ticks) => {
+      return thenOrRetry(this.#parts.store.schedules.fireTicks(firing), (ticks) => {
         if (ticks !== 'stale') reportFired(this.#parts, firing, ticks)
         return ticks === 'stale' ? undefined : ticks
       })
@@ -204,7 +208,7 @@ export class Recurring implements Schedules {
   }
 
   #again<T>(id: string, once: () => Promise<T | undefined>, tries = 0): Promise<T> {
-    return followed(once(), async (done) => {
+    return thenOrRetry(once(), async (done) => {
       if (done !== undefined) return done
       if (tries + 1 === TRIES)
         throw new Error(`schedule ${JSON.stringify(id)} was moved by others ${TRIES} times while it was to be changed`)

@@ -4,11 +4,11 @@ import type { Store } from './store.js'
 
 export const STORE_CHOICE = Symbol.for('millrace.store')
 
-/** Which store to use, chosen and not opened yet: what `sqlite(…)` and `postgres(…)` give. */
+/** The store to use, chosen but not opened: the return value of `sqlite(…)` and `postgres(…)`. */
 export interface StoreChoice {
   readonly [STORE_CHOICE]: true
   open(world: World, autoMigrate: boolean): Promise<Store>
-  /** Its tables without the rest; a store that a test made has none. */
+  /** Migrates the tables without opening the store; absent for a store that a test built. */
   readonly migrations?: Migrations
 }
 

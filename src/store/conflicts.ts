@@ -2,28 +2,30 @@ import type { UniqueSlotRequest } from '../job/rules/unique.js'
 import { instant } from './ordering.js'
 import type { NewJob } from './store.js'
 
-/** Conflicts of keys and unique slots, on every store alike; `job/rules/unique.ts` decides them. */
+/** Conflicts of keys and unique slots, shared by both stores; `job/rules/unique.ts` decides them. */
 
 /** A window that never ends. */
 const FOR_EVER = Number.MAX_SAFE_INTEGER
 
-/** When a window that is opened now ends; null when none is asked for. */
+/** The end of a window that opens now; null when the job requests no window. */
 export function windowEnd(asked: UniqueSlotRequest, now: number): number | null {
   return asked.forMs === null ? null : Math.min(FOR_EVER, now + asked.forMs)
 }
 
-/** A job that may be put off again and again is due at the end of its window at the latest. */
-export function putOff(job: NewJob, until: number | null, now: number): NewJob {
+/** A job that can be rescheduled repeatedly is due at the end of its window at the latest. */
+export function rescheduledWithinWindow(job: NewJob, until: number | null, now: number): NewJob {
   return until === null || instant(job.due, now) <= until ? job : { ...job, due: { at: until } }
 }
 
-/** Why a slot is refused: `holder` is the unfinished job that has it, if there is one. */
+/** Why a slot is refused. `holder` is the unfinished job that holds it, if there is one. */
 export function whyRefused(holder: { readonly claimed: boolean } | null): string {
   if (holder === null) return 'ran within its window'
   return holder.claimed ? 'is unfinished and a worker has it' : 'is unfinished'
 }
 
-/** What an error says of the other job. One of the same bulk is never written, so its id would lead to nothing. */
+/**
+ * How an error names the other job. A job of the same bulk is never written, so the error gives its index and no id.
+ */
 export function describeConflict(
   id: string,
   jobs: readonly NewJob[],
@@ -36,12 +38,12 @@ export function describeConflict(
     : { existingId: undefined, where: `: item ${first} of the same bulk${which}` }
 }
 
-/** It has neither a key nor a unique slot. */
+/** The job has neither a key nor a unique slot. */
 export function cannotConflict(job: NewJob): boolean {
   return job.key === null && job.unique === undefined
 }
 
-/** Inserting it needs no look at any other job: it has no key, slot, parent or group. */
+/** The insert reads no other row: the job has no key, slot, parent or group. */
 export function isPlainJob(job: NewJob): boolean {
   return cannotConflict(job) && (job.after === undefined || job.after.length === 0) && job.group === undefined
 }

@@ -1,7 +1,7 @@
 import type { State } from '../job/rules/states.js'
 import type { JobRow } from './store.js'
 
-/** Which jobs are looked for, a page at a time. */
+/** A filter over jobs, read one page at a time. */
 export interface FindQuery {
   readonly names?: readonly string[] | undefined
   readonly queues?: readonly string[] | undefined
@@ -13,42 +13,49 @@ export interface FindQuery {
   readonly createdBefore?: number | undefined
   readonly order: 'newest' | 'oldest'
   readonly limit: number
-  /** Where the page before ended. */
+  /** The cursor that the previous page returned. */
   readonly cursor: number | null
 }
 
 export interface FoundPage {
   readonly rows: readonly JobRow[]
-  /** Null when there is no more. */
+  /** Null on the last page. */
   readonly cursor: number | null
 }
 
-/** How many jobs of a page match, up to the query's `limit`; a page that reached it ends there, with no cursor. */
+/**
+ * The number of matches on a page, up to the query's `limit`. A page that reaches the limit ends there, with no cursor.
+ */
 export interface CountedPage {
   readonly count: number
   readonly cursor: number | null
 }
 
 /**
- * How a page is found. Each filter that has an index gives a list of candidates in the order of their numbers: a superset of what
- * matches, read from behind the cursor and no longer than a bound. One list is chosen, its jobs are read in order and checked
- * against the whole filter. So a page looks at a bounded number of rows, whatever matches and wherever it is.
+ * How a page is found. Each filter that has an index lists candidates in the order of their numbers: a superset of the
+ * matches, read from the cursor on and bounded in length. The query picks one list, reads its jobs in order and checks
+ * each against the whole filter. So a page reads a bounded number of rows, however many jobs match and wherever they
+ * are.
  */
 export interface Candidates {
   readonly looked: number
-  /** The last one, in the order of the page; null when there is none. */
+  /** The last candidate in page order; null when the list is empty. */
   readonly last: number | null
 }
 
-/** Ready jobs are listed by lane and not by number: up to so many are read and sorted, and beyond that jobs are walked. */
+/**
+ * Ready jobs are indexed by lane, not by number: up to this many are read and sorted; beyond it the query scans jobs in
+ * order.
+ */
 export const READY_MAX = 10_000
 
-/** A filter of more lanes than this is not looked up lane by lane. */
+/** A filter that matches more lanes than this is not looked up lane by lane. */
 export const LANES_MAX = 16
 
 /**
- * The list whose window reaches farthest, so the sparsest: one that ends within its window comes first, the shortest of those.
- * Every list is a superset of the matches, so any choice is right, and each page may choose another.
+ * Picks the sparsest list: the one whose window reaches farthest. A list that ends within its window comes first, the
+ * shortest of those before the others. Every list is a superset of the matches, so any choice is correct, and each page
+ * may choose another.
  */
 export function farthest<C extends Candidates>(lists: readonly C[], order: FindQuery['order'], windowMax: number): C {
   const reach = ({ looked, last }: C): number => {

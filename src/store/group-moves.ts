@@ -1,13 +1,13 @@
 import type { State } from '../job/rules/states.js'
 import { isFinal } from '../job/rules/states.js'
 
-/** What a move needs to know of a job: its group, if it is a member of one, and its queue. */
+/** The fields of a job that a move needs: its group, if it is a member of one, and its queue. */
 export interface GroupMember {
   readonly group?: string | null | undefined
   readonly queue: string
 }
 
-/** How many more members of a group stand in a state of a queue than before; fewer, when negative. */
+/** The change in the number of a group's members in one state of one queue; negative when members left. */
 export interface GroupMove {
   readonly group: string
   readonly queue: string
@@ -16,8 +16,8 @@ export interface GroupMove {
 }
 
 /**
- * The moves of members, by double entry: the code that takes a job out of a state says that it leaves, the code that puts it into
- * one that it enters. So no move can be counted that was not made, and each is counted where it is made. Jobs without a group pay one
+ * The moves of group members, as double entry: code that removes a job from a state calls `leave`, code that inserts it
+ * in a state calls `enter`. So each move is counted where it is made, and only there. A job without a group costs one
  * comparison.
  */
 export class GroupMoves {
@@ -35,7 +35,7 @@ export class GroupMoves {
     return this.#moves.size === 0
   }
 
-  /** What has moved since the last call; what left and came back has not. */
+  /** The net moves since the last call. A member that left a state and entered it again is not listed. */
   take(): GroupMove[] {
     if (this.#moves.size === 0) return []
     const moves = [...this.#moves.values()].filter((move) => move.members !== 0)
@@ -45,7 +45,7 @@ export class GroupMoves {
 
   #add(group: string, queue: string, of: State, members: number): void {
     const state = counted(of)
-    // None of the three can hold a line break.
+    // None of the three contains a line break.
     const name = `${group}\n${queue}\n${state}`
     const move = this.#moves.get(name)
     if (move === undefined) this.#moves.set(name, { group, queue, state, members })
@@ -53,12 +53,12 @@ export class GroupMoves {
   }
 }
 
-/** A claim writes nothing about the jobs it takes, so a member that runs is still counted as ready. */
+/** A claim does not write the jobs it takes, so a running member is counted as ready. */
 function counted(state: State): State {
   return state === 'running' ? 'ready' : state
 }
 
-/** By how many the unfinished members of each group changed. */
+/** The change in the number of unfinished members of each group. */
 export function unfinishedOf(moves: readonly GroupMove[]): Map<string, number> {
   const changes = new Map<string, number>()
   for (const { group, state, members } of moves)

@@ -3,27 +3,30 @@ import type { MemberCount } from '../job/rules/group-progress.js'
 import type { InsertOptions, NewJob } from './store.js'
 
 /**
- * The role of groups: jobs that belong together, by a name given at enqueue. How many members stand in which state is kept, so
- * that no read counts members; a running member is counted as ready, and a read looks at the leases for how many of those run.
- * Pruned members stay counted in the state in which they ended, deleted ones do not.
+ * The groups role: jobs that share a group name given at enqueue. The store keeps the number of members in each state,
+ * so a read never counts members. A running member is counted as ready; a read takes the number of running members from
+ * the leases. Pruned members stay counted in the state they ended in; deleted members do not.
  */
 export interface GroupStore {
-  /** The counts of a group. One that no job ever named is empty and not sealed. */
+  /** The counts of a group. A group that no job has named is empty and not sealed. */
   readGroup(group: string): Promise<GroupRow>
-  /** Says that no more members come, but from members that run; false when it was said before, and then nothing is written. */
+  /**
+   * Closes the group to new members, except those that its running members add. False, and nothing is written, if it
+   * was sealed before.
+   */
   sealGroup(seal: GroupSeal): Promise<boolean>
 }
 
 export interface GroupRow {
   readonly sealedAt: number | null
-  /** When it was sealed and no member was unfinished, for the first time. */
+  /** The first time that the group was sealed and had no unfinished member. */
   readonly completedAt: number | null
   readonly counts: readonly MemberCount[]
 }
 
 export interface GroupSeal {
   readonly group: string
-  /** What is enqueued once, when the group is complete: by the process that next promotes jobs. */
+  /** The job to enqueue once, when the group is complete. The next process that promotes jobs enqueues it. */
   readonly whenDone: WhenDone | null
 }
 
@@ -32,20 +35,20 @@ export interface WhenDone {
   readonly options: Pick<InsertOptions, 'onDuplicate' | 'keepCancelledMs'>
 }
 
-/** Groups that are complete, and for which what follows could not be written: each is tried again by the next look. */
+/** Complete groups whose `whenDone` job could not be enqueued. The next promotion tries each of them again. */
 export interface GroupTroubles {
   readonly troubled: readonly { readonly group: string; readonly error: unknown }[]
 }
 
-/** The following job exists already, enqueued under the same key or slot: nothing more is to be done. */
+/** The `whenDone` job exists already, under the same key or slot: nothing is left to do. */
 export function isThereAlready(error: unknown): boolean {
   return error instanceof DuplicateKeyError || error instanceof DuplicateJobError
 }
 
-/** A group is forgotten so long after the last of its members was. */
+/** The store deletes a group this long after the last of its members was deleted. */
 export const GROUP_KEEP_MS = 7 * 86_400_000
 
-/** Counts running members apart from those that are ready. */
+/** Counts running members apart from ready ones. */
 export function withRunning(
   counts: readonly MemberCount[],
   running: readonly { readonly queue: string; readonly members: number }[],
@@ -61,7 +64,7 @@ export function withRunning(
   ].filter((count) => count.members !== 0)
 }
 
-/** As it is kept until then. Bytes are written as base64; a time that never ends as one that is far. */
+/** The stored form of the `whenDone` job. Bytes are written as base64, an infinite time as a far one. */
 export function writeWhenDone({ job, options }: WhenDone): string {
   const { payload, ...rest } = job
   const body = typeof payload === 'string' ? { text: payload } : { bytes: Buffer.from(payload).toString('base64') }

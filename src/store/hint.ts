@@ -1,9 +1,9 @@
 import type { Hint } from './store.js'
 
-/** Nothing has changed. */
-export const QUIET: Hint = { ready: false, dueInMs: null, settled: false, requested: false }
+/** A hint of no change. */
+export const EMPTY_HINT: Hint = { ready: false, dueInMs: null, settled: false, requested: false }
 
-/** Both as one. */
+/** The union of both hints. */
 export function mergeHints(hint: Hint, more: Partial<Hint>): Hint {
   const dueInMs = more.dueInMs ?? null
   return {

@@ -1,7 +1,7 @@
 import type { Encoded } from '../job/rules/outcome.js'
 import type { State } from '../job/rules/states.js'
 
-/** A job's end as history keeps it; a settlement is one already. */
+/** The end of a job as the history keeps it; a settlement has the same fields. */
 export interface HistoryRow {
   readonly ref: number
   readonly to: State
@@ -18,7 +18,7 @@ export interface HistoryRow {
   readonly log: string | null
 }
 
-/** A first run that went well and said nothing: nearly every end there is. */
+/** A first attempt that completed without logging: nearly every end. */
 export function isPlainEnd(end: HistoryRow): boolean {
   return (
     end.to === 'done' &&

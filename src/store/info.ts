@@ -1,33 +1,33 @@
 import type { StoreGoneError } from '../errors.js'
 import type { Cancel } from '../world/timers.js'
 
-/** What a store reports while it is in use. */
+/** A report of an open store. */
 export type StoreNotice =
-  /** A condition that a person should know of, and what to do about it. */
+  /** A condition that an operator should know of, and what to do about it. */
   | { readonly kind: 'warning'; readonly text: string }
-  /** The store is gone for good: every call fails from now on, and nothing brings it back but a new mill. */
+  /** The store is lost for good: every call fails from now on, and only a new mill can work again. */
   | { readonly kind: 'gone'; readonly error: StoreGoneError }
 
-/** What a store says of itself. */
+/** A store's description of itself. */
 export interface StoreInfo {
-  /** What people call it: the absolute path, or `:memory:`. */
+  /** The name shown to people: the absolute path, or `:memory:`. */
   readonly name: string
   /** The database and its version. */
   readonly engine: string
-  /** Notes that a person should see at start: a faster mode and what it can lose, an old library. */
+  /** Notes to print at start: a faster mode and what it can lose, an old library. */
   readonly warnings: readonly string[]
-  /** Calls back with each notice from now on. A store that never has any leaves it out. */
+  /** Calls back with each later notice. A store that never has a notice omits it. */
   onNotice?(callback: (notice: StoreNotice) => void): Cancel
-  /** Batches of jobs a worker may hold: two where a claim is on its way while handlers run. */
+  /** Batches of jobs that a worker may hold: two where a claim is in flight while handlers run. */
   readonly batchesAhead: number
   /**
-   * How long a worker that was told that the jobs it holds are still its own begins them without asking again, counted from
-   * when it asked. A command that takes a held job, or pauses its queue, resolves only after twice as long.
+   * How long a worker may start held jobs after a confirmation without confirming again, counted from when it sent the
+   * request. A command that takes a held job, or pauses its queue, resolves only after twice this time.
    */
   readonly heldUnconfirmedMs: number
 }
 
-/** How workers pace themselves. On SQLite an answer is there at once; over a network it must be worth more than the way there and back. */
+/** How workers pace their calls. SQLite answers at once; over a network a call must be worth its round trip. */
 export const PACE = {
   sqlite: { heldUnconfirmedMs: 5, batchesAhead: 1 },
   postgres: { heldUnconfirmedMs: 200, batchesAhead: 2 },

@@ -6,12 +6,12 @@ import { isFinal } from '../job/rules/states.js'
 import { cannotConflict } from './conflicts.js'
 import type { Inserted, NewJob } from './store.js'
 
-/** What jobs that come after others have in common on both stores. */
+/** Links between jobs: the parts that both stores share. */
 
-/** A job to come after: by id, or the unfinished one of a (job, key), else the newest that had it. */
+/** A parent: named by id, or by (job, key), which means the unfinished job of the key, else the newest that had it. */
 export type Parent = { readonly id: string } | { readonly name: string; readonly key: string }
 
-/** Parents that are added to a job that waits. */
+/** Parents added to a job that waits. */
 export interface AddedParents {
   readonly parents: readonly Parent[]
   readonly onFailure: LinkPolicy
@@ -19,7 +19,7 @@ export interface AddedParents {
   readonly keepMs: number
 }
 
-/** A job that was called off because a parent failed, was cancelled or is gone. */
+/** A job that was cancelled because a parent failed, was cancelled or was deleted. */
 export interface CancelledByParent {
   readonly id: string
   readonly name: string
@@ -27,7 +27,7 @@ export interface CancelledByParent {
   readonly reason: string
 }
 
-/** A parent as it stands in the transaction that comes after it. */
+/** A parent as the transaction that links to it reads it. */
 export interface FoundParent {
   readonly id: string
   readonly name: string
@@ -39,8 +39,8 @@ export function hasParents(job: NewJob): boolean {
   return job.after !== undefined && job.after.length > 0
 }
 
-/** What is to be asked of the store about the parents of a bulk: those of the bulk itself are known. */
-export function askedParents(jobs: readonly NewJob[]): { ids: string[]; keys: { name: string; key: string }[] } {
+/** The parents of a bulk that must be read from the store; those in the bulk itself are known. */
+export function requestedParents(jobs: readonly NewJob[]): { ids: string[]; keys: { name: string; key: string }[] } {
   const own = new Set(jobs.map((job) => job.id))
   const ids = new Set<string>()
   const keys = new Map<string, { name: string; key: string }>()
@@ -55,7 +55,7 @@ export function nameOf(parent: Parent): string {
   return 'id' in parent ? parent.id : `${parent.name}\n${parent.key}`
 }
 
-/** All that are missing in one error, before anything is written. `jobs`: the bulk in which they are named. */
+/** Throws one error that lists all missing parents, before anything is written. `jobs`: the bulk that names them. */
 export function refuseMissing(
   asked: readonly Parent[],
   found: ReadonlyMap<string, FoundParent>,
@@ -69,8 +69,8 @@ export function refuseMissing(
 }
 
 /**
- * A job that was written down long before it is enqueued, some of whose parents are gone by now: as if they had gone while it
- * waited for them. With a reason it is called off.
+ * The job of a schedule or group, stored long before it is enqueued, some of whose parents are deleted by now. It is
+ * treated as if they had been deleted while it was blocked by them. With a `reason` it is cancelled.
  */
 export function withoutGone(job: NewJob, gone: readonly Parent[]): { job: NewJob; reason: string | null } {
   const names = new Set(gone.map(nameOf))
@@ -81,19 +81,19 @@ export function withoutGone(job: NewJob, gone: readonly Parent[]): { job: NewJob
   return { job: left, reason: parentReason('gone', 'id' in first ? first : { name: first.name, id: first.key }) }
 }
 
-/** What became of the jobs of a bulk, and of those it comes after, by the time it was written. */
-export interface Looked {
-  /** Replaced, and kept for no time. */
+/** The state of the bulk's jobs and of their parents after the bulk was written. */
+export interface RecheckedStates {
+  /** Replaced and deleted at once, because they are kept for no time. */
   readonly gone: ReadonlySet<string>
-  /** Replaced, by a later one of the same bulk: nothing is to be waited for any more. */
+  /** Replaced by a later job of the same bulk: they wait for nothing any more. */
   readonly over: ReadonlySet<string>
 }
 
 /**
- * What is looked at once more when a bulk with parents is written: a job of it may have turned out to be another one, and may
- * have replaced one that a child comes after, or a child. Nothing, where no job of the bulk can conflict.
+ * The jobs to read again after a bulk with parents was written: an item may have resolved to an existing job, and may
+ * have replaced a parent of an item, or an item. Empty when no job of the bulk can conflict.
  */
-export function metIn(
+export function parentsToRecheck(
   jobs: readonly NewJob[],
   inserted: readonly Inserted[],
   found: ReadonlyMap<string, FoundParent>,
@@ -107,13 +107,13 @@ export function metIn(
   return [...new Set([...own, ...found.values()].map((one) => one.id))]
 }
 
-/** Takes in what that look has found. */
-export function lookedAt<Row extends FoundParent>(
+/** Adds what that second read found. */
+export function recheckedStates<Row extends FoundParent>(
   ids: readonly string[],
   rows: readonly Row[],
   inserted: readonly Inserted[],
   found: Map<string, Row>,
-): Looked {
+): RecheckedStates {
   const byId = new Map(rows.map((row) => [row.id, row]))
   const isNew = new Set(inserted.filter((one) => one.isNew).map((one) => one.id))
   for (const [name, parent] of found) found.set(name, byId.get(parent.id) ?? parent)
@@ -125,23 +125,23 @@ export function lookedAt<Row extends FoundParent>(
 /** The links of one new job. */
 export interface NewLinks {
   readonly job: NewJob
-  /** Ids of all its parents, in the order they were given, each once. */
+  /** The ids of all its parents, in the order given, without duplicates. */
   readonly after: readonly string[]
-  /** Those it waits for. */
+  /** The parents that block it. */
   readonly open: readonly string[]
-  /** Why it is called off at once; null: it is not. */
+  /** Why it is cancelled at once; null when it is not. */
   readonly reason: string | null
 }
 
 /**
- * Which links are written for the jobs of a bulk that are new. One of the bulk itself may have turned out to be another job,
- * which holds its key: then that is the parent, and `found` has it too.
+ * The links to write for the new jobs of a bulk. A parent in the bulk may have resolved to the existing holder of its
+ * key: then that job is the parent, and `found` contains it.
  */
 export function linksOf(
   jobs: readonly NewJob[],
   inserted: readonly InsertResult[],
   found: ReadonlyMap<string, FoundParent>,
-  { gone, over }: Looked,
+  { gone, over }: RecheckedStates,
 ): NewLinks[] {
   const own = new Map(jobs.map((job, index) => [job.id, inserted[index] as InsertResult]))
   return jobs.flatMap((job) => {
@@ -173,7 +173,7 @@ function idsOf(parents: readonly { readonly id: string }[]): string[] {
   return [...new Set(parents.map(({ id }) => id))]
 }
 
-/** A parent of a bulk's job: a new one of the bulk itself, or one that is known from before. */
+/** A parent of an item: a new job of the bulk itself, or a job that existed before. */
 function resolved(
   parent: Parent,
   own: ReadonlyMap<string, Inserted>,
@@ -182,29 +182,32 @@ function resolved(
   const fresh = 'id' in parent ? own.get(parent.id) : undefined
   const known = found.get(fresh === undefined ? nameOf(parent) : fresh.id)
   const id = fresh?.id ?? known?.id
-  if (id === undefined) throw new Error(`parent ${nameOf(parent)} was looked for and not found`)
+  if (id === undefined) throw new Error(`parent ${nameOf(parent)} was read and not found`)
   return { id, known }
 }
 
-/** What became of a job that may have met another. */
+/** The result of inserting a job that may have conflicted with another. */
 export interface InsertResult extends Inserted {
-  /** The one it met is moved, and is to be linked to the parents that the new one names. */
+  /** The conflicting job was moved; it must be linked to the parents that the new one names. */
   readonly isMoved?: true
-  /** It is written under the key of this one, which is claimed, and must be blocked until this one ends. */
+  /** The job was written under the key of this claimed job, and must be blocked until that one ends. */
   readonly follows?: { readonly id: string }
 }
 
-export function movedFor(job: NewJob, id: string): InsertResult {
+export function moveResult(job: NewJob, id: string): InsertResult {
   return hasParents(job) ? { id, isNew: false, isMoved: true } : { id, isNew: false }
 }
 
-/** What a job that was moved comes after from now on, beside what it waits for already. */
+/** The parents that a moved job waits for, in addition to those it has. */
 export interface MovedLinks {
   readonly id: string
   readonly added: AddedParents
 }
 
-/** Of those of a bulk that moved a job instead of coming themselves. To be added when the links of all new ones are written. */
+/**
+ * The links of items that moved an existing job instead of being inserted. Add them after the links of all new jobs are
+ * written.
+ */
 export function movedLinksOf(
   jobs: readonly NewJob[],
   inserted: readonly InsertResult[],
@@ -221,14 +224,17 @@ export function movedLinksOf(
   })
 }
 
-/** A failed parent blocks a child that waits, since it may be retried, and cancels one whose policy says so. */
+/**
+ * A failed parent keeps a child blocked under the policy 'wait', because it may be retried; under 'cancel' it cancels
+ * the child.
+ */
 export function isOpen(state: State, policy: LinkPolicy): boolean {
   return decideLink(parentFateOf(state, 'look'), policy) !== 'resolves'
 }
 
 /**
- * A job that waits until one with its own key is retried: that one needs the key for it, and would get it only when the job has
- * ended. So each would wait for the other.
+ * Refuses a job that would wait for the retry of a job with its own key: that job needs the key to be retried, and gets
+ * it only when the first has ended. Each would wait for the other.
  */
 export function refuseOwnKey(
   job: Pick<NewJob, 'id' | 'name' | 'key'>,
@@ -240,26 +246,26 @@ export function refuseOwnKey(
   const own = parents.find(({ name, key, state }) => key === job.key && name === job.name && stopped(state))
   if (own === undefined) return
   const [child, parent] = [`${job.name} ${job.id}`, `${own.name} ${own.id}`]
-  const why = `the second was ${own.state === 'failed' ? 'tried and failed' : 'cancelled'}, and has the same key, so it can run again only when the first has ended`
+  const why = `the second was ${own.state === 'failed' ? 'failed' : 'cancelled'}, and has the same key, so it can run again only when the first has ended`
   throw new CycleError([child, parent, child], `${why}; give onParentFailure: 'run' or 'cancel', or another key`)
 }
 
 /**
- * What is written for a parent that is added to a job. A successor runs however the job before it ends: to be retried, that
- * one would need the key, which the successor has.
+ * The policy to write for a parent that is added to a job. A successor runs however its predecessor ends: to be
+ * retried, the predecessor would need the key, which the successor holds.
  */
 export function policyFor(job: Pick<NewJob, 'name' | 'key'>, parent: FoundParent, asked: LinkPolicy): LinkPolicy {
   const isOwnKey = job.key !== null && job.key === parent.key && job.name === parent.name
   return isOwnKey && asked === 'wait' && !isFinal(parent.state) ? 'run' : asked
 }
 
-/** An open link above those that are to be added. */
+/** An open link above the parents that are to be added. */
 export interface Edge {
   readonly child: string
   readonly parent: string
 }
 
-/** Refuses parents that come, by whatever way, after the job itself. `label` is how an id is shown. */
+/** Refuses parents that depend, over any number of links, on the job itself. `label` is how an id is shown. */
 export function refuseCycle(
   id: string,
   added: readonly string[],

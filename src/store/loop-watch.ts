@@ -1,43 +1,47 @@
 /**
- * A blocked event loop, as the heartbeat thread finds it. The thread beats whatever the loop does, so without this a handler
- * that never yields (`while (true) {}`) would keep its worker's jobs for ever.
+ * How the heartbeat thread detects a blocked event loop. The thread beats even while the loop is blocked, so without
+ * this a handler that never yields (`while (true) {}`) would keep its worker's jobs for ever.
  *
- * The worker and the thread share a few integers. While attempts are in flight the loop counts a tick every `TICK_MS` and
- * writes how long the attempts have left: their timeout and the grace after it. When the ticks stop for longer than the
- * shortest of these, the thread asks the main thread through the inspector which handler it is in. It waits for that
- * handler's own time; where the inspector does not answer (a native call, a debugger in use), for the longest in flight. Then
- * it writes a line to standard error, records the job, and stops beating: other workers rescue the jobs after a lease.
+ * The worker and the thread share a few integers. While attempts are in flight the loop counts a tick every `TICK_MS`
+ * and writes how long the attempts have left: their timeout and the grace after it. When the ticks stop for longer than
+ * the shortest of these, the thread asks the main thread through the inspector which handler it is in. It waits for
+ * that handler's own time; if the inspector does not answer (a native call, a debugger in use), for the longest in
+ * flight. Then it writes a line to standard error, records the job, and stops beating: other workers rescue the jobs
+ * after a lease.
  */
 
-/** How often the loop counts a tick, and how often the thread looks. */
+/** How often the loop counts a tick, and how often the thread reads it. */
 export const TICK_MS = 500
-/** No time is left: never. Also the largest number of milliseconds that the shared memory holds. */
+/** An attempt without a time limit. Also the largest number of milliseconds that a shared cell holds. */
 export const NEVER = 0x7fff_ffff
-/** Where the shared integers are. The loop writes the tick first, and the thread reads it last: times never belong to a later tick. */
+/**
+ * The indexes of the shared integers. The loop writes the tick first and the thread reads it last, so the times that
+ * the thread reads never belong to a later tick.
+ */
 export const LOOP_CELLS = { tick: 0, shortestMs: 1, longestMs: 2, isDebugged: 3 } as const
 /** The global symbol under which the loop answers the thread's question: a map from worker to a function. */
 export const WHO_BLOCKS = 'millrace.who-blocks'
 
-/** What the loop answers while it is paused in a handler. */
+/** The loop's answer while the inspector has paused it in a handler. */
 export interface Blocking {
   readonly ref: number
   readonly id: string
   readonly name: string
-  /** Until the end of its timeout and grace; null: never. */
+  /** Time until its timeout and grace end; null when it has none. */
   readonly leftMs: number | null
-  /** A shorter block counts for nothing. */
+  /** A shorter block is ignored. */
   readonly graceMs: number
   readonly stack: string
 }
 
-/** Handed to `startHeartbeat`. */
+/** Passed to `startHeartbeat`. */
 export interface LoopShare {
   readonly memory: SharedArrayBuffer
 }
 
 /**
- * The thread's part, as text for the programs of both stores. `watchLoop` calls `mark(ref)` with the job that blocks, if it is
- * known, then `found(why)`, once.
+ * The thread's part, as text for the heartbeat programs of both stores. `watchLoop` calls `mark(ref)` with the blocking
+ * job, if it is known, then `found(why)`, once.
  */
 export const WATCH_LOOP = `
 const watchLoop = (memory, worker, mark, found) => {
@@ -73,20 +77,20 @@ const watchLoop = (memory, worker, mark, found) => {
   const look = async () => {
     const shortest = read(${LOOP_CELLS.shortestMs}), longest = read(${LOOP_CELLS.longestMs}), tick = read(${LOOP_CELLS.tick})
     const now = performance.now()
-    // Where this thread did not run either, the whole process was suspended: that is no block.
+    // If this thread did not run either, the whole process was suspended: that is not a block.
     if (tick !== seen || now - lookedAt > ${4 * TICK_MS}) { seen = tick; since = now; waitMs = 0; againMs = 1000 }
     lookedAt = now
     const blockedMs = now - since
     if (shortest === ${NEVER} || asking || blockedMs <= Math.max(shortest, waitMs)) return
     asking = true
-    // A person may be at a breakpoint: a second session would resume it.
+    // A person may be at a breakpoint, and a second inspector session would resume it.
     const who = read(${LOOP_CELLS.isDebugged}) === 1 ? undefined : await ask()
     asking = false
     lookedAt = performance.now()
     if (read(${LOOP_CELLS.tick}) !== seen) return
     const leftMs = who === undefined ? (longest === ${NEVER} ? Infinity : longest - blockedMs) : Math.max(who.leftMs ?? Infinity, who.graceMs - blockedMs)
     if (leftMs > 0) {
-      // No answer, from a busy machine perhaps: it is asked again, ever more rarely.
+      // No answer, perhaps because the machine is busy: ask again, with a growing delay.
       if (who === undefined) againMs = Math.min(60000, againMs * 2)
       waitMs = blockedMs + (who === undefined ? Math.min(leftMs, againMs) : leftMs)
       return

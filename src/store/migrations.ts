@@ -1,19 +1,22 @@
 import { StoreError } from '../errors.js'
 import type { World } from '../world/world.js'
 
-/** How a store's tables are brought up to date apart from opening it for work: what `millrace migrate` calls. */
+/** Migrates a store's tables without opening the store for work; `millrace migrate` calls it. */
 export interface Migrations {
-  /** The version that this Millrace needs. */
+  /** The schema version that this release of Millrace needs. */
   readonly latest: number
-  /** The version of the tables, 0 where there are none. Nothing is written and nothing is made. */
+  /** The version of the tables, 0 when there are none. It writes nothing and creates no file. */
   look(world: World): Promise<{ readonly name: string; readonly version: number }>
-  /** Brings the tables up to date in one transaction; of several processes one does it, and the others find it done. */
+  /** Migrates the tables in one transaction. If several processes call it, one migrates and the others find it done. */
   apply(world: World): Promise<{ readonly name: string; readonly from: number }>
-  /** The SQL that leads from a version to the latest. */
+  /** The SQL from a version to the latest. */
   print(from: number): string
 }
 
-/** Tables that only a person may change. `name` and `command` have no password in them; `who` may run it. */
+/**
+ * Refuses an old schema when only an operator may change it. `name` and `command` contain no password; `who` may run
+ * the command.
+ */
 export function refuseOlder(name: string, version: number, latest: number, command: string, who = ''): never {
   const has = version === 0 ? 'has no tables of Millrace' : `has schema version ${version}`
   throw new StoreError(
@@ -22,7 +25,7 @@ export function refuseOlder(name: string, version: number, latest: number, comma
   )
 }
 
-/** What to type, to bring a store up to date. */
+/** The shell command that migrates a store. */
 export function migrateCommand(store: string, ...more: readonly string[]): string {
   return ['npx millrace migrate --store', store, ...more].map((word, i) => (i === 0 ? word : shellWord(word))).join(' ')
 }

@@ -1,44 +1,52 @@
 import type { Claim, Due } from './store.js'
 
-/** The role of queues: what is true of a whole queue, for every process. */
+/** The queues role: the state of a whole queue, for every process. */
 export interface QueueStore {
-  /** Pauses a queue everywhere, or resumes it when the pause asked for is over already. Gives how it stands now. */
+  /**
+   * Pauses a queue for every process, or resumes it when the requested pause is over already. Returns the resulting
+   * pause.
+   */
   pauseQueue(change: QueueChange): Promise<PausedQueue>
-  /** Lets a queue run again; false when it was not paused. */
+  /** Resumes a queue; false when it was not paused. */
   resumeQueue(queue: string): Promise<boolean>
-  /** How a queue is paused; undefined when it runs. */
-  readPause(queue: string): Promise<StandingPause | undefined>
+  /** The pause of a queue; undefined when it is not paused. */
+  readPause(queue: string): Promise<CurrentPause | undefined>
 }
 
 export interface QueueChange {
   readonly queue: string
-  /** Null: until a person resumes it. */
+  /** Null: until a caller resumes it. */
   readonly until: Due | null
-  /** The claim of the handler that asks: it is refused once that is lost, and a handler only ever lengthens a pause. */
-  readonly under?: Claim | undefined
+  /**
+   * The claim of the handler that requests the pause. The store refuses it if the claim is lost; a handler can only
+   * lengthen a pause.
+   */
+  readonly claim?: Claim | undefined
 }
 
-export interface StandingPause {
+export interface CurrentPause {
   readonly pausedAt: number
-  /** Null: until a person resumes it. */
+  /** Null: until a caller resumes it. */
   readonly until: number | null
 }
 
 export interface PausedQueue {
-  /** Undefined: the queue runs. */
-  readonly pause: StandingPause | undefined
-  /** Some worker holds jobs in advance, and may begin one without asking for `heldUnconfirmedMs` yet. */
+  /** Undefined: the queue is not paused. */
+  readonly pause: CurrentPause | undefined
+  /**
+   * A worker holds jobs of the queue in advance, and may start one without confirming for up to `heldUnconfirmedMs`.
+   */
   readonly held: boolean
 }
 
-/** A job held in advance, as its holder asks whether it may begin. */
+/** A job held in advance, for which its worker requests a confirmation to start it. */
 export interface HeldJob extends Claim {
   readonly queue: string
 }
 
 export interface Confirmation {
-  /** The refs of those that may begin. */
+  /** The refs of the jobs that may start. */
   readonly mine: ReadonlySet<number>
-  /** The refs of those that are still this claim's and must go back: their queue is paused. */
+  /** The refs of the jobs that this claim still holds and must release, because their queue is paused. */
   readonly paused: ReadonlySet<number>
 }

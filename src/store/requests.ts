@@ -1,25 +1,25 @@
 import type { RequestVerb, RequestKind } from '../job/rules/request.js'
 import type { Claim, SettledJob } from './store.js'
 
-/** A change requested of a job that runs. */
+/** A change requested of a running job. */
 export interface JobRequest {
   readonly id: string
   readonly verb: RequestVerb
   readonly reason: string
-  /** How long the job is kept if it ends by this. */
+  /** How long the job is kept if this request ends it. */
   readonly keepMs: number
 }
 
-/** What stands written beside a job that runs, and under which claim it runs now. */
+/** A pending request of a running job, and the claim that the job runs under now. */
 export interface PendingRequest extends Claim {
   readonly kind: RequestKind
   readonly reason: string
 }
 
-/** What came of settlements. */
+/** The result of settlements. */
 export interface SettleResult {
-  /** Refs whose fence was not theirs any more: nothing was written of them. */
+  /** Refs whose claim was lost: nothing was written for them. */
   readonly refused: readonly number[]
-  /** Those that a requested change altered, as they were written. */
+  /** Settlements that a request altered, as they were written. */
   readonly changed: readonly SettledJob[]
 }

@@ -1,7 +1,8 @@
 /**
- * The file of a package that the user may have installed beside us, looked for from here, then from the app; undefined where there
- * is none. In a CommonJS bundle there is no import.meta.url, and webpack puts the path of the machine that built the bundle in its
- * place. webpack takes an imported createRequire for its own, and bundles or warns: so it is asked for at run time.
+ * The file of a package that the user may have installed, resolved from here, then from the app; undefined when it is
+ * not installed. In a CommonJS bundle there is no import.meta.url, and webpack replaces it with the path on the machine
+ * that built the bundle. webpack also treats an imported createRequire as its own, and bundles or warns: so
+ * createRequire is fetched at run time.
  */
 export function resolvePackage(name: string): string | undefined {
   const { createRequire } = process.getBuiltinModule('node:module')
@@ -9,7 +10,7 @@ export function resolvePackage(name: string): string | undefined {
     try {
       if (from !== undefined) return createRequire(from).resolve(name)
     } catch {
-      // Not from there: the next place is tried.
+      // Not resolvable from there: try the next place.
     }
   }
   return undefined

@@ -4,54 +4,57 @@ import type { State } from '../job/rules/states.js'
 import type { NewJob } from './store.js'
 
 /**
- * The role of schedules: what recurs. Which ticks have come, the caller works out; the store sees to it that each is written
- * once, with its job, however many processes come with it. Every write moves the schedule's revision, and is made only if the
- * schedule still has the one that was read.
+ * The schedules role. The caller computes which ticks are due; the store writes each tick once, with its job, however
+ * many processes submit it. Every write increments the schedule's revision, and applies only if the schedule still has
+ * the revision that the caller read.
  */
 export interface ScheduleStore {
-  /** One by its id, and the store's now. */
+  /** One schedule by id, and the store's now. */
   readSchedule(id: string): Promise<{ readonly now: number; readonly schedule: ScheduleRow | undefined }>
-  /** A page, in the order of their ids. */
+  /** A page, ordered by id. */
   listSchedules(
     after: string,
     limit: number,
   ): Promise<{ readonly now: number; readonly schedules: readonly ScheduleRow[] }>
-  /** Writes one that is new (`revision` null), or puts it in the place of the one that has this revision; false: it has another. */
+  /**
+   * Inserts a new schedule (`revision` null), or replaces the one that has this revision; false when it has another
+   * revision.
+   */
   putSchedule(schedule: PutSchedule, revision: number | null): Promise<boolean>
-  /** Forgets one with its ledger; false when there was none. Its jobs stay. */
+  /** Deletes a schedule and its ledger; false when there was none. Its jobs stay. */
   dropSchedule(id: string): Promise<boolean>
-  /** Those whose next tick has come, the longest waiting first, and when to come again. */
+  /** Schedules whose next tick is due, the longest overdue first, and when to call again. */
   dueSchedules(limit: number): Promise<DueSchedules>
-  /** Writes ticks and their jobs, and moves the schedule on. A tick that has its job already is passed over. */
+  /** Writes ticks and their jobs, and sets the schedule's next tick. A tick that has its job already is skipped. */
   fireTicks(firing: Firing): Promise<Fired>
-  /** The newest of the ledger, before an instant. */
+  /** The newest ticks of the ledger, before an instant. */
   readTicks(id: string, before: number | null, limit: number): Promise<readonly TickRow[]>
-  /** Jobs that wait for a time, or for a worker, and are due within so long; those due first, first. */
+  /** Waiting and ready jobs that are due within `withinMs`, the earliest first. */
   upcomingJobs(withinMs: number, limit: number): Promise<UpcomingJobs>
 }
 
 export interface PutSchedule {
   readonly id: string
-  /** What was asked for, as JSON text; the store does not read it. */
+  /** The definition, as JSON text; the store does not read it. */
   readonly spec: string
   readonly createdAt: number
-  /** When a person paused it; then it has no next tick. */
+  /** When a caller paused it. A paused schedule has no next tick. */
   readonly pausedAt: number | null
   readonly nextAt: number | null
 }
 
 export interface ScheduleRow extends PutSchedule {
   readonly revision: number
-  /** The last tick in its ledger, by the rule. */
+  /** The latest tick of the rule in its ledger. */
   readonly lastAt: number | null
-  /** Its newest jobs that may be unfinished: see `job/rules/overlap.ts`. */
+  /** Its newest jobs that may be unfinished; see `job/rules/overlap.ts`. */
   readonly open: readonly string[]
 }
 
 export interface DueSchedules {
   readonly now: number
   readonly due: readonly ScheduleRow[]
-  /** When the next one that is not due yet is; null when none waits. */
+  /** Time until the next schedule that is not due yet; null when there is none. */
   readonly nextInMs: number | null
 }
 
@@ -59,11 +62,11 @@ export type TickOutcome = 'ran' | 'caught up' | 'skipped' | 'run now' | 'backfil
 
 export interface PlannedTick {
   readonly at: number
-  /** Asked for by a person, beside the rule: it may share an instant with a tick of the rule. */
+  /** Requested by a caller, in addition to the rule: it may share an instant with a tick of the rule. */
   readonly byHand: boolean
   readonly outcome: TickOutcome
   readonly reason: string | null
-  /** Null when it is skipped. */
+  /** Null when the tick is skipped. */
   readonly job: NewJob | null
 }
 
@@ -73,7 +76,7 @@ export interface Firing {
   readonly ticks: readonly PlannedTick[]
   readonly overlap: Overlap
   readonly onDuplicate: OnDuplicate
-  /** How long a job that is called off for a later one is kept. */
+  /** How long a job that is cancelled for a later one is kept. */
   readonly keepCancelledMs: number
   readonly nextAt: number | null
   readonly pausedAt: number | null
@@ -87,10 +90,13 @@ export interface TickRow {
   readonly byHand: boolean
   readonly outcome: TickOutcome
   readonly reason: string | null
-  /** The id of its job; null when there is none. */
+  /** The id of its job; null when it has none. */
   readonly job: string | null
   readonly firedAt: number
-  /** What a person must do so that later ticks get a job again, where they would be skipped too. Told by a firing, and not stored. */
+  /**
+   * What a person must do so that later ticks get a job again, when they would be skipped too. A firing returns it; it
+   * is not stored.
+   */
   readonly advice?: string | undefined
 }
 
@@ -106,6 +112,6 @@ export interface UpcomingJobs {
   }[]
 }
 
-/** Ticks that a ledger keeps, and how many firings pass between two looks at its length. */
+/** Ticks that a ledger keeps, and the number of firings between two checks of its length. */
 export const TICKS_KEPT = 10_000
 export const TRIM_EVERY = 100

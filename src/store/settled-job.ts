@@ -4,20 +4,20 @@ import { decide } from '../job/rules/decide.js'
 import type { Outcome } from '../job/rules/outcome.js'
 import type { ClaimedJob, SettledJob } from './store.js'
 
-/** One attempt as it ended. */
+/** One ended attempt. */
 export interface EndedAttempt<Run = undefined> {
   readonly startedAt: number
   readonly endedAt: number
   readonly worker: string
-  /** What the handler logged. */
+  /** The lines that the handler logged. */
   readonly lines?: readonly string[] | undefined
-  /** The caller's own record of the attempt; it is passed through and not read. */
+  /** The caller's own record of the attempt; passed through and not read. */
   readonly running: Run
 }
 
 /**
- * Decides what becomes of a claimed job, and gives the record that the store writes. The worker, a handler that settles itself
- * and the rescuer all build it here, so that a new column of a settled job is filled in one place.
+ * Decides the settlement of a claimed job and returns the record that the store writes. The worker, a handler that
+ * settles itself and the rescuer all build it here, so a new column of a settled job is filled in one place.
  */
 export function settleJob<Run>(
   claimed: ClaimedJob,
@@ -49,12 +49,12 @@ export function settleJob<Run>(
     log: logAfter(claimed.log, settlement, ended),
     keepMs: settlement.keepMs,
     isParent: claimed.isParent,
-    // Part of the literal and not spread in: the worker builds one of these for every job it runs.
+    // Part of the literal and not spread in: the worker builds one of these for every attempt.
     running: ended.running,
   }
 }
 
-/** A clean run adds no entry: its row says when it began and ended. What the handler logged is worth one. */
+/** A completed attempt adds no log entry, because its row has its start and end; unless the handler logged lines. */
 function logAfter(log: string | null, settlement: Settlement, ended: EndedAttempt<unknown>): string | null {
   if (!settlement.isLogged && ended.lines === undefined) return log
   const entry: AttemptEntry = {

@@ -16,12 +16,13 @@ import type { JobRequest, PendingRequest, SettleResult } from './requests.js'
 import type { Heartbeat, HeartbeatRequest, Rescue, WorkerBeat, WorkerInfo, LeasedJob } from './workers.js'
 
 /**
- * The store contract: whole job verbs, never parts of SQL. One verb is one statement or one transaction, all or nothing.
- * Verbs come in roles, by who uses them: `jobs` (client, upkeep), `leases` (worker, rescue), `queues` (pauses),
- * `groups` (counts), `changes` (hints), `transactions` (the caller's own), `schedules`. All pass `test/contract/store-contract.ts`.
+ * The store contract: whole job verbs, never fragments of SQL. One verb is one statement or one transaction, all or
+ * nothing. Verbs are grouped in roles by their users: `jobs` (client, upkeep), `leases` (worker, rescue), `queues`
+ * (pauses), `groups` (counts), `changes` (hints), `transactions` (the caller's own), `schedules`. Every store passes
+ * `test/contract/store-contract.ts`.
  *
- * Two rules hold for every verb. Time is the store's own clock, so callers pass delays and never instants of their own.
- * And a write made under a claim carries its fence, and writes nothing when that fence is no longer the job's.
+ * Two rules hold for every verb. Time is the store's own clock, so callers pass delays and no instants of their own.
+ * And a write made under a claim carries the claim's fence, and writes nothing when another claim holds the job.
  */
 export interface Store {
   readonly jobs: JobStore
@@ -34,80 +35,98 @@ export interface Store {
   readonly info: StoreInfo
   /** Everything in the store, for checkers. It reads whole tables: never called by a mill. */
   readCensus(): Promise<Census>
-  /** Lets go of the store. What was acknowledged is safe; what is under way is finished first. */
+  /** Finishes the calls in progress, then closes the connections. Acknowledged writes are kept. */
   close(): Promise<void>
 }
 
 export interface JobStore extends PruneStore {
   /**
-   * Writes all of them or none. A held key is answered by `onDuplicate`, and then a taken unique slot as the job's `unique` says; 'reject'
-   * throws. A conflict with a job of the same bulk is answered like any other.
+   * Inserts all of the jobs or none. If an unfinished job holds the key, `onDuplicate` decides; if the unique slot is
+   * taken, the job's `unique` decides; 'reject' throws. A conflict with a job of the same bulk is treated the same way.
    */
   insertJobs(jobs: readonly NewJob[], options: InsertOptions): Promise<readonly Inserted[]>
   readJobs(ids: readonly string[]): Promise<readonly (JobRow | undefined)[]>
   /** The unfinished job that holds this key, else the newest that had it. */
   readKeyed(name: string, key: string): Promise<JobRow | undefined>
-  /** One page. An empty page with a cursor means: nothing here, go on. */
+  /** One page. An empty page with a cursor means: no match on this page; read the next page with the cursor. */
   findJobs(query: FindQuery): Promise<FoundPage>
-  /** The same page as a number, without reading payloads. */
+  /** The number of matches on the same page, without reading payloads. */
   countJobs(query: FindQuery): Promise<CountedPage>
   /**
-   * Does a command to a job that does not run, if it is still in the state the decision was made for. A finished job that is
-   * made live again takes its key and its unique slot again, and is refused when another unfinished one has them.
+   * Applies a command to a job that is not running, if it is still in the state that the decision was made for. A
+   * retried job takes its key and its unique slot again, and is refused when another unfinished job holds one of them.
    */
   changeJob(change: GuardedChange): Promise<Changed>
-  /** Requests a change of a job that runs; 'refused' when it means nothing, 'stale' when the job does not run. */
+  /**
+   * Requests a change of a running job; 'refused' when the request does not apply (see `decideRequest`), 'stale' when
+   * the job is not running.
+   */
   requestChange(ask: JobRequest): Promise<'noted' | 'refused' | 'stale'>
-  /** Makes ready what is due or was freed, enqueues what follows complete groups, names the expired; a bounded number of each. */
+  /**
+   * Makes due and unblocked jobs ready, enqueues the `whenDone` job of each complete group, and returns expired jobs.
+   * Each step handles a bounded number.
+   */
   promoteJobs(limit: number): Promise<Promoted>
 }
 
 export interface LeaseStore {
   addWorker(worker: WorkerInfo): Promise<void>
-  /** Counts the worker's beat up by one; false when it has been taken for dead. */
+  /** Increments the worker's beat; false when the worker was declared dead. */
   beat(worker: string): Promise<boolean>
-  /** Beats from a thread of its own until stopped; undefined where that is impossible and `beat` must be called. */
+  /** Beats from a separate thread until stopped; undefined where that is impossible and the worker must call `beat`. */
   startHeartbeat(...heart: HeartbeatRequest): Promise<Heartbeat | undefined>
   dropWorker(worker: string): Promise<void>
-  /** Every worker with its beat, and the workers that are gone but still hold leases (beat null). */
+  /** Every worker with its beat, and workers without a row that still hold leases (beat null). */
   readWorkers(): Promise<readonly WorkerBeat[]>
-  /** Takes ready jobs under one new fence. */
+  /** Claims ready jobs under one new fence. */
   claimJobs(request: ClaimRequest): Promise<Claimed>
-  /** Which of these held jobs may begin: still this claim's, and their queue is not paused. */
+  /** Which of these held jobs may start: the claim still holds them, and their queue is not paused. */
   confirmJobs(held: readonly HeldJob[]): Promise<Confirmation>
-  /** The changes requested of jobs that run, anywhere. */
+  /** The pending requests of all running jobs, of every worker. */
   readRequests(): Promise<readonly PendingRequest[]>
-  /** Notes under the fence that held jobs have begun, and how far jobs have come; gives the refs that are lost. */
+  /**
+   * Records under the fence that held jobs have started, and the progress of running jobs; returns the refs whose claim
+   * is lost.
+   */
   reportJobs(reports: readonly Report[]): Promise<readonly number[]>
-  /** Writes what became of claimed jobs, as their requested changes alter it, and closes leases. */
+  /** Writes the settlements of claimed jobs, altered by their pending requests, and closes leases. */
   settleJobs(settled: readonly SettledJob[], closeLeases: readonly number[]): Promise<SettleResult>
-  /** Of claims whose answer never came: none of them takes anything from now on. Gives what they have taken. */
+  /** Voids claims whose reply was lost: they can take no job afterwards. Returns the jobs they had already taken. */
   voidClaims(worker: string, fences: readonly number[]): Promise<readonly LeasedJob[]>
-  /** The suspects of this claim outlived their quarantine: from now on a crash is charged to none of them. */
+  /** The suspects of this claim outlived their quarantine: a later crash is charged to none of them. */
   endQuarantine(worker: string, fence: number): Promise<void>
-  /** What a worker's leases hold. */
+  /** The jobs that a worker's leases hold. */
   readLeases(worker: string): Promise<readonly LeasedJob[]>
-  /** Ends a dead worker: one guarded write; null when its beat moved after all, or `withinMs` passed, and nothing was written. */
+  /**
+   * Settles the jobs of a dead worker and deletes it in one guarded write. Null, and nothing is written, when its beat
+   * moved or `withinMs` passed.
+   */
   rescueJobs(...rescue: Rescue): Promise<SettleResult | null>
 }
 
 export interface ChangeStore {
-  /** Called after commits of this process, and of other processes, as far as they are noticed. A hint is a hint: the poll is the truth. */
+  /**
+   * Called after commits of this process, and of other processes when they are noticed. A hint can be lost, so
+   * listeners also poll.
+   */
   onHint(callback: (hint: Hint) => void): Cancel
 }
 
 export interface Hint {
-  /** Something became ready. */
+  /** A job became ready. */
   readonly ready: boolean
-  /** Something was scheduled: due in so many ms; by another process: 0, and the listener has to look when. */
+  /**
+   * A job was scheduled, due in this many ms. For a commit of another process it is 0: the listener has to read the due
+   * time.
+   */
   readonly dueInMs: number | null
-  /** Something ended. */
+  /** A job ended. */
   readonly settled: boolean
-  /** Something was asked that concerns jobs in hand: a cancel, a pause, a held job that was taken away. */
+  /** A caller requested a cancel or pause of a claimed job, or took a held job. */
   readonly requested: boolean
 }
 
-/** A time the store works out by its own clock: so long from its now, or a fixed instant. */
+/** A time on the store's clock: a delay from its now, or a fixed instant. */
 export type Due = { readonly inMs: number } | { readonly at: number }
 
 export interface NewJob {
@@ -117,29 +136,36 @@ export interface NewJob {
   readonly priority: number
   readonly key: string | null
   /**
-   * The unique slot it takes. A slot is taken while its window runs, which the job that took it opened, or while that job is
-   * unfinished (or waiting, as requested). A cancelled or deleted job gives up its slot with the window; a pruned one does not.
+   * The unique slot it takes. A slot is taken while the window that its job opened lasts, or while that job is
+   * unfinished (or waiting, as requested). A cancelled or deleted job releases its slot and the window; a pruned one
+   * keeps both.
    */
   readonly unique?: UniqueSlotRequest | undefined
-  /** A sealed group is refused with GroupSealedError, but for what its running members add. */
+  /** A sealed group refuses it with GroupSealedError, unless a running member of the group enqueues it. */
   readonly group?: string | undefined
   readonly payload: Encoded
-  /** What was given at enqueue, as JSON text; the store reads only its `labels` and `unique`. */
+  /** The options given at enqueue, as JSON text; the store reads only `labels` and `unique`. */
   readonly options: string | null
   readonly due: Due
   readonly expires: Due | null
-  /** It is blocked until all of these are done; one of the same bulk is named by its id. See `job/rules/links.ts`. */
+  /**
+   * The job is blocked until all of these are done; an item of the same bulk is named by its id. See
+   * `job/rules/links.ts`.
+   */
   readonly after?: readonly Parent[] | undefined
   readonly onParentFailure?: LinkPolicy | undefined
-  /** How long it is kept if a parent cancels it. Default: for ever. */
+  /** How long the job is kept if a parent cancels it. Default: for ever. */
   readonly keepCancelledMs?: number | undefined
 }
 
 export interface InsertOptions {
   readonly onDuplicate: OnDuplicate
-  /** Written only while this claim holds: a child of a lost run is refused with LeaseLostError. */
-  readonly under?: Claim | undefined
-  /** How long a job that is replaced, and so cancelled, is kept. */
+  /**
+   * The store writes only while this claim holds: a job enqueued by an attempt that lost its claim is refused with
+   * LeaseLostError.
+   */
+  readonly claim?: Claim | undefined
+  /** How long a replaced job, which is cancelled, is kept. */
   readonly keepCancelledMs: number
 }
 
@@ -148,13 +174,13 @@ export interface Inserted {
   readonly isNew: boolean
 }
 
-/** A job that is claimed: the store's own reference to it and the fence of the claim. */
+/** A claimed job: the store's own reference to it and the fence of the claim. */
 export interface Claim {
   readonly ref: number
   readonly fence: number
 }
 
-/** A job as it is stored. */
+/** A stored job. */
 export interface JobRow {
   readonly ref: number
   readonly id: string
@@ -165,17 +191,17 @@ export interface JobRow {
   readonly group: string | null
   readonly payload: Encoded
   readonly options: string | null
-  /** Ids of the jobs it came after. */
+  /** The ids of its parents. */
   readonly after: readonly string[]
   readonly createdAt: number
   readonly state: State
-  /** Held by a worker: running, or about to. */
+  /** A worker holds it: it is running, or waiting to start. */
   readonly claimed: boolean
   readonly dueAt: number
   readonly attempt: number
   readonly retries: number
   readonly crashes: number
-  /** Crashes in a row that it was in flight at; 0 once it ended. */
+  /** Consecutive crashes while it was in flight; 0 once it ended. */
   readonly streak: number
   readonly startedAt: number | null
   readonly settledAt: number | null
@@ -190,15 +216,15 @@ export interface JobRow {
 
 export interface GuardedChange {
   readonly id: string
-  /** Written only if the job is still in this state and no handler holds it. */
+  /** Applied only if the job is still in this state and no handler runs it. */
   readonly from: State
   readonly to: State | 'gone'
   readonly due?: Due | undefined
   readonly reason?: string | undefined
-  /** A line for the job's history: 'retried', 'edited'. */
+  /** An entry for the job's log: 'retried', 'edited'. */
   readonly exit?: string | undefined
   readonly keepMs: number
-  /** Counts retries from 0 again. */
+  /** Resets the count of retries to 0. */
   readonly freshRetries?: boolean | undefined
   readonly edit?:
     | {
@@ -211,14 +237,17 @@ export interface GuardedChange {
     | undefined
 }
 
-/** Done; done, and taken from a worker that held it in advance (see `heldUnconfirmedMs`); or not done. */
+/**
+ * 'changed': applied. 'taken': applied to a job that a worker held in advance (see `heldUnconfirmedMs`). 'stale': not
+ * applied, the job had left `from`.
+ */
 export type Changed = 'changed' | 'taken' | 'stale'
 
 export interface Promoted extends GroupTroubles {
   readonly promoted: number
-  /** Called off because of a parent. */
+  /** Cancelled because a parent failed, was cancelled or was deleted. */
   readonly cancelledByParents: readonly CancelledByParent[]
-  /** Something was done and there is more of it: come again at once. */
+  /** More work is left: call again at once. */
   readonly again: boolean
   readonly expired: readonly {
     readonly id: string
@@ -226,41 +255,42 @@ export interface Promoted extends GroupTroubles {
     readonly queue: string
     readonly state: State
   }[]
-  /** When the next waiting job is due; null when none waits for a time. */
+  /** Time until the next waiting job is due; null when no job waits for a time. */
   readonly nextInMs: number | null
 }
 
 export interface ClaimRequest {
   readonly worker: string
   readonly fence: number
-  /** Names this worker can run; undefined: any. */
+  /** The job names that this worker can run; undefined: any. */
   readonly names: readonly string[] | undefined
-  /** Only of these queues; undefined: of any. */
+  /** The queues to claim from; undefined: any. */
   readonly queues?: readonly string[] | undefined
-  /** How many it takes at the most. */
+  /** The most jobs to claim. */
   readonly max: number
-  /** The first so many begin at once; the rest are held, show as ready and can be cancelled. */
+  /** The first `starting` jobs start at once; the rest are held, are shown as ready and can be cancelled. */
   readonly starting: number
-  /** How many more of a queue it takes at the most; a queue not named takes up to `max`. */
+  /** The most jobs to claim of each queue; a queue that is not listed is limited by `max` alone. */
   readonly rooms: ReadonlyMap<string, number>
   /**
-   * Whether suspects may be taken, which needs a process in which nothing runs: before other work, or only when there is no
-   * other work. A claim takes either, never both; suspects are chosen by `chooseSuspects` and taken into a quarantine.
+   * Whether the claim may take suspects, which requires a process in which no job runs: before other jobs, or only when
+   * there are no others. A claim takes either suspects or other jobs; `chooseSuspects` chooses the suspects, and the
+   * claim puts them in quarantine.
    */
   readonly suspects: 'none' | 'first' | 'last'
 }
 
 export interface Claimed {
-  /** The store's now, by which the worker dates what it records. */
+  /** The store's now; the worker uses it for the times that it records. */
   readonly now: number
   readonly jobs: readonly ClaimedJob[]
-  /** The shortest streak of the suspects that still wait and that this worker could run; null when none waits. */
+  /** The shortest streak of the waiting suspects that this worker could run; null when there are none. */
   readonly suspectStreak: number | null
-  /** What it took are suspects, in quarantine from now on. */
+  /** The claimed jobs are suspects, in quarantine from now on. */
   readonly isQuarantine: boolean
-  /** The worker has been taken for dead and must register again. */
+  /** The worker was declared dead and must register again. */
   readonly lost: boolean
-  /** A paused queue runs again in so many ms; null when none is paused until a time. */
+  /** Time until a paused queue resumes; null when no queue is paused until a time. */
   readonly resumesInMs: number | null
 }
 
@@ -279,7 +309,7 @@ export interface ClaimedJob extends Claim {
   readonly crashes: number
   readonly streak: number
   readonly log: string | null
-  /** It may have children; only a store that needs this at the end says so. */
+  /** The job may have children. Only a store that needs this at settlement sets it. */
   readonly isParent?: boolean | undefined
 }
 
@@ -289,7 +319,7 @@ export interface Report extends Claim {
   readonly progress: string | null
 }
 
-/** A decided settlement as the store writes it. */
+/** A decided settlement, as the store writes it. */
 export interface SettledJob extends Claim {
   readonly id: string
   readonly name: string
@@ -297,9 +327,9 @@ export interface SettledJob extends Claim {
   readonly key: string | null
   readonly group: string | null
   readonly to: State
-  /** Due in so many ms; null keeps its position in its lane. */
+  /** Due in this many ms; null keeps its position in its lane. */
   readonly delayMs: number | null
-  /** When it was due for this attempt. */
+  /** When the job was due for this attempt. */
   readonly dueAt: number
   readonly attempt: number
   readonly retries: number

@@ -2,38 +2,42 @@ import type { GroupSeal } from './groups.js'
 import type { Claim, Inserted, InsertOptions, NewJob, SettledJob } from './store.js'
 
 /**
- * Writing inside a transaction of the caller's own. `tx` is any handle that the store knows; another is refused with a
- * TransactionError. What a call writes is there if and only if that transaction commits, and a call that is refused leaves
- * nothing in it, also when its owner swallows the error and commits. Where the handle is synchronous so is the call, its
- * refusals included: it must fit into a callback that cannot await.
+ * Writes inside a transaction of the caller. `tx` is any handle that the store knows; another is refused with a
+ * TransactionError. The writes of a call exist if and only if that transaction commits. A refused call leaves nothing
+ * in the transaction, even if its owner catches the error and commits. If the handle is synchronous so is the call, its
+ * refusals included: it must fit in a callback that cannot await.
  */
 export interface TransactionStore {
-  /** No handle is synchronous here: every call answers by a promise, and what is refused rejects. */
+  /** No handle is synchronous: every call returns a promise, and a refusal rejects it. */
   readonly answersLater: boolean
-  /** As `insertJobs`. */
+  /** Like `insertJobs`. */
   insertJobsIn(
     tx: unknown,
     jobs: readonly NewJob[],
     options: InsertOptions,
   ): readonly Inserted[] | Promise<readonly Inserted[]>
-  /** As `sealGroup`. */
+  /** Like `sealGroup`. */
   sealGroupIn(tx: unknown, seal: GroupSeal): boolean | Promise<boolean>
-  /** Writes what became of a claimed job; false, and nothing written, when its fence is not its any more. */
+  /** Writes the settlement of a claimed job; false, and nothing is written, when the claim is lost. */
   settleJobIn(tx: unknown, settled: SettledJob): boolean | Promise<boolean>
   /**
-   * Calls `call`, which may write by the verbs above. Where the handle is synchronous, what it wrote is undone when it throws.
-   * Where it is not (`sync` is false) others may write in between, so that nothing can be undone, and `call` may take its time.
+   * Calls `call`, which may write with the verbs above. If the handle is synchronous and `call` throws, its writes are
+   * undone. If it is not (`sync` is false), other statements may run in between, so nothing is undone, and `call` may
+   * be asynchronous.
    */
   guarded<T>(tx: unknown, call: (sync: boolean) => T): T
-  /** Opens a transaction of its own, lets `work` write in it, settles the job and commits. Throws LeaseLostError when the fence is gone. */
+  /**
+   * Opens a transaction, lets `work` write in it, settles the job and commits. Throws LeaseLostError when the claim is
+   * lost.
+   */
   transact<T>(request: Transact<T>): Promise<T>
 }
 
 export interface Transact<T> {
   readonly claim: Claim
-  /** Given the handle of the open transaction. A throw rolls it back. */
+  /** Receives the handle of the open transaction. A throw rolls it back. */
   readonly work: (tx: unknown) => T
   readonly settle: (value: T) => SettledJob
-  /** Why it need not wait any longer for its turn, once it need not. */
+  /** A reason to stop waiting for its turn, if there is one. */
   readonly stopped: () => unknown
 }

@@ -3,24 +3,24 @@ import type { ClaimedJob, SettledJob } from './store.js'
 import type { LoopShare } from './loop-watch.js'
 import type { ProcessMark } from '../world/processes.js'
 
-/** Workers as everybody sees them: who they are, and that they live. */
+/** A worker as other processes see it: its identity and its lease. */
 export interface WorkerInfo {
   readonly id: string
   readonly host: string
   readonly pid: number
-  /** See `ProcessMark`; null or absent where nothing can be proven of the process. */
+  /** See `ProcessMark`; null or absent where the end of the process cannot be proven. */
   readonly identity?: string | null | undefined
-  /** Its lease, by which others judge it: it beats three times in that. */
+  /** Its lease, by which other workers judge it: it beats three times per lease. */
   readonly leaseMs?: number | undefined
 }
 
 export interface WorkerBeat {
   readonly id: string
-  /** Null: the worker is gone and its leases are not. */
+  /** Null: the worker's row is deleted and its leases are not. */
   readonly beat: number | null
-  /** Its process, where its end could be proven on the same machine. */
+  /** Its process, if its end can be proven on the same machine. */
   readonly process?: ProcessMark | undefined
-  /** Its own lease. */
+  /** The lease of this worker. */
   readonly leaseMs?: number | undefined
 }
 
@@ -40,21 +40,21 @@ export function beatOf({ worker, beat, pid, identity, leaseMs }: WorkerRow): Wor
 }
 
 /**
- * How a rescuer ends a worker that it has found dead: its id, the beat that stood still, and what becomes of its jobs. The
- * judgement may be acted on for `withinMs` only: a write that gets its lock later does nothing, because the worker may have
- * waited for the same lock in order to beat.
+ * How a rescuer ends a dead worker: its id, the beat that did not move, and the settlements of its jobs. The judgement
+ * is valid for `withinMs`: a write that gets its lock later does nothing, because the worker may have waited for the
+ * same lock in order to beat.
  */
 export type Rescue = [worker: string, beat: number | null, settled: readonly SettledJob[], withinMs?: number]
 
-/** Asked when a write has its lock. */
+/** Called when a write has its lock: true when that took too long. */
 export function lateAfter(clock: Clock, ms: number): () => boolean {
   const until = clock.monotonic() + ms
   return () => clock.monotonic() > until
 }
 
 /**
- * What a heart is started with. `loop`: what the worker shares with the thread, so that it finds an event loop that is blocked
- * for too long, and then stops beating (`loop-watch.ts`).
+ * The arguments of a heartbeat. `loop`: memory that the worker shares with the thread, so that the thread detects an
+ * event loop that is blocked for too long, and then stops beating (`loop-watch.ts`).
  */
 export type HeartbeatRequest = [worker: string, everyMs: number, onLost: (why: string) => void, loop?: LoopShare]
 
@@ -65,10 +65,12 @@ export interface Heartbeat {
 }
 
 export interface LeasedJob extends ClaimedJob {
-  /** How many suspects its claim took into quarantine; 0 when it took none, or when that quarantine is over. */
+  /**
+   * The number of suspects that its claim took into quarantine; 0 when it took none, or when that quarantine is over.
+   */
   readonly quarantined: number
   readonly claimedAt: number
   readonly startedAt: number | null
-  /** Its handler blocked the event loop until the worker's heartbeat was stopped. */
+  /** Its handler blocked the event loop until the heartbeat thread stopped the worker's heartbeat. */
   readonly isBlocking: boolean
 }

@@ -2,7 +2,7 @@ import { show } from '../codec/show.js'
 import { InvalidOptionsError, LeaseLostError, TransactionError } from '../errors.js'
 import type { Outcome } from '../job/rules/outcome.js'
 import { isThenable } from '../job/definition/schema.js'
-import { followed } from '../store/followed.js'
+import { thenOrRetry } from '../store/unknown-outcome.js'
 import type { ClaimedJob, SettledJob } from '../store/store.js'
 import type { InFlightParts } from './in-flight-parts.js'
 import { ObservedPromise } from './observed-promise.js'
@@ -54,7 +54,7 @@ export class SelfSettler implements Settling {
         settle: (returned) => (settled = this.#settlement(running, succeeded(running.registered, returned))),
         stopped: () => running.abortReason,
       })
-      return await followed(transacting, (value) => {
+      return await thenOrRetry(transacting, (value) => {
         running.settledIn = settled
         running.isCommitted = true
         return value

@@ -273,5 +273,5 @@ async function endMembers(b: ContractFixture): Promise<void> {
 }
 
 function under(b: ContractFixture, { ref, fence }: { ref: number; fence: number }, job: NewJob): Promise<unknown> {
-  return b.store.jobs.insertJobs([job], { onDuplicate: 'return', keepCancelledMs: Infinity, under: { ref, fence } })
+  return b.store.jobs.insertJobs([job], { onDuplicate: 'return', keepCancelledMs: Infinity, claim: { ref, fence } })
 }

@@ -264,7 +264,7 @@ export const requestedChangeCases: readonly ContractCase[] = [
     await b.one()
     const under = only(await b.claim(worker))
     const ask = async (inMs: number): Promise<number | null | undefined> =>
-      (await b.store.queues.pauseQueue({ queue: 'default', until: { inMs }, under })).pause?.until
+      (await b.store.queues.pauseQueue({ queue: 'default', until: { inMs }, claim: under })).pause?.until
     assert.equal(await ask(500), b.clock.now + 500)
     assert.equal(await ask(100), b.clock.now + 500)
     assert.equal(await ask(900), b.clock.now + 900)

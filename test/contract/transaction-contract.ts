@@ -118,10 +118,10 @@ contract('a child of a lost run is refused in a transaction too', async (b) => {
   await b.one()
   const job = only(await b.claim(await b.worker()))
   const { tx, commit } = await b.openTransaction()
-  await assert.rejects(b.insertIn(tx, [b.job()], { under: { ref: job.ref, fence: job.fence + 1 } }), {
+  await assert.rejects(b.insertIn(tx, [b.job()], { claim: { ref: job.ref, fence: job.fence + 1 } }), {
     code: 'E_LEASE_LOST',
   })
-  await b.insertIn(tx, [b.job()], { under: job })
+  await b.insertIn(tx, [b.job()], { claim: job })
   await commit()
   assert.equal((await b.found({})).length, 2)
 })

@@ -2,7 +2,7 @@ import type { Command } from '../../job/rules/command.js'
 import { decideCommand, resumedState } from '../../job/rules/command.js'
 import type { State } from '../../job/rules/states.js'
 import type { RequestVerb } from '../../job/rules/request.js'
-import { followed } from '../../store/followed.js'
+import { thenOrRetry } from '../../store/unknown-outcome.js'
 import type { GuardedChange, JobRow, Store } from '../../store/store.js'
 import type { World } from '../../world/world.js'
 import { canBeId } from '../check-arguments.js'
@@ -43,7 +43,7 @@ export async function commandJob(
       move.request === undefined
         ? moveJob(parts, row, move.to, change)
         : requestChange(parts, row, move.request, change)
-    return followed<boolean | 'stale', boolean>(written, (answer) => {
+    return thenOrRetry<boolean | 'stale', boolean>(written, (answer) => {
       if (answer !== 'stale') return answer
       return tries === COMMAND_TRIES ? false : attempt(tries + 1)
     })
@@ -54,7 +54,7 @@ export async function commandJob(
 async function moveJob(parts: CommandParts, row: JobRow, to: State | 'gone', change: Change): Promise<true | 'stale'> {
   // It is paused already: nothing to write, and no event.
   if (to === 'paused' && row.state === 'paused' && change.edit === undefined) return true
-  return followed(parts.store.jobs.changeJob({ id: row.id, from: row.state, to, ...change }), async (done) => {
+  return thenOrRetry(parts.store.jobs.changeJob({ id: row.id, from: row.state, to, ...change }), async (done) => {
     if (done === 'stale') return 'stale'
     parts.changed(row, row.state === 'paused' && to === 'ready' ? resumed(row, parts.world) : to, change.reason)
     if (done === 'taken') await waitForLookAhead(parts)
@@ -74,7 +74,7 @@ async function requestChange(
   change: Change,
 ): Promise<boolean | 'stale'> {
   const { reason = '', keepMs } = change
-  return followed(parts.store.jobs.requestChange({ id: row.id, verb, reason, keepMs }), (answer) => {
+  return thenOrRetry(parts.store.jobs.requestChange({ id: row.id, verb, reason, keepMs }), (answer) => {
     if (answer === 'stale') return 'stale'
     if (answer === 'noted') parts.requested(row, verb)
     return answer === 'noted'

@@ -11,7 +11,7 @@ import type { GroupProgress } from '../../job/rules/group-progress.js'
 import type { State } from '../../job/rules/states.js'
 import type { WhenDone } from '../../store/groups.js'
 import type { FindQuery } from '../../store/find.js'
-import { allKnown, continued } from '../../store/followed.js'
+import { allOrUnknown, withContinuation } from '../../store/unknown-outcome.js'
 import type { JobRow, Store } from '../../store/store.js'
 import { refuseWatch } from '../refuse-watch.js'
 import type { WithoutWatch } from '../refuse-watch.js'
@@ -130,9 +130,9 @@ async function commandAll(
       page.cursor === null ? null : { ...query, cursor: page.cursor },
       commanded,
     ]
-    const done = await allKnown(page.rows.map((row) => falseIfDuplicate(parts.command(row, command)))).catch(
+    const done = await allOrUnknown(page.rows.map((row) => falseIfDuplicate(parts.command(row, command)))).catch(
       (error: unknown) => {
-        throw continued(error, (known: boolean[]) => {
+        throw withContinuation(error, (known: boolean[]) => {
           const count = soFar + known.filter(Boolean).length
           return rest === null ? count : commandAll(parts, rest, command, count)
         })

@@ -2,8 +2,8 @@ import { InvalidOptionsError } from '../../errors.js'
 import { checkName } from '../../job/definition/check-options.js'
 import type { When } from '../../job/duration/duration.js'
 import { parseWhen } from '../../job/duration/duration.js'
-import { followed } from '../../store/followed.js'
-import type { QueueChange, StandingPause } from '../../store/queues.js'
+import { thenOrRetry } from '../../store/unknown-outcome.js'
+import type { QueueChange, CurrentPause } from '../../store/queues.js'
 import type { Claim, Due, Store } from '../../store/store.js'
 import type { World } from '../../world/world.js'
 import { waitForLookAhead } from './command.js'
@@ -36,7 +36,7 @@ export interface QueueParts {
   readonly world: World
   readonly store: Store
   /** A queue was paused, or resumed (undefined). */
-  readonly paused: (queue: string, pause: StandingPause | undefined) => void
+  readonly paused: (queue: string, pause: CurrentPause | undefined) => void
 }
 
 export function queueHandle(parts: QueueParts, name: unknown): QueueHandle {
@@ -48,7 +48,7 @@ export function queueHandle(parts: QueueParts, name: unknown): QueueHandle {
     pause: () => pauseQueue(parts, { queue, until: null }),
     pauseUntil: (when) => pauseQueueUntil(parts, queue, when),
     resume: () =>
-      followed(parts.store.queues.resumeQueue(queue), (isResumed) => {
+      thenOrRetry(parts.store.queues.resumeQueue(queue), (isResumed) => {
         if (isResumed) parts.paused(queue, undefined)
       }),
     get: async () => toRecord(queue, await parts.store.queues.readPause(queue)),
@@ -58,11 +58,11 @@ export function queueHandle(parts: QueueParts, name: unknown): QueueHandle {
 /** Pauses a queue until a time. With a claim, the caller is a handler: see `decidePause`. */
 export async function pauseQueueUntil(parts: QueueParts, queue: string, when: unknown, under?: Claim): Promise<void> {
   const until = untilOf(when, under === undefined ? `queue ${JSON.stringify(queue)}` : 'ctx.queue', parts.world)
-  await pauseQueue(parts, { queue, until, ...(under === undefined ? {} : { under }) })
+  await pauseQueue(parts, { queue, until, ...(under === undefined ? {} : { claim: under }) })
 }
 
 async function pauseQueue(parts: QueueParts, change: QueueChange): Promise<void> {
-  return followed(parts.store.queues.pauseQueue(change), async ({ pause, held }) => {
+  return thenOrRetry(parts.store.queues.pauseQueue(change), async ({ pause, held }) => {
     parts.paused(change.queue, pause)
     if (held) await waitForLookAhead(parts)
   })
@@ -75,7 +75,7 @@ function untilOf(when: unknown, subject: string, world: World): Due {
   throw new InvalidOptionsError(`${subject}.pauseUntil()`, [{ path: 'when', message }])
 }
 
-function toRecord(name: string, pause: StandingPause | undefined): QueueRecord {
+function toRecord(name: string, pause: CurrentPause | undefined): QueueRecord {
   return {
     name,
     paused: pause !== undefined,

@@ -8,7 +8,7 @@ import type { EnqueueOptions, Enqueueable, Handle } from '../../job/enqueue.js'
 import type { EnqueueCall, EnqueueItem, EnqueueNext, HookLists } from '../../job/attempt/hooks.js'
 import type { Registered, Registry } from '../../job/definition/registry.js'
 import { isThenable, ignoreRejection } from '../../job/definition/schema.js'
-import { allKnown, followed } from '../../store/followed.js'
+import { allOrUnknown, thenOrRetry } from '../../store/unknown-outcome.js'
 import type { Claim, Store } from '../../store/store.js'
 import { readBulkOptions, BULK_MAX, copyPayloads } from './bulk.js'
 import type { BulkOptions } from './bulk.js'
@@ -79,7 +79,7 @@ function verbsThroughHooks(
       return rejectUnlessInTransaction(txOf(own) !== undefined, () => {
         const hookedCall = readCall(registry.lookUp(job), [payload], () => own)
         const insert: Insert = ([one]) =>
-          followed(client.enqueue(job, hookedCall.payloads[0], one?.options, under), (handle) => [handle])
+          thenOrRetry(client.enqueue(job, hookedCall.payloads[0], one?.options, under), (handle) => [handle])
         return firstHandle(pass({ verb: 'enqueue', ...hookedCall.call }, insert))
       })
     },
@@ -100,7 +100,7 @@ function verbsThroughHooks(
       return rejectUnlessInTransaction(txOf(own) !== undefined, () => {
         const hookedCall = readCall(registry.lookUp(job), [payload], () => own)
         const insert: Insert = ([one]) =>
-          followed(client.schedule(job, hookedCall.payloads[0], at, one?.options), (handle) => [handle])
+          thenOrRetry(client.schedule(job, hookedCall.payloads[0], at, one?.options), (handle) => [handle])
         return firstHandle(pass({ verb: 'schedule', ...hookedCall.call, when: at }, insert))
       })
     },
@@ -126,7 +126,7 @@ function passFlow(
     passing.catch((error: unknown) => gate.fail(error))
     return firstHandle(passing)
   })
-  return graph.nodes.length === 0 ? client.flow(graph) : allKnown(handles)
+  return graph.nodes.length === 0 ? client.flow(graph) : allOrUnknown(handles)
 }
 
 type Insert = (items: readonly EnqueueItem[]) => Promise<Handle<unknown>[]>
@@ -242,5 +242,5 @@ function rejectUnlessInTransaction<T>(inTransaction: boolean, call: () => Promis
 }
 
 function firstHandle(handles: Promise<Handle<unknown>[]>): Promise<Handle<unknown>> {
-  return followed(handles, ([handle]) => handle as Handle<unknown>)
+  return thenOrRetry(handles, ([handle]) => handle as Handle<unknown>)
 }

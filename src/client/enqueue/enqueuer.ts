@@ -7,7 +7,7 @@ import { parseWhen } from '../../job/duration/duration.js'
 import type { EnqueueOptions, Enqueueable, Handle } from '../../job/enqueue.js'
 import type { Registered, Registry } from '../../job/definition/registry.js'
 import type { OnDuplicate } from '../../job/rules/unique.js'
-import { followed } from '../../store/followed.js'
+import { thenOrRetry } from '../../store/unknown-outcome.js'
 import type { Claim, Inserted, InsertOptions, NewJob, Store } from '../../store/store.js'
 import type { WhenDone } from '../../store/groups.js'
 import type { World } from '../../world/world.js'
@@ -188,7 +188,7 @@ export class Enqueuer {
     options: InsertOptions,
     toResult: (inserted: readonly Inserted[]) => T,
   ): Promise<T> {
-    return followed(this.#parts.store.jobs.insertJobs(rows, options), (inserted) => {
+    return thenOrRetry(this.#parts.store.jobs.insertJobs(rows, options), (inserted) => {
       this.#parts.enqueued(inserted.every(isNew) ? rows : rows.filter((_, i) => inserted[i]?.isNew === true))
       return toResult(inserted)
     })
@@ -248,7 +248,7 @@ export class Enqueuer {
 }
 
 function insertOptions(registered: Registered, onDuplicate: OnDuplicate, under: Claim | undefined): InsertOptions {
-  return { onDuplicate, keepCancelledMs: registered.keepMs.cancelled, under }
+  return { onDuplicate, keepCancelledMs: registered.keepMs.cancelled, claim: under }
 }
 
 function withoutProblems(context: CaptureResult | undefined): CaptureResult | undefined {

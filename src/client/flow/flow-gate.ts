@@ -1,5 +1,5 @@
 import type { Handle } from '../../job/enqueue.js'
-import { followed } from '../../store/followed.js'
+import { thenOrRetry } from '../../store/unknown-outcome.js'
 import type { FlowGraph, GraphNode } from './flow.js'
 
 /** Collects the nodes of a flow as the hooks pass them on. The last arrival inserts the whole flow; a failure inserts nothing. */
@@ -30,7 +30,7 @@ export class FlowGate {
     this.#nodes[index] = node
     this.#missing -= 1
     if (this.#missing === 0 && !this.#failed) this.#resolve(this.#writer.flow({ ...this.#graph, nodes: this.#nodes }))
-    return followed(this.#written, (handles) => [handles[index] as Handle<unknown>])
+    return thenOrRetry(this.#written, (handles) => [handles[index] as Handle<unknown>])
   }
 
   /** The hooks refused a node: nothing is inserted, and every waiting node rejects. */

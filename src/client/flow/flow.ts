@@ -9,7 +9,7 @@ import type { Registered, Registry } from '../../job/definition/registry.js'
 import { isThenable, ignoreRejection } from '../../job/definition/schema.js'
 import { toParents } from '../enqueue/parent-links.js'
 import { copyOptions } from '../enqueue/call-snapshot.js'
-import { followed } from '../../store/followed.js'
+import { thenOrRetry } from '../../store/unknown-outcome.js'
 import type { Parent } from '../../store/links.js'
 
 /** The most jobs in one flow. */
@@ -83,7 +83,9 @@ export function runFlow(build: unknown, options: unknown, parts: FlowParts): Pro
     const nodes = draft.close()
     // Read before the insert: a getter in the returned object may throw.
     const toHandles = readBuilt(built, new Map(nodes.map(({ id }, index) => [id, index])), [])
-    return followed(parts.writer.flow({ nodes, tx }), (handles) => (built === undefined ? handles : toHandles(handles)))
+    return thenOrRetry(parts.writer.flow({ nodes, tx }), (handles) =>
+      built === undefined ? handles : toHandles(handles),
+    )
   } catch (error) {
     if ((options as { readonly tx?: unknown } | undefined)?.tx !== undefined) throw error
     return Promise.reject(error as Error)

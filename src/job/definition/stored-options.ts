@@ -58,12 +58,15 @@ export function fromStoredValue(stored: StoredValue): Encoded {
   return 'text' in stored ? stored.text : new Uint8Array(Buffer.from(stored.base64, 'base64'))
 }
 
-/** The new options of a job that `schedule` moves. It keeps its `tick`: it still belongs to the tick that enqueued it. */
+/**
+ * The new options of a job that a unique `reschedule` moves. It keeps its `tick`: it still belongs to the tick that
+ * enqueued it.
+ */
 export function withTickOf(before: string | null, after: string | null): string | null {
   return writeOptions({ ...readOptions(after), tick: readOptions(before).tick })
 }
 
-/** The new options of a rescheduled job, which keeps its unique slot and its tick. */
+/** The new options of a job that `schedule` moves. It keeps its unique slot and its tick. */
 export function withSlotOf(before: string | null, after: string | null): string | null {
   const { unique, tick } = readOptions(before)
   return writeOptions({ ...readOptions(after), unique, tick })

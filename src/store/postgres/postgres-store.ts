@@ -23,9 +23,9 @@ import { readRequests, requestChange } from '../verbs/requests.js'
 import { pauseQueue, readPause, resumeQueue } from '../verbs/pauses.js'
 import { Schedules } from '../verbs/schedules.js'
 import type { VerbRunner } from '../verbs/verb.js'
-import { followed } from '../followed.js'
+import { thenOrRetry } from '../unknown-outcome.js'
 import type { StoreInfo } from '../info.js'
-import type { Confirmation, HeldJob, PausedQueue, QueueChange, QueueStore, StandingPause } from '../queues.js'
+import type { Confirmation, HeldJob, PausedQueue, QueueChange, QueueStore, CurrentPause } from '../queues.js'
 import type { JobRequest, PendingRequest, SettleResult } from '../requests.js'
 import type { CountedPage, FindQuery, FoundPage } from '../find.js'
 import { beatOf, lateAfter } from '../workers.js'
@@ -150,7 +150,7 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
   }
 
   pauseQueue(change: QueueChange): Promise<PausedQueue> {
-    return followed(
+    return thenOrRetry(
       this.#verbs.write((session) => pauseQueue(session, change)),
       async (paused) => {
         if (paused.pause === undefined) return paused
@@ -165,7 +165,7 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     return this.#verbs.write((session) => resumeQueue(session, queue))
   }
 
-  readPause(queue: string): Promise<StandingPause | undefined> {
+  readPause(queue: string): Promise<CurrentPause | undefined> {
     return this.#verbs.read((session) => readPause(session, queue))
   }
 

@@ -28,7 +28,7 @@ import type { Heartbeat, HeartbeatRequest, Rescue, WorkerBeat, WorkerInfo } from
 import type { GroupStore } from '../groups.js'
 import type { PruneStore } from '../prune.js'
 import { PACE } from '../info.js'
-import type { Confirmation, HeldJob, PausedQueue, QueueChange, QueueStore, StandingPause } from '../queues.js'
+import type { Confirmation, HeldJob, PausedQueue, QueueChange, QueueStore, CurrentPause } from '../queues.js'
 import type { JobRequest, PendingRequest, SettleResult } from '../requests.js'
 import { readGroup, sealGroup } from '../verbs/groups.js'
 import { readRequests, requestChange } from '../verbs/requests.js'
@@ -195,7 +195,7 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
     return this.#verbs.write((at) => resumeQueue(at, queue))
   }
 
-  readPause(queue: string): Promise<StandingPause | undefined> {
+  readPause(queue: string): Promise<CurrentPause | undefined> {
     return this.#verbs.read((at) => readPause(at, queue))
   }
 
@@ -208,7 +208,7 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
   sweepRows: JobStore['sweepRows'] = (limit) => this.#prune.sweepRows(limit)
 
   async addWorker({ id, host, pid, identity = null, leaseMs }: WorkerInfo): Promise<void> {
-    this.#hints.worksHere = true
+    this.#hints.hasLocalWorker = true
     const sql = this.#session.queries.addWorker
     const row = [id, host, pid, identity, leaseMs ?? null] as const
     const add = (now: number): unknown => this.#session.statement(sql).run(...row, now)
@@ -227,7 +227,7 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
   }
 
   async dropWorker(worker: string): Promise<void> {
-    this.#hints.worksHere = false
+    this.#hints.hasLocalWorker = false
     await this.#commits.write(() => this.#session.statement(this.#session.queries.dropWorker).run(worker), NOT_FLUSHED)
   }
 

@@ -5,7 +5,7 @@ import { isFinal, isTimed } from '../../job/rules/states.js'
 import type { AddedParents } from '../links.js'
 import { instant } from '../ordering.js'
 import type { Changed, GuardedChange, JobRow } from '../store.js'
-import { retakeNames } from './conflicts.js'
+import { retakeKeyAndSlot } from './conflicts.js'
 import type { RetakeSteps } from './conflicts.js'
 import { awaited } from './verb.js'
 import type { Answer, Verb } from './verb.js'
@@ -15,7 +15,7 @@ export interface CommandTarget extends JobRow {
   readonly lane: number
 }
 
-/** A job as it is from now on. */
+/** A job and its new state. */
 export interface Moved<Job> {
   readonly job: Job
   readonly state: State
@@ -24,27 +24,30 @@ export interface Moved<Job> {
 export interface CommandSteps<Job extends CommandTarget> extends RetakeSteps {
   now(): Answer<number>
   readTarget(id: string): Answer<Job | undefined>
-  /** Takes the job out of the state it was read in; false, and nothing is written, when another process moved it meanwhile. */
-  takeOut(job: Job): Answer<boolean>
-  /** Puts a job that was taken out into its new state. `before`: as it was read. */
-  putIn(before: Job, moved: Moved<Job>, now: number): Answer<unknown>
+  /**
+   * Removes the job from the state it was read in; false, and nothing is written, when another process changed the job
+   * meanwhile.
+   */
+  removeFromState(job: Job): Answer<boolean>
+  /** Inserts a removed job in its new state. `before`: the job as it was read. */
+  insertInState(before: Job, moved: Moved<Job>, now: number): Answer<unknown>
   endJob(
     job: Job,
     end: { readonly to: State; readonly keepMs: number; readonly reason: string | null },
   ): Answer<unknown>
-  /** Deletes a job that was taken out. */
+  /** Deletes a removed job. */
   deleteJob(job: Job): Answer<unknown>
-  /** Whether the job still has parents to wait for. */
+  /** Whether the job still has unfinished parents. */
   isBlocked(job: Job): Answer<boolean>
-  /** Gives the parents that the job must wait for. */
+  /** Returns the parents that block the job. */
   addParents(job: Job, added: AddedParents): Answer<readonly string[]>
-  /** The lane of a queue for the job. */
+  /** The lane of the job in a queue. */
   laneIn(job: Job, queue: string): Answer<number>
   countMoves(): Answer<unknown>
   noteRequested(): void
 }
 
-/** Give up after this many times that another process moved the job first. */
+/** Give up after this many lost races with other processes for the same job. */
 const TRIES = 20
 
 /** Applies a command, if the job is still in the state that the decision was made for. */
@@ -52,12 +55,13 @@ export function* changeJob<Job extends CommandTarget>(steps: CommandSteps<Job>, 
   const now = yield* awaited(steps.now())
   for (let tries = 0; tries < TRIES; tries += 1) {
     const job = yield* awaited(steps.readTarget(change.id))
-    // A held job is claimed and yet `ready`: a command can take it, since its worker confirms it before it begins.
+    // A held job is claimed but still `ready`. A command can take it, because its worker confirms it before it starts
+    // it.
     if (job === undefined || job.state !== change.from || job.state === 'running') return 'stale'
     if (job.claimed && !mayTakeHeld(change.to)) return 'stale'
-    if (!(yield* awaited(steps.takeOut(job)))) continue
-    // Only now: a key taken for a job that turned out to be deleted would never be freed.
-    if (isFinal(job.state) && change.to !== 'gone') yield* retakeNames(steps, job, now)
+    if (!(yield* awaited(steps.removeFromState(job)))) continue
+    // Take the key only after the removal: a key taken for a job that another process deleted would never be freed.
+    if (isFinal(job.state) && change.to !== 'gone') yield* retakeKeyAndSlot(steps, job, now)
     yield* put(steps, job, change, now)
     yield* awaited(steps.countMoves())
     if (!job.claimed) return 'changed'
@@ -82,11 +86,11 @@ function* put<Job extends CommandTarget>(
   else if (isFinal(to)) yield* awaited(steps.endJob(job, { to, keepMs, reason: reason ?? null }))
   else if (isPausedOrRetried(job.state, to)) {
     const isBlocked = job.state === 'paused' && (yield* awaited(steps.isBlocked(job)))
-    yield* awaited(steps.putIn(job, pausedOrRetried(job, change, to, { now, isBlocked }), now))
-  } else yield* awaited(steps.putIn(job, yield* edited(steps, job, change, to, now), now))
+    yield* awaited(steps.insertInState(job, pausedOrRetried(job, change, to, { now, isBlocked }), now))
+  } else yield* awaited(steps.insertInState(job, yield* edited(steps, job, change, to, now), now))
 }
 
-/** A pause, a resume, or the retry of a job that ended. */
+/** A pause, a resume, or the retry of a finished job. */
 export function isPausedOrRetried(from: State, to: State): boolean {
   return isFinal(from) || (to === 'paused') !== (from === 'paused')
 }

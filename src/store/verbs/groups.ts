@@ -11,19 +11,20 @@ import type { JobSteps } from './job-steps.js'
 import { awaited } from './verb.js'
 import type { Verb, VerbSession } from './verb.js'
 
-/** Whether any of them is a member of a group; most bulks have none. */
+/** Whether any of the jobs is a member of a group; most bulks have none. */
 export function haveMembers(jobs: readonly NewJob[]): boolean {
   return jobs.some((job) => typeof job.group === 'string')
 }
 
 /**
- * Admits jobs to their groups, or refuses all of them: a sealed group takes only what its own running members add. On PostgreSQL
- * the groups stay locked in share mode until the transaction ends, so that no other process seals, completes or deletes them.
+ * Admits jobs to their groups, or refuses all of them: a sealed group takes only the jobs that its own running members
+ * enqueue. On PostgreSQL the groups stay locked in share mode until the transaction ends, so that no other process
+ * seals, completes or deletes them.
  */
 export function* admitMembers(
   session: VerbSession,
   jobs: readonly NewJob[],
-  under: InsertOptions['under'],
+  under: InsertOptions['claim'],
 ): Verb<void> {
   const groups = new Set(jobs.flatMap(({ group }) => (typeof group === 'string' ? [group] : [])))
   const named = JSON.stringify([...groups])
@@ -47,7 +48,7 @@ interface SharedRow {
   readonly empty_since: Numeric | null
 }
 
-/** False when it was sealed before, and nothing is written. Refuses a following job whose parent is missing. */
+/** False, and nothing is written, when it was sealed before. Refuses a `whenDone` job whose parent is missing. */
 export function* sealGroup(session: VerbSession & JobSteps, { group, whenDone }: GroupSeal): Verb<boolean> {
   yield* awaited(session.run('addGroups', JSON.stringify([group])))
   const written = whenDone === null ? null : writeWhenDone(whenDone)
@@ -58,7 +59,7 @@ export function* sealGroup(session: VerbSession & JobSteps, { group, whenDone }:
   return true
 }
 
-/** `uncounted`: moves of members that are not added up yet, on PostgreSQL. */
+/** `uncounted`: member moves that are not folded into the counts yet, on PostgreSQL. */
 export function* readGroup(session: VerbSession, group: string): Verb<GroupRow & { readonly uncounted: number }> {
   const [row] = yield* awaited(session.rows<ReadRow>('readGroup', group))
   const counts = JSON.parse(row?.counts ?? '[]') as MemberCount[]
@@ -80,8 +81,8 @@ interface ReadRow {
 }
 
 /**
- * Enqueues the job that follows a complete group. Parents that existed at the seal and are deleted by now: the job runs without
- * them or is cancelled at once, by the rule of links. Gives the job if it was cancelled.
+ * Enqueues the `whenDone` job of a complete group. If a parent existed at the seal and is deleted by now, the job runs
+ * without it or is cancelled at once, by the rule of links. Returns the job if it was cancelled.
  */
 export function* enqueueFollowing(
   session: VerbSession & JobSteps,

@@ -2,7 +2,7 @@ import type { Changed, GuardedChange, Inserted, InsertOptions, JobRow, NewJob } 
 import type { RequestSteps } from './requests.js'
 import type { Answer } from './verb.js'
 
-/** What shared verbs do to jobs within their own transaction. */
+/** The steps on jobs that shared verbs take within their own transaction. */
 export interface JobSteps extends RequestSteps {
   insertJobs(jobs: readonly NewJob[], options: InsertOptions): Answer<readonly Inserted[]>
   readJobs(ids: readonly string[]): Answer<readonly (JobRow | undefined)[]>

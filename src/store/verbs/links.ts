@@ -1,12 +1,12 @@
 import type { LinkPolicy } from '../../job/rules/links.js'
 import type { State } from '../../job/rules/states.js'
 import {
-  askedParents,
+  requestedParents,
   hasParents,
   isOpen,
   linksOf,
-  lookedAt,
-  metIn,
+  recheckedStates,
+  parentsToRecheck,
   movedLinksOf,
   nameOf,
   policyFor,
@@ -18,9 +18,9 @@ import type { JobRow, NewJob } from '../store.js'
 import { awaited } from './verb.js'
 import type { Answer, Verb } from './verb.js'
 
-/* Writing jobs that come after others. What the end of a parent changes is worked off by each store in its own way. */
+/* Writes jobs that have parents. Each store handles the end of a parent in its own way. */
 
-/** By `nameOf` of how they were named. */
+/** Found parents by `nameOf` of the reference that named them. */
 export type FoundParents<Found extends FoundParent> = Map<string, Found>
 
 export interface NewLink<Found, Job> {
@@ -32,34 +32,42 @@ export interface NewLink<Found, Job> {
 
 export interface LinkSteps<Found extends FoundParent, Job extends JobRow> {
   parentsById(ids: readonly string[]): Answer<readonly Found[]>
-  /** Each with the name and key it was looked for by. */
+  /** Each with the name and key that it was found by. */
   parentsByKey(
     keys: readonly { readonly name: string; readonly key: string }[],
   ): Answer<readonly (readonly [Parent, Found])[]>
-  /** Until the transaction ends no other process deletes these; those that one has deleted are taken out of the map. */
+  /**
+   * Locks these, so that no other process deletes them before the transaction ends; removes those already deleted from
+   * the map.
+   */
   holdParents(found: FoundParents<Found>): Answer<unknown>
-  /** Only one transaction at a time adds parents to jobs that exist, so that no two make a cycle between them. */
+  /**
+   * Only one transaction at a time adds parents to existing jobs, so that no two transactions make a cycle together.
+   */
   lockLinking(): Answer<unknown>
-  /** Refuses parents that come, over any number of links, after the job itself. */
+  /** Refuses parents that depend, over any number of links, on the job itself. */
   refuseCycle(job: Job, parents: readonly Found[]): Answer<unknown>
   addLinks(links: readonly NewLink<Found, Job>[]): Answer<unknown>
-  /** The ends of these are to be seen, or were already: then as if they came now. */
+  /** Makes the ends of these parents reach their children. An end that has passed is handled as if it came now. */
   watchParents(parents: readonly Found[]): Answer<unknown>
   putAfter(job: Job, after: readonly string[]): Answer<unknown>
-  /** The links of a bulk's new jobs, which are blocked by them. */
+  /** Writes the links of a bulk's new jobs, which these links block. */
   writeLinks(links: readonly NewLinks[], found: FoundParents<Found>): Answer<unknown>
   cancelNew(job: NewJob, reason: string): Answer<unknown>
-  /** Adds parents to a job that this transaction has moved, and blocks it. Not to one that a later one of the bulk replaced. */
+  /**
+   * Adds parents to a job that this transaction has moved, and blocks it. Skips a job that a later item of the bulk
+   * replaced.
+   */
   linkMoved(moved: MovedLinks): Answer<unknown>
 }
 
-/** The parents of a bulk as they are before it is written. Those missing are refused. */
+/** The parents of a bulk as they are before it is written. Throws when one is missing. */
 export function* findParents<Found extends FoundParent, Job extends JobRow>(
   steps: LinkSteps<Found, Job>,
   jobs: readonly NewJob[],
 ): Verb<FoundParents<Found>> {
   if (!jobs.some(hasParents)) return new Map()
-  const { ids, keys } = askedParents(jobs)
+  const { ids, keys } = requestedParents(jobs)
   return yield* lookFor(steps, [...ids.map((id) => ({ id })), ...keys], jobs)
 }
 
@@ -79,22 +87,22 @@ function* lookFor<Found extends FoundParent, Job extends JobRow>(
   return found
 }
 
-/** Blocks the jobs of a bulk that must wait for others: the new ones, and then those that were moved. */
+/** Blocks the jobs of a bulk that have open parents: first the new jobs, then the moved ones. */
 export function* linkJobs<Found extends FoundParent, Job extends JobRow>(
   steps: LinkSteps<Found, Job>,
   jobs: readonly NewJob[],
   inserted: readonly InsertResult[],
   found: FoundParents<Found>,
 ): Verb<void> {
-  const ids = metIn(jobs, inserted, found)
+  const ids = parentsToRecheck(jobs, inserted, found)
   const rows = ids.length === 0 ? [] : yield* awaited(steps.parentsById(ids))
-  const links = linksOf(jobs, inserted, found, lookedAt(ids, rows, inserted, found))
+  const links = linksOf(jobs, inserted, found, recheckedStates(ids, rows, inserted, found))
   yield* awaited(steps.writeLinks(links, found))
   for (const { job, reason } of links) if (reason !== null) yield* awaited(steps.cancelNew(job, reason))
   for (const moved of movedLinksOf(jobs, inserted, found)) yield* awaited(steps.linkMoved(moved))
 }
 
-/** Adds parents to a job that waits; gives those it must wait for. */
+/** Adds parents to a waiting job; returns those that block it. */
 export function* addParents<Found extends FoundParent, Job extends JobRow>(
   steps: LinkSteps<Found, Job>,
   job: Job,
@@ -117,8 +125,8 @@ export function* addParents<Found extends FoundParent, Job extends JobRow>(
 }
 
 /**
- * The job may wait for this stopped parent already, under an earlier policy. The new policy takes its place, and the to-do of
- * `watchParents` applies it.
+ * The job may have a link to this stopped parent already, under an earlier policy. The new policy replaces it, and the
+ * to-do of `watchParents` applies it.
  */
 function mayHaveLink(job: JobRow, parent: State): boolean {
   return (job.state === 'blocked' || job.state === 'paused') && (parent === 'failed' || parent === 'cancelled')

@@ -3,13 +3,16 @@ import { decidePause, isPaused } from '../../job/rules/queue-pause.js'
 import { numberOf, numberOrNull } from '../columns.js'
 import type { Numeric } from '../columns.js'
 import { instant } from '../ordering.js'
-import type { PausedQueue, QueueChange, StandingPause } from '../queues.js'
+import type { PausedQueue, QueueChange, CurrentPause } from '../queues.js'
 import { awaited } from './verb.js'
 import type { Verb, VerbSession } from './verb.js'
 
-/** Pauses a queue, or resumes it when the requested pause is over already. Each store looks afterwards what workers hold. */
+/**
+ * Pauses a queue, or resumes it when the requested pause is over already. Afterwards each store reads which jobs
+ * workers hold.
+ */
 export function* pauseQueue(session: VerbSession, change: QueueChange): Verb<PausedQueue> {
-  const { queue, under } = change
+  const { queue, claim: under } = change
   if (under !== undefined && (yield* awaited(session.rows('holdsClaim', under.ref, under.fence))).length === 0)
     throw new LeaseLostError('ctx.queue.pauseUntil()')
   const now = yield* awaited(session.now())
@@ -37,7 +40,7 @@ export function* resumeQueue(session: VerbSession, queue: string): Verb<boolean>
   return dropped.length > 0
 }
 
-export function* readPause(session: VerbSession, queue: string): Verb<StandingPause | undefined> {
+export function* readPause(session: VerbSession, queue: string): Verb<CurrentPause | undefined> {
   const [row] = yield* awaited(session.rows<StoredPause>('readPause', session.givenNow, queue))
   if (row === undefined) return undefined
   const until = numberOrNull(row.until)

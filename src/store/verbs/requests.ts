@@ -9,17 +9,17 @@ import type { Answer, Verb, VerbSession } from './verb.js'
 export interface RunningJob {
   readonly ref: number
   readonly fence: number
-  /** What is requested of it already. */
+  /** Its pending request. */
   readonly requested: RequestKind | null
 }
 
 export interface RequestSteps {
-  /** The job if it runs. On PostgreSQL its lease is locked, so that no settlement ends the job meanwhile. */
+  /** The job, if it is running. On PostgreSQL its lease is locked, so that no settlement ends the job meanwhile. */
   lockRunning(id: string): Answer<RunningJob | undefined>
   putRequest(job: RunningJob, kind: RequestKind, request: JobRequest): Answer<unknown>
 }
 
-/** Writes down what is requested of a running job: the transaction that ends its claim applies it. */
+/** Records the request of a running job. The transaction that ends the job's claim applies it. */
 export function* requestChange(
   session: VerbSession & RequestSteps,
   request: JobRequest,

@@ -26,7 +26,7 @@ import type { Verb, VerbRunner, VerbSession } from './verb.js'
 
 type Session = VerbSession & JobSteps
 
-/** The role of schedules, on both stores. */
+/** The schedules role, for both stores. */
 export class Schedules implements ScheduleStore {
   readonly #verbs: VerbRunner
 
@@ -98,7 +98,7 @@ function* dueSchedules(session: Session, limit: number): Verb<DueSchedules> {
   return { now, due: due.map(toSchedule), nextInMs: next === null ? null : next - now }
 }
 
-/** The schedule is locked first: a process that read another revision, or finds the row locked, writes nothing. */
+/** Locks the schedule first: a process that read another revision, or finds the row locked, writes nothing. */
 function* fireTicks(session: Session, firing: Firing): Verb<Fired> {
   const [row] = yield* awaited(session.rows<StoredSchedule>('lockSchedule', firing.id, firing.revision))
   if (row === undefined) return 'stale'
@@ -118,7 +118,7 @@ function* fireTicks(session: Session, firing: Firing): Verb<Fired> {
   return fired.ticks
 }
 
-/** Those that have no job yet. */
+/** The ticks that have no job yet. */
 function* unfiredTicks(session: Session, { id, ticks }: Firing): Verb<readonly PlannedTick[]> {
   if (ticks.length === 0) return []
   const asked = JSON.stringify(ticks.map(({ at, byHand }) => ({ at, by_hand: byHand })))
@@ -128,8 +128,8 @@ function* unfiredTicks(session: Session, { id, ticks }: Firing): Verb<readonly P
 }
 
 /**
- * Of several ticks of one firing, where a later one would cancel the earlier, only the last gets a job: the others would be
- * cancelled before a worker could claim them.
+ * When several ticks fire together and a later one would cancel the earlier, only the last gets a job: the others would
+ * be cancelled before a worker could claim them.
  */
 function lastOfCancelled(overlap: Overlap, ticks: readonly PlannedTick[]): readonly PlannedTick[] {
   if (overlap !== 'cancel') return ticks
@@ -142,7 +142,7 @@ function lastOfCancelled(overlap: Overlap, ticks: readonly PlannedTick[]): reado
 }
 
 interface Situation {
-  /** Jobs of earlier ticks that are unfinished. */
+  /** Unfinished jobs of earlier ticks. */
   readonly open: readonly string[]
   readonly firing: Firing
   readonly now: number
@@ -153,7 +153,7 @@ interface FiredTicks {
   readonly open: readonly string[]
 }
 
-/** No overlap is looked at and no job can be refused: then all are written by one insert. */
+/** The overlap rule does not matter and no job can be refused: one insert writes all jobs. */
 function canFireTogether(firing: Firing, ticks: readonly PlannedTick[]): boolean {
   return firing.overlap === 'allow' && jobsOf(ticks).every(isPlainJob)
 }
@@ -203,23 +203,26 @@ function* fireTick(
   return { tick: { ...tick, job: job.id, firedAt: now }, open: openAfter(verdict, open, job.id) }
 }
 
-/** The job is blocked until those before it have ended, in whatever state, or are parked. */
+/** Blocks the job until the earlier jobs have ended, in any state, or are parked. */
 function afterAll(job: NewJob, before: readonly string[]): NewJob {
   return { ...job, after: before.map((id) => ({ id })), onParentFailure: 'past' }
 }
 
-/** Null when the job was written; else why not: another job has its key or slot, a parent is missing, or its group is sealed. */
+/**
+ * Null when the job was written; else the reason: another job holds its key or slot, a parent is missing, or its group
+ * is sealed.
+ */
 function* insertTick(session: Session, job: NewJob, firing: Firing): Verb<Refused | null> {
   try {
     const [inserted] = yield* awaited(session.insertJobs([job], insertOptionsOf(firing)))
-    return inserted?.isNew === true ? null : { reason: `job ${inserted?.id ?? ''} has its key or its place` }
+    return inserted?.isNew === true ? null : { reason: `job ${inserted?.id ?? ''} holds its key or its unique slot` }
   } catch (error) {
-    // Thrown before anything was written. A job that is refused is no reason to stop the schedule.
+    // The error was thrown before anything was written. A refused job must not stop the schedule.
     return whyRefused(error)
   }
 }
 
-/** Why a tick has no job, and what to do where the next tick would have none either. */
+/** Why a tick has no job, and what to do when the next tick would have none either. */
 interface Refused {
   readonly reason: string
   readonly advice?: string | undefined
@@ -237,10 +240,10 @@ const KEEP_PARENTS =
   'a finished job is pruned when its keep time is over: give the jobs that "after" names a longer keep (keep: Infinity), or call recurring() again with other jobs'
 const OTHER_GROUP = 'call recurring() again with another group, or without one'
 
-/** Give up after this many times that another process changed the job first. */
+/** Give up after this many lost races with other processes for the same job. */
 const TRIES = 20
 
-/** A worker may claim the job meanwhile, or end it: then the cancel is requested, or there is nothing left to do. */
+/** A worker may claim or end the job meanwhile: then the cancel is requested, or nothing is left to do. */
 function* cancelOpen(session: Session, id: string, firing: Firing): Verb<void> {
   const reason = `the next tick of schedule ${JSON.stringify(firing.id)} came`
   const keepMs = firing.keepCancelledMs
@@ -285,7 +288,7 @@ function insertOptionsOf({ onDuplicate, keepCancelledMs }: Firing): Pick<Firing,
   return { onDuplicate, keepCancelledMs }
 }
 
-/** The latest tick of the rule: as it was known, or among these. */
+/** The latest tick of the rule: the known one, or one of these. */
 function latestOf(lastAt: number | null, ticks: readonly TickRow[]): number | null {
   const times = ticks.filter((tick) => !tick.byHand).map((tick) => tick.at)
   if (lastAt !== null) times.push(lastAt)

@@ -1,6 +1,7 @@
 /**
- * The statements that shared verbs run: each store has them under these names, with the same values in the same order and the
- * same columns. A value that is the store's now may be null, for the database's own clock.
+ * The statements that shared verbs run. Each store defines them under these names, with the same parameters in the same
+ * order and the same columns. A parameter for the store's now may be null: then the statement reads the database's
+ * clock.
  */
 export type SharedStatement =
   // schedules.ts

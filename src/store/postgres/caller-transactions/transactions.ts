@@ -1,7 +1,7 @@
 import { ClosedError, LeaseLostError, TransactionError } from '../../../errors.js'
 import { isThenable } from '../../../job/definition/schema.js'
 import { isAbort } from '../../../job/attempt/control-errors.js'
-import { followed } from '../../followed.js'
+import { thenOrRetry } from '../../unknown-outcome.js'
 import type { Inserted, InsertOptions, NewJob, SettledJob } from '../../store.js'
 import type { GroupSeal } from '../../groups.js'
 import type { Transact, TransactionStore } from '../../transaction-store.js'
@@ -88,7 +88,7 @@ export class PostgresTransactions implements TransactionStore {
     const once = (): Promise<{ readonly returned: T }> =>
       run.receipts.under((receipt) => this.#transactOnce({ ...request, settle }, receipt, (made) => (value = made)))
     const write = (): Promise<{ readonly returned: T }> => this.#pastConflicts(once)
-    return followed(run.known({ ids, write, read: () => value }), ({ returned }) => returned)
+    return thenOrRetry(run.known({ ids, write, read: () => value }), ({ returned }) => returned)
   }
 
   /**

@@ -1,4 +1,4 @@
-import { QUIET } from '../../hint.js'
+import { EMPTY_HINT } from '../../hint.js'
 import type { Hint } from '../../store.js'
 import type { Connection } from './connection.js'
 import type { Executor } from './executor.js'
@@ -114,4 +114,4 @@ export class Runner {
 }
 
 /** Whatever a commit may have changed. */
-export const EVERYTHING: Hint = { ...QUIET, ready: true, dueInMs: 0, settled: true, requested: true }
+export const EVERYTHING: Hint = { ...EMPTY_HINT, ready: true, dueInMs: 0, settled: true, requested: true }

@@ -1,4 +1,4 @@
-import { mergeHints, QUIET } from '../../hint.js'
+import { mergeHints, EMPTY_HINT } from '../../hint.js'
 import type { Hint } from '../../store.js'
 import { GroupMoves } from '../../group-moves.js'
 import type { SharedStatement } from '../../verbs/statements.js'
@@ -52,7 +52,7 @@ export class Session implements VerbSession {
   isAgain = false
   /** Of a statement that commits by itself for a caller (receipts.ts). */
   receipt: string | undefined
-  #hint: Hint = QUIET
+  #hint: Hint = EMPTY_HINT
 
   constructor(parts: SessionParts) {
     this.#parts = parts
@@ -109,7 +109,7 @@ export class Session implements VerbSession {
 
   /** What was noted, or undefined when nothing was. */
   get hint(): Hint | undefined {
-    return this.#hint === QUIET ? undefined : this.#hint
+    return this.#hint === EMPTY_HINT ? undefined : this.#hint
   }
 
   /** The notification for other processes. */

@@ -90,11 +90,11 @@ class PostgresCommands implements CommandSteps<Standing> {
     return readById(this.#session, id)
   }
 
-  takeOut(job: Standing): Promise<boolean> {
+  removeFromState(job: Standing): Promise<boolean> {
     return takeOut(this.#session, job)
   }
 
-  async putIn(before: Standing, moved: Moved<Standing>, now: number): Promise<void> {
+  async insertInState(before: Standing, moved: Moved<Standing>, now: number): Promise<void> {
     if (isFinal(before.state)) await forgetLeases(this.#session, [before])
     await putIn(this.#session, [moved], now)
   }
@@ -130,7 +130,7 @@ class PostgresCommands implements CommandSteps<Standing> {
     this.#session.note({ requested: true })
   }
 
-  lockNames({ name, key }: Standing, slot: string | undefined): Promise<void> {
+  lockKeyAndSlot({ name, key }: Standing, slot: string | undefined): Promise<void> {
     return lockNames(this.#session, [{ name, key, unique: slot === undefined ? undefined : { key: slot } }])
   }
 

@@ -4,7 +4,7 @@ import type { InsertResult } from '../../links.js'
 import { instant } from '../../ordering.js'
 import type { InsertOptions, NewJob } from '../../store.js'
 import { insertConflicting } from '../../verbs/conflicts.js'
-import type { ConflictSteps, Slot, Write } from '../../verbs/conflicts.js'
+import type { ConflictSteps, Slot, WritePlan } from '../../verbs/conflicts.js'
 import { awaitVerb } from '../../verbs/verb.js'
 import type { Session } from '../connection/session.js'
 import { arrayOf } from '../connection/session.js'
@@ -79,7 +79,7 @@ class PostgresConflicts implements ConflictSteps<StandingHolder> {
     return unique === undefined ? undefined : this.#slots.get(`${name}\n${unique.key}`)
   }
 
-  async hold({ ref }: StandingHolder): Promise<boolean> {
+  async lockHolder({ ref }: StandingHolder): Promise<boolean> {
     return (await this.#session.query(this.#session.queries.holdParents, arrayOf([ref]))).length > 0
   }
 
@@ -113,19 +113,19 @@ class PostgresConflicts implements ConflictSteps<StandingHolder> {
   }
 
   /** JobToWrite with the rest of the bulk. */
-  write(job: NewJob, { follows, until }: Write<StandingHolder>): void {
+  write(job: NewJob, { follows, until }: WritePlan<StandingHolder>): void {
     for (const name of namesOf(job)) this.#coming.add(name)
     const turn = follows === undefined ? undefined : follows.turn + 1
     const written = { job: follows === undefined ? job : blockedBy(job, follows), turn }
     this.#unwritten.push(until === undefined ? written : { ...written, until })
   }
 
-  lookAgain(job: NewJob): Promise<void> {
+  rereadHolders(job: NewJob): Promise<void> {
     return this.#look([job])
   }
 
   /** As a serialization failure: the transaction is rolled back and run again. */
-  startOver(why: string): never {
+  retryTransaction(why: string): never {
     throw Object.assign(new Error(why), { code: '40001' })
   }
 

@@ -21,12 +21,12 @@ export async function insertJobs(
   jobs: readonly NewJob[],
   options: InsertOptions,
 ): Promise<readonly Inserted[]> {
-  if (options.under !== undefined) {
-    const { ref, fence } = options.under
+  if (options.claim !== undefined) {
+    const { ref, fence } = options.claim
     const held = await session.query(session.queries.holdsClaim, String(ref), String(fence))
     if (held.length === 0) throw new LeaseLostError('enqueue from a handler')
   }
-  if (haveMembers(jobs)) await awaitVerb(admitMembers(session, jobs, options.under))
+  if (haveMembers(jobs)) await awaitVerb(admitMembers(session, jobs, options.claim))
   if (jobs.some(hasParents) || !jobs.every(cannotConflict)) {
     const inserted = await (jobs.some(hasParents) ? insertLinked : insertSuccessors)(session, jobs, options)
     await countMoves(session)

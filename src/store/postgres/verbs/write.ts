@@ -27,7 +27,7 @@ function weigh(payload: Encoded): number {
 
 /** One statement does it: nothing is looked up first. */
 export function isOneStatement(jobs: readonly NewJob[], options: InsertOptions): boolean {
-  return options.under === undefined && jobs.every(isPlainJob) && (jobs.length === 1 || weightOf(jobs) <= INSERT_MAX)
+  return options.claim === undefined && jobs.every(isPlainJob) && (jobs.length === 1 || weightOf(jobs) <= INSERT_MAX)
 }
 
 export function asNew({ id }: NewJob): Inserted {

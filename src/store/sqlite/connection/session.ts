@@ -1,4 +1,4 @@
-import { mergeHints, QUIET } from '../../hint.js'
+import { mergeHints, EMPTY_HINT } from '../../hint.js'
 import type { Hint } from '../../store.js'
 import { GroupMoves } from '../../group-moves.js'
 import type { SharedStatement } from '../../verbs/statements.js'
@@ -21,7 +21,7 @@ export class Session {
   takings = 0
   /** Whether this transaction has checked that the clock was not set back (`clock-steps.ts`). */
   isInOrder = false
-  #hint: Hint = QUIET
+  #hint: Hint = EMPTY_HINT
 
   constructor(statements: Statements, queries: Queries) {
     this.statements = statements
@@ -45,14 +45,14 @@ export class Session {
   forget(): void {
     this.lanes.forget()
     this.groupMoves.take()
-    this.#hint = QUIET
+    this.#hint = EMPTY_HINT
   }
 
   /** Gives what was noted since the last call, or undefined when nothing was. */
   takeHint(): Hint | undefined {
     const hint = this.#hint
-    this.#hint = QUIET
-    return hint === QUIET ? undefined : hint
+    this.#hint = EMPTY_HINT
+    return hint === EMPTY_HINT ? undefined : hint
   }
 }
 

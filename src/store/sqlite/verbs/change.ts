@@ -41,12 +41,12 @@ class SqliteCommands implements CommandSteps<CommandTarget> {
     return readForChange(this.#session, id)
   }
 
-  takeOut(job: CommandTarget): boolean {
+  removeFromState(job: CommandTarget): boolean {
     this.#session.groupMoves.leave(job, job.state)
     return true
   }
 
-  putIn(before: CommandTarget, moved: Moved<CommandTarget>, now: number): void {
+  insertInState(before: CommandTarget, moved: Moved<CommandTarget>, now: number): void {
     const { job, state } = moved
     if (isFinal(before.state)) this.#revive(moved)
     else if (state === 'paused' && before.state !== 'paused') this.#run('pauseJob', job.reason, job.log, job.ref)
@@ -91,7 +91,7 @@ class SqliteCommands implements CommandSteps<CommandTarget> {
     this.#session.note({ requested: true })
   }
 
-  lockNames(): void {}
+  lockKeyAndSlot(): void {}
 
   takeKey({ name, key, ref }: CommandTarget): { readonly holder: string } | undefined {
     const holder = keyHolder(this.#session, name, key ?? '')

@@ -2,7 +2,7 @@ import type { Encoded } from '../../../job/rules/outcome.js'
 import { chooseSuspects } from '../../../job/rules/quarantine.js'
 import { isPaused } from '../../../job/rules/queue-pause.js'
 import type { Claim, ClaimedJob, ClaimRequest, Claimed, Report } from '../../store.js'
-import type { StandingPause } from '../../queues.js'
+import type { CurrentPause } from '../../queues.js'
 import { resumeQueue } from '../../verbs/pauses.js'
 import { runVerb } from '../../verbs/verb.js'
 import { toEncoded } from '../connection/driver.js'
@@ -316,7 +316,7 @@ function pausedNow(session: Session, now: number): PausedNow {
 const NONE_PAUSED: PausedNow = { queues: new Set(), over: [], resumesInMs: null }
 
 /** Every queue with a pause written for it, over or not. */
-export function readPauses(session: Session): Map<string, StandingPause> {
+export function readPauses(session: Session): Map<string, CurrentPause> {
   const rows = session.statement(session.queries.readPauses).all() as PauseRow[]
   return new Map(rows.map((row) => [row.queue, { pausedAt: row.paused_at, until: row.until }]))
 }

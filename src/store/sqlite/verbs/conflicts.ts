@@ -1,7 +1,7 @@
 import type { State } from '../../../job/rules/states.js'
 import { instant, sortOf } from '../../ordering.js'
 import type { NewJob } from '../../store.js'
-import type { ConflictSteps, Holder, Slot, Write } from '../../verbs/conflicts.js'
+import type { ConflictSteps, Holder, Slot, WritePlan } from '../../verbs/conflicts.js'
 import type { Session } from '../connection/session.js'
 import { replaceLabels } from './labels.js'
 import { endWaiting } from './moves.js'
@@ -34,7 +34,7 @@ export class SqliteConflicts implements ConflictSteps<StoredHolder> {
     return unique === undefined ? undefined : readSlot(this.#session, name, unique.key)
   }
 
-  hold(): boolean {
+  lockHolder(): boolean {
     return true
   }
 
@@ -48,15 +48,15 @@ export class SqliteConflicts implements ConflictSteps<StoredHolder> {
     return true
   }
 
-  write(job: NewJob, { follows, until }: Write<StoredHolder>): void {
+  write(job: NewJob, { follows, until }: WritePlan<StoredHolder>): void {
     const seq = writeJobs(this.#session, [job], this.#now)
     if (job.unique !== undefined) takeSlot(this.#session, job, job.unique.key, seq, until ?? null)
     if (job.key !== null) takeKey(this.#session, job.name, job.key, seq, follows === undefined ? 0 : follows.turn + 1)
   }
 
-  lookAgain(): void {}
+  rereadHolders(): void {}
 
-  startOver(why: string): never {
+  retryTransaction(why: string): never {
     throw new Error(why)
   }
 }

@@ -17,10 +17,10 @@ import { writeJobs } from './write.js'
 
 /** Writes jobs within the current transaction, all of them or none. */
 export function insertJobs(session: Session, jobs: readonly NewJob[], options: InsertOptions, now: number): Inserted[] {
-  if (options.under !== undefined && !holds(session, options.under.ref, options.under.fence))
+  if (options.claim !== undefined && !holds(session, options.claim.ref, options.claim.fence))
     throw new LeaseLostError('enqueue from a handler')
   noteClockStep(session, now)
-  if (haveMembers(jobs)) runVerb(admitMembers(new SessionAt(session, now), jobs, options.under))
+  if (haveMembers(jobs)) runVerb(admitMembers(new SessionAt(session, now), jobs, options.claim))
   const links = jobs.some(hasParents) ? new SqliteLinks(session, now) : undefined
   const parents = links === undefined ? undefined : runVerb(findParents(links, jobs))
   const inserted = writeAll(session, jobs, options, now)

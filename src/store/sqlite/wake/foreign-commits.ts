@@ -1,7 +1,7 @@
 import type { Clock } from '../../../world/clock.js'
 import { afterIdle } from '../../../world/timers.js'
 import type { Cancel, Timers } from '../../../world/timers.js'
-import type { KeptWatch } from './kept-watch.js'
+import type { ReconnectingFileWatch } from './reconnecting-file-watch.js'
 
 /**
  * Waits before each look, after the WAL was touched. The touch comes with the write and the commit is seen only after its
@@ -27,7 +27,7 @@ export interface ForeignCommitsParts {
 /** Finds commits of other connections by looking at `data_version`, for a short while after something says to look. */
 export class ForeignCommits {
   readonly #parts: ForeignCommitsParts
-  readonly #wal: KeptWatch
+  readonly #wal: ReconnectingFileWatch
   #listening = false
   #version: number | undefined
   #step = 0
@@ -36,7 +36,7 @@ export class ForeignCommits {
   #reporting: Cancel | undefined
   #reportedAt = -Infinity
 
-  constructor(parts: ForeignCommitsParts, watchWal: (touched: () => void) => KeptWatch) {
+  constructor(parts: ForeignCommitsParts, watchWal: (touched: () => void) => ReconnectingFileWatch) {
     this.#parts = parts
     this.#wal = watchWal(() => this.#touched())
   }
@@ -48,7 +48,7 @@ export class ForeignCommits {
     this.#wal.start()
   }
 
-  rest(): void {
+  stopListening(): void {
     this.#listening = false
     this.#wal.stop()
     this.#reporting?.()
@@ -56,7 +56,7 @@ export class ForeignCommits {
   }
 
   close(): void {
-    this.rest()
+    this.stopListening()
     this.#timer?.()
     this.#timer = undefined
   }

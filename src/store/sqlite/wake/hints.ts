@@ -4,7 +4,7 @@ import type { World } from '../../../world/world.js'
 import type { Hint } from '../../store.js'
 import type { FileIdentity } from '../file/file-identity.js'
 import type { Session } from '../connection/session.js'
-import { EVERYTHING, Wake } from './wake.js'
+import { ALL_KINDS_HINT, Wake } from './wake.js'
 
 export interface HintsParts {
   readonly session: Session
@@ -22,7 +22,7 @@ export interface HintsParts {
 /** The listeners for commits, of this process and of others. */
 export class Hints {
   /** A worker of this process claims. */
-  worksHere = false
+  hasLocalWorker = false
   readonly #session: Session
   readonly #wake: Wake | undefined
   readonly #listeners = new Set<(hint: Hint) => void>()
@@ -38,7 +38,7 @@ export class Hints {
     this.#wake?.listen()
     return () => {
       this.#listeners.delete(callback)
-      if (this.#listeners.size === 0) this.#wake?.rest()
+      if (this.#listeners.size === 0) this.#wake?.stopListening()
     }
   }
 
@@ -47,7 +47,7 @@ export class Hints {
     const hint = this.#session.takeHint()
     if (hint === undefined) return
     if (hint.ready) this.#madeReady = true
-    this.#wake?.tell(hint)
+    this.#wake?.publish(hint)
     this.#pass(hint)
   }
 
@@ -60,8 +60,8 @@ export class Hints {
 
   /** A connection of the user's, in this process, has committed what it wrote for us: no other hint tells of that. */
   callerCommitted(): void {
-    this.#wake?.tell(EVERYTHING)
-    this.#pass(EVERYTHING)
+    this.#wake?.publish(ALL_KINDS_HINT)
+    this.#pass(ALL_KINDS_HINT)
   }
 
   /** Moves with every commit of another connection than the session's own; -1 when it cannot be read for now. */
@@ -89,9 +89,9 @@ export class Hints {
       watch,
       note,
       version: () => this.version(),
-      worksHere: () => this.worksHere,
+      hasLocalWorker: () => this.hasLocalWorker,
       isReady: () => this.#isReady(),
-      heard: (hint) => this.#pass(hint),
+      onHint: (hint) => this.#pass(hint),
     })
   }
 

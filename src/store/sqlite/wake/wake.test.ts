@@ -153,15 +153,15 @@ describe('what became ready', () => {
       world: { ...real, clock, timers: { after, soon: (callback) => void timers.push(callback) } },
       watch: systemWatch,
       version: () => 1,
-      worksHere: () => worksHere,
+      hasLocalWorker: () => worksHere,
       isReady: () => isReady,
-      heard: () => undefined,
+      onHint: () => undefined,
       note: () => undefined,
     })
     opened.push(wake)
     const slots = (): Buffer => (existsSync(`${path}-wake`) ? readFileSync(`${path}-wake`) : Buffer.alloc(0))
     return {
-      tell: (hint) => (wake.tell(hint), slots()),
+      tell: (hint) => (wake.publish(hint), slots()),
       later: () => ((at += 1_000), timers.splice(0).forEach((fire) => fire()), slots()),
     }
   }

@@ -4,14 +4,14 @@ import type { Watch } from '../../../world/watch.js'
 import type { World } from '../../../world/world.js'
 import type { Hint } from '../../store.js'
 import { ForeignCommits } from './foreign-commits.js'
-import { KeptWatch } from './kept-watch.js'
-import { QUIET } from '../../hint.js'
+import { ReconnectingFileWatch } from './reconnecting-file-watch.js'
+import { EMPTY_HINT } from '../../hint.js'
 import { FILE_BYTES, SLOT_BYTES, WakeFile } from './wake-file.js'
 
 /**
  * How processes that share a file wake each other.
  *
- *   our commit ──► tell: new random bytes in the slot of each kind of news ──► others' watch ──► a hint of those kinds
+ *   our commit ──► tell: new random bytes in the slot of each kind of changed ──► others' watch ──► a hint of those kinds
  *   any commit ──► its write to the -wal ──► others' watch ──► data_version moved ──► a hint of every kind
  *
  * The wake file is exact and quick, and only we write it. The -wal is written by every process, so it also finds commits without a hint,
@@ -26,12 +26,12 @@ const SLOTS: { readonly [kind in Kind]: number } = { ready: 0, dueInMs: 1, settl
 const KINDS = Object.keys(SLOTS) as Kind[]
 
 /** What to tell of another's commit: each kind as if it were so now. When a job is due, the listener has to look. */
-export const EVERYTHING: Hint = { ready: true, dueInMs: 0, settled: true, requested: true }
+export const ALL_KINDS_HINT: Hint = { ready: true, dueInMs: 0, settled: true, requested: true }
 
 /** Between two reads of the wake file: what others commit faster is one hint. */
 const READ_EVERY_MS = 1
 /** Between two writes of it: each wakes every process that listens. */
-const TELL_EVERY_MS = 5
+const PUBLISH_EVERY_MS = 5
 /** What became ready is for our own worker first: if all of it is taken by then, the others need not come for it. */
 const OWN_FIRST_MS = 2
 
@@ -44,11 +44,11 @@ export interface WakeParts {
   readonly watch: Watch
   readonly version: () => number
   /** A worker of this process may take what is ready. */
-  readonly worksHere: () => boolean
+  readonly hasLocalWorker: () => boolean
   /** There is something to take. */
   readonly isReady: () => boolean
   /** Another process, or another connection of this one, committed something. */
-  readonly heard: (hint: Hint) => void
+  readonly onHint: (hint: Hint) => void
   /** A sentence for people: it cannot watch. */
   readonly note: (sentence: string) => void
 }
@@ -56,7 +56,7 @@ export interface WakeParts {
 export class Wake {
   readonly #parts: WakeParts
   readonly #file: WakeFile
-  readonly #fileWatch: KeptWatch
+  readonly #fileWatch: ReconnectingFileWatch
   readonly #commits: ForeignCommits
   /** The slots as we last saw or wrote them, while there is a listener. */
   #seen: Buffer | undefined
@@ -65,9 +65,9 @@ export class Wake {
   #reading: Cancel | undefined
   #readAt = -Infinity
   /** Hints that were not passed on yet. */
-  readonly #owed = new Set<Kind>()
-  #telling: Cancel | undefined
-  #toldAt = -Infinity
+  readonly #pendingKinds = new Set<Kind>()
+  #publishing: Cancel | undefined
+  #publishedAt = -Infinity
   #noted = false
   #closed = false
 
@@ -77,16 +77,21 @@ export class Wake {
     const { clock, timers } = parts.world
     const failed = (error: unknown): void => this.#note(error)
     this.#file = new WakeFile(path, clock, { verify, opened: () => this.#watchFile() })
-    this.#fileWatch = new KeptWatch(this.#file.path, { timers, watch, failed, touched: () => this.#readSoon() })
+    this.#fileWatch = new ReconnectingFileWatch(this.#file.path, {
+      timers,
+      watch,
+      failed,
+      touched: () => this.#readSoon(),
+    })
     const walWatch = WATCHES_WITHOUT_OPENING ? watch : undefined
     this.#commits = new ForeignCommits(
       {
         clock,
         timers,
         version,
-        report: () => this.#parts.heard(EVERYTHING),
+        report: () => this.#parts.onHint(ALL_KINDS_HINT),
       },
-      (touched) => new KeptWatch(`${path}-wal`, { timers, watch: walWatch, failed, touched }),
+      (touched) => new ReconnectingFileWatch(`${path}-wal`, { timers, watch: walWatch, failed, touched }),
     )
   }
 
@@ -100,42 +105,43 @@ export class Wake {
   }
 
   /** There is no listener any more. */
-  rest(): void {
+  stopListening(): void {
     this.#seen = undefined
     this.#fileWatch.stop()
-    this.#commits.rest()
+    this.#commits.stopListening()
     this.#reading?.()
     this.#reading = undefined
   }
 
   /** We committed this: the others hear of it. */
-  tell(hint: Hint): void {
-    for (const kind of KINDS) if (hint[kind] !== QUIET[kind]) this.#owed.add(kind)
-    if (this.#owed.size === 0 || this.#telling !== undefined || this.#closed) return
+  publish(hint: Hint): void {
+    for (const kind of KINDS) if (hint[kind] !== EMPTY_HINT[kind]) this.#pendingKinds.add(kind)
+    if (this.#pendingKinds.size === 0 || this.#publishing !== undefined || this.#closed) return
     const { clock, timers } = this.#parts.world
-    const ownFirstMs = hint.ready && this.#parts.worksHere() ? OWN_FIRST_MS : 0
-    const waitMs = Math.max(ownFirstMs, this.#toldAt + TELL_EVERY_MS - clock.monotonic())
-    if (waitMs <= 0) this.#tellNow()
-    else this.#telling = afterIdle(timers, waitMs, () => this.#tellNow())
+    const ownFirstMs = hint.ready && this.#parts.hasLocalWorker() ? OWN_FIRST_MS : 0
+    const waitMs = Math.max(ownFirstMs, this.#publishedAt + PUBLISH_EVERY_MS - clock.monotonic())
+    if (waitMs <= 0) this.#publishNow()
+    else this.#publishing = afterIdle(timers, waitMs, () => this.#publishNow())
   }
 
   close(): void {
     if (this.#closed) return
-    this.#tellNow()
+    this.#publishNow()
     this.#closed = true
-    this.rest()
+    this.stopListening()
     this.#commits.close()
     this.#file.close()
   }
 
-  #tellNow(): void {
-    this.#telling?.()
-    this.#telling = undefined
-    this.#toldAt = this.#parts.world.clock.monotonic()
-    this.#take() // A neighbour's news must not be painted over.
-    if (this.#owed.has('ready') && this.#parts.worksHere() && !this.#parts.isReady()) this.#owed.delete('ready')
-    for (const kind of this.#owed) this.#write(SLOTS[kind])
-    this.#owed.clear()
+  #publishNow(): void {
+    this.#publishing?.()
+    this.#publishing = undefined
+    this.#publishedAt = this.#parts.world.clock.monotonic()
+    this.#readSlots() // A neighbour's changed must not be painted over.
+    if (this.#pendingKinds.has('ready') && this.#parts.hasLocalWorker() && !this.#parts.isReady())
+      this.#pendingKinds.delete('ready')
+    for (const kind of this.#pendingKinds) this.#write(SLOTS[kind])
+    this.#pendingKinds.clear()
   }
 
   #write(slot: number): void {
@@ -157,19 +163,19 @@ export class Wake {
     const read = (): void => {
       this.#reading = undefined
       this.#readAt = clock.monotonic()
-      this.#take()
+      this.#readSlots()
     }
     this.#reading = afterIdle(timers, this.#readAt + READ_EVERY_MS - clock.monotonic(), read)
   }
 
   /** Reads the slots and passes on what others changed. */
-  #take(): void {
+  #readSlots(): void {
     if (this.#seen === undefined) return
     const [before, slots] = [this.#seen, this.#slots]
     if (!this.#file.read(slots) || slots.equals(before)) return
-    const news = KINDS.filter((kind) => !slotOf(slots, kind).equals(slotOf(before, kind)))
+    const changed = KINDS.filter((kind) => !slotOf(slots, kind).equals(slotOf(before, kind)))
     before.set(slots)
-    this.#parts.heard({ ...QUIET, ...Object.fromEntries(news.map((kind) => [kind, EVERYTHING[kind]])) })
+    this.#parts.onHint({ ...EMPTY_HINT, ...Object.fromEntries(changed.map((kind) => [kind, ALL_KINDS_HINT[kind]])) })
   }
 
   #note(error: unknown): void {

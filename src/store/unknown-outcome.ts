@@ -1,28 +1,28 @@
 import { OutcomeUnknownError } from '../errors.js'
 
 /**
- * Continues with the answer of a write. If the outcome of the write is unknown, the continuation belongs to `retry()`: it runs
- * once the answer is known, so that `retry()` gives what the whole call would have given.
+ * Runs `next` on the result of a write. If the outcome of the write is unknown, the error's `retry()` runs `next` once
+ * the result is known, so `retry()` returns what the whole call would have returned.
  */
-export async function followed<T, R>(asked: Promise<T>, next: (answer: T) => R | Promise<R>): Promise<R> {
+export async function thenOrRetry<T, R>(asked: Promise<T>, next: (answer: T) => R | Promise<R>): Promise<R> {
   let answer: T
   try {
     answer = await asked
   } catch (error) {
-    throw continued(error, next)
+    throw withContinuation(error, next)
   }
   return next(answer)
 }
 
-/** The same for an error that a write threw: with this continuation, if the outcome is unknown. */
-export function continued<T, R>(error: unknown, next: (answer: T) => R | Promise<R>): unknown {
+/** Attaches the continuation to an error of a write, if the error says that the outcome is unknown. */
+export function withContinuation<T, R>(error: unknown, next: (answer: T) => R | Promise<R>): unknown {
   if (!(error instanceof OutcomeUnknownError)) return error
   const { message, ids, cause } = error
-  return new OutcomeUnknownError(message, ids, () => followed(error.retry<T>(), next), { cause })
+  return new OutcomeUnknownError(message, ids, () => thenOrRetry(error.retry<T>(), next), { cause })
 }
 
-/** The answers of several writes, like `Promise.all`. One error stands for all whose outcome is unknown. */
-export async function allKnown<T>(asked: readonly Promise<T>[]): Promise<T[]> {
+/** The results of several writes, like `Promise.all`. All unknown outcomes are combined in one error. */
+export async function allOrUnknown<T>(asked: readonly Promise<T>[]): Promise<T[]> {
   try {
     return await Promise.all(asked)
   } catch (error) {
@@ -35,7 +35,7 @@ export async function allKnown<T>(asked: readonly Promise<T>[]): Promise<T[]> {
   const [first] = unknown as [OutcomeUnknownError]
   const ids = [...new Set(unknown.flatMap((one) => one.ids))]
   const retry = (): Promise<T[]> =>
-    allKnown(
+    allOrUnknown(
       settled.map((one) =>
         one.status === 'fulfilled' ? Promise.resolve(one.value) : (one.reason as OutcomeUnknownError).retry<T>(),
       ),

@@ -4,7 +4,7 @@ import type { Watch } from '../../../world/watch.js'
 /** The wait before a file that is gone, or could not be watched, is tried again. */
 const TRY_AGAIN_MS = 1_000
 
-export interface KeptWatchParts {
+export interface FileWatchParts {
   readonly timers: Timers
   /** Undefined: it must not be watched, and counts as touched once in a while. */
   readonly watch: Watch | undefined
@@ -14,13 +14,13 @@ export interface KeptWatchParts {
 }
 
 /** Keeps a file watched while it is removed and made again. While it cannot be, it counts as touched once a second. */
-export class KeptWatch {
+export class ReconnectingFileWatch {
   readonly #path: string
-  readonly #parts: KeptWatchParts
+  readonly #parts: FileWatchParts
   #unwatch: Cancel | undefined
   #again: Cancel | undefined
 
-  constructor(path: string, parts: KeptWatchParts) {
+  constructor(path: string, parts: FileWatchParts) {
     this.#path = path
     this.#parts = parts
   }

@@ -17,10 +17,10 @@ export interface Census {
     readonly quarantined: number
     readonly jobs: readonly number[]
   }[]
-  /** The changes requested of jobs that run. */
+  /** The pending requests of running jobs. */
   readonly requests: readonly { readonly seq: number; readonly kind: RequestKind }[]
   readonly pauses: readonly { readonly queue: string; readonly until: number | null }[]
-  /** The ledgers of what recurs. */
+  /** The ledgers of the schedules. */
   readonly ticks: readonly {
     readonly schedule: string
     readonly at: number
@@ -40,14 +40,14 @@ export interface Census {
     readonly sealedAt: number | null
     readonly completedAt: number | null
   }[]
-  /** How many members of groups are counted where; what is zero is left out. */
+  /** The number of group members in each state of each queue; zero counts are omitted. */
   readonly counts: readonly {
     readonly group: string
     readonly queue: string
     readonly state: State
     readonly members: number
   }[]
-  /** Open links between a parent and a child that waits for it, and parents whose ends are still to be looked at. */
+  /** Open links between a parent and a child that it blocks, and parents whose ends are still to be handled. */
   readonly links: readonly { readonly parent: string; readonly child: number; readonly policy: LinkPolicy }[]
   readonly todos: readonly string[]
   /** Rows of unfinished or ended jobs without a row in `jobs`: must be none. */
@@ -63,11 +63,11 @@ export interface CensusJob {
   readonly group: string | null
   /** The group that its payload says it follows. */
   readonly follows: string | null
-  /** The place it was enqueued for, and what it asked of others there; null when it need not be unique. */
+  /** The unique slot it was enqueued with, and its `while`; null when it has none. */
   readonly place: string | null
   readonly while: UniqueWhile | null
   readonly createdAt: number
-  /** In how many of the tables of unfinished and ended jobs it is: must be one. */
+  /** The number of tables of unfinished and ended jobs that contain it: must be one. */
   readonly places: number
   readonly state: State | null
   readonly fence: number | null
@@ -76,20 +76,20 @@ export interface CensusJob {
   readonly retries: number
   readonly crashes: number
   readonly streak: number
-  /** Why it is where it is. */
+  /** The reason recorded with its state. */
   readonly reason: string | null
-  /** Who ended it. */
+  /** The worker that ended it. */
   readonly worker: string | null
-  /** Whose the last line of its history is ('' for a command's), and how many lines there are. */
+  /** The worker of the last entry of its log ('' for a command), and the number of entries. */
   readonly told: string | null
-  /** The tick of a recurring job that it is of: its schedule and instant. */
+  /** The tick that enqueued it: its schedule and instant. */
   readonly tick: string | null
   readonly lines: number
-  /** Until when a finished job is kept; null while it is unfinished, and when it is kept for ever. */
+  /** When the keep time of a finished job ends; null while it is unfinished, and when it is kept for ever. */
   readonly keepUntil: number | null
-  /** The jobs it comes after, as the store has it. */
+  /** Its parents, as the store has them. */
   readonly after: readonly string[]
-  /** What its payload says of that: some of those it must come after, and what it does when one of them fails. */
+  /** The parents that its payload names (some of them), and its policy when one of them fails. */
   readonly asked: readonly string[]
   readonly policy: LinkPolicy | null
   /** A number in its payload, which some jobs return. */

@@ -143,7 +143,7 @@ export const rescueCases: readonly ContractCase[] = [
     const worker = await b.worker()
     await b.one()
     const job = only(await b.claim(worker))
-    const under = { onDuplicate: 'return', keepCancelledMs: 0, under: job } as const
+    const under = { onDuplicate: 'return', keepCancelledMs: 0, claim: job } as const
     await b.store.jobs.insertJobs([b.job({ name: 'child' })], under)
     await b.settle(job)
     await assert.rejects(b.store.jobs.insertJobs([b.job({ name: 'child' })], under), { code: 'E_LEASE_LOST' })

@@ -2,17 +2,20 @@ import type { Census } from '../../census.js'
 import { callerQueries } from './caller-transactions.js'
 import type { SqliteDatabase, Statements } from '../connection/driver.js'
 
-/** How often this connection has changed anything: when it has not, the census is as it was. */
+/** The number of changes that this connection has made: while it is the same, the census is the same. */
 export function countChanges(statements: Statements): number {
   return (statements.of('select total_changes() as changes').get() as { changes: number }).changes
 }
 
-/** As one text: thousands of small looks are taken, and a driver's rows cost more than the query. */
+/**
+ * Read as one JSON text: the simulator reads thousands of small censuses, and the driver's rows cost more than the
+ * query.
+ */
 export function readCensus(statements: Statements): Census {
   return readText(statements, CENSUS) as Census
 }
 
-/** With how often the work of each job was written by a transaction of the app (`makeWork`). */
+/** The census with the number of times that a transaction of the app wrote the work of each job (`makeWork`). */
 export function readCensusWithWork(statements: Statements): Census & { readonly works: readonly WorkOfJob[] } {
   return readText(statements, CENSUS_WITH_WORK) as Census & { readonly works: readonly WorkOfJob[] }
 }
@@ -26,17 +29,17 @@ function readText(statements: Statements, sql: string): unknown {
   return JSON.parse((statements.of(sql).get() as { census: string }).census)
 }
 
-/** A table of an app beside the jobs, to see whether a job and its work are one write. */
+/** A table of an app beside the jobs, to check that a job and its work commit together. */
 export function makeWork(database: SqliteDatabase): void {
   database.exec(MAKE_WORK)
 }
 
-/** The work of a job is done, if the transaction of this handle commits. */
+/** Records the work of a job in the transaction of this handle. */
 export function writeWork(tx: SqliteDatabase, id: string): void {
   tx.prepare(WRITE_WORK).run(id)
 }
 
-/** A transaction of the app's own, from its begin to its end in one go; what `work` throws rolls it back. */
+/** A transaction of the app, from begin to end in one call; a throw of `work` rolls it back. */
 export function transact(database: SqliteDatabase, work: (tx: SqliteDatabase) => void): void {
   database.exec(callerQueries.beginNow)
   try {

@@ -4,27 +4,28 @@ import type { Cancel, Timers } from '../../../world/timers.js'
 import type { ReconnectingFileWatch } from './reconnecting-file-watch.js'
 
 /**
- * Waits before each look, after the WAL was touched. The touch comes with the write and the commit is seen only after its
- * flush, so one look is not enough: they go on until they find something, or for longer than most flushes take. Meanwhile
- * further touches count for nothing, since one commit makes many: a busy file, and our own full speed above all, costs a few
- * looks and no more. The watch itself stays: to end and begin it each time costs a tenth of the speed, in garbage.
+ * The waits before each check after the -wal was touched. The touch comes with the write, and the commit is visible
+ * only after its flush, so one check is not enough: checks continue until one finds a commit, or for longer than most
+ * flushes take. Further touches in that time are ignored, because one commit causes many: so a busy file, this process
+ * at full speed above all, costs a few checks. The watch itself stays open: stopping and starting it each time cost a
+ * tenth of the throughput, in garbage.
  */
 const BURST_MS = [0, 1, 2, 4, 8, 16, 32, 64, 128]
-/** The process that committed claims first, and may have taken what it committed: others look a little later. */
+/** The committing process claims first, and may take the jobs it made ready: other processes check a little later. */
 const OTHERS_LAST_MS = 2
-/** Between two reports, however many commit: most commits are reported in other ways. */
+/** The shortest time between two reports, however many commits there are: most commits are reported in other ways. */
 const REPORT_EVERY_MS = 50
 
 export interface ForeignCommitsParts {
   readonly clock: Clock
   readonly timers: Timers
-  /** The connection's `data_version`: it moves with every commit but the connection's own. */
+  /** The connection's `data_version`: it changes with every commit of another connection. */
   readonly version: () => number
   /** Another connection committed. */
   readonly report: () => void
 }
 
-/** Finds commits of other connections by looking at `data_version`, for a short while after something says to look. */
+/** Finds commits of other connections by reading `data_version`, for a short while after a touch of the -wal. */
 export class ForeignCommits {
   readonly #parts: ForeignCommitsParts
   readonly #wal: ReconnectingFileWatch
@@ -41,7 +42,7 @@ export class ForeignCommits {
     this.#wal = watchWal(() => this.#touched())
   }
 
-  /** What was committed up to now is known; what comes from now on is of interest. */
+  /** Takes the current version as known, and reports later commits. */
   listen(): void {
     this.#listening = true
     this.#version = this.#parts.version()
@@ -62,7 +63,7 @@ export class ForeignCommits {
   }
 
   #touched(): void {
-    // Looks are under way: what this one tells of may be seen only after the last of them.
+    // Checks are in progress: the commit of this touch may be visible only after the last of them.
     if (this.#timer !== undefined) return void (this.#touchedAgain = true)
     this.#step = 0
     this.#lookIn(BURST_MS[0])
@@ -76,7 +77,7 @@ export class ForeignCommits {
     this.#touched()
   }
 
-  /** One that found something is followed by one more: another's touch may have been part of the one we felt. */
+  /** After a check that found a commit, check once more: the touch may have come from two commits. */
   #nextLook(): void {
     const found = this.#look()
     this.#step = found ? BURST_MS.length : this.#step + 1

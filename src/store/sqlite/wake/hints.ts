@@ -8,20 +8,20 @@ import { ALL_KINDS_HINT, Wake } from './wake.js'
 
 export interface HintsParts {
   readonly session: Session
-  /** The database's path; in memory there are no others. */
+  /** The database's path; a database in memory has no other processes. */
   readonly path: string
   readonly world: World
-  /** How other processes' commits are watched for; without it they are found by polling alone. */
+  /** How to watch for commits of other processes; without it they are found by polling alone. */
   readonly watch: Watch | undefined
-  /** Verified before a wake file is made. */
+  /** Verified before a wake file is created. */
   readonly identity?: FileIdentity | undefined
-  /** A sentence for people. */
+  /** Writes a warning to the log. */
   readonly note: (sentence: string) => void
 }
 
-/** The listeners for commits, of this process and of others. */
+/** The listeners for commits of this process and of others. */
 export class Hints {
-  /** A worker of this process claims. */
+  /** A worker of this process claims jobs. */
   hasLocalWorker = false
   readonly #session: Session
   readonly #wake: Wake | undefined
@@ -51,25 +51,28 @@ export class Hints {
     this.#pass(hint)
   }
 
-  /** This process has made something ready since it was last asked: a claim need not look first whether there is anything. */
+  /**
+   * Whether this process has made a job ready since the last call: then a claim need not check first whether there is
+   * one.
+   */
   takeMadeReady(): boolean {
     const made = this.#madeReady
     this.#madeReady = false
     return made
   }
 
-  /** A connection of the user's, in this process, has committed what it wrote for us: no other hint tells of that. */
+  /** A connection of the user, in this process, committed writes of the store: no other hint reports that. */
   callerCommitted(): void {
     this.#wake?.publish(ALL_KINDS_HINT)
     this.#pass(ALL_KINDS_HINT)
   }
 
-  /** Moves with every commit of another connection than the session's own; -1 when it cannot be read for now. */
+  /** Changes with every commit of another connection than the session's own; -1 when it cannot be read now. */
   version(): number {
     try {
       return (this.#session.statement(this.#session.queries.dataVersion).get() as { data_version: number }).data_version
     } catch {
-      return -1 // Busy, recovering: something moves, and a look costs little.
+      return -1 // Busy or recovering: the file is changing, and a check costs little.
     }
   }
 
@@ -99,7 +102,7 @@ export class Hints {
     try {
       return this.#session.statement(this.#session.queries.anyReady).all().length > 0
     } catch {
-      return true // It cannot be read for now: then others should look.
+      return true // It cannot be read now: let the other processes check.
     }
   }
 }

@@ -1,7 +1,7 @@
 import type { Cancel } from '../../../world/timers.js'
 import type { StoreNotice } from '../../info.js'
 
-/** The listeners for what the store reports while it is in use. */
+/** The listeners for the store's notices. */
 export class Notices {
   readonly #listeners = new Set<(notice: StoreNotice) => void>()
 

@@ -1,19 +1,22 @@
 import type { Cancel, Timers } from '../../../world/timers.js'
 import type { Watch } from '../../../world/watch.js'
 
-/** The wait before a file that is gone, or could not be watched, is tried again. */
+/** The wait before a file that is missing, or could not be watched, is tried again. */
 const TRY_AGAIN_MS = 1_000
 
 export interface FileWatchParts {
   readonly timers: Timers
-  /** Undefined: it must not be watched, and counts as touched once in a while. */
+  /** Undefined: the file must not be watched, and counts as touched once a second. */
   readonly watch: Watch | undefined
   readonly touched: () => void
-  /** It cannot be watched, for a reason that does not mend by itself. */
+  /** The file cannot be watched, for a reason that does not go away by itself. */
   readonly failed: (error: unknown) => void
 }
 
-/** Keeps a file watched while it is removed and made again. While it cannot be, it counts as touched once a second. */
+/**
+ * Keeps a file watched while it is removed and created again. While it cannot be watched, it counts as touched once a
+ * second.
+ */
 export class ReconnectingFileWatch {
   readonly #path: string
   readonly #parts: FileWatchParts

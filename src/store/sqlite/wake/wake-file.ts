@@ -14,17 +14,17 @@ import type { Stats } from 'node:fs'
 import type { Clock } from '../../../world/clock.js'
 
 export const SLOT_BYTES = 8
-/** Room for more kinds of news than there are, so that an older process can read a newer one's file. */
+/** Room for more kinds of hints than exist now, so that an older process can read the file of a newer one. */
 const SLOTS_MAX = 8
 export const FILE_BYTES = SLOT_BYTES * SLOTS_MAX
-/** What is longer is not ours, whatever its name: it is left alone. */
+/** A longer file is not a wake file, whatever its name, and is left alone. */
 const BYTES_MAX = 4_096
-/** How long a file that was removed or put in another's place may stay unnoticed. */
+/** How long a removed or replaced file may stay unnoticed. */
 const LOOK_AGAIN_MS = 1_000
 
 /**
- * `<file>-wake`: a few bytes that say nothing by themselves; that they changed is the news. It may be missing, damaged,
- * unwritable or something else altogether: then there is no news here and everything is as without it.
+ * `<file>-wake`: a few bytes without a meaning of their own; a change of them is the hint. The file may be missing,
+ * damaged, unwritable or another kind of file: then it gives no hints, and listeners poll.
  */
 export class WakeFile {
   readonly path: string
@@ -45,7 +45,7 @@ export class WakeFile {
     return this.#file !== undefined
   }
 
-  /** Reads the slots into `slots`; false when there is no file to read. What the file does not have is zero. */
+  /** Reads the slots into `slots`; false when there is no file to read. Slots beyond the end of the file are zero. */
   read(slots: Buffer): boolean {
     const read = this.#attempt((file) => readSync(file, slots, 0, FILE_BYTES, 0))
     if (read === undefined) return false
@@ -53,7 +53,7 @@ export class WakeFile {
     return true
   }
 
-  /** Each slot by itself: one write over all of them would paint over what a neighbour wrote in between. */
+  /** Writes one slot at a time: one write of all slots would overwrite what another process wrote in between. */
   write(slot: number, bytes: Uint8Array): void {
     this.#attempt((file) => writeSync(file, bytes, 0, SLOT_BYTES, slot * SLOT_BYTES))
   }
@@ -68,11 +68,11 @@ export class WakeFile {
       const file = this.#descriptor()
       return file === undefined ? undefined : use(file)
     } catch {
-      return undefined // A full disk, a file that may not be written: other processes find out by polling.
+      return undefined // A full disk, or a file without write permission: other processes poll.
     }
   }
 
-  /** Looked at again once a second: it may have been removed, or its fault mended. */
+  /** Checked again once a second: the file may have been removed, or an earlier error may be resolved. */
   #descriptor(): number | undefined {
     const now = this.#clock.monotonic()
     if (now - this.#lookedAt < LOOK_AGAIN_MS) return this.#file
@@ -89,15 +89,15 @@ export class WakeFile {
 }
 
 export interface WakeFileParts {
-  /** Throws when the database is gone: then no wake file is made. */
+  /** Throws when the database was deleted or replaced: then no wake file is created. */
   readonly verify: () => void
   /** Called whenever another file than before is in use: its watchers must watch that one. */
   readonly opened: () => void
 }
 
 /**
- * A file of its own, and short. A link, also a hard one, may lead to the database itself, and closing that would drop its
- * locks; a pipe or a device would block.
+ * A regular, short file with one name. A link, also a hard link, may lead to the database itself, and closing that
+ * would drop its locks; a pipe or a device would block.
  */
 function isRegularFile(stats: Stats): boolean {
   return stats.isFile() && stats.nlink === 1 && stats.size <= BYTES_MAX
@@ -107,10 +107,12 @@ function isSame(a: Stats, b: Stats): boolean {
   return a.dev === b.dev && a.ino === b.ino
 }
 
-/** Exactly those users who may write the database may write the wake file: it gets the database's owner and permissions. */
+/**
+ * Exactly the users who may write the database may write the wake file: it gets the database's owner and permissions.
+ */
 function open(path: string, database: Stats): number {
   const mode = database.mode & 0o666
-  // Windows has neither flag, and none of what they guard against.
+  // Windows has neither flag, and none of the files they guard against.
   const careful = (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
   const file = openSync(path, constants.O_RDWR | constants.O_CREAT | careful, mode)
   const stats = fstatSync(file)
@@ -118,7 +120,7 @@ function open(path: string, database: Stats): number {
     if (process.getuid?.() === 0 && stats.uid !== database.uid) fchownSync(file, database.uid, database.gid)
     if ((stats.mode & 0o777) !== mode && stats.uid === process.getuid?.()) fchmodSync(file, mode)
   } catch {
-    // Not ours to change: it opened, and that is all it takes.
+    // This user may not change it. It is open, and that is enough.
   }
   return file
 }

@@ -38,7 +38,7 @@ afterEach(async () => {
   for (const each of opened.splice(0)) await each.close()
 })
 
-/** A store as another process has it, with a connection of its own, and what it hears. */
+/** A store as another process has it, with its own connection, and the hints it receives. */
 async function open(watch: Watch | undefined = systemWatch): Promise<{ store: SqliteStore; hints: Hint[] }> {
   const world = systemWorld()
   const file = await openFile({ target: path, durability: 'process' }, true, world)
@@ -73,11 +73,11 @@ const insert = (store: SqliteStore, more?: Partial<NewJob>): Promise<unknown> =>
 const heard = (hints: readonly Hint[], wanted: Partial<Hint>): Promise<void> =>
   expect.poll(() => hints, { timeout: 5_000, interval: 2 }).toContainEqual(expect.objectContaining(wanted))
 
-/** Long enough for every burst and report to be over. */
+/** Long enough for every burst and report to end. */
 const quiet = (): Promise<void> => new Promise((next) => setTimeout(next, 250))
 
-describe('what another commits', () => {
-  test('is heard as the kind of news it is', async () => {
+describe('a commit of another process', () => {
+  test('gives a hint of its kind', async () => {
     const { hints } = await listening()
     const { store } = await open()
     await insert(store)
@@ -86,7 +86,7 @@ describe('what another commits', () => {
     await heard(hints, { ready: false, dueInMs: 0, settled: false })
   })
 
-  test('is heard when it settles', async () => {
+  test('gives a hint when it settles a job', async () => {
     const { hints } = await listening()
     const { store } = await open()
     const job = newJob()
@@ -96,20 +96,20 @@ describe('what another commits', () => {
     await heard(hints, { ready: false, settled: true })
   })
 
-  test('is not heard by itself', async () => {
+  test('gives no hint to the process that committed', async () => {
     const { store, hints } = await listening()
     for (let i = 0; i < 5; i += 1) await insert(store)
     await quiet()
     expect(hints).toEqual(Array(5).fill({ ready: true, dueInMs: null, settled: false, requested: false }))
   })
 
-  test('is heard by everybody else, while all of them commit', async () => {
+  test('gives a hint to every other process, while all of them commit', async () => {
     const all = await Promise.all([listening(), listening(), listening()])
     for (let i = 0; i < 20; i += 1) await Promise.all(all.map(({ store }) => insert(store, { due: { inMs: 60_000 } })))
     for (const { hints } of all) await heard(hints, { dueInMs: 0 })
   })
 
-  test('on a plain connection is found by its write, as news of every kind', async () => {
+  test('on a plain connection is found by its write, as a hint of every kind', async () => {
     const { hints } = await listening()
     const plain = new (chooseLibrary().open)(path)
     opened.push(plain)
@@ -121,7 +121,7 @@ describe('what another commits', () => {
     await heard(hints, { ready: true, dueInMs: 0, settled: true })
   })
 
-  test('is not heard by those who stopped listening, and heard again by those who begin again', async () => {
+  test('gives no hint after a listener stops, and gives hints again after it starts again', async () => {
     const { store: listener, hints } = await open()
     const { store } = await open()
     const stop = listener.onHint((hint) => hints.push(hint))
@@ -135,15 +135,15 @@ describe('what another commits', () => {
   })
 })
 
-describe('what became ready', () => {
+describe('the hint of a ready job', () => {
   const READY: Hint = { ready: true, dueInMs: null, settled: false, requested: false }
 
-  /** A wake part whose timers fire when the test says so; gives what is in the wake file. */
-  function telling(worksHere: boolean, isReady: boolean): { tell: (hint: Hint) => Buffer; later: () => Buffer } {
+  /** A wake part whose timers fire when the test says so; returns the content of the wake file. */
+  function publisher(localWorker: boolean, isReady: boolean): { publish: (hint: Hint) => Buffer; later: () => Buffer } {
     writeFileSync(path, '')
     const timers: (() => void)[] = []
     const real = systemWorld()
-    // A clock that stands still until `later`: what is told within a few milliseconds must not depend on how fast we are.
+    // A clock that does not move until `later`: the test must not depend on the speed of the machine.
     let at = 1_000
     const clock = { ...real.clock, monotonic: () => at }
     const after = (_: number, callback: () => void): (() => void) => (timers.push(callback), () => undefined)
@@ -153,7 +153,7 @@ describe('what became ready', () => {
       world: { ...real, clock, timers: { after, soon: (callback) => void timers.push(callback) } },
       watch: systemWatch,
       version: () => 1,
-      hasLocalWorker: () => worksHere,
+      hasLocalWorker: () => localWorker,
       isReady: () => isReady,
       onHint: () => undefined,
       note: () => undefined,
@@ -161,35 +161,35 @@ describe('what became ready', () => {
     opened.push(wake)
     const slots = (): Buffer => (existsSync(`${path}-wake`) ? readFileSync(`${path}-wake`) : Buffer.alloc(0))
     return {
-      tell: (hint) => (wake.publish(hint), slots()),
+      publish: (hint) => (wake.publish(hint), slots()),
       later: () => ((at += 1_000), timers.splice(0).forEach((fire) => fire()), slots()),
     }
   }
 
-  test('is told at once where nobody works', () => {
-    expect(telling(false, true).tell(READY)).toHaveLength(8)
+  test('is written to the wake file at once by a process without a worker', () => {
+    expect(publisher(false, true).publish(READY)).toHaveLength(8)
   })
 
-  test('is first for the worker here, and told when it leaves something', () => {
-    const { tell, later } = telling(true, true)
-    expect(tell(READY)).toHaveLength(0)
+  test('waits for the local worker, and is published when that leaves a ready job', () => {
+    const { publish, later } = publisher(true, true)
+    expect(publish(READY)).toHaveLength(0)
     expect(later()).toHaveLength(8)
   })
 
-  test('is not told at all when the worker here took it', () => {
-    const { tell, later } = telling(true, false)
-    tell(READY)
+  test('is not published when the local worker took the job', () => {
+    const { publish, later } = publisher(true, false)
+    publish(READY)
     expect(later()).toHaveLength(0)
-    expect(tell({ ...READY, settled: true })).toHaveLength(0)
+    expect(publish({ ...READY, settled: true })).toHaveLength(0)
     expect(later()).toHaveLength(24)
     expect(later().subarray(0, 8)).toEqual(Buffer.alloc(8))
   })
 
-  test('is told at most once in a few milliseconds, and never forgotten', () => {
-    const { tell, later } = telling(false, true)
-    const first = tell(READY)
-    expect(tell(READY)).toEqual(first)
-    expect(tell(READY)).toEqual(first)
+  test('is published at most once in a few milliseconds, and never dropped', () => {
+    const { publish, later } = publisher(false, true)
+    const first = publish(READY)
+    expect(publish(READY)).toEqual(first)
+    expect(publish(READY)).toEqual(first)
     expect(later()).not.toEqual(first)
   })
 })
@@ -197,7 +197,7 @@ describe('what became ready', () => {
 describe('the wake file', () => {
   const wakeFile = (): string => `${path}-wake`
 
-  test('may be read and written by whoever may read and write the database', async () => {
+  test('has the permissions of the database', async () => {
     await insert((await open()).store)
     expect(statSync(wakeFile()).mode & 0o777).toBe(0o600)
     rmSync(wakeFile())
@@ -206,7 +206,7 @@ describe('the wake file', () => {
     expect(statSync(wakeFile()).mode & 0o777).toBe(0o664)
   })
 
-  test('is there for no database in memory', async () => {
+  test('is not created for a database in memory', async () => {
     path = ':memory:'
     await insert((await listening()).store)
     expect(existsSync(wakeFile())).toBe(false)
@@ -217,23 +217,23 @@ describe('the wake file', () => {
     'a link to the database': () => symlinkSync(path, wakeFile()),
     'a hard link to the database': () => linkSync(path, wakeFile()),
     'a link to nothing': () => symlinkSync(join(folder, 'nothing'), wakeFile()),
-    'a file of somebody else’s': () => writeFileSync(wakeFile(), 'x'.repeat(10_000)),
+    'a file of another program': () => writeFileSync(wakeFile(), 'x'.repeat(10_000)),
   }
   for (const [what, put] of Object.entries(obstacles))
-    test(`is left alone when ${what} has its name, and news still comes`, async () => {
+    test(`is left alone when ${what} has its name, and hints still come`, async () => {
       const first = await open()
       put()
       const before = statSync(path)
       const { hints } = await listening()
       await insert(first.store)
       await heard(hints, { ready: true })
-      expect(openInThisProcess(path)).toBe(2) // The two connections' own.
+      expect(openInThisProcess(path)).toBe(2) // The descriptors of the two connections.
       expect(statSync(path).ino).toBe(before.ino)
       expect(existsSync(join(folder, 'nothing'))).toBe(false)
       if (what.startsWith('a file')) expect(readFileSync(wakeFile(), 'utf8')).toBe('x'.repeat(10_000))
     })
 
-  test('that was cut short or filled with anything is written over where it is ours', async () => {
+  test('that was truncated or overwritten is repaired by the next hint', async () => {
     const { hints } = await listening()
     const { store } = await open()
     await insert(store)
@@ -248,7 +248,7 @@ describe('the wake file', () => {
     await heard(hints, { dueInMs: 0 })
   })
 
-  test('that was removed is made again, and watched again', async () => {
+  test('that was removed is created and watched again', async () => {
     const { hints } = await listening()
     const { store } = await open()
     await insert(store)
@@ -272,22 +272,22 @@ describe('the wake file', () => {
   })
 })
 
-describe('where nothing can be watched', () => {
+describe('where no file can be watched', () => {
   const broken: Watch = () => {
     throw Object.assign(new Error('ENOSPC: System limit for number of file watchers reached'), { code: 'ENOSPC' })
   }
 
-  test('it is said once, in a sentence, and writing goes on', async () => {
+  test('one warning says so, and writes continue', async () => {
     const { store } = await listening(broken)
     await insert(store)
     store.onHint(() => undefined)
     expect(store.info.warnings.filter((warning) => warning.includes('watch'))).toEqual([
-      `${path}: what other processes commit cannot be watched here (ENOSPC: System limit for number of file watchers reached); ` +
-        'it is looked for once a second, and at every `poll`',
+      `${path}: commits of other processes cannot be watched (ENOSPC: System limit for number of file watchers reached); ` +
+        'the store checks for them once a second, and at every `poll`',
     ])
   })
 
-  test('commits of others are found all the same, within seconds', async () => {
+  test('commits of other processes are found within seconds', async () => {
     const { hints } = await listening(broken)
     const { store } = await open(broken)
     await insert(store)
@@ -295,14 +295,14 @@ describe('where nothing can be watched', () => {
   })
 })
 
-/** How many descriptors of this process lead to the file. */
+/** The number of descriptors of this process that lead to the file. */
 function openInThisProcess(file: string): number {
   if (process.platform !== 'linux') return file.endsWith('-wake') ? 0 : 2
   return readdirSync('/proc/self/fd').filter((fd) => {
     try {
       return readlinkSync(`/proc/self/fd/${fd}`) === file
     } catch {
-      return false // The folder's own descriptor is gone by now.
+      return false // The descriptor of the folder listing itself is closed by now.
     }
   }).length
 }

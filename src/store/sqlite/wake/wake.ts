@@ -11,45 +11,47 @@ import { FILE_BYTES, SLOT_BYTES, WakeFile } from './wake-file.js'
 /**
  * How processes that share a file wake each other.
  *
- *   our commit ──► tell: new random bytes in the slot of each kind of changed ──► others' watch ──► a hint of those kinds
- *   any commit ──► its write to the -wal ──► others' watch ──► data_version moved ──► a hint of every kind
+ *   our commit ──► publish: new random bytes in the slot of each kind ──► others' watch ──► a hint of those kinds
+ *   any commit ──► its write to the -wal ──► others' watch ──► data_version changed ──► a hint of every kind
  *
- * The wake file is exact and quick, and only we write it. The -wal is written by every process, so it also finds commits without a hint,
- * such as a commit of another program; while much is committed it is asked only now and then. All of this may be
- * lost or be about nothing: the poll is under it.
+ * The wake file is exact and fast, and only Millrace writes it. Every commit writes the -wal, so its watch also finds
+ * commits without a hint, such as those of another program; under load it is checked only now and then. A hint can be
+ * lost or can be false, so listeners also poll.
  */
 
 type Kind = keyof Hint
 
-/** Which slot tells of which part of a hint. Numbers are never used again: processes of two versions may share a file. */
+/** The slot of each part of a hint. Numbers are never reused: processes of two versions may share a file. */
 const SLOTS: { readonly [kind in Kind]: number } = { ready: 0, dueInMs: 1, settled: 2, requested: 3 }
 const KINDS = Object.keys(SLOTS) as Kind[]
 
-/** What to tell of another's commit: each kind as if it were so now. When a job is due, the listener has to look. */
+/**
+ * The hint for a commit of unknown content: each kind as if it applied now. The listener has to read when a job is due.
+ */
 export const ALL_KINDS_HINT: Hint = { ready: true, dueInMs: 0, settled: true, requested: true }
 
-/** Between two reads of the wake file: what others commit faster is one hint. */
+/** The shortest time between two reads of the wake file: commits in between become one hint. */
 const READ_EVERY_MS = 1
-/** Between two writes of it: each wakes every process that listens. */
+/** The shortest time between two writes of the wake file: each wakes every listening process. */
 const PUBLISH_EVERY_MS = 5
-/** What became ready is for our own worker first: if all of it is taken by then, the others need not come for it. */
+/** A head start for the local worker: if it takes all ready jobs in this time, other processes need no hint. */
 const OWN_FIRST_MS = 2
 
 export interface WakeParts {
   /** The database's path. */
   readonly path: string
-  /** Throws when another file is at the path: then no wake file is made there. */
+  /** Throws when another file is at the path: then no wake file is created there. */
   readonly verify: () => void
   readonly world: World
   readonly watch: Watch
   readonly version: () => number
-  /** A worker of this process may take what is ready. */
+  /** A worker of this process may claim the ready jobs. */
   readonly hasLocalWorker: () => boolean
-  /** There is something to take. */
+  /** A job is ready. */
   readonly isReady: () => boolean
-  /** Another process, or another connection of this one, committed something. */
+  /** Another process, or another connection of this process, committed. */
   readonly onHint: (hint: Hint) => void
-  /** A sentence for people: it cannot watch. */
+  /** Writes a warning to the log: the file cannot be watched. */
   readonly note: (sentence: string) => void
 }
 
@@ -58,13 +60,13 @@ export class Wake {
   readonly #file: WakeFile
   readonly #fileWatch: ReconnectingFileWatch
   readonly #commits: ForeignCommits
-  /** The slots as we last saw or wrote them, while there is a listener. */
+  /** The slots as last read or written, while there is a listener. */
   #seen: Buffer | undefined
-  /** As they are read: at full speed that is hundreds of times a second, and each need not be a new piece of memory. */
+  /** A buffer for reading, reused: at full speed there are hundreds of reads a second. */
   readonly #slots = Buffer.alloc(FILE_BYTES)
   #reading: Cancel | undefined
   #readAt = -Infinity
-  /** Hints that were not passed on yet. */
+  /** Kinds that are not written to the wake file yet. */
   readonly #pendingKinds = new Set<Kind>()
   #publishing: Cancel | undefined
   #publishedAt = -Infinity
@@ -95,7 +97,7 @@ export class Wake {
     )
   }
 
-  /** There is a listener: report what is committed from now on. */
+  /** There is a listener: report commits from now on. */
   listen(): void {
     if (this.#seen !== undefined || this.#closed) return
     this.#seen = Buffer.alloc(FILE_BYTES)
@@ -104,7 +106,7 @@ export class Wake {
     this.#commits.listen()
   }
 
-  /** There is no listener any more. */
+  /** The last listener was removed. */
   stopListening(): void {
     this.#seen = undefined
     this.#fileWatch.stop()
@@ -113,7 +115,7 @@ export class Wake {
     this.#reading = undefined
   }
 
-  /** We committed this: the others hear of it. */
+  /** Publishes the hint of a local commit to other processes. */
   publish(hint: Hint): void {
     for (const kind of KINDS) if (hint[kind] !== EMPTY_HINT[kind]) this.#pendingKinds.add(kind)
     if (this.#pendingKinds.size === 0 || this.#publishing !== undefined || this.#closed) return
@@ -137,7 +139,7 @@ export class Wake {
     this.#publishing?.()
     this.#publishing = undefined
     this.#publishedAt = this.#parts.world.clock.monotonic()
-    this.#readSlots() // A neighbour's changed must not be painted over.
+    this.#readSlots() // Read first: writing would overwrite hints of other processes.
     if (this.#pendingKinds.has('ready') && this.#parts.hasLocalWorker() && !this.#parts.isReady())
       this.#pendingKinds.delete('ready')
     for (const kind of this.#pendingKinds) this.#write(SLOTS[kind])
@@ -151,12 +153,12 @@ export class Wake {
     this.#seen?.set(bytes, slot * SLOT_BYTES)
   }
 
-  /** Only a file that is what it should be is watched: its name may lead anywhere. */
+  /** Watches the file only after its check: the name may lead to anything. */
   #watchFile(): void {
     if (this.#seen !== undefined && this.#file.isOpen) this.#fileWatch.start()
   }
 
-  /** Touches of one turn, and of one millisecond, are one read. */
+  /** Touches of one turn, and of one millisecond, cause one read. */
   #readSoon(): void {
     if (this.#reading !== undefined || this.#seen === undefined) return
     const { clock, timers } = this.#parts.world
@@ -168,7 +170,7 @@ export class Wake {
     this.#reading = afterIdle(timers, this.#readAt + READ_EVERY_MS - clock.monotonic(), read)
   }
 
-  /** Reads the slots and passes on what others changed. */
+  /** Reads the slots and reports those that other processes changed. */
   #readSlots(): void {
     if (this.#seen === undefined) return
     const [before, slots] = [this.#seen, this.#slots]
@@ -183,8 +185,8 @@ export class Wake {
     this.#noted = true
     const why = error instanceof Error ? error.message : String(error)
     this.#parts.note(
-      `${this.#parts.path}: what other processes commit cannot be watched here (${why}); ` +
-        'it is looked for once a second, and at every `poll`',
+      `${this.#parts.path}: commits of other processes cannot be watched (${why}); ` +
+        'the store checks for them once a second, and at every `poll`',
     )
   }
 }
@@ -194,7 +196,7 @@ function slotOf(slots: Buffer, kind: Kind): Buffer {
 }
 
 /**
- * Elsewhere a watch opens what it watches, and only SQLite may open a database's files: closing one of them can drop the
- * locks of the whole process. There, a commit on a user's connection is told by the process that made it.
+ * On other systems a watch opens the file it watches, and only SQLite may open a database's files: closing one of them can
+ * drop the locks of the whole process. There, the process that owns a user's connection publishes the hint of its commits.
  */
 const WATCHES_WITHOUT_OPENING = process.platform === 'linux' || process.platform === 'win32'

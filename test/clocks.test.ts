@@ -158,7 +158,7 @@ describe('a clock that is set back by a day', () => {
     clock.now += DAY
     await soon(() => expect(linesOf('forward by 1 d')).toHaveLength(1))
     expect(linesOf('forward by 1 d')[0]).toMatch(
-      /^the database's clock went forward by 1 d, or its machine slept: jobs/,
+      /^the database's clock went forward by 1 d, or its machine was suspended: jobs/,
     )
     expect(linesOf('set back')).toHaveLength(1)
   })

@@ -462,7 +462,7 @@ describe('bad input to after', () => {
     })
     const mill = await open({ jobs: [odd, bad] })
     await expect(mill.enqueue(odd, { n: 1 })).rejects.toThrow(
-      /payload does not say what to come after: the job’s after\(\)\[0\] must be/,
+      /payload made after\(\) of the job fail: after\(\)\[0\] must be/,
     )
     await expect(mill.enqueue(bad, { n: 1 })).rejects.toThrow('after() threw no idea')
     await expect(mill.enqueue(odd, { n: 1 }, { onParentFailure: 'explode' as never })).rejects.toThrow(

@@ -29,7 +29,7 @@ const OPTIONS = {
 }
 
 const README_PROGRAM = /^```ts\n([\s\S]*?)^```/m.exec(readFileSync(join(root, 'README.md'), 'utf8'))?.[1] ?? ''
-const README_QUESTIONS = `
+const README_TYPE_CHECKS = `
 const text: string = await handle.result()
 // @ts-expect-error the result is a text
 const number: number = await handle.result()
@@ -46,14 +46,14 @@ const COMPILERS: readonly (readonly [version: string, compiler: string])[] = [
 
 /** One program for each version and module setting: a compiler takes seconds to read the libraries, and little for a file. */
 describe.each(COMPILERS)('TypeScript %s', (version, compiler) => {
-  const MISTAKES = asStranger('src/mistakes.test-d.ts')
+  const MISTAKES = asUserProject('src/mistakes.test-d.ts')
   let found: Found
   beforeAll(async () => {
-    const agreeing = TYPE_TESTS.map((file) => [fileNameFor(file), asStranger(file)])
+    const agreeing = TYPE_TESTS.map((file) => [fileNameFor(file), asUserProject(file)])
     found = await compile(version, compiler, OPTIONS, {
       ...Object.fromEntries(agreeing),
       'mistakes.ts': MISTAKES.replaceAll('@ts-expect-error says', 'says'),
-      'readme.mts': README_PROGRAM + README_QUESTIONS,
+      'readme.mts': README_PROGRAM + README_TYPE_CHECKS,
     })
   })
 
@@ -106,7 +106,7 @@ describe('a CommonJS file', () => {
 })
 
 /** A type test as in a user's project: it imports the built declarations, by the package's name. */
-function asStranger(file: string): string {
+function asUserProject(file: string): string {
   const reactive = file.includes('/reactive/')
   return readFileSync(join(root, file), 'utf8').replaceAll(/from '\.\/([\w-]+)\.js'/g, (_, name: string) => {
     const subpath = name === 'index' ? (reactive ? '/reactive' : '') : `/${name}`

@@ -104,7 +104,7 @@ describe('one line a transition', () => {
       (e) => e.rescued('w', [{}, {}] as LeasedJob[], 1),
       [
         'warn',
-        'rescued 2 jobs of worker w, which died; what is not parked runs again',
+        'rescued 2 jobs of worker w, which died; jobs that are not parked run again',
         { worker: 'w', jobs: 2, parked: 1 },
       ],
     ],
@@ -116,7 +116,7 @@ describe('one line a transition', () => {
     [
       'a lost lease',
       (e) => e.lost({ worker: 'w', why: 'it was taken for dead' }),
-      ['warn', 'lost worker w: it was taken for dead; results of its jobs are not recorded', { worker: 'w' }],
+      ['warn', 'worker w lost its lease: it was taken for dead; results of its jobs are not recorded', { worker: 'w' }],
     ],
     [
       'what it logs, with fields beside its own',

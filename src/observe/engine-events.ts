@@ -11,7 +11,7 @@ import type { ClaimedJob, LeasedJob, NewJob, SettledJob } from '../store/store.j
 import type { ClockStep } from '../world/clock-step.js'
 import type { Log } from '../world/log.js'
 import {
-  logArrival,
+  logEnqueued,
   logRequestedChange,
   logScheduleRecovered,
   logClockStep,
@@ -82,7 +82,7 @@ export function engineEvents(log: Log, isGone: () => boolean = () => false): Eng
   return {
     enqueued(jobs) {
       if (!log.debugs) return
-      for (const job of jobs) logArrival(log, job)
+      for (const job of jobs) logEnqueued(log, job)
     },
     changed({ id, name, queue }, to, reason) {
       if (to === 'gone') log.write('info', { id, job: name, queue }, `deleted ${name}`)

@@ -23,7 +23,7 @@ const LEVELS: { readonly [to in State]: LogLevel } = {
   parked: 'error',
 }
 
-/** What was lost: the lease of a worker, with the reason, or the claim of one job. */
+/** A lost lease of a worker, or a lost claim of one job. */
 export type Lost =
   | { readonly worker: string; readonly why: string }
   | { readonly id: string; readonly name: string; readonly queue: string }
@@ -58,7 +58,7 @@ export function logTransition(log: Log, transition: Transition): void {
 const tenths = (ms: number): number => Math.round(ms * 10) / 10
 
 /** A job was enqueued. Only the store knows whether a job with parents is blocked: they may have ended. */
-export function logArrival(log: Log, { id, name, queue, due, after }: NewJob): void {
+export function logEnqueued(log: Log, { id, name, queue, due, after }: NewJob): void {
   const dueInMs = 'inMs' in due ? due.inMs : undefined
   if (after === undefined || after.length === 0)
     return logTransition(log, { id, job: name, queue, to: dueInMs === 0 ? 'ready' : 'scheduled', dueInMs })
@@ -88,7 +88,7 @@ export function logRescued(log: Log, worker: string, jobs: number, parked: numbe
   log.write(
     'warn',
     fields,
-    `rescued ${count(jobs, 'job')} of worker ${worker}, which died; what is not parked runs again`,
+    `rescued ${count(jobs, 'job')} of worker ${worker}, which died; jobs that are not parked run again`,
   )
 }
 
@@ -120,7 +120,7 @@ export function logLost(log: Log, what: Lost): void {
     return log.write(
       'warn',
       { worker: what.worker },
-      `lost worker ${what.worker}: ${what.why}; results of its jobs are not recorded`,
+      `worker ${what.worker} lost its lease: ${what.why}; results of its jobs are not recorded`,
     )
   const { id, name, queue } = what
   log.write('warn', { id, job: name, queue }, `lost ${name}: its claim was lost, and this attempt is not recorded`)
@@ -189,7 +189,7 @@ export function logClockStep(log: Log, { databaseMs, machineMs }: ClockStep): vo
     log.write(
       'info',
       { databaseMs, machineMs },
-      `the database's clock went forward by ${by}, or its machine slept: ${SET_FORWARD}`,
+      `the database's clock went forward by ${by}, or its machine was suspended: ${SET_FORWARD}`,
     )
   else
     log.write(
@@ -200,6 +200,6 @@ export function logClockStep(log: Log, { databaseMs, machineMs }: ClockStep): vo
 }
 
 const SET_BACK =
-  'scheduled jobs and retries are due that much later; schedules with "every" go on, and a cron time that has fired does not fire again; finished jobs are kept that much longer'
+  'scheduled jobs and retries are due that much later; schedules with "every" continue, and a cron time that has fired does not fire again; finished jobs are kept that much longer'
 const SET_FORWARD =
   'jobs that were scheduled up to now are due at once, missed ticks fire as "missed" says, and finished jobs are pruned that much earlier'

@@ -3,7 +3,7 @@ import { runThroughHook } from '../job/attempt/run-hooks.js'
 import type { Capture, RunInContext } from '../job/attempt/capture.js'
 import type { HookLists } from '../job/attempt/hooks.js'
 import type { Outcome } from '../job/rules/outcome.js'
-import { attemptOf } from './attempt-of.js'
+import { attemptInput } from './attempt-input.js'
 import type { Executor } from './executors/loop.js'
 import type { InFlightParts } from './in-flight-parts.js'
 import { failure, runAttempt } from './run.js'
@@ -15,15 +15,15 @@ export type RunAttemptInContext = (running: Running, attempt: Attempt) => Outcom
 
 type Parts = Pick<InFlightParts, 'world' | 'executor' | 'runInContext'>
 
-/** Runs an attempt that has begun. */
-export function runBegun(running: Running, parts: Parts): Outcome | Promise<Outcome> {
-  const attempt = attemptOf(running, parts)
+/** Runs an attempt that has begun, in the context that its job captured, if any. */
+export function runInCapturedContext(running: Running, parts: Parts): Outcome | Promise<Outcome> {
+  const attempt = attemptInput(running, parts)
   return parts.runInContext === undefined ? runAttempt(attempt) : parts.runInContext(running, attempt)
 }
 
 /** The outcome of an attempt whose handler did not return in time; its retry policy is called in the handler's context. */
 export function failureOf(running: Running, parts: Parts): Outcome {
-  const fail = (): Outcome => failure(attemptOf(running, parts), running.abortReason)
+  const fail = (): Outcome => failure(attemptInput(running, parts), running.abortReason)
   try {
     return running.within === undefined ? fail() : running.within(fail)
   } catch {

@@ -6,7 +6,7 @@ import { readOptions } from '../job/definition/stored-options.js'
 import { settleJob } from '../store/settled-job.js'
 import type { Claimed, ClaimedJob } from '../store/store.js'
 import type { Cancel } from '../world/timers.js'
-import { Announcer } from './announce.js'
+import { ReportBeforeStart } from './report-before-start.js'
 import type { InFlightParts, InFlightOwner } from './in-flight-parts.js'
 import { Meter } from './meter.js'
 import { Outbox } from './outbox.js'
@@ -18,7 +18,7 @@ import type { JobVerbs, AttemptHost } from './running.js'
 import { SelfSettler } from './settle-in.js'
 import { Slots } from './slots.js'
 import { StoreClock } from './store-clock.js'
-import { runBegun } from './attempt-host.js'
+import { runInCapturedContext } from './attempt-host.js'
 import { Watchdog } from './watchdog.js'
 
 /** Held jobs begin within 50 ms, if handlers take as long as before. When no slot became free for this long, they take longer. */
@@ -39,7 +39,7 @@ export class InFlight implements AttemptHost {
   readonly #parts: InFlightParts
   readonly #owner: InFlightOwner
   readonly watchdog: Watchdog
-  readonly #announcer: Announcer
+  readonly #reportBeforeStart: ReportBeforeStart
   #closed = false
   #confirmedAt = -Infinity
   /** For how long after a confirmation held jobs may begin without another one. */
@@ -64,7 +64,7 @@ export class InFlight implements AttemptHost {
       failed: (error, job) =>
         parts.events.troubled(job === undefined ? 'settle' : `record the end of job ${job.name} ${job.id}`, error),
     })
-    this.#announcer = new Announcer(parts.store.leases)
+    this.#reportBeforeStart = new ReportBeforeStart(parts.store.leases)
     this.watchdog = new Watchdog(parts, this.slots.running, (running, now) => this.#overdue(running, now))
   }
 
@@ -171,10 +171,10 @@ export class InFlight implements AttemptHost {
     if (this.#isHolding || this.#closed) return
     while (this.slots.heldCount > 0 && this.slots.running.size < this.#owner.options().concurrency) {
       const now = this.#parts.world.clock.monotonic()
-      const isAnnounced = !this.#announcer.isDue(this.slots.firstHeld())
-      if (now - this.#confirmedAt > this.#confirmedForMs || !isAnnounced) return void this.#confirm()
+      const isReported = !this.#reportBeforeStart.isDue(this.slots.firstHeld())
+      if (now - this.#confirmedAt > this.#confirmedForMs || !isReported) return void this.#confirm()
       const job = this.slots.nextHeld()
-      if (job !== undefined) this.#begin(job, this.#announcer.isAnnounced(job), now)
+      if (job !== undefined) this.#begin(job, this.#reportBeforeStart.isReported(job), now)
     }
     if (this.slots.heldCount > 0)
       this.#heldTimer ??= this.#parts.world.timers.after(HELD_MAX_MS, () => this.#returnHeld())
@@ -190,7 +190,7 @@ export class InFlight implements AttemptHost {
   async #confirm(): Promise<void> {
     this.#isHolding = true
     try {
-      if (this.#announcer.isDue(this.slots.firstHeld())) await this.#announceNext()
+      if (this.#reportBeforeStart.isDue(this.slots.firstHeld())) await this.#reportNext()
       // Jobs that are claimed while this read is under way are not part of it.
       const asked = this.slots.held()
       const askedAt = this.#parts.world.clock.monotonic()
@@ -204,9 +204,9 @@ export class InFlight implements AttemptHost {
       this.#beginHeld()
     } catch (error) {
       this.#parts.events.troubled('confirm', error)
-      // To the store, announced jobs have begun, so a cancel of one is only a request: they are given back, which applies it.
-      const announced = this.slots.held().filter((job) => this.#announcer.isAnnounced(job))
-      for (const job of this.slots.remove(announced)) this.#put(job, { kind: 'released' })
+      // To the store, reported jobs have begun, so a cancel of one is only a request: they are given back, which applies it.
+      const reported = this.slots.held().filter((job) => this.#reportBeforeStart.isReported(job))
+      for (const job of this.slots.remove(reported)) this.#put(job, { kind: 'released' })
       this.#parts.world.timers.after(TROUBLE_MS, () => {
         this.#isHolding = false
         this.#beginHeld()
@@ -214,9 +214,9 @@ export class InFlight implements AttemptHost {
     }
   }
 
-  #announceNext(): Promise<void> {
+  #reportNext(): Promise<void> {
     const free = this.#owner.options().concurrency - this.slots.running.size
-    return this.#announcer.announce(this.slots.held().slice(0, Math.max(1, free)), this.#clock.at())
+    return this.#reportBeforeStart.report(this.slots.held().slice(0, Math.max(1, free)), this.#clock.at())
   }
 
   #begin(job: ClaimedJob, reported: boolean, begunAt: number): void {
@@ -234,7 +234,7 @@ export class InFlight implements AttemptHost {
     this.watchdog.watch(running)
     events.began(job)
     // A handler that returned synchronously is settled in a later microtask: the next one must not begin inside its call.
-    void Promise.resolve(runBegun(running, this.#parts)).then((outcome) => {
+    void Promise.resolve(runInCapturedContext(running, this.#parts)).then((outcome) => {
       if (running.pendingWrites === undefined) return this.#ended(running, outcome)
       return this.settling.complete(running, outcome).then((whole) => this.#ended(running, whole))
     })

@@ -3,7 +3,7 @@ import type { Blocking, LoopShare } from '../store/loop-watch.js'
 import type { Cancel } from '../world/timers.js'
 import type { InFlightParts } from './in-flight-parts.js'
 import { ABORT_GRACE_MS } from './overdue.js'
-import type { Members } from './roster.js'
+import type { Members } from './indexed-set.js'
 import type { Running } from './running.js'
 
 /** Frames of the handler's stack that are reported. */

@@ -2,7 +2,7 @@ import type { Store } from '../store/store.js'
 import { SingleFlight } from '../world/single-flight.js'
 import type { Cancel } from '../world/timers.js'
 import type { World } from '../world/world.js'
-import type { Members } from './roster.js'
+import type { Members } from './indexed-set.js'
 import type { Running } from './running.js'
 
 export interface RequestReaderParts {

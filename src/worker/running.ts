@@ -58,8 +58,8 @@ export class Running implements Context {
   reported: boolean
   progressText: string | null = null
   lines: string[] | undefined
-  /** Its index in the roster of running attempts. */
-  seat = -1
+  /** Its index in the set of running attempts. */
+  index = -1
   /** How long the handler took; 0 until it returned. */
   tookMs = 0
   lastWord: string | undefined

@@ -157,9 +157,9 @@ describe.each([{ memory: false }, { memory: true }])('settleIn (in memory: $memo
     }
     await mill.stop()
     expect(count(db)).toBe(2)
-    const told = lines.filter((line) => line.includes('threw after it had settled itself'))
-    expect(told).toHaveLength(2)
-    expect(told[0]).toContain('too late')
+    const logged = lines.filter((line) => line.includes('threw after it had settled itself'))
+    expect(logged).toHaveLength(2)
+    expect(logged[0]).toContain('too late')
     expect(lines.filter((line) => line.includes('done work'))).toHaveLength(2)
   })
 })
@@ -246,7 +246,7 @@ describe('settleIn', () => {
     expect(lines.filter((line) => line.includes('done work'))).toHaveLength(1)
   })
 
-  test('works for jobs held in advance that nobody was told have begun', async () => {
+  test('works for jobs held in advance whose start is not recorded in the store', async () => {
     const { mill, work, db, lines } = await setUp(
       ({ db: own }) =>
         (p, ctx) => {
@@ -388,12 +388,12 @@ describe('ctx.transaction', () => {
     expect([ticks, count(db), db.prepare('pragma busy_timeout').get()]).toEqual([20, 1, { timeout: 10_000 }])
   })
 
-  test('that nobody awaits is waited for, and its failure is the attempt’s', async () => {
+  test('whose promise the handler does not await is awaited by the worker, and its failure fails the attempt', async () => {
     const { mill, work, db } = await setUp(({ db: own }) => async (p, ctx) => {
       own.exec('begin')
       void ctx.transaction((tx: SqliteDatabase) => {
         tx.exec('insert into ledger values (1)')
-        if (p.n === 1) throw new Error('unheard')
+        if (p.n === 1) throw new Error('without a handler')
         return 'kept'
       })
       setTimeout(() => own.exec('rollback'), 30)
@@ -401,7 +401,7 @@ describe('ctx.transaction', () => {
     })
     expect(await (await mill.enqueue(work, { n: 0 })).result(limit)).toBe('kept')
     const failing = await mill.enqueue(work, { n: 1 }, { retry: { limit: 0 } })
-    await expect(failing.result(limit)).rejects.toThrow('unheard')
+    await expect(failing.result(limit)).rejects.toThrow('without a handler')
     expect(count(db)).toBe(1)
   })
 

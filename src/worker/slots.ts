@@ -1,11 +1,11 @@
 import type { ClaimedJob } from '../store/store.js'
 import type { World } from '../world/world.js'
-import { Roster } from './roster.js'
+import { IndexedSet } from './indexed-set.js'
 import type { Running } from './running.js'
 
 /** A worker's slots: running attempts, and jobs held for the next free slot. Counts by queue are kept up to date, not computed. */
 export class Slots {
-  readonly running = new Roster<Running>()
+  readonly running = new IndexedSet<Running>()
   readonly #inQueue = new Map<string, number>()
   #held: ClaimedJob[] = []
   #next = 0

@@ -2,7 +2,7 @@ import type { Cancel } from '../world/timers.js'
 import type { World } from '../world/world.js'
 import { LoopWatch } from './loop-watch.js'
 import type { LoopWatchParts } from './loop-watch.js'
-import type { Members } from './roster.js'
+import type { Members } from './indexed-set.js'
 import type { Running } from './running.js'
 
 /**

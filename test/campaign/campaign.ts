@@ -83,7 +83,7 @@ export async function runSeed(
   }
   // Otherwise every promise of every later seed would keep it.
   workload.tenant.disable()
-  sim.count('runs', sim.book.total)
+  sim.count('runs', sim.runs.total)
   return {
     seed,
     config,

@@ -12,7 +12,7 @@ export interface CrashFacts {
   readonly crashBudget: number
   /** How long each poison job runs before it kills its process. */
   readonly poison: ReadonlyMap<string, number>
-  readonly met: (what: string) => void
+  readonly count: (what: string) => void
 }
 
 interface Quarantine {
@@ -68,7 +68,7 @@ export class CrashChecker {
     if (lease.quarantined === 0 || on !== undefined) return
     const job = census.jobs.find((each) => each.id === id)
     this.#checkTurn(census, process, now)
-    this.#facts.met(lease.quarantined === 1 ? 'quarantines of one' : 'quarantines of several')
+    this.#facts.count(lease.quarantined === 1 ? 'quarantines of one' : 'quarantines of several')
     const { worker } = lease
     this.#quarantines.push({ process, fence, worker, streak: job?.streak ?? 0, since: now, endedAt: undefined })
   }
@@ -84,7 +84,7 @@ export class CrashChecker {
       Math.max(job.dueAt, job.createdAt) < now - READY_MS
     const [lastedMs, gotMs] = [last.endedAt - last.since, now - last.endedAt]
     if (!census.jobs.some(isOther)) return
-    this.#facts.met('quarantines after other work')
+    this.#facts.count('quarantines after other work')
     if (gotMs < lastedMs - SLACK_MS)
       throw new BrokenPromise(
         `X10: after a quarantine of ${lastedMs.toFixed(0)} ms other work got ${gotMs.toFixed(0)} ms before the next one in ${process.name}`,
@@ -116,7 +116,7 @@ export class CrashChecker {
     const own = this.#quarantines.find((each) => each.fence === was.fence)
     if (own === undefined || lease?.quarantined !== 1)
       throw new BrokenPromise(`X10: job ${job.id} was charged with a crash outside quarantine`)
-    this.#facts.met('crashes charged in quarantine')
+    this.#facts.count('crashes charged in quarantine')
   }
 
   /** A quarantine lasts for its time, unless its suspects end or its process dies before. */
@@ -129,7 +129,7 @@ export class CrashChecker {
     if (lease === undefined || !isThere || !each.process.alive) each.endedAt = now
     else if (lease.quarantined === 0) {
       each.endedAt = now
-      this.#facts.met('quarantines outlived')
+      this.#facts.count('quarantines outlived')
       if (Math.abs(lasted - dueMs) > SLACK_MS)
         throw new BrokenPromise(
           `X10: a quarantine of streak ${each.streak} lasted ${lasted.toFixed(0)} ms instead of ${dueMs.toFixed(0)} ms`,

@@ -9,7 +9,7 @@ import type { Plants } from '../../src/testing/simulation/sim-database.js'
 import type { SimProcess } from '../../src/testing/simulation/sim-process.js'
 import { Simulation } from '../../src/testing/simulation/simulation.js'
 import type { Coverage, SimulationConfig } from '../../src/testing/simulation/simulation.js'
-import { witness } from '../../src/testing/simulation/witness.js'
+import { recordingMill } from '../../src/testing/simulation/recording-mill.js'
 
 /** The result of one seed. */
 export interface PoisonReport {
@@ -55,7 +55,7 @@ export async function runPoisonSeed(seed: number, plants: Plants = {}): Promise<
     firstMs: MINUTE_MS,
     crashBudget: config.crashBudget,
     poison,
-    met: (what) => sim.count(what),
+    count: (what) => sim.count(what),
   })
   const jobs = (process: SimProcess): AnyJob[] => {
     if (process.mortal) workers.push(process)
@@ -64,7 +64,7 @@ export async function runPoisonSeed(seed: number, plants: Plants = {}): Promise<
   const sim: Simulation = new Simulation(config, { jobs, checks: checker }, plants)
   let error: unknown
   try {
-    await sim.run((mill, client) => tell(sim, witness(mill, sim), client, poison, workers))
+    await sim.run((mill, client) => tell(sim, recordingMill(mill, sim), client, poison, workers))
   } catch (thrown) {
     error = thrown
   }

@@ -143,12 +143,12 @@ describe('npm install millrace, and nothing else', () => {
   })
 
   test.runIf(hasOwnSqlite)("runs the README's first program with the SQLite of Node", async () => {
-    const { code, output: said } = await asStranger('readme.mjs', alone)
+    const { code, output: said } = await asUserProject('readme.mjs', alone)
     expect(code, said).toBe(0)
   })
 
   test.skipIf(hasOwnSqlite)('says on a Node without SQLite which package to install', async () => {
-    const { code, errors } = await asStranger('readme.mjs', alone)
+    const { code, errors } = await asUserProject('readme.mjs', alone)
     expect(errors).toContain("code: 'E_NO_SQLITE'")
     expect(errors).toContain('`npm install @photostructure/sqlite@1`')
     expect(code).toBe(1)
@@ -166,7 +166,7 @@ describe('a program in that folder', () => {
     'runs a job to its result and exits without output on stderr: %s',
     async (program) => {
       copyFileSync(fixture(program), join(folder, program))
-      const { code, output, errors } = await asStranger(program)
+      const { code, output, errors } = await asUserProject(program)
       expect(withoutNodesOwn(errors)).toBe('')
       expect(output).toContain('RESULT {"sent":"a@b.c"}')
       expect(code).toBe(0)
@@ -177,7 +177,7 @@ describe('a program in that folder', () => {
     const { program, untyped } = readmeProgram()
     writeFileSync(join(folder, file), file.endsWith('.mjs') ? untyped : program)
     rmSync(join(folder, 'jobs.db'), { force: true })
-    const { code, output } = await asStranger(file)
+    const { code, output } = await asUserProject(file)
     expect(output).toContain('sent to ada@example.com on attempt 2')
     expect(code, output).toBe(0)
   })
@@ -226,7 +226,7 @@ const STRICT = {
 }
 
 /** Runs a program of the folder without the environment variables of vitest and this repository. */
-function asStranger(program: string, cwd = folder): ReturnType<typeof run> {
+function asUserProject(program: string, cwd = folder): ReturnType<typeof run> {
   const ours = Object.keys(process.env).filter((name) =>
     /^(VITEST|MILLRACE|NODE_|NO_COLOR|FORCE_COLOR|TEST$|DEV$|PROD$)/.test(name),
   )

@@ -60,9 +60,9 @@ export function census(jobs: readonly CensusJob[], more: Partial<SimulatedCensus
 export function facts(more: Partial<Facts> = {}): Facts {
   return {
     acknowledged: new Set(),
-    forgettable: new Set(),
+    deletable: new Set(),
     revivals: new Map(),
-    calledOff: new Set(),
+    cancelled: new Set(),
     undone: new Set(),
     crashBudget: 3,
     workers: {
@@ -78,11 +78,11 @@ export function facts(more: Partial<Facts> = {}): Facts {
     leaseMs: 1_500,
     banking: new Set(['bank']),
     uniques: new Map([
-      ['once', { forMs: 500, putsOff: false }],
-      ['latest', { forMs: 500, putsOff: true }],
+      ['once', { forMs: 500, reschedules: false }],
+      ['latest', { forMs: 500, reschedules: true }],
     ]),
     lateLinks: new Map(),
-    met: () => undefined,
+    count: () => undefined,
     left: () => undefined,
     ...more,
   }
@@ -91,6 +91,6 @@ export function facts(more: Partial<Facts> = {}): Facts {
 /** Checks one census after the other; returns a function that makes the last check. */
 export function looking(...seen: readonly SimulatedCensus[]): () => void {
   const checker = new Checker()
-  for (const each of seen.slice(0, -1)) checker.look(each, facts({ calledOff: new Set(['a']) }))
-  return () => checker.look(seen.at(-1) as SimulatedCensus, facts({ calledOff: new Set(['a']) }))
+  for (const each of seen.slice(0, -1)) checker.look(each, facts({ cancelled: new Set(['a']) }))
+  return () => checker.look(seen.at(-1) as SimulatedCensus, facts({ cancelled: new Set(['a']) }))
 }

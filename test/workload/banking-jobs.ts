@@ -55,7 +55,7 @@ export function bankingJobs(state: ProcessState): AnyJob[] {
         await business.undone(thrown)
         if (!(thrown instanceof OnPurpose)) throw thrown
         // It returns anyway, and the worker detects that nothing was settled.
-        return sim.book.failed(ctx.id)
+        return sim.runs.failed(ctx.id)
       }
       await business.committed()
     }),

@@ -5,7 +5,7 @@ import { JobCancelledError } from '../../src/errors.js'
 import { Snooze } from '../../src/job/attempt/control-errors.js'
 import { BrokenPromise } from '../../src/testing/checkers/broken-promise.js'
 import { SLOW_MAX_MS } from '../../src/testing/simulation/faults.js'
-import { handlerPauses } from '../../src/testing/simulation/witness.js'
+import { handlerPauses } from '../../src/testing/simulation/recording-mill.js'
 import type { ProcessState, TenantPayload } from './shared-state.js'
 import { inContext, isFirstRun } from './shared-state.js'
 

@@ -50,7 +50,7 @@ export function plainJobs(state: ProcessState): AnyJob[] {
     'pill',
     inContext(state, async (p: TenantPayload & { kills: number }, ctx) => {
       await wait(5)
-      if (sim.book.runsOf(ctx.id).length <= p.kills) await sim.kill(process)
+      if (sim.runs.runsOf(ctx.id).length <= p.kills) await sim.kill(process)
     }),
   )
   const shared = [steady, quick, dozer, parent, pill, ...failingJobs(state)] as AnyJob[]

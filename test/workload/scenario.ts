@@ -3,7 +3,7 @@ import type { EnqueueOptions, Handle } from '../../src/job/enqueue.js'
 import type { Mill } from '../../src/mill/mill-type.js'
 import type { Random } from '../../src/testing/simulation/random.js'
 import type { SimProcess } from '../../src/testing/simulation/sim-process.js'
-import { witness } from '../../src/testing/simulation/witness.js'
+import { recordingMill } from '../../src/testing/simulation/recording-mill.js'
 import { anyJob } from './any-job.js'
 import { HANDLER_BEHAVIOURS } from './cancellable-jobs.js'
 import {
@@ -52,7 +52,7 @@ export async function runScenario(state: SharedState, mill: Mill, client: SimPro
   const random = state.sim.random('story')
   const scenario: ScenarioClient = {
     ...state,
-    mill: witness(mill, state.sim),
+    mill: recordingMill(mill, state.sim),
     client,
     random,
     groupRandom: state.sim.random('groups'),
@@ -118,7 +118,7 @@ async function sendCommandsToOne(scenario: ScenarioClient): Promise<void> {
   const options = { in: delay, queue: random.pick(['default', 'mail', 'slow']) }
   const handle = await asTenant(scenario, random, (tenant) => mill.enqueue('patient', { ...payload, tenant }, options))
   scenario.known.push(handle.id)
-  if (delay > 0) sim.book.notBefore(handle.id, before + delay)
+  if (delay > 0) sim.runs.notBefore(handle.id, before + delay)
   await sendCommands(scenario, handle.id)
 }
 
@@ -159,7 +159,7 @@ async function enqueue(scenario: ScenarioClient): Promise<void> {
   sim.note('client', `enqueued ${name}${handle.isNew ? '' : ' (held key)'}`)
   if (!handle.isNew) sim.count('duplicates returned')
   // Under a key it can be moved by a call whose reply is lost.
-  else if (delay > 0 && !keyed) sim.book.notBefore(handle.id, Math.floor(before) + delay)
+  else if (delay > 0 && !keyed) sim.runs.notBefore(handle.id, Math.floor(before) + delay)
 }
 
 /** Above every number of jobs of the same name that were only enqueued. */

@@ -58,5 +58,5 @@ export function checkContext({ sim, tenant }: SharedState, payload: TenantPayloa
 
 /** Whether this is the first run of this job: planned failures occur only then. */
 export function isFirstRun({ sim }: SharedState, ctx: Context): boolean {
-  return sim.book.runsOf(ctx.id).length <= 1
+  return sim.runs.runsOf(ctx.id).length <= 1
 }

@@ -9,10 +9,10 @@ const PUT_OFF_MAX_MS = 3_000
 
 /** What the checkers must know of the jobs below. */
 export const UNIQUE_RULES: ReadonlyMap<string, UniqueRule> = new Map([
-  ['sole', { forMs: null, putsOff: false }],
-  ['once', { forMs: WINDOW_MS, putsOff: false }],
-  ['behind', { forMs: null, putsOff: false }],
-  ['latest', { forMs: PUT_OFF_MAX_MS, putsOff: true }],
+  ['sole', { forMs: null, reschedules: false }],
+  ['once', { forMs: WINDOW_MS, reschedules: false }],
+  ['behind', { forMs: null, reschedules: false }],
+  ['latest', { forMs: PUT_OFF_MAX_MS, reschedules: true }],
 ])
 
 type Placed = TenantPayload & {

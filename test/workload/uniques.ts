@@ -37,10 +37,10 @@ export async function enqueueUnique(scenario: ScenarioClient): Promise<void> {
 /** One job, or a bulk; returns the id of a job that holds the slot. */
 async function enqueueSome(scenario: ScenarioClient, name: string): Promise<string> {
   const { sim, random } = scenario
-  const calledOff = new Set(sim.census().jobs.flatMap(({ id, state }) => (state === 'cancelled' ? [id] : [])))
+  const cancelled = new Set(sim.census().jobs.flatMap(({ id, state }) => (state === 'cancelled' ? [id] : [])))
   const answered = (id: string, how: string): string => {
     sim.count(`unique: ${how}`)
-    if (calledOff.has(id))
+    if (cancelled.has(id))
       sim.fail(new BrokenPromise(`E6: job ${id} was called off, and its place was not free for the next one`))
     return id
   }

@@ -47,7 +47,7 @@ export function checkWorkload({ sim, newest, seen }: SharedState): void {
     const [wanted, run] = [newest.get(id), seen.get(id) ?? -1]
     if (state === 'done' && wanted !== undefined && run < wanted)
       throw new BrokenPromise(
-        `E6, T2: job ${id} was put off or scheduled with payload ${wanted}, and is done with ${run}`,
+        `E6, T2: job ${id} was rescheduled or scheduled with payload ${wanted}, and is done with ${run}`,
       )
   }
 }

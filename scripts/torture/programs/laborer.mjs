@@ -154,6 +154,6 @@ function recorded(fields) {
 
 /** Declared dead while alive (a machine that stalled for a lease): the jobs in flight here may run elsewhere. */
 function lost(fields, text) {
-  if (!text.startsWith('lost worker')) return
+  if (!/^worker \S+ lost its lease/.test(text)) return
   for (const id of unrecorded) note('l', id)
 }

@@ -57,9 +57,9 @@ function callAfter(
       typeof wrong === 'string'
         ? `after() ${wrong}`
         : wrong.map((p) => `${joinPath('after()', p.path)} ${p.message}`).join('; ')
-    return { problem: { path, message: `does not say what to come after: the job’s ${complaint}` } }
+    return { problem: { path, message: `made after() of the job fail: ${complaint}` } }
   } catch (error) {
-    const message = `does not say what to come after: the job’s after() threw ${reason(error)}`
+    const message = `made after() of the job fail: after() threw ${reason(error)}`
     return { problem: { path, message }, cause: error }
   }
 }

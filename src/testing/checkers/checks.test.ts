@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { CensusJob } from '../../store/census.js'
 import type { SimulatedCensus } from './checks.js'
-import { RequestBook } from '../simulation/request-book.js'
+import { RequestExpectations } from '../simulation/request-expectations.js'
 import { Checker, checkDrained } from './checks.js'
 import { census, facts, looking, running, waiting } from '../../../test/support/small-census.js'
 import { SimProcess } from '../simulation/sim-process.js'
@@ -30,7 +30,7 @@ describe('groups', () => {
     expect(looking(census([follower], complete))).not.toThrow()
     expect(looking(census([follower], { groups: [group] }))).toThrow('which is not complete')
     expect(looking(census([follower, { ...follower, id: 'b', seq: 2 }], complete))).toThrow('both follow group g')
-    expect(() => checkDrained(census([], { groups: [group] }), 2_000)).toThrow('nobody has noticed')
+    expect(() => checkDrained(census([], { groups: [group] }), 2_000)).toThrow('its completion was not recorded')
     expect(() => checkDrained(census([], { groups: [{ ...group, unfinished: 1 }] }), 2_000)).not.toThrow()
   })
 })
@@ -41,7 +41,7 @@ describe('requested changes', () => {
   const after = (state: CensusJob['state']): SimulatedCensus =>
     census([{ ...running, state, fence: null, worker: 'w', attempt: 1 }])
 
-  test('stand only beside a job that runs, and none is left at the end', () => {
+  test('exist only beside a job that runs, and none is left at the end', () => {
     expect(looking(census([running], cancel))).not.toThrow()
     expect(looking(census([waiting], cancel))).toThrow('X7: a request to cancel exists beside a job that is ready')
     expect(looking(census([], pause))).toThrow('X14: a request to pause exists beside a job that is gone')
@@ -57,7 +57,7 @@ describe('requested changes', () => {
       )
   })
 
-  test('to pause hold back what would go on, and do not take the place of a cancel', () => {
+  test('to pause keep a job from running again, and do not replace a cancel', () => {
     for (const state of ['done', 'failed', 'paused', 'parked', 'running'] as const)
       expect(looking(census([running], pause), state === 'running' ? census([running]) : after(state))).not.toThrow()
     for (const state of ['ready', 'scheduled', 'retrying'] as const)
@@ -65,15 +65,15 @@ describe('requested changes', () => {
     expect(looking(census([running], cancel), census([running], pause))).toThrow('X7: job a was cancelled, and then')
   })
 
-  test('of nobody cancel nothing', () => {
+  test('cancel a job only if its cancel was requested', () => {
     const checker = new Checker()
     checker.look(census([waiting]), facts())
     const gone = census([{ ...waiting, state: 'cancelled', reason: 'cancel() was called' }])
-    expect(() => checker.look(gone, facts())).toThrow('X7: job a was cancelled, and nobody asked for it')
+    expect(() => checker.look(gone, facts())).toThrow('X7: job a was cancelled, and no call requested it')
   })
 })
 
-describe('places', () => {
+describe('unique slots', () => {
   const sole: CensusJob = { ...waiting, name: 'sole', place: 'x', while: 'unfinished' }
   const once: CensusJob = { ...sole, name: 'once' }
   const second = (of: CensusJob, createdAt: number): CensusJob => ({
@@ -86,20 +86,20 @@ describe('places', () => {
   const over: Partial<CensusJob> = { state: 'done', worker: 'w', attempt: 1 }
   const held: Partial<CensusJob> = { state: 'running', fence: 7 }
 
-  test('are for one unfinished job', () => {
+  test('hold one unfinished job', () => {
     expect(looking(census([sole]), census([{ ...sole, ...held }, second(sole, 1_100)]))).toThrow('both unfinished')
     const [before, after] = [census([{ ...sole, ...held }]), census([{ ...sole, ...over }, second(sole, 1_100)])]
     expect(looking(before, after)).not.toThrow()
   })
 
-  test('take none beside one that waits, and one behind one that runs', () => {
+  test('accept no job beside one that waits, and one behind one that runs', () => {
     const behind: CensusJob = { ...sole, while: 'waiting' }
     expect(looking(census([behind]), census([behind, second(behind, 1_100)]))).toThrow('which waits there')
     const runs = { ...behind, ...held }
     expect(looking(census([runs]), census([runs, second(behind, 1_100)]))).not.toThrow()
   })
 
-  test('have a window, which is given up by who is called off and taken over by who replaces', () => {
+  test('have a window, which a cancelled job gives up and a replacement takes over', () => {
     const ran = [census([{ ...once, ...held }]), census([{ ...once, ...over }])]
     expect(looking(...ran, census([{ ...once, ...over }, second(once, 1_499)]))).toThrow('1 ms before its window ends')
     expect(looking(...ran, census([{ ...once, ...over }, second(once, 1_500)]))).not.toThrow()
@@ -113,10 +113,10 @@ describe('places', () => {
     expect(looking(...replaced, next(1_500))).not.toThrow()
   })
 
-  test('bound how long a job is put off', () => {
+  test('bound how far a job is rescheduled', () => {
     const latest: CensusJob = { ...once, name: 'latest', while: 'waiting' }
     expect(looking(census([{ ...latest, dueAt: 1_500 }]))).not.toThrow()
-    expect(looking(census([{ ...latest, dueAt: 1_501 }]))).toThrow('E6: job a was put off 501 ms')
+    expect(looking(census([{ ...latest, dueAt: 1_501 }]))).toThrow('E6: job a was rescheduled by 501 ms')
   })
 })
 
@@ -136,38 +136,40 @@ test('a job that was rolled back is not there', () => {
   expect(look).toThrow('G2: job a is there')
 })
 
-describe('what was answered', () => {
+describe('an acknowledged call', () => {
   const time = new VirtualTime(0)
   const process = new SimProcess('w', time, seeded(1), 0)
-  const pledge = { what: 'X14, paused', since: 0, until: 50 }
+  const expectation = { what: 'X14, paused', since: 0, until: 50 }
   let now = 0
-  const begins = (book: RequestBook, at: number) => () => {
+  const begins = (expectations: RequestExpectations, at: number) => () => {
     now = at
-    return book.begins('a', 'default', process, now)
+    return expectations.begins('a', 'default', process, now)
   }
-  const paused = { call: () => Promise.resolve(true), voids: false, pledge: () => pledge }
-  const resumed = { call: () => Promise.resolve(true), voids: true, pledge: () => undefined }
+  const paused = { call: () => Promise.resolve(true), clearsExpectation: false, expectation: () => expectation }
+  const resumed = { call: () => Promise.resolve(true), clearsExpectation: true, expectation: () => undefined }
 
-  test('holds until its time, or until somebody asks for something else', async () => {
-    const book = new RequestBook(() => now)
-    await book.ofJob('a', paused)
-    expect(begins(book, 49)).toThrow('X14, paused: job a of queue default begins 49 ms after that was acknowledged')
-    expect(begins(book, 50)).not.toThrow()
-    const resuming = book.ofJob('a', resumed)
-    expect(begins(book, 10)).not.toThrow()
+  test('holds until its time, or until another command ends it', async () => {
+    const expectations = new RequestExpectations(() => now)
+    await expectations.ofJob('a', paused)
+    expect(begins(expectations, 49)).toThrow(
+      'X14, paused: job a of queue default begins 49 ms after that was acknowledged',
+    )
+    expect(begins(expectations, 50)).not.toThrow()
+    const resuming = expectations.ofJob('a', resumed)
+    expect(begins(expectations, 10)).not.toThrow()
     await resuming
-    await book.ofQueue('default', paused)
-    expect(begins(book, 10)).toThrow('X14')
+    await expectations.ofQueue('default', paused)
+    expect(begins(expectations, 10)).toThrow('X14')
   })
 
-  test('promises nothing when the call failed, when another was under way, or to who acts on old news', async () => {
-    const book = new RequestBook(() => now)
-    await book.ofJob('a', { ...paused, call: () => Promise.reject(new Error('lost')) }).catch(() => undefined)
-    expect(begins(book, 10)).not.toThrow()
-    await Promise.all([book.ofJob('a', resumed), book.ofJob('a', paused)])
-    expect(begins(book, 10)).not.toThrow()
-    await book.ofJob('a', paused)
+  test('promises nothing when the call failed, when another call was in flight, or when the process acts on an outdated read', async () => {
+    const expectations = new RequestExpectations(() => now)
+    await expectations.ofJob('a', { ...paused, call: () => Promise.reject(new Error('lost')) }).catch(() => undefined)
+    expect(begins(expectations, 10)).not.toThrow()
+    await Promise.all([expectations.ofJob('a', resumed), expectations.ofJob('a', paused)])
+    expect(begins(expectations, 10)).not.toThrow()
+    await expectations.ofJob('a', paused)
     process.noteLate()
-    expect(begins(book, 10)).not.toThrow()
+    expect(begins(expectations, 10)).not.toThrow()
   })
 })

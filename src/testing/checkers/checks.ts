@@ -6,9 +6,9 @@ import { GroupChecker, isWaiting } from './group-checks.js'
 import { checkKeys } from './key-checks.js'
 import { findUnfreed, LinkChecker } from './link-checks.js'
 import type { LinkFacts } from './link-checks.js'
-import { PlaceChecker } from './unique-checks.js'
+import { SlotChecker } from './unique-checks.js'
 import { findUnpruned, PruneChecker } from './prune-checks.js'
-import type { PlaceFacts } from './unique-checks.js'
+import type { SlotFacts } from './unique-checks.js'
 import { checkRescues } from './rescue-checks.js'
 import type { RescueFacts } from './rescue-checks.js'
 import { checkTicks } from './tick-checks.js'
@@ -18,15 +18,15 @@ import { checkRequests } from './request-checks.js'
  * The promises as checkers: what must hold of the store after every step, whatever went wrong. They see the store from
  * outside (a census) and the facts of the simulated world, and never rely on the engine's own view.
  */
-export interface Facts extends PlaceFacts, LinkFacts, RescueFacts {
+export interface Facts extends SlotFacts, LinkFacts, RescueFacts {
   /** Ids whose enqueue was acknowledged. */
   readonly acknowledged: ReadonlySet<string>
-  /** Ids that a recorded command or the keep policy may have forgotten. */
-  readonly forgettable: ReadonlySet<string>
+  /** Ids that a recorded command or the keep policy may have deleted. */
+  readonly deletable: ReadonlySet<string>
   /** How many recorded commands may have taken this id out of a final state. */
   readonly revivals: ReadonlyMap<string, number>
   /** Ids of jobs of which a cancel was requested. */
-  readonly calledOff: ReadonlySet<string>
+  readonly cancelled: ReadonlySet<string>
   readonly crashBudget: number
   /** The time by the database's clock, which may have been set. */
   readonly databaseNow: number
@@ -50,7 +50,7 @@ export class Checker {
   /** Jobs of ticks that were run by hand. */
   readonly #byHand = new Set<string>()
   readonly #fences = new Set<number>()
-  readonly #uniques = new PlaceChecker()
+  readonly #uniques = new SlotChecker()
   readonly #groups = new GroupChecker()
   readonly #pruned = new PruneChecker()
   readonly links = new LinkChecker()
@@ -64,11 +64,11 @@ export class Checker {
     checkRescues(this.#before, census, facts)
     this.#pruned.look(this.#jobsBefore, jobs, facts)
     for (const id of facts.acknowledged)
-      if (!jobs.has(id) && !facts.forgettable.has(id) && !this.#pruned.has(id))
-        throw new BrokenPromise(`I1: acknowledged job ${id} is not there, and nobody forgot it`)
+      if (!jobs.has(id) && !facts.deletable.has(id) && !this.#pruned.has(id))
+        throw new BrokenPromise(`I1: acknowledged job ${id} is not there, and no call deleted it`)
     checkWork(census, facts)
     checkTicks(census, this.#byHand)
-    checkRequests(this.#before, census, facts.met)
+    checkRequests(this.#before, census, facts.count)
     this.#uniques.look(this.#jobsBefore, census, facts)
     this.#groups.look(census)
     this.links.look(this.#jobsBefore, jobs, census, facts)
@@ -82,7 +82,7 @@ export class Checker {
     if (was.fence === null || was.fence === job?.fence) return
     const isHeld = was.state === 'ready'
     facts.left(was.id, was.fence, isHeld && job?.state === 'paused')
-    if (isHeld && (job?.state === 'paused' || job?.state === 'cancelled')) facts.met(`held jobs ${job.state}`)
+    if (isHeld && (job?.state === 'paused' || job?.state === 'cancelled')) facts.count(`held jobs ${job.state}`)
   }
 
   #checkPlaces(census: Census): void {
@@ -99,7 +99,7 @@ export class Checker {
     const leases = new Map(census.leases.map((lease) => [lease.fence, lease]))
     for (const job of census.jobs)
       if (job.fence !== null && leases.get(job.fence)?.jobs.includes(job.seq) !== true)
-        throw new BrokenPromise(`G3: job ${job.id} is held by a fence that no lease has, so nobody could rescue it`)
+        throw new BrokenPromise(`G3: job ${job.id} is held by a fence that no lease has, so no worker could rescue it`)
     const known = new Set(this.#before?.leases.map((lease) => lease.fence))
     for (const { fence } of census.leases) {
       if (!known.has(fence) && this.#fences.has(fence)) throw new BrokenPromise(`I3: fence ${fence} was used before`)
@@ -112,8 +112,8 @@ export class Checker {
     if (job.attempt < was.attempt)
       throw new BrokenPromise(`I3: job ${job.id} went from attempt ${was.attempt} back to ${job.attempt}`)
     if (isFinal(was.state as State) && job.state !== was.state) this.#checkRevival(was, job, facts)
-    if (job.state === 'cancelled' && was.state !== 'cancelled') checkCalledOff(job, facts)
-    if (job.attempt > was.attempt || job.lines > was.lines) this.#checkTeller(was, job)
+    if (job.state === 'cancelled' && was.state !== 'cancelled') checkCancelled(job, facts)
+    if (job.attempt > was.attempt || job.lines > was.lines) this.#checkRecorder(was, job)
     if ((job.state === 'done' || job.state === 'failed') && job.state !== was.state) this.#checkEnd(was, job)
     if (job.crashes > was.crashes) this.#checkCharge(was, job, census)
     if (job.state === 'parked' && job.crashes > 0 && job.crashes < facts.crashBudget && was.state !== 'parked')
@@ -125,9 +125,9 @@ export class Checker {
   }
 
   /** Only the holder of the current fence records an attempt; a rescuer records it for the dead worker. */
-  #checkTeller(was: CensusJob, job: CensusJob): void {
+  #checkRecorder(was: CensusJob, job: CensusJob): void {
     if (was.fence === null && job.attempt > was.attempt)
-      throw new BrokenPromise(`G5: an attempt of job ${job.id} was told though nobody held it`)
+      throw new BrokenPromise(`G5: an attempt of job ${job.id} was recorded though no claim held it`)
     const lease = this.#before?.leases.find((each) => each.fence === was.fence)
     if (lease !== undefined && job.lines > was.lines && job.told !== '' && job.told !== lease.worker)
       throw new BrokenPromise(`G5: the history of job ${job.id} was written by a worker that did not hold it`)
@@ -136,7 +136,7 @@ export class Checker {
   /** Only the holder of the current fence ends a job, never another process and never for a job that none holds. */
   #checkEnd(was: CensusJob, job: CensusJob): void {
     const lease = this.#before?.leases.find((each) => each.fence === was.fence)
-    if (was.fence === null) throw new BrokenPromise(`G5: job ${job.id} became ${job.state} though nobody held it`)
+    if (was.fence === null) throw new BrokenPromise(`G5: job ${job.id} became ${job.state} though no claim held it`)
     if (lease !== undefined && job.worker !== lease.worker)
       throw new BrokenPromise(`G5: job ${job.id} became ${job.state} by a worker that did not hold it`)
   }
@@ -167,9 +167,9 @@ export class Checker {
 }
 
 /** A job ends as cancelled by command only if there was one. */
-function checkCalledOff({ id, reason }: CensusJob, { calledOff }: Facts): void {
-  if (reason === 'cancel() was called' && !calledOff.has(id))
-    throw new BrokenPromise(`X7: job ${id} was cancelled, and nobody asked for it`)
+function checkCancelled({ id, reason }: CensusJob, { cancelled }: Facts): void {
+  if (reason === 'cancel() was called' && !cancelled.has(id))
+    throw new BrokenPromise(`X7: job ${id} was cancelled, and no call requested it`)
 }
 
 /** A job that was rolled back is not there (G2); a job and the work it writes in its own transaction are one (I5). */
@@ -184,7 +184,7 @@ function checkWork(census: SimulatedCensus, facts: Facts): void {
       throw new BrokenPromise(`I5: job ${job.id} is ${job.state}, and its work was done ${times} times`)
   }
   for (const [id, times] of works)
-    if (times !== 1 || !facts.forgettable.has(id))
+    if (times !== 1 || !facts.deletable.has(id))
       throw new BrokenPromise(`I5: the work of job ${id} was done ${times} times, and the job is not there`)
 }
 
@@ -208,9 +208,9 @@ function findLeft(census: Census, now: number): string | undefined {
   }
   if (census.requests.length > 0) return `X7: nothing runs any more, and ${census.requests.length} requests are left`
   const open = census.groups.find(isWaiting)
-  if (open !== undefined) return `G1: group ${open.group} is complete, and nobody has noticed`
+  if (open !== undefined) return `G1: group ${open.group} is complete, and its completion was not recorded`
   return findUnfreed(census) ?? findUnpruned(census, now)
 }
 
-/** They wait for a person, or for one that does. */
+/** A parked job waits for a command; a blocked job may wait for a parked one. */
 const AT_REST: ReadonlySet<State> = new Set(['parked', 'blocked'])

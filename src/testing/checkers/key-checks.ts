@@ -9,7 +9,7 @@ import { BrokenPromise } from './broken-promise.js'
 export function checkKeys(
   before: ReadonlyMap<string, CensusJob>,
   census: Census,
-  { met }: { readonly met: (what: string) => void },
+  { count }: { readonly count: (what: string) => void },
 ): void {
   const holders = new Map<string, CensusJob[]>()
   const held = new Set(census.keys.map(({ name, key, seq }) => `${name}\n${key}\n${seq}`))
@@ -21,13 +21,13 @@ export function checkKeys(
     holders.set(name, [...(holders.get(name) ?? []), job])
   }
   if (held.size > 0) throw new BrokenPromise(`I7: ${held.size} keys are held by no unfinished job`)
-  for (const jobs of holders.values()) if (jobs.length > 1) checkSuccessor(jobs, before, met)
+  for (const jobs of holders.values()) if (jobs.length > 1) checkSuccessor(jobs, before, count)
 }
 
 function checkSuccessor(
   jobs: readonly CensusJob[],
   before: ReadonlyMap<string, CensusJob>,
-  met: (what: string) => void,
+  count: (what: string) => void,
 ): void {
   const [first, second, third] = jobs.toSorted((a, b) => a.seq - b.seq) as [CensusJob, CensusJob, CensusJob?]
   const both = `jobs ${first.id} (${first.state}) and ${second.id} (${second.state}) hold key ${JSON.stringify(first.key)}`
@@ -39,7 +39,7 @@ function checkSuccessor(
   if (before.has(second.id)) return
   if (first.fence === null && (before.get(first.id)?.fence ?? null) === null && !hadSuccessor(first, before))
     throw new BrokenPromise(`I7: ${both}, and no worker had the first when the second was written`)
-  met('successors of running jobs')
+  count('successors of running jobs')
 }
 
 /** A successor that is replaced makes room for the next one, also when the first job waits again by then. */

@@ -9,39 +9,41 @@ describe('links', () => {
   const child: CensusJob = { ...waiting, state: 'blocked', after: ['p'], asked: ['p'], policy: 'cancel' }
   const open = { links: [{ parent: 'p', child: 1, policy: 'cancel' as const }] }
   const ended = (state: CensusJob['state'], id = 'p'): CensusJob => ({ ...parent, id, state, worker: 'w' })
-  const calledOff = (reason: string): CensusJob => ({ ...child, state: 'cancelled', reason })
+  const cancelledBecause = (reason: string): CensusJob => ({ ...child, state: 'cancelled', reason })
 
   test('keep a job blocked while they are open', () => {
     expect(looking(census([child, parent], open))).not.toThrow()
     expect(looking(census([{ ...child, state: 'paused' }, parent], open))).not.toThrow()
     expect(looking(census([{ ...child, state: 'ready' }, parent], open))).toThrow('P1: job a is ready, and waits for p')
-    expect(looking(census([child, parent]))).toThrow('P1: job a is blocked, and waits for nobody')
+    expect(looking(census([child, parent]))).toThrow('P1: job a is blocked, and waits for no parent')
     expect(looking(census([{ ...child, state: 'ready' }, parent]))).toThrow('does not wait any more for its parent p')
     expect(looking(census([{ ...child, after: ['q'] }, parent], open))).toThrow(
       'was to come after p, and comes after q',
     )
   })
 
-  test('are looked at when a parent is over', () => {
+  test('have a to-do when a parent has ended', () => {
     for (const over of [[ended('done')], [ended('failed')], [ended('cancelled')], []]) {
       expect(looking(census([child, ...over], { ...open, todos: ['p'] }))).not.toThrow()
-      expect(looking(census([child, ...over], open))).toThrow('and nobody is to look at that')
+      expect(looking(census([child, ...over], open))).toThrow('and no to-do is pending for it')
     }
     expect(() => checkDrained(census([child, ended('failed')], { ...open, todos: ['p'] }), 2_000)).toThrow(
       'P1: nothing runs',
     )
   })
 
-  test('cancel for what is true', () => {
-    const failed = calledOff('its parent work p failed')
+  test('cancel a job only for a reason that is true', () => {
+    const failed = cancelledBecause('its parent work p failed')
     expect(looking(census([failed, ended('failed')]))).not.toThrow()
     expect(looking(census([failed, parent]))).toThrow('P1: job a was cancelled because its parent p failed, which is')
     expect(looking(census([{ ...failed, policy: 'wait' }, ended('failed')]))).toThrow('had policy wait')
-    expect(looking(census([{ ...calledOff('its parent p is gone: it'), policy: 'wait' }]))).not.toThrow()
-    expect(looking(census([calledOff('its parent work q failed'), ended('failed', 'q')]))).toThrow('no parent of it')
+    expect(looking(census([{ ...cancelledBecause('its parent p is gone: it'), policy: 'wait' }]))).not.toThrow()
+    expect(looking(census([cancelledBecause('its parent work q failed'), ended('failed', 'q')]))).toThrow(
+      'no parent of it',
+    )
   })
 
-  test('strand nobody', () => {
+  test('leave no job blocked forever', () => {
     const kept = { links: [{ parent: 'p', child: 1, policy: 'wait' as const }] }
     for (const state of ['parked', 'failed', 'cancelled'] as const)
       expect(() => checkDrained(census([child, ended(state)], kept), 2_000)).not.toThrow()

@@ -6,7 +6,7 @@ import { BrokenPromise } from './broken-promise.js'
 export interface LinkFacts {
   /** What was said of parents that were added late, by `child parent`. */
   readonly lateLinks: ReadonlyMap<string, LinkPolicy>
-  readonly met: (what: string) => void
+  readonly count: (what: string) => void
 }
 
 type Jobs = ReadonlyMap<string, CensusJob>
@@ -35,9 +35,9 @@ export class LinkChecker {
       this.#enter(job, before, jobs, facts)
       // Retried by command: it runs, whatever its parents do.
       if (was !== undefined && isOver(was) && !isOver(job)) this.#release(job, facts)
-      if (job.state === 'cancelled' && was?.state !== 'cancelled') this.#checkCalledOff(job, before, jobs, facts)
+      if (job.state === 'cancelled' && was?.state !== 'cancelled') this.#checkCancelled(job, before, jobs, facts)
       for (const edge of this.#edgesOf(job.id)) note(edge, jobs)
-      if (was?.state !== job.state) this.#tell(was, job, facts)
+      if (was?.state !== job.state) this.#countTransition(was, job, facts)
     }
     this.#checkOpen(jobs, census)
   }
@@ -53,19 +53,19 @@ export class LinkChecker {
       throw new BrokenPromise(`P1: job ${id} begins before its parent ${open.parent}, which ${stands(open, jobs)}`)
   }
 
-  #release({ id }: CensusJob, { met }: LinkFacts): void {
+  #release({ id }: CensusJob, { count }: LinkFacts): void {
     const edges = this.#edgesOf(id)
-    if (edges.some((edge) => !isMet(edge))) met('retried in spite of their parents')
+    if (edges.some((edge) => !isMet(edge))) count('retried in spite of their parents')
     for (const edge of edges) edge.end = 'done'
   }
 
-  /** What was met, to be counted. */
-  #tell(was: CensusJob | undefined, job: CensusJob, { met }: LinkFacts): void {
-    if (was?.state === 'blocked') met(`blocked jobs that were ${how(job)}`)
-    if (job.state === 'blocked' && job.group !== null) met('blocked members of groups')
-    if (job.state === 'blocked' && job.tick !== null) met('ticks that waited for another')
+  /** Counts the kinds of transitions that the campaign must cover. */
+  #countTransition(was: CensusJob | undefined, job: CensusJob, { count }: LinkFacts): void {
+    if (was?.state === 'blocked') count(`blocked jobs that were ${how(job)}`)
+    if (job.state === 'blocked' && job.group !== null) count('blocked members of groups')
+    if (job.state === 'blocked' && job.tick !== null) count('ticks that waited for another')
     if (job.state === 'running' && this.#edgesOf(job.id).some((edge) => edge.end === 'ended'))
-      met('run after a parent that did not succeed')
+      count('run after a parent that did not succeed')
   }
 
   #edgesOf(child: string): Edge[] {
@@ -87,7 +87,7 @@ export class LinkChecker {
   }
 
   /** Cancelled because of a parent that did end so, or was deleted, and never because of one that was done. */
-  #checkCalledOff(job: CensusJob, before: Jobs, jobs: Jobs, { met }: LinkFacts): void {
+  #checkCancelled(job: CensusJob, before: Jobs, jobs: Jobs, { count }: LinkFacts): void {
     const [, id = '', ended = ''] = /^its parent .*?(\S+) (failed|was cancelled|is gone)/.exec(job.reason ?? '') ?? []
     if (ended === '') return
     const edge = this.#edges.get(job.id)?.get(id)
@@ -99,7 +99,7 @@ export class LinkChecker {
       throw new BrokenPromise(
         `P1: job ${job.id} was cancelled because its parent ${id} ${ended}, which ${stands(edge, jobs)} and had policy ${edge.policy}`,
       )
-    met(`cancelled because a parent ${ended}`)
+    count(`cancelled because a parent ${ended}`)
   }
 
   #checkOpen(jobs: Jobs, census: Census): void {
@@ -111,12 +111,14 @@ export class LinkChecker {
       if (job === undefined || (job.state !== 'blocked' && job.state !== 'paused'))
         throw new BrokenPromise(`P1: job ${job?.id} is ${job?.state}, and waits for ${parent}`)
       if (isOverFor(policy, jobs.get(parent)) && !todos.has(parent))
-        throw new BrokenPromise(`P1: job ${job.id} waits for ${parent}, which is over, and nobody is to look at that`)
+        throw new BrokenPromise(
+          `P1: job ${job.id} waits for ${parent}, which has ended, and no to-do is pending for it`,
+        )
       open.set(job.id, (open.get(job.id) ?? new Set()).add(parent))
     }
     for (const job of census.jobs) {
       if (job.state === 'blocked' && !open.has(job.id))
-        throw new BrokenPromise(`P1: job ${job.id} is blocked, and waits for nobody`)
+        throw new BrokenPromise(`P1: job ${job.id} is blocked, and waits for no parent`)
       if (isOver(job) || job.after.length === 0) continue
       const lost = this.#edgesOf(job.id).find((edge) => !isMet(edge) && open.get(job.id)?.has(edge.parent) !== true)
       if (lost !== undefined)

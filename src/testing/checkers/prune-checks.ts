@@ -9,7 +9,7 @@ export class PruneChecker {
     for (const job of before.values()) {
       if (jobs.has(job.id) || job.keepUntil === null || job.keepUntil > facts.databaseNow) continue
       this.#pruned.add(job.id)
-      facts.met('jobs pruned')
+      facts.count('jobs pruned')
     }
   }
 

@@ -6,7 +6,7 @@ import { BrokenPromise } from './broken-promise.js'
  * Requested changes (X7, X14): a request exists only beside a running job. When it is removed, the change was applied: after a
  * cancel the job is cancelled or done; after a pause it is paused, or in a state in which it would not have run anyway.
  */
-export function checkRequests(before: Census | undefined, census: Census, met: (what: string) => void): void {
+export function checkRequests(before: Census | undefined, census: Census, count: (what: string) => void): void {
   if (census.requests.length === 0 && (before?.requests.length ?? 0) === 0) return
   const jobs = new Map(census.jobs.map((job) => [job.seq, job]))
   const pending = new Map(census.requests.map((request) => [request.seq, request]))
@@ -16,8 +16,8 @@ export function checkRequests(before: Census | undefined, census: Census, met: (
   for (const request of before?.requests ?? []) {
     const job = jobs.get(request.seq)
     const now = pending.get(request.seq)
-    if (request.kind === 'cancel' && now === undefined) checkCancelled(job, before, census, met)
-    if (request.kind === 'pause' && now === undefined) checkPaused(job, met)
+    if (request.kind === 'cancel' && now === undefined) checkCancelled(job, before, census, count)
+    if (request.kind === 'pause' && now === undefined) checkPaused(job, count)
     if (request.kind === 'cancel' && now?.kind === 'pause')
       throw new BrokenPromise(`X7: job ${job?.id} was cancelled, and then a pause took the place of that`)
   }
@@ -27,25 +27,25 @@ function checkCancelled(
   job: CensusJob | undefined,
   before: Census | undefined,
   census: Census,
-  met: (what: string) => void,
+  count: (what: string) => void,
 ): void {
   // One that ended and is kept for no time, or was deleted in the same moment, is out of sight.
   if (job === undefined) return
   if (job.state !== 'cancelled' && job.state !== 'done')
     throw new BrokenPromise(`X7: job ${job.id} was cancelled while it ran, and now ${describe(job)}`)
-  if (job.state === 'done') return met('done in spite of a cancel')
+  if (job.state === 'done') return count('done in spite of a cancel')
   const fence = before?.jobs.find((each) => each.seq === job.seq)?.fence
   const lease = before?.leases.find((each) => each.fence === fence)
   const isDead = !census.workers.some(({ worker }) => worker === lease?.worker)
-  met(isDead ? 'cancelled at a rescue' : 'cancelled while it ran')
+  count(isDead ? 'cancelled at a rescue' : 'cancelled while it ran')
 }
 
-function checkPaused(job: CensusJob | undefined, met: (what: string) => void): void {
+function checkPaused(job: CensusJob | undefined, count: (what: string) => void): void {
   if (job === undefined || job.state === 'running' || job.state === 'parked') return
   if (job.state === null || isFinal(job.state)) return
   if (job.state !== 'paused')
     throw new BrokenPromise(`X14: job ${job.id} was to be paused after its attempt, and now ${describe(job)}`)
-  met('paused after an attempt')
+  count('paused after an attempt')
 }
 
 function idOf(kind: 'cancel' | 'pause'): string {

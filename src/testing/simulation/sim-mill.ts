@@ -5,7 +5,7 @@ import { isThenable } from '../../job/definition/schema.js'
 import type { Running } from '../../worker/running.js'
 import { never, thaw } from './faults.js'
 import { isProven } from '../checkers/rescue-checks.js'
-import type { Run } from './run-book.js'
+import type { Run } from './run-history.js'
 import type { Simulation } from './simulation.js'
 import type { SimProcess } from './sim-process.js'
 
@@ -33,8 +33,8 @@ export function simMill(sim: Simulation, process: SimProcess): Promise<Mill> {
     watch: {
       lost: (what) => {
         sim.count('fence refusals')
-        sim.note(process.name, 'why' in what ? `lost worker …: ${what.why}` : `lost job ${what.name} …`)
-        if ('why' in what) sim.book.excuse(process)
+        sim.note(process.name, 'why' in what ? `worker … lost its lease: ${what.why}` : `lost job ${what.name} …`)
+        if ('why' in what) sim.runs.excuse(process)
       },
       rescued: (worker, jobs, parked) => {
         sim.count('rescues')
@@ -47,7 +47,7 @@ export function simMill(sim: Simulation, process: SimProcess): Promise<Mill> {
   })
 }
 
-/** Handlers are called here: their beginning and their end are seams too, and go into the book. */
+/** Handlers are called here: their beginning and their end are seams too, and are recorded. */
 function callHandler(sim: Simulation, process: SimProcess, call: () => unknown, running: Running): unknown {
   if (!process.alive) return never()
   const run = begin(sim, process, running)
@@ -73,7 +73,7 @@ function begin(sim: Simulation, process: SimProcess, { id, job, attempt, claimed
   if (isSuspected) sim.count('suspect runs')
   sim.note(process.name, `begins ${job} ${id.slice(-6)} attempt ${attempt}${isSuspected ? ' as a suspect' : ''}`)
   try {
-    const run = sim.book.began(id, process, claimed.fence, sim.time.now, sim.config.concurrency)
+    const run = sim.runs.began(id, process, claimed.fence, sim.time.now, sim.config.concurrency)
     sim.checkParents(id, process)
     sim.scene.checks?.begins(id, process, claimed.fence)
     const how = sim.requests.begins(id, claimed.queue, process, sim.time.now)

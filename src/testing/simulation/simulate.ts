@@ -12,7 +12,7 @@ import type { FaultRates } from './faults.js'
 import type { Random } from './random.js'
 import type { Coverage, SimulationConfig } from './simulation.js'
 import { Simulation } from './simulation.js'
-import { witness } from './witness.js'
+import { recordingMill } from './recording-mill.js'
 
 export interface SimulateOptions {
   /** The jobs to run: an array, an object or a module, as for `millrace()`. */
@@ -106,14 +106,14 @@ export async function simulate(options: SimulateOptions): Promise<SimulationRepo
   try {
     await sim.run(async (mill, client) => {
       const sleep = (ms: number): Promise<void> => sim.wait(client, ms)
-      app = { mill: witness(mill, sim), random: sim.random('app'), sleep, now: () => sim.clock.now }
+      app = { mill: recordingMill(mill, sim), random: sim.random('app'), sleep, now: () => sim.clock.now }
       await options.scenario(app)
     })
     if (options.check !== undefined && app !== undefined) await sim.finish(Promise.resolve(options.check(app)))
   } catch (error) {
     throw new SimulationError(config, sim.trace, error)
   }
-  return { seed: config.seed, trace: sim.trace, coverage: sim.coverage, runs: sim.book.total }
+  return { seed: config.seed, trace: sim.trace, coverage: sim.coverage, runs: sim.runs.total }
 }
 
 function configFrom(options: SimulateOptions): SimulationConfig {

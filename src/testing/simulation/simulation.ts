@@ -3,7 +3,7 @@ import type { OnParentFailure } from '../../job/rules/links.js'
 import type { State } from '../../job/rules/states.js'
 import type { Mill } from '../../mill/mill-type.js'
 import type { SqliteDatabase } from '../../store/sqlite/connection/driver.js'
-import { RequestBook } from './request-book.js'
+import { RequestExpectations } from './request-expectations.js'
 import { checkEvery } from '../checkers/clock-checks.js'
 import { checkDrained, Checker, isDrained } from '../checkers/checks.js'
 import { checkFreed } from '../checkers/rescue-checks.js'
@@ -12,7 +12,7 @@ import type { FaultKind, FaultRates } from './faults.js'
 import { Faults, never, waitInside } from './faults.js'
 import type { Random } from './random.js'
 import { seeded } from './random.js'
-import { RunBook } from './run-book.js'
+import { RunHistory } from './run-history.js'
 import type { Scene } from './scene.js'
 import { SimClock, strikeClock } from './sim-clock.js'
 import { SimDatabase } from './sim-database.js'
@@ -54,14 +54,14 @@ export class Simulation {
   readonly time = new VirtualTime(START)
   /** The database's wall clock. */
   readonly clock = new SimClock(this.time)
-  readonly book = new RunBook(() => this.clock.soonest)
-  readonly requests = new RequestBook(() => this.clock.soonest)
+  readonly runs = new RunHistory(() => this.clock.soonest)
+  readonly requests = new RequestExpectations(() => this.clock.soonest)
   readonly coverage: Coverage = {}
   readonly trace: string[] = []
   readonly acknowledged = new Set<string>()
-  readonly forgettable = new Set<string>()
+  readonly deletable = new Set<string>()
   readonly revivals = new Map<string, number>()
-  readonly calledOff = new Set<string>()
+  readonly cancelled = new Set<string>()
   /** Ids that were written in transactions that were rolled back. */
   readonly undone = new Set<string>()
   /** What was said of parents that were added late, by child and parent. */
@@ -101,8 +101,8 @@ export class Simulation {
     for (let i = 0; i < this.config.workers; i += 1) this.#startWorker(`worker-${i + 1}`)
     let done = false
     const client = this.#newProcess('client', 0, false)
-    const story = simMill(this, client).then((mill) => scenario(mill, client))
-    story.then(
+    const ended = simMill(this, client).then((mill) => scenario(mill, client))
+    ended.then(
       () => (done = true),
       (error: unknown) => this.fail(error),
     )
@@ -150,7 +150,7 @@ export class Simulation {
     this.count('processes killed by a handler')
     this.note(process.name, 'is killed by its handler')
     process.die()
-    this.book.excuse(process)
+    this.runs.excuse(process)
     this.#restartLater(process.name)
     return never()
   }
@@ -162,7 +162,7 @@ export class Simulation {
     const [process, mill] = random.pick(working)
     this.#mills.delete(process)
     this.note(process.name, 'is stopped')
-    this.book.excuse(process)
+    this.runs.excuse(process)
     const replace = (how: string): void => {
       this.count(how)
       process.die()
@@ -179,7 +179,7 @@ export class Simulation {
     this.count('processes suspended in a handler')
     this.note(process.name, 'is suspended in a handler')
     process.freeze(this.config.leaseMs * (1 + this.#random.next() ** 2 / 2))
-    this.book.excuse(process)
+    this.runs.excuse(process)
     return waitInside(process, 0)
   }
 
@@ -235,10 +235,10 @@ export class Simulation {
     const { crashBudget, leaseMs } = this.config
     return {
       acknowledged: this.acknowledged,
-      forgettable: this.forgettable,
+      deletable: this.deletable,
       revivals: this.revivals,
       undone: this.undone,
-      calledOff: this.calledOff,
+      cancelled: this.cancelled,
       crashBudget,
       workers: this.database,
       now: this.time.now,
@@ -248,10 +248,10 @@ export class Simulation {
       banking: this.scene.banking,
       uniques: this.scene.uniques,
       lateLinks: this.lateLinks,
-      met: (what) => this.count(what),
+      count: (what) => this.count(what),
       left: (id, fence, paused) => {
-        this.book.left(id, fence, this.time.now)
-        if (paused) this.book.excuseClaim(id, fence)
+        this.runs.left(id, fence, this.time.now)
+        if (paused) this.runs.excuseClaim(id, fence)
       },
     }
   }
@@ -293,7 +293,7 @@ export class Simulation {
   #struck(kind: FaultKind, process: SimProcess, where: string): void {
     this.count(`fault: ${kind}`)
     this.note(process.name, `${kind} at ${where}`)
-    if (kind === 'freeze' || kind === 'crash') this.book.excuse(process)
+    if (kind === 'freeze' || kind === 'crash') this.runs.excuse(process)
     if (kind === 'crash') this.#restartLater(process.name)
   }
 }

@@ -5,27 +5,27 @@ import type { ClaimedJob, LeaseStore } from '../store/store.js'
  * began, with the next commit: a handler that kills its process at once leaves no record that it began. After that crash the job
  * is reported here first, so that the next crash finds it in flight.
  */
-export class Announcer {
+export class ReportBeforeStart {
   readonly #store: LeaseStore
-  readonly #announced = new WeakSet<ClaimedJob>()
+  readonly #reported = new WeakSet<ClaimedJob>()
 
   constructor(store: LeaseStore) {
     this.#store = store
   }
 
   isDue(job: ClaimedJob | undefined): boolean {
-    return job !== undefined && job.streak > 0 && !this.#announced.has(job)
+    return job !== undefined && job.streak > 0 && !this.#reported.has(job)
   }
 
-  isAnnounced(job: ClaimedJob): boolean {
-    return job.streak > 0 && this.#announced.has(job)
+  isReported(job: ClaimedJob): boolean {
+    return job.streak > 0 && this.#reported.has(job)
   }
 
   /** Reports those of the next held jobs that are due. The worker confirms afterwards that its claim still holds them. */
-  async announce(next: readonly ClaimedJob[], startedAt: number): Promise<void> {
+  async report(next: readonly ClaimedJob[], startedAt: number): Promise<void> {
     const due = next.filter((job) => this.isDue(job))
     if (due.length === 0) return
     await this.#store.reportJobs(due.map(({ ref, fence }) => ({ ref, fence, startedAt, progress: null })))
-    for (const job of due) this.#announced.add(job)
+    for (const job of due) this.#reported.add(job)
   }
 }

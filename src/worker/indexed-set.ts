@@ -1,11 +1,11 @@
-/** A read-only view of a roster. */
+/** A read-only view of an indexed set. */
 export interface Members<Item> extends Iterable<Item> {
   readonly size: number
 }
 
-/** An item of one roster at a time, which stores its own index in it. */
-export interface Seated {
-  seat: number
+/** An item of one indexed set at a time, which stores its own index in it. */
+export interface Indexed {
+  index: number
 }
 
 /**
@@ -13,7 +13,7 @@ export interface Seated {
  * removals, and each old table points to the next: once one of them is in the old generation, the garbage collector keeps all
  * items that were ever in them. The order of items is not kept.
  */
-export class Roster<Item extends Seated> implements Members<Item> {
+export class IndexedSet<Item extends Indexed> implements Members<Item> {
   readonly #items: Item[] = []
 
   get size(): number {
@@ -21,20 +21,20 @@ export class Roster<Item extends Seated> implements Members<Item> {
   }
 
   add(item: Item): void {
-    item.seat = this.#items.length
+    item.index = this.#items.length
     this.#items.push(item)
   }
 
-  /** The last item takes the free index; false when the item was not in the roster. */
+  /** The last item takes the free index; false when the item was not in the set. */
   delete(item: Item): boolean {
-    const { seat } = item
-    if (this.#items[seat] !== item) return false
+    const { index } = item
+    if (this.#items[index] !== item) return false
     const last = this.#items.pop() as Item
     if (last !== item) {
-      this.#items[seat] = last
-      last.seat = seat
+      this.#items[index] = last
+      last.index = index
     }
-    item.seat = -1
+    item.index = -1
     return true
   }
 

@@ -4,31 +4,31 @@ import type { QueueHandle } from '../../client/commands/queues.js'
 import type { When } from '../../job/duration/duration.js'
 import type { EnqueueOptions, Handle } from '../../job/enqueue.js'
 import type { Mill } from '../../mill/mill-type.js'
-import { CANCELLED } from './request-book.js'
-import type { Pledge } from './request-book.js'
+import { CANCELLED } from './request-expectations.js'
+import type { Expectation } from './request-expectations.js'
 import type { Simulation } from './simulation.js'
 
-/** A mill whose acknowledgements are noted: what was promised through it is what the simulation holds the engine to. */
-export function witness(mill: Mill, sim: Simulation): Mill {
-  const noted = notedVerbs(mill, sim)
+/** Wraps a mill and records each acknowledged call; the checkers compare the store with that record. */
+export function recordingMill(mill: Mill, sim: Simulation): Mill {
+  const recorded = recordedVerbs(mill, sim)
   return new Proxy(mill, {
     get(target, name) {
-      if (typeof name === 'string' && Object.hasOwn(noted, name)) return noted[name as keyof typeof noted]
+      if (typeof name === 'string' && Object.hasOwn(recorded, name)) return recorded[name as keyof typeof recorded]
       const value: unknown = Reflect.get(target, name, target)
       return typeof value === 'function' ? (value.bind(target) as unknown) : value
     },
   })
 }
 
-type Noted = Partial<{ readonly [Verb in keyof Mill]: unknown }>
+type Recorded = Partial<{ readonly [Verb in keyof Mill]: unknown }>
 
-function notedVerbs(mill: Mill, sim: Simulation): Noted {
+function recordedVerbs(mill: Mill, sim: Simulation): Recorded {
   const cancel = (id: string): Promise<boolean> => {
-    sim.calledOff.add(id)
+    sim.cancelled.add(id)
     return sim.requests.ofJob(id, {
       call: () => mill.cancel(id),
-      voids: false,
-      pledge: (done, standing) => (done ? since(sim, CANCELLED, Infinity) : standing),
+      clearsExpectation: false,
+      expectation: (done, current) => (done ? since(sim, CANCELLED, Infinity) : current),
     })
   }
   const seen = <Result>(handle: Handle<Result>): Handle<Result> => ({ ...handle, cancel: () => cancel(handle.id) })
@@ -42,7 +42,7 @@ function notedVerbs(mill: Mill, sim: Simulation): Noted {
       mill.enqueue(job, payload, options).then((handle) => acknowledge(handle, options)),
     schedule: async (job: string, payload: unknown, when: When, options?: EnqueueOptions) => {
       const handle = acknowledge(await mill.schedule(job, payload, when, options), options)
-      sim.book.notBefore(handle.id, 0)
+      sim.runs.notBefore(handle.id, 0)
       return handle
     },
     enqueueMany: (job: string, payloads: readonly unknown[], options?: BulkOptions) => {
@@ -53,50 +53,58 @@ function notedVerbs(mill: Mill, sim: Simulation): Noted {
       (await mill.flow(build, options)).map((handle) => acknowledge(handle, options)),
     handle: (id: string) => seen(mill.handle(id)),
     delete: (id: string) => {
-      sim.forgettable.add(id)
+      sim.deletable.add(id)
       return mill.delete(id)
     },
-    queue: (name: string) => witnessQueue(mill.queue(name), sim),
+    queue: (name: string) => recordingQueue(mill.queue(name), sim),
     cancel,
-    ...notedChanges(mill, sim),
+    ...recordedChanges(mill, sim),
   }
 }
 
 type BulkOptions = EnqueueOptions | ((payload: unknown, index: number) => EnqueueOptions)
 
-function notedChanges(mill: Mill, sim: Simulation): Noted {
+function recordedChanges(mill: Mill, sim: Simulation): Recorded {
   return {
     retry: (id: string) => {
       sim.revivals.set(id, (sim.revivals.get(id) ?? 0) + 1)
-      sim.book.allow(id)
-      return sim.requests.ofJob(id, { call: () => mill.retry(id), voids: true, pledge: () => undefined })
+      sim.runs.allow(id)
+      return sim.requests.ofJob(id, {
+        call: () => mill.retry(id),
+        clearsExpectation: true,
+        expectation: () => undefined,
+      })
     },
     edit: (id: string, change: JobEdit) => {
-      sim.book.notBefore(id, 0)
+      sim.runs.notBefore(id, 0)
       // A parked job runs again when it is edited; a paused one stays so, and a finished one cannot be.
-      const voids = !KEPT_BY_EDIT.has(sim.stateOf(id))
-      return sim.requests.ofJob(id, { call: () => mill.edit(id, change), voids, pledge: (_, standing) => standing })
+      const clearsExpectation = !KEPT_BY_EDIT.has(sim.stateOf(id))
+      return sim.requests.ofJob(id, {
+        call: () => mill.edit(id, change),
+        clearsExpectation,
+        expectation: (_, current) => current,
+      })
     },
     pause: (id: string) =>
       sim.requests.ofJob(id, {
         call: () => mill.pause(id),
-        voids: false,
-        pledge: (done, standing) => standing ?? (done ? since(sim, 'X14, paused', Infinity) : undefined),
+        clearsExpectation: false,
+        expectation: (done, current) => current ?? (done ? since(sim, 'X14, paused', Infinity) : undefined),
       }),
     resume: (id: string) =>
-      sim.requests.ofJob(id, { call: () => mill.resume(id), voids: true, pledge: () => undefined }),
+      sim.requests.ofJob(id, { call: () => mill.resume(id), clearsExpectation: true, expectation: () => undefined }),
   }
 }
 
 const KEPT_BY_EDIT: ReadonlySet<string | undefined> = new Set(['paused', 'done', 'failed', 'cancelled'])
 
-function witnessQueue(queue: QueueHandle, sim: Simulation): QueueHandle {
+function recordingQueue(queue: QueueHandle, sim: Simulation): QueueHandle {
   const asked = (call: () => Promise<void>, until: (calledAt: number) => number | undefined): Promise<void> => {
     const calledAt = Math.floor(sim.clock.soonest)
     return sim.requests.ofQueue(queue.name, {
       call,
-      voids: true,
-      pledge: () => {
+      clearsExpectation: true,
+      expectation: () => {
         const end = until(calledAt)
         return end === undefined ? undefined : since(sim, 'X14, queue paused', end)
       },
@@ -109,7 +117,7 @@ function witnessQueue(queue: QueueHandle, sim: Simulation): QueueHandle {
         () => queue.pause(),
         () => Infinity,
       ),
-    // Only a number of ms is followed: what else may be said needs a clock to be understood.
+    // Only a number of ms is checked: other forms would need a clock to be resolved.
     pauseUntil: (when) =>
       asked(
         () => queue.pauseUntil(when),
@@ -129,14 +137,14 @@ export function handlerPauses(sim: Simulation, queue: string, ms: number, call: 
   const until = Math.floor(sim.clock.soonest) + ms
   return sim.requests.ofQueue(queue, {
     call,
-    voids: false,
-    pledge: (_, standing) =>
-      standing !== undefined && standing.until >= until
-        ? standing
-        : { ...since(sim, 'X14, queue paused by a handler', until), since: standing?.since ?? sim.time.now },
+    clearsExpectation: false,
+    expectation: (_, current) =>
+      current !== undefined && current.until >= until
+        ? current
+        : { ...since(sim, 'X14, queue paused by a handler', until), since: current?.since ?? sim.time.now },
   })
 }
 
-function since(sim: Simulation, what: string, until: number): Pledge {
+function since(sim: Simulation, what: string, until: number): Expectation {
   return { what, since: sim.time.now, until }
 }

@@ -3,7 +3,7 @@ import type { Attempt } from './run.js'
 import type { Running } from './running.js'
 
 /** The input of `runAttempt`, from the claimed job and the worker's parts. */
-export function attemptOf(running: Running, parts: Pick<InFlightParts, 'world' | 'executor'>): Attempt {
+export function attemptInput(running: Running, parts: Pick<InFlightParts, 'world' | 'executor'>): Attempt {
   return {
     registered: running.registered,
     payload: running.claimed.payload,

@@ -17,7 +17,7 @@ export interface Run {
  * Every run of every job, and the promise about runs: a second one happens only after the worker died, lost its lease or
  * stopped, after the attempt failed, or by command (G4, I6); never before the job is due (G8); never too many at once (I8).
  */
-export class RunBook {
+export class RunHistory {
   readonly #runs = new Map<string, Run[]>()
   /** When jobs left their claims. */
   readonly #left = new Map<string, number>()

@@ -5,7 +5,7 @@ import type { SimProcess } from './sim-process.js'
 export const CANCELLED = 'X7, cancelled'
 
 /** What an answered call promises its caller: no job of this target begins from now on, or until a time. */
-export interface Pledge {
+export interface Expectation {
   /** The promise and the command, for the message of a broken promise. */
   readonly what: string
   readonly since: number
@@ -17,26 +17,26 @@ export interface Pledge {
 export interface ObservedCall<Answer> {
   readonly call: () => Promise<Answer>
   /** Whether it can end an earlier promise: from its call to its answer neither holds. */
-  readonly voids: boolean
+  readonly clearsExpectation: boolean
   /** What its answer promises, beside or instead of the present promise; undefined: nothing. */
-  readonly pledge: (answer: Answer, standing: Pledge | undefined) => Pledge | undefined
+  readonly expectation: (answer: Answer, current: Expectation | undefined) => Expectation | undefined
 }
 
 interface Target {
-  pledge: Pledge | undefined
+  expectation: Expectation | undefined
   calls: number
-  underWay: number
+  inFlight: number
 }
 
 /**
  * Every call that keeps jobs from beginning (cancel, pause, the pause of a queue) and what its answer promised. Only answered
  * calls count: a call that failed may have been done or not, and of two concurrent calls either may have been the last.
  */
-export class RequestBook {
+export class RequestExpectations {
   readonly #targets = new Map<string, Target>()
   readonly #soonest: () => number
 
-  /** `soonest`: in what time the ends of pledges are, see `SimClock`. */
+  /** `soonest`: in what time the ends of expectations are, see `SimClock`. */
   constructor(soonest: () => number) {
     this.#soonest = soonest
   }
@@ -51,38 +51,41 @@ export class RequestBook {
 
   /** Since when a caller knows that this job was cancelled. */
   cancelledSince(id: string): number | undefined {
-    const pledge = this.#targets.get(`job ${id}`)?.pledge
-    return pledge?.what === CANCELLED ? pledge.since : undefined
+    const expectation = this.#targets.get(`job ${id}`)?.expectation
+    return expectation?.what === CANCELLED ? expectation.since : undefined
   }
 
   /** A handler begins. A process that acts on an outdated read, as one does that stalled, is not checked. */
   begins(id: string, queue: string, process: SimProcess, now: number): 'by the end of a pause' | 'freely' {
     const soonest = this.#soonest()
-    const paused = this.#targets.get(`queue ${queue}`)?.pledge
+    const paused = this.#targets.get(`queue ${queue}`)?.expectation
     const how = paused !== undefined && paused.until <= soonest ? 'by the end of a pause' : 'freely'
     if (process.isBehind) return how
     for (const name of [`job ${id}`, `queue ${queue}`]) {
-      const pledge = this.#targets.get(name)?.pledge
-      if (pledge === undefined || soonest >= pledge.until) continue
-      const when = `${(now - pledge.since).toFixed(0)} ms after that was acknowledged`
-      throw new BrokenPromise(`${pledge.what}: job ${id} of queue ${queue} begins ${when}`)
+      const expectation = this.#targets.get(name)?.expectation
+      if (expectation === undefined || soonest >= expectation.until) continue
+      const when = `${(now - expectation.since).toFixed(0)} ms after that was acknowledged`
+      throw new BrokenPromise(`${expectation.what}: job ${id} of queue ${queue} begins ${when}`)
     }
     return how
   }
 
-  async #observe<Answer>(name: string, { call, voids, pledge }: ObservedCall<Answer>): Promise<Answer> {
-    const target = this.#targets.get(name) ?? { pledge: undefined, calls: 0, underWay: 0 }
+  async #observe<Answer>(
+    name: string,
+    { call, clearsExpectation, expectation }: ObservedCall<Answer>,
+  ): Promise<Answer> {
+    const target = this.#targets.get(name) ?? { expectation: undefined, calls: 0, inFlight: 0 }
     this.#targets.set(name, target)
     const mine = (target.calls += 1)
-    const isAlone = target.underWay === 0
-    if (voids) target.pledge = undefined
-    target.underWay += 1
+    const isAlone = target.inFlight === 0
+    if (clearsExpectation) target.expectation = undefined
+    target.inFlight += 1
     try {
       const answer = await call()
-      if (isAlone && target.calls === mine) target.pledge = pledge(answer, target.pledge)
+      if (isAlone && target.calls === mine) target.expectation = expectation(answer, target.expectation)
       return answer
     } finally {
-      target.underWay -= 1
+      target.inFlight -= 1
     }
   }
 }

@@ -115,8 +115,8 @@ describe('one line a transition', () => {
     ],
     [
       'a lost lease',
-      (e) => e.lost({ worker: 'w', why: 'it was taken for dead' }),
-      ['warn', 'worker w lost its lease: it was taken for dead; results of its jobs are not recorded', { worker: 'w' }],
+      (e) => e.lost({ worker: 'w', why: 'it was declared dead' }),
+      ['warn', 'worker w lost its lease: it was declared dead; results of its jobs are not recorded', { worker: 'w' }],
     ],
     [
       'what it logs, with fields beside its own',

@@ -79,7 +79,7 @@ function beatByTimer(
     try {
       const alive = await store.beat(worker)
       if (ended) return
-      if (!alive) return onLost('it was taken for dead')
+      if (!alive) return onLost('it was declared dead')
     } catch {
       // The store fails for now. The next beat tries again; a rescuer waits for one lease.
     }

@@ -210,7 +210,7 @@ export class Worker {
       const claimed = await this.#parts.store.leases.claimJobs(request)
       if (this.#lease !== lease) return // The lease was lost meanwhile: a rescuer frees these jobs.
       const tookMs = this.#parts.world.clock.monotonic() - askedAt
-      if (claimed.lost) await this.#lostLease('it was taken for dead', lease)
+      if (claimed.lost) await this.#lostLease('it was declared dead', lease)
       // After so late an answer this process may have been suspended, and another worker may run these jobs.
       else if (tookMs > this.#options.leaseMs / 2) this.#giveBack(claimed.jobs, fence)
       else this.#begin(claimed, fence, starting, lease)

@@ -46,7 +46,7 @@ CREATE TABLE millrace_groups (
   sealed_at integer,
   completed_at integer,
   when_done text,
-  -- Since when it was seen to have no member left, for the prune.
+  -- When the group was first seen without members, for the prune.
   empty_since integer,
   check (completed_at is null or sealed_at is not null)
 ) strict, without rowid;
@@ -77,7 +77,7 @@ CREATE TABLE millrace_jobs (
   payload any not null,
   options text,
   created_at integer not null,
-  -- Ids of the jobs it came after, as JSON; null for nearly all.
+  -- The ids of its parents, as JSON; null for nearly all jobs.
   after text,
   grp text
 ) strict;
@@ -128,7 +128,8 @@ CREATE TABLE millrace_links (
 CREATE TABLE millrace_live (
   seq integer primary key,
   lane integer not null,
-  -- Spelled out, commonest first: for a list of more than two, SQLite looks into a table of its own at every row.
+  -- Spelled out, the most frequent first: for a list of more than two values, SQLite probes a temporary table for every
+  -- row.
   state text not null check (
     state = 'ready' or state = 'running' or state = 'scheduled' or state = 'retrying' or state = 'blocked'
       or state = 'paused' or state = 'parked'),
@@ -137,7 +138,7 @@ CREATE TABLE millrace_live (
   attempt integer not null default 0 check (attempt >= 0),
   retries integer not null default 0 check (retries >= 0),
   crashes integer not null default 0 check (crashes >= 0),
-  -- Crashes in a row that it was in flight at: from 2 on it is a suspect, out of the line.
+  -- Consecutive crashes while it was in flight. From 2 on the job is a suspect, and no lane index lists it.
   streak integer not null default 0 check (streak >= 0),
   fence integer,
   started_at integer,
@@ -212,7 +213,7 @@ CREATE TABLE millrace_workers (
   pid integer not null,
   -- The machine and the start time of the process, opaque; null where they cannot be read.
   identity text,
-  -- How long the worker may be silent before it is taken for dead: processes may have different leases.
+  -- How long the worker may be silent before it is declared dead: processes may have different leases.
   lease_ms integer,
   started_at integer not null,
   -- The job whose handler blocked the event loop until the worker stopped its heartbeat.

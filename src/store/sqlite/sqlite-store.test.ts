@@ -26,7 +26,7 @@ async function open(target: string) {
   }
 }
 
-/** A transaction on a connection of the caller's own; in memory there is only the store's. */
+/** A transaction on a connection of the caller; in memory there is only the store's. */
 function begin(tx: SqliteDatabase): CallerTransaction {
   tx.exec('begin')
   return { tx, commit: () => void tx.exec('commit'), rollBack: () => void tx.exec('rollback') }
@@ -44,8 +44,10 @@ describe('the store contract on SQLite in memory', () => {
   for (const { name, run } of transactionContract) test(name, async () => run(await open(':memory:')))
 })
 
-/** Every commit wakes every idle worker of a file: they must not fight for its lock when there is nothing for them. */
-test('a claim and a promotion with nothing to do go through while another process writes', async () => {
+/**
+ * Every commit wakes every idle worker of a file: they must not contend for its lock when there is nothing to claim.
+ */
+test('a claim and a promotion with nothing to do succeed while another process writes', async () => {
   const path = join(folder, 'idle.db')
   const { store } = await open(path)
   await store.addWorker({ id: 'w', host: 'h', pid: 1 })

@@ -303,7 +303,7 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
 
   /** Ends what goes on beside the calls, so that nothing more is written, and no file is made, at this path. */
   #rest(): void {
-    this.#wal.rest()
+    this.#wal.stop()
     for (const part of [this.#disk, this.#watch, this.#hints]) part?.close()
   }
 

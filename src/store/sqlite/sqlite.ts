@@ -11,7 +11,7 @@ import { fileMigrations } from './migrations/file-migrations.js'
 import { openFile } from './connection/open.js'
 import { SqliteStore } from './sqlite-store.js'
 
-/** Not meant as a file: a URL, in quotes perhaps, or one that lost its beginning, `user:password@host/database`. */
+/** Not a path: a URL, perhaps in quotes, or one without its scheme, `user:password@host/database`. */
 const ADDRESS = /:\/\/|^[^/\\:@]+:[^/\\@]+@[^/\\]+\//
 /** Addresses of other servers, with or without slashes. */
 const OTHER_SERVER = /^\W*(rediss?|mysql|mariadb|mongodb(?:\+srv)?|amqps?|nats|kafka|mssql|sqlserver|https?):/i
@@ -65,7 +65,7 @@ export function sqlite(target: string | SqliteHandle, options: SqliteOptions = {
   }
 }
 
-/** What is wrong with a text that names no file. */
+/** What is wrong with a text that is not a path. */
 function addressProblem(target: string): string | undefined {
   const got = `got ${show(target.replace(BARE_PASSWORD, '$1:***@'))}`
   if (FILE_URL.test(target))

@@ -55,7 +55,7 @@ const beat = async () => {
   try {
     if (client === undefined) await connect()
     const { rows } = await ask(sql, [worker])
-    if (rows.length === 0) say({ lost: 'it was taken for dead' })
+    if (rows.length === 0) say({ lost: 'it was declared dead' })
     if (listen !== null) {
       const heard = await ask('select 1 from pg_listening_channels()')
       if (heard.rows.length === 0) await ask(listen)

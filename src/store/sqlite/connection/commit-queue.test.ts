@@ -13,7 +13,7 @@ import { queries } from '../queries/queries.js'
 const folder = mkdtempSync(join(tmpdir(), 'millrace-commit-queue-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-/** A real database that notes what is executed on it, through the driver port. */
+/** A real database that records, through the driver port, which statements are executed on it. */
 class Noted implements SqliteDatabase {
   readonly executed: string[] = []
   readonly #inner: SqliteDatabase
@@ -89,8 +89,8 @@ const boom = (): never => {
   throw new Error('boom')
 }
 
-describe('what is written in one turn', () => {
-  test('is one transaction, and each caller gets its own answer', async () => {
+describe('the writes of one turn', () => {
+  test('are one transaction, and each caller gets its own result', async () => {
     const answers = await Promise.all([1, 2, 3, 4, 5].map((x) => commits.write(add(x))))
     expect(answers).toEqual([1, 2, 3, 4, 5])
     expect(rows()).toEqual([1, 2, 3, 4, 5])
@@ -98,13 +98,13 @@ describe('what is written in one turn', () => {
     expect(committed).toBe(1)
   })
 
-  test('is in the order it was asked for', async () => {
+  test('are done in the order of the calls', async () => {
     const order: number[] = []
     await Promise.all([3, 1, 2].map((x) => commits.write(() => order.push(x))))
     expect(order).toEqual([3, 1, 2])
   })
 
-  test('resolves only when it is committed', async () => {
+  test('resolve only when the transaction is committed', async () => {
     let inside = true
     await commits.write(() => {
       const other = new (chooseLibrary().open)(path)
@@ -118,41 +118,41 @@ describe('what is written in one turn', () => {
     other.close()
   })
 
-  test('is another transaction in another turn', async () => {
+  test('are another transaction in another turn', async () => {
     await commits.write(add(1))
     await commits.write(add(2))
     expect(database.count('commit')).toBe(2)
   })
 
-  test('has one now, the database’s', async () => {
+  test('have one now, the database’s', async () => {
     const before = Date.now()
     const [a, b] = await Promise.all([commits.write((now) => now), commits.write((now) => now)])
     expect(a).toBe(b)
     expect(Math.abs(a - before)).toBeLessThan(60_000)
   })
 
-  test('has the now of the simulator when it brings one', async () => {
+  test('have the now of the simulator when it provides one', async () => {
     const simulated = queue('power', () => 42)
     expect(await simulated.write((now) => now)).toBe(42)
     expect(await simulated.read((now) => now)).toBe(42)
   })
 
-  test('that writes from within what resolves goes into the next one', async () => {
+  test('do not include a write made when they resolve: it joins the next transaction', async () => {
     const both = commits.write(add(1)).then(() => commits.write(add(2)))
     expect(await both).toBe(2)
     expect(database.count('commit')).toBe(2)
   })
 })
 
-describe('a work that throws', () => {
-  test('costs only itself', async () => {
+describe('a write that throws', () => {
+  test('rejects only its own call', async () => {
     const settled = await Promise.allSettled([commits.write(add(1)), commits.write(boom), commits.write(add(3))])
     expect(settled.map((each) => each.status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
     expect(rows()).toEqual([1, 3])
     expect(failures).toMatchObject([{ message: 'boom' }])
   })
 
-  test('has what was rolled back told before the others are done again', async () => {
+  test('reports the rollback before the other writes are retried', async () => {
     const seen: number[] = []
     const settled = await Promise.allSettled([
       commits.write(() => seen.push(rolledBack)),
@@ -160,13 +160,13 @@ describe('a work that throws', () => {
       commits.write(() => seen.push(rolledBack)),
     ])
     expect(settled.map((each) => each.status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
-    // The first was done in the common transaction, then again once that was known to be rolled back.
+    // The first write ran in the shared transaction, then again after the rollback.
     expect(seen[0]).toBe(0)
     expect(seen.slice(1).every((count) => count > 0)).toBe(true)
     expect(rolledBack).toBe(2)
   })
 
-  test('leaves nothing of what it wrote', async () => {
+  test('leaves none of its rows', async () => {
     const half = commits.write(() => {
       add(7)()
       boom()
@@ -188,7 +188,7 @@ describe('a work that throws', () => {
     expect(order.slice(-3)).toEqual([1, 2, 3])
   })
 
-  test('with the driver’s error rejects with ours, the driver’s as its cause', async () => {
+  test('with a driver’s error rejects with a store error that has it as its cause', async () => {
     await commits.write(add(1))
     const error = await commits.write(add(1)).catch((thrown: unknown) => thrown)
     expect(error).toBeInstanceOf(StoreError)
@@ -197,13 +197,13 @@ describe('a work that throws', () => {
   })
 })
 
-describe('while another connection holds the file', () => {
-  test('a write waits and is done once it lets go, in order, and nothing was refused', async () => {
+describe('while another connection holds the write lock', () => {
+  test('writes wait, and are done in order once the lock is released', async () => {
     const other = new (chooseLibrary().open)(path)
     other.exec('begin immediate')
     const order: string[] = []
     const first = commits.write(add(1)).then(() => order.push('first'))
-    // The queue tries, finds it busy, and what is asked for meanwhile comes after.
+    // The queue tries and finds the file busy; later writes come after.
     await new Promise<void>((next) => setImmediate(() => setImmediate(next)))
     const second = commits.write(add(2)).then(() => order.push('second'))
     await new Promise<void>((next) => setImmediate(() => setImmediate(next)))
@@ -218,7 +218,7 @@ describe('while another connection holds the file', () => {
     other.close()
   })
 
-  test('the event loop stays free', async () => {
+  test('the event loop is not blocked', async () => {
     const other = new (chooseLibrary().open)(path)
     other.exec('begin immediate')
     const written = commits.write(add(1))
@@ -230,7 +230,7 @@ describe('while another connection holds the file', () => {
     other.close()
   })
 
-  test('a read goes through', async () => {
+  test('a read succeeds', async () => {
     const other = new (chooseLibrary().open)(path)
     other.exec('begin immediate; insert into t values (9)')
     expect(await commits.read(rows)).toEqual([])
@@ -238,7 +238,7 @@ describe('while another connection holds the file', () => {
     other.close()
   })
 
-  test('closing waits for what is pending', async () => {
+  test('closing waits for pending writes', async () => {
     const other = new (chooseLibrary().open)(path)
     other.exec('begin immediate')
     const written = commits.write(add(1))
@@ -255,11 +255,11 @@ describe('while another connection holds the file', () => {
   })
 })
 
-describe('a write that looks first', () => {
+describe('a write with a look', () => {
   const look = { durable: false, look: (): string | undefined => (rows().length === 0 ? 'nothing' : undefined) }
   const work = (): string => `wrote ${rows().length}`
 
-  test('takes no lock when there is nothing to write', async () => {
+  test('takes no lock when the look finds nothing to write', async () => {
     const other = new (chooseLibrary().open)(path)
     other.exec('begin immediate')
     expect(await commits.write(work, look)).toBe('nothing')
@@ -269,18 +269,18 @@ describe('a write that looks first', () => {
     other.close()
   })
 
-  test('writes when there is', async () => {
+  test('writes when the look finds something', async () => {
     await commits.write(add(1))
     expect(await commits.write(work, look)).toBe('wrote 1')
     expect(database.count('commit')).toBe(2)
   })
 
-  test('rides along without a look when a transaction comes anyway', async () => {
+  test('joins a transaction of other writes without a look', async () => {
     expect(await Promise.all([commits.write(add(1)), commits.write(work, look)])).toEqual([1, 'wrote 1'])
     expect(database.count('commit')).toBe(1)
   })
 
-  test('looks again when the file was busy: what there was may be gone', async () => {
+  test('looks again after the file was busy, because another process may have done the work', async () => {
     await commits.write(add(1))
     const other = new (chooseLibrary().open)(path)
     other.exec('begin immediate; delete from t')
@@ -291,21 +291,21 @@ describe('a write that looks first', () => {
     other.close()
   })
 
-  test('that cannot look fails by itself, and the next is not harmed', async () => {
+  test('whose look throws fails alone, and the next write succeeds', async () => {
     await expect(commits.write(work, { durable: false, look: boom })).rejects.toThrow('boom')
     expect(await commits.write(add(1))).toBe(1)
   })
 })
 
-describe('a queue that is closed', () => {
-  test('finished what was asked for in the same turn', async () => {
+describe('a closed queue', () => {
+  test('finishes the writes of the same turn', async () => {
     const written = commits.write(add(1))
     await commits.close()
     expect(await written).toBe(1)
     expect(rows()).toEqual([1])
   })
 
-  test('takes no more, with E_CLOSED', async () => {
+  test('refuses later writes with E_CLOSED', async () => {
     await commits.close()
     await expect(commits.write(add(1))).rejects.toMatchObject({ code: 'E_CLOSED' })
     await expect(commits.read(rows)).rejects.toMatchObject({ code: 'E_CLOSED' })
@@ -315,12 +315,12 @@ describe('a queue that is closed', () => {
 describe('flushing', () => {
   const modes = (): string[] => database.executed.filter((sql) => sql.startsWith('pragma synchronous'))
 
-  test('is left out for a batch of only what may be lost', async () => {
+  test('is skipped for a batch of writes that may be lost', async () => {
     await commits.write(add(1), { durable: false })
     expect(modes()).toEqual(['pragma synchronous = normal'])
   })
 
-  test('is done for a batch that has one thing which may not be lost', async () => {
+  test('is done for a batch with one durable write', async () => {
     await Promise.all([
       commits.write(add(1), { durable: false }),
       commits.write(add(2)),
@@ -330,13 +330,13 @@ describe('flushing', () => {
     expect(database.count('commit')).toBe(1)
   })
 
-  test('comes back after a batch without', async () => {
+  test('is turned on again after a batch without it', async () => {
     await commits.write(add(1), { durable: false })
     await commits.write(add(2))
     expect(modes()).toEqual(['pragma synchronous = normal', 'pragma synchronous = full'])
   })
 
-  test('is never asked for where only the process must be survived', async () => {
+  test('is off with the durability of a process', async () => {
     const faster = queue('process')
     await faster.write(add(1))
     await faster.write(add(2), { durable: false })

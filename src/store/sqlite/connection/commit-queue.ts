@@ -8,21 +8,21 @@ import type { FileIdentity } from '../file/file-identity.js'
 import type { Queries } from '../queries/queries.js'
 
 /**
- * Group commit. A synchronous driver can gather nothing while a commit runs, so the batch is what one turn of the event loop
- * gathers: every write asked for in a turn goes into one transaction, with one flush. That is why durable can be fast.
+ * Group commit. A synchronous driver can gather nothing while a commit runs, so the batch is one turn of the event
+ * loop: all writes requested in a turn share one transaction and one flush. That makes durable writes fast.
  *
- *   turn 1: enqueue, enqueue, settle, claim ──► soon ──► begin · work · work · work · work · commit ──► all four resolve
+ * turn 1: enqueue, enqueue, settle, claim ──► soon ──► begin · work · work · work · work · commit ──► all four resolve
  *
- * A work that throws costs only itself: the transaction is rolled back and the rest is done again, each by itself. Works are
- * functions of the database alone, so doing one again is safe. The file being busy is never seen by a caller: the whole batch
- * waits for a timer and tries again, and the event loop stays free meanwhile.
+ * If a work throws, only its own call fails: the transaction is rolled back and the other works are run again, each in
+ * its own transaction. Works are functions of the database alone, so running one again is safe. A caller never sees a
+ * busy file: the whole batch waits for a timer and tries again, and the event loop is not blocked meanwhile.
  */
 export interface WriteOptions {
-  /** False for writes whose loss loses nothing (claims, beats): a batch of only those is not flushed. */
+  /** False for writes whose loss does no harm (claims, beats): a batch of only those is not flushed. */
   readonly durable: boolean
 }
 
-/** A write that mostly has nothing to do: `look` gives the answer when that is so, by reading alone. */
+/** A write that usually has nothing to do: then `look` returns its result, by reading alone. */
 export interface LookingWriteOptions<T> extends WriteOptions {
   readonly look: (now: number) => T | undefined
 }
@@ -35,15 +35,16 @@ interface Pending {
   readonly reject: (error: unknown) => void
 }
 
-/** After so long the log says that another process does not release the file. */
+/** After this long the log says that another process does not release the file. */
 const BUSY_LIMIT_MS = 60_000
 /**
- * The longest wait between two tries. It does not grow: those who have waited longest would be the least likely to come next.
- * Measured with eight processes that all write at full speed: as many commits, and the longest wait a third.
+ * The longest wait between two tries. It does not grow: otherwise the process that has waited longest would be the
+ * least likely to get the lock. Measured with eight processes that write at full speed: the same number of commits, and
+ * a third of the longest wait.
  */
 const BUSY_STEP_MAX_MS = 4
 
-/** What was asked for before the close is given so long to be written; then the caller gets an error. */
+/** At close, pending writes get this long to be written; then their callers get an error. */
 const CLOSE_PATIENCE_MS = 2_000
 
 export class CommitQueue {
@@ -82,7 +83,7 @@ export class CommitQueue {
     return new Promise((resolve, reject) => this.#tryRead(work, resolve, reject, this.#world.clock.monotonic()))
   }
 
-  /** Commits what was asked for and takes no more. */
+  /** Commits the pending writes and refuses later ones. */
   async close(): Promise<void> {
     const { clock, timers } = this.#world
     const end = clock.monotonic() + CLOSE_PATIENCE_MS
@@ -122,9 +123,9 @@ export class CommitQueue {
   }
 
   /**
-   * Gives those their answer that have nothing to write, and the rest back. When all in a batch may have nothing, none of
-   * them takes the write lock before it has looked: idle processes must not take it from those that work, each time one of
-   * those commits. Beside others a look gains nothing, since a transaction comes anyway.
+   * Resolves the calls that have nothing to write, and returns the rest. When every call of a batch has a look, none
+   * takes the write lock before its look: otherwise idle processes would contend for the lock with busy ones after each
+   * commit. Next to other writes a look saves nothing, because the transaction is needed anyway.
    */
   #look(batch: Pending[]): Pending[] {
     const now = this.now()
@@ -134,7 +135,7 @@ export class CommitQueue {
     return batch.filter((_, i) => answers[i] === undefined)
   }
 
-  /** One transaction for all; when a work or the commit fails, one each, so that one bad event costs only itself. */
+  /** One transaction for all; when a work or the commit fails, one for each, so that a bad write fails alone. */
   #run(batch: readonly Pending[]): void {
     const results: unknown[] = []
     try {
@@ -184,7 +185,7 @@ export class CommitQueue {
   #begin(durable: boolean): void {
     if (this.#options.isTaken?.() === true)
       throw Object.assign(new Error('the handle is in a transaction of its owner'), { errcode: SQLITE.busy })
-    // A file that was restored meanwhile must not be given our frames: its -wal may still be the one we write.
+    // A file that was restored meanwhile must not get our frames: its -wal may still be the one we write.
     this.#options.identity?.verifyLately()
     if (this.#doubtsWal) this.#mend()
     this.#setSynchronous(durable && this.#options.durability === 'power' ? 'full' : 'normal')
@@ -193,15 +194,15 @@ export class CommitQueue {
   }
 
   /**
-   * A flush failed. The kernel forgets what it could not write, so flushing again proves nothing: a hole may stay in the WAL,
-   * and all that is acknowledged behind it would be lost at a power cut. Folding the whole WAL into the file writes every page
-   * again from what SQLite holds, and flushes that; until it has worked, nothing more is written.
+   * A flush failed. The kernel drops the pages that it could not write, so a second flush proves nothing: the WAL may
+   * keep a hole, and a power cut would lose every acknowledged commit after it. A full checkpoint writes every page
+   * again from SQLite's memory and flushes the file; until one succeeds, nothing more is written.
    */
   #mend(): void {
     this.#setSynchronous('full')
-    const folded = this.#statements.of(this.#queries.foldBack).get() as { busy: number }
+    const folded = this.#statements.of(this.#queries.truncateCheckpoint).get() as { busy: number }
     if (folded.busy !== 0)
-      throw Object.assign(new Error('a reader keeps the WAL from being folded back'), { errcode: SQLITE.busy })
+      throw Object.assign(new Error('a reader keeps the WAL from being checkpointed'), { errcode: SQLITE.busy })
     this.#doubtsWal = false
   }
 
@@ -239,7 +240,7 @@ export class CommitQueue {
     }
   }
 
-  /** The database's clock; only the simulator has one of its own. */
+  /** The database's clock; only the simulator provides its own. */
   now(): number {
     if (this.#options.now !== undefined) return this.#options.now()
     return (this.#statements.of(this.#queries.databaseNow).get() as { now: number }).now
@@ -260,7 +261,7 @@ export class CommitQueue {
     try {
       this.#execute(this.#queries.rollback)
     } catch {
-      // There was none left to roll back: SQLite did it itself.
+      // No transaction was open: SQLite has rolled it back itself.
     }
     this.#options.onRollback()
   }
@@ -278,15 +279,15 @@ export interface CommitQueueOptions {
   readonly name: string
   readonly durability: 'power' | 'process'
   readonly now: (() => number) | undefined
-  /** The connection is not ours alone, and its owner has a transaction open: nothing of ours may slip into it. */
+  /** The connection is shared with its owner, who has a transaction open: our writes must not join it. */
   readonly isTaken?: (() => boolean) | undefined
   /** Undefined: there is no file that could be deleted or replaced. */
   readonly identity?: FileIdentity | undefined
-  /** What was known of the last transaction is not known of this one. */
+  /** Drops what was cached for the last transaction. */
   readonly onBegin?: (() => void) | undefined
-  /** `durable`: something was written that must be kept, not only claims and looks. */
+  /** `durable`: the transaction had a write that must be kept, not only claims and looks. */
   readonly onCommit: (durable: boolean) => void
-  /** The transaction was rolled back: caches of what it made must be dropped. */
+  /** The transaction was rolled back: caches of its rows must be dropped. */
   readonly onRollback: () => void
   readonly onFailure: (error: unknown) => void
 }

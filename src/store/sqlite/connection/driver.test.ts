@@ -34,7 +34,7 @@ if (builtIn !== undefined) drivers.push(['node:sqlite', builtIn.DatabaseSync])
 describe.each(drivers)('an error of %s', (name, Driver) => {
   const file = (kind: string): string => join(folder, `${name.replace(/\W/g, '-')}-${kind}.db`)
 
-  test('that the file is locked by another connection is busy', () => {
+  test('for a file that another connection has locked is busy', () => {
     const path = file('busy')
     const [a, b] = [new Driver(path), new Driver(path)]
     a.exec('pragma busy_timeout = 0; create table t (x); begin immediate')
@@ -48,7 +48,7 @@ describe.each(drivers)('an error of %s', (name, Driver) => {
     b.close()
   })
 
-  test('that it is no database is told', () => {
+  test('for a file that is not a database has the code of that', () => {
     const path = file('text')
     writeFileSync(path, 'this is no database, only a text that is long enough to look like a header\n'.repeat(10))
     let database: SqliteDatabase | undefined
@@ -69,7 +69,7 @@ describe.each(drivers)('an error of %s', (name, Driver) => {
     database.close()
   })
 
-  test('that it is full is told', () => {
+  test('for a full database has the code of that', () => {
     const database = new Driver(':memory:')
     database.exec('pragma max_page_count = 2; create table t (x)')
     const fill = database.prepare('insert into t values (zeroblob(100000))')
@@ -77,7 +77,7 @@ describe.each(drivers)('an error of %s', (name, Driver) => {
     database.close()
   })
 
-  test('that it may not be written is told', () => {
+  test('for a read-only database has the code of that', () => {
     const path = file('query-only')
     const database = new Driver(path)
     database.exec('create table t (x); pragma query_only = 1')
@@ -86,12 +86,12 @@ describe.each(drivers)('an error of %s', (name, Driver) => {
   })
 })
 
-test('a file that cannot be opened is told by the one that is chosen for paths', () => {
+test('the library chosen for paths reports a file that cannot be opened', () => {
   const error = thrown(() => new DatabaseSync(join(folder, 'no', 'such', 'folder.db')))
   expect(sqliteCode(error)).toBe(SQLITE.cannotOpen)
 })
 
-describe('the shapes of other drivers', () => {
+describe('the error shapes of other drivers', () => {
   test.each<[unknown, number | undefined]>([
     [{ code: 'SQLITE_BUSY' }, SQLITE.busy],
     [{ code: 'SQLITE_BUSY_SNAPSHOT' }, SQLITE.busy],

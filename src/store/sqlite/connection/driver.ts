@@ -1,6 +1,6 @@
 /**
- * The part of a SQLite driver we call, described structurally: node:sqlite, @photostructure/sqlite, better-sqlite3 and
- * libsql all fit it, and no driver's types are imported.
+ * The part of a SQLite driver that the store calls, described structurally: node:sqlite, @photostructure/sqlite,
+ * better-sqlite3 and libsql all fit it, and no driver's types are imported.
  */
 export interface SqliteDatabase {
   exec(sql: string): unknown
@@ -8,7 +8,9 @@ export interface SqliteDatabase {
   close(): unknown
 }
 
-/** An open handle as an app has it. Its statements are not looked at here: better-sqlite3 types them by what each is given. */
+/**
+ * An open handle of an app. Its statements are not typed here, because better-sqlite3 types them by their parameters.
+ */
 export interface SqliteHandle {
   exec(sql: string): unknown
   prepare(sql: string): unknown
@@ -21,7 +23,7 @@ export interface SqliteStatement {
   all(...values: SqliteValue[]): unknown[]
 }
 
-/** A statement whose rows come as arrays, in the order of its columns. */
+/** A statement that returns rows as arrays, in the order of its columns. */
 export interface RowStatement {
   all(...values: SqliteValue[]): unknown[]
 }
@@ -29,7 +31,7 @@ export interface RowStatement {
 export type SqliteValue = null | number | bigint | string | Uint8Array
 export type SqliteConstructor = new (path: string) => SqliteDatabase
 
-/** SQLite's primary result codes that we tell apart. */
+/** The primary result codes of SQLite that the store distinguishes. */
 export const SQLITE = {
   busy: 5,
   locked: 6,
@@ -52,36 +54,36 @@ const CODE_BY_NAME: { readonly [name: string]: number } = {
   SQLITE_NOTADB: SQLITE.notADatabase,
 }
 
-/** The primary result code behind an error of any driver, or undefined when it is not SQLite's. */
+/** The primary result code of an error of any driver, or undefined when it is not an error of SQLite. */
 export function sqliteCode(error: unknown): number | undefined {
   if (typeof error !== 'object' || error === null) return undefined
   const given = error as { errcode?: unknown; rawCode?: unknown; code?: unknown }
   for (const code of [given.errcode, given.rawCode]) if (typeof code === 'number') return code & 0xff
   if (typeof given.code !== 'string') return undefined
-  // better-sqlite3 gives extended names such as SQLITE_BUSY_SNAPSHOT and SQLITE_IOERR_WRITE.
+  // better-sqlite3 reports extended names such as SQLITE_BUSY_SNAPSHOT and SQLITE_IOERR_WRITE.
   for (const [name, code] of Object.entries(CODE_BY_NAME)) if (given.code.startsWith(name)) return code
   return undefined
 }
 
-/** What befell the whole file, and not one statement. */
+/** An error of the whole file, not of one statement. */
 export function isOfTheFile(error: unknown): boolean {
   const code = sqliteCode(error)
   return code !== undefined && Object.values<number>(SQLITE).includes(code)
 }
 
-/** The transaction began by reading, and others have written since: it can never write. */
+/** The transaction began with a read, and another connection has written since: it can never write. */
 export function isStale(error: unknown): boolean {
   const given = Object(error) as { errcode?: unknown; rawCode?: unknown; code?: unknown }
   return [given.errcode, given.rawCode].includes(BUSY_SNAPSHOT) || given.code === 'SQLITE_BUSY_SNAPSHOT'
 }
 const BUSY_SNAPSHOT = 517
 
-/** Our tables are not in what this connection sees, though the store has made them. */
+/** The connection's snapshot is from before the store created its tables. */
 export function isBeforeTables(error: unknown): boolean {
   return error instanceof Error && /no such table: (main\.)?millrace_/.test(error.message)
 }
 
-/** Anything with the two methods that every synchronous driver has. */
+/** Any object with the two methods that every synchronous driver has. */
 export function isHandle(value: unknown): value is SqliteDatabase {
   const given = value as { prepare?: unknown; exec?: unknown } | null
   return typeof value === 'object' && typeof given?.prepare === 'function' && typeof given.exec === 'function'
@@ -92,7 +94,10 @@ export function isBusy(error: unknown): boolean {
   return code === SQLITE.busy || code === SQLITE.locked
 }
 
-/** Statements by their text, prepared once. They are held with their database: not every driver keeps it alive for them. */
+/**
+ * Prepared statements by their text. They are kept with their database, because not every driver keeps it alive for
+ * them.
+ */
 export class Statements {
   readonly database: SqliteDatabase
   readonly #prepared = new Map<string, SqliteStatement>()
@@ -108,7 +113,7 @@ export class Statements {
     }
     return statement
   }
-  /** For the reads that bring hundreds of rows: an object a row costs twice what an array does. */
+  /** For reads of hundreds of rows: a row as an object costs twice what an array does. */
   rowsOf(sql: string): RowStatement {
     let statement = this.#rows.get(sql)
     if (statement === undefined) {
@@ -117,7 +122,7 @@ export class Statements {
     }
     return statement
   }
-  /** Lets go of them: some libraries keep a closed file open for as long as a statement of it is held. */
+  /** Drops the statements: some libraries keep a closed file open while a statement of it exists. */
   clear(): void {
     this.#prepared.clear()
     this.#rows.clear()
@@ -127,7 +132,7 @@ export class Statements {
   }
 }
 
-/** Every driver has a word of its own for it; one that has none gives its objects up for their values. */
+/** Every driver has its own switch for this; for a driver without one, the values of its row objects are used. */
 function asRows(statement: SqliteStatement): RowStatement {
   const able = statement as { setReturnArrays?: (on: boolean) => void; raw?: (on: boolean) => unknown }
   if (typeof able.setReturnArrays === 'function') able.setReturnArrays(true)
@@ -136,7 +141,7 @@ function asRows(statement: SqliteStatement): RowStatement {
   return statement as RowStatement
 }
 
-/** Text as it is; bytes as a Uint8Array, whatever a driver gives them as. */
+/** Text unchanged; bytes as a Uint8Array, whatever type a driver returns. */
 export function toEncoded(value: unknown): string | Uint8Array {
   return typeof value === 'string' || value instanceof Uint8Array ? value : new Uint8Array(value as ArrayBuffer)
 }

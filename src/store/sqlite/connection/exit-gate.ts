@@ -10,7 +10,7 @@
  * 'exit' is not emitted in a worker thread that its parent terminates: a mill in such a thread must be closed first.
  */
 export interface ExitGate {
-  /** For the thread, as `gateMemory`. */
+  /** Passed to the thread as `gateMemory`. */
   readonly memory: SharedArrayBuffer
   /** Call it when the thread has ended. */
   release(): void
@@ -34,7 +34,8 @@ export function openExitGate(): ExitGate {
   const memory = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)
   const gate = new Int32Array(memory)
   const { gates, close } = gatesOfProcess()
-  // One listener for all: Node warns of a leak at the eleventh. The first in the list: a listener that throws ends the emit.
+  // One listener for all gates: Node warns of a leak at the eleventh listener. It comes first, because a listener that
+  // throws ends the emit.
   if (gates.size === 0) process.prependListener('exit', close)
   gates.add(gate)
   const release = (): void => {
@@ -46,7 +47,7 @@ export function openExitGate(): ExitGate {
 /** The gate's two bits: the thread is in a call, and the process exits. `IN_SQLITE` has the first as a literal. */
 const HELD = 1
 const CLOSED = 2
-/** A thread that ended while it held its gate releases nothing: past this time the process exits regardless. */
+/** A thread that ended while it held its gate never releases it: after this time the process exits regardless. */
 const CALL_MAX_MS = 10_000
 
 interface Gates {

@@ -1,7 +1,7 @@
 import { MillraceError, StoreError, StoreFullError } from '../../../errors.js'
 import { SQLITE, sqliteCode } from './driver.js'
 
-/** Turns a driver's error into ours, in words a person can act on. Our own pass through. */
+/** Turns a driver's error into a store error with advice. Errors of Millrace pass through. */
 export function translate(error: unknown, name: string): unknown {
   if (error instanceof MillraceError) return error
   const code = sqliteCode(error)
@@ -48,7 +48,7 @@ export function translate(error: unknown, name: string): unknown {
   }
 }
 
-/** A fault of ours while the store is being opened: there is no mill yet whose work could resume. */
+/** An error while the store is being opened: there is no mill yet whose work could resume. */
 export function translateOpening(fault: unknown, name: string): unknown {
   return fault instanceof StoreFullError ? new StoreFullError(name, fault.cause, true) : fault
 }
@@ -63,7 +63,7 @@ export function translateSystem(error: unknown, name: string): unknown {
   return fault(known.code, `${shortened(name)} ${known.what} (${code}); ${known.advice}`, error)
 }
 
-/** What the system says of a path, and what to do about it. */
+/** What each system error means for the path, and what to do about it. */
 const SYSTEM: { readonly [code: string]: { readonly code: string; readonly what: string; readonly advice: string } } = {
   EACCES: {
     code: 'E_CANNOT_OPEN',
@@ -88,14 +88,14 @@ const SYSTEM: { readonly [code: string]: { readonly code: string; readonly what:
   ENAMETOOLONG: {
     code: 'E_CANNOT_OPEN',
     what: 'cannot be opened: the path or a name in it is too long',
-    advice: 'use a path of up to 500 bytes and a file name of up to 240: there are endings such as -wal to come',
+    advice: 'use a path of up to 500 bytes and a file name of up to 240: SQLite adds endings such as -wal',
   },
   ENOTDIR: {
     code: 'E_CANNOT_OPEN',
     what: 'cannot be opened: what should be a folder on the way to it is a file',
     advice: 'correct the path',
   },
-  EISDIR: { code: 'E_CANNOT_OPEN', what: 'is a folder', advice: 'the store is a file: give it a name in there' },
+  EISDIR: { code: 'E_CANNOT_OPEN', what: 'is a folder', advice: 'the store is a file: add a file name' },
   ENOENT: {
     code: 'E_CANNOT_OPEN',
     what: 'cannot be opened: it, or its folder, does not exist',
@@ -117,12 +117,12 @@ function shortened(name: string): string {
   return name.length <= 300 ? name : `${name.slice(0, 140)}…${name.slice(-140)}`
 }
 
-/** Only a database in memory is used through the user's own handle, so only that can be closed under us. */
+/** The store uses the user's own handle only for a database in memory, so only that can be closed during use. */
 export function handleClosed(name: string, cause: unknown): unknown {
   if (cause instanceof MillraceError) return cause
   return fault(
     'E_STORE_CLOSED',
-    `${name}: the handle that the mill was made with was closed, and its jobs went with it; close the mill before the handle`,
+    `${name}: the handle that the mill was made with was closed, and its jobs are lost; close the mill before the handle`,
     cause,
   )
 }

@@ -12,8 +12,11 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 const sleep = (ms: number): Promise<void> => new Promise((next) => setTimeout(next, ms))
 
-/** A file that others write at full speed is free only now and then: SQLite's own waiting would miss nearly every chance. */
-test('beats go through on a file that is nearly always locked', async () => {
+/**
+ * A file that other processes write at full speed is rarely unlocked: SQLite's own busy wait would miss nearly every
+ * chance.
+ */
+test('beats are written to a file that is nearly always locked', async () => {
   const path = join(folder, 'busy.db')
   const world = systemWorld()
   const file = await openFile({ target: path, durability: 'process' }, true, world)
@@ -32,7 +35,7 @@ test('beats go through on a file that is nearly always locked', async () => {
     await sleep(5)
   }
   const [worker] = await store.readWorkers()
-  // A dozen are due in that time, and a lease is three.
+  // A dozen beats are due in that time, and a lease is three beats.
   expect((worker?.beat ?? 0) - before).toBeGreaterThanOrEqual(6)
   expect(lost).toEqual([])
   other.close()

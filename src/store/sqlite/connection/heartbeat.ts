@@ -9,11 +9,12 @@ import type { SqliteLibrary } from './library.js'
 import type { Queries } from '../queries/queries.js'
 
 /**
- * The heartbeat, from a thread with its own connection, so that a handler that blocks the event loop is not taken for dead.
- * The thread's program is a string, because a file of its own is what bundlers lose. It waits for a busy file by itself,
- * in steps of a few milliseconds, and for as long as that takes (see `upkeep/observe-beats.ts`). SQLite's own wait takes
- * steps of up to a tenth of a second, and where many processes write at full speed, those few tries all find the file busy: live workers were taken for
- * dead. It says when its row is gone, which means that another process did.
+ * The heartbeat runs in a thread with its own connection, so that a worker whose handler blocks the event loop is not
+ * declared dead. The thread's program is a string, because bundlers lose separate files. It waits for a busy file
+ * itself, in steps of a few milliseconds, for as long as that takes (see `upkeep/observe-beats.ts`). SQLite's own busy
+ * wait takes steps of up to a tenth of a second, and when many processes write at full speed those few tries all find
+ * the file busy: live workers were declared dead. The thread reports when the worker's row is missing, which means that
+ * another process declared it dead.
  */
 const PROGRAM = `
 const { parentPort, workerData } = require('node:worker_threads')
@@ -37,17 +38,17 @@ const guarded = (work) => () => {
     parentPort.postMessage({ gone: true })
     clearInterval(timer)
   } catch {
-    // The path cannot be looked at for now: neither can the beat be trusted, and the next one tries again.
+    // The path cannot be checked now, so the beat cannot be trusted either; the next one tries again.
   }
 }
 const beat = () => {
   clearTimeout(again)
   try {
     const { changes } = inSqlite(() => statement.run(worker))
-    if (Number(changes) === 0) parentPort.postMessage({ lost: 'it was taken for dead' })
+    if (Number(changes) === 0) parentPort.postMessage({ lost: 'it was declared dead' })
     failures = 0
   } catch {
-    // Busy, full or failing for now. It is tried until it works: rescuers count on a beat as soon as one is possible.
+    // Busy, full or failing now. Try until it works: rescuers rely on a beat as soon as one is possible.
     failures += 1
     again = setTimeout(guarded(beat), failures < 600 ? 3 : 25)
   }
@@ -90,7 +91,7 @@ export interface HeartbeatOptions {
   readonly loop: LoopShare | undefined
 }
 
-/** Starts the thread; undefined where it cannot be had (a library we know only by a handle, no threads here). */
+/** Starts the thread; undefined where that is impossible (a library known only by a handle, no threads). */
 export async function startHeartbeat(options: HeartbeatOptions): Promise<Heartbeat | undefined> {
   const { library, path, worker, everyMs, queries, identity, loop } = options
   if (library.module === undefined) return undefined
@@ -109,8 +110,8 @@ export async function startHeartbeat(options: HeartbeatOptions): Promise<Heartbe
       gateMemory: gate.memory,
       identity: identity?.parts ?? [],
     },
-    // Nothing of the app's own flags: a loader or an inspector there must not run in here. And no second copy of the
-    // warning that Node 22 writes in each thread that loads its SQLite.
+    // No flags of the app: a loader or an inspector must not run in this thread. And no second copy of the warning that
+    // Node 22 prints in each thread that loads its SQLite.
     execArgv: ['--disable-warning=ExperimentalWarning'],
     stderr: false,
   })
@@ -125,17 +126,17 @@ export async function startHeartbeat(options: HeartbeatOptions): Promise<Heartbe
     })
   })
   if (!began) return undefined
-  thread.unref() // What keeps the process alive is the worker, not its heart.
-  thread.on('error', (error) => options.onLost(`its heart stopped: ${error.message}`))
+  thread.unref() // The worker keeps the process alive, not its heartbeat.
+  thread.on('error', (error) => options.onLost(`its heartbeat thread stopped: ${error.message}`))
   return { watchesLoop: loop !== undefined, stop: () => stopThread(thread) }
 }
 
-/** The file was gone when the thread looked; what this side finds is what counts, and it reports it. */
+/** The thread found the file deleted or replaced. Only the check on this side counts, and it reports the result. */
 function noteGone(identity: FileIdentity | undefined): void {
   try {
     identity?.verify()
   } catch {
-    // Reported by the identity itself, once.
+    // The identity reports it itself, once.
   }
 }
 

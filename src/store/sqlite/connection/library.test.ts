@@ -19,29 +19,29 @@ test.each([
   expect(isOlder(version, than)).toBe(older)
 })
 
-test('the library chosen here is new enough to share a file', () => {
+test('the chosen library is new enough to share a file', () => {
   const database = new (chooseLibrary().open)(':memory:')
   const { v } = database.prepare('select sqlite_version() as v').get() as { v: string }
   expect(isOlder(v, SAFE_VERSION)).toBe(false)
   database.close()
 })
 
-// What @photostructure/sqlite exports wraps the class of its handles, so `handle.constructor` is another function.
-test('the library behind a handle is known by name where it is one of ours', () => {
+// The export of @photostructure/sqlite wraps the class of its handles, so `handle.constructor` is another function.
+test('the library of a handle has a name if it is one that Millrace loads', () => {
   const chosen = chooseLibrary()
   const database = new chosen.open(':memory:')
   expect(libraryOf(database)).toEqual(chosen)
   database.close()
 })
 
-test('the library behind another handle is its constructor, and has no name for a thread', () => {
+test('the library of another handle is its constructor, without a name for a thread', () => {
   const Libsql = require('libsql') as SqliteConstructor
   const database = new Libsql(':memory:')
   expect(libraryOf(database)).toEqual({ open: Libsql, module: undefined })
   database.close()
 })
 
-describe('without a library the error tells', () => {
+describe('without a library the error names', () => {
   const failure = new Error('wrong ELF class')
 
   test('a package that is not installed', () => {

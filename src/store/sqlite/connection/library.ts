@@ -4,16 +4,18 @@ import { reason } from '../../../codec/show.js'
 import { StoreError } from '../../../errors.js'
 import type { SqliteConstructor } from './driver.js'
 
-/** A SQLite library: how to open files with it, here and in the heartbeat's thread. */
+/** A SQLite library: how to open files with it, here and in the heartbeat thread. */
 export interface SqliteLibrary {
   readonly open: SqliteConstructor
-  /** What a thread passes to `require` to get the same library; undefined when only its constructor is known. */
+  /**
+   * The name that a thread passes to `require` to get the same library; undefined when only its constructor is known.
+   */
   readonly module: string | undefined
 }
 
-/** Below this version a WAL that several processes write can lose commits, so only one may write. */
+/** Below this version a WAL that several processes write can lose commits, so only one process may write. */
 export const SAFE_VERSION = '3.51.3'
-/** What to try below that version. */
+/** The advice for an older version. */
 export const NEWER_SQLITE =
   'update Node, or run `npm install @photostructure/sqlite@1`, or update the library whose handle you pass'
 
@@ -21,7 +23,7 @@ interface SqliteModule {
   readonly DatabaseSync: SqliteConstructor
 }
 
-/** The runtime's own library where its SQLite is new enough, else the one that the user installed beside us. */
+/** The runtime's own library if its SQLite is new enough, else the package that the user installed. */
 export function chooseLibrary(): SqliteLibrary {
   const own = builtInLibrary()
   const version = process.versions['sqlite']
@@ -32,7 +34,7 @@ export function chooseLibrary(): SqliteLibrary {
   throw new StoreError('E_NO_SQLITE', noLibrary(packaged, isBundled(import.meta.url)), { cause: packaged.failure })
 }
 
-/** The library behind a handle the user made: only its constructor is ours, unless it is one we know by name. */
+/** The library of a user's handle: only its constructor is known, unless it is one that Millrace loads by name. */
 export function libraryOf(handle: object): SqliteLibrary {
   // By prototype: a package may export a wrapper around the class of its handles.
   const prototype: unknown = Object.getPrototypeOf(handle)
@@ -50,7 +52,7 @@ export function isOlder(version: string, than: string): boolean {
   return false
 }
 
-/** Asked for at run time and not imported, so that bundlers and Node 20 never meet a name they do not know. */
+/** Loaded at run time and not imported, so that bundlers and Node 20 never resolve a name they do not know. */
 function builtInLibrary(): SqliteLibrary | undefined {
   const host = process as { getBuiltinModule?: (name: string) => unknown }
   const module = host.getBuiltinModule?.('node:sqlite') as SqliteModule | undefined
@@ -59,17 +61,17 @@ function builtInLibrary(): SqliteLibrary | undefined {
 
 const PACKAGE = '@photostructure/sqlite'
 
-/** The package, or how far it was found. */
+/** The package, or how far the search for it came. */
 export interface LoadedPackage {
   readonly library: SqliteLibrary | undefined
-  /** Where it is, if it is anywhere. */
+  /** Its path, if it was found. */
   readonly path: string | undefined
-  /** What was thrown when it was looked for, or loaded. */
+  /** The error of the search, or of loading it. */
   readonly failure: unknown
 }
 
 function loadPackage(): LoadedPackage {
-  // Not imported: webpack takes an imported createRequire for its own, which finds nothing outside of the bundle.
+  // Not imported: webpack treats an imported createRequire as its own, which finds nothing outside of the bundle.
   const { createRequire } = process.getBuiltinModule('node:module')
   let failed: LoadedPackage = { library: undefined, path: undefined, failure: undefined }
   for (const from of placesToLookFrom(import.meta.url)) {
@@ -79,7 +81,7 @@ function loadPackage(): LoadedPackage {
       failed = { ...failed, path }
       return { library: { open: (require(path) as SqliteModule).DatabaseSync, module: path }, path, failure: undefined }
     } catch (failure) {
-      // Not installed, or no binary for this machine: the caller has the next choice and the words.
+      // Not installed, or no binary for this machine: the caller tries the next library and reports the error.
       failed = { ...failed, failure: failed.path === undefined ? failure : (failed.failure ?? failure) }
     }
   }
@@ -87,8 +89,9 @@ function loadPackage(): LoadedPackage {
 }
 
 /**
- * From where the package is looked for: from here, then from the app that installed it, which need not be above us. In a CommonJS
- * bundle there is no import.meta.url, and webpack puts the path of the machine that built the bundle in its place.
+ * Where to search for the package: from this file, then from the app that installed it, which need not be in a parent
+ * folder. In a CommonJS bundle there is no import.meta.url, and webpack replaces it with the path on the machine that
+ * built the bundle.
  */
 function placesToLookFrom(own: string | undefined): string[] {
   return [own, process.argv[1], `${process.cwd()}/`].filter((place) => place !== undefined)
@@ -99,7 +102,10 @@ function isBundled(own: string | undefined): boolean {
   return own === undefined || !/\/store\/sqlite\/library\.[jt]s$/.test(own) || !existsSync(fileURLToPath(own))
 }
 
-/** Why there is no library, and what to do: not installed, out of reach of a bundle, or not to be loaded on this machine. */
+/**
+ * Why there is no library, and what to do: it is not installed, a bundle cannot reach it, or it cannot be loaded on
+ * this machine.
+ */
 export function noLibrary({ path, failure }: Pick<LoadedPackage, 'path' | 'failure'>, bundled: boolean): string {
   const none = `Node ${process.version} has none built in`
   if (path !== undefined)

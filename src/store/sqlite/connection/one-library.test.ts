@@ -48,7 +48,7 @@ describe('a file', () => {
     release()
   })
 
-  test('is free for another library when the last one let go, and not before', () => {
+  test('is free for another library once its last holder has released it, and not before', () => {
     const path = fresh()
     const [first, second] = [holdFile(path, Libsql), holdFile(path, Libsql)]
     first()
@@ -60,7 +60,7 @@ describe('a file', () => {
     release()
   })
 
-  test('is known by any of its names', () => {
+  test('is recognised by any of its names', () => {
     const path = fresh()
     symlinkSync(path, `${path}-link`)
     linkSync(path, `${path}-second`)
@@ -74,7 +74,7 @@ describe('a file', () => {
     release()
   })
 
-  test('is another one than its neighbour', () => {
+  test('is not confused with another file in the folder', () => {
     const [a, b] = [holdFile(fresh(), Libsql), holdFile(fresh(), DatabaseSync)]
     a()
     b()
@@ -84,7 +84,7 @@ describe('a file', () => {
 describe('a store', () => {
   const open = (target: string | object) => openFile({ target, durability: 'power' }, true, systemWorld())
 
-  test('opened with two libraries in one process is refused, and served when the first has closed', async () => {
+  test('opened with two libraries in one process is refused, and accepted when the first has closed', async () => {
     const path = join(folder, 'store.db')
     const handle = new Libsql(path)
     const first = await open(handle)
@@ -95,7 +95,7 @@ describe('a store', () => {
     second.close()
   })
 
-  test('opened twice with the same library is fine', async () => {
+  test('opened twice with the same library is accepted', async () => {
     const path = join(folder, 'twice.db')
     const [a, b] = [await open(path), await open(path)]
     a.close()
@@ -103,8 +103,8 @@ describe('a store', () => {
     b.close()
   })
 
-  // The export of @photostructure/sqlite wraps the class of its handles, so the two are taken for two libraries.
-  test('opened by path and by a handle of the very same library is fine', async () => {
+  // The export of @photostructure/sqlite wraps the class of its handles, so the two look like two libraries.
+  test('opened by path and by a handle of the same library is accepted', async () => {
     const path = join(folder, 'path-and-handle.db')
     const byPath = await open(path)
     const handle = new (chooseLibrary().open)(path)
@@ -116,7 +116,7 @@ describe('a store', () => {
     }
   })
 
-  test('in memory is never another’s', async () => {
+  test('in memory is never the same as another', async () => {
     const handle = new Libsql(':memory:')
     const [a, b] = [await open(handle), await open(':memory:')]
     expect([a.path, b.path]).toEqual([':memory:', ':memory:'])

@@ -3,9 +3,9 @@ import { StoreError } from '../../../errors.js'
 import type { SqliteConstructor } from './driver.js'
 
 /**
- * One SQLite library per file per process. POSIX locks belong to the process: when two libraries hold one file, the first
- * to close it drops the locks of both, and acknowledged commits are lost (measured). The list is the process's own truth, so
- * it lives on `globalThis`, where a second copy of this package finds it too.
+ * One SQLite library per file per process. POSIX locks belong to the process: when two libraries hold one file, the
+ * first to close it drops the locks of both, and acknowledged commits are lost (measured). The list belongs to the
+ * process, so it is on `globalThis`, where a second copy of this package finds it too.
  */
 const OPEN_FILES = Symbol.for('millrace.sqlite.open-files')
 
@@ -14,7 +14,7 @@ interface OpenFile {
   users: number
 }
 
-/** Notes that this library holds the file; gives the function that ends it. Call it after the file exists. */
+/** Records that this library holds the file; returns the function that releases it. Call it after the file exists. */
 export function holdFile(path: string, library: SqliteConstructor): () => void {
   const files = openFiles()
   const file = identify(path)
@@ -37,7 +37,10 @@ export function holdFile(path: string, library: SqliteConstructor): () => void {
   }
 }
 
-/** The file itself, not its name: a link or a second spelling is the same file. Stat only; opening it would drop locks. */
+/**
+ * Identifies the file, not its name: a link or a second spelling is the same file. Stat only; opening it would drop
+ * locks.
+ */
 export function identify(path: string): string {
   const { dev, ino } = statSync(path)
   return `${dev}:${ino}`

@@ -24,7 +24,7 @@ import { openFile } from './open.js'
 
 const require = createRequire(import.meta.url)
 const Libsql = require('libsql') as SqliteConstructor
-// The library the engine itself takes here: another one in this process would lose its locks.
+// The library that the store itself uses here: another one in this process would drop its locks.
 const DatabaseSync = chooseLibrary().open
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-open-'))
@@ -45,12 +45,12 @@ async function refusal(opening: Promise<OpenedFile>): Promise<MillraceError> {
   return error as MillraceError
 }
 
-/** The file and all beside it that bears its name. */
+/** The file and the files beside it whose names begin with its name. */
 const beside = (path: string): string[] =>
   readdirSync(join(path, '..')).filter((name) => join(path, '..', name).startsWith(path))
 
 describe('a new file', () => {
-  test('is made with our tables, readable by its owner only', async () => {
+  test('is created with our tables, readable by its owner only', async () => {
     const path = fresh()
     const file = await open(path)
     expect(schemaVersion(file.database)).toBe(SCHEMA_VERSION)
@@ -60,7 +60,7 @@ describe('a new file', () => {
     file.close()
   })
 
-  test('is written ahead, flushed at every commit, and does not keep a long log', async () => {
+  test('uses a WAL of limited size, and flushes every commit', async () => {
     const file = await open(fresh())
     const pragma = (name: string): unknown => Object.values(file.database.prepare(`pragma ${name}`).get() as object)[0]
     expect(pragma('journal_mode')).toBe('wal')
@@ -70,7 +70,7 @@ describe('a new file', () => {
     file.close()
   })
 
-  test('may be given by a path relative to where the process is', async () => {
+  test('may be given by a path relative to the working directory', async () => {
     const before = process.cwd()
     process.chdir(folder)
     try {
@@ -82,7 +82,7 @@ describe('a new file', () => {
     }
   })
 
-  test('in a folder that is not there is made with its folder', async () => {
+  test('in a missing folder is created with its folder', async () => {
     const path = join(folder, 'nowhere', 'yet', 'jobs.db')
     ;(await open(path)).close()
     expect(existsSync(path)).toBe(true)
@@ -96,15 +96,15 @@ describe('a new file', () => {
     expect(existsSync(path) ? statSync(path).size : 0).toBe(0)
   })
 
-  test('that was refused leaves no empty file behind', async () => {
+  test('leaves no empty file behind when it is refused', async () => {
     const path = fresh()
     await refusal(open(path, false))
     expect(beside(path)).toEqual([])
   })
 })
 
-describe('a file that is there', () => {
-  test('and is a folder is refused with what to do', async () => {
+describe('an existing file', () => {
+  test('that is a folder is refused with advice', async () => {
     const path = join(folder, 'a-folder')
     mkdirSync(path)
     const error = await refusal(open(path))
@@ -117,7 +117,7 @@ describe('a file that is there', () => {
     ['a text', Buffer.from('Dear diary,\n'.repeat(500))],
     ['two bytes', Buffer.from('xy')],
     ['a broken header', Buffer.concat([Buffer.from('SQLite format 3\u0001'), Buffer.alloc(4_080, 7)])],
-  ])('and is no database but %s is refused, and its bytes and mode stay', async (_, bytes) => {
+  ])('that is not a database but %s is refused, and keeps its bytes and mode', async (_, bytes) => {
     const path = fresh()
     writeFileSync(path, bytes)
     chmodSync(path, 0o644)
@@ -129,7 +129,7 @@ describe('a file that is there', () => {
     expect(beside(path)).toHaveLength(1)
   })
 
-  test('and is empty becomes a store', async () => {
+  test('that is empty becomes a store', async () => {
     const path = fresh()
     writeFileSync(path, '')
     const file = await open(path)
@@ -137,7 +137,7 @@ describe('a file that is there', () => {
     file.close()
   })
 
-  test('with the schema of a newer Millrace is refused untouched', async () => {
+  test('with the schema of a newer Millrace is refused and not changed', async () => {
     const path = fresh()
     const newer = new DatabaseSync(path)
     newer.exec(`create table millrace_migrations (version integer primary key, name text, applied_at integer)`)
@@ -151,7 +151,7 @@ describe('a file that is there', () => {
     expect(beside(path)).toHaveLength(1)
   })
 
-  test('with somebody else’s tables serves, and those tables stay', async () => {
+  test('with tables of another program opens, and those tables stay', async () => {
     const path = fresh()
     const theirs = new DatabaseSync(path)
     theirs.exec(`create table users (id integer primary key, name text); insert into users values (1, 'Ada')`)
@@ -162,7 +162,7 @@ describe('a file that is there', () => {
     file.close()
   })
 
-  test('with somebody else’s tables and autoMigrate false is refused and its bytes stay', async () => {
+  test('with tables of another program and autoMigrate false is refused, and keeps its bytes', async () => {
     const path = fresh()
     const theirs = new DatabaseSync(path)
     theirs.exec(`create table users (id integer primary key)`)
@@ -172,7 +172,7 @@ describe('a file that is there', () => {
     expect(readFileSync(path).equals(before)).toBe(true)
   })
 
-  test('and was migrated before serves with autoMigrate false', async () => {
+  test('that was migrated before opens with autoMigrate false', async () => {
     const path = fresh()
     ;(await open(path)).close()
     const file = await open(path, false)
@@ -180,26 +180,29 @@ describe('a file that is there', () => {
     file.close()
   })
 
-  // Root may write anything, so the test puts on another user's rights where it is root.
-  test.skipIf(isRoot && process.seteuid === undefined)('and may not be written is refused as read-only', async () => {
-    const place = join(folder, 'read-only')
-    mkdirSync(place)
-    const path = join(place, 'jobs.db')
-    ;(await open(path)).close()
-    for (const name of readdirSync(place)) if (name !== 'jobs.db') rmSync(join(place, name))
-    chmodSync(folder, 0o755)
-    chmodSync(path, 0o444)
-    chmodSync(place, 0o555)
-    if (isRoot) process.seteuid?.(65_534)
-    try {
-      expect((await refusal(open(path))).code).toBeOneOf(['E_READ_ONLY', 'E_CANNOT_OPEN'])
-    } finally {
-      if (isRoot) process.seteuid?.(0)
-      chmodSync(place, 0o755)
-    }
-  })
+  // Root may write any file, so as root the test switches to another user.
+  test.skipIf(isRoot && process.seteuid === undefined)(
+    'that the user may not write is refused as read-only',
+    async () => {
+      const place = join(folder, 'read-only')
+      mkdirSync(place)
+      const path = join(place, 'jobs.db')
+      ;(await open(path)).close()
+      for (const name of readdirSync(place)) if (name !== 'jobs.db') rmSync(join(place, name))
+      chmodSync(folder, 0o755)
+      chmodSync(path, 0o444)
+      chmodSync(place, 0o555)
+      if (isRoot) process.seteuid?.(65_534)
+      try {
+        expect((await refusal(open(path))).code).toBeOneOf(['E_READ_ONLY', 'E_CANNOT_OPEN'])
+      } finally {
+        if (isRoot) process.seteuid?.(0)
+        chmodSync(place, 0o755)
+      }
+    },
+  )
 
-  test('and is locked while another connection makes the tables is waited for', async () => {
+  test('that another connection has locked to create the tables is waited for', async () => {
     const path = fresh()
     const other = new DatabaseSync(path)
     other.exec('pragma journal_mode = wal; create table t (x); begin immediate')
@@ -218,15 +221,15 @@ describe('a file that is there', () => {
   })
 })
 
-test('what makes the faster mode faster is said in a warning', async () => {
+test('a warning says what the faster mode can lose', async () => {
   const file = await openFile({ target: fresh(), durability: 'process' }, true, systemWorld())
   expect(file.warnings).toHaveLength(1)
   expect(file.warnings[0]).toMatch(/durability 'process'.*power cut may lose/)
   file.close()
 })
 
-describe('a handle of the user’s', () => {
-  test('on a file gives a connection of our own, and closing ours leaves theirs open', async () => {
+describe('a handle of the user', () => {
+  test('on a file makes the store open its own connection, and closing that leaves the handle open', async () => {
     const path = fresh()
     const handle = new DatabaseSync(path)
     const file = await open(handle)
@@ -237,7 +240,7 @@ describe('a handle of the user’s', () => {
     handle.close()
   })
 
-  test('in memory is used itself and never closed by us', async () => {
+  test('in memory is used directly, and the store never closes it', async () => {
     const handle = new DatabaseSync(':memory:')
     const file = await open(handle)
     expect(file.database).toBe(handle)
@@ -256,10 +259,10 @@ describe('a handle of the user’s', () => {
     expect(existsSync(`${path}-writer`)).toBe(false)
   })
 
-  test('of a library with an old SQLite is refused while another process writes, and served when that is gone', async () => {
+  test('of a library with an old SQLite is refused while another process writes, and opens when that has exited', async () => {
     const path = fresh()
     const handle = new Libsql(path)
-    // The other process runs nothing of ours but the lock's own protocol: its file, with its process id in it.
+    // The other process implements only the protocol of the lock: its file, which contains the process id.
     const program = `
       const fs = require('node:fs')
       fs.writeFileSync(${JSON.stringify(`${path}-writer`)}, String(process.pid), { flag: 'wx' })

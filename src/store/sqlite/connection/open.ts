@@ -13,28 +13,30 @@ import { holdFile } from './one-library.js'
 import { checkPlace, makeFolder, realPath, whyNotOpened } from '../file/store-path.js'
 import { lockWriter } from './writer-lock.js'
 
-/** What `sqlite(…)` was given: a path, or a handle the user already has open. */
+/** The argument of `sqlite(…)`: a path, or an open handle of the user. */
 export interface SqliteTarget {
   readonly target: string | object
-  /** 'power' survives a power cut; 'process' survives a crash of the process and may lose the last moments on a power cut. */
+  /**
+   * 'power' survives a power cut; 'process' survives a crash of the process, and a power cut may lose the last commits.
+   */
   readonly durability: 'power' | 'process'
 }
 
-/** A file that was opened, checked and brought up to date. */
+/** A file that was opened, checked and migrated. */
 export interface OpenedFile {
   readonly database: SqliteDatabase
-  /** The handle the user gave, which is `database` itself only for a database in memory. */
+  /** The user's handle. It is `database` itself only for a database in memory. */
   readonly given: SqliteDatabase | undefined
   readonly library: SqliteLibrary
   /** The absolute path, or `:memory:`. */
   readonly path: string
   readonly version: string
-  /** That of the tables, before they were brought up to date. */
+  /** The schema version before the migration. */
   readonly foundVersion: number
   readonly warnings: readonly string[]
-  /** Tells when another file is at the path; undefined in memory, and where files have no inode. */
+  /** Detects another file at the path; undefined in memory, and where files have no inode. */
   readonly identity: FileIdentity | undefined
-  /** Lets go of the file: the connection, and what this process noted about it. */
+  /** Closes the connection and releases what this process recorded about the file. */
   close(): void
 }
 
@@ -46,7 +48,7 @@ export async function openFile(given: SqliteTarget, autoMigrate: boolean, world:
   const database = shared ?? connect(library, path)
   const undo: (() => void)[] = shared === undefined ? [() => void database.close()] : []
   try {
-    // Read before anything is written: a file that is not ours to use is left as it was.
+    // Read before anything is written: a file that is refused is not changed.
     const version = await patiently(world, path, () => inspect(database, path))
     if (path !== ':memory:') undo.push(holdFile(path, library.open))
     if (isNew) chmodSync(path, 0o600)
@@ -74,7 +76,7 @@ export async function openFile(given: SqliteTarget, autoMigrate: boolean, world:
 interface Located {
   readonly library: SqliteLibrary
   readonly path: string
-  /** Only a database in memory is used through the user's own handle: no second connection can reach it. */
+  /** The store uses the user's handle only for a database in memory: no second connection can reach it. */
   readonly shared: SqliteDatabase | undefined
 }
 
@@ -101,14 +103,14 @@ export function connect(library: SqliteLibrary, path: string): SqliteDatabase {
   }
 }
 
-/** SQLite says only that it cannot open a file, or cannot write it; the file system says why. */
+/** SQLite reports only that it cannot open or write a file; the file system says why. */
 function explain(error: unknown, path: string): unknown {
   const fault = translateOpening(translateSystem(translate(error, path), path), path)
   if (path === ':memory:' || !(fault instanceof StoreError)) return fault
   return fault.code === 'E_CANNOT_OPEN' || fault.code === 'E_READ_ONLY' ? (whyNotOpened(path) ?? fault) : fault
 }
 
-/** Fails when it is not a database; gives SQLite's version. */
+/** Throws when the file is not a database; returns SQLite's version. */
 export function inspect(database: SqliteDatabase, path: string): string {
   database.exec('pragma busy_timeout = 0')
   refuseNewer(schemaVersion(database), path)
@@ -118,7 +120,7 @@ export function inspect(database: SqliteDatabase, path: string): string {
 function prepare(database: SqliteDatabase, path: string, autoMigrate: boolean, isNew: boolean): number {
   const version = schemaVersion(database)
   if (!autoMigrate && version < SCHEMA_VERSION) refuseOlder(path, version, SCHEMA_VERSION, migrateCommand(path))
-  // Before anything is written to it, or never: so that space can be given back (give-back.ts).
+  // Possible only before the first write: it lets the store return free space to the disk later (shrink.ts).
   if (isNew) database.exec('pragma auto_vacuum = incremental')
   database.exec('pragma journal_mode = wal')
   database.exec(
@@ -139,16 +141,16 @@ function prepare(database: SqliteDatabase, path: string, autoMigrate: boolean, i
   }
 }
 
-/** A full or failing disk may have ended the transaction already; what went wrong there is what must be told. */
+/** A full or failing disk may have ended the transaction already; the first error is the one to report. */
 function rollBack(database: SqliteDatabase): void {
   try {
     database.exec('rollback')
   } catch {
-    // There was none left.
+    // No transaction was open.
   }
 }
 
-/** Another process may be making the tables at this moment: wait for it by timer, off the event loop. */
+/** Another process may be creating the tables: wait for it by timer, without blocking the event loop. */
 export async function patiently<T>(world: World, path: string, work: () => T): Promise<T> {
   const start = world.clock.monotonic()
   for (;;) {

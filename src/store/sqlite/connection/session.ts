@@ -7,19 +7,19 @@ import type { RowStatement, SqliteStatement, SqliteValue, Statements } from './d
 import { Lanes } from '../verbs/lanes.js'
 import type { Queries } from '../queries/queries.js'
 
-/** One connection with what the verbs share: statements, lanes, and what the next commit will have changed. */
+/** One connection and the state that the verbs share: statements, lanes, and the hint of the next commit. */
 export class Session {
   readonly statements: Statements
   readonly queries: Queries
   readonly lanes: Lanes
-  /** How far the sweep of the unique slots has come; a new session begins at the start. */
+  /** The position of the sweep through the unique slots; a new session starts at the beginning. */
   sweptTo: readonly [name: string, key: string] = ['', '']
   groupsSweptTo = ''
-  /** Members of groups that this transaction moves; `countMoves` writes it down. */
+  /** Moves of group members in this transaction; `countMoves` writes them. */
   readonly groupMoves = new GroupMoves()
-  /** Commands of this process that may take a held job from its worker, counted. */
+  /** The number of commands of this process that may take a held job from its worker. */
   takings = 0
-  /** Whether this transaction has checked that the clock was not set back (`clock-steps.ts`). */
+  /** Whether this transaction has checked that the clock was not set back (`find-by-time.ts`). */
   isInOrder = false
   #hint: Hint = EMPTY_HINT
 
@@ -36,19 +36,19 @@ export class Session {
     return this.statements.rowsOf(sql)
   }
 
-  /** Notes what this transaction changes, for those who wait. */
+  /** Adds to the hint of this transaction. */
   note(hint: Partial<Hint>): void {
     this.#hint = mergeHints(this.#hint, hint)
   }
 
-  /** The transaction was rolled back: what it added and noted never was. */
+  /** The transaction was rolled back: drops the lanes it added and its hint. */
   forget(): void {
     this.lanes.forget()
     this.groupMoves.take()
     this.#hint = EMPTY_HINT
   }
 
-  /** Gives what was noted since the last call, or undefined when nothing was. */
+  /** The hint since the last call, or undefined when nothing changed. */
   takeHint(): Hint | undefined {
     const hint = this.#hint
     this.#hint = EMPTY_HINT
@@ -56,7 +56,7 @@ export class Session {
   }
 }
 
-/** The current transaction at its moment, as shared verbs see it. */
+/** The current transaction and its now, as shared verbs see them. */
 export class SessionAt implements VerbSession {
   readonly session: Session
   readonly givenNow: number

@@ -31,7 +31,7 @@ test('the lock is a file beside the database with this process’s id, for its o
   release()
 })
 
-test('a lock of a process that lives is refused, naming it and the version', async () => {
+test('a lock of a live process is refused, with its id and the version', async () => {
   const path = fresh()
   const pid = await anotherProcess()
   writeFileSync(`${path}-writer`, String(pid))
@@ -39,7 +39,7 @@ test('a lock of a process that lives is refused, naming it and the version', asy
   expect(readFileSync(`${path}-writer`, 'utf8')).toBe(String(pid))
 })
 
-test('a lock of a process that is gone is taken over', async () => {
+test('a lock of a process that has exited is taken over', async () => {
   const path = fresh()
   const pid = await anotherProcess()
   writeFileSync(`${path}-writer`, String(pid))
@@ -50,7 +50,7 @@ test('a lock of a process that is gone is taken over', async () => {
   release()
 })
 
-test.each(['', 'nonsense', '-1', '0', '1.5'])('a lock that says %j is nobody’s and is taken over', (text) => {
+test.each(['', 'nonsense', '-1', '0', '1.5'])('a lock that contains %j has no holder and is taken over', (text) => {
   const path = fresh()
   writeFileSync(`${path}-writer`, text)
   const release = lockWriter(path, '3.45.1')
@@ -66,8 +66,8 @@ test('a lock of this process is shared, since two mills here use one library', (
   expect(existsSync(`${path}-writer`)).toBe(false)
 })
 
-// The second holder took the file over and the first one's release removes it under it.
-test('a lock that two of this process share stays until both have let go', () => {
+// The second holder took the file over, and the first one's release removed it.
+test('a lock that two stores of this process share stays until both have released it', () => {
   const path = fresh()
   const [first, second] = [lockWriter(path, '3.45.1'), lockWriter(path, '3.45.1')]
   first()

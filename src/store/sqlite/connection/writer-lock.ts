@@ -3,8 +3,8 @@ import { StoreError } from '../../../errors.js'
 import { NEWER_SQLITE, SAFE_VERSION } from './library.js'
 
 /**
- * With an SQLite older than SAFE_VERSION only one process may write a file, so it takes `<file>-writer`. A lock whose process
- * is gone is taken over. This is for old libraries only: new ones share the file and never meet this.
+ * With a SQLite older than SAFE_VERSION only one process may write a file, so the process takes `<file>-writer`. A lock
+ * whose process has exited is taken over. Newer libraries share the file and take no such lock.
  */
 export function lockWriter(path: string, version: string): () => void {
   const lock = `${path}-writer`
@@ -24,7 +24,10 @@ export function lockWriter(path: string, version: string): () => void {
   }
 }
 
-/** Mills of one process share its lock: they use one library, which is safe. The process's own truth, so on `globalThis`. */
+/**
+ * Mills of one process share its lock: they use one library, which is safe. The map belongs to the process, so it is on
+ * `globalThis`.
+ */
 function heldHere(): Map<string, number> {
   const host = globalThis as { [HELD]?: Map<string, number> }
   host[HELD] ??= new Map()
@@ -58,7 +61,10 @@ function create(lock: string): boolean {
   }
 }
 
-/** Signal 0 only asks. Our own id was left by an earlier process that had it: no live process holds the lock. */
+/**
+ * Signal 0 only tests the process. Our own id was left by an earlier process that had it: no live process holds the
+ * lock.
+ */
 function isAlive(pid: number): boolean {
   if (!Number.isInteger(pid) || pid <= 0 || pid === process.pid) return false
   try {

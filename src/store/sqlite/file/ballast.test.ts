@@ -7,14 +7,14 @@ import { Ballast, BALLAST_BYTES } from './ballast.js'
 const folder = mkdtempSync(join(tmpdir(), 'millrace-ballast-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-test('ballast takes real room beside the database, for its owner only, and gives it back', () => {
+test('ballast reserves space beside the database, readable by its owner only, and releases it', () => {
   const path = join(folder, 'a.db')
   const ballast = new Ballast(path)
   expect(ballast.isTaken()).toBe(false)
   expect(ballast.take()).toBe(true)
   const { size, blocks, mode } = statSync(`${path}-ballast`)
   expect(size).toBe(BALLAST_BYTES)
-  // A sparse file would be as long and reserve nothing.
+  // A sparse file would have the same length and reserve nothing.
   expect(blocks * 512).toBeGreaterThanOrEqual(BALLAST_BYTES)
   expect(mode & 0o777).toBe(0o600)
   expect(ballast.isTaken()).toBe(true)
@@ -23,7 +23,7 @@ test('ballast takes real room beside the database, for its owner only, and gives
   expect(ballast.isTaken()).toBe(false)
 })
 
-test('taking it twice is taking it once, and releasing what is not there is nothing', () => {
+test('a second take and a second release have no effect', () => {
   const ballast = new Ballast(join(folder, 'b.db'))
   ballast.release()
   expect([ballast.take(), ballast.take()]).toEqual([true, true])
@@ -32,7 +32,7 @@ test('taking it twice is taking it once, and releasing what is not there is noth
   expect(ballast.isTaken()).toBe(false)
 })
 
-test('ballast that was cut short does not count, and is taken anew', () => {
+test('truncated ballast does not count, and is written again', () => {
   const path = join(folder, 'c.db')
   const ballast = new Ballast(path)
   ballast.take()
@@ -42,7 +42,7 @@ test('ballast that was cut short does not count, and is taken anew', () => {
   expect(statSync(`${path}-ballast`).size).toBe(BALLAST_BYTES)
 })
 
-test('where there is no room it says so and leaves nothing in the way', () => {
+test('without space it returns false and leaves no file', () => {
   const path = join(folder, 'nowhere', 'd.db')
   expect(new Ballast(path).take()).toBe(false)
   mkdirSync(join(folder, 'nowhere'))

@@ -1,9 +1,9 @@
 import { closeSync, fsyncSync, openSync, statSync, truncateSync, unlinkSync, writeSync } from 'node:fs'
 
 /**
- * Room kept back for a full disk. When nothing more can be written, even a DELETE fails, so finished jobs could not be
- * recorded and would run again. Letting go of this file gives just enough room to record them; it is taken again when there
- * is space, and that is also how we notice that there is.
+ * Space reserved for a full disk. When nothing more can be written even a DELETE fails, so finished jobs could not be
+ * recorded and would run again. Deleting this file frees just enough space to record them. The store takes the space
+ * again when it is available, which also shows that the disk has space again.
  */
 export const BALLAST_BYTES = 4 * 1024 * 1024
 
@@ -13,14 +13,14 @@ export class Ballast {
     this.#path = `${database}-ballast`
   }
 
-  /** Takes the room. False when there is not enough of it. */
+  /** Reserves the space; false when there is not enough. */
   take(): boolean {
     if (this.isTaken()) return true
     try {
       this.#write()
       return true
     } catch {
-      this.release() // A part of it would only be in the way.
+      this.release() // A part of it would only take space.
       return false
     }
   }
@@ -34,17 +34,18 @@ export class Ballast {
     }
   }
 
-  /** Whatever is under this name, of any owner: what cannot be removed is left, and nothing breaks. */
+  /** Removes whatever has this name, of any owner; what cannot be removed is left and does no harm. */
   release(): void {
     for (const letGo of [unlinkSync, truncateSync])
       try {
         return letGo(this.#path)
       } catch {
-        // Not there, a folder, another user's in a shared folder: a file of ours that may not be removed can be emptied.
+        // Missing, a folder, or another user's file in a shared folder. A file that may not be removed can be
+        // truncated.
       }
   }
 
-  /** Written out, not merely made long: a sparse file reserves nothing. */
+  /** Written and not only extended: a sparse file reserves nothing. */
   #write(): void {
     const file = openSync(this.#path, 'w', 0o600)
     try {

@@ -6,8 +6,9 @@ import type { FileIdentity } from './file-identity.js'
 import type { SqliteLibrary } from '../connection/library.js'
 
 /**
- * Checkpoints on a thread with its own connection: copying a long WAL takes seconds, and the event loop and the connection
- * that claims must not wait for it. It is started when it is first needed. A program in a string, as in heart.ts.
+ * Checkpoints on a thread with its own connection: copying a long WAL takes seconds, and neither the event loop nor the
+ * connection that claims may wait for it. The thread starts when it is first needed. Its program is a string, as in
+ * heartbeat.ts.
  */
 const PROGRAM = `
 const { parentPort, workerData } = require('node:worker_threads')
@@ -35,7 +36,7 @@ parentPort.on('message', (asked) => {
     })
     if (row.log >= 0 && (asked.mayStopShort || row.busy === 0)) reached = { log: row.log, checkpointed: row.checkpointed }
   } catch {
-    // Busy, full or gone: the next one tries again.
+    // Busy, full or deleted: the next checkpoint tries again.
   }
   parentPort.postMessage({ reached })
 })
@@ -45,15 +46,15 @@ export interface CheckpointThreadParts {
   readonly library: SqliteLibrary
   readonly path: string
   readonly identity: FileIdentity
-  /** The statements: one that waits for nothing, and one that waits for readers and then truncates. */
+  /** The statements: one that does not wait, and one that waits for readers and then truncates. */
   readonly passive: string
   readonly truncate: string
 }
 
-/** For so long writers are held off while the last readers of the WAL come to their end. */
+/** Writers are blocked for up to this long while the last readers of the WAL end. */
 const TRUNCATE_WAIT_MS = 100
 
-/** One checkpoint at a time; the next is asked for when the last was answered. */
+/** One checkpoint at a time; the next is requested when the last has returned. */
 export class CheckpointThread {
   readonly #parts: CheckpointThreadParts
   #thread: Worker | undefined
@@ -62,7 +63,7 @@ export class CheckpointThread {
     this.#parts = parts
   }
 
-  /** Undefined: it could not be done for now. */
+  /** Undefined: the checkpoint was not possible now. */
   checkpoint(kind: 'passive' | 'truncate'): Promise<Reached | undefined> {
     const { passive, truncate } = this.#parts
     const isPassive = kind === 'passive'
@@ -101,7 +102,7 @@ export class CheckpointThread {
       eval: true,
       name: 'millrace-checkpoints',
       workerData: { module: library.module, path, identity: identity.parts, gateMemory: gate.memory },
-      // As in heart.ts.
+      // As in heartbeat.ts.
       execArgv: ['--disable-warning=ExperimentalWarning'],
       stderr: false,
     })
@@ -110,7 +111,7 @@ export class CheckpointThread {
       gate.release()
       if (this.#thread === thread) this.#thread = undefined
     })
-    // It ends after an error, and the next checkpoint starts another; what waits is answered by its exit.
+    // The thread ends after an error, and the next checkpoint starts another; its exit resolves pending calls.
     thread.on('error', () => undefined)
     return thread
   }

@@ -11,7 +11,7 @@ import { queries } from '../queries/queries.js'
 const folder = mkdtempSync(join(tmpdir(), 'millrace-checkpoints-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-test('a reader that pins the WAL gets only passive checkpoints, ever rarer, and one warning', async () => {
+test('a reader that pins the WAL gets only passive checkpoints, with growing waits, and one warning', async () => {
   const path = join(folder, 'pinned.db')
   const real = systemWorld()
   const file = await openFile({ target: path, durability: 'process' }, true, real)
@@ -30,7 +30,7 @@ test('a reader that pins the WAL gets only passive checkpoints, ever rarer, and 
     path,
     identity,
     passive: queries.passiveCheckpoint,
-    truncate: queries.foldBack,
+    truncate: queries.truncateCheckpoint,
   })
   const kinds: string[] = []
   const automatic: boolean[] = []
@@ -42,7 +42,7 @@ test('a reader that pins the WAL gets only passive checkpoints, ever rarer, and 
   let waiting: (look: () => void) => void = () => undefined
   const after = (ms: number, look: () => void): (() => void) => {
     waits.push(ms)
-    setImmediate(waiting, look) // As a timer fires: when the round that set it is over.
+    setImmediate(waiting, look) // As a timer fires: after the round that set it.
     return () => undefined
   }
   const checkpoints = new Checkpoints({
@@ -87,7 +87,7 @@ test('a reader that pins the WAL gets only passive checkpoints, ever rarer, and 
   file.close()
 })
 
-test('readers that move on are waited for: the WAL is truncated at once', () => {
+test('the WAL is truncated at once when its readers move on', () => {
   expect(judge(UNPINNED, { log: 5_000, checkpointed: 4_500 }, 0)).toEqual({
     state: UNPINNED,
     waitMs: 500,
@@ -95,7 +95,7 @@ test('readers that move on are waited for: the WAL is truncated at once', () => 
   })
 })
 
-test('a warning comes once for each time that the WAL is pinned', () => {
+test('one warning is given each time the WAL is pinned', () => {
   const pinned = { log: 9_000, checkpointed: 10 }
   const warned: number[] = []
   let state = UNPINNED
@@ -107,6 +107,6 @@ test('a warning comes once for each time that the WAL is pinned', () => {
   expect(warned).toEqual([10_000, 45_000])
 })
 
-test('a checkpoint that could not be made says nothing about readers', () => {
+test('a checkpoint that was not possible gives no verdict on readers', () => {
   expect(judge(UNPINNED, undefined, 1_000)).toEqual({ state: UNPINNED, waitMs: 500, warns: false })
 })

@@ -28,7 +28,7 @@ export class Checkpoints {
     this.#parts = parts
   }
 
-  /** Called with every call of the store; a comparison, unless the WAL is long. */
+  /** Called with every call of the store; costs one comparison unless the WAL is long. */
   noticed(walBytes: number): void {
     this.#walBytes = walBytes
     if (walBytes > WAL_MAX_BYTES && this.#timer === undefined) this.#look()
@@ -53,7 +53,7 @@ export class Checkpoints {
     if (warns) this.#parts.warn(pinnedWarning(this.#parts.path, this.#walBytes))
     const isPinned = state.pinnedSince !== null
     if (isPinned !== (before.pinnedSince !== null)) this.#parts.setAutomatic(!isPinned)
-    // Only this waits for readers, and only when they are known to move on.
+    // Only the truncating checkpoint waits for readers, and only when they are known to move on.
     if (reached !== undefined && !isPinned) await this.#parts.checkpoint('truncate')
     this.#lookAt = clock.monotonic() + waitMs
     this.#timer = isPinned ? timers.after(waitMs, () => this.#lookAgain(), { idle: true }) : undefined
@@ -65,7 +65,10 @@ export class Checkpoints {
     this.#look()
   }
 
-  /** Passive checkpoints until one is quick, so that the truncating one has little left to copy while it holds off writers. */
+  /**
+   * Makes passive checkpoints until one is quick, so that the truncating one has little left to copy while it blocks
+   * writers.
+   */
   async #catchUp(): Promise<Reached | undefined> {
     const { clock } = this.#parts.world
     for (let left = PASSIVE_MAX; ; left -= 1) {
@@ -80,14 +83,14 @@ export class Checkpoints {
 export interface CheckpointsParts {
   readonly path: string
   readonly world: World
-  /** Undefined: it could not be done for now, for example because another process is at it. */
+  /** Undefined: the checkpoint was not possible now, for example because another process is making one. */
   readonly checkpoint: (kind: 'passive' | 'truncate') => Promise<Reached | undefined>
   /** Whether the store's connection checkpoints after its own commits. */
   readonly setAutomatic: (on: boolean) => void
   readonly warn: (text: string) => void
 }
 
-/** In pages: how long the WAL was, and how far it has been copied into the file. */
+/** In pages: the length of the WAL, and how much of it was copied into the file. */
 export interface Reached {
   readonly log: number
   readonly checkpointed: number
@@ -100,20 +103,20 @@ export interface CheckpointState {
   readonly warned: boolean
 }
 
-/** A WAL longer than this is not left to the automatic checkpoint: that keeps it at a quarter of it. */
+/** Above this length the thread takes over from the automatic checkpoint, which keeps the WAL at a quarter of it. */
 export const WAL_MAX_BYTES = 16 * 1024 * 1024
-/** The pages that readers of a few milliseconds may be behind at full speed; what is more is held by one that stays. */
+/** How many pages short-lived readers may be behind at full speed; a reader that is further behind pins the WAL. */
 const BEHIND_PAGES = 1_000
 const LOOK_EVERY_MS = 500
 const BACK_OFF_MAX_MS = 5_000
-/** A reader is reported when it has pinned the WAL for so long. */
+/** A reader is reported when it has pinned the WAL for this long. */
 const WARN_AFTER_MS = 10_000
 const PASSIVE_MAX = 5
 const QUICK_MS = 100
 
 export const UNPINNED: CheckpointState = { pinnedSince: null, waitMs: LOOK_EVERY_MS, warned: false }
 
-/** What to do after a passive checkpoint. Pure. */
+/** Decides what to do after a passive checkpoint. Pure. */
 export function judge(
   state: CheckpointState,
   reached: Reached | undefined,

@@ -19,7 +19,7 @@ import { translateSystem } from '../connection/faults.js'
  * next check, which loses nothing. See docs/decisions/sqlite-file-identity.md.
  */
 export class FileIdentity {
-  /** In the shape that a thread can be given. */
+  /** In a form that can be passed to a thread. */
   readonly parts: readonly IdentityPart[]
   readonly #clock: Clock
   #gone: StoreGoneError | undefined
@@ -32,7 +32,7 @@ export class FileIdentity {
     this.#clock = clock
   }
 
-  /** Call it when the connection has read something, so that the -wal is there. Undefined where files have no inode. */
+  /** Call it after the connection's first read, so that the -wal exists. Undefined where files have no inode. */
   static of(path: string, clock: Clock): FileIdentity | undefined {
     if (path === ':memory:') return undefined
     const parts = [path, `${path}${WAL}`, `${path}-shm`].flatMap((each) => {
@@ -42,7 +42,7 @@ export class FileIdentity {
     return parts.length === 0 ? undefined : new FileIdentity(parts, clock)
   }
 
-  /** Throws StoreGoneError when the file is gone; from then on always, also when the file is put back. */
+  /** Throws StoreGoneError when the file was deleted or replaced; after that always, even when the file is restored. */
   verify(): void {
     if (this.#gone !== undefined) throw this.#gone
     for (const part of this.parts) {
@@ -59,7 +59,7 @@ export class FileIdentity {
     if (this.#gone !== undefined || this.#clock.monotonic() - this.#verifiedAt > LATELY_MS) this.verify()
   }
 
-  /** At most one: the store. */
+  /** At most one watcher: the store. */
   watch(watcher: IdentityWatcher): void {
     this.#watcher = watcher
   }
@@ -77,9 +77,9 @@ export class FileIdentity {
 }
 
 export interface IdentityWatcher {
-  /** Called once, when the file is first found gone. */
+  /** Called once, when the file is first found deleted or replaced. */
   gone(error: StoreGoneError): void
-  /** Called each time that it was found in place, with the size of its -wal. */
+  /** Called each time the file was found in place, with the size of its -wal. */
   verified(walBytes: number): void
 }
 
@@ -89,7 +89,7 @@ export interface IdentityPart {
   readonly ino: bigint
 }
 
-/** Opens another connection by the path, which must lead to the file of the store: SQLite would make a missing one. */
+/** Opens another connection by the path, which must lead to the store's file: SQLite would create a missing one. */
 export function openSame<T extends { close(): unknown }>(identity: FileIdentity | undefined, open: () => T): T {
   identity?.verify()
   const handle = open()

@@ -3,10 +3,13 @@ import type { Cancel } from '../../../world/timers.js'
 import type { World } from '../../../world/world.js'
 import { Ballast } from './ballast.js'
 
-/** How often a full disk is looked at again. */
+/** How often a full disk is checked again. */
 const PROBE_MS = 1_000
 
-/** A full disk: the ballast is removed, so that what ran can be recorded, and nothing new begins until it fits again. */
+/**
+ * A full disk: the store removes the ballast, so that finished jobs can be recorded, and starts no new job until there
+ * is space for the ballast.
+ */
 export class FullDisk {
   readonly #path: string
   readonly #world: World
@@ -21,7 +24,7 @@ export class FullDisk {
     this.#ballast.take()
   }
 
-  /** Why nothing new may be written; undefined while there is room. */
+  /** Why new writes are refused; undefined while there is space. */
   get refusal(): StoreFullError | undefined {
     return this.#probe === undefined ? undefined : new StoreFullError(this.#path, undefined)
   }

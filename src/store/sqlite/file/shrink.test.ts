@@ -17,7 +17,7 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
-/** Fills a store with some megabytes, prunes all of it, sweeps to the end, and gives the size before and after. */
+/** Fills a store with some megabytes, prunes all of it, sweeps to the end, and returns the size before and after. */
 async function peak(): Promise<{ before: number; after: number; steps: number }> {
   const clock = { now: 1_800_000_000_000 }
   const world = systemWorld()
@@ -44,14 +44,14 @@ async function peak(): Promise<{ before: number; after: number; steps: number }>
   return { before, after, steps }
 }
 
-test('a file that we made gives the space of a peak back, in steps', async () => {
+test('a file that the store created returns the space of a peak to the disk, in steps', async () => {
   const { before, after, steps } = await peak()
   expect(before).toBeGreaterThan(8_000_000)
   expect(after).toBeLessThan(before * 0.6)
   expect(steps).toBeGreaterThan(2)
 })
 
-test('a file that its user made stays as its user chose', async () => {
+test('a file that its user created keeps its auto_vacuum mode', async () => {
   const own = new (chooseLibrary().open)(path)
   own.exec('create table app (id integer)')
   own.close()

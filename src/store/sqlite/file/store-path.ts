@@ -4,18 +4,18 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { StoreError } from '../../../errors.js'
 import { translateSystem } from '../connection/faults.js'
 
-/** As many as the system follows. */
+/** As many links as the system follows. */
 const LINKS_MAX = 40
 
 /**
- * The path without symbolic links, also of a file that does not exist yet. SQLite resolves links for its -wal and -shm, so
- * the files that we keep beside the database must be found by the same path, whichever path each process was given.
+ * The path without symbolic links, also of a file that does not exist yet. SQLite resolves links for its -wal and -shm,
+ * so the store must find the files beside the database by the same path, whichever path each process was given.
  */
 export function realPath(given: string): string {
   let path = resolve(given)
   for (let left = LINKS_MAX; left > 0; left -= 1) {
     const link = inOurWords(path, () => lstatSync(path, { throwIfNoEntry: false }))
-    // The folder may be missing too; then the check of the folder says so.
+    // The folder may be missing too; then the check of the folder reports it.
     if (link === undefined)
       return join(
         inOurWords(path, () => realFolder(dirname(path))),
@@ -28,8 +28,8 @@ export function realPath(given: string): string {
 }
 
 /**
- * Makes the folder of a store that is not there yet, and those above it. Before its real path is asked for: a folder on the way
- * may be a link.
+ * Creates the missing folders of a new store. Called before its real path is resolved: a folder in the path may be a
+ * link.
  */
 export function makeFolder(given: string): void {
   const path = resolve(given)
@@ -51,7 +51,10 @@ function realFolder(folder: string): string {
   return statSync(folder, { throwIfNoEntry: false }) === undefined ? folder : realpathSync(folder)
 }
 
-/** Refuses, with what to do, a path that cannot be a store: before SQLite opens it, which tells less and makes files. */
+/**
+ * Refuses a path that cannot be a store, with advice, before SQLite opens it: SQLite's error says less, and it creates
+ * files.
+ */
 export function checkPlace(path: string): { readonly isNew: boolean } {
   const there = inOurWords(path, () => statSync(path, { throwIfNoEntry: false }))
   if (there === undefined) checkFolder(path)
@@ -81,10 +84,10 @@ function notAFile(path: string, there: Stats): StoreError | undefined {
   if (there.isFile()) return undefined
   if (!there.isDirectory())
     return cannotOpen(`${path} is a device, a pipe or a socket; the store is a file: choose another path`)
-  return cannotOpen(`${path} is a folder; the store is a file: give it a name in there, such as ${path}/millrace.db`)
+  return cannotOpen(`${path} is a folder; the store is a file: add a file name, such as ${path}/millrace.db`)
 }
 
-/** What keeps SQLite from opening a file that seems to be in order; undefined when nothing is found. */
+/** Why SQLite cannot open a file that passed the checks; undefined when no reason is found. */
 export function whyNotOpened(path: string): StoreError | undefined {
   return inOurWords(path, () => lookAround(path))
 }
@@ -114,7 +117,7 @@ function isTooLong(path: string): boolean {
   return Buffer.byteLength(path) > PATH_MAX_BYTES || Buffer.byteLength(basename(path)) > NAME_MAX_BYTES
 }
 
-/** SQLite takes paths of up to 512 bytes, and needs room for its own endings, as do we. */
+/** SQLite accepts paths of up to 512 bytes; its own endings and those of the store need room. */
 const PATH_MAX_BYTES = 500
 const NAME_MAX_BYTES = 240
 
@@ -123,7 +126,7 @@ function isAllowed(path: string, mode: number): boolean {
     accessSync(path, mode)
     return true
   } catch {
-    return false // EACCES, EPERM, EROFS: which of them makes no difference to what can be done.
+    return false // EACCES, EPERM or EROFS: the advice is the same.
   }
 }
 

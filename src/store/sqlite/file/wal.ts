@@ -6,12 +6,12 @@ import type { Reached } from './checkpoints.js'
 import type { OpenedFile } from '../connection/open.js'
 import type { Session } from '../connection/session.js'
 
-/** Nothing was written for so long: the WAL is folded back into the file. */
+/** After this long without a write the WAL is checkpointed and truncated. */
 const IDLE_MS = 2_000
 /** SQLite's own default, in pages. */
 const AUTOMATIC_PAGES = 1_000
 
-/** The write-ahead log of a store: folded back when the store is idle, and kept short while it is not. */
+/** The write-ahead log of a store: truncated when the store is idle, and kept short while it is busy. */
 export class Wal {
   readonly #file: OpenedFile
   readonly #session: Session
@@ -27,7 +27,7 @@ export class Wal {
     this.#session = session
     this.#world = world
     const { library, path, identity } = file
-    const { passiveCheckpoint: passive, foldBack: truncate } = session.queries
+    const { passiveCheckpoint: passive, truncateCheckpoint: truncate } = session.queries
     if (identity !== undefined && library.module !== undefined)
       this.#thread = new CheckpointThread({ library, path, identity, passive, truncate })
     this.#checkpoints = new Checkpoints({
@@ -39,62 +39,62 @@ export class Wal {
     })
   }
 
-  /** The size of the -wal was seen, at a call of the store. */
+  /** Called with the size of the -wal, at each call of the store. */
   noticed(walBytes: number): void {
     this.#walBytes = walBytes
     this.#checkpoints.noticed(walBytes)
   }
 
   committed(durable: boolean): void {
-    // A worker looks for work at every poll: that is no reason to call it busy.
+    // A worker reads at every poll: that does not make the store busy.
     if (durable) this.#committedAt = this.#world.clock.monotonic()
-    this.#idle ??= this.#world.timers.after(IDLE_MS, () => this.#foldWhenIdle(), { idle: true })
+    this.#idle ??= this.#world.timers.after(IDLE_MS, () => this.#truncateWhenIdle(), { idle: true })
   }
 
-  /** Begins no more checkpoints. */
-  rest(): void {
+  /** Starts no more checkpoints. */
+  stop(): void {
     this.#idle?.()
     this.#checkpoints.close()
   }
 
   async close(): Promise<void> {
-    this.rest()
+    this.stop()
     await this.#thread?.close()
-    // Folded back by hand: not every library does it when it closes, and a copy of the file must have everything.
-    this.#foldBack()
+    // Checkpoint explicitly: not every library does it at close, and a copy of the file must be complete.
+    this.#truncateWal()
   }
 
-  /** When nothing has been written for a while, the WAL goes back into the file and is cut to nothing. */
-  #foldWhenIdle(): void {
+  /** After a while without writes, checkpoints the WAL and truncates it. */
+  #truncateWhenIdle(): void {
     const quietMs = this.#world.clock.monotonic() - this.#committedAt
     if (quietMs < IDLE_MS) {
-      this.#idle = this.#world.timers.after(IDLE_MS - quietMs, () => this.#foldWhenIdle(), { idle: true })
+      this.#idle = this.#world.timers.after(IDLE_MS - quietMs, () => this.#truncateWhenIdle(), { idle: true })
       return
     }
     this.#idle = undefined
-    // A long one is the thread's: to copy it here would block the event loop.
-    if (this.#thread === undefined || this.#walBytes <= WAL_MAX_BYTES) this.#foldBack()
+    // The thread checkpoints a long WAL: copying it here would block the event loop.
+    if (this.#thread === undefined || this.#walBytes <= WAL_MAX_BYTES) this.#truncateWal()
     else this.#checkpoints.noticed(this.#walBytes)
   }
 
-  #foldBack(): void {
+  #truncateWal(): void {
     try {
       this.#file.identity?.verify()
-      this.#session.statement(this.#session.queries.foldBack).get()
+      this.#session.statement(this.#session.queries.truncateCheckpoint).get()
     } catch {
-      // Busy, full or gone: the next quiet moment, or the automatic checkpoint, does it.
+      // Busy, full or deleted: the next idle check, or the automatic checkpoint, does it.
     }
   }
 
-  /** Where a library cannot be had in a thread. Nothing here waits for readers: that would block the event loop. */
+  /** For a library that cannot be loaded in a thread. It never waits for readers: that would block the event loop. */
   async #checkpointHere(kind: 'passive' | 'truncate'): Promise<Reached | undefined> {
-    const { passiveCheckpoint, foldBack } = this.#session.queries
+    const { passiveCheckpoint, truncateCheckpoint } = this.#session.queries
     try {
-      const sql = kind === 'passive' ? passiveCheckpoint : foldBack
+      const sql = kind === 'passive' ? passiveCheckpoint : truncateCheckpoint
       const reached = this.#session.statement(sql).get() as Reached
       return reached.log < 0 ? undefined : reached
     } catch {
-      return undefined // Busy, for example because another process is at it.
+      return undefined // Busy, for example because another process is checkpointing.
     }
   }
 

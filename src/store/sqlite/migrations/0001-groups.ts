@@ -1,6 +1,6 @@
 /**
- * Groups. A row in `millrace_groups` for each that was named, and in `millrace_group_counts` for each of its queues and states.
- * Both are written in the transaction that moves a member.
+ * Groups. `millrace_groups` has a row for each named group, and `millrace_group_counts` one for each of its queues and
+ * states. The transaction that moves a member writes both.
  */
 export const sql = `
 create table millrace_groups (
@@ -9,12 +9,12 @@ create table millrace_groups (
   sealed_at integer,
   completed_at integer,
   when_done text,
-  -- Since when it was seen to have no member left, for the prune.
+  -- When the group was first seen without members, for the prune.
   empty_since integer,
   check (completed_at is null or sealed_at is not null)
 ) strict, without rowid;
 
--- promoteJobs: the groups that are complete and were not told so
+-- promoteJobs: complete groups whose whenDone job is not enqueued yet
 create index millrace_groups_open on millrace_groups (unfinished) where sealed_at is not null and completed_at is null;
 
 create table millrace_group_counts (

@@ -1,7 +1,7 @@
 /**
- * A job is written once (`millrace_jobs`: what was given at enqueue) and then is in exactly one of two places: `millrace_live`
- * while it is unfinished, `millrace_history` once it ended. Only narrow rows move; a payload is never written twice.
- * Times are milliseconds since 1970.
+ * A job's body is written once (`millrace_jobs`: what was given at enqueue). The job also has exactly one row in one of
+ * two tables: `millrace_live` while it is unfinished, `millrace_history` once it ended. Only narrow rows move; a
+ * payload is never written twice. Times are milliseconds since 1970.
  */
 export const sql = `
 create table millrace_lanes (
@@ -20,7 +20,7 @@ create table millrace_jobs (
   payload any not null,
   options text,
   created_at integer not null,
-  -- Ids of the jobs it came after, as JSON; null for nearly all.
+  -- The ids of its parents, as JSON; null for nearly all jobs.
   after text,
   grp text
 ) strict;
@@ -30,7 +30,7 @@ create index millrace_jobs_key on millrace_jobs (key, seq) where key is not null
 -- findJobs: the jobs of a queue or a name
 create index millrace_jobs_lane on millrace_jobs (lane, seq);
 
--- findJobs by time: the first numbers after the clock was set back. Between two of them created_at never falls.
+-- findJobs by time: the first numbers after the clock was set back. Between two of them created_at never decreases.
 create table millrace_clock_steps (
   seq integer primary key
 ) strict;
@@ -48,7 +48,8 @@ create index millrace_labels_label on millrace_labels (label, seq);
 create table millrace_live (
   seq integer primary key,
   lane integer not null,
-  -- Spelled out, commonest first: for a list of more than two, SQLite looks into a table of its own at every row.
+  -- Spelled out, the most frequent first: for a list of more than two values, SQLite probes a temporary table for every
+  -- row.
   state text not null check (
     state = 'ready' or state = 'running' or state = 'scheduled' or state = 'retrying' or state = 'blocked'
       or state = 'paused' or state = 'parked'),
@@ -57,7 +58,7 @@ create table millrace_live (
   attempt integer not null default 0 check (attempt >= 0),
   retries integer not null default 0 check (retries >= 0),
   crashes integer not null default 0 check (crashes >= 0),
-  -- Crashes in a row that it was in flight at: from 2 on it is a suspect, out of the line.
+  -- Consecutive crashes while it was in flight. From 2 on the job is a suspect, and no lane index lists it.
   streak integer not null default 0 check (streak >= 0),
   fence integer,
   started_at integer,
@@ -70,16 +71,16 @@ create table millrace_live (
   check (fence is null or state in ('ready', 'running'))
 ) strict;
 
--- claimJobs: what may be taken, in order, by lane
+-- claimJobs: claimable jobs, in order, by lane
 create index millrace_live_ready on millrace_live (lane, sort) where state = 'ready' and fence is null and streak < 2;
 -- claimJobs: suspects, nearly always none
 create index millrace_live_suspect on millrace_live (lane, streak, sort) where state = 'ready' and fence is null and streak >= 2;
--- promoteJobs: what waits for a time
+-- promoteJobs: jobs that wait for a time
 create index millrace_live_due on millrace_live (due_at) where state in ('scheduled', 'retrying');
--- promoteJobs: what must begin by a time
+-- promoteJobs: jobs that must start by a time
 create index millrace_live_expires on millrace_live (expires_at) where expires_at is not null and fence is null and state <> 'parked';
 
--- findJobs: unfinished jobs that no worker may take now. Ready and running ones, which move most, pay for no entry.
+-- findJobs: unfinished jobs that no worker may claim now. Ready and running jobs, which change most, have no entry.
 create index millrace_live_aside on millrace_live (state, seq) where state <> 'ready' and state <> 'running';
 
 create table millrace_history (
@@ -99,13 +100,14 @@ create table millrace_history (
   log text
 ) strict;
 
--- pruneJobs: what is kept no longer
+-- pruneJobs: jobs whose keep time is over
 create index millrace_history_keep on millrace_history (keep_until) where keep_until is not null;
--- findJobs: ends that did not go well
+-- findJobs: failed and cancelled jobs
 create index millrace_history_unwell on millrace_history (state, seq) where state <> 'done';
 
--- insertJobs: at most one unfinished job per (job, key), and one more that is blocked until that one ends. The holder is the
--- row of the highest turn. Each row goes when its own job ends, so neither job writes the other's row.
+-- insertJobs: at most one unfinished job per (job, key), and one successor that is blocked until that job ends. The
+-- holder is the row with the highest turn. Each row is deleted when its own job ends, so neither job writes the other's
+-- row.
 create table millrace_keys (
   name text not null,
   key text not null,
@@ -114,8 +116,9 @@ create table millrace_keys (
   primary key (name, key, turn)
 ) strict, without rowid;
 
--- insertJobs: the newest job of a (job, unique value), and until when its window runs. Nothing is written here when a job ends:
--- a row counts while its window runs or its job is live. Numbers of jobs that are gone are given again, so the id is kept too.
+-- insertJobs: the newest job of a (job, unique value), and when its window ends. The end of a job writes nothing here:
+-- a row counts while its window is open or its job is live. The numbers of deleted jobs are reused, so the id is kept
+-- too.
 create table millrace_uniques (
   name text not null,
   key text not null,
@@ -132,15 +135,16 @@ create table millrace_workers (
   pid integer not null,
   -- The machine and the start time of the process, opaque; null where they cannot be read.
   identity text,
-  -- How long the worker may be silent before it is taken for dead: processes may have different leases.
+  -- How long the worker may be silent before it is declared dead: processes may have different leases.
   lease_ms integer,
   started_at integer not null,
   -- The job whose handler blocked the event loop until the worker stopped its heartbeat.
   blocked_by integer
 ) strict, without rowid;
 
--- One row a claim. \`jobs\` lists what was taken; whether a job is still this claim's, only its own fence says.
--- \`quarantined\`: how many suspects it took into quarantine; 0 for all other claims, and when the quarantine is over.
+-- One row per claim. \`jobs\` lists the claimed jobs; only a job's own fence says whether the claim still holds it.
+-- \`quarantined\`: the number of suspects it took into quarantine; 0 for all other claims, and when the quarantine is
+-- over.
 create table millrace_leases (
   fence integer primary key,
   worker text not null,
@@ -149,7 +153,8 @@ create table millrace_leases (
   jobs text not null
 ) strict;
 
--- What is wanted of a job that runs. A row lives as long as that claim: whatever settles the job honours and removes it.
+-- Pending requests of running jobs. A row lives as long as the claim: the transaction that settles the job applies and
+-- deletes it.
 create table millrace_requests (
   seq integer primary key,
   kind text not null check (kind in ('cancel', 'pause')),
@@ -158,7 +163,7 @@ create table millrace_requests (
   asked_at integer not null
 ) strict;
 
--- One row for each queue that is paused; \`until\` is null until a person resumes it.
+-- One row for each paused queue; \`until\` is null when only a caller can resume it.
 create table millrace_pauses (
   queue text primary key,
   until integer,

@@ -1,6 +1,6 @@
 /**
- * Jobs that come after others. An open link keeps its child blocked. A parent is named by its id, because the number of a job
- * that is gone is given again; a child's links go with it.
+ * Links between jobs. An open link keeps its child blocked. A parent is named by its id, because the number of a
+ * deleted job is reused; a child's links are deleted with it.
  */
 export const sql = `
 create table millrace_links (
@@ -11,10 +11,11 @@ create table millrace_links (
   primary key (parent, child)
 ) strict, without rowid;
 
--- promoteJobs: whether a child waits for anybody else; and its links when it ends
+-- promoteJobs: whether a child has other open parents; and its links when it ends
 create index millrace_links_child on millrace_links (child);
 
--- promoteJobs: parents that ended or went, with links still to be looked at. Written with the end itself.
+-- promoteJobs: parents that ended or were deleted, with links still to be handled. Written in the transaction of the
+-- end.
 create table millrace_link_todos (
   number integer primary key,
   parent text not null,

@@ -1,4 +1,7 @@
-/** What recurs (`millrace_schedules`), and the ledger of its ticks: a tick is a row of its own, so that it can be written only once. */
+/**
+ * Schedules (`millrace_schedules`), and the ledger of their ticks: each tick is one row, so that it can be written only
+ * once.
+ */
 export const schedules = `
 create table millrace_schedules (
   id text primary key,
@@ -14,10 +17,10 @@ create table millrace_schedules (
   check (paused_at is null or next_at is null)
 ) strict;
 
--- dueSchedules: what has come due, and what comes next
+-- dueSchedules: due schedules, and the next one
 create index millrace_schedules_next on millrace_schedules (next_at) where next_at is not null;
 
--- fireTicks: at most one job for each instant of a rule. A run that a person asked for may share its instant.
+-- fireTicks: at most one job for each instant of a rule. A tick that a caller requested may share its instant.
 create table millrace_ticks (
   schedule text not null,
   at integer not null,

@@ -5,13 +5,13 @@ import { printMigration, SCHEMA_VERSION, schemaVersion } from './migrate.js'
 import { connect, inspect, openFile, patiently } from '../connection/open.js'
 import { realPath } from '../file/store-path.js'
 
-/** The tables of a file, apart from its jobs. */
+/** Migrates the tables of a file without opening a store. */
 export function fileMigrations(target: string): Migrations {
   return {
     latest: SCHEMA_VERSION,
     async look(world) {
       const path = realPath(target)
-      // To open a file that is not there would make it.
+      // Opening a missing file would create it.
       if (!existsSync(path)) return { name: path, version: 0 }
       const database = connect(chooseLibrary(), path)
       try {

@@ -16,7 +16,7 @@ function migrated(): SqliteDatabase {
   return database
 }
 
-/** Every table and index of ours, as SQLite itself tells it. */
+/** Every table and index of Millrace, as SQLite reports it. */
 function dump(database: SqliteDatabase): string {
   const rows = database
     .prepare(
@@ -32,7 +32,7 @@ describe('migrations', () => {
     for (const { name } of MIGRATIONS) expect(name).toMatch(/^[a-z-]+$/)
   })
 
-  test('bring an empty database to this version, and note each of them', () => {
+  test('bring an empty database to this version, and record each of them', () => {
     const database = migrated()
     expect(schemaVersion(database)).toBe(SCHEMA_VERSION)
     expect(database.prepare('select * from millrace_migrations order by version').all()).toMatchObject(
@@ -41,7 +41,7 @@ describe('migrations', () => {
     database.close()
   })
 
-  test('done twice are done once', () => {
+  test('run twice have no further effect', () => {
     const database = migrated()
     const before = dump(database)
     migrate(database, 2_000)
@@ -55,7 +55,7 @@ describe('migrations', () => {
     database.close()
   })
 
-  test('make nothing that is not prefixed with our name', () => {
+  test('create only tables and indexes with the prefix millrace_', () => {
     const database = migrated()
     const names = database.prepare('select name from sqlite_schema').all() as { name: string }[]
     for (const { name } of names) expect(name).toMatch(/^(millrace_|sqlite_autoindex_millrace_)/)
@@ -64,7 +64,7 @@ describe('migrations', () => {
 })
 
 describe('the version of a file', () => {
-  test('is 0 where there is nothing of ours', () => {
+  test('is 0 without tables of Millrace', () => {
     const database = empty()
     expect(schemaVersion(database)).toBe(0)
     database.exec('create table users (id integer)')
@@ -73,7 +73,7 @@ describe('the version of a file', () => {
     database.close()
   })
 
-  test('is 0 where the ledger was made and nothing followed', () => {
+  test('is 0 when only the ledger exists', () => {
     const database = empty()
     database.exec('create table millrace_migrations (version integer primary key, name text, applied_at integer)')
     expect(schemaVersion(database)).toBe(0)
@@ -97,11 +97,11 @@ describe('the table forbids what the code forbids', () => {
   const live = (state: string, fence: string, more = ''): string =>
     `insert into millrace_live (seq, lane, state, sort, due_at, fence${more === '' ? '' : ', attempt'}) values (1, 1, '${state}', 0, 0, ${fence}${more})`
 
-  test('a state that there is not', () => refused(live('sleeping', 'null')))
-  test('a final state among the living', () => refused(live('done', 'null')))
+  test('an unknown state', () => refused(live('sleeping', 'null')))
+  test('a final state of a live job', () => refused(live('done', 'null')))
   test('running without a fence', () => refused(live('running', 'null')))
-  test('a fence on a job that waits', () => refused(live('scheduled', '5')))
-  test('fewer attempts than none', () => refused(live('ready', 'null', ', -1')))
+  test('a fence on a waiting job', () => refused(live('scheduled', '5')))
+  test('a negative number of attempts', () => refused(live('ready', 'null', ', -1')))
   test('an unfinished state in history', () =>
     refused(
       `insert into millrace_history (seq, state, due_at, attempt, retries, crashes, settled_at) values (1, 'ready', 0, 0, 0, 0, 0)`,
@@ -115,7 +115,7 @@ describe('the table forbids what the code forbids', () => {
     ))
 })
 
-// MILLRACE_WRITE_SCHEMA=1 writes the dump anew after a migration was added.
+// MILLRACE_WRITE_SCHEMA=1 rewrites the dump after a migration was added.
 test('schema.sql is the exact dump of a migrated database', () => {
   const database = migrated()
   const dumped = dump(database)

@@ -31,7 +31,7 @@ export function schemaVersion(database: SqliteDatabase): number {
   return row.version ?? 0
 }
 
-/** Refuses a file made by a newer Millrace, before anything is written to it. */
+/** Refuses a file of a newer Millrace, before anything is written to it. */
 export function refuseNewer(version: number, name: string): void {
   if (version <= SCHEMA_VERSION) return
   throw new StoreError(
@@ -41,7 +41,10 @@ export function refuseNewer(version: number, name: string): void {
   )
 }
 
-/** Brings the tables up to this version and gives the one it found. Within one write transaction: of two processes one does it. */
+/**
+ * Migrates the tables to this version and returns the version it found. It runs within one write transaction, so of two
+ * processes one migrates.
+ */
 export function migrate(database: SqliteDatabase, now: number): number {
   database.exec(CREATE_LEDGER)
   const version = schemaVersion(database)
@@ -57,7 +60,7 @@ export function migrate(database: SqliteDatabase, now: number): number {
 
 const NOW = `cast(unixepoch('subsec') * 1000 as integer)`
 
-/** What a migration from a version on would run, for those who run it themselves. */
+/** The SQL that a migration from a version would run, for operators who run it themselves. */
 export function printMigration(version: number): string {
   const statements = MIGRATIONS.filter((migration) => migration.version > version).flatMap((migration) => [
     `insert into millrace_migrations (version, name, applied_at) values (${migration.version}, '${migration.name}', ${NOW});`,

@@ -1,4 +1,4 @@
-/** The statements that keep the numbers at which the clock was set back, and search for times between them. */
+/** Statements that record the numbers at which the clock was set back, and search for times between them. */
 export const clockStepQueries = {
   lastCreated: `
     select seq, created_at
@@ -34,7 +34,7 @@ export const clockStepQueries = {
   dropOldClockSteps: `
     delete from millrace_clock_steps
     where seq <= coalesce((select min(seq) from millrace_jobs), 9223372036854775807)`,
-  /** One snapshot for several reads, also where the connection is in a transaction already. */
+  /** One snapshot for several reads, also when the connection is in a transaction already. */
   beginLook: `savepoint look`,
   endLook: `release look`,
 }

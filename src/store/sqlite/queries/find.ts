@@ -2,7 +2,7 @@ import type { State } from '../../../job/rules/states.js'
 import { READY_MAX } from '../../find.js'
 import { jobRow } from './job-row.js'
 
-/** Which way a page goes. */
+/** The direction of a page. */
 export type Way = 'asc' | 'desc'
 
 const behind = (way: Way, column = 'seq'): string => {
@@ -10,7 +10,10 @@ const behind = (way: Way, column = 'seq'): string => {
   return `${column} ${from} (select cursor from given) and ${column} ${to} (select beyond from given)`
 }
 
-/** The first so many of an index behind the cursor, in order. `indexed by` fails where an index does not fit: none is scanned. */
+/**
+ * The first rows of an index after the cursor, in order. `indexed by` makes the statement fail if the index does not
+ * fit: no table is scanned.
+ */
 const listed = (table: string, index: string, which: string) => (way: Way) =>
   `
       select seq from (
@@ -22,7 +25,7 @@ const listed = (table: string, index: string, which: string) => (way: Way) =>
 
 const isReady = `state = 'ready' and fence is null and streak < 2`
 
-/** All that a claim lists. Some have ended, or went back; that is seen when the job is read. */
+/** All jobs that leases list. Some have ended or were released; the read of the job shows that. */
 const leased = (way: Way): string => `
       select e.value as seq
       from millrace_leases, json_each(millrace_leases.jobs) e
@@ -33,7 +36,7 @@ const aside = (state: State) =>
 const unwell = (state: State) =>
   listed('millrace_history', 'millrace_history_unwell', `state = '${state}' and state <> 'done'`)
 
-/** Where the candidates of a state are read. */
+/** The candidates of each state. */
 const ofState: Record<State, (way: Way) => string> = {
   ready: (way) => `
       select seq from millrace_live indexed by millrace_live_ready
@@ -48,13 +51,13 @@ const ofState: Record<State, (way: Way) => string> = {
   blocked: aside('blocked'),
   paused: aside('paused'),
   parked: aside('parked'),
-  // Most of history: it is walked.
+  // Most of the history: it is scanned in order.
   done: listed('millrace_history', '', ''),
   failed: unwell('failed'),
   cancelled: unwell('cancelled'),
 }
 
-/** The first `most` of all these behind the cursor, as one JSON array; a job that two of them list is listed once. */
+/** The first `most` of all these after the cursor, as one JSON array, without duplicates. */
 const first = (parts: readonly string[], way: Way): string => `
     with given (most, cursor, beyond) as (values (?, ?, ?))
     select json_group_array(seq) as refs, count(*) as looked, ${way === 'asc' ? 'max' : 'min'}(seq) as last
@@ -65,7 +68,10 @@ const first = (parts: readonly string[], way: Way): string => `
       limit (select most from given))`
 
 export const findQueries = {
-  /** Candidates for findJobs, by what they are listed by. Bound are how many, between which two numbers, and the values. */
+  /**
+   * Candidates for findJobs, by index. The parameters are the number of candidates, the two numbers between which they
+   * are, and the values.
+   */
   listAll: (way: Way): string => first([listed('millrace_jobs', '', '')(way)], way),
   listLive: (way: Way): string => first([listed('millrace_live', '', '')(way)], way),
   listMembers: (way: Way): string => first([listed('millrace_jobs', 'millrace_jobs_group', 'grp = ?')(way)], way),
@@ -82,11 +88,11 @@ export const findQueries = {
       states.map((state) => ofState[state](way)),
       way,
     ),
-  /** Whether more are ready than are worth sorting. */
+  /** Whether more jobs are ready than are worth sorting. */
   countReady: `
     select count(*) as ready
     from (select 1 from millrace_live indexed by millrace_live_ready where ${isReady} limit ${READY_MAX + 1})`,
-  /** Of the candidates, in their order, those that match. It stops at the limit: nothing is sorted. */
+  /** The matching jobs among the candidates, in their order. It stops at the limit: nothing is sorted. */
   findJobs: (conditions: readonly string[]): string => `
     ${jobRow('json_each(?) each\n    cross join millrace_jobs j on j.seq = each.value\n    cross join')}
     ${conditions.length === 0 ? '' : `where ${conditions.join('\n      and ')}`}

@@ -1,6 +1,6 @@
-/** The statements about groups. They are run by `groups.ts` alone. */
+/** The statements about groups. Only `groups.ts` runs them. */
 export const groupQueries = {
-  /** As it is on PostgreSQL, where this locks the rows in share mode; here the transaction has the only lock. */
+  /** Named as on PostgreSQL, where it locks the rows in share mode; here the transaction has the only write lock. */
   shareGroups: `
     select grp, sealed_at, completed_at, empty_since
     from millrace_groups
@@ -12,7 +12,7 @@ export const groupQueries = {
     from json_each(?)
     where true
     on conflict (grp) do nothing`,
-  /** They have members again. */
+  /** Clears `empty_since`: the groups have members again. */
   keepGroups: `
     update millrace_groups
     set empty_since = null
@@ -34,7 +34,7 @@ export const groupQueries = {
     update millrace_groups
     set unfinished = unfinished + ?
     where grp = ?`,
-  /** The running members are looked for in what workers hold, and so bounded by that. */
+  /** Running members are counted in the leases, so the work is bounded by what workers hold. */
   readGroup: `
     select sealed_at as sealed, completed_at as completed, 0 as moves,
            (select json_group_array(json_object('queue', queue, 'state', state, 'members', members))
@@ -56,7 +56,7 @@ export const groupQueries = {
     select 1
     from millrace_groups
     limit 1`,
-  /** What promoteJobs would promote, where members may be among them: with what is to be counted. */
+  /** The jobs that promoteJobs would promote, with the columns that the group counts need. */
   dueMembers: `
     select l.seq as seq, l.state as state, j.grp as grp, n.queue as queue
     from millrace_live l

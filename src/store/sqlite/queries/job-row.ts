@@ -1,4 +1,4 @@
-/** A whole job, wherever it is. `from` names the jobs as `j` and how they are joined with what follows. */
+/** A whole job, unfinished or ended. `from` names the jobs as `j` and the join with what follows. */
 export function jobRow(from = 'millrace_jobs j\n    join'): string {
   return `
     select j.seq, j.id, n.name, n.queue, j.lane, j.priority, j.key, j.grp, j.payload, j.options, j.after, j.created_at,

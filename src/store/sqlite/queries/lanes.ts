@@ -1,4 +1,4 @@
-/** Lanes, and which of them have jobs. */
+/** Lanes, and which of them have ready jobs. */
 export const laneQueries = {
   newLanes: `
     select lane as lane, queue as queue, name as name
@@ -8,7 +8,7 @@ export const laneQueries = {
     insert into millrace_lanes (queue, name)
     values (?, ?)
     on conflict (queue, name) do nothing`,
-  /** Whether anything is ready, for any worker. */
+  /** Whether any job is ready, for any worker. */
   anyReady: `
     select 1 from millrace_live indexed by millrace_live_ready
     where state = 'ready' and fence is null and streak < 2
@@ -16,7 +16,7 @@ export const laneQueries = {
     select 1 from millrace_live indexed by millrace_live_suspect
     where state = 'ready' and fence is null and streak >= 2
     limit 1`,
-  /** The next so many lanes that have ready jobs, each found by one look into the index, however many jobs it has. */
+  /** The next lanes that have ready jobs, each found by one index lookup, however many jobs it has. */
   filledLanes: `
     with recursive filled (lane) as (
       select min(lane)

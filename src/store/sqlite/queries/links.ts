@@ -1,4 +1,4 @@
-/** The statements of jobs that come after others; part of `queries`. */
+/** The statements of links between jobs; part of `queries`. */
 export const linkQueries = {
   parentsById: `
     select j.id, n.name, j.key, coalesce(l.state, h.state) as state
@@ -7,7 +7,7 @@ export const linkQueries = {
     join millrace_lanes n on n.lane = j.lane
     left join millrace_live l on l.seq = j.seq
     left join millrace_history h on h.seq = j.seq`,
-  /** Of many jobs at once: parent, child, policy, and how long to keep. */
+  /** The links of many jobs at once: parent, child, policy, and how long to keep. */
   addLinks: `
     insert into millrace_links (parent, child, on_failure, keep_ms)
     select e.value ->> 0, j.seq, e.value ->> 2, e.value ->> 3
@@ -20,12 +20,12 @@ export const linkQueries = {
     set after = e.parents
     from (select value ->> 0 as job, value ->> 1 as parents from json_each(?)) e
     where id = e.job`,
-  /** Only what waits: one that is paused stays so, and is blocked when it is resumed. */
+  /** Only waiting jobs: a paused job stays paused, and becomes blocked when it is resumed. */
   blockJobs: `
     update millrace_live
     set state = 'blocked'
     where seq in (select j.seq from json_each(?) e cross join millrace_jobs j on j.id = e.value) and fence is null and state <> 'paused'`,
-  /** Members of groups among those that are about to be blocked. */
+  /** Group members among the jobs that are about to be blocked. */
   blockedMembers: `
     select j.grp as grp, n.queue, l.state
     from json_each(?) e
@@ -45,13 +45,13 @@ export const linkQueries = {
   dropLinks: `
     delete from millrace_links
     where child = ?`,
-  /** Of ends: those of jobs that have children. */
+  /** Writes to-dos for ended jobs that have children. */
   noteEnds: `
     insert into millrace_link_todos (parent, what)
     select e.value ->> 0, e.value ->> 1
     from json_each(?) e
     where exists (select 1 from millrace_links where parent = e.value ->> 0)`,
-  /** Of jobs that are about to be forgotten. */
+  /** Writes to-dos for jobs that are about to be deleted. */
   noteGone: `
     insert into millrace_link_todos (parent, what)
     select j.id, case when h.state = 'done' then 'done' else 'gone' end
@@ -82,13 +82,13 @@ export const linkQueries = {
   resolveLinks: `
     delete from millrace_links
     where parent = ? and child in (select value from json_each(?))`,
-  /** Jobs without an open link wait for their time, which has mostly come. */
+  /** Jobs without an open link wait for their due time, which has usually passed. */
   freeJobs: `
     update millrace_live
     set state = case when error is null then 'scheduled' else 'retrying' end
     where seq in (select value from json_each(?)) and state = 'blocked'
       and not exists (select 1 from millrace_links where child = seq)`,
-  /** Members of groups among those that are about to be freed. */
+  /** Group members among the jobs that are about to be unblocked. */
   freedMembers: `
     select j.grp as grp, n.queue, case when l.error is null then 'scheduled' else 'retrying' end as state
     from json_each(?) e

@@ -1,6 +1,6 @@
-/** Queues that are paused. */
+/** Paused queues. */
 export const pauseQueries = {
-  /** Nearly always nothing: a queue that runs has no row. */
+  /** Nearly always empty: a queue that is not paused has no row. */
   readPauses: `
     select queue, until, paused_at
     from millrace_pauses`,

@@ -1,4 +1,4 @@
-/** The statements that delete finished jobs, and give space back. */
+/** Statements that delete finished jobs, and release free pages. */
 export const pruneQueries = {
   oldJobs: `
     select seq

@@ -13,14 +13,14 @@ import { linkQueries } from './links.js'
 import { groupQueries } from './groups.js'
 
 /**
- * Every statement of the SQLite store, named like the method that runs it. The store takes them as an argument, so that a
- * test can plant a wrong one and see that it is found.
+ * Every statement of the SQLite store, named like the method that runs it. The store takes them as an argument, so that
+ * a test can plant a wrong one and check that it is found.
  *
- * Where the two stores differ: SQLite gathers a turn of the event loop into one transaction, so verbs here are several
- * small statements; lists come as one JSON array (one bound value, any length).
+ * Where the two stores differ: SQLite puts the writes of one turn of the event loop into one transaction, so its verbs
+ * are several small statements; lists are passed as one JSON array (one parameter, any length).
  */
 
-/** Rows in one multi-row insert: measured, more gains nothing and fewer pays for each call. */
+/** Rows per multi-row insert: measured, more gains nothing and fewer cost a call each. */
 export const ROWS_PER_INSERT = 20
 
 export const queries = {
@@ -48,7 +48,7 @@ export const queries = {
     insert into millrace_jobs (id, lane, priority, key, payload, options, created_at, grp)
     values ${Array(rows).fill('(?, ?, ?, ?, ?, ?, ?, ?)').join(', ')}`,
   ),
-  /** Rows that share all but id and payload: what they share is bound once. */
+  /** Rows that share all but id and payload: the shared values are bound once. */
   insertAlike: byRows(
     (rows) => `
     with batch (lane, priority, created_at, grp) as (values (?, ?, ?, ?))
@@ -71,7 +71,7 @@ export const queries = {
     insert into millrace_uniques (name, key, seq, id, until)
     values (?, ?, ?, ?, ?)
     on conflict (name, key) do update set seq = excluded.seq, id = excluded.id, until = excluded.until`,
-  /** Of a job that is cancelled or deleted, while its row is still there to say which slot it has. */
+  /** For a job that is cancelled or deleted, while its row still exists and names its slot. */
   freeSlot: `
     delete from millrace_uniques
     where (name, key, id) = (
@@ -94,7 +94,7 @@ export const queries = {
   sweepSlot: `
     delete from millrace_uniques
     where name = ? and key = ? and id = ?`,
-  /** One that is paused or blocked stays so, with its new time. */
+  /** A paused or blocked job keeps its state, with the new time. */
   moveJob: `
     update millrace_live
     set state = case when state in ('paused', 'blocked') then state else ? end, due_at = ?, sort = ?, lane = ?, expires_at = ?, error = null, reason = null
@@ -130,7 +130,7 @@ export const queries = {
     delete from millrace_live
     where seq = ?`,
 
-  /** Takes a job that waits, also one that is held, out of every line. */
+  /** Pauses a waiting job, also a held one: no index of claimable jobs lists it any more. */
   pauseJob: `
     update millrace_live
     set state = 'paused', fence = null, reason = ?, log = ?
@@ -200,7 +200,10 @@ export const queries = {
   dropWorker: `
     delete from millrace_workers
     where worker = ?`,
-  /** Only leases that hold nothing: one taken after the rescuer looked still names its jobs, and the next round frees them. */
+  /**
+   * Only leases that hold no job: a lease taken after the rescuer's read still lists its jobs, and the next round
+   * rescues them.
+   */
   dropLeases: `
     delete from millrace_leases
     where worker = ?
@@ -274,7 +277,7 @@ export const queries = {
     cross join millrace_live l on l.seq = e.value
     where l.fence = ?`,
   dataVersion: `pragma data_version`,
-  foldBack: `pragma wal_checkpoint(truncate)`,
+  truncateCheckpoint: `pragma wal_checkpoint(truncate)`,
   passiveCheckpoint: `pragma wal_checkpoint(passive)`,
   reportJob: `
     update millrace_live
@@ -295,7 +298,7 @@ export const queries = {
     insert into millrace_history
       (seq, state, due_at, attempt, retries, crashes, started_at, settled_at, keep_until, worker, result, error, reason, log)
     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-  /** The commonest end, a first run that went well: what all rows share is bound once. */
+  /** The most frequent end, a completed first attempt: values that all rows share are bound once. */
   appendDone: byRows(
     (rows) => `
     with batch (settled_at, keep_until, worker) as (values (?, ?, ?))
@@ -304,7 +307,7 @@ export const queries = {
     select each.column1, 'done', each.column2, 1, 0, 0, each.column3, settled_at, keep_until, worker, each.column4
     from batch, (values ${Array(rows).fill('(?, ?, ?, ?)').join(', ')}) as each`,
   ),
-  /** The same for neighbours that returned nothing: all there is to say of each is in its row already. */
+  /** The same for consecutive rows without a result: their values are in the live rows already. */
   appendDoneRun: `
     insert into millrace_history
       (seq, state, due_at, attempt, retries, crashes, started_at, settled_at, keep_until, worker)
@@ -333,13 +336,16 @@ export const queries = {
 
 export type Queries = typeof queries
 
-/** A statement for so many rows, built once for each number. */
+/** A statement for a number of rows, built once for each number. */
 function byRows(build: (rows: number) => string): (rows: number) => string {
   const built: string[] = []
   return (rows) => (built[rows] ??= build(rows))
 }
 
-/** What a claim needs of a job. Most jobs have none of the rare things, and a column read is a column paid for: they come as one. */
+/**
+ * The columns of a job that a claim reads. Most jobs have null in the rare columns, and each column read has a cost: so
+ * those are read as one JSON text.
+ */
 function claimedColumns(): string {
   return `l.seq, j.id, j.payload, l.due_at,
            case

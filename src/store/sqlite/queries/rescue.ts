@@ -1,4 +1,4 @@
-/** What a dead worker leaves behind. */
+/** The rows that a dead worker leaves. */
 export const rescueQueries = {
   readLeases: `
     select fence, quarantined, claimed_at, jobs,

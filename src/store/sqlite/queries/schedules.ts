@@ -1,6 +1,6 @@
 const schedule = `id, revision, spec, created_at, paused_at, next_at, last_at, open, fired`
 
-/** Schedules and their ledger. */
+/** Schedules and their ledgers. */
 export const scheduleQueries = {
   readSchedule: `
     select ${schedule}

@@ -36,11 +36,11 @@ function isAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0)
   } catch {
-    return false // Nobody has that number any more.
+    return false // No process has that id any more.
   }
 }
 
-describe('a server that nobody stopped is gone with its folder', () => {
+describe('a server that no test stopped ends, and its folder is removed', () => {
   const waits = 'setInterval(() => {}, 1_000)'
   test.each<[string, string, NodeJS.Signals | undefined, number | string]>([
     ['has nothing left to do', '', undefined, 0],

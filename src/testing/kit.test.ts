@@ -266,7 +266,7 @@ describe('cancel and pause under test', () => {
   const resting = job('resting', async (_: undefined, ctx) => ctx.queue.pauseUntil('1h'))
   const mine = async (): Promise<TestKit> => (t = await testing({ jobs: { greet, flaky, listening, deaf, resting } }))
 
-  test('a running job is told of its cancel', async () => {
+  test('a cancel aborts the signal of a running job', async () => {
     await mine()
     const handle = await t.mill.enqueue(listening)
     const consuming = t.consume()
@@ -343,16 +343,19 @@ describe('time-outs in virtual time', () => {
     ['its own', short, {}, 60_000],
     ['that of its enqueue', plain, { timeout: '10s' }, 10_000],
     ['the default', plain, {}, 30 * 60_000],
-  ] as const)('a handler is told when %s time is up, and not before', async (_, which, options, ms) => {
-    await mine()
-    const handle = await t.mill.enqueue(which, undefined, options)
-    const consumed = consuming()
-    await t.advance(ms - 1)
-    expect((await handle.get())?.state).toBe('running')
-    await t.advance(1)
-    await expect(consumed).rejects.toMatchObject({ code: 'E_TIMEOUT' })
-    expect((await handle.get())?.state).toBe('failed')
-  })
+  ] as const)(
+    'the signal of a handler is aborted when %s time is up, and not before',
+    async (_, which, options, ms) => {
+      await mine()
+      const handle = await t.mill.enqueue(which, undefined, options)
+      const consumed = consuming()
+      await t.advance(ms - 1)
+      expect((await handle.get())?.state).toBe('running')
+      await t.advance(1)
+      await expect(consumed).rejects.toMatchObject({ code: 'E_TIMEOUT' })
+      expect((await handle.get())?.state).toBe('failed')
+    },
+  )
 
   test('one that does not listen is settled without it after its grace', async () => {
     await mine()

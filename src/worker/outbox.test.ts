@@ -109,7 +109,7 @@ test('a store that is down has nothing written singly', async () => {
   expect(written).toEqual([1, 2, 3])
 })
 
-test('one that somebody’s transaction locks keeps no other waiting', async () => {
+test('a settlement that waits for a lock of another transaction does not delay the others', async () => {
   let isLocked = true
   const locked = new StoreError('E_STORE_LOCKED', 'locked')
   const { outbox: box, written } = outbox((refs) => (isLocked && refs.includes(2) ? locked : undefined))

@@ -37,7 +37,7 @@ async function begin(options: object): Promise<VirtualTime> {
   const store = new SqliteStore(file, world, { durability: 'process', now: () => Math.floor(time.now) })
   const choice = { [STORE_CHOICE]: true as const, open: () => Promise.resolve(store) }
   mill = await buildMill({ logger: false, ...options }, { world, store: choice })
-  // Closing waits by timers, which nobody moves once a test is over.
+  // Closing waits by timers, which do not advance once a test is over.
   const close = mill.close.bind(mill)
   mill.close = async (o) => {
     const closing = close(o)
@@ -84,7 +84,7 @@ test.each([
   },
 )
 
-test('a cancel that comes after the timeout was told ends the job instead of trying it again', async () => {
+test('a cancel after the signal was aborted by the timeout cancels the job instead of retrying it', async () => {
   const late: (() => void)[] = []
   const work = job('work', {
     run: (_: undefined, ctx) =>

@@ -46,16 +46,16 @@ describe('slots', () => {
     expect([slots.nextHeld(), slots.nextHeld(), slots.nextHeld(), slots.nextHeld()]).toEqual([...jobs, undefined])
   })
 
-  test('let go of what an old claim holds of jobs that are claimed anew', () => {
+  test('drop the held jobs of an old claim when the same jobs are claimed again', () => {
     const slots = new Slots()
     const [first, again, last] = [claimed('a'), claimed('a'), claimed('b')]
     for (const job of [first, again, last]) slots.hold(job)
-    const anew = { ...again, fence: 2 }
-    expect(slots.removeByRef([anew, claimed('a')])).toEqual([again])
-    slots.hold(anew)
-    expect(slots.held()).toEqual([first, last, anew])
+    const reclaimed = { ...again, fence: 2 }
+    expect(slots.removeByRef([reclaimed, claimed('a')])).toEqual([again])
+    slots.hold(reclaimed)
+    expect(slots.held()).toEqual([first, last, reclaimed])
     expect(slots.inQueue('a')).toBe(2)
-    expect(new Slots().removeByRef([anew])).toEqual([])
+    expect(new Slots().removeByRef([reclaimed])).toEqual([])
   })
 
   test('count a job once while it goes from held to running to ended', () => {
@@ -97,7 +97,7 @@ const anyStep: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constant('takeHeld' as const) }) },
 )
 
-/** The same by plain lists, counted anew each time. */
+/** The same by plain lists, counted again at each call. */
 class Naive {
   held: ClaimedJob[] = []
   running: Running[] = []

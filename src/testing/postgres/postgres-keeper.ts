@@ -73,7 +73,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, end)
 require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => run(JSON.parse(line))).on('close', end)
 `
 
-/** How long a server may take to shut down before it is told to leave at once; and to come up. */
+/** How long a server may take to shut down before it gets the signal for an immediate shutdown; and to start. */
 const STOP_PATIENCE_MS = 10_000
 const STEP_MAX_MS = 60_000
 
@@ -129,7 +129,7 @@ export function startKeeper(folder: string): Keeper {
   }
 }
 
-/** A server that nobody stops must not keep the tests' process alive; a call that is awaited must. */
+/** A server that no test stops must not keep the tests' process alive; a call that is awaited must. */
 function holdProcess(child: ChildProcess, hold: boolean): void {
   // The pipes are sockets, which the types do not say.
   const parts = [child, child.stdin, child.stdout] as unknown as readonly { ref(): void; unref(): void }[]

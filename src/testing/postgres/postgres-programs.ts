@@ -40,7 +40,7 @@ export function findPrograms(places: Places): Programs {
   )
 }
 
-/** The programs of a folder that somebody named: refused at once when they are not in it. */
+/** The programs of a folder that the caller named; throws at once when they are not in it. */
 export function programsIn(folder: string): Programs {
   const bin = resolve(folder) // The server has a working folder of its own.
   if (hasPrograms(bin)) return isPackaged(bin) ? { bin, packageFolder: dirname(dirname(bin)) } : { bin }

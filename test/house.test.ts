@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { EXCEPTIONS, LARGE_FOLDERS, LONG_FUNCTIONS, excuses, isExcused } from './house/exceptions.js'
+import { BANNED_WORDS, EXCEPTIONS, LARGE_FOLDERS, LONG_FUNCTIONS, excuses, isExcused } from './house/exceptions.js'
+import { languageIsPlain } from './house/language.js'
 import { foldersAreSmall, functionsAreShort } from './house/length.js'
 import { mapNamesEveryRoom, mapNamesOnlyWhatExists } from './house/map.js'
 import { importsOf, resolve } from './house/imports.js'
@@ -10,6 +11,7 @@ import { browserRoomsAreFreeOfNode, everyFileHasARoom, importsPointDown, noImpor
 import { exportsAreListed, indexFilesOnlyList, namesAreHonest, noEmptyCatch, noModuleState } from './house/shape.js'
 import { readHouse } from './house/source.js'
 import type { Rule } from './house/source.js'
+import { mapNamesEveryTable } from './house/tables.js'
 
 /**
  * The house rules, checked on the tree. Each rule is a function of a `House`, tested on planted bad sources beside it
@@ -32,6 +34,8 @@ const RULES: Readonly<Record<string, Rule>> = {
   'run-time dependencies are agreed and have a written reason': dependenciesAreAgreed,
   'ARCHITECTURE.md names every folder of src': mapNamesEveryRoom,
   'ARCHITECTURE.md names only files and folders that exist': mapNamesOnlyWhatExists,
+  'ARCHITECTURE.md names every table of both schemas, and no other': mapNamesEveryTable,
+  'comments and test names name the actor, and known exceptions only shrink': languageIsPlain(BANNED_WORDS),
   'every error code has an anchor in docs/errors.md': errorCodesAreDocumented,
 }
 

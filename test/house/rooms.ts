@@ -3,8 +3,8 @@ import { isTest, shipped } from './source.js'
 import type { Breach, Rule, Source } from './source.js'
 
 /**
- * The rooms of DESIGN.md from the doors down to the ground. A room may import those of the floors below it; rooms of one
- * floor may not import each other, except where `NEIGHBOURS` allows it.
+ * The folders of src/ (rooms, see ARCHITECTURE.md), from the bottom up. A room may import those of the floors below it; rooms of
+ * one floor may not import each other, except where `NEIGHBOURS` allows it. `live`, `workflow` and `dashboard` are planned rooms.
  */
 const FLOORS: readonly (readonly string[])[] = [
   ['errors', 'world', 'codec', 'reactive'],
@@ -54,7 +54,7 @@ export const everyFileHasARoom: Rule = (house) =>
     .map((source) => ({
       file: source.path,
       line: 1,
-      what: `is in no room of test/house/rooms.ts (DESIGN.md has the tree)`,
+      what: `is in no room of test/house/rooms.ts (ARCHITECTURE.md has the tree)`,
     }))
 
 /**

@@ -102,7 +102,8 @@ function stateAt(tokens: readonly Token[], at: number): string | undefined {
   return undefined
 }
 
-function afterGenerics(tokens: readonly Token[], at: number): number {
+/** The index after `<…>` at this index, or the index itself. */
+export function afterGenerics(tokens: readonly Token[], at: number): number {
   if (!isPunct(tokens[at], '<')) return at
   let depth = 0
   for (let i = at; i < tokens.length; i++) {

@@ -17,6 +17,8 @@ export interface Source {
 export interface House {
   /** The TypeScript under `src/`. */
   readonly sources: readonly Source[]
+  /** The code under `test/`, `scripts/` and `bench/`: only the rule about language reads it. */
+  readonly others: readonly Source[]
   /** The path of every file under `src/`, `test/` and `scripts/`. */
   readonly paths: readonly string[]
   readonly manifest: Manifest
@@ -45,10 +47,11 @@ export type Rule = (house: House) => Breach[]
 
 export function readHouse(root: string): House {
   const paths = ['src', 'test', 'scripts'].flatMap((folder) => filesUnder(root, folder))
+  const read = (path: string): Source => toSource(path, readFileSync(join(root, path), 'utf8'))
+  const code = [...paths, ...filesUnder(root, 'bench')].filter((path) => /\.[cm]?[jt]sx?$/.test(path))
   return {
-    sources: paths
-      .filter((path) => path.startsWith('src/') && /\.[cm]?[jt]sx?$/.test(path))
-      .map((path) => toSource(path, readFileSync(join(root, path), 'utf8'))),
+    sources: code.filter((path) => path.startsWith('src/')).map(read),
+    others: code.filter((path) => !path.startsWith('src/')).map(read),
     paths,
     manifest: JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Manifest,
     doc: (path) => readIfThere(join(root, path)),
@@ -58,7 +61,7 @@ export function readHouse(root: string): House {
 /** A house of a few planted files, for the tests of the rules. */
 export function plant(files: Readonly<Record<string, string>>, rest: Partial<House> = {}): House {
   const sources = Object.entries(files).map(([path, text]) => toSource(path, text))
-  return { sources, paths: Object.keys(files), manifest: {}, doc: () => undefined, ...rest }
+  return { sources, others: [], paths: Object.keys(files), manifest: {}, doc: () => undefined, ...rest }
 }
 
 export function toSource(path: string, text: string): Source {

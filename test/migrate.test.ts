@@ -167,7 +167,7 @@ describe('privileges', () => {
     const { code, out, err } = await migrate('--store', store, '--schema', 'mine')
     expect({ code, out }).toEqual({ code: 1, out: '' })
     expect(err).toMatch(
-      /^millrace migrate: .*the role "millrace_test_reader" may not make the tables; run `npx millrace migrate .*` as a role that owns the database, or let that one `grant create on database "\w+" to "millrace_test_reader"`\n$/,
+      /^millrace migrate: .*the role "millrace_test_reader" may not create the tables; run `npx millrace migrate .*` as a role that owns the database, or let that one `grant create on database "\w+" to "millrace_test_reader"`\n$/,
     )
     const error = await refusalOf(millrace({ store: `${store}?schema=mine`, logger: false }))
     expect(error.code).toBe('E_STORE_RIGHTS')

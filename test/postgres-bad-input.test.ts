@@ -316,7 +316,7 @@ describe('a pooler', () => {
   test('is detected and logged, and work continues by polling', async () => {
     const pooler = await poolerBefore(database.url)
     const store = `${pooler.url}?schema=pooled`
-    expect(await warnings(store)).toContainEqual(expect.stringMatching(/a connection pooler stands between/))
+    expect(await warnings(store)).toContainEqual(expect.stringMatching(/a connection pooler is in between/))
     const echo = job('echo', async (p: unknown) => p)
     const options = { store, jobs: [echo], poll: '50ms', logger: false } as const
     const [worker, producer] = [await millrace(options), await millrace(options)]

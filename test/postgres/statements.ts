@@ -99,7 +99,13 @@ function jobCases(rows: number): Readonly<Record<string, Case>> {
   })
   const asRead = (columns: object): string => json([{ ref: String(ready), version: '1', ...columns }])
   const claim = [null, 'w1', '77', '3', '10', '[]', null, null, '[]', 'true']
-  const claimGiven = [...claim.slice(0, 6), json([{ lane: 2, queue: 'q2', name: 'n2' }]), '9000000000000', '[]', 'true']
+  const claimFromLanes = [
+    ...claim.slice(0, 6),
+    json([{ lane: 2, queue: 'q2', name: 'n2' }]),
+    '9000000000000',
+    '[]',
+    'true',
+  ]
   const end = [null, list(held.fence), list(held.ref), list(held.fence), list(1), '1', 'w1', '["{}"]', list()]
   return {
     now: [],
@@ -215,9 +221,9 @@ function jobCases(rows: number): Readonly<Record<string, Case>> {
     markBlocking: ['1', 'w1'],
     readWorkers: [],
     claimJobs: claim,
-    claimLarge: claim,
-    claimGiven,
-    claimGivenLarge: claimGiven,
+    claimJobsByRow: claim,
+    claimFromLanes,
+    claimFromLanesByRow: claimFromLanes,
     filledLanes: ['0', '500', null],
     voidClaims: ['w1', list(991, 992), null],
     claimSuspects: [null, 'w1', '78', json([{ ref: String(refOf(17)), lane: 18, queue: 'q18', name: 'n18' }])],

@@ -24,7 +24,7 @@ afterAll(async () => {
 
 const SCHEMA = `a "schema" of one's own`
 
-/** The tables are made once and emptied for each case: to make them takes as long as a case itself. */
+/** The tables are created once and emptied for each case: to create them takes as long as a case itself. */
 async function open() {
   const world = systemWorld()
   const clock = { now: 1_800_000_000_000 }

@@ -65,8 +65,8 @@ export interface PostgresStoreOptions {
 const CLAIMS_PATIENCE_MS = 1_000
 
 /**
- * The store contract on PostgreSQL. The verbs are in the files beside this one; here they meet their connections: `writes`
- * flushes before it answers, `work` need not (a claim that is lost loses nothing), and a third listens and beats.
+ * The store contract on PostgreSQL. The verbs are in `verbs/`; here they get their connections: `writes` flushes before
+ * it answers, `work` does not need to (a lost claim loses no work), and a third one listens and beats.
  */
 export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, ChangeStore {
   readonly groups: PostgresGroups
@@ -106,7 +106,7 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     this.#inserts = new Gather({ write: (lists) => this.#insertPlain(lists.flat()), weigh: weightOf, max: INSERT_MAX })
     const plain: Run = (work) => this.#plain(this.#work, work)
     this.#prune = new PostgresPrune(opened, plain, this.#run.receipts)
-    const parts = { lanes: this.#lanes, plain, transact: this.#transact.bind(this), kept: this.#run }
+    const parts = { lanes: this.#lanes, plain, transact: this.#transact.bind(this), withReceipts: this.#run }
     this.#verbs = verbRunner(parts)
     this.schedules = new Schedules(this.#verbs)
     this.groups = new PostgresGroups(parts, this.#verbs)
@@ -115,14 +115,15 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
       opened,
       lanes: this.#lanes,
       handlerConnections: opened.handlerConnections,
-      // Under another name than our own: only the server knows when it commits, and its news must reach us too.
+      // Another sender than this process's own: only the server knows when the transaction commits, so its notification
+      // must not be ignored here.
       session: (db) => this.#run.session(db, `${opened.self}-tx`),
       run: this.#run,
     })
   }
 
   async insertJobs(jobs: readonly NewJob[], options: InsertOptions): Promise<readonly Inserted[]> {
-    return jobs.length === 0 ? [] : this.#run.known(this.#insertCall(jobs, options))
+    return jobs.length === 0 ? [] : this.#run.withKnownOutcome(this.#insertCall(jobs, options))
   }
 
   readJobs(ids: readonly string[]): Promise<readonly (JobRow | undefined)[]> {
@@ -154,7 +155,7 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
       this.#verbs.write((session) => pauseQueue(session, change)),
       async (paused) => {
         if (paused.pause === undefined) return paused
-        // The pause stands; who cannot be waited for counts as one that holds jobs.
+        // The pause is committed. If the wait for open claims fails, jobs count as held.
         const held = await this.#transact(heldAfterPause, CLAIMS_PATIENCE_MS).catch(() => true)
         return { ...paused, held }
       },
@@ -248,11 +249,11 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
 
   onHint(callback: (hint: Hint) => void): Cancel {
     const stop = this.#hints.on((hint) => {
-      // Something may have come to stand before where the next claim would begin.
+      // A new job may sort before the position where the next claim would begin.
       if (hint.ready) this.#lastClaim.cursors.forget()
       callback(hint)
     })
-    this.#opened.listen((news) => this.#hints.heard(news))
+    this.#opened.listen((payload) => this.#hints.notified(payload))
     return stop
   }
 
@@ -267,14 +268,15 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
 
   #insertCall(jobs: readonly NewJob[], options: InsertOptions): Call<readonly Inserted[]> {
     const alone = (): Promise<readonly Inserted[]> =>
-      this.#lanes.sure(jobs, () =>
-        this.#run.transactKept(
+      this.#lanes.ensureLanes(jobs, () =>
+        this.#run.transactWithReceipt(
           (session) => insertJobs(session, jobs, options),
           (inserted) => keptAnswer(jobs, inserted),
         ),
       )
     const shared = async (): Promise<readonly Inserted[]> => {
-      // A lock is waited for here, each call for its own time, and not in the shared write, behind which others would wait.
+      // Each call waits for a lock here, for its own time limit, and not in the shared write, which would delay other
+      // calls.
       await whileLocked(this.#opened.world, LOCK_PATIENCE_MS, () => this.#inserts.add(jobs))
       return jobs.map(asNew)
     }
@@ -285,11 +287,11 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
   async #insertPlain(jobs: readonly NewJob[]): Promise<readonly void[]> {
     const write = (receipt: string): Promise<void> =>
       this.#run.plain(this.#writes, (session) => writeJobs(session, jobs), 0, receipt)
-    await this.#run.receipts.under((receipt) => this.#lanes.sure(jobs, () => write(receipt)))
+    await this.#run.receipts.withReceipt((receipt) => this.#lanes.ensureLanes(jobs, () => write(receipt)))
     return []
   }
 
-  /** One statement where all ended well; the rest is looked at under locks. */
+  /** One statement if all succeeded; the others are settled under locks. */
   async #settle(
     plain: readonly PlainBatch[],
     other: readonly SettledJob[],
@@ -297,7 +299,7 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
   ): Promise<SettleResult> {
     const [only] = plain
     if (only !== undefined && plain.length === 1 && other.length === 0) {
-      // The worker that settles, and the rescue, try again by themselves.
+      // The worker that settles, and the rescue, retry by themselves.
       const left = await this.#plain(this.#writes, (session) => endAlone(session, only, closeLeases), 0)
       return left.length === 0 ? NOTHING : this.#transact((session) => settleAndClose(session, left, closeLeases), 0)
     }

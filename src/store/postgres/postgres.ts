@@ -9,25 +9,25 @@ import { DEFAULT_SCHEMA, isPool, schemaOf, targetOf } from './connection/target.
 import type { PgPool } from './connection/target.js'
 
 export interface PostgresOptions {
-  /** The schema that holds our tables. Default: the URL's `?schema=`, else "millrace". */
+  /** The schema of the tables. Default: the URL's `?schema=`, else "millrace". */
   readonly schema?: string | undefined
   /**
-   * Behind a pooler: a URL that leads to the same database without it. One connection of each process goes there, to listen for
-   * what other processes commit; everything else goes through the pooler. Default: nothing is listened for behind a pooler, and
-   * what others commit is found at the next poll.
+   * Behind a pooler: a URL of the same database without it. Each process makes one connection to it and listens there
+   * for commits of other processes; all other connections use the pooler. Default: behind a pooler the process does not
+   * listen, and finds the commits of others at its next poll.
    */
   readonly listen?: string | undefined
 }
 
-/** What PostgreSQL keeps of an identifier; more would be cut off in silence. */
+/** PostgreSQL's limit of an identifier; it truncates a longer one without an error. */
 const SCHEMA_MAX_BYTES = 63
 
-/** `a,b` and `a:1,b:2` behind the login, as libpq takes them and `pg` does not. */
+/** `a,b` and `a:1,b:2` after the login, which libpq accepts and `pg` does not. */
 const SEVERAL_HOSTS = /^\s*\w+:\/\/(?:[^/?]*@)?[^/?@]*,|[?&]host=[^&]*,/
 
 /**
- * A store in a PostgreSQL database: by URL, or the database behind a `pg.Pool` that you already have. The engine makes
- * connections of its own, three a process, whatever the concurrency.
+ * A store in a PostgreSQL database: by URL, or the database of a `pg.Pool` that you already have. The engine makes
+ * connections of its own, three per process, whatever the concurrency.
  *
  * ```ts
  * import { millrace } from 'millrace'
@@ -43,7 +43,7 @@ export function postgres(target: string | PgPool, options: PostgresOptions = {})
   else if (typeof target === 'string' && SEVERAL_HOSTS.test(target))
     problems.unshift({
       path: 'target',
-      message: `must name one host, got ${show(target)}; let one name lead to the primary, by DNS or a proxy`,
+      message: `must name one host, got ${show(target)}; use one name that resolves to the primary, by DNS or a proxy`,
     })
   const { where, schema, wrong: misnamed } = schemaOf(typeof target === 'string' ? target.trim() : target)
   const wrong = misnamed ?? (schema === undefined ? undefined : schemaProblem(schema))
@@ -55,7 +55,7 @@ export function postgres(target: string | PgPool, options: PostgresOptions = {})
   return {
     [STORE_CHOICE]: true,
     open: async (world: World, autoMigrate: boolean) => {
-      // Loaded here, because every program that imports `millrace` imports this file, and most keep their jobs in SQLite.
+      // Imported here, because every program that imports `millrace` imports this file, and most use SQLite.
       const [{ openDatabase }, { PostgresStore }] = await Promise.all([
         import('./connection/open.js'),
         import('./postgres-store.js'),
@@ -80,7 +80,7 @@ function refuseListen(schema: string, chosen: string): never {
 }
 
 function isUrl(target: unknown): target is string {
-  // A variable that was read from a file has its line's end.
+  // A variable that was read from a file may end with a line break.
   return typeof target === 'string' && /^\s*postgres(ql)?:\/\/./.test(target)
 }
 

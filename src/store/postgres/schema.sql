@@ -286,7 +286,7 @@ CREATE INDEX group_moves_group ON millrace.group_moves USING btree (grp);
 
 CREATE INDEX history_keep ON ONLY millrace.history USING btree (keep_until) WHERE ((keep_until - settled_at) < 86400000);
 
-CREATE INDEX history_unwell ON ONLY millrace.history USING btree (state, ref) WHERE (state <> 'done'::text);
+CREATE INDEX history_not_done ON ONLY millrace.history USING btree (state, ref) WHERE (state <> 'done'::text);
 
 CREATE INDEX jobs_created ON ONLY millrace.jobs USING brin (created_at, ((ref + 0))) WITH (pages_per_range='64');
 
@@ -357,7 +357,7 @@ begin
   due := coalesce((extract(epoch from coalesce(add_job.due_at, began + add_job.run_in)) * 1000)::bigint, now_ms);
   expires := (extract(epoch from coalesce(add_job.expires_at, began + add_job.expires_in)) * 1000)::bigint;
   if add_job.key is not null then
-    -- The lock of insertJobs: no other transaction gives this key away before this one ends.
+    -- The lock of insertJobs: no other transaction takes this key before this one ends.
     perform pg_advisory_xact_lock(
       1835625580, (hashtextextended('key ' || add_job.name || chr(10) || add_job.key, 7) & 1023)::integer);
     select j.id into holder
@@ -378,7 +378,7 @@ begin
     insert into "millrace".lanes (queue, name) values (add_job.queue, add_job.name) on conflict (queue, name) do nothing;
     select lane into its_lane from "millrace".lanes where queue = add_job.queue and name = add_job.name;
   end if;
-  -- The number is drawn under the lock of this insert: who drops a day relies on it (days.ts).
+  -- The number is drawn under the lock of this insert, which the transaction that drops a day relies on (days.ts).
   insert into "millrace".jobs (ref, id, created_at, due_at, expires_at, lane, priority, key, payload, options)
   values (((now_ms / 86400000) << 38) | nextval('"millrace".job_number'), made_id, now_ms, due,
     expires, its_lane, add_job.priority, add_job.key, written, nullif(stored::text, '{}'))

@@ -6,14 +6,15 @@ import type { Executor } from '../connection/executor.js'
 import { notOpen } from './refusals.js'
 
 /**
- * The database of the store: its schema as a quoted identifier, and the token in the one row of `<schema>.identity`. A copy of
- * the database has the same token; the server numbers its databases, and each cluster of servers has a number of its own.
+ * The database of the store: its schema as a quoted identifier, and the token in the one row of `<schema>.identity`. A
+ * copy of the database has the same token; the oid differs between databases of a server, and each cluster has an
+ * identifier of its own.
  */
 export interface Home {
   readonly schema: string
   readonly token: string
   readonly oid: string
-  /** Null: not everybody may ask. */
+  /** Null: the role may not read it. */
   readonly cluster: string | null
 }
 
@@ -22,7 +23,7 @@ export function isSame(a: Home, b: Home): boolean {
   return a.token === b.token && a.oid === b.oid && isSameCluster
 }
 
-/** Asked on a connection of the store's own. */
+/** Read on a connection of the store's own. */
 export async function readHome(executor: Executor, schema: string): Promise<Home> {
   const identity = `${schema}.identity`
   const [place] = await executor.query<Place>(callerQueries.leaveMark, [schema, identity])
@@ -31,9 +32,9 @@ export async function readHome(executor: Executor, schema: string): Promise<Home
 }
 
 /**
- * Proves that what is written through this executor is in an open transaction of the store's database. No library can be
- * trusted to know: a client runs statements after its commit as well, each in a transaction of its own. So the server is
- * asked, in two statements that do not fail where they stand.
+ * Checks that this executor writes in an open transaction of the store's database. No library can be trusted to know: a
+ * client runs statements after its commit as well, each in a transaction of its own. So the server is asked, by two
+ * statements that do not fail in a usable transaction.
  */
 export async function checkOpen(executor: Executor, home: Home): Promise<void> {
   const identity = `${home.schema}.identity`
@@ -58,7 +59,7 @@ export async function checkOpen(executor: Executor, home: Home): Promise<void> {
 interface Place {
   readonly database: string
   readonly oid: string
-  /** Whether the role may ask for the number of the cluster. */
+  /** Whether the role may read the identifier of the cluster. */
   readonly asks: 'yes' | 'no'
   readonly locked: 'on' | 'off'
   readonly home: 'here' | 'missing' | 'denied'
@@ -92,7 +93,7 @@ async function ask<R extends object>(executor: Executor, text: string, values: r
   )
 }
 
-/** Why a question that cannot fail did. */
+/** Why a statement that does not fail in a usable transaction has failed. */
 function unusable(error: unknown): TransactionError {
   if (error instanceof TransactionError) return error
   const options = { cause: error }
@@ -109,7 +110,7 @@ function unusable(error: unknown): TransactionError {
 
 const ABORTED = '25P02'
 
-/** A lost connection has a class of its own; the rest is how pg, postgres.js and Node say it. */
+/** A lost connection has an SQLSTATE class of its own; the others are messages of pg, postgres.js and Node. */
 function isGone(error: unknown): boolean {
   const { code } = Object(error) as { code?: unknown }
   return (

@@ -8,7 +8,7 @@ import { TransactionError } from '../../../errors.js'
 import { checkOpen } from './check-open.js'
 import { executorOf } from './handles.js'
 
-/** Who is refused without a server; test/postgres-handles.test.ts has the rest, on a real one. */
+/** Handles that are refused without a server; test/postgres-handles.test.ts has the rest, on a real one. */
 const require = createRequire(import.meta.url)
 const Libsql = require('libsql') as new (path: string) => { close(): void }
 
@@ -19,7 +19,7 @@ function refusalOf(tx: unknown): TransactionError {
     if (error instanceof TransactionError) return error
     throw error
   }
-  throw new Error('it was taken')
+  throw new Error('it was accepted')
 }
 
 test.each([
@@ -35,7 +35,7 @@ test.each([
   [{ session: {} }, 'got an Object'],
   [Promise.resolve(), 'got a promise; await it first'],
   [{ execute: () => 1, batch: () => 1 }, 'got what looks like an SQLite client (@libsql/client)'],
-])('%o is no transaction, and the error says what would do', (tx, got) => {
+])('%o is no transaction, and the error says what is accepted', (tx, got) => {
   const refusal = refusalOf(tx)
   expect(refusal.code).toBe('E_TX_UNKNOWN')
   expect(refusal.message).toContain('tx must be an open PostgreSQL transaction')
@@ -67,15 +67,15 @@ test.each([
   [{ records: [] }, 'gave an Object'],
   [[], 'does not answer as PostgreSQL does'],
   [{ rows: [['a', 'b']] }, 'does not answer as PostgreSQL does'],
-])('a { query } that answers %o is refused', async (answer, saying) => {
+])('a { query } that returns %o is refused', async (answer, message) => {
   const tx = { query: () => Promise.resolve(answer) }
   await expect(checkOpen(executorOf(tx), home)).rejects.toMatchObject({
     code: 'E_TX_UNKNOWN',
-    message: expect.stringContaining(saying),
+    message: expect.stringContaining(message),
   })
 })
 
-test('what a { query } throws is the cause of the refusal', async () => {
+test('the error of a { query } is the cause of the refusal', async () => {
   const thrown = new Error('the socket is gone')
   const check = checkOpen(executorOf({ query: () => Promise.reject(thrown) }), home)
   await expect(check).rejects.toMatchObject({ code: 'E_TX_NOT_OPEN', cause: thrown })

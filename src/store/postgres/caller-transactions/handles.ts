@@ -5,19 +5,20 @@ import { describe, notOpen, otherKind, unknownHandle } from './refusals.js'
 import { OWN_TYPES } from '../connection/types.js'
 
 /**
- * Which library a `tx` comes from. It is recognised by its shape, since no driver and no query builder is a dependency:
+ * Recognises the library of a `tx` by its shape, since no driver and no query builder is a dependency:
  *
- *   MikroORM      getTransactionContext; what that gives is a transaction of Knex (6) or Kysely (7)
+ *   MikroORM      getTransactionContext, which returns a transaction of Knex (6) or Kysely (7)
  *   Kysely        executeQuery and getExecutor
  *   Prisma        $queryRawUnsafe
- *   Knex          a function with raw and client, which gives the pg client of the transaction
+ *   Knex          a function with raw and client, which has the pg client of the transaction
  *   TypeORM       a query runner has isTransactionActive; a data source and an entity manager have getRepository, and the
  *                 latter, when in a transaction, its query runner
  *   postgres.js   unsafe
- *   Drizzle       a transaction, or a database, has at session.client what its driver works with: one of the others
+ *   Drizzle       a transaction, or a database, has the client of its driver at session.client: one of the others
  *   pg, and yours query
  *
- * Here only those are refused that say themselves that they are in no transaction; the server has the last word (checkOpen).
+ * Only a handle that itself says that it is in no transaction is refused here; the server decides about the others
+ * (checkOpen).
  */
 export function executorOf(tx: unknown): Executor {
   const given = Object(tx) as Shape
@@ -32,7 +33,7 @@ export function executorOf(tx: unknown): Executor {
   throw unknownHandle(describe(given.session?.client ?? tx))
 }
 
-/** What of a stranger we look at to tell who it is. */
+/** The properties by which a handle is recognised. */
 interface Shape {
   readonly getTransactionContext?: unknown
   readonly executeQuery?: unknown
@@ -55,11 +56,11 @@ function isDriver(value: unknown): boolean {
   return isFunction(given.query) || isFunction(given.unsafe)
 }
 
-/** The part of a pg client we call, and the `{ query }` that anybody may write. A pool has it too. */
+/** The part of a pg client that we call, and of a `{ query }` of the caller's own. A pool has it too. */
 interface Client {
   readonly totalCount?: unknown
   readonly idleCount?: unknown
-  /** Of `pg`'s own client alone. */
+  /** Only `pg`'s own client has it. */
   readonly getTypeParser?: unknown
   query(text: string | object, values?: (string | null)[]): Promise<unknown>
 }
@@ -70,7 +71,7 @@ function ofClient(client: Client): Executor {
       'tx is a Pool, of which each statement takes another connection, or a handle on one,',
       'pass the client of the transaction: const client = await pool.connect(), then begin on it',
     )
-  // One of pg takes a statement with its own way to read values: the app may have changed that of all others.
+  // A client of pg accepts type parsers per statement: the app may have changed the global ones.
   const asked = isFunction(client.getTypeParser)
     ? (text: string, values: (string | null)[]) => client.query({ text, values, types: OWN_TYPES })
     : (text: string, values: (string | null)[]) => client.query(text, values)
@@ -124,7 +125,7 @@ function ofKysely(trx: Kysely): Executor {
   }
 }
 
-/** What Kysely's own CompiledQuery.raw makes. */
+/** What Kysely's own CompiledQuery.raw returns. */
 function plainQuery(sql: string, parameters: readonly (string | null)[]): object {
   return {
     sql,
@@ -141,8 +142,8 @@ interface Knex {
 }
 
 /**
- * Not by `raw`: that gives `?`, `:name` and `::name::` in a text a meaning of its own, also inside of quotes, and hands the
- * rows to the user's own mapper. The connection of a transaction is the pg client, and takes the text as it is.
+ * Not by `raw`: that interprets `?`, `:name` and `::name::` in a text, also inside of quotes, and passes the rows to
+ * the user's own mapper. The connection of a transaction is the pg client, and takes the text as it is.
  */
 function ofKnex(trx: Knex): Executor {
   if (isOther(trx.client.dialect)) throw otherKind('a Knex handle', String(trx.client.dialect))
@@ -188,7 +189,7 @@ function ofTypeOrm(given: Shape): Executor {
   check()
   return {
     query: async <R extends object>(text: string, values: readonly (string | null)[]) =>
-      // Else it would tell how many rows were changed in the place of the rows.
+      // With `true` it returns the rows, otherwise for some statements the number of changed rows.
       withGivenNames<R>([...((await check().query(text, [...values], true)).records ?? [])]),
   }
 }
@@ -202,7 +203,7 @@ function ofMikro(given: Shape): Executor {
 
 interface Prisma {
   readonly _activeProvider?: unknown
-  /** Only where it is in no transaction. */
+  /** Only on a client that is in no transaction. */
   readonly $connect?: unknown
   $queryRawUnsafe(text: string, ...values: (string | null)[]): Promise<readonly object[]>
 }
@@ -217,7 +218,7 @@ function ofPrisma(prisma: Prisma): Executor {
   }
 }
 
-/** Whether a library names a database that is none of PostgreSQL's kind. */
+/** Whether a library names a database other than PostgreSQL. */
 function isOther(kind: unknown): boolean {
   return typeof kind === 'string' && /sqlite|mysql|maria|mssql|sqlserver|oracle|mongo|sqljs/i.test(kind)
 }

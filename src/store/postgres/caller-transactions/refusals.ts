@@ -1,7 +1,7 @@
 import { show } from '../../../codec/show.js'
 import { TransactionError } from '../../../errors.js'
 
-/** `what` names the thing as far as "that has no open transaction". */
+/** `what` is the beginning of the sentence "… that has no open transaction". */
 export function notOpen(
   what: string,
   instead = 'pass the client or handle of the transaction, and await the call within it',
@@ -20,7 +20,7 @@ export function unknownHandle(got: string): TransactionError {
   )
 }
 
-/** A handle of a library we know, on a database that is not PostgreSQL. */
+/** A handle of a known library, on a database that is not PostgreSQL. */
 export function otherKind(what: string, kind: string): TransactionError {
   return unknownHandle(`${what} on ${kind}, and this store is in PostgreSQL`)
 }

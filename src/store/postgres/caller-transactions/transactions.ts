@@ -22,7 +22,10 @@ import type { JobSession } from '../verbs/job-session.js'
 import { settleShared } from '../verbs/settle.js'
 import { isOneStatement } from '../verbs/write.js'
 
-/** How often `ctx.transaction` is run before a serialization failure fails the attempt, and the longest wait in between. */
+/**
+ * How many times `ctx.transaction` is run before a serialization failure fails the attempt, and the longest wait in
+ * between.
+ */
 const CONFLICT_TRIES = 20
 const CONFLICT_MAX_MS = 1_000
 
@@ -30,7 +33,7 @@ export interface TransactionParts {
   readonly opened: Opened
   readonly lanes: Lanes
   readonly handlerConnections: HandlerConnections
-  /** Of a transaction whose commit only the server tells us of. */
+  /** The session of a transaction whose commit only a notification of the server reports. */
   readonly session: (db: Executor) => JobSession
   readonly run: Runner
 }
@@ -39,9 +42,9 @@ export interface TransactionParts {
 export class PostgresTransactions implements TransactionStore {
   readonly answersLater = true
   readonly #parts: TransactionParts
-  /** Calls on one handle take turns: their statements must not come in between each other. */
+  /** Calls on one handle run one after the other: their statements must not be interleaved. */
   readonly #turns = new WeakMap<object, Promise<unknown>>()
-  /** Handles that we opened ourselves, and know to be in a transaction. */
+  /** Handles that this store opened itself, and that are in a transaction for certain. */
   readonly #own = new WeakSet<object>()
   #isClosed = false
 
@@ -56,7 +59,7 @@ export class PostgresTransactions implements TransactionStore {
         session.isAgain = isAgain
         return isOneStatement(jobs, options) ? insert() : this.#whole(session, insert)
       }
-      return this.#parts.lanes.sure(jobs, write, { query: (text, values) => session.query(text, ...values) })
+      return this.#parts.lanes.ensureLanes(jobs, write, { query: (text, values) => session.query(text, ...values) })
     })
   }
 
@@ -68,14 +71,14 @@ export class PostgresTransactions implements TransactionStore {
     return this.#inCaller(tx, (session) => this.#whole(session, () => settleShared(session, settled)))
   }
 
-  /** Others may write on the handle in between, so that nothing can be undone for them. */
+  /** Other statements may run on the handle in between, so nothing is undone here. */
   guarded<T>(tx: unknown, call: (sync: boolean) => T): T {
     if (this.#isClosed) throw new ClosedError()
     executorOf(tx)
     return call(false)
   }
 
-  /** If its commit is lost: what the handler returned is known here, so that the receipt holds nothing. */
+  /** If the reply to the commit is lost: the handler's value is known here, so the receipt holds no answer. */
   transact<T>(request: Transact<T>): Promise<T> {
     let value: { readonly returned: T } | undefined
     const ids: string[] = []
@@ -86,16 +89,19 @@ export class PostgresTransactions implements TransactionStore {
       return settled
     }
     const once = (): Promise<{ readonly returned: T }> =>
-      run.receipts.under((receipt) => this.#transactOnce({ ...request, settle }, receipt, (made) => (value = made)))
-    const write = (): Promise<{ readonly returned: T }> => this.#pastConflicts(once)
-    return thenOrRetry(run.known({ ids, write, read: () => value }), ({ returned }) => returned)
+      run.receipts.withReceipt((receipt) =>
+        this.#transactOnce({ ...request, settle }, receipt, (made) => (value = made)),
+      )
+    const write = (): Promise<{ readonly returned: T }> => this.#retryConflicts(once)
+    return thenOrRetry(run.withKnownOutcome({ ids, write, read: () => value }), ({ returned }) => returned)
   }
 
   /**
-   * Under `serializable` or `repeatable read` the server refuses a transaction that others were faster than, also for what only
-   * the engine's statements touched. It is rolled back and run again, in a new one: the attempt is not charged for it.
+   * Under `serializable` or `repeatable read` the server refuses a transaction that conflicts with one that committed
+   * first, also for rows that only the engine's statements touched. It is rolled back and run again in a new
+   * transaction, and does not count as an attempt of the job.
    */
-  async #pastConflicts<T>(once: () => Promise<T>): Promise<T> {
+  async #retryConflicts<T>(once: () => Promise<T>): Promise<T> {
     const { timers, random } = this.#parts.opened.world
     for (let tries = 1; ; tries += 1) {
       try {
@@ -123,7 +129,7 @@ export class PostgresTransactions implements TransactionStore {
       this.#parts.run.committed(EVERYTHING)
       return value
     } catch (error) {
-      // What is still under way would be written after the rollback, and by itself.
+      // Statements in flight would otherwise run after the rollback, each in a transaction of its own.
       await this.#turns.get(borrowed.client)
       await borrowed.giveBack('rollback')
       throw error
@@ -144,7 +150,7 @@ export class PostgresTransactions implements TransactionStore {
     if (held.length === 0) throw new LeaseLostError('ctx.transaction()')
     const returned: unknown = work(borrowed.client)
     const value = (isThenable(returned) ? await returned : returned) as T
-    // What the handler enqueued and did not wait for is part of it.
+    // Calls that the handler did not await are part of the transaction.
     await this.#turns.get(borrowed.client)
     await this.#check(executorOf(borrowed.client))
     if (!(await settleShared(session, settle(value)))) throw new LeaseLostError('ctx.transaction()')
@@ -156,14 +162,14 @@ export class PostgresTransactions implements TransactionStore {
     const executor = executorOf(tx)
     const handle = tx as object
     const turn = (this.#turns.get(handle) ?? Promise.resolve()).then(async () => {
-      // Only a notification tells of its commit.
+      // Only a notification reports its commit.
       await this.#parts.opened.listening()
       if (!this.#own.has(handle)) await this.#check(executor)
       const session = this.#parts.session(executor)
       const result = await work(session).catch((error: unknown) => {
         throw this.#translate(error)
       })
-      if (session.hint !== undefined) await session.query(session.queries.notify, session.news(session.hint))
+      if (session.hint !== undefined) await session.query(session.queries.notify, session.payload(session.hint))
       return result
     })
     this.#turns.set(
@@ -173,7 +179,7 @@ export class PostgresTransactions implements TransactionStore {
     return turn
   }
 
-  /** All of a work or nothing of it, also when its refusal is swallowed and the rest commits. */
+  /** All of `work` or nothing of it, also when the caller ignores its error and commits. */
   async #whole<T>(session: JobSession, work: () => Promise<T>): Promise<T> {
     await session.query(session.queries.savepoint)
     try {
@@ -187,7 +193,10 @@ export class PostgresTransactions implements TransactionStore {
     }
   }
 
-  /** Another database than we know may be ours all the same: its tables were made again, or restored, while we were open. */
+  /**
+   * A database with another identity may still be the store's: its tables were created again, or restored, while it was
+   * open.
+   */
   async #check(executor: Executor): Promise<void> {
     const { opened } = this.#parts
     const home = opened.home()
@@ -204,14 +213,14 @@ export class PostgresTransactions implements TransactionStore {
     if (sqlStateOf(error) === '40001')
       return new TransactionError(
         'E_TX_STALE',
-        'others have changed since tx began what it must change now; roll back, and try it again',
+        'another transaction has changed, since tx began, rows that it must change; roll back, and try it again',
         { cause: error },
       )
     return translate(error, this.#parts.opened.info.name)
   }
 }
 
-/** An Abort that names a conflict as its cause is the handler's decision. */
+/** An Abort with a conflict as its cause is the handler's decision. */
 function isConflict(error: unknown): boolean {
   return sqlStateOf(error) === '40001' && !isAbort(error)
 }

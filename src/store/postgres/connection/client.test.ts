@@ -8,11 +8,11 @@ import type { Timers } from '../../../world/timers.js'
 import { connectWithin, endClient } from './client.js'
 import type { PgClient } from './client.js'
 
-/** Time stands still: whatever rejects does so because of what happened. */
+/** Timers never fire: a rejection has another cause than the time limit. */
 const timeless: Timers = { after: () => () => undefined, soon: (callback) => void setImmediate(callback) }
 
-test('a connect that its own end came between is over, and nobody waits for its time to pass', async () => {
-  // A server that takes the connection and says nothing.
+test('a client that is ended while it connects rejects at once, without waiting for the time limit', async () => {
+  // A server that accepts the connection and sends nothing.
   const sockets: Socket[] = []
   const server = createServer((socket) => void sockets.push(socket))
   server.listen(0, '127.0.0.1')

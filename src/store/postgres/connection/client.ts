@@ -11,7 +11,7 @@ export interface PgClient {
   /** Whether an idle connection keeps the process alive. */
   ref?(): void
   unref?(): void
-  /** The id of the server process, as the connect was answered. */
+  /** The id of the server process, which the server sent in answer to the connect. */
   readonly processID?: number | null
   readonly secretKey?: number | null
   readonly host?: string
@@ -21,7 +21,7 @@ export interface PgClient {
   readonly connection?: PgLine
 }
 
-/** What a client speaks through. The bindings to the C library have none. */
+/** The socket and protocol layer of a client. The bindings to the C library (`pg-native`) have none. */
 interface PgLine {
   readonly stream?: { destroy(): unknown }
   on?(event: 'connect' | 'sslconnect' | 'error' | 'end', listener: () => void): unknown
@@ -30,24 +30,24 @@ interface PgLine {
   cancel?(processID: number, secretKey: number): unknown
 }
 
-/** What the other end is given to say goodbye. */
+/** Time limit for the server to close the connection. */
 const END_MS = 1_000
 
-/** Ends a connection in good order; where the server does not answer any more it is cut. */
+/** Ends a connection in order, and destroys its socket when the server does not answer. */
 export async function endClient(client: PgClient, timers: Timers): Promise<void> {
   await settledWithin(timers, client.end(), END_MS)
   client.connection?.stream?.destroy()
 }
 
-/** Gives up a connection that is lost or does not answer. What was asked of it rejects. */
+/** Closes a connection that is lost or does not answer. Its pending queries reject. */
 export function cutClient(client: PgClient): void {
   void client.end().catch(() => undefined)
   client.connection?.stream?.destroy()
 }
 
 /**
- * Connects, or rejects when that takes too long or the client is ended meanwhile. `pg` never settles a connect that its own
- * `end` came between, and a wait for it would keep a process alive that has closed everything.
+ * Connects; rejects when that takes too long or the client is ended meanwhile. `pg` never settles a connect that is
+ * interrupted by `end`, and a wait for it would keep alive a process that has closed everything.
  */
 export function connectWithin(client: PgClient, timers: Timers, ms: number): Promise<unknown> {
   const ended = new Promise<never>((_, reject) => {
@@ -60,7 +60,7 @@ export function noAnswer(ms: number): Error {
   return Object.assign(new Error(`there was no answer for ${Math.round(ms / 1_000)} s`), { code: 'ETIMEDOUT' })
 }
 
-/** The answer, or an error and the connection cut when it does not come in time. */
+/** The answer; after `ms` without one, an error, and the connection is closed. */
 export function answerWithin<T>(client: PgClient, timers: Timers, ms: number, asked: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const cancel = timers.after(ms, () => {

@@ -44,7 +44,7 @@ async function atWork(): Promise<string[]> {
 }
 
 describe('a statement that is not answered in time', () => {
-  test('is called off, and nothing of it is written later', async () => {
+  test('is cancelled, and writes nothing later', async () => {
     await sql.query('begin; lock table noted')
     const written = connection.transaction(bounds, (tx) => tx.query('insert into noted values (1)', []), 300)
     await expect(written).rejects.toMatchObject({ code: 'E_STORE_LOCKED' })
@@ -54,7 +54,7 @@ describe('a statement that is not answered in time', () => {
     expect(await connection.query('select 1 as one', [])).toEqual([{ one: 1 }])
   })
 
-  test('is called off when the connection is closed', async () => {
+  test('is cancelled when the connection is closed', async () => {
     const slow = connection.query('select pg_sleep(60)', []).catch((error: unknown) => error)
     while ((await atWork()).length === 0);
     await connection.close()
@@ -63,7 +63,7 @@ describe('a statement that is not answered in time', () => {
   })
 })
 
-test('a plan from when a table was empty is made again once a statement was slow', async () => {
+test('a slow statement is planned again, so a plan made for an empty table is replaced', async () => {
   const target = await targetOf(database.url)
   const parts = { world: systemWorld(), name: target.name, makeClient: target.makeClient, keepsSession: () => true }
   const prepared = new Connection({ ...parts, onConnect: (client) => client.query({ text: GENERIC, values: [] }) })

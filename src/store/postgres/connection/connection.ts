@@ -15,58 +15,62 @@ export interface ConnectionParts {
   readonly name: string
   /** A client that is not connected yet. */
   readonly makeClient: () => PgClient
-  /** Statements may be prepared by name: nothing stands between us and the server that hands out other sessions. */
+  /** Whether statements may be prepared by name: no pooler gives this connection another session in between. */
   readonly keepsSession: () => boolean
   /** Run on every new connection. */
   readonly onConnect?: (client: PgClient) => Promise<unknown>
-  /** The connection was lost and is made again: perhaps to another server. */
+  /** The lost connection was replaced by a new one, perhaps to another server. */
   readonly onReconnect?: () => void
-  /** Waits while the server takes no more connections; without it, that is an error like any other. */
+  /** Waits while the server accepts no more connections; without it, that is an error like any other. */
   readonly shortage?: Shortage
 }
 
-/** A deadlock, or a server that ends: tried again so often before the error is thrown. */
+/** Attempts of a statement that meets a deadlock or a server that shuts down, before the error is thrown. */
 const TRIES = 10
 const RETRY_MAX_MS = 200
 
-/** How long a statement may take, and for how many bytes of it a millisecond more: a slow line is not a dead one. */
+/**
+ * Time limit of a statement, and the bytes of its values that extend it by a millisecond: a slow network is not a dead
+ * one.
+ */
 const ANSWER_MS = 10_000
 const BYTES_PER_MS = 100
-/** The server's code of a statement that was ended by request. */
-const CALLED_OFF = '57014'
-/** How long a call waits for a connection while there is none to be had. */
+/** SQLSTATE of a statement that was cancelled by request. */
+const QUERY_CANCELED = '57014'
+/** How long a call waits for a free connection slot. */
 const ROOM_MS = 10_000
-/** What the statements under way are given at the end. */
+/** Time limit of a close for the statements in flight. */
 const CLOSE_MS = 2_000
-/** A prepared statement that takes longer has its plan made again, at most so often. */
+/** A prepared statement that takes longer is planned again, at most once in this interval. */
 const SLOW_MS = 250
 const REPLAN_EVERY_MS = 10_000
 
 /**
- * One connection, made when it is first needed, and again when it was lost. Its statements run in turn, each a
- * statement or a whole transaction. A statement whose answer does not come in time ends the connection: a line can be dead
- * without telling either side. While nothing is asked it does not keep the process alive.
+ * One connection, made when it is first needed, and made again after it was lost. Its statements run one after the
+ * other; each is a single statement or a whole transaction. A statement whose answer does not come in time ends the
+ * connection: a broken network path may report an error to neither side. While no statement is in flight it does not
+ * keep the process alive.
  */
 export class Connection implements Executor {
   readonly #parts: ConnectionParts
-  /** Of statements, as the server is to know them. */
+  /** Names of prepared statements by their text. */
   readonly #names = new Map<string, string>()
   #client: PgClient | undefined
   #wasConnected = false
   #turn: Promise<unknown> = Promise.resolve()
   #asked = 0
   #isClosed = false
-  /** A prepared statement was slow: perhaps its plan is from when the tables were small. */
+  /** A prepared statement was slow: its plan may have been made when the tables were small. */
   #wasSlow = false
   #replannedAt = -Infinity
-  /** When a lock of another transaction was last met. */
+  /** When a statement last failed on a lock of another transaction. */
   #lockedAt = -Infinity
 
   constructor(parts: ConnectionParts) {
     this.#parts = parts
   }
 
-  /** A statement that commits by itself. What others have locked is tried again for so long. */
+  /** A statement that commits by itself. On a lock conflict it is retried for `patienceMs`. */
   query<R extends object>(
     text: string,
     values: readonly (string | null)[],
@@ -85,8 +89,9 @@ export class Connection implements Executor {
   }
 
   /**
-   * All of `work` or nothing of it. It may be run again when others stood in its way, so it must only write by `tx`. If the
-   * reply to the commit is lost, a ReplyLostError says so. `until` is that of `whileLocked`.
+   * Commits all of `work` or nothing of it. `work` may run again after a conflict with another transaction, so it must
+   * write only through `tx`. If the reply to the commit is lost, a ReplyLostError is thrown. `until` is that of
+   * `whileLocked`.
    */
   transaction<T>(
     bounds: { readonly begin: string; readonly commit: string | ((result: T) => string); readonly rollback: string },
@@ -111,7 +116,7 @@ export class Connection implements Executor {
     return this.#inTurn(() => this.#again(once), until)
   }
 
-  /** Waits a little for what was asked; whatever is left of it then is called off, and rejects. */
+  /** Waits `CLOSE_MS` for the statements in flight, then cancels them; the cancelled ones reject. */
   async close(): Promise<void> {
     const { world, makeClient } = this.#parts
     const { timers } = world
@@ -139,21 +144,21 @@ export class Connection implements Executor {
   }
 
   /**
-   * Each call in the line waits for a lock for a moment, so a long line would make each of them wait many times as long as it
-   * may. A line that is only slow refuses none.
+   * Each queued call waits for a lock for a moment, so in a long queue a call could wait many times its limit. A queue
+   * that is slow for another reason refuses no call.
    */
   #refuseLate(askedAt: number, until: number | undefined): void {
     if (until === undefined || this.#lockedAt < askedAt || this.#parts.world.clock.monotonic() < until) return
-    const told = `${this.#parts.name}: another transaction holds what calls before this one need, so its turn did not come in time`
-    throw new StoreError('E_STORE_LOCKED', `${told}; nothing was written; end it, and keep such transactions short`)
+    const message = `${this.#parts.name}: another transaction holds what calls before this one need, so its turn did not come in time`
+    throw new StoreError('E_STORE_LOCKED', `${message}; nothing was written; end it, and keep such transactions short`)
   }
 
-  /** Runs what commits. Before it was sent, a lost connection means that nothing was written. */
+  /** Runs a statement that commits. If the connection was lost before the statement was sent, nothing was written. */
   async #committing<T>(run: () => Promise<T>): Promise<T> {
     try {
       return await run()
     } catch (error) {
-      // What may be tried again is left as it is.
+      // `#again` retries a transient error, so it stays untranslated.
       throw isTransient(error) ? error : lostReply(error, this.#parts.name, this.#parts.keepsSession())
     }
   }
@@ -196,8 +201,8 @@ export class Connection implements Executor {
   }
 
   /**
-   * What is not answered in time is called off: else the server would go on with it, and write it when its caller was told
-   * that it failed. The connection ends with it, since what called it off might come late and meet the next statement.
+   * Cancels a statement that is not answered in time. Otherwise the server would finish and commit it after its caller
+   * got an error. The connection is closed as well: a late cancel request could hit its next statement.
    */
   async #answer<T>(client: PgClient, ms: number, asked: Promise<T>): Promise<T> {
     const { world, makeClient, name } = this.#parts
@@ -209,11 +214,11 @@ export class Connection implements Executor {
     try {
       return await answerWithin(client, world.timers, CANCEL_MS, answered)
     } catch (error) {
-      if (codeOf(error) !== CALLED_OFF) throw noAnswer(ms)
-      const told = `${name}: it was not done in ${Math.round(ms / 1_000)} s and was called off, so nothing was written`
+      if (codeOf(error) !== QUERY_CANCELED) throw noAnswer(ms)
+      const message = `${name}: the statement took longer than ${Math.round(ms / 1_000)} s and was cancelled, so nothing was written`
       throw new StoreError(
         'E_STORE_LOCKED',
-        `${told}; another transaction holds what it needs, or the server is overloaded`,
+        `${message}; another transaction holds what it needs, or the server is overloaded`,
         { cause: error },
       )
     } finally {
@@ -234,7 +239,7 @@ export class Connection implements Executor {
     const { timers, clock } = world
     const end = clock.monotonic() + ROOM_MS
     if (shortage === undefined) return this.#connect()
-    return shortage.past(
+    return shortage.untilConnected(
       () => this.#connect(),
       async (ms, error) => {
         if (clock.monotonic() + ms > end) throw error
@@ -244,7 +249,10 @@ export class Connection implements Executor {
     )
   }
 
-  /** The server keeps the plan of a prepared statement until the tables are analysed again; they may grow a thousandfold before. */
+  /**
+   * The server keeps the plan of a prepared statement until the tables are analysed again; they may grow a thousandfold
+   * before.
+   */
   async #replan(client: PgClient): Promise<void> {
     const now = this.#parts.world.clock.monotonic()
     if (!this.#wasSlow || now - this.#replannedAt < REPLAN_EVERY_MS) return
@@ -259,7 +267,7 @@ export class Connection implements Executor {
     const lost = (): void => this.#drop(client)
     client.on('error', lost)
     client.on('end', lost)
-    // Known from here on, so that a close cuts it while it is still on its way.
+    // Assigned before it is connected, so that `close` also ends a connect in progress.
     this.#client = client
     try {
       await connectWithin(client, world.timers, ANSWER_MS)

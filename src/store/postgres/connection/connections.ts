@@ -12,7 +12,7 @@ export interface Connections {
   close(): Promise<unknown>
 }
 
-/** `keepsSession`: a session is ours for as long as its connection, and can be set up. */
+/** `keepsSession`: a connection keeps its session, so session settings stay in effect. */
 export function makeConnections(parts: {
   readonly target: Target
   readonly queries: Queries

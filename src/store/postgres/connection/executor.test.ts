@@ -15,36 +15,36 @@ describe('a bigint column', () => {
     (value) => expect(() => numberOf(value)).toThrow(RangeError),
   )
 
-  test('may be null where that is asked for', () => {
+  test('may be null for numberOrNull', () => {
     expect([numberOrNull(null), numberOrNull(undefined), numberOrNull('0')]).toEqual([null, null, 0])
   })
 })
 
 describe('a column', () => {
-  test('that was not renamed is left alone, row and all', () => {
+  test('that was not renamed leaves the rows unchanged', () => {
     const rows = [{ started_at: 1 }]
     expect(withGivenNames(rows)).toBe(rows)
     expect(withGivenNames([])).toEqual([])
   })
 
-  test.each(['startedAt', 'StartedAt', 'started-at'])('that came as %s has its name again', (name) => {
+  test.each(['startedAt', 'StartedAt', 'started-at'])('that is returned as %s also has its snake_case name', (name) => {
     expect(withGivenNames([{ [name]: 1, id: 2 }])).toEqual([expect.objectContaining({ started_at: 1, id: 2 })])
   })
 
-  test('that was named in capitals on purpose keeps that name, also after a rename', () => {
+  test('with a camelCase name of its own keeps it, also after a rename', () => {
     expect(withGivenNames([{ resultBytes: 1 }])).toEqual([expect.objectContaining({ resultBytes: 1 })])
     expect(withGivenNames([{ ResultBytes: 1 }])).toEqual([expect.objectContaining({ resultBytes: 1 })])
   })
 })
 
-test('two columns whose names differ only so much are kept apart', () => {
+test('two columns whose names differ only in case style keep their own values', () => {
   expect(withGivenNames([{ started_at: null, startedAt: 2 }])).toEqual([{ started_at: null, startedAt: 2 }])
 })
 
-describe('the state of an error', () => {
+describe('the SQLSTATE of an error', () => {
   const error = (fields: object): Error => Object.assign(new Error('no'), fields)
 
-  test('is its code, wherever a library put it', () => {
+  test('is its code, in whichever property a library stores it', () => {
     expect(sqlStateOf(error({ code: '25P02' }))).toBe('25P02')
     expect(sqlStateOf(new Error('no', { cause: error({ code: '23505' }) }))).toBe('23505')
     expect(sqlStateOf(error({ code: '23505', driverError: error({ code: '23505' }) }))).toBe('23505')
@@ -56,7 +56,7 @@ describe('the state of an error', () => {
     expect(sqlStateOf(error({ code }))).toBeUndefined()
   })
 
-  test('is nothing for what is no error, and for one that is its own cause', () => {
+  test('is undefined for a value that is no error, and for an error that is its own cause', () => {
     expect([sqlStateOf(undefined), sqlStateOf('25P02'), sqlStateOf(null)]).toEqual([undefined, undefined, undefined])
     const own = new Error('no')
     own.cause = own

@@ -1,16 +1,19 @@
 /**
- * What runs a statement, on the store's own connection or in a caller's transaction. Libraries differ in all that can
- * differ, so little is asked of them: values are texts and nulls, and each placeholder is cast to text before anything else
- * (`$1::text::bigint`). A library that looks at the type of a placeholder would otherwise write a bigint or JSON its own way.
+ * Runs statements on the store's own connection or in a caller's transaction. Database libraries differ in how they
+ * bind values, so the interface asks for little: values are texts and nulls, and each placeholder is cast to text first
+ * (`$1::text::bigint`). A library that inspects the type of a placeholder would otherwise encode a bigint or JSON in
+ * its own way.
  */
 export interface Executor {
-  /** `$1` may stand more than once. Rows come back by the names of their columns; see `numberOf` (store/columns.ts) for bigints. */
+  /**
+   * `$1` may occur more than once. Rows have the column names as keys; see `numberOf` (store/columns.ts) for bigints.
+   */
   query<R extends object = Record<string, unknown>>(text: string, values: readonly (string | null)[]): Promise<R[]>
 }
 
 /**
- * Some users have their library rename columns on the way out (postgres.camel, a mapper of Knex): started_at comes as
- * startedAt, StartedAt or started-at. The name it had is added to the row again.
+ * Some users configure their library to rename columns of results (postgres.camel, a mapper of Knex): started_at is
+ * returned as startedAt, StartedAt or started-at. The original name is added to each row.
  */
 export function withGivenNames<R extends object>(rows: readonly object[]): R[] {
   const came = Object.keys(rows[0] ?? {})
@@ -34,7 +37,7 @@ const snake = (name: string): string =>
     .replaceAll('-', '_')
     .replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 
-/** The five characters by which PostgreSQL names an error, wherever the library put them. Undefined when there are none. */
+/** The SQLSTATE of an error, in whichever property the library stores it. Undefined when there is none. */
 export function sqlStateOf(error: unknown, depth = 4): string | undefined {
   if (typeof error !== 'object' || error === null || depth === 0) return undefined
   const told = error as Record<

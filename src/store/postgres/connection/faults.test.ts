@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { lostReply, ReplyLostError, translate } from './faults.js'
 
-const told = (code: string | undefined, message: string): { code?: string; message: string } =>
+const translated = (code: string | undefined, message: string): { code?: string; message: string } =>
   translate(Object.assign(new Error(message), code === undefined ? {} : { code }), 'db') as Error
 
 describe('an error of the server', () => {
-  test('that says of a lock is told as what is over, not as what will be tried', () => {
-    const { code, message } = told('55P03', 'canceling statement due to lock timeout')
+  test('about a lock says that the call failed, and promises no retry', () => {
+    const { code, message } = translated('55P03', 'canceling statement due to lock timeout')
     expect(code).toBe('E_STORE_LOCKED')
     expect(message).toMatch(/nothing was written; end it/)
     expect(message).not.toMatch(/tried again/)
@@ -20,8 +20,8 @@ describe('an error of the server', () => {
     ['57014', 'canceling statement due to statement timeout', 'E_STORE', /raise it/],
     ['57014', 'canceling statement due to user request', 'E_STORE', /user request \(57014\)$/],
     ['42501', 'permission denied for table jobs', 'E_STORE_RIGHTS', /as a role that owns the schema, grant/],
-  ])('%session, %session, is told with what fits', (state, said, code, advice) => {
-    expect(told(state, said)).toMatchObject({ code, message: expect.stringMatching(advice) })
+  ])('%s, %s, is translated with fitting advice', (state, message, code, advice) => {
+    expect(translated(state, message)).toMatchObject({ code, message: expect.stringMatching(advice) })
   })
 })
 

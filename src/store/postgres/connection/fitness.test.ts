@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { refuseUnfit, warningsOf } from './fitness.js'
 
-/** What a server that will do says of itself. */
+/** The answer of a server that fits. */
 const FIT = {
   version: '18.4',
   number: 180_004,
@@ -15,7 +15,7 @@ const FIT = {
 }
 
 describe('a server', () => {
-  test('of any version from 14 on that takes writes will do', () => {
+  test('of any version from 14 on that accepts writes fits', () => {
     for (const number of [140_000, 149_999, 180_004, 190_000])
       expect(() => refuseUnfit({ ...FIT, number }, 'x')).not.toThrow()
   })
@@ -29,13 +29,8 @@ describe('a server', () => {
     ],
     ['that is a replica', { replica: true, readonly: 'on' }, 'E_STORE_READ_ONLY', /x is a replica .* the primary/],
     ['that is read-only', { readonly: 'on' }, 'E_STORE_READ_ONLY', /x is read-only \(default_transaction_read_only/],
-    [
-      'that keeps bytes of any kind',
-      { encoding: 'SQL_ASCII' },
-      'E_STORE_ENCODING',
-      /x: the database "app" is in SQL_ASCII/,
-    ],
-  ])('%s is refused by name', (_, said, code, message) => {
+    ['that stores any bytes', { encoding: 'SQL_ASCII' }, 'E_STORE_ENCODING', /x: the database "app" is in SQL_ASCII/],
+  ])('%s is refused, and the error names it', (_, said, code, message) => {
     const refusal = (): void => refuseUnfit({ ...FIT, ...said }, 'x')
     expect(refusal).toThrow(expect.objectContaining({ code }))
     expect(refusal).toThrow(message)

@@ -1,7 +1,7 @@
 import { reason } from '../../../codec/show.js'
 import { StoreError } from '../../../errors.js'
 
-/** What a server says about itself, asked before anything is written to it. */
+/** What a server reports about itself, read before anything is written to it. */
 export interface Found {
   readonly version: string
   readonly number: number
@@ -9,9 +9,9 @@ export interface Found {
   readonly readonly: string
   readonly commit: string
   readonly fsync: string
-  /** The number of the process that serves this session. */
+  /** The id of the server process of this session. */
   readonly process: number
-  /** How it keeps texts, and under which name the database can be found. */
+  /** The encoding of the database, and its name. */
   readonly encoding: string
   readonly database: string
 }
@@ -24,7 +24,7 @@ export const LOOK = `
 
 const OLDEST = 140_000
 
-/** Refuses a server that cannot serve. */
+/** Throws for a server that cannot hold a store. */
 export function refuseUnfit(found: Found, name: string): void {
   if (found.number < OLDEST)
     throw new StoreError(
@@ -42,8 +42,9 @@ export function refuseUnfit(found: Found, name: string): void {
 }
 
 /**
- * A text may hold any character, and what a database lacks shows only when it comes: in an error that must be recorded, say,
- * whose job could then never end. SQL_ASCII takes every byte, and so also those of others that are no text at all.
+ * A text may hold any character, and a character that the encoding lacks fails only when it is written: in an error
+ * that must be recorded, say, whose job could then never end. SQL_ASCII accepts every byte, and so also bytes of other
+ * programs that are not valid text.
  */
 function refuseEncoding({ encoding, database }: Found, name: string): never {
   throw new StoreError(
@@ -53,7 +54,7 @@ function refuseEncoding({ encoding, database }: Found, name: string): never {
   )
 }
 
-/** What serves and may lose something: told at start. */
+/** Settings under which the store works and may lose data; reported at start. */
 export function warningsOf(found: Found, name: string): string[] {
   const warnings: string[] = []
   if (found.commit === 'off')
@@ -65,30 +66,30 @@ export function warningsOf(found: Found, name: string): string[] {
   return warnings
 }
 
-/** What is left out where a pooler hands out sessions. */
+/** What the store does without when a pooler assigns sessions. */
 export function poolerWarning(name: string): string {
   return (
-    `${name}: a connection pooler stands between, so what other processes commit is looked for at every poll instead of heard at once; ` +
+    `${name}: a connection pooler is in between, so commits of other processes are found at the next poll instead of at once; ` +
     'give Millrace the address of the server itself, or the address to listen at: postgres(url, { listen })'
   )
 }
 
-/** `name`: of what was given as `listen`. */
+/** `name`: that of the `listen` address. */
 export function listenWarning(name: string, wrong: string): string {
-  return `listen: ${name} ${wrong}; until that is mended, what other processes commit is looked for at every poll instead of heard at once`
+  return `listen: ${name} ${wrong}; until that is corrected, commits of other processes are found at the next poll instead of at once`
 }
 
-/** What is done the slow way, where the tables belong to another role. Names are quoted. */
+/** The consequence when the tables belong to another role. Names are quoted. */
 export function ownerWarning(name: string, { owner, role }: { readonly owner: string; readonly role: string }): string {
   return (
-    `${name}: the tables belong to the role ${owner}, and ${role} may neither make nor drop their days: jobs that are old enough are ` +
-    `deleted row by row, which is slower; to have days dropped whole, \`grant ${owner} to ${role}\``
+    `${name}: the tables belong to the role ${owner}, and ${role} may neither create nor drop their partitions of days: expired jobs are ` +
+    `deleted row by row, which is slower; to have whole days dropped, \`grant ${owner} to ${role}\``
   )
 }
 
 export function shortageWarning(name: string, error: unknown): string {
   return (
-    `${name} has no connection left for now (${reason(error)}): calls and ctx.transaction wait for one; ` +
-    'close some, raise max_connections or the size of the pool, or let a pooler stand between'
+    `${name} has no connection left (${reason(error)}): calls and ctx.transaction wait for one; ` +
+    'close some, raise max_connections or the size of the pool, or put a pooler in front of it'
   )
 }

@@ -16,7 +16,7 @@ const job = (id: string, payload = '{}'): NewJob => ({
   expires: null,
 })
 
-/** Writes are answered by hand, so that what comes meanwhile can be seen. */
+/** Each write is answered a moment later, so that calls which arrive meanwhile share the next write. */
 function gathered(answer: (ids: readonly string[]) => Error | undefined = () => undefined) {
   const writes: string[][] = []
   const write = async (lists: readonly (readonly NewJob[])[]): Promise<readonly string[]> => {
@@ -31,21 +31,21 @@ function gathered(answer: (ids: readonly string[]) => Error | undefined = () => 
   return { gather, writes }
 }
 
-test('what arrives while a write is under way rides in the next one', async () => {
+test('calls that arrive while a write is in flight share the next one', async () => {
   const { gather, writes } = gathered()
   const answers = await Promise.all(['a', 'b', 'c', 'd'].map((id) => gather.add([job(id)])))
   expect(writes).toEqual([['a'], ['b', 'c', 'd']])
   expect(answers).toEqual(['a', 'b', 'c', 'd'])
 })
 
-test('a batch weighs no more than one statement carries', async () => {
+test('a batch is not larger than one statement may be', async () => {
   const { gather, writes } = gathered()
   const large = 'x'.repeat(600_000)
   await Promise.all(['a', 'b', 'c', 'd'].map((id) => gather.add([job(id, large)])))
   expect(writes).toEqual([['a'], ['b'], ['c'], ['d']])
 })
 
-test('one that the server refuses does not take the others with it', async () => {
+test('a refused call does not fail the other calls of its batch', async () => {
   const { gather, writes } = gathered((ids) => (ids.includes('c') ? new StoreError('E_STORE', 'no') : undefined))
   const added = await Promise.allSettled(['a', 'b', 'c', 'd'].map((id) => gather.add([job(id)])))
   expect(added.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled'])

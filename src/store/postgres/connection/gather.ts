@@ -2,7 +2,7 @@ import { StoreError } from '../../../errors.js'
 import { SingleFlight } from '../../../world/single-flight.js'
 import { ReplyLostError } from './faults.js'
 
-/** The server said no: nothing was written. */
+/** The server refused the statement: nothing was written. */
 function isRefusal(error: unknown): boolean {
   return error instanceof StoreError && error.code === 'E_STORE'
 }
@@ -14,17 +14,18 @@ interface Waiting<Item, Answer> {
 }
 
 export interface GatherParts<Item, Answer> {
-  /** Writes them together, and answers in their order. */
+  /** Writes the items together, and returns their answers in the same order. */
   readonly write: (items: readonly Item[]) => Promise<readonly Answer[]>
-  /** What one weighs, and what a batch may weigh; one alone may be heavier. */
+  /** The size of one item, and the limit of a batch; a single item may be larger. */
   readonly weigh: (item: Item) => number
   readonly max: number
 }
 
 /**
- * What arrives while a commit is under way rides in the next one. A hundred callers who each enqueue one job and wait for it
- * share a statement and a flush. When a shared write is refused each is written by itself, so that no caller pays for another;
- * when it is unknown whether it was written, all callers get that error: writing again could write twice.
+ * Batches calls: those that arrive while a commit is in flight share the next one. A hundred callers that each enqueue
+ * one job and wait for it share a statement and a flush. When the server refuses a shared write, each call is written
+ * alone, so that one bad call does not fail the others. When the outcome of a write is unknown, all its callers get
+ * that error: a second write could write twice.
  */
 export class Gather<Item, Answer> {
   readonly #parts: GatherParts<Item, Answer>
@@ -61,7 +62,7 @@ export class Gather<Item, Answer> {
       const answers = await this.#parts.write(batch.map((one) => one.item))
       for (const [index, { resolve }] of batch.entries()) resolve(answers[index] as Answer)
     } catch (error) {
-      // It is unknown what a lost connection wrote: to write again could write twice.
+      // The outcome of a lost connection is unknown: a second write could write twice.
       if (batch.length === 1 || !isRefusal(error))
         for (const [index, { reject }] of batch.entries())
           reject(error instanceof ReplyLostError ? error.at(index) : error)

@@ -1,9 +1,9 @@
 import { TransactionError } from '../../../errors.js'
 
 /**
- * A client as a handler has it: the same in all that is done with it, for one call. Afterwards another handler gets
- * the connection, and a statement of this handler that was not awaited must not be written into the transaction of that
- * one. Nor may it be closed meanwhile, under the engine.
+ * A client as a handler gets it, valid for one call. Afterwards another handler gets the connection, and a statement
+ * that the first one did not await must not run in the second one's transaction. Nor may the handler close the
+ * connection, which the engine still uses.
  */
 export class HandlerClient {
   readonly client: object
@@ -33,18 +33,21 @@ export class HandlerClient {
     if (this.#isOver && (isEnd || name === 'query'))
       return new TransactionError(
         'E_TX_NOT_OPEN',
-        `tx.${name}(): the tx of ctx.transaction() is over with its call; await what you do with it, and use a client of your own for other work`,
+        `tx.${name}(): the tx of ctx.transaction() is valid only during its call; await what you do with it, and use a client of your own for other work`,
       )
     if (isEnd)
       return new TransactionError(
         'E_TX_IN_USE',
-        'ctx.transaction(): tx cannot be closed while its transaction is open; leave it open, it is closed by whoever opened it',
+        'ctx.transaction(): tx cannot be closed while its transaction is open; leave it open: Millrace or your pool closes it',
       )
     return undefined
   }
 }
 
-/** The way that pg tells an error: by callback where one is given, else as a promise; only `release` is synchronous. */
+/**
+ * Reports the error as pg does: by callback if one is passed, else as a rejected promise; only `release` is
+ * synchronous.
+ */
 function refused(refusal: TransactionError, name: string | symbol, given: readonly unknown[]): unknown {
   if (name === 'release') throw refusal
   const callback = given.at(-1)

@@ -10,24 +10,30 @@ import type { Queries } from '../queries/queries.js'
 import type { Shortage } from './shortage.js'
 import type { PgPool, Target } from './target.js'
 
-/** Transactions of handlers that are open at once; others wait for their turn. */
+/** Limit of open transactions of handlers; further ones wait. */
 const OPEN_MAX = 10
-/** A connection that no handler borrowed for so long is closed; sooner where another process cannot ask for it (a pooler). */
+/**
+ * A connection that stays idle for longer is closed; sooner behind a pooler, where another process cannot request that
+ * it be closed.
+ */
 const IDLE_MS = 10_000
 const IDLE_POOLED_MS = 1_000
-/** How often a borrower that waits looks whether its attempt is over. */
+/** How often a waiting borrower checks whether its attempt has ended. */
 const LOOK_MS = 25
-/** How long a connect, a begin or a commit may take. */
+/** Time limit of a connect, a begin or a commit. */
 const ANSWER_MS = 10_000
 
 /** A connection in an open transaction, lent to a handler. */
 export interface HandlerConnection {
   readonly client: object
-  /** Commits under a receipt (receipts.ts), or rolls back. If the reply to the commit is lost, a ReplyLostError says so. */
+  /**
+   * Commits with a receipt (receipts.ts), or rolls back. If the reply to the commit is lost, a ReplyLostError is
+   * thrown.
+   */
   giveBack(end: { readonly commit: string } | 'rollback'): Promise<void>
 }
 
-/** What `pg` gives for a while: a pool's client has a release, one of our own is ended. */
+/** A client of the user's pool has a `release`; a client of our own is ended. */
 type Loan = PgClient & {
   release?: (destroy?: boolean) => void
   removeListener(event: 'error', listener: () => void): unknown
@@ -37,19 +43,22 @@ export interface HandlerConnectionsParts {
   readonly target: Target
   readonly queries: Queries
   readonly world: World
-  /** No pooler stands between us and the server. */
+  /** No pooler is between this process and the server. */
   readonly isDirect: boolean
   readonly shortage: Shortage
   /** Asks other processes to close the connections that they keep idle. A hint: it may be lost. */
   readonly askOthers: () => void
 }
 
-/** A pool's client that is lost while a handler has it emits an error, which ends the process where there is no listener. */
+/**
+ * A pool's client that loses its connection while a handler uses it emits an error, which ends the process if there is
+ * no listener.
+ */
 const ignore = (): void => undefined
 
 /**
- * Connections for `ctx.transaction`, on top of the engine's own: a handler may take its time, and others must not wait for
- * it. From the user's pool where he gave one, so that `tx` is what he already works with.
+ * Connections for `ctx.transaction`, besides the engine's own: a handler's transaction may be long, and must not delay
+ * other verbs. If the user passed a pool, they come from it, so that `tx` is the client that the app already uses.
  */
 export class HandlerConnections {
   readonly #target: Target
@@ -59,14 +68,14 @@ export class HandlerConnections {
   readonly #isDirect: boolean
   readonly #shortage: Shortage
   readonly #askOthers: () => void
-  /** Borrowers that wait for a connection that another one gives back. */
+  /** Borrowers that wait until another borrower returns its connection. */
   readonly #waiting = new Set<() => void>()
   #open = 0
-  /** Those that wait to be lent again, each with the end of its time. */
+  /** Idle connections, each with the cancel of its idle timer. */
   readonly #idle = new Map<Loan, Cancel>()
   #isClosed = false
 
-  /** `isDirect`: no pooler stands between us and the server. */
+  /** `isDirect`: no pooler is between this process and the server. */
   constructor({ target, queries, world, isDirect, shortage, askOthers }: HandlerConnectionsParts) {
     this.#isDirect = isDirect
     this.#shortage = shortage
@@ -80,8 +89,8 @@ export class HandlerConnections {
   async borrow(stopped: () => unknown): Promise<HandlerConnection> {
     await this.#slot(stopped)
     try {
-      // Within the time of the attempt: that there is no connection is not the fault of the job.
-      const client = await this.#shortage.past(
+      // Within the time limit of the attempt: a lack of connections is not a failure of the job.
+      const client = await this.#shortage.untilConnected(
         () => this.#begun(stopped),
         (ms) => this.#room(ms, stopped),
       )
@@ -97,7 +106,7 @@ export class HandlerConnections {
     }
   }
 
-  /** One that was kept may have been lost without telling: then the next is asked, and at last a new one. */
+  /** An idle connection may have been lost unnoticed: then the next one is tried, and finally a new one. */
   async #begun(stopped: () => unknown): Promise<Loan> {
     for (;;) {
       const kept = this.#kept()
@@ -112,7 +121,7 @@ export class HandlerConnections {
     }
   }
 
-  /** Closes what is kept idle: another process waits for a connection. */
+  /** Closes the idle connections: another process waits for one. */
   giveUpIdle(): void {
     for (const client of this.#idle.keys()) {
       this.#forget(client)
@@ -120,7 +129,7 @@ export class HandlerConnections {
     }
   }
 
-  /** Waits so long, or until another borrower has given its connection back. */
+  /** Waits for `ms`, or until another borrower returns its connection. */
   async #room(ms: number, stopped: () => unknown): Promise<void> {
     this.#askOthers()
     const { clock } = this.#world
@@ -160,7 +169,7 @@ export class HandlerConnections {
     await Promise.all(idle.map((client) => endClient(client, this.#world.timers)))
   }
 
-  /** Taken before a new one is made, so that there are never more of both than may be open. */
+  /** An idle connection is taken before a new one is made, so that both together do not exceed the limit. */
   #kept(): Loan | undefined {
     const [client] = this.#idle.keys()
     if (client === undefined) return undefined
@@ -183,7 +192,7 @@ export class HandlerConnections {
     return client
   }
 
-  /** A pool may have no limit to how long it lets us wait: an attempt that is over stops waiting. */
+  /** A pool may have no time limit of its own, so a borrower whose attempt has ended stops waiting. */
   async #fromPool(pool: PgPool, stopped: () => unknown): Promise<Loan> {
     const asked = pool.connect() as Promise<Loan>
     let isSettled = false
@@ -219,7 +228,7 @@ export class HandlerConnections {
       else this.#keep(client)
     } catch (error) {
       this.#drop(client)
-      // What could not be rolled back is gone with its connection.
+      // A transaction that could not be rolled back ends with its connection.
       if (end !== 'rollback') throw lostReply(error, this.#target.name, this.#isDirect)
     } finally {
       this.#open -= 1

@@ -14,9 +14,9 @@ import type { PgClient } from './client.js'
 import { Owners } from '../days/days.js'
 import { dayQueries } from '../queries/days.js'
 import type { DayQueries } from '../queries/days.js'
-import { HintListener } from '../wake/listener.js'
+import { HintChannel } from '../wake/hint-channel.js'
 import type { Executor } from './executor.js'
-import type { Direct } from '../wake/listen.js'
+import type { Direct } from '../wake/notify-connection.js'
 import { bringUpToDate } from '../migrations/database-migrations.js'
 import { translate } from './faults.js'
 import {
@@ -38,32 +38,32 @@ import { CROWDED, isCrowded } from './session.js'
 import { Shortage } from './shortage.js'
 import type { Target } from './target.js'
 
-/** How long the first look may take. */
+/** Time limit of each step of the first look. */
 const LOOK_MS = 10_000
 
-/** An open database: its connections, and what was found out about it. */
+/** An open database: its connections, and what was read about it. */
 export interface Opened {
   readonly info: StoreInfo
   readonly queries: Queries
   readonly days: DayQueries
-  /** Our name in notifications. */
+  /** The sender's name in notifications of this process. */
   readonly self: string
   readonly world: World
   readonly target: Target
-  /** By which a transaction on another database is told from one on this. */
+  /** Tells this database from another, so that a caller's transaction on the wrong database is refused. */
   home(): Home
-  /** The same, read from the server again: tables that are made again get another identity. */
+  /** The same, read from the server again: tables that are created again have another identity. */
   readHome(): Promise<Home>
   readonly handlerConnections: HandlerConnections
   connection(kind: 'writes' | 'work'): Connection
-  /** Tells others what was committed. A hint: it may be lost. */
-  tell(news: string): void
-  /** Resolves when what is listened for is heard. */
+  /** Notifies other processes of a commit. A hint: it may be lost. */
+  notify(payload: string): void
+  /** Resolves when this process listens. */
   listening(): Promise<void>
-  /** Called when a connection was lost and made again: perhaps to another server. */
+  /** Called when a lost connection was replaced, perhaps by one to another server. */
   onReconnect(callback: () => void): void
-  /** Hears what others commit, from now on. */
-  listen(heard: (news: string) => void): void
+  /** Passes on notifications of other processes from now on. */
+  listen(onPayload: (payload: string) => void): void
   startHeartbeat(...heart: HeartbeatRequest): Promise<Heartbeat | undefined>
   close(): Promise<void>
 }
@@ -88,13 +88,13 @@ export async function openDatabase(target: Target, autoMigrate: boolean, world: 
       throw error
     })
   const owners = new Owners(work, days, (owner) => look.warnings.push(ownerWarning(target.name, owner)))
-  const askOthers = (): void => listener.tell(`${self} ${CROWDED}`)
+  const askOthers = (): void => channel.notify(`${self} ${CROWDED}`)
   const parts = { target, queries, world, isDirect: keepsSession, shortage, askOthers }
   const handlerConnections = new HandlerConnections(parts)
-  const past = target.listen === undefined ? undefined : pastPooler(target.listen, () => home, notices)
-  const hears = keepsSession || past !== undefined
-  const tellOtherwise = (news: string): Promise<unknown> => work.query(queries.notify, [news])
-  const listener = new HintListener(target, world, hears ? queries.listen : null, tellOtherwise, past)
+  const direct = target.listen === undefined ? undefined : directListen(target.listen, () => home, notices)
+  const canListen = keepsSession || direct !== undefined
+  const notifyFallback = (payload: string): Promise<unknown> => work.query(queries.notify, [payload])
+  const channel = new HintChannel(target, world, canListen ? queries.listen : null, notifyFallback, direct)
   return {
     info: { name: target.name, engine, warnings: look.warnings, onNotice: notices.on, ...PACE.postgres },
     queries,
@@ -106,21 +106,21 @@ export async function openDatabase(target: Target, autoMigrate: boolean, world: 
     readHome: lookHome,
     handlerConnections,
     connection: (kind) => (kind === 'writes' ? writes : work),
-    tell: (news) => listener.tell(news),
-    listening: () => listener.listening(),
+    notify: (payload) => channel.notify(payload),
+    listening: () => channel.listening(),
     onReconnect: (callback) => connections.onReconnect(callback),
-    listen: (heard) =>
-      listener.listen((news) => {
-        if (isCrowded(news, self)) handlerConnections.giveUpIdle()
-        heard(news)
+    listen: (onPayload) =>
+      channel.listen((payload) => {
+        if (isCrowded(payload, self)) handlerConnections.giveUpIdle()
+        onPayload(payload)
       }),
     async startHeartbeat(worker, everyMs, onLost, loop) {
-      await owners.look() // A process without a worker prunes nothing, and need not know.
-      return listener.startHeartbeat({ ...queries, worker, everyMs, onLost, loop })
+      await owners.look() // A process without a worker prunes nothing, so it does not need this.
+      return channel.startHeartbeat({ ...queries, worker, everyMs, onLost, loop })
     },
     async close() {
-      await listener.told()
-      await Promise.all([listener.close(), handlerConnections.close(), connections.close()])
+      await channel.flushed()
+      await Promise.all([channel.close(), handlerConnections.close(), connections.close()])
     },
   }
 }
@@ -128,11 +128,13 @@ export async function openDatabase(target: Target, autoMigrate: boolean, world: 
 interface Look {
   readonly version: string
   readonly warnings: string[]
-  /** Nothing hands out another session for each transaction: what is listened for is heard, what is prepared is found. */
+  /**
+   * No pooler assigns another session for each transaction: notifications are delivered, and prepared statements stay.
+   */
   readonly keepsSession: boolean
 }
 
-/** Refuses what cannot serve, before anything is written. */
+/** Refuses a server that cannot hold a store, before anything is written. */
 async function firstLook(target: Target, queries: Queries, self: string, timers: Timers): Promise<Look> {
   const client = target.makeClient()
   client.on('error', () => undefined)
@@ -142,7 +144,7 @@ async function firstLook(target: Target, queries: Queries, self: string, timers:
     const { rows } = await within(client.query({ text: LOOK, values: [] }))
     const found = rows[0] as Found
     refuseUnfit(found, target.name)
-    const keepsSession = isDirect(client, found) && (await within(hearsItself(client, queries, self)))
+    const keepsSession = isDirect(client, found) && (await within(deliversToItself(client, queries, self)))
     const warnings = warningsOf(found, target.name)
     if (!keepsSession && target.listen === undefined) warnings.push(poolerWarning(target.name))
     return { version: found.version, warnings, keepsSession }
@@ -154,15 +156,15 @@ async function firstLook(target: Target, queries: Queries, self: string, timers:
 }
 
 /**
- * A pooler gives a number of its own at login. Hearing oneself is not enough to know: while it is idle it hands out the same
- * session again and again, and what was set there stays for the next client.
+ * A pooler reports a process id of its own at login. That a notification to itself is delivered is no proof: an idle
+ * pooler assigns the same session again and again, and its settings stay for the next client.
  */
 function isDirect(client: PgClient, found: Pick<Found, 'process'>): boolean {
   return typeof client.processID !== 'number' || client.processID === found.process
 }
 
-/** Listening past a pooler: it must be the same database, and no pooler again. */
-function pastPooler(target: Target, home: () => Home, notices: Notices): Direct & { readonly target: Target } {
+/** The connection that bypasses a pooler: it must reach the same database, and not through another pooler. */
+function directListen(target: Target, home: () => Home, notices: Notices): Direct & { readonly target: Target } {
   const text = 'select pg_backend_pid() as process'
   return {
     target,
@@ -174,7 +176,7 @@ function pastPooler(target: Target, home: () => Home, notices: Notices): Direct 
         query: async <R extends object>(asked: string, values: readonly (string | null)[]) =>
           (await client.query({ text: asked, values })).rows as R[],
       }
-      // Where there are no tables of ours it is another one too.
+      // A database without the tables of Millrace is another one too.
       const there = await readHome(executor, home().schema).catch(() => undefined)
       return there !== undefined && isSame(there, home()) ? undefined : 'leads to another database'
     },
@@ -182,25 +184,25 @@ function pastPooler(target: Target, home: () => Home, notices: Notices): Direct 
   }
 }
 
-/** Listens, speaks and hears: nothing between us and the server keeps notifications back. */
-async function hearsItself(client: PgClient, queries: Queries, self: string): Promise<boolean> {
+/** Listens, notifies itself and waits for it: shows that no pooler keeps notifications back. */
+async function deliversToItself(client: PgClient, queries: Queries, self: string): Promise<boolean> {
   const probe = `probe ${self}`
-  const heard = new Promise<boolean>((resolve) => {
+  const delivered = new Promise<boolean>((resolve) => {
     client.on('notification', ({ payload }) => {
       if (payload === probe) resolve(true)
     })
     void client
       .query({ text: queries.listen, values: [] })
       .then(() => client.query({ text: queries.notify, values: [probe] }))
-      // Notifications come before the answer to whatever is asked next.
+      // Notifications are delivered before the answer to the next statement.
       .then(() => client.query({ text: 'select 1', values: [] }))
       .then(() => resolve(false))
       .catch(() => resolve(false))
   })
-  return heard
+  return delivered
 }
 
-/** Brings the tables up to date, if that is wanted. */
+/** Migrates the tables, if `autoMigrate` is set. */
 async function prepare(writes: Connection, target: Target, autoMigrate: boolean): Promise<void> {
   const version = await schemaVersion(writes, target.schema)
   refuseNewer(version, target.name)

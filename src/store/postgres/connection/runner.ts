@@ -8,10 +8,13 @@ import type { Opened } from './open.js'
 import { Receipts } from './receipts.js'
 import type { Call } from './receipts.js'
 import { JobSession } from '../verbs/job-session.js'
-import { newsOf } from './session.js'
+import { hintPayload } from './session.js'
 import { LOCK_PATIENCE_MS, whileLocked } from './while-locked.js'
 
-/** How the verbs of the store run: as statements that each commit, or as a whole. Other processes are notified after the commit. */
+/**
+ * Runs the verbs of the store, as statements that each commit or as one transaction. Other processes are notified after
+ * the commit.
+ */
 export class Runner {
   readonly receipts: Receipts
   readonly #opened: Opened
@@ -28,7 +31,7 @@ export class Runner {
     this.receipts = new Receipts({ writes, work }, opened.queries, opened.world, opened.info.name)
   }
 
-  /** Statements that each commit by themselves; the one that writes takes the receipt. */
+  /** Statements that each commit by themselves; the one that writes inserts the receipt. */
   async plain<T>(
     connection: Connection,
     work: (session: JobSession) => Promise<T>,
@@ -42,51 +45,51 @@ export class Runner {
     return result
   }
 
-  /** All or nothing. */
+  /** One transaction: all or nothing. */
   transact<T>(work: (session: JobSession) => Promise<T>, patienceMs = LOCK_PATIENCE_MS): Promise<T> {
     const { world, queries } = this.#opened
     return whileLocked(world, patienceMs, (until) => this.#transactOnce(work, queries.commit, until))
   }
 
-  /** The same with a receipt, which holds what `answer` makes of the result. */
-  transactKept<T>(
+  /** The same with a receipt that holds `answer(result)`. */
+  transactWithReceipt<T>(
     work: (session: JobSession) => Promise<T>,
     answer: (result: T) => unknown,
     patienceMs = LOCK_PATIENCE_MS,
   ): Promise<T> {
     const { world, queries } = this.#opened
     return whileLocked(world, patienceMs, (until) =>
-      this.receipts.under((receipt) =>
+      this.receipts.withReceipt((receipt) =>
         this.#transactOnce(work, (result) => queries.commitWith(receipt, JSON.stringify(answer(result))), until),
       ),
     )
   }
 
-  /** A command of a caller, all or nothing, whose result can be written as JSON. `ids`: the jobs that it changes. */
+  /** A command of a caller in one transaction. Its result must be JSON. `ids`: the jobs that it changes. */
   command<T>(ids: readonly string[], work: (session: JobSession) => Promise<T>): Promise<T> {
-    return this.known({
+    return this.withKnownOutcome({
       ids,
-      write: () => this.transactKept(work, (result) => result),
+      write: () => this.transactWithReceipt(work, (result) => result),
       read: (answer) => JSON.parse(answer as string) as T,
     })
   }
 
-  known<T>(call: Call<T>): Promise<T> {
-    return this.receipts.known({
+  withKnownOutcome<T>(call: Call<T>): Promise<T> {
+    return this.receipts.withKnownOutcome({
       ...call,
       read: (answer, index) => {
-        // Its reply was lost, and so were its news.
+        // The reply was lost, and with it the hint of what it changed.
         this.committed(EVERYTHING)
         return call.read(answer, index)
       },
     })
   }
 
-  /** Told afterwards and not with the commit: a notification would make all commits of the server stand in one line. */
+  /** Notifies after the commit and not within it: a notification serialises the commits of the whole server. */
   committed(hint: Hint | undefined): void {
     if (hint === undefined) return
     this.#hints.committed(hint)
-    this.#opened.tell(newsOf(this.#opened.self, hint))
+    this.#opened.notify(hintPayload(this.#opened.self, hint))
   }
 
   session(db: Executor, from = this.#opened.self): JobSession {
@@ -113,5 +116,5 @@ export class Runner {
   }
 }
 
-/** Whatever a commit may have changed. */
+/** A hint that covers everything a commit may have changed. */
 export const EVERYTHING: Hint = { ...EMPTY_HINT, ready: true, dueInMs: 0, settled: true, requested: true }

@@ -9,14 +9,14 @@ import type { Lanes } from '../verbs/lanes.js'
 import type { Queries } from '../queries/queries.js'
 import type { Runner } from './runner.js'
 
-/** As a notification: nothing was heard for a while, so anything may have happened. */
-export const MISSED = 'nobody ready due settled asked'
+/** A notification that stands for those that were missed: anything may have changed. */
+export const HINTS_MISSED = 'unknown ready due settled asked'
 
-/** In a notification: the sender waits for a connection, so close those that are idle. */
+/** In a notification: the sender waits for a connection, so the receiver closes its idle ones. */
 export const CROWDED = 'crowded'
 
-export function isCrowded(news: string, self: string): boolean {
-  const [from, ...words] = news.split(' ')
+export function isCrowded(payload: string, self: string): boolean {
+  const [from, ...words] = payload.split(' ')
   return from !== self && words.includes(CROWDED)
 }
 
@@ -24,9 +24,9 @@ export interface SessionParts {
   readonly db: Executor
   readonly queries: Queries
   readonly lanes: Lanes
-  /** The database's clock as a test sets it; undefined: its own. */
+  /** The clock of the database as a test sets it. Undefined: the server's own clock. */
   readonly now: (() => number) | undefined
-  /** Who we are, so that we know our own notifications. */
+  /** The sender of notifications, so that a process can ignore its own. */
   readonly from: string
 }
 
@@ -35,22 +35,22 @@ export interface VerbParts {
   readonly lanes: Lanes
   /** Statements that each commit by themselves. */
   readonly plain: <T>(work: (session: JobSession) => Promise<T>) => Promise<T>
-  /** All or nothing; what others have locked is waited for as long as that. */
+  /** One transaction, all or nothing; on a lock conflict it is retried for `patienceMs`. */
   readonly transact: <T>(work: (session: JobSession) => Promise<T>, patienceMs?: number) => Promise<T>
-  /** The same for commands of callers, who get an OutcomeUnknownError when the reply is lost. */
-  readonly kept: Pick<Runner, 'command' | 'known' | 'transactKept'>
+  /** The same for commands of callers, which get an OutcomeUnknownError when the reply is lost. */
+  readonly withReceipts: Pick<Runner, 'command' | 'withKnownOutcome' | 'transactWithReceipt'>
 }
 
-/** One verb at work: where its statements run, and what its commit will have changed. */
+/** The state of one verb: where its statements run, and the hint for its commit. */
 export class Session implements VerbSession {
   readonly queries: Queries
   readonly lanes: Lanes
-  /** Members of groups that this verb moves; `countMoves` writes it down. */
+  /** Members of groups whose state this verb changes; `countMoves` writes them. */
   readonly groupMoves = new GroupMoves()
   readonly #parts: SessionParts
-  /** The lanes were read after a statement in here had looked at their table. */
+  /** The lanes were read again after a statement of this session had read their table. */
   isAgain = false
-  /** Of a statement that commits by itself for a caller (receipts.ts). */
+  /** The receipt of a statement that commits by itself for a caller (receipts.ts). */
   receipt: string | undefined
   #hint: Hint = EMPTY_HINT
 
@@ -64,12 +64,15 @@ export class Session implements VerbSession {
     return this.#parts.db.query<R>(text, values)
   }
 
-  /** What a statement of one JSON text is given: with the verb's own moment or the test's clock, and who tells. */
+  /**
+   * The JSON parameter of a statement: its values, the verb's own time or the test's clock, and the sender of
+   * notifications.
+   */
   given(values: Readonly<Record<string, unknown>>, now: number | undefined = this.#parts.now?.()): string {
     return JSON.stringify({ ...values, now, from: this.#parts.from })
   }
 
-  /** The test's clock for a statement that falls back to the database's own. */
+  /** The test's clock, for a statement that falls back to the server's. */
   get nowText(): string | null {
     const now = this.#parts.now?.()
     return now === undefined ? null : String(now)
@@ -107,18 +110,18 @@ export class Session implements VerbSession {
     this.#hint = mergeHints(this.#hint, hint)
   }
 
-  /** What was noted, or undefined when nothing was. */
+  /** The mergePayloads hint, or undefined if none was noted. */
   get hint(): Hint | undefined {
     return this.#hint === EMPTY_HINT ? undefined : this.#hint
   }
 
   /** The notification for other processes. */
-  news(hint: Hint): string {
-    return newsOf(this.#parts.from, hint)
+  payload(hint: Hint): string {
+    return hintPayload(this.#parts.from, hint)
   }
 }
 
-export function newsOf(from: string, hint: Hint): string {
+export function hintPayload(from: string, hint: Hint): string {
   const words = [
     from,
     hint.ready ? 'ready' : '',
@@ -129,14 +132,17 @@ export function newsOf(from: string, hint: Hint): string {
   return words.filter((word) => word !== '').join(' ')
 }
 
-/** Two pieces of news from the same sender as one. */
-export function merged(before: string, news: string): string {
-  return [...new Set([...before.split(' '), ...news.split(' ')])].join(' ')
+/** Merges two payloads of the same sender. */
+export function mergePayloads(before: string, payload: string): string {
+  return [...new Set([...before.split(' '), ...payload.split(' ')])].join(' ')
 }
 
-/** What a notification means; undefined when it is our own. When a job is due, the listener has to look. */
-export function hintOf(news: string, self: string): Hint | undefined {
-  const [from, ...words] = news.split(' ')
+/**
+ * The hint that a notification carries; undefined for one of this process. For a job that is due later the payload has
+ * no time, so the receiver has to look.
+ */
+export function hintOf(payload: string, self: string): Hint | undefined {
+  const [from, ...words] = payload.split(' ')
   if (from === self) return undefined
   return {
     ready: words.includes('ready'),
@@ -146,7 +152,7 @@ export function hintOf(news: string, self: string): Hint | undefined {
   }
 }
 
-/** A list of numbers as PostgreSQL writes an array. */
+/** A list of numbers as a PostgreSQL array literal. */
 export function arrayOf(numbers: readonly (number | null)[]): string {
   return `{${numbers.map((number) => (number === null ? 'null' : number)).join(',')}}`
 }
@@ -155,12 +161,12 @@ export function textOf(value: number | null): string | null {
   return value === null ? null : String(value)
 }
 
-/** A length of time that may be for ever. */
+/** A duration; null for an unlimited one. */
 export function finite(ms: number): number | null {
   return Number.isFinite(ms) ? ms : null
 }
 
-/** PostgreSQL's texts hold no NUL and no half of a pair. Errors and logs are JSON and have neither. */
+/** PostgreSQL's texts hold no NUL and no lone surrogate. Errors and logs are JSON, where both are escaped. */
 export function clean(text: string | null): string | null {
   return text === null ? null : text.replaceAll(UNWRITABLE, '\ufffd')
 }

@@ -1,14 +1,17 @@
 import type { World } from '../../../world/world.js'
 import { isFull } from './faults.js'
 
-/** The wait between two tries grows from the first to the second, with jitter: many processes wait for the same slots. */
+/**
+ * The delay between two attempts grows from the first to the second value, with jitter: many processes wait for the
+ * same slots.
+ */
 const FIRST_MS = 50
 const LAST_MS = 1_000
 
-/** A shortage is over when there was none for so long; the next one is reported again. */
+/** A shortage has ended after this long without one; the next one is reported again. */
 const OVER_MS = 60_000
 
-/** Waits while there is no connection to be had, and reports it once. */
+/** Waits while no connection is available, and reports that once. */
 export class Shortage {
   readonly #world: World
   readonly #report: (error: unknown) => void
@@ -20,10 +23,10 @@ export class Shortage {
   }
 
   /**
-   * Calls `connect` until it succeeds, or fails for another reason than that there is no room. `pause` is given how long to
-   * wait, and throws to give up.
+   * Calls `connect` until it succeeds, or fails for another reason than a lack of connections. `pause` waits for the
+   * given time, and throws to give up.
    */
-  async past<T>(connect: () => Promise<T>, pause: (ms: number, error: unknown) => Promise<void>): Promise<T> {
+  async untilConnected<T>(connect: () => Promise<T>, pause: (ms: number, error: unknown) => Promise<void>): Promise<T> {
     for (let tries = 0; ; tries += 1) {
       try {
         return await connect()

@@ -6,23 +6,23 @@ import { resolvePackage } from '../../resolve-package.js'
 import type { PgClient } from './client.js'
 import { OWN_TYPES } from './types.js'
 
-/** Where a database is, and how to get a connection to it. */
+/** Where a database is, and how to connect to it. */
 export interface Target {
   readonly schema: string
-  /** For people: host, port and database, without a password. */
+  /** For messages: host, port and database, without a password. */
   readonly name: string
-  /** What to type to bring its tables up to date. */
+  /** The command that migrates its tables. */
   readonly migrateCommand: string
-  /** A client of the engine's own that is not connected yet. */
+  /** A client of the engine's own, not connected yet. */
   readonly makeClient: () => PgClient
-  /** One that a handler works with: it gives values as the app told `pg` to. */
+  /** A client for a handler: it parses values as the app has configured `pg`. */
   readonly makeLoan: () => PgClient
-  /** What a thread passes to `require` to get the same library, and what it connects with. */
+  /** The module that the heartbeat thread passes to `require`, and the settings that it connects with. */
   readonly module: string | undefined
   readonly settings: object
-  /** The user's own, where he gave one. */
+  /** The user's pool, if one was passed. */
   readonly pool: PgPool | undefined
-  /** The same database past a pooler, to listen there. */
+  /** The same database without the pooler, to listen there. */
   readonly listen?: Target | undefined
 }
 
@@ -43,14 +43,14 @@ export function isPool(value: unknown): value is PgPool {
   return typeof pool.options === 'object' && typeof pool.connect === 'function' && typeof pool.totalCount === 'number'
 }
 
-/** A quiet connection is asked whether it lives; the system's own idea of that is two hours. */
+/** An idle connection is probed (TCP keepalive) after this time; the system's default is two hours. */
 const KEEP_ALIVE_MS = 10_000
 
 export const DEFAULT_SCHEMA = 'millrace'
 
 /**
- * The schema that a URL names, as `?schema=jobs`, and the URL without it: the server knows no such setting. `wrong`: what is
- * wrong with how it is named; a misspelt one would be a setting that `pg` ignores.
+ * The schema that a URL names, as `?schema=jobs`, and the URL without it: the server has no such setting. `wrong`: the
+ * problem of the query string; `pg` would ignore a misspelt name.
  */
 export function schemaOf(where: string | PgPool): {
   readonly where: string | PgPool
@@ -74,10 +74,10 @@ export function schemaOf(where: string | PgPool): {
   return { where: rest, schema: [...schemas][0], wrong }
 }
 
-/** Where nothing answers, not even with a refusal, the system would wait for minutes. */
+/** If no host answers, not even with a refusal, the system would wait for minutes. */
 const CONNECT_MAX_MS = 30_000
 
-/** `path`: what an error calls the URL. */
+/** `path`: how an error names the URL. */
 export async function targetOf(where: string | PgPool, schema = DEFAULT_SCHEMA, path = 'target'): Promise<Target> {
   const pg = await loadPg()
   const given = settingsOf(where)
@@ -85,7 +85,7 @@ export async function targetOf(where: string | PgPool, schema = DEFAULT_SCHEMA, 
     connectionTimeoutMillis: CONNECT_MAX_MS,
     ...given,
     application_name: 'millrace',
-    // How long the app's own queries may take says nothing of ours, which have bounds of their own.
+    // The time limit of the app's queries does not apply to ours, which have their own.
     query_timeout: undefined,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
@@ -105,7 +105,10 @@ export async function targetOf(where: string | PgPool, schema = DEFAULT_SCHEMA, 
   }
 }
 
-/** `pg` reads a URL when a client is made. What it throws then has the whole URL in it, so it is not passed on. */
+/**
+ * `pg` parses the URL when a client is made. Its error contains the whole URL with the password, so it is not passed
+ * on.
+ */
 function refuseUnreadable(makeClient: () => PgClient, { connectionString }: Settings, path: string): void {
   try {
     makeClient()
@@ -134,13 +137,14 @@ interface Settings {
 function settingsOf(where: string | PgPool): Settings {
   if (typeof where === 'string') return { connectionString: where }
   const options = where.options as Settings
-  // A pool hides its password from those who list its settings.
+  // The password of a pool is not enumerable, so a spread alone would lose it.
   return options.password === undefined ? options : { ...options, password: options.password }
 }
 
 async function loadPg(): Promise<Pg> {
   try {
-    // webpack leaves this import in place: the heartbeat's thread needs the file of pg anyway, and a bundle without it gets no warning.
+    // webpack leaves this import as it is: the heartbeat thread needs the file of pg anyway, and a bundle without it
+    // gets no warning.
     const module = (await import(/* webpackIgnore: true */ 'pg')) as unknown as { default?: Pg } & Pg
     return module.default ?? module
   } catch (error) {

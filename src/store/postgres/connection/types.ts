@@ -1,8 +1,8 @@
 /**
- * How the server's texts become values where statements of ours run. An app may change `pg`'s own ways for the whole process
- * (a bigint as a BigInt, a boolean as a text), and the engine must not notice.
+ * How the values of our own statements are parsed. An app may change `pg`'s parsers for the whole process (a bigint as
+ * a BigInt, a boolean as a text), which must not affect the engine.
  *
- * Counts and times of ours are whole numbers below 2^53: they come as numbers.
+ * Counts and times are whole numbers below 2^53, so they are parsed as numbers.
  */
 export const OWN_TYPES = {
   getTypeParser: (oid: number): ((text: string) => unknown) => PARSERS.get(oid) ?? asText,

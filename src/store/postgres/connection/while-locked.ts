@@ -1,19 +1,22 @@
 import { StoreError } from '../../../errors.js'
 import type { World } from '../../../world/world.js'
 
-/** How long a verb tries to get at what others have locked. */
+/** How long a verb retries on a lock of another transaction. */
 export const LOCK_PATIENCE_MS = 10_000
 const AGAIN_MS = 20
 
 /**
- * Does a work that others' locks may stand in the way of. Each try waits for a lock for a moment only, then lets go of the
- * connection, so that verbs that do not need that lock go first: a caller's transaction may hold a key for as long
- * as it likes. After `patienceMs` the error is thrown.
+ * Runs work that may meet locks of other transactions. Each attempt waits only a moment for a lock and then frees the
+ * connection, so that verbs that do not need the lock can run: a caller's transaction may hold a key for any length of
+ * time. After `patienceMs` the error is thrown.
  */
 export async function whileLocked<T>(
   world: World,
   patienceMs: number,
-  /** `until`, of the monotonic clock: a try whose turn comes later need not be made. Undefined: one try is made in any case. */
+  /**
+   * `until`, of the monotonic clock: an attempt that would start later is refused. Undefined: one attempt is made in
+   * any case.
+   */
   work: (until: number | undefined) => Promise<T>,
 ): Promise<T> {
   const end = world.clock.monotonic() + patienceMs
@@ -28,7 +31,7 @@ export async function whileLocked<T>(
   }
 }
 
-/** Another process holds a lock that this needs: it can be tried again. */
+/** Another transaction holds a lock that this work needs: a retry may succeed. */
 export function isLocked(error: unknown): boolean {
   return error instanceof StoreError && error.code === 'E_STORE_LOCKED'
 }

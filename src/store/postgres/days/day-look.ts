@@ -3,19 +3,22 @@ import { beforeDay } from '../queries/days.js'
 import type { Executor } from '../connection/executor.js'
 import { DAY_MS } from '../queries/numbers.js'
 
-/** So many jobs at a time: a few milliseconds, and then a claim on the same connection has its turn. */
+/** Jobs per slice: a few milliseconds, after which a claim on the same connection can run. */
 const SLICE = 2_000
-/** So many at the most are moved, while everybody waits. */
+/** Limit of the rows that are moved while the tables are locked. */
 const STAYING_MAX = 10_000
-/** A day of which more than a tenth stays is kept whole, while it is young: to move most of it were to delete it by rows. */
+/**
+ * A young day of which more than a tenth stays is kept whole: to move most of it would cost as much as to delete it row
+ * by row.
+ */
 const STAYING_SHARE = 0.1
 const YOUNG_DAYS = 10
 
-/** A look through one day that is over, in slices: which of its jobs are unfinished, or to be kept longer. */
+/** Reads one past day in slices: which of its jobs are unfinished, or kept longer. */
 export class DayLook {
   readonly day: number
   readonly #now: number
-  /** The last number given when this look began, with no lower number uncommitted; undefined: that was not made sure of. */
+  /** The last number drawn when this look began, with no lower number uncommitted; undefined: that is not known yet. */
   readonly lastNumber: string | undefined
   all = 0
   readonly staying: number[] = []
@@ -29,7 +32,7 @@ export class DayLook {
     this.#after = beforeDay(day)
   }
 
-  /** Looks at the next slice. */
+  /** Reads the next slice. */
   async goOn(db: Executor, queries: DayQueries): Promise<void> {
     const values = [this.#after, beforeDay(this.day + 1), String(this.#now), String(SLICE)]
     const [slice] = await db.query<Slice>(queries.lookAtSlice, values)

@@ -8,7 +8,7 @@ import { openDatabase } from '../connection/open.js'
 import { PostgresStore } from '../postgres-store.js'
 import { targetOf } from '../connection/target.js'
 
-/** A role with exactly the rights that the guide names, on tables of another role. */
+/** A role with exactly the privileges that the guide names, on tables of another role. */
 
 const DAY_MS = 86_400_000
 
@@ -63,7 +63,7 @@ async function days(): Promise<string[]> {
   return rows.map((row: { relname: string }) => row.relname)
 }
 
-test('old jobs of days that it may not drop are forgotten by rows, and that is said once', async () => {
+test('a role that may not drop days prunes expired jobs row by row, and is warned once', async () => {
   const owner = await open(database.url)
   await grantAsTheGuideSays()
   const store = await open(Object.assign(new URL(database.url), { username: app, password: 'app' }).href)
@@ -93,18 +93,18 @@ test('old jobs of days that it may not drop are forgotten by rows, and that is s
     ),
   ])
 
-  // As that says.
+  // As the warning says.
   await sql.query(`grant ${rows[0].owner} to ${app}`)
   clock.now += DAY_MS
   await store.sweepRows(500)
   expect((await days()).filter((each) => before.includes(each))).toEqual(['history_rest', 'jobs_rest'])
-  // They belong to whom the others belong to: any of its members may drop them.
+  // New partitions belong to the owner of the others: any member of that role may drop them.
   expect((await sql.query(`select from pg_tables where tableowner = '${app}'`)).rows).toEqual([])
   await store.close()
   await owner.close()
 })
 
-test('a child whose failed parent is forgotten by rows is called off, and not left behind', async () => {
+test('a child whose failed parent is pruned row by row is cancelled, and not left blocked', async () => {
   const { rows } = await sql.query('select quote_ident(current_user) as owner')
   await sql.query(`revoke ${rows[0].owner} from ${app}`)
   const store = await open(Object.assign(new URL(database.url), { username: app, password: 'app' }).href)
@@ -116,7 +116,7 @@ test('a child whose failed parent is forgotten by rows is called off, and not le
     jobs.map((job) => b.settled(job, { to: 'failed', keepMs: 2 * DAY_MS })),
     [],
   )
-  // It may be retried, so the child goes on waiting.
+  // The parent may be retried, so the child stays blocked.
   await store.promoteJobs(100)
   clock.now += 3 * DAY_MS
   await store.sweepRows(500)
@@ -126,7 +126,7 @@ test('a child whose failed parent is forgotten by rows is called off, and not le
   await store.close()
 })
 
-test('the owner is told nothing of it', async () => {
+test('the owner of the tables gets no warning', async () => {
   const owner = await open(database.url)
   const b = new ContractFixture({ store: owner, clock })
   await (await owner.startHeartbeat(await b.worker(), 1_000, () => undefined))?.stop()

@@ -2,12 +2,13 @@ import { beforeDay } from '../queries/days.js'
 import type { DayQueries } from '../queries/days.js'
 import type { Executor } from '../connection/executor.js'
 
-/** So many jobs at a time, as in a look at a day that may be dropped. */
+/** Jobs per slice, as in a look at a day that may be dropped. */
 const SLICE = 2_000
 
 /**
- * A walk through a day that may not be dropped, because its tables belong to another role: what is over is deleted by rows.
- * That costs more than a drop, and leaves space that only later rows fill; it is for those who have no other choice.
+ * A walk through a day that may not be dropped, because its tables belong to another role: expired jobs are deleted row
+ * by row. That costs more than a drop, and leaves space that only later rows fill; it is used only where a drop is
+ * impossible.
  */
 export class DayRows {
   readonly day: number
@@ -22,7 +23,7 @@ export class DayRows {
     this.#after = beforeDay(day)
   }
 
-  /** Deletes of the next slice what is over. */
+  /** Deletes the expired jobs of the next slice. */
   async goOn(db: Executor, queries: DayQueries): Promise<void> {
     const values = [this.#after, beforeDay(this.day + 1), String(this.#now), String(SLICE)]
     const [slice] = await db.query<Slice>(queries.pruneSlice, values)

@@ -8,46 +8,50 @@ import type { Executor } from '../connection/executor.js'
 import { DAY_MS } from '../queries/numbers.js'
 import { arrayOf } from '../connection/session.js'
 
-/** Today and the next ones: a fleet whose upkeep rests for two days still writes into days. */
+/**
+ * Today and the following days: if the upkeep of all processes stops for two days, jobs are still written to partitions
+ * of days.
+ */
 const DAYS_AHEAD = 2
-/** Slices looked at in one go, about a second: who stops waits for that at the most, and the next go begins where it ended. */
+/** Slices per sweep, about a second: a process that stops waits for that at most, and the next sweep continues. */
 const SLICES_MAX = 200
 
-/** Another process has the lock, or rows came into the default partition meanwhile: it is tried again. */
+/** Another process has the lock, or rows were inserted into the default partition meanwhile: it is retried. */
 export const COME_AGAIN: ReadonlySet<string> = new Set(['55P03', '23514', '40P01'])
 
 const DENIED = '42501'
 
-/** What is still to be looked at of the days that are over, and how far that has come. */
+/** The past days that are still to be read, and the current position. */
 export interface DaysWalk {
   days: readonly number[]
   look: DayLook | undefined
-  /** Where days may not be dropped. */
+  /** Used where days may not be dropped. */
   rows?: DayRows | undefined
   mayDrop?: boolean
-  /** The server refused what an owner may do: a day belongs to yet another role. That is reported once. */
+  /** The server denied what an owner may do: a partition belongs to yet another role. That is reported once. */
   isDenied?: boolean
 }
 
 export interface DaysKept {
-  /** Jobs that went with their days. */
+  /** Jobs that were dropped with their days, or deleted row by row. */
   readonly forgotten: number
-  /** Another process held a lock, or there is more to look at. */
+  /** Another process held a lock, or there is more to read. */
   readonly again: boolean
 }
 
 /**
- * Days are made ahead, and those that are over are dropped whole: nothing is deleted by rows and no space is left behind. Any
- * number of processes may do it, also at once. No lock is waited for long, and nothing fails for want of a day.
+ * Partitions of days are created ahead, and past ones are dropped whole: no rows are deleted and no dead space is left.
+ * Any number of processes may do this, also at the same time. No lock is waited for long, and no write fails for lack
+ * of a partition.
  *
- * It shares a connection with claims, and a day may have millions of jobs. So nothing here takes longer the more there are,
- * but the looks, and those are cut into slices:
+ * This shares a connection with claims, and a day may have millions of jobs. So only the looks take longer with more
+ * jobs, and those are cut into slices:
  *
- *     look (too many stay?) ──► barrier ──► look again ──► drop: lock, move those that stay, drop the rest with its tables
+ *     look (too many stay?) ──► barrier ──► look again ──► drop: lock, move those that stay, drop the tables
  *
- * The barrier waits until every enqueue that began before it has committed. A job that an old transaction enqueues into that day
- * afterwards has a higher number; a command that makes a job of that day live again writes it into `revived`. So the drop knows
- * all jobs that must stay without another look.
+ * The barrier waits until every enqueue that began before it has committed. A job that an old transaction enqueues into
+ * that day afterwards has a higher number; a command that makes a job of that day unfinished again inserts it into
+ * `revived`. So the drop knows all jobs that must stay without another look.
  */
 export async function keepDays(
   connection: Connection,
@@ -67,7 +71,7 @@ export async function keepDays(
   return { forgotten: days.forgotten, again: days.isHindered || walk.days.length > 0 }
 }
 
-/** Whether this role may make and drop days; else whose the tables are. Names are quoted. */
+/** Whether this role may create and drop partitions, and else who owns the tables. Names are quoted. */
 async function readOwner(db: Executor, queries: DayQueries): Promise<Owner> {
   const [row] = await db.query<Owner>(queries.readOwner, [])
   return row as Owner
@@ -79,28 +83,28 @@ interface Owner {
   readonly role: string
 }
 
-/** Tells once, if it is so, that days belong to another role. */
+/** Warns once if the tables belong to another role. */
 export class Owners {
   readonly #db: Executor
   readonly #queries: DayQueries
-  readonly #tell: (owner: Owner) => void
+  readonly #warn: (owner: Owner) => void
   #hasLooked = false
 
-  constructor(db: Executor, queries: DayQueries, tell: (owner: Owner) => void) {
+  constructor(db: Executor, queries: DayQueries, warn: (owner: Owner) => void) {
     this.#db = db
     this.#queries = queries
-    this.#tell = tell
+    this.#warn = warn
   }
 
   async look(): Promise<void> {
     if (this.#hasLooked) return
     const owner = await readOwner(this.#db, this.#queries)
     this.#hasLooked = true
-    if (!owner.may) this.#tell(owner)
+    if (!owner.may) this.#warn(owner)
   }
 }
 
-/** Within the transaction that made the tables: no other process can hold a lock on them. */
+/** Within the transaction that created the tables: no other process can hold a lock on them. */
 export async function makeFirstDays(tx: Executor, queries: DayQueries, now: number): Promise<void> {
   for (const { of, day } of missingOf(new Set(), Math.floor(now / DAY_MS))) await makeDay(tx, queries, of, day)
 }
@@ -117,7 +121,7 @@ function missingOf(parts: ReadonlySet<string>, today: number): Part[] {
     .filter(({ of, day }) => !parts.has(partitionOf(of, day)))
 }
 
-/** The days that are over, the oldest first. */
+/** The past days, the oldest first. */
 function overOf(parts: ReadonlySet<string>, today: number): number[] {
   const days = new Set([...parts].flatMap((name) => PARTED.map((of) => dayOf(of, name))))
   return [...days]
@@ -136,11 +140,11 @@ class Days {
     this.#queries = queries
   }
 
-  /** Makes the days to come, and notes those that are over. */
+  /** Creates the partitions of the next days, and lists the past ones. */
   async begin(walk: DaysWalk, today: number): Promise<void> {
     const parts = await readParts(this.#connection, this.#queries)
     walk.mayDrop = walk.isDenied !== true && (await readOwner(this.#connection, this.#queries)).may
-    // Each by itself, so that none holds a lock while it waits for the next one's.
+    // Each in its own transaction, so that none holds a lock while it waits for the next one's.
     for (const { of, day } of walk.mayDrop ? missingOf(parts, today) : [])
       await this.#alone((tx) => makeDay(tx, this.#queries, of, day))
     walk.days = overOf(parts, today)
@@ -166,7 +170,7 @@ class Days {
     }
   }
 
-  /** A day that could not be dropped because of a lock stays known, and is tried again with the next sweep. */
+  /** A day that could not be dropped because of a lock stays in the list, and is retried at the next sweep. */
   async #seen(walk: DaysWalk, look: DayLook, now: number): Promise<void> {
     if (look.mayGo && look.lastNumber === undefined) {
       const lastNumber = await this.#alone((tx) => awaitEnqueues(tx, this.#queries))
@@ -203,7 +207,7 @@ async function readParts(db: Executor, queries: DayQueries): Promise<Set<string>
 
 async function makeDay(tx: Executor, queries: DayQueries, of: Parted, day: number): Promise<void> {
   const parts = await readParts(tx, queries)
-  // Another process was faster, or its rows are in the rest and stay there.
+  // Another process was faster, or rows of the day are in the default partition and stay there.
   if (parts.has(partitionOf(of, day))) return
   if ((await tx.query(queries.isTaken(of, day), [])).length > 0) return
   await tx.query(queries.create(of, day), [])
@@ -218,7 +222,10 @@ async function awaitEnqueues(tx: Executor, queries: DayQueries): Promise<string>
   return row?.number ?? '0'
 }
 
-/** Gives how many jobs went with it. Looked at again under the lock: another process may have dropped it first. */
+/**
+ * Returns how many jobs were dropped. The partitions are read again under the lock: another process may have dropped
+ * them first.
+ */
 async function dropDay(tx: Executor, queries: DayQueries, look: DayLook): Promise<number> {
   const { day } = look
   const parts = await readParts(tx, queries)

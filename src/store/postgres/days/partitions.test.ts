@@ -60,7 +60,7 @@ async function whereIs(table: 'jobs' | 'history' | 'labels'): Promise<Record<str
   return Object.fromEntries(rows.map(({ name, rows }: { name: string; rows: number }) => [name, rows]))
 }
 
-/** So many jobs, done and to be kept for so long. */
+/** Done jobs that are kept for `keepMs`. */
 async function done(count: number, keepMs: number): Promise<string[]> {
   const jobs = Array.from({ length: count }, () => b.job({ options: '{"labels":["done"]}' }))
   await b.insert(jobs)
@@ -72,12 +72,12 @@ async function done(count: number, keepMs: number): Promise<string[]> {
   return jobs.map(({ id }) => id)
 }
 
-/** Gives how many jobs were forgotten, by rows and with their days. */
+/** Returns how many jobs were pruned row by row or dropped with their days. */
 const prune = async (store: Pick<JobStore, 'pruneJobs' | 'sweepRows'> = b.store.jobs): Promise<number> =>
   (await store.pruneJobs(500)).pruned + (await store.sweepRows(500)).swept
 
 describe('days', () => {
-  test('are there from the first moment', async () => {
+  test('exist from the first moment', async () => {
     const real = await open(Date.now)
     await real.insertJobs([b.job()], { onDuplicate: 'return', keepCancelledMs: Infinity })
     expect(await tables()).toHaveLength(9)
@@ -86,7 +86,7 @@ describe('days', () => {
     expect((await tables()).filter((name) => name.startsWith('jobs')).slice(0, 2)).toContain(where)
   })
 
-  test('are made ahead, today and the next two, as often as it is asked', async () => {
+  test('are created ahead, today and the next two, at every sweep', async () => {
     for (let i = 0; i < 3; i += 1) {
       await prune()
       clock.now += 3_600_000
@@ -100,7 +100,7 @@ describe('days', () => {
     expect(await tables()).toContain('jobs_2040_01_13')
   })
 
-  test('take what is enqueued in them, and what becomes of it later', async () => {
+  test('hold the jobs that are enqueued on them, and their later ends', async () => {
     await prune()
     await b.one()
     clock.now += DAY_MS
@@ -109,11 +109,11 @@ describe('days', () => {
     expect(await whereIs('history')).toEqual({ history_2040_01_10: 1, history_2040_01_11: 2 })
   })
 
-  test('are not needed: what no day is there for is kept, runs and is forgotten all the same', async () => {
+  test('are not needed: jobs without a partition for their day are kept, run and are pruned all the same', async () => {
     const ids = await done(3, 2 * DAY_MS)
     expect(await whereIs('jobs')).toEqual({ jobs_rest: 3 })
     expect(await prune()).toBe(0)
-    // Its rows stay where they are; the days after it are made.
+    // Its rows stay where they are; partitions of the following days are created.
     expect(await tables()).not.toContain('jobs_2040_01_10')
     expect(await tables()).toContain('jobs_2040_01_11')
     clock.now += 2 * DAY_MS
@@ -124,8 +124,8 @@ describe('days', () => {
   })
 })
 
-describe('a day that is over', () => {
-  test('is dropped whole when nothing of it is to be kept', async () => {
+describe('a past day', () => {
+  test('is dropped whole when all its jobs have expired', async () => {
     await prune()
     const ids = await done(20, 2 * DAY_MS)
     clock.now += DAY_MS
@@ -140,7 +140,7 @@ describe('a day that is over', () => {
     expect(await b.found({})).toEqual([])
   })
 
-  test('is dropped with its labels where those had no day of their own', async () => {
+  test('is dropped with its labels if those had no partition of their own', async () => {
     await prune()
     await sql.query(`drop table ${home()}.labels_2040_01_10`)
     await done(20, DAY_MS)
@@ -151,7 +151,7 @@ describe('a day that is over', () => {
     expect(await whereIs('labels')).toEqual({})
   })
 
-  test('leaves what is unfinished or kept longer, with all it has', async () => {
+  test('leaves jobs that are unfinished or kept longer, with all their data', async () => {
     await prune()
     const scheduled = await b.one({
       due: { inMs: 9 * DAY_MS },
@@ -189,7 +189,7 @@ describe('a day that is over', () => {
     expect((await b.read(forEver)).result).toBe('42')
   })
 
-  test('stays while too much of it is to be kept, and not for ever', async () => {
+  test('stays while too many of its jobs are kept, and not for ever', async () => {
     await prune()
     await done(10, DAY_MS)
     await done(5, 30 * DAY_MS)
@@ -205,7 +205,7 @@ describe('a day that is over', () => {
   })
 
   test('leaves no end behind without its job, and no job without its end', async () => {
-    // The jobs were in the rest before the day was made for history.
+    // The jobs were in the default partition before the partition of history was created.
     const ids = await done(2, DAY_MS)
     await sql.query(`delete from ${home()}.history`)
     await sql.query(
@@ -225,7 +225,7 @@ describe('a day that is over', () => {
     expect(await whereIs('labels')).toEqual({})
   })
 
-  test('is dropped once by several processes at once, and what they enqueue meanwhile is kept', async () => {
+  test('is dropped once by several processes at the same time, and the jobs that they enqueue meanwhile are kept', async () => {
     await prune()
     await done(50, DAY_MS)
     const others = [b.store.jobs as PostgresStore, await open(), await open()]
@@ -236,14 +236,14 @@ describe('a day that is over', () => {
     }
     const prunes = (): Promise<number[]> => Promise.all(others.map((store) => prune(store)))
     const [pruned] = await Promise.all([prunes(), enqueue()])
-    // Those who were in each other's way come again.
+    // Processes that met each other's locks try again.
     for (let i = 0; i < 20 && (await tables()).includes('jobs_2040_01_10'); i += 1) pruned.push(...(await prunes()))
     expect(pruned.reduce((sum, each) => sum + each, 0)).toBe(50)
     expect(await tables()).not.toContain('jobs_2040_01_10')
     expect((await b.store.jobs.readJobs(late)).filter((row) => row?.state === 'ready')).toHaveLength(30)
   })
 
-  test('waits for one who reads, and nobody waits for it meanwhile', async () => {
+  test('is not dropped while a transaction reads it, and no other statement waits meanwhile', async () => {
     await prune()
     await done(10, DAY_MS)
     clock.now += 3 * DAY_MS
@@ -251,7 +251,8 @@ describe('a day that is over', () => {
     await reader.connect()
     await reader.query('begin')
     await reader.query(`select count(*) from ${home()}.jobs`)
-    // The reader keeps its lock through all of this: that these return at all says that they gave up or passed by.
+    // The reader keeps its lock during all of this: that these calls return shows that they gave up or did not need the
+    // lock.
     const [pruned, id] = await Promise.all([prune(), b.one()])
     expect([pruned, await b.state(id)]).toEqual([0, 'ready'])
     expect(await tables()).toContain('jobs_2040_01_10')
@@ -261,7 +262,7 @@ describe('a day that is over', () => {
     expect(await tables()).not.toContain('jobs_2040_01_10')
   })
 
-  test('keeps what came to stay between the look at it and its end', async () => {
+  test('keeps jobs that were enqueued or revived between the look at it and its drop', async () => {
     await prune()
     const ids = await done(20, DAY_MS)
     const late = await open(() => NOON)
@@ -270,7 +271,7 @@ describe('a day that is over', () => {
     await reader.connect()
     await reader.query('begin')
     await reader.query(`select count(*) from ${home()}.jobs`)
-    expect(await prune()).toBe(0) // It has looked, and waits for the reader.
+    expect(await prune()).toBe(0) // The look is done, and the drop waits for the reader.
     const revived = ids[3] as string
     expect(await b.store.jobs.changeJob({ id: revived, from: 'done', to: 'ready', keepMs: 0 })).toBe('changed')
     const enqueued = b.job()
@@ -308,7 +309,7 @@ describe('a day that is over', () => {
     expect(await whereIs('jobs')).toEqual({ jobs_rest: 1 })
   })
 
-  test('is looked at in slices when it is large, and claims have their turn between them', async () => {
+  test('is read in slices when it is large, and claims run between them', async () => {
     await prune()
     await done(1, DAY_MS)
     const count = 30_000
@@ -333,7 +334,7 @@ describe('a day that is over', () => {
     isOver = true
     await claiming
     expect(forgotten).toBe(count + 1)
-    // Two looks of 16 slices, and at least every second turn is a claim's.
+    // Two looks of 16 slices each, and at least every second statement is a claim.
     expect(claims).toBeGreaterThan(16)
   })
 })

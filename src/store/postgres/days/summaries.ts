@@ -6,21 +6,21 @@ import { sqlStateOf } from '../connection/executor.js'
 import { RANGE_PAGES } from '../migrations/0001-times.js'
 import { DAY_MS } from '../queries/numbers.js'
 
-/** Runs of pages added in one go: about 30 ms. */
+/** Ranges of pages added per transaction: about 30 ms. */
 const RUNS_MAX = 64
 const EVERY_MS = 5_000
 
-/** How far the pages of each partition are in the index on times, and when that is to be looked at again. */
+/** How far the pages of each partition are in the index on times, and when the next check is due. */
 export interface SummaryWalk {
   at: number
   readonly next: Map<string, number>
 }
 
 /**
- * Adds the full runs of pages to the index on times (`times.ts`), of the partitions that grow: today's, yesterday's and the rest. A
- * run that is not there yet is read whole by every search. Vacuum adds them too, but may take minutes to come by. The last
- * run is left out: once it were added, every insert would have to widen its entry. For the owner of the tables alone; tells whether
- * there is more to add.
+ * Adds full ranges of pages to the index on times (`find-by-time.ts`), for the partitions that grow: today's,
+ * yesterday's and the default one. Every search reads a range that is not in the index. Vacuum adds them too, but may
+ * take minutes to run. The last range is left out: once it is in the index, every insert has to widen its entry. Only
+ * for the owner of the tables. Returns whether there is more to add.
  */
 export async function addSummaries(
   connection: Connection,
@@ -43,7 +43,7 @@ export async function addSummaries(
     if (added.length === RUNS_MAX) walk.at = now
     return added.length === RUNS_MAX
   } catch (error) {
-    // Autovacuum has the table, and adds them.
+    // Autovacuum has locked the table, and adds them.
     if (COME_AGAIN.has(sqlStateOf(error) ?? '')) return false
     throw error
   }

@@ -7,15 +7,17 @@ import { DAY_MS } from '../queries/numbers.js'
 import { quoted } from '../migrations/migrate.js'
 import type { Target } from '../connection/target.js'
 
-/** Rows deleted by this process after which it vacuums: about what a store holds whose jobs are kept for some seconds. */
+/**
+ * Rows deleted by this process after which it vacuums: about the size of a store whose jobs are kept for some seconds.
+ */
 const VACUUM_AFTER = 50_000
 const CONNECT_MS = 5_000
 
 /**
- * Vacuums today's tables where jobs are pruned row by row at a high rate. Autovacuum looks once a minute, and by then a store that
- * prunes 20,000 jobs a second has over a million dead rows, so its tables would grow to many times what they hold. Rare or
- * slow pruning is left to autovacuum. It needs a connection for the moment that it takes; without one, or where the role does
- * not own the tables, nothing is vacuumed and nothing fails.
+ * Vacuums today's tables if jobs are pruned row by row at a high rate. Autovacuum runs once a minute, and by then a
+ * store that prunes 20,000 jobs a second has over a million dead rows, so its tables would grow to many times their
+ * content. Rare or slow pruning is left to autovacuum. It makes a connection for the time that it takes; without one,
+ * or if the role does not own the tables, nothing is vacuumed and nothing fails.
  */
 export class Vacuum {
   readonly #target: Pick<Target, 'makeClient' | 'schema'>
@@ -29,12 +31,12 @@ export class Vacuum {
     this.#timers = world.timers
   }
 
-  /** So many jobs were deleted at the database's `now`. */
+  /** Counts deleted jobs; `now` is that of the server. */
   deleted(jobs: number, now: number): void {
     this.#deleted += jobs
     if (this.#deleted < VACUUM_AFTER || this.#client !== undefined || this.#isClosed) return
     this.#deleted = 0
-    // Another process may be at it, or the server may have no connection left: the next time is soon.
+    // Another process may run it, or the server may have no connection left: the next time is soon.
     void this.#run(vacuumOf(this.#target.schema, now)).catch(() => undefined)
   }
 
@@ -58,7 +60,7 @@ export class Vacuum {
   }
 }
 
-/** Nothing is waited for, and no table is cut at its end, which would need a lock that stops everyone: autovacuum does that. */
+/** Skips locked tables, and does not truncate them, which would need an exclusive lock: autovacuum does that. */
 function vacuumOf(schema: string, now: number): string {
   const day = Math.floor(now / DAY_MS)
   const tables = [partitionOf('history', day), partitionOf('jobs', day), 'ready', 'leases']

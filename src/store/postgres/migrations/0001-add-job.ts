@@ -9,15 +9,15 @@ import {
   TITLE_MAX,
 } from '../../../job/definition/check-options.js'
 
-/** As the client counts: bytes as they are stored. */
+/** Bytes as they are stored; the limit of the client. */
 const PAYLOAD_MAX_BYTES = 1024 * 1024
 
-/** As far as the client lets an instant be away. */
+/** The furthest time that the client accepts. */
 const AWAY_MAX = '100 years'
 
 /**
- * `add_job`: enqueueing from triggers and from other languages. It does what insertJobs does for one job, in the caller's
- * transaction and with his rights; no setting of his session changes what its names mean.
+ * `add_job`: enqueueing from triggers and from other languages. It does what insertJobs does for one job, in the
+ * caller's transaction and with the caller's privileges. It resolves names independently of the session's settings.
  */
 export const addJob = (schema: string, channel: string): readonly string[] => [
   `create function ${schema}.new_job_id(now_ms bigint) returns uuid
@@ -32,7 +32,7 @@ export const addJob = (schema: string, channel: string): readonly string[] => [
   `create function ${schema}.add_job(name text, payload text default null, ${options}) returns uuid
     language plpgsql volatile security invoker set search_path = pg_catalog, pg_temp
     as ${literal(body(schema, channel))}`,
-  // Both kinds of JSON, so that no caller needs a cast. A bare literal finds the function above.
+  // For both JSON types, so that no caller needs a cast. A bare literal resolves to the function above.
   ...['json', 'jsonb'].map(
     (type) => `create function ${schema}.add_job(name text, payload ${type}, ${options}) returns uuid
     language sql volatile security invoker set search_path = pg_catalog, pg_temp
@@ -45,7 +45,7 @@ const options = `queue text default 'default', priority integer default 0, due_a
     title text default null, expires_at timestamptz default null, expires_in interval default null`
 const optionTypes = `name text, ${options.replaceAll(/ default (?:null|0|'\w+')/g, '')}`
 
-/** A text that stands for itself whatever is in it, and whatever the session takes a backslash for. */
+/** An escaped string literal, valid for any text and any setting of standard_conforming_strings. */
 function literal(text: string): string {
   return `E'${text.replaceAll('\\', '\\\\').replaceAll(`'`, `''`)}'`
 }
@@ -61,7 +61,7 @@ const textProblem = `
     when value ~ E'[\\u0001-\\u001f\\u007f]' then what || ' must not have control characters'
   end`
 
-/** All that is wrong with a call, at once. */
+/** All problems of a call, reported together. */
 const jobProblems = (schema: string): string => `
   select array_remove(array[
     ${schema}.text_problem('name', name, ${NAME_MAX}),
@@ -87,8 +87,8 @@ const jobProblems = (schema: string): string => `
   ] || array(select ${schema}.text_problem('each of labels', label, ${LABEL_MAX}) from unnest(labels) as label), null)`
 
 /**
- * JSON is stored as it came. Only a key that our codec would take for its mark gets one "$" more, as the codec writes it: a
- * quote after a brace or a comma cannot stand inside a text, where it would have a backslash before it.
+ * JSON is stored as the caller passed it. Only a key that the codec uses as a marker gets one "$" more, as the codec
+ * writes it. A quote after a brace or a comma is never inside a JSON string, where a backslash would precede it.
  */
 const body = (schema: string, channel: string): string => `
 #variable_conflict use_column
@@ -113,7 +113,7 @@ begin
   due := coalesce((extract(epoch from coalesce(add_job.due_at, began + add_job.run_in)) * 1000)::bigint, now_ms);
   expires := (extract(epoch from coalesce(add_job.expires_at, began + add_job.expires_in)) * 1000)::bigint;
   if add_job.key is not null then
-    -- The lock of insertJobs: no other transaction gives this key away before this one ends.
+    -- The lock of insertJobs: no other transaction takes this key before this one ends.
     perform pg_advisory_xact_lock(
       ${LOCK_CLASS}, (hashtextextended('key ' || add_job.name || chr(10) || add_job.key, 7) & ${LOCK_SLOTS - 1})::integer);
     select j.id into holder
@@ -134,7 +134,7 @@ begin
     insert into ${schema}.lanes (queue, name) values (add_job.queue, add_job.name) on conflict (queue, name) do nothing;
     select lane into its_lane from ${schema}.lanes where queue = add_job.queue and name = add_job.name;
   end if;
-  -- The number is drawn under the lock of this insert: who drops a day relies on it (days.ts).
+  -- The number is drawn under the lock of this insert, which the transaction that drops a day relies on (days.ts).
   insert into ${schema}.jobs (ref, id, created_at, due_at, expires_at, lane, priority, key, payload, options)
   values (((now_ms / ${DAY_MS}) << ${NUMBER_BITS}) | nextval('${schema.replaceAll(`'`, `''`)}.job_number'), made_id, now_ms, due,
     expires, its_lane, add_job.priority, add_job.key, written, nullif(stored::text, '{}'))

@@ -2,19 +2,21 @@ import { DAY_MS } from '../queries/numbers.js'
 import { optionsJson } from '../queries/sql-fragments.js'
 
 /**
- * A job is written once (`jobs`: what was given at enqueue, and what its failures left) and stands in exactly one place: in
- * `ready` (a line for each lane), in `waiting` (for a time, or aside), in the list of one lease (a worker has it), or in
- * `history` (it ended). To claim is to take narrow rows out of the line and to write one lease; to end is to append to
- * history. A job that succeeds is never updated.
+ * A job has one row in `jobs`, with what the caller gave at enqueue and what its failed attempts left. While it exists,
+ * a row for it is in exactly one of: `ready` (queue order of each lane), `waiting` (not due, blocked, paused, parked,
+ * or a suspect), the `refs` of one lease (a worker has claimed it), `history` (it ended). A claim deletes rows of
+ * `ready` and inserts one lease; a settlement inserts into `history`. A job that succeeds at its first attempt is never
+ * updated.
  *
- * `ref` is the day of the enqueue and a number, in one: `jobs` and `history` have a partition for each day, and a day is
- * dropped whole.
- * A job stands in the line at `due_at - priority * step`; `due_at` is kept true in `jobs`, so the place can be worked out.
+ * `ref` combines the day of the enqueue and a number: `jobs` and `history` have one partition per day, and a whole day
+ * is dropped at once.
+ * The order in `ready` is `due_at - priority * step`. `due_at` in `jobs` is always current, so the row of `ready` can
+ * be found from it.
  * Times are milliseconds since 1970.
  */
 export const jobs = (schema: string): readonly string[] => [
   `create sequence ${schema}.job_number`,
-  // By which a transaction on another database is told from one on this.
+  // Tells this database from another, so that a caller's transaction on the wrong database is refused.
   `create table ${schema}.identity (token text primary key)`,
   `insert into ${schema}.identity values (gen_random_uuid()::text)`,
   `create table ${schema}.lanes (
@@ -33,11 +35,11 @@ export const jobs = (schema: string): readonly string[] => [
     expires_at bigint,
     lane integer not null,
     priority integer not null,
-    -- Null, as they are for nearly every job, takes no space; it means 0.
+    -- Null means 0 and takes no space, as for nearly every job.
     attempt integer,
     retries integer,
     crashes integer,
-    -- Crashes in a row that it was in flight at: from 2 on it is a suspect, out of the line.
+    -- Consecutive crashes while the job was in flight: from 2 on it is a suspect and not in the table ready.
     streak integer,
     key text,
     payload text,
@@ -46,14 +48,15 @@ export const jobs = (schema: string): readonly string[] => [
     error text,
     reason text,
     log text,
-    -- Ids of the jobs it came after, as JSON; null for nearly all.
+    -- Ids of the jobs it comes after, as JSON; null for nearly all.
     after text,
-    -- It has children: its end must leave a to-do. Null is false.
+    -- The job has children: its end must insert a to-do. Null is false.
     is_parent boolean,
     grp text,
     check ((payload is null) <> (bytes is null))
   ) partition by range (ref)`,
-  // Days are made ahead (days.ts). What no day is there for, and what outlives its day, is here.
+  // Partitions of days are created ahead (days.ts). Default partition: rows without a partition for their day, and rows
+  // kept longer than it.
   `create table ${schema}.jobs_rest partition of ${schema}.jobs default`,
   // readJobs
   `create index jobs_id on ${schema}.jobs (id)`,
@@ -61,7 +64,8 @@ export const jobs = (schema: string): readonly string[] => [
   `create index jobs_key on ${schema}.jobs (key, ref) where key is not null`,
   // findJobs: the jobs of a queue or a name
   `create index jobs_lane on ${schema}.jobs (lane, ref)`,
-  // The labels of jobs that have any. Statements that insert jobs write them; the triggers do the rest.
+  // The labels of jobs that have any. Statements that insert jobs insert them; triggers keep them current on update and
+  // delete.
   `create table ${schema}.labels (
     ref bigint not null,
     label text not null,
@@ -85,29 +89,30 @@ end'`,
     for each row when (old.options like '%"labels"%') execute function ${schema}.replace_labels()`,
   `create trigger jobs_labels_changed after update of options on ${schema}.jobs
     for each row when (old.options is distinct from new.options) execute function ${schema}.replace_labels()`,
-  // claimJobs: what may be taken, in order, by lane
+  // claimJobs: the jobs that may be claimed, in order, by lane
   `create table ${schema}.ready (
     lane integer not null,
     sort bigint not null,
     ref bigint not null,
     primary key (lane, sort, ref)
   ) with (autovacuum_vacuum_scale_factor = 0.0, autovacuum_vacuum_threshold = 10000)`,
-  // Everything else that is unfinished and that no worker has. Suspects are ready and stand here, out of the line.
+  // All other unfinished jobs that no worker has claimed. A suspect has state ready and is here instead of in `ready`.
   `create table ${schema}.waiting (
     ref bigint primary key,
     lane integer not null,
     state text not null check (state in ('ready', 'scheduled', 'retrying', 'blocked', 'paused', 'parked')),
     due_at bigint not null,
-    -- As in jobs, for promoteJobs to count.
+    -- As in jobs, so that promoteJobs can count.
     grp text
   )`,
-  // promoteJobs: what waits for a time
+  // promoteJobs: jobs that wait for a time
   `create index waiting_due on ${schema}.waiting (due_at) where state in ('scheduled', 'retrying')`,
   // findJobs: by state
   `create index waiting_state on ${schema}.waiting (state, ref)`,
   // claimJobs: suspects, nearly always none
   `create index waiting_suspect on ${schema}.waiting (lane) where state = 'ready'`,
-  // promoteJobs: what must begin by a time. A row outlives its job and is swept then.
+  // promoteJobs: jobs that must begin by a time. A row stays after its job has ended, and is swept once its time has
+  // passed.
   `create table ${schema}.expiring (
     expires_at bigint not null,
     ref bigint not null,
@@ -119,7 +124,7 @@ end'`,
     started_at bigint,
     keep_until bigint,
     state text not null check (state in ('done', 'failed', 'cancelled')),
-    -- Null: the first try, and no crash.
+    -- Null: the first attempt, and no crash.
     attempt integer,
     retries integer,
     crashes integer,
@@ -131,16 +136,18 @@ end'`,
     log text
   ) partition by range (ref)`,
   `create table ${schema}.history_rest partition of ${schema}.history default`,
-  // findJobs: ends that did not go well
-  `create index history_unwell on ${schema}.history (state, ref) where state <> 'done'`,
-  // pruneJobs: what is kept for less than a day. Longer ones go with their day, and their ends pay for no index.
+  // findJobs: failed and cancelled jobs
+  `create index history_not_done on ${schema}.history (state, ref) where state <> 'done'`,
+  // pruneJobs: jobs kept for less than a day. Others are dropped with their day, so their settlements maintain no
+  // index.
   `create index history_keep on ${schema}.history (keep_until) where keep_until - settled_at < ${DAY_MS}`,
-  // pruneJobs: here nothing goes with its day
+  // pruneJobs: rows of the default partition are never dropped with a day
   `create index history_rest_keep on ${schema}.history_rest (keep_until) where keep_until is not null`,
-  // dropDay: jobs that were made live again when their day was nearly over with
+  // dropDay: jobs that became unfinished again shortly before their day is dropped
   `create table ${schema}.revived (ref bigint primary key)`,
-  // insertJobs: at most one unfinished job per (job, key), and one more that is blocked until that one ends. The holder is the row
-  // of the highest turn. Each row goes when its own job ends, so neither job waits for a transaction that has the other's row.
+  // insertJobs: at most one unfinished job per (job, key), and one more that is blocked until that one ends. The holder
+  // has the row with the highest turn. Each row is deleted when its own job ends, so neither job waits for a
+  // transaction that locks the other's row.
   `create table ${schema}.keys (
     name text not null,
     key text not null,
@@ -148,8 +155,8 @@ end'`,
     ref bigint not null,
     primary key (name, key, turn)
   )`,
-  // insertJobs: the newest job of a (job, unique value), and until when its window runs. Nothing is written here when a job ends:
-  // a row counts while its window runs or its job is unfinished.
+  // insertJobs: the unique slots. The newest job of a (job, unique value), and when its window ends. A settlement does
+  // not write here: a row counts while its window lasts or its job is unfinished.
   `create table ${schema}.uniques (
     name text not null,
     key text not null,
@@ -169,10 +176,13 @@ end'`,
     started_at bigint not null,
     blocked_by bigint
   ) with (fillfactor = 50)`,
-  // One row a claim. The first \`starting\` of its jobs ran from the claim on, the rest is held until it is reported.
-  // \`quarantined\`: how many suspects it took into quarantine; 0 for all other claims, and when the quarantine is over.
-  // \`gone\`: those that went back or were taken away; those that ended are in history. \`asked\`: something is
-  // wished of one of them.
+  // One row per claim. The first \`starting\` of its jobs have run since the claim; the rest are held until they are
+  // reported.
+  // \`quarantined\`: how many suspects the claim took into quarantine; 0 for all other claims, and after the
+  // quarantine.
+  // \`gone\`: jobs that were released or taken away; jobs that ended are in history. \`asked\`: one of its jobs has a
+  // row in
+  // \`requests\`, or has got a child since the claim, so that the quick settlement must not be used.
   `create table ${schema}.leases (
     fence bigint primary key,
     worker text not null,
@@ -183,18 +193,18 @@ end'`,
     gone bigint[] not null default '{}',
     asked boolean not null default false
   )`,
-  // Not compressed: that took as long as the rest of the lease, for a row that lives a moment.
+  // Not compressed: compression took as long as the rest of the insert, for a row that lives a moment.
   `alter table ${schema}.leases alter column refs set storage external`,
   // readLeases: a worker's leases
   `create index leases_worker on ${schema}.leases (worker)`,
-  // reportJobs: held jobs that have begun, and how far jobs have come
+  // reportJobs: held jobs that have begun, and the progress of jobs
   `create table ${schema}.reports (
     ref bigint primary key,
     fence bigint not null,
     started_at bigint not null,
     progress text
   )`,
-  // What is wanted of a job that runs. A row lives as long as that claim: whatever settles the job honours and removes it.
+  // Requested changes of running jobs. The transaction that ends the claim applies and deletes the row.
   `create table ${schema}.requests (
     ref bigint primary key,
     kind text not null check (kind in ('cancel', 'pause')),
@@ -202,20 +212,22 @@ end'`,
     keep_ms bigint,
     asked_at bigint not null
   )`,
-  // settleReceipt: a call that wrote has a row here from the same transaction (receipts.ts). \`is_void\`: it must not be written
-  // any more. The call deletes its row once its reply came; what is left is swept after an hour.
+  // voidReceipt, readReceipt: a call that writes inserts its receipt in the same transaction (receipts.ts).
+  // \`is_void\`: the call
+  // must no longer be written. The call deletes its row once its reply came; the sweep deletes the others after an
+  // hour.
   `create table ${schema}.receipts (
     id uuid primary key,
     at bigint not null default (extract(epoch from clock_timestamp()) * 1000)::bigint,
     is_void boolean not null default false,
     answer text
   ) with (autovacuum_vacuum_scale_factor = 0.0, autovacuum_vacuum_threshold = 10000)`,
-  // One row for each queue that is paused; \`until\` is null until a person resumes it.
+  // One row per paused queue; \`until\` null means until it is resumed.
   `create table ${schema}.pauses (
     queue text primary key,
     until bigint,
     paused_at bigint not null
   )`,
-  // claimJobs, confirmJobs: which pauses are over, and when the next one is
+  // claimJobs, confirmJobs: which pauses have ended, and when the next one ends
   `create index pauses_until on ${schema}.pauses (until)`,
 ]

@@ -1,6 +1,6 @@
 /**
- * Jobs that come after others. An open link keeps its child blocked. To-dos are only ever added and removed, so that two ends
- * that commit at once never wait for each other.
+ * Jobs that come after others. An open link keeps its child blocked. To-dos are only inserted and deleted, never
+ * updated, so that two transactions that end jobs never wait for each other.
  */
 export const links = (schema: string): readonly string[] => [
   `create table ${schema}.links (
@@ -10,15 +10,16 @@ export const links = (schema: string): readonly string[] => [
     keep_ms bigint,
     primary key (parent, child)
   )`,
-  // promoteJobs: whether a child waits for anybody else; and its links when it ends
+  // promoteJobs: whether a child has other open links; and its links when it ends
   `create index links_child on ${schema}.links (child)`,
-  // promoteJobs: parents that ended or went, and those that got a child while they were unfinished (look)
+  // promoteJobs: parents that ended or were deleted (gone), and those that got a child while they were unfinished
+  // (look)
   `create table ${schema}.link_todos (
     number bigint generated always as identity primary key,
     parent bigint not null,
     id uuid,
     what text not null check (what in ('done', 'failed', 'cancelled', 'parked', 'gone', 'look'))
   )`,
-  // promoteJobs: whether the end of a parent was recorded by the statement that deleted it
+  // promoteJobs: whether the statement that deleted a parent recorded its end
   `create index link_todos_parent on ${schema}.link_todos (parent)`,
 ]

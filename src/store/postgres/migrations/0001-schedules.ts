@@ -1,7 +1,9 @@
-/** What recurs (`schedules`), and the ledger of its ticks: a tick is a row of its own, so that it can be written only once. */
+/**
+ * Schedules, and the ledger of their ticks: each tick is a row with a primary key, so that it can be written only once.
+ */
 export const schedules = (schema: string): readonly string[] => [
   `create table ${schema}.schedules (
-    -- Compared as bytes: a page of them ends where the next begins, whatever the database's locale.
+    -- Compared as bytes, so that pages do not depend on the database's locale.
     id text collate "C" primary key,
     revision bigint not null,
     spec text not null,
@@ -14,9 +16,9 @@ export const schedules = (schema: string): readonly string[] => [
     fired bigint not null default 0,
     check (paused_at is null or next_at is null)
   ) with (fillfactor = 50)`,
-  // dueSchedules: what has come due, and what comes next
+  // dueSchedules: schedules that are due, and the next one
   `create index schedules_next on ${schema}.schedules (next_at) where next_at is not null`,
-  // fireTicks: at most one job for each instant of a rule. A run that a person asked for may share its instant.
+  // fireTicks: at most one job for each instant of a rule. A run requested by a person (by_hand) may share its instant.
   `create table ${schema}.ticks (
     schedule text collate "C" not null,
     at bigint not null,

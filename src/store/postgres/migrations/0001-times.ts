@@ -1,13 +1,13 @@
-/** Pages that one entry of the index stands for: some 4,000 jobs. A search reads the jobs of one or two entries. */
+/** Pages per entry of the index: some 4,000 jobs. A search reads the jobs of one or two entries. */
 export const RANGE_PAGES = 64
 
 /**
- * Finding jobs by time (`times.ts`). An insert compares nothing with this index and writes nothing to it: upkeep and vacuum add an
- * entry for each run of pages that is full. `ref + 0` and not `ref`, so that no other index can serve a condition on it.
+ * Finding jobs by time (`find-by-time.ts`). An insert does not touch this index: upkeep and vacuum add an entry for
+ * each full range of pages. `ref + 0` and not `ref`, so that no other index can serve a condition on it.
  */
 export const times = (schema: string): readonly string[] => [
   `create index jobs_created on ${schema}.jobs using brin (created_at, (ref + 0)) with (pages_per_range = ${RANGE_PAGES})`,
-  // By bitmap, the only way to read such an index; sessions of ours have that turned off.
+  // A bitmap scan is the only way to read such an index, and our sessions have it turned off.
   `create function ${schema}.refs_within(created_from bigint, created_to bigint, ref_from bigint, ref_to bigint, most integer)
     returns bigint[]
     language plpgsql stable security invoker set search_path = pg_catalog, pg_temp

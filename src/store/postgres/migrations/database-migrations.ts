@@ -12,7 +12,7 @@ import { DATABASE_NOW } from '../queries/sql-fragments.js'
 import { targetOf } from '../connection/target.js'
 import type { PgPool, Target } from '../connection/target.js'
 
-/** The tables of a database, apart from their jobs. */
+/** Migrations of a database, without opening a store on it. */
 export function databaseMigrations(where: string | PgPool, schema: string): Migrations {
   return {
     latest: SCHEMA_VERSION,
@@ -26,7 +26,10 @@ export function databaseMigrations(where: string | PgPool, schema: string): Migr
   }
 }
 
-/** Whatever the role's default is: who waited for another to migrate must see what it did. And he waits for as long as it takes. */
+/**
+ * Read committed whatever the role's default is: a process that waited for another one's migration must see its result.
+ * No lock timeout: it waits as long as that one takes.
+ */
 const MIGRATION = {
   begin:
     'begin isolation level read committed; set local lock_timeout to default; set local statement_timeout = 0; set local jit = off',
@@ -34,10 +37,10 @@ const MIGRATION = {
   rollback: 'rollback',
 }
 
-/** It may have to wait for another process's, and then has much to do. */
+/** Time limit: it may have to wait for the migration of another process first. */
 const MIGRATE_MS = 600_000
 
-/** Gives the version that was found. */
+/** Returns the version that was found. */
 export async function bringUpToDate(connection: Connection, target: Target): Promise<number> {
   try {
     return await connection.transaction(
@@ -61,7 +64,7 @@ async function clockOf(tx: Executor): Promise<number> {
   return Number(clock?.now)
 }
 
-/** What is missing is known here: the right to make things. */
+/** The missing privilege is known here: to create objects. */
 async function mayNotMake(error: StoreError, connection: Connection, target: Target): Promise<StoreError> {
   const [row] = await connection.query<{ role: string; database: string }>(
     `select current_user as role, current_database() as database`,
@@ -72,7 +75,7 @@ async function mayNotMake(error: StoreError, connection: Connection, target: Tar
   const place = hasSchema ? `schema ${quoted(target.schema)}` : `database ${quoted(database)}`
   return new StoreError(
     'E_STORE_RIGHTS',
-    `${target.name}: the role ${quoted(role)} may not make the tables; run \`${target.migrateCommand}\` as a role that owns the ${hasSchema ? 'schema' : 'database'}, ` +
+    `${target.name}: the role ${quoted(role)} may not create the tables; run \`${target.migrateCommand}\` as a role that owns the ${hasSchema ? 'schema' : 'database'}, ` +
       `or let that one \`grant create on ${place} to ${quoted(role)}\``,
     { cause: error.cause },
   )

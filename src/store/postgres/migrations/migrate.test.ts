@@ -36,7 +36,7 @@ describe('migrations', () => {
     for (const { name } of MIGRATIONS) expect(name).toMatch(/^[a-z-]+$/)
   })
 
-  test('bring an empty database to this version, note each of them, and done twice are done once', async () => {
+  test('bring an empty database to this version, record each migration, and do nothing the second time', async () => {
     expect(await schemaVersion(db, 'twice')).toBe(0)
     expect(await migrate(db, 'twice')).toBe(0)
     const before = await dumpSchema(client, 'twice')
@@ -47,7 +47,7 @@ describe('migrations', () => {
     expect(rows).toEqual(MIGRATIONS.map(({ version, name }) => ({ version, name })))
   })
 
-  test('that waited for those of another process find them done', async () => {
+  test('that waited for those of another process have nothing left to do', async () => {
     const other = new Client(database.url)
     await other.connect()
     const waiter: Executor = { query: async (text, values) => (await other.query(text, [...values])).rows as never }
@@ -61,7 +61,7 @@ describe('migrations', () => {
     await other.end()
   })
 
-  test('run as they are printed, make the same', async () => {
+  test('that are printed and run by hand create the same schema', async () => {
     await client.query(printMigration('printed'))
     expect(await schemaVersion(db, 'printed')).toBe(SCHEMA_VERSION)
     await migrate(db, 'made')
@@ -70,11 +70,11 @@ describe('migrations', () => {
     expect(made).toContain('create table made.jobs')
   })
 
-  test('from this version on are nothing but a transaction', () => {
+  test('from the current version on are an empty transaction', () => {
     expect(printMigration('x', SCHEMA_VERSION)).not.toMatch(/create|insert/)
   })
 
-  test('stay in a schema of whatever name', async () => {
+  test('stay in their schema, whatever its name', async () => {
     await client.query('create table users (id integer)')
     const before = await names()
     await client.query('begin')
@@ -95,7 +95,7 @@ test('a version of a newer Millrace is refused, and this or an older one is not'
 })
 
 describe('the dump', () => {
-  test('tells partitioned tables, functions, triggers and what changes in them, and leaves out partitions of a day', async () => {
+  test('lists partitioned tables, functions, triggers and their changes, and leaves out partitions of a day', async () => {
     await client.query(`
       create schema kinds;
       create table kinds.days (day bigint not null, note text default 'x', primary key (day)) partition by range (day);
@@ -103,14 +103,14 @@ describe('the dump', () => {
       create table kinds.days_1 partition of kinds.days for values from (1) to (2);
       create table kinds.days_rest partition of kinds.days default;
       create function kinds.twice(n integer) returns integer language sql as 'select n * 2; select n';
-      create function kinds.tell() returns trigger language plpgsql as $$ begin return new; end $$;
-      create trigger told after insert on kinds.days for each row execute function kinds.tell();`)
+      create function kinds.note() returns trigger language plpgsql as $$ begin return new; end $$;
+      create trigger noted after insert on kinds.days for each row execute function kinds.note();`)
     const dumped = await dumpSchema(client, 'kinds')
     for (const part of [
       'partition by RANGE (day)',
       'kinds.days_rest partition of kinds.days default',
       'kinds.twice(n integer)',
-      'TRIGGER told',
+      'TRIGGER noted',
       'days_note',
       `note text default 'x'::text`,
     ])
@@ -120,13 +120,13 @@ describe('the dump', () => {
     expect(await dumpSchema(client, 'kinds')).not.toBe(dumped)
   })
 
-  test('refuses a kind of thing that it does not know', async () => {
+  test('refuses a kind of object that it does not know', async () => {
     await client.query('create schema odd; create materialized view odd.seen as select 1 as one')
     await expect(dumpSchema(client, 'odd')).rejects.toThrow(/does not know.*seen/)
   })
 })
 
-// MILLRACE_WRITE_SCHEMA=1 writes the dump anew after a migration was added.
+// MILLRACE_WRITE_SCHEMA=1 rewrites the dump after a migration was added.
 test('schema.sql is the exact dump of a migrated database', async () => {
   await migrate(db, 'millrace')
   const dumped = await dumpSchema(client, 'millrace')
@@ -135,8 +135,8 @@ test('schema.sql is the exact dump of a migrated database', async () => {
 })
 
 /**
- * A schema as its server's catalogs tell it, in one order and without anything of the moment, so that two dumps can be
- * compared. `pg_dump` is not asked for: the binaries that the tests use have none.
+ * A schema as the server's catalogs describe it, in a fixed order and without anything that varies, so that two dumps
+ * can be compared. `pg_dump` is not used: the binaries for the tests do not include it.
  */
 async function dumpSchema(client: Client, schema: string): Promise<string> {
   const { rows: unknown } = await client.query<{ relname: string; relkind: string }>(UNKNOWN, [schema])
@@ -150,20 +150,20 @@ async function dumpSchema(client: Client, schema: string): Promise<string> {
   return parts.join('\n')
 }
 
-/** Its name sorts as bytes, whatever the database's locale. */
+/** Names are sorted as bytes, whatever the database's locale. */
 const ours = `from pg_class c join pg_namespace n on n.oid = c.relnamespace where n.nspname = $1`
 
 const UNKNOWN = `
   select relname, c.relkind ${ours} and c.relkind not in ('r', 'p', 'i', 'I', 'S', 'v', 't')`
 
-/** Those of identity columns are told with their column. */
+/** Sequences of identity columns are dumped with their column. */
 const SEQUENCES = `
   select format('create sequence %I.%I as %s', $1::text, c.relname, format_type(s.seqtypid, null)) as sql
   from pg_sequence s join pg_class c on c.oid = s.seqrelid join pg_namespace n on n.oid = c.relnamespace
   where n.nspname = $1 and not exists (select from pg_depend d where d.objid = c.oid and d.deptype = 'i')
   order by c.relname collate "C"`
 
-/** Partitions are left out: which there are depends on the day. */
+/** Partitions are left out: they depend on the day. */
 const TABLES = `
   select format(E'create %stable %I.%I (\\n%s\\n)%s%s',
            case c.relpersistence when 'u' then 'unlogged ' else '' end, $1::text, c.relname,
@@ -187,14 +187,14 @@ const DEFAULT_PARTITIONS = `
   where n.nspname = $1 and c.relkind in ('r', 'p') and pg_get_expr(c.relpartbound, c.oid) = 'DEFAULT'
   order by c.relname collate "C"`
 
-/** Since version 18 'not null' is a constraint too; it is told with its column. */
+/** Since version 18 'not null' is a constraint too; it is dumped with its column. */
 const CONSTRAINTS = `
   select format('alter table %I.%I add constraint %I %s', $1::text, c.relname, o.conname, pg_get_constraintdef(o.oid)) as sql
   from pg_constraint o join pg_class c on c.oid = o.conrelid join pg_namespace n on n.oid = c.relnamespace
   where n.nspname = $1 and not c.relispartition and o.contype not in ('n', 't')
   order by c.relname collate "C", o.conname collate "C"`
 
-/** Those behind a constraint are told by it. */
+/** An index of a constraint is dumped as the constraint. */
 const INDEXES = `
   select pg_get_indexdef(x.indexrelid) as sql
   from pg_index x join pg_class c on c.oid = x.indexrelid join pg_namespace n on n.oid = c.relnamespace

@@ -8,7 +8,10 @@ import { schedules } from './0001-schedules.js'
 import { links } from './0001-links.js'
 import { times } from './0001-times.js'
 
-/** Numbered, forward only, never edited after release. A statement at a time: what is prepared cannot be several. */
+/**
+ * Numbered, forward only, never edited after release. One statement at a time: a prepared statement cannot contain
+ * several.
+ */
 export const MIGRATIONS: readonly {
   readonly version: number
   readonly name: string
@@ -31,12 +34,12 @@ export const MIGRATIONS: readonly {
 
 export const SCHEMA_VERSION = MIGRATIONS.length
 
-/** An identifier that stands for itself, whatever is in it. */
+/** A quoted identifier, valid for any name. */
 export function quoted(identifier: string): string {
   return `"${identifier.replaceAll('"', '""')}"`
 }
 
-/** The version of our tables in a database; 0 when there are none. */
+/** The schema version of a database; 0 without tables of Millrace. */
 export async function schemaVersion(db: Executor, schema: string): Promise<number> {
   const { hasLedger } = await lookAt(db, schema)
   if (!hasLedger) return 0
@@ -48,8 +51,8 @@ export async function schemaVersion(db: Executor, schema: string): Promise<numbe
 }
 
 /**
- * What is there, read from the catalogs themselves. `to_regclass` asks a cache that is not refreshed while a transaction
- * waits: who waited for another's migration would not see it.
+ * What exists, read from the catalogs themselves. `to_regclass` reads a cache that is not refreshed while a transaction
+ * waits: a process that waited for another one's migration would not see its result.
  */
 export async function lookAt(
   db: Executor,
@@ -64,7 +67,7 @@ export async function lookAt(
   return { hasSchema: found?.schema === true, hasLedger: found?.ledger === true }
 }
 
-/** Refuses tables made by a newer Millrace, before anything is written to them. */
+/** Refuses tables of a newer Millrace, before anything is written to them. */
 export function refuseNewer(version: number, name: string): void {
   if (version <= SCHEMA_VERSION) return
   throw new StoreError(
@@ -74,17 +77,21 @@ export function refuseNewer(version: number, name: string): void {
   )
 }
 
-/** Brings the tables up to this version and gives the one it found. Within one transaction; of several processes one does it. */
+/**
+ * Migrates the tables to this version and returns the version that it found. Runs in one transaction; an advisory lock
+ * lets one process at a time migrate.
+ */
 export async function migrate(tx: Executor, schema: string): Promise<number> {
   await tx.query(lockFor(schema), [])
   const version = await schemaVersion(tx, schema)
-  // To ask for a schema that is there takes the right to create one, which a careful owner does not give.
+  // `create schema if not exists` needs the privilege to create one even if it exists, which a careful owner does not
+  // grant.
   const { hasSchema } = await lookAt(tx, schema)
   for (const statement of statementsFor(schema, version, hasSchema)) await tx.query(statement, [])
   return version
 }
 
-/** What a migration from a version on would run, for those who run it themselves. */
+/** The statements of a migration from a version on, for an operator who runs them by hand. */
 export function printMigration(schema: string, version = 0): string {
   const statements = ['begin', lockFor(schema), ...statementsFor(schema, version, false), 'commit']
   return statements.map((statement) => `${statement.trim()};`).join('\n\n') + '\n'

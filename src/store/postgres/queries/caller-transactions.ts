@@ -1,11 +1,11 @@
 /**
- * The statements that only a caller's transaction needs. None of them may fail where it stands: an error would spoil the
- * transaction for its owner, and postgres.js rolls back even when the error is caught.
+ * The statements that only a caller's transaction needs. None of them may fail: an error would abort the caller's
+ * transaction, and postgres.js rolls back even when the error is caught.
  */
 export const callerQueries = {
   /**
-   * Leaves a mark that lasts until the end of the transaction: outside of one, that is the end of this very statement. It also
-   * tells whether the next statement may read the token. Nothing of it is in the caller's data.
+   * Sets a mark that lasts until the transaction ends; outside of a transaction, that is the end of this statement. It
+   * also returns whether the next statement may read the token. It touches no data of the caller.
    */
   leaveMark: `
     select set_config('millrace.tx', 'open', true) as mark,
@@ -22,8 +22,8 @@ export const callerQueries = {
            end as home`,
 
   /**
-   * The mark is not there when the statement above was in another transaction than this one. The number of the server's cluster
-   * is asked for only by those who may: the server refuses even to prepare it for others.
+   * Without the mark, the statement above ran in another transaction than this one. The identifier of the server's
+   * cluster is read only by a role that may: for others the server refuses even to prepare the statement.
    */
   findMark: (identity: string, mayAsk: boolean): string => `
     select current_setting('millrace.tx', true) as mark, (select token from ${identity} order by token limit 1) as token,

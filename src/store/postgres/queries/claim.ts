@@ -1,7 +1,10 @@
 import { s, clock, sort, hasEnded, bodyOf, claimed, isPaused, leaseOf, rare, laneOf } from './sql-fragments.js'
 
-/** The lanes of the names and queues that a worker has. */
-const namedLanes = {
+/**
+ * The lanes of the worker's names and queues. Used while there are few lanes
+ * (MANY_LANES in verbs/claim.ts).
+ */
+const lanesByName = {
   from: `${s}.lanes n`,
   which: `($7::text is null or n.name in (select value from json_array_elements_text($7::text::json)))
         and ($8::text is null or n.queue in (select value from json_array_elements_text($8::text::json)))
@@ -9,8 +12,11 @@ const namedLanes = {
   until: `9223372036854775807`,
 }
 
-/** Lanes that were read before and are given: $7 lists them, with what each was then, and no job that stands behind $8 is among the first. */
-const givenLanes = {
+/**
+ * A list of lanes that were read before: $7 has each with its queue and name then, and $8 is the highest `sort` that
+ * may be claimed. Used once there are many lanes.
+ */
+const lanesByList = {
   from: `json_to_recordset($7::text::json) as a (lane integer, queue text, name text)
       cross join lateral (
         select n.* from ${s}.lanes n where n.lane = a.lane and n.queue = a.queue and n.name = a.name limit 1) n`,
@@ -18,12 +24,12 @@ const givenLanes = {
   until: `$8::text::bigint`,
 }
 
-/** Takes the heads of the lanes out of the line and writes them into one lease. */
+/** Deletes the first rows of the lanes from `ready` and inserts one lease with them. */
 const taking = ({
   from,
   which,
   until,
-}: typeof namedLanes): string => `with clock as materialized (select coalesce($1::text::bigint, ${clock}) as now),
+}: typeof lanesByName): string => `with clock as materialized (select coalesce($1::text::bigint, ${clock}) as now),
     alive as materialized (select 1 from ${s}.workers where worker = $2),
     lane as materialized (
       select n.lane, n.queue, n.name, least($5::text::integer, coalesce(room.left, $5::text::integer)) as room, ${until} as until,
@@ -53,31 +59,34 @@ const taking = ({
       from taken, clock
       group by now)`
 
-/** What a claim gives beside its jobs. */
-const told = `clock.now, exists (select 1 from alive) as alive,
+/** The columns of a claim beside its jobs. */
+const claimFacts = `clock.now, exists (select 1 from alive) as alive,
            (select json_agg(json_build_array(lane.lane, lane.queue, lane.name, l.last))
             from (select lane, max(sort) as last from taken group by lane) l join lane on lane.lane = l.lane)::text as lanes,
            exists (select 1 from suspect) as suspects, (select count(*)::integer from lane) as known,
            (select p.until from ${s}.pauses p where p.until > (select now from clock) order by p.until limit 1) - clock.now as resumes`
 
-/** By a list, which each day is asked for once: to join them one by one takes half as long again. */
+/** `= any(array)` makes one index scan per partition; a join was 50 % slower. */
 const isTaken = `j.ref = any(array(select ref from taken))`
 
-const asJson = (lanes: typeof namedLanes): string => `
+const asJson = (lanes: typeof lanesByName): string => `
     ${taking(lanes)}
-    select ${told},
+    select ${claimFacts},
            (select json_agg(${claimed} order by ${sort('j')}, j.ref) from ${s}.jobs j where ${isTaken})::text as jobs
     from clock`
 
-/** The same with a row for each job: a large payload would be written into a JSON, and read out of it, for longer than all the rest takes. */
-const asRows = (lanes: typeof namedLanes): string => `
+/**
+ * The same with one row per job, used once payloads are large: to encode a large payload as JSON and decode it takes
+ * longer than all the rest.
+ */
+const asRows = (lanes: typeof lanesByName): string => `
     ${taking(lanes)}
-    select ${told}, j.ref, j.id, j.lane, j.due_at, j.payload, (${rare})::text as rare
+    select ${claimFacts}, j.ref, j.id, j.lane, j.due_at, j.payload, (${rare})::text as rare
     from clock
     left join ${s}.jobs j on ${isTaken}
     order by ${sort('j')}, j.ref`
 
-/** Workers and what they take. */
+/** Workers and their claims. */
 export const claimQueries = {
   addWorker: `
     insert into ${s}.workers (worker, host, pid, identity, lease_ms, started_at)
@@ -86,14 +95,14 @@ export const claimQueries = {
     update ${s}.workers set beat = beat + 1 where worker = $1
     returning 1 as beat`,
   markBlocking: `update ${s}.workers set blocked_by = $1::text::bigint where worker = $2`,
-  /** With the fences that nothing was claimed under (`voidClaims`). */
+  /** Also deletes its empty leases (`voidClaims`). */
   dropWorker: `
     with dropped as (delete from ${s}.workers where worker = $1)
     delete from ${s}.leases where worker = $1 and refs = '{}'`,
   endWorker: `
     delete from ${s}.workers where worker = $1 and beat = $2::text::bigint
     returning 1 as ended`,
-  /** Holds off its beats while it is ended. */
+  /** Blocks the worker's beats while its jobs are rescued. */
   lockWorker: `select 1 as locked from ${s}.workers where worker = $1 and beat = $2::text::bigint for update`,
   isWorker: `select 1 as listed from ${s}.workers where worker = $1`,
   readWorkers: `
@@ -102,13 +111,13 @@ export const claimQueries = {
     (select l.worker, null::bigint, null::integer, null::text, null::bigint
      from (select distinct worker from ${s}.leases) l
      where (select w.worker from ${s}.workers w where w.worker = l.worker) is null)`,
-  claimJobs: asJson(namedLanes),
-  claimLarge: asRows(namedLanes),
-  claimGiven: asJson(givenLanes),
-  claimGivenLarge: asRows(givenLanes),
+  claimJobs: asJson(lanesByName),
+  claimJobsByRow: asRows(lanesByName),
+  claimFromLanes: asJson(lanesByList),
+  claimFromLanesByRow: asRows(lanesByList),
   /**
-   * The next so many lanes that have jobs, behind one, with where the first job of each stands; and those of suspects. Each is one
-   * look into the index, however many jobs it has.
+   * The next lanes with jobs, after lane $1, each with the `sort` of its first job; and the lanes of suspects. Each
+   * lane costs one index lookup, however many jobs it has.
    */
   filledLanes: `
     with recursive clock as materialized (select coalesce($3::text::bigint, ${clock}) as now),
@@ -125,13 +134,13 @@ export const claimQueries = {
       union all
       (select distinct w.lane, null::bigint from ${s}.waiting w where w.state = 'ready' and $1 = '0')) as each
     cross join lateral (select * from ${s}.lanes n where n.lane = each.lane limit 1) n`,
-  /** A lease of nothing under each fence. */
+  /** Inserts an empty lease for each fence, so that a late claim with this fence conflicts. */
   voidClaims: `
     insert into ${s}.leases (fence, worker, quarantined, claimed_at, starting, refs)
     select fence, $1, 0, coalesce($3::text::bigint, ${clock}), 0, '{}'
     from unnest($2::text::bigint[]) as fence
     on conflict (fence) do nothing`,
-  /** The suspects that a claim may choose from. Run only when the claim was told that there are some. */
+  /** The suspects that a claim may choose from. Run only when a claim reported that there are some. */
   waitingSuspects: `
     with clock as materialized (select coalesce($1::text::bigint, ${clock}) as now),
     suspect as materialized (
@@ -142,7 +151,7 @@ export const claimQueries = {
     cross join lateral (select * from ${s}.lanes n where n.lane = w.lane limit 1) n
     where not ${isPaused('n.queue')} and exists (select 1 from ${s}.workers where worker = $2)
     order by j.streak, ${sort('j')}, j.ref`,
-  /** Takes those of the chosen suspects that are still there into one quarantine. */
+  /** Claims those of the chosen suspects that are still waiting into one quarantine. */
   claimSuspects: `
     with clock as materialized (select coalesce($1::text::bigint, ${clock}) as now),
     head as (

@@ -9,13 +9,13 @@ const counted = `counted as (
       where m."group" is not null
       group by 1, 2, 3),`
 
-/** Writing jobs, and whom they meet. */
+/** Inserting jobs, and reading the holders of their keys and unique slots. */
 export const enqueueQueries = {
   readLanes: `
     select n.lane, n.queue, n.name
     from json_to_recordset($1::text::json) as a (queue text, name text)
     cross join lateral (select * from ${s}.lanes n where n.queue = a.queue and n.name = a.name limit 1) n`,
-  /** In one order, so that there is no deadlock. */
+  /** In a fixed order, so that there is no deadlock. */
   addLanes: `
     insert into ${s}.lanes (queue, name)
     select queue, name
@@ -24,8 +24,8 @@ export const enqueueQueries = {
     on conflict (queue, name) do nothing`,
   checkLane: `select 1 as there where ${isLane('$1::text::integer', '$2', '$3', '$4::text::boolean')}`,
   /**
-   * Jobs that differ in nothing but id and payload: what a bulk mostly is. Those come as texts of their own, since each look
-   * into a JSON reads all of it.
+   * Jobs that differ only in id and payload, as in most bulks. Ids and payloads are parameters of their own, since each
+   * access into a JSON text parses all of it.
    */
   insertAlike: `
     with ${given},
@@ -52,8 +52,8 @@ export const enqueueQueries = {
     from (
       select count(*)::integer as written, coalesce(bool_or(due_at <= now), false) as ready,
              min(least(case when due_at > now then due_at - now end, case when expires_at is not null then greatest(0, expires_at - now) end))::float8 as due_in
-      from made) as told`,
-  /** A single job that is due at once: what a request mostly enqueues, and waits for. */
+      from made) as summary`,
+  /** A single job that is due at once: the most common enqueue of a request, which waits for it. */
   insertOne: `
     with made as (
       insert into ${s}.jobs (ref, id, created_at, due_at, lane, priority, payload, options)
@@ -65,11 +65,11 @@ export const enqueueQueries = {
       insert into ${s}.receipts (id) select $9::text::uuid from made where $9::text is not null)
     insert into ${s}.ready (lane, sort, ref) select lane, ${sort('made')}, ref from made
     returning 1 as written`,
-  /** Jobs of any kind. Their keys and slots were found free, and are taken here. */
+  /** Jobs of any kind. Their keys and unique slots were found free, and are taken here. */
   insertJobs: insertAny('', '', ''),
-  /** The same where members of groups are among them, who are counted. */
+  /** The same with members of groups, which are counted. */
   insertMembers: insertAny(', "group" text', ', grp', counted),
-  /** The same where jobs with labels are among them, members of groups or not. */
+  /** The same with labelled jobs, members of groups or not. */
   insertLabelled: insertAny(
     ', "group" text, labels json',
     ', grp',
@@ -78,16 +78,14 @@ export const enqueueQueries = {
       insert into ${s}.labels (ref, label)
       select m.ref, each.label from made m cross join lateral json_array_elements_text(m.labels) as each (label)),`,
   ),
-  /**
-   * Until the transaction ends no other process asks for these; in one order, so that there is no deadlock.
-   */
+  /** No other transaction takes these locks before this one ends; in a fixed order, so that there is no deadlock. */
   lockNames: `
     select count(pg_advisory_xact_lock(${LOCK_CLASS}, slot))
     from (
       select distinct (hashtextextended(value, 7) & ${LOCK_SLOTS - 1})::integer as slot
       from json_array_elements_text($1::text::json)
       order by 1) as sorted`,
-  /** The holders of keys, the newest first, and of slots. */
+  /** The holders of keys, the newest first, and of unique slots. */
   keyHolders: `
     select a.name as "askedName", a.key as "askedKey", k.ref, k.turn
     from json_to_recordset($1::text::json) as a (name text, key text)
@@ -98,7 +96,7 @@ export const enqueueQueries = {
     select u.name, u.key, u.ref, u.id::text as id, u.until
     from json_to_recordset($1::text::json) as a (name text, key text)
     cross join lateral (select * from ${s}.uniques u where u.name = a.name and u.key = a.key limit 1) u`,
-  /** Under the lock of its name, so that no row comes between the look and the write. */
+  /** Under the lock of its name, so that no row is inserted between the check and the insert. */
   takeKey: `
     insert into ${s}.keys (name, key, ref)
     select $1, $2, $3::text::bigint
@@ -119,7 +117,7 @@ export const enqueueQueries = {
     insert into ${s}.uniques (name, key, ref, id, until)
     values ($1, $2, $3::text::bigint, $4::text::uuid, $5::text::bigint)
     on conflict (name, key) do update set ref = excluded.ref, id = excluded.id, until = excluded.until`,
-  /** Of jobs that are called off or deleted, while their rows are still there to say which place they have. */
+  /** The unique slots of jobs that are cancelled or deleted, read from their rows before those are deleted. */
   freeSlots: `
     delete from ${s}.uniques
     where ctid = any(array(
@@ -139,12 +137,18 @@ export const enqueueQueries = {
       and not ${hasEnded('$1::text::bigint')}`,
 }
 
-/** Of a statement that commits by itself (../receipts.ts); `from` has a row only if the jobs are written. */
+/**
+ * The receipt of a statement that commits by itself (../connection/receipts.ts); `from` has a row only if the jobs are
+ * written.
+ */
 function receipt(from: string): string {
   return `receipt as (insert into ${s}.receipts (id) select receipt from ${from} where receipt is not null)`
 }
 
-/** `given` and `column` are what members have beside others, `counted` is a further part of the statement. */
+/**
+ * `givenColumn` and `column` are the columns that members and labelled jobs have in addition, `counted` is a further
+ * part of the statement.
+ */
 function insertAny(givenColumn: string, column: string, counted: string): string {
   const group = column === '' ? '' : ', "group"'
   return `
@@ -189,5 +193,5 @@ function insertAny(givenColumn: string, column: string, counted: string): string
     from (
       select count(*)::integer as written, coalesce(bool_or(due_at <= now and blocked is not true), false) as ready,
              min(least(case when due_at > now and blocked is not true then due_at - now end, case when expires_at is not null then greatest(0, expires_at - now) end))::float8 as due_in
-      from made) as told`
+      from made) as summary`
 }

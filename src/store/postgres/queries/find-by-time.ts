@@ -1,8 +1,8 @@
 import { s } from './sql-fragments.js'
 
 /**
- * The first ref of a day whose time is late enough, if times rise with refs: a binary search by primary key. `first` and `end` are
- * where the day begins and ends.
+ * The first ref of a day that was created at `time` or later, if times rise with refs: a binary search by primary key.
+ * `first` and `end` bound the refs of the day.
  */
 const search = (name: string, time: string, first: string, end: string): string => `
     ${name} (low, high) as (
@@ -19,8 +19,9 @@ const big = (number: number): string => `$${number}::text::bigint`
 
 export const timeQueries = {
   /**
-   * Where the jobs created from $1 on begin, in the day of refs from $2 to $3, and where those from $4 on, in the day from $5 to
-   * $6; and those that match on the other side of it, up to $9: created from $1 to $7, and from $8 to $4.
+   * `lowest`: the first ref created from $1 on, in the day of refs from $2 to $3. `beyond`: the first created from $4
+   * on, in the day from $5 to $6. Times need not rise with refs, so `early` and `late` list up to $9 matching refs on
+   * the other side of each: created from $1 to $7, and from $8 to $4.
    */
   searchTimes: `
     with recursive ${search('lower', big(1), big(2), big(3))},

@@ -3,20 +3,20 @@ import { LANES_MAX, READY_MAX } from '../../find.js'
 import { bounded } from './read.js'
 import { jobRow, s } from './sql-fragments.js'
 
-/** Which way a page goes. */
+/** The order of a page. */
 export type Way = 'asc' | 'desc'
 
-/** Behind the cursor, and within the refs that can match. Exclusive, both. */
+/** After the cursor, and within the refs that can match. Both bounds are exclusive. */
 const bounds = (way: Way): string =>
   way === 'asc'
     ? 'ref > $2::text::bigint and ref < $3::text::bigint'
     : 'ref < $2::text::bigint and ref > $3::text::bigint'
 
 /**
- * The first $1 of an index behind the cursor, in order. The comparison of whole rows and the order by both columns leave the
- * planner only that index: by `state = … order by ref` it could walk the primary key, and does so while the tables are empty.
- * The other end is compared outside: up to PostgreSQL 17 such a comparison ends a scan only by its first column, so one for a few refs
- * would go on to the end of the state.
+ * The first $1 entries of an index after the cursor, in order. Row comparison and the order by both columns leave the
+ * planner only that index: with `state = … order by ref` it could scan the primary key, and does so while the tables
+ * are empty. The other bound is compared outside: up to PostgreSQL 17 a row comparison ends a scan only by its first
+ * column, so a scan for a few refs would continue to the end of the state.
  */
 const listed = (table: string, column: string, value: string, which: string) => (way: Way) => {
   const [from, to, end] = way === 'asc' ? ['>', '<', '9223372036854775807'] : ['<', '>', '-1']
@@ -32,7 +32,7 @@ const listed = (table: string, column: string, value: string, which: string) => 
         where t.ref ${to} $3::text::bigint`
 }
 
-/** The first $1 of a partitioned table behind the cursor. */
+/** The first $1 rows of a partitioned table after the cursor. */
 const walked = (table: string) => (way: Way) =>
   `
         select ref
@@ -41,7 +41,7 @@ const walked = (table: string) => (way: Way) =>
         order by ref ${way}
         limit $1::text::integer`
 
-/** All that a lease lists. Some have ended, or went back; that is seen when the job is read. */
+/** All refs of all leases. Some have ended or were released; that is checked when the job is read. */
 const leased = (way: Way): string => `
         select ref
         from (select e.refs from ${s}.leases e order by e.fence) as e
@@ -49,11 +49,11 @@ const leased = (way: Way): string => `
         where ${bounds(way)}`
 
 const waiting = (state: State) => listed('waiting', 'state', `'${state}'`, '')
-const unwell = (state: State) => listed('history', 'state', `'${state}'`, `t.state <> 'done' and `)
+const notDone = (state: State) => listed('history', 'state', `'${state}'`, `t.state <> 'done' and `)
 
 /** Where the candidates of a state are read. */
 const ofState: Record<State, readonly ((way: Way) => string)[]> = {
-  // In one snapshot with `readyCount`: a list that was cut is not used.
+  // In one snapshot with `readyCount`: a truncated list is not used.
   ready: [
     (way) => `
         select ref
@@ -68,10 +68,10 @@ const ofState: Record<State, readonly ((way: Way) => string)[]> = {
   blocked: [waiting('blocked')],
   paused: [waiting('paused')],
   parked: [waiting('parked')],
-  // Most of history: it is walked.
+  // Most of history is done, so it is scanned by primary key.
   done: [walked('history')],
-  failed: [unwell('failed')],
-  cancelled: [unwell('cancelled')],
+  failed: [notDone('failed')],
+  cancelled: [notDone('cancelled')],
 }
 
 /** The first $1 of all these, as one array; a job that two of them list is listed once. */
@@ -83,7 +83,7 @@ const firstOf = (parts: readonly string[], way: Way): string => `(
         order by ref ${way}
         limit $1::text::integer) as list)::text`
 
-/** Those that are not within the bounds and are to be looked at too: an array. */
+/** An array of refs outside the bounds that are candidates too. */
 const stray = (refs: string): string => `select ref from unnest(${refs}::text::bigint[]) as stray (ref)`
 
 const readyCount = `(select count(*)::integer from (select 1 from ${s}.ready order by lane, sort, ref limit ${READY_MAX + 1}) as r)`
@@ -125,8 +125,8 @@ const among = (column: string, json: string | undefined): string =>
 
 export const findQueries = {
   /**
-   * Candidates for findJobs, a column for each list: JSON of how many, and an array of refs. $1 is how many at the most, $2 the
-   * cursor, $3 the other end; `strays` is the placeholder of refs that each list has besides.
+   * Candidates for findJobs, one column per list: JSON of their number, and an array of refs. $1 is the limit, $2 the
+   * cursor, $3 the other bound; `strays` is the placeholder of refs that are added to each list.
    */
   listJobs: (lists: readonly ListedBy[], way: Way, strays?: string): string => {
     const lanes = lists.find((list) => list.by === 'lanes')
@@ -146,7 +146,7 @@ export const findQueries = {
     return `${lane}
     select ${columns.join(',\n      ')}`
   },
-  /** Of these candidates those that match. */
+  /** Those of the candidates that match. */
   findJobs: (conditions: readonly string[], way: Way): string =>
     bounded(
       `select found.*

@@ -1,19 +1,19 @@
 import { s, clock, hasEnded, laneOf } from './sql-fragments.js'
 
-/** Not yet ended: members that a group waits for. */
+/** States of members that a group still waits for. */
 const unfinished = `state not in ('done', 'failed', 'cancelled')`
-/** The unfinished members of a group, as one statement sees them. */
+/** The number of unfinished members of a group, in the snapshot of one statement. */
 const unfinishedOf = (group: string): string => `(
       (select coalesce(sum(c.members), 0) from ${s}.group_counts c where c.grp = ${group} and c.${unfinished})
       + (select coalesce(sum(m.members), 0) from ${s}.group_moves m where m.grp = ${group} and m.${unfinished}))`
 
-/** While more than so many are unfinished an end wakes no process: the poll adds up. */
+/** While more members than this are unfinished, a settlement sends no hint: the poll folds the moves. */
 const NEARLY_DONE = 10_000
 
 export const groupQueries = {
   /**
-   * Shared until the end of the transaction: meanwhile no other process seals, completes or deletes the group. In one order, so
-   * that there is no deadlock.
+   * Locks the groups for share until the transaction ends: meanwhile no other process seals, completes or deletes them.
+   * In a fixed order, so that there is no deadlock.
    */
   shareGroups: `
     select g.grp, g.sealed_at, g.completed_at, g.empty_since
@@ -31,8 +31,8 @@ export const groupQueries = {
   isMember: `
     select 1 as member from ${s}.jobs j where j.ref = $1::text::bigint and j.grp = $2`,
   /**
-   * Waits for transactions that add members now. The zero-count move makes the next fold check whether the group is complete,
-   * however long ago its last member ended.
+   * Waits for open transactions that add members. The zero-count move makes the next fold check whether the group is
+   * complete, however long ago its last member ended.
    */
   sealGroup: `
     with sealed as (
@@ -43,7 +43,7 @@ export const groupQueries = {
     insert into ${s}.group_moves (grp, queue, state, members)
     select grp, '', 'done', 0 from sealed
     returning 1 as sealed`,
-  /** Appends, and says whether the group may be complete soon. */
+  /** Inserts moves, and returns whether a group may soon be complete. */
   countMoves: `
     with moved as (
       insert into ${s}.group_moves (grp, queue, state, members)
@@ -65,11 +65,11 @@ export const groupQueries = {
                 union all
                 select m.queue, m.state, m.members from ${s}.group_moves m where m.grp = $1) as both_of
               group by both_of.queue, both_of.state) as each)::text as counts,
-           -- Asked of what workers have in hand, and so bounded by that.
+           -- Reads only what workers have claimed, which bounds it.
            (select json_agg(json_build_object('queue', each.queue, 'members', each.members))
             from (
               select n.queue, count(*) as members
-              -- First those that have begun: the rest of a lease, which is most of it, is not looked for.
+              -- Only jobs that have begun: the rest of a lease, which is most of it, is not read.
               from ${s}.jobs j
               cross join ${laneOf('j.lane')}
               where j.ref = any(array(
@@ -87,8 +87,8 @@ export const groupQueries = {
     from (select count(*) as number from ${s}.group_moves m where m.grp = $1) as moves
     left join ${s}.groups g on g.grp = $1`,
   /**
-   * Adds moves up. Those of a group that is complete, as this statement sees it, are left: they are what tells that something
-   * is to follow it, until it has. Gives the groups that are complete.
+   * Folds moves into counts. Moves of a group that is complete in this snapshot are left: they mark that its follow-up
+   * job is still to be enqueued. Returns the complete groups.
    */
   foldMoves: `
     with looked as materialized (
@@ -109,20 +109,24 @@ export const groupQueries = {
     select (select count(*)::integer from looked) as looked, (select json_agg(grp) from complete)::text as complete`,
   whenDone: `
     select when_done as written from ${s}.groups where grp = $1 and completed_at is null`,
-  /** No other transaction adds to it; where one is about to, the row is skipped and looked at again soon. */
+  /** Blocks transactions that add members; if one holds the row, it is skipped and checked again soon. */
   lockGroup: `
     select when_done as written
     from ${s}.groups
     where grp = $1 and sealed_at is not null and completed_at is null
     for update skip locked`,
-  /** By a statement of its own, behind the lock: so it sees what those left who shared it. */
+  /**
+   * A statement of its own, after the lock, so that its snapshot includes what the transactions that shared the lock
+   * committed.
+   */
   isComplete: `
     select 1 as complete where ${unfinishedOf('$1')} = 0`,
   completeGroup: `
     update ${s}.groups set completed_at = coalesce($2::text::bigint, ${clock}), when_done = null where grp = $1`,
   /**
-   * The next few of a walk round the groups: what has no member is marked, and deleted when it has been so for long. A
-   * transaction that adds to a marked one takes the mark away first, and a row whose version has changed is left alone.
+   * The next few groups of a walk through all: a group without members is marked, and deleted when it has been marked
+   * for long enough. A transaction that adds to a marked group removes the mark first, and a row that has changed since
+   * it was read is skipped.
    */
   sweepGroups: `
     with clock as materialized (select coalesce($1::text::bigint, ${clock}) as now),

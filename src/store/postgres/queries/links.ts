@@ -1,10 +1,16 @@
 import { LOCK_CLASS } from './numbers.js'
 import { bodyOf, hasChildren, s, standsIn, laneOf } from './sql-fragments.js'
 
-/** What those after it must know of a job: how it ended, or that it is parked. All else is as good as ready. */
+/**
+ * What the children of a job need to know of it: how it ended, or that it is parked. Every other state is reported as
+ * ready.
+ */
 const stateOf = `coalesce(h.state, (select w.state from ${s}.waiting w where w.ref = j.ref and w.state = 'parked'), 'ready') as state`
 const found = `j.ref, j.id::text as id, n.name, j.key, ${stateOf}`
-/** True of every link, and not in the index of the primary key: that one, read whole, must not look as good as links_child. */
+/**
+ * True of every link, and not in the index of the primary key, so that a full scan of that index does not look as cheap
+ * as links_child.
+ */
 const notByKey = `l.on_failure <> ''`
 const endOf = `left join lateral (select h.ref, h.state from ${s}.history h where h.ref = j.ref limit 1) h on true`
 
@@ -22,7 +28,7 @@ export const linkQueries = {
     cross join ${bodyOf('a.ref')}
     cross join ${laneOf('j.lane')}
     ${endOf}`,
-  /** As readKeyed: the unfinished one that has the key, else the newest that had it. */
+  /** As readKeyed: the unfinished job that has the key, else the newest that had it. */
   parentsByKey: `
     select a.name as "askedName", a.key as "askedKey", j.ref, j.id, a.name, a.key, j.state
     from json_to_recordset($1::text::json) as a (name text, key text)
@@ -36,10 +42,12 @@ export const linkQueries = {
         j.ref = (select k.ref from ${s}.keys k where k.name = a.name and k.key = a.key order by k.turn desc limit 1) desc nulls last,
         j.ref desc
       limit 1) j`,
-  /** Who would forget one of them waits, and then sees the links that are written now. Others are not held up. */
+  /**
+   * A transaction that deletes one of them waits, and then sees the links that are written here. Others do not wait.
+   */
   holdParents: `
     select ref from ${s}.jobs where ref = any($1::text::bigint[]) order by ref for key share`,
-  /** Of jobs this transaction has just written: they are of today, or of no day. */
+  /** The refs of jobs that this transaction has just inserted: in today's partition or the default one. */
   newRefs: `
     select ref, id::text as id
     from ${s}.jobs
@@ -64,7 +72,7 @@ export const linkQueries = {
     insert into ${s}.link_todos (parent, id, what)
     select parent, id, what
     from json_to_recordset($1::text::json) as a (parent bigint, id uuid, what text)`,
-  /** Of jobs that are about to be deleted: those that have children. */
+  /** Locks jobs that are about to be deleted. */
   lockJobs: `select ref from ${s}.jobs where ref = any($1::text::bigint[]) order by ref for update`,
   noteForgotten: `
     insert into ${s}.link_todos (parent, id, what)
@@ -73,7 +81,7 @@ export const linkQueries = {
     cross join ${bodyOf('a.ref')}
     where ${hasChildren('a.ref')}
     returning 1 as noted`,
-  /** Of jobs that are parked: those that have a child which runs past them. */
+  /** To-dos for parked jobs with a child that may run past a parked parent. */
   noteParked: `
     insert into ${s}.link_todos (parent, what)
     select distinct l.parent, 'parked'
@@ -91,7 +99,10 @@ export const linkQueries = {
     select parent from ${s}.link_todos where parent = any($1::text::bigint[]) and what in ('done', 'gone')`,
   anyTodo: `select 1 as todo from ${s}.link_todos order by number limit 1`,
 
-  /* A parent that got a child is marked, and put so that no claim can have it without seeing the mark. Nothing is waited for. */
+  /*
+   * A parent that got a child is marked, and its row is inserted again, so that no claim can have it without seeing the
+   * mark. Skips locked rows.
+   */
   markParents: `
     with free as materialized (
       select ref, is_parent from ${s}.jobs where ref = any($1::text::bigint[]) for no key update skip locked),
@@ -118,7 +129,7 @@ export const linkQueries = {
     select fence from ${s}.leases where fence = any($1::text::bigint[]) for update skip locked`,
   markLeases: `update ${s}.leases set asked = true where fence = any($1::text::bigint[]) and not asked`,
 
-  /** What such ends move: the links of some policies. */
+  /** The links that these ends resolve, by policy. */
   movedLinks: `
     select l.parent, l.child, l.on_failure, l.keep_ms
     from json_to_recordset($1::text::json) as a (parent bigint, policies text)
@@ -143,16 +154,17 @@ export const linkQueries = {
         where l.parent = each.parent and l.child = each.child
         limit 1
         for update) l))`,
-  /** Jobs without an open link wait for their time, which has mostly come. */
+  /** Jobs without an open link wait for their time, which has mostly passed. */
   freeJobs: `
     update ${s}.waiting w
     set state = case when (select j.error from ${s}.jobs j where j.ref = w.ref) is null then 'scheduled' else 'retrying' end
-    where w.ref = any($1::text::bigint[]) and (w.state = 'blocked') is true -- Not by the index on states: most of it is blocked.
+    -- Not by the index on states: most of it is blocked.
+    where w.ref = any($1::text::bigint[]) and (w.state = 'blocked') is true
       and (select l.child from ${s}.links l where l.child = w.ref limit 1) is null
     returning w.grp, (select n.queue from ${s}.lanes n where n.lane = w.lane) as queue, w.state`,
-  /** Late links are added by one at a time: two at once could close a ring that neither sees. */
+  /** Only one transaction at a time adds links to existing jobs: two at once could close a cycle that neither sees. */
   lockLinking: `select pg_advisory_xact_lock(${LOCK_CLASS}, -1)`,
-  /** A long chain is walked a step at a time: each is one look into the index, and the planner is left no other choice. */
+  /** Follows a long chain step by step: each step is one index lookup, and the planner has no other choice. */
   linksAbove: `
     with recursive up (child, parent) as (
       select l.child, l.parent from ${s}.links l where l.child = any($1::text::bigint[]) and ${notByKey}

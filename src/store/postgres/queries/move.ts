@@ -2,9 +2,9 @@ import { DAY_MS } from './numbers.js'
 import { s, clock, hasEnded } from './sql-fragments.js'
 
 /*
- * Each takes several jobs out of their places: those that are still there, and were not written since they were read. A
- * write to a job takes it out first, so what was taken stays as it was read. Every look is one into an index: the planner
- * would sometimes rather read the whole line.
+ * Each deletes the rows of several jobs from one table: those that are still there, and have not changed since they
+ * were read. A transaction that writes a job deletes its row first, so a deleted row means that the job is as it was
+ * read. Every access is an index lookup: the planner would sometimes scan all of `ready`.
  */
 type Locked = '' | 'skip locked'
 
@@ -37,8 +37,8 @@ const takeWaiting = (locked: Locked): string => `
     returning ref`
 
 /**
- * What would be dropped with its day is noted: the process that drops the day may have looked at it already (days.ts). With a day to spare, since the
- * server's clock may be set back.
+ * A job that would be dropped with its day is recorded: the process that drops the day may have read it already
+ * (days.ts). One day is added, since the server's clock may be set back.
  */
 const takeHistory = (locked: Locked): string => `
     with mine as materialized (
@@ -53,7 +53,7 @@ const takeHistory = (locked: Locked): string => `
       on conflict do nothing)
     select ref from taken`
 
-/** Out of one place and into another. */
+/** From one table to another. */
 export const moveQueries = {
   takeReady: takeReady(''),
   takeWaiting: takeWaiting(''),
@@ -61,7 +61,7 @@ export const moveQueries = {
   takeFreeReady: takeReady('skip locked'),
   takeFreeWaiting: takeWaiting('skip locked'),
   takeFreeHistory: takeHistory('skip locked'),
-  /** Taken from a lease under its lock, and only if it has not ended meanwhile. */
+  /** Removed from a lease under its lock, and only if the job has not ended meanwhile. */
   lockLease: `select fence from ${s}.leases where fence = $1::text::bigint for update`,
   takeHeld: `
     update ${s}.leases e
@@ -70,7 +70,7 @@ export const moveQueries = {
       and not ${hasEnded('$1::text::bigint')}
       and not exists (select 1 from ${s}.reports p where p.ref = $1::text::bigint and p.fence = e.fence)
     returning $1::text::bigint as ref`,
-  /** Jobs that are made live again are no longer of the lease that ended them, should that still be open. */
+  /** A job that becomes unfinished again no longer belongs to the lease that ended it, if that is still open. */
   forgetLeases: `
     update ${s}.leases e
     set gone = e.gone || m.refs

@@ -16,12 +16,12 @@ import { upkeepQueries } from './upkeep.js'
 import { CHANNEL, s, SCHEMA_TEXT } from './sql-fragments.js'
 
 /**
- * Every statement of the PostgreSQL store, named like the method that runs it. The store takes them as an argument, so that
- * a test can plant a wrong one and see that it is found.
+ * Every statement of the PostgreSQL store, named like the method that runs it. The store takes them as an argument, so
+ * that a test can plant a wrong one and check that it is found.
  *
- * Where the two stores differ: here a verb is one statement wherever it can be, since each costs a round trip. A statement
- * that may run on a caller's handle takes texts alone, JSON where it needs more: whatever library it is, it can bind a text.
- * `now` is the database's clock; only a test passes one.
+ * Where the two stores differ: here a verb is one statement wherever possible, since each costs a round trip. A
+ * statement that may run on a caller's handle takes only texts, and JSON for anything else: every library can bind a
+ * text. `now` is the server's clock; only a test passes one.
  */
 const statements = {
   ...sessionQueries,
@@ -43,14 +43,14 @@ const statements = {
 
 export type Queries = typeof statements
 
-/** The statements for a schema, which is a quoted identifier, and a channel, which is a plain word or more. */
+/** The statements for a schema, which is a quoted identifier, and a channel, which needs no escaping. */
 export function makeQueries(schema: string, channel: string): Queries {
   const names = new Map([
     [s, schema],
     [SCHEMA_TEXT, schema.replaceAll(`'`, `''`)],
     [CHANNEL, channel],
   ])
-  // In one pass: a name may look like one of our words.
+  // In one pass: a schema's name may contain one of the placeholders.
   const fill = (text: string): string => text.replaceAll(WORDS, (word) => names.get(word) as string)
   return Object.fromEntries(Object.entries(statements).map(([name, made]) => [name, filled(made, fill)])) as Queries
 }

@@ -1,13 +1,13 @@
 import { s, jobRow, jobRowFrom } from './sql-fragments.js'
 
-/** What one answer may hold, unless a single job is larger: with the slowest of lines it is there in time. */
+/** Size limit of one answer, unless a single job is larger: it arrives in time even over a slow network. */
 const ANSWER_BYTES = 4 * 1_024 * 1_024
 
 const LARGE = ['payload', 'bytes', 'options', 'after', 'result', 'result_bytes', 'error', 'log', 'progress']
 
 /**
- * As many of the jobs as an answer holds, the first always, and how many there are. The server knows how long a text is
- * without reading it.
+ * As many of the jobs as fit into an answer, at least one, and the number of matches. The server knows the length of a
+ * text without reading it.
  */
 export const bounded = (jobs: string, order: 'asc' | 'desc'): string => `
     select * from (
@@ -19,19 +19,20 @@ export const bounded = (jobs: string, order: 'asc' | 'desc'): string => `
     where before < ${ANSWER_BYTES}
     order by ref ${order}`
 
-/** Reading jobs, wherever they stand. */
+/** Reading jobs in any state. */
 export const readQueries = {
   readJobs: bounded(
     jobRowFrom(`(
     select *, xmin from ${s}.jobs
     where id = any(array(select value::uuid from json_array_elements_text($1::text::json)))
-    -- A fence: else the order of the answer would make the whole primary key of an empty day look cheap.
+    -- An optimisation fence: otherwise the order of the answer would make a scan of the primary key look cheap for an
+    -- empty day.
     offset 0)`),
     'asc',
   ),
   readRefs: `${jobRow}
     where j.ref = any($1::text::bigint[])`,
-  /** The holder by its turn: a successor may have the lower number of an earlier day when the clock was set back. */
+  /** The holder by its turn: a successor may have a lower ref, of an earlier day, when the clock was set back. */
   readKeyed: `${jobRow}
     where j.key = $1 and n.name = $2
     order by h.ref is null desc,

@@ -1,17 +1,23 @@
 import { s, clock } from './sql-fragments.js'
 
-/** Kept so long, by the database's clock. */
+/** How long a receipt is kept, by the server's clock. */
 export const RECEIPT_KEEP_MS = 3_600_000
 
-/** Receipts of writes, by which a call whose reply was lost finds out whether it was written (../receipts.ts). */
+/**
+ * Receipts of writes, by which a call whose reply was lost finds out whether it was written
+ * (../connection/receipts.ts).
+ */
 export const receiptQueries = {
-  /** With the commit in one message: no round trip of its own. A receipt that was made void fails it, and nothing commits. */
+  /**
+   * In one message with the commit: no round trip of its own. The insert fails if the receipt was made void, and
+   * nothing commits.
+   */
   commitWith: (id: string, answer: string): string => `
     insert into ${s}.receipts (id, answer) values (${literal(id)}, ${literal(answer)});
     commit`,
   /**
-   * Waits for the transaction that has written this receipt and not ended yet. If there is none, or it rolled back, the call
-   * was not written, and from now on it cannot be: its own row would conflict with this one.
+   * Waits for an open transaction that has inserted this receipt. If there is none, or it rolled back, the call was not
+   * written, and no longer can be: its own row would conflict with this one.
    */
   voidReceipt: `
     insert into ${s}.receipts (id, is_void)
@@ -22,9 +28,9 @@ export const receiptQueries = {
     select is_void as "isVoid", answer
     from ${s}.receipts
     where id = $1::text::uuid`,
-  /** Of calls whose reply came. */
+  /** Receipts of calls whose reply came. */
   dropReceipts: `delete from ${s}.receipts where id = any($1::text::uuid[])`,
-  /** A step of the walk through all that is left, in the order of the primary key. */
+  /** One step of the walk through the remaining receipts, in the order of the primary key. */
   sweepReceipts: `
     with looked as materialized (
       select id, at from ${s}.receipts where id > $1::text::uuid order by id limit $2::text::integer),
@@ -36,7 +42,7 @@ export const receiptQueries = {
            (select count(*)::integer from swept) as swept`,
 }
 
-/** A text within a statement that takes no parameters, whatever standard_conforming_strings is. */
+/** A string literal for a statement without parameters, whatever standard_conforming_strings is. */
 function literal(text: string): string {
   return `E'${text.replaceAll('\\', '\\\\').replaceAll(`'`, `''`)}'`
 }

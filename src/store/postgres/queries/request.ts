@@ -1,6 +1,6 @@
 import { s, clock } from './sql-fragments.js'
 
-/** Requested changes of jobs that run, and pauses. */
+/** Requested changes of running jobs, and pauses. */
 export const requestQueries = {
   putRequest: `
     insert into ${s}.requests (ref, kind, reason, keep_ms, asked_at)
@@ -8,7 +8,10 @@ export const requestQueries = {
     on conflict (ref) do update
     set kind = excluded.kind, reason = excluded.reason, keep_ms = excluded.keep_ms, asked_at = excluded.asked_at
     where requests.kind <> excluded.kind`,
-  /** On the lease itself, where a settlement that waited for its lock sees it: it would not see a new request. */
+  /**
+   * On the lease itself, where a settlement that waited for its lock sees it: a new row of `requests` is not in its
+   * snapshot.
+   */
   markRequested: `update ${s}.leases set asked = true where fence = $1::text::bigint and not asked`,
   dropRequests: `delete from ${s}.requests where ref = any($1::text::bigint[])`,
   requestsOf: `
@@ -32,7 +35,7 @@ export const requestQueries = {
   dropPause: `
     delete from ${s}.pauses where queue = $1
     returning 1 as dropped`,
-  /** Waits for the claims that began before a pause was written and do not see it; those after it do. */
+  /** Waits for claims that began before the pause was written and do not see it; later ones do. */
   awaitClaims: `lock table ${s}.leases in share mode`,
   anyHeld: `
     select 1 as held

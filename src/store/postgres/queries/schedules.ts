@@ -1,7 +1,7 @@
 import { s, clock, laneOf } from './sql-fragments.js'
 
 const schedule = `id, revision, spec, created_at, paused_at, next_at, last_at, open, fired`
-/** Asked once: a function whose value changes from row to row could not be looked up in an index. */
+/** A subquery, evaluated once: a volatile function could not be compared with an index. */
 const now = `(select coalesce($1::text::bigint, ${clock}))`
 
 /** Schedules and their ledger. */
@@ -18,7 +18,7 @@ export const scheduleQueries = {
     set revision = revision + 1, spec = $1, created_at = $2::text::bigint, paused_at = $3::text::bigint, next_at = $4::text::bigint
     where id = $5 and revision = $6::text::bigint
     returning 1 as written`,
-  /** The transaction that holds the lock moves the schedule on: another need not wait only to find it stale. */
+  /** Skips a schedule that another transaction has locked: that one fires it, and this one would only find it stale. */
   lockSchedule: `
     select ${schedule} from ${s}.schedules
     where id = $1 and revision = $2::text::bigint
@@ -28,7 +28,10 @@ export const scheduleQueries = {
     set revision = revision + 1, paused_at = $1::text::bigint, next_at = $2::text::bigint, last_at = $3::text::bigint,
         open = $4, fired = fired + 1
     where id = $5`,
-  /** The schedule first: who waited for a firing that held it sees the ticks of that only in a statement of its own. */
+  /**
+   * The schedule is deleted first, and its ticks by another statement: a transaction that waited for a firing sees that
+   * one's ticks only in a new snapshot.
+   */
   dropSchedule: `delete from ${s}.schedules where id = $1 returning 1 as dropped`,
   dropTicks: `delete from ${s}.ticks where schedule = $1`,
   dueSchedules: `

@@ -14,16 +14,17 @@ import {
   laneOf,
 } from './sql-fragments.js'
 
-/** What became of claimed jobs. */
+/** Settlements of claimed jobs. */
 export const settleQueries = {
   /**
-   * First runs that went well: nearly every end there is. Leases are closed only if none of them is left over. One that
-   * has ended already is an error, which is dear and never happens; to be ready for it would be paid for by all.
+   * First attempts that succeeded: nearly all settlements. Leases are closed only if all their jobs ended here. A job
+   * that has already ended raises an error, which is expensive and never happens; to guard against it would slow every
+   * settlement.
    */
   endPlain: endPlain(''),
-  /** In a transaction with others, where an error would undo those too. It takes a third longer. */
+  /** In a transaction with other settlements, which an error would undo too. It takes a third longer. */
   endPlainAmong: endPlain('on conflict (ref) do nothing'),
-  /** The same for jobs that are kept no longer than they live. By the bounds the days are told in which nothing is looked for. */
+  /** The same for jobs that are deleted when they end. The bounds exclude partitions without any of them. */
   endForgotten: `
     with held as materialized (
       select e.fence, e.refs, e.gone, e.asked from ${s}.leases e where e.fence = any($1::text::bigint[]) for share),
@@ -32,7 +33,8 @@ export const settleQueries = {
       from held
       join rows from (unnest($2::text::bigint[]), unnest($3::text::bigint[])) as each (ref, fence) on each.fence = held.fence
       where not each.ref = any(held.gone) and not held.asked),
-    -- A transaction that writes a child of one of them has locked its row: it is left for the long way, which waits.
+    -- A transaction that inserts a child of one of them has locked its row: such a job is left to the general
+    -- settlement, which waits.
     free as materialized (
       select j.ref
       from ${s}.jobs j
@@ -49,18 +51,18 @@ export const settleQueries = {
     select count(*)::integer as ended, case when count(*) < cardinality($2::text::bigint[]) then json_agg(ref)::text end as refs,
            (select count(*)::integer from told) as told
     from ended`,
-  /** Locks leases, so that no other process ends, takes or rescues their jobs until this transaction ends. */
+  /** Locks leases, so that no other process settles, takes or rescues their jobs until this transaction ends. */
   lockLeases: `select fence from ${s}.leases where fence = any($1::text::bigint[]) order by fence for update`,
-  /** Those that a transaction of a handler still shares are left for the next round. */
+  /** Skips leases that a handler's transaction still shares; the next round rescues them. */
   lockLeasesOf: `select fence from ${s}.leases where worker = $1 order by fence for update skip locked`,
-  /** Under the locks: which of these are still their claim's. */
+  /** Under the locks: which of these jobs still belong to their claim. */
   ownedJobs: `
     select a.ref, a.fence
     from json_to_recordset($1::text::json) as a (ref bigint, fence bigint)
     cross join ${leaseOf('a.fence')}
     where a.ref = any(e.refs) and not a.ref = any(e.gone) and not ${hasEnded('a.ref')}
       and (select j.ref from ${s}.jobs j where j.ref = a.ref) is not null`,
-  /** Ends that were written before, by this very run: the reply was lost and they are settled again. */
+  /** Ends that this attempt has written before: the reply was lost, and the worker settles again. */
   writtenBefore: `
     select h.ref
     from json_to_recordset($1::text::json) as a (ref bigint, state text, worker text, started_at bigint)
@@ -73,11 +75,11 @@ export const settleQueries = {
       select ${historyValues}
       from given, ${historyGiven}
       returning ref, state),
-    -- One that ended waits for no parent any more.
+    -- A job that ended waits for no parent.
     unlinked as (delete from ${s}.links where child = any(array(select ref from ended))),
     ${toldEnds}
     select (select count(*)::integer from told) as told`,
-  /** The same for one whose end another transaction may be writing: waits for it. */
+  /** The same for one job whose end another transaction may be writing: waits for it. */
   endOne: `
     with ${given},
     ended as (
@@ -124,7 +126,10 @@ export const settleQueries = {
       group by fence) as m
     where e.fence = any(array(select (one->>'fence')::bigint from given, json_array_elements(g->'back') as one)) and e.fence = m.fence`,
   closeLeases: `delete from ${s}.leases where fence = any($1::text::bigint[])`,
-  /** Only leases that hold nothing: one taken after the rescuer looked still names its jobs, and the next round frees them. */
+  /**
+   * Only leases without jobs: a lease written after the rescuer's read still lists its jobs, and the next round
+   * releases them.
+   */
   dropLeases: `
     delete from ${s}.leases e
     where e.fence = any($1::text::bigint[]) and not exists (

@@ -2,17 +2,18 @@ import { PRIORITY_STEP_MS } from '../../ordering.js'
 import { DAY_MS, NUMBER_BITS } from './numbers.js'
 
 /*
- * What statements have in common. A statement is a constant; the names that are not, the schema's and the channel's, are filled
- * in when a database is opened (`makeQueries`).
+ * Parts that statements share. A statement is a constant; the names of schema and channel are filled in when a database
+ * is opened (`makeQueries`).
  */
 
-/** Stands for the schema as an identifier. */
+/** Placeholder of the schema as an identifier. */
 export const s = '\u0001schema\u0001'
-/** The same within a text of SQL. */
+/** The same within an SQL string. */
 export const SCHEMA_TEXT = '\u0001schema text\u0001'
 /**
- * Options as JSON that the server can take apart. A title or `meta` may hold NUL and lone surrogates, which JSON can escape and
- * the server cannot read as text: the escapes are replaced by others of the same length. None of them is in a name.
+ * Options as JSON that the server can parse. A title or `meta` may contain NUL and lone surrogates, which JSON can
+ * escape and the server cannot represent as text: their escapes are replaced by others of the same length. Names
+ * contain none of them.
  */
 export const optionsJson = (column: string): string =>
   `regexp_replace(${column}, '\\\\u(0000|d[89a-f][0-9a-f]{2})', '\\\\u0001', 'gi')::json`
@@ -28,8 +29,8 @@ export const sort = (table: string): string => `${table}.due_at - ${table}.prior
 export const standsIn = (ready: string, job: string): string =>
   `${ready}.lane = ${job}.lane and ${ready}.sort = ${sort(job)} and ${ready}.ref = ${job}.ref`
 /*
- * The planner does not see that a ref is looked for in one partition only, and for a few refs would sometimes rather read
- * all of every day. So it is given no choice: one look for each ref.
+ * The planner does not see that a ref is in one partition only, and for a few refs would sometimes scan all of every
+ * day. So it is given no choice: one lookup per ref.
  */
 export const hasEnded = (ref: string): string => `((select h.ref from ${s}.history h where h.ref = ${ref}) is not null)`
 export const bodyOf = (ref: string): string => `lateral (select * from ${s}.jobs j where j.ref = ${ref} limit 1) j`
@@ -43,8 +44,8 @@ export const waitingOf = (ref: string): string =>
 export const readyOf = (job: string): string => `lateral (
     select r.* from ${s}.ready r where ${standsIn('r', job)} limit 1) r`
 /**
- * A whole job, wherever it stands. By its limit history is looked into one job after the other, each in the partition of its
- * day: what the planner guesses of so many tables would sometimes have it read all of them.
+ * A whole job in any state. The limit makes history be read one job after the other, each in the partition of its day:
+ * with its estimates for so many tables the planner would sometimes scan all of them.
  */
 export const jobRowFrom = (jobs: string): string => `
   select j.ref, j.id::text as id, n.name, n.queue, j.lane, j.priority, j.key, j.grp, j.payload, encode(j.bytes, 'base64') as bytes, j.options,
@@ -82,21 +83,22 @@ export const jobRowFrom = (jobs: string): string => `
   left join lateral (
     select p.ref, p.started_at, p.progress from ${s}.reports p where p.ref = j.ref and p.fence = e.fence limit 1) p on true`
 export const jobRow = jobRowFrom(`${s}.jobs`)
-/** What most jobs have nothing in; null when this one has not either. */
+/** The columns that are null for most jobs; null when all of them are. */
 export const rare = `case when j.attempt is null and j.retries is null and j.crashes is null and j.expires_at is null and j.key is null
       and j.options is null and j.log is null and j.bytes is null and j.is_parent is null and j.grp is null and j.streak is null then null
     else json_build_array(coalesce(j.attempt, 0), coalesce(j.retries, 0), coalesce(j.crashes, 0), coalesce(j.streak, 0), j.log,
       j.expires_at, j.key, j.options, encode(j.bytes, 'base64'), j.is_parent, j.grp) end`
 /** What a claim needs of a job. */
 export const claimed = `json_build_array(j.ref, j.id, j.lane, j.due_at, j.payload, ${rare})`
-/** A to-do for each that ended and has children. */
+/** Inserts a to-do for each ended job that has children. */
 export const toldEnds = `told as (
       insert into ${s}.link_todos (parent, what)
       select e.ref, e.state from ended e where ${hasChildren('e.ref')}
       returning 1)`
 /**
- * Whether the number of a lane still means the lane that the statement was written for (lanes.ts). `again`: it was read just now,
- * while this transaction had a lock on the table; one that keeps its first view cannot see a lane that is younger.
+ * Whether the number of a lane still means the lane that the statement was written for (lanes.ts). `again`: the lane
+ * was read just now, while this transaction had a lock on the table; a transaction that keeps its first snapshot cannot
+ * see a newer lane.
  */
 export const isLane = (lane: string, queue: string, name: string, again: string): string => `(
       (select n.lane from ${s}.lanes n where n.lane = ${lane} and n.queue = ${queue} and n.name = ${name}) is not null
@@ -130,19 +132,19 @@ export const historyValues = `ref, now, started_at, now + keep_ms, state, attemp
 export const historyGiven = `json_to_recordset(g->'ended') as a (
       ref bigint, started_at bigint, keep_ms bigint, state text, attempt integer, retries integer, crashes integer,
       worker text, result text, bytes text, error text, reason text, log text)`
-/** Deletes those named in `over`, the jobs with their ends, and leaves a to-do for each that has children. */
+/** Deletes the jobs listed in `over` with their ends, and inserts a to-do for each that has children. */
 export const forgetting = (
   schema: string,
   over: string,
-): string => `-- Nothing is waited for: neither a retry, nor a transaction that writes a child of one that failed.
+): string => `-- Skips locked rows: those of a retry, and of a transaction that inserts a child of a failed job.
     locked as materialized (
       select h.ref, h.state from ${schema}.history h where h.ref = any(array(select ref from ${over})) for update skip locked),
     ${forgettingLocked(schema, 'locked')}`
-/** From the lowest to the highest ref of a CTE `bounds`: the server skips the days outside. */
+/** From the lowest to the highest ref of a CTE `bounds`: the server skips the partitions outside. */
 export const withinBounds = `between (select first from bounds) and (select last from bounds)`
 /**
- * The same for ends that this statement has locked: rows of (ref, state). By the bounds the server knows in which days there is
- * nothing to look for.
+ * The same for ends that this statement has locked: rows of (ref, state). The bounds exclude partitions without any of
+ * them.
  */
 export const forgettingLocked = (
   schema: string,
@@ -152,7 +154,8 @@ export const forgettingLocked = (
       select j.ref, j.id from ${schema}.jobs j
       where j.ref ${withinBounds} and j.ref = any(array(select ref from ${locked}))
       for update skip locked),
-    -- First those that have children, nearly always none: joined at once, the planner would ask for them once for each pair.
+    -- First the jobs that have children, nearly always none: in a join the planner would look for children once for
+    -- each pair.
     parents as materialized (
       select f.ref, f.id from free f
       where (select l.parent from ${schema}.links l where l.parent ${withinBounds} limit 1) is not null and ${hasChildren('f.ref', schema)}),
@@ -163,5 +166,6 @@ export const forgettingLocked = (
       returning 1),
     gone as (
       delete from ${schema}.history h where h.ref ${withinBounds} and h.ref = any(array(select ref from free)) returning h.ref),
-    -- Only of those that were still there: one that was made live again meanwhile left history, and needs its row.
+    -- Only jobs whose end was deleted here: a job that became unfinished again meanwhile has left history, and needs
+    -- its row.
     jobs as (delete from ${schema}.jobs j where j.ref ${withinBounds} and j.ref = any(array(select ref from gone)))`

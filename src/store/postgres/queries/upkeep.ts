@@ -2,13 +2,13 @@ import { DAY_MS } from './numbers.js'
 import { s, clock, sort, hasChildren, hasEnded, bodyOf, forgettingLocked } from './sql-fragments.js'
 import { readyOf, waitingOf, laneOf, withinBounds } from './sql-fragments.js'
 
-/** So many entries of `expiring` are looked at for the next one that counts. */
+/** How many entries of `expiring` are read to find the next one that counts. */
 const EXPIRING_LOOKS = 100
 
 /**
- * How far a step of pruning walks, and how many jobs are due on the way. It is found by walking the index: asked for the rows at
- * once, the planner would read and sort all that are overdue. It begins where the last step ended ($3): entries that are not
- * vacuumed yet would be walked over again each time.
+ * How far one step of pruning walks, and how many jobs are due on the way. The step walks the index: if the statement
+ * selected the rows at once, the planner would read and sort all that are overdue. It begins where the last step ended
+ * ($3): otherwise it would walk over entries that are not vacuumed yet each time.
  */
 const nextPruned = `clock as materialized (select coalesce($1::text::bigint, ${clock}) as now),
     bound as materialized (
@@ -21,7 +21,7 @@ const nextPruned = `clock as materialized (select coalesce($1::text::bigint, ${c
       where keep_until <= (select now from clock))`
 const isShort = `keep_until >= $3::text::bigint and keep_until <= (select until from bound) and keep_until - settled_at < ${DAY_MS}`
 
-/** What time brings. */
+/** Statements that run because of the time. */
 export const upkeepQueries = {
   sweepSlots: `
     with looked as materialized (
@@ -41,7 +41,7 @@ export const upkeepQueries = {
       limit $5::text::integer),
     swept as (
       delete from ${s}.uniques u
-      -- Only the version that was read: a job that became unfinished again has written its place since.
+      -- Only the version that was read: a job that became unfinished again has rewritten its unique slot since.
       where u.ctid = any(array(select at from chosen))
         and exists (select 1 from chosen c where c.at = u.ctid and c.version = u.xmin)
       returning 1)
@@ -74,8 +74,9 @@ export const upkeepQueries = {
       select j.ref, j.lane, 'ready', j.due_at, j.grp from taken cross join ${bodyOf('taken.ref')} where j.streak >= 2)
     select (select count(*)::integer from taken) as promoted, now from clock`,
   /**
-   * When something is due next. Entries of jobs that have ended stay in `expiring` until their time: of the next few entries the
-   * first of an unfinished job counts, or the last of them where there is none. So the answer may be early, and reads a bounded number of rows.
+   * When the next job is due. Entries of ended jobs stay in `expiring` until their time: of the next few entries the
+   * first one of an unfinished job counts, or the last one if there is none. So the answer may be too early, and the
+   * number of rows read is bounded.
    */
   nextTimes: `
     select (select due_at from ${s}.waiting where state in ('scheduled', 'retrying') order by due_at limit 1) as due,
@@ -104,7 +105,7 @@ export const upkeepQueries = {
     left join ${waitingOf('j.ref')} on true
     where j.expires_at = x.expires_at and (r.ref is not null or w.state <> 'parked')
     limit $2::text::integer`,
-  /** Of entries whose time has come, those of jobs that have ended; the next few behind the last that was looked at. */
+  /** Deletes entries of ended jobs whose time has come; reads the next few after the last one that was read. */
   sweepExpiring: `
     with looked as materialized (
       select x.ctid as at, x.expires_at, x.ref
@@ -123,11 +124,11 @@ export const upkeepQueries = {
     select (select count(*)::integer from looked) as looked,
            (select json_build_array(expires_at, ref)::text from looked order by expires_at desc, ref desc limit 1) as last`,
   /**
-   * Deletes what nearly every step deletes, at about half the cost of pruneJobs: jobs that are done, that were kept for less than a
-   * day and that no link names as a parent. The transaction that writes a child locks the row of a parent only while the parent is
-   * not done, and a retry locks the end first, which is locked here. So the rows of `jobs` are deleted without a lock of their
-   * own, apart from those that some transaction has ever locked (xmax): pruneJobs takes these, and skips what is locked now. An end
-   * is never updated, so under its lock its ctid stays valid.
+   * Deletes what nearly every step deletes, at about half the cost of pruneJobs: jobs that are done, were kept for less
+   * than a day and are no parent in `links`. A transaction that inserts a child locks the row of its parent only while
+   * the parent is not done, and a retry locks the end first, which is locked here. So rows of `jobs` are deleted
+   * without locking them first, except rows that some transaction has ever locked (xmax): pruneJobs deletes those, and
+   * skips what is locked then. An end is never updated, so its ctid stays valid under its lock.
    */
   pruneDone: `
     with ${nextPruned},
@@ -149,7 +150,10 @@ export const upkeepQueries = {
       where h.ref ${withinBounds} and h.ctid = any(array(select at from short)) and (h.ref in (select ref from dropped)) is true)
     select now, (select until from bound) as until, (select due from bound) as due, (select count(*)::integer from dropped) as pruned
     from clock`,
-  /** What was kept for less than a day, and what of the rest is kept no longer. All else goes with its day. */
+  /**
+   * Deletes jobs that were kept for less than a day, and expired ones of the default partition. All others are dropped
+   * with their day.
+   */
   pruneJobs: `
     with ${nextPruned},
     short as materialized (
@@ -168,7 +172,7 @@ export const upkeepQueries = {
     select now, (select until from bound) as until, (select due from bound) as due, (select count(*)::integer from gone) as pruned,
            (select count(*)::integer from noted) as told
     from clock`,
-  /** By a statement of its own, so that it sees what pruneJobs has deleted. */
+  /** A statement of its own, so that it sees what pruneJobs has deleted. */
   nextPrune: `
     select least(
       (select h.keep_until from ${s}.history h

@@ -19,7 +19,7 @@ import { deleteAll, endAll, freeKeys, laneIn, putIn, takeAllOut, takeOut } from 
 import { readById, readManyById, readStanding } from './read.js'
 import type { Standing } from './read.js'
 
-/** Commands to jobs: those that arrive while one is under way are applied together. */
+/** Commands to jobs: those that arrive while one is in flight are applied together. */
 export class Commands {
   readonly #parts: VerbParts
   readonly #gather: Gather<GuardedChange, Changed | undefined>
@@ -30,7 +30,7 @@ export class Commands {
   }
 
   change(change: GuardedChange): Promise<Changed> {
-    return this.#parts.kept.known({
+    return this.#parts.withReceipts.withKnownOutcome({
       ids: [change.id],
       write: async (isAgain) =>
         (mayShare(change) && !isAgain ? await this.#gather.add(change) : undefined) ?? this.#alone(change),
@@ -42,7 +42,7 @@ export class Commands {
     const [only] = changes
     try {
       if (only !== undefined && changes.length === 1) return [await this.#alone(only, 0)]
-      return await this.#parts.kept.transactKept(
+      return await this.#parts.withReceipts.transactWithReceipt(
         (session) => changeTogether(session, changes),
         (done) => done,
         0,
@@ -55,12 +55,12 @@ export class Commands {
   }
 
   async #alone(command: GuardedChange, patienceMs = LOCK_PATIENCE_MS): Promise<Changed> {
-    const { lanes, plain, kept } = this.#parts
+    const { lanes, plain, withReceipts } = this.#parts
     const queue = command.edit?.queue
     const job = queue === undefined ? undefined : await plain((session) => readById(session, command.id))
     const moved = queue === undefined || job === undefined ? [] : [{ queue, name: job.name }]
-    return lanes.sure(moved, () =>
-      kept.transactKept(
+    return lanes.ensureLanes(moved, () =>
+      withReceipts.transactWithReceipt(
         (session) => changeJob(session, command),
         (done) => [done],
         patienceMs,
@@ -158,19 +158,19 @@ async function forgetLeases(session: Session, jobs: readonly Standing[]): Promis
 }
 
 /*
- * Commands that arrive at the same time, such as to all members of a group, share a transaction: a handful of statements and
- * one flush for hundreds of jobs.
+ * Commands that arrive at the same time, such as to all members of a group, share a transaction: a handful of
+ * statements and one flush for hundreds of jobs.
  */
 
-/** So many at a time: others wait for the connection meanwhile. */
+/** Limit of commands per transaction: other calls wait for the connection meanwhile. */
 const TOGETHER_MAX = 500
 
-/** It changes this one job alone. */
+/** Whether the command changes only this one job. */
 function mayShare({ from, to, edit, due }: GuardedChange): boolean {
   return to !== 'gone' && edit === undefined && (due === undefined || isFinal(from))
 }
 
-/** A job that was taken out, and its command. */
+/** A job whose row was deleted from its table, and its command. */
 interface Target {
   readonly job: Standing
   readonly change: GuardedChange
@@ -178,8 +178,8 @@ interface Target {
 }
 
 /**
- * Applies those of many commands that need no lock of another process. Undefined: not this one, which is to be applied alone.
- * Within a transaction.
+ * Applies those of many commands that need no lock of another process. Undefined for a command that must be applied
+ * alone. Within a transaction.
  */
 async function changeTogether(
   session: Session,
@@ -220,7 +220,10 @@ async function changeTogether(
   return changes.map((each) => (done.has(each) ? 'changed' : undefined))
 }
 
-/** As the decision saw it, claimed by no worker, and with no key or slot to take again. */
+/**
+ * The job is in the state that the decision saw, no worker has claimed it, and it has no key or unique slot to take
+ * again.
+ */
 function isEasy(job: Standing, { from, to }: GuardedChange): boolean {
   if (job.state !== from || job.claimed || to === 'gone') return false
   if (isFinal(from)) return job.key === null && readOptions(job.options).unique === undefined

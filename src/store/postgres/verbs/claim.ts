@@ -8,50 +8,54 @@ import { encodedOf } from './read.js'
 import type { Session } from '../connection/session.js'
 import { arrayOf } from '../connection/session.js'
 
-/** Payloads that are longer than this on average come as rows. */
+/** Above this average length, payloads are returned as rows instead of JSON. */
 const LARGE = 1_024
 
 /**
- * Taking jobs: the heads of the lanes leave the line and are written into one lease. The scan begins behind what was taken
- * before (`ClaimCursors`), since entries that are dead but cannot be removed yet would be walked over again at every claim.
+ * Claims jobs: deletes the first rows of the lanes from `ready` and inserts them into one lease. The scan begins after
+ * the rows that were claimed before (`ClaimCursors`), since every claim would walk again over index entries that are
+ * dead but cannot be removed yet.
  */
 export async function claimJobs(session: Session, request: ClaimRequest, before: LastClaim): Promise<Claimed> {
-  if (before.hasManyLanes) return answer(session, request, await takeFilled(session, request, before), before)
+  if (before.hasManyLanes) return answer(session, request, await takeFromFilled(session, request, before), before)
   const from = before.cursors.take()
-  const taken = await takeNamed(session, request, from, before.areLarge)
-  before.hasManyLanes = taken.told.known > MANY_LANES
+  const taken = await takeByName(session, request, from, before.areLarge)
+  before.hasManyLanes = taken.facts.known > MANY_LANES
   if (from === NOWHERE || taken.bodies.length > 0) return answer(session, request, taken, before)
-  // Nothing behind there: what there is may stand before it.
-  return answer(session, request, await takeNamed(session, request, NOWHERE, before.areLarge), before)
+  // No job after the cursors: there may be jobs before them.
+  return answer(session, request, await takeByName(session, request, NOWHERE, before.areLarge), before)
 }
 
 const NOWHERE = '[]'
-/** More lanes than this are not each asked for their jobs: those that have any are looked up first. */
+/** With more lanes than this, a claim first looks up those that have jobs, instead of trying each. */
 const MANY_LANES = 32
 
-/** What one statement took, and what it told beside. */
+/** The jobs that one statement claimed, and its other columns. */
 interface Taken {
-  readonly told: ToldRow
+  readonly facts: FactsRow
   readonly bodies: readonly Body[]
 }
 
-function takeNamed(session: Session, request: ClaimRequest, starts: string, asRows: boolean): Promise<Taken> {
+function takeByName(session: Session, request: ClaimRequest, starts: string, asRows: boolean): Promise<Taken> {
   const { names, queues } = request
   const which = [names, queues].map((list) => (list === undefined ? null : JSON.stringify(list)))
   return take(
     session,
-    asRows ? session.queries.claimLarge : session.queries.claimJobs,
+    asRows ? session.queries.claimJobsByRow : session.queries.claimJobs,
     request,
     [...which, starts],
     asRows,
   )
 }
 
-/** From the lanes that have jobs, at the moment; one that gets its first job meanwhile has its own hint. */
-async function takeFilled(session: Session, request: ClaimRequest, before: LastClaim): Promise<Taken> {
+/**
+ * Claims from the lanes that have jobs at the moment; a lane that gets its first job meanwhile causes a hint of its
+ * own.
+ */
+async function takeFromFilled(session: Session, request: ClaimRequest, before: LastClaim): Promise<Taken> {
   const { lanes, until } = firstLanes(await filledLanes(session, request, before), request)
   const given = JSON.stringify(lanes.map(({ lane, queue, name }) => ({ lane, queue, name })))
-  const sql = before.areLarge ? session.queries.claimGivenLarge : session.queries.claimGiven
+  const sql = before.areLarge ? session.queries.claimFromLanesByRow : session.queries.claimFromLanes
   return take(session, sql, request, [given, until, NOWHERE], before.areLarge)
 }
 
@@ -63,7 +67,7 @@ async function take(
   asRows: boolean,
 ): Promise<Taken> {
   const rooms = [...request.rooms].map(([queue, left]) => ({ queue, left }))
-  const rows = await session.query<ToldRow & (JsonRow | LargeRow)>(
+  const rows = await session.query<FactsRow & (JsonRow | LargeRow)>(
     sql,
     session.nowText,
     request.worker,
@@ -74,32 +78,32 @@ async function take(
     ...lanes,
     String(request.suspects === 'first'),
   )
-  const told = rows[0] as ToldRow
-  if (asRows) return { told, bodies: (rows as readonly LargeRow[]).filter((row) => row.ref !== null).map(toBody) }
-  return { told, bodies: bodiesOf((rows[0] as JsonRow).jobs) }
+  const facts = rows[0] as FactsRow
+  if (asRows) return { facts, bodies: (rows as readonly LargeRow[]).filter((row) => row.ref !== null).map(toBody) }
+  return { facts, bodies: bodiesOf((rows[0] as JsonRow).jobs) }
 }
 
 async function answer(
   session: Session,
   request: ClaimRequest,
-  { told, bodies }: Taken,
+  { facts, bodies }: Taken,
   before: LastClaim,
 ): Promise<Claimed> {
   const base = {
-    now: Number(told.now),
+    now: Number(facts.now),
     suspectStreak: null,
     isQuarantine: false,
-    lost: !told.alive,
-    resumesInMs: told.resumes === null ? null : Number(told.resumes),
+    lost: !facts.alive,
+    resumesInMs: facts.resumes === null ? null : Number(facts.resumes),
   }
-  const waiting = told.suspects ? await waitingSuspects(session, request) : []
+  const waiting = facts.suspects ? await waitingSuspects(session, request) : []
   if (waiting.length > 0 && bodies.length === 0 && request.suspects !== 'none') {
     const jobs = await claimSuspects(session, request, chooseSuspects(waiting, request.starting, request.rooms))
     const taken = new Set(jobs.map((job) => job.ref))
     const left = waiting.filter((each) => !taken.has(each.ref))
     return { ...base, jobs, isQuarantine: jobs.length > 0, suspectStreak: shortestStreak(left) }
   }
-  const lanes = lanesOf(told.lanes)
+  const lanes = lanesOf(facts.lanes)
   const jobs = claimedJobs(bodies, lanes, request.fence)
   before.cursors.claimed(jobs.length >= request.max && !before.hasManyLanes ? lanes : undefined)
   if (bodies.length > 0) before.areLarge = areLarge(bodies)
@@ -116,7 +120,7 @@ function areLarge(bodies: readonly Body[]): boolean {
   return characters > bodies.length * LARGE
 }
 
-/** Suspects that a claim looks at. */
+/** Limit of the suspects that a claim reads. */
 const SUSPECTS_MAX = 1_000
 
 interface Suspect extends WaitingSuspect, Lane {}
@@ -153,23 +157,23 @@ async function claimSuspects(
   return claimedJobs(bodiesOf(row?.jobs ?? null), lanesOf(row?.lanes ?? null), request.fence)
 }
 
-interface ToldRow {
+interface FactsRow {
   readonly now: unknown
   readonly alive: boolean
-  /** JSON of the lanes that were taken from; null when nothing was. */
+  /** JSON of the lanes of the claimed jobs; null without any. */
   readonly lanes: string | null
   readonly suspects: boolean
-  /** How many lanes it might take from. */
+  /** The number of lanes that the claim considered. */
   readonly known: number
   readonly resumes: unknown
 }
 
 interface JsonRow {
-  /** JSON of all bodies; null when nothing was taken. */
+  /** JSON of all jobs; null when none was claimed. */
   readonly jobs: string | null
 }
 
-/** One body; of nulls when nothing was taken. */
+/** One job; all null when none was claimed. */
 interface LargeRow {
   readonly ref: unknown
   readonly id: string
@@ -179,7 +183,7 @@ interface LargeRow {
   readonly rare: string | null
 }
 
-/** ref, id, lane, due_at, payload, and the columns that most jobs have nothing in; null when this one has not either. */
+/** ref, id, lane, due_at, payload, and the columns that are null for most jobs; null when all of them are. */
 type Body = readonly [number, string, number, number, string | null, Rare | null]
 type Rare = readonly [
   attempt: number,
@@ -204,7 +208,10 @@ function toBody({ ref, id, lane, due_at, payload, rare }: LargeRow): Body {
   return [Number(ref), id, Number(lane), Number(due_at), payload, rare === null ? null : (JSON.parse(rare) as Rare)]
 }
 
-/** A lane that was taken from, and how far. Its queue and name come with every claim, and are never cached. */
+/**
+ * A lane with claimed jobs, and the `sort` of the last one. Its queue and name are returned by every claim, and are
+ * never cached.
+ */
 interface TakenLane extends Lane {
   readonly last: number
 }
@@ -273,8 +280,8 @@ export async function reportJobs(session: Session, reports: readonly Report[]): 
 }
 
 /**
- * The server may still be at work on a claim whose connection was lost, and commit it when we have looked already. So its
- * fence is taken first: a claim that is under way is waited for, and one that comes later finds the fence taken and fails.
+ * The server may still run a claim whose connection was lost, and commit it after the leases were read. So the fence is
+ * inserted first: this waits for a claim in flight, and a later one conflicts with the fence and fails.
  */
 export async function voidClaims(session: Session, worker: string, fences: readonly number[]): Promise<LeasedJob[]> {
   await session.query(session.queries.voidClaims, worker, arrayOf(fences), session.nowText)
@@ -282,7 +289,7 @@ export async function voidClaims(session: Session, worker: string, fences: reado
   return leased.filter(({ fence }) => fences.includes(fence))
 }
 
-/** What a worker's leases hold. */
+/** The jobs in a worker's leases. */
 export async function readLeases(session: Session, worker: string): Promise<LeasedJob[]> {
   const leases = await session.query<LeaseRow>(session.queries.readLeases, worker)
   const jobs: LeasedJob[] = []
@@ -308,24 +315,27 @@ interface LeaseRow {
   readonly jobs: string
 }
 
-/** When a pause is written: waits for the claims under way. Whether any worker holds jobs in advance. Within a transaction. */
+/**
+ * After a pause was written: waits for claims in flight, and returns whether any worker holds jobs in advance. Within a
+ * transaction.
+ */
 export async function heldAfterPause(session: Session): Promise<boolean> {
   await session.query(session.queries.awaitClaims)
   const held = await session.query(session.queries.anyHeld)
   return held.length > 0
 }
 
-/** Lanes with jobs that are looked up at a time. */
+/** Lanes with jobs per lookup. */
 const FILLED_AT_ONCE = 500
 
-/** A lane with ready jobs; `sort` is null where only suspects are. */
+/** A lane with ready jobs; `sort` is null if it has only suspects. */
 interface FilledLane extends Lane {
   readonly sort: unknown
-  /** Its queue is. */
+  /** Whether its queue is paused. */
   readonly paused: boolean
 }
 
-/** The lanes that have jobs which this claim may take, each with the sort key of its first one. */
+/** The lanes with jobs that this claim may take, each with the sort key of its first one. */
 async function filledLanes(session: Session, request: ClaimRequest, before: LastClaim): Promise<FilledLane[]> {
   const names = request.names === undefined ? undefined : before.setOf(request.names)
   const queues = request.queues === undefined ? undefined : new Set(request.queues)
@@ -342,12 +352,13 @@ async function filledLanes(session: Session, request: ClaimRequest, before: Last
   }
 }
 
-/** Behind every job. */
+/** After every job. */
 const BEYOND = '9223372036854775807'
 
 /**
- * Those whose first jobs come first: twice as many as jobs are wanted, since other workers take from them too, and no more of a
- * queue than it has room for. `until` is where the first job of the last of them stands: what stands behind it comes later.
+ * The lanes whose first jobs sort lowest: twice as many as the jobs to claim, since other workers claim from them too,
+ * and no more of a queue than it has room for. `until` is the `sort` of the first job of the last lane: later jobs are
+ * not among the first.
  */
 function firstLanes(
   lanes: readonly FilledLane[],
@@ -368,12 +379,12 @@ function firstLanes(
   return { lanes: first, until: BEYOND }
 }
 
-/** After so long a claim begins at the head of its lanes again, whatever the last one found. */
+/** After this time a claim begins at the head of its lanes again, whatever the last one found. */
 const SWEEP_MS = 1_000
 
 /**
- * Where in each lane the next claim begins: behind the last job of a claim that was full. Jobs can be put before that (by a
- * priority, or given back), so the cursors are dropped on a hint that a job became ready, and every second.
+ * Where in each lane the next claim begins: after the last job of a claim that was full. Jobs may be inserted before
+ * that (with a priority, or released), so the cursors are dropped on a hint that a job became ready, and every second.
  */
 class ClaimCursors {
   readonly #world: World
@@ -384,7 +395,7 @@ class ClaimCursors {
     this.#world = world
   }
 
-  /** As JSON; an empty list when the next claim is to begin at the head. */
+  /** As JSON; an empty list when the next claim begins at the head. */
   take(): string {
     if (this.#lasts.size === 0 || this.#world.clock.monotonic() - this.#since > SWEEP_MS) {
       this.forget()
@@ -393,7 +404,7 @@ class ClaimCursors {
     return JSON.stringify([...this.#lasts].map(([lane, sort]) => ({ lane, sort })))
   }
 
-  /** How far a full claim got in its lanes; undefined when it was not full. */
+  /** The last job of each lane of a full claim; undefined when it was not full. */
   claimed(lasts: readonly { readonly lane: number; readonly last: number }[] | undefined): void {
     if (lasts === undefined) return this.forget()
     if (this.#lasts.size === 0) this.#since = this.#world.clock.monotonic()
@@ -405,11 +416,11 @@ class ClaimCursors {
   }
 }
 
-/** What the next claim knows of the last. */
+/** What the next claim needs to know of the last one. */
 export class LastClaim {
   readonly cursors: ClaimCursors
   areLarge = false
-  /** There are many lanes that its worker may take from. They are only ever added. */
+  /** There are many lanes that its worker may claim from. Lanes are never deleted. */
   hasManyLanes = false
   #names: { readonly list: readonly string[]; readonly set: ReadonlySet<string> } | undefined
 
@@ -417,7 +428,7 @@ export class LastClaim {
     this.cursors = new ClaimCursors(world)
   }
 
-  /** A worker gives the same list with every claim until another job is registered: its set is made once. */
+  /** A worker passes the same list with every claim until another job is registered, so its set is made once. */
   setOf(list: readonly string[]): ReadonlySet<string> {
     if (this.#names?.list !== list) this.#names = { list, set: new Set(list) }
     return this.#names.set

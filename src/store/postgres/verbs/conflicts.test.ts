@@ -27,7 +27,7 @@ const NEW: NewJob = {
   unique: { key: 'v', while: 'waiting', onDuplicate: 'ignore', forMs: WINDOW_MS },
 }
 
-test('a job is written at the very moment at which its place was free', async () => {
+test('a job is dated at the time at which its unique slot was read as free', async () => {
   const world = systemWorld()
   const opened = await openDatabase(await targetOf(database.url, 'moments'), true, world)
   // Each statement takes a while, as on a busy server.
@@ -35,7 +35,7 @@ test('a job is written at the very moment at which its place was free', async ()
   const store = new PostgresStore(opened, world, { now: () => (clock += 7) })
   await store.insertJobs([NEW], { onDuplicate: 'return', keepCancelledMs: Infinity })
   const job = await store.readJobs([NEW.id])
-  const [place] = await opened.connection('work').query<{ until: string }>('select until from moments.uniques', [])
-  expect(Number(place?.until) - (job[0]?.createdAt ?? 0)).toBe(WINDOW_MS)
+  const [slot] = await opened.connection('work').query<{ until: string }>('select until from moments.uniques', [])
+  expect(Number(slot?.until) - (job[0]?.createdAt ?? 0)).toBe(WINDOW_MS)
   await store.close()
 })

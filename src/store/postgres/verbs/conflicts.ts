@@ -15,8 +15,9 @@ import { asNew, writeRowsOf } from './write.js'
 import type { PlannedJob, JobToWrite } from './write.js'
 
 /**
- * Inserts jobs of which some have a key or a slot. The names of both are locked first, in one order: then no other process
- * gives a key or a slot away, though workers may still claim the holder. Most find no holder, and are written together.
+ * Inserts jobs of which some have a key or a unique slot. The names of both are locked first, in a fixed order: then no
+ * other process takes a key or a slot, though workers may still claim the holder. Most jobs find no holder, and are
+ * written together.
  */
 export async function insertAllConflicting(
   session: Session,
@@ -27,23 +28,25 @@ export async function insertAllConflicting(
   return new PostgresConflicts(session, await session.now()).insert(jobs, options)
 }
 
-/** Until the transaction ends no other process takes these keys and slots. */
+/** No other process takes these keys and unique slots before the transaction ends. */
 export async function lockNames(session: Session, jobs: readonly Named[]): Promise<void> {
   const names = jobs.flatMap(namesOf)
   if (names.length > 0) await session.query(session.queries.lockNames, JSON.stringify(names))
 }
 
-/** A job that holds a key or a slot; the turn of a successor is one higher than that of the job before it. */
+/** A job that holds a key or a unique slot; the turn of a successor is one higher than that of its predecessor. */
 type StandingHolder = Standing & { readonly turn: number }
 
-/** What `store/verbs/conflicts.ts` needs, for one bulk: its holders are read together, and its jobs written together. */
+/**
+ * What `store/verbs/conflicts.ts` needs, for one bulk: its holders are read together, and its jobs written together.
+ */
 class PostgresConflicts implements ConflictSteps<StandingHolder> {
   readonly #session: Session
   readonly #now: number
   readonly #unwritten: JobToWrite[] = []
-  /** Keys and slots of the unwritten. */
+  /** Keys and slots of the jobs that are not written yet. */
   readonly #coming = new Set<string>()
-  /** Those that this bulk itself has changed since they were read. */
+  /** Keys and slots that this bulk has changed since they were read. */
   readonly #changed = new Set<string>()
   /** The unfinished jobs of each key, the newest first. */
   readonly #keys = new Map<string, StandingHolder[]>()
@@ -112,7 +115,7 @@ class PostgresConflicts implements ConflictSteps<StandingHolder> {
     return true
   }
 
-  /** JobToWrite with the rest of the bulk. */
+  /** Written together with the rest of the bulk. */
   write(job: NewJob, { follows, until }: WritePlan<StandingHolder>): void {
     for (const name of namesOf(job)) this.#coming.add(name)
     const turn = follows === undefined ? undefined : follows.turn + 1
@@ -124,19 +127,22 @@ class PostgresConflicts implements ConflictSteps<StandingHolder> {
     return this.#look([job])
   }
 
-  /** As a serialization failure: the transaction is rolled back and run again. */
+  /** Thrown as a serialization failure: the transaction is rolled back and run again. */
   retryTransaction(why: string): never {
     throw Object.assign(new Error(why), { code: '40001' })
   }
 
-  /** A job conflicts with those before it in the bulk like with any other: they are written first, and read. */
+  /** A job conflicts with earlier jobs of the bulk as with any other: those are written first, and read. */
   async #lookAtBulk(job: NewJob): Promise<void> {
     const names = namesOf(job)
     if (names.some((name) => this.#coming.has(name))) await this.#writeAll()
     if (names.some((name) => this.#changed.has(name))) await this.#look([job])
   }
 
-  /** At the moment the slots were looked at: a job that was let in when a window ended must not be dated within it. */
+  /**
+   * Dated at the time at which the slots were read: a job that was accepted because a window had ended must not be
+   * dated within it.
+   */
   async #writeAll(): Promise<void> {
     await writeRowsOf(this.#session, this.#unwritten.splice(0), this.#now)
     for (const name of this.#coming) this.#changed.add(name)
@@ -162,7 +168,7 @@ class PostgresConflicts implements ConflictSteps<StandingHolder> {
     for (const { name, key } of slotted) this.#slots.delete(`${name}\n${key}`)
     for (const row of keys) {
       const holder = standing.get(Number(row.ref))
-      // One that ended between the two reads has given its key back.
+      // A job that ended between the two reads has freed its key.
       if (holder === undefined || holder.table === 'history') continue
       const name = `${row.askedName}\n${row.askedKey}`
       this.#keys.set(name, [...(this.#keys.get(name) ?? []), { ...holder, turn: Number(row.turn) }])
@@ -192,14 +198,14 @@ function toSlot(row: SlotRow, job: Standing | undefined): Slot<StandingHolder> {
   return { id: row.id, until, holder: isUnfinished ? { ...job, turn: 0 } : undefined }
 }
 
-/** Which job has a slot now. */
+/** Which job has a unique slot now. */
 export async function readSlot(session: Session, name: string, key: string): Promise<Slot<Standing> | undefined> {
   const [row] = await session.query<SlotRow>(session.queries.slotHolders, JSON.stringify([{ name, key }]))
   if (row === undefined) return undefined
   return toSlot(row, (await readStanding(session, [Number(row.ref)])).get(Number(row.ref)))
 }
 
-/** No worker may claim it before its link is written. */
+/** No worker may claim the job before its link is written. */
 function blockedBy(job: NewJob, { id }: Standing): PlannedJob {
   const { planned } = job as Partial<PlannedJob>
   const after = typeof planned?.after === 'string' ? (JSON.parse(planned.after) as string[]) : []

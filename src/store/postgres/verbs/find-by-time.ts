@@ -3,10 +3,10 @@ import { DAY_MS, NUMBER_BITS } from '../queries/numbers.js'
 import type { Session } from '../connection/session.js'
 
 /*
- * Which refs a job of a given time can have. The day of a ref is the day of `created_at`, so all other days match whole or not at all.
- * Within that day times mostly rise with refs, but not always: of two statements the one that read the clock first may draw its
- * numbers last, and clocks are set back. So a binary search by primary key gives a ref as if times did rise, and a second look
- * finds the strays, the jobs that match and are on the other side of it:
+ * Which refs a job of a given time can have. The day of a ref is the day of `created_at`, so all other days match whole or
+ * not at all. Within that day times mostly rise with refs, but not always: of two statements the one that read the clock
+ * first may draw its numbers last, and clocks are set back. So a binary search by primary key finds a ref as if times did
+ * rise, and a second search finds the strays, the matching jobs on the other side of it:
  *
  *     time  │ · stray   ██████
  *     after ├─────────▄████████    refs from `lowest` on, and one stray
@@ -14,15 +14,16 @@ import type { Session } from '../connection/session.js'
  *           └─────────┴──────────► ref
  *                   lowest
  *
- * That look is for a box of times and refs. The index on both (BRIN) keeps the least and the most of each run of pages, so it
- * reads only runs that reach into the box: nearly always the one where the search ended, and those that upkeep has not added yet.
+ * The second search is for a box of times and refs. The index on both (BRIN) has the minimum and maximum of each range of
+ * pages, so the search reads only ranges that overlap the box: nearly always the one where the binary search ended, and
+ * those that upkeep has not added yet.
  */
 
-/** With as many strays the whole day is walked. */
+/** From this many strays on, the whole day is scanned. */
 const STRAYS_MAX = 2_000
 const BEYOND = 9_223_372_036_854_775_807n
 
-/** What all matching jobs are among: refs from `lowest` on and before `beyond`, and some others. */
+/** All matching jobs are among: refs from `lowest` to before `beyond`, and the strays. */
 export interface RefRange {
   readonly lowest: bigint
   readonly beyond: bigint
@@ -79,7 +80,7 @@ function dayOf(ms: number): Day {
   return { beganMs: day * DAY_MS, endMs: (day + 1) * DAY_MS, first: firstRef(day), end: firstRef(day + 1) }
 }
 
-/** Of a day that no ref is for, before 1970 or in a far future, the nearest. */
+/** For a day without refs, before 1970 or in a far future, the nearest ref. */
 function firstRef(day: number): bigint {
   const ref = BigInt(day) << BigInt(NUMBER_BITS)
   return ref < 0n ? 0n : ref > BEYOND ? BEYOND : ref

@@ -22,7 +22,7 @@ afterAll(async () => {
   await database.drop()
 })
 
-/** The scans of the plan that a prepared statement keeps, made while the tables are empty. */
+/** The scans of the generic plan of a prepared statement, made while the tables are empty. */
 async function scansOf(lists: readonly ListedBy[], way: 'asc' | 'desc', values: readonly string[]): Promise<string[]> {
   const db = opened.connection('work')
   await db.query('set plan_cache_mode = force_generic_plan', [])
@@ -33,11 +33,11 @@ async function scansOf(lists: readonly ListedBy[], way: 'asc' | 'desc', values: 
     .filter((line) => / on (jobs|history|labels|waiting|ready)/.test(line))
 }
 
-/** What a plan names a partition's index after. */
+/** The index names that a plan shows, of a table and of a partition. */
 const indexOf = { scheduled: 'waiting_state', failed: '_state_ref_idx' }
 
 test.each(['asc', 'desc'] as const)(
-  'candidates are read from an index, %session, by a plan made on empty tables',
+  'candidates are read from an index, %s, by a plan made on empty tables',
   async (way) => {
     for (const state of STATES) {
       const scans = await scansOf([{ by: 'states', states: [state] }], way, [])
@@ -56,7 +56,7 @@ test.each(['asc', 'desc'] as const)(
   },
 )
 
-test('jobs of a time and a number are looked for in a few pages, once upkeep has added the others to the index', async () => {
+test('a search by time and ref reads a few pages once upkeep has added the other ranges to the index', async () => {
   const db = opened.connection('work')
   const now = Date.now()
   const first = BigInt(Math.floor(now / DAY_MS)) << BigInt(NUMBER_BITS)

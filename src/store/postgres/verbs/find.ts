@@ -11,12 +11,15 @@ import { arrayOf } from '../connection/session.js'
 import { rangeOf } from './find-by-time.js'
 import type { RefRange } from './find-by-time.js'
 
-/** How many jobs one page looks at, at the most: a sparse filter must not hold the server. */
+/** Limit of the jobs that one page reads: a sparse filter must not occupy the server. */
 const WINDOW_MAX = 2_000
-/** Candidates that are read first: where most match, the others need not be. */
+/** Candidates that are read first: if most match, the others need not be read. */
 const SLICE_MIN = 32
 
-/** One page: the candidates of the sparsest index, in order, filtered, as far as one answer holds them (`store/find.ts`). */
+/**
+ * One page: the candidates of the sparsest index, in order, filtered, up to the size limit of an answer
+ * (`store/find.ts`).
+ */
 export async function findJobs(session: Session, query: FindQuery): Promise<FoundPage> {
   const lists = await listsOf(session, query)
   if (lists === undefined) return { rows: [], cursor: null }
@@ -50,11 +53,11 @@ interface List extends Candidates {
   readonly refs: readonly number[]
 }
 
-/** The candidates by each filter that has an index; undefined when one of them has none for certain. */
+/** The candidates by each filter that has an index; undefined when a filter certainly matches none. */
 async function listsOf(session: Session, query: FindQuery): Promise<List[] | undefined> {
   if (query.states?.length === 0) return undefined
   const way: Way = query.order === 'newest' ? 'desc' : 'asc'
-  const { lists, values } = asked(query)
+  const { lists, values } = filtersOf(query)
   const range = await rangeOf(session, query)
   const row = await list(session, query, way, range, lists, values)
   if (row.lanes === 0) return undefined
@@ -69,7 +72,7 @@ async function listsOf(session: Session, query: FindQuery): Promise<List[] | und
 
 interface ListRow {
   readonly [index: string]: unknown
-  /** How many lanes there are, and how many jobs are ready; up to one more than is of use. */
+  /** The number of lanes and of ready jobs, each counted up to one above its limit. */
   readonly lanes?: number
   readonly ready?: number
 }
@@ -95,8 +98,8 @@ function toList(json: string): List {
   return { looked, refs, last: refs.at(-1) ?? null }
 }
 
-/** The lists that this filter has, with what is bound from $4 on. */
-function asked(query: FindQuery): { lists: ListedBy[]; values: string[] } {
+/** The lists of this filter, with the values that are bound from $4 on. */
+function filtersOf(query: FindQuery): { lists: ListedBy[]; values: string[] } {
   const lists: ListedBy[] = []
   const values: string[] = []
   const bind = (value: string): string => `$${3 + values.push(value)}`
@@ -114,7 +117,7 @@ function asked(query: FindQuery): { lists: ListedBy[]; values: string[] } {
   return { lists, values }
 }
 
-/** Where the page begins and where it ends at the latest, strays aside, both exclusive. */
+/** The exclusive bounds of the page, apart from strays. */
 function boundsOf({ lowest, beyond }: RefRange, cursor: number | null, way: Way): [string, string] {
   const [from, to] = way === 'asc' ? [lowest - 1n, beyond] : [beyond, lowest - 1n]
   if (cursor === null) return [String(from), String(to)]
@@ -128,7 +131,7 @@ function match(session: Session, query: FindQuery, refs: readonly number[], limi
   return session.query<BoundedRow>(sql, String(limit), arrayOf(refs), ...values)
 }
 
-/** Only which conditions there are changes the text; every value is bound. */
+/** The text depends only on which conditions there are; every value is bound. */
 function conditionsOf(query: FindQuery, from: number): { conditions: string[]; values: string[] } {
   const conditions: string[] = []
   const values: string[] = []

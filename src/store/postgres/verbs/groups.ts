@@ -11,17 +11,18 @@ import { isLocked } from '../connection/while-locked.js'
 import type { JobSession } from './job-session.js'
 
 /*
- * Groups on PostgreSQL. Two ends that commit at the same time do not see each other, so no transaction can decide that it ended
- * the last member. Each appends its moves, and the process that promotes jobs looks at groups that have moves: those of the
- * transaction that commits last are seen after all others. `docs/decisions/groups.md` has the races.
+ * Groups on PostgreSQL. Two settlements that commit at the same time do not see each other, so no transaction can
+ * decide that it ended the last member. Each inserts its moves, and the process that promotes jobs checks groups that
+ * have moves: those of the transaction that commits last are seen after all others. `docs/decisions/groups.md` has the
+ * races.
  */
 
-/** So many moves are added up at a time. */
+/** Limit of the moves that one fold adds up. */
 const FOLD_MAX = 5_000
-/** A read of a group with more moves than this adds them up for the next one. */
+/** A read of a group with more moves than this folds them for the next read. */
 const MOVES_MAX = 1_000
 
-/** The role of groups on PostgreSQL, and the look at them that belongs to `promoteJobs`. */
+/** The groups role on PostgreSQL, and the check for complete groups that belongs to `promoteJobs`. */
 export class PostgresGroups implements GroupStore {
   readonly #parts: VerbParts
   readonly #verbs: VerbRunner
@@ -42,8 +43,8 @@ export class PostgresGroups implements GroupStore {
   }
 
   /**
-   * Adds up what members have moved, and enqueues what follows the groups that are complete. Where that cannot be done no other
-   * group is held up: the moves stay, and tell the next look. What came of it is added to what was promoted.
+   * Folds the moves of members, and enqueues the follow-up jobs of complete groups. If that fails for one group, the
+   * others are not delayed: its moves stay, and the next check sees them. The result is added to what was promoted.
    */
   async complete(promoted: Promoted): Promise<Promoted> {
     const { complete, isMore } = await this.#parts.plain(foldMoves)
@@ -65,15 +66,15 @@ export class PostgresGroups implements GroupStore {
 
   async #completeOne(group: string): Promise<readonly CancelledByParent[] | undefined> {
     const { lanes, plain, transact } = this.#parts
-    // Lanes are made apart from any transaction, and so before this one.
+    // Lanes are created outside of any transaction, so before this one.
     const following = await plain((session) => readFollowing(session, group))
-    return lanes.sure(following === undefined ? [] : [following], () =>
+    return lanes.ensureLanes(following === undefined ? [] : [following], () =>
       transact((session) => completeGroup(session, group), 0),
     )
   }
 }
 
-/** Adds up what has moved. Gives the groups that are complete, and whether there may be more to add up. */
+/** Folds moves. Returns the complete groups, and whether there may be more to fold. */
 async function foldMoves(session: Session): Promise<{ readonly complete: string[]; readonly isMore: boolean }> {
   const [row] = await session.query<{ looked: number; complete: string | null }>(
     session.queries.foldMoves,
@@ -82,15 +83,16 @@ async function foldMoves(session: Session): Promise<{ readonly complete: string[
   return { complete: JSON.parse(row?.complete ?? '[]') as string[], isMore: row?.looked === FOLD_MAX }
 }
 
-/** What is to follow a group that is complete, before it is locked: its lane must be known then. */
+/** The follow-up job of a complete group, read before the group is locked: its lane must exist then. */
 async function readFollowing(session: Session, group: string): Promise<NewJob | undefined> {
   const [row] = await session.query<{ written: string | null }>(session.queries.whenDone, group)
   return typeof row?.written === 'string' ? readWhenDone(row.written).job : undefined
 }
 
 /**
- * Enqueues what follows a group and notes that it was, if it is complete and no transaction is about to add to it. Gives what followed
- * and was called off at once; undefined: not now. Within a transaction.
+ * Enqueues the follow-up job of a group and records that, if the group is complete and no transaction is adding to it.
+ * Returns the follow-up jobs that were cancelled at once; undefined if it cannot be completed now. Within a
+ * transaction.
  */
 async function completeGroup(session: JobSession, group: string): Promise<readonly CancelledByParent[] | undefined> {
   const [row] = await session.query<{ written: string | null }>(session.queries.lockGroup, group)
@@ -101,12 +103,12 @@ async function completeGroup(session: JobSession, group: string): Promise<readon
   return cancelled
 }
 
-/** What befell the server or this mill, and not one group. */
+/** An error of the server or of this mill, and not of one group. */
 function isOfTheStore(error: unknown): boolean {
   return error instanceof StoreError && error.code !== 'E_STORE'
 }
 
-/** Writes down which members this verb has moved. Called at its end, within its transaction. */
+/** Writes the moves of members that this verb has caused. Called at its end, within its transaction. */
 export async function countMoves(session: Session): Promise<void> {
   if (session.groupMoves.isEmpty) return
   const moves = session.groupMoves.take()
@@ -115,7 +117,7 @@ export async function countMoves(session: Session): Promise<void> {
   if (near.length > 0) session.note({ dueInMs: 0 })
 }
 
-/** Forgets groups whose members were all forgotten long ago: the next few of a walk round them. Gives how many. */
+/** Deletes groups whose members were all pruned long ago: the next few of a walk through all. Returns how many. */
 export async function sweepGroups(session: Session, limit: number, walk: { groupsSweptTo: string }): Promise<number> {
   const [row] = await session.query<{ forgotten: number; looked: number; last: string | null }>(
     session.queries.sweepGroups,

@@ -15,7 +15,7 @@ import type { StandingParent } from './links.js'
 import { asNew, writeJobs } from './write.js'
 import type { PlannedJob } from './write.js'
 
-/** Writes jobs, all of them or none, within a transaction where there is more than one statement to it. */
+/** Inserts all jobs or none; within a transaction if that takes more than one statement. */
 export async function insertJobs(
   session: Session,
   jobs: readonly NewJob[],
@@ -36,7 +36,7 @@ export async function insertJobs(
   return jobs.map(asNew)
 }
 
-/** Writes a bulk in which jobs have parents. */
+/** Inserts a bulk in which jobs have parents. */
 async function insertLinked(
   session: Session,
   jobs: readonly NewJob[],
@@ -59,7 +59,7 @@ async function insertSuccessors(
   return inserted
 }
 
-/** What a row says from the start: no worker may claim a child before its links are written. */
+/** The columns that a row has from the start: no worker may claim a child before its links are written. */
 function planned(jobs: readonly NewJob[], found: FoundParents<StandingParent>): PlannedJob[] {
   const own = new Set(jobs.map((job) => job.id))
   const parents = new Set(jobs.flatMap((job) => (job.after ?? []).map(nameOf)))

@@ -39,7 +39,7 @@ export class JobSession extends Session implements JobSteps {
   async lockRunning(id: string): Promise<RunningJob | undefined> {
     const seen = await readById(this, id)
     if (seen?.state !== 'running') return undefined
-    // A settlement holds the lock of the lease: behind it the job still runs, or has ended.
+    // A settlement holds the lock of the lease: after it, the job still runs or has ended.
     await this.query(this.queries.lockLease, String(seen.fence))
     const job = await readById(this, id)
     if (job?.state !== 'running' || job.fence === null || job.fence !== seen.fence) return undefined
@@ -54,17 +54,20 @@ export class JobSession extends Session implements JobSteps {
   }
 }
 
-/** Runs shared verbs. A write is a command of a caller, who learns of an unknown outcome; its lanes exist before it begins. */
-export function verbRunner({ plain, lanes, kept }: VerbParts): VerbRunner {
+/**
+ * Runs shared verbs. A write is a command of a caller, which gets an error if the outcome is unknown; its lanes exist
+ * before it begins.
+ */
+export function verbRunner({ plain, lanes, withReceipts }: VerbParts): VerbRunner {
   return {
     read: (verb) => plain((session) => awaitVerb(verb(session))),
     write: <T>(verb: (session: JobSession) => Verb<T>, written: WrittenJobs = { ids: [] }) => {
       const jobs = 'jobs' in written ? written.jobs : []
-      return kept.known<T>({
+      return withReceipts.withKnownOutcome<T>({
         ids: 'ids' in written ? written.ids : jobs.map(({ id }) => id),
         write: () =>
-          lanes.sure(jobs, () =>
-            kept.transactKept(
+          lanes.ensureLanes(jobs, () =>
+            withReceipts.transactWithReceipt(
               (session) => awaitVerb(verb(session)),
               (result) => result,
             ),

@@ -4,7 +4,7 @@ import type { LaneName } from './lanes.js'
 import { LaneMoved, Lanes } from './lanes.js'
 import type { Queries } from '../queries/queries.js'
 
-/** The table of lanes: so that a test decides when numbers are forgotten between two statements. */
+/** A table of lanes in memory, so that a test decides when numbers are forgotten between two statements. */
 function lanesTable(): Lanes {
   const rows = new Map<string, object>()
   const db: Executor = {
@@ -27,22 +27,22 @@ test('a call whose lanes were forgotten by a lost connection reads them again, h
     if ((losses += 1) < 20) lanes.forget()
     return [lanes.known('default', 'mail'), isAgain]
   }
-  expect(await lanes.sure([mail], write)).toEqual([1, false])
+  expect(await lanes.ensureLanes([mail], write)).toEqual([1, false])
 })
 
 test('a connection that is lost without end is reported as such', async () => {
   const lanes = lanesTable()
   const write = async (): Promise<number> => (lanes.forget(), lanes.known('default', 'mail'))
-  await expect(lanes.sure([mail], write)).rejects.toMatchObject({ code: 'E_STORE_UNREACHABLE' })
+  await expect(lanes.ensureLanes([mail], write)).rejects.toMatchObject({ code: 'E_STORE_UNREACHABLE' })
 })
 
-test('lanes that keep moving are learnt again five times', async () => {
+test('lanes whose numbers keep changing are read five times', async () => {
   const lanes = lanesTable()
-  const told: boolean[] = []
+  const calls: boolean[] = []
   const write = (isAgain: boolean): Promise<never> => {
-    told.push(isAgain)
+    calls.push(isAgain)
     return Promise.reject(new LaneMoved())
   }
-  await expect(lanes.sure([mail], write)).rejects.toMatchObject({ code: 'E_STORE', message: /keep changing/ })
-  expect(told).toEqual([false, true, true, true, true])
+  await expect(lanes.ensureLanes([mail], write)).rejects.toMatchObject({ code: 'E_STORE', message: /keep changing/ })
+  expect(calls).toEqual([false, true, true, true, true])
 })

@@ -12,21 +12,28 @@ export interface Lane {
 
 export type LaneName = Pick<NewJob, 'queue' | 'name'>
 
-/** The number of a lane means another lane. The verb that throws this has written nothing, or its transaction is rolled back. */
+/**
+ * The number of a lane now means another lane. The verb that throws this has written nothing, or its transaction is
+ * rolled back.
+ */
 export class LaneMoved extends Error {}
 
-/** The numbers that a call had read were forgotten before it used them: a connection was lost, or another call found one moved. */
+/**
+ * The numbers that a call had read were forgotten before it used them: a connection was lost, or another call found
+ * that one had changed.
+ */
 class LaneForgotten extends LaneMoved {}
 
-/** Give up after this many times that lanes had moved: another process keeps making the tables again. */
+/** Give up after numbers have changed this many times: another process keeps creating the tables again. */
 const TRIES = 5
-/** Give up after this many times that the numbers were forgotten meanwhile. */
+/** Give up after the numbers were forgotten this many times meanwhile. */
 const FORGOTTEN_MAX = 100
 
 /**
- * The numbers of lanes, as far as they are needed here. Rows are only ever added, and by themselves, never in a transaction
- * that may be rolled back. Yet a number that was read may become wrong: tables are dropped and made again, or emptied, or restored, and
- * a standby that lagged is promoted. So nothing rests on these numbers: each statement that writes one proves what it means.
+ * A cache of the numbers of lanes. Rows are never deleted, and are inserted by statements of their own, never in a
+ * transaction that may be rolled back. Yet a cached number may become wrong: tables are dropped and created again, or
+ * emptied, or restored, or a standby that lagged is promoted. So no write relies on the cache: each statement that
+ * writes a number checks what it means.
  */
 export class Lanes {
   readonly #db: Executor
@@ -39,11 +46,16 @@ export class Lanes {
   }
 
   /**
-   * Does what names these lanes. When it finds one that has moved, all are read again and it is done again, which it is
-   * told: then they were read after it had looked. A caller's transaction may have made some that only it can see
-   * (`add_job`), and whose end this call must not wait for; if it is rolled back, they have moved.
+   * Runs `work` after the numbers of these lanes were read or inserted. When it finds that a number has changed, all
+   * are read again and it runs again with `isAgain`: then they were read after it had read their table. A caller's
+   * transaction may have inserted lanes that only it can see (`add_job`), and this call must not wait for its end; if
+   * that transaction is rolled back, their numbers change.
    */
-  async sure<T>(lanes: readonly LaneName[], work: (isAgain: boolean) => Promise<T>, caller?: Executor): Promise<T> {
+  async ensureLanes<T>(
+    lanes: readonly LaneName[],
+    work: (isAgain: boolean) => Promise<T>,
+    caller?: Executor,
+  ): Promise<T> {
     for (let [moved, forgotten] = [0, 0]; ;) {
       await this.#need(lanes, caller)
       try {
@@ -54,13 +66,13 @@ export class Lanes {
         else moved += 1
         if (moved === TRIES) throw keptChanging(error)
         if (forgotten === FORGOTTEN_MAX) throw keptLost(error)
-        // Numbers that are forgotten already need only be read: to forget again would take them from calls under way.
+        // Forgotten numbers only have to be read: to forget again would take them from calls in flight.
         if (!(error instanceof LaneForgotten)) this.forget()
       }
     }
   }
 
-  /** Of a lane that was made sure of. */
+  /** The number of a lane that `ensureLanes` has read. */
   known(queue: string, name: string): number {
     const lane = this.#numbers.get(`${queue}\n${name}`)
     if (lane === undefined) throw new LaneForgotten()

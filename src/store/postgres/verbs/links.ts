@@ -18,9 +18,9 @@ import { readById, readStanding } from './read.js'
 import type { Standing } from './read.js'
 
 /*
- * Links on PostgreSQL. A parent that is unfinished, or may be retried, is only read by the transaction that writes a child: a
- * to-do is written beside the link, and `promoteJobs` makes sure that the end of the parent is seen. So a caller's transaction,
- * which may stay open for as long as it likes, blocks no worker that runs or ends a parent.
+ * Links on PostgreSQL. A transaction that inserts a child only reads a parent that is unfinished or may be retried: it
+ * inserts a to-do besides the link, and `promoteJobs` makes sure that the parent's end is seen. So a caller's
+ * transaction, which may stay open for any length of time, blocks no worker that runs or settles a parent.
  */
 
 /** What `store/verbs/links.ts` needs. */
@@ -55,7 +55,7 @@ export class PostgresLinks implements LinkSteps<StandingParent, Standing> {
   }
 
   refuseCycle(job: Standing, parents: readonly StandingParent[]): Promise<void> {
-    return refuseRing(this.#session, job, parents)
+    return refuseCycleAbove(this.#session, job, parents)
   }
 
   addLinks(links: readonly NewLink<StandingParent, Standing>[]): Promise<void> {
@@ -87,7 +87,7 @@ export class PostgresLinks implements LinkSteps<StandingParent, Standing> {
     return cancelWritten(this.#session, job, reason)
   }
 
-  /** No other process can move it before this transaction ends: it is taken out once more, and blocked. */
+  /** No other process can move the job before this transaction ends: it is taken out once more, and blocked. */
   async linkMoved({ id, added }: MovedLinks): Promise<void> {
     const job = await readById(this.#session, id)
     if (job === undefined || isFinal(job.state)) return
@@ -98,7 +98,7 @@ export class PostgresLinks implements LinkSteps<StandingParent, Standing> {
   }
 }
 
-/** A parent, with its number. */
+/** A parent, with its ref. */
 export interface StandingParent extends FoundParent {
   readonly ref: number
 }
@@ -127,7 +127,7 @@ interface Link {
   readonly keepMs: number | null
 }
 
-/** Links in one statement. */
+/** Links per statement. */
 const LINKS_PER_INSERT = 10_000
 
 async function addLinks(session: Session, links: readonly Link[]): Promise<void> {
@@ -143,7 +143,7 @@ async function addLinks(session: Session, links: readonly Link[]): Promise<void>
   }
 }
 
-/** So that their ends are seen, also those that come before this commits. */
+/** Inserts to-dos, so that the ends of the parents are seen, also those that happen before this transaction commits. */
 async function watchParents(session: Session, parents: readonly StandingParent[]): Promise<void> {
   if (parents.length === 0) return
   const todos = parents.map(({ ref, id, state }) => ({ parent: ref, id, what: isFinal(state) ? state : 'look' }))
@@ -153,7 +153,7 @@ async function watchParents(session: Session, parents: readonly StandingParent[]
 
 type KeyedRow = ParentRow & { readonly askedName: string; readonly askedKey: string }
 
-/** Parents as they are now, by their numbers. */
+/** The current state of parents, by their refs. */
 async function parentsByRef(session: Session, refs: readonly number[]): Promise<Map<number, StandingParent>> {
   if (refs.length === 0) return new Map()
   const rows = await session.query<ParentRow>(session.queries.parentsByRef, arrayOf(refs))
@@ -198,7 +198,7 @@ async function newRefs(session: Session, links: readonly NewLinks[]): Promise<Ma
   return new Map(rows.map((row) => [row.id, numberOf(row.ref)]))
 }
 
-/** Where a job of the bulk turned out to be another one, its children were planned for one that is not there. */
+/** If a job of the bulk was replaced by an existing one, its children were planned with an id that does not exist. */
 async function correct(session: Session, links: readonly NewLinks[], refs: ReadonlyMap<string, number>): Promise<void> {
   const changed = links.filter(({ job, after }) => after.some((id, index) => !isNamed(job, id, index)))
   const rows = changed.map(({ job, after }) => ({ ref: refs.get(job.id), after: JSON.stringify(after) }))
@@ -223,7 +223,7 @@ function isNamed(job: NewJob, id: string, index: number): boolean {
   return parent !== undefined && 'id' in parent && parent.id === id
 }
 
-async function refuseRing(session: Session, job: Standing, added: readonly StandingParent[]): Promise<void> {
+async function refuseCycleAbove(session: Session, job: Standing, added: readonly StandingParent[]): Promise<void> {
   const refs = arrayOf(added.map(({ ref }) => ref))
   const above = await session.query<{ child: unknown; parent: unknown }>(session.queries.linksAbove, refs)
   const edges = above.map(({ child, parent }) => ({ child: String(numberOf(child)), parent: String(numberOf(parent)) }))
@@ -243,20 +243,20 @@ async function refuseRing(session: Session, job: Standing, added: readonly Stand
   )
 }
 
-/** Which of these have parents to wait for. */
+/** Which of these jobs have parents to wait for. */
 export async function linkedAmong(session: Session, jobs: readonly Standing[]): Promise<ReadonlySet<number>> {
   if (jobs.length === 0) return new Set()
   const rows = await session.query<{ child: unknown }>(session.queries.haveLinks, arrayOf(jobs.map((job) => job.ref)))
   return new Set(rows.map((row) => numberOf(row.child)))
 }
 
-/** Blocks successors until the job before them ends. */
+/** Blocks successors until their predecessor ends. */
 export async function linkSuccessors(session: Session, inserted: readonly InsertResult[]): Promise<void> {
   const followed = inserted.flatMap(({ id, follows }) => (follows === undefined ? [] : [{ id, parent: follows.id }]))
   if (followed.length === 0) return
   const rows = await byId(session, [...new Set(followed.flatMap(({ id, parent }) => [id, parent]))])
   const known = new Map(rows.map((row) => [row.id, row]))
-  // Not those that a later one of the bulk has replaced.
+  // Not those that a later job of the bulk has replaced.
   const open = followed.flatMap(({ id, parent }) => {
     const [child, job] = [known.get(id), known.get(parent)]
     return child === undefined || job === undefined || isFinal(child.state) ? [] : [{ child, job }]
@@ -272,16 +272,16 @@ export async function linkSuccessors(session: Session, inserted: readonly Insert
 }
 
 /*
- * Working off what the ends of parents change. Two ends that commit at once do not see each other, so no
- * transaction can decide that it ended the last parent: each leaves a to-do, and the process that works it off reads the state
+ * Applying the ends of parents. Two settlements that commit at the same time do not see each other, so no transaction
+ * can decide that it ended the last parent: each inserts a to-do, and the process that works it off reads the state
  * with a new statement, under the lock of the child. Nothing here waits: locked rows are left for the next round.
  */
 
 export interface WorkedOff {
   readonly cancelledByParents: readonly CancelledByParent[]
-  /** Whether anything was done. */
+  /** Whether anything was changed. */
   readonly moved: boolean
-  /** To-dos are left. */
+  /** Whether to-dos are left. */
   readonly left: boolean
 }
 
@@ -310,9 +310,10 @@ export async function workOffLinks(session: Session, limit: number): Promise<Wor
 }
 
 /**
- * Parents that were unfinished when a child came. Each is marked, so that its end leaves a to-do; and no claim may take it without
- * seeing the mark: out of the line and in again it is a new row, which only a claim can see that also sees the mark; in
- * a worker's hand its lease is marked as requested, as for a requested change. Gives those it could lock.
+ * Parents that were unfinished when a child was inserted. Each is marked, so that its end inserts a to-do, and no claim
+ * may take it without seeing the mark. A row of `ready` or `waiting` is deleted and inserted again: only a claim that
+ * also sees the mark can see the new row. If a worker has claimed the parent, its lease is marked as for a requested
+ * change. Returns the parents that it could lock.
  */
 async function lookAtParents(session: Session, todos: readonly Todo[]): Promise<Set<number>> {
   const refs = [...new Set(todos.filter(mayGoOn).map((todo) => todo.parent))]
@@ -326,7 +327,7 @@ async function lookAtParents(session: Session, todos: readonly Todo[]): Promise<
   const aside = await session.query<{ ref: unknown }>(session.queries.takeAside, at('waiting'))
   if (aside.length > 0) await session.query(session.queries.putWaiting, JSON.stringify(aside))
   const ended = await session.query<{ ref: unknown }>(session.queries.lockEnds, at('history'))
-  const held = await askHolders(
+  const held = await markHolders(
     session,
     [...standing.values()].filter((job) => job.table === 'lease'),
   )
@@ -341,8 +342,8 @@ function mayGoOn({ what }: Todo): boolean {
   return what !== 'done' && what !== 'gone'
 }
 
-/** A settlement holds the lock of the lease: behind it the job is still claimed, or has ended. */
-async function askHolders(
+/** A settlement holds the lock of the lease: after it, the job is still claimed or has ended. */
+async function markHolders(
   session: Session,
   jobs: readonly { readonly ref: number; readonly fence: number | null }[],
 ): Promise<number[]> {
@@ -360,7 +361,7 @@ async function askHolders(
   return held.map((job) => job.ref)
 }
 
-/** Not marked because it was deleted, and not because another process has locked it. */
+/** Parents that were not marked because they were deleted, and not because another process has locked them. */
 async function missing(session: Session, refs: readonly number[]): Promise<number[]> {
   const there = await parentsByRef(session, refs)
   return refs.filter((ref) => !there.has(ref))
@@ -375,7 +376,7 @@ interface Ended {
 async function endsOf(session: Session, todos: readonly Todo[]): Promise<Map<number, Ended>> {
   const now = await parentsByRef(session, [...new Set(todos.map((todo) => todo.parent))])
   const ends = new Map<number, Ended>()
-  const told = await toldElsewhere(
+  const recorded = await recordedElsewhere(
     session,
     todos.filter((todo) => !now.has(todo.parent)),
   )
@@ -383,15 +384,18 @@ async function endsOf(session: Session, todos: readonly Todo[]): Promise<Map<num
     const { parent, id, what } = todo
     const row: StandingParent | undefined = now.get(parent)
     const fate = parentFateOf(row?.state, what)
-    // Of several to-dos of one that is gone, the one that says it was done says what became of it.
-    if (ends.get(parent)?.fate === 'done' || (mayGoOn(todo) && told.has(parent))) continue
+    // Of several to-dos of a deleted parent, one that says done decides.
+    if (ends.get(parent)?.fate === 'done' || (mayGoOn(todo) && recorded.has(parent))) continue
     ends.set(parent, { parent, fate, reason: parentReason(fate, { id: row?.id ?? id, name: row?.name ?? null }) })
   }
   return ends
 }
 
-/** The transaction that deleted a parent left a to-do with its state: that one counts, whichever process works it off. */
-async function toldElsewhere(session: Session, todos: readonly Todo[]): Promise<Set<number>> {
+/**
+ * The transaction that deleted a parent inserted a to-do with its state: that one counts, whichever process works it
+ * off.
+ */
+async function recordedElsewhere(session: Session, todos: readonly Todo[]): Promise<Set<number>> {
   const older = todos.filter(mayGoOn).map((todo) => todo.parent)
   if (older.length === 0) return new Set()
   const rows = await session.query<{ parent: unknown }>(session.queries.forgottenAmong, arrayOf(older))
@@ -406,10 +410,10 @@ interface LinkRow {
 }
 
 interface LinksMoved {
-  /** Parents of which a child is locked by another process. */
+  /** Parents with a child that another process has locked. */
   readonly stuck: ReadonlySet<number>
   readonly cancelledChildren: readonly CancelledByParent[]
-  /** There may be more than were looked at. */
+  /** Whether there may be more links than were read. */
   readonly isFull: boolean
   readonly moved: boolean
 }
@@ -451,7 +455,10 @@ async function readLinks(session: Session, ends: readonly Ended[], limit: number
   }))
 }
 
-/** Whether a child waits for anybody else is asked under its lock, by a statement that sees what those before it removed. */
+/**
+ * Whether a child has other open links is read under its lock, by a statement that sees the links that were deleted
+ * before.
+ */
 async function resolveLinks(session: Session, links: readonly LinkRow[]): Promise<void> {
   if (links.length === 0) return
   const children = arrayOf(links.map((link) => link.child))
@@ -470,15 +477,15 @@ async function cancelChildren(
   const jobs = [...(await readStanding(session, [...first.keys()])).values()]
   await session.query(session.queries.takeAside, arrayOf(jobs.map((job) => job.ref)))
   for (const job of jobs) session.groupMoves.leave(job, job.state)
-  const called = jobs.map((job) => {
+  const cancelled = jobs.map((job) => {
     const link = first.get(job.ref) as LinkRow
     return { job, keepMs: link.keepMs ?? Infinity, reason: ends.get(link.parent)?.reason ?? '' }
   })
   await endAll(
     session,
-    called.map(({ job, keepMs, reason }) => ({ ...job, to: 'cancelled' as const, keepMs, reason, result: null })),
+    cancelled.map(({ job, keepMs, reason }) => ({ ...job, to: 'cancelled' as const, keepMs, reason, result: null })),
   )
-  return called.map(({ job: { id, name, queue }, reason }) => ({ id, name, queue, reason }))
+  return cancelled.map(({ job: { id, name, queue }, reason }) => ({ id, name, queue, reason }))
 }
 
 function numbers(rows: readonly object[]): Set<number> {

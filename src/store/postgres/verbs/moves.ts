@@ -13,8 +13,8 @@ import type { Session } from '../connection/session.js'
 import { arrayOf, clean, finite } from '../connection/session.js'
 
 /*
- * A command moves a job: out of the table it was read in, which fails when it is no longer there, and then into another. No
- * lock is needed for that: of two transactions that delete a row, one gets it.
+ * A command moves a job: it deletes the row from the table it was read in, which fails when the row is no longer there,
+ * and inserts one into another. No lock is needed for that: of two transactions that delete a row, one succeeds.
  */
 
 /** Takes a job out of the table it was read in; false, and nothing is written, when another process moved it first. */
@@ -28,9 +28,9 @@ export async function takeOut(session: Session, job: Standing): Promise<boolean>
 }
 
 /**
- * Takes jobs that no lease has out of the tables they were read in, and gives those it got: the others were moved or written
- * since. Rows that another process has locked are waited for, or skipped: a transaction that holds several must not wait for
- * one more.
+ * Takes unclaimed jobs out of the tables they were read in, and returns those that it got: the others were moved or
+ * changed since. Rows that another process has locked are waited for, or skipped: a transaction that holds several must
+ * not wait for one more.
  */
 export async function takeAllOut(
   session: Session,
@@ -65,7 +65,7 @@ function seenOf({ ref, version, lane, state, dueAt, priority }: Standing): objec
   return { ref, version, lane, state, sort: sortOf(dueAt, priority) }
 }
 
-/** The lane of a job that is moved into a queue, proven within this transaction. */
+/** The lane of a job that is moved to a queue, checked within this transaction. */
 export async function laneIn(session: Session, job: Standing, queue: string): Promise<number> {
   if (queue === job.queue) return job.lane
   const lane = session.lanes.known(queue, job.name)
@@ -74,7 +74,7 @@ export async function laneIn(session: Session, job: Standing, queue: string): Pr
   return lane
 }
 
-/** Puts jobs that were taken out where their states belong, as they now are. */
+/** Writes jobs that were taken out, with their changes, to the table of their state. */
 export async function putIn(session: Session, moved: readonly Moved<Standing>[], now: number): Promise<void> {
   if (moved.length === 0) return
   await session.query(session.queries.updateJobs, JSON.stringify(moved.map(({ job }) => columnsOf(job))))
@@ -124,13 +124,13 @@ function columnsOf(job: Standing): object {
   }
 }
 
-/** An end, and the key that goes free with it. */
+/** An end, and the key that it frees. */
 export interface KeyedEnd extends HistoryRow, GroupMember {
   readonly name: string
   readonly key: string | null
 }
 
-/** Appends ends to history, with their keys freed; what is kept for no time at all is forgotten whole. */
+/** Inserts ends into history and frees their keys; jobs with a retention of zero are deleted. */
 export async function endAll(session: Session, ends: readonly KeyedEnd[]): Promise<void> {
   if (ends.length === 0) return
   for (const end of ends) session.groupMoves.enter(end, end.to)
@@ -138,9 +138,9 @@ export async function endAll(session: Session, ends: readonly KeyedEnd[]): Promi
   if (cancelled.length > 0) await session.query(session.queries.freeSlots, arrayOf(cancelled))
   const kept = ends.filter((end) => end.keepMs !== 0)
   if (kept.length > 0)
-    noteTold(
+    noteChildren(
       session,
-      await session.query<ToldRow>(session.queries.appendHistory, session.given({ ended: kept.map(historyOf) })),
+      await session.query<ChildrenRow>(session.queries.appendHistory, session.given({ ended: kept.map(historyOf) })),
     )
   const forgotten = ends.filter((end) => end.keepMs === 0)
   if (forgotten.length > 0)
@@ -152,7 +152,7 @@ export async function endAll(session: Session, ends: readonly KeyedEnd[]): Promi
   session.note({ settled: true })
 }
 
-/** Cancels a job that this transaction has just written. */
+/** Cancels a job that this transaction has just inserted. */
 export async function cancelWritten(session: Session, { id, keepCancelledMs }: NewJob, reason: string): Promise<void> {
   const job = await readById(session, id)
   if (job === undefined || !(await takeOut(session, job)))
@@ -160,7 +160,10 @@ export async function cancelWritten(session: Session, { id, keepCancelledMs }: N
   await endAll(session, [{ ...job, to: 'cancelled', keepMs: keepCancelledMs ?? Infinity, reason, result: null }])
 }
 
-/** Deletes jobs whole. Waits for transactions that write a child of one of them, so that its link is seen. */
+/**
+ * Deletes jobs with all their rows. Waits for transactions that insert a child of one of them, so that its link is
+ * seen.
+ */
 export async function deleteAll(
   session: Session,
   jobs: readonly { readonly ref: number; readonly what: string }[],
@@ -174,11 +177,11 @@ export async function deleteAll(
 }
 
 /** How many of the ended jobs have children. */
-export interface ToldRow {
+export interface ChildrenRow {
   readonly told?: number | undefined
 }
 
-export function noteTold(session: Session, rows: readonly ToldRow[]): void {
+export function noteChildren(session: Session, rows: readonly ChildrenRow[]): void {
   if (rows.some((row) => Number(row.told ?? 0) > 0)) session.note({ dueInMs: 0 })
 }
 

@@ -28,7 +28,7 @@ afterAll(async () => {
 beforeEach(async () => {
   clock = { now: BEFORE_MIDNIGHT }
   b = new ContractFixture({ store: await open(), clock })
-  await b.store.jobs.sweepRows(1) // Makes the partitions of that day and the next.
+  await b.store.jobs.sweepRows(1) // Creates the partitions of that day and the next.
 })
 afterEach(async () => {
   for (const store of stores.splice(0)) await store.close()
@@ -87,7 +87,7 @@ test('a step skips done jobs that another transaction has locked, and a later on
   expect([await left('jobs'), await left('history')]).toEqual([[], []])
 })
 
-test('a step over two days deletes only what is due, though rows of both have the same places in their tables', async () => {
+test('a step over two days deletes only due jobs, though rows of both days have the same ctid', async () => {
   const [, first, second] = await done([2 * MINUTE_MS, 60 * MINUTE_MS, 60 * MINUTE_MS, 2 * MINUTE_MS])
   clock.now += MINUTE_MS
   const [third, , , fourth] = await done([60 * MINUTE_MS, MINUTE_MS, MINUTE_MS, 60 * MINUTE_MS])

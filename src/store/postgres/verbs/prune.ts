@@ -12,12 +12,12 @@ import type { SummaryWalk } from '../days/summaries.js'
 import type { Run } from './upkeep.js'
 import { Vacuum } from '../days/vacuum.js'
 
-/** Slots looked at for each that may be deleted: a table of slots that all count is walked slowly. */
+/** Unique slots read for each that may be deleted: a table of slots that are all in use is walked slowly. */
 const LOOKS = 4
-/** Entries of `expiring` that one statement looks at. */
+/** Entries of `expiring` that one statement reads. */
 const SWEEP_MAX = 5_000
 
-/** The verbs of pruning, with what one step has to know of the last. */
+/** The verbs of pruning, with the state that one step needs from the last. */
 export class PostgresPrune implements PruneStore {
   readonly #opened: Opened
   readonly #run: Run
@@ -56,17 +56,17 @@ export class PostgresPrune implements PruneStore {
     this.#vacuum.close()
   }
 
-  /** It may be another server, that was promoted and has not all of what was seen. */
+  /** It may be another server, which was promoted and lacks some of the rows that were seen. */
   reconnected(): void {
     this.#walk.days.look = undefined
     this.#start.forget()
   }
 }
 
-/** Days are looked after so often. */
+/** Interval of the upkeep of days. */
 const DAYS_EVERY_MS = 3_600_000
 
-/** How far the walks through the unique slots and the groups have come, and when days are to be looked after again. */
+/** The positions of the walks through the unique slots and the groups, and when the upkeep of days is due. */
 export interface Walk {
   sweptTo: readonly [name: string, key: string]
   groupsSweptTo: string
@@ -76,8 +76,9 @@ export interface Walk {
 }
 
 /**
- * Deletes finished jobs that were kept for less than a day, and what of the rest is kept no longer. First by `pruneDone`, which is
- * cheap; what it leaves (failed or cancelled jobs, parents, rows that were ever locked, the rest) is left to `pruneJobs`.
+ * Deletes finished jobs that were kept for less than a day, and expired ones of the default partition. First by
+ * `pruneDone`, which is cheap; `pruneJobs` deletes the others (failed or cancelled jobs, parents, rows that were ever
+ * locked, the default partition).
  */
 async function pruneJobs(session: Session, limit: number, start: PruneStart, vacuum: Vacuum): Promise<Pruned> {
   const from = start.take()
@@ -104,14 +105,14 @@ async function pruneStep(session: Session, text: string, limit: number, from: nu
 
 interface PruneStep {
   readonly now: number
-  /** How far it walked; null where nothing was due. */
+  /** The last `keep_until` of the step; null when no job was due. */
   readonly until: number | null
-  /** Jobs that were due on the way, locked ones too. */
+  /** Jobs that were due on the way, locked ones included. */
   readonly due: number
   readonly pruned: number
 }
 
-/** When the next job has been kept long enough; Infinity where there is none. */
+/** When the next job expires; Infinity without one. */
 async function nextPrune(session: Session, from: number): Promise<number> {
   const [row] = await session.query<{ due: unknown }>(session.queries.nextPrune, String(from))
   return numberOrNull(row?.due) ?? Infinity
@@ -124,17 +125,17 @@ async function sweepRows(session: Session, limit: number, walk: Walk): Promise<S
   return { swept: slots + groups, more: slots >= limit || groups >= limit }
 }
 
-/** Drops the days that are over and makes those to come, now and then; gives how many jobs were forgotten. */
+/** Drops expired days and creates those to come, once an hour; returns how many jobs were pruned. */
 async function sweepDays(opened: Pick<Opened, 'connection' | 'days'>, walk: Walk, now: number): Promise<Swept> {
   if (now < walk.daysAt) return { swept: 0, more: false }
-  // First: what fails now fails again, and one report an hour is enough.
+  // Set first: a failure would repeat, and one report an hour is enough.
   walk.daysAt = now + DAYS_EVERY_MS
   const { forgotten, again } = await keepDays(opened.connection('work'), opened.days, now, walk.days)
   if (again) walk.daysAt = now
   return { swept: forgotten, more: again }
 }
 
-/** Tells whether there is more to do. Of partitions that belong to another role, vacuum does it. */
+/** Whether there is more to do. For partitions of another role, vacuum does it. */
 async function sweepSummaries(opened: Pick<Opened, 'connection' | 'days'>, walk: Walk, now: number): Promise<boolean> {
   if (walk.days.mayDrop !== true) return false
   return addSummaries(opened.connection('work'), opened.days, now, walk.summaries)
@@ -176,12 +177,15 @@ interface SweepRow {
   readonly chosen: readonly [string, string] | null
 }
 
-/** After so long a step begins at the oldest row again: for rows that were locked, or committed later than they were dated. */
+/**
+ * After this time a step begins at the oldest row again: for rows that were locked, or committed later than they were
+ * dated.
+ */
 const RESTART_MS = 5_000
 
 /**
- * Where the next step of pruning begins: at the `keep_until` where the last one ended. Index entries of deleted rows stay until
- * they are vacuumed, and would be walked over again by every step.
+ * Where the next step of pruning begins: at the `keep_until` where the last one ended. Index entries of deleted rows
+ * stay until they are vacuumed, and every step would walk over them again.
  */
 class PruneStart {
   readonly #world: Pick<World, 'clock'>

@@ -12,7 +12,7 @@ import { readJobs } from './read.js'
 import { Session } from '../connection/session.js'
 import { targetOf } from '../connection/target.js'
 
-/** Payloads and results as large as they may be: a page of a few hundred would be hundreds of megabytes in one answer. */
+/** Payloads and results of the largest size: a page of a few hundred would be hundreds of megabytes in one answer. */
 
 const MEBIBYTE = 1_024 * 1_024
 const JOBS = 12
@@ -43,7 +43,7 @@ afterAll(async () => {
   await database.drop()
 })
 
-/** What each answer held, of whatever is asked of the session. */
+/** A session that records the size of each answer. */
 function watched(): { readonly session: Session; readonly bytes: number[] } {
   const bytes: number[] = []
   const db: Executor = {
@@ -81,7 +81,7 @@ describe('large jobs', () => {
     expect(Math.max(...bytes)).toBeLessThan(7 * MEBIBYTE)
   })
 
-  test('are found one at a time where one is asked for', async () => {
+  test('are found one at a time with a limit of one', async () => {
     const { session } = watched()
     expect((await findJobs(session, { order: 'oldest', cursor: null, limit: 1 })).rows.map(({ id }) => id)).toEqual([
       ids[0],

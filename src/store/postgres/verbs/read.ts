@@ -16,9 +16,9 @@ export async function readJobs(session: Session, ids: readonly string[]): Promis
   return ids.map((id) => byId.get(id))
 }
 
-/** A row of an answer that holds only so many bytes. */
+/** A row of an answer with a size limit. */
 export interface BoundedRow extends StoredRow {
-  /** How many there would have been. */
+  /** The number of matches without the size limit. */
   readonly matched: unknown
 }
 
@@ -31,7 +31,7 @@ export async function readKeyed(session: Session, name: string, key: string): Pr
   return row === undefined ? undefined : toJobRow(row)
 }
 
-/** Jobs with where they stand, for those who are about to move them. */
+/** Jobs with the tables that they are in, for a verb that is about to move them. */
 export async function readStanding(session: Session, refs: readonly number[]): Promise<Map<number, Standing>> {
   if (refs.length === 0) return new Map()
   const rows = await session.query<StoredRow>(session.queries.readRefs, arrayOf(refs))
@@ -43,20 +43,20 @@ export async function readById(session: Session, id: string): Promise<Standing |
   return row === undefined ? undefined : toStanding(row)
 }
 
-/** As many of them as one answer holds. */
+/** As many of the jobs as fit into one answer. */
 export async function readManyById(session: Session, ids: readonly string[]): Promise<Map<string, Standing>> {
   const rows = await session.query<StoredRow>(session.queries.readJobs, JSON.stringify(ids))
   return new Map(rows.map((row) => [row.id, toStanding(row)]))
 }
 
-/** A job with where it stands. */
+/** A job with the table that it is in. */
 export interface Standing extends JobRow {
   readonly lane: number
-  /** Which table has it. */
+  /** The table. */
   readonly table: 'ready' | 'waiting' | 'lease' | 'history'
-  /** Of the lease that has it. */
+  /** The fence of its lease. */
   readonly fence: number | null
-  /** Of the row that was read: it differs when the row was written since. */
+  /** The version of the row that was read: it differs once the row was written again. */
   readonly version: string
 }
 
@@ -136,7 +136,7 @@ export function toJobRow(row: StoredRow): JobRow {
   return job
 }
 
-/** Bytes travel as base64, since every library can carry a text. */
+/** Bytes are sent as base64, since every library can send a text. */
 export function encodedOf(text: string | null, bytes: string | null): Encoded | null {
   if (text !== null) return text
   return bytes === null ? null : new Uint8Array(Buffer.from(bytes, 'base64'))

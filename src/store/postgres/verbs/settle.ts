@@ -6,12 +6,12 @@ import type { Report, SettledJob } from '../../store.js'
 import type { SettleResult } from '../../requests.js'
 import { causeCode } from '../connection/faults.js'
 import { countMoves } from './groups.js'
-import { endAll, freeKeys, historyOf, noteTold, orNull } from './moves.js'
-import type { ToldRow } from './moves.js'
+import { endAll, freeKeys, historyOf, noteChildren, orNull } from './moves.js'
+import type { ChildrenRow } from './moves.js'
 import type { Session } from '../connection/session.js'
 import { arrayOf, clean } from '../connection/session.js'
 
-/** First runs that went well, of one worker and kept equally long: one statement ends them all. */
+/** First attempts that succeeded, of one worker and with the same retention: one statement ends them all. */
 export interface PlainBatch {
   readonly jobs: readonly SettledJob[]
   readonly keepMs: number
@@ -28,7 +28,7 @@ export function sortSettled(settled: readonly SettledJob[]): Sorted {
   const other: SettledJob[] = []
   const seen = new Set<number>()
   for (const job of settled) {
-    // One job twice, under two fences: the locks must say which counts.
+    // One job twice, with two fences: the locks must decide which counts.
     if (!isShort(job) || seen.has(job.ref)) other.push(job)
     else {
       const kind = `${job.keepMs} ${job.worker}`
@@ -45,7 +45,7 @@ export function sortSettled(settled: readonly SettledJob[]): Sorted {
   return { plain, other }
 }
 
-/** Those whose end is one short row, with a text or nothing to say. */
+/** Jobs whose end is one short row, with a text or no result. */
 function isShort(job: SettledJob): boolean {
   return (
     isPlainEnd(job) &&
@@ -56,7 +56,10 @@ function isShort(job: SettledJob): boolean {
   )
 }
 
-/** Ends a batch that stands alone; one that has ended already, which never happens, costs all of them the long way. */
+/**
+ * Ends a batch by one statement alone. If a job has already ended, which never happens, the general settlement takes
+ * the whole batch.
+ */
 export async function endAlone(
   session: Session,
   batch: PlainBatch,
@@ -70,7 +73,7 @@ export async function endAlone(
   }
 }
 
-/** Ends a batch. Gives those it left: a change is requested of them, or they are under another fence. */
+/** Ends a batch. Returns the jobs that it left: a change of them was requested, or they have another fence. */
 export async function endPlain(
   session: Session,
   batch: PlainBatch,
@@ -82,7 +85,7 @@ export async function endPlain(
       ? await endForgotten(session, batch, closeLeases)
       : await endKept(session, batch, closeLeases, sql)
   session.note({ settled: true })
-  noteTold(session, [row])
+  noteChildren(session, [row])
   if (row.refs === null && row.ended >= batch.jobs.length) return []
   const ended = new Set(JSON.parse(row.refs ?? '[]') as number[])
   return batch.jobs.filter((job) => !ended.has(job.ref))
@@ -140,7 +143,7 @@ export async function settleAndClose(
   return written
 }
 
-/** Writes what became of claimed jobs, under the locks of their leases. Within a transaction. */
+/** Writes settlements under the locks of their leases. Within a transaction. */
 export async function settleLocked(session: Session, settled: readonly SettledJob[]): Promise<SettleResult> {
   if (settled.length === 0) return { refused: [], changed: [] }
   await session.query(session.queries.lockLeases, arrayOf([...new Set(settled.map((job) => job.fence))]))
@@ -167,7 +170,7 @@ export async function settleLocked(session: Session, settled: readonly SettledJo
   return { refused, changed }
 }
 
-/** Of those whose claim is over: which were not ended by this very run before. */
+/** Of jobs whose claim has ended: those that this same attempt has not ended before. */
 async function notWritten(session: Session, lost: readonly SettledJob[]): Promise<number[]> {
   if (lost.length === 0) return []
   const asked = lost.map((job) => ({ ref: job.ref, state: job.to, worker: job.worker, started_at: job.startedAt }))
@@ -238,18 +241,19 @@ interface RequestRow {
 }
 
 /**
- * Writes the end of one job into a caller's transaction. Its lease is locked in share mode: the other jobs of that lease end as
- * ever, however long the transaction stays open. Another settlement of this one waits for it, at its row in history.
+ * Writes the end of one job in a caller's transaction. Its lease is locked for share: the other jobs of that lease can
+ * still be settled, however long the transaction stays open. Another settlement of this job waits for it, at its row in
+ * history.
  */
 export async function settleShared(session: Session, job: SettledJob): Promise<boolean> {
   const held = await session.query(session.queries.shareLease, String(job.ref), String(job.fence))
   if (held.length === 0) return false
   const ended =
     job.keepMs === 0
-      ? await session.query<ToldRow>(session.queries.forgetJob, String(job.ref))
-      : await session.query<ToldRow>(session.queries.endOne, session.given({ ended: [historyOf(job)] }))
+      ? await session.query<ChildrenRow>(session.queries.forgetJob, String(job.ref))
+      : await session.query<ChildrenRow>(session.queries.endOne, session.given({ ended: [historyOf(job)] }))
   if (ended[0] === undefined) return false
-  noteTold(session, ended)
+  noteChildren(session, ended)
   await session.query(session.queries.dropRequests, arrayOf([job.ref]))
   await freeKeys(session, [job])
   session.groupMoves.leave(job, 'ready')
@@ -260,8 +264,8 @@ export async function settleShared(session: Session, job: SettledJob): Promise<b
 }
 
 /**
- * Ends a dead worker in one guarded write. Null: its beat moved after all, the lock came too late to act on what was seen, or
- * all it has is locked; no job was moved.
+ * Settles the jobs of a dead worker in one guarded write. Null: the worker has beaten since, the lock came too late to
+ * act on what was read, or all its leases are locked; no job was moved.
  */
 export async function rescueJobs(
   session: Session,
@@ -296,12 +300,12 @@ export class ReportRows {
     for (const { ref } of reports) this.#reported.add(ref)
   }
 
-  /** What was settled stays so, whether or not its reports could be dropped: they go with a later settlement. */
+  /** A settlement is valid whether or not its reports could be deleted: a later settlement deletes them. */
   async settled(settled: readonly SettledJob[], drop: (refs: readonly number[]) => Promise<unknown>): Promise<void> {
     for (const { ref } of settled) if (this.#reported.delete(ref)) this.#over.add(ref)
     if (this.#over.size === 0) return
     const over = [...this.#over]
-    // Out of reach for now: a report counts for nothing without its claim.
+    // The server is unreachable: a report has no effect without its claim.
     await drop(over)
       .then(() => over.forEach((ref) => this.#over.delete(ref)))
       .catch(() => undefined)

@@ -6,7 +6,10 @@ import type { Session } from '../connection/session.js'
 
 export type Run = <T>(work: (session: JobSession) => Promise<T>) => Promise<T>
 
-/** Promotes; and where ends left to-dos works them off, all or nothing, and promotes what that frees, which is mostly due. */
+/**
+ * Promotes due jobs; works off the to-dos of ended parents, in one transaction; and promotes the children that this
+ * frees, which are mostly due.
+ */
 export async function promoteAll(
   limit: number,
   plain: Run,
@@ -26,13 +29,16 @@ export async function promoteAll(
     again: isWorked && left,
     expired,
     troubled: [],
-    // Another process has locked what they are about: try again soon.
+    // Another process has locked their rows: retry soon.
     nextInMs: left ? 0 : nextInMs,
     moved,
   }
 }
 
-/** Makes due jobs ready and names the expired; says whether ends left to-dos, and whether members of groups have moved. */
+/**
+ * Makes due jobs ready and lists the expired ones; also returns whether there are to-dos, and whether members of groups
+ * have moved.
+ */
 async function promoteJobs(
   session: Session,
   limit: number,

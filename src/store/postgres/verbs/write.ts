@@ -10,9 +10,9 @@ import { booleanOf } from '../../columns.js'
 import type { Session } from '../connection/session.js'
 import { textOf } from '../connection/session.js'
 
-/** What one statement may weigh: more would spill to the server's disk and gain nothing. */
+/** Size limit of one statement: a larger one would spill to the server's disk and gain nothing. */
 export const INSERT_MAX = 5_000
-/** A job weighs one, and one more for each so many characters. */
+/** The size of a job is one, and one more per this many characters. */
 const CHARACTERS = 200
 
 export function weightOf(jobs: readonly NewJob[]): number {
@@ -25,7 +25,7 @@ function weigh(payload: Encoded): number {
   return 1 + Math.floor((typeof payload === 'string' ? payload.length : payload.byteLength) / CHARACTERS)
 }
 
-/** One statement does it: nothing is looked up first. */
+/** Whether one statement is enough: nothing has to be read first. */
 export function isOneStatement(jobs: readonly NewJob[], options: InsertOptions): boolean {
   return options.claim === undefined && jobs.every(isPlainJob) && (jobs.length === 1 || weightOf(jobs) <= INSERT_MAX)
 }
@@ -34,7 +34,7 @@ export function asNew({ id }: NewJob): Inserted {
   return { id, isNew: true }
 }
 
-/** The answers of an insert as a receipt holds them: only those that are not the new job itself. */
+/** The answers of an insert as a receipt holds them: only those that differ from the new job itself. */
 export function keptAnswer(jobs: readonly NewJob[], inserted: readonly Inserted[]): unknown {
   return inserted.flatMap(({ id, isNew }, index) => (isNew && id === jobs[index]?.id ? [] : [[index, id, isNew]]))
 }
@@ -46,12 +46,12 @@ export function readAnswer(jobs: readonly NewJob[], answer: string | null): read
   return inserted
 }
 
-/** A job of which it is known, before it is written, how it stands to others. */
+/** A job whose links are known before it is inserted. */
 export interface PlannedJob extends NewJob {
   readonly planned: Readonly<Record<'after' | 'blocked' | 'is_parent', string | true | undefined>>
 }
 
-/** A job as it is written, with its turn under its key, the unique slot it takes and until when its window runs. */
+/** A job as it is inserted, with its turn for its key, the unique slot that it takes and when its window ends. */
 export interface JobToWrite {
   readonly job: NewJob
   readonly turn?: number | undefined
@@ -73,7 +73,7 @@ export async function writeJobs(session: Session, jobs: readonly NewJob[]): Prom
   }
 }
 
-/** One job, due at once, with nothing but a payload of text. */
+/** One job, due at once, with nothing but a text payload. */
 function isSimple(jobs: readonly NewJob[]): boolean {
   const [job] = jobs
   return (
@@ -116,13 +116,13 @@ function endOfSlice(jobs: readonly NewJob[], from: number): number {
   return jobs.length
 }
 
-interface Told {
+interface Written {
   readonly written: unknown
   readonly ready: boolean
   readonly dueIn: number | null
 }
 
-/** Jobs of one lane, priority and time with nothing but a payload of text: what a bulk mostly is. */
+/** Jobs of one lane, priority and time with nothing but a text payload, as in most bulks. */
 function areAlike(jobs: readonly NewJob[]): boolean {
   const first = jobs[0] as NewJob
   if (mayHaveLabels(first.options)) return false
@@ -155,10 +155,19 @@ async function writeAlike(session: Session, jobs: readonly NewJob[]): Promise<vo
     ...timesOf(first),
   })
   const [ids, payloads] = [jobs.map((job) => job.id), jobs.map((job) => job.payload)]
-  await told(session, jobs.length, session.queries.insertAlike, given, JSON.stringify(ids), JSON.stringify(payloads))
+  await insertAndNote(
+    session,
+    jobs.length,
+    session.queries.insertAlike,
+    given,
+    JSON.stringify(ids),
+    JSON.stringify(payloads),
+  )
 }
 
-/** Jobs of any kind; their keys and slots are free by now. `now`: the moment at which that was decided, where it was. */
+/**
+ * Jobs of any kind; their keys and unique slots are free by now. `now`: the time at which that was decided, if it was.
+ */
 export async function writeRowsOf(session: Session, rows: readonly JobToWrite[], now?: number): Promise<void> {
   const jobs = rows.map((row) => row.job)
   for (let from = 0, to = 0; from < rows.length; from = to) {
@@ -173,7 +182,7 @@ async function writeRows(session: Session, rows: readonly JobToWrite[], now: num
     { lanes: [...lanes.values()].map((job) => laneOf(session, job)), again: session.isAgain, receipt: session.receipt },
     now,
   )
-  await told(
+  await insertAndNote(
     session,
     rows.length,
     insertFor(session, rows),
@@ -208,7 +217,7 @@ function columnsOf(session: Session, { job, turn, until }: JobToWrite): object {
   }
 }
 
-/** With what it is to mean, which the statement proves. */
+/** The number with the queue and name that it means, which the statement checks. */
 function laneOf(session: Session, { queue, name }: NewJob): Lane {
   return { lane: session.lanes.known(queue, name), queue, name }
 }
@@ -220,8 +229,8 @@ function timesOf({ due, expires }: NewJob): object {
   }
 }
 
-async function told(session: Session, jobs: number, sql: string, ...given: readonly string[]): Promise<void> {
-  const [row] = await session.query<Told>(sql, ...given)
+async function insertAndNote(session: Session, jobs: number, sql: string, ...given: readonly string[]): Promise<void> {
+  const [row] = await session.query<Written>(sql, ...given)
   if (Number(row?.written) !== jobs) throw new LaneMoved()
   if (booleanOf(row?.ready)) session.note({ ready: true })
   if (row !== undefined && row.dueIn !== null) session.note({ dueInMs: Number(row.dueIn) })

@@ -1,4 +1,7 @@
-/** What notifications of a schema are sent on. An identifier is cut at 63 bytes, and both sides must mean the same one. */
+/**
+ * The notification channel of a schema. PostgreSQL truncates an identifier at 63 bytes, and sender and listener must
+ * use the same one.
+ */
 export function channelOf(schema: string): string {
   return `millrace ${schema}`.replaceAll(/[^\w -]/g, '_').slice(0, 63)
 }

@@ -2,7 +2,7 @@ import type { Cancel } from '../../../world/timers.js'
 import type { Hint } from '../../store.js'
 import { hintOf } from '../connection/session.js'
 
-/** The listeners for commits, of this process and of others. */
+/** Callbacks that are called after a commit, of this process or of another one. */
 export class Hints {
   readonly #listeners = new Set<(hint: Hint) => void>()
   readonly #self: string
@@ -21,9 +21,9 @@ export class Hints {
     this.#pass(hint)
   }
 
-  /** A notification; our own were passed on when they were committed. */
-  heard(news: string): void {
-    const hint = hintOf(news, this.#self)
+  /** A notification of the server. Those of this process are ignored: `committed` has passed them on. */
+  notified(payload: string): void {
+    const hint = hintOf(payload, this.#self)
     if (hint !== undefined) this.#pass(hint)
   }
 

@@ -1,7 +1,7 @@
 import type { Cancel } from '../../../world/timers.js'
 import type { StoreNotice } from '../../info.js'
 
-/** What is reported while the store is in use. */
+/** Warnings that the store reports while it is in use. */
 export class Notices {
   readonly #callbacks = new Set<(notice: StoreNotice) => void>()
 

@@ -3,57 +3,60 @@ import type { Cancel } from '../../../world/timers.js'
 import type { World } from '../../../world/world.js'
 import { answerWithin, connectWithin, cutClient, endClient } from '../connection/client.js'
 import type { PgClient } from '../connection/client.js'
-import { MISSED } from '../connection/session.js'
+import { HINTS_MISSED } from '../connection/session.js'
 import type { Target } from '../connection/target.js'
 
-/** How long after a loss it is tried again. */
-const AGAIN_MS = 1_000
-/** How often the line is asked whether it still hears, and how long it may take to answer. */
+/** Delay before a lost connection is made again. */
+const RECONNECT_MS = 1_000
+/** Interval between checks that the connection still listens, and the time limit of each answer. */
 const CHECK_MS = 5_000
-const PATIENCE_MS = 5_000
+const ANSWER_MS = 5_000
 
-/** Where we listen past a pooler: whether this is the right server, and to whom it is reported that it cannot be listened to. */
+/**
+ * For `postgres(url, { listen })`, a connection that bypasses the pooler: checks that it reaches the same server, and
+ * reports why it cannot listen.
+ */
 export interface Direct {
   check(client: PgClient): Promise<string | undefined>
   report(wrong: string): void
 }
 
 /**
- * Listens for commits of other processes, from the main thread, where no heartbeat thread does. A connection that was lost, or
- * no longer delivers, is made again and then reports that hints may be missing; the poll finds those. It does not keep the
- * process alive.
+ * Listens for commits of other processes on the main thread, while no heartbeat thread does. When the connection is
+ * lost or no longer delivers, it reconnects and then reports that hints may be missing; the poll finds their work. It
+ * does not keep the process alive.
  */
-export class Listener {
+export class NotifyConnection {
   readonly #target: Target
   readonly #world: World
   readonly #listen: string
-  readonly #heard: (news: string) => void
+  readonly #onPayload: (payload: string) => void
   #client: PgClient | undefined
   #next: Cancel | undefined
   #isOn = false
-  /** Settles when it listens, or could not for now. */
+  /** Settles when the connection listens, or the attempt to has failed. */
   ready: Promise<void> = Promise.resolve()
   #wasLost = false
   readonly #direct: Direct | undefined
-  /** That it does not listen was reported, and it has not listened since. */
+  /** A failure to listen was reported, and the connection has not listened since. */
   #isReported = false
-  /** What `direct` names was wrong: no more is tried. */
-  #isGivenUp = false
+  /** The server named by `listen` is the wrong one: no further attempt is made. */
+  #isStoppedForGood = false
 
-  constructor(target: Target, world: World, listen: string, heard: (news: string) => void, direct?: Direct) {
+  constructor(target: Target, world: World, listen: string, onPayload: (payload: string) => void, direct?: Direct) {
     this.#direct = direct
-    // A worker does not wait for this one: what came before it listens was missed.
+    // A worker does not wait for a direct connection, so hints may be missed before it listens.
     this.#wasLost = direct !== undefined
     this.#target = target
     this.#world = world
     this.#listen = listen
-    this.#heard = heard
+    this.#onPayload = onPayload
   }
 
   on(): void {
-    if (this.#isOn || this.#isGivenUp) return
+    if (this.#isOn || this.#isStoppedForGood) return
     this.#isOn = true
-    this.ready = this.#begin()
+    this.ready = this.#connect()
   }
 
   async off(): Promise<void> {
@@ -64,20 +67,20 @@ export class Listener {
     if (client !== undefined) await endClient(client, this.#world.timers)
   }
 
-  async #begin(): Promise<void> {
+  async #connect(): Promise<void> {
     const client = this.#target.makeClient()
     this.#client = client
     const lost = (): void => this.#lost(client)
     client.on('error', lost)
     client.on('end', lost)
-    client.on('notification', ({ payload }) => this.#heard(payload ?? ''))
+    client.on('notification', ({ payload }) => this.#onPayload(payload ?? ''))
     try {
-      await connectWithin(client, this.#world.timers, PATIENCE_MS)
+      await connectWithin(client, this.#world.timers, ANSWER_MS)
       client.unref?.()
       const wrong = await this.#direct?.check(client)
-      if (wrong !== undefined) return await this.#giveUp(wrong)
-      await this.#ask(client, this.#listen)
-      if (this.#wasLost) this.#heard(MISSED)
+      if (wrong !== undefined) return await this.#stopForGood(wrong)
+      await this.#query(client, this.#listen)
+      if (this.#wasLost) this.#onPayload(HINTS_MISSED)
       this.#wasLost = false
       this.#isReported = false
       this.#after(CHECK_MS, () => this.#check(client))
@@ -89,17 +92,17 @@ export class Listener {
 
   async #check(client: PgClient): Promise<void> {
     try {
-      const { rows } = await this.#ask(client, 'select 1 from pg_listening_channels()')
-      if (rows.length === 0) await this.#ask(client, this.#listen)
+      const { rows } = await this.#query(client, 'select 1 from pg_listening_channels()')
+      if (rows.length === 0) await this.#query(client, this.#listen)
       this.#after(CHECK_MS, () => this.#check(client))
     } catch {
       this.#lost(client)
     }
   }
 
-  /** It leads elsewhere: to try again would not help, also not when the next caller wants to hear. */
-  async #giveUp(wrong: string): Promise<void> {
-    this.#isGivenUp = true
+  /** The address reaches another server. A retry would not help, also not when the next caller starts to listen. */
+  async #stopForGood(wrong: string): Promise<void> {
+    this.#isStoppedForGood = true
     this.#direct?.report(wrong)
     await this.off()
   }
@@ -110,8 +113,8 @@ export class Listener {
     this.#direct?.report(`cannot be reached: ${reason(error)}`)
   }
 
-  #ask(client: PgClient, text: string): Promise<{ rows: unknown[] }> {
-    return answerWithin(client, this.#world.timers, PATIENCE_MS, client.query({ text, values: [] }))
+  #query(client: PgClient, text: string): Promise<{ rows: unknown[] }> {
+    return answerWithin(client, this.#world.timers, ANSWER_MS, client.query({ text, values: [] }))
   }
 
   #lost(client: PgClient): void {
@@ -119,7 +122,7 @@ export class Listener {
     this.#client = undefined
     this.#wasLost = true
     cutClient(client)
-    this.#after(AGAIN_MS, () => this.#begin())
+    this.#after(RECONNECT_MS, () => this.#connect())
   }
 
   #after(ms: number, then: () => Promise<void>): void {

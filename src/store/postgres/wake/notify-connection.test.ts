@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { freshDatabase } from '../../../../test/postgres/shared-postgres.js'
 import { systemWorld } from '../../../world/world.js'
-import { Listener } from './listen.js'
+import { NotifyConnection } from './notify-connection.js'
 import { targetOf } from '../connection/target.js'
 
 let database: Awaited<ReturnType<typeof freshDatabase>>
@@ -10,7 +10,7 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
-/** Timers that keep the process alive, by number. */
+/** A world that records the pending timers which keep the process alive. */
 function counted() {
   const { timers, ...world } = systemWorld()
   const pending = new Set<number>()
@@ -25,12 +25,13 @@ function counted() {
   return { world: { ...world, timers: { ...timers, after } }, pending }
 }
 
-// A worker's heart listens; when it stops, this begins to, and a mill that is closed turns it off in the middle of that.
-test('one that is turned off while it begins leaves no timer that keeps the process alive', async () => {
+// The heartbeat thread of a worker listens. When it stops, this connection starts to listen, and a mill that closes
+// stops it in the middle of that.
+test('a connection that is stopped while it connects leaves no timer that keeps the process alive', async () => {
   const target = await targetOf(database.url)
   for (let wait = 0; wait < 40; wait += 1) {
     const { world, pending } = counted()
-    const listener = new Listener(target, world, 'listen nothing', () => undefined)
+    const listener = new NotifyConnection(target, world, 'listen nothing', () => undefined)
     listener.on()
     for (let turn = 0; turn < wait; turn += 1) await new Promise((next) => setImmediate(next))
     await listener.off()
@@ -39,12 +40,12 @@ test('one that is turned off while it begins leaves no timer that keeps the proc
 })
 
 // A mill that is not started begins to listen for every result that it awaits.
-test('one that leads elsewhere says so once, however often it is turned on', async () => {
+test('a wrong server is reported once, however often the connection is started', async () => {
   const target = await targetOf(database.url)
   const [reports, made]: [string[], unknown[]] = [[], []]
   const counting = { ...target, makeClient: () => (made.push(1), target.makeClient()) }
   const direct = { check: async () => 'leads elsewhere', report: (wrong: string) => void reports.push(wrong) }
-  const listener = new Listener(counting, systemWorld(), 'listen nothing', () => undefined, direct)
+  const listener = new NotifyConnection(counting, systemWorld(), 'listen nothing', () => undefined, direct)
   for (let times = 0; times < 3; times += 1) {
     listener.on()
     await listener.ready

@@ -1,0 +1,129 @@
+import { SingleFlight } from '../../../world/single-flight.js'
+import { settledWithin } from '../../../world/timers.js'
+import type { World } from '../../../world/world.js'
+import type { LoopShare } from '../../loop-watch.js'
+import type { Heartbeat } from '../../workers.js'
+import { startHeartbeat } from '../connection/heartbeat.js'
+import type { PostgresHeartbeat } from '../connection/heartbeat.js'
+import { NotifyConnection } from './notify-connection.js'
+import type { Direct } from './notify-connection.js'
+import { mergePayloads, HINTS_MISSED } from '../connection/session.js'
+import type { Target } from '../connection/target.js'
+
+/** Time limit of a close for hints that are not sent yet. */
+const FLUSH_MS = 1_000
+
+/**
+ * One connection listens and notifies for this process: that of the heartbeat thread while a worker runs, else one of
+ * the main thread. Hints that arrive while a notification is being sent are merged into the next one, so at most one
+ * notification is in flight.
+ */
+export class HintChannel {
+  readonly #target: Target
+  readonly #world: World
+  readonly #listen: string | null
+  readonly #isDirect: boolean
+  readonly #connection: NotifyConnection | undefined
+  readonly #notifyFallback: (payload: string) => Promise<unknown>
+  #onPayload: ((payload: string) => void) | undefined
+  readonly #heartbeats = new Set<PostgresHeartbeat>()
+  #isClosed = false
+  #payload: string | undefined
+  readonly #sending = new SingleFlight(() => this.#sendMerged())
+
+  /** `notifyFallback` sends a notification while no heartbeat runs. `direct` is the connection that bypasses a pooler. */
+  constructor(
+    target: Target,
+    world: World,
+    listen: string | null,
+    notifyFallback: (payload: string) => Promise<unknown>,
+    direct?: Direct & { readonly target: Target },
+  ) {
+    this.#target = target
+    this.#world = world
+    this.#listen = direct === undefined ? listen : null
+    this.#isDirect = direct !== undefined
+    this.#notifyFallback = notifyFallback
+    if (listen !== null)
+      this.#connection = new NotifyConnection(
+        direct?.target ?? target,
+        world,
+        listen,
+        (payload) => this.#onPayload?.(payload),
+        direct,
+      )
+  }
+
+  listen(onPayload: (payload: string) => void): void {
+    this.#onPayload = onPayload
+    this.#resumeListening()
+  }
+
+  /** Resolves when this process listens, if it is configured to. */
+  async listening(): Promise<void> {
+    await this.#connection?.ready
+  }
+
+  notify(payload: string): void {
+    this.#payload = this.#payload === undefined ? payload : mergePayloads(this.#payload, payload)
+    void this.#sending.request()
+  }
+
+  /** Resolves when all hints are sent, or after `FLUSH_MS`. */
+  async flushed(): Promise<void> {
+    if (this.#sending.isRunning) await settledWithin(this.#world.timers, this.#sending.idle(), FLUSH_MS)
+  }
+
+  async startHeartbeat(options: {
+    readonly worker: string
+    readonly everyMs: number
+    readonly beat: string
+    readonly notify: string
+    readonly markBlocking: string
+    readonly loop: LoopShare | undefined
+    readonly onLost: (why: string) => void
+  }): Promise<Heartbeat | undefined> {
+    // The main thread's connection ends before the heartbeat's starts, so that a process never has two of them.
+    if (!this.#isDirect) await this.#connection?.off()
+    const heart = await startHeartbeat({
+      ...options,
+      target: this.#target,
+      listen: this.#listen,
+      onPayload: (payload) => this.#onPayload?.(payload),
+    })
+    if (heart !== undefined) this.#heartbeats.add(heart)
+    if (this.#isClosed) await heart?.stop()
+    if (heart === undefined) this.#resumeListening()
+    else this.#onPayload?.(HINTS_MISSED)
+    return heart === undefined ? undefined : { watchesLoop: heart.watchesLoop, stop: () => this.#stop(heart) }
+  }
+
+  /** Also stops a heartbeat that its worker did not stop because the store could not be written in time. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await Promise.all([this.#connection?.off(), ...[...this.#heartbeats].map((heart) => heart.stop())])
+  }
+
+  async #sendMerged(): Promise<void> {
+    const payload = this.#payload
+    if (payload === undefined) return
+    this.#payload = undefined
+    // A process that misses a hint finds the work at its next poll.
+    await this.#send(payload).catch(() => undefined)
+  }
+
+  #send(payload: string): Promise<unknown> {
+    const [heart] = this.#heartbeats
+    return heart === undefined ? this.#notifyFallback(payload) : heart.notify(payload)
+  }
+
+  async #stop(heart: PostgresHeartbeat): Promise<void> {
+    await heart.stop()
+    if (this.#heartbeats.delete(heart)) this.#resumeListening()
+  }
+
+  #resumeListening(): void {
+    if ((this.#isDirect || this.#heartbeats.size === 0) && this.#onPayload !== undefined && !this.#isClosed)
+      this.#connection?.on()
+  }
+}

@@ -8,7 +8,7 @@ import { eventsInContext } from './events-in-context.js'
 
 type Line = readonly [level: string, message: string, fields: object]
 
-function bench(
+function createEvents(
   isLevelEnabled?: Logger['isLevelEnabled'],
   isGone?: () => boolean,
 ): { events: EngineEvents; lines: Line[] } {
@@ -129,14 +129,14 @@ describe('one line a transition', () => {
       ['error', 'hooks.settle failed; no job is affected', { id: 'i', job: 'mail', err: new Error('no metrics') }],
     ],
   ])('%s', (_, send, line) => {
-    const { events, lines } = bench()
+    const { events, lines } = createEvents()
     send(events)
     expect(lines).toEqual([line])
   })
 
   test('debug lines are not built for a logger that does not want them, also when its level changes', () => {
     let level = 'info'
-    const { events, lines } = bench((asked) => asked === level || asked !== 'debug')
+    const { events, lines } = createEvents((asked) => asked === level || asked !== 'debug')
     const began = (): void => events.began({ ...named, attempt: 0 } as ClaimedJob)
     began()
     expect(lines).toEqual([])
@@ -147,7 +147,7 @@ describe('one line a transition', () => {
 
   test('failures after the store is gone are not logged', () => {
     let isGone = false
-    const { events, lines } = bench(undefined, () => isGone)
+    const { events, lines } = createEvents(undefined, () => isGone)
     events.troubled('claim', new Error('busy'))
     isGone = true
     events.troubled('rescue', new Error('gone'))
@@ -155,7 +155,7 @@ describe('one line a transition', () => {
   })
 
   test('a repeated fault is logged once, and again after a hundred times', () => {
-    const { events, lines } = bench()
+    const { events, lines } = createEvents()
     for (let i = 0; i < 250; i += 1) events.troubled('claim', new Error('busy'))
     events.troubled('settle', new Error('busy'))
     expect(lines.map(([, message]) => message.split(' ')[1])).toEqual(['claim', 'claim', 'claim', 'settle'])
@@ -212,7 +212,7 @@ describe('a schedule whose ticks get no job', () => {
   const ran = { ...tick, outcome: 'ran', reason: null, job: 'j' } as const
 
   test('is warned of once, with what to do, and once more when it has run in between', () => {
-    const { events, lines } = bench(() => false)
+    const { events, lines } = createEvents(() => false)
     for (const ticks of [[skipped], [skipped], [ran], [skipped]]) events.ticked('r', ticks)
     const text =
       'schedule "r" skipped its tick at 1970-01-01T00:00:00.000Z, and skips those to come: after: no such job: p. What to do: keep it'

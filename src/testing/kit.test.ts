@@ -176,7 +176,7 @@ describe('expectEnqueued', () => {
     expect(await t.expectEnqueued('greet', { name: 'Ada' })).toMatchObject({ job: 'greet' })
   })
 
-  test('tells what is there when it is not', async () => {
+  test('reports the jobs that exist when the expected one does not', async () => {
     await begin()
     await expect(t.expectEnqueued(greet)).rejects.toThrow('nothing was enqueued')
     await t.mill.enqueue(greet, { name: 'Ada' })

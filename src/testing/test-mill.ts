@@ -81,7 +81,7 @@ export class TestMill {
   readonly time: VirtualTime
   readonly #parts: PartsToStart
   readonly #worker: SteppedWorker
-  /** When the next tick is, as far as it is known: a hint tells of an earlier one. */
+  /** When the next tick is due, as far as it is known: a hint announces an earlier one. */
   #tickAt = -Infinity
   /** Questions of the upkeep that the store has not answered yet. */
   #asking = 0

@@ -31,7 +31,7 @@ test('a new pace has taken over after a few hundred', () => {
   expect(meter.averageMs).toBeGreaterThan(990)
 })
 
-test('large payloads are noticed, and forgotten when small ones follow', () => {
+test('large payloads raise the estimate, and later small ones lower it again', () => {
   const meter = new Meter()
   expect(meter.averageBytes).toBe(0)
   for (let i = 0; i < 500; i += 1) meter.addPayload('x'.repeat(4_000))

@@ -419,7 +419,7 @@ describe('ctx.transaction', () => {
         }),
       { given: false },
     )
-    // Its own end cannot be written either, after that: the attempt fails, and the next ones are none the worse.
+    // After that its own settlement cannot be written either: the attempt fails, and later attempts are not affected.
     const spoilt = await mill.enqueue(work, { n: 0 }, { retry: { limit: 0 } })
     await expect(spoilt.result(limit)).rejects.toMatchObject({ code: 'E_JOB_FAILED' })
     expect(() => kept?.run()).toThrow()

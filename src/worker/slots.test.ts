@@ -72,7 +72,7 @@ describe('slots', () => {
     expect(slots.inQueue('mail')).toBe(0)
   })
 
-  test('let go of what is named, and give those that were still held', () => {
+  test('remove the given jobs, and return those that were still held', () => {
     const slots = new Slots()
     const [a, b, c] = [claimed('x'), claimed('x'), claimed('y')]
     for (const job of [a, b, c]) slots.hold(job)

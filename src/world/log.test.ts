@@ -6,7 +6,7 @@ import type { Timers } from './timers.js'
 const LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error']
 
 /** A console whose second ends when the test ends it. */
-function bench(
+function createLog(
   level: LogLevel,
   isColoured = false,
 ): { log: Log; lines: string[]; endSecond: () => void; timers: number } {
@@ -33,7 +33,7 @@ function bench(
 
 describe('the built-in logger', () => {
   test('prints the time, the level, the message and the fields, and the error below', () => {
-    const { log, lines } = bench('info')
+    const { log, lines } = createLog('info')
     const err = Object.assign(new Error('no'), { stack: 'Error: no\n    at run (/app/jobs.js:1:2)', status: 503 })
     log.write('warn', { id: 'x', job: 'mail', attempt: 2, err }, 'retrying mail')
     expect(lines).toEqual([
@@ -42,13 +42,13 @@ describe('the built-in logger', () => {
   })
 
   test('shows objects as JSON, quotes text with spaces, and omits undefined fields', () => {
-    const { log, lines } = bench('info')
+    const { log, lines } = createLog('info')
     log.write('info', { to: { name: 'Ada' }, at: 'the end', n: 5n, gone: undefined }, 'mail')
     expect(lines).toEqual(['12:34:56.789 info  mail to={"name":"Ada"} at="the end" n=5'])
   })
 
   test('does not repeat a message that equals the message of the error', () => {
-    const { log, lines } = bench('info')
+    const { log, lines } = createLog('info')
     log.write(
       'error',
       { err: Object.assign(new Error('the store is gone'), { stack: '', code: 'E' }) },
@@ -58,7 +58,7 @@ describe('the built-in logger', () => {
   })
 
   test('colours the level and the error, and dims the rest, if colours are on', () => {
-    const { log, lines } = bench('info', true)
+    const { log, lines } = createLog('info', true)
     log.write('warn', { id: 'x', err: Object.assign(new Error('no'), { stack: '' }) }, 'retrying mail')
     expect(lines).toEqual([
       '\u001b[2m12:34:56.789\u001b[0m \u001b[33mwarn \u001b[0m retrying mail \u001b[2mid=x\u001b[0m\n    \u001b[33mError: no\u001b[0m',
@@ -66,14 +66,14 @@ describe('the built-in logger', () => {
   })
 
   test.each(LEVELS)('at %s prints that level and higher ones', (level) => {
-    const { log, lines } = bench(level)
+    const { log, lines } = createLog(level)
     for (const each of LEVELS) log.write(each, {}, each)
     expect(lines.map((line) => line.split(/ +/)[1])).toEqual(LEVELS.slice(LEVELS.indexOf(level)))
     expect(log.debugs).toBe(level === 'debug')
   })
 
   test('after twenty lines in a second, prints the number of the others in one line', () => {
-    const made = bench('info')
+    const made = createLog('info')
     for (let i = 0; i < 1_520; i += 1) made.log.write('info', {}, `line ${i}`)
     expect(made.lines).toHaveLength(20)
     made.endSecond()
@@ -82,7 +82,7 @@ describe('the built-in logger', () => {
   })
 
   test('starts a new count with the next second', () => {
-    const made = bench('info')
+    const made = createLog('info')
     for (let i = 0; i < 30; i += 1) made.log.write('info', {}, 'a')
     made.endSecond()
     for (let i = 0; i < 20; i += 1) made.log.write('info', {}, 'b')
@@ -92,7 +92,7 @@ describe('the built-in logger', () => {
   })
 
   test('prints every warning and error', () => {
-    const made = bench('debug')
+    const made = createLog('debug')
     for (let i = 0; i < 100; i += 1) {
       made.log.write('info', {}, 'info')
       made.log.write('warn', {}, 'warn')
@@ -104,7 +104,7 @@ describe('the built-in logger', () => {
   })
 
   test('has one timer per second, and none while nothing is logged', () => {
-    const made = bench('info')
+    const made = createLog('info')
     expect(made.timers).toBe(0)
     made.log.write('debug', {}, 'not wanted')
     expect(made.timers).toBe(0)
@@ -113,7 +113,7 @@ describe('the built-in logger', () => {
   })
 
   test('escapes control characters in message, fields and error', () => {
-    const { log, lines } = bench('info')
+    const { log, lines } = createLog('info')
     const evil = '\u001b[2J\u0007\u0000\u009b31m\r'
     log.write('error', { id: evil, err: new Error(`${evil}!`) }, evil)
     expect(lines[0]).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/)
@@ -122,7 +122,7 @@ describe('the built-in logger', () => {
 
   // A line break in a job's text could forge a line of the log.
   test('keeps a message on its own line, whatever line breaks it has', () => {
-    const { log, lines } = bench('info')
+    const { log, lines } = createLog('info')
     log.write('info', { id: 'x\ny' }, 'done mail\n12:34:56.789 info  done charge id=forged')
     expect(lines[0]).not.toContain('\n')
     log.write('error', { err: new Error('no\n12:34:56.789 info  done charge\u009b2J') }, 'failed mail')

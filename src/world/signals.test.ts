@@ -5,7 +5,12 @@ import type { SignalHost, StopSignal } from './signals.js'
 type SignalListener = (signal: StopSignal) => void
 
 /** A process that records what happens to it. */
-function bench(others = 0): { stops: SignalStops; seen: unknown[]; clock: { now: number }; send: SignalListener } {
+function createStops(others = 0): {
+  stops: SignalStops
+  seen: unknown[]
+  clock: { now: number }
+  send: SignalListener
+} {
   const listeners = new Map<StopSignal, SignalListener>()
   const seen: unknown[] = []
   const clock = { now: 0 }
@@ -30,7 +35,7 @@ const turn = (): Promise<void> => new Promise((next) => setImmediate(next))
 const stop = (ended: () => Promise<void> = () => Promise.resolve()) => ({ deadlineMs: 25_000, stop: ended })
 
 test('when one stop fails the exit code is 1, and the process waits for the others', async () => {
-  const { stops, seen, send } = bench()
+  const { stops, seen, send } = createStops()
   let open = (): void => undefined
   const slow = new Promise<void>((resolve) => (open = resolve))
   stops.add(
@@ -50,7 +55,7 @@ test('when one stop fails the exit code is 1, and the process waits for the othe
 })
 
 test('a stop that is added while others run is run too', async () => {
-  const { stops, seen, send } = bench()
+  const { stops, seen, send } = createStops()
   const late: string[] = []
   stops.add(
     {},
@@ -67,7 +72,7 @@ test('a stop that is added while others run is run too', async () => {
 })
 
 test('a second signal ends the process at once, unless it comes within 500 ms of the first', async () => {
-  const { stops, seen, clock, send } = bench()
+  const { stops, seen, clock, send } = createStops()
   stops.add(
     {},
     stop(() => new Promise(() => undefined)),
@@ -82,7 +87,7 @@ test('a second signal ends the process at once, unless it comes within 500 ms of
 })
 
 test('an app with its own listener gets the rest of the deadline', async () => {
-  const { stops, seen, clock, send } = bench(1)
+  const { stops, seen, clock, send } = createStops(1)
   stops.add(
     {},
     stop(async () => {
@@ -95,7 +100,7 @@ test('an app with its own listener gets the rest of the deadline', async () => {
 })
 
 test('when the last stop is removed, signals have their default effect again', () => {
-  const { stops, seen, send } = bench()
+  const { stops, seen, send } = createStops()
   const owner = {}
   const undo = stops.add(owner, stop())
   stops.add(owner, stop())

@@ -32,7 +32,7 @@ function checkCounts(census: Census): void {
     const name = `${group} ${queue} ${state}`
     const there = wanted.get(name) ?? 0
     wanted.delete(name)
-    // Those that ended and were forgotten stay counted.
+    // Members that ended and were deleted stay counted.
     if (members !== there && !(isFinal(state) && members > there))
       throw new BrokenPromise(`G1: ${members} members are counted as ${name}, and there are ${there}`)
   }

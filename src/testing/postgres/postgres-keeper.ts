@@ -7,13 +7,13 @@ import { systemTimers } from '../../world/timers.js'
 /**
  * A server for tests must not outlive them, however they end: returned, thrown, interrupted, killed with -9. No handler in
  * the tests' own process can promise that, and handlers for signals change how the process under test behaves. So a small
- * process stands between: the keeper, who is the parent of the server. We hold the other end of its standard input. When
+ * process is between them: the keeper, which is the parent of the server. We hold the other end of its standard input. When
  * that ends, by `stop()` or because we are gone, it stops its child by the pid it started, removes the folder and leaves.
  * It is one way out for every kind of end.
  *
  *     tests ──stdin──► keeper ──parent of──► initdb, then postgres
  *
- * Its program is a string for the reason that `heart.ts` gives: a file of its own is what bundlers lose.
+ * Its program is a string for the reason that `store/sqlite/connection/heartbeat.ts` gives: bundlers do not include a separate file.
  */
 const PROGRAM = `
 const { spawn } = require('node:child_process')
@@ -113,7 +113,7 @@ export function startKeeper(folder: string): Keeper {
     child.once('close', () => resolve())
     child.once('error', () => resolve())
   })
-  child.stdin.on('error', () => {}) // The keeper is gone, which `gone` tells.
+  child.stdin.on('error', () => {}) // The keeper has ended; `gone` reports that.
   holdProcess(child, false)
   const lines = createInterface({ input: child.stdout })
   return {

@@ -101,7 +101,7 @@ describe('after its stop', () => {
 
   test('nothing is left of one that could not start, and the error has its words', async () => {
     const temporary = ownFolder()
-    chmodSync(temporary, 0o755) // As root the server is another user, who must be able to reach it.
+    chmodSync(temporary, 0o755) // As root the server is another user, which must be able to reach it.
     vi.stubEnv('TMPDIR', temporary)
     onTestFinished(() => void vi.unstubAllEnvs())
     const starting = startPostgres({ settings: { no_such_setting: '1' } })

@@ -52,7 +52,7 @@ export class SimDatabase {
   readonly processes = new Map<string, SimProcess>()
   /** When each worker's last beat went through: the truth that a rescuer must not contradict. */
   readonly lastBeats = new Map<string, number>()
-  /** Workers that take themselves off the list, and so were not taken for dead. */
+  /** Workers that delete their own row as they stop, and so were not declared dead. */
   readonly leaving = new Set<string>()
 
   private constructor(time: VirtualTime, clock: SimClock, plants: Plants, file: OpenedFile) {

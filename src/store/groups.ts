@@ -36,12 +36,12 @@ export interface WhenDone {
 }
 
 /** Complete groups whose `whenDone` job could not be enqueued. The next promotion tries each of them again. */
-export interface GroupTroubles {
+export interface FailedGroups {
   readonly troubled: readonly { readonly group: string; readonly error: unknown }[]
 }
 
 /** The `whenDone` job exists already, under the same key or slot: nothing is left to do. */
-export function isThereAlready(error: unknown): boolean {
+export function isDuplicateError(error: unknown): boolean {
   return error instanceof DuplicateKeyError || error instanceof DuplicateJobError
 }
 

@@ -5,7 +5,7 @@ import type { Cancel } from '../world/timers.js'
 import type { LinkPolicy } from '../job/rules/links.js'
 import type { Census } from './census.js'
 import type { CountedPage, FindQuery, FoundPage } from './find.js'
-import type { GroupStore, GroupTroubles } from './groups.js'
+import type { GroupStore, FailedGroups } from './groups.js'
 import type { StoreInfo } from './info.js'
 import type { AddedParents, CancelledByParent, Parent } from './links.js'
 import type { PruneStore } from './prune.js'
@@ -243,7 +243,7 @@ export interface GuardedChange {
  */
 export type Changed = 'changed' | 'taken' | 'stale'
 
-export interface Promoted extends GroupTroubles {
+export interface Promoted extends FailedGroups {
   readonly promoted: number
   /** Cancelled because a parent failed, was cancelled or was deleted. */
   readonly cancelledByParents: readonly CancelledByParent[]

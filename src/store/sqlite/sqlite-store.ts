@@ -64,17 +64,17 @@ export interface SqliteStoreOptions {
   readonly durability: 'power' | 'process'
   /** The statements; a test may plant a wrong one. */
   readonly queries?: Queries | undefined
-  /** Prepared statements to share: the simulator's processes are all on one connection. */
+  /** Prepared statements to share: the simulator's processes all use one connection. */
   readonly statements?: Statements | undefined
   /** The database's clock; only the simulator passes one. */
   readonly now?: (() => number) | undefined
-  /** How other processes' commits are watched for; without it they are found by polling alone. */
+  /** How to watch for commits of other processes; without it they are found by polling alone. */
   readonly watch?: Watch | undefined
 }
 
 const NOT_FLUSHED = { durable: false }
 
-/** The store contract on one SQLite file. The verbs are in the files beside this one; here they meet the commit queue. */
+/** The store contract on one SQLite file. The verbs are in `verbs/`; this class passes them to the commit queue. */
 export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, ChangeStore {
   readonly groups: GroupStore
   readonly info: Store['info']
@@ -265,7 +265,7 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
     return this.#commits.write((now) => settleJobs(this.#session, settled, closeLeases, now))
   }
 
-  /** A claim here has an end when its call has: there is nothing left of it to be held up. */
+  /** A claim on SQLite ends with its call, so no claim can still be in flight. */
   async voidClaims(worker: string, fences: readonly number[]): Promise<readonly LeasedJob[]> {
     return (await this.readLeases(worker)).filter(({ fence }) => fences.includes(fence))
   }
@@ -301,7 +301,7 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
     this.#file.close()
   }
 
-  /** Ends what goes on beside the calls, so that nothing more is written, and no file is made, at this path. */
+  /** Stops the background work, so that nothing more is written, and no file is created, at this path. */
   #rest(): void {
     this.#wal.stop()
     for (const part of [this.#disk, this.#watch, this.#hints]) part?.close()

@@ -2,7 +2,7 @@ import { GroupSealedError, ParentMissingError } from '../../errors.js'
 import type { MemberCount } from '../../job/rules/group-progress.js'
 import { numberOf, numberOrNull } from '../columns.js'
 import type { Numeric } from '../columns.js'
-import { isThereAlready, withRunning, writeWhenDone } from '../groups.js'
+import { isDuplicateError, withRunning, writeWhenDone } from '../groups.js'
 import type { GroupRow, GroupSeal, WhenDone } from '../groups.js'
 import { hasParents, withoutGone } from '../links.js'
 import type { CancelledByParent } from '../links.js'
@@ -99,7 +99,7 @@ export function* enqueueFollowing(
       const left = withoutGone(job, error.missing)
       return yield* enqueueFollowing(session, { job: left.job, options }, reason ?? left.reason)
     }
-    if (!isThereAlready(error)) throw error
+    if (!isDuplicateError(error)) throw error
     return []
   }
 }

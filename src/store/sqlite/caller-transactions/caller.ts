@@ -15,7 +15,7 @@ import { identify } from '../connection/one-library.js'
  */
 export type Caller = { readonly handle: SqliteDatabase } | { readonly kysely: Kysely }
 
-/** The part of Kysely we call. */
+/** The part of Kysely that the store calls. */
 export interface Kysely {
   readonly isTransaction: boolean
   getExecutor(): unknown
@@ -49,14 +49,17 @@ function describe(tx: unknown): string {
   return show(tx)
 }
 
-/** Whether a handle is in a transaction. A closed one is recognised first: libsql ends the process when it is asked then. */
+/**
+ * Whether a handle is in a transaction. A closed handle is detected first: libsql ends the process when it is queried
+ * then.
+ */
 export function transactionOf(handle: SqliteDatabase): 'open' | 'none' | 'closed' {
   const told = handle as { open?: unknown; isOpen?: unknown; isTransaction?: unknown; inTransaction?: unknown }
   if (told.open === false || told.isOpen === false) return 'closed'
   try {
     const inside = told.isTransaction ?? told.inTransaction
     if (typeof inside === 'boolean') return inside ? 'open' : 'none'
-    // The first versions of node:sqlite cannot be asked; beginning one tells.
+    // The first versions of node:sqlite have no such property; a `begin` shows it.
     handle.exec(callerQueries.begin)
     handle.exec(callerQueries.rollback)
     return 'none'
@@ -65,15 +68,18 @@ export function transactionOf(handle: SqliteDatabase): 'open' | 'none' | 'closed
   }
 }
 
-/** The file and the library that a caller's handle must be of. */
+/** The file and the library that a caller's handle must belong to. */
 export interface Home {
   readonly name: string
   readonly library: SqliteConstructor
-  /** The store's only connection, where no other can reach the database. */
+  /** The store's only connection, when no other can reach the database. */
   readonly only: SqliteDatabase | undefined
 }
 
-/** Refuses a handle that is closed, of another library, or on another file. What passed once need not be asked again. */
+/**
+ * Refuses a handle that is closed, of another library, or on another file. A handle that passed once is not checked
+ * again.
+ */
 export function checkHome(handle: SqliteDatabase, home: Home): void {
   if (transactionOf(handle) === 'closed')
     throw new TransactionError('E_TX_CLOSED', 'tx is a handle that was closed; open one, and begin a transaction on it')
@@ -99,7 +105,7 @@ export function checkHome(handle: SqliteDatabase, home: Home): void {
   )
 }
 
-/** By prototype, since a user may have a class of his own above the library's. */
+/** By prototype, because a user may extend the library's class. */
 function isOfLibrary(handle: SqliteDatabase, library: SqliteConstructor): boolean {
   const own = libraryOf(handle).open
   if (own === library || isBelow(handle, library)) return true
@@ -122,9 +128,9 @@ function mainFile(handle: SqliteDatabase): string {
 }
 
 /**
- * Our statements on the caller's connection: named with their schema, so that no temporary table of the same name is hit,
- * and reading numbers and rows as ours do, whatever the handle was told to do by default. Columns have their names by "as",
- * since the connection may be set to full_column_names.
+ * The store's statements on the caller's connection. They name the schema, so that no temporary table of the same name
+ * is used, and they read numbers and rows as the store does, whatever defaults the handle has. Columns have names by
+ * "as", because the connection may have full_column_names on.
  */
 export class CallerStatements extends Statements {
   protected override prepare(sql: string): SqliteStatement {

@@ -6,16 +6,16 @@ const STEP_FIRST_MS = 1
 const STEP_MAX_MS = 10
 
 export interface CommitWatchOptions {
-  /** Moves with every commit of another connection than the store's own. */
+  /** Changes with every commit of another connection than the store's own. */
   readonly version: () => number
-  /** This is the store's own connection, whose commits its version does not tell. */
+  /** Whether this is the store's own connection, whose commits do not change its version. */
   readonly isOwn: (handle: SqliteDatabase) => boolean
   readonly committed: () => void
 }
 
 /**
- * Notices the commit of a transaction that the caller ends: no event tells of it, so we look, from the turn after the write
- * until the handle is out of its transaction.
+ * Detects the commit of a transaction that the caller ends. There is no event for it, so the watch checks from the turn
+ * after the write until the handle is out of its transaction.
  */
 export class CommitWatch {
   readonly #world: World
@@ -39,7 +39,7 @@ export class CommitWatch {
       const ended = transactionOf(handle) !== 'open'
       const version = this.#options.version()
       if (ended) this.#watched.delete(handle)
-      // A handle that is never out of a transaction when we look has commits too.
+      // A handle may be in a transaction at every check and still have committed in between.
       if (version !== seen || (ended && this.#options.isOwn(handle))) this.#options.committed()
       seen = version
       if (!ended) this.#world.timers.after(stepMs, look, { idle: true })

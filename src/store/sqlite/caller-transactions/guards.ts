@@ -5,7 +5,9 @@ import { callerQueries } from '../queries/caller-transactions.js'
 import { isBeforeTables } from '../connection/driver.js'
 import type { SqliteDatabase } from '../connection/driver.js'
 
-/** The first to touch our tables: where they are missing, the transaction's view is from before they were made. */
+/**
+ * The first statement on our tables: if they are missing, the transaction's snapshot is from before they were created.
+ */
 export function takeTurn(handle: SqliteDatabase): void {
   try {
     handle.exec(callerQueries.takeTurn)
@@ -13,13 +15,13 @@ export function takeTurn(handle: SqliteDatabase): void {
     if (!isBeforeTables(error)) throw error
     throw new TransactionError(
       'E_TX_STALE',
-      'tx began before the tables of the jobs were made and does not see them; roll back, and try it again',
+      'tx began before the tables of the jobs were created and does not see them; roll back, and try it again',
       { cause: error },
     )
   }
 }
 
-/** What comes later, or only when it is asked for, would come after the commit. */
+/** A promise or an iterator would run after the commit. */
 export function refuseLater(value: unknown): void {
   const isPromise = isThenable(value)
   if (isPromise) Promise.resolve(value).catch(() => undefined) // Its outcome is not used.
@@ -32,7 +34,7 @@ export function refuseLater(value: unknown): void {
   )
 }
 
-/** It may have begun another one, too. */
+/** The function may also have begun another transaction. */
 export function checkHeld(handle: SqliteDatabase): void {
   try {
     handle.exec(callerQueries.letGoWork)

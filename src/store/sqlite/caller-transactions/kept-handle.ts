@@ -4,8 +4,8 @@ import { callerQueries } from '../queries/caller-transactions.js'
 import type { SqliteDatabase } from '../connection/driver.js'
 
 /**
- * The engine's own connection for `ctx.transaction`, where the user gave none. The handler has it for one call. Whatever it
- * keeps of it afterwards must not hold the file's only turn to write, or spoil the next call.
+ * The store's own connection for `ctx.transaction`, when the user gave none. The handler may use it for one call. If it
+ * keeps a reference, that must neither hold the file's write lock nor affect the next call.
  */
 export class KeptHandle {
   readonly #open: () => SqliteDatabase
@@ -13,17 +13,17 @@ export class KeptHandle {
   #handle: SqliteDatabase | undefined
   #unseal: (() => void) | undefined
 
-  /** `settings` are put back before each use. */
+  /** `settings` are restored before each use. */
   constructor(open: () => SqliteDatabase, settings: string) {
     this.#open = open
     this.#settings = settings
   }
 
-  /** For one call; then it is put back, or dropped when anything went wrong. */
+  /** For one call; afterwards it is kept for reuse, or dropped after an error. */
   take(): SqliteDatabase {
     this.#unseal?.()
     this.#unseal = undefined
-    // Only we begin one here, unless the handler kept a statement.
+    // Only the store begins a transaction here, unless the handler kept a statement.
     if (this.#handle !== undefined && transactionOf(this.#handle) !== 'none') this.drop()
     this.#handle ??= this.#open()
     this.#handle.exec(this.#settings)
@@ -47,21 +47,24 @@ export class KeptHandle {
     this.#handle = this.#unseal = undefined
     if (handle === undefined || transactionOf(handle) === 'closed') return
     try {
-      // A statement of the user's may keep a closed connection alive, and must not keep its transaction.
+      // A statement of the user may keep a closed connection alive, and must not keep its transaction.
       if (transactionOf(handle) === 'open') handle.exec(callerQueries.rollback)
     } catch {
-      // Why it is dropped has been told; closing it ends the transaction too.
+      // The error that made us drop it is reported already; closing it ends the transaction too.
     }
     handle.close()
   }
 }
 
-/** Calls with a handle that cannot be closed meanwhile: its transaction would live on with whatever still refers to it. */
+/**
+ * Calls with a handle that cannot be closed meanwhile: its transaction would stay open while something refers to the
+ * handle.
+ */
 export function keepingOpen<T>(handle: SqliteDatabase, call: () => T): T {
   const refuse = () => (): never => {
     throw new TransactionError(
       'E_TX_IN_USE',
-      'ctx.transaction(): tx cannot be closed while its transaction is open; leave it open, it is closed by whoever opened it',
+      'ctx.transaction(): tx cannot be closed while its transaction is open; leave it open',
     )
   }
   const restore = shadow(handle, ['close'], refuse)
@@ -72,7 +75,7 @@ export function keepingOpen<T>(handle: SqliteDatabase, call: () => T): T {
   }
 }
 
-/** Puts others in the place of a handle's methods; gives what undoes it. */
+/** Overrides methods of a handle; returns the function that restores them. */
 function shadow(handle: SqliteDatabase, names: readonly string[], other: (name: string) => () => never): () => void {
   const before = names.map((name) => [name, Object.getOwnPropertyDescriptor(handle, name)] as const)
   for (const name of names) Object.defineProperty(handle, name, { value: other(name), configurable: true })

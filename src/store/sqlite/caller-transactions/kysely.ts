@@ -18,9 +18,9 @@ import type { SqliteDatabase } from '../connection/driver.js'
 export class KyselyDoor {
   readonly #handle: SqliteDatabase | undefined
   readonly #random: () => number
-  /** The mark that is set while questions are on their way; all of them share it. */
+  /** The mark that is set while queries of it are in flight; all of them share it. */
   #mark: Mark | undefined
-  /** The savepoint of those questions that came in the transaction that was open last. */
+  /** The savepoint of the latest transaction that such a query came in. */
   #hold: Hold | undefined
 
   constructor(handle: SqliteDatabase | undefined, random: () => number) {
@@ -28,7 +28,7 @@ export class KyselyDoor {
     this.#random = random
   }
 
-  /** Writes through the handle that this transaction is on, in this transaction or not at all. */
+  /** Writes through the handle of this transaction, in this transaction or not at all. */
   async within<T>(trx: Kysely, write: (handle: SqliteDatabase) => T): Promise<T> {
     if (!trx.isTransaction)
       throw new TransactionError(
@@ -42,7 +42,7 @@ export class KyselyDoor {
         'E_TX_CLOSED',
         'the handle that the mill was made with, and that Kysely uses, was closed',
       )
-    // All of this before the first await: once that is over the transaction may be too.
+    // All of this before the first await: after it the transaction may have ended.
     const mark = this.#setMark(handle)
     const hold = this.#holdOn(handle)
     try {
@@ -101,7 +101,7 @@ interface Hold {
   asking: number
 }
 
-/** SQLite tells whether there is a savepoint only by releasing it, so it is made again. */
+/** SQLite shows whether a savepoint exists only by releasing it, so it is created again. */
 function stands(handle: SqliteDatabase, hold: Hold): boolean {
   if (transactionOf(handle) !== 'open' || !release(handle, hold)) return false
   handle.exec(callerQueries.hold(hold.name))
@@ -113,7 +113,7 @@ function release(handle: SqliteDatabase, hold: Hold): boolean {
     handle.exec(callerQueries.letGo(hold.name))
     return true
   } catch {
-    return false // It went with its transaction.
+    return false // It ended with its transaction.
   }
 }
 
@@ -140,7 +140,7 @@ function onlyValue(rows: readonly unknown[]): number {
   return Number(Object.values(Object(rows[0]) as object)[0])
 }
 
-/** What Kysely's own CompiledQuery.raw makes. */
+/** The object that Kysely's own CompiledQuery.raw creates. */
 function plainQuery(sql: string): object {
   return {
     sql,

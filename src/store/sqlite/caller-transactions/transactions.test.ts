@@ -13,7 +13,10 @@ import { transactionOf } from './caller.js'
 import type { SqliteConstructor, SqliteDatabase } from '../connection/driver.js'
 import { isOlder } from '../connection/library.js'
 
-/** Every library that this Node can load: better-sqlite3 13 ends the process when a Node before 22.14 opens a file with it. */
+/**
+ * Every library that this Node can load: better-sqlite3 13 ends the process when a Node before 22.14 opens a file with
+ * it.
+ */
 const require = createRequire(import.meta.url)
 const host = process as { getBuiltinModule?: (name: string) => { DatabaseSync: SqliteConstructor } | undefined }
 const libraries: { name: string; Database: SqliteConstructor; builders: boolean }[] = [
@@ -43,7 +46,7 @@ function folder(): string {
 function open(Database: SqliteConstructor, path: string): SqliteDatabase {
   const db = new Database(path)
   undo.push(() => transactionOf(db) === 'closed' || db.close())
-  // The heart of a started mill beats from a thread: now and then it has the file for a moment.
+  // The heartbeat thread of a started mill locks the file for a moment now and then.
   db.exec('pragma busy_timeout = 5000; pragma journal_mode = wal')
   return db
 }
@@ -57,7 +60,7 @@ interface Setting {
 
 const mail = job('mail', (p: { n: number }) => p.n)
 
-/** A mill made with a handle that also holds the business's table; it never polls, so only hints wake it. */
+/** A mill made with a handle that also has the app's table; it never polls, so only hints wake it. */
 async function setUp(Database: SqliteConstructor, path = join(folder(), 'app.db')): Promise<Setting> {
   const db = open(Database, path)
   db.exec('create table if not exists orders (n integer primary key)')
@@ -78,7 +81,7 @@ const count = (db: SqliteDatabase): number =>
   Number((db.prepare('select count(*) as n from orders').get() as { n: number | bigint }).n)
 
 describe.each(libraries)('a transaction on a handle of $name', ({ Database }) => {
-  test('writes a job with the data or not at all, within the call', async () => {
+  test('writes a job with the data or not at all, synchronously', async () => {
     const { db, mill } = await setUp(Database)
     db.exec('begin')
     db.exec('insert into orders values (1)')
@@ -95,7 +98,7 @@ describe.each(libraries)('a transaction on a handle of $name', ({ Database }) =>
     expect([await all(mill), count(db)]).toEqual([['mail ready', 'mail scheduled', 'mail ready', 'mail ready'], 1])
   })
 
-  test('starts its jobs as soon as it commits, with no poll to help', async () => {
+  test('starts its jobs as soon as it commits, without a poll', async () => {
     const { db, mill, ran } = await setUp(Database)
     await mill.start()
     await new Promise((next) => setTimeout(next, 100))
@@ -106,12 +109,12 @@ describe.each(libraries)('a transaction on a handle of $name', ({ Database }) =>
     const start = performance.now()
     db.exec('commit')
     await handle.result({ timeout: '20s' })
-    // Far below the poll; a busy machine is given room.
+    // Far below the poll interval, with room for a busy machine.
     expect(performance.now() - start).toBeLessThan(5_000)
     expect(ran).toEqual([1])
   })
 
-  test('refuses synchronously, and a swallowed refusal leaves nothing', async () => {
+  test('refuses synchronously, and a caught refusal leaves nothing', async () => {
     const { db, mill } = await setUp(Database)
     await mill.enqueue(mail, { n: 0 }, { key: 'held' })
     db.exec('begin')
@@ -139,7 +142,7 @@ describe.each(libraries)('a transaction on a handle of $name', ({ Database }) =>
     expect([await all(mill), count(db)]).toEqual([['mail ready'], 1])
   })
 
-  test('may have savepoints of its owner around the call, and each takes its jobs along', async () => {
+  test('may have the caller’s savepoints around the call, and each keeps or undoes its jobs', async () => {
     const { db, mill } = await setUp(Database)
     db.exec('begin; savepoint a')
     void mill.enqueue(mail, { n: 1 }, { tx: db })
@@ -156,7 +159,7 @@ describe.each(libraries)('a transaction on a handle of $name', ({ Database }) =>
     ])
   })
 
-  test('is refused when there is none, or its handle is closed', async () => {
+  test('is refused when none is open, or its handle is closed', async () => {
     const { db, mill, path } = await setUp(Database)
     expect(thrownBy(() => mill.enqueue(mail, { n: 1 }, { tx: db }))).toMatchObject({ code: 'E_TX_NOT_OPEN' })
     db.exec('begin; commit')
@@ -173,7 +176,7 @@ describe.each(libraries)('a transaction on a handle of $name', ({ Database }) =>
     expect(await all(mill)).toEqual(['mail ready'])
   })
 
-  test('is refused on another file, and taken under another name of the same', async () => {
+  test('is refused on another file, and accepted under another name of the same file', async () => {
     const { mill, path } = await setUp(Database)
     const other = open(Database, join(folder(), 'other.db'))
     other.exec('begin')
@@ -185,7 +188,7 @@ describe.each(libraries)('a transaction on a handle of $name', ({ Database }) =>
     expect(await all(mill)).toEqual([])
   })
 
-  test('reaches our tables whatever stands beside them, and whatever habits its handle has', async () => {
+  test('uses our tables, whatever other schemas have tables of these names, and whatever settings its handle has', async () => {
     const { mill, path } = await setUp(Database)
     const db = open(Database, path)
     const side = join(folder(), 'side.db')
@@ -201,7 +204,7 @@ describe.each(libraries)('a transaction on a handle of $name', ({ Database }) =>
     expect(await all(mill)).toEqual(['mail cancelled', 'mail ready'])
   })
 
-  test('says what keeps it from writing: others, or its own old view', async () => {
+  test('reports what keeps it from writing: another writer, or its own old snapshot', async () => {
     const { db, mill, path } = await setUp(Database)
     const other = open(Database, path)
     db.exec('pragma busy_timeout = 0')
@@ -221,7 +224,7 @@ describe.each(libraries)('a transaction on a handle of $name', ({ Database }) =>
     expect(await all(mill)).toEqual(['mail ready'])
   })
 
-  test('that may only read says so, and one from before our tables is stale', async () => {
+  test('that is read-only is refused as such, and one from before our tables as stale', async () => {
     const path = join(folder(), 'app.db')
     const early = open(Database, path)
     early.exec('create table if not exists orders (n integer primary key); begin')
@@ -238,7 +241,7 @@ describe.each(libraries)('a transaction on a handle of $name', ({ Database }) =>
     expect(await all(mill)).toEqual(['mail ready'])
   })
 
-  test('that is full by a limit of its own handle leaves the mill as it was', async () => {
+  test('that is full by a limit of its own handle does not affect the mill', async () => {
     const { db, mill } = await setUp(Database)
     const { page_count: pages } = db.prepare('pragma page_count').get() as { page_count: number }
     db.exec(`pragma max_page_count = ${pages}; begin`)
@@ -249,7 +252,7 @@ describe.each(libraries)('a transaction on a handle of $name', ({ Database }) =>
     expect((await mill.enqueue(mail, { n: 1 })).isNew).toBe(true)
   })
 
-  test('on a handle with full column names is read by ours all the same', async () => {
+  test('on a handle with full column names is read correctly', async () => {
     const { db, mill } = await setUp(Database)
     db.exec('pragma full_column_names = on; pragma short_column_names = off; begin')
     for (const n of [1, 2]) void mill.schedule(mail, { n }, '1h', { tx: db, key: 'k', queue: `q${n}` })
@@ -259,7 +262,7 @@ describe.each(libraries)('a transaction on a handle of $name', ({ Database }) =>
     expect([(await again).isNew, await all(mill)]).toEqual([false, ['mail scheduled', 'mail ready']])
   })
 
-  test('held open across an await does not stop others for good, in a file or in memory', async () => {
+  test('held open across an await delays other writes and does not stop them, in a file or in memory', async () => {
     for (const path of [undefined, ':memory:']) {
       const { db, mill, ran } = await setUp(Database, path)
       await mill.start()
@@ -276,7 +279,7 @@ describe.each(libraries)('a transaction on a handle of $name', ({ Database }) =>
     }
   })
 
-  test('of a mill in memory is that of its own handle and no other', async () => {
+  test('of a mill in memory must be on its own handle', async () => {
     const { db, mill } = await setUp(Database, ':memory:')
     const other = open(Database, ':memory:')
     other.exec('begin')
@@ -287,7 +290,7 @@ describe.each(libraries)('a transaction on a handle of $name', ({ Database }) =>
     expect(await all(mill)).toEqual(['mail ready'])
   })
 
-  test('of one handle in a row, committed and rolled back, tells them apart', async () => {
+  test('after another on one handle keeps the jobs of commits only', async () => {
     const { db, mill } = await setUp(Database)
     for (let n = 0; n < 20; n += 1) {
       db.exec('begin')
@@ -300,7 +303,7 @@ describe.each(libraries)('a transaction on a handle of $name', ({ Database }) =>
   })
 })
 
-test('a handle that reads rows as arrays and numbers as BigInt is read as any other', async () => {
+test('a handle that reads rows as arrays and numbers as BigInt is read correctly', async () => {
   const { DatabaseSync } = (builtIn ?? require('@photostructure/sqlite')) as {
     DatabaseSync: new (path: string, options: object) => SqliteDatabase
   }
@@ -314,7 +317,7 @@ test('a handle that reads rows as arrays and numbers as BigInt is read as any ot
   expect(await all(mill)).toEqual(['mail scheduled'])
 })
 
-test('a handle in memory that is closed under its mill is told by name', async () => {
+test('an error names a handle in memory that was closed before its mill', async () => {
   const { Database } = libraries[1] as { Database: SqliteConstructor }
   const { db, mill } = await setUp(Database, ':memory:')
   const { id } = await mill.enqueue(mail, { n: 1 })
@@ -325,7 +328,7 @@ test('a handle in memory that is closed under its mill is told by name', async (
   await mill.close()
 })
 
-test('a handle that was closed and opened again is as good as new', async () => {
+test('a handle that was closed and opened again is accepted', async () => {
   const { DatabaseSync } = (builtIn ?? require('@photostructure/sqlite')) as { DatabaseSync: SqliteConstructor }
   const { db, mill } = await setUp(DatabaseSync)
   for (let n = 0; n < 2; n += 1) {
@@ -338,7 +341,7 @@ test('a handle that was closed and opened again is as good as new', async () => 
   expect(await all(mill)).toEqual(['mail ready', 'mail ready'])
 })
 
-test('a handle of a class of the user’s own above the library’s is of that library', async () => {
+test('a handle of a class that extends the library’s is of that library', async () => {
   const { Database } = libraries[0] as { Database: SqliteConstructor }
   class Mine extends Database {}
   const { mill, path } = await setUp(Database)
@@ -349,10 +352,10 @@ test('a handle of a class of the user’s own above the library’s is of that l
   expect(await all(mill)).toEqual(['mail ready'])
 })
 
-test('a handle of another library is refused, and told how both can be one', async () => {
+test('a handle of another library is refused, with advice', async () => {
   const [one, two] = libraries as unknown as [{ Database: SqliteConstructor }, { Database: SqliteConstructor }]
   const { mill } = await setUp(one.Database)
-  // On a file of its own: two libraries on one file is the very thing that must not be.
+  // On another file: two libraries must never open one file.
   const other = open(two.Database, join(folder(), 'other.db'))
   other.exec('begin')
   const error = thrownBy(() => mill.enqueue(mail, { n: 1 }, { tx: other }))
@@ -376,13 +379,13 @@ test.each<[string, unknown, RegExp]>([
   ['a function', () => 1, /must be an open SQLite handle/],
   ['a PostgreSQL client', { query: () => 1 }, /looks like a PostgreSQL client/],
   ['an asynchronous client', { execute: () => 1, batch: () => 1 }, /asynchronous client/],
-])('a tx that is %s is refused by what it looks like', async (_, tx, message) => {
+])('a tx that is %s is refused, and the error says what it looks like', async (_, tx, message) => {
   const { mill } = await setUp((libraries[1] as { Database: SqliteConstructor }).Database)
   const error = thrownBy(() => mill.enqueue(mail, { n: 1 }, { tx }))
   expect(error).toMatchObject({ code: 'E_TX_UNKNOWN', message: expect.stringMatching(message) as string })
 })
 
-test('a job whose check is asynchronous is refused with tx by name, and taken without', async () => {
+test('a job whose check is asynchronous is refused with tx, and accepted without', async () => {
   const db = open((libraries[1] as { Database: SqliteConstructor }).Database, join(folder(), 'app.db'))
   const slow = job('slow', { run: () => 1, accepts: (async () => true) as never })
   const mill = await millrace({ store: sqlite(db), jobs: [slow], logger: false })
@@ -401,7 +404,7 @@ test('a job whose check is asynchronous is refused with tx by name, and taken wi
   expect((await mill.enqueue(slow)).isNew).toBe(true)
 })
 
-test('a bulk has one tx for all', async () => {
+test('a bulk has one tx', async () => {
   const { db, mill } = await setUp((libraries[1] as { Database: SqliteConstructor }).Database)
   db.exec('begin')
   const error = thrownBy(() => mill.enqueueMany(mail, [{ n: 1 }, { n: 2 }], (_, i) => (i === 0 ? { tx: db } : {})))
@@ -423,7 +426,7 @@ test('a bulk has one tx for all', async () => {
   expect([calls, (await all(mill)).length]).toEqual([[0, 1, 2], 3])
 })
 
-test('a closed mill writes into nobody’s transaction', async () => {
+test('a closed mill writes into no transaction', async () => {
   const { db, mill } = await setUp((libraries[1] as { Database: SqliteConstructor }).Database)
   await mill.close()
   db.exec('begin')
@@ -433,7 +436,7 @@ test('a closed mill writes into nobody’s transaction', async () => {
 const orders = sqliteTable('orders', { n: integer('n').primaryKey() })
 
 describe.each(libraries.filter((each) => each.builders))('a query builder on a handle of $name', ({ Database }) => {
-  test('Drizzle: its transaction takes jobs along, and its database only while one is open', async () => {
+  test('Drizzle: its transaction accepts jobs, and its database only while a transaction is open', async () => {
     const { db, mill } = await setUp(Database)
     const orm = drizzle(db as never)
     orm.transaction((tx) => {
@@ -465,7 +468,7 @@ describe.each(libraries.filter((each) => each.builders))('a query builder on a h
     expect([await all(mill), count(db)]).toEqual([[], 0])
   })
 
-  test('Kysely: its transaction takes jobs along when the mill was made with its handle', async () => {
+  test('Kysely: its transaction accepts jobs when the mill was made with its handle', async () => {
     const { db, mill } = await setUp(Database)
     const kysely = kyselyOn(db)
     await kysely.transaction().execute(async (tx) => {
@@ -487,7 +490,7 @@ describe.each(libraries.filter((each) => each.builders))('a query builder on a h
     expect(limit?.analysis_limit).toBe(0)
   })
 
-  test('Kysely: controlled transactions and plugins change nothing, and one that ended is refused', async () => {
+  test('Kysely: controlled transactions and plugins work, and an ended transaction is refused', async () => {
     const { db, mill } = await setUp(Database)
     const kysely = kyselyOn(db).withPlugin(new CamelCasePlugin())
     const trx = await kysely.startTransaction().execute()
@@ -518,7 +521,7 @@ describe.each(libraries.filter((each) => each.builders))('a query builder on a h
         if (ending === 'commit') throw new Error('undo')
       })
       await Promise.allSettled([first, second])
-      // It may come in time, and is then as good as awaited; never is it the second one's.
+      // The call may come in time and then counts as awaited; it never joins the second transaction.
       const outcome = await forgotten
       const written = (await all(mill)).length - before
       if (outcome === 'written')
@@ -528,7 +531,7 @@ describe.each(libraries.filter((each) => each.builders))('a query builder on a h
     expect(transactionOf(db)).toBe('none')
   })
 
-  test('Kysely: many calls at once in one transaction, beside its own writes, are all of it', async () => {
+  test('Kysely: many concurrent calls in one transaction, beside its own writes, all belong to it', async () => {
     const { db, mill } = await setUp(Database)
     const kysely = kyselyOn(db)
     await kysely.transaction().execute(async (tx) => {
@@ -559,7 +562,7 @@ describe.each(libraries.filter((each) => each.builders))('a query builder on a h
     expect(await all(mill)).toEqual([])
   })
 
-  test('Kysely: a job that settles itself without await is settled so or fails, and nobody else’s transaction is touched', async () => {
+  test('Kysely: a job that settles itself without await is settled in its transaction or fails, and no other transaction is affected', async () => {
     const { db, mill } = await setUp(Database)
     const kysely = kyselyOn(db)
     const hasty = job('hasty', async (p: { n: number }, ctx: Context) => {
@@ -593,7 +596,7 @@ describe.each(libraries.filter((each) => each.builders))('a query builder on a h
     expect(count(db)).toBe(10)
   })
 
-  test('Kysely: a handler that is back before its settleIn is waited for', async () => {
+  test('Kysely: the worker waits for the settleIn of a handler that has returned', async () => {
     const { db, mill } = await setUp(Database)
     const kysely = kyselyOn(db)
     let end: (() => Promise<void>) | undefined
@@ -612,7 +615,7 @@ describe.each(libraries.filter((each) => each.builders))('a query builder on a h
     expect([await handle.result({ timeout: '20s' }), count(db)]).toEqual(['kept', 1])
   })
 
-  test('Kysely: hooks around it may await, and what they throw comes by the promise', async () => {
+  test('Kysely: hooks around it may await, and their errors reject the promise', async () => {
     const { db } = await setUp(Database)
     const quota = job('quota', (n: number) => n)
     const hooks: Hooks = {
@@ -661,5 +664,5 @@ function thrownBy(call: () => unknown): unknown {
   } catch (error) {
     return error
   }
-  throw new Error('it was not refused within the call')
+  throw new Error('it was not refused synchronously')
 }

@@ -22,7 +22,7 @@ import { Session } from '../connection/session.js'
 import { settleJobs } from '../verbs/settle.js'
 import { checkHeld, checkStillOpen, refuseLater, takeTurn } from './guards.js'
 
-/** After so long the log says that the file is never free. */
+/** After this long the log says that the file is never free. */
 const BUSY_LIMIT_MS = 60_000
 const BUSY_STEP_MAX_MS = 20
 
@@ -33,23 +33,26 @@ export interface TransactionParts {
   readonly durability: 'power' | 'process'
   /** The database's clock. */
   readonly now: () => number
-  /** Why nothing new may be written, if so: the disk is full. */
+  /** Why new writes are refused, if they are: the disk is full. */
   readonly refusal: () => Error | undefined
-  /** Something was written on this handle that its owner may commit. */
+  /** Jobs were written on this handle, and its owner may commit them. */
   readonly expectCommit: (handle: SqliteDatabase) => void
-  /** A transaction of ours has been committed. */
+  /** A transaction of the store was committed. */
   readonly committed: () => void
 }
 
-/** The store's writes inside transactions that are not the commit queue's: the caller's, or one opened for a handler. */
+/** The store's writes inside transactions outside of the commit queue: the caller's, or one opened for a handler. */
 export class SqliteTransactions implements TransactionStore {
   readonly answersLater = false
   readonly #parts: TransactionParts
   readonly #home: Home
   readonly #kysely: KyselyDoor
-  /** Handles that were checked, with our statements on them. A handle is its owner's to keep: nothing here keeps it. */
+  /**
+   * Checked handles, with our statements on them. The owner of a handle decides its lifetime: this map does not keep it
+   * alive.
+   */
   #known = new WeakMap<SqliteDatabase, Statements>()
-  /** The connection for `transact`, where the user gave none. */
+  /** The connection for `transact`, when the user gave none. */
   readonly #kept: KeptHandle
   #closed = false
 
@@ -113,7 +116,7 @@ export class SqliteTransactions implements TransactionStore {
       if (waited > BUSY_LIMIT_MS)
         throw new TransactionError(
           'E_TX_BUSY',
-          `${this.#home.name} was locked by others for a minute; nothing was written`,
+          `${this.#home.name} was locked by other connections for a minute; nothing was written`,
         )
       await new Promise<void>((next) =>
         timers.after(0.5 + random() * Math.min(BUSY_STEP_MAX_MS, 1 + waited / 10), next),
@@ -140,7 +143,7 @@ export class SqliteTransactions implements TransactionStore {
     return result
   }
 
-  /** Our statements on a handle that is in a transaction; another is refused. */
+  /** Our statements on a handle that is in a transaction; throws when it is not. */
   #openStatements(handle: SqliteDatabase): Statements {
     const statements = this.#statementsOn(handle)
     if (transactionOf(handle) === 'open') return statements
@@ -150,9 +153,10 @@ export class SqliteTransactions implements TransactionStore {
     )
   }
 
-  /** All of a work or nothing of it. What it looked up is forgotten with its session: the caller may roll back. */
+  /** All of a work or nothing. Its caches are dropped with its session, because the caller may roll back. */
   #whole<T>(statements: Statements, work: (session: Session, now: number) => T): T {
-    // Not by a prepared statement: libsql leaves one that failed in progress, and then no savepoint can be opened any more.
+    // Not as a prepared statement: libsql leaves a failed one in progress, and then no savepoint can be opened any
+    // more.
     this.#ours(() => takeTurn(statements.database))
     try {
       statements.of(callerQueries.savepoint).run()
@@ -170,11 +174,11 @@ export class SqliteTransactions implements TransactionStore {
       statements.of(rollbackTo).run()
       statements.of(release).run()
     } catch {
-      // There is no savepoint: it never came about, or SQLite has ended the whole transaction.
+      // There is no savepoint: it was never created, or SQLite has ended the whole transaction.
     }
   }
 
-  /** Our statements on a handle, which is checked when it is new. */
+  /** Our statements on a handle, which is checked the first time. */
   #statementsOn(handle: SqliteDatabase): Statements {
     const known = this.#known.get(handle)
     if (known !== undefined && isAlive(known)) return known
@@ -185,7 +189,7 @@ export class SqliteTransactions implements TransactionStore {
     return statements
   }
 
-  /** On the user's own handle where there is one, so that `tx` is what he already works with. */
+  /** On the user's own handle if there is one, so that `tx` is the object the user already works with. */
   #tryOwn<T>(request: Transact<T>): { readonly value: T } | undefined {
     const { given, database, path } = this.#parts.file
     if (given !== undefined) return this.#tryTransact(given, request)
@@ -200,7 +204,10 @@ export class SqliteTransactions implements TransactionStore {
     }
   }
 
-  /** From begin to commit in one go, so that no other write comes between. Undefined: it is not our turn yet. */
+  /**
+   * From begin to commit synchronously, so that no other write comes between. Undefined: the write lock is not free
+   * yet.
+   */
   #tryTransact<T>(handle: SqliteDatabase, request: Transact<T>): { readonly value: T } | undefined {
     const statements = this.#statementsOn(handle)
     if (!this.#begin(handle, statements)) return undefined
@@ -220,7 +227,7 @@ export class SqliteTransactions implements TransactionStore {
     if (transactionOf(handle) === 'open') return false
     const { timeout } = statements.of(callerQueries.busyTimeout).get() as { timeout: number }
     try {
-      // The wait is ours, by timer: the driver's own would block the event loop.
+      // Wait by timer: the driver's own wait would block the event loop.
       handle.exec(callerQueries.setBusyTimeout(0))
       handle.exec(callerQueries.beginNow)
       return true
@@ -246,7 +253,7 @@ export class SqliteTransactions implements TransactionStore {
     return value
   }
 
-  /** Only errors of our own statements are put into our words: what a user's function throws is his. */
+  /** Translates only errors of our own statements: errors of the user's function pass unchanged. */
   #ours<T>(run: () => T): T {
     try {
       return run()
@@ -274,12 +281,12 @@ export class SqliteTransactions implements TransactionStore {
         `tx cannot write: its handle was opened read-only, or has "pragma query_only" on, or the file is; pass a handle that may write ${this.#home.name}`,
         { cause: error },
       )
-    // A full disk is not noted here: it may be a limit of this connection's own, and the store's next write finds out.
+    // A full disk is not recorded here: it may be a limit of this connection, and the store's next write finds out.
     return translate(error, this.#home.name)
   }
 }
 
-/** A handle that was closed and opened again has none of its old statements: one of them tells. */
+/** A handle that was closed and opened again has lost its statements: one of them shows it. */
 function isAlive(statements: Statements): boolean {
   if (transactionOf(statements.database) === 'closed') return false
   try {

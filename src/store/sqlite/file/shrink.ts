@@ -25,9 +25,9 @@ export function hasSpace(session: Session): boolean {
 }
 
 /** Releases a few free pages, within the current transaction. True when there are more. */
-export function giveBack(session: Session): boolean {
+export function releasePages(session: Session): boolean {
   if (!hasSpace(session)) return false
   // The pragma frees one page for each row that is read.
-  session.statement(session.queries.giveBackPages(STEP_PAGES)).all()
+  session.statement(session.queries.freePages(STEP_PAGES)).all()
   return hasSpace(session)
 }

@@ -34,5 +34,5 @@ export const pruneQueries = {
     select (select freelist_count from pragma_freelist_count) as free,
            (select page_count from pragma_page_count) as pages,
            (select auto_vacuum from pragma_auto_vacuum) as mode`,
-  giveBackPages: (pages: number): string => `pragma incremental_vacuum(${pages})`,
+  freePages: (pages: number): string => `pragma incremental_vacuum(${pages})`,
 }

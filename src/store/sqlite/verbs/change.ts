@@ -23,7 +23,10 @@ export function changeJob(session: Session, command: GuardedChange, now: number)
   return runVerb(change(new SqliteCommands(session, now), command))
 }
 
-/** What `store/verbs/commands.ts` needs. A job is one row of `live` or of `history`, and changes where it is. */
+/**
+ * The steps of `store/verbs/commands.ts`. A job is one row of `live` or of `history`, and a command changes it in
+ * place.
+ */
 class SqliteCommands implements CommandSteps<CommandTarget> {
   readonly #session: Session
   readonly #now: number

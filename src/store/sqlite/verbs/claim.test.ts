@@ -39,7 +39,7 @@ async function holding(count: number): Promise<{ store: SqliteStore; held: reado
 
 const cancelled = (id: string) => ({ id, from: 'ready' as const, to: 'cancelled' as const, keepMs: Infinity })
 
-test('a held job that was cancelled is not confirmed', async () => {
+test('a cancelled held job is not confirmed', async () => {
   const { store, held } = await holding(2)
   expect((await store.confirmJobs(held)).mine).toEqual(new Set(held.map((job) => job.ref)))
   await store.changeJob(cancelled((held[0] as ClaimedJob).id))
@@ -47,8 +47,9 @@ test('a held job that was cancelled is not confirmed', async () => {
   await store.close()
 })
 
-// The command is counted when it is asked for and not when it is committed, so a confirmation in between uses it up.
-test('a held job is not confirmed after its cancellation, also when another confirmation came in between', async () => {
+// The command is counted when it is requested, not when it is committed; a confirmation in between must not use up the
+// count.
+test('a cancelled held job is not confirmed, also when another confirmation came before the commit', async () => {
   const { store, held } = await holding(1)
   const [job] = held as [ClaimedJob]
   const cancelling = store.changeJob(cancelled(job.id))

@@ -11,21 +11,22 @@ import { SessionAt } from '../connection/session.js'
 import type { Session } from '../connection/session.js'
 import { rowRunsOf } from './row-runs.js'
 
-/** So few lanes are simply asked for their jobs. */
+/** Up to this many lanes are read directly, without checking first which have jobs. */
 const FEW_LANES = 8
-/** Lanes with ready jobs that are looked for at a time. */
+/** The number of lanes with ready jobs that are looked up at a time. */
 const FILLED_AT_ONCE = 64
 
 /**
- * Taking jobs. Each lane is one line in one index; the claim reads the head of every lane it may take from, merges them by
- * `sort` (due time, moved by priority), and marks what it takes with its fence. Of many lanes it first looks up which have jobs. The list also goes into one lease row, which
- * is how a rescuer finds the jobs of the dead without an index that every claim would have to pay for.
+ * Claims jobs. Each lane is one range of one index. The claim reads the head of every lane it may take from, merges
+ * them by `sort` (due time, moved by priority), and writes its fence to the jobs it takes. With many lanes it first
+ * looks up which have jobs. The list also goes into one lease row: a rescuer finds the jobs of a dead worker there,
+ * without an index that every claim would have to maintain.
  */
 export function claimJobs(session: Session, request: ClaimRequest, now: number): Claimed {
   const nothing = nothingTaken(now)
   if (session.statement(session.queries.isWorker).get(request.worker) === undefined) return { ...nothing, lost: true }
   const { queues: paused, over, resumesInMs } = pausedNow(session, now)
-  // An old pause costs one claim and no other.
+  // The first claim after the end of a pause deletes it; later claims pay nothing.
   for (const queue of over) runVerb(resumeQueue(new SessionAt(session, now), queue))
   const known = session.lanes.named(request.names)
   const may = mayTake(request, paused)
@@ -49,7 +50,7 @@ function takeOthers(session: Session, request: ClaimRequest, lanes: readonly Lan
     : takeMerged(session, request, lanes, now)
 }
 
-/** The answer of a claim that would take nothing, by reading alone; undefined when it must be made. */
+/** The result of a claim that would take nothing, by reading alone; undefined when the claim must write. */
 export function nothingToClaim(session: Session, request: ClaimRequest, now: number): Claimed | undefined {
   if (session.statement(session.queries.isWorker).get(request.worker) === undefined) return undefined
   const { queues: paused, resumesInMs } = pausedNow(session, now)
@@ -61,7 +62,7 @@ export function nothingToClaim(session: Session, request: ClaimRequest, now: num
 }
 
 function isAnyReady(session: Session, lanes: readonly Lane[]): boolean {
-  // Not `get`: claims ask the same statement for all, and after that libsql's next `get` finds nothing.
+  // Not `get`: claims call `all` on the same statement, and after that libsql's next `get` returns nothing.
   return lanes.some(({ lane }) => session.statement(session.queries.readyJobs).all(lane, 1).length > 0)
 }
 
@@ -72,11 +73,12 @@ function mayTake(request: ClaimRequest, paused: ReadonlySet<string>): MayTake {
   return ({ queue }) => queues?.has(queue) !== false && (request.rooms.get(queue) ?? 1) > 0 && !paused.has(queue)
 }
 
-/** The lanes to take from; of many only those that have jobs. */
+/** The lanes to take from; with many lanes, only those that have jobs. */
 function lanesToTake(session: Session, known: LaneList, may: MayTake): Lane[] {
   if (known.lanes.length <= FEW_LANES) return known.lanes.filter(may)
   const lanes: Lane[] = []
-  // By turns the next lane with jobs and the next lane that is known: neither empty ones nor those of other workers are walked.
+  // Alternates between the next lane with jobs and the next known lane, so it visits neither empty lanes nor those of
+  // other workers.
   for (let next = known.from(0); next !== undefined;) {
     const filled = session.statement(session.queries.filledLanes).all(next.lane, FILLED_AT_ONCE) as { lane: number }[]
     for (const { lane } of filled) {
@@ -88,12 +90,12 @@ function lanesToTake(session: Session, known: LaneList, may: MayTake): Lane[] {
   return lanes
 }
 
-/** A lane with suspects, and the shortest streak among them. */
+/** A lane with suspects, and their shortest streak. */
 interface SuspectLane extends Lane {
   readonly streak: number
 }
 
-/** Suspects of one lane that a claim looks at. */
+/** The most suspects of one lane that a claim reads. */
 const SUSPECTS_MAX = 1_000
 
 function waitingSuspects(session: Session, known: LaneList, may: MayTake): SuspectLane[] {
@@ -120,7 +122,7 @@ function takeSuspects(
   return readBodies(session, refs, request.fence)
 }
 
-/** One lane needs no merging, so its jobs are read whole at once. */
+/** One lane needs no merging, so its jobs are read with their bodies in one statement. */
 function takeFromLane(session: Session, request: ClaimRequest, lane: Lane, now: number): ClaimedJob[] {
   const room = Math.min(request.max, request.rooms.get(lane.queue) ?? request.max)
   if (room <= 0) return []
@@ -141,7 +143,7 @@ function takeMerged(session: Session, request: ClaimRequest, lanes: readonly Lan
   return readBodies(session, refs, request.fence)
 }
 
-/** The first `max` of several lanes together, no more of a queue than it has room for. */
+/** The first `max` jobs of several lanes together, and no more of a queue than it has room for. */
 function heads(
   session: Session,
   sql: string,
@@ -154,7 +156,7 @@ function heads(
     const rows = session.statement(sql).all(lane.lane, most) as HeadRow[]
     return { lane, most, rows }
   }
-  // Of many lanes a few jobs each: mostly that is enough, and where it is not, more are read of the lanes that ran out.
+  // With many lanes, read a few jobs of each: usually that is enough; if not, read more of the lanes that ran out.
   const share = lanes.length <= FEW_LANES ? max : Math.ceil((2 * max) / lanes.length)
   let all = lanes.map((lane) => read(lane, Math.min(max, share)))
   for (;;) {
@@ -171,7 +173,7 @@ interface HeadRow {
   readonly sort: number
 }
 
-/** The first jobs of a lane, at most so many. */
+/** The first jobs of a lane, up to a limit. */
 interface LaneHead {
   readonly lane: Lane
   readonly most: number
@@ -193,7 +195,7 @@ function firstOf(heads: readonly LaneHead[], max: number, rooms: ReadonlyMap<str
   return taken
 }
 
-/** Puts the claim's fence on them: the first `starting` run from now on, the rest is held. */
+/** Writes the claim's fence to the jobs: the first `starting` are running from now on, the rest are held. */
 function mark(
   session: Session,
   request: ClaimRequest,
@@ -220,7 +222,7 @@ function readBodies(session: Session, refs: readonly number[], fence: number): C
   return rows.map((row) => toClaimedJob(session.lanes.get(row[5]), row, fence))
 }
 
-/** Which of these are still held under their fence. */
+/** The jobs that are still held under their fence. */
 export function confirmJobs(session: Session, claims: readonly Claim[]): Set<number> {
   const confirmed = new Set<number>()
   for (const [fence, refs] of byFence(claims)) {
@@ -249,7 +251,7 @@ export function byFence(claims: readonly Claim[]): Map<number, number[]> {
   return groups
 }
 
-/** seq, id, payload, due_at, and as JSON text the columns that most jobs have nothing in; null when this one has not either. */
+/** seq, id, payload, due_at, and the rarely used columns as one JSON text; null when all of them are empty. */
 type BodyRow = readonly [number, string, Encoded, number, string | null, ...(readonly unknown[])]
 /** The same with its lane. */
 type LanedRow = readonly [number, string, Encoded, number, string | null, number]
@@ -291,10 +293,10 @@ export function toClaimedJob(lane: Lane, row: BodyRow, fence: number): ClaimedJo
   }
 }
 
-/** What a claim must not take, what it may take again, and when to come again. */
+/** The queues that a claim must not take from, those it may take from again, and when to claim again. */
 interface PausedNow {
   readonly queues: ReadonlySet<string>
-  /** Queues whose pause is written still and over. */
+  /** Queues whose pause is over but still has a row. */
   readonly over: readonly string[]
   readonly resumesInMs: number | null
 }
@@ -315,7 +317,7 @@ function pausedNow(session: Session, now: number): PausedNow {
 
 const NONE_PAUSED: PausedNow = { queues: new Set(), over: [], resumesInMs: null }
 
-/** Every queue with a pause written for it, over or not. */
+/** Every queue that has a pause row, over or not. */
 export function readPauses(session: Session): Map<string, CurrentPause> {
   const rows = session.statement(session.queries.readPauses).all() as PauseRow[]
   return new Map(rows.map((row) => [row.queue, { pausedAt: row.paused_at, until: row.until }]))

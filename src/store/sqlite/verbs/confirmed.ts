@@ -4,9 +4,10 @@ import { byFence, confirmJobs, readPauses } from './claim.js'
 import type { Session } from '../connection/session.js'
 
 /**
- * Which claims need not be asked about. A held job is confirmed before it begins, many times a second, and nearly always
- * no other process has committed anything since its claim was made or last confirmed. That is what a claim's stamp says: the
- * connection's `data_version` (commits of others) and a count of our own commands that can take a job away or pause a queue.
+ * Claims that need no new confirmation. A worker confirms held jobs before it starts them, many times a second, and
+ * usually no other process has committed since the claim was made or last confirmed. A claim's stamp shows that: the
+ * connection's `data_version` (commits of other connections), and a count of this process's own commands that can take
+ * a job or pause a queue.
  */
 export class Confirmed {
   readonly #session: Session
@@ -35,7 +36,10 @@ export class Confirmed {
     return { mine, paused }
   }
 
-  /** Moves the jobs of paused queues out of those that may begin. A claim takes none of them, so only unconfirmed ones can be such. */
+  /**
+   * Moves the jobs of paused queues out of those that may start. A claim takes no job of a paused queue, so only
+   * unconfirmed ones need the check.
+   */
   #takePaused(unconfirmed: readonly HeldJob[], mine: Set<number>, now: number): Set<number> {
     const pauses = readPauses(this.#session)
     const paused = new Set<number>()

@@ -10,8 +10,9 @@ import { openFile } from '../connection/open.js'
 import { SqliteStore } from '../sqlite-store.js'
 
 /**
- * Random enqueues, claims, ends, commands and prunings against a plain model of places, shrunk when they disagree. The model
- * is a list of jobs, a map of places and the rules a user would write down; it knows nothing of tables.
+ * Random enqueues, claims, ends, commands and prunings, compared with a plain model of unique slots, and shrunk when
+ * they disagree. The model is a list of jobs, a map of slots and the rules a user would write down; it knows nothing of
+ * tables.
  */
 interface ModelJob {
   readonly id: string
@@ -26,7 +27,7 @@ interface ModelJob {
 
 interface Model {
   readonly jobs: ModelJob[]
-  /** `until` is 0 where there is no window. */
+  /** `until` is 0 when there is no window. */
   readonly places: Map<string, { id: string; until: number }>
 }
 
@@ -58,7 +59,7 @@ async function agree(model: Model, real: Real): Promise<void> {
     job.state === 'gone' ? ['gone'] : [job.state, job.claim !== null, job.payload, job.dueAt],
   )
   expect(found).toEqual(expected)
-  // Where only 'unfinished' was ever asked for, there is one unfinished job at the most, whatever the policies.
+  // If only 'unfinished' was ever requested, there is at most one unfinished job, whatever the policies.
   expect(model.jobs.filter((job) => job.key === 'strict' && !isOver(job)).length).toBeLessThanOrEqual(1)
 }
 
@@ -78,7 +79,7 @@ const enqueue = (asked: Asked): Step =>
     expect(answer).toBe(expectedAnswer(model, asked, id, payload, real.clock.now))
   })
 
-/** 'new', the id of the one that is there, or the code of the refusal. */
+/** 'new', the id of the existing job, or the code of the refusal. */
 async function insert(real: Real, asked: Asked, id: string, payload: string): Promise<unknown> {
   const { key, whilst, policy, forMs, delay } = asked
   const unique: UniqueSlotRequest = { key, while: whilst, onDuplicate: policy, forMs }
@@ -165,7 +166,7 @@ const settle = (at: number, to: State, keepMs: number): Step =>
     if (isOver(job)) end(model, job, keepMs, real.clock.now)
   })
 
-/** What is called off makes way at once; what is kept for no time is gone. */
+/** A cancelled job releases its slot at once; a job that is kept for no time is deleted. */
 function end(model: Model, job: ModelJob, keepMs: number, now: number): void {
   const makesWay = job.state === 'cancelled' || job.state === 'gone'
   if (makesWay && model.places.get(job.key)?.id === job.id) model.places.delete(job.key)
@@ -206,7 +207,7 @@ async function retry(model: Model, real: Real, job: ModelJob, changing: Promise<
 
 const prune = (limit: number): Step =>
   step(`prune(${limit})`, async (model, real) => {
-    // As often as it takes, so that the model need not know the order.
+    // As often as needed, so that the model need not know the order.
     for (let i = 0; i < 60; i += 1) await Promise.all([real.store.pruneJobs(limit), real.store.sweepRows(limit)])
     for (const job of model.jobs) if (isOver(job) && job.keepUntil <= real.clock.now) job.state = 'gone'
   })
@@ -233,21 +234,25 @@ const steps = [
   fc.constantFrom(1, 100).map(prune),
 ]
 
-test('places are taken and freed as a plain model says, whatever happens', { timeout: 60_000 }, async () => {
-  await fc.assert(
-    fc.asyncProperty(fc.commands(steps, { maxCommands: 60, size: 'max' }), async (given) => {
-      const clock = { now: 1_800_000_000_000 }
-      const world = systemWorld()
-      const file = await openFile({ target: ':memory:', durability: 'process' }, true, world)
-      const store = new SqliteStore(file, world, { durability: 'process', now: () => clock.now })
-      await store.addWorker({ id: 'w', host: 'here', pid: 1 })
-      try {
-        const real: Real = { store, clock, ids: world.ids }
-        await fc.asyncModelRun(() => ({ model: { jobs: [], places: new Map() }, real }), given)
-      } finally {
-        await store.close()
-      }
-    }),
-    { numRuns: 300, interruptAfterTimeLimit: 30_000, markInterruptAsFailure: false },
-  )
-})
+test(
+  'unique slots are taken and released as a plain model says, after random operations',
+  { timeout: 60_000 },
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.commands(steps, { maxCommands: 60, size: 'max' }), async (given) => {
+        const clock = { now: 1_800_000_000_000 }
+        const world = systemWorld()
+        const file = await openFile({ target: ':memory:', durability: 'process' }, true, world)
+        const store = new SqliteStore(file, world, { durability: 'process', now: () => clock.now })
+        await store.addWorker({ id: 'w', host: 'here', pid: 1 })
+        try {
+          const real: Real = { store, clock, ids: world.ids }
+          await fc.asyncModelRun(() => ({ model: { jobs: [], places: new Map() }, real }), given)
+        } finally {
+          await store.close()
+        }
+      }),
+      { numRuns: 300, interruptAfterTimeLimit: 30_000, markInterruptAsFailure: false },
+    )
+  },
+)

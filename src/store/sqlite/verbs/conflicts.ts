@@ -8,15 +8,15 @@ import { endWaiting } from './moves.js'
 import { readForChange } from './read.js'
 import { noteTimes, writeJobs } from './write.js'
 
-/** An unfinished job that has a key or a slot. */
+/** An unfinished job that holds a key or a slot. */
 interface StoredHolder extends Holder {
   readonly seq: number
   readonly grp: string | null
-  /** Under its key; 0 of the holder of a slot. */
+  /** Its turn under its key; 0 for the holder of a slot. */
   readonly turn: number
 }
 
-/** What `store/verbs/conflicts.ts` needs. There is one writer at a time, so no step ever loses a race. */
+/** The steps of `store/verbs/conflicts.ts`. SQLite has one writer at a time, so no step loses a race. */
 export class SqliteConflicts implements ConflictSteps<StoredHolder> {
   readonly #session: Session
   readonly #now: number
@@ -71,7 +71,7 @@ export function keyHolder(
   const row = session.statement(session.queries.keyHolder).get(name, key, below) as
     | (StoredHolder & { readonly fence: number | null })
     | undefined
-  // Added to the row itself: to copy it would cost an enqueue that is answered by its holder a twentieth of its time.
+  // Assigned to the row itself: a copy would cost a duplicate enqueue a twentieth of its time.
   return row === undefined ? undefined : Object.assign(row, { claimed: row.fence !== null })
 }
 
@@ -91,7 +91,7 @@ interface SlotRow {
   readonly seq: number
   readonly id: string
   readonly until: number | null
-  /** Of the job, while it exists. */
+  /** The job's options, while the job exists. */
   readonly options: string | null
   readonly grp: string | null
   /** Null when the job has ended or was deleted. */
@@ -109,12 +109,12 @@ export function takeSlot(
   session.statement(session.queries.takeSlot).run(job.name, key, seq, job.id, until)
 }
 
-/** Only a resume, or the end of a parent, moves these: a new time is not enough. */
-function isAside(state: State): boolean {
+/** Only a resume, or the end of a parent, changes these states: a new due time does not. */
+function isPausedOrBlocked(state: State): boolean {
   return state === 'paused' || state === 'blocked'
 }
 
-/** The one that waits gets the new time and payload and keeps its id, and its group. */
+/** The waiting job gets the new time and payload, and keeps its id and group. */
 function moveHolder(session: Session, job: NewJob, { seq, id, grp }: StoredHolder, now: number): void {
   const dueAt = instant(job.due, now)
   const state = dueAt <= now ? 'ready' : 'scheduled'
@@ -123,7 +123,7 @@ function moveHolder(session: Session, job: NewJob, { seq, id, grp }: StoredHolde
   const before = grp === null ? undefined : readForChange(session, id)
   if (before !== undefined) {
     session.groupMoves.leave(before, before.state)
-    session.groupMoves.enter({ group: grp, queue: job.queue }, isAside(before.state) ? before.state : state)
+    session.groupMoves.enter({ group: grp, queue: job.queue }, isPausedOrBlocked(before.state) ? before.state : state)
   }
   session.statement(session.queries.moveJob).run(state, dueAt, sortOf(dueAt, job.priority), lane, expiresAt, seq)
   session.statement(session.queries.editJob).run(job.payload, job.options, job.priority, lane, seq)
@@ -132,12 +132,12 @@ function moveHolder(session: Session, job: NewJob, { seq, id, grp }: StoredHolde
 }
 
 /**
- * Slots looked at for each that may be deleted. Where more than one in so many is over, the sweep goes on at once; so those
- * never become more than a part of the table, and a table of slots that all count is walked slowly.
+ * Slots read for each that may be deleted. If more than one in this many is over, the sweep continues at once; so
+ * expired slots never become more than a part of the table, and a table without expired slots is scanned slowly.
  */
 const LOOKS = 4
 
-/** Deletes slots that no longer count: the next few of a walk round the table. Gives how many. */
+/** Deletes expired slots among the next few of a cyclic scan of the table. Returns their number. */
 export function sweepSlots(session: Session, limit: number, now: number): number {
   const looks = limit * LOOKS
   const rows = session.statement(session.queries.nextSlots).all(now, ...session.sweptTo, looks) as SweepRow[]

@@ -14,10 +14,13 @@ import type { Session } from '../connection/session.js'
  * `createdAfter: 9:30` thus asks for 300 to 400 and for 700 to 900.
  */
 
-/** With more steps than this, times are not searched for and all numbers are walked. */
+/** With more steps than this, the find does not search by time and scans all numbers. */
 const STEPS_MAX = 256
 
-/** Before the first job of a transaction is written, at the time that it gets: notes that the clock was set back since the last one. */
+/**
+ * Called before the first insert of a transaction, with its now: records a step if the clock was set back since the
+ * last job.
+ */
 export function noteClockStep(session: Session, now: number): void {
   if (session.isInOrder) return
   session.isInOrder = true
@@ -25,7 +28,7 @@ export function noteClockStep(session: Session, now: number): void {
   if (last !== undefined && last.created_at > now) session.statement(session.queries.addClockStep).run(last.seq + 1)
 }
 
-/** Whether a step is before all jobs, where it tells nothing any more. */
+/** Whether a step is before all jobs, where it has no effect any more. */
 export function isAnyOldStep(session: Session): boolean {
   return session.statement(session.queries.anyOldClockStep).get() !== undefined
 }
@@ -42,7 +45,9 @@ export interface NumberRange {
 
 export const ALL: NumberRange = { first: 0, last: Number.MAX_SAFE_INTEGER - 1 }
 
-/** The ranges of numbers that all matching times are in, in order. Within one snapshot with what is then read of them. */
+/**
+ * The ranges of numbers that contain all matching times, in order. Call it in the snapshot that also reads the jobs.
+ */
 export function rangesOf(session: Session, { createdAfter, createdBefore }: FindQuery): NumberRange[] {
   const steps = session.statement(session.queries.clockSteps).all(STEPS_MAX + 1) as { seq: number }[]
   if (steps.length > STEPS_MAX) return [ALL]
@@ -62,7 +67,9 @@ interface Created {
   readonly created_at: number
 }
 
-/** The first number of a range without steps from which on times are late enough; the one behind the range when none is. */
+/**
+ * The first number of a range without steps whose time is late enough; the number after the range when there is none.
+ */
 function firstOf(session: Session, { first, last }: NumberRange, isLate: (time: number) => boolean): number {
   const { firstCreated, lastCreatedWithin } = session.queries
   const end = session.statement(lastCreatedWithin).get(first, last) as Created | undefined

@@ -23,7 +23,7 @@ beforeAll(async () => {
 })
 afterAll(() => store.close())
 
-/** How SQLite goes about a statement, a line for each table. */
+/** The query plan of a statement, one line per table. */
 function planOf(sql: string): string[] {
   const rows = file.database.prepare(`explain query plan ${sql}`).all(
     ...sql
@@ -46,7 +46,7 @@ test.each(['asc', 'desc'] as const)('candidates are read from an index, %s', (wa
     for (const line of planOf(sql)) expect(line, name).toMatch(/^SEARCH millrace_\w+ USING COVERING INDEX/)
   for (const sql of [queries.listAll(way), queries.listLive(way), queries.listStates(['done'], way)])
     for (const line of planOf(sql)) expect(line).toMatch(/^SEARCH millrace_\w+ USING INTEGER PRIMARY KEY/)
-  // What is not in order there is bounded by what workers hold, and by READY_MAX.
+  // The part that is sorted is bounded by what workers hold, and by READY_MAX.
   const readies = [...planOf(queries.listStates(['ready'], way)), ...planOf(queries.countReady)]
   for (const line of readies.filter((each) => each.includes('millrace_live')))
     expect(line).toMatch(/INDEX millrace_live_(ready|suspect)/)
@@ -59,7 +59,7 @@ test('candidates are looked up one by one, and nothing is sorted', () => {
   for (const detail of details.slice(1)) expect(detail).toMatch(/^SEARCH \w+ USING INTEGER PRIMARY KEY/)
 })
 
-test('a filter that nothing matches ends with the first page where an index has it', async () => {
+test('a filter without matches ends with the first page if it has an index', async () => {
   const page = (filter: Partial<FindQuery>): Promise<object> =>
     store.findJobs({ order: 'newest', limit: 1, cursor: null, ...filter })
   const nothing = { rows: [], cursor: null }
@@ -71,7 +71,7 @@ test('a filter that nothing matches ends with the first page where an index has 
   expect(await page({ label: 'none' })).toEqual(nothing)
 })
 
-test('a time is found in all its jobs when the clock was set back more often than is searched, and old steps are swept', async () => {
+test('a time filter finds all its jobs after more clock steps than it searches, and old steps are swept', async () => {
   const clock = { now: Date.now() }
   const own = await openFile({ target: ':memory:', durability: 'power' }, true, systemWorld())
   const b = new ContractFixture({
@@ -102,7 +102,7 @@ test('a time is found in all its jobs when the clock was set back more often tha
   await b.store.close()
 })
 
-test('the labels of jobs go with them, one by one, by pruning, and where they are kept for no time', async () => {
+test('the labels of a job are deleted with it: by a delete, by pruning, and when it is kept for no time', async () => {
   const clock = { now: Date.now() }
   const own = await openFile({ target: ':memory:', durability: 'power' }, true, systemWorld())
   const b = new ContractFixture({
@@ -111,7 +111,7 @@ test('the labels of jobs go with them, one by one, by pruning, and where they ar
   })
   const labels = (): unknown[] => own.database.prepare('select label from millrace_labels order by seq, label').all()
   const labelled = (label: string) => b.job({ options: JSON.stringify({ labels: [label, label, 'all'] }) })
-  // Every third one is kept: they are pruned by runs and one by one.
+  // Every third job is kept, so the rest are pruned both in runs and one by one.
   await b.insert(Array.from({ length: 40 }, (_, i) => labelled(`l${i}`)))
   const { jobs } = await b.claim(await b.worker())
   expect(labels()).toHaveLength(80)

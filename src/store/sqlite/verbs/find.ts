@@ -11,10 +11,13 @@ import { toJobRow } from './read.js'
 import type { StoredRow } from './read.js'
 import type { Session } from '../connection/session.js'
 
-/** How many jobs one page looks at, at the most: a sparse filter must not hold the event loop. */
+/** The most jobs that one page reads: a sparse filter must not block the event loop. */
 const WINDOW_MAX = 5_000
 
-/** One page: the candidates of the sparsest index, in order, filtered (`store/find.ts`), of the numbers that a time can have. */
+/**
+ * One page: the candidates of the sparsest index, in order, filtered (`store/find.ts`), within the numbers that the
+ * times allow.
+ */
 export function findJobs(session: Session, query: FindQuery): FoundPage {
   const rows: JobRow[] = []
   const cursor = walk(session, query, (refs) => {
@@ -24,7 +27,7 @@ export function findJobs(session: Session, query: FindQuery): FoundPage {
   return { rows, cursor: rows.length === query.limit ? (rows.at(-1) as JobRow).ref : cursor }
 }
 
-/** The same page, counted. */
+/** The number of matches on the same page. */
 export function countJobs(session: Session, query: FindQuery): CountedPage {
   const { conditions, values } = conditionsOf(query)
   const statement = session.statement(session.queries.countJobs(conditions))
@@ -36,7 +39,7 @@ export function countJobs(session: Session, query: FindQuery): CountedPage {
   return { count, cursor: count === query.limit ? null : cursor }
 }
 
-/** Takes the candidates of a page; true: the page is full. */
+/** Receives the candidates of a page; true when the page is full. */
 type Take = (refs: string) => boolean
 
 function walk(session: Session, query: FindQuery, take: Take): number | null {
@@ -45,7 +48,10 @@ function walk(session: Session, query: FindQuery, take: Take): number | null {
   return inOneSnapshot(session, () => walkWithin(session, query, rangesOf(session, query), take))
 }
 
-/** Another process may write between two statements; a savepoint also does where the connection is in a transaction already. */
+/**
+ * Another process may write between two statements. A savepoint works also when the connection is in a transaction
+ * already.
+ */
 function inOneSnapshot<T>(session: Session, read: () => T): T {
   session.statement(session.queries.beginLook).run()
   try {
@@ -56,13 +62,15 @@ function inOneSnapshot<T>(session: Session, read: () => T): T {
     try {
       session.statement(session.queries.endLook).run()
     } catch {
-      // SQLite has ended the transaction itself: what went wrong is the error that is thrown.
+      // SQLite has ended the transaction itself: the original error is thrown.
     }
     throw error
   }
 }
 
-/** The ranges one after the other, until the page is full or has looked at enough. Gives where the next page begins. */
+/**
+ * Reads the ranges one after the other, until the page is full or has read enough. Returns where the next page begins.
+ */
 function walkWithin(session: Session, query: FindQuery, ranges: readonly NumberRange[], take: Take): number | null {
   let looked = 0
   for (const range of inOrder(query, ranges)) {
@@ -77,13 +85,13 @@ function walkWithin(session: Session, query: FindQuery, ranges: readonly NumberR
   return null
 }
 
-/** What is read of a range: the numbers between these two, in the order of the page. */
+/** A part of a range to read: the numbers between these two, in the order of the page. */
 interface Walk {
   readonly cursor: number
   readonly beyond: number
 }
 
-/** Behind the cursor of the page before. */
+/** The ranges after the cursor. */
 function inOrder({ order, cursor }: FindQuery, ranges: readonly NumberRange[]): Walk[] {
   if (order === 'oldest')
     return ranges
@@ -102,11 +110,11 @@ function match(session: Session, query: FindQuery, refs: string, limit: number):
 }
 
 interface List extends Candidates {
-  /** JSON of their numbers. */
+  /** Their numbers as JSON. */
   readonly refs: string
 }
 
-/** The candidates by each filter that has an index; undefined when one of them has none for certain. */
+/** The candidates of each filter that has an index; undefined when one of them certainly has no match. */
 function listsOf(session: Session, query: FindQuery, { cursor, beyond }: Walk): List[] | undefined {
   if (query.states?.length === 0) return undefined
   const { queries } = session
@@ -135,7 +143,7 @@ function countReady(session: Session): number {
   return (session.statement(session.queries.countReady).get() as { ready: number }).ready
 }
 
-/** The lanes that names and queues leave; undefined when neither is asked for. */
+/** The lanes that match the names and queues; undefined when the filter has neither. */
 function lanesOf(session: Session, { names, queues }: FindQuery): number[] | undefined {
   if (names === undefined && queues === undefined) return undefined
   const [known, wanted] = [names && new Set(names), queues && new Set(queues)]
@@ -145,7 +153,7 @@ function lanesOf(session: Session, { names, queues }: FindQuery): number[] | und
   return lanes
 }
 
-/** Only which conditions there are changes the text; every value is bound. */
+/** Only the set of conditions changes the text; every value is bound. */
 function conditionsOf(query: FindQuery): { conditions: string[]; values: SqliteValue[] } {
   const conditions: string[] = []
   const values: SqliteValue[] = []

@@ -1,7 +1,7 @@
 import type { State } from '../../../job/rules/states.js'
 import { unfinishedOf } from '../../group-moves.js'
 import { GROUP_KEEP_MS, readWhenDone } from '../../groups.js'
-import type { GroupTroubles } from '../../groups.js'
+import type { FailedGroups } from '../../groups.js'
 import type { CancelledByParent } from '../../links.js'
 import { enqueueFollowing } from '../../verbs/groups.js'
 import { runVerb } from '../../verbs/verb.js'
@@ -10,11 +10,12 @@ import type { Session } from '../connection/session.js'
 import type { JobSession } from './job-session.js'
 
 /*
- * Groups on SQLite. There is one writer at a time, so counts are kept exact in the transaction that moves the member, and a
- * complete group is one whose row says so: the transaction that ends the last member wakes `promoteJobs`, which looks there.
+ * Groups on SQLite. There is one writer at a time, so the transaction that moves a member keeps the counts exact, and
+ * the row of a group says whether it is complete. The transaction that ends the last member gives a hint, and
+ * `promoteJobs` then reads the complete groups.
  */
 
-/** Writes down which members have moved in this transaction. Called at the end of every verb that moves jobs. */
+/** Writes the member moves of this transaction to the counts. Called at the end of every verb that moves jobs. */
 export function countMoves(session: Session): void {
   if (session.groupMoves.isEmpty) return
   const moves = session.groupMoves.take()
@@ -25,12 +26,12 @@ export function countMoves(session: Session): void {
   if (isAnyComplete(session)) session.note({ dueInMs: 0 })
 }
 
-/** One look at an index that is nearly always empty. */
+/** One lookup in an index that is nearly always empty. */
 export function isAnyComplete(session: Session): boolean {
   return session.statement(session.queries.completeGroups).all(1).length > 0
 }
 
-/** Makes due jobs ready where members may be among them, and gives how many. */
+/** Makes due jobs ready when group members may be among them, and returns their number. */
 export function promoteMembers(session: Session, limit: number, now: number): number {
   const due = session.statement(session.queries.dueMembers).all(now, limit) as DueRow[]
   if (due.length === 0) return 0
@@ -49,12 +50,12 @@ interface DueRow {
   readonly queue: string
 }
 
-export interface Completed extends GroupTroubles {
-  /** What followed a group and was called off at once, because its parent is gone. */
+export interface Completed extends FailedGroups {
+  /** `whenDone` jobs that were cancelled at once, because a parent was deleted. */
   readonly cancelled: readonly CancelledByParent[]
 }
 
-/** Enqueues what was to follow each group that is complete, and notes that it was: both, or neither. */
+/** Enqueues the `whenDone` job of each complete group and marks the group as completed: both, or neither. */
 export function completeGroups(at: JobSession, limit: number): Completed {
   const { session } = at
   const rows = session.statement(session.queries.completeGroups).all(limit) as {
@@ -75,7 +76,7 @@ export function completeGroups(at: JobSession, limit: number): Completed {
   return { cancelled, troubled }
 }
 
-/** One group that cannot be completed holds up neither the others nor the jobs that are due: what it wrote is undone alone. */
+/** A group that cannot be completed must not hold up other groups or due jobs: only its own writes are undone. */
 function apart<T>(session: Session, work: () => T): { readonly value: T } | { readonly error: unknown } {
   session.statement(session.queries.savepoint).run()
   try {
@@ -97,7 +98,7 @@ function undo(session: Session, error: unknown): void {
     session.statement(session.queries.rollbackTo).run()
     session.statement(session.queries.release).run()
   } catch {
-    // SQLite has ended the whole transaction: then that is what went wrong.
+    // SQLite has ended the whole transaction: throw the original error.
     throw error
   }
 }
@@ -106,7 +107,9 @@ export function isAnyGroup(session: Session): boolean {
   return session.statement(session.queries.anyGroup).all().length > 0
 }
 
-/** Forgets groups whose members were all forgotten long ago: the next few of a walk round the table. Gives how many. */
+/**
+ * Deletes groups whose members were all deleted long ago, among the next few of a cyclic scan. Returns their number.
+ */
 export function sweepGroups(session: Session, limit: number, now: number): number {
   const rows = session.statement(session.queries.nextGroups).all(session.groupsSweptTo, limit) as SweepRow[]
   let forgotten = 0

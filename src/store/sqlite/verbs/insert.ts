@@ -15,7 +15,7 @@ import { countMoves } from './groups.js'
 import { linkSuccessors, SqliteLinks } from './links.js'
 import { writeJobs } from './write.js'
 
-/** Writes jobs within the current transaction, all of them or none. */
+/** Inserts jobs within the current transaction, all of them or none. */
 export function insertJobs(session: Session, jobs: readonly NewJob[], options: InsertOptions, now: number): Inserted[] {
   if (options.claim !== undefined && !holds(session, options.claim.ref, options.claim.fence))
     throw new LeaseLostError('enqueue from a handler')

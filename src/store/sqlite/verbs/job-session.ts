@@ -16,7 +16,7 @@ import { insertJobs } from './insert.js'
 import { SqliteLinks } from './links.js'
 import { readJobs } from './read.js'
 
-/** A transaction with what shared verbs do to jobs in it. */
+/** A transaction with the steps on jobs that shared verbs take. */
 export class JobSession extends SessionAt implements JobSteps {
   insertJobs(jobs: readonly NewJob[], options: InsertOptions): Inserted[] {
     return insertJobs(this.session, jobs, options, this.givenNow)

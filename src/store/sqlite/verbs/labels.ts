@@ -1,7 +1,7 @@
 import { labelsOf } from '../../../job/definition/stored-options.js'
 import type { Session } from '../connection/session.js'
 
-/** Writes the labels of a new job; nothing for one that has none. */
+/** Writes the labels of a new job, if it has any. */
 export function addLabels(session: Session, seq: number, options: string | null): void {
   const labels = labelsOf(options)
   if (labels.length > 0) session.statement(session.queries.insertLabels).run(seq, JSON.stringify(labels))

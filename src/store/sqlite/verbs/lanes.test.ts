@@ -25,10 +25,10 @@ async function open(): Promise<SqliteStore> {
 }
 
 /**
- * One turn: a job of a new (queue, name), then one that is refused. The transaction is rolled back and the first is done
- * again by itself; the lane it made the first time is still believed in and is in no table any more.
+ * One turn with two writes: a job of a new (queue, name), then one that is refused. The transaction is rolled back and
+ * the first write is run again; the lane that it cached the first time is in no table any more.
  */
-test('a job of a new queue is there although another write of its turn was refused', async () => {
+test('a job of a new queue is written although another write of its turn was refused', async () => {
   const store = await open()
   await store.insertJobs([newJob({ key: 'k' })], reject)
   const fresh = newJob({ queue: 'brand-new' })
@@ -42,7 +42,7 @@ test('a job of a new queue is there although another write of its turn was refus
   expect(row).toMatchObject({ id: fresh.id, queue: 'brand-new', name: 'mail' })
 })
 
-test('a job of a new queue is never taken for one of another name', async () => {
+test('a job of a new queue is never confused with one of another name', async () => {
   const store = await open()
   await store.insertJobs([newJob({ key: 'k' })], reject)
   const fresh = newJob({ queue: 'brand-new' })

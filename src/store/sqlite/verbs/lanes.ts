@@ -1,7 +1,7 @@
 import type { Statements } from '../connection/driver.js'
 import type { Queries } from '../queries/queries.js'
 
-/** A lane is a (queue, job name) pair: jobs of one lane are in one order. */
+/** A lane is a (queue, job name) pair; the jobs of a lane have one order. */
 export interface Lane {
   readonly lane: number
   readonly queue: string
@@ -16,7 +16,7 @@ export class LaneList {
     this.lanes = lanes
   }
 
-  /** The first of them whose number is at least this. */
+  /** The first lane whose number is at least this. */
   from(number: number): Lane | undefined {
     let [low, high] = [0, this.lanes.length]
     while (low < high) {
@@ -28,9 +28,7 @@ export class LaneList {
   }
 }
 
-/**
- * The lanes by number and by name. Rows are only ever added, so a cache needs no other upkeep than reading what is new.
- */
+/** The lanes by number and by name. Rows are only added, so the cache only needs to read new rows. */
 export class Lanes {
   readonly #statements: Statements
   readonly #queries: Queries
@@ -44,13 +42,15 @@ export class Lanes {
     this.#queries = queries
   }
 
-  /** Every lane there is now. */
+  /** All lanes. */
   all(): Iterable<Lane> {
     this.#readNew()
     return this.#byNumber.values()
   }
 
-  /** Those of these names; undefined: of any. It is kept while the same array is given and no lane is added. */
+  /**
+   * The lanes of these names; undefined: of any. The list is cached while the same array is given and no lane is added.
+   */
   named(names: readonly string[] | undefined): LaneList {
     this.#readNew()
     const kept = this.#named
@@ -67,7 +67,7 @@ export class Lanes {
     return this.#byNumber.get(number) as Lane
   }
 
-  /** The lane of a queue and a name, added when it is new. Within a write. */
+  /** The lane of a queue and a name, added when it is new. Call it within a write. */
   need(queue: string, name: string): Lane {
     const known = this.#byName.get(joined(queue, name))
     if (known !== undefined) return known
@@ -76,7 +76,7 @@ export class Lanes {
     return this.#byName.get(joined(queue, name)) as Lane
   }
 
-  /** A lane added in a transaction that was rolled back does not exist: read again. */
+  /** A lane that was added in a rolled-back transaction does not exist: read again. */
   forget(): void {
     this.#byNumber = new Map()
     this.#byName = new Map()
@@ -93,7 +93,7 @@ export class Lanes {
   }
 }
 
-/** Names have no control characters, so a newline can stand between two of them. */
+/** Names have no control characters, so a newline separates the two. */
 function joined(queue: string, name: string): string {
   return `${queue}\n${name}`
 }

@@ -13,11 +13,11 @@ import { endWaiting, noteAll } from './moves.js'
 import { readForChange, readKeyed } from './read.js'
 
 /*
- * Links on SQLite. The transaction that ends a parent writes a to-do; `promoteJobs` works it off, a bounded number of links at
- * a time, so that an end with ten thousand children costs no more than another.
+ * Links on SQLite. The transaction that ends a parent writes a to-do; `promoteJobs` handles it, a bounded number of
+ * links at a time, so that the end of a job with ten thousand children costs no more than another.
  */
 
-/** What `store/verbs/links.ts` needs. There is one writer at a time, so nothing is locked. */
+/** The steps of `store/verbs/links.ts`. SQLite has one writer at a time, so nothing is locked. */
 export class SqliteLinks implements LinkSteps<FoundParent, JobRow> {
   readonly #session: Session
   readonly #now: number
@@ -57,7 +57,7 @@ export class SqliteLinks implements LinkSteps<FoundParent, JobRow> {
     )
   }
 
-  /** A parent that failed before its child came is looked at as if it had just failed. */
+  /** A parent that failed before its child was linked is handled as if it had just failed. */
   watchParents(parents: readonly FoundParent[]): void {
     const ended = parents.filter(({ state }) => isFinal(state)).map(({ id, state }) => [id, state] as const)
     if (ended.length > 0) noteAll(this.#session, ended)
@@ -114,7 +114,7 @@ function finite(keepMs: number): number | null {
   return keepMs === Infinity ? null : keepMs
 }
 
-/** Blocks successors until the job before them ends. Last of all, when the bulk changes neither of the two any more. */
+/** Blocks successors until the job before them ends. Called last, when the bulk changes neither of the two any more. */
 export function linkSuccessors(session: Session, inserted: readonly InsertResult[], now: number): void {
   for (const { id, follows } of inserted)
     if (follows !== undefined) {
@@ -123,7 +123,7 @@ export function linkSuccessors(session: Session, inserted: readonly InsertResult
     }
 }
 
-/** Rows that one statement writes: crossing into the library costs more than a row. */
+/** Rows per statement: a call into the library costs more than a row. */
 const AT_ONCE = 1_000
 
 type Link = readonly [parent: string, child: string, onFailure: LinkPolicy, keepMs: number | null]
@@ -142,7 +142,7 @@ function blockJobs(session: Session, ids: readonly string[]): void {
   })
 }
 
-/** A member of a group, and the state it is in, or will be. */
+/** A group member, and the state it is in or will be in. */
 interface MemberRow {
   readonly grp: string
   readonly queue: string
@@ -161,7 +161,7 @@ export function isBlocked(session: Session, seq: number): boolean {
   return session.statement(session.queries.hasLinks).get(seq) !== undefined
 }
 
-/** One look at a table that is mostly empty. */
+/** One lookup in a table that is usually empty. */
 export function isAnyTodo(session: Session): boolean {
   return session.statement(session.queries.anyTodo).get() !== undefined
 }
@@ -171,7 +171,7 @@ export interface WorkedOff {
   readonly again: boolean
 }
 
-/** Looks at what the ends of parents change, at most `limit` links of it. */
+/** Handles the ends of parents, at most `limit` of their links. */
 export function workOffLinks(session: Session, limit: number, now: number): WorkedOff {
   const cancelled: CancelledByParent[] = []
   let left = limit
@@ -209,7 +209,7 @@ interface LinkRow {
   readonly id: string
   readonly name: string
   readonly queue: string
-  /** Null when it has ended by now. */
+  /** Null when it has ended. */
   readonly state: State | null
 }
 
@@ -225,7 +225,7 @@ function resolveLinks(session: Session, parent: string, links: readonly LinkRow[
 }
 
 function callOff(session: Session, link: LinkRow, reason: string, now: number): CancelledByParent[] {
-  // Called off a moment ago because of another parent.
+  // Cancelled by this pass already, because of another parent.
   if (!isBlocked(session, link.child)) return []
   const { id, name, queue } = link
   endWaiting(session, id, reason, link.keep_ms ?? Infinity, now)

@@ -8,7 +8,7 @@ import { ROWS_PER_INSERT } from '../queries/queries.js'
 import { readForChange } from './read.js'
 import type { Session } from '../connection/session.js'
 
-/** Appends ends to history; what is kept for no time at all is forgotten whole. */
+/** Appends ended jobs to the history; deletes those that are kept for no time. */
 export function appendHistory(session: Session, rows: readonly HistoryRow[], now: number): void {
   const plain = new Map<string, HistoryRow[]>()
   const forgotten: number[] = []
@@ -24,7 +24,7 @@ export function appendHistory(session: Session, rows: readonly HistoryRow[], now
   dropLabels(session, forgotten)
 }
 
-/** Rows of one worker that are kept equally long share what is bound once. */
+/** Groups rows of one worker with the same keep time, whose shared values are bound once. */
 function gather(groups: Map<string, HistoryRow[]>, row: HistoryRow): void {
   const kind = `${row.keepMs} ${row.worker}`
   const group = groups.get(kind)
@@ -71,14 +71,14 @@ export function keepUntil(keepMs: number, now: number): number | null {
   return keepMs === Infinity ? null : now + keepMs
 }
 
-/** Calls off a job that waits: because another takes its place, or because of its parent. */
+/** Cancels a waiting job: because another job replaces it, or because of a parent. */
 export function endWaiting(session: Session, id: string, reason: string, keepMs: number, now: number): void {
   const job = readForChange(session, id)
-  if (job === undefined) throw new Error(`job ${id} is not there at ${now}, though this transaction just read it`)
+  if (job === undefined) throw new Error(`job ${id} is missing at ${now}, although this transaction has just read it`)
   endUnclaimed(session, job, { to: 'cancelled', keepMs, reason }, now)
 }
 
-/** Ends a job that no handler runs: it leaves its lane, its key and its links. */
+/** Ends a job that no handler runs: it leaves its lane and releases its key and its links. */
 export function endUnclaimed(session: Session, job: JobRow, how: JobEnd, now: number): void {
   session.groupMoves.leave(job, job.state)
   endTaken(session, job, how, now)
@@ -87,7 +87,7 @@ export function endUnclaimed(session: Session, job: JobRow, how: JobEnd, now: nu
 /** How a command or a parent ends a job. */
 export type JobEnd = Pick<HistoryRow, 'to' | 'keepMs' | 'reason'>
 
-/** The same for a job that is counted as left already. */
+/** The same for a job whose leave is counted already. */
 export function endTaken(session: Session, job: JobRow, how: JobEnd, now: number): void {
   session.groupMoves.enter(job, how.to)
   session.statement(session.queries.deleteLive).run(job.ref)
@@ -98,17 +98,17 @@ export function endTaken(session: Session, job: JobRow, how: JobEnd, now: number
   session.note({ settled: true })
 }
 
-/** A job that was cancelled or deleted gives up its unique slot, whether its window runs or not. */
+/** A cancelled or deleted job releases its unique slot, even while its window is open. */
 export function freeSlot(session: Session, seq: number): void {
   session.statement(session.queries.freeSlot).run(seq)
 }
 
 /*
- * The end of a job that has children leaves a to-do in the same transaction. `promoteJobs` works it off (links.ts), a bounded
- * number of links at a time.
+ * The end of a job that has children writes a to-do in the same transaction. `promoteJobs` handles it (links.ts), a
+ * bounded number of links at a time.
  */
 
-/** These have ended, or were parked. Mostly no job has children, and then this is one look at an empty table. */
+/** For jobs that ended or were parked. Usually no job has children, and then this is one lookup in an empty table. */
 export function noteEnds(session: Session, ends: readonly { readonly id: string; readonly to: State }[]): void {
   if (ends.length === 0 || session.statement(session.queries.anyLink).get() === undefined) return
   noteAll(
@@ -122,14 +122,14 @@ export function noteAll(session: Session, ends: readonly (readonly [string, Stat
   if (Number(changes) > 0) session.note({ dueInMs: 0 })
 }
 
-/** These are about to be deleted. */
+/** For jobs that are about to be deleted. */
 export function noteGone(session: Session, seqs: readonly number[]): void {
   if (session.statement(session.queries.anyLink).get() === undefined) return
   const { changes } = session.statement(session.queries.noteGone).run(JSON.stringify(seqs))
   if (Number(changes) > 0) session.note({ dueInMs: 0 })
 }
 
-/** A job that ended waits for no parent any more. */
+/** Deletes the links of an ended job to its parents. */
 export function dropLinks(session: Session, seq: number): void {
   session.statement(session.queries.dropLinks).run(seq)
 }

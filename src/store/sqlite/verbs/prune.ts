@@ -1,7 +1,7 @@
 import type { Pruned, PruneStore, Swept } from '../../prune.js'
 import { dropOldSteps, isAnyOldStep } from './find-by-time.js'
 import type { CommitQueue } from '../connection/commit-queue.js'
-import { giveBack, hasSpace } from '../file/shrink.js'
+import { releasePages, hasSpace } from '../file/shrink.js'
 import { isAnyGroup, sweepGroups } from './groups.js'
 import { dropLabels, isAnyLabel } from './labels.js'
 import { noteGone } from './moves.js'
@@ -9,7 +9,7 @@ import type { Session } from '../connection/session.js'
 import { rowRunsOf } from './row-runs.js'
 import { sweepSlots } from './conflicts.js'
 
-/** Not flushed: what a power cut undoes is deleted again. Where there is nothing to delete, the write lock is not taken. */
+/** Not flushed: what a power cut undoes is pruned again. When there is nothing to delete, no write lock is taken. */
 export function pruneVerbs(commits: CommitQueue, session: Session): PruneStore {
   return {
     pruneJobs: (limit) =>
@@ -22,7 +22,7 @@ export function pruneVerbs(commits: CommitQueue, session: Session): PruneStore {
   }
 }
 
-/** The answer when nothing is overdue, by reading alone; undefined when something is. */
+/** The result when nothing is overdue, by reading alone; undefined when something is. */
 function nothingToPrune(session: Session, now: number): Pruned | undefined {
   const nextInMs = nextPruneInMs(session, now)
   return nextInMs === 0 ? undefined : { pruned: 0, nextInMs }
@@ -33,19 +33,21 @@ function nextPruneInMs(session: Session, now: number): number | null {
   return next === null ? null : Math.max(0, next - now)
 }
 
-/** Deletes finished jobs that were kept long enough, and leaves to-dos for their children; within the current transaction. */
+/**
+ * Deletes finished jobs whose keep time is over, and writes to-dos for their children, within the current transaction.
+ */
 function pruneJobs(session: Session, limit: number, now: number): Pruned {
   const rows = session.statement(session.queries.oldJobs).all(now, limit) as { seq: number }[]
   if (rows.length > 0)
-    forget(
+    deleteJobs(
       session,
       rows.map((row) => row.seq),
     )
   return { pruned: rows.length, nextInMs: nextPruneInMs(session, now) }
 }
 
-/** Jobs that ended together were mostly enqueued together: a range is deleted in one walk, which costs less than a list. */
-function forget(session: Session, seqs: number[]): void {
+/** Jobs that ended together were usually enqueued together: deleting a range costs less than deleting a list. */
+function deleteJobs(session: Session, seqs: number[]): void {
   noteGone(session, seqs)
   const { runs, rest } = rowRunsOf(
     seqs.sort((a, b) => a - b),
@@ -62,7 +64,7 @@ function forget(session: Session, seqs: number[]): void {
   dropLabels(session, rest)
 }
 
-/** Nothing to sweep: there is neither a unique slot nor a group nor an old clock step, and no space to give back. By reading alone. */
+/** The result when there is no unique slot, no group, no old clock step and no space to release. Only reads. */
 function nothingToSweep(session: Session): Swept | undefined {
   const isEmpty =
     session.statement(session.queries.anySlot).get() === undefined &&
@@ -72,10 +74,10 @@ function nothingToSweep(session: Session): Swept | undefined {
   return isEmpty ? { swept: 0, more: false } : undefined
 }
 
-/** One step of the walks through the unique slots and the groups, and some space given back. */
+/** One step of the scans through the unique slots and the groups, and the release of some space. */
 function sweepRows(session: Session, limit: number, now: number): Swept {
   const [slots, groups] = [sweepSlots(session, limit, now), sweepGroups(session, limit, now)]
   dropOldSteps(session)
-  const isSpacious = giveBack(session)
+  const isSpacious = releasePages(session)
   return { swept: slots + groups, more: slots >= limit || groups >= limit || isSpacious }
 }

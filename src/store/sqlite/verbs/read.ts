@@ -15,7 +15,7 @@ export function readKeyed(session: Session, name: string, key: string): JobRow |
   return row === undefined ? undefined : toJobRow(row)
 }
 
-/** The job with its lane, within the transaction that is about to change it. */
+/** The job with its lane, read by the transaction that is about to change it. */
 export function readForChange(session: Session, id: string): (JobRow & { readonly lane: number }) | undefined {
   const row = session.statement(session.queries.changeTarget).get(id) as StoredRow | undefined
   return row === undefined ? undefined : { ...toJobRow(row), lane: row.lane }

@@ -8,10 +8,10 @@ const always = (): boolean => true
 test.each([
   ['nothing', [], [], []],
   ['one', [7], [], [7]],
-  ['three neighbours are too few', [7, 8, 9], [], [7, 8, 9]],
+  ['three consecutive rows are too few', [7, 8, 9], [], [7, 8, 9]],
   ['four are a run', [7, 8, 9, 10], [[7, 8, 9, 10]], []],
   [
-    'a gap ends it',
+    'a gap ends a run',
     [1, 2, 3, 4, 6, 7, 8, 9, 11],
     [
       [1, 2, 3, 4],
@@ -19,13 +19,13 @@ test.each([
     ],
     [11],
   ],
-  ['the way down is no run', [4, 3, 2, 1], [], [4, 3, 2, 1]],
-  ['the same twice is no run', [1, 2, 2, 3], [], [1, 2, 2, 3]],
+  ['descending rows are no run', [4, 3, 2, 1], [], [4, 3, 2, 1]],
+  ['a duplicate is no run', [1, 2, 2, 3], [], [1, 2, 2, 3]],
 ])('%s', (_, refs, runs, rest) => {
   expect(rowRunsOf(refs, refOf, always)).toEqual({ runs, rest })
 })
 
-test('neighbours that do not belong together are not one run', () => {
+test('consecutive rows of different groups are not one run', () => {
   const tens = (before: number, ref: number): boolean => Math.floor(before / 10) === Math.floor(ref / 10)
   expect(rowRunsOf([5, 6, 7, 8, 9, 10, 11, 12, 13], refOf, tens)).toEqual({
     runs: [
@@ -36,7 +36,7 @@ test('neighbours that do not belong together are not one run', () => {
   })
 })
 
-test('every one is in exactly one place, and a run is all there is between its ends', () => {
+test('every row is in one run or in the rest, and a run has all rows between its ends', () => {
   fc.assert(
     fc.property(fc.array(fc.nat(60)), (refs) => {
       const { runs, rest } = rowRunsOf(refs, refOf, always)

@@ -1,15 +1,15 @@
 /**
- * Rows that lie side by side. Jobs that were enqueued together are mostly claimed and settled together, and `between` walks
- * them in one go, where a list is looked up row by row.
+ * Runs of consecutive rows. Jobs that were enqueued together are usually claimed and settled together, and `between`
+ * scans them as one range, where a list is looked up row by row.
  */
 export interface RowRuns<Item> {
-  /** Each is a run of neighbours that belong together, in order. */
+  /** Runs of consecutive rows that belong together, in order. */
   readonly runs: readonly (readonly Item[])[]
-  /** Those that stand alone or in too short a run. */
+  /** Rows outside of any run, or in a run that is too short. */
   readonly rest: readonly Item[]
 }
 
-/** A shorter run is as well off in a list. */
+/** A shorter run gains nothing over a list. */
 const RUN_MIN = 4
 
 export function rowRunsOf<Item>(

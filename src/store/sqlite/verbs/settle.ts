@@ -14,7 +14,10 @@ import { noteEnds } from './moves.js'
 import type { Session } from '../connection/session.js'
 import { rowRunsOf } from './row-runs.js'
 
-/** Writes what became of claimed jobs, each as its requested change alters it and only if the fence is still the job's. */
+/**
+ * Writes the settlements of claimed jobs, each altered by its pending request, and only if the claim still holds the
+ * job.
+ */
 export function settleJobs(
   session: Session,
   settled: readonly SettledJob[],
@@ -26,7 +29,7 @@ export function settleJobs(
   const refused: number[] = []
   for (const job of requested.settled) {
     if (isFinal(job.to)) ended.push(job)
-    else if (!giveBack(session, job, now)) refused.push(job.ref)
+    else if (!releaseJob(session, job, now)) refused.push(job.ref)
   }
   if (ended.length > 0) refused.push(...endJobs(session, ended, now))
   for (const fence of closeLeases) session.statement(session.queries.closeLease).run(fence)
@@ -35,15 +38,17 @@ export function settleJobs(
   return { refused, changed: requested.changed.filter((job) => !refused.includes(job.ref)) }
 }
 
-/** Settlements as the requested changes alter them. */
+/** Settlements altered by pending requests. */
 interface Requested {
   readonly settled: readonly SettledJob[]
   readonly changed: readonly SettledJob[]
-  /** Refs of jobs with a request, whether it altered the settlement or not: it is deleted when that is written. */
+  /**
+   * Refs of jobs with a request, whether it altered the settlement or not: the request is deleted with the settlement.
+   */
   readonly refs: readonly number[]
 }
 
-/** Mostly no change is requested of any job, and then this is one look at an empty table. */
+/** Usually there is no pending request, and then this is one lookup in an empty table. */
 function withRequests(session: Session, settled: readonly SettledJob[]): Requested {
   const requests = requestsOf(session, settled)
   if (requests === undefined) return { settled, changed: [], refs: [] }
@@ -68,14 +73,14 @@ interface RequestRow {
   readonly keep_ms: number | null
 }
 
-/** A request ends with the claim it was made for. Of a refused settlement the job is under another claim. */
+/** A request ends with its claim. The job of a refused settlement is under another claim, and keeps its request. */
 function dropRequests(session: Session, refs: readonly number[], refused: readonly number[]): void {
   const gone = refs.filter((ref) => !refused.includes(ref))
   if (gone.length > 0) session.statement(session.queries.dropRequests).run(JSON.stringify(gone))
 }
 
-/** A job that goes on: back in line, later, or aside. */
-function giveBack(session: Session, job: SettledJob, now: number): boolean {
+/** Releases an unfinished job: ready now or later, or paused or parked. */
+function releaseJob(session: Session, job: SettledJob, now: number): boolean {
   const dueAt = job.delayMs === null ? null : now + job.delayMs
   const { changes } = session.statement(session.queries.giveBack).run(
     job.to,
@@ -88,7 +93,7 @@ function giveBack(session: Session, job: SettledJob, now: number): boolean {
     job.error,
     job.reason,
     job.log,
-    // It has begun, so it can no longer expire before it begins.
+    // It has started, so it can no longer expire before its start.
     job.to !== 'ready' || job.streak > 0 ? 1 : 0,
     job.ref,
     job.fence,
@@ -101,13 +106,16 @@ function giveBack(session: Session, job: SettledJob, now: number): boolean {
   return true
 }
 
-/** A claimed job is counted as ready, whether it runs or is held. */
+/** A claimed job is counted as ready, whether it is running or held. */
 function moved(session: Session, job: SettledJob): void {
   session.groupMoves.leave(job, 'ready')
   session.groupMoves.enter(job, job.to)
 }
 
-/** Nearly always all of them are ours, and then the counts alone say so; when not, it is undone and ours are found first. */
+/**
+ * Usually all claims still hold, and the row counts show it. If not, the writes are undone, and the held jobs are found
+ * first.
+ */
 function endJobs(session: Session, ended: readonly SettledJob[], now: number): number[] {
   session.statement(session.queries.savepoint).run()
   const all = end(session, ended, now)
@@ -115,7 +123,7 @@ function endJobs(session: Session, ended: readonly SettledJob[], now: number): n
   session.statement(session.queries.release).run()
   const [mine, refused] = all ? [ended, []] : partOwned(session, ended)
   if (!all && !end(session, mine, now))
-    throw new Error(`of ${mine.length} ended jobs that are ours, some could not be ended`)
+    throw new Error(`some of ${mine.length} jobs under their fence could not be ended`)
   for (const job of mine) {
     moved(session, job)
     if (job.key !== null) session.statement(session.queries.freeKey).run(job.name, job.key, job.ref)
@@ -125,7 +133,7 @@ function endJobs(session: Session, ended: readonly SettledJob[], now: number): n
   return refused.map(refOf)
 }
 
-/** Moves ended jobs from the live table to history; false when some of them were not under their fence. */
+/** Moves ended jobs from the live table to the history; false when some were not under their fence. */
 function end(session: Session, ended: readonly SettledJob[], now: number): boolean {
   const { runs, rest } = rowRunsOf(ended, refOf, endedAlike)
   for (const run of runs) if (!endRun(session, run, now)) return false
@@ -149,7 +157,7 @@ function endRun(session: Session, run: readonly SettledJob[], now: number): bool
 
 const refOf = (job: SettledJob): number => job.ref
 
-/** Neighbours that can be ended by one statement. */
+/** Consecutive jobs that one statement can end. */
 function endedAlike(before: SettledJob, job: SettledJob): boolean {
   return (
     before.fence === job.fence &&
@@ -164,7 +172,7 @@ function isSilent(job: SettledJob): boolean {
   return job.result === null && job.keepMs !== 0 && isPlainEnd(job)
 }
 
-/** Those that are still under their fence, and the others. */
+/** The jobs that are still under their fence, and the others. */
 function partOwned(session: Session, ended: readonly SettledJob[]): [SettledJob[], SettledJob[]] {
   const fences = new Map<number, number>()
   for (const [fence, refs] of byFence(ended)) {
@@ -179,7 +187,7 @@ export function readWorkers(session: Session): WorkerBeat[] {
   return (session.statement(session.queries.readWorkers).all() as WorkerRow[]).map(beatOf)
 }
 
-/** What a worker's leases hold, asked of the jobs themselves: the list in a lease is only where to look. */
+/** The jobs that a worker's leases hold. The list in a lease only names candidates; the fence of each job decides. */
 export function readLeases(session: Session, worker: string): LeasedJob[] {
   const leases = session.statement(session.queries.readLeases).all(worker) as LeaseRow[]
   const jobs: LeasedJob[] = []
@@ -197,7 +205,7 @@ export function readLeases(session: Session, worker: string): LeasedJob[] {
   return jobs
 }
 
-/** A body with its lane, and when it began. */
+/** A body with its lane, and the start of its attempt. */
 type LeasedRow = readonly [number, string, Encoded, number, string | null, number, number | null]
 
 interface LeaseRow {
@@ -208,7 +216,7 @@ interface LeaseRow {
   readonly jobs: string
 }
 
-/** Ends a dead worker in one guarded write. Null: its beat moved after all, and nothing was written. */
+/** Settles a dead worker's jobs in one guarded write. Null, and nothing is written, when its beat moved. */
 export function rescueJobs(
   session: Session,
   worker: string,

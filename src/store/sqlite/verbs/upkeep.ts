@@ -4,7 +4,10 @@ import { completeGroups, countMoves, isAnyComplete, isAnyGroup, promoteMembers }
 import { JobSession } from './job-session.js'
 import type { Session } from '../connection/session.js'
 
-/** Makes due jobs ready, enqueues what follows complete groups, and names the expired; within the current transaction, at most `limit` of each. */
+/**
+ * Makes due jobs ready, enqueues the `whenDone` jobs of complete groups, and returns expired jobs; within the current
+ * transaction, at most `limit` of each.
+ */
 export function promoteJobs(session: Session, limit: number, now: number): Promoted {
   const links = isAnyTodo(session) ? workOffLinks(session, limit, now) : NO_LINKS
   const promoted = isAnyGroup(session)
@@ -26,7 +29,7 @@ export function promoteJobs(session: Session, limit: number, now: number): Promo
 
 const NO_LINKS = { cancelledByParents: [], again: false }
 
-/** The answer when nothing is due, by reading alone; undefined when something is. */
+/** The result when nothing is due, by reading alone; undefined when something is. */
 export function nothingToPromote(session: Session, now: number): Promoted | undefined {
   if (isAnyTodo(session)) return undefined
   const inMs = nextInMs(session, now)

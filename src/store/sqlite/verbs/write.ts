@@ -5,10 +5,16 @@ import type { Session } from '../connection/session.js'
 import { ROWS_PER_INSERT } from '../queries/queries.js'
 import { addLabels } from './labels.js'
 
-/** So many bodies are still in SQLite's cache when their live rows are written; in a larger bulk they would be read back. */
+/**
+ * This many bodies are still in SQLite's cache when their live rows are written; a larger bulk would read them back
+ * from disk.
+ */
 const JOBS_PER_RUN = 1_000
 
-/** Writes jobs: bodies in rows of twenty, then each run of equal times in one statement. Gives the number of the last one. */
+/**
+ * Writes jobs: bodies twenty rows at a time, then the live rows of each run with equal times in one statement. Returns
+ * the number of the last job.
+ */
 export function writeJobs(session: Session, jobs: readonly NewJob[], now: number): number {
   let from = 0
   let last = 0
@@ -29,7 +35,7 @@ export function writeJobs(session: Session, jobs: readonly NewJob[], now: number
   return last
 }
 
-/** Rowids within one transaction are consecutive, so the last one tells them all. */
+/** Rowids within one transaction are consecutive, so the last one gives all of them. */
 function writeBodies(session: Session, jobs: readonly NewJob[], from: number, to: number, now: number): number {
   let last = 0
   for (let start = from; start < to; start += ROWS_PER_INSERT) {
@@ -47,7 +53,7 @@ interface Bodies {
   readonly values: readonly SqliteValue[]
 }
 
-/** Jobs of one lane, priority and group with nothing but a payload: what a bulk mostly is. */
+/** Jobs of one lane, priority and group with only a payload: the usual bulk. */
 function areAlike(jobs: readonly NewJob[], from: number, to: number): boolean {
   const { queue, name, priority, group } = jobs[from] as NewJob
   for (let i = from; i < to; i += 1) {
@@ -97,7 +103,7 @@ function runOfEqualTimes(jobs: readonly NewJob[], from: number, to: number, now:
   return { end, dueAt, expiresAt }
 }
 
-/** An expiry is a time to look at too: the job must be called off by then. */
+/** An expiry is a time to wake up for too: the job must be cancelled by then. */
 export function noteTimes(session: Session, dueAt: number, expiresAt: number | null, now: number): void {
   if (dueAt <= now) session.note({ ready: true })
   else session.note({ dueInMs: dueAt - now })

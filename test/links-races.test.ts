@@ -100,7 +100,7 @@ describe('a child that is enqueued', () => {
     const { jobs } = await b.claim(await b.worker())
     const child = await b.one({ after: [{ id: parent }], name: 'child' })
     await promote()
-    expect(await rows(`select asked from ${schema}.leases`)).toEqual([{ asked: true }])
+    expect(await rows(`select has_request from ${schema}.leases`)).toEqual([{ has_request: true }])
     const written = await b.store.leases.settleJobs(
       jobs.map((job) => b.settled(job)),
       jobs.map((job) => job.fence),

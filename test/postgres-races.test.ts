@@ -487,7 +487,7 @@ test(
        (select count(*) from ${schema}.jobs j where 1 <> (
           (select count(*) from ${schema}.ready r where r.ref = j.ref) + (select count(*) from ${schema}.waiting w where w.ref = j.ref)
           + (select count(*) from ${schema}.history h where h.ref = j.ref)
-          + (select count(*) from ${schema}.leases e where j.ref = any(e.refs) and not j.ref = any(e.gone)
+          + (select count(*) from ${schema}.leases e where j.ref = any(e.refs) and not j.ref = any(e.released)
                and not exists (select 1 from ${schema}.history h where h.ref = j.ref))))::int as astray,
        (select count(*) from ${schema}.keys k where not exists (select 1 from ${schema}.jobs j where j.ref = k.ref and j.key = k.key)
           or exists (select 1 from ${schema}.history h where h.ref = k.ref))::int as dangling,

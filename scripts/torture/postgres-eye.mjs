@@ -8,7 +8,7 @@ const PLACES = `
 with held as (
   select ref, count(*) as times
   from SCHEMA.leases e cross join unnest(e.refs) as ref
-  where not ref = any(e.gone)
+  where not ref = any(e.released)
   group by ref)
 select
   coalesce(j.id::text, '#' || ref) as id,

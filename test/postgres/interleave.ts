@@ -134,7 +134,7 @@ export class Interleaver {
         select ref, 'waiting' from ${s}.waiting union all
         select ref, 'history' from ${s}.history union all
         select held.ref, 'lease' from ${s}.leases e cross join unnest(e.refs) as held (ref)
-        where not held.ref = any(e.gone) and not exists (select from ${s}.history h where h.ref = held.ref))
+        where not held.ref = any(e.released) and not exists (select from ${s}.history h where h.ref = held.ref))
       select 'a job is in ' || count(p.ref) || ' places' as what, j.ref
       from ${s}.jobs j left join places p on p.ref = j.ref group by j.ref having count(p.ref) <> 1
       union all

@@ -97,8 +97,8 @@ create table millrace.leases (
   claimed_at bigint not null,
   starting integer not null,
   refs bigint[] not null,
-  gone bigint[] default '{}'::bigint[] not null,
-  asked boolean default false not null
+  released bigint[] default '{}'::bigint[] not null,
+  has_request boolean default false not null
 );
 
 create table millrace.link_todos (

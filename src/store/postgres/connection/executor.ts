@@ -40,15 +40,15 @@ const snake = (name: string): string =>
 /** The SQLSTATE of an error, in whichever property the library stores it. Undefined when there is none. */
 export function sqlStateOf(error: unknown, depth = 4): string | undefined {
   if (typeof error !== 'object' || error === null || depth === 0) return undefined
-  const told = error as Record<
+  const fields = error as Record<
     'code' | 'originalCode' | 'cause' | 'driverError' | 'meta' | 'driverAdapterError',
     unknown
   >
-  for (const inner of [told.meta, told.driverAdapterError, told.driverError, told.cause]) {
+  for (const inner of [fields.meta, fields.driverAdapterError, fields.driverError, fields.cause]) {
     const state = sqlStateOf(inner, depth - 1)
     if (state !== undefined) return state
   }
-  return [told.originalCode, told.code].find(isSqlState)
+  return [fields.originalCode, fields.code].find(isSqlState)
 }
 
 /** Node's EPIPE has no digit, and Prisma's own codes are P1000 to P6999, where PostgreSQL has only P0. */

@@ -176,13 +176,11 @@ end'`,
     started_at bigint not null,
     blocked_by bigint
   ) with (fillfactor = 50)`,
-  // One row per claim. The first \`starting\` of its jobs have run since the claim; the rest are held until they are
-  // reported.
-  // \`quarantined\`: how many suspects the claim took into quarantine; 0 for all other claims, and after the
-  // quarantine.
-  // \`gone\`: jobs that were released or taken away; jobs that ended are in history. \`asked\`: one of its jobs has a
-  // row in
-  // \`requests\`, or has got a child since the claim, so that the quick settlement must not be used.
+  // One row per claim. The first \`starting\` of its jobs have run since the claim; the rest are held until reported.
+  // \`quarantined\`: how many suspects the claim took into quarantine; 0 for other claims, and after the quarantine.
+  // \`released\`: jobs that the worker released or that were taken away; jobs that ended are in history.
+  // \`has_request\`: one of its jobs has a row in \`requests\`, or has got a child since the claim, so that the
+  // settlement must not skip the locks.
   `create table ${schema}.leases (
     fence bigint primary key,
     worker text not null,
@@ -190,8 +188,8 @@ end'`,
     claimed_at bigint not null,
     starting integer not null,
     refs bigint[] not null,
-    gone bigint[] not null default '{}',
-    asked boolean not null default false
+    released bigint[] not null default '{}',
+    has_request boolean not null default false
   )`,
   // Not compressed: compression took as long as the rest of the insert, for a row that lives a moment.
   `alter table ${schema}.leases alter column refs set storage external`,

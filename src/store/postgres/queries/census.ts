@@ -30,14 +30,14 @@ export const censusQueries = {
          'rows', (select count(*) from ${s}.history h where h.ref = j.ref)
            + (select count(*) from ${s}.waiting w where w.ref = j.ref)
            + (select count(*) from ${s}.ready r where r.ref = j.ref),
-         'leases', (select count(*) from ${s}.leases e where j.ref = any(e.refs) and not j.ref = any(e.gone))`,
+         'leases', (select count(*) from ${s}.leases e where j.ref = any(e.refs) and not j.ref = any(e.released))`,
         `(${jobRow}) as j`,
       )},
       'keys', ${all(`'name', name, 'key', key, 'seq', ref`, `${s}.keys`)},
       'workers', ${all(`'worker', worker, 'beat', beat`, `${s}.workers`)},
       'leases', ${all(
         `'fence', fence, 'worker', worker, 'quarantined', quarantined,
-         'jobs', array(select ref from unnest(refs) as each (ref) where not ref = any(gone))`,
+         'jobs', array(select ref from unnest(refs) as each (ref) where not ref = any(released))`,
         `${s}.leases`,
       )},
       'requests', ${all(`'seq', ref, 'kind', kind`, `${s}.requests`)},

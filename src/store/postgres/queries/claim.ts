@@ -172,7 +172,7 @@ export const claimQueries = {
   endQuarantine: `update ${s}.leases set quarantined = 0 where fence = $1::text::bigint and worker = $2`,
   confirmJobs: `
     with clock as materialized (select coalesce($2::text::bigint, ${clock}) as now)
-    select (select json_agg(json_build_array(e.fence, e.gone)) from ${s}.leases e where e.fence = any($1::text::bigint[]))::text as leases,
+    select (select json_agg(json_build_array(e.fence, e.released)) from ${s}.leases e where e.fence = any($1::text::bigint[]))::text as leases,
            (select json_agg(p.queue)
             from (
               select queue from ${s}.pauses where until is null
@@ -184,7 +184,7 @@ export const claimQueries = {
       select a.ref, a.fence, a.started_at, a.progress
       from json_to_recordset($1::text::json) as a (ref bigint, fence bigint, started_at bigint, progress text)
       cross join ${leaseOf('a.fence')}
-      where a.ref = any(e.refs) and not a.ref = any(e.gone) and not ${hasEnded('a.ref')}
+      where a.ref = any(e.refs) and not a.ref = any(e.released) and not ${hasEnded('a.ref')}
       on conflict (ref) do update
       set fence = excluded.fence, started_at = excluded.started_at, progress = coalesce(excluded.progress, reports.progress)
       returning ref)

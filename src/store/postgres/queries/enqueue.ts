@@ -133,7 +133,7 @@ export const enqueueQueries = {
   holdsClaim: `
     select 1 as held
     from ${s}.leases e
-    where e.fence = $2::text::bigint and $1::text::bigint = any(e.refs) and not $1::text::bigint = any(e.gone)
+    where e.fence = $2::text::bigint and $1::text::bigint = any(e.refs) and not $1::text::bigint = any(e.released)
       and not ${hasEnded('$1::text::bigint')}`,
 }
 

@@ -74,14 +74,14 @@ export const groupQueries = {
               cross join ${laneOf('j.lane')}
               where j.ref = any(array(
                   select held.ref
-                  from (select refs, gone, starting from ${s}.leases order by fence) e
+                  from (select refs, released, starting from ${s}.leases order by fence) e
                   cross join unnest(e.refs[1:e.starting]) as held (ref)
-                  where not held.ref = any(e.gone)
+                  where not held.ref = any(e.released)
                   union
                   select p.ref
                   from (select ref, fence from ${s}.reports order by ref) p
-                  cross join lateral (select refs, gone from ${s}.leases where fence = p.fence limit 1) e
-                  where p.ref = any(e.refs) and not p.ref = any(e.gone)))
+                  cross join lateral (select refs, released from ${s}.leases where fence = p.fence limit 1) e
+                  where p.ref = any(e.refs) and not p.ref = any(e.released)))
                 and j.grp = $1 and not ${hasEnded('j.ref')}
               group by n.queue) as each)::text as running
     from (select count(*) as number from ${s}.group_moves m where m.grp = $1) as moves

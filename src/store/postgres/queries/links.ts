@@ -127,7 +127,7 @@ export const linkQueries = {
     select ref from ${s}.history where ref = any($1::text::bigint[]) for update skip locked`,
   lockFreeLeases: `
     select fence from ${s}.leases where fence = any($1::text::bigint[]) for update skip locked`,
-  markLeases: `update ${s}.leases set asked = true where fence = any($1::text::bigint[]) and not asked`,
+  markLeases: `update ${s}.leases set has_request = true where fence = any($1::text::bigint[]) and not has_request`,
 
   /** The links that these ends resolve, by policy. */
   movedLinks: `

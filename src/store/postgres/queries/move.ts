@@ -65,20 +65,20 @@ export const moveQueries = {
   lockLease: `select fence from ${s}.leases where fence = $1::text::bigint for update`,
   takeHeld: `
     update ${s}.leases e
-    set gone = e.gone || $1::text::bigint
-    where e.fence = $2::text::bigint and $1::text::bigint = any(e.refs) and not $1::text::bigint = any(e.gone)
+    set released = e.released || $1::text::bigint
+    where e.fence = $2::text::bigint and $1::text::bigint = any(e.refs) and not $1::text::bigint = any(e.released)
       and not ${hasEnded('$1::text::bigint')}
       and not exists (select 1 from ${s}.reports p where p.ref = $1::text::bigint and p.fence = e.fence)
     returning $1::text::bigint as ref`,
   /** A job that becomes unfinished again no longer belongs to the lease that ended it, if that is still open. */
   forgetLeases: `
     update ${s}.leases e
-    set gone = e.gone || m.refs
+    set released = e.released || m.refs
     from (
       select e.fence, array_agg(held.ref) as refs
-      from (select fence, refs, gone from ${s}.leases where refs && $1::text::bigint[] order by fence) e
+      from (select fence, refs, released from ${s}.leases where refs && $1::text::bigint[] order by fence) e
       cross join unnest(e.refs) as held (ref)
-      where held.ref = any($1::text::bigint[]) and not held.ref = any(e.gone)
+      where held.ref = any($1::text::bigint[]) and not held.ref = any(e.released)
       group by e.fence) as m
     where e.fence = m.fence`,
   putReady: `

@@ -12,7 +12,7 @@ export const requestQueries = {
    * On the lease itself, where a settlement that waited for its lock sees it: a new row of `requests` is not in its
    * snapshot.
    */
-  markRequested: `update ${s}.leases set asked = true where fence = $1::text::bigint and not asked`,
+  markRequested: `update ${s}.leases set has_request = true where fence = $1::text::bigint and not has_request`,
   dropRequests: `delete from ${s}.requests where ref = any($1::text::bigint[])`,
   requestsOf: `
     select ref, kind, reason, keep_ms from ${s}.requests where ref = any($1::text::bigint[])`,
@@ -21,7 +21,7 @@ export const requestQueries = {
     from (select * from ${s}.requests order by ref) w
     cross join lateral (
       select e.fence from ${s}.leases e
-      where w.ref = any(e.refs) and not w.ref = any(e.gone)
+      where w.ref = any(e.refs) and not w.ref = any(e.released)
       order by e.fence
       limit 1) e`,
   readPause: `

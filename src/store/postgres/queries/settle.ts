@@ -10,7 +10,7 @@ import {
   historyColumns,
   historyValues,
   historyGiven,
-  toldEnds,
+  noteParents,
   laneOf,
 } from './sql-fragments.js'
 
@@ -27,12 +27,12 @@ export const settleQueries = {
   /** The same for jobs that are deleted when they end. The bounds exclude partitions without any of them. */
   endForgotten: `
     with held as materialized (
-      select e.fence, e.refs, e.gone, e.asked from ${s}.leases e where e.fence = any($1::text::bigint[]) for share),
+      select e.fence, e.refs, e.released, e.has_request from ${s}.leases e where e.fence = any($1::text::bigint[]) for share),
     mine as materialized (
       select each.ref
       from held
       join rows from (unnest($2::text::bigint[]), unnest($3::text::bigint[])) as each (ref, fence) on each.fence = held.fence
-      where not each.ref = any(held.gone) and not held.asked),
+      where not each.ref = any(held.released) and not held.has_request),
     -- A transaction that inserts a child of one of them has locked its row: such a job is left to the general
     -- settlement, which waits.
     free as materialized (
@@ -44,12 +44,12 @@ export const settleQueries = {
       delete from ${s}.jobs j
       where j.ref between $5::text::bigint and $6::text::bigint and j.ref = any(array(select ref from free))
       returning j.ref, 'done'::text as state),
-    ${toldEnds},
+    ${noteParents},
     closed as (
       delete from ${s}.leases
       where fence = any($4::text::bigint[]) and (select count(*) from ended) = cardinality($2::text::bigint[]))
     select count(*)::integer as ended, case when count(*) < cardinality($2::text::bigint[]) then json_agg(ref)::text end as refs,
-           (select count(*)::integer from told) as told
+           (select count(*)::integer from noted) as parents
     from ended`,
   /** Locks leases, so that no other process settles, takes or rescues their jobs until this transaction ends. */
   lockLeases: `select fence from ${s}.leases where fence = any($1::text::bigint[]) order by fence for update`,
@@ -60,7 +60,7 @@ export const settleQueries = {
     select a.ref, a.fence
     from json_to_recordset($1::text::json) as a (ref bigint, fence bigint)
     cross join ${leaseOf('a.fence')}
-    where a.ref = any(e.refs) and not a.ref = any(e.gone) and not ${hasEnded('a.ref')}
+    where a.ref = any(e.refs) and not a.ref = any(e.released) and not ${hasEnded('a.ref')}
       and (select j.ref from ${s}.jobs j where j.ref = a.ref) is not null`,
   /** Ends that this attempt has written before: the reply was lost, and the worker settles again. */
   writtenBefore: `
@@ -77,8 +77,8 @@ export const settleQueries = {
       returning ref, state),
     -- A job that ended waits for no parent.
     unlinked as (delete from ${s}.links where child = any(array(select ref from ended))),
-    ${toldEnds}
-    select (select count(*)::integer from told) as told`,
+    ${noteParents}
+    select (select count(*)::integer from noted) as parents`,
   /** The same for one job whose end another transaction may be writing: waits for it. */
   endOne: `
     with ${given},
@@ -88,18 +88,18 @@ export const settleQueries = {
       from given, ${historyGiven}
       on conflict (ref) do nothing
       returning ref, state),
-    ${toldEnds}
-    select ref, (select count(*)::integer from told) as told from ended`,
+    ${noteParents}
+    select ref, (select count(*)::integer from noted) as parents from ended`,
   forgetJob: `
     with ended as (
       delete from ${s}.jobs where ref = $1::text::bigint
       returning ref, 'done'::text as state),
-    ${toldEnds}
-    select ref, (select count(*)::integer from told) as told from ended`,
+    ${noteParents}
+    select ref, (select count(*)::integer from noted) as parents from ended`,
   shareLease: `
     select 1 as held
     from ${s}.leases e
-    where e.fence = $2::text::bigint and $1::text::bigint = any(e.refs) and not $1::text::bigint = any(e.gone)
+    where e.fence = $2::text::bigint and $1::text::bigint = any(e.refs) and not $1::text::bigint = any(e.released)
     for share`,
   giveBack: `
     with ${given},
@@ -119,7 +119,7 @@ export const settleQueries = {
       insert into ${s}.waiting (ref, lane, state, due_at, grp)
       select ref, lane, state, due_at, grp from back where state <> 'ready' or suspect)
     update ${s}.leases e
-    set gone = e.gone || m.refs
+    set released = e.released || m.refs
     from (
       select fence, array_agg(ref) as refs
       from given, json_to_recordset(g->'back') as a (ref bigint, fence bigint)
@@ -136,7 +136,7 @@ export const settleQueries = {
       select 1
       from unnest(e.refs) as held (ref)
       cross join ${bodyOf('held.ref')}
-      where not held.ref = any(e.gone) and not ${hasEnded('held.ref')})`,
+      where not held.ref = any(e.released) and not ${hasEnded('held.ref')})`,
   readLeases: `
     select e.fence, e.quarantined, e.claimed_at,
            (select w.blocked_by from ${s}.workers w where w.worker = $1) as blocked_by,
@@ -148,6 +148,6 @@ export const settleQueries = {
     cross join ${laneOf('j.lane')}
     left join lateral (
       select p.started_at from ${s}.reports p where p.ref = held.ref and p.fence = e.fence limit 1) p on true
-    where e.worker = $1 and not held.ref = any(e.gone) and not ${hasEnded('held.ref')}
+    where e.worker = $1 and not held.ref = any(e.released) and not ${hasEnded('held.ref')}
     group by e.fence, e.quarantined, e.claimed_at`,
 }

@@ -77,7 +77,7 @@ export const jobRowFrom = (jobs: string): string => `
   left join lateral (
     select e.fence, e.claimed_at, e.starting, array_position(e.refs, j.ref) as place
     from ${s}.leases e
-    where h.ref is null and w.ref is null and r.ref is null and j.ref = any(e.refs) and not j.ref = any(e.gone)
+    where h.ref is null and w.ref is null and r.ref is null and j.ref = any(e.refs) and not j.ref = any(e.released)
     order by e.fence
     limit 1) e on true
   left join lateral (
@@ -91,7 +91,7 @@ export const rare = `case when j.attempt is null and j.retries is null and j.cra
 /** What a claim needs of a job. */
 export const claimed = `json_build_array(j.ref, j.id, j.lane, j.due_at, j.payload, ${rare})`
 /** Inserts a to-do for each ended job that has children. */
-export const toldEnds = `told as (
+export const noteParents = `noted as (
       insert into ${s}.link_todos (parent, what)
       select e.ref, e.state from ended e where ${hasChildren('e.ref')}
       returning 1)`
@@ -109,7 +109,7 @@ export const isPaused = (queue: string): string => `(
 export const endPlain = (onConflict: string): string => `
     with clock as materialized (select coalesce($1::text::bigint, ${clock}) as now),
     held as materialized (
-      select e.fence, e.gone, e.asked from ${s}.leases e where e.fence = any($2::text::bigint[]) for share),
+      select e.fence, e.released, e.has_request from ${s}.leases e where e.fence = any($2::text::bigint[]) for share),
     ended as (
       insert into ${s}.history (ref, settled_at, started_at, keep_until, state, worker, result)
       select each.ref, now, each.started_at, now + $6::text::bigint, 'done', $7, each.result
@@ -117,7 +117,7 @@ export const endPlain = (onConflict: string): string => `
       join rows from (
         unnest($3::text::bigint[]), unnest($4::text::bigint[]), unnest($5::text::bigint[]), json_array_elements_text($8::text::json))
         as each (ref, fence, started_at, result) on each.fence = held.fence
-      where not each.ref = any(held.gone) and not held.asked
+      where not each.ref = any(held.released) and not held.has_request
       ${onConflict}
       returning ref),
     closed as (

@@ -170,7 +170,7 @@ export const upkeepQueries = {
     old as materialized (select ref, state from short union select ref, state from rest limit $2::text::integer),
     ${forgettingLocked(s, 'old')}
     select now, (select until from bound) as until, (select due from bound) as due, (select count(*)::integer from gone) as pruned,
-           (select count(*)::integer from noted) as told
+           (select count(*)::integer from noted) as parents
     from clock`,
   /** A statement of its own, so that it sees what pruneJobs has deleted. */
   nextPrune: `

@@ -263,8 +263,8 @@ export async function confirmJobs(session: Session, held: readonly HeldJob[]): P
   const mine = new Set<number>()
   const paused = new Set<number>()
   for (const { ref, fence, queue } of held) {
-    const gone = leases.get(fence)
-    if (gone === undefined || gone.includes(ref)) continue
+    const released = leases.get(fence)
+    if (released === undefined || released.includes(ref)) continue
     if (pausedQueues.has(queue)) paused.add(ref)
     else mine.add(ref)
   }

@@ -178,11 +178,11 @@ export async function deleteAll(
 
 /** How many of the ended jobs have children. */
 export interface ChildrenRow {
-  readonly told?: number | undefined
+  readonly parents?: number | undefined
 }
 
 export function noteChildren(session: Session, rows: readonly ChildrenRow[]): void {
-  if (rows.some((row) => Number(row.told ?? 0) > 0)) session.note({ dueInMs: 0 })
+  if (rows.some((row) => Number(row.parents ?? 0) > 0)) session.note({ dueInMs: 0 })
 }
 
 export async function freeKeys(

@@ -99,7 +99,7 @@ async function pruneJobs(session: Session, limit: number, start: PruneStart, vac
 
 async function pruneStep(session: Session, text: string, limit: number, from: number): Promise<PruneStep> {
   const [row] = await session.query<{ [column: string]: unknown }>(text, session.nowText, String(limit), String(from))
-  if (Number(row?.told ?? 0) > 0) session.note({ dueInMs: 0 })
+  if (Number(row?.parents ?? 0) > 0) session.note({ dueInMs: 0 })
   return { now: Number(row?.now), until: numberOrNull(row?.until), due: Number(row?.due), pruned: Number(row?.pruned) }
 }
 

@@ -94,7 +94,7 @@ export async function endPlain(
 interface EndedRow {
   readonly ended: number
   readonly refs: string | null
-  readonly told?: number
+  readonly parents?: number
 }
 
 async function endKept(

@@ -429,7 +429,7 @@ describe('wrong input for a group', () => {
         mill
           .group('g', { whenDone: [report, { campaign: 'x' }, { unique: { onDuplicate: 'reject' }, tx: {} }] })
           .seal(),
-      /belongs to seal[^]*options\.unique\.onDuplicate must be "ignore", "replace" or "reschedule": nobody/,
+      /belongs to seal[^]*options\.unique\.onDuplicate must be "ignore", "replace" or "reschedule": the store enqueues this job later/,
     ],
     [
       (mill: Mill) => mill.group('g', { whenDone: [strict, { campaign: 'x' }, { unique: { for: '1h' } }] }).seal(),

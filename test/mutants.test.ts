@@ -61,7 +61,7 @@ const FOUND_AT: { readonly [mutant: string]: number } = {
   'a handler settles its job under any fence': 123,
   'a paused job that is moved runs': 135,
   'an observer ignores its own missing heartbeats': 191,
-  'a rescue is not guarded by the heartbeat': 438,
+  'a rescue is not guarded by the heartbeat': 170,
 }
 
 const found: string[] = []

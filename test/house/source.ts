@@ -78,10 +78,12 @@ export function shipped(house: House): Source[] {
   return house.sources.filter((source) => !isTest(source.path))
 }
 
+/** Our own files: the bench installs its contestants in a `node_modules` of its own. */
 function filesUnder(root: string, folder: string): string[] {
   return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => relative(root, join(entry.parentPath, entry.name)).split(sep).join('/'))
+    .filter((path) => !path.includes('/node_modules/'))
     .sort()
 }
 

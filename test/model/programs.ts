@@ -3,6 +3,7 @@ import { expect } from 'vitest'
 import type { Mill } from '../../src/index.js'
 import { Abort, Snooze, job } from '../../src/index.js'
 import type { Context } from '../../src/index.js'
+import { STATES } from '../../src/job/rules/states.js'
 import type { TestKit } from '../../src/testing/index.js'
 import { BACKOFF_MS, ReferenceModel, Refused, RETRY_LIMIT } from './reference-model.js'
 import type { Enqueue, ModelJob, Outcome, ParentPolicy } from './reference-model.js'
@@ -288,19 +289,6 @@ export class Pair {
     }
   }
 }
-
-const STATES = [
-  'scheduled',
-  'ready',
-  'running',
-  'retrying',
-  'blocked',
-  'paused',
-  'parked',
-  'done',
-  'failed',
-  'cancelled',
-] as const
 
 function isHandle(value: unknown): value is { number: number; isNew: boolean } {
   return typeof value === 'object' && value !== null && 'isNew' in value

@@ -75,7 +75,7 @@ interface Slot {
 interface Group {
   sealedAt: number | null
   completed: boolean
-  /** Members that ended and were forgotten stay counted; deleted ones do not. */
+  /** Enqueues the job that follows the group. */
   whenDone: (() => void) | null
 }
 
@@ -108,7 +108,7 @@ export class ReferenceModel {
   readonly jobs: ModelJob[] = []
   readonly #slots = new Map<string, Slot>()
   readonly #groups = new Map<string, Group>()
-  /** Paused queues, with the time at which they resume; null: when someone resumes them. */
+  /** Paused queues, with the time at which they resume; null: until a caller resumes them. */
   readonly #paused = new Map<string, number | null>()
 
   /** Names of jobs that are kept for no time (`keep: 'none'`). */

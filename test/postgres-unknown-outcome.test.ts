@@ -286,6 +286,22 @@ for (const [side, disturb] of sides)
       expect(await jobsLike(n)).toBe(6)
     })
 
+    test('calls under keys that share a transaction converge each by itself', { timeout: 20_000 }, async () => {
+      const n = secret()
+      const held = await mill.enqueue(work, { n: 'held' }, { key: `${n} 2`, in: '1h' })
+      // The first is in progress when the others arrive. Their receipt holds the answer of the call whose key is held.
+      disturb(`{"id":"${held.id}","isNew":false}`)
+      const calls = Array.from({ length: 6 }, (_, i) => mill.enqueue(work, { n: `${n} ${i}` }, { key: `${n} ${i}` }))
+      const settled = await Promise.allSettled(calls)
+      const errors = settled.flatMap((one) => (one.status === 'rejected' ? [one.reason as OutcomeUnknownError] : []))
+      expect(errors).toHaveLength(5)
+      const answers = await Promise.all(errors.map((error) => error.retry<Handle<unknown>>()))
+      const [isNew, ids] = [answers.map((answer) => answer.isNew), answers.map((answer) => answer.id)]
+      expect(isNew).toEqual([true, false, true, true, true])
+      expect(ids).toEqual(errors.map((error, i) => (i === 1 ? held.id : error.ids[0])))
+      expect(await jobsLike(n)).toBe(5)
+    })
+
     test('a job that ran and was removed is not written again', { timeout: 20_000 }, async () => {
       const n = secret()
       disturb(n)

@@ -45,5 +45,9 @@ export function cannotConflict(job: NewJob): boolean {
 
 /** The insert reads no other row: the job has no key, slot, parent or group. */
 export function isPlainJob(job: NewJob): boolean {
-  return cannotConflict(job) && (job.after === undefined || job.after.length === 0) && job.group === undefined
+  return cannotConflict(job) && hasNoParentOrGroup(job)
+}
+
+export function hasNoParentOrGroup(job: NewJob): boolean {
+  return (job.after === undefined || job.after.length === 0) && job.group === undefined
 }

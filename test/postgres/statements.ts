@@ -123,6 +123,7 @@ function jobCases(rows: number): Readonly<Record<string, Case>> {
     insertMembers: [given, fresh],
     insertLabelled: [given, fresh],
     lockNames: [json(['a', 'b'])],
+    tryLockNames: [json(['a', 'b'])],
     keyHolders: [json([{ name: 'n16', key: 'k15' }])],
     slotHolders: [json([{ name: 'n16', key: 'u15' }])],
     takeKey: ['n16', 'k15', ref],

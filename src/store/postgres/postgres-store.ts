@@ -40,6 +40,7 @@ import { LOCK_PATIENCE_MS, whileLocked } from './connection/while-locked.js'
 import { Hints } from './wake/hints.js'
 import { insertJobs } from './verbs/insert.js'
 import { verbRunner } from './verbs/job-session.js'
+import { KeyedInserts } from './verbs/keyed-inserts.js'
 import { Lanes } from './verbs/lanes.js'
 import type { Opened } from './connection/open.js'
 import { countJobs, findJobs } from './verbs/find.js'
@@ -86,6 +87,7 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
   readonly #verbs: VerbRunner
   readonly #lastClaim: LastClaim
   readonly #inserts: Gather<readonly NewJob[], void>
+  readonly #keyedInserts: KeyedInserts
   readonly #commands: Commands
   readonly #prune: PostgresPrune
   readonly #reports = new ReportRows()
@@ -110,6 +112,7 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     this.#verbs = verbRunner(parts)
     this.schedules = new Schedules(this.#verbs)
     this.groups = new PostgresGroups(parts, this.#verbs)
+    this.#keyedInserts = new KeyedInserts(parts)
     this.#commands = new Commands(parts)
     this.transactions = new PostgresTransactions({
       opened,
@@ -280,8 +283,10 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
       await whileLocked(this.#opened.world, LOCK_PATIENCE_MS, () => this.#inserts.add(jobs))
       return jobs.map(asNew)
     }
+    const isPlain = isOneStatement(jobs, options)
+    const keyed = isPlain ? undefined : this.#keyedInserts.callFor(jobs, options)
     const ids = jobs.map(({ id }) => id)
-    return { ids, write: isOneStatement(jobs, options) ? shared : alone, read: (answer) => readAnswer(jobs, answer) }
+    return keyed ?? { ids, write: isPlain ? shared : alone, read: (answer) => readAnswer(jobs, answer) }
   }
 
   async #insertPlain(jobs: readonly NewJob[]): Promise<readonly void[]> {

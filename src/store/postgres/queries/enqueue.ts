@@ -85,6 +85,10 @@ export const enqueueQueries = {
       select distinct (hashtextextended(value, 7) & ${LOCK_SLOTS - 1})::integer as slot
       from json_array_elements_text($1::text::json)
       order by 1) as sorted`,
+  /** Which of these locks could be taken without waiting. */
+  tryLockNames: `
+    select name, pg_try_advisory_xact_lock(${LOCK_CLASS}, (hashtextextended(name, 7) & ${LOCK_SLOTS - 1})::integer) as locked
+    from json_array_elements_text($1::text::json) as names (name)`,
   /** The holders of keys, the newest first, and of unique slots. */
   keyHolders: `
     select a.name as "askedName", a.key as "askedKey", k.ref, k.turn

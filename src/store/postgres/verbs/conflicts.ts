@@ -1,4 +1,6 @@
+import { DuplicateJobError, DuplicateKeyError } from '../../../errors.js'
 import { readOptions } from '../../../job/definition/stored-options.js'
+import { booleanOf } from '../../columns.js'
 import { cannotConflict } from '../../conflicts.js'
 import type { InsertResult } from '../../links.js'
 import { instant } from '../../ordering.js'
@@ -34,13 +36,21 @@ export async function lockNames(session: Session, jobs: readonly Named[]): Promi
   if (names.length > 0) await session.query(session.queries.lockNames, JSON.stringify(names))
 }
 
+/** The same without waiting for other transactions: returns the jobs of which all names are locked now. */
+export async function tryLockNames<Job extends Named>(session: Session, jobs: readonly Job[]): Promise<Set<Job>> {
+  const names = JSON.stringify(jobs.flatMap(namesOf))
+  const rows = await session.query<{ name: string; locked: unknown }>(session.queries.tryLockNames, names)
+  const others = new Set(rows.flatMap(({ name, locked }) => (booleanOf(locked) ? [] : [name])))
+  return new Set(jobs.filter((job) => !namesOf(job).some((name) => others.has(name))))
+}
+
 /** A job that holds a key or a unique slot; the turn of a successor is one higher than that of its predecessor. */
 type StandingHolder = Standing & { readonly turn: number }
 
 /**
  * What `store/verbs/conflicts.ts` needs, for one bulk: its holders are read together, and its jobs written together.
  */
-class PostgresConflicts implements ConflictSteps<StandingHolder> {
+export class PostgresConflicts implements ConflictSteps<StandingHolder> {
   readonly #session: Session
   readonly #now: number
   readonly #unwritten: JobToWrite[] = []
@@ -68,6 +78,19 @@ class PostgresConflicts implements ConflictSteps<StandingHolder> {
           ? asNew(job)
           : await awaitVerb(insertConflicting(this, job, { ...options, now: this.#now, jobs, index })),
       )
+    }
+    await this.#writeAll()
+    return inserted
+  }
+
+  /** Inserts jobs of separate calls. Undefined: the job was refused, and nothing was written for it. */
+  async insertCalls(calls: readonly InsertCall[]): Promise<(InsertResult | undefined)[]> {
+    await this.#look(calls.map(({ job }) => job))
+    const inserted: (InsertResult | undefined)[] = []
+    for (const { job, options } of calls) {
+      await this.#lookAtBulk(job)
+      const insertion = { ...options, now: this.#now, jobs: [job], index: 0 }
+      inserted.push(await awaitVerb(insertConflicting(this, job, insertion)).catch(undefinedIfRefused))
     }
     await this.#writeAll()
     return inserted
@@ -175,6 +198,17 @@ class PostgresConflicts implements ConflictSteps<StandingHolder> {
     }
     for (const row of slots) this.#slots.set(`${row.name}\n${row.key}`, toSlot(row, standing.get(Number(row.ref))))
   }
+}
+
+/** An enqueue of one job that has a key or a unique slot. */
+export interface InsertCall {
+  readonly job: NewJob
+  readonly options: InsertOptions
+}
+
+/** `insertConflicting` refuses a job before it writes anything. */
+function undefinedIfRefused(error: unknown): undefined {
+  if (!(error instanceof DuplicateKeyError || error instanceof DuplicateJobError)) throw error
 }
 
 interface KeyRow {

@@ -1,0 +1,104 @@
+import { hasNoParentOrGroup } from '../../conflicts.js'
+import type { InsertOptions, Inserted, NewJob } from '../../store.js'
+import { Gather } from '../connection/gather.js'
+import type { Call } from '../connection/receipts.js'
+import type { Session, VerbParts } from '../connection/session.js'
+import { isLocked, LOCK_PATIENCE_MS } from '../connection/while-locked.js'
+import { PostgresConflicts, tryLockNames } from './conflicts.js'
+import type { InsertCall } from './conflicts.js'
+import { countMoves } from './groups.js'
+import { insertJobs } from './insert.js'
+import { linkSuccessors } from './links.js'
+
+/** The largest number of calls that share a transaction. */
+const CALLS_MAX = 500
+/** How often a call whose name is locked joins a shared transaction before it waits for the lock alone. */
+const SHARED_TRIES = 3
+
+/** A call's answer from a shared transaction. Locked: another transaction holds its name. Null: it was refused. */
+type SharedAnswer = Inserted | 'locked' | null
+
+/**
+ * Enqueues of one job with a key or a unique slot: calls that arrive while a transaction is in flight share the next
+ * one, and so one flush. No call waits for the lock of another: the shared transaction leaves out the calls whose
+ * names are locked, and those that are refused; each of these then has a transaction of its own.
+ */
+export class KeyedInserts {
+  readonly #parts: VerbParts
+  readonly #gather: Gather<InsertCall, SharedAnswer>
+
+  constructor(parts: VerbParts) {
+    this.#parts = parts
+    this.#gather = new Gather({ write: (calls) => this.#together(calls), weigh: () => 1, max: CALLS_MAX })
+  }
+
+  /** Undefined: this insert is not of that kind. */
+  callFor(jobs: readonly NewJob[], options: InsertOptions): Call<readonly Inserted[]> | undefined {
+    const [job] = jobs
+    if (job === undefined || jobs.length > 1 || options.claim !== undefined || !hasNoParentOrGroup(job))
+      return undefined
+    const call = { job, options }
+    return {
+      ids: [job.id],
+      write: async (isAgain) => {
+        const answer = isAgain ? null : await this.#share(call)
+        return [answer === null || answer === 'locked' ? await this.#alone(call, LOCK_PATIENCE_MS) : answer]
+      },
+      read: (answer, index) => {
+        const shared = (JSON.parse(answer as string) as SharedAnswer[])[index] ?? null
+        return shared === null || shared === 'locked' ? undefined : [shared]
+      },
+    }
+  }
+
+  async #share(call: InsertCall): Promise<SharedAnswer> {
+    let answer: SharedAnswer = 'locked'
+    for (let tries = 0; answer === 'locked' && tries < SHARED_TRIES; tries += 1) answer = await this.#gather.add(call)
+    return answer
+  }
+
+  async #together(calls: readonly InsertCall[]): Promise<readonly SharedAnswer[]> {
+    const [only] = calls
+    try {
+      if (only !== undefined && calls.length === 1) return [await this.#alone(only, 0)]
+      const { lanes, withReceipts } = this.#parts
+      const write = (session: Session): Promise<SharedAnswer[]> => insertTogether(session, calls)
+      return await lanes.ensureLanes(
+        calls.map(({ job }) => job),
+        () => withReceipts.transactWithReceipt(write, (answers) => answers, 0),
+      )
+    } catch (error) {
+      // A job that holds a key or a slot is locked: each call waits for it alone.
+      if (isLocked(error)) return calls.map(() => null)
+      throw error
+    }
+  }
+
+  #alone({ job, options }: InsertCall, patienceMs: number): Promise<Inserted> {
+    const { lanes, withReceipts } = this.#parts
+    const write = async (session: Session): Promise<Inserted> => {
+      const [inserted] = await insertJobs(session, [job], options)
+      return inserted as Inserted
+    }
+    return lanes.ensureLanes([job], () => withReceipts.transactWithReceipt(write, (inserted) => [inserted], patienceMs))
+  }
+}
+
+async function insertTogether(session: Session, calls: readonly InsertCall[]): Promise<SharedAnswer[]> {
+  const locked = await tryLockNames(
+    session,
+    calls.map(({ job }) => job),
+  )
+  const free = calls.filter(({ job }) => locked.has(job))
+  const results = await new PostgresConflicts(session, await session.now()).insertCalls(free)
+  await linkSuccessors(
+    session,
+    results.filter((result) => result !== undefined),
+  )
+  await countMoves(session)
+  const answers = new Map(free.map((call, index) => [call, results[index] ?? null]))
+  return calls.map((call) => {
+    const result = answers.get(call)
+    return result === undefined ? 'locked' : result && { id: result.id, isNew: result.isNew }
+  })
+}

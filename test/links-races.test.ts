@@ -58,7 +58,7 @@ describe('a child that is enqueued', () => {
     await client.query(`select * from ${schema}.ready for update`)
     const child = await b.one({ after: [{ id: parent }], name: 'child' })
     expect(await b.store.jobs.promoteJobs(10)).toMatchObject({ again: false, nextInMs: 0 })
-    expect(await todos()).toEqual([{ what: 'look' }])
+    expect(await todos()).toEqual([{ what: 'recheck' }])
     await client.query('rollback')
     await promote()
     expect(await todos()).toEqual([])

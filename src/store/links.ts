@@ -229,7 +229,7 @@ export function movedLinksOf(
  * the child.
  */
 export function isOpen(state: State, policy: LinkPolicy): boolean {
-  return decideLink(parentFateOf(state, 'look'), policy) !== 'resolves'
+  return decideLink(parentFateOf(state, 'recheck'), policy) !== 'resolves'
 }
 
 /**

@@ -75,7 +75,7 @@ export async function fillTables(client: Client, rows: number): Promise<void> {
     `insert into ${s}.leases (fence, worker, quarantined, claimed_at, starting, refs)
      select i / ${10 * HELD}, 'w1', 0, 0, 3, array_agg(ref order by i) from ${made} where place = 'lease' group by 1`,
     `insert into ${s}.reports (ref, fence, started_at) select refs[4], fence, 0 from ${s}.leases`,
-    `insert into ${s}.requests (ref, kind, reason, asked_at) select refs[1], 'cancel', '', 0 from ${s}.leases`,
+    `insert into ${s}.requests (ref, kind, reason, requested_at) select refs[1], 'cancel', '', 0 from ${s}.leases`,
     `insert into ${s}.pauses (queue, until, paused_at) select 'p' || i, ${FAR}, 0 from generate_series(1, 20) as i`,
   ])
     await client.query(statement)

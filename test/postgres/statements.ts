@@ -92,7 +92,7 @@ function jobCases(rows: number): Readonly<Record<string, Case>> {
   const beyond = refOf(rows * 10)
   const given = json({ lanes: [{ lane: 2, queue: 'q2', name: 'n2' }], again: false })
   const fresh = json([
-    { id: idOf(rows + 1), lane: 2, name: 'n2', priority: 0, payload: '{}', in: 0, key: 'new', place: 'new' },
+    { id: idOf(rows + 1), lane: 2, name: 'n2', priority: 0, payload: '{}', in: 0, key: 'new', slot: 'new' },
   ])
   const ended = json({
     ended: [{ ref: String(held.ref), started_at: 1, keep_ms: 1, state: 'done', attempt: 1, retries: 0, crashes: 0 }],
@@ -170,7 +170,7 @@ function jobCases(rows: number): Readonly<Record<string, Case>> {
     putAfter: [json([{ ref: String(ready), after: '[]' }])],
     haveLinks: [refs],
     dropLinks: [refs],
-    addTodos: [json([{ parent: String(ready), id: idOf(15), what: 'look' }])],
+    addTodos: [json([{ parent: String(ready), id: idOf(15), what: 'recheck' }])],
     lockJobs: [refs],
     noteForgotten: [json([{ ref: String(refOf(18)), what: 'gone' }])],
     noteParked: [refs],

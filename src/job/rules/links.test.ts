@@ -21,10 +21,10 @@ describe('the decision about a link', () => {
     expect(parentFateOf('ready', 'failed')).toBe('unfinished')
     expect(parentFateOf('failed', 'done')).toBe('failed')
     expect(parentFateOf('ready', 'parked')).toBe('unfinished')
-    expect(parentFateOf('parked', 'look')).toBe('parked')
+    expect(parentFateOf('parked', 'recheck')).toBe('parked')
     expect(parentFateOf(undefined, 'done')).toBe('done')
     expect(parentFateOf(undefined, 'failed')).toBe('gone')
-    expect(parentFateOf(undefined, 'look')).toBe('gone')
+    expect(parentFateOf(undefined, 'recheck')).toBe('gone')
   })
 
   test('has a reason with the parent’s name where it is known', () => {

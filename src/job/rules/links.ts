@@ -10,19 +10,19 @@ export type OnParentFailure = 'wait' | 'cancel' | 'run'
 export const ON_PARENT_FAILURE: readonly OnParentFailure[] = ['wait', 'cancel', 'run']
 
 /**
- * The policy of a link. `past` is for a tick of a schedule that waits for the previous one: the child runs however the parent ends,
+ * The policy of a link. `run-if-parked` is for a tick of a schedule that waits for the previous one: the child runs however the parent ends,
  * and also when it is parked. A parked job may stay parked for ever, and must not block its schedule.
  */
-export type LinkPolicy = OnParentFailure | 'past'
-export const LINK_POLICIES: readonly LinkPolicy[] = [...ON_PARENT_FAILURE, 'past']
+export type LinkPolicy = OnParentFailure | 'run-if-parked'
+export const LINK_POLICIES: readonly LinkPolicy[] = [...ON_PARENT_FAILURE, 'run-if-parked']
 
 /** The state of a parent as its children see it. `gone`: it did not succeed, and its row was deleted or pruned, so it cannot be retried. */
 export type ParentFate = 'unfinished' | 'parked' | FinalState | 'gone'
 
 export type LinkVerdict = 'stays' | 'resolves' | 'cancels'
 
-/** Why the links of a parent must be processed: the state it reached, or 'look' when a link was added to it. */
-export type LinkTodoKind = FinalState | 'parked' | 'gone' | 'look'
+/** Why the links of a parent must be processed: the state it reached, or 'recheck' when a link to it was added. */
+export type LinkTodoKind = FinalState | 'parked' | 'gone' | 'recheck'
 
 /** The parent's fate by its present state. It may have been retried or pruned since `noted` was written. */
 export function parentFateOf(state: State | undefined, noted: LinkTodoKind): ParentFate {
@@ -35,8 +35,8 @@ export function parentFateOf(state: State | undefined, noted: LinkTodoKind): Par
 /** A failed parent can be retried and still succeed, so its child may wait. A parent that is gone cannot, so its child is cancelled. */
 export function decideLink(fate: ParentFate, policy: LinkPolicy): LinkVerdict {
   if (fate === 'unfinished') return 'stays'
-  if (fate === 'parked') return policy === 'past' ? 'resolves' : 'stays'
-  if (fate === 'done' || policy === 'run' || policy === 'past') return 'resolves'
+  if (fate === 'parked') return policy === 'run-if-parked' ? 'resolves' : 'stays'
+  if (fate === 'done' || policy === 'run' || policy === 'run-if-parked') return 'resolves'
   return policy === 'cancel' || fate === 'gone' ? 'cancels' : 'stays'
 }
 

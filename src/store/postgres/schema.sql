@@ -152,7 +152,7 @@ create table millrace.requests (
   kind text not null,
   reason text not null,
   keep_ms bigint,
-  asked_at bigint not null
+  requested_at bigint not null
 );
 
 create table millrace.revived (
@@ -244,9 +244,9 @@ alter table millrace.leases add constraint leases_pkey PRIMARY KEY (fence);
 
 alter table millrace.link_todos add constraint link_todos_pkey PRIMARY KEY (number);
 
-alter table millrace.link_todos add constraint link_todos_what_check CHECK ((what = ANY (ARRAY['done'::text, 'failed'::text, 'cancelled'::text, 'parked'::text, 'gone'::text, 'look'::text])));
+alter table millrace.link_todos add constraint link_todos_what_check CHECK ((what = ANY (ARRAY['done'::text, 'failed'::text, 'cancelled'::text, 'parked'::text, 'gone'::text, 'recheck'::text])));
 
-alter table millrace.links add constraint links_on_failure_check CHECK ((on_failure = ANY (ARRAY['wait'::text, 'cancel'::text, 'run'::text, 'past'::text])));
+alter table millrace.links add constraint links_on_failure_check CHECK ((on_failure = ANY (ARRAY['wait'::text, 'cancel'::text, 'run'::text, 'run-if-parked'::text])));
 
 alter table millrace.links add constraint links_pkey PRIMARY KEY (parent, child);
 

@@ -2,7 +2,7 @@ CREATE INDEX millrace_groups_open on millrace_groups (unfinished) where sealed_a
 
 CREATE INDEX millrace_history_keep on millrace_history (keep_until) where keep_until is not null;
 
-CREATE INDEX millrace_history_unwell on millrace_history (state, seq) where state <> 'done';
+CREATE INDEX millrace_history_not_done on millrace_history (state, seq) where state <> 'done';
 
 CREATE INDEX millrace_jobs_group on millrace_jobs (grp, seq) where grp is not null;
 
@@ -16,7 +16,7 @@ CREATE INDEX millrace_leases_worker on millrace_leases (worker);
 
 CREATE INDEX millrace_links_child on millrace_links (child);
 
-CREATE INDEX millrace_live_aside on millrace_live (state, seq) where state <> 'ready' and state <> 'running';
+CREATE INDEX millrace_live_waiting on millrace_live (state, seq) where state <> 'ready' and state <> 'running';
 
 CREATE INDEX millrace_live_due on millrace_live (due_at) where state in ('scheduled', 'retrying');
 
@@ -114,13 +114,13 @@ CREATE TABLE millrace_leases (
 CREATE TABLE millrace_link_todos (
   number integer primary key,
   parent text not null,
-  what text not null check (what in ('done', 'failed', 'cancelled', 'parked', 'gone', 'look'))
+  what text not null check (what in ('done', 'failed', 'cancelled', 'parked', 'gone', 'recheck'))
 ) strict;
 
 CREATE TABLE millrace_links (
   parent text not null,
   child integer not null,
-  on_failure text not null check (on_failure in ('wait', 'cancel', 'run', 'past')),
+  on_failure text not null check (on_failure in ('wait', 'cancel', 'run', 'run-if-parked')),
   keep_ms integer,
   primary key (parent, child)
 ) strict, without rowid;
@@ -168,7 +168,7 @@ CREATE TABLE millrace_requests (
   kind text not null check (kind in ('cancel', 'pause')),
   reason text not null,
   keep_ms integer,
-  asked_at integer not null
+  requested_at integer not null
 ) strict;
 
 CREATE TABLE millrace_schedules (

@@ -205,7 +205,7 @@ function* fireTick(
 
 /** Blocks the job until the earlier jobs have ended, in any state, or are parked. */
 function afterAll(job: NewJob, before: readonly string[]): NewJob {
-  return { ...job, after: before.map((id) => ({ id })), onParentFailure: 'past' }
+  return { ...job, after: before.map((id) => ({ id })), onParentFailure: 'run-if-parked' }
 }
 
 /**

@@ -76,7 +76,7 @@ export class LinkChecker {
     const edges = this.#edges.get(job.id) ?? new Map<string, Edge>()
     this.#edges.set(job.id, edges)
     // What it does when a parent fails is said when it is written; its payload may be another one later.
-    const own = this.#policies.get(job.id) ?? (job.tick === null ? (job.policy ?? 'wait') : 'past')
+    const own = this.#policies.get(job.id) ?? (job.tick === null ? (job.policy ?? 'wait') : 'run-if-parked')
     this.#policies.set(job.id, own)
     for (const parent of job.after) {
       if (edges.has(parent)) continue
@@ -150,11 +150,11 @@ function note(edge: Edge, jobs: Jobs): void {
 
 /** A tick does not wait for one that is parked. */
 function isPassed(policy: LinkPolicy, parent: CensusJob | undefined): boolean {
-  return policy === 'past' && parent?.state === 'parked'
+  return policy === 'run-if-parked' && parent?.state === 'parked'
 }
 
 function isMet({ policy, end }: Edge): boolean {
-  return policy === 'run' || policy === 'past' ? end !== 'none' : end === 'done'
+  return policy === 'run' || policy === 'run-if-parked' ? end !== 'none' : end === 'done'
 }
 
 function isOver(job: CensusJob | undefined): boolean {
@@ -197,7 +197,7 @@ function findStranded(census: Census): CensusJob | undefined {
   for (const { parent, child, policy } of census.links) {
     const job = jobs.get(parent)
     if (job === undefined) continue
-    if ((job.state === 'parked' && policy !== 'past') || (isOver(job) && !isOverFor(policy, job))) rightly.add(job.id)
+    if ((job.state === 'parked' && policy !== 'run-if-parked') || (isOver(job) && !isOverFor(policy, job))) rightly.add(job.id)
     parents.set(child, [...(parents.get(child) ?? []), job])
   }
   // From the jobs that block others down to all that wait for them; a cycle has no such beginning.

@@ -10,7 +10,7 @@ import type { Queries } from '../queries/queries.js'
 import type { Runner } from './runner.js'
 
 /** A notification that stands for those that were missed: anything may have changed. */
-export const HINTS_MISSED = 'unknown ready due settled asked'
+export const HINTS_MISSED = 'unknown ready due settled requested'
 
 /** In a notification: the sender waits for a connection, so the receiver closes its idle ones. */
 export const CROWDED = 'crowded'
@@ -127,7 +127,7 @@ export function hintPayload(from: string, hint: Hint): string {
     hint.ready ? 'ready' : '',
     hint.dueInMs === null ? '' : 'due',
     hint.settled ? 'settled' : '',
-    hint.requested ? 'asked' : '',
+    hint.requested ? 'requested' : '',
   ]
   return words.filter((word) => word !== '').join(' ')
 }
@@ -148,7 +148,7 @@ export function hintOf(payload: string, self: string): Hint | undefined {
     ready: words.includes('ready'),
     dueInMs: words.includes('due') ? 0 : null,
     settled: words.includes('settled'),
-    requested: words.includes('asked'),
+    requested: words.includes('requested'),
   }
 }
 

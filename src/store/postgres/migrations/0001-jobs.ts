@@ -208,7 +208,7 @@ end'`,
     kind text not null check (kind in ('cancel', 'pause')),
     reason text not null,
     keep_ms bigint,
-    asked_at bigint not null
+    requested_at bigint not null
   )`,
   // voidReceipt, readReceipt: a call that writes inserts its receipt in the same transaction (receipts.ts).
   // \`is_void\`: the call

@@ -6,7 +6,7 @@ export const links = (schema: string): readonly string[] => [
   `create table ${schema}.links (
     parent bigint not null,
     child bigint not null,
-    on_failure text not null check (on_failure in ('wait', 'cancel', 'run', 'past')),
+    on_failure text not null check (on_failure in ('wait', 'cancel', 'run', 'run-if-parked')),
     keep_ms bigint,
     primary key (parent, child)
   )`,
@@ -18,7 +18,7 @@ export const links = (schema: string): readonly string[] => [
     number bigint generated always as identity primary key,
     parent bigint not null,
     id uuid,
-    what text not null check (what in ('done', 'failed', 'cancelled', 'parked', 'gone', 'look'))
+    what text not null check (what in ('done', 'failed', 'cancelled', 'parked', 'gone', 'recheck'))
   )`,
   // promoteJobs: whether the statement that deleted a parent recorded its end
   `create index link_todos_parent on ${schema}.link_todos (parent)`,

@@ -42,8 +42,8 @@ export const enqueueQueries = {
     body as (
       insert into ${s}.jobs (ref, id, created_at, due_at, expires_at, lane, priority, payload, options)
       select ref, id, now, due_at, expires_at, lane, priority, payload, options from made),
-    line as (insert into ${s}.ready (lane, sort, ref) select lane, ${sort('made')}, ref from made where due_at <= now),
-    later as (
+    to_ready as (insert into ${s}.ready (lane, sort, ref) select lane, ${sort('made')}, ref from made where due_at <= now),
+    to_waiting as (
       insert into ${s}.waiting (ref, lane, state, due_at) select ref, lane, 'scheduled', due_at from made where due_at > now),
     expiring as (
       insert into ${s}.expiring (expires_at, ref) select expires_at, ref from made where expires_at is not null),
@@ -170,16 +170,16 @@ function insertAny(givenColumn: string, column: string, counted: string): string
              coalesce(each."expiresAt", sure.now + each."expiresIn") as expires_at
       from sure, json_to_recordset($2::text::json) as each (
         id uuid, lane integer, name text, priority integer, key text, payload text, bytes text, options text,
-        at bigint, "in" bigint, "expiresAt" bigint, "expiresIn" bigint, place text, until bigint,
+        at bigint, "in" bigint, "expiresAt" bigint, "expiresIn" bigint, slot text, until bigint,
         after text, blocked boolean, is_parent boolean, turn integer${givenColumn})),
     body as (
       insert into ${s}.jobs (ref, id, created_at, due_at, expires_at, lane, priority, key, payload, bytes, options, after, is_parent${column})
       select ref, id, now, due_at, expires_at, lane, priority, key, payload, decode(bytes, 'base64'), options, after, is_parent${group}
       from made),
-    line as (
+    to_ready as (
       insert into ${s}.ready (lane, sort, ref)
       select lane, ${sort('made')}, ref from made where due_at <= now and blocked is not true),
-    later as (
+    to_waiting as (
       insert into ${s}.waiting (ref, lane, state, due_at${column})
       select ref, lane, case when blocked then 'blocked' else 'scheduled' end, due_at${group} from made where due_at > now or blocked),
     expiring as (
@@ -188,9 +188,9 @@ function insertAny(givenColumn: string, column: string, counted: string): string
       insert into ${s}.keys (name, key, turn, ref)
       select name, key, coalesce(turn, 0), ref from made where key is not null),
     ${counted}
-    placed as (
+    slotted as (
       insert into ${s}.uniques (name, key, ref, id, until)
-      select name, place, ref, id, until from made where place is not null
+      select name, slot, ref, id, until from made where slot is not null
       on conflict (name, key) do update set ref = excluded.ref, id = excluded.id, until = excluded.until),
     ${receipt('sure')}
     select written, ready, due_in as "dueIn"

@@ -81,12 +81,12 @@ export const linkQueries = {
     cross join ${bodyOf('a.ref')}
     where ${hasChildren('a.ref')}
     returning 1 as noted`,
-  /** To-dos for parked jobs with a child that may run past a parked parent. */
+  /** To-dos for parked jobs with a child whose policy is 'run-if-parked'. */
   noteParked: `
     insert into ${s}.link_todos (parent, what)
     select distinct l.parent, 'parked'
     from ${s}.links l
-    where l.parent = any($1::text::bigint[]) and l.on_failure = 'past'
+    where l.parent = any($1::text::bigint[]) and l.on_failure = 'run-if-parked'
     returning 1 as noted`,
   nextTodos: `
     select number, parent, id, what

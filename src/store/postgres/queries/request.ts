@@ -3,10 +3,10 @@ import { s, clock } from './sql-fragments.js'
 /** Requested changes of running jobs, and pauses. */
 export const requestQueries = {
   putRequest: `
-    insert into ${s}.requests (ref, kind, reason, keep_ms, asked_at)
+    insert into ${s}.requests (ref, kind, reason, keep_ms, requested_at)
     values ($1::text::bigint, $2, $3, $4::text::bigint, coalesce($5::text::bigint, ${clock}))
     on conflict (ref) do update
-    set kind = excluded.kind, reason = excluded.reason, keep_ms = excluded.keep_ms, asked_at = excluded.asked_at
+    set kind = excluded.kind, reason = excluded.reason, keep_ms = excluded.keep_ms, requested_at = excluded.requested_at
     where requests.kind <> excluded.kind`,
   /**
    * On the lease itself, where a settlement that waited for its lock sees it: a new row of `requests` is not in its

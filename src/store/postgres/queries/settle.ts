@@ -113,9 +113,9 @@ export const settleQueries = {
         error text, reason text, log text, begun boolean)
       where j.ref = any(array(select (one->>'ref')::bigint from given, json_array_elements(g->'back') as one)) and j.ref = a.ref
       returning j.ref, j.lane, j.priority, j.due_at, coalesce(j.streak, 0) >= 2 as suspect, j.grp, a.state),
-    line as (
+    to_ready as (
       insert into ${s}.ready (lane, sort, ref) select lane, ${sort('back')}, ref from back where state = 'ready' and not suspect),
-    aside as (
+    to_waiting as (
       insert into ${s}.waiting (ref, lane, state, due_at, grp)
       select ref, lane, state, due_at, grp from back where state <> 'ready' or suspect)
     update ${s}.leases e
@@ -140,10 +140,10 @@ export const settleQueries = {
   readLeases: `
     select e.fence, e.quarantined, e.claimed_at,
            (select w.blocked_by from ${s}.workers w where w.worker = $1) as blocked_by,
-           json_agg(json_build_array(${claimed}, coalesce(p.started_at, case when held.place <= e.starting then e.claimed_at end), n.queue, n.name)
-             order by held.place)::text as jobs
+           json_agg(json_build_array(${claimed}, coalesce(p.started_at, case when held.position <= e.starting then e.claimed_at end), n.queue, n.name)
+             order by held.position)::text as jobs
     from ${s}.leases e
-    cross join unnest(e.refs) with ordinality as held (ref, place)
+    cross join unnest(e.refs) with ordinality as held (ref, position)
     cross join ${bodyOf('held.ref')}
     cross join ${laneOf('j.lane')}
     left join lateral (

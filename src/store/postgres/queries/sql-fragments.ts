@@ -54,16 +54,16 @@ export const jobRowFrom = (jobs: string): string => `
            when h.ref is not null then h.state
            when w.ref is not null then w.state
            when r.ref is not null then 'ready'
-           when p.ref is not null or e.place <= e.starting then 'running'
+           when p.ref is not null or e.position <= e.starting then 'running'
            else 'ready'
          end as state,
          case when h.ref is not null then 'history' when w.ref is not null then 'waiting' when r.ref is not null then 'ready'
-           else 'lease' end as place,
+           else 'lease' end as stored_in,
          e.fence,
          coalesce(h.attempt, j.attempt, case when h.state = 'done' then 1 else 0 end) as attempt,
          coalesce(h.retries, j.retries, 0) as retries,
          coalesce(h.crashes, j.crashes, 0) as crashes,
-         coalesce(h.started_at, p.started_at, case when e.place <= e.starting then e.claimed_at end) as started_at,
+         coalesce(h.started_at, p.started_at, case when e.position <= e.starting then e.claimed_at end) as started_at,
          h.settled_at, h.worker, h.result, encode(h.result_bytes, 'base64') as result_bytes,
          case when h.ref is null then j.error else h.error end as error,
          case when h.ref is null then j.reason else h.reason end as reason,
@@ -75,7 +75,7 @@ export const jobRowFrom = (jobs: string): string => `
   left join ${waitingOf('j.ref')} on true
   left join ${readyOf('j')} on true
   left join lateral (
-    select e.fence, e.claimed_at, e.starting, array_position(e.refs, j.ref) as place
+    select e.fence, e.claimed_at, e.starting, array_position(e.refs, j.ref) as position
     from ${s}.leases e
     where h.ref is null and w.ref is null and r.ref is null and j.ref = any(e.refs) and not j.ref = any(e.released)
     order by e.fence

@@ -66,10 +66,10 @@ export const upkeepQueries = {
       cross join lateral (values (t.state, -1), ('ready', 1)) as each (state, members)
       where t.grp is not null
       group by 1, 2, 3),
-    line as (
+    to_ready as (
       insert into ${s}.ready (lane, sort, ref)
       select j.lane, ${sort('j')}, j.ref from taken cross join ${bodyOf('taken.ref')} where coalesce(j.streak, 0) < 2),
-    aside as (
+    to_waiting as (
       insert into ${s}.waiting (ref, lane, state, due_at, grp)
       select j.ref, j.lane, 'ready', j.due_at, j.grp from taken cross join ${bodyOf('taken.ref')} where j.streak >= 2)
     select (select count(*)::integer from taken) as promoted, now from clock`,

@@ -252,6 +252,6 @@ type Named = Pick<NewJob, 'name' | 'key'> & { readonly unique?: { readonly key: 
 function namesOf(job: Named): string[] {
   return [
     ...(job.key === null ? [] : [`key ${job.name}\n${job.key}`]),
-    ...(job.unique === undefined ? [] : [`place ${job.name}\n${job.unique.key}`]),
+    ...(job.unique === undefined ? [] : [`slot ${job.name}\n${job.unique.key}`]),
   ]
 }

@@ -146,7 +146,7 @@ async function addLinks(session: Session, links: readonly Link[]): Promise<void>
 /** Inserts to-dos, so that the ends of the parents are seen, also those that happen before this transaction commits. */
 async function watchParents(session: Session, parents: readonly StandingParent[]): Promise<void> {
   if (parents.length === 0) return
-  const todos = parents.map(({ ref, id, state }) => ({ parent: ref, id, what: isFinal(state) ? state : 'look' }))
+  const todos = parents.map(({ ref, id, state }) => ({ parent: ref, id, what: isFinal(state) ? state : 'recheck' }))
   await session.query(session.queries.addTodos, JSON.stringify(todos))
   session.note({ dueInMs: 0 })
 }

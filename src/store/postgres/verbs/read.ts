@@ -78,7 +78,7 @@ export interface StoredRow {
   readonly expires_at: Numeric | null
   readonly streak: Numeric
   readonly state: State
-  readonly place: Standing['table']
+  readonly stored_in: Standing['table']
   readonly fence: Numeric | null
   readonly attempt: Numeric
   readonly retries: Numeric
@@ -110,9 +110,9 @@ export function toStanding(row: StoredRow): Standing {
     after: row.after === null ? [] : (JSON.parse(row.after) as string[]),
     createdAt: numberOf(row.created_at),
     state: row.state,
-    table: row.place,
+    table: row.stored_in,
     fence: numberOrNull(row.fence),
-    claimed: row.place === 'lease',
+    claimed: row.stored_in === 'lease',
     streak: numberOf(row.streak),
     dueAt: numberOf(row.due_at),
     attempt: numberOf(row.attempt),

@@ -210,7 +210,7 @@ function columnsOf(session: Session, { job, turn, until }: JobToWrite): object {
     bytes,
     options: job.options,
     labels: mayHaveLabels(job.options) ? labelsOf(job.options) : undefined,
-    place: job.unique?.key,
+    slot: job.unique?.key,
     until: until === undefined ? undefined : textOf(until),
     ...(job as Partial<PlannedJob>).planned,
     ...timesOf(job),

@@ -81,7 +81,7 @@ create index millrace_live_due on millrace_live (due_at) where state in ('schedu
 create index millrace_live_expires on millrace_live (expires_at) where expires_at is not null and fence is null and state <> 'parked';
 
 -- findJobs: unfinished jobs that no worker may claim now. Ready and running jobs, which change most, have no entry.
-create index millrace_live_aside on millrace_live (state, seq) where state <> 'ready' and state <> 'running';
+create index millrace_live_waiting on millrace_live (state, seq) where state <> 'ready' and state <> 'running';
 
 create table millrace_history (
   seq integer primary key,
@@ -103,7 +103,7 @@ create table millrace_history (
 -- pruneJobs: jobs whose keep time is over
 create index millrace_history_keep on millrace_history (keep_until) where keep_until is not null;
 -- findJobs: failed and cancelled jobs
-create index millrace_history_unwell on millrace_history (state, seq) where state <> 'done';
+create index millrace_history_not_done on millrace_history (state, seq) where state <> 'done';
 
 -- insertJobs: at most one unfinished job per (job, key), and one successor that is blocked until that job ends. The
 -- holder is the row with the highest turn. Each row is deleted when its own job ends, so neither job writes the other's
@@ -160,7 +160,7 @@ create table millrace_requests (
   kind text not null check (kind in ('cancel', 'pause')),
   reason text not null,
   keep_ms integer,
-  asked_at integer not null
+  requested_at integer not null
 ) strict;
 
 -- One row for each paused queue; \`until\` is null when only a caller can resume it.

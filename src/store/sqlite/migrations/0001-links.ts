@@ -6,7 +6,7 @@ export const sql = `
 create table millrace_links (
   parent text not null,
   child integer not null,
-  on_failure text not null check (on_failure in ('wait', 'cancel', 'run', 'past')),
+  on_failure text not null check (on_failure in ('wait', 'cancel', 'run', 'run-if-parked')),
   keep_ms integer,
   primary key (parent, child)
 ) strict, without rowid;
@@ -19,6 +19,6 @@ create index millrace_links_child on millrace_links (child);
 create table millrace_link_todos (
   number integer primary key,
   parent text not null,
-  what text not null check (what in ('done', 'failed', 'cancelled', 'parked', 'gone', 'look'))
+  what text not null check (what in ('done', 'failed', 'cancelled', 'parked', 'gone', 'recheck'))
 ) strict;
 `

@@ -31,10 +31,10 @@ const leased = (way: Way): string => `
       from millrace_leases, json_each(millrace_leases.jobs) e
       where ${behind(way, 'e.value')}`
 
-const aside = (state: State) =>
-  listed('millrace_live', 'millrace_live_aside', `state = '${state}' and state <> 'ready' and state <> 'running'`)
-const unwell = (state: State) =>
-  listed('millrace_history', 'millrace_history_unwell', `state = '${state}' and state <> 'done'`)
+const waiting = (state: State) =>
+  listed('millrace_live', 'millrace_live_waiting', `state = '${state}' and state <> 'ready' and state <> 'running'`)
+const notDone = (state: State) =>
+  listed('millrace_history', 'millrace_history_not_done', `state = '${state}' and state <> 'done'`)
 
 /** The candidates of each state. */
 const ofState: Record<State, (way: Way) => string> = {
@@ -46,15 +46,15 @@ const ofState: Record<State, (way: Way) => string> = {
       where state = 'ready' and fence is null and streak >= 2 and ${behind(way)}
       union all ${leased(way)}`,
   running: leased,
-  scheduled: aside('scheduled'),
-  retrying: aside('retrying'),
-  blocked: aside('blocked'),
-  paused: aside('paused'),
-  parked: aside('parked'),
+  scheduled: waiting('scheduled'),
+  retrying: waiting('retrying'),
+  blocked: waiting('blocked'),
+  paused: waiting('paused'),
+  parked: waiting('parked'),
   // Most of the history: it is scanned in order.
   done: listed('millrace_history', '', ''),
-  failed: unwell('failed'),
-  cancelled: unwell('cancelled'),
+  failed: notDone('failed'),
+  cancelled: notDone('cancelled'),
 }
 
 /** The first `most` of all these after the cursor, as one JSON array, without duplicates. */

@@ -147,10 +147,10 @@ export const queries = {
     left join millrace_requests w on w.seq = j.seq
     where j.id = ? and l.state = 'running'`,
   putRequest: `
-    insert into millrace_requests (seq, kind, reason, keep_ms, asked_at)
+    insert into millrace_requests (seq, kind, reason, keep_ms, requested_at)
     values (?, ?, ?, ?, ?)
     on conflict (seq) do update
-    set kind = excluded.kind, reason = excluded.reason, keep_ms = excluded.keep_ms, asked_at = excluded.asked_at
+    set kind = excluded.kind, reason = excluded.reason, keep_ms = excluded.keep_ms, requested_at = excluded.requested_at
     where kind <> excluded.kind`,
   dropRequests: `
     delete from millrace_requests

@@ -62,9 +62,9 @@ export class Client {
     job: Enqueueable,
     payload: unknown,
     options: EnqueueOptions | undefined,
-    under?: Claim,
+    claim?: Claim,
   ): Promise<Handle<unknown>> {
-    return this.#enqueuer.enqueue(job, payload, options, under)
+    return this.#enqueuer.enqueue(job, payload, options, claim)
   }
 
   template(...args: Parameters<Enqueuer['template']>): Promise<NewJob> {

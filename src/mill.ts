@@ -205,7 +205,7 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
       this.#started = undefined
       if (started === undefined) return
       await started.stop(deadlineMs)
-      logStopped(this.#log, started.givenBack())
+      logStopped(this.#log, started.releasedCount())
     })
   }
 
@@ -247,9 +247,9 @@ class Millrace implements Omit<Mill, 'enqueue' | 'enqueueMany' | 'schedule' | 'r
       runInContext: this.#hooksAndContext.runInContext,
       quarantineMs: this.#parts.quarantineMs,
       blockGraceMs: this.#parts.blockGraceMs,
-      enqueue: (under, job, payload, options) =>
-        this.#enqueuer.enqueue(job, payload, options as EnqueueOptions | undefined, under),
-      pauseQueue: (under, queue, when) => pauseQueueUntil(this.#queueParts(), queue, when, under),
+      enqueue: (claim, job, payload, options) =>
+        this.#enqueuer.enqueue(job, payload, options as EnqueueOptions | undefined, claim),
+      pauseQueue: (claim, queue, when) => pauseQueueUntil(this.#queueParts(), queue, when, claim),
       results: (id, parent) => this.#client.results(id, parent),
       events: this.#events,
       log: this.#log,

@@ -57,7 +57,7 @@ function write(walk: Walk, value: unknown, writtenBy: Tag | undefined): string {
 /** Registered types are tried first. is() of a type is not called for its own written form, so the two may look alike. */
 function writeTyped(walk: Walk, value: {}, writtenBy: Tag | undefined): string {
   for (const tag of walk.rules.custom)
-    if (tag !== writtenBy && asks(walk, tag, value)) return writeTagged(walk, tag, value)
+    if (tag !== writtenBy && isOfType(walk, tag, value)) return writeTagged(walk, tag, value)
   if (typeof value === 'bigint') return writeBuiltIn(walk, 'BigInt', value)
   if (typeof value !== 'object') return refuse(walk, whyRefused(value))
   if (isArray(value)) return writeArray(walk, value)
@@ -126,7 +126,7 @@ function enter(walk: Walk, object: object): void {
   walk.above.set(object, walk.path.length)
 }
 
-function asks(walk: Walk, tag: Tag, value: unknown): boolean {
+function isOfType(walk: Walk, tag: Tag, value: unknown): boolean {
   try {
     return tag.is(value)
   } catch (error) {

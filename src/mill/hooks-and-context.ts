@@ -5,7 +5,7 @@ import type { HookLists } from '../job/attempt/hooks.js'
 import type { EngineEvents } from '../observe/engine-events.js'
 import { eventsInContext } from '../observe/events-in-context.js'
 import { withSettleHooks } from '../observe/settle-hooks.js'
-import type { Executor } from '../worker/executors/loop.js'
+import type { HandlerExecutor } from '../worker/executors/loop.js'
 import { hookedExecutor, contextRunner } from '../worker/attempt-host.js'
 import type { RunAttemptInContext } from '../worker/attempt-host.js'
 import { captureOf } from './parts-from-options.js'
@@ -14,7 +14,7 @@ import type { MillOptions } from './options.js'
 /** The parts of a mill, wrapped in the app's hooks and captured context. */
 export interface HooksAndContext {
   readonly events: EngineEvents
-  readonly executor: Executor
+  readonly executor: HandlerExecutor
   readonly capture: Capture | undefined
   readonly runInContext: RunAttemptInContext | undefined
   readonly enqueueHooks: HookLists['enqueue']
@@ -23,7 +23,7 @@ export interface HooksAndContext {
 /** Without hooks and without captured context each part is returned unwrapped: apps that use neither pay nothing. */
 export function withHooksAndContext(
   options: Pick<MillOptions, 'capture' | 'codec' | 'hooks'>,
-  parts: { readonly events: EngineEvents; readonly executor: Executor },
+  parts: { readonly events: EngineEvents; readonly executor: HandlerExecutor },
 ): HooksAndContext {
   const hooks = listHooks(options.hooks)
   const capture = captureOf(options.capture, options.codec ?? defaultCodec)

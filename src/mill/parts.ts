@@ -1,6 +1,6 @@
 import type { EngineEvents } from '../observe/engine-events.js'
 import type { StoreChoice } from '../store/choice.js'
-import type { Executor } from '../worker/executors/loop.js'
+import type { HandlerExecutor } from '../worker/executors/loop.js'
 import type { SignalStops } from '../world/signals.js'
 import type { World } from '../world/world.js'
 import type { StartParts } from './started-parts.js'
@@ -10,7 +10,7 @@ export interface MillParts {
   readonly world: World
   readonly store: StoreChoice
   /** Calls handlers. Default: in this process's event loop. */
-  readonly executor?: Executor | undefined
+  readonly executor?: HandlerExecutor | undefined
   /** Starts what runs jobs; default: a worker that claims by itself, with upkeep. The test kit brings one that it steps. */
   readonly startParts?: StartParts | undefined
   /** The length of the first quarantine (`job/rules/quarantine.ts`), in ms; default: a minute. */

@@ -16,7 +16,7 @@ export interface StartedParts {
   /** The store is gone: stops claims, promotion, schedules and pruning, and aborts running handlers. */
   abandon(error: Error): void
   /** How many running jobs the worker released because it stopped. */
-  givenBack(): number
+  releasedCount(): number
 }
 
 export interface PartsToStart extends WorkerParts {
@@ -33,7 +33,7 @@ export type StartParts = (parts: PartsToStart) => Promise<StartedParts>
 export async function startParts(parts: PartsToStart): Promise<StartedParts> {
   const { world, store, registry, events, log, options } = parts
   const started: { upkeep?: Upkeep } = {}
-  const counted = countGivenBack(events)
+  const counted = countReleased(events)
   const worker = new Worker({ ...parts, events: withUpkeepNotified(counted.events, () => started.upkeep) }, options())
   await worker.start()
   parts.warn()
@@ -53,7 +53,7 @@ export async function startParts(parts: PartsToStart): Promise<StartedParts> {
       void upkeep.stop()
       void worker.abandon(error)
     },
-    givenBack: counted.givenBack,
+    releasedCount: counted.releasedCount,
   }
 }
 
@@ -61,13 +61,13 @@ export async function startParts(parts: PartsToStart): Promise<StartedParts> {
 const UPKEEP_STOP_MS = 1_000
 
 /** The worker's events, with the jobs counted that it gave back. */
-function countGivenBack(events: EngineEvents): { events: EngineEvents; givenBack: () => number } {
+function countReleased(events: EngineEvents): { events: EngineEvents; releasedCount: () => number } {
   let count = 0
   const settled: EngineEvents['settled'] = (job, tookMs, running) => {
     if (job.to === 'ready' && running !== undefined) count += 1
     events.settled(job, tookMs, running)
   }
-  return { events: { ...events, settled }, givenBack: () => count }
+  return { events: { ...events, settled }, releasedCount: () => count }
 }
 
 function logStarted({ log, registry, store, options }: PartsToStart, { workerId, beatsFromThread }: Worker): void {
@@ -80,8 +80,8 @@ function logStarted({ log, registry, store, options }: PartsToStart, { workerId,
 const BEATS_FROM_LOOP =
   'the heartbeat runs on the event loop: if a handler blocks it for a lease, other workers take over its jobs'
 
-export function logStopped(log: Log, givenBack: number): void {
-  if (givenBack === 0) return log.write('info', {}, 'stopped')
-  const jobs = givenBack === 1 ? '1 job' : `${givenBack} jobs`
-  log.write('info', { givenBack }, `stopped; gave back ${jobs} that had not ended by the deadline`)
+export function logStopped(log: Log, released: number): void {
+  if (released === 0) return log.write('info', {}, 'stopped')
+  const jobs = released === 1 ? '1 job' : `${released} jobs`
+  log.write('info', { givenBack: released }, `stopped; gave back ${jobs} that had not ended by the deadline`)
 }

@@ -15,7 +15,7 @@ import {
   logRequestedChange,
   logScheduleRecovered,
   logClockStep,
-  logGivenBack,
+  logReleased,
   logLost,
   logQueue,
   logRescued,
@@ -125,7 +125,7 @@ export function engineEvents(log: Log, isGone: () => boolean = () => false): Eng
 
 /** Logs the end of an attempt, or of a job without one. */
 function logSettled(log: Log, job: SettledJob, ms: number | undefined, running: ShownAttempt | undefined): void {
-  if (job.to === 'ready' && running !== undefined) return logGivenBack(log, fieldsOf(running), job.name)
+  if (job.to === 'ready' && running !== undefined) return logReleased(log, fieldsOf(running), job.name)
   if (job.to === 'scheduled' && running !== undefined)
     return logSnoozed(log, { ...fieldsOf(running), ms }, job.name, job.delayMs)
   logTransition(log, {

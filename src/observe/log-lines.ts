@@ -66,7 +66,7 @@ export function logEnqueued(log: Log, { id, name, queue, due, after }: NewJob): 
 }
 
 /** The worker stopped before the handler ended: not an error of the job, but of interest to the operator. */
-export function logGivenBack(log: Log, fields: object, job: string): void {
+export function logReleased(log: Log, fields: object, job: string): void {
   log.write('info', fields, `gave back ${job} (the worker stopped before it ended; it runs again)`)
 }
 

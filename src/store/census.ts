@@ -64,11 +64,11 @@ export interface CensusJob {
   /** The group that its payload says it follows. */
   readonly follows: string | null
   /** The unique slot it was enqueued with, and its `while`; null when it has none. */
-  readonly place: string | null
+  readonly slot: string | null
   readonly while: UniqueWhile | null
   readonly createdAt: number
   /** The number of tables of unfinished and ended jobs that contain it: must be one. */
-  readonly places: number
+  readonly tableCount: number
   readonly state: State | null
   readonly fence: number | null
   readonly dueAt: number
@@ -81,16 +81,16 @@ export interface CensusJob {
   /** The worker that ended it. */
   readonly worker: string | null
   /** The worker of the last entry of its log ('' for a command), and the number of entries. */
-  readonly told: string | null
+  readonly lastLogWorker: string | null
   /** The tick that enqueued it: its schedule and instant. */
   readonly tick: string | null
-  readonly lines: number
+  readonly logEntries: number
   /** When the keep time of a finished job ends; null while it is unfinished, and when it is kept for ever. */
   readonly keepUntil: number | null
   /** Its parents, as the store has them. */
   readonly after: readonly string[]
   /** The parents that its payload names (some of them), and its policy when one of them fails. */
-  readonly asked: readonly string[]
+  readonly payloadParents: readonly string[]
   readonly policy: LinkPolicy | null
   /** A number in its payload, which some jobs return. */
   readonly n: number | null

@@ -8,8 +8,8 @@ import type { NewJob } from './store.js'
 const FOR_EVER = Number.MAX_SAFE_INTEGER
 
 /** The end of a window that opens now; null when the job requests no window. */
-export function windowEnd(asked: UniqueSlotRequest, now: number): number | null {
-  return asked.forMs === null ? null : Math.min(FOR_EVER, now + asked.forMs)
+export function windowEnd(request: UniqueSlotRequest, now: number): number | null {
+  return request.forMs === null ? null : Math.min(FOR_EVER, now + request.forMs)
 }
 
 /** A job that can be rescheduled repeatedly is due at the end of its window at the latest. */

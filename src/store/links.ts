@@ -57,11 +57,11 @@ export function nameOf(parent: Parent): string {
 
 /** Throws one error that lists all missing parents, before anything is written. `jobs`: the bulk that names them. */
 export function refuseMissing(
-  asked: readonly Parent[],
+  parents: readonly Parent[],
   found: ReadonlyMap<string, FoundParent>,
   jobs: readonly NewJob[] = [],
 ): void {
-  const missing = asked.filter((parent) => !found.has(nameOf(parent)))
+  const missing = parents.filter((parent) => !found.has(nameOf(parent)))
   if (missing.length === 0) return
   const names = new Set(missing.map(nameOf))
   const item = jobs.findIndex(({ after }) => after?.some((parent) => names.has(nameOf(parent))))
@@ -254,9 +254,9 @@ export function refuseOwnKey(
  * The policy to write for a parent that is added to a job. A successor runs however its predecessor ends: to be
  * retried, the predecessor would need the key, which the successor holds.
  */
-export function policyFor(job: Pick<NewJob, 'name' | 'key'>, parent: FoundParent, asked: LinkPolicy): LinkPolicy {
+export function policyFor(job: Pick<NewJob, 'name' | 'key'>, parent: FoundParent, policy: LinkPolicy): LinkPolicy {
   const isOwnKey = job.key !== null && job.key === parent.key && job.name === parent.name
-  return isOwnKey && asked === 'wait' && !isFinal(parent.state) ? 'run' : asked
+  return isOwnKey && policy === 'wait' && !isFinal(parent.state) ? 'run' : policy
 }
 
 /** An open link above the parents that are to be added. */

@@ -6,7 +6,7 @@ export interface Migrations {
   /** The schema version that this release of Millrace needs. */
   readonly latest: number
   /** The version of the tables, 0 when there are none. It writes nothing and creates no file. */
-  look(world: World): Promise<{ readonly name: string; readonly version: number }>
+  inspect(world: World): Promise<{ readonly name: string; readonly version: number }>
   /** Migrates the tables in one transaction. If several processes call it, one migrates and the others find it done. */
   apply(world: World): Promise<{ readonly name: string; readonly from: number }>
   /** The SQL from a version to the latest. */

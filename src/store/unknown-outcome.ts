@@ -4,10 +4,10 @@ import { OutcomeUnknownError } from '../errors.js'
  * Runs `next` on the result of a write. If the outcome of the write is unknown, the error's `retry()` runs `next` once
  * the result is known, so `retry()` returns what the whole call would have returned.
  */
-export async function thenOrRetry<T, R>(asked: Promise<T>, next: (answer: T) => R | Promise<R>): Promise<R> {
+export async function thenOrRetry<T, R>(call: Promise<T>, next: (answer: T) => R | Promise<R>): Promise<R> {
   let answer: T
   try {
-    answer = await asked
+    answer = await call
   } catch (error) {
     throw withContinuation(error, next)
   }
@@ -22,13 +22,13 @@ export function withContinuation<T, R>(error: unknown, next: (answer: T) => R | 
 }
 
 /** The results of several writes, like `Promise.all`. All unknown outcomes are combined in one error. */
-export async function allOrUnknown<T>(asked: readonly Promise<T>[]): Promise<T[]> {
+export async function allOrUnknown<T>(calls: readonly Promise<T>[]): Promise<T[]> {
   try {
-    return await Promise.all(asked)
+    return await Promise.all(calls)
   } catch (error) {
     if (!(error instanceof OutcomeUnknownError)) throw error
   }
-  const settled = await Promise.allSettled(asked)
+  const settled = await Promise.allSettled(calls)
   const reasons = settled.flatMap((one): unknown[] => (one.status === 'rejected' ? [one.reason] : []))
   const unknown = reasons.filter((reason) => reason instanceof OutcomeUnknownError)
   if (unknown.length < reasons.length) throw reasons.find((reason) => !(reason instanceof OutcomeUnknownError))

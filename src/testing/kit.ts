@@ -166,9 +166,9 @@ class Kit implements TestKit {
         return found as JobRecord<never, never>
       seen.push(`${found.job} ${inspectParts([found.payload])} (${found.state})`)
     }
-    const asked = payload === undefined ? '' : ` with ${inspectParts([payload])}`
+    const payloadText = payload === undefined ? '' : ` with ${inspectParts([payload])}`
     const there = seen.length === 0 ? 'nothing was enqueued' : `there is: ${seen.slice(0, 10).join('; ')}`
-    throw new MillraceError('E_NOT_ENQUEUED', `expected a job ${show(name)}${asked} to be enqueued; ${there}`)
+    throw new MillraceError('E_NOT_ENQUEUED', `expected a job ${show(name)}${payloadText} to be enqueued; ${there}`)
   }
 
   close(): Promise<void> {

@@ -3,7 +3,7 @@ import type { State } from '../job/rules/states.js'
 import type { StartedParts, PartsToStart } from '../mill/started-parts.js'
 import type { ClaimedJob, SettledJob } from '../store/store.js'
 import type { ClaimPlan } from '../worker/claim.js'
-import type { Executor } from '../worker/executors/loop.js'
+import type { HandlerExecutor } from '../worker/executors/loop.js'
 import type { WorkerEvents } from '../worker/in-flight-parts.js'
 import { Running } from '../worker/running.js'
 import { Worker } from '../worker/worker.js'
@@ -78,7 +78,7 @@ export class SteppedWorker {
       configure: (options) => this.#worker.configure(stepped(options)),
       stop: () => Promise.resolve(),
       abandon: (error) => void this.#worker.abandon(error),
-      givenBack: () => 0,
+      releasedCount: () => 0,
     }
   }
 
@@ -163,8 +163,8 @@ export class SteppedWorker {
   }
 
   /** Notes what a handler returns or throws: a test gets the very value, which the store has only in writing. */
-  #watched(executor: Executor): Executor {
-    const call: Executor['call'] = async (handler, payload, running) => {
+  #watched(executor: HandlerExecutor): HandlerExecutor {
+    const call: HandlerExecutor['call'] = async (handler, payload, running) => {
       const attempt = this.#attempts.get(running.claimed.fence)
       const note = (handled: Handled): void => {
         if (attempt !== undefined) Object.assign(attempt, { handled, running })

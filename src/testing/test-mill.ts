@@ -28,7 +28,7 @@ import type { EndedAttempt } from './stepped-worker.js'
 /** Noon on a day that every test shares. */
 const START = Date.UTC(2030, 0, 1, 12)
 /** Turns of the event loop that the store is given to answer before time goes on all the same. */
-const CALM_TURNS_MAX = 1_000
+const SETTLE_TURNS_MAX = 1_000
 
 /** What a mill under test takes: all that any mill does, but for its store, which is in memory unless you have a handle. */
 export type TestOptions = Omit<MillOptions, 'store'> & {
@@ -84,7 +84,7 @@ export class TestMill {
   /** When the next tick is due, as far as it is known: a hint announces an earlier one. */
   #tickAt = -Infinity
   /** Questions of the upkeep that the store has not answered yet. */
-  #asking = 0
+  #storeCalls = 0
 
   constructor(mill: Mill, time: VirtualTime, parts: PartsToStart, worker: SteppedWorker) {
     this.mill = mill
@@ -112,11 +112,11 @@ export class TestMill {
   /** Moves time on, stopping at each moment at which something happens. */
   async advance(ms: number): Promise<void> {
     const until = this.time.now + ms
-    await this.#calm()
+    await this.#settle()
     for (let at = await this.#nextMoment(); at <= until; at = await this.#nextMoment()) {
       if (this.time.next === undefined || at < this.time.next) await this.time.advanceTo(at)
       else await this.time.step()
-      await this.#calm()
+      await this.#settle()
     }
     await this.time.advanceTo(until)
     await this.promote()
@@ -146,18 +146,18 @@ export class TestMill {
   }
 
   async #inStore<T>(work: () => Promise<T>): Promise<T> {
-    this.#asking += 1
+    this.#storeCalls += 1
     try {
       return await work()
     } finally {
-      this.#asking -= 1
+      this.#storeCalls -= 1
     }
   }
 
   /** A claimed job begins, and an ended one is settled, before time goes on: neither takes any virtual time. */
-  async #calm(): Promise<void> {
-    const isBusy = (): boolean => this.#asking > 0 || this.#worker.isBusy
-    for (let turn = 0; turn === 0 || (isBusy() && turn < CALM_TURNS_MAX); turn += 1) await rest()
+  async #settle(): Promise<void> {
+    const isBusy = (): boolean => this.#storeCalls > 0 || this.#worker.isBusy
+    for (let turn = 0; turn === 0 || (isBusy() && turn < SETTLE_TURNS_MAX); turn += 1) await rest()
   }
 }
 

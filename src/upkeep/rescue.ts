@@ -114,11 +114,11 @@ export class Rescuer {
     if (held === undefined || this.#hasReportedHeld) return
     this.#hasReportedHeld = true
     // A process of this machine that has not ended is alive.
-    const doubtful = beats.filter(
+    const unproven = beats.filter(
       ({ id, beat, process }) =>
         id !== self() && beat !== null && (process === undefined || !world.processes.isLocal(process)),
     )
-    for (const worker of doubtful.length > REPORTED_WORKERS_MAX ? [] : doubtful) {
+    for (const worker of unproven.length > REPORTED_WORKERS_MAX ? [] : unproven) {
       const waitMs = Math.max(leaseMs(), worker.leaseMs ?? 0)
       const jobs = await store.leases.readLeases(worker.id)
       if (jobs.length > 0) held({ worker: worker.id, jobs, leaseMs: waitMs, until: world.clock.now() + waitMs })

@@ -4,7 +4,7 @@ import type { Capture, RunInContext } from '../job/attempt/capture.js'
 import type { HookLists } from '../job/attempt/hooks.js'
 import type { Outcome } from '../job/rules/outcome.js'
 import { attemptInput } from './attempt-input.js'
-import type { Executor } from './executors/loop.js'
+import type { HandlerExecutor } from './executors/loop.js'
 import type { InFlightParts } from './in-flight-parts.js'
 import { failure, runAttempt } from './run.js'
 import type { Attempt } from './run.js'
@@ -59,10 +59,10 @@ async function runWithin(within: RunInContext, attempt: Attempt): Promise<Outcom
 
 /** The executor with the `start` hooks around each call; without hooks, the executor itself. */
 export function hookedExecutor(
-  executor: Executor,
+  executor: HandlerExecutor,
   hooks: HookLists['start'],
   failed: (running: Running, error: unknown) => void,
-): Executor {
+): HandlerExecutor {
   if (hooks.length === 0) return executor
   return {
     ...executor,

@@ -3,7 +3,7 @@ import type { Logged } from '../job/attempt/log-text.js'
 import type { Registry } from '../job/definition/registry.js'
 import type { Claim, ClaimedJob, SettledJob, Store } from '../store/store.js'
 import type { World } from '../world/world.js'
-import type { Executor } from './executors/loop.js'
+import type { HandlerExecutor } from './executors/loop.js'
 import type { JobVerbs, Running } from './running.js'
 import type { RunAttemptInContext } from './attempt-host.js'
 
@@ -11,7 +11,7 @@ export interface InFlightParts extends JobVerbs {
   readonly world: World
   readonly store: Store
   readonly registry: Registry
-  readonly executor: Executor
+  readonly executor: HandlerExecutor
   /** Runs an attempt in the context that its job captured at enqueue; undefined when nothing is captured. */
   readonly runInContext: RunAttemptInContext | undefined
   readonly events: WorkerEvents

@@ -116,7 +116,7 @@ export class InFlight implements AttemptHost {
   }
 
   /** Gives back claimed jobs that must not begin, because the claim's answer came too late or not at all. */
-  giveBack(jobs: readonly ClaimedJob[], fence: number): void {
+  releaseClaimed(jobs: readonly ClaimedJob[], fence: number): void {
     this.outbox.opened(fence, jobs.length)
     for (const job of jobs) this.#put(job, { kind: 'released' })
   }
@@ -129,7 +129,7 @@ export class InFlight implements AttemptHost {
   }
 
   /** Gives back the jobs that still run. Their handlers go on, and what they return is not recorded. */
-  giveBackRunning(): void {
+  releaseRunning(): void {
     for (const running of this.slots.running) this.#settle(running, { kind: 'released' })
     this.watchdog.stop()
     this.reports.stop()
@@ -177,11 +177,11 @@ export class InFlight implements AttemptHost {
       if (job !== undefined) this.#begin(job, this.#reportBeforeStart.isReported(job), now)
     }
     if (this.slots.heldCount > 0)
-      this.#heldTimer ??= this.#parts.world.timers.after(HELD_MAX_MS, () => this.#returnHeld())
+      this.#heldTimer ??= this.#parts.world.timers.after(HELD_MAX_MS, () => this.#releaseHeld())
   }
 
   /** Gives back jobs that are held for a slot that does not become free: another worker may have one. */
-  #returnHeld(): void {
+  #releaseHeld(): void {
     this.#heldTimer = undefined
     if (this.fullForMs() < HELD_MAX_MS) return this.#beginHeld()
     for (const job of this.slots.takeHeld()) this.#put(job, { kind: 'released' })
@@ -192,14 +192,14 @@ export class InFlight implements AttemptHost {
     try {
       if (this.#reportBeforeStart.isDue(this.slots.firstHeld())) await this.#reportNext()
       // Jobs that are claimed while this read is under way are not part of it.
-      const asked = this.slots.held()
-      const askedAt = this.#parts.world.clock.monotonic()
-      const { mine, paused } = await this.#parts.store.leases.confirmJobs(asked)
-      for (const job of this.slots.remove(asked.filter((each) => !mine.has(each.ref))))
+      const held = this.slots.held()
+      const sentAt = this.#parts.world.clock.monotonic()
+      const { mine, paused } = await this.#parts.store.leases.confirmJobs(held)
+      for (const job of this.slots.remove(held.filter((each) => !mine.has(each.ref))))
         if (paused.has(job.ref)) this.#put(job, { kind: 'released' })
         else this.outbox.drop(job.fence)
       // If the answer took longer than it is valid, at least the jobs begin that have a slot now.
-      this.#confirmedAt = Math.max(askedAt, this.#parts.world.clock.monotonic() + 1 - this.#confirmedForMs)
+      this.#confirmedAt = Math.max(sentAt, this.#parts.world.clock.monotonic() + 1 - this.#confirmedForMs)
       this.#isHolding = false
       this.#beginHeld()
     } catch (error) {

@@ -97,15 +97,15 @@ test('a lease stays while an end that was set apart is being written, whatever i
 })
 
 test('a store that is down has nothing written singly', async () => {
-  let asked = 0
+  let calls = 0
   const { outbox: box, written } = outbox(() => {
-    asked += 1
-    return asked === 1 ? new StoreError('E_STORE_BUSY', 'locked') : undefined
+    calls += 1
+    return calls === 1 ? new StoreError('E_STORE_BUSY', 'locked') : undefined
   })
   box.opened(1, 3)
   for (const ref of [1, 2, 3]) box.put(job(ref))
   await box.drain(() => false)
-  expect(asked).toBe(2)
+  expect(calls).toBe(2)
   expect(written).toEqual([1, 2, 3])
 })
 

@@ -17,9 +17,9 @@ const LOG_LINE_MAX = 2_000
 /** What a running job needs of the client. */
 export interface JobVerbs {
   /** `under` is the claim that must still hold; undefined once the job has settled itself. */
-  enqueue(under: Claim | undefined, job: Enqueueable, payload: unknown, options: unknown): Promise<Handle<unknown>>
+  enqueue(claim: Claim | undefined, job: Enqueueable, payload: unknown, options: unknown): Promise<Handle<unknown>>
   /** Pauses a queue on behalf of the handler under this claim. */
-  pauseQueue(under: Claim, queue: string, when: unknown): Promise<void>
+  pauseQueue(claim: Claim, queue: string, when: unknown): Promise<void>
   /** The results of the parents of a job that are jobs of this name. */
   results(id: string, parent: Enqueueable): Promise<unknown[]>
 }
@@ -143,8 +143,8 @@ export class Running implements Context {
 
   enqueue(job: Enqueueable, payload?: unknown, options?: EnqueueArguments<unknown>[1]): Promise<Handle<never, never>> {
     // After the handler has settled its job it holds no claim, so what it enqueues needs none.
-    const under = this.settledIn === undefined ? this.claimed : undefined
-    return this.#host.verbs.enqueue(under, job, payload, options) as Promise<Handle<never, never>>
+    const claim = this.settledIn === undefined ? this.claimed : undefined
+    return this.#host.verbs.enqueue(claim, job, payload, options) as Promise<Handle<never, never>>
   }
 
   results(parent: Enqueueable): Promise<never[]> {

@@ -14,16 +14,16 @@ export class Watchdog {
   readonly loop: LoopWatch
   readonly #world: World
   readonly #running: Members<Running>
-  readonly #look: (running: Running, now: number) => void
+  readonly #onDue: (running: Running, now: number) => void
   #at = Infinity
   #cancel: Cancel | undefined
 
-  /** `look` acts on an overdue attempt and may move its times. */
-  constructor(parts: LoopWatchParts, running: Members<Running>, look: (running: Running, now: number) => void) {
+  /** `onDue` acts on an overdue attempt and may move its times. */
+  constructor(parts: LoopWatchParts, running: Members<Running>, onDue: (running: Running, now: number) => void) {
     this.#world = parts.world
     this.loop = new LoopWatch(parts, running)
     this.#running = running
-    this.#look = look
+    this.#onDue = onDue
   }
 
   /** A job began: the timer is moved only when this one comes sooner. */
@@ -52,7 +52,7 @@ export class Watchdog {
     this.#at = Infinity
     this.#cancel = undefined
     const now = this.#world.clock.monotonic()
-    for (const running of this.#running) if (nextMoment(running) <= now) this.#look(running, now)
+    for (const running of this.#running) if (nextMoment(running) <= now) this.#onDue(running, now)
     let next = Infinity
     for (const running of this.#running) next = Math.min(next, nextMoment(running))
     if (next !== Infinity) this.#set(Math.max(next, now + 1))

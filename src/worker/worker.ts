@@ -139,7 +139,7 @@ export class Worker {
     this.#inFlight.abortAll(new StoppedError())
     await this.#inFlight.slots.untilIdle(world, STOP_GRACE_MS)
     this.#requests.stop()
-    this.#inFlight.giveBackRunning()
+    this.#inFlight.releaseRunning()
     await settledWithin(world.timers, this.#writeLast(), Math.max(STOP_WRITE_MS, end - world.clock.monotonic()))
     this.#abandoned = true
     this.#lease = undefined
@@ -205,14 +205,14 @@ export class Worker {
     const fence = this.#parts.world.ids.fence()
     const [names, rooms] = [this.#parts.registry.claimable(), slots.rooms(this.#options.queues)]
     const request = { worker: lease.worker, fence, names, queues, rooms, max, starting, suspects }
-    const askedAt = this.#parts.world.clock.monotonic()
+    const sentAt = this.#parts.world.clock.monotonic()
     try {
       const claimed = await this.#parts.store.leases.claimJobs(request)
       if (this.#lease !== lease) return // The lease was lost meanwhile: a rescuer frees these jobs.
-      const tookMs = this.#parts.world.clock.monotonic() - askedAt
+      const tookMs = this.#parts.world.clock.monotonic() - sentAt
       if (claimed.lost) await this.#lostLease('it was declared dead', lease)
       // After so late an answer this process may have been suspended, and another worker may run these jobs.
-      else if (tookMs > this.#options.leaseMs / 2) this.#giveBack(claimed.jobs, fence)
+      else if (tookMs > this.#options.leaseMs / 2) this.#releaseClaimed(claimed.jobs, fence)
       else this.#begin(claimed, fence, starting, lease)
     } catch (error) {
       this.#unanswered.add(fence)
@@ -227,9 +227,9 @@ export class Worker {
     return this.#returning
   }
 
-  #giveBack(jobs: readonly ClaimedJob[], fence: number): void {
+  #releaseClaimed(jobs: readonly ClaimedJob[], fence: number): void {
     if (jobs.length > 0) this.#returning = true
-    this.#inFlight.giveBack(jobs, fence)
+    this.#inFlight.releaseClaimed(jobs, fence)
   }
 
   /** Gives back the jobs of claims without an answer: no rescuer frees them while this worker's lease lasts. */
@@ -238,7 +238,7 @@ export class Worker {
       const fences = [...this.#unanswered]
       const leased = await this.#parts.store.leases.voidClaims(lease.worker, fences)
       const of = (fence: number): LeasedJob[] => leased.filter((job) => job.fence === fence)
-      for (const fence of fences) this.#giveBack(of(fence), fence)
+      for (const fence of fences) this.#releaseClaimed(of(fence), fence)
       this.#unanswered.clear()
     } catch (error) {
       this.#parts.events.troubled('claim', error)

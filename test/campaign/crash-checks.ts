@@ -91,7 +91,7 @@ export class CrashChecker {
       )
   }
 
-  look(census: Census): void {
+  check(census: Census): void {
     const before = new Map((this.#census?.jobs ?? []).map((job) => [job.id, job]))
     this.#suspectsMax = Math.max(this.#suspectsMax, census.jobs.filter((job) => isSuspect(job.streak)).length)
     for (const job of census.jobs) this.#checkJob(before.get(job.id), job)

@@ -20,7 +20,7 @@ export const censusCases: readonly ContractCase[] = [
     const byId = new Map(census.jobs.map((job) => [job.id, job]))
     const shown = [running, scheduled, blocked, done].map((id) => {
       const job = byId.get(id)
-      return [job?.state, job?.places, job?.key, job?.group, job?.fence ?? null, job?.lines]
+      return [job?.state, job?.tableCount, job?.key, job?.group, job?.fence ?? null, job?.logEntries]
     })
     assert.deepEqual(shown, [
       ['running', 1, 'k', 'g', claimed.fence, 0],

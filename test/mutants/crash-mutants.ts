@@ -4,8 +4,8 @@ import { statements, verbs } from './mutants.js'
 
 /** Planted bugs of the crash rule: the fleet with poison jobs (`test/campaign/poison.ts`) must find every one. */
 export const CRASH_MUTANTS: readonly Mutant[] = [
-  statements('the first crash makes a suspect', { giveBack: ['streak = ?', 'streak = 2 * ?'] }),
-  statements('a failed attempt does not end the streak', { giveBack: ['streak = ?', 'streak = max(streak, ?)'] }),
+  statements('the first crash makes a suspect', { requeueJob: ['streak = ?', 'streak = 2 * ?'] }),
+  statements('a failed attempt does not end the streak', { requeueJob: ['streak = ?', 'streak = max(streak, ?)'] }),
   statements('held jobs count as begun', { leasedBodies: ['l.started_at', 'coalesce(l.started_at, 1)'] }),
   statements('a crash outside quarantine is charged', {
     readLeases: ['select fence, quarantined,', 'select fence, 1 as quarantined,'],
@@ -22,7 +22,7 @@ export const CRASH_MUTANTS: readonly Mutant[] = [
   statements('every quarantine is as short as the first', {
     claimedBodies: ['l.crashes, l.streak,', 'l.crashes, min(l.streak, 2),'],
   }),
-  statements('two crashes are charged at once', { giveBack: ['crashes = ?', 'crashes = 2 * ? - crashes'] }),
+  statements('two crashes are charged at once', { requeueJob: ['crashes = ?', 'crashes = 2 * ? - crashes'] }),
   statements('suspects that crashed together are not distinguished from others', {
     readySuspects: ['seq, sort, streak', 'seq, sort, 2 as streak'],
     suspectsWait: ['min(streak)', '2'],

@@ -85,7 +85,7 @@ export const MUTANTS: readonly Mutant[] = [
     ownedJobs: ['where fence = ?', 'where ? is not null'],
   }),
   statements('a retry is written without its fence', {
-    giveBack: ['where seq = ? and fence = ?', 'where seq = ? and ? is not null'],
+    requeueJob: ['where seq = ? and fence = ?', 'where seq = ? and ? is not null'],
   }),
   statements('a rescue is not guarded by the heartbeat', { endWorker: ['and beat = ?', 'and ? is not null'] }),
   statements('a claim takes jobs that are held', {
@@ -147,7 +147,7 @@ export const MUTANTS: readonly Mutant[] = [
     endJobs: ['delete from millrace_live', 'update millrace_live set reason = reason'],
   }),
   statements('a retry resets its number of attempts', {
-    giveBack: ['retries = ?', 'retries = 0 * ?'],
+    requeueJob: ['retries = ?', 'retries = 0 * ?'],
     reviveJob: ['values', 'values'],
   }),
   statements('a retry by command resets the attempts', {
@@ -159,7 +159,7 @@ export const MUTANTS: readonly Mutant[] = [
   statements('no crash is ever charged', {
     readLeases: ['select fence, quarantined,', 'select fence, 0 as quarantined,'],
   }),
-  statements('a rescued job is no suspect', { giveBack: ['streak = ?', 'streak = 0 * ?'] }),
+  statements('a rescued job is no suspect', { requeueJob: ['streak = ?', 'streak = 0 * ?'] }),
   statements('new lanes are never seen', { newLanes: ['where lane > ?', 'where lane > ? and lane <= 2'] }),
   statements('a held job that was cancelled begins anyway', {
     confirmJobs: ['l.seq', 'e.value as seq', 'cross join', 'left join', 'l.fence = ?', '? is not null'],

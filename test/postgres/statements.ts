@@ -179,8 +179,8 @@ function jobCases(rows: number): Readonly<Record<string, Case>> {
     forgottenAmong: [refs],
     anyTodo: [],
     markParents: [refs],
-    takeLine: [refs],
-    takeAside: [refs],
+    takeReadyRows: [refs],
+    takeWaitingRows: [refs],
     lockEnds: [refs],
     lockFreeLeases: [list(held.fence)],
     markLeases: [list(held.fence)],
@@ -244,7 +244,7 @@ function jobCases(rows: number): Readonly<Record<string, Case>> {
     endOne: [ended],
     forgetJob: [ref],
     shareLease: [ref, fence],
-    giveBack: [json({ back: [{ ref, fence, state: 'ready', attempt: 1, retries: 0, crashes: 0, suspect: false }] })],
+    requeueJobs: [json({ back: [{ ref, fence, state: 'ready', attempt: 1, retries: 0, crashes: 0, suspect: false }] })],
     closeLeases: [list(held.fence)],
     dropLeases: [list(held.fence)],
     readLeases: ['w1'],
@@ -286,7 +286,7 @@ function dayCases(): Readonly<Record<string, Case>> {
   const empty = today() + 1
   return {
     readOwner: [],
-    lookAtSlice: slice,
+    scanSlice: slice,
     pruneSlice: slice,
     lastNumber: [],
     sweepRevived: [{ made: [today() - 30], values: [] }],

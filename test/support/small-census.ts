@@ -11,10 +11,10 @@ export const waiting: CensusJob = {
   key: null,
   group: null,
   follows: null,
-  place: null,
+  slot: null,
   while: null,
   createdAt: 1_000,
-  places: 1,
+  tableCount: 1,
   state: 'ready',
   fence: null,
   dueAt: 1_000,
@@ -24,12 +24,12 @@ export const waiting: CensusJob = {
   streak: 0,
   reason: null,
   worker: null,
-  told: null,
+  lastLogWorker: null,
   tick: null,
-  lines: 0,
+  logEntries: 0,
   keepUntil: null,
   after: [],
-  asked: [],
+  payloadParents: [],
   policy: null,
   n: null,
 }
@@ -89,8 +89,8 @@ export function facts(more: Partial<Facts> = {}): Facts {
 }
 
 /** Checks one census after the other; returns a function that makes the last check. */
-export function looking(...seen: readonly SimulatedCensus[]): () => void {
+export function checking(...seen: readonly SimulatedCensus[]): () => void {
   const checker = new Checker()
-  for (const each of seen.slice(0, -1)) checker.look(each, facts({ cancelled: new Set(['a']) }))
-  return () => checker.look(seen.at(-1) as SimulatedCensus, facts({ cancelled: new Set(['a']) }))
+  for (const each of seen.slice(0, -1)) checker.check(each, facts({ cancelled: new Set(['a']) }))
+  return () => checker.check(seen.at(-1) as SimulatedCensus, facts({ cancelled: new Set(['a']) }))
 }

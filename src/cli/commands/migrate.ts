@@ -41,7 +41,7 @@ const ABSENT = ['E_STORE_UNREACHABLE', 'E_STORE_MISSING', 'E_NO_PG']
 
 async function foundVersion(migrations: Migrations, { world }: Terminal): Promise<number> {
   try {
-    return (await migrations.look(world)).version
+    return (await migrations.inspect(world)).version
   } catch (error) {
     if (!(error instanceof StoreError) || !ABSENT.includes(error.code)) throw error
     const message = `${error.message}; for the SQL of an empty database, which asks none, add --from 0`

@@ -56,9 +56,9 @@ export function queueHandle(parts: QueueParts, name: unknown): QueueHandle {
 }
 
 /** Pauses a queue until a time. With a claim, the caller is a handler: see `decidePause`. */
-export async function pauseQueueUntil(parts: QueueParts, queue: string, when: unknown, under?: Claim): Promise<void> {
-  const until = untilOf(when, under === undefined ? `queue ${JSON.stringify(queue)}` : 'ctx.queue', parts.world)
-  await pauseQueue(parts, { queue, until, ...(under === undefined ? {} : { claim: under }) })
+export async function pauseQueueUntil(parts: QueueParts, queue: string, when: unknown, claim?: Claim): Promise<void> {
+  const until = untilOf(when, claim === undefined ? `queue ${JSON.stringify(queue)}` : 'ctx.queue', parts.world)
+  await pauseQueue(parts, { queue, until, ...(claim === undefined ? {} : { claim }) })
 }
 
 async function pauseQueue(parts: QueueParts, change: QueueChange): Promise<void> {

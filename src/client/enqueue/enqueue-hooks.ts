@@ -24,7 +24,7 @@ export interface EnqueueVerbs {
     job: Enqueueable,
     payload: unknown,
     options: EnqueueOptions | undefined,
-    under?: Claim,
+    claim?: Claim,
   ): Promise<Handle<unknown>>
   enqueueMany(job: Enqueueable, payloads: readonly unknown[], options: BulkOptions): Promise<Handle<unknown>[]>
   schedule(
@@ -74,12 +74,12 @@ function verbsThroughHooks(
 ): EnqueueVerbs {
   const pass = (call: EnqueueCall, insert: Insert): Promise<Handle<unknown>[]> => passAll(hooks, call, insert, parts)
   return {
-    enqueue: (job, payload, options, under) => {
+    enqueue: (job, payload, options, claim) => {
       const own = copyOrEmpty(options)
       return rejectUnlessInTransaction(txOf(own) !== undefined, () => {
         const hookedCall = readCall(registry.lookUp(job), [payload], () => own)
         const insert: Insert = ([one]) =>
-          thenOrRetry(client.enqueue(job, hookedCall.payloads[0], one?.options, under), (handle) => [handle])
+          thenOrRetry(client.enqueue(job, hookedCall.payloads[0], one?.options, claim), (handle) => [handle])
         return firstHandle(pass({ verb: 'enqueue', ...hookedCall.call }, insert))
       })
     },

@@ -49,11 +49,11 @@ export class Enqueuer {
     job: Enqueueable,
     payload: unknown,
     callerOptions: EnqueueOptions | undefined,
-    under: Claim | undefined,
+    claim: Claim | undefined,
   ): Promise<Handle<unknown>> {
     const options = copyOptions(callerOptions)
     const make = (): Item => ({ registered: this.#lookUp(job), payload, options })
-    return this.#one(make, options, options?.onDuplicate ?? 'return', under)
+    return this.#one(make, options, options?.onDuplicate ?? 'return', claim)
   }
 
   schedule(
@@ -150,20 +150,20 @@ export class Enqueuer {
     make: () => Item,
     options: EnqueueOptions | undefined,
     onDuplicate: OnDuplicate,
-    under: Claim | undefined,
+    claim: Claim | undefined,
   ): Promise<Handle<unknown>> {
     const tx = txOf(options)
-    if (tx === undefined) return this.#oneAsync(make, onDuplicate, under)
+    if (tx === undefined) return this.#oneAsync(make, onDuplicate, claim)
     const item = make()
     const row = rowOrThrow(item, requireSync(item.registered, this.#prepare(item)))
-    const inserting = this.#insertIn(tx, [row], insertOptions(item.registered, onDuplicate, under))
+    const inserting = this.#insertIn(tx, [row], insertOptions(item.registered, onDuplicate, claim))
     return thenSync(inserting, (inserted) => this.#handles(inserted)[0] as Handle<unknown>)
   }
 
-  async #oneAsync(make: () => Item, onDuplicate: OnDuplicate, under: Claim | undefined): Promise<Handle<unknown>> {
+  async #oneAsync(make: () => Item, onDuplicate: OnDuplicate, claim: Claim | undefined): Promise<Handle<unknown>> {
     const item = make()
     const prepared = await this.#prepare(item)
-    const options = insertOptions(item.registered, onDuplicate, under)
+    const options = insertOptions(item.registered, onDuplicate, claim)
     return this.#insert(
       [rowOrThrow(item, prepared)],
       options,
@@ -247,8 +247,8 @@ export class Enqueuer {
   }
 }
 
-function insertOptions(registered: Registered, onDuplicate: OnDuplicate, under: Claim | undefined): InsertOptions {
-  return { onDuplicate, keepCancelledMs: registered.keepMs.cancelled, claim: under }
+function insertOptions(registered: Registered, onDuplicate: OnDuplicate, claim: Claim | undefined): InsertOptions {
+  return { onDuplicate, keepCancelledMs: registered.keepMs.cancelled, claim }
 }
 
 function withoutProblems(context: CaptureResult | undefined): CaptureResult | undefined {

@@ -95,11 +95,11 @@ class SemaphoreCell extends Cell implements Semaphore {
 
   #take(): Permit {
     this.#free--
-    return new HeldPermit(this.home, () => this.#giveBack())
+    return new HeldPermit(this.home, () => this.#release())
   }
 
   /** Posts to the semaphore's own context: a permit may be released from anywhere, a timer or callback included. */
-  #giveBack(): void {
+  #release(): void {
     this.#free++
     this.home.enqueue({ type: 'mailbox-post', node: this.#box.node, message: undefined })
   }
@@ -107,19 +107,19 @@ class SemaphoreCell extends Cell implements Semaphore {
 
 class HeldPermit implements Permit {
   readonly #home: ReactiveContext
-  readonly #giveBack: () => void
+  readonly #release: () => void
   isHeld = true
 
-  constructor(home: ReactiveContext, giveBack: () => void) {
+  constructor(home: ReactiveContext, release: () => void) {
     this.#home = home
-    this.#giveBack = giveBack
+    this.#release = release
   }
 
   release(): void {
     refuseInComputed(this.#home, 'permit.release')
     if (!this.isHeld) throw new Error('over-released: this permit was given back already')
     this.isHeld = false
-    this.#giveBack()
+    this.#release()
   }
 }
 

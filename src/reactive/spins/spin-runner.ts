@@ -183,7 +183,7 @@ export class SpinRunner {
     run.isDead = true
     run.node.run = undefined
     this.#context.runs.delete(run)
-    this.#giveBack(run, cutAt)
+    this.#returnMessages(run, cutAt)
     run.parked?.release()
     run.parked = undefined
     closeRun(run)
@@ -194,7 +194,7 @@ export class SpinRunner {
    * Messages that an unfinished run took after the cut go back to the front of their mailbox, before other takers see
    * them: the run that replaces it takes them again. Waiting takers are served after that run had its turn.
    */
-  #giveBack(run: Run, cutAt: number): void {
+  #returnMessages(run: Run, cutAt: number): void {
     for (let index = run.log.length - 1; index >= Math.max(0, cutAt); index--) {
       const entry = run.log.at(index)
       if (entry?.kind !== 'take' || entry.isError) continue

@@ -142,12 +142,12 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
       expectCommit: (handle) => this.#watch.expect(handle),
       committed: () => this.#hints.callerCommitted(),
     })
-    this.#wal = new Wal(file, this.#session, world, (text) => this.#notices.tell({ kind: 'warning', text }))
+    this.#wal = new Wal(file, this.#session, world, (text) => this.#notices.send({ kind: 'warning', text }))
     identity?.watch({
       verified: (walBytes) => this.#wal.noticed(walBytes),
       gone: (error) => {
         this.#rest()
-        this.#notices.tell({ kind: 'gone', error })
+        this.#notices.send({ kind: 'gone', error })
       },
     })
   }
@@ -200,8 +200,8 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
   }
 
   promoteJobs(limit: number): Promise<Promoted> {
-    const look = (now: number): Promoted | undefined => nothingToPromote(this.#session, now)
-    return this.#commits.write((now) => promoteJobs(this.#session, limit, now), { ...NOT_FLUSHED, look })
+    const readFirst = (now: number): Promoted | undefined => nothingToPromote(this.#session, now)
+    return this.#commits.write((now) => promoteJobs(this.#session, limit, now), { ...NOT_FLUSHED, readFirst })
   }
 
   pruneJobs: JobStore['pruneJobs'] = (limit) => this.#prune.pruneJobs(limit)
@@ -244,8 +244,8 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
       return claimed
     }
     if (this.#hints.takeMadeReady()) return this.#commits.write(claim, NOT_FLUSHED)
-    const look = (now: number): Claimed | undefined => nothingToClaim(this.#session, request, now)
-    return this.#commits.write(claim, { ...NOT_FLUSHED, look })
+    const readFirst = (now: number): Claimed | undefined => nothingToClaim(this.#session, request, now)
+    return this.#commits.write(claim, { ...NOT_FLUSHED, readFirst })
   }
 
   confirmJobs(held: readonly HeldJob[]): Promise<Confirmation> {

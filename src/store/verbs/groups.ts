@@ -24,7 +24,7 @@ export function haveMembers(jobs: readonly NewJob[]): boolean {
 export function* admitMembers(
   session: VerbSession,
   jobs: readonly NewJob[],
-  under: InsertOptions['claim'],
+  claim: InsertOptions['claim'],
 ): Verb<void> {
   const groups = new Set(jobs.flatMap(({ group }) => (typeof group === 'string' ? [group] : [])))
   const named = JSON.stringify([...groups])
@@ -35,7 +35,7 @@ export function* admitMembers(
   }
   for (const { grp, sealed_at, completed_at } of rows) {
     if (sealed_at === null) continue
-    const isMember = under !== undefined && (yield* awaited(session.rows('isMember', under.ref, grp))).length > 0
+    const isMember = claim !== undefined && (yield* awaited(session.rows('isMember', claim.ref, grp))).length > 0
     if (!isMember || completed_at !== null) throw new GroupSealedError(grp, completed_at !== null)
   }
   if (rows.some((row) => row.empty_since !== null)) yield* awaited(session.run('keepGroups', named))

@@ -12,15 +12,15 @@ import type { Verb, VerbSession } from './verb.js'
  * workers hold.
  */
 export function* pauseQueue(session: VerbSession, change: QueueChange): Verb<PausedQueue> {
-  const { queue, claim: under } = change
-  if (under !== undefined && (yield* awaited(session.rows('holdsClaim', under.ref, under.fence))).length === 0)
+  const { queue, claim } = change
+  if (claim !== undefined && (yield* awaited(session.rows('holdsClaim', claim.ref, claim.fence))).length === 0)
     throw new LeaseLostError('ctx.queue.pauseUntil()')
   const now = yield* awaited(session.now())
   const before = yield* readPause(session, queue)
   const decided = decidePause(
     before === undefined ? undefined : { until: before.until ?? Infinity },
     { until: change.until === null ? Infinity : instant(change.until, now) },
-    under === undefined ? 'person' : 'handler',
+    claim === undefined ? 'person' : 'handler',
     now,
   )
   if (decided === undefined) {

@@ -121,8 +121,8 @@ function* fireTicks(session: Session, firing: Firing): Verb<Fired> {
 /** The ticks that have no job yet. */
 function* unfiredTicks(session: Session, { id, ticks }: Firing): Verb<readonly PlannedTick[]> {
   if (ticks.length === 0) return []
-  const asked = JSON.stringify(ticks.map(({ at, byHand }) => ({ at, by_hand: byHand })))
-  const rows = yield* awaited(session.rows<{ at: Numeric; by_hand: unknown }>('firedTicks', id, asked))
+  const wanted = JSON.stringify(ticks.map(({ at, byHand }) => ({ at, by_hand: byHand })))
+  const rows = yield* awaited(session.rows<{ at: Numeric; by_hand: unknown }>('firedTicks', id, wanted))
   const fired = new Set(rows.map((row) => `${numberOf(row.at)} ${booleanOf(row.by_hand)}`))
   return ticks.filter(({ at, byHand }) => !fired.has(`${at} ${byHand}`))
 }

@@ -56,22 +56,22 @@ export class Checker {
   readonly links = new LinkChecker()
 
   /** Compares the store with itself as it was at the last look, and with the facts. */
-  look(census: SimulatedCensus, facts: Facts): void {
+  check(census: SimulatedCensus, facts: Facts): void {
     const jobs = new Map(census.jobs.map((job) => [job.id, job]))
     this.#checkPlaces(census)
     checkKeys(this.#jobsBefore, census, facts)
     this.#checkLeases(census)
     checkRescues(this.#before, census, facts)
-    this.#pruned.look(this.#jobsBefore, jobs, facts)
+    this.#pruned.check(this.#jobsBefore, jobs, facts)
     for (const id of facts.acknowledged)
       if (!jobs.has(id) && !facts.deletable.has(id) && !this.#pruned.has(id))
         throw new BrokenPromise(`I1: acknowledged job ${id} is not there, and no call deleted it`)
     checkWork(census, facts)
     checkTicks(census, this.#byHand)
     checkRequests(this.#before, census, facts.count)
-    this.#uniques.look(this.#jobsBefore, census, facts)
-    this.#groups.look(census)
-    this.links.look(this.#jobsBefore, jobs, census, facts)
+    this.#uniques.check(this.#jobsBefore, census, facts)
+    this.#groups.check(census)
+    this.links.check(this.#jobsBefore, jobs, census, facts)
     for (const job of this.#jobsBefore.values()) this.#noteLeft(job, jobs.get(job.id), facts)
     for (const job of census.jobs) this.#checkJob(this.#jobsBefore.get(job.id), job, census, facts)
     this.#before = census
@@ -88,7 +88,7 @@ export class Checker {
   #checkPlaces(census: Census): void {
     if (census.strays > 0) throw new BrokenPromise(`G3: ${census.strays} rows belong to no job`)
     for (const job of census.jobs) {
-      if (job.places !== 1) throw new BrokenPromise(`G3: job ${job.id} is in ${job.places} places instead of one`)
+      if (job.tableCount !== 1) throw new BrokenPromise(`G3: job ${job.id} is in ${job.tableCount} places instead of one`)
       if (job.state === 'running' && job.fence === null)
         throw new BrokenPromise(`G3: job ${job.id} runs without a fence`)
     }
@@ -113,7 +113,7 @@ export class Checker {
       throw new BrokenPromise(`I3: job ${job.id} went from attempt ${was.attempt} back to ${job.attempt}`)
     if (isFinal(was.state as State) && job.state !== was.state) this.#checkRevival(was, job, facts)
     if (job.state === 'cancelled' && was.state !== 'cancelled') checkCancelled(job, facts)
-    if (job.attempt > was.attempt || job.lines > was.lines) this.#checkRecorder(was, job)
+    if (job.attempt > was.attempt || job.logEntries > was.logEntries) this.#checkRecorder(was, job)
     if ((job.state === 'done' || job.state === 'failed') && job.state !== was.state) this.#checkEnd(was, job)
     if (job.crashes > was.crashes) this.#checkCharge(was, job, census)
     if (job.state === 'parked' && job.crashes > 0 && job.crashes < facts.crashBudget && was.state !== 'parked')
@@ -129,7 +129,7 @@ export class Checker {
     if (was.fence === null && job.attempt > was.attempt)
       throw new BrokenPromise(`G5: an attempt of job ${job.id} was recorded though no claim held it`)
     const lease = this.#before?.leases.find((each) => each.fence === was.fence)
-    if (lease !== undefined && job.lines > was.lines && job.told !== '' && job.told !== lease.worker)
+    if (lease !== undefined && job.logEntries > was.logEntries && job.lastLogWorker !== '' && job.lastLogWorker !== lease.worker)
       throw new BrokenPromise(`G5: the history of job ${job.id} was written by a worker that did not hold it`)
   }
 

@@ -6,7 +6,7 @@ import type { SimClock } from '../simulation/sim-clock.js'
 import type { SimProcess } from '../simulation/sim-process.js'
 
 /** What a look at the schedules may take beyond the wait for it: the wait after a failure, and its own store calls. */
-const LOOK_MS = 1_000
+const CHECK_MS = 1_000
 
 /**
  * T5: the next tick of a schedule with `every` is at most one interval away, whatever the clock was set to, once a worker
@@ -27,7 +27,7 @@ export function checkEvery(
   for (const process of watching) {
     if (!process.alive) continue
     const knownForMs = now - Math.max(clock.steppedAt, process.wellSince, workers.heldUntil)
-    if (knownForMs > pollMs + LOOK_MS)
+    if (knownForMs > pollMs + CHECK_MS)
       throw new BrokenPromise(
         `T5: the next tick of ${late.id} is ${((late.nextAt ?? 0) - clock.now).toFixed(0)} ms away, its interval is ${late.everyMs} ms, and ${process.name} has had ${knownForMs.toFixed(0)} ms to see that the clock was set`,
       )

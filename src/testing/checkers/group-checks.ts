@@ -6,7 +6,7 @@ import { BrokenPromise } from './broken-promise.js'
 export class GroupChecker {
   readonly #followers = new Map<string, string>()
 
-  look(census: Census): void {
+  check(census: Census): void {
     checkCounts(census)
     const complete = new Set(census.groups.filter((each) => each.completedAt !== null).map(({ group }) => group))
     for (const { id, follows } of census.jobs) {

@@ -2,30 +2,30 @@ import { describe, expect, test } from 'vitest'
 import type { Census, CensusJob } from '../../store/census.js'
 import { checkDrained } from './checks.js'
 import { LinkChecker } from './link-checks.js'
-import { census, facts, looking, waiting } from '../../../test/support/small-census.js'
+import { census, facts, checking, waiting } from '../../../test/support/small-census.js'
 
 describe('links', () => {
   const parent: CensusJob = { ...waiting, id: 'p', seq: 2 }
-  const child: CensusJob = { ...waiting, state: 'blocked', after: ['p'], asked: ['p'], policy: 'cancel' }
+  const child: CensusJob = { ...waiting, state: 'blocked', after: ['p'], payloadParents: ['p'], policy: 'cancel' }
   const open = { links: [{ parent: 'p', child: 1, policy: 'cancel' as const }] }
   const ended = (state: CensusJob['state'], id = 'p'): CensusJob => ({ ...parent, id, state, worker: 'w' })
   const cancelledBecause = (reason: string): CensusJob => ({ ...child, state: 'cancelled', reason })
 
   test('keep a job blocked while they are open', () => {
-    expect(looking(census([child, parent], open))).not.toThrow()
-    expect(looking(census([{ ...child, state: 'paused' }, parent], open))).not.toThrow()
-    expect(looking(census([{ ...child, state: 'ready' }, parent], open))).toThrow('P1: job a is ready, and waits for p')
-    expect(looking(census([child, parent]))).toThrow('P1: job a is blocked, and waits for no parent')
-    expect(looking(census([{ ...child, state: 'ready' }, parent]))).toThrow('does not wait any more for its parent p')
-    expect(looking(census([{ ...child, after: ['q'] }, parent], open))).toThrow(
+    expect(checking(census([child, parent], open))).not.toThrow()
+    expect(checking(census([{ ...child, state: 'paused' }, parent], open))).not.toThrow()
+    expect(checking(census([{ ...child, state: 'ready' }, parent], open))).toThrow('P1: job a is ready, and waits for p')
+    expect(checking(census([child, parent]))).toThrow('P1: job a is blocked, and waits for no parent')
+    expect(checking(census([{ ...child, state: 'ready' }, parent]))).toThrow('does not wait any more for its parent p')
+    expect(checking(census([{ ...child, after: ['q'] }, parent], open))).toThrow(
       'was to come after p, and comes after q',
     )
   })
 
   test('have a to-do when a parent has ended', () => {
     for (const over of [[ended('done')], [ended('failed')], [ended('cancelled')], []]) {
-      expect(looking(census([child, ...over], { ...open, todos: ['p'] }))).not.toThrow()
-      expect(looking(census([child, ...over], open))).toThrow('and no to-do is pending for it')
+      expect(checking(census([child, ...over], { ...open, todos: ['p'] }))).not.toThrow()
+      expect(checking(census([child, ...over], open))).toThrow('and no to-do is pending for it')
     }
     expect(() => checkDrained(census([child, ended('failed')], { ...open, todos: ['p'] }), 2_000)).toThrow(
       'P1: nothing runs',
@@ -34,11 +34,11 @@ describe('links', () => {
 
   test('cancel a job only for a reason that is true', () => {
     const failed = cancelledBecause('its parent work p failed')
-    expect(looking(census([failed, ended('failed')]))).not.toThrow()
-    expect(looking(census([failed, parent]))).toThrow('P1: job a was cancelled because its parent p failed, which is')
-    expect(looking(census([{ ...failed, policy: 'wait' }, ended('failed')]))).toThrow('had policy wait')
-    expect(looking(census([{ ...cancelledBecause('its parent p is gone: it'), policy: 'wait' }]))).not.toThrow()
-    expect(looking(census([cancelledBecause('its parent work q failed'), ended('failed', 'q')]))).toThrow(
+    expect(checking(census([failed, ended('failed')]))).not.toThrow()
+    expect(checking(census([failed, parent]))).toThrow('P1: job a was cancelled because its parent p failed, which is')
+    expect(checking(census([{ ...failed, policy: 'wait' }, ended('failed')]))).toThrow('had policy wait')
+    expect(checking(census([{ ...cancelledBecause('its parent p is gone: it'), policy: 'wait' }]))).not.toThrow()
+    expect(checking(census([cancelledBecause('its parent work q failed'), ended('failed', 'q')]))).toThrow(
       'no parent of it',
     )
   })
@@ -56,10 +56,10 @@ describe('links', () => {
 
   test('let no handler begin before them', () => {
     const links = new LinkChecker()
-    const look = (...jobs: readonly CensusJob[]): Census => census(jobs)
-    links.look(new Map(), new Map([['p', parent]]), census([child, parent], open), facts())
-    expect(() => links.begins('a', () => look(child, parent))).toThrow('P1: job a begins before its parent p')
-    expect(() => links.begins('a', () => look(child, ended('failed')))).toThrow('P1')
-    expect(() => links.begins('a', () => look(child, ended('done')))).not.toThrow()
+    const at = (...jobs: readonly CensusJob[]): Census => census(jobs)
+    links.check(new Map(), new Map([['p', parent]]), census([child, parent], open), facts())
+    expect(() => links.begins('a', () => at(child, parent))).toThrow('P1: job a begins before its parent p')
+    expect(() => links.begins('a', () => at(child, ended('failed')))).toThrow('P1')
+    expect(() => links.begins('a', () => at(child, ended('done')))).not.toThrow()
   })
 })

@@ -27,10 +27,10 @@ export class LinkChecker {
   readonly #edges = new Map<string, Map<string, Edge>>()
   readonly #policies = new Map<string, LinkPolicy>()
 
-  look(before: Jobs, jobs: Jobs, census: Census, facts: LinkFacts): void {
+  check(before: Jobs, jobs: Jobs, census: Census, facts: LinkFacts): void {
     for (const job of census.jobs) {
       const was = before.get(job.id)
-      if (was === undefined && job.asked.length > 0) checkAsked(job)
+      if (was === undefined && job.payloadParents.length > 0) checkParents(job)
       if (job.after.length === 0) continue
       this.#enter(job, before, jobs, facts)
       // Retried by command: it runs, whatever its parents do.
@@ -42,15 +42,15 @@ export class LinkChecker {
     this.#checkOpen(jobs, census)
   }
 
-  begins(id: string, look: () => Census): void {
+  begins(id: string, read: () => Census): void {
     const isUnmet = (edge: Edge): boolean => !isMet(edge)
     if (!this.#edgesOf(id).some(isUnmet)) return
     // It may have ended since the last look.
-    const jobs = new Map(look().jobs.map((job) => [job.id, job]))
+    const jobs = new Map(read().jobs.map((job) => [job.id, job]))
     for (const edge of this.#edgesOf(id)) note(edge, jobs)
     const open = this.#edgesOf(id).find(isUnmet)
     if (open !== undefined)
-      throw new BrokenPromise(`P1: job ${id} begins before its parent ${open.parent}, which ${stands(open, jobs)}`)
+      throw new BrokenPromise(`P1: job ${id} begins before its parent ${open.parent}, which ${stateOfParent(open, jobs)}`)
   }
 
   #release({ id }: CensusJob, { count }: LinkFacts): void {
@@ -97,7 +97,7 @@ export class LinkChecker {
     const isAllowed = edge.policy === 'cancel' || (edge.policy === 'wait' && ended === 'is gone')
     if (!isTrue || !isAllowed || edge.end === 'done')
       throw new BrokenPromise(
-        `P1: job ${job.id} was cancelled because its parent ${id} ${ended}, which ${stands(edge, jobs)} and had policy ${edge.policy}`,
+        `P1: job ${job.id} was cancelled because its parent ${id} ${ended}, which ${stateOfParent(edge, jobs)} and had policy ${edge.policy}`,
       )
     count(`cancelled because a parent ${ended}`)
   }
@@ -123,17 +123,17 @@ export class LinkChecker {
       const lost = this.#edgesOf(job.id).find((edge) => !isMet(edge) && open.get(job.id)?.has(edge.parent) !== true)
       if (lost !== undefined)
         throw new BrokenPromise(
-          `P1: job ${job.id} does not wait any more for its parent ${lost.parent}, which ${stands(lost, jobs)}`,
+          `P1: job ${job.id} does not wait any more for its parent ${lost.parent}, which ${stateOfParent(lost, jobs)}`,
         )
     }
   }
 }
 
 /** Those that were named by their ids are its parents, in the order in which they were named. */
-function checkAsked({ id, asked, after }: CensusJob): void {
-  const kept = after.filter((parent) => asked.includes(parent))
-  if (kept.join(' ') !== [...new Set(asked)].join(' '))
-    throw new BrokenPromise(`P1: job ${id} was to come after ${asked.join(', ')}, and comes after ${after.join(', ')}`)
+function checkParents({ id, payloadParents, after }: CensusJob): void {
+  const kept = after.filter((parent) => payloadParents.includes(parent))
+  if (kept.join(' ') !== [...new Set(payloadParents)].join(' '))
+    throw new BrokenPromise(`P1: job ${id} was to come after ${payloadParents.join(', ')}, and comes after ${after.join(', ')}`)
 }
 
 /** Written under the key of a job that was running: it runs however that one ends. */
@@ -172,7 +172,7 @@ function fateOf(parent: CensusJob | undefined): string {
   return parent.state === 'cancelled' ? 'was cancelled' : String(parent.state)
 }
 
-function stands(edge: Edge, jobs: Jobs): string {
+function stateOfParent(edge: Edge, jobs: Jobs): string {
   const parent = jobs.get(edge.parent)
   return parent === undefined ? 'is gone' : `is ${parent.state}`
 }

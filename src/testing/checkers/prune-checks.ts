@@ -5,7 +5,7 @@ import type { Facts } from './checks.js'
 export class PruneChecker {
   readonly #pruned = new Set<string>()
 
-  look(before: ReadonlyMap<string, CensusJob>, jobs: ReadonlyMap<string, CensusJob>, facts: Facts): void {
+  check(before: ReadonlyMap<string, CensusJob>, jobs: ReadonlyMap<string, CensusJob>, facts: Facts): void {
     for (const job of before.values()) {
       if (jobs.has(job.id) || job.keepUntil === null || job.keepUntil > facts.databaseNow) continue
       this.#pruned.add(job.id)

@@ -35,7 +35,7 @@ export class SlotChecker {
   readonly #holders = new Map<string, Holder>()
   #soonest = -Infinity
 
-  look(before: ReadonlyMap<string, CensusJob>, census: Census, { uniques, count, soonest }: SlotFacts): void {
+  check(before: ReadonlyMap<string, CensusJob>, census: Census, { uniques, count, soonest }: SlotFacts): void {
     this.#soonest = Math.floor(soonest)
     for (const [slot, jobs] of bySlot(census)) {
       this.#checkUnfinished(slot, jobs)
@@ -100,8 +100,8 @@ const NO_WINDOW: UniqueRule = { forMs: null, reschedules: false }
 function bySlot(census: Census): Map<string, CensusJob[]> {
   const slots = new Map<string, CensusJob[]>()
   for (const job of census.jobs) {
-    if (job.place === null) continue
-    const slot = `${job.name} ${job.place}`
+    if (job.slot === null) continue
+    const slot = `${job.name} ${job.slot}`
     const jobs = slots.get(slot)
     if (jobs === undefined) slots.set(slot, [job])
     else jobs.push(job)
@@ -112,7 +112,7 @@ function bySlot(census: Census): Map<string, CensusJob[]> {
 
 /** A new job that no command has changed is due at the end of its window at the latest. */
 function checkBound(job: CensusJob, { forMs }: UniqueRule): void {
-  const isUntouched = job.attempt === 0 && job.lines === 0 && job.streak === 0 && !isOver(job)
+  const isUntouched = job.attempt === 0 && job.logEntries === 0 && job.streak === 0 && !isOver(job)
   if (forMs !== null && isUntouched && job.dueAt > job.createdAt + forMs)
     throw new BrokenPromise(
       `E6: job ${job.id} was rescheduled by ${job.dueAt - job.createdAt} ms, beyond its window of ${forMs} ms`,

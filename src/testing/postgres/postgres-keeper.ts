@@ -21,7 +21,7 @@ const { readFileSync, rmSync } = require('node:fs')
 const [folder, patienceMs] = process.argv.slice(1)
 let child
 let ending = false
-const tell = (message) => process.stdout.write(JSON.stringify(message) + '\\n')
+const send = (message) => process.stdout.write(JSON.stringify(message) + '\\n')
 const leave = () => {
   rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
   process.exit()
@@ -39,14 +39,14 @@ const run = ({ program, args, options, pidFile }) => {
   const look = () => {
     if (!isReady(pidFile)) return
     clearInterval(looking)
-    tell({ ready: true })
+    send({ ready: true })
   }
   const looking = pidFile === undefined ? undefined : setInterval(look, 10)
   const over = (code) => {
     clearInterval(looking)
     child = undefined
     if (ending) leave()
-    else tell({ code, output })
+    else send({ code, output })
   }
   try {
     child = spawn(program, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] })
@@ -92,11 +92,11 @@ export interface Step {
 }
 
 /** What a step came to: a server is up, or a program has ended with its last words. */
-export type Told = { readonly ready: true } | { readonly ready?: never; readonly code: number; readonly output: string }
+export type StepResult = { readonly ready: true } | { readonly ready?: never; readonly code: number; readonly output: string }
 
 export interface Keeper {
   /** Runs one program; the next one only when this has ended. */
-  readonly run: (step: Step) => Promise<Told>
+  readonly run: (step: Step) => Promise<StepResult>
   /** Stops what runs, removes the folder, and resolves when both are gone. */
   readonly stop: () => Promise<void>
 }
@@ -141,14 +141,14 @@ function answer(
   lines: ReturnType<typeof createInterface>,
   gone: Promise<void>,
   step: Step,
-): Promise<Told> {
+): Promise<StepResult> {
   return new Promise((resolve, reject) => {
     const fail = (why: string): void =>
       reject(new MillraceError('E_POSTGRES_NOT_STARTED', `startPostgres(): ${step.program} ${why}`))
     const cancel = systemTimers.after(STEP_MAX_MS, () => fail(`was not done after ${STEP_MAX_MS / 1000} s`))
     lines.once('line', (line) => {
       cancel()
-      resolve(JSON.parse(line) as Told)
+      resolve(JSON.parse(line) as StepResult)
     })
     void gone.then(() => {
       cancel()

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { MillraceError } from '../../errors.js'
 import { systemIds } from '../../world/ids.js'
 import { startKeeper } from './postgres-keeper.js'
-import type { Keeper, Step, Told } from './postgres-keeper.js'
+import type { Keeper, Step, StepResult } from './postgres-keeper.js'
 import type { Programs } from './postgres-programs.js'
 
 export type Settings = Readonly<Record<string, string>>
@@ -59,9 +59,9 @@ class House {
    * our own mends both and leaves node_modules as it is.
    */
   async usablePrograms({ bin, packageFolder }: Programs): Promise<{ bin: string; version: string }> {
-    const told = await this.#run(join(bin, 'postgres'), ['--version'])
-    if (told.code === 0) return { bin, version: versionIn(told.output) }
-    if (packageFolder === undefined) throw notStarted(join(bin, 'postgres'), told)
+    const result = await this.#run(join(bin, 'postgres'), ['--version'])
+    if (result.code === 0) return { bin, version: versionIn(result.output) }
+    if (packageFolder === undefined) throw notStarted(join(bin, 'postgres'), result)
     const copied = this.#copyPackage(packageFolder)
     const again = await this.#run(join(copied, 'postgres'), ['--version'])
     if (again.code !== 0) throw notStarted(join(bin, 'postgres'), again)
@@ -75,7 +75,7 @@ class House {
     const passwordFile = join(this.#folder, 'password')
     writeFileSync(passwordFile, `${password}\n`, { mode: 0o600 })
     if ('uid' in this.#user) chownSync(passwordFile, this.#user.uid, this.#user.gid)
-    const told = await this.#run(join(bin, 'initdb'), [
+    const result = await this.#run(join(bin, 'initdb'), [
       `--pgdata=${this.#data}`,
       '--username=postgres',
       `--pwfile=${passwordFile}`,
@@ -84,7 +84,7 @@ class House {
       '--locale=C',
       '--no-sync', // Nothing is promised of this folder before the server is up; then its own settings count.
     ])
-    if (told.code !== 0) throw notStarted(join(bin, 'initdb'), told)
+    if (result.code !== 0) throw notStarted(join(bin, 'initdb'), result)
     return password
   }
 
@@ -96,9 +96,9 @@ class House {
     for (let left = PORT_TRIES; ; left -= 1) {
       const port = await freePort()
       const args = ['-D', this.#data, '-p', String(port), ...flags]
-      const told = await this.#keeper.run(this.#step(program, args, join(this.#data, 'postmaster.pid')))
-      if (told.ready) return port
-      if (left <= 1 || !/could not (bind|create any)/.test(told.output)) throw notStarted(program, told)
+      const result = await this.#keeper.run(this.#step(program, args, join(this.#data, 'postmaster.pid')))
+      if (result.ready) return port
+      if (left <= 1 || !/could not (bind|create any)/.test(result.output)) throw notStarted(program, result)
     }
   }
 
@@ -128,7 +128,7 @@ class House {
   }
 }
 
-type Ended = Exclude<Told, { ready: true }>
+type Ended = Exclude<StepResult, { ready: true }>
 
 /** What the app's shell says of languages and of its own PostgreSQL is not said to this one. */
 function plainEnvironment(): NodeJS.ProcessEnv {

@@ -89,7 +89,7 @@ const isSettings: Check = (value) => {
   return Object.entries(value).flatMap(([name, given]): Problem[] => {
     if (!/^[a-z_][\w.]*$/i.test(name)) return [{ path: name, message: 'is not the name of a setting' }]
     if (OURS.includes(name.toLowerCase()))
-      return [{ path: name, message: 'is chosen by startPostgres() and told by its url' }]
+      return [{ path: name, message: 'is chosen by startPostgres() and given in its url' }]
     return typeof given === 'string' ? [] : [{ path: name, message: `must be a string, got ${show(given)}` }]
   })
 }

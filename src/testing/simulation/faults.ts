@@ -80,7 +80,7 @@ export const REPLY_LOST = 'its reply was lost'
 export class Faults {
   readonly #rates: FaultRates
   readonly #random: Random
-  readonly #struck: (kind: FaultKind, process: SimProcess, where: string) => void
+  readonly #onFault: (kind: FaultKind, process: SimProcess, where: string) => void
   /** Of its own: histories without a step are what they would be without this fault. */
   readonly #clockRandom: Random
   #stopped = false
@@ -88,12 +88,12 @@ export class Faults {
   constructor(
     rates: FaultRates,
     random: Random,
-    struck: (kind: FaultKind, process: SimProcess, where: string) => void,
+    onFault: (kind: FaultKind, process: SimProcess, where: string) => void,
   ) {
     this.#rates = rates
     this.#random = random
     this.#clockRandom = random.fork('clock')
-    this.#struck = struck
+    this.#onFault = onFault
   }
 
   /** No fault strikes from here on, so that everything must recover. */
@@ -104,13 +104,13 @@ export class Faults {
   strikes(kind: FaultKind, process: SimProcess, where: string): boolean {
     if (this.#stopped || !process.alive || !this.#random.chance(this.#rates[kind])) return false
     if (kind !== 'loseHint' && kind !== 'lateHint') process.noteTrouble()
-    this.#struck(kind, process, where)
+    this.#onFault(kind, process, where)
     return true
   }
 
   /** A seam of a process: it may die, freeze or be blocked here. False when it is no more. */
   seam(process: SimProcess, where: string, leaseMs: number): boolean {
-    if (!process.mortal) return true
+    if (!process.mayCrash) return true
     if (this.strikes('crash', process, where)) process.die()
     else if (this.strikes('freeze', process, where)) process.freeze(this.#random.next() * 3 * leaseMs)
     else if (this.strikes('block', process, where)) process.block(this.#random.next() * 3 * leaseMs)
@@ -227,11 +227,11 @@ function badTransactions(
     if (faults.strikes('failBefore', process, verb))
       throw new StoreError('E_STORE', `${verb} failed in the simulation; nothing was done`)
   }
-  const mortal = <T>(request: Transact<T>): Transact<T> => ({
+  const crashing = <T>(request: Transact<T>): Transact<T> => ({
     ...request,
     work: (tx) => {
       const value = request.work(tx)
-      if (process.mortal && faults.strikes('crash', process, 'inside transact')) process.die()
+      if (process.mayCrash && faults.strikes('crash', process, 'inside transact')) process.die()
       if (!process.alive) throw new StoreError('E_STORE', 'the process died before the commit')
       return value
     },
@@ -251,7 +251,7 @@ function badTransactions(
       return inner.sealGroupIn(tx, seal)
     },
     guarded: (tx, run) => inner.guarded(tx, run),
-    transact: <T>(request: Transact<T>) => call('transact', () => inner.transact(mortal(request))) as Promise<T>,
+    transact: <T>(request: Transact<T>) => call('transact', () => inner.transact(crashing(request))) as Promise<T>,
   }
 }
 

@@ -99,7 +99,7 @@ function recordedChanges(mill: Mill, sim: Simulation): Recorded {
 const KEPT_BY_EDIT: ReadonlySet<string | undefined> = new Set(['paused', 'done', 'failed', 'cancelled'])
 
 function recordingQueue(queue: QueueHandle, sim: Simulation): QueueHandle {
-  const asked = (call: () => Promise<void>, until: (calledAt: number) => number | undefined): Promise<void> => {
+  const recorded = (call: () => Promise<void>, until: (calledAt: number) => number | undefined): Promise<void> => {
     const calledAt = Math.floor(sim.clock.soonest)
     return sim.requests.ofQueue(queue.name, {
       call,
@@ -113,18 +113,18 @@ function recordingQueue(queue: QueueHandle, sim: Simulation): QueueHandle {
   return {
     name: queue.name,
     pause: () =>
-      asked(
+      recorded(
         () => queue.pause(),
         () => Infinity,
       ),
     // Only a number of ms is checked: other forms would need a clock to be resolved.
     pauseUntil: (when) =>
-      asked(
+      recorded(
         () => queue.pauseUntil(when),
         (calledAt) => (typeof when === 'number' ? calledAt + when : undefined),
       ),
     resume: () =>
-      asked(
+      recorded(
         () => queue.resume(),
         () => undefined,
       ),

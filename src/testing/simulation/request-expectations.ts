@@ -41,12 +41,12 @@ export class RequestExpectations {
     this.#soonest = soonest
   }
 
-  ofJob<Answer>(id: string, asked: ObservedCall<Answer>): Promise<Answer> {
-    return this.#observe(`job ${id}`, asked)
+  ofJob<Answer>(id: string, call: ObservedCall<Answer>): Promise<Answer> {
+    return this.#observe(`job ${id}`, call)
   }
 
-  ofQueue<Answer>(queue: string, asked: ObservedCall<Answer>): Promise<Answer> {
-    return this.#observe(`queue ${queue}`, asked)
+  ofQueue<Answer>(queue: string, call: ObservedCall<Answer>): Promise<Answer> {
+    return this.#observe(`queue ${queue}`, call)
   }
 
   /** Since when a caller knows that this job was cancelled. */

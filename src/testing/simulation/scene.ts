@@ -14,6 +14,6 @@ export interface Scene {
   readonly uniques?: ReadonlyMap<string, UniqueRule> | undefined
   /** Checks of its own: after every change of the store, and as a handler begins. */
   readonly checks?:
-    | { look(census: Census): void; begins(id: string, process: SimProcess, fence: number): void }
+    | { check(census: Census): void; begins(id: string, process: SimProcess, fence: number): void }
     | undefined
 }

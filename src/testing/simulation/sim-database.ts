@@ -112,7 +112,7 @@ export class SimDatabase {
       [STORE_CHOICE]: true,
       open: () => {
         const store = on(process.world)
-        store.onHint((hint) => this.#tellOthers(process, hint))
+        store.onHint((hint) => this.#notifyOthers(process, hint))
         const beating = withHeartbeat(store, on(process.heartbeatWorld), {
           process,
           beaten: (worker) => this.#beaten(worker),
@@ -141,10 +141,10 @@ export class SimDatabase {
   }
 
   /** Processes on one file wake each other; when something is due, only its own process knows. */
-  #tellOthers(teller: SimProcess, hint: Hint): void {
+  #notifyOthers(sender: SimProcess, hint: Hint): void {
     const heard = { ...hint, dueInMs: hint.dueInMs === null ? null : 0 }
     for (const { process, callback } of this.#listeners)
-      if (process !== teller && process.alive) process.world.timers.soon(() => callback(heard))
+      if (process !== sender && process.alive) process.world.timers.soon(() => callback(heard))
   }
 }
 

@@ -20,10 +20,10 @@ export class SimProcess {
   diedAt = Infinity
   readyAt = Infinity
   /** Whether faults may end or stall it. The client of a scenario is exempt: the scenario must run to its end. */
-  readonly mortal: boolean
+  readonly mayCrash: boolean
   frozenUntil = -Infinity
   blockedUntil = -Infinity
-  /** When a fault last struck it that was more than a lost or late hint. */
+  /** When a fault last onFault it that was more than a lost or late hint. */
   troubledAt = -Infinity
   /** When an answer of the store last came late: the process acts on it although it is outdated. */
   lateAt = -Infinity
@@ -39,11 +39,11 @@ export class SimProcess {
     time: VirtualTime,
     random: Random,
     skewMs: number,
-    mortal = true,
+    mayCrash = true,
     machines = new SimMachines(),
   ) {
     this.name = name
-    this.mortal = mortal
+    this.mayCrash = mayCrash
     this.#time = time
     this.#random = random
     this.#processes = machines.enter(this)

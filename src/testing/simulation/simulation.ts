@@ -86,7 +86,7 @@ export class Simulation {
     this.plants = plants
     this.#random = seeded(config.seed)
     this.faults = new Faults(config.faults, this.#random.fork('faults'), (kind, process, where) =>
-      this.#struck(kind, process, where),
+      this.#onFault(kind, process, where),
     )
   }
 
@@ -114,7 +114,7 @@ export class Simulation {
     this.note('-', 'faults stop')
     const end = this.time.now + this.config.drainMs + this.clock.behindMs
     await this.#until(() => this.#isDrained(), end)
-    checkDrained(this.#look(), this.clock.now)
+    checkDrained(this.#check(), this.clock.now)
   }
 
   /** Lets the fleet go on until this promise is settled: for reads after everything has drained. */
@@ -209,11 +209,11 @@ export class Simulation {
   /** Step by step, with a look after each: two steps of one moment, unseen between, would look like one that breaks a promise. */
   async #until(isOver: () => boolean, end: number): Promise<void> {
     await rest()
-    this.#look()
+    this.#check()
     while (!isOver() && this.time.now < end) {
       if (this.#broken !== undefined) throw this.#broken
       if (!(await this.time.step())) break
-      const [census, now] = [this.#look(), this.time.now]
+      const [census, now] = [this.#check(), this.time.now]
       checkFreed(census, this.database, this.#mills.keys(), now)
       checkEvery(census, this.clock, this.database, this.#mills.keys(), { now, pollMs: this.config.pollMs })
     }
@@ -221,13 +221,13 @@ export class Simulation {
   }
 
   /** Checks every promise, when anything has changed since the last look. */
-  #look(): SimulatedCensus {
+  #check(): SimulatedCensus {
     const changes = this.database.countChanges()
     if (this.#seen !== undefined && changes === this.#changesSeen) return this.#seen
     this.#changesSeen = changes
     this.#seen = this.census()
-    this.#checker.look(this.#seen, this.#facts())
-    this.scene.checks?.look(this.#seen)
+    this.#checker.check(this.#seen, this.#facts())
+    this.scene.checks?.check(this.#seen)
     return this.#seen
   }
 
@@ -258,13 +258,13 @@ export class Simulation {
 
   #isDrained(): boolean {
     if (this.#processes.some((process) => process.alive && process.frozenUntil > this.time.now)) return false
-    return isDrained(this.#look(), this.clock.now)
+    return isDrained(this.#check(), this.clock.now)
   }
 
-  #newProcess(name: string, skewMs: number, mortal = true): SimProcess {
+  #newProcess(name: string, skewMs: number, mayCrash = true): SimProcess {
     this.#started += 1
     const random = this.#random.fork(`process ${this.#started}`)
-    const process = new SimProcess(name, this.time, random, skewMs, mortal, this.database.machines)
+    const process = new SimProcess(name, this.time, random, skewMs, mayCrash, this.database.machines)
     this.#processes.push(process)
     return process
   }
@@ -290,7 +290,7 @@ export class Simulation {
     })
   }
 
-  #struck(kind: FaultKind, process: SimProcess, where: string): void {
+  #onFault(kind: FaultKind, process: SimProcess, where: string): void {
     this.count(`fault: ${kind}`)
     this.note(process.name, `${kind} at ${where}`)
     if (kind === 'freeze' || kind === 'crash') this.runs.excuse(process)

@@ -1,8 +1,8 @@
 import { reason, showText } from '../../../codec/show.js'
 import { TransactionError } from '../../../errors.js'
 import { callerQueries } from '../queries/caller-transactions.js'
-import { sqlStateOf } from '../connection/executor.js'
-import type { Executor } from '../connection/executor.js'
+import { sqlStateOf } from '../connection/sql-executor.js'
+import type { SqlExecutor } from '../connection/sql-executor.js'
 import { notOpen } from './refusals.js'
 
 /**
@@ -24,11 +24,11 @@ export function isSame(a: Home, b: Home): boolean {
 }
 
 /** Read on a connection of the store's own. */
-export async function readHome(executor: Executor, schema: string): Promise<Home> {
+export async function readHome(executor: SqlExecutor, schema: string): Promise<Home> {
   const identity = `${schema}.identity`
-  const [place] = await executor.query<Place>(callerQueries.leaveMark, [schema, identity])
-  const [found] = await executor.query<Found>(callerQueries.findMark(identity, place?.asks === 'yes'), [])
-  return { schema, token: found?.token ?? '', oid: place?.oid ?? '', cluster: found?.cluster ?? null }
+  const [location] = await executor.query<Location>(callerQueries.leaveMark, [schema, identity])
+  const [found] = await executor.query<Found>(callerQueries.findMark(identity, location?.readable === 'yes'), [])
+  return { schema, token: found?.token ?? '', oid: location?.oid ?? '', cluster: found?.cluster ?? null }
 }
 
 /**
@@ -36,11 +36,11 @@ export async function readHome(executor: Executor, schema: string): Promise<Home
  * client runs statements after its commit as well, each in a transaction of its own. So the server is asked, by two
  * statements that do not fail in a usable transaction.
  */
-export async function checkOpen(executor: Executor, home: Home): Promise<void> {
+export async function checkOpen(executor: SqlExecutor, home: Home): Promise<void> {
   const identity = `${home.schema}.identity`
-  const place = await ask<Place>(executor, callerQueries.leaveMark, [home.schema, identity])
-  checkPlace(place, home)
-  const found = await ask<Found>(executor, callerQueries.findMark(identity, place.asks === 'yes'), [])
+  const location = await readRow<Location>(executor, callerQueries.leaveMark, [home.schema, identity])
+  checkLocation(location, home)
+  const found = await readRow<Found>(executor, callerQueries.findMark(identity, location.readable === 'yes'), [])
   if (found.mark !== 'open') throw notOpen('tx is a connection')
   if (found.token === null)
     throw new TransactionError(
@@ -48,19 +48,19 @@ export async function checkOpen(executor: Executor, home: Home): Promise<void> {
       'tx began before the tables of the jobs were made and does not see them; roll back, and try it again',
     )
   const { token, cluster } = found
-  if (!isSame({ schema: home.schema, token, oid: place.oid, cluster }, home)) throw elsewhere(place, home)
-  if (place.locked === 'on')
+  if (!isSame({ schema: home.schema, token, oid: location.oid, cluster }, home)) throw elsewhere(location, home)
+  if (location.locked === 'on')
     throw new TransactionError(
       'E_TX_READ_ONLY',
       'tx may only read: it began as read only, or its server is a standby; begin one that may write',
     )
 }
 
-interface Place {
+interface Location {
   readonly database: string
   readonly oid: string
   /** Whether the role may read the identifier of the cluster. */
-  readonly asks: 'yes' | 'no'
+  readonly readable: 'yes' | 'no'
   readonly locked: 'on' | 'off'
   readonly home: 'here' | 'missing' | 'denied'
 }
@@ -71,17 +71,17 @@ interface Found {
   readonly cluster: string | null
 }
 
-function checkPlace(place: Place, home: Home): void {
-  if (place.home === 'missing') throw elsewhere(place, home)
-  if (place.home === 'denied')
+function checkLocation(location: Location, home: Home): void {
+  if (location.home === 'missing') throw elsewhere(location, home)
+  if (location.home === 'denied')
     throw new TransactionError(
       'E_TX_DENIED',
       `tx is of a role that may not use the tables of the jobs in the schema ${home.schema} of the database ` +
-        `${showText(place.database)}; grant it usage on the schema, and select, insert, update and delete on its tables`,
+        `${showText(location.database)}; grant it usage on the schema, and select, insert, update and delete on its tables`,
     )
 }
 
-async function ask<R extends object>(executor: Executor, text: string, values: readonly string[]): Promise<R> {
+async function readRow<R extends object>(executor: SqlExecutor, text: string, values: readonly string[]): Promise<R> {
   const rows = await executor.query<R>(text, values).catch((error: unknown) => {
     throw unusable(error)
   })
@@ -120,10 +120,10 @@ function isGone(error: unknown): boolean {
   )
 }
 
-function elsewhere(place: Place, home: Home): TransactionError {
+function elsewhere(location: Location, home: Home): TransactionError {
   return new TransactionError(
     'E_TX_OTHER_DATABASE',
-    `tx belongs to another database than the jobs: it is in ${showText(place.database)}, and the schema ${home.schema} there is ` +
+    `tx belongs to another database than the jobs: it is in ${showText(location.database)}, and the schema ${home.schema} there is ` +
       'not this store’s; one transaction spans one database: open the mill on that of your data, or enqueue without tx',
   )
 }

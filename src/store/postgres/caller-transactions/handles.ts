@@ -1,6 +1,6 @@
 import { className, show } from '../../../codec/show.js'
-import { withGivenNames } from '../connection/executor.js'
-import type { Executor } from '../connection/executor.js'
+import { withGivenNames } from '../connection/sql-executor.js'
+import type { SqlExecutor } from '../connection/sql-executor.js'
 import { describe, notOpen, otherKind, unknownHandle } from './refusals.js'
 import { OWN_TYPES } from '../connection/types.js'
 
@@ -20,7 +20,7 @@ import { OWN_TYPES } from '../connection/types.js'
  * Only a handle that itself says that it is in no transaction is refused here; the server decides about the others
  * (checkOpen).
  */
-export function executorOf(tx: unknown): Executor {
+export function executorOf(tx: unknown): SqlExecutor {
   const given = Object(tx) as Shape
   if (isFunction(given.getTransactionContext)) return ofMikro(given)
   if (isFunction(given.executeQuery) && isFunction(given.getExecutor)) return ofKysely(given as Kysely)
@@ -65,19 +65,19 @@ interface Client {
   query(text: string | object, values?: (string | null)[]): Promise<unknown>
 }
 
-function ofClient(client: Client): Executor {
+function ofClient(client: Client): SqlExecutor {
   if (typeof client.totalCount === 'number' && typeof client.idleCount === 'number')
     throw notOpen(
       'tx is a Pool, of which each statement takes another connection, or a handle on one,',
       'pass the client of the transaction: const client = await pool.connect(), then begin on it',
     )
   // A client of pg accepts type parsers per statement: the app may have changed the global ones.
-  const asked = isFunction(client.getTypeParser)
+  const query = isFunction(client.getTypeParser)
     ? (text: string, values: (string | null)[]) => client.query({ text, values, types: OWN_TYPES })
     : (text: string, values: (string | null)[]) => client.query(text, values)
   return {
     query: async <R extends object>(text: string, values: readonly (string | null)[]) =>
-      rowsOf<R>(await asked(text, [...values])),
+      rowsOf<R>(await query(text, [...values])),
   }
 }
 
@@ -94,7 +94,7 @@ interface PostgresJs {
   unsafe(text: string, values: (string | null)[]): Promise<readonly object[]>
 }
 
-function ofPostgresJs(sql: PostgresJs): Executor {
+function ofPostgresJs(sql: PostgresJs): SqlExecutor {
   if (isFunction(sql.begin) && !isFunction(sql.savepoint))
     throw notOpen(
       'tx is the root sql of postgres.js, or a handle on it,',
@@ -113,7 +113,7 @@ interface Kysely {
   executeQuery(query: object): Promise<{ readonly rows: readonly object[] }>
 }
 
-function ofKysely(trx: Kysely): Executor {
+function ofKysely(trx: Kysely): SqlExecutor {
   const adapter = className(trx.getExecutor().adapter ?? {})
   if (isOther(adapter)) throw otherKind('a Kysely handle', adapter)
   if (!trx.isTransaction)
@@ -145,7 +145,7 @@ interface Knex {
  * Not by `raw`: that interprets `?`, `:name` and `::name::` in a text, also inside of quotes, and passes the rows to
  * the user's own mapper. The connection of a transaction is the pg client, and takes the text as it is.
  */
-function ofKnex(trx: Knex): Executor {
+function ofKnex(trx: Knex): SqlExecutor {
   if (isOther(trx.client.dialect)) throw otherKind('a Knex handle', String(trx.client.dialect))
   if (trx.isTransaction !== true)
     throw notOpen('tx is a Knex instance', 'pass the trx of knex.transaction(async (trx) => …)')
@@ -174,7 +174,7 @@ function isTypeOrm(given: Shape): boolean {
   return typeof given.isTransactionActive === 'boolean' || isFunction(given.getRepository)
 }
 
-function ofTypeOrm(given: Shape): Executor {
+function ofTypeOrm(given: Shape): SqlExecutor {
   const runner = (typeof given.isTransactionActive === 'boolean' ? given : given.queryRunner) as QueryRunner | undefined
   const source = (runner ?? given) as Partial<QueryRunner> & TypeOrmSource
   const type = (source.dataSource ?? source.connection ?? source).options?.type
@@ -194,7 +194,7 @@ function ofTypeOrm(given: Shape): Executor {
   }
 }
 
-function ofMikro(given: Shape): Executor {
+function ofMikro(given: Shape): SqlExecutor {
   const manager = given as { getTransactionContext(): unknown }
   const context = manager.getTransactionContext()
   if (context !== undefined && context !== null) return executorOf(context)
@@ -208,7 +208,7 @@ interface Prisma {
   $queryRawUnsafe(text: string, ...values: (string | null)[]): Promise<readonly object[]>
 }
 
-function ofPrisma(prisma: Prisma): Executor {
+function ofPrisma(prisma: Prisma): SqlExecutor {
   if (isOther(prisma._activeProvider)) throw otherKind('a Prisma client', String(prisma._activeProvider))
   if (isFunction(prisma.$connect))
     throw notOpen('tx is a Prisma client', 'pass the tx of prisma.$transaction(async (tx) => …)')

@@ -6,8 +6,8 @@ import type { Inserted, InsertOptions, NewJob, SettledJob } from '../../store.js
 import type { GroupSeal } from '../../groups.js'
 import type { Transact, TransactionStore } from '../../transaction-store.js'
 import { checkOpen, isSame } from './check-open.js'
-import { sqlStateOf } from '../connection/executor.js'
-import type { Executor } from '../connection/executor.js'
+import { sqlStateOf } from '../connection/sql-executor.js'
+import type { SqlExecutor } from '../connection/sql-executor.js'
 import { translate } from '../connection/faults.js'
 import { executorOf } from './handles.js'
 import { sealGroup } from '../../verbs/groups.js'
@@ -34,7 +34,7 @@ export interface TransactionParts {
   readonly lanes: Lanes
   readonly handlerConnections: HandlerConnections
   /** The session of a transaction whose commit only a notification of the server reports. */
-  readonly session: (db: Executor) => JobSession
+  readonly session: (db: SqlExecutor) => JobSession
   readonly run: Runner
 }
 
@@ -125,13 +125,13 @@ export class PostgresTransactions implements TransactionStore {
     try {
       const value = { returned: await this.#workAndSettle(borrowed, request) }
       made(value)
-      await borrowed.giveBack({ commit: receipt })
+      await borrowed.finish({ commit: receipt })
       this.#parts.run.committed(EVERYTHING)
       return value
     } catch (error) {
       // Statements in flight would otherwise run after the rollback, each in a transaction of its own.
       await this.#turns.get(borrowed.client)
-      await borrowed.giveBack('rollback')
+      await borrowed.finish('rollback')
       throw error
     } finally {
       this.#own.delete(borrowed.client)
@@ -197,7 +197,7 @@ export class PostgresTransactions implements TransactionStore {
    * A database with another identity may still be the store's: its tables were created again, or restored, while it was
    * open.
    */
-  async #check(executor: Executor): Promise<void> {
+  async #check(executor: SqlExecutor): Promise<void> {
     const { opened } = this.#parts
     const home = opened.home()
     try {

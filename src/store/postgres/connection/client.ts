@@ -61,12 +61,12 @@ export function noAnswer(ms: number): Error {
 }
 
 /** The answer; after `ms` without one, an error, and the connection is closed. */
-export function answerWithin<T>(client: PgClient, timers: Timers, ms: number, asked: Promise<T>): Promise<T> {
+export function answerWithin<T>(client: PgClient, timers: Timers, ms: number, answer: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const cancel = timers.after(ms, () => {
       reject(noAnswer(ms))
       cutClient(client)
     })
-    asked.then(resolve, reject).finally(cancel)
+    answer.then(resolve, reject).finally(cancel)
   })
 }

@@ -4,7 +4,7 @@ import type { World } from '../../../world/world.js'
 import { cancelStatement, CANCEL_MS } from './cancel-statement.js'
 import { answerWithin, connectWithin, cutClient, endClient, noAnswer } from './client.js'
 import type { PgClient } from './client.js'
-import type { Executor } from './executor.js'
+import type { SqlExecutor } from './sql-executor.js'
 import { codeOf, isLost, isTransient, lostReply, translate } from './faults.js'
 import type { Shortage } from './shortage.js'
 import { isLocked, LOCK_PATIENCE_MS, whileLocked } from './while-locked.js'
@@ -51,14 +51,14 @@ const REPLAN_EVERY_MS = 10_000
  * connection: a broken network path may report an error to neither side. While no statement is in flight it does not
  * keep the process alive.
  */
-export class Connection implements Executor {
+export class Connection implements SqlExecutor {
   readonly #parts: ConnectionParts
   /** Names of prepared statements by their text. */
   readonly #names = new Map<string, string>()
   #client: PgClient | undefined
   #wasConnected = false
   #turn: Promise<unknown> = Promise.resolve()
-  #asked = 0
+  #queued = 0
   #isClosed = false
   /** A prepared statement was slow: its plan may have been made when the tables were small. */
   #wasSlow = false
@@ -95,13 +95,13 @@ export class Connection implements Executor {
    */
   transaction<T>(
     bounds: { readonly begin: string; readonly commit: string | ((result: T) => string); readonly rollback: string },
-    work: (tx: Executor) => Promise<T>,
+    work: (tx: SqlExecutor) => Promise<T>,
     answerMs = ANSWER_MS,
     until?: number,
   ): Promise<T> {
     const once = async (): Promise<T> => {
       const client = await this.#connected()
-      const tx: Executor = { query: (text, values) => this.#run(client, text, values, answerMs) }
+      const tx: SqlExecutor = { query: (text, values) => this.#run(client, text, values, answerMs) }
       await tx.query(bounds.begin, [])
       try {
         const result = await work(tx)
@@ -124,20 +124,20 @@ export class Connection implements Executor {
     this.#isClosed = true
     const client = this.#client
     this.#client = undefined
-    if (client !== undefined && this.#asked > 0) await cancelStatement(client, makeClient, timers)
+    if (client !== undefined && this.#queued > 0) await cancelStatement(client, makeClient, timers)
     if (client !== undefined) await endClient(client, timers)
   }
 
   #inTurn<T>(work: () => Promise<T>, until?: number): Promise<T> {
-    const askedAt = this.#parts.world.clock.monotonic()
+    const queuedAt = this.#parts.world.clock.monotonic()
     const inTime = (): Promise<T> => {
-      this.#refuseLate(askedAt, until)
+      this.#refuseLate(queuedAt, until)
       return work()
     }
-    this.#asked += 1
+    this.#queued += 1
     const done = this.#turn.then(inTime).finally(() => {
-      this.#asked -= 1
-      if (this.#asked === 0) this.#client?.unref?.()
+      this.#queued -= 1
+      if (this.#queued === 0) this.#client?.unref?.()
     })
     this.#turn = done.catch(() => undefined)
     return done
@@ -147,8 +147,8 @@ export class Connection implements Executor {
    * Each queued call waits for a lock for a moment, so in a long queue a call could wait many times its limit. A queue
    * that is slow for another reason refuses no call.
    */
-  #refuseLate(askedAt: number, until: number | undefined): void {
-    if (until === undefined || this.#lockedAt < askedAt || this.#parts.world.clock.monotonic() < until) return
+  #refuseLate(queuedAt: number, until: number | undefined): void {
+    if (until === undefined || this.#lockedAt < queuedAt || this.#parts.world.clock.monotonic() < until) return
     const message = `${this.#parts.name}: another transaction holds what calls before this one need, so its turn did not come in time`
     throw new StoreError('E_STORE_LOCKED', `${message}; nothing was written; end it, and keep such transactions short`)
   }
@@ -188,11 +188,11 @@ export class Connection implements Executor {
     const name = this.#parts.keepsSession() && !text.includes(';') ? this.#nameOf(text) : undefined
     const bytes = values.reduce((sum, value) => sum + (value?.length ?? 0), 0)
     const { clock } = this.#parts.world
-    const askedAt = clock.monotonic()
-    const asked = client.query(name === undefined ? { text, values } : { name, text, values })
+    const sentAt = clock.monotonic()
+    const answer = client.query(name === undefined ? { text, values } : { name, text, values })
     try {
-      const { rows } = await this.#answer(client, answerMs + bytes / BYTES_PER_MS, asked)
-      if (name !== undefined && clock.monotonic() - askedAt > SLOW_MS) this.#wasSlow = true
+      const { rows } = await this.#answer(client, answerMs + bytes / BYTES_PER_MS, answer)
+      if (name !== undefined && clock.monotonic() - sentAt > SLOW_MS) this.#wasSlow = true
       return rows as R[]
     } catch (error) {
       if (isLost(error)) this.#drop(client)
@@ -204,10 +204,10 @@ export class Connection implements Executor {
    * Cancels a statement that is not answered in time. Otherwise the server would finish and commit it after its caller
    * got an error. The connection is closed as well: a late cancel request could hit its next statement.
    */
-  async #answer<T>(client: PgClient, ms: number, asked: Promise<T>): Promise<T> {
+  async #answer<T>(client: PgClient, ms: number, answer: Promise<T>): Promise<T> {
     const { world, makeClient, name } = this.#parts
     let isAnswered = false
-    const answered = asked.finally(() => (isAnswered = true))
+    const answered = answer.finally(() => (isAnswered = true))
     await settledWithin(world.timers, answered, ms)
     if (isAnswered) return answered
     void cancelStatement(client, makeClient, world.timers)

@@ -16,7 +16,7 @@ export interface Found {
   readonly database: string
 }
 
-export const LOOK = `
+export const INSPECT_SERVER = `
   select current_setting('server_version') as version, current_setting('server_version_num')::integer as number,
          pg_is_in_recovery() as replica, current_setting('transaction_read_only') as readonly,
          current_setting('synchronous_commit') as commit, current_setting('fsync') as fsync,

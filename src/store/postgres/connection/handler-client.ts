@@ -13,7 +13,7 @@ export class HandlerClient {
     this.client = new Proxy(client, { get: (target, name) => this.#property(target, name) })
   }
 
-  takeBack(): void {
+  revoke(): void {
     this.#isOver = true
   }
 

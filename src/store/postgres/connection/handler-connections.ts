@@ -19,22 +19,22 @@ const OPEN_MAX = 10
 const IDLE_MS = 10_000
 const IDLE_POOLED_MS = 1_000
 /** How often a waiting borrower checks whether its attempt has ended. */
-const LOOK_MS = 25
+const POLL_MS = 25
 /** Time limit of a connect, a begin or a commit. */
 const ANSWER_MS = 10_000
 
-/** A connection in an open transaction, lent to a handler. */
+/** A connection in an open transaction that a handler uses. */
 export interface HandlerConnection {
   readonly client: object
   /**
    * Commits with a receipt (receipts.ts), or rolls back. If the reply to the commit is lost, a ReplyLostError is
    * thrown.
    */
-  giveBack(end: { readonly commit: string } | 'rollback'): Promise<void>
+  finish(end: { readonly commit: string } | 'rollback'): Promise<void>
 }
 
 /** A client of the user's pool has a `release`; a client of our own is ended. */
-type Loan = PgClient & {
+type BorrowedClient = PgClient & {
   release?: (destroy?: boolean) => void
   removeListener(event: 'error', listener: () => void): unknown
 }
@@ -46,8 +46,8 @@ export interface HandlerConnectionsParts {
   /** No pooler is between this process and the server. */
   readonly isDirect: boolean
   readonly shortage: Shortage
-  /** Asks other processes to close the connections that they keep idle. A hint: it may be lost. */
-  readonly askOthers: () => void
+  /** Requests that other processes close their idle connections. A hint: it may be lost. */
+  readonly requestConnections: () => void
 }
 
 /**
@@ -67,19 +67,19 @@ export class HandlerConnections {
   readonly #world: World
   readonly #isDirect: boolean
   readonly #shortage: Shortage
-  readonly #askOthers: () => void
+  readonly #requestConnections: () => void
   /** Borrowers that wait until another borrower returns its connection. */
   readonly #waiting = new Set<() => void>()
   #open = 0
   /** Idle connections, each with the cancel of its idle timer. */
-  readonly #idle = new Map<Loan, Cancel>()
+  readonly #idle = new Map<BorrowedClient, Cancel>()
   #isClosed = false
 
   /** `isDirect`: no pooler is between this process and the server. */
-  constructor({ target, queries, world, isDirect, shortage, askOthers }: HandlerConnectionsParts) {
+  constructor({ target, queries, world, isDirect, shortage, requestConnections }: HandlerConnectionsParts) {
     this.#isDirect = isDirect
     this.#shortage = shortage
-    this.#askOthers = askOthers
+    this.#requestConnections = requestConnections
     this.#target = target
     this.#pool = target.pool
     this.#queries = queries
@@ -94,12 +94,12 @@ export class HandlerConnections {
         () => this.#begun(stopped),
         (ms) => this.#room(ms, stopped),
       )
-      const lent = new HandlerClient(client)
-      const giveBack: HandlerConnection['giveBack'] = (end) => {
-        lent.takeBack()
+      const revocable = new HandlerClient(client)
+      const finish: HandlerConnection['finish'] = (end) => {
+        revocable.revoke()
         return this.#end(client, end)
       }
-      return { client: lent.client, giveBack }
+      return { client: revocable.client, finish }
     } catch (error) {
       this.#open -= 1
       throw translate(error, this.#target.name)
@@ -107,12 +107,12 @@ export class HandlerConnections {
   }
 
   /** An idle connection may have been lost unnoticed: then the next one is tried, and finally a new one. */
-  async #begun(stopped: () => unknown): Promise<Loan> {
+  async #begun(stopped: () => unknown): Promise<BorrowedClient> {
     for (;;) {
       const kept = this.#kept()
       const client = kept ?? (await this.#connect(stopped))
       try {
-        await this.#ask(client, this.#queries.beginLent)
+        await this.#query(client, this.#queries.beginForHandler)
         return client
       } catch (error) {
         this.#drop(client)
@@ -122,7 +122,7 @@ export class HandlerConnections {
   }
 
   /** Closes the idle connections: another process waits for one. */
-  giveUpIdle(): void {
+  closeIdle(): void {
     for (const client of this.#idle.keys()) {
       this.#forget(client)
       void endClient(client, this.#world.timers)
@@ -131,7 +131,7 @@ export class HandlerConnections {
 
   /** Waits for `ms`, or until another borrower returns its connection. */
   async #room(ms: number, stopped: () => unknown): Promise<void> {
-    this.#askOthers()
+    this.#requestConnections()
     const { clock } = this.#world
     for (const end = clock.monotonic() + ms; clock.monotonic() < end && this.#idle.size === 0;) {
       this.#refuseStopped(stopped)
@@ -141,7 +141,7 @@ export class HandlerConnections {
           cancel()
           next()
         }
-        const cancel = this.#world.timers.after(LOOK_MS, wake)
+        const cancel = this.#world.timers.after(POLL_MS, wake)
         this.#waiting.add(wake)
       })
     }
@@ -170,7 +170,7 @@ export class HandlerConnections {
   }
 
   /** An idle connection is taken before a new one is made, so that both together do not exceed the limit. */
-  #kept(): Loan | undefined {
+  #kept(): BorrowedClient | undefined {
     const [client] = this.#idle.keys()
     if (client === undefined) return undefined
     this.#forget(client)
@@ -178,9 +178,9 @@ export class HandlerConnections {
     return client
   }
 
-  async #connect(stopped: () => unknown): Promise<Loan> {
+  async #connect(stopped: () => unknown): Promise<BorrowedClient> {
     if (this.#pool !== undefined) return this.#fromPool(this.#pool, stopped)
-    const client = this.#target.makeLoan() as Loan
+    const client = this.#target.makeHandlerClient() as BorrowedClient
     client.on('error', () => this.#forget(client))
     client.on('end', () => this.#forget(client))
     try {
@@ -193,37 +193,37 @@ export class HandlerConnections {
   }
 
   /** A pool may have no time limit of its own, so a borrower whose attempt has ended stops waiting. */
-  async #fromPool(pool: PgPool, stopped: () => unknown): Promise<Loan> {
-    const asked = pool.connect() as Promise<Loan>
+  async #fromPool(pool: PgPool, stopped: () => unknown): Promise<BorrowedClient> {
+    const connecting = pool.connect() as Promise<BorrowedClient>
     let isSettled = false
-    const settled = asked.then(
+    const settled = connecting.then(
       () => (isSettled = true),
       () => (isSettled = true),
     )
     try {
       for (;;) {
-        await settledWithin(this.#world.timers, settled, LOOK_MS)
+        await settledWithin(this.#world.timers, settled, POLL_MS)
         if (isSettled) break
         this.#refuseStopped(stopped)
       }
     } catch (error) {
-      void asked.then((late) => late.release?.()).catch(() => undefined)
+      void connecting.then((late) => late.release?.()).catch(() => undefined)
       throw error
     }
-    const client = await asked
+    const client = await connecting
     client.on('error', ignore)
     return client
   }
 
-  #ask(client: Loan, text: string): Promise<unknown> {
-    const asked = client.query({ text, values: [] })
-    return answerWithin(client, this.#world.timers, ANSWER_MS, asked)
+  #query(client: BorrowedClient, text: string): Promise<unknown> {
+    const answer = client.query({ text, values: [] })
+    return answerWithin(client, this.#world.timers, ANSWER_MS, answer)
   }
 
-  async #end(client: Loan, end: Parameters<HandlerConnection['giveBack']>[0]): Promise<void> {
+  async #end(client: BorrowedClient, end: Parameters<HandlerConnection['finish']>[0]): Promise<void> {
     const { rollback, commitWith } = this.#queries
     try {
-      await this.#ask(client, end === 'rollback' ? rollback : commitWith(end.commit, 'null'))
+      await this.#query(client, end === 'rollback' ? rollback : commitWith(end.commit, 'null'))
       if (client.release !== undefined) this.#release(client)
       else this.#keep(client)
     } catch (error) {
@@ -235,7 +235,7 @@ export class HandlerConnections {
     }
   }
 
-  #keep(client: Loan): void {
+  #keep(client: BorrowedClient): void {
     const end = (): void => {
       this.#forget(client)
       void endClient(client, this.#world.timers)
@@ -248,18 +248,18 @@ export class HandlerConnections {
     waiting?.()
   }
 
-  #forget(client: Loan): void {
+  #forget(client: BorrowedClient): void {
     this.#idle.get(client)?.()
     this.#idle.delete(client)
   }
 
-  #drop(client: Loan): void {
+  #drop(client: BorrowedClient): void {
     this.#forget(client)
     cutClient(client)
     this.#release(client, true)
   }
 
-  #release(client: Loan, destroy = false): void {
+  #release(client: BorrowedClient, destroy = false): void {
     client.release?.(destroy)
     if (!destroy) client.removeListener('error', ignore)
   }

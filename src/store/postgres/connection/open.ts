@@ -15,12 +15,12 @@ import { Owners } from '../days/days.js'
 import { dayQueries } from '../queries/days.js'
 import type { DayQueries } from '../queries/days.js'
 import { HintChannel } from '../wake/hint-channel.js'
-import type { Executor } from './executor.js'
+import type { SqlExecutor } from './sql-executor.js'
 import type { Direct } from '../wake/notify-connection.js'
 import { bringUpToDate } from '../migrations/database-migrations.js'
 import { translate } from './faults.js'
 import {
-  LOOK,
+  INSPECT_SERVER,
   listenWarning,
   ownerWarning,
   poolerWarning,
@@ -38,8 +38,8 @@ import { CROWDED, isCrowded } from './session.js'
 import { Shortage } from './shortage.js'
 import type { Target } from './target.js'
 
-/** Time limit of each step of the first look. */
-const LOOK_MS = 10_000
+/** Time limit of each step of the first read of the server. */
+const STEP_MS = 10_000
 
 /** An open database: its connections, and what was read about it. */
 export interface Opened {
@@ -72,38 +72,38 @@ export async function openDatabase(target: Target, autoMigrate: boolean, world: 
   const schema = quoted(target.schema)
   const queries = makeQueries(schema, channelOf(target.schema))
   const self = world.ids.workerId()
-  const look = await firstLook(target, queries, self, world.timers)
-  const { keepsSession } = look
-  const engine = `PostgreSQL ${look.version}`
+  const server = await inspectServer(target, queries, self, world.timers)
+  const { keepsSession } = server
+  const engine = `PostgreSQL ${server.version}`
   const notices = new Notices()
   const shortage = new Shortage(world, (error) => notices.warn(shortageWarning(target.name, error)))
   const connections = makeConnections({ target, queries, world, keepsSession, shortage })
   const { writes, work } = connections
   const days = dayQueries(schema)
-  const lookHome = async (): Promise<Home> => (home = await readHome(writes, schema))
+  const rereadHome = async (): Promise<Home> => (home = await readHome(writes, schema))
   let home = await prepare(writes, target, autoMigrate)
     .then(() => readHome(writes, schema))
     .catch(async (error: unknown) => {
       await connections.close() // An open connection would keep the refused process running.
       throw error
     })
-  const owners = new Owners(work, days, (owner) => look.warnings.push(ownerWarning(target.name, owner)))
-  const askOthers = (): void => channel.notify(`${self} ${CROWDED}`)
-  const parts = { target, queries, world, isDirect: keepsSession, shortage, askOthers }
+  const owners = new Owners(work, days, (owner) => server.warnings.push(ownerWarning(target.name, owner)))
+  const requestConnections = (): void => channel.notify(`${self} ${CROWDED}`)
+  const parts = { target, queries, world, isDirect: keepsSession, shortage, requestConnections }
   const handlerConnections = new HandlerConnections(parts)
   const direct = target.listen === undefined ? undefined : directListen(target.listen, () => home, notices)
   const canListen = keepsSession || direct !== undefined
   const notifyFallback = (payload: string): Promise<unknown> => work.query(queries.notify, [payload])
   const channel = new HintChannel(target, world, canListen ? queries.listen : null, notifyFallback, direct)
   return {
-    info: { name: target.name, engine, warnings: look.warnings, onNotice: notices.on, ...PACE.postgres },
+    info: { name: target.name, engine, warnings: server.warnings, onNotice: notices.on, ...PACE.postgres },
     queries,
     days,
     self,
     world,
     target,
     home: () => home,
-    readHome: lookHome,
+    readHome: rereadHome,
     handlerConnections,
     connection: (kind) => (kind === 'writes' ? writes : work),
     notify: (payload) => channel.notify(payload),
@@ -111,11 +111,11 @@ export async function openDatabase(target: Target, autoMigrate: boolean, world: 
     onReconnect: (callback) => connections.onReconnect(callback),
     listen: (onPayload) =>
       channel.listen((payload) => {
-        if (isCrowded(payload, self)) handlerConnections.giveUpIdle()
+        if (isCrowded(payload, self)) handlerConnections.closeIdle()
         onPayload(payload)
       }),
     async startHeartbeat(worker, everyMs, onLost, loop) {
-      await owners.look() // A process without a worker prunes nothing, so it does not need this.
+      await owners.check() // A process without a worker prunes nothing, so it does not need this.
       return channel.startHeartbeat({ ...queries, worker, everyMs, onLost, loop })
     },
     async close() {
@@ -125,7 +125,7 @@ export async function openDatabase(target: Target, autoMigrate: boolean, world: 
   }
 }
 
-interface Look {
+interface ServerFacts {
   readonly version: string
   readonly warnings: string[]
   /**
@@ -135,13 +135,13 @@ interface Look {
 }
 
 /** Refuses a server that cannot hold a store, before anything is written. */
-async function firstLook(target: Target, queries: Queries, self: string, timers: Timers): Promise<Look> {
+async function inspectServer(target: Target, queries: Queries, self: string, timers: Timers): Promise<ServerFacts> {
   const client = target.makeClient()
   client.on('error', () => undefined)
-  const within = <T>(asked: Promise<T>): Promise<T> => answerWithin(client, timers, LOOK_MS, asked)
+  const within = <T>(answer: Promise<T>): Promise<T> => answerWithin(client, timers, STEP_MS, answer)
   try {
-    await connectWithin(client, timers, LOOK_MS)
-    const { rows } = await within(client.query({ text: LOOK, values: [] }))
+    await connectWithin(client, timers, STEP_MS)
+    const { rows } = await within(client.query({ text: INSPECT_SERVER, values: [] }))
     const found = rows[0] as Found
     refuseUnfit(found, target.name)
     const keepsSession = isDirect(client, found) && (await within(deliversToItself(client, queries, self)))
@@ -172,9 +172,9 @@ function directListen(target: Target, home: () => Home, notices: Notices): Direc
       const { rows } = await client.query({ text, values: [] })
       const { process } = rows[0] as { readonly process: unknown }
       if (!isDirect(client, { process: Number(process) })) return 'leads to a connection pooler as well'
-      const executor: Executor = {
-        query: async <R extends object>(asked: string, values: readonly (string | null)[]) =>
-          (await client.query({ text: asked, values })).rows as R[],
+      const executor: SqlExecutor = {
+        query: async <R extends object>(sql: string, values: readonly (string | null)[]) =>
+          (await client.query({ text: sql, values })).rows as R[],
       }
       // A database without the tables of Millrace is another one too.
       const there = await readHome(executor, home().schema).catch(() => undefined)

@@ -127,11 +127,11 @@ export class Receipts {
     const now = this.#world.clock.monotonic()
     if (now < this.#sweepAt) return
     this.#sweepAt = now + SWEEP_EVERY_MS
-    const [row] = await this.#work.query<{ looked: number; last: string | null }>(this.#queries.sweepReceipts, [
+    const [row] = await this.#work.query<{ scanned: number; last: string | null }>(this.#queries.sweepReceipts, [
       this.#sweptTo,
       String(SWEEP),
     ])
-    const isMore = row !== undefined && row.last !== null && Number(row.looked) === SWEEP
+    const isMore = row !== undefined && row.last !== null && Number(row.scanned) === SWEEP
     this.#sweptTo = isMore ? (row.last as string) : FIRST_ID
     if (isMore) this.#sweepAt = now
   }

@@ -1,7 +1,7 @@
 import { EMPTY_HINT } from '../../hint.js'
 import type { Hint } from '../../store.js'
 import type { Connection } from './connection.js'
-import type { Executor } from './executor.js'
+import type { SqlExecutor } from './sql-executor.js'
 import type { Hints } from '../wake/hints.js'
 import type { Lanes } from '../verbs/lanes.js'
 import type { Opened } from './open.js'
@@ -92,7 +92,7 @@ export class Runner {
     this.#opened.notify(hintPayload(this.#opened.self, hint))
   }
 
-  session(db: Executor, from = this.#opened.self): JobSession {
+  session(db: SqlExecutor, from = this.#opened.self): JobSession {
     return new JobSession({ db, queries: this.#opened.queries, lanes: this.#lanes, now: this.#now, from })
   }
 
@@ -103,7 +103,7 @@ export class Runner {
   ): Promise<T> {
     let hint: Hint | undefined
     const { beginBounded, rollback } = this.#opened.queries
-    const inside = async (tx: Executor): Promise<T> => {
+    const inside = async (tx: SqlExecutor): Promise<T> => {
       const session = this.session(tx)
       const done = await work(session)
       hint = session.hint

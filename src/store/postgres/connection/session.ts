@@ -3,7 +3,7 @@ import type { Hint } from '../../store.js'
 import { GroupMoves } from '../../group-moves.js'
 import type { SharedStatement } from '../../verbs/statements.js'
 import type { Value, VerbSession } from '../../verbs/verb.js'
-import type { Executor } from './executor.js'
+import type { SqlExecutor } from './sql-executor.js'
 import type { JobSession } from '../verbs/job-session.js'
 import type { Lanes } from '../verbs/lanes.js'
 import type { Queries } from '../queries/queries.js'
@@ -21,7 +21,7 @@ export function isCrowded(payload: string, self: string): boolean {
 }
 
 export interface SessionParts {
-  readonly db: Executor
+  readonly db: SqlExecutor
   readonly queries: Queries
   readonly lanes: Lanes
   /** The clock of the database as a test sets it. Undefined: the server's own clock. */

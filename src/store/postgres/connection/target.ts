@@ -16,7 +16,7 @@ export interface Target {
   /** A client of the engine's own, not connected yet. */
   readonly makeClient: () => PgClient
   /** A client for a handler: it parses values as the app has configured `pg`. */
-  readonly makeLoan: () => PgClient
+  readonly makeHandlerClient: () => PgClient
   /** The module that the heartbeat thread passes to `require`, and the settings that it connects with. */
   readonly module: string | undefined
   readonly settings: object
@@ -98,7 +98,7 @@ export async function targetOf(where: string | PgPool, schema = DEFAULT_SCHEMA, 
     name: nameOf(given, schema),
     migrateCommand: commandOf(given, schema),
     makeClient,
-    makeLoan: () => new pg.Client(settings),
+    makeHandlerClient: () => new pg.Client(settings),
     module: resolvePackage('pg'),
     settings,
     pool: typeof where === 'string' ? undefined : where,

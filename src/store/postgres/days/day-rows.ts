@@ -1,6 +1,6 @@
 import { beforeDay } from '../queries/days.js'
 import type { DayQueries } from '../queries/days.js'
-import type { Executor } from '../connection/executor.js'
+import type { SqlExecutor } from '../connection/sql-executor.js'
 
 /** Jobs per slice, as in a look at a day that may be dropped. */
 const SLICE = 2_000
@@ -24,7 +24,7 @@ export class DayRows {
   }
 
   /** Deletes the expired jobs of the next slice. */
-  async goOn(db: Executor, queries: DayQueries): Promise<void> {
+  async readSlice(db: SqlExecutor, queries: DayQueries): Promise<void> {
     const values = [this.#after, beforeDay(this.day + 1), String(this.#now), String(SLICE)]
     const [slice] = await db.query<Slice>(queries.pruneSlice, values)
     this.forgotten += Number(slice?.forgotten ?? 0)

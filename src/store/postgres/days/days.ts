@@ -1,10 +1,10 @@
 import type { Connection } from '../connection/connection.js'
-import { DayLook } from './day-look.js'
+import { DayScan } from './day-scan.js'
 import { DayRows } from './day-rows.js'
 import type { DayQueries, Parted } from '../queries/days.js'
 import { dayOf, PARTED, partitionOf } from '../queries/days.js'
-import { sqlStateOf } from '../connection/executor.js'
-import type { Executor } from '../connection/executor.js'
+import { sqlStateOf } from '../connection/sql-executor.js'
+import type { SqlExecutor } from '../connection/sql-executor.js'
 import { DAY_MS } from '../queries/numbers.js'
 import { arrayOf } from '../connection/session.js'
 
@@ -24,7 +24,7 @@ const DENIED = '42501'
 /** The past days that are still to be read, and the current position. */
 export interface DaysWalk {
   days: readonly number[]
-  look: DayLook | undefined
+  scan: DayScan | undefined
   /** Used where days may not be dropped. */
   rows?: DayRows | undefined
   mayDrop?: boolean
@@ -44,14 +44,14 @@ export interface DaysKept {
  * Any number of processes may do this, also at the same time. No lock is waited for long, and no write fails for lack
  * of a partition.
  *
- * This shares a connection with claims, and a day may have millions of jobs. So only the looks take longer with more
+ * This shares a connection with claims, and a day may have millions of jobs. So only the scans take longer with more
  * jobs, and those are cut into slices:
  *
- *     look (too many stay?) ──► barrier ──► look again ──► drop: lock, move those that stay, drop the tables
+ *     scan (too many stay?) ──► barrier ──► scan again ──► drop: lock, move those that stay, drop the tables
  *
  * The barrier waits until every enqueue that began before it has committed. A job that an old transaction enqueues into
  * that day afterwards has a higher number; a command that makes a job of that day unfinished again inserts it into
- * `revived`. So the drop knows all jobs that must stay without another look.
+ * `revived`. So the drop knows all jobs that must stay without another scan.
  */
 export async function keepDays(
   connection: Connection,
@@ -64,7 +64,7 @@ export async function keepDays(
     if (walk.days.length === 0) await days.begin(walk, Math.floor(now / DAY_MS))
     await (walk.mayDrop === true ? days.walk(walk, now) : days.walkRows(walk, now))
   } catch (error) {
-    Object.assign(walk, { days: [], look: undefined, rows: undefined })
+    Object.assign(walk, { days: [], scan: undefined, rows: undefined })
     if (sqlStateOf(error) === DENIED) walk.isDenied = true
     throw error
   }
@@ -72,7 +72,7 @@ export async function keepDays(
 }
 
 /** Whether this role may create and drop partitions, and else who owns the tables. Names are quoted. */
-async function readOwner(db: Executor, queries: DayQueries): Promise<Owner> {
+async function readOwner(db: SqlExecutor, queries: DayQueries): Promise<Owner> {
   const [row] = await db.query<Owner>(queries.readOwner, [])
   return row as Owner
 }
@@ -85,27 +85,27 @@ interface Owner {
 
 /** Warns once if the tables belong to another role. */
 export class Owners {
-  readonly #db: Executor
+  readonly #db: SqlExecutor
   readonly #queries: DayQueries
   readonly #warn: (owner: Owner) => void
-  #hasLooked = false
+  #hasChecked = false
 
-  constructor(db: Executor, queries: DayQueries, warn: (owner: Owner) => void) {
+  constructor(db: SqlExecutor, queries: DayQueries, warn: (owner: Owner) => void) {
     this.#db = db
     this.#queries = queries
     this.#warn = warn
   }
 
-  async look(): Promise<void> {
-    if (this.#hasLooked) return
+  async check(): Promise<void> {
+    if (this.#hasChecked) return
     const owner = await readOwner(this.#db, this.#queries)
-    this.#hasLooked = true
+    this.#hasChecked = true
     if (!owner.may) this.#warn(owner)
   }
 }
 
 /** Within the transaction that created the tables: no other process can hold a lock on them. */
-export async function makeFirstDays(tx: Executor, queries: DayQueries, now: number): Promise<void> {
+export async function makeFirstDays(tx: SqlExecutor, queries: DayQueries, now: number): Promise<void> {
   for (const { of, day } of missingOf(new Set(), Math.floor(now / DAY_MS))) await makeDay(tx, queries, of, day)
 }
 
@@ -153,16 +153,16 @@ class Days {
 
   async walk(walk: DaysWalk, now: number): Promise<void> {
     for (let left = SLICES_MAX; left > 0 && walk.days.length > 0 && !this.isHindered; left -= 1) {
-      walk.look ??= new DayLook(walk.days[0] as number, now)
-      if (!walk.look.isOver) await walk.look.goOn(this.#connection, this.#queries)
-      if (walk.look.isOver) await this.#seen(walk, walk.look, now)
+      walk.scan ??= new DayScan(walk.days[0] as number, now)
+      if (!walk.scan.isOver) await walk.scan.readSlice(this.#connection, this.#queries)
+      if (walk.scan.isOver) await this.#seen(walk, walk.scan, now)
     }
   }
 
   async walkRows(walk: DaysWalk, now: number): Promise<void> {
     for (let left = SLICES_MAX; left > 0 && walk.days.length > 0; left -= 1) {
       const rows = (walk.rows ??= new DayRows(walk.days[0] as number, now))
-      await rows.goOn(this.#connection, this.#queries)
+      await rows.readSlice(this.#connection, this.#queries)
       if (!rows.isOver) continue
       this.forgotten += rows.forgotten
       walk.days = walk.days.slice(1)
@@ -171,21 +171,21 @@ class Days {
   }
 
   /** A day that could not be dropped because of a lock stays in the list, and is retried at the next sweep. */
-  async #seen(walk: DaysWalk, look: DayLook, now: number): Promise<void> {
-    if (look.mayGo && look.lastNumber === undefined) {
+  async #seen(walk: DaysWalk, scan: DayScan, now: number): Promise<void> {
+    if (scan.mayBeDropped && scan.lastNumber === undefined) {
       const lastNumber = await this.#alone((tx) => awaitEnqueues(tx, this.#queries))
-      if (lastNumber !== undefined) walk.look = new DayLook(look.day, now, lastNumber)
+      if (lastNumber !== undefined) walk.scan = new DayScan(scan.day, now, lastNumber)
       return
     }
-    const forgotten = look.mayGo ? await this.#alone((tx) => dropDay(tx, this.#queries, look)) : 0
+    const forgotten = scan.mayBeDropped ? await this.#alone((tx) => dropDay(tx, this.#queries, scan)) : 0
     if (forgotten === undefined) return
     this.forgotten += forgotten
     walk.days = walk.days.slice(1)
-    walk.look = undefined
+    walk.scan = undefined
   }
 
   /** Undefined when another process holds a lock. */
-  async #alone<T>(work: (tx: Executor) => Promise<T>): Promise<T | undefined> {
+  async #alone<T>(work: (tx: SqlExecutor) => Promise<T>): Promise<T | undefined> {
     try {
       return await this.#connection.transaction(this.#queries, async (tx) => {
         const [row] = await tx.query<{ alone: boolean }>(this.#queries.tryAlone, [])
@@ -201,11 +201,11 @@ class Days {
   }
 }
 
-async function readParts(db: Executor, queries: DayQueries): Promise<Set<string>> {
+async function readParts(db: SqlExecutor, queries: DayQueries): Promise<Set<string>> {
   return new Set((await db.query<{ name: string }>(queries.readParts, [])).map(({ name }) => name))
 }
 
-async function makeDay(tx: Executor, queries: DayQueries, of: Parted, day: number): Promise<void> {
+async function makeDay(tx: SqlExecutor, queries: DayQueries, of: Parted, day: number): Promise<void> {
   const parts = await readParts(tx, queries)
   // Another process was faster, or rows of the day are in the default partition and stay there.
   if (parts.has(partitionOf(of, day))) return
@@ -216,7 +216,7 @@ async function makeDay(tx: Executor, queries: DayQueries, of: Parted, day: numbe
   await tx.query(queries.attach(of, day), [])
 }
 
-async function awaitEnqueues(tx: Executor, queries: DayQueries): Promise<string> {
+async function awaitEnqueues(tx: SqlExecutor, queries: DayQueries): Promise<string> {
   await tx.query(queries.lockJobs, [])
   const [row] = await tx.query<{ number: string }>(queries.lastNumber, [])
   return row?.number ?? '0'
@@ -226,18 +226,18 @@ async function awaitEnqueues(tx: Executor, queries: DayQueries): Promise<string>
  * Returns how many jobs were dropped. The partitions are read again under the lock: another process may have dropped
  * them first.
  */
-async function dropDay(tx: Executor, queries: DayQueries, look: DayLook): Promise<number> {
-  const { day } = look
+async function dropDay(tx: SqlExecutor, queries: DayQueries, scan: DayScan): Promise<number> {
+  const { day } = scan
   const parts = await readParts(tx, queries)
   const there = PARTED.filter((of) => parts.has(partitionOf(of, day)))
   if (there.length === 0) return 0
   await tx.query(queries.lockParted, [])
-  let moved = look.staying.length
+  let moved = scan.staying.length
   if (there.includes('jobs')) {
     await tx.query(queries.detach('jobs', day), [])
     const [row] = await tx.query<{ rows: number }>(queries.moveJobs(day), [
-      arrayOf(look.staying),
-      look.lastNumber as string,
+      arrayOf(scan.staying),
+      scan.lastNumber as string,
     ])
     moved = row?.rows ?? 0
   }
@@ -252,5 +252,5 @@ async function dropDay(tx: Executor, queries: DayQueries, look: DayLook): Promis
   await tx.query(queries.dropLabels(day), [])
   if (there.includes('history')) await tx.query(queries.noteGone(day), [])
   for (const of of there) await tx.query(queries.drop(of, day), [])
-  return Math.max(0, look.all - moved)
+  return Math.max(0, scan.all - moved)
 }

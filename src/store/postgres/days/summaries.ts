@@ -2,7 +2,7 @@ import type { Connection } from '../connection/connection.js'
 import { COME_AGAIN } from './days.js'
 import type { DayQueries } from '../queries/days.js'
 import { partitionOf } from '../queries/days.js'
-import { sqlStateOf } from '../connection/executor.js'
+import { sqlStateOf } from '../connection/sql-executor.js'
 import { RANGE_PAGES } from '../migrations/0001-times.js'
 import { DAY_MS } from '../queries/numbers.js'
 
@@ -32,11 +32,11 @@ export async function addSummaries(
   walk.at = now + EVERY_MS
   const day = Math.floor(now / DAY_MS)
   const partitions = ['jobs_rest', partitionOf('jobs', day - 1), partitionOf('jobs', day)]
-  const asked = JSON.stringify(partitions.map((name) => ({ name, next: walk.next.get(name) ?? 0 })))
+  const ranges = JSON.stringify(partitions.map((name) => ({ name, next: walk.next.get(name) ?? 0 })))
   try {
     const added = await connection.transaction(queries, async (tx) => {
       const [row] = await tx.query<{ alone: boolean }>(queries.tryAlone, [])
-      return row?.alone === true ? tx.query<AddedRun>(queries.addSummaries, [asked, String(RUNS_MAX)]) : []
+      return row?.alone === true ? tx.query<AddedRun>(queries.addSummaries, [ranges, String(RUNS_MAX)]) : []
     })
     for (const { name, block } of added)
       walk.next.set(name, Math.max(walk.next.get(name) ?? 0, Number(block) + RANGE_PAGES))

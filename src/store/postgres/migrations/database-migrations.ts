@@ -4,10 +4,10 @@ import type { Migrations } from '../../migrations.js'
 import { Connection } from '../connection/connection.js'
 import { makeFirstDays } from '../days/days.js'
 import { dayQueries } from '../queries/days.js'
-import type { Executor } from '../connection/executor.js'
-import { LOOK, refuseUnfit } from '../connection/fitness.js'
+import type { SqlExecutor } from '../connection/sql-executor.js'
+import { INSPECT_SERVER, refuseUnfit } from '../connection/fitness.js'
 import type { Found } from '../connection/fitness.js'
-import { lookAt, migrate, printMigration, quoted, refuseNewer, schemaVersion, SCHEMA_VERSION } from './migrate.js'
+import { inspectSchema, migrate, printMigration, quoted, refuseNewer, schemaVersion, SCHEMA_VERSION } from './migrate.js'
 import { DATABASE_NOW } from '../queries/sql-fragments.js'
 import { targetOf } from '../connection/target.js'
 import type { PgPool, Target } from '../connection/target.js'
@@ -16,7 +16,7 @@ import type { PgPool, Target } from '../connection/target.js'
 export function databaseMigrations(where: string | PgPool, schema: string): Migrations {
   return {
     latest: SCHEMA_VERSION,
-    look: (world) => connected(where, schema, world, async (_, target, version) => ({ name: target.name, version })),
+    inspect: (world) => connected(where, schema, world, async (_, target, version) => ({ name: target.name, version })),
     apply: (world) =>
       connected(where, schema, world, async (connection, target, version) => ({
         name: target.name,
@@ -59,7 +59,7 @@ export async function bringUpToDate(connection: Connection, target: Target): Pro
   }
 }
 
-async function clockOf(tx: Executor): Promise<number> {
+async function clockOf(tx: SqlExecutor): Promise<number> {
   const [clock] = await tx.query<{ now: unknown }>(DATABASE_NOW, [])
   return Number(clock?.now)
 }
@@ -71,7 +71,7 @@ async function mayNotMake(error: StoreError, connection: Connection, target: Tar
     [],
   )
   const { role = '', database = '' } = row ?? {}
-  const { hasSchema } = await lookAt(connection, target.schema)
+  const { hasSchema } = await inspectSchema(connection, target.schema)
   const place = hasSchema ? `schema ${quoted(target.schema)}` : `database ${quoted(database)}`
   return new StoreError(
     'E_STORE_RIGHTS',
@@ -95,7 +95,7 @@ async function connected<T>(
     keepsSession: () => false,
   })
   try {
-    const [found] = await connection.query<Found & object>(LOOK, [])
+    const [found] = await connection.query<Found & object>(INSPECT_SERVER, [])
     refuseUnfit(found as Found, target.name)
     const version = await schemaVersion(connection, schema)
     refuseNewer(version, target.name)

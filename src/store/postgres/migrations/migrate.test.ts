@@ -4,7 +4,7 @@ import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { StoreError } from '../../../errors.js'
 import { freshDatabase } from '../../../../test/postgres/shared-postgres.js'
-import type { Executor } from '../connection/executor.js'
+import type { SqlExecutor } from '../connection/sql-executor.js'
 import { migrate, MIGRATIONS, printMigration, refuseNewer, schemaVersion, SCHEMA_VERSION } from './migrate.js'
 
 const SCHEMA_FILE = fileURLToPath(new URL('../schema.sql', import.meta.url))
@@ -12,7 +12,7 @@ const HOSTILE = `"; drop table users; --'`
 
 let database: Awaited<ReturnType<typeof freshDatabase>>
 let client: Client
-let db: Executor
+let db: SqlExecutor
 
 beforeAll(async () => {
   database = await freshDatabase()
@@ -50,7 +50,7 @@ describe('migrations', () => {
   test('that waited for those of another process have nothing left to do', async () => {
     const other = new Client(database.url)
     await other.connect()
-    const waiter: Executor = { query: async (text, values) => (await other.query(text, [...values])).rows as never }
+    const waiter: SqlExecutor = { query: async (text, values) => (await other.query(text, [...values])).rows as never }
     expect(await schemaVersion(waiter, 'waited')).toBe(0)
     for (const each of [client, other]) await each.query('begin')
     await migrate(db, 'waited')

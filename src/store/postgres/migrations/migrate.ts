@@ -1,6 +1,6 @@
 import { StoreError } from '../../../errors.js'
 import { channelOf } from '../wake/channel.js'
-import type { Executor } from '../connection/executor.js'
+import type { SqlExecutor } from '../connection/sql-executor.js'
 import { addJob } from './0001-add-job.js'
 import { groups } from './0001-groups.js'
 import { jobs } from './0001-jobs.js'
@@ -40,8 +40,8 @@ export function quoted(identifier: string): string {
 }
 
 /** The schema version of a database; 0 without tables of Millrace. */
-export async function schemaVersion(db: Executor, schema: string): Promise<number> {
-  const { hasLedger } = await lookAt(db, schema)
+export async function schemaVersion(db: SqlExecutor, schema: string): Promise<number> {
+  const { hasLedger } = await inspectSchema(db, schema)
   if (!hasLedger) return 0
   const [row] = await db.query<{ version: number | null }>(
     `select max(version) as version from ${quoted(schema)}.migrations`,
@@ -54,8 +54,8 @@ export async function schemaVersion(db: Executor, schema: string): Promise<numbe
  * What exists, read from the catalogs themselves. `to_regclass` reads a cache that is not refreshed while a transaction
  * waits: a process that waited for another one's migration would not see its result.
  */
-export async function lookAt(
-  db: Executor,
+export async function inspectSchema(
+  db: SqlExecutor,
   schema: string,
 ): Promise<{ readonly hasSchema: boolean; readonly hasLedger: boolean }> {
   const [found] = await db.query<{ schema: boolean; ledger: boolean }>(
@@ -81,12 +81,12 @@ export function refuseNewer(version: number, name: string): void {
  * Migrates the tables to this version and returns the version that it found. Runs in one transaction; an advisory lock
  * lets one process at a time migrate.
  */
-export async function migrate(tx: Executor, schema: string): Promise<number> {
+export async function migrate(tx: SqlExecutor, schema: string): Promise<number> {
   await tx.query(lockFor(schema), [])
   const version = await schemaVersion(tx, schema)
   // `create schema if not exists` needs the privilege to create one even if it exists, which a careful owner does not
   // grant.
-  const { hasSchema } = await lookAt(tx, schema)
+  const { hasSchema } = await inspectSchema(tx, schema)
   for (const statement of statementsFor(schema, version, hasSchema)) await tx.query(statement, [])
   return version
 }

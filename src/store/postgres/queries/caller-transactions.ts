@@ -11,7 +11,7 @@ export const callerQueries = {
     select set_config('millrace.tx', 'open', true) as mark,
            current_database() as database,
            (select oid::text from pg_catalog.pg_database where datname = current_database()) as oid,
-           case when has_function_privilege('pg_catalog.pg_control_system()', 'execute') then 'yes' else 'no' end as asks,
+           case when has_function_privilege('pg_catalog.pg_control_system()', 'execute') then 'yes' else 'no' end as readable,
            current_setting('transaction_read_only') as locked,
            case
              when to_regnamespace($1::text) is null then 'missing'
@@ -25,7 +25,7 @@ export const callerQueries = {
    * Without the mark, the statement above ran in another transaction than this one. The identifier of the server's
    * cluster is read only by a role that may: for others the server refuses even to prepare the statement.
    */
-  findMark: (identity: string, mayAsk: boolean): string => `
+  findMark: (identity: string, mayReadCluster: boolean): string => `
     select current_setting('millrace.tx', true) as mark, (select token from ${identity} order by token limit 1) as token,
-           ${mayAsk ? `(select system_identifier::text from pg_catalog.pg_control_system())` : `null::text`} as cluster`,
+           ${mayReadCluster ? `(select system_identifier::text from pg_catalog.pg_control_system())` : `null::text`} as cluster`,
 }

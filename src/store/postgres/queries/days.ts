@@ -24,7 +24,7 @@ export function dayQueries(schema: string) {
   const text = s.replaceAll(`'`, `''`)
   const table = (of: Parted, day: number): string => `${s}.${partitionOf(of, day)}`
   return {
-    ...lookQueries(s, text),
+    ...scanQueries(s, text),
     begin: `begin isolation level read committed; set local lock_timeout = ${LOCK_WAIT_MS}; set local statement_timeout = ${STATEMENT_MS}; set local jit = off`,
     commit: `commit`,
     rollback: `rollback`,
@@ -99,7 +99,7 @@ function labelQueries(s: string) {
 }
 
 /** Reads a day before anything is locked for it. */
-function lookQueries(s: string, text: string) {
+function scanQueries(s: string, text: string) {
   /**
    * A number of jobs after a ref, and the expired ends among them. The ends are read in the same range of refs;
    * otherwise the planner would read all ends of the day for each slice.
@@ -120,7 +120,7 @@ function lookQueries(s: string, text: string) {
       from pg_class c
       where c.oid in (${PARTED.map((of) => `'${text}.${of}'::regclass`).join(', ')})`,
     /** A slice, with those of its jobs that are unfinished or still kept: they have no expired end. */
-    lookAtSlice: `
+    scanSlice: `
       with ${slice}
       select count(*)::integer as rows, max(ref)::text as last,
              (json_agg(ref) filter (where ref not in (select ref from over)))::text as staying
@@ -165,15 +165,15 @@ function summaryQueries(text: string) {
     addSummaries: `
       select name, block, brin_summarize_range(index, block) as added
       from (
-        select asked.name, x.oid as index, block
-        from json_to_recordset($1::text::json) as asked (name text, next bigint)
-        join pg_class t on t.oid = to_regclass('${text}.' || quote_ident(asked.name))
+        select wanted.name, x.oid as index, block
+        from json_to_recordset($1::text::json) as wanted (name text, next bigint)
+        join pg_class t on t.oid = to_regclass('${text}.' || quote_ident(wanted.name))
         join pg_index i on i.indrelid = t.oid
         join pg_class x on x.oid = i.indexrelid
         join pg_am a on a.oid = x.relam and a.amname = 'brin'
         cross join lateral generate_series(
-          asked.next, pg_relation_size(t.oid) / current_setting('block_size')::bigint - ${RANGE_PAGES}, ${RANGE_PAGES}) as block
-        order by asked.name, block
+          wanted.next, pg_relation_size(t.oid) / current_setting('block_size')::bigint - ${RANGE_PAGES}, ${RANGE_PAGES}) as block
+        order by wanted.name, block
         limit $2::text::integer) as full_runs`,
   }
 }

@@ -91,7 +91,7 @@ export const enqueueQueries = {
     from json_array_elements_text($1::text::json) as names (name)`,
   /** The holders of keys, the newest first, and of unique slots. */
   keyHolders: `
-    select a.name as "askedName", a.key as "askedKey", k.ref, k.turn
+    select a.name as "wantedName", a.key as "wantedKey", k.ref, k.turn
     from json_to_recordset($1::text::json) as a (name text, key text)
     cross join lateral (
       select k.ref, k.turn from ${s}.keys k where k.name = a.name and k.key = a.key order by k.turn desc limit 2) k

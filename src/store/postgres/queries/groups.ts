@@ -91,22 +91,22 @@ export const groupQueries = {
    * job is still to be enqueued. Returns the complete groups.
    */
   foldMoves: `
-    with looked as materialized (
+    with scanned as materialized (
       select m.ctid as at, m.grp from ${s}.group_moves m order by m.grp limit $1::text::integer for update skip locked),
     complete as materialized (
       select g.grp
       from ${s}.groups g
-      where g.grp = any(array(select grp from looked)) and g.sealed_at is not null and g.completed_at is null
+      where g.grp = any(array(select grp from scanned)) and g.sealed_at is not null and g.completed_at is null
         and ${unfinishedOf('g.grp')} = 0),
     taken as (
       delete from ${s}.group_moves
-      where ctid = any(array(select at from looked where grp not in (select grp from complete)))
+      where ctid = any(array(select at from scanned where grp not in (select grp from complete)))
       returning grp, queue, state, members),
     folded as (
       insert into ${s}.group_counts (grp, queue, state, members)
       select grp, queue, state, sum(members) from taken group by grp, queue, state having sum(members) <> 0 order by 1, 2, 3
       on conflict (grp, queue, state) do update set members = group_counts.members + excluded.members)
-    select (select count(*)::integer from looked) as looked, (select json_agg(grp) from complete)::text as complete`,
+    select (select count(*)::integer from scanned) as scanned, (select json_agg(grp) from complete)::text as complete`,
   whenDone: `
     select when_done as written from ${s}.groups where grp = $1 and completed_at is null`,
   /** Blocks transactions that add members; if one holds the row, it is skipped and checked again soon. */
@@ -130,7 +130,7 @@ export const groupQueries = {
    */
   sweepGroups: `
     with clock as materialized (select coalesce($1::text::bigint, ${clock}) as now),
-    looked as materialized (
+    scanned as materialized (
       select g.grp, g.empty_since,
              (select j.ref from ${s}.jobs j where j.grp = g.grp limit 1) is not null as lives
       from ${s}.groups g
@@ -139,17 +139,17 @@ export const groupQueries = {
       limit $3::text::integer),
     marked as (
       update ${s}.groups g set empty_since = case when l.lives then null else now end
-      from looked l, clock
-      where g.grp = any(array(select grp from looked)) and g.grp = l.grp and l.lives = (g.empty_since is not null)
+      from scanned l, clock
+      where g.grp = any(array(select grp from scanned)) and g.grp = l.grp and l.lives = (g.empty_since is not null)
         and l.empty_since is not distinct from g.empty_since),
     gone as (
       delete from ${s}.groups g
-      using looked l, clock
-      where g.grp = any(array(select grp from looked)) and g.grp = l.grp and not l.lives and g.empty_since = l.empty_since and g.empty_since <= now - $4::text::bigint
+      using scanned l, clock
+      where g.grp = any(array(select grp from scanned)) and g.grp = l.grp and not l.lives and g.empty_since = l.empty_since and g.empty_since <= now - $4::text::bigint
         and (g.sealed_at is null or g.completed_at is not null)
       returning g.grp),
     counts as (delete from ${s}.group_counts where grp = any(array(select grp from gone))),
     moves as (delete from ${s}.group_moves where grp = any(array(select grp from gone)))
-    select (select count(*)::integer from gone) as forgotten, (select count(*)::integer from looked) as looked,
-           (select max(grp) from looked) as last`,
+    select (select count(*)::integer from gone) as forgotten, (select count(*)::integer from scanned) as scanned,
+           (select max(grp) from scanned) as last`,
 }

@@ -1,5 +1,5 @@
 import { LOCK_CLASS } from './numbers.js'
-import { bodyOf, hasChildren, s, standsIn, laneOf } from './sql-fragments.js'
+import { bodyOf, hasChildren, s, isReadyRowOf, laneOf } from './sql-fragments.js'
 
 /**
  * What the children of a job need to know of it: how it ended, or that it is parked. Every other state is reported as
@@ -30,7 +30,7 @@ export const linkQueries = {
     ${endOf}`,
   /** As readKeyed: the unfinished job that has the key, else the newest that had it. */
   parentsByKey: `
-    select a.name as "askedName", a.key as "askedKey", j.ref, j.id, a.name, a.key, j.state
+    select a.name as "wantedName", a.key as "wantedKey", j.ref, j.id, a.name, a.key, j.state
     from json_to_recordset($1::text::json) as a (name text, key text)
     cross join lateral (
       select j.ref, j.id::text as id, ${stateOf}
@@ -110,16 +110,16 @@ export const linkQueries = {
       update ${s}.jobs set is_parent = true
       where ref = any(array(select ref from free where is_parent is not true)))
     select ref from free`,
-  takeLine: `
+  takeReadyRows: `
     delete from ${s}.ready
     where ctid = any(array(
       select r.at
       from ${s}.jobs j
       cross join lateral (
-        select r.ctid as at from ${s}.ready r where ${standsIn('r', 'j')} limit 1 for update skip locked) r
+        select r.ctid as at from ${s}.ready r where ${isReadyRowOf('r', 'j')} limit 1 for update skip locked) r
       where j.ref = any($1::text::bigint[])))
     returning lane, sort, ref`,
-  takeAside: `
+  takeWaitingRows: `
     delete from ${s}.waiting
     where ref = any(array(select ref from ${s}.waiting where ref = any($1::text::bigint[]) for update skip locked))
     returning ref, lane, state, due_at, grp`,

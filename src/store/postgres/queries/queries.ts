@@ -51,11 +51,11 @@ export function makeQueries(schema: string, channel: string): Queries {
     [CHANNEL, channel],
   ])
   // In one pass: a schema's name may contain one of the placeholders.
-  const fill = (text: string): string => text.replaceAll(WORDS, (word) => names.get(word) as string)
+  const fill = (text: string): string => text.replaceAll(PLACEHOLDERS, (placeholder) => names.get(placeholder) as string)
   return Object.fromEntries(Object.entries(statements).map(([name, made]) => [name, filled(made, fill)])) as Queries
 }
 
-const WORDS = new RegExp([s, SCHEMA_TEXT, CHANNEL].join('|'), 'g')
+const PLACEHOLDERS = new RegExp([s, SCHEMA_TEXT, CHANNEL].join('|'), 'g')
 
 type Made = string | ((...given: never[]) => string)
 

@@ -32,13 +32,13 @@ export const receiptQueries = {
   dropReceipts: `delete from ${s}.receipts where id = any($1::text::uuid[])`,
   /** One step of the walk through the remaining receipts, in the order of the primary key. */
   sweepReceipts: `
-    with looked as materialized (
+    with scanned as materialized (
       select id, at from ${s}.receipts where id > $1::text::uuid order by id limit $2::text::integer),
     swept as (
       delete from ${s}.receipts
-      where id = any(array(select id from looked where at < ${clock} - ${RECEIPT_KEEP_MS}))
+      where id = any(array(select id from scanned where at < ${clock} - ${RECEIPT_KEEP_MS}))
       returning 1)
-    select (select count(*)::integer from looked) as looked, (select id::text from looked order by id desc limit 1) as last,
+    select (select count(*)::integer from scanned) as scanned, (select id::text from scanned order by id desc limit 1) as last,
            (select count(*)::integer from swept) as swept`,
 }
 

@@ -36,7 +36,7 @@ export const sessionQueries = {
    * A handler's transaction: it may be long, but a machine that is gone must not hold its locks for the system's two
    * hours.
    */
-  beginLent: `begin; set local tcp_keepalives_idle = 10; set local tcp_keepalives_interval = 5; set local tcp_keepalives_count = 3`,
+  beginForHandler: `begin; set local tcp_keepalives_idle = 10; set local tcp_keepalives_interval = 5; set local tcp_keepalives_count = 3`,
   commit: `commit`,
   rollback: `rollback`,
   savepoint: `savepoint millrace`,

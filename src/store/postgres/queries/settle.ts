@@ -101,7 +101,7 @@ export const settleQueries = {
     from ${s}.leases e
     where e.fence = $2::text::bigint and $1::text::bigint = any(e.refs) and not $1::text::bigint = any(e.released)
     for share`,
-  giveBack: `
+  requeueJobs: `
     with ${given},
     back as (
       update ${s}.jobs j

@@ -26,7 +26,7 @@ export const given = `given as materialized (
 export const newRef = `((now / ${DAY_MS}) << ${NUMBER_BITS}) | nextval('${SCHEMA_TEXT}.job_number')`
 export const sort = (table: string): string => `${table}.due_at - ${table}.priority::bigint * ${PRIORITY_STEP_MS}`
 /** Whether a row of `ready` is that of a job. */
-export const standsIn = (ready: string, job: string): string =>
+export const isReadyRowOf = (ready: string, job: string): string =>
   `${ready}.lane = ${job}.lane and ${ready}.sort = ${sort(job)} and ${ready}.ref = ${job}.ref`
 /*
  * The planner does not see that a ref is in one partition only, and for a few refs would sometimes scan all of every
@@ -42,7 +42,7 @@ export const hasChildren = (ref: string, schema = s): string =>
 export const waitingOf = (ref: string): string =>
   `lateral (select w.* from ${s}.waiting w where w.ref = ${ref} limit 1) w`
 export const readyOf = (job: string): string => `lateral (
-    select r.* from ${s}.ready r where ${standsIn('r', job)} limit 1) r`
+    select r.* from ${s}.ready r where ${isReadyRowOf('r', job)} limit 1) r`
 /**
  * A whole job in any state. The limit makes history be read one job after the other, each in the partition of its day:
  * with its estimates for so many tables the planner would sometimes scan all of them.

@@ -3,7 +3,7 @@ import { s, clock, sort, hasChildren, hasEnded, bodyOf, forgettingLocked } from 
 import { readyOf, waitingOf, laneOf, withinBounds } from './sql-fragments.js'
 
 /** How many entries of `expiring` are read to find the next one that counts. */
-const EXPIRING_LOOKS = 100
+const EXPIRING_SCAN = 100
 
 /**
  * How far one step of pruning walks, and how many jobs are due on the way. The step walks the index: if the statement
@@ -24,7 +24,7 @@ const isShort = `keep_until >= $3::text::bigint and keep_until <= (select until 
 /** Statements that run because of the time. */
 export const upkeepQueries = {
   sweepSlots: `
-    with looked as materialized (
+    with scanned as materialized (
       select u.ctid as at, u.name, u.key, u.ref, u.id, u.xmin as version,
              u.until is null or u.until <= coalesce($1::text::bigint, ${clock}) as over
       from ${s}.uniques u
@@ -33,9 +33,9 @@ export const upkeepQueries = {
       limit $4::text::integer),
     unfinished as materialized (
       select j.ref, j.id from ${s}.jobs j
-      where j.ref = any(array(select ref from looked where over)) and not ${hasEnded('j.ref')}),
+      where j.ref = any(array(select ref from scanned where over)) and not ${hasEnded('j.ref')}),
     chosen as materialized (
-      select l.at, l.name, l.key, l.version from looked l
+      select l.at, l.name, l.key, l.version from scanned l
       where l.over and not exists (select 1 from unfinished u where u.ref = l.ref and u.id = l.id)
       order by l.name, l.key
       limit $5::text::integer),
@@ -45,8 +45,8 @@ export const upkeepQueries = {
       where u.ctid = any(array(select at from chosen))
         and exists (select 1 from chosen c where c.at = u.ctid and c.version = u.xmin)
       returning 1)
-    select (select count(*)::integer from swept) as swept, (select count(*)::integer from looked) as looked,
-           (select json_build_array(name, key) from looked order by name desc, key desc limit 1) as last,
+    select (select count(*)::integer from swept) as swept, (select count(*)::integer from scanned) as scanned,
+           (select json_build_array(name, key) from scanned order by name desc, key desc limit 1) as last,
            (select json_build_array(name, key) from chosen order by name desc, key desc limit 1) as chosen`,
   promoteJobs: `
     with clock as materialized (select coalesce($1::text::bigint, ${clock}) as now),
@@ -82,17 +82,17 @@ export const upkeepQueries = {
     select (select due_at from ${s}.waiting where state in ('scheduled', 'retrying') order by due_at limit 1) as due,
            (select expires_at from ${s}.expiring order by expires_at limit 1) <= $1::text::bigint as over,
            (select case when bool_or(live) then min(expires_at) filter (where live)
-                        when count(*) = ${EXPIRING_LOOKS} then max(expires_at) end
+                        when count(*) = ${EXPIRING_SCAN} then max(expires_at) end
             from (
               select x.expires_at, r.ref is not null or w.state <> 'parked' as live
               from (
                 select expires_at, ref from ${s}.expiring
                 where expires_at > $1::text::bigint
                 order by expires_at, ref
-                limit ${EXPIRING_LOOKS}) x
+                limit ${EXPIRING_SCAN}) x
               left join ${bodyOf('x.ref')} on j.expires_at = x.expires_at
               left join ${readyOf('j')} on true
-              left join ${waitingOf('j.ref')} on true) as looked) as expiry,
+              left join ${waitingOf('j.ref')} on true) as scanned) as expiry,
            (select number from ${s}.link_todos order by number limit 1) is not null as todo,
            (select grp from ${s}.group_moves order by grp limit 1) is not null as moved`,
   expiredJobs: `
@@ -107,7 +107,7 @@ export const upkeepQueries = {
     limit $2::text::integer`,
   /** Deletes entries of ended jobs whose time has come; reads the next few after the last one that was read. */
   sweepExpiring: `
-    with looked as materialized (
+    with scanned as materialized (
       select x.ctid as at, x.expires_at, x.ref
       from ${s}.expiring x
       where x.expires_at <= $1::text::bigint and (x.expires_at, x.ref) > ($2::text::bigint, $3::text::bigint)
@@ -115,14 +115,14 @@ export const upkeepQueries = {
       limit $4::text::integer),
     unfinished as materialized (
       select j.ref, j.expires_at from ${s}.jobs j
-      where j.ref = any(array(select ref from looked)) and not ${hasEnded('j.ref')}),
+      where j.ref = any(array(select ref from scanned)) and not ${hasEnded('j.ref')}),
     swept as (
       delete from ${s}.expiring
       where ctid = any(array(
-        select l.at from looked l
+        select l.at from scanned l
         where not exists (select 1 from unfinished u where u.ref = l.ref and u.expires_at = l.expires_at))))
-    select (select count(*)::integer from looked) as looked,
-           (select json_build_array(expires_at, ref)::text from looked order by expires_at desc, ref desc limit 1) as last`,
+    select (select count(*)::integer from scanned) as scanned,
+           (select json_build_array(expires_at, ref)::text from scanned order by expires_at desc, ref desc limit 1) as last`,
   /**
    * Deletes what nearly every step deletes, at about half the cost of pruneJobs: jobs that are done, were kept for less
    * than a day and are no parent in `links`. A transaction that inserts a child locks the row of its parent only while

@@ -8,7 +8,7 @@ export async function readCensus(session: Session): Promise<Census> {
 }
 
 /** A job with its texts, which SQLite reads with its own JSON functions. */
-interface RawJob extends Omit<CensusJob, 'after' | 'places'> {
+interface RawJob extends Omit<CensusJob, 'after' | 'tableCount'> {
   readonly payload: string | null
   readonly options: string | null
   readonly log: string | null
@@ -19,7 +19,7 @@ interface RawJob extends Omit<CensusJob, 'after' | 'places'> {
 }
 
 function toCensusJob({ payload, options, log, after, rows, leases, ...job }: RawJob): CensusJob {
-  const given = read(payload) as Partial<Pick<CensusJob, 'follows' | 'asked' | 'policy' | 'n'>>
+  const given = read(payload) as Partial<Pick<CensusJob, 'follows' | 'policy' | 'n'>> & { parents?: readonly string[] }
   const { unique, tick } = read(options) as {
     unique?: { key: string; while: CensusJob['while'] }
     tick?: { schedule: string; at: number }
@@ -27,16 +27,16 @@ function toCensusJob({ payload, options, log, after, rows, leases, ...job }: Raw
   const entries = (log === null ? [] : JSON.parse(log)) as readonly { readonly worker?: string }[]
   return {
     ...job,
-    places: rows > 0 ? rows : leases,
+    tableCount: rows > 0 ? rows : leases,
     follows: given.follows ?? null,
-    asked: given.asked ?? [],
+    payloadParents: given.parents ?? [],
     policy: given.policy ?? null,
     n: given.n ?? null,
-    place: unique?.key ?? null,
+    slot: unique?.key ?? null,
     while: unique?.while ?? null,
     tick: tick === undefined ? null : `${tick.schedule} ${tick.at}`,
-    told: entries.at(-1)?.worker ?? null,
-    lines: entries.length,
+    lastLogWorker: entries.at(-1)?.worker ?? null,
+    logEntries: entries.length,
     after: after === null ? [] : (JSON.parse(after) as string[]),
   }
 }

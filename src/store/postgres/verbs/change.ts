@@ -16,8 +16,8 @@ import { lockNames, readSlot } from './conflicts.js'
 import { countMoves } from './groups.js'
 import { linkedAmong, PostgresLinks } from './links.js'
 import { deleteAll, endAll, freeKeys, laneIn, putIn, takeAllOut, takeOut } from './moves.js'
-import { readById, readManyById, readStanding } from './read.js'
-import type { Standing } from './read.js'
+import { readById, readManyById, readStored } from './read.js'
+import type { StoredJob } from './read.js'
 
 /** Commands to jobs: those that arrive while one is in flight are applied together. */
 export class Commands {
@@ -75,7 +75,7 @@ export function changeJob(session: Session, command: GuardedChange): Promise<Cha
 }
 
 /** What `store/verbs/commands.ts` needs. A job moves between the tables `ready`, `waiting`, `leases` and `history`. */
-class PostgresCommands implements CommandSteps<Standing> {
+class PostgresCommands implements CommandSteps<StoredJob> {
   readonly #session: Session
 
   constructor(session: Session) {
@@ -86,39 +86,39 @@ class PostgresCommands implements CommandSteps<Standing> {
     return this.#session.now()
   }
 
-  readTarget(id: string): Promise<Standing | undefined> {
+  readTarget(id: string): Promise<StoredJob | undefined> {
     return readById(this.#session, id)
   }
 
-  removeFromState(job: Standing): Promise<boolean> {
+  removeFromState(job: StoredJob): Promise<boolean> {
     return takeOut(this.#session, job)
   }
 
-  async insertInState(before: Standing, moved: Moved<Standing>, now: number): Promise<void> {
+  async insertInState(before: StoredJob, moved: Moved<StoredJob>, now: number): Promise<void> {
     if (isFinal(before.state)) await forgetLeases(this.#session, [before])
     await putIn(this.#session, [moved], now)
   }
 
-  endJob(job: Standing, end: { to: State; keepMs: number; reason: string | null }): Promise<void> {
+  endJob(job: StoredJob, end: { to: State; keepMs: number; reason: string | null }): Promise<void> {
     return endAll(this.#session, [{ ...job, ...end, result: null }])
   }
 
-  async deleteJob(job: Standing): Promise<void> {
+  async deleteJob(job: StoredJob): Promise<void> {
     await this.#session.query(this.#session.queries.freeSlots, arrayOf([job.ref]))
     await deleteAll(this.#session, [{ ref: job.ref, what: job.state === 'done' ? 'done' : 'gone' }])
     await freeKeys(this.#session, [job])
     this.#session.note({ settled: true })
   }
 
-  async isBlocked(job: Standing): Promise<boolean> {
+  async isBlocked(job: StoredJob): Promise<boolean> {
     return (await linkedAmong(this.#session, [job])).has(job.ref)
   }
 
-  addParents(job: Standing, added: AddedParents): Promise<readonly string[]> {
+  addParents(job: StoredJob, added: AddedParents): Promise<readonly string[]> {
     return awaitVerb(addParents(new PostgresLinks(this.#session), job, added))
   }
 
-  laneIn(job: Standing, queue: string): Promise<number> {
+  laneIn(job: StoredJob, queue: string): Promise<number> {
     return laneIn(this.#session, job, queue)
   }
 
@@ -130,29 +130,29 @@ class PostgresCommands implements CommandSteps<Standing> {
     this.#session.note({ requested: true })
   }
 
-  lockKeyAndSlot({ name, key }: Standing, slot: string | undefined): Promise<void> {
+  lockKeyAndSlot({ name, key }: StoredJob, slot: string | undefined): Promise<void> {
     return lockNames(this.#session, [{ name, key, unique: slot === undefined ? undefined : { key: slot } }])
   }
 
-  async takeKey({ name, key, ref }: Standing): Promise<{ readonly holder: string | undefined } | undefined> {
+  async takeKey({ name, key, ref }: StoredJob): Promise<{ readonly holder: string | undefined } | undefined> {
     const { takeKey, keyHolders } = this.#session.queries
     const taken = await this.#session.query(takeKey, name, key, String(ref))
     if (taken.length > 0) return undefined
     const [row] = await this.#session.query<{ ref: unknown }>(keyHolders, JSON.stringify([{ name, key }]))
-    return { holder: (await readStanding(this.#session, [Number(row?.ref)])).get(Number(row?.ref))?.id }
+    return { holder: (await readStored(this.#session, [Number(row?.ref)])).get(Number(row?.ref))?.id }
   }
 
-  readSlot(name: string, key: string): Promise<Slot<Standing> | undefined> {
+  readSlot(name: string, key: string): Promise<Slot<StoredJob> | undefined> {
     return readSlot(this.#session, name, key)
   }
 
-  async takeSlot(job: Standing, key: string, until: number | null): Promise<void> {
+  async takeSlot(job: StoredJob, key: string, until: number | null): Promise<void> {
     const values = [job.name, key, String(job.ref), job.id, textOf(until)] as const
     await this.#session.query(this.#session.queries.takeSlot, ...values)
   }
 }
 
-async function forgetLeases(session: Session, jobs: readonly Standing[]): Promise<void> {
+async function forgetLeases(session: Session, jobs: readonly StoredJob[]): Promise<void> {
   const refs = jobs.map((job) => job.ref)
   if (refs.length > 0) await session.query(session.queries.forgetLeases, arrayOf(refs))
 }
@@ -172,7 +172,7 @@ function mayShare({ from, to, edit, due }: GuardedChange): boolean {
 
 /** A job whose row was deleted from its table, and its command. */
 interface Target {
-  readonly job: Standing
+  readonly job: StoredJob
   readonly change: GuardedChange
   readonly to: State
 }
@@ -224,7 +224,7 @@ async function changeTogether(
  * The job is in the state that the decision saw, no worker has claimed it, and it has no key or unique slot to take
  * again.
  */
-function isEasy(job: Standing, { from, to }: GuardedChange): boolean {
+function isEasy(job: StoredJob, { from, to }: GuardedChange): boolean {
   if (job.state !== from || job.claimed || to === 'gone') return false
   if (isFinal(from)) return job.key === null && readOptions(job.options).unique === undefined
   return isFinal(to) || isPausedOrRetried(from, to)

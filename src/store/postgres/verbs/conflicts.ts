@@ -11,8 +11,8 @@ import { awaitVerb } from '../../verbs/verb.js'
 import type { Session } from '../connection/session.js'
 import { arrayOf } from '../connection/session.js'
 import { endAll, laneIn, putIn, takeOut } from './moves.js'
-import { readStanding } from './read.js'
-import type { Standing } from './read.js'
+import { readStored } from './read.js'
+import type { StoredJob } from './read.js'
 import { asNew, writeRowsOf } from './write.js'
 import type { PlannedJob, JobToWrite } from './write.js'
 
@@ -45,12 +45,12 @@ export async function tryLockNames<Job extends Named>(session: Session, jobs: re
 }
 
 /** A job that holds a key or a unique slot; the turn of a successor is one higher than that of its predecessor. */
-type StandingHolder = Standing & { readonly turn: number }
+type StoredHolderJob = StoredJob & { readonly turn: number }
 
 /**
  * What `store/verbs/conflicts.ts` needs, for one bulk: its holders are read together, and its jobs written together.
  */
-export class PostgresConflicts implements ConflictSteps<StandingHolder> {
+export class PostgresConflicts implements ConflictSteps<StoredHolderJob> {
   readonly #session: Session
   readonly #now: number
   readonly #unwritten: JobToWrite[] = []
@@ -59,8 +59,8 @@ export class PostgresConflicts implements ConflictSteps<StandingHolder> {
   /** Keys and slots that this bulk has changed since they were read. */
   readonly #changed = new Set<string>()
   /** The unfinished jobs of each key, the newest first. */
-  readonly #keys = new Map<string, StandingHolder[]>()
-  readonly #slots = new Map<string, Slot<StandingHolder>>()
+  readonly #keys = new Map<string, StoredHolderJob[]>()
+  readonly #slots = new Map<string, Slot<StoredHolderJob>>()
 
   constructor(session: Session, now: number) {
     this.#session = session
@@ -68,11 +68,11 @@ export class PostgresConflicts implements ConflictSteps<StandingHolder> {
   }
 
   async insert(jobs: readonly NewJob[], options: InsertOptions): Promise<InsertResult[]> {
-    await this.#look(jobs)
+    await this.#readHolders(jobs)
     const inserted: InsertResult[] = []
     for (const [index, job] of jobs.entries()) {
       if (cannotConflict(job)) this.#unwritten.push({ job })
-      else await this.#lookAtBulk(job)
+      else await this.#rereadHolders(job)
       inserted.push(
         cannotConflict(job)
           ? asNew(job)
@@ -85,10 +85,10 @@ export class PostgresConflicts implements ConflictSteps<StandingHolder> {
 
   /** Inserts jobs of separate calls. Undefined: the job was refused, and nothing was written for it. */
   async insertCalls(calls: readonly InsertCall[]): Promise<(InsertResult | undefined)[]> {
-    await this.#look(calls.map(({ job }) => job))
+    await this.#readHolders(calls.map(({ job }) => job))
     const inserted: (InsertResult | undefined)[] = []
     for (const { job, options } of calls) {
-      await this.#lookAtBulk(job)
+      await this.#rereadHolders(job)
       const insertion = { ...options, now: this.#now, jobs: [job], index: 0 }
       inserted.push(await awaitVerb(insertConflicting(this, job, insertion)).catch(undefinedIfRefused))
     }
@@ -96,31 +96,31 @@ export class PostgresConflicts implements ConflictSteps<StandingHolder> {
     return inserted
   }
 
-  keyHolder({ name, key }: NewJob, before?: StandingHolder): StandingHolder | undefined {
+  keyHolder({ name, key }: NewJob, before?: StoredHolderJob): StoredHolderJob | undefined {
     const holders = this.#keys.get(`${name}\n${key}`) ?? []
     return before === undefined ? holders[0] : holders.find(({ turn }) => turn < before.turn)
   }
 
-  slotOf({ name, unique }: NewJob): Slot<StandingHolder> | undefined {
+  slotOf({ name, unique }: NewJob): Slot<StoredHolderJob> | undefined {
     return unique === undefined ? undefined : this.#slots.get(`${name}\n${unique.key}`)
   }
 
-  async lockHolder({ ref }: StandingHolder): Promise<boolean> {
+  async lockHolder({ ref }: StoredHolderJob): Promise<boolean> {
     return (await this.#session.query(this.#session.queries.holdParents, arrayOf([ref]))).length > 0
   }
 
-  async cancel(holder: StandingHolder, reason: string, keepMs: number): Promise<boolean> {
+  async cancel(holder: StoredHolderJob, reason: string, keepMs: number): Promise<boolean> {
     if (!(await takeOut(this.#session, holder))) return false
     this.#hasChanged(holder)
     await endAll(this.#session, [{ ...holder, to: 'cancelled', keepMs, reason, result: null }])
     return true
   }
 
-  async move(holder: StandingHolder, job: NewJob): Promise<boolean> {
+  async move(holder: StoredHolderJob, job: NewJob): Promise<boolean> {
     if (!(await takeOut(this.#session, holder))) return false
     this.#hasChanged(holder)
     const dueAt = instant(job.due, this.#now)
-    const moved: Standing = {
+    const moved: StoredJob = {
       ...holder,
       queue: job.queue,
       dueAt,
@@ -139,7 +139,7 @@ export class PostgresConflicts implements ConflictSteps<StandingHolder> {
   }
 
   /** Written together with the rest of the bulk. */
-  write(job: NewJob, { follows, until }: WritePlan<StandingHolder>): void {
+  write(job: NewJob, { follows, until }: WritePlan<StoredHolderJob>): void {
     for (const name of namesOf(job)) this.#coming.add(name)
     const turn = follows === undefined ? undefined : follows.turn + 1
     const written = { job: follows === undefined ? job : blockedBy(job, follows), turn }
@@ -147,7 +147,7 @@ export class PostgresConflicts implements ConflictSteps<StandingHolder> {
   }
 
   rereadHolders(job: NewJob): Promise<void> {
-    return this.#look([job])
+    return this.#readHolders([job])
   }
 
   /** Thrown as a serialization failure: the transaction is rolled back and run again. */
@@ -156,10 +156,10 @@ export class PostgresConflicts implements ConflictSteps<StandingHolder> {
   }
 
   /** A job conflicts with earlier jobs of the bulk as with any other: those are written first, and read. */
-  async #lookAtBulk(job: NewJob): Promise<void> {
+  async #rereadHolders(job: NewJob): Promise<void> {
     const names = namesOf(job)
     if (names.some((name) => this.#coming.has(name))) await this.#writeAll()
-    if (names.some((name) => this.#changed.has(name))) await this.#look([job])
+    if (names.some((name) => this.#changed.has(name))) await this.#readHolders([job])
   }
 
   /**
@@ -172,17 +172,17 @@ export class PostgresConflicts implements ConflictSteps<StandingHolder> {
     this.#coming.clear()
   }
 
-  #hasChanged({ name, key, options }: Standing): void {
+  #hasChanged({ name, key, options }: StoredJob): void {
     for (const each of namesOf({ name, key, unique: readOptions(options).unique })) this.#changed.add(each)
   }
 
-  async #look(jobs: readonly NewJob[]): Promise<void> {
+  async #readHolders(jobs: readonly NewJob[]): Promise<void> {
     const { keyHolders, slotHolders } = this.#session.queries
     const keyed = jobs.filter((job) => job.key !== null).map(({ name, key }) => ({ name, key }))
     const slotted = jobs.flatMap(({ name, unique }) => (unique === undefined ? [] : [{ name, key: unique.key }]))
     const keys = keyed.length === 0 ? [] : await this.#session.query<KeyRow>(keyHolders, JSON.stringify(keyed))
     const slots = slotted.length === 0 ? [] : await this.#session.query<SlotRow>(slotHolders, JSON.stringify(slotted))
-    const standing = await readStanding(
+    const stored = await readStored(
       this.#session,
       [...keys, ...slots].map((row) => Number(row.ref)),
     )
@@ -190,13 +190,13 @@ export class PostgresConflicts implements ConflictSteps<StandingHolder> {
     for (const { name, key } of keyed) this.#keys.delete(`${name}\n${key}`)
     for (const { name, key } of slotted) this.#slots.delete(`${name}\n${key}`)
     for (const row of keys) {
-      const holder = standing.get(Number(row.ref))
+      const holder = stored.get(Number(row.ref))
       // A job that ended between the two reads has freed its key.
       if (holder === undefined || holder.table === 'history') continue
-      const name = `${row.askedName}\n${row.askedKey}`
+      const name = `${row.wantedName}\n${row.wantedKey}`
       this.#keys.set(name, [...(this.#keys.get(name) ?? []), { ...holder, turn: Number(row.turn) }])
     }
-    for (const row of slots) this.#slots.set(`${row.name}\n${row.key}`, toSlot(row, standing.get(Number(row.ref))))
+    for (const row of slots) this.#slots.set(`${row.name}\n${row.key}`, toSlot(row, stored.get(Number(row.ref))))
   }
 }
 
@@ -212,8 +212,8 @@ function undefinedIfRefused(error: unknown): undefined {
 }
 
 interface KeyRow {
-  readonly askedName: string
-  readonly askedKey: string
+  readonly wantedName: string
+  readonly wantedKey: string
   readonly ref: unknown
   readonly turn: unknown
 }
@@ -226,21 +226,21 @@ interface SlotRow {
   readonly until: unknown
 }
 
-function toSlot(row: SlotRow, job: Standing | undefined): Slot<StandingHolder> {
+function toSlot(row: SlotRow, job: StoredJob | undefined): Slot<StoredHolderJob> {
   const isUnfinished = job !== undefined && job.id === row.id && job.table !== 'history'
   const until = row.until === null ? null : Number(row.until)
   return { id: row.id, until, holder: isUnfinished ? { ...job, turn: 0 } : undefined }
 }
 
 /** Which job has a unique slot now. */
-export async function readSlot(session: Session, name: string, key: string): Promise<Slot<Standing> | undefined> {
+export async function readSlot(session: Session, name: string, key: string): Promise<Slot<StoredJob> | undefined> {
   const [row] = await session.query<SlotRow>(session.queries.slotHolders, JSON.stringify([{ name, key }]))
   if (row === undefined) return undefined
-  return toSlot(row, (await readStanding(session, [Number(row.ref)])).get(Number(row.ref)))
+  return toSlot(row, (await readStored(session, [Number(row.ref)])).get(Number(row.ref)))
 }
 
 /** No worker may claim the job before its link is written. */
-function blockedBy(job: NewJob, { id }: Standing): PlannedJob {
+function blockedBy(job: NewJob, { id }: StoredJob): PlannedJob {
   const { planned } = job as Partial<PlannedJob>
   const after = typeof planned?.after === 'string' ? (JSON.parse(planned.after) as string[]) : []
   const all = JSON.stringify([...new Set([...after, id])])

@@ -23,7 +23,7 @@ const SLICE_MIN = 32
 export async function findJobs(session: Session, query: FindQuery): Promise<FoundPage> {
   const lists = await listsOf(session, query)
   if (lists === undefined) return { rows: [], cursor: null }
-  const { refs, looked, last } = farthest(lists, query.order, WINDOW_MAX)
+  const { refs, scanned, last } = farthest(lists, query.order, WINDOW_MAX)
   const rows: JobRow[] = []
   for (let from = 0; from < refs.length;) {
     const left = query.limit - rows.length
@@ -33,20 +33,20 @@ export async function findJobs(session: Session, query: FindQuery): Promise<Foun
     if (rows.length === query.limit || isCut(found)) return { rows, cursor: (rows.at(-1) as JobRow).ref }
     from = to
   }
-  return { rows, cursor: looked < WINDOW_MAX ? null : last }
+  return { rows, cursor: scanned < WINDOW_MAX ? null : last }
 }
 
 /** The same page, counted. */
 export async function countJobs(session: Session, query: FindQuery): Promise<CountedPage> {
   const lists = await listsOf(session, query)
   if (lists === undefined) return { count: 0, cursor: null }
-  const { refs, looked, last } = farthest(lists, query.order, WINDOW_MAX)
+  const { refs, scanned, last } = farthest(lists, query.order, WINDOW_MAX)
   if (refs.length === 0) return { count: 0, cursor: null }
   const { conditions, values } = conditionsOf(query, 3)
   const sql = session.queries.countJobs(conditions)
   const [row] = await session.query<{ count: number }>(sql, String(query.limit), arrayOf(refs), ...values)
   const { count } = row as { count: number }
-  return { count, cursor: count === query.limit || looked < WINDOW_MAX ? null : last }
+  return { count, cursor: count === query.limit || scanned < WINDOW_MAX ? null : last }
 }
 
 interface List extends Candidates {
@@ -93,9 +93,9 @@ async function list(
 }
 
 function toList(json: string): List {
-  const [looked, array] = JSON.parse(json) as [number, string | null]
+  const [scanned, array] = JSON.parse(json) as [number, string | null]
   const refs = array === null ? [] : (JSON.parse(`[${array.slice(1, -1)}]`) as number[])
-  return { looked, refs, last: refs.at(-1) ?? null }
+  return { scanned, refs, last: refs.at(-1) ?? null }
 }
 
 /** The lists of this filter, with the values that are bound from $4 on. */

@@ -11,7 +11,7 @@ import type { Session } from '../connection/session.js'
 import { insertAllConflicting } from './conflicts.js'
 import { countMoves } from './groups.js'
 import { linkSuccessors, PostgresLinks } from './links.js'
-import type { StandingParent } from './links.js'
+import type { StoredParent } from './links.js'
 import { asNew, writeJobs } from './write.js'
 import type { PlannedJob } from './write.js'
 
@@ -60,7 +60,7 @@ async function insertSuccessors(
 }
 
 /** The columns that a row has from the start: no worker may claim a child before its links are written. */
-function planned(jobs: readonly NewJob[], found: FoundParents<StandingParent>): PlannedJob[] {
+function planned(jobs: readonly NewJob[], found: FoundParents<StoredParent>): PlannedJob[] {
   const own = new Set(jobs.map((job) => job.id))
   const parents = new Set(jobs.flatMap((job) => (job.after ?? []).map(nameOf)))
   return jobs.map((job) => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Executor } from '../connection/executor.js'
+import type { SqlExecutor } from '../connection/sql-executor.js'
 import type { LaneName } from './lanes.js'
 import { LaneMoved, Lanes } from './lanes.js'
 import type { Queries } from '../queries/queries.js'
@@ -7,12 +7,12 @@ import type { Queries } from '../queries/queries.js'
 /** A table of lanes in memory, so that a test decides when numbers are forgotten between two statements. */
 function lanesTable(): Lanes {
   const rows = new Map<string, object>()
-  const db: Executor = {
+  const db: SqlExecutor = {
     query: async <R extends object>(text: string, values: readonly (string | null)[]) => {
-      const asked = JSON.parse(values[0] ?? '[]') as LaneName[]
+      const lanes = JSON.parse(values[0] ?? '[]') as LaneName[]
       if (text === 'add')
-        for (const { queue, name } of asked) rows.set(`${queue} ${name}`, { lane: rows.size + 1, queue, name })
-      return asked.flatMap(({ queue, name }) => rows.get(`${queue} ${name}`) ?? []) as R[]
+        for (const { queue, name } of lanes) rows.set(`${queue} ${name}`, { lane: rows.size + 1, queue, name })
+      return lanes.flatMap(({ queue, name }) => rows.get(`${queue} ${name}`) ?? []) as R[]
     },
   }
   return new Lanes(db, { readLanes: 'read', addLanes: 'add' } as Queries)

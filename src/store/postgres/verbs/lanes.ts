@@ -1,6 +1,6 @@
 import { StoreError } from '../../../errors.js'
 import type { NewJob } from '../../store.js'
-import type { Executor } from '../connection/executor.js'
+import type { SqlExecutor } from '../connection/sql-executor.js'
 import type { Queries } from '../queries/queries.js'
 
 /** A lane is a (queue, job name) pair: jobs of one lane are in one order. */
@@ -36,11 +36,11 @@ const FORGOTTEN_MAX = 100
  * writes a number checks what it means.
  */
 export class Lanes {
-  readonly #db: Executor
+  readonly #db: SqlExecutor
   readonly #queries: Queries
   readonly #numbers = new Map<string, number>()
 
-  constructor(db: Executor, queries: Queries) {
+  constructor(db: SqlExecutor, queries: Queries) {
     this.#db = db
     this.#queries = queries
   }
@@ -54,7 +54,7 @@ export class Lanes {
   async ensureLanes<T>(
     lanes: readonly LaneName[],
     work: (isAgain: boolean) => Promise<T>,
-    caller?: Executor,
+    caller?: SqlExecutor,
   ): Promise<T> {
     for (let [moved, forgotten] = [0, 0]; ;) {
       await this.#need(lanes, caller)
@@ -83,7 +83,7 @@ export class Lanes {
     this.#numbers.clear()
   }
 
-  async #need(lanes: readonly LaneName[], caller: Executor | undefined): Promise<void> {
+  async #need(lanes: readonly LaneName[], caller: SqlExecutor | undefined): Promise<void> {
     await this.#read(this.#db, this.#missing(lanes))
     if (caller !== undefined) await this.#read(caller, this.#missing(lanes))
     const missing = this.#missing(lanes)
@@ -91,7 +91,7 @@ export class Lanes {
     await this.#read(this.#db, missing)
   }
 
-  async #read(db: Executor, missing: readonly LaneName[]): Promise<void> {
+  async #read(db: SqlExecutor, missing: readonly LaneName[]): Promise<void> {
     if (missing.length === 0) return
     const rows = await db.query<Lane>(this.#queries.readLanes, [JSON.stringify(missing)])
     for (const { lane, queue, name } of rows) this.#numbers.set(`${queue}\n${name}`, Number(lane))

@@ -14,8 +14,8 @@ import { arrayOf, finite } from '../connection/session.js'
 import { DAY_MS, NUMBER_BITS } from '../queries/numbers.js'
 import { countMoves } from './groups.js'
 import { cancelWritten, endAll, putIn, takeOut } from './moves.js'
-import { readById, readStanding } from './read.js'
-import type { Standing } from './read.js'
+import { readById, readStored } from './read.js'
+import type { StoredJob } from './read.js'
 
 /*
  * Links on PostgreSQL. A transaction that inserts a child only reads a parent that is unfinished or may be retried: it
@@ -24,25 +24,25 @@ import type { Standing } from './read.js'
  */
 
 /** What `store/verbs/links.ts` needs. */
-export class PostgresLinks implements LinkSteps<StandingParent, Standing> {
+export class PostgresLinks implements LinkSteps<StoredParent, StoredJob> {
   readonly #session: Session
 
   constructor(session: Session) {
     this.#session = session
   }
 
-  parentsById(ids: readonly string[]): Promise<StandingParent[]> {
+  parentsById(ids: readonly string[]): Promise<StoredParent[]> {
     return byId(this.#session, ids)
   }
 
   async parentsByKey(
     keys: readonly { readonly name: string; readonly key: string }[],
-  ): Promise<(readonly [Parent, StandingParent])[]> {
+  ): Promise<(readonly [Parent, StoredParent])[]> {
     const rows = await this.#session.query<KeyedRow>(this.#session.queries.parentsByKey, JSON.stringify(keys))
-    return rows.map((row) => [{ name: row.askedName, key: row.askedKey }, toParent(row)])
+    return rows.map((row) => [{ name: row.wantedName, key: row.wantedKey }, toParent(row)])
   }
 
-  async holdParents(found: FoundParents<StandingParent>): Promise<void> {
+  async holdParents(found: FoundParents<StoredParent>): Promise<void> {
     const open = [...found.values()].filter((parent) => parent.state !== 'done').map((parent) => parent.ref)
     if (open.length === 0) return
     const held = await this.#session.query<{ ref: unknown }>(this.#session.queries.holdParents, arrayOf(open))
@@ -54,11 +54,11 @@ export class PostgresLinks implements LinkSteps<StandingParent, Standing> {
     return this.#session.query(this.#session.queries.lockLinking)
   }
 
-  refuseCycle(job: Standing, parents: readonly StandingParent[]): Promise<void> {
+  refuseCycle(job: StoredJob, parents: readonly StoredParent[]): Promise<void> {
     return refuseCycleAbove(this.#session, job, parents)
   }
 
-  addLinks(links: readonly NewLink<StandingParent, Standing>[]): Promise<void> {
+  addLinks(links: readonly NewLink<StoredParent, StoredJob>[]): Promise<void> {
     return addLinks(
       this.#session,
       links.map(({ parent, child, onFailure, keepMs }) => ({
@@ -70,16 +70,16 @@ export class PostgresLinks implements LinkSteps<StandingParent, Standing> {
     )
   }
 
-  watchParents(parents: readonly StandingParent[]): Promise<void> {
+  watchParents(parents: readonly StoredParent[]): Promise<void> {
     return watchParents(this.#session, parents)
   }
 
-  putAfter({ ref }: Standing, after: readonly string[]): Promise<unknown> {
+  putAfter({ ref }: StoredJob, after: readonly string[]): Promise<unknown> {
     const rows = JSON.stringify([{ ref, after: JSON.stringify(after) }])
     return this.#session.query(this.#session.queries.putAfter, rows)
   }
 
-  writeLinks(links: readonly NewLinks[], found: FoundParents<StandingParent>): Promise<void> {
+  writeLinks(links: readonly NewLinks[], found: FoundParents<StoredParent>): Promise<void> {
     return writeLinks(this.#session, links, found)
   }
 
@@ -99,7 +99,7 @@ export class PostgresLinks implements LinkSteps<StandingParent, Standing> {
 }
 
 /** A parent, with its ref. */
-export interface StandingParent extends FoundParent {
+export interface StoredParent extends FoundParent {
   readonly ref: number
 }
 
@@ -111,12 +111,12 @@ interface ParentRow {
   readonly state: State
 }
 
-async function byId(session: Session, ids: readonly string[]): Promise<StandingParent[]> {
+async function byId(session: Session, ids: readonly string[]): Promise<StoredParent[]> {
   if (ids.length === 0) return []
   return (await session.query<ParentRow>(session.queries.parentsById, JSON.stringify(ids))).map(toParent)
 }
 
-function toParent({ ref, id, name, key, state }: ParentRow): StandingParent {
+function toParent({ ref, id, name, key, state }: ParentRow): StoredParent {
   return { ref: numberOf(ref), id, name, key, state }
 }
 
@@ -144,17 +144,17 @@ async function addLinks(session: Session, links: readonly Link[]): Promise<void>
 }
 
 /** Inserts to-dos, so that the ends of the parents are seen, also those that happen before this transaction commits. */
-async function watchParents(session: Session, parents: readonly StandingParent[]): Promise<void> {
+async function watchParents(session: Session, parents: readonly StoredParent[]): Promise<void> {
   if (parents.length === 0) return
   const todos = parents.map(({ ref, id, state }) => ({ parent: ref, id, what: isFinal(state) ? state : 'recheck' }))
   await session.query(session.queries.addTodos, JSON.stringify(todos))
   session.note({ dueInMs: 0 })
 }
 
-type KeyedRow = ParentRow & { readonly askedName: string; readonly askedKey: string }
+type KeyedRow = ParentRow & { readonly wantedName: string; readonly wantedKey: string }
 
 /** The current state of parents, by their refs. */
-async function parentsByRef(session: Session, refs: readonly number[]): Promise<Map<number, StandingParent>> {
+async function parentsByRef(session: Session, refs: readonly number[]): Promise<Map<number, StoredParent>> {
   if (refs.length === 0) return new Map()
   const rows = await session.query<ParentRow>(session.queries.parentsByRef, arrayOf(refs))
   return new Map(rows.map((row) => [numberOf(row.ref), toParent(row)]))
@@ -163,7 +163,7 @@ async function parentsByRef(session: Session, refs: readonly number[]): Promise<
 async function writeLinks(
   session: Session,
   links: readonly NewLinks[],
-  found: FoundParents<StandingParent>,
+  found: FoundParents<StoredParent>,
 ): Promise<void> {
   const byParent = new Map([...found.values()].map((parent) => [parent.id, parent]))
   const refs = await newRefs(session, links)
@@ -223,14 +223,14 @@ function isNamed(job: NewJob, id: string, index: number): boolean {
   return parent !== undefined && 'id' in parent && parent.id === id
 }
 
-async function refuseCycleAbove(session: Session, job: Standing, added: readonly StandingParent[]): Promise<void> {
+async function refuseCycleAbove(session: Session, job: StoredJob, added: readonly StoredParent[]): Promise<void> {
   const refs = arrayOf(added.map(({ ref }) => ref))
   const above = await session.query<{ child: unknown; parent: unknown }>(session.queries.linksAbove, refs)
   const edges = above.map(({ child, parent }) => ({ child: String(numberOf(child)), parent: String(numberOf(parent)) }))
   const seen = new Set([job.ref, ...added.map(({ ref }) => ref), ...edges.map(({ parent }) => Number(parent))])
   const known = edges.some(({ parent }) => Number(parent) === job.ref)
     ? await parentsByRef(session, [...seen])
-    : new Map<number, StandingParent>()
+    : new Map<number, StoredParent>()
   for (const parent of added) known.set(parent.ref, parent)
   known.set(job.ref, job)
   const label = (ref: string): string =>
@@ -244,7 +244,7 @@ async function refuseCycleAbove(session: Session, job: Standing, added: readonly
 }
 
 /** Which of these jobs have parents to wait for. */
-export async function linkedAmong(session: Session, jobs: readonly Standing[]): Promise<ReadonlySet<number>> {
+export async function linkedAmong(session: Session, jobs: readonly StoredJob[]): Promise<ReadonlySet<number>> {
   if (jobs.length === 0) return new Set()
   const rows = await session.query<{ child: unknown }>(session.queries.haveLinks, arrayOf(jobs.map((job) => job.ref)))
   return new Set(rows.map((row) => numberOf(row.child)))
@@ -298,11 +298,11 @@ export async function workOffLinks(session: Session, limit: number): Promise<Wor
     String(limit),
   )
   const todos = rows.map((row) => ({ ...row, number: numberOf(row.number), parent: numberOf(row.parent) }))
-  const seen = await lookAtParents(session, todos)
-  const ripe = todos.filter((todo) => !mayGoOn(todo) || seen.has(todo.parent))
-  const ends = await endsOf(session, ripe)
+  const seen = await markUnfinishedParents(session, todos)
+  const due = todos.filter((todo) => !mayGoOn(todo) || seen.has(todo.parent))
+  const ends = await endsOf(session, due)
   const { stuck, cancelledChildren, isFull, moved } = await moveLinks(session, ends, limit)
-  const over = ripe.filter((todo) => !isFull && !stuck.has(todo.parent)).map((todo) => todo.number)
+  const over = due.filter((todo) => !isFull && !stuck.has(todo.parent)).map((todo) => todo.number)
   if (over.length > 0) await session.query(session.queries.dropTodos, arrayOf(over))
   await countMoves(session)
   const left = (await session.query(session.queries.anyTodo)).length > 0
@@ -315,27 +315,27 @@ export async function workOffLinks(session: Session, limit: number): Promise<Wor
  * also sees the mark can see the new row. If a worker has claimed the parent, its lease is marked as for a requested
  * change. Returns the parents that it could lock.
  */
-async function lookAtParents(session: Session, todos: readonly Todo[]): Promise<Set<number>> {
+async function markUnfinishedParents(session: Session, todos: readonly Todo[]): Promise<Set<number>> {
   const refs = [...new Set(todos.filter(mayGoOn).map((todo) => todo.parent))]
   if (refs.length === 0) return new Set()
   const marked = numbers(await session.query(session.queries.markParents, arrayOf(refs)))
-  const standing = await readStanding(session, [...marked])
+  const stored = await readStored(session, [...marked])
   const at = (table: string): string =>
-    arrayOf([...standing.values()].filter((job) => job.table === table).map((job) => job.ref))
-  const inLine = await session.query<{ ref: unknown }>(session.queries.takeLine, at('ready'))
-  if (inLine.length > 0) await session.query(session.queries.putReady, JSON.stringify(inLine))
-  const aside = await session.query<{ ref: unknown }>(session.queries.takeAside, at('waiting'))
-  if (aside.length > 0) await session.query(session.queries.putWaiting, JSON.stringify(aside))
+    arrayOf([...stored.values()].filter((job) => job.table === table).map((job) => job.ref))
+  const ready = await session.query<{ ref: unknown }>(session.queries.takeReadyRows, at('ready'))
+  if (ready.length > 0) await session.query(session.queries.putReady, JSON.stringify(ready))
+  const waiting = await session.query<{ ref: unknown }>(session.queries.takeWaitingRows, at('waiting'))
+  if (waiting.length > 0) await session.query(session.queries.putWaiting, JSON.stringify(waiting))
   const ended = await session.query<{ ref: unknown }>(session.queries.lockEnds, at('history'))
   const held = await markHolders(
     session,
-    [...standing.values()].filter((job) => job.table === 'lease'),
+    [...stored.values()].filter((job) => job.table === 'lease'),
   )
   const gone = await missing(
     session,
     refs.filter((ref) => !marked.has(ref)),
   )
-  return new Set([...numbers([...inLine, ...aside, ...ended]), ...held, ...gone])
+  return new Set([...numbers([...ready, ...waiting, ...ended]), ...held, ...gone])
 }
 
 function mayGoOn({ what }: Todo): boolean {
@@ -351,7 +351,7 @@ async function markHolders(
   const fences = [...new Set(jobs.map((job) => job.fence))]
   const rows = await session.query<{ fence: unknown }>(session.queries.lockFreeLeases, arrayOf(fences))
   const locked = rows.map((row) => numberOf(row.fence))
-  const now = await readStanding(
+  const now = await readStored(
     session,
     jobs.map((job) => job.ref),
   )
@@ -382,7 +382,7 @@ async function endsOf(session: Session, todos: readonly Todo[]): Promise<Map<num
   )
   for (const todo of todos) {
     const { parent, id, what } = todo
-    const row: StandingParent | undefined = now.get(parent)
+    const row: StoredParent | undefined = now.get(parent)
     const fate = parentFateOf(row?.state, what)
     // Of several to-dos of a deleted parent, one that says done decides.
     if (ends.get(parent)?.fate === 'done' || (mayGoOn(todo) && recorded.has(parent))) continue
@@ -438,13 +438,13 @@ async function moveLinks(session: Session, ends: ReadonlyMap<number, Ended>, lim
 }
 
 async function readLinks(session: Session, ends: readonly Ended[], limit: number): Promise<LinkRow[]> {
-  const asked = ends
+  const wanted = ends
     .filter(({ fate }) => policiesMovedBy(fate).length > 0)
     .map(({ parent, fate }) => ({ parent, policies: policiesMovedBy(fate).join(' ') }))
-  if (asked.length === 0) return []
+  if (wanted.length === 0) return []
   const rows = await session.query<Record<'parent' | 'child' | 'keep_ms', unknown> & { on_failure: LinkPolicy }>(
     session.queries.movedLinks,
-    JSON.stringify(asked),
+    JSON.stringify(wanted),
     String(limit),
   )
   return rows.map((row) => ({
@@ -474,8 +474,8 @@ async function cancelChildren(
   const first = new Map<number, LinkRow>()
   for (const link of links) if (!first.has(link.child)) first.set(link.child, link)
   if (first.size === 0) return []
-  const jobs = [...(await readStanding(session, [...first.keys()])).values()]
-  await session.query(session.queries.takeAside, arrayOf(jobs.map((job) => job.ref)))
+  const jobs = [...(await readStored(session, [...first.keys()])).values()]
+  await session.query(session.queries.takeWaitingRows, arrayOf(jobs.map((job) => job.ref)))
   for (const job of jobs) session.groupMoves.leave(job, job.state)
   const cancelled = jobs.map((job) => {
     const link = first.get(job.ref) as LinkRow

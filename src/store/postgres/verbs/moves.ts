@@ -8,7 +8,7 @@ import { numberOf } from '../../columns.js'
 import type { Moved } from '../../verbs/commands.js'
 import { LaneMoved } from './lanes.js'
 import { readById, toColumns } from './read.js'
-import type { Standing } from './read.js'
+import type { StoredJob } from './read.js'
 import type { Session } from '../connection/session.js'
 import { arrayOf, clean, finite } from '../connection/session.js'
 
@@ -18,7 +18,7 @@ import { arrayOf, clean, finite } from '../connection/session.js'
  */
 
 /** Takes a job out of the table it was read in; false, and nothing is written, when another process moved it first. */
-export async function takeOut(session: Session, job: Standing): Promise<boolean> {
+export async function takeOut(session: Session, job: StoredJob): Promise<boolean> {
   if (job.table !== 'lease') return (await takeAllOut(session, [job], 'wait')).length > 0
   // First the lock and then the read: a settlement holds the lock of the lease.
   await session.query(session.queries.lockLease, String(job.fence))
@@ -34,13 +34,13 @@ export async function takeOut(session: Session, job: Standing): Promise<boolean>
  */
 export async function takeAllOut(
   session: Session,
-  jobs: readonly Standing[],
+  jobs: readonly StoredJob[],
   locked: 'wait' | 'skip',
-): Promise<readonly Standing[]> {
+): Promise<readonly StoredJob[]> {
   const { takeReady, takeWaiting, takeHistory, takeFreeReady, takeFreeWaiting, takeFreeHistory } = session.queries
   const [fromReady, fromWaiting, fromHistory] =
     locked === 'wait' ? [takeReady, takeWaiting, takeHistory] : [takeFreeReady, takeFreeWaiting, takeFreeHistory]
-  const at = (table: Standing['table']): string | undefined => {
+  const at = (table: StoredJob['table']): string | undefined => {
     const there = jobs.filter((job) => job.table === table)
     return there.length === 0 ? undefined : JSON.stringify(there.map(seenOf))
   }
@@ -61,12 +61,12 @@ interface RefRow {
 }
 
 /** A job as it was read, for the statement that takes it out. */
-function seenOf({ ref, version, lane, state, dueAt, priority }: Standing): object {
+function seenOf({ ref, version, lane, state, dueAt, priority }: StoredJob): object {
   return { ref, version, lane, state, sort: sortOf(dueAt, priority) }
 }
 
 /** The lane of a job that is moved to a queue, checked within this transaction. */
-export async function laneIn(session: Session, job: Standing, queue: string): Promise<number> {
+export async function laneIn(session: Session, job: StoredJob, queue: string): Promise<number> {
   if (queue === job.queue) return job.lane
   const lane = session.lanes.known(queue, job.name)
   const there = await session.query(session.queries.checkLane, String(lane), queue, job.name, String(session.isAgain))
@@ -75,7 +75,7 @@ export async function laneIn(session: Session, job: Standing, queue: string): Pr
 }
 
 /** Writes jobs that were taken out, with their changes, to the table of their state. */
-export async function putIn(session: Session, moved: readonly Moved<Standing>[], now: number): Promise<void> {
+export async function putIn(session: Session, moved: readonly Moved<StoredJob>[], now: number): Promise<void> {
   if (moved.length === 0) return
   await session.query(session.queries.updateJobs, JSON.stringify(moved.map(({ job }) => columnsOf(job))))
   const [ready, waiting] = [moved.filter(isReadyRow), moved.filter((one) => !isReadyRow(one))]
@@ -99,11 +99,11 @@ export async function putIn(session: Session, moved: readonly Moved<Standing>[],
   }
 }
 
-function isReadyRow({ job, state }: Moved<Standing>): boolean {
+function isReadyRow({ job, state }: Moved<StoredJob>): boolean {
   return state === 'ready' && !isSuspect(job.streak)
 }
 
-function columnsOf(job: Standing): object {
+function columnsOf(job: StoredJob): object {
   const { text, bytes } = toColumns(job.payload)
   return {
     ref: job.ref,

@@ -13,7 +13,7 @@ import type { Run } from './upkeep.js'
 import { Vacuum } from '../days/vacuum.js'
 
 /** Unique slots read for each that may be deleted: a table of slots that are all in use is walked slowly. */
-const LOOKS = 4
+const SCANS_PER_LIMIT = 4
 /** Entries of `expiring` that one statement reads. */
 const SWEEP_MAX = 5_000
 
@@ -28,7 +28,7 @@ export class PostgresPrune implements PruneStore {
     sweptTo: ['', ''],
     groupsSweptTo: '',
     daysAt: 0,
-    days: { days: [], look: undefined },
+    days: { days: [], scan: undefined },
     summaries: { at: 0, next: new Map() },
   }
 
@@ -58,7 +58,7 @@ export class PostgresPrune implements PruneStore {
 
   /** It may be another server, which was promoted and lacks some of the rows that were seen. */
   reconnected(): void {
-    this.#walk.days.look = undefined
+    this.#walk.days.scan = undefined
     this.#start.forget()
   }
 }
@@ -144,35 +144,35 @@ async function sweepSummaries(opened: Pick<Opened, 'connection' | 'days'>, walk:
 /** In bounded statements, so that no backlog makes one of them long. */
 async function sweepExpiring(session: Session, now: number): Promise<void> {
   let after: readonly number[] = [-1, -1]
-  for (let looked = SWEEP_MAX; looked === SWEEP_MAX;) {
-    const [row] = await session.query<{ looked: number; last: string | null }>(
+  for (let scanned = SWEEP_MAX; scanned === SWEEP_MAX;) {
+    const [row] = await session.query<{ scanned: number; last: string | null }>(
       session.queries.sweepExpiring,
       String(now),
       ...after.map(String),
       String(SWEEP_MAX),
     )
-    looked = row?.looked ?? 0
+    scanned = row?.scanned ?? 0
     after = JSON.parse(row?.last ?? '[]') as number[]
   }
 }
 
 async function sweepSlots(session: Session, limit: number, walk: Walk): Promise<number> {
-  const looks = limit * LOOKS
+  const scans = limit * SCANS_PER_LIMIT
   const [row] = await session.query<SweepRow>(
     session.queries.sweepSlots,
     session.nowText,
     ...walk.sweptTo,
-    String(looks),
+    String(scans),
     String(limit),
   )
   if (row === undefined) return 0
-  walk.sweptTo = (row.swept === limit ? row.chosen : row.looked === looks ? row.last : null) ?? ['', '']
+  walk.sweptTo = (row.swept === limit ? row.chosen : row.scanned === scans ? row.last : null) ?? ['', '']
   return row.swept
 }
 
 interface SweepRow {
   readonly swept: number
-  readonly looked: number
+  readonly scanned: number
   readonly last: readonly [string, string] | null
   readonly chosen: readonly [string, string] | null
 }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ContractFixture } from '../../../../test/contract/fixture.js'
 import { freshDatabase } from '../../../../test/postgres/shared-postgres.js'
 import { systemWorld } from '../../../world/world.js'
-import type { Executor } from '../connection/executor.js'
+import type { SqlExecutor } from '../connection/sql-executor.js'
 import { Lanes } from './lanes.js'
 import { openDatabase } from '../connection/open.js'
 import type { Opened } from '../connection/open.js'
@@ -46,7 +46,7 @@ afterAll(async () => {
 /** A session that records the size of each answer. */
 function watched(): { readonly session: Session; readonly bytes: number[] } {
   const bytes: number[] = []
-  const db: Executor = {
+  const db: SqlExecutor = {
     query: async <R extends object>(text: string, values: readonly (string | null)[]) => {
       const rows = await opened.connection('work').query<R>(text, values)
       bytes.push(Buffer.byteLength(JSON.stringify(rows)))

@@ -8,8 +8,8 @@ import { arrayOf } from '../connection/session.js'
 
 export async function readJobs(session: Session, ids: readonly string[]): Promise<(JobRow | undefined)[]> {
   const byId = new Map<string, JobRow>()
-  for (let asked = ids; asked.length > 0; asked = asked.filter((id) => !byId.has(id))) {
-    const rows = await session.query<BoundedRow>(session.queries.readJobs, JSON.stringify(asked))
+  for (let missing = ids; missing.length > 0; missing = missing.filter((id) => !byId.has(id))) {
+    const rows = await session.query<BoundedRow>(session.queries.readJobs, JSON.stringify(missing))
     for (const row of rows) byId.set(row.id, toJobRow(row))
     if (!isCut(rows)) break
   }
@@ -32,25 +32,25 @@ export async function readKeyed(session: Session, name: string, key: string): Pr
 }
 
 /** Jobs with the tables that they are in, for a verb that is about to move them. */
-export async function readStanding(session: Session, refs: readonly number[]): Promise<Map<number, Standing>> {
+export async function readStored(session: Session, refs: readonly number[]): Promise<Map<number, StoredJob>> {
   if (refs.length === 0) return new Map()
   const rows = await session.query<StoredRow>(session.queries.readRefs, arrayOf(refs))
-  return new Map(rows.map((row) => [Number(row.ref), toStanding(row)]))
+  return new Map(rows.map((row) => [Number(row.ref), toStoredJob(row)]))
 }
 
-export async function readById(session: Session, id: string): Promise<Standing | undefined> {
+export async function readById(session: Session, id: string): Promise<StoredJob | undefined> {
   const [row] = await session.query<StoredRow>(session.queries.readJobs, JSON.stringify([id]))
-  return row === undefined ? undefined : toStanding(row)
+  return row === undefined ? undefined : toStoredJob(row)
 }
 
 /** As many of the jobs as fit into one answer. */
-export async function readManyById(session: Session, ids: readonly string[]): Promise<Map<string, Standing>> {
+export async function readManyById(session: Session, ids: readonly string[]): Promise<Map<string, StoredJob>> {
   const rows = await session.query<StoredRow>(session.queries.readJobs, JSON.stringify(ids))
-  return new Map(rows.map((row) => [row.id, toStanding(row)]))
+  return new Map(rows.map((row) => [row.id, toStoredJob(row)]))
 }
 
 /** A job with the table that it is in. */
-export interface Standing extends JobRow {
+export interface StoredJob extends JobRow {
   readonly lane: number
   /** The table. */
   readonly table: 'ready' | 'waiting' | 'lease' | 'history'
@@ -78,7 +78,7 @@ export interface StoredRow {
   readonly expires_at: Numeric | null
   readonly streak: Numeric
   readonly state: State
-  readonly stored_in: Standing['table']
+  readonly stored_in: StoredJob['table']
   readonly fence: Numeric | null
   readonly attempt: Numeric
   readonly retries: Numeric
@@ -95,7 +95,7 @@ export interface StoredRow {
   readonly version: string
 }
 
-export function toStanding(row: StoredRow): Standing {
+export function toStoredJob(row: StoredRow): StoredJob {
   return {
     ref: numberOf(row.ref),
     id: row.id,
@@ -132,7 +132,7 @@ export function toStanding(row: StoredRow): Standing {
 }
 
 export function toJobRow(row: StoredRow): JobRow {
-  const { lane: _lane, table: _table, fence: _fence, version: _version, ...job } = toStanding(row)
+  const { lane: _lane, table: _table, fence: _fence, version: _version, ...job } = toStoredJob(row)
   return job
 }
 

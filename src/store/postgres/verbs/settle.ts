@@ -147,8 +147,8 @@ export async function settleAndClose(
 export async function settleLocked(session: Session, settled: readonly SettledJob[]): Promise<SettleResult> {
   if (settled.length === 0) return { refused: [], changed: [] }
   await session.query(session.queries.lockLeases, arrayOf([...new Set(settled.map((job) => job.fence))]))
-  const asked = JSON.stringify(settled.map(({ ref, fence }) => ({ ref, fence })))
-  const owned = await session.query<{ ref: unknown; fence: unknown }>(session.queries.ownedJobs, asked)
+  const claims = JSON.stringify(settled.map(({ ref, fence }) => ({ ref, fence })))
+  const owned = await session.query<{ ref: unknown; fence: unknown }>(session.queries.ownedJobs, claims)
   const fences = new Map(owned.map((row) => [Number(row.ref), Number(row.fence)]))
   const mine = settled.filter((job) => fences.get(job.ref) === job.fence)
   const refused = await notWritten(
@@ -162,7 +162,7 @@ export async function settleLocked(session: Session, settled: readonly SettledJo
     session,
     written.filter((job) => isFinal(job.to)),
   )
-  await giveBack(
+  await requeueJobs(
     session,
     written.filter((job) => !isFinal(job.to)),
   )
@@ -173,13 +173,13 @@ export async function settleLocked(session: Session, settled: readonly SettledJo
 /** Of jobs whose claim has ended: those that this same attempt has not ended before. */
 async function notWritten(session: Session, lost: readonly SettledJob[]): Promise<number[]> {
   if (lost.length === 0) return []
-  const asked = lost.map((job) => ({ ref: job.ref, state: job.to, worker: job.worker, started_at: job.startedAt }))
-  const rows = await session.query<{ ref: unknown }>(session.queries.writtenBefore, JSON.stringify(asked))
+  const ends = lost.map((job) => ({ ref: job.ref, state: job.to, worker: job.worker, started_at: job.startedAt }))
+  const rows = await session.query<{ ref: unknown }>(session.queries.writtenBefore, JSON.stringify(ends))
   const written = new Set(rows.map((row) => Number(row.ref)))
   return lost.map((job) => job.ref).filter((ref) => !written.has(ref))
 }
 
-async function giveBack(session: Session, jobs: readonly SettledJob[]): Promise<void> {
+async function requeueJobs(session: Session, jobs: readonly SettledJob[]): Promise<void> {
   if (jobs.length === 0) return
   const back = jobs.map((job) => ({
     ref: job.ref,
@@ -196,7 +196,7 @@ async function giveBack(session: Session, jobs: readonly SettledJob[]): Promise<
     // It has begun, so it can no longer expire before it begins.
     begun: job.to !== 'ready' || job.streak > 0,
   }))
-  await session.query(session.queries.giveBack, session.given({ back }))
+  await session.query(session.queries.requeueJobs, session.given({ back }))
   const parked = jobs.filter((job) => job.to === 'parked').map((job) => job.ref)
   const noted = parked.length === 0 ? [] : await session.query(session.queries.noteParked, arrayOf(parked))
   if (noted.length > 0) session.note({ dueInMs: 0 })

@@ -54,10 +54,10 @@ function describe(tx: unknown): string {
  * then.
  */
 export function transactionOf(handle: SqliteDatabase): 'open' | 'none' | 'closed' {
-  const told = handle as { open?: unknown; isOpen?: unknown; isTransaction?: unknown; inTransaction?: unknown }
-  if (told.open === false || told.isOpen === false) return 'closed'
+  const flags = handle as { open?: unknown; isOpen?: unknown; isTransaction?: unknown; inTransaction?: unknown }
+  if (flags.open === false || flags.isOpen === false) return 'closed'
   try {
-    const inside = told.isTransaction ?? told.inTransaction
+    const inside = flags.isTransaction ?? flags.inTransaction
     if (typeof inside === 'boolean') return inside ? 'open' : 'none'
     // The first versions of node:sqlite have no such property; a `begin` shows it.
     handle.exec(callerQueries.begin)
@@ -134,7 +134,7 @@ function mainFile(handle: SqliteDatabase): string {
  */
 export class CallerStatements extends Statements {
   protected override prepare(sql: string): SqliteStatement {
-    const statement: SqliteStatement & Habits = super.prepare(sql.replaceAll('millrace_', 'main.millrace_'))
+    const statement: SqliteStatement & StatementSettings = super.prepare(sql.replaceAll('millrace_', 'main.millrace_'))
     statement.safeIntegers?.(false)
     statement.setReadBigInts?.(false)
     statement.setReturnArrays?.(false)
@@ -142,7 +142,7 @@ export class CallerStatements extends Statements {
   }
 }
 
-interface Habits {
+interface StatementSettings {
   safeIntegers?(on: boolean): unknown
   setReadBigInts?(on: boolean): unknown
   setReturnArrays?(on: boolean): unknown

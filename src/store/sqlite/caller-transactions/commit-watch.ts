@@ -34,7 +34,7 @@ export class CommitWatch {
     this.#watched.add(handle)
     let seen = this.#options.version()
     let stepMs = STEP_FIRST_MS
-    const look = (): void => {
+    const poll = (): void => {
       if (this.#closed) return
       const ended = transactionOf(handle) !== 'open'
       const version = this.#options.version()
@@ -42,10 +42,10 @@ export class CommitWatch {
       // A handle may be in a transaction at every check and still have committed in between.
       if (version !== seen || (ended && this.#options.isOwn(handle))) this.#options.committed()
       seen = version
-      if (!ended) this.#world.timers.after(stepMs, look, { idle: true })
+      if (!ended) this.#world.timers.after(stepMs, poll, { idle: true })
       stepMs = Math.min(STEP_MAX_MS, stepMs * 2)
     }
-    this.#world.timers.soon(look)
+    this.#world.timers.soon(poll)
   }
 
   close(): void {

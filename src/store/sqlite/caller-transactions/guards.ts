@@ -37,7 +37,7 @@ export function refuseLater(value: unknown): void {
 /** The function may also have begun another transaction. */
 export function checkHeld(handle: SqliteDatabase): void {
   try {
-    handle.exec(callerQueries.letGoWork)
+    handle.exec(callerQueries.releaseWork)
   } catch (error) {
     throw new TransactionError('E_TX_NOT_OPEN', 'ctx.transaction(): the function ended the transaction itself', {
       cause: error,

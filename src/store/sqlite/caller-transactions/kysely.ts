@@ -15,7 +15,7 @@ import type { SqliteDatabase } from '../connection/driver.js'
  *
  * Then our rows are written through the handle at once.
  */
-export class KyselyDoor {
+export class KyselyTransactions {
   readonly #handle: SqliteDatabase | undefined
   readonly #random: () => number
   /** The mark that is set while queries of it are in flight; all of them share it. */
@@ -47,62 +47,62 @@ export class KyselyDoor {
     const hold = this.#holdOn(handle)
     try {
       if (!(await isOn(trx, mark.value))) throw unreachable()
-      if (hold === undefined || !stands(handle, hold))
+      if (hold === undefined || !isOpen(handle, hold))
         throw new TransactionError(
           'E_TX_NOT_OPEN',
           'tx is a Kysely transaction that ended before anything was written; await the call within it',
         )
       return write(handle)
     } finally {
-      this.#letGo(handle, mark, hold)
+      this.#release(handle, mark, hold)
     }
   }
 
   #setMark(handle: SqliteDatabase): Mark {
     if (this.#mark === undefined) {
       const before = onlyValue([handle.prepare(callerQueries.mark).get()])
-      this.#mark = { value: 1 + Math.floor(this.#random() * 2 ** 30), before, asking: 0 }
+      this.#mark = { value: 1 + Math.floor(this.#random() * 2 ** 30), before, users: 0 }
       handle.exec(callerQueries.setMark(this.#mark.value))
     }
-    this.#mark.asking += 1
+    this.#mark.users += 1
     return this.#mark
   }
 
   /** Undefined when no transaction is open: a savepoint would begin one. */
   #holdOn(handle: SqliteDatabase): Hold | undefined {
     if (transactionOf(handle) !== 'open') return undefined
-    if (this.#hold === undefined || !stands(handle, this.#hold)) {
-      this.#hold = { name: callerQueries.holdName(Math.floor(this.#random() * 2 ** 48)), asking: 0 }
+    if (this.#hold === undefined || !isOpen(handle, this.#hold)) {
+      this.#hold = { name: callerQueries.holdName(Math.floor(this.#random() * 2 ** 48)), users: 0 }
       handle.exec(callerQueries.hold(this.#hold.name))
     }
-    this.#hold.asking += 1
+    this.#hold.users += 1
     return this.#hold
   }
 
-  #letGo(handle: SqliteDatabase, mark: Mark, hold: Hold | undefined): void {
-    mark.asking -= 1
-    if (mark.asking === 0) this.#mark = undefined
-    if (hold !== undefined) hold.asking -= 1
-    if (hold?.asking === 0 && this.#hold === hold) this.#hold = undefined
+  #release(handle: SqliteDatabase, mark: Mark, hold: Hold | undefined): void {
+    mark.users -= 1
+    if (mark.users === 0) this.#mark = undefined
+    if (hold !== undefined) hold.users -= 1
+    if (hold?.users === 0 && this.#hold === hold) this.#hold = undefined
     if (transactionOf(handle) === 'closed') return
-    if (mark.asking === 0) handle.exec(callerQueries.setMark(mark.before))
-    if (hold?.asking === 0) release(handle, hold)
+    if (mark.users === 0) handle.exec(callerQueries.setMark(mark.before))
+    if (hold?.users === 0) release(handle, hold)
   }
 }
 
 interface Mark {
   readonly value: number
   readonly before: number
-  asking: number
+  users: number
 }
 
 interface Hold {
   readonly name: string
-  asking: number
+  users: number
 }
 
 /** SQLite shows whether a savepoint exists only by releasing it, so it is created again. */
-function stands(handle: SqliteDatabase, hold: Hold): boolean {
+function isOpen(handle: SqliteDatabase, hold: Hold): boolean {
   if (transactionOf(handle) !== 'open' || !release(handle, hold)) return false
   handle.exec(callerQueries.hold(hold.name))
   return true
@@ -110,7 +110,7 @@ function stands(handle: SqliteDatabase, hold: Hold): boolean {
 
 function release(handle: SqliteDatabase, hold: Hold): boolean {
   try {
-    handle.exec(callerQueries.letGo(hold.name))
+    handle.exec(callerQueries.releaseHold(hold.name))
     return true
   } catch {
     return false // It ended with its transaction.

@@ -15,7 +15,7 @@ import { translate } from '../connection/faults.js'
 import { openSame } from '../file/file-identity.js'
 import { insertJobs } from '../verbs/insert.js'
 import { keepingOpen, KeptHandle } from './kept-handle.js'
-import { KyselyDoor } from './kysely.js'
+import { KyselyTransactions } from './kysely.js'
 import type { OpenedFile } from '../connection/open.js'
 import type { Queries } from '../queries/queries.js'
 import { Session } from '../connection/session.js'
@@ -46,7 +46,7 @@ export class SqliteTransactions implements TransactionStore {
   readonly answersLater = false
   readonly #parts: TransactionParts
   readonly #home: Home
-  readonly #kysely: KyselyDoor
+  readonly #kysely: KyselyTransactions
   /**
    * Checked handles, with our statements on them. The owner of a handle decides its lifetime: this map does not keep it
    * alive.
@@ -60,7 +60,7 @@ export class SqliteTransactions implements TransactionStore {
     const { path, database, library, given } = parts.file
     this.#parts = parts
     this.#home = { name: path, library: library.open, only: path === ':memory:' ? database : undefined }
-    this.#kysely = new KyselyDoor(given, parts.world.random)
+    this.#kysely = new KyselyTransactions(given, parts.world.random)
     this.#kept = new KeptHandle(
       () => openSame(parts.file.identity, () => new library.open(path)),
       callerQueries.settings(parts.durability === 'power' ? 'full' : 'normal'),

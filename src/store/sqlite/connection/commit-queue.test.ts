@@ -255,44 +255,44 @@ describe('while another connection holds the write lock', () => {
   })
 })
 
-describe('a write with a look', () => {
-  const look = { durable: false, look: (): string | undefined => (rows().length === 0 ? 'nothing' : undefined) }
+describe('a write that reads first', () => {
+  const readFirst = { durable: false, readFirst: (): string | undefined => (rows().length === 0 ? 'nothing' : undefined) }
   const work = (): string => `wrote ${rows().length}`
 
-  test('takes no lock when the look finds nothing to write', async () => {
+  test('takes no lock when the read finds nothing to write', async () => {
     const other = new (chooseLibrary().open)(path)
     other.exec('begin immediate')
-    expect(await commits.write(work, look)).toBe('nothing')
+    expect(await commits.write(work, readFirst)).toBe('nothing')
     expect(database.count('begin immediate')).toBe(0)
     expect(committed).toBe(0)
     other.exec('rollback')
     other.close()
   })
 
-  test('writes when the look finds something', async () => {
+  test('writes when the read finds something', async () => {
     await commits.write(add(1))
-    expect(await commits.write(work, look)).toBe('wrote 1')
+    expect(await commits.write(work, readFirst)).toBe('wrote 1')
     expect(database.count('commit')).toBe(2)
   })
 
-  test('joins a transaction of other writes without a look', async () => {
-    expect(await Promise.all([commits.write(add(1)), commits.write(work, look)])).toEqual([1, 'wrote 1'])
+  test('joins a transaction of other writes without reading first', async () => {
+    expect(await Promise.all([commits.write(add(1)), commits.write(work, readFirst)])).toEqual([1, 'wrote 1'])
     expect(database.count('commit')).toBe(1)
   })
 
-  test('looks again after the file was busy, because another process may have done the work', async () => {
+  test('reads again after the file was busy, because another process may have done the work', async () => {
     await commits.write(add(1))
     const other = new (chooseLibrary().open)(path)
     other.exec('begin immediate; delete from t')
-    const answer = commits.write(work, look)
+    const answer = commits.write(work, readFirst)
     await expect.poll(() => database.count('begin immediate')).toBeGreaterThan(1)
     other.exec('commit')
     expect(await answer).toBe('nothing')
     other.close()
   })
 
-  test('whose look throws fails alone, and the next write succeeds', async () => {
-    await expect(commits.write(work, { durable: false, look: boom })).rejects.toThrow('boom')
+  test('whose read throws fails alone, and the next write succeeds', async () => {
+    await expect(commits.write(work, { durable: false, readFirst: boom })).rejects.toThrow('boom')
     expect(await commits.write(add(1))).toBe(1)
   })
 })

@@ -22,14 +22,14 @@ export interface WriteOptions {
   readonly durable: boolean
 }
 
-/** A write that usually has nothing to do: then `look` returns its result, by reading alone. */
-export interface LookingWriteOptions<T> extends WriteOptions {
-  readonly look: (now: number) => T | undefined
+/** A write that usually has nothing to do: then `readFirst` returns its result, by reading alone. */
+export interface ReadFirstOptions<T> extends WriteOptions {
+  readonly readFirst: (now: number) => T | undefined
 }
 
 interface Pending {
   readonly work: (now: number) => unknown
-  readonly look: ((now: number) => unknown) | undefined
+  readonly readFirst: ((now: number) => unknown) | undefined
   readonly durable: boolean
   readonly resolve: (value: never) => void
   readonly reject: (error: unknown) => void
@@ -55,7 +55,7 @@ export class CommitQueue {
   #pending: Pending[] = []
   #scheduled = false
   #busySince: number | null = null
-  #doubtsWal = false
+  #mustRewriteWal = false
   #synchronous = 'full'
   #closed = false
 
@@ -68,11 +68,11 @@ export class CommitQueue {
   }
 
   /** Runs the work in the next transaction; resolves when that is committed. `now` is the database's clock. */
-  write<T>(work: (now: number) => T, options: WriteOptions | LookingWriteOptions<T> = { durable: true }): Promise<T> {
+  write<T>(work: (now: number) => T, options: WriteOptions | ReadFirstOptions<T> = { durable: true }): Promise<T> {
     if (this.#closed) return Promise.reject(new ClosedError())
-    const look = 'look' in options ? options.look : undefined
+    const readFirst = 'readFirst' in options ? options.readFirst : undefined
     return new Promise((resolve, reject) => {
-      this.#pending.push({ work, look, durable: options.durable, resolve, reject })
+      this.#pending.push({ work, readFirst, durable: options.durable, resolve, reject })
       this.#schedule()
     })
   }
@@ -109,7 +109,7 @@ export class CommitQueue {
     if (batch.length === 0) return
     this.#pending = []
     try {
-      if (batch.every((p) => p.look !== undefined)) batch = this.#look(batch)
+      if (batch.every((p) => p.readFirst !== undefined)) batch = this.#readFirst(batch)
       if (batch.length === 0) return void (this.#busySince = null)
       this.#begin(batch.some((p) => p.durable))
     } catch (error) {
@@ -123,13 +123,13 @@ export class CommitQueue {
   }
 
   /**
-   * Resolves the calls that have nothing to write, and returns the rest. When every call of a batch has a look, none
-   * takes the write lock before its look: otherwise idle processes would contend for the lock with busy ones after each
-   * commit. Next to other writes a look saves nothing, because the transaction is needed anyway.
+   * Resolves the calls that have nothing to write, and returns the rest. When every call of a batch has a `readFirst`, it runs
+   * without the write lock: otherwise idle processes would contend for the lock with busy ones after each
+   * commit. Next to other writes it saves nothing, because the transaction is needed anyway.
    */
-  #look(batch: Pending[]): Pending[] {
+  #readFirst(batch: Pending[]): Pending[] {
     const now = this.now()
-    const answers = batch.map((p) => p.look?.(now))
+    const answers = batch.map((p) => p.readFirst?.(now))
     this.#options.identity?.verify()
     for (const [i, p] of batch.entries()) if (answers[i] !== undefined) p.resolve(answers[i] as never)
     return batch.filter((_, i) => answers[i] === undefined)
@@ -144,7 +144,7 @@ export class CommitQueue {
       this.#execute(this.#queries.commit)
     } catch (error) {
       this.#rollBack()
-      if (sqliteCode(error) === SQLITE.ioError) this.#doubtsWal = true
+      if (sqliteCode(error) === SQLITE.ioError) this.#mustRewriteWal = true
       const only = batch[0]
       if (batch.length === 1 && only !== undefined) only.reject(this.#fail(error))
       else this.#runEach(batch)
@@ -187,7 +187,7 @@ export class CommitQueue {
       throw Object.assign(new Error('the handle is in a transaction of its owner'), { errcode: SQLITE.busy })
     // A file that was restored meanwhile must not get our frames: its -wal may still be the one we write.
     this.#options.identity?.verifyLately()
-    if (this.#doubtsWal) this.#mend()
+    if (this.#mustRewriteWal) this.#rewriteWal()
     this.#setSynchronous(durable && this.#options.durability === 'power' ? 'full' : 'normal')
     this.#execute(this.#queries.begin)
     this.#options.onBegin?.()
@@ -198,12 +198,12 @@ export class CommitQueue {
    * keep a hole, and a power cut would lose every acknowledged commit after it. A full checkpoint writes every page
    * again from SQLite's memory and flushes the file; until one succeeds, nothing more is written.
    */
-  #mend(): void {
+  #rewriteWal(): void {
     this.#setSynchronous('full')
     const folded = this.#statements.of(this.#queries.truncateCheckpoint).get() as { busy: number }
     if (folded.busy !== 0)
       throw Object.assign(new Error('a reader keeps the WAL from being checkpointed'), { errcode: SQLITE.busy })
-    this.#doubtsWal = false
+    this.#mustRewriteWal = false
   }
 
   /** Puts the batch back in front and tries again by timer; false when it has waited too long. */
@@ -267,7 +267,7 @@ export class CommitQueue {
   }
 
   #fail(error: unknown): unknown {
-    if (sqliteCode(error) === SQLITE.ioError) this.#doubtsWal = true
+    if (sqliteCode(error) === SQLITE.ioError) this.#mustRewriteWal = true
     const isClosed = sqliteCode(error) === undefined && transactionOf(this.#statements.database) === 'closed'
     const failure = isClosed ? handleClosed(this.#options.name, error) : translate(error, this.#options.name)
     this.#options.onFailure(failure)
@@ -285,7 +285,7 @@ export interface CommitQueueOptions {
   readonly identity?: FileIdentity | undefined
   /** Drops what was cached for the last transaction. */
   readonly onBegin?: (() => void) | undefined
-  /** `durable`: the transaction had a write that must be kept, not only claims and looks. */
+  /** `durable`: the transaction had a write that must be kept, not only claims and reads. */
   readonly onCommit: (durable: boolean) => void
   /** The transaction was rolled back: caches of its rows must be dropped. */
   readonly onRollback: () => void

@@ -22,8 +22,8 @@ const database = inSqlite(() => {
   database.exec('pragma synchronous = full; pragma wal_autocheckpoint = 0; pragma journal_size_limit = 67108864')
   return database
 })
-parentPort.on('message', (asked) => {
-  if (asked === 'stop') {
+parentPort.on('message', (request) => {
+  if (request === 'stop') {
     inSqlite(() => database.close())
     return parentPort.close()
   }
@@ -31,10 +31,10 @@ parentPort.on('message', (asked) => {
   try {
     if (isGone()) throw new Error('the file is gone')
     const row = inSqlite(() => {
-      database.exec('pragma busy_timeout = ' + asked.waitMs)
-      return database.prepare(asked.sql).get()
+      database.exec('pragma busy_timeout = ' + request.waitMs)
+      return database.prepare(request.sql).get()
     })
-    if (row.log >= 0 && (asked.mayStopShort || row.busy === 0)) reached = { log: row.log, checkpointed: row.checkpointed }
+    if (row.log >= 0 && (request.mayStopShort || row.busy === 0)) reached = { log: row.log, checkpointed: row.checkpointed }
   } catch {
     // Busy, full or deleted: the next checkpoint tries again.
   }
@@ -67,7 +67,7 @@ export class CheckpointThread {
   checkpoint(kind: 'passive' | 'truncate'): Promise<Reached | undefined> {
     const { passive, truncate } = this.#parts
     const isPassive = kind === 'passive'
-    const asked = {
+    const request = {
       sql: isPassive ? passive : truncate,
       waitMs: isPassive ? 0 : TRUNCATE_WAIT_MS,
       mayStopShort: isPassive,
@@ -80,7 +80,7 @@ export class CheckpointThread {
         thread.off('exit', ended)
         resolve(reached)
       })
-      thread.postMessage(asked)
+      thread.postMessage(request)
     })
   }
 

@@ -18,7 +18,7 @@ import type { World } from '../../../world/world.js'
 export class Checkpoints {
   readonly #parts: CheckpointsParts
   #state: CheckpointState = UNPINNED
-  #lookAt = -Infinity
+  #nextAt = -Infinity
   #walBytes = 0
   readonly #checkpoints = new SingleFlight(() => this.#checkpoint())
   #timer: Cancel | undefined
@@ -31,7 +31,7 @@ export class Checkpoints {
   /** Called with every call of the store; costs one comparison unless the WAL is long. */
   noticed(walBytes: number): void {
     this.#walBytes = walBytes
-    if (walBytes > WAL_MAX_BYTES && this.#timer === undefined) this.#look()
+    if (walBytes > WAL_MAX_BYTES && this.#timer === undefined) this.#checkpointIfDue()
   }
 
   close(): void {
@@ -39,8 +39,8 @@ export class Checkpoints {
     this.#timer?.()
   }
 
-  #look(): void {
-    if (!this.#closed && this.#parts.world.clock.monotonic() >= this.#lookAt) void this.#checkpoints.join()
+  #checkpointIfDue(): void {
+    if (!this.#closed && this.#parts.world.clock.monotonic() >= this.#nextAt) void this.#checkpoints.join()
   }
 
   async #checkpoint(): Promise<void> {
@@ -55,14 +55,14 @@ export class Checkpoints {
     if (isPinned !== (before.pinnedSince !== null)) this.#parts.setAutomatic(!isPinned)
     // Only the truncating checkpoint waits for readers, and only when they are known to move on.
     if (reached !== undefined && !isPinned) await this.#parts.checkpoint('truncate')
-    this.#lookAt = clock.monotonic() + waitMs
-    this.#timer = isPinned ? timers.after(waitMs, () => this.#lookAgain(), { idle: true }) : undefined
+    this.#nextAt = clock.monotonic() + waitMs
+    this.#timer = isPinned ? timers.after(waitMs, () => this.#retryPinned(), { idle: true }) : undefined
   }
 
-  #lookAgain(): void {
+  #retryPinned(): void {
     this.#timer = undefined
-    this.#lookAt = -Infinity // A timer may fire a fraction of a millisecond early.
-    this.#look()
+    this.#nextAt = -Infinity // A timer may fire a fraction of a millisecond early.
+    this.#checkpointIfDue()
   }
 
   /**
@@ -107,14 +107,14 @@ export interface CheckpointState {
 export const WAL_MAX_BYTES = 16 * 1024 * 1024
 /** How many pages short-lived readers may be behind at full speed; a reader that is further behind pins the WAL. */
 const BEHIND_PAGES = 1_000
-const LOOK_EVERY_MS = 500
+const CHECKPOINT_EVERY_MS = 500
 const BACK_OFF_MAX_MS = 5_000
 /** A reader is reported when it has pinned the WAL for this long. */
 const WARN_AFTER_MS = 10_000
 const PASSIVE_MAX = 5
 const QUICK_MS = 100
 
-export const UNPINNED: CheckpointState = { pinnedSince: null, waitMs: LOOK_EVERY_MS, warned: false }
+export const UNPINNED: CheckpointState = { pinnedSince: null, waitMs: CHECKPOINT_EVERY_MS, warned: false }
 
 /** Decides what to do after a passive checkpoint. Pure. */
 export function judge(
@@ -123,7 +123,7 @@ export function judge(
   now: number,
 ): { readonly state: CheckpointState; readonly waitMs: number; readonly warns: boolean } {
   if (reached === undefined) return { state, waitMs: state.waitMs, warns: false }
-  if (!isBehind(reached)) return { state: UNPINNED, waitMs: LOOK_EVERY_MS, warns: false }
+  if (!isBehind(reached)) return { state: UNPINNED, waitMs: CHECKPOINT_EVERY_MS, warns: false }
   const pinnedSince = state.pinnedSince ?? now
   const warns = !state.warned && now - pinnedSince >= WARN_AFTER_MS
   const next = {

@@ -36,7 +36,7 @@ export class FileIdentity {
   static of(path: string, clock: Clock): FileIdentity | undefined {
     if (path === ':memory:') return undefined
     const parts = [path, `${path}${WAL}`, `${path}-shm`].flatMap((each) => {
-      const stats = look(each, path)
+      const stats = statOrUndefined(each, path)
       return stats === undefined || stats.ino === 0n ? [] : [{ path: each, dev: stats.dev, ino: stats.ino }]
     })
     return parts.length === 0 ? undefined : new FileIdentity(parts, clock)
@@ -46,7 +46,7 @@ export class FileIdentity {
   verify(): void {
     if (this.#gone !== undefined) throw this.#gone
     for (const part of this.parts) {
-      const stats = look(part.path, this.#path)
+      const stats = statOrUndefined(part.path, this.#path)
       if (stats?.ino !== part.ino || stats.dev !== part.dev) throw this.#noteGone(part.path, stats !== undefined)
       if (part.path.endsWith(WAL)) this.#walBytes = Number(stats.size)
     }
@@ -114,7 +114,7 @@ const WAL = '-wal'
 const LATELY_MS = 10
 const STAT = { bigint: true, throwIfNoEntry: false } as const
 
-function look(path: string, name: string): BigIntStats | undefined {
+function statOrUndefined(path: string, name: string): BigIntStats | undefined {
   try {
     return statSync(path, STAT)
   } catch (error) {

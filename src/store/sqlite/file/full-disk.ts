@@ -33,10 +33,10 @@ export class FullDisk {
   failed(error: unknown): void {
     if (!(error instanceof StoreFullError) || this.#probe !== undefined || this.#closed) return
     this.#ballast.release()
-    const look = (): void => {
-      this.#probe = this.#ballast.take() ? undefined : this.#world.timers.after(PROBE_MS, look, { idle: true })
+    const probe = (): void => {
+      this.#probe = this.#ballast.take() ? undefined : this.#world.timers.after(PROBE_MS, probe, { idle: true })
     }
-    this.#probe = this.#world.timers.after(PROBE_MS, look, { idle: true })
+    this.#probe = this.#world.timers.after(PROBE_MS, probe, { idle: true })
   }
 
   close(): void {

@@ -9,7 +9,7 @@ import { realPath } from '../file/store-path.js'
 export function fileMigrations(target: string): Migrations {
   return {
     latest: SCHEMA_VERSION,
-    async look(world) {
+    async inspect(world) {
       const path = realPath(target)
       // Opening a missing file would create it.
       if (!existsSync(path)) return { name: path, version: 0 }

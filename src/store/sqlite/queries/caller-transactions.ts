@@ -16,11 +16,11 @@ export const callerQueries = {
   /** A savepoint that identifies a transaction: it exists as long as the transaction does. */
   holdName: (random: number): string => `millrace_${random.toString(36)}`,
   hold: (name: string): string => `savepoint ${name}`,
-  letGo: (name: string): string => `release ${name}`,
+  releaseHold: (name: string): string => `release ${name}`,
 
   /** Identifies the transaction of `ctx.transaction`, which the handler's function must not end. */
   holdWork: `savepoint millrace_work`,
-  letGoWork: `release millrace_work`,
+  releaseWork: `release millrace_work`,
 
   /** Resets settings that a user may have changed on the store's connection. */
   settings: (synchronous: 'full' | 'normal'): string =>

@@ -61,13 +61,13 @@ const WORKS = `
 const census = (more: string): string => `
   select json_object(
     'jobs', (select json_group_array(json_object(
-       'seq', j.seq, 'id', j.id, 'name', n.name, 'queue', n.queue, 'key', j.key, 'group', j.grp, 'follows', j.payload ->> '$.follows', 'places', (l.seq is not null) + (h.seq is not null),
-       'place', j.options ->> '$.unique.key', 'while', j.options ->> '$.unique.while', 'createdAt', j.created_at,
+       'seq', j.seq, 'id', j.id, 'name', n.name, 'queue', n.queue, 'key', j.key, 'group', j.grp, 'follows', j.payload ->> '$.follows', 'tableCount', (l.seq is not null) + (h.seq is not null),
+       'slot', j.options ->> '$.unique.key', 'while', j.options ->> '$.unique.while', 'createdAt', j.created_at,
        'state', coalesce(l.state, h.state), 'fence', l.fence, 'dueAt', coalesce(l.due_at, h.due_at),
        'tick', (j.options ->> '$.tick.schedule') || ' ' || (j.options ->> '$.tick.at'), 'attempt', coalesce(l.attempt, h.attempt), 'retries', coalesce(l.retries, h.retries),
        'crashes', coalesce(l.crashes, h.crashes), 'streak', coalesce(l.streak, 0), 'reason', coalesce(l.reason, h.reason), 'worker', h.worker, 'keepUntil', h.keep_until,
-       'told', json_extract(coalesce(l.log, h.log), '$[#-1].worker'), 'lines', coalesce(json_array_length(coalesce(l.log, h.log)), 0),
-       'after', json(coalesce(j.after, '[]')), 'asked', json(coalesce(j.payload -> '$.asked', '[]')), 'policy', j.payload ->> '$.policy', 'n', j.payload ->> '$.n'))
+       'lastLogWorker', json_extract(coalesce(l.log, h.log), '$[#-1].worker'), 'logEntries', coalesce(json_array_length(coalesce(l.log, h.log)), 0),
+       'after', json(coalesce(j.after, '[]')), 'payloadParents', json(coalesce(j.payload -> '$.parents', '[]')), 'policy', j.payload ->> '$.policy', 'n', j.payload ->> '$.n'))
      from millrace_jobs j
      join millrace_lanes n on n.lane = j.lane
      left join millrace_live l on l.seq = j.seq

@@ -35,6 +35,6 @@ export const clockStepQueries = {
     delete from millrace_clock_steps
     where seq <= coalesce((select min(seq) from millrace_jobs), 9223372036854775807)`,
   /** One snapshot for several reads, also when the connection is in a transaction already. */
-  beginLook: `savepoint look`,
-  endLook: `release look`,
+  beginSnapshot: `savepoint snapshot`,
+  endSnapshot: `release snapshot`,
 }

@@ -60,7 +60,7 @@ const ofState: Record<State, (way: Way) => string> = {
 /** The first `most` of all these after the cursor, as one JSON array, without duplicates. */
 const first = (parts: readonly string[], way: Way): string => `
     with given (most, cursor, beyond) as (values (?, ?, ?))
-    select json_group_array(seq) as refs, count(*) as looked, ${way === 'asc' ? 'max' : 'min'}(seq) as last
+    select json_group_array(seq) as refs, count(*) as scanned, ${way === 'asc' ? 'max' : 'min'}(seq) as last
     from (
       select ${parts.length > 1 || parts[0]?.includes('millrace_leases') ? 'distinct ' : ''}seq
       from (${parts.join('\n      union all')})

@@ -314,7 +314,7 @@ export const queries = {
     select seq, 'done', due_at, 1, 0, 0, ?, ?, ?, ?
     from millrace_live
     where seq between ? and ? and fence = ?`,
-  giveBack: `
+  requeueJob: `
     update millrace_live
     set state = ?, due_at = coalesce(?, due_at),
         sort = coalesce(?, due_at) - (select priority from millrace_jobs where seq = millrace_live.seq) * ${PRIORITY_STEP_MS},

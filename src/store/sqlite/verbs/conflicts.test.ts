@@ -28,7 +28,7 @@ interface ModelJob {
 interface Model {
   readonly jobs: ModelJob[]
   /** `until` is 0 when there is no window. */
-  readonly places: Map<string, { id: string; until: number }>
+  readonly slots: Map<string, { id: string; until: number }>
 }
 
 interface Real {
@@ -63,7 +63,7 @@ async function agree(model: Model, real: Real): Promise<void> {
   expect(model.jobs.filter((job) => job.key === 'strict' && !isOver(job)).length).toBeLessThanOrEqual(1)
 }
 
-interface Asked {
+interface Request {
   readonly key: string
   readonly whilst: UniqueWhile
   readonly policy: UniquePolicy
@@ -71,17 +71,17 @@ interface Asked {
   readonly delay: number
 }
 
-const enqueue = (asked: Asked): Step =>
-  step(`enqueue(${JSON.stringify(asked)})`, async (model, real) => {
+const enqueue = (request: Request): Step =>
+  step(`enqueue(${JSON.stringify(request)})`, async (model, real) => {
     const id = real.ids.jobId(real.clock.now)
     const payload = JSON.stringify(id)
-    const answer = await insert(real, asked, id, payload)
-    expect(answer).toBe(expectedAnswer(model, asked, id, payload, real.clock.now))
+    const answer = await insert(real, request, id, payload)
+    expect(answer).toBe(expectedAnswer(model, request, id, payload, real.clock.now))
   })
 
 /** 'new', the id of the existing job, or the code of the refusal. */
-async function insert(real: Real, asked: Asked, id: string, payload: string): Promise<unknown> {
-  const { key, whilst, policy, forMs, delay } = asked
+async function insert(real: Real, request: Request, id: string, payload: string): Promise<unknown> {
+  const { key, whilst, policy, forMs, delay } = request
   const unique: UniqueSlotRequest = { key, while: whilst, onDuplicate: policy, forMs }
   const row = {
     id,
@@ -102,38 +102,38 @@ async function insert(real: Real, asked: Asked, id: string, payload: string): Pr
   )
 }
 
-function expectedAnswer(model: Model, asked: Asked, id: string, payload: string, now: number): string {
-  const place = model.places.get(asked.key)
-  const holder = model.jobs.find((job) => job.id === place?.id)
+function expectedAnswer(model: Model, request: Request, id: string, payload: string, now: number): string {
+  const slot = model.slots.get(request.key)
+  const holder = model.jobs.find((job) => job.id === slot?.id)
   const inTheWay =
-    holder !== undefined && !isOver(holder) && (asked.whilst === 'unfinished' || isWaiting(holder)) ? holder : undefined
-  const window = place !== undefined && place.until > now ? place.until : undefined
-  let until = asked.forMs === null ? 0 : now + asked.forMs
-  if (asked.policy === 'reschedule') {
-    if (inTheWay !== undefined) return putOff(inTheWay, asked, payload, place?.until ?? 0, now)
+    holder !== undefined && !isOver(holder) && (request.whilst === 'unfinished' || isWaiting(holder)) ? holder : undefined
+  const window = slot !== undefined && slot.until > now ? slot.until : undefined
+  let until = request.forMs === null ? 0 : now + request.forMs
+  if (request.policy === 'reschedule') {
+    if (inTheWay !== undefined) return putOff(inTheWay, request, payload, slot?.until ?? 0, now)
   } else if (inTheWay !== undefined || window !== undefined) {
-    if (asked.policy === 'ignore') return place?.id ?? 'nobody'
-    if (asked.policy === 'reject' || holder === undefined || !isWaiting(holder)) return 'E_DUPLICATE_JOB'
+    if (request.policy === 'ignore') return slot?.id ?? 'nobody'
+    if (request.policy === 'reject' || holder === undefined || !isWaiting(holder)) return 'E_DUPLICATE_JOB'
     Object.assign(holder, { state: 'cancelled' })
     until = window ?? until
   }
-  model.places.set(asked.key, { id, until })
-  const dueAt = dueOf(asked, asked.policy === 'reschedule' ? until : 0, now)
+  model.slots.set(request.key, { id, until })
+  const dueAt = dueOf(request, request.policy === 'reschedule' ? until : 0, now)
   const state = dueAt > now ? 'scheduled' : 'ready'
-  model.jobs.push({ id, key: asked.key, whilst: asked.whilst, payload, state, claim: null, dueAt, keepUntil: Infinity })
+  model.jobs.push({ id, key: request.key, whilst: request.whilst, payload, state, claim: null, dueAt, keepUntil: Infinity })
   return 'new'
 }
 
-function putOff(holder: ModelJob, asked: Asked, payload: string, until: number, now: number): string {
+function putOff(holder: ModelJob, request: Request, payload: string, until: number, now: number): string {
   if (!isWaiting(holder)) return 'E_DUPLICATE_JOB'
-  const dueAt = dueOf(asked, until, now)
+  const dueAt = dueOf(request, until, now)
   const state = dueAt > now ? 'scheduled' : 'ready'
-  Object.assign(holder, { whilst: asked.whilst, payload, dueAt, state })
+  Object.assign(holder, { whilst: request.whilst, payload, dueAt, state })
   return holder.id
 }
 
-const dueOf = (asked: Asked, until: number, now: number): number =>
-  until === 0 ? now + asked.delay : Math.min(until, now + asked.delay)
+const dueOf = (request: Request, until: number, now: number): number =>
+  until === 0 ? now + request.delay : Math.min(until, now + request.delay)
 
 const advance = (ms: number): Step =>
   step(`advance(${ms})`, async (model, real) => {
@@ -169,7 +169,7 @@ const settle = (at: number, to: State, keepMs: number): Step =>
 /** A cancelled job releases its slot at once; a job that is kept for no time is deleted. */
 function end(model: Model, job: ModelJob, keepMs: number, now: number): void {
   const makesWay = job.state === 'cancelled' || job.state === 'gone'
-  if (makesWay && model.places.get(job.key)?.id === job.id) model.places.delete(job.key)
+  if (makesWay && model.slots.get(job.key)?.id === job.id) model.slots.delete(job.key)
   if (keepMs === 0) job.state = 'gone'
   job.keepUntil = now + keepMs
 }
@@ -193,14 +193,14 @@ const command = (at: number, to: 'cancelled' | 'gone' | 'ready', keepMs: number)
   })
 
 async function retry(model: Model, real: Real, job: ModelJob, changing: Promise<string>): Promise<void> {
-  const place = model.places.get(job.key)
-  const other = model.jobs.find((each) => each !== job && each.id === place?.id && !isOver(each))
+  const slot = model.slots.get(job.key)
+  const other = model.jobs.find((each) => each !== job && each.id === slot?.id && !isOver(each))
   if (other !== undefined && (job.whilst === 'unfinished' || isWaiting(other)))
     return await expect(changing).rejects.toMatchObject({ code: 'E_DUPLICATE_JOB', existingId: other.id })
   expect(await changing).toBe('changed')
-  model.places.set(job.key, {
+  model.slots.set(job.key, {
     id: job.id,
-    until: place !== undefined && place.until > real.clock.now ? place.until : 0,
+    until: slot !== undefined && slot.until > real.clock.now ? slot.until : 0,
   })
   Object.assign(job, { state: 'ready', dueAt: real.clock.now, keepUntil: Infinity })
 }
@@ -247,7 +247,7 @@ test(
         await store.addWorker({ id: 'w', host: 'here', pid: 1 })
         try {
           const real: Real = { store, clock, ids: world.ids }
-          await fc.asyncModelRun(() => ({ model: { jobs: [], places: new Map() }, real }), given)
+          await fc.asyncModelRun(() => ({ model: { jobs: [], slots: new Map() }, real }), given)
         } finally {
           await store.close()
         }

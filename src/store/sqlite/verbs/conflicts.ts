@@ -135,15 +135,15 @@ function moveHolder(session: Session, job: NewJob, { seq, id, grp }: StoredHolde
  * Slots read for each that may be deleted. If more than one in this many is over, the sweep continues at once; so
  * expired slots never become more than a part of the table, and a table without expired slots is scanned slowly.
  */
-const LOOKS = 4
+const SCANS_PER_LIMIT = 4
 
 /** Deletes expired slots among the next few of a cyclic scan of the table. Returns their number. */
 export function sweepSlots(session: Session, limit: number, now: number): number {
-  const looks = limit * LOOKS
-  const rows = session.statement(session.queries.nextSlots).all(now, ...session.sweptTo, looks) as SweepRow[]
+  const scans = limit * SCANS_PER_LIMIT
+  const rows = session.statement(session.queries.nextSlots).all(now, ...session.sweptTo, scans) as SweepRow[]
   const over = rows.filter((row) => row.over === 1).slice(0, limit)
   for (const row of over) session.statement(session.queries.sweepSlot).run(row.name, row.key, row.id)
-  const last = over.length === limit ? over.at(-1) : rows.length === looks ? rows.at(-1) : undefined
+  const last = over.length === limit ? over.at(-1) : rows.length === scans ? rows.at(-1) : undefined
   session.sweptTo = last === undefined ? ['', ''] : [last.name, last.key]
   return over.length
 }

@@ -53,14 +53,14 @@ function walk(session: Session, query: FindQuery, take: Take): number | null {
  * already.
  */
 function inOneSnapshot<T>(session: Session, read: () => T): T {
-  session.statement(session.queries.beginLook).run()
+  session.statement(session.queries.beginSnapshot).run()
   try {
     const value = read()
-    session.statement(session.queries.endLook).run()
+    session.statement(session.queries.endSnapshot).run()
     return value
   } catch (error) {
     try {
-      session.statement(session.queries.endLook).run()
+      session.statement(session.queries.endSnapshot).run()
     } catch {
       // SQLite has ended the transaction itself: the original error is thrown.
     }
@@ -72,15 +72,15 @@ function inOneSnapshot<T>(session: Session, read: () => T): T {
  * Reads the ranges one after the other, until the page is full or has read enough. Returns where the next page begins.
  */
 function walkWithin(session: Session, query: FindQuery, ranges: readonly NumberRange[], take: Take): number | null {
-  let looked = 0
+  let scanned = 0
   for (const range of inOrder(query, ranges)) {
-    if (looked >= WINDOW_MAX) return range.cursor
+    if (scanned >= WINDOW_MAX) return range.cursor
     const lists = listsOf(session, query, range)
     if (lists === undefined) break
     const list = farthest(lists, query.order, WINDOW_MAX)
     if (take(list.refs)) return null
-    if (list.looked === WINDOW_MAX) return list.last
-    looked += list.looked
+    if (list.scanned === WINDOW_MAX) return list.last
+    scanned += list.scanned
   }
   return null
 }

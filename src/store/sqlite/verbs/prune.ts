@@ -15,10 +15,10 @@ export function pruneVerbs(commits: CommitQueue, session: Session): PruneStore {
     pruneJobs: (limit) =>
       commits.write((now) => pruneJobs(session, limit, now), {
         durable: false,
-        look: (now) => nothingToPrune(session, now),
+        readFirst: (now) => nothingToPrune(session, now),
       }),
     sweepRows: (limit) =>
-      commits.write((now) => sweepRows(session, limit, now), { durable: false, look: () => nothingToSweep(session) }),
+      commits.write((now) => sweepRows(session, limit, now), { durable: false, readFirst: () => nothingToSweep(session) }),
   }
 }
 

@@ -29,7 +29,7 @@ export function settleJobs(
   const refused: number[] = []
   for (const job of requested.settled) {
     if (isFinal(job.to)) ended.push(job)
-    else if (!releaseJob(session, job, now)) refused.push(job.ref)
+    else if (!requeueJob(session, job, now)) refused.push(job.ref)
   }
   if (ended.length > 0) refused.push(...endJobs(session, ended, now))
   for (const fence of closeLeases) session.statement(session.queries.closeLease).run(fence)
@@ -80,9 +80,9 @@ function dropRequests(session: Session, refs: readonly number[], refused: readon
 }
 
 /** Releases an unfinished job: ready now or later, or paused or parked. */
-function releaseJob(session: Session, job: SettledJob, now: number): boolean {
+function requeueJob(session: Session, job: SettledJob, now: number): boolean {
   const dueAt = job.delayMs === null ? null : now + job.delayMs
-  const { changes } = session.statement(session.queries.giveBack).run(
+  const { changes } = session.statement(session.queries.requeueJob).run(
     job.to,
     dueAt,
     dueAt,

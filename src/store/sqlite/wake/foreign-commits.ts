@@ -66,10 +66,10 @@ export class ForeignCommits {
     // Checks are in progress: the commit of this touch may be visible only after the last of them.
     if (this.#timer !== undefined) return void (this.#touchedAgain = true)
     this.#step = 0
-    this.#lookIn(BURST_MS[0])
+    this.#checkIn(BURST_MS[0])
   }
 
-  #lookIn(ms: number | undefined): void {
+  #checkIn(ms: number | undefined): void {
     this.#timer?.()
     this.#timer = ms === undefined ? undefined : afterIdle(this.#parts.timers, ms, () => this.#nextLook())
     if (ms !== undefined || !this.#touchedAgain) return
@@ -79,12 +79,12 @@ export class ForeignCommits {
 
   /** After a check that found a commit, check once more: the touch may have come from two commits. */
   #nextLook(): void {
-    const found = this.#look()
+    const found = this.#check()
     this.#step = found ? BURST_MS.length : this.#step + 1
-    this.#lookIn(found ? REPORT_EVERY_MS : BURST_MS[this.#step])
+    this.#checkIn(found ? REPORT_EVERY_MS : BURST_MS[this.#step])
   }
 
-  #look(): boolean {
+  #check(): boolean {
     const version = this.#parts.version()
     if (version === this.#version) return false
     this.#version = version

@@ -10,7 +10,7 @@ export class Notices {
     return () => void this.#listeners.delete(callback)
   }
 
-  tell(notice: StoreNotice): void {
+  send(notice: StoreNotice): void {
     for (const listener of this.#listeners) listener(notice)
   }
 }

@@ -20,7 +20,7 @@ export const FILE_BYTES = SLOT_BYTES * SLOTS_MAX
 /** A longer file is not a wake file, whatever its name, and is left alone. */
 const BYTES_MAX = 4_096
 /** How long a removed or replaced file may stay unnoticed. */
-const LOOK_AGAIN_MS = 1_000
+const RETRY_MS = 1_000
 
 /**
  * `<file>-wake`: a few bytes without a meaning of their own; a change of them is the hint. The file may be missing,
@@ -32,7 +32,7 @@ export class WakeFile {
   readonly #clock: Clock
   readonly #parts: WakeFileParts
   #file: number | undefined
-  #lookedAt = -Infinity
+  #triedAt = -Infinity
 
   constructor(database: string, clock: Clock, parts: WakeFileParts) {
     this.path = `${database}-wake`
@@ -75,8 +75,8 @@ export class WakeFile {
   /** Checked again once a second: the file may have been removed, or an earlier error may be resolved. */
   #descriptor(): number | undefined {
     const now = this.#clock.monotonic()
-    if (now - this.#lookedAt < LOOK_AGAIN_MS) return this.#file
-    this.#lookedAt = now
+    if (now - this.#triedAt < RETRY_MS) return this.#file
+    this.#triedAt = now
     const there = lstatSync(this.path, { throwIfNoEntry: false })
     if (this.#file !== undefined && there !== undefined && isSame(there, fstatSync(this.#file))) return this.#file
     this.close()

@@ -4,7 +4,7 @@
  * (`$1::text::bigint`). A library that inspects the type of a placeholder would otherwise encode a bigint or JSON in
  * its own way.
  */
-export interface Executor {
+export interface SqlExecutor {
   /**
    * `$1` may occur more than once. Rows have the column names as keys; see `numberOf` (store/columns.ts) for bigints.
    */

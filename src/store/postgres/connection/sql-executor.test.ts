@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { numberOf, numberOrNull } from '../../columns.js'
-import { sqlStateOf, withGivenNames } from './executor.js'
+import { sqlStateOf, withGivenNames } from './sql-executor.js'
 
 describe('a bigint column', () => {
   test.each([7, '7', 7n])('is the same number as %o', (value) => expect(numberOf(value)).toBe(7))

@@ -1,6 +1,6 @@
 import type { DayQueries } from '../queries/days.js'
 import { beforeDay } from '../queries/days.js'
-import type { Executor } from '../connection/executor.js'
+import type { SqlExecutor } from '../connection/sql-executor.js'
 import { DAY_MS } from '../queries/numbers.js'
 
 /** Jobs per slice: a few milliseconds, after which a claim on the same connection can run. */
@@ -15,10 +15,10 @@ const STAYING_SHARE = 0.1
 const YOUNG_DAYS = 10
 
 /** Reads one past day in slices: which of its jobs are unfinished, or kept longer. */
-export class DayLook {
+export class DayScan {
   readonly day: number
   readonly #now: number
-  /** The last number drawn when this look began, with no lower number uncommitted; undefined: that is not known yet. */
+  /** The last number drawn when this scan began, with no lower number uncommitted; undefined: that is not known yet. */
   readonly lastNumber: string | undefined
   all = 0
   readonly staying: number[] = []
@@ -33,9 +33,9 @@ export class DayLook {
   }
 
   /** Reads the next slice. */
-  async goOn(db: Executor, queries: DayQueries): Promise<void> {
+  async readSlice(db: SqlExecutor, queries: DayQueries): Promise<void> {
     const values = [this.#after, beforeDay(this.day + 1), String(this.#now), String(SLICE)]
-    const [slice] = await db.query<Slice>(queries.lookAtSlice, values)
+    const [slice] = await db.query<Slice>(queries.scanSlice, values)
     this.all += slice?.rows ?? 0
     this.staying.push(...(JSON.parse(slice?.staying ?? '[]') as number[]))
     this.#after = slice?.last ?? this.#after
@@ -47,7 +47,7 @@ export class DayLook {
     return this.#isOver
   }
 
-  get mayGo(): boolean {
+  get mayBeDropped(): boolean {
     const isYoung = Math.floor(this.#now / DAY_MS) - this.day <= YOUNG_DAYS
     if (isYoung && this.staying.length > this.all * STAYING_SHARE) return false
     return this.staying.length < STAYING_MAX

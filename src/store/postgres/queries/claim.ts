@@ -86,54 +86,12 @@ const asRows = (lanes: typeof lanesByName): string => `
     left join ${s}.jobs j on ${isTaken}
     order by ${sort('j')}, j.ref`
 
-/** Workers and their claims. */
+/** Claims and their leases. */
 export const claimQueries = {
-  addWorker: `
-    insert into ${s}.workers (worker, host, pid, identity, lease_ms, started_at)
-    values ($1, $2, $3::text::integer, $4, $5::text::bigint, coalesce($6::text::bigint, ${clock}))`,
-  beat: `
-    update ${s}.workers set beat = beat + 1 where worker = $1
-    returning 1 as beat`,
-  markBlocking: `update ${s}.workers set blocked_by = $1::text::bigint where worker = $2`,
-  /** Also deletes its empty leases (`voidClaims`). */
-  dropWorker: `
-    with dropped as (delete from ${s}.workers where worker = $1)
-    delete from ${s}.leases where worker = $1 and refs = '{}'`,
-  endWorker: `
-    delete from ${s}.workers where worker = $1 and beat = $2::text::bigint
-    returning 1 as ended`,
-  /** Blocks the worker's beats while its jobs are rescued. */
-  lockWorker: `select 1 as locked from ${s}.workers where worker = $1 and beat = $2::text::bigint for update`,
-  isWorker: `select 1 as listed from ${s}.workers where worker = $1`,
-  readWorkers: `
-    (select worker, beat, pid, identity, lease_ms as "leaseMs" from ${s}.workers order by worker)
-    union all
-    (select l.worker, null::bigint, null::integer, null::text, null::bigint
-     from (select distinct worker from ${s}.leases) l
-     where (select w.worker from ${s}.workers w where w.worker = l.worker) is null)`,
   claimJobs: asJson(lanesByName),
   claimJobsByRow: asRows(lanesByName),
   claimFromLanes: asJson(lanesByList),
   claimFromLanesByRow: asRows(lanesByList),
-  /**
-   * The next lanes with jobs, after lane $1, each with the `sort` of its first job; and the lanes of suspects. Each
-   * lane costs one index lookup, however many jobs it has.
-   */
-  filledLanes: `
-    with recursive clock as materialized (select coalesce($3::text::bigint, ${clock}) as now),
-    filled as (
-      (select r.lane, r.sort from ${s}.ready r where r.lane > $1::text::integer order by r.lane, r.sort, r.ref limit 1)
-      union all
-      select next.lane, next.sort
-      from filled f
-      cross join lateral (
-        select r.lane, r.sort from ${s}.ready r where r.lane > f.lane order by r.lane, r.sort, r.ref limit 1) next)
-    select n.lane, n.queue, n.name, each.sort, ${isPaused('n.queue')} as paused
-    from clock, (
-      (select lane, sort from filled limit $2::text::integer)
-      union all
-      (select distinct w.lane, null::bigint from ${s}.waiting w where w.state = 'ready' and $1 = '0')) as each
-    cross join lateral (select * from ${s}.lanes n where n.lane = each.lane limit 1) n`,
   /** Inserts an empty lease for each fence, so that a late claim with this fence conflicts. */
   voidClaims: `
     insert into ${s}.leases (fence, worker, quarantined, claimed_at, starting, refs)

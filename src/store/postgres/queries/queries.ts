@@ -1,18 +1,23 @@
-import { requestQueries } from './request.js'
 import { censusQueries } from './census.js'
 import { claimQueries } from './claim.js'
-import { enqueueQueries } from './enqueue.js'
+import { conflictQueries } from './conflicts.js'
 import { findQueries } from './find.js'
 import { timeQueries } from './find-by-time.js'
-import { linkQueries } from './links.js'
 import { groupQueries } from './groups.js'
-import { moveQueries } from './move.js'
+import { insertQueries } from './insert.js'
+import { laneQueries } from './lanes.js'
+import { linkQueries } from './links.js'
+import { moveQueries } from './moves.js'
+import { pauseQueries } from './pauses.js'
+import { pruneQueries } from './prune.js'
 import { readQueries } from './read.js'
 import { receiptQueries } from './receipts.js'
+import { requestQueries } from './requests.js'
 import { scheduleQueries } from './schedules.js'
 import { sessionQueries } from './session.js'
 import { settleQueries } from './settle.js'
 import { upkeepQueries } from './upkeep.js'
+import { workerQueries } from './workers.js'
 import { CHANNEL, s, SCHEMA_TEXT } from './sql-fragments.js'
 
 /**
@@ -24,21 +29,26 @@ import { CHANNEL, s, SCHEMA_TEXT } from './sql-fragments.js'
  * text. `now` is the server's clock; only a test passes one.
  */
 const statements = {
-  ...sessionQueries,
-  ...enqueueQueries,
-  ...readQueries,
+  ...censusQueries,
+  ...claimQueries,
+  ...conflictQueries,
   ...findQueries,
   ...timeQueries,
-  ...moveQueries,
-  ...linkQueries,
-  ...requestQueries,
-  ...upkeepQueries,
-  ...claimQueries,
-  ...settleQueries,
-  ...scheduleQueries,
   ...groupQueries,
+  ...insertQueries,
+  ...laneQueries,
+  ...linkQueries,
+  ...moveQueries,
+  ...pauseQueries,
+  ...pruneQueries,
+  ...readQueries,
   ...receiptQueries,
-  ...censusQueries,
+  ...requestQueries,
+  ...scheduleQueries,
+  ...sessionQueries,
+  ...settleQueries,
+  ...upkeepQueries,
+  ...workerQueries,
 }
 
 export type Queries = typeof statements

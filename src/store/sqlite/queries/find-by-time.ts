@@ -34,7 +34,4 @@ export const clockStepQueries = {
   dropOldClockSteps: `
     delete from millrace_clock_steps
     where seq <= coalesce((select min(seq) from millrace_jobs), 9223372036854775807)`,
-  /** One snapshot for several reads, also when the connection is in a transaction already. */
-  beginSnapshot: `savepoint snapshot`,
-  endSnapshot: `release snapshot`,
 }

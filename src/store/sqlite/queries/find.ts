@@ -1,6 +1,6 @@
 import type { State } from '../../../job/rules/states.js'
 import { READY_MAX } from '../../find.js'
-import { jobRow } from './job-row.js'
+import { jobRow } from './sql-fragments.js'
 
 /** The direction of a page. */
 export type Way = 'asc' | 'desc'

@@ -4,7 +4,7 @@ import type { State } from '../../../job/rules/states.js'
 import type { JobRow } from '../../store.js'
 import type { SqliteValue } from '../connection/driver.js'
 import { dropLabels } from './labels.js'
-import { ROWS_PER_INSERT } from '../queries/queries.js'
+import { ROWS_PER_INSERT } from '../queries/insert.js'
 import { readForChange } from './read.js'
 import type { Session } from '../connection/session.js'
 

@@ -2,7 +2,7 @@ import { instant } from '../../ordering.js'
 import type { NewJob } from '../../store.js'
 import type { SqliteValue } from '../connection/driver.js'
 import type { Session } from '../connection/session.js'
-import { ROWS_PER_INSERT } from '../queries/queries.js'
+import { ROWS_PER_INSERT } from '../queries/insert.js'
 import { addLabels } from './labels.js'
 
 /**

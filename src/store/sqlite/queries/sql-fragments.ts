@@ -20,3 +20,22 @@ export function jobRow(from = 'millrace_jobs j\n    join'): string {
     left join millrace_live l on l.seq = j.seq
     left join millrace_history h on h.seq = j.seq`
 }
+
+/** A statement for a number of rows, built once for each number. */
+export function byRows(build: (rows: number) => string): (rows: number) => string {
+  const built: string[] = []
+  return (rows) => (built[rows] ??= build(rows))
+}
+
+/**
+ * The columns of a job that a claim reads. Most jobs have null in the rare columns, and each column read has a cost: so
+ * those are read as one JSON text.
+ */
+export function claimedColumns(): string {
+  return `l.seq, j.id, j.payload, l.due_at,
+           case
+             when l.attempt = 0 and l.retries = 0 and l.crashes = 0 and l.streak = 0 and l.log is null
+               and l.expires_at is null and j.key is null and j.options is null and j.grp is null then null
+             else json_array(l.attempt, l.retries, l.crashes, l.streak, l.log, l.expires_at, j.key, j.options, j.grp)
+           end as rare`
+}

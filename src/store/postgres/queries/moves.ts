@@ -53,7 +53,7 @@ const takeHistory = (locked: Locked): string => `
       on conflict do nothing)
     select ref from taken`
 
-/** From one table to another. */
+/** Commands, and jobs that a conflict reschedules: from one table to another. */
 export const moveQueries = {
   takeReady: takeReady(''),
   takeWaiting: takeWaiting(''),

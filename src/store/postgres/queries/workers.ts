@@ -1,0 +1,28 @@
+import { clock, s } from './sql-fragments.js'
+
+/** Workers, their beats, and which of them block their event loop. */
+export const workerQueries = {
+  addWorker: `
+    insert into ${s}.workers (worker, host, pid, identity, lease_ms, started_at)
+    values ($1, $2, $3::text::integer, $4, $5::text::bigint, coalesce($6::text::bigint, ${clock}))`,
+  beat: `
+    update ${s}.workers set beat = beat + 1 where worker = $1
+    returning 1 as beat`,
+  markBlocking: `update ${s}.workers set blocked_by = $1::text::bigint where worker = $2`,
+  /** Also deletes its empty leases (`voidClaims`). */
+  dropWorker: `
+    with dropped as (delete from ${s}.workers where worker = $1)
+    delete from ${s}.leases where worker = $1 and refs = '{}'`,
+  endWorker: `
+    delete from ${s}.workers where worker = $1 and beat = $2::text::bigint
+    returning 1 as ended`,
+  /** Blocks the worker's beats while its jobs are rescued. */
+  lockWorker: `select 1 as locked from ${s}.workers where worker = $1 and beat = $2::text::bigint for update`,
+  isWorker: `select 1 as listed from ${s}.workers where worker = $1`,
+  readWorkers: `
+    (select worker, beat, pid, identity, lease_ms as "leaseMs" from ${s}.workers order by worker)
+    union all
+    (select l.worker, null::bigint, null::integer, null::text, null::bigint
+     from (select distinct worker from ${s}.leases) l
+     where (select w.worker from ${s}.workers w where w.worker = l.worker) is null)`,
+}

@@ -1,0 +1,30 @@
+/** Workers, their beats, and which of them block their event loop. */
+export const workerQueries = {
+  addWorker: `
+    insert into millrace_workers (worker, host, pid, identity, lease_ms, started_at)
+    values (?, ?, ?, ?, ?, ?)`,
+  beat: `
+    update millrace_workers
+    set beat = beat + 1
+    where worker = ?`,
+  markBlocking: `
+    update millrace_workers set blocked_by = ?
+    where worker = ?`,
+  dropWorker: `
+    delete from millrace_workers
+    where worker = ?`,
+  endWorker: `
+    delete from millrace_workers
+    where worker = ? and beat = ?`,
+  isWorker: `
+    select 1
+    from millrace_workers
+    where worker = ?`,
+  readWorkers: `
+    select worker, beat, pid, identity, lease_ms as "leaseMs"
+    from millrace_workers
+    union all
+    select distinct worker, null, null, null, null
+    from millrace_leases
+    where worker not in (select worker from millrace_workers)`,
+}

@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { BANNED_WORDS, EXCEPTIONS, LARGE_FOLDERS, LONG_FUNCTIONS, excuses, isExcused } from './house/exceptions.js'
+import { documentsNameOnlyWhatExists } from './house/documents.js'
 import { languageIsPlain } from './house/language.js'
 import { foldersAreSmall, functionsAreShort } from './house/length.js'
 import { mapNamesEveryRoom, mapNamesOnlyWhatExists } from './house/map.js'
@@ -34,6 +35,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   'run-time dependencies are agreed and have a written reason': dependenciesAreAgreed,
   'ARCHITECTURE.md names every folder of src': mapNamesEveryRoom,
   'ARCHITECTURE.md names only files and folders that exist': mapNamesOnlyWhatExists,
+  'documents name only files and folders that exist': documentsNameOnlyWhatExists,
   'ARCHITECTURE.md names every table of both schemas, and no other': mapNamesEveryTable,
   'comments and test names name the actor, and known exceptions only shrink': languageIsPlain(BANNED_WORDS),
   'every error code has an anchor in docs/errors.md': errorCodesAreDocumented,

@@ -13,7 +13,7 @@ import { checkMillOptions } from '../mill/options.js'
 import { buildTestMill } from './test-mill.js'
 import type { OpenTestStore, TestMill, TestOptions } from './test-mill.js'
 import { matches } from './matches.js'
-import type { Running } from '../worker/running.js'
+import type { Running } from '../worker/attempt/running.js'
 
 /** A mill under test: virtual time, no timers, no threads; nothing runs unless you say so. */
 export interface TestKit {

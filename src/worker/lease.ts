@@ -1,7 +1,7 @@
 import type { LeaseStore } from '../store/store.js'
 import type { Heartbeat } from '../store/workers.js'
 import type { World } from '../world/world.js'
-import type { LoopWatch } from './loop-watch.js'
+import type { LoopWatch } from './in-flight/loop-watch.js'
 
 /**
  * A worker's lease, kept by heartbeats. They come from a thread of the store where it has one; else from this event loop, and

@@ -2,8 +2,8 @@ import type { Store } from '../store/store.js'
 import { SingleFlight } from '../world/single-flight.js'
 import type { Cancel } from '../world/timers.js'
 import type { World } from '../world/world.js'
-import type { Members } from './indexed-set.js'
-import type { Running } from './running.js'
+import type { Members } from './in-flight/indexed-set.js'
+import type { Running } from './attempt/running.js'
 
 export interface RequestReaderParts {
   readonly world: World

@@ -6,11 +6,11 @@ import { settledWithin } from '../world/timers.js'
 import type { Cancel } from '../world/timers.js'
 import { planClaim } from './claim.js'
 import type { ClaimPlan, WorkerLoad } from './claim.js'
-import { InFlight } from './in-flight.js'
-import type { InFlightParts } from './in-flight-parts.js'
+import { InFlight } from './in-flight/in-flight.js'
+import type { InFlightParts } from './in-flight/in-flight-parts.js'
 import { Lease } from './lease.js'
 import { RequestReader } from './requests.js'
-import { Quarantine } from './quarantine.js'
+import { Quarantine } from './quarantine/quarantine.js'
 
 /** The worker's options; they may change while it runs. */
 export interface WorkerOptions {

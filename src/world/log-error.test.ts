@@ -13,7 +13,7 @@ function failing(message: string, stack: readonly string[], more: object = {}): 
 }
 
 test('the frames are the first five of the app, without those of Node and of dependencies', () => {
-  const own = new URL('../worker/run.js', import.meta.url).pathname
+  const own = new URL('../worker/attempt/run.js', import.meta.url).pathname
   const error = failing('no', [
     'Socket.connect (node:net:1:2)',
     'query (/app/node_modules/pg/lib/client.js:1:2)',
@@ -27,7 +27,7 @@ test('the frames are the first five of the app, without those of Node and of dep
 })
 
 test('without frames of the app, those of dependencies are shown, and never those of this package', () => {
-  const own = new URL('../worker/run.js', import.meta.url).pathname
+  const own = new URL('../worker/attempt/run.js', import.meta.url).pathname
   const stack = [
     'connect (node:net:1:2)',
     'query (C:\\app\\node_modules\\pg\\client.js:1:2)',

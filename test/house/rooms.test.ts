@@ -16,7 +16,7 @@ test.each([
   ['src/live/live.ts', '../mill.js', 'live the mill'],
   ['src/mill.ts', './index.js', 'the mill the front door'],
   ['src/mill.ts', './testing/simulator.js', 'the mill a door'],
-  ['src/worker/run.ts', 'millrace', 'an actor the package by its name'],
+  ['src/worker/attempt/run.ts', 'millrace', 'an actor the package by its name'],
   ['src/errors.ts', './codec/codec.js', 'errors the codec'],
   ['src/reactive/graph/signal.ts', '../../world/world.js', 'reactive the world'],
   ['src/codec/codec.ts', '../world/world.js', 'the codec the world'],

@@ -21,9 +21,18 @@ export interface House {
   readonly others: readonly Source[]
   /** The path of every file under `src/`, `test/` and `scripts/`. */
   readonly paths: readonly string[]
+  /** The path of every file that documents may name: also of those under `bench/`, `docs/` and `examples/`. */
+  readonly files: readonly string[]
+  /** The README, the guides and the other documents. */
+  readonly documents: readonly Document[]
   readonly manifest: Manifest
   /** The text of a file under `docs/`, or undefined when there is none. */
   readonly doc: (path: string) => string | undefined
+}
+
+export interface Document {
+  readonly path: string
+  readonly text: string
 }
 
 export interface Manifest {
@@ -45,14 +54,23 @@ export interface Breach {
 
 export type Rule = (house: House) => Breach[]
 
+const DOCUMENTS = ['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md']
+
 export function readHouse(root: string): House {
   const paths = ['src', 'test', 'scripts'].flatMap((folder) => filesUnder(root, folder))
   const read = (path: string): Source => toSource(path, readFileSync(join(root, path), 'utf8'))
-  const code = [...paths, ...filesUnder(root, 'bench')].filter((path) => /\.[cm]?[jt]sx?$/.test(path))
+  const docs = filesUnder(root, 'docs')
+  const bench = filesUnder(root, 'bench')
+  const code = [...paths, ...bench].filter((path) => /\.[cm]?[jt]sx?$/.test(path))
   return {
     sources: code.filter((path) => path.startsWith('src/')).map(read),
     others: code.filter((path) => !path.startsWith('src/')).map(read),
     paths,
+    files: [...paths, ...bench, ...docs, ...filesUnder(root, 'examples')],
+    documents: [...DOCUMENTS, ...docs.filter((path) => path.endsWith('.md'))].map((path) => ({
+      path,
+      text: readFileSync(join(root, path), 'utf8'),
+    })),
     manifest: JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Manifest,
     doc: (path) => readIfThere(join(root, path)),
   }
@@ -61,7 +79,9 @@ export function readHouse(root: string): House {
 /** A house of a few planted files, for the tests of the rules. */
 export function plant(files: Readonly<Record<string, string>>, rest: Partial<House> = {}): House {
   const sources = Object.entries(files).map(([path, text]) => toSource(path, text))
-  return { sources, others: [], paths: Object.keys(files), manifest: {}, doc: () => undefined, ...rest }
+  const paths = Object.keys(files)
+  const nothing = { others: [], documents: [], manifest: {}, doc: () => undefined }
+  return { sources, paths, files: paths, ...nothing, ...rest }
 }
 
 export function toSource(path: string, text: string): Source {

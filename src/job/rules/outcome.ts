@@ -4,7 +4,7 @@ import type { ErrorRecord } from '../../codec/error-text.js'
 export type Encoded = string | Uint8Array
 
 /**
- * How a claim ended, as the worker or the rescuer saw it. A handler may throw anything; `worker/run.ts` turns it into one of these.
+ * How a claim ended, as the worker or the rescuer saw it. A handler may throw anything; `worker/attempt/run.ts` turns it into one of these.
  */
 export type Outcome =
   /** The handler returned. `note` says why a result is not kept. */

@@ -35,7 +35,7 @@ import type { Census } from '../census.js'
 import { LastClaim, claimJobs, confirmJobs, heldAfterPause, readLeases, reportJobs, voidClaims } from './verbs/claim.js'
 import { Commands } from './verbs/change.js'
 import type { Connection } from './connection/connection.js'
-import { Gather } from './connection/gather.js'
+import { WriteBatcher } from './connection/write-batcher.js'
 import { LOCK_PATIENCE_MS, whileLocked } from './connection/while-locked.js'
 import { Hints } from './wake/hints.js'
 import { insertJobs } from './verbs/insert.js'
@@ -86,7 +86,7 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
   readonly #run: Runner
   readonly #verbs: VerbRunner
   readonly #lastClaim: LastClaim
-  readonly #inserts: Gather<readonly NewJob[], void>
+  readonly #inserts: WriteBatcher<readonly NewJob[], void>
   readonly #keyedInserts: KeyedInserts
   readonly #commands: Commands
   readonly #prune: PostgresPrune
@@ -105,7 +105,7 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     this.#hints = new Hints(opened.self)
     this.#run = new Runner(opened, this.#lanes, this.#hints, options.now)
     this.#lastClaim = new LastClaim(world)
-    this.#inserts = new Gather({ write: (lists) => this.#insertPlain(lists.flat()), weigh: weightOf, max: INSERT_MAX })
+    this.#inserts = new WriteBatcher({ write: (lists) => this.#insertPlain(lists.flat()), weigh: weightOf, max: INSERT_MAX })
     const plain: Run = (work) => this.#plain(this.#work, work)
     this.#prune = new PostgresPrune(opened, plain, this.#run.receipts)
     const parts = { lanes: this.#lanes, plain, transact: this.#transact.bind(this), withReceipts: this.#run }

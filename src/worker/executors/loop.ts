@@ -1,6 +1,6 @@
 import type { AsyncLocalStorage } from 'node:async_hooks'
 import type { Handler } from '../../job/definition/define.js'
-import type { Running } from '../running.js'
+import type { Running } from '../attempt/running.js'
 
 /** Calls handlers. Threads and processes join here as executors of their own. */
 export interface HandlerExecutor {

@@ -8,7 +8,7 @@ import type { CommandSteps, Moved } from '../../verbs/commands.js'
 import type { Slot } from '../../verbs/conflicts.js'
 import { addParents } from '../../verbs/links.js'
 import { awaitVerb } from '../../verbs/verb.js'
-import { Gather } from '../connection/gather.js'
+import { WriteBatcher } from '../connection/write-batcher.js'
 import type { Session, VerbParts } from '../connection/session.js'
 import { arrayOf, textOf } from '../connection/session.js'
 import { isLocked, LOCK_PATIENCE_MS } from '../connection/while-locked.js'
@@ -22,18 +22,18 @@ import type { StoredJob } from './read.js'
 /** Commands to jobs: those that arrive while one is in flight are applied together. */
 export class Commands {
   readonly #parts: VerbParts
-  readonly #gather: Gather<GuardedChange, Changed | undefined>
+  readonly #batcher: WriteBatcher<GuardedChange, Changed | undefined>
 
   constructor(parts: VerbParts) {
     this.#parts = parts
-    this.#gather = new Gather({ write: (changes) => this.#some(changes), weigh: () => 1, max: TOGETHER_MAX })
+    this.#batcher = new WriteBatcher({ write: (changes) => this.#some(changes), weigh: () => 1, max: TOGETHER_MAX })
   }
 
   change(change: GuardedChange): Promise<Changed> {
     return this.#parts.withReceipts.withKnownOutcome({
       ids: [change.id],
       write: async (isAgain) =>
-        (mayShare(change) && !isAgain ? await this.#gather.add(change) : undefined) ?? this.#alone(change),
+        (mayShare(change) && !isAgain ? await this.#batcher.add(change) : undefined) ?? this.#alone(change),
       read: (answer, index) => (JSON.parse(answer as string) as (Changed | null)[])[index] ?? undefined,
     })
   }

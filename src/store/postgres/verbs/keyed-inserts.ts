@@ -1,6 +1,6 @@
 import { hasNoParentOrGroup } from '../../conflicts.js'
 import type { InsertOptions, Inserted, NewJob } from '../../store.js'
-import { Gather } from '../connection/gather.js'
+import { WriteBatcher } from '../connection/write-batcher.js'
 import type { Call } from '../connection/receipts.js'
 import type { Session, VerbParts } from '../connection/session.js'
 import { isLocked, LOCK_PATIENCE_MS } from '../connection/while-locked.js'
@@ -25,11 +25,11 @@ type SharedAnswer = Inserted | 'locked' | null
  */
 export class KeyedInserts {
   readonly #parts: VerbParts
-  readonly #gather: Gather<InsertCall, SharedAnswer>
+  readonly #batcher: WriteBatcher<InsertCall, SharedAnswer>
 
   constructor(parts: VerbParts) {
     this.#parts = parts
-    this.#gather = new Gather({ write: (calls) => this.#together(calls), weigh: () => 1, max: CALLS_MAX })
+    this.#batcher = new WriteBatcher({ write: (calls) => this.#together(calls), weigh: () => 1, max: CALLS_MAX })
   }
 
   /** Undefined: this insert is not of that kind. */
@@ -53,7 +53,7 @@ export class KeyedInserts {
 
   async #share(call: InsertCall): Promise<SharedAnswer> {
     let answer: SharedAnswer = 'locked'
-    for (let tries = 0; answer === 'locked' && tries < SHARED_TRIES; tries += 1) answer = await this.#gather.add(call)
+    for (let tries = 0; answer === 'locked' && tries < SHARED_TRIES; tries += 1) answer = await this.#batcher.add(call)
     return answer
   }
 

@@ -1,5 +1,5 @@
 import type { World } from '../../../world/world.js'
-import { transactionOf } from './caller.js'
+import { transactionOf } from './handles.js'
 import type { SqliteDatabase } from '../connection/driver.js'
 
 const STEP_FIRST_MS = 1

@@ -1,5 +1,5 @@
 import { TransactionError } from '../../../errors.js'
-import { transactionOf } from './caller.js'
+import { transactionOf } from './handles.js'
 import { callerQueries } from '../queries/caller-transactions.js'
 import type { SqliteDatabase } from '../connection/driver.js'
 

@@ -1,6 +1,6 @@
 import { TransactionError } from '../../../errors.js'
-import { transactionOf } from './caller.js'
-import type { Kysely } from './caller.js'
+import { transactionOf } from './handles.js'
+import type { Kysely } from './handles.js'
 import { callerQueries } from '../queries/caller-transactions.js'
 import type { SqliteDatabase } from '../connection/driver.js'
 

@@ -9,7 +9,7 @@ import type { SqliteDatabase as KyselyDatabase } from 'kysely'
 import { afterEach, describe, expect, test } from 'vitest'
 import { job, millrace, sqlite } from '../../../index.js'
 import type { Context, Hooks, Mill } from '../../../index.js'
-import { transactionOf } from './caller.js'
+import { transactionOf } from './handles.js'
 import type { SqliteConstructor, SqliteDatabase } from '../connection/driver.js'
 import { isOlder } from '../connection/library.js'
 

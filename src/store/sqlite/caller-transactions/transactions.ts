@@ -2,8 +2,8 @@ import { ClosedError, LeaseLostError, TransactionError } from '../../../errors.j
 import type { World } from '../../../world/world.js'
 import type { Inserted, InsertOptions, NewJob, SettledJob } from '../../store.js'
 import type { Transact, TransactionStore } from '../../transaction-store.js'
-import { CallerStatements, callerOf, checkHome, transactionOf } from './caller.js'
-import type { Home } from './caller.js'
+import { CallerStatements, callerOf, checkHome, transactionOf } from './handles.js'
+import type { Home } from './handles.js'
 import { callerQueries } from '../queries/caller-transactions.js'
 import { sealGroup } from '../../verbs/groups.js'
 import { runVerb } from '../../verbs/verb.js'
@@ -20,7 +20,7 @@ import type { OpenedFile } from '../connection/open.js'
 import type { Queries } from '../queries/queries.js'
 import { Session } from '../connection/session.js'
 import { settleJobs } from '../verbs/settle.js'
-import { checkHeld, checkStillOpen, refuseLater, takeTurn } from './guards.js'
+import { checkHeld, checkStillOpen, refuseLater, takeWriteLock } from './check-open.js'
 
 /** After this long the log says that the file is never free. */
 const BUSY_LIMIT_MS = 60_000
@@ -157,7 +157,7 @@ export class SqliteTransactions implements TransactionStore {
   #whole<T>(statements: Statements, work: (session: Session, now: number) => T): T {
     // Not as a prepared statement: libsql leaves a failed one in progress, and then no savepoint can be opened any
     // more.
-    this.#ours(() => takeTurn(statements.database))
+    this.#ours(() => takeWriteLock(statements.database))
     try {
       statements.of(callerQueries.savepoint).run()
       const result = work(new Session(statements, this.#parts.queries), this.#parts.now())

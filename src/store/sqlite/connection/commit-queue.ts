@@ -1,6 +1,6 @@
 import { ClosedError } from '../../../errors.js'
 import type { World } from '../../../world/world.js'
-import { transactionOf } from '../caller-transactions/caller.js'
+import { transactionOf } from '../caller-transactions/handles.js'
 import { isBusy, SQLITE, sqliteCode } from './driver.js'
 import type { Statements } from './driver.js'
 import { handleClosed, translate } from './faults.js'

@@ -6,7 +6,7 @@ export const callerQueries = {
   rollback: `rollback`,
 
   /** Changes nothing, but takes the write lock for the transaction, or fails when it cannot get it. */
-  takeTurn: `delete from main.millrace_lanes where false`,
+  takeWriteLock: `delete from main.millrace_lanes where false`,
 
   /** Around each call, so that a refused call leaves nothing even if its error is caught. */
   savepoint: `savepoint millrace`,

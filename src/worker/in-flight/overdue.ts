@@ -1,10 +1,10 @@
-import { JobCancelledError, TimeoutError } from '../errors.js'
-import { formatDuration } from '../job/duration/duration.js'
-import type { Outcome } from '../job/rules/outcome.js'
+import { JobCancelledError, TimeoutError } from '../../errors.js'
+import { formatDuration } from '../../job/duration/duration.js'
+import type { Outcome } from '../../job/rules/outcome.js'
 import type { InFlightParts } from './in-flight-parts.js'
-import { cancelledOutcome } from './run.js'
-import type { Running } from './running.js'
-import { failureOf } from './attempt-host.js'
+import { cancelledOutcome } from '../attempt/run.js'
+import type { Running } from '../attempt/running.js'
+import { failureOf } from '../attempt/attempt-host.js'
 
 /** How long an aborted handler may take to return before its attempt is settled without it. */
 export const ABORT_GRACE_MS = 30_000

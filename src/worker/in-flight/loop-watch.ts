@@ -1,10 +1,10 @@
-import { LOOP_CELLS, NEVER, TICK_MS, WHO_BLOCKS } from '../store/loop-watch.js'
-import type { Blocking, LoopShare } from '../store/loop-watch.js'
-import type { Cancel } from '../world/timers.js'
+import { LOOP_CELLS, NEVER, TICK_MS, WHO_BLOCKS } from '../../store/loop-watch.js'
+import type { Blocking, LoopShare } from '../../store/loop-watch.js'
+import type { Cancel } from '../../world/timers.js'
 import type { InFlightParts } from './in-flight-parts.js'
 import { ABORT_GRACE_MS } from './overdue.js'
 import type { Members } from './indexed-set.js'
-import type { Running } from './running.js'
+import type { Running } from '../attempt/running.js'
 
 /** Frames of the handler's stack that are reported. */
 const FRAMES_MAX = 12

@@ -1,7 +1,7 @@
-import { QUARANTINE_MS, quarantineMs } from '../job/rules/quarantine.js'
-import type { Claim, Claimed, ClaimedJob, Store } from '../store/store.js'
-import type { Cancel } from '../world/timers.js'
-import type { World } from '../world/world.js'
+import { QUARANTINE_MS, quarantineMs } from '../../job/rules/quarantine.js'
+import type { Claim, Claimed, ClaimedJob, Store } from '../../store/store.js'
+import type { Cancel } from '../../world/timers.js'
+import type { World } from '../../world/world.js'
 import { afterHoldingBack, firstTurns, nextTurn } from './turns.js'
 import type { Turn, Turns } from './turns.js'
 

@@ -1,7 +1,7 @@
-import type { ClaimedJob } from '../store/store.js'
-import type { World } from '../world/world.js'
+import type { ClaimedJob } from '../../store/store.js'
+import type { World } from '../../world/world.js'
 import { IndexedSet } from './indexed-set.js'
-import type { Running } from './running.js'
+import type { Running } from '../attempt/running.js'
 
 /** A worker's slots: running attempts, and jobs held for the next free slot. Counts by queue are kept up to date, not computed. */
 export class Slots {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { ClaimedJob } from '../store/store.js'
-import type { Running } from './running.js'
+import type { ClaimedJob } from '../../store/store.js'
+import type { Running } from '../attempt/running.js'
 import { Slots } from './slots.js'
 
 let refs = 0

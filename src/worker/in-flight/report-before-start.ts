@@ -1,4 +1,4 @@
-import type { ClaimedJob, LeaseStore } from '../store/store.js'
+import type { ClaimedJob, LeaseStore } from '../../store/store.js'
 
 /**
  * Reports held jobs as begun before they begin, if they were in flight at a crash. All others are reported just after they

@@ -1,8 +1,8 @@
-import { LeaseLostError } from '../errors.js'
-import type { Cancel } from '../world/timers.js'
+import { LeaseLostError } from '../../errors.js'
+import type { Cancel } from '../../world/timers.js'
 import type { InFlightParts } from './in-flight-parts.js'
 import type { Members } from './indexed-set.js'
-import type { Running } from './running.js'
+import type { Running } from '../attempt/running.js'
 
 const PROGRESS_EVERY_MS = 250
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { StoreError } from '../../../errors.js'
 import type { NewJob } from '../../store.js'
-import { Gather } from './gather.js'
+import { WriteBatcher } from './write-batcher.js'
 import { INSERT_MAX, weightOf } from '../verbs/write.js'
 
 const job = (id: string, payload = '{}'): NewJob => ({
@@ -17,7 +17,7 @@ const job = (id: string, payload = '{}'): NewJob => ({
 })
 
 /** Each write is answered a moment later, so that calls which arrive meanwhile share the next write. */
-function gathered(answer: (ids: readonly string[]) => Error | undefined = () => undefined) {
+function makeBatcher(answer: (ids: readonly string[]) => Error | undefined = () => undefined) {
   const writes: string[][] = []
   const write = async (lists: readonly (readonly NewJob[])[]): Promise<readonly string[]> => {
     const ids = lists.flat().map(({ id }) => id)
@@ -27,35 +27,35 @@ function gathered(answer: (ids: readonly string[]) => Error | undefined = () => 
     if (error !== undefined) throw error
     return ids
   }
-  const gather = new Gather({ write, weigh: weightOf, max: INSERT_MAX })
-  return { gather, writes }
+  const batcher = new WriteBatcher({ write, weigh: weightOf, max: INSERT_MAX })
+  return { batcher, writes }
 }
 
 test('calls that arrive while a write is in flight share the next one', async () => {
-  const { gather, writes } = gathered()
-  const answers = await Promise.all(['a', 'b', 'c', 'd'].map((id) => gather.add([job(id)])))
+  const { batcher, writes } = makeBatcher()
+  const answers = await Promise.all(['a', 'b', 'c', 'd'].map((id) => batcher.add([job(id)])))
   expect(writes).toEqual([['a'], ['b', 'c', 'd']])
   expect(answers).toEqual(['a', 'b', 'c', 'd'])
 })
 
 test('a batch is not larger than one statement may be', async () => {
-  const { gather, writes } = gathered()
+  const { batcher, writes } = makeBatcher()
   const large = 'x'.repeat(600_000)
-  await Promise.all(['a', 'b', 'c', 'd'].map((id) => gather.add([job(id, large)])))
+  await Promise.all(['a', 'b', 'c', 'd'].map((id) => batcher.add([job(id, large)])))
   expect(writes).toEqual([['a'], ['b'], ['c'], ['d']])
 })
 
 test('a refused call does not fail the other calls of its batch', async () => {
-  const { gather, writes } = gathered((ids) => (ids.includes('c') ? new StoreError('E_STORE', 'no') : undefined))
-  const added = await Promise.allSettled(['a', 'b', 'c', 'd'].map((id) => gather.add([job(id)])))
+  const { batcher, writes } = makeBatcher((ids) => (ids.includes('c') ? new StoreError('E_STORE', 'no') : undefined))
+  const added = await Promise.allSettled(['a', 'b', 'c', 'd'].map((id) => batcher.add([job(id)])))
   expect(added.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled'])
   expect(writes).toEqual([['a'], ['b', 'c', 'd'], ['b'], ['c'], ['d']])
 })
 
 test('a write whose answer was lost is not written again', async () => {
   const lost = new StoreError('E_STORE_UNREACHABLE', 'gone')
-  const { gather, writes } = gathered((ids) => (ids.includes('c') ? lost : undefined))
-  const added = await Promise.allSettled(['a', 'b', 'c', 'd'].map((id) => gather.add([job(id)])))
+  const { batcher, writes } = makeBatcher((ids) => (ids.includes('c') ? lost : undefined))
+  const added = await Promise.allSettled(['a', 'b', 'c', 'd'].map((id) => batcher.add([job(id)])))
   expect(added.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected', 'rejected'])
   expect(writes).toEqual([['a'], ['b', 'c', 'd']])
 })

@@ -1,11 +1,11 @@
-import type { ErrorRecord } from '../codec/error-text.js'
-import type { Logged } from '../job/attempt/log-text.js'
-import type { Registry } from '../job/definition/registry.js'
-import type { Claim, ClaimedJob, SettledJob, Store } from '../store/store.js'
-import type { World } from '../world/world.js'
-import type { HandlerExecutor } from './executors/loop.js'
-import type { JobVerbs, Running } from './running.js'
-import type { RunAttemptInContext } from './attempt-host.js'
+import type { ErrorRecord } from '../../codec/error-text.js'
+import type { Logged } from '../../job/attempt/log-text.js'
+import type { Registry } from '../../job/definition/registry.js'
+import type { Claim, ClaimedJob, SettledJob, Store } from '../../store/store.js'
+import type { World } from '../../world/world.js'
+import type { HandlerExecutor } from '../executors/loop.js'
+import type { JobVerbs, Running } from '../attempt/running.js'
+import type { RunAttemptInContext } from '../attempt/attempt-host.js'
 
 export interface InFlightParts extends JobVerbs {
   readonly world: World

@@ -1,6 +1,6 @@
 import { TransactionError } from '../../../errors.js'
 import { isThenable } from '../../../job/definition/schema.js'
-import { transactionOf } from './caller.js'
+import { transactionOf } from './handles.js'
 import { callerQueries } from '../queries/caller-transactions.js'
 import { isBeforeTables } from '../connection/driver.js'
 import type { SqliteDatabase } from '../connection/driver.js'
@@ -8,9 +8,9 @@ import type { SqliteDatabase } from '../connection/driver.js'
 /**
  * The first statement on our tables: if they are missing, the transaction's snapshot is from before they were created.
  */
-export function takeTurn(handle: SqliteDatabase): void {
+export function takeWriteLock(handle: SqliteDatabase): void {
   try {
-    handle.exec(callerQueries.takeTurn)
+    handle.exec(callerQueries.takeWriteLock)
   } catch (error) {
     if (!isBeforeTables(error)) throw error
     throw new TransactionError(

@@ -1,9 +1,9 @@
-import type { Cancel } from '../world/timers.js'
-import type { World } from '../world/world.js'
+import type { Cancel } from '../../world/timers.js'
+import type { World } from '../../world/world.js'
 import { LoopWatch } from './loop-watch.js'
 import type { LoopWatchParts } from './loop-watch.js'
 import type { Members } from './indexed-set.js'
-import type { Running } from './running.js'
+import type { Running } from '../attempt/running.js'
 
 /**
  * One timer for all running attempts, set to the next moment at which one of them is slow, times out or ends its grace. A timer

@@ -13,7 +13,7 @@ interface Waiting<Item, Answer> {
   readonly reject: (error: unknown) => void
 }
 
-export interface GatherParts<Item, Answer> {
+export interface WriteBatcherParts<Item, Answer> {
   /** Writes the items together, and returns their answers in the same order. */
   readonly write: (items: readonly Item[]) => Promise<readonly Answer[]>
   /** The size of one item, and the limit of a batch; a single item may be larger. */
@@ -27,12 +27,12 @@ export interface GatherParts<Item, Answer> {
  * alone, so that one bad call does not fail the others. When the outcome of a write is unknown, all its callers get
  * that error: a second write could write twice.
  */
-export class Gather<Item, Answer> {
-  readonly #parts: GatherParts<Item, Answer>
+export class WriteBatcher<Item, Answer> {
+  readonly #parts: WriteBatcherParts<Item, Answer>
   #waiting: Waiting<Item, Answer>[] = []
   readonly #writes = new SingleFlight(() => this.#writeAll())
 
-  constructor(parts: GatherParts<Item, Answer>) {
+  constructor(parts: WriteBatcherParts<Item, Answer>) {
     this.#parts = parts
   }
 

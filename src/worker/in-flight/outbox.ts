@@ -1,9 +1,9 @@
-import { StoreError } from '../errors.js'
-import type { LeaseStore, SettledJob } from '../store/store.js'
-import { SingleFlight } from '../world/single-flight.js'
-import type { Cancel } from '../world/timers.js'
-import type { World } from '../world/world.js'
-import type { Running } from './running.js'
+import { StoreError } from '../../errors.js'
+import type { LeaseStore, SettledJob } from '../../store/store.js'
+import { SingleFlight } from '../../world/single-flight.js'
+import type { Cancel } from '../../world/timers.js'
+import type { World } from '../../world/world.js'
+import type { Running } from '../attempt/running.js'
 
 /** A settlement with the attempt that it ends; undefined for a job that is given back before it began. */
 export interface SettledRun extends SettledJob {

@@ -1,4 +1,4 @@
-import type { InFlightParts } from './in-flight-parts.js'
+import type { InFlightParts } from '../in-flight/in-flight-parts.js'
 import type { Attempt } from './run.js'
 import type { Running } from './running.js'
 

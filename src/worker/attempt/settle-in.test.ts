@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
-import { Abort, job, millrace, Snooze, sqlite } from '../index.js'
-import type { Context, Job, Mill, MillOptions } from '../index.js'
-import { chooseLibrary } from '../store/sqlite/connection/library.js'
-import type { SqliteDatabase } from '../store/sqlite/connection/driver.js'
-import { testing } from '../testing/index.js'
+import { Abort, job, millrace, Snooze, sqlite } from '../../index.js'
+import type { Context, Job, Mill, MillOptions } from '../../index.js'
+import { chooseLibrary } from '../../store/sqlite/connection/library.js'
+import type { SqliteDatabase } from '../../store/sqlite/connection/driver.js'
+import { testing } from '../../testing/index.js'
 
 const undo: (() => unknown)[] = []
 afterEach(async () => {

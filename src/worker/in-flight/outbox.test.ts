@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { StoreError } from '../errors.js'
-import type { LeaseStore } from '../store/store.js'
-import { systemWorld } from '../world/world.js'
+import { StoreError } from '../../errors.js'
+import type { LeaseStore } from '../../store/store.js'
+import { systemWorld } from '../../world/world.js'
 import { Outbox } from './outbox.js'
 import type { SettledRun } from './outbox.js'
 

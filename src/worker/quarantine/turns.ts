@@ -1,4 +1,4 @@
-import { otherWorkFirstMs } from '../job/rules/quarantine.js'
+import { otherWorkFirstMs } from '../../job/rules/quarantine.js'
 
 /**
  * Whose turn it is in one process: that of other work, or that of the suspects that wait. Pure.

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { job } from '../src/job/definition/define.js'
-import { writeWork } from '../src/store/sqlite/queries/census.js'
+import { writeWork } from '../src/store/sqlite/verbs/census.js'
 import { configOf } from './campaign/campaign.js'
 import { NO_FAULTS } from '../src/testing/simulation/faults.js'
 import { Simulation } from '../src/testing/simulation/simulation.js'

@@ -1,5 +1,5 @@
 import type { Census } from '../census.js'
-import { readCensus } from './queries/census.js'
+import { readCensus } from './verbs/census.js'
 import type { World } from '../../world/world.js'
 import type { Cancel } from '../../world/timers.js'
 import type { Watch } from '../../world/watch.js'

@@ -1,7 +1,7 @@
 import type { Mill } from '../../mill/mill-type.js'
 import { STORE_CHOICE } from '../../store/choice.js'
 import type { StoreChoice } from '../../store/choice.js'
-import { countChanges, makeWork, readCensusWithWork, transact } from '../../store/sqlite/queries/census.js'
+import { countChanges, makeWork, readCensusWithWork, transact } from '../../store/sqlite/verbs/census.js'
 import type { SimulatedCensus } from '../checkers/checks.js'
 import { SQLITE, Statements } from '../../store/sqlite/connection/driver.js'
 import type { SqliteDatabase, SqliteStatement } from '../../store/sqlite/connection/driver.js'

@@ -1,59 +1,3 @@
-import type { Census } from '../../census.js'
-import { callerQueries } from './caller-transactions.js'
-import type { SqliteDatabase, Statements } from '../connection/driver.js'
-
-/** The number of changes that this connection has made: while it is the same, the census is the same. */
-export function countChanges(statements: Statements): number {
-  return (statements.of('select total_changes() as changes').get() as { changes: number }).changes
-}
-
-/**
- * Read as one JSON text: the simulator reads thousands of small censuses, and the driver's rows cost more than the
- * query.
- */
-export function readCensus(statements: Statements): Census {
-  return readText(statements, CENSUS) as Census
-}
-
-/** The census with the number of times that a transaction of the app wrote the work of each job (`makeWork`). */
-export function readCensusWithWork(statements: Statements): Census & { readonly works: readonly WorkOfJob[] } {
-  return readText(statements, CENSUS_WITH_WORK) as Census & { readonly works: readonly WorkOfJob[] }
-}
-
-export interface WorkOfJob {
-  readonly id: string
-  readonly times: number
-}
-
-function readText(statements: Statements, sql: string): unknown {
-  return JSON.parse((statements.of(sql).get() as { census: string }).census)
-}
-
-/** A table of an app beside the jobs, to check that a job and its work commit together. */
-export function makeWork(database: SqliteDatabase): void {
-  database.exec(MAKE_WORK)
-}
-
-/** Records the work of a job in the transaction of this handle. */
-export function writeWork(tx: SqliteDatabase, id: string): void {
-  tx.prepare(WRITE_WORK).run(id)
-}
-
-/** A transaction of the app, from begin to end in one call; a throw of `work` rolls it back. */
-export function transact(database: SqliteDatabase, work: (tx: SqliteDatabase) => void): void {
-  database.exec(callerQueries.beginNow)
-  try {
-    work(database)
-    database.exec(callerQueries.commit)
-  } catch (error) {
-    database.exec(callerQueries.rollback)
-    throw error
-  }
-}
-
-const MAKE_WORK = `create table simulated_work (id text not null)`
-const WRITE_WORK = `insert into simulated_work (id) values (?)`
-
 const WORKS = `
     'works', (select json_group_array(json_object('id', id, 'times', times))
      from (select id, count(*) as times from simulated_work group by id)),`
@@ -91,5 +35,11 @@ ${more}
     'strays', (select count(*) from millrace_live where seq not in (select seq from millrace_jobs))
       + (select count(*) from millrace_history where seq not in (select seq from millrace_jobs))) as census`
 
-const CENSUS = census('')
-const CENSUS_WITH_WORK = census(WORKS)
+/** Everything in a store as one JSON text, and a table of an app beside the jobs. Only tests and the simulator run these. */
+export const censusQueries = {
+  countChanges: `select total_changes() as changes`,
+  readCensus: census(''),
+  readCensusWithWork: census(WORKS),
+  makeWork: `create table simulated_work (id text not null)`,
+  writeWork: `insert into simulated_work (id) values (?)`,
+}

@@ -24,7 +24,7 @@ export function firePartsOf({ world, store, registry, events }: Wired): FirePart
       events.enqueued(jobs)
       events.ticked(schedule, ticks)
     },
-    troubled: (what, error) => events.troubled(what, error),
+    storeFailed: (what, error) => events.storeFailed(what, error),
   }
 }
 

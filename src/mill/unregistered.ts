@@ -5,10 +5,9 @@ import type { Log } from '../world/log.js'
 const NAMES_MAX = 1_000
 
 /**
- * Warns of jobs that this process enqueues and that its own worker does not run, because they are not in `jobs`: nothing else
- * shows that one was forgotten there, since a job of an unknown name is left for another worker. It is a warning, and not an
- * info line, because this process cannot know whether another process runs them, and a job that never runs is the greater loss;
- * once a name, because a fleet may enqueue so on purpose. A mill that was never started does so, and is not warned.
+ * Warns once for each job name that this process enqueues and its own worker does not run, because it is not in `jobs`. Another
+ * process may run it, so this is no error; but nothing else shows that a job was forgotten. A mill that was never started only
+ * enqueues, and is not warned.
  */
 export class UnregisteredJobs {
   readonly #registry: Pick<Registry, 'runnable'>

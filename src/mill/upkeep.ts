@@ -43,15 +43,15 @@ export function promotePartsOf({
     store,
     registry,
     cancelled: (job, reason) => events.changed(job, 'cancelled', reason),
-    troubled: (what, error) => events.troubled(what, error),
+    storeFailed: (what, error) => events.storeFailed(what, error),
   }
 }
 
 export function startUpkeep(given: UpkeepParts): Upkeep {
   const { world, store, events, options } = given
-  const troubled = (what: string, error: unknown): void => events.troubled(what, error)
+  const storeFailed = (what: string, error: unknown): void => events.storeFailed(what, error)
   const pollMs = (): number => options().pollMs
-  const pruner = new Pruner(world, store, troubled)
+  const pruner = new Pruner(world, store, storeFailed)
   const parts = [
     new Promoter({ world, pollMs, ...promotePartsOf(given) }),
     new Scheduler({
@@ -69,7 +69,7 @@ export function startUpkeep(given: UpkeepParts): Upkeep {
       crashBudget: () => options().crashBudget,
       rescued: (worker, jobs, parked) => events.rescued(worker, jobs, parked),
       settled: (job) => events.settled(job, undefined),
-      troubled,
+      storeFailed,
     }),
     pruner,
   ]

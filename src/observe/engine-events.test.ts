@@ -33,7 +33,7 @@ const running: ShownAttempt = {
   job: 'mail',
   attempt: 2,
   claimed: { queue: 'q' },
-  lastWord: undefined,
+  lastActivity: undefined,
   within: undefined,
 }
 
@@ -86,7 +86,7 @@ describe('one line a transition', () => {
     ['deleted', (e) => e.changed(named, 'gone', undefined), ['info', 'deleted mail', fields]],
     [
       'slow',
-      (e) => e.slow({ ...running, lastWord: 'log: half-way' }, 61_000.4),
+      (e) => e.slow({ ...running, lastActivity: 'log: half-way' }, 61_000.4),
       ['error', 'slow mail: running for 1 m 1 s (last log: half-way)', { ...fields, attempt: 2, ms: 61_000 }],
     ],
     [
@@ -148,16 +148,16 @@ describe('one line a transition', () => {
   test('failures after the store is gone are not logged', () => {
     let isGone = false
     const { events, lines } = createEvents(undefined, () => isGone)
-    events.troubled('claim', new Error('busy'))
+    events.storeFailed('claim', new Error('busy'))
     isGone = true
-    events.troubled('rescue', new Error('gone'))
+    events.storeFailed('rescue', new Error('gone'))
     expect(lines.map(([, message]) => message)).toEqual(['cannot claim for now; it is tried again'])
   })
 
   test('a repeated fault is logged once, and again after a hundred times', () => {
     const { events, lines } = createEvents()
-    for (let i = 0; i < 250; i += 1) events.troubled('claim', new Error('busy'))
-    events.troubled('settle', new Error('busy'))
+    for (let i = 0; i < 250; i += 1) events.storeFailed('claim', new Error('busy'))
+    events.storeFailed('settle', new Error('busy'))
     expect(lines.map(([, message]) => message.split(' ')[1])).toEqual(['claim', 'claim', 'claim', 'settle'])
   })
 })

@@ -32,7 +32,7 @@ export interface ShownAttempt {
   readonly job: string
   readonly attempt: number
   readonly claimed: { readonly queue: string }
-  readonly lastWord: string | undefined
+  readonly lastActivity: string | undefined
   /** Calls a function with the captured context of the job in place. */
   readonly within: (<T>(call: () => T) => T) | undefined
 }
@@ -59,7 +59,7 @@ export interface EngineEvents {
   lost(what: Lost): void
   /** A job threw after it had settled itself: it stays done. */
   threwAfterwards(running: ShownAttempt, error: ErrorRecord): void
-  troubled(what: string, error: unknown): void
+  storeFailed(what: string, error: unknown): void
   /** The clock of the database or of this machine was set. */
   clockStepped(step: ClockStep): void
   /** A stalled schedule was recovered; a process whose clock was ahead by `aheadMs` had moved it. */
@@ -102,14 +102,14 @@ export function engineEvents(log: Log, isGone: () => boolean = () => false): Eng
       const fields = { ...fieldsOf(running), err: reviveError(error) }
       log.write('error', fields, `${running.job} threw after it had settled itself; it stays done`)
     },
-    troubled(what, error) {
+    storeFailed(what, error) {
       if (!isGone() && isDue(what + reason(error)))
         log.write('error', { err: error }, `cannot ${what} for now; it is tried again`)
     },
     clockStepped: (step) => logClockStep(log, step),
     scheduleRecovered: (schedule, aheadMs) => logScheduleRecovered(log, schedule, aheadMs),
     slow(running, forMs) {
-      const last = running.lastWord === undefined ? '' : ` (last ${running.lastWord})`
+      const last = running.lastActivity === undefined ? '' : ` (last ${running.lastActivity})`
       const fields = { ...fieldsOf(running), ms: Math.round(forMs) }
       log.write('error', fields, `slow ${running.job}: running for ${formatDuration(forMs)}${last}`)
     },

@@ -42,7 +42,7 @@ test('a schedule that cannot be fired here is reported, and the others are fired
     store,
     keepCancelledMs: () => 0,
     fired: (schedule, ticks, jobs) => void fired.push(`${schedule} ${ticks.length} ${jobs.length}`),
-    troubled: (what) => void reported.push(what),
+    storeFailed: (what) => void reported.push(what),
   })
   expect([looked.due, looked.fired]).toEqual([3, 1])
   expect(fired).toEqual(['right 1 1'])

@@ -17,7 +17,7 @@ export interface FireParts {
   readonly keepCancelledMs: (name: string) => number
   /** Called after ticks were written, with their jobs. */
   readonly fired: (schedule: string, ticks: readonly TickRow[], jobs: readonly NewJob[]) => void
-  readonly troubled: (what: string, error: unknown) => void
+  readonly storeFailed: (what: string, error: unknown) => void
 }
 
 export interface FireResult {
@@ -42,7 +42,7 @@ async function fireOne(parts: FireParts, row: ScheduleRow, now: number): Promise
     if (ticks !== 'stale') reportFired(parts, firing, ticks)
     return ticks !== 'stale'
   } catch (error) {
-    parts.troubled(`fire schedule ${JSON.stringify(row.id)}`, error)
+    parts.storeFailed(`fire schedule ${JSON.stringify(row.id)}`, error)
     return false
   }
 }

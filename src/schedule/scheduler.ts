@@ -10,10 +10,10 @@ import { StalledSchedules } from './stalled-schedules.js'
 import { continued, nextAfter, timingOf } from './ticks.js'
 
 /** The wait when due schedules were not fired: another process is firing them, or they cannot be fired now. */
-const BESIDE_MS = 20
+const NOT_FIRED_MS = 20
 const STUCK_MS = 1_000
 /** The wait after a failure of the store. */
-const TROUBLE_MS = 500
+const STORE_RETRY_MS = 500
 /** Most hints are about jobs: after a poll, hints alone trigger no other poll for this long. */
 const HINT_MS = 1_000
 /** A clock that moves back by more than this was set. A smaller correction is covered by the ledger. */
@@ -86,8 +86,8 @@ export class Scheduler {
       const isMoved = wentBack || (result.nextInMs !== null && (await this.#recoverStalled()))
       return isMoved ? 0 : Math.min(this.#parts.pollMs(), waitAfter(result))
     } catch (error) {
-      this.#parts.troubled('fire recurring jobs', error)
-      return TROUBLE_MS
+      this.#parts.storeFailed('fire recurring jobs', error)
+      return STORE_RETRY_MS
     }
   }
 
@@ -126,7 +126,7 @@ async function readAll(
 function waitAfter({ due, fired, nextInMs }: FireResult): number {
   if (due === 0) return nextInMs ?? Infinity
   if (fired === due) return 0
-  return fired > 0 ? BESIDE_MS : Math.min(STUCK_MS, nextInMs ?? Infinity)
+  return fired > 0 ? NOT_FIRED_MS : Math.min(STUCK_MS, nextInMs ?? Infinity)
 }
 
 /** Computes the next tick of each schedule again. Schedules that are already due are left to `fireDue`. */
@@ -163,7 +163,7 @@ function reviewedRow(parts: SchedulerParts, row: ScheduleRow, now: number): Sche
     const nextAt = nextAfter(timingOf(spec, row.createdAt), now)
     return nextAt === row.nextAt ? undefined : { ...row, spec: writeSpec(spec), nextAt }
   } catch (error) {
-    parts.troubled(`read schedule ${JSON.stringify(row.id)}`, error)
+    parts.storeFailed(`read schedule ${JSON.stringify(row.id)}`, error)
     return undefined
   }
 }

@@ -9,12 +9,11 @@ const LATE_MS = 1_000
 const CRON_STALLED_MAX_MS = 3_600_000
 
 /**
- * Finds stalled schedules. On SQLite each process has its own clock, so a process whose clock is ahead moves the next tick into
- * the future of the other processes. While it is alive it fires the schedule, and each firing changes the revision. When it has
- * ended, the revision stays the same, and the next tick is as far away as its clock was ahead. A schedule is therefore stalled
- * when its next tick is later than the rule says and its revision has not changed for one interval of this process's monotonic
- * clock. The interval of a cron is that between its next two ticks, up to an hour: if the other process is still alive, it moves
- * the schedule away again, and no tick is doubled, since the ledger has each.
+ * Finds stalled schedules. On SQLite each process has its own clock. A process whose clock is ahead moves the next tick into the
+ * future of the others, and changes the revision at each firing; once it has ended, the schedule fires no more until then. A
+ * schedule is stalled when its next tick is later than the rule says and its revision has not changed for one interval (of a
+ * cron: at most an hour) of this process's monotonic clock. If the other process is alive after all, it moves the schedule back,
+ * and the ledger prevents a doubled tick.
  */
 export class StalledSchedules {
   #seen = new Map<string, { readonly revision: number; readonly since: number }>()

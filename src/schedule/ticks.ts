@@ -28,10 +28,9 @@ export function timingOf(spec: ScheduleSpec, createdAt: number): Timing {
 }
 
 /**
- * A schedule after the clock was set back before its last tick or its start. `every` measures elapsed time, so it counts again
- * from now: by the old count its next tick would be as far away as the clock was set back, since the ledger has all ticks up to
- * there. The new ticks lie between the old ones, so that none equals one that was fired. A cron names times of the calendar, each
- * of which fires once, so it is unchanged.
+ * A schedule after the clock was set back before its last tick or its start. `every` counts again from now: by the old count its
+ * next tick would be as far away as the clock was set back, since the ledger has all ticks up to there. The new ticks lie between
+ * the old ones. A cron names times of the calendar, and each fires once, so it is unchanged.
  */
 export function continued(
   spec: ScheduleSpec,

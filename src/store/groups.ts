@@ -37,7 +37,7 @@ export interface WhenDone {
 
 /** Complete groups whose `whenDone` job could not be enqueued. The next promotion tries each of them again. */
 export interface FailedGroups {
-  readonly troubled: readonly { readonly group: string; readonly error: unknown }[]
+  readonly failedGroups: readonly { readonly group: string; readonly error: unknown }[]
 }
 
 /** The `whenDone` job exists already, under the same key or slot: nothing is left to do. */
@@ -72,14 +72,14 @@ export function writeWhenDone({ job, options }: WhenDone): string {
 }
 
 export function readWhenDone(written: string): WhenDone {
-  const kept = JSON.parse(written, (_, value: unknown) => (value === FOR_EVER ? Infinity : value)) as Kept
+  const kept = JSON.parse(written, (_, value: unknown) => (value === FOR_EVER ? Infinity : value)) as StoredWhenDone
   const { job, text, bytes, options } = kept
   return { job: { ...job, payload: text ?? new Uint8Array(Buffer.from(bytes ?? '', 'base64')) }, options }
 }
 
 const FOR_EVER = Number.MAX_SAFE_INTEGER
 
-interface Kept {
+interface StoredWhenDone {
   readonly job: Omit<NewJob, 'payload'>
   readonly text?: string
   readonly bytes?: string

@@ -28,7 +28,7 @@ export interface StoreInfo {
 }
 
 /** How workers pace their calls. SQLite answers at once; over a network a call must be worth its round trip. */
-export const PACE = {
+export const CALL_PACE = {
   sqlite: { heldUnconfirmedMs: 5, batchesAhead: 1 },
   postgres: { heldUnconfirmedMs: 200, batchesAhead: 2 },
 }

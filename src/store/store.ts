@@ -74,7 +74,7 @@ export interface LeaseStore {
   /** Increments the worker's beat; false when the worker was declared dead. */
   beat(worker: string): Promise<boolean>
   /** Beats from a separate thread until stopped; undefined where that is impossible and the worker must call `beat`. */
-  startHeartbeat(...heart: HeartbeatRequest): Promise<Heartbeat | undefined>
+  startHeartbeat(...request: HeartbeatRequest): Promise<Heartbeat | undefined>
   dropWorker(worker: string): Promise<void>
   /** Every worker with its beat, and workers without a row that still hold leases (beat null). */
   readWorkers(): Promise<readonly WorkerBeat[]>

@@ -145,8 +145,8 @@ export class SteppedWorker {
         events.lost(what)
         if ('id' in what) this.#lost(what.id)
       },
-      troubled: (what, error) => {
-        events.troubled(what, error)
+      storeFailed: (what, error) => {
+        events.storeFailed(what, error)
         if (what === 'claim') this.#claiming?.failed(error)
         // The worker writes it again later, but virtual time does not pass while a test waits.
         if (what === 'settle') for (const attempt of this.#attempts.values()) attempt.fail(error)

@@ -27,7 +27,7 @@ import type { EndedAttempt } from './stepped-worker.js'
 
 /** Noon on a day that every test shares. */
 const START = Date.UTC(2030, 0, 1, 12)
-/** Turns of the event loop that the store is given to answer before time goes on all the same. */
+/** Turns of the event loop that the store has for its answer, before virtual time advances anyway. */
 const SETTLE_TURNS_MAX = 1_000
 
 /** What a mill under test takes: all that any mill does, but for its store, which is in memory unless you have a handle. */
@@ -75,7 +75,7 @@ export async function buildTestMill(
   return new TestMill(mill, time, started.parts as PartsToStart, started.worker as SteppedWorker)
 }
 
-/** A mill whose time stands still, whose worker runs one job when a test asks for it, and whose upkeep a test steps. */
+/** A mill whose time advances only when a test moves it, whose worker runs one job when a test asks for it, and whose upkeep a test steps. */
 export class TestMill {
   readonly mill: Mill
   readonly time: VirtualTime
@@ -154,7 +154,7 @@ export class TestMill {
     }
   }
 
-  /** A claimed job begins, and an ended one is settled, before time goes on: neither takes any virtual time. */
+  /** A claimed job begins, and an ended one is settled, before time advances: neither takes any virtual time. */
   async #settle(): Promise<void> {
     const isBusy = (): boolean => this.#storeCalls > 0 || this.#worker.isBusy
     for (let turn = 0; turn === 0 || (isBusy() && turn < SETTLE_TURNS_MAX); turn += 1) await rest()

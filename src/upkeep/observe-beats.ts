@@ -1,17 +1,14 @@
 import type { WorkerBeat } from '../store/workers.js'
 
 /**
- * Which workers are dead: a pure judgement over what one observer has seen. A worker is dead when its beat did not move during
- * one lease time of the observer's own monotonic clock, while the observer's own beats were written. No wall clock is used, and
- * no clock of another machine, so an outage of the store, a suspended machine or a wrong date rescues no job that still runs.
+ * Decides which workers are dead, from what one observer has read. Pure. A worker is dead when its beat did not move during one
+ * lease of the observer's own monotonic clock while the observer's own beats were written. No wall clock and no clock of another
+ * machine is used, so an outage of the store, a suspended machine or a wrong date rescues no job that still runs.
  *
- * The rule allows for the worst age of both beats. A store that no process can write to for a time D silences every worker for
- * up to D plus one beat interval (a third of a lease): heartbeats retry without a pause and are written as soon as possible. A
- * silence of one lease therefore proves a death only if D was shorter than two thirds of a lease. The observer's own beats bound
- * D: two of them, or the last one and the moment of the rescuing write, are never further apart than `OWN_GAP_MAX` of a lease.
- *
- * Processes may have different leases. Then the longer of the two counts: a worker with a longer lease beats less often than the
- * observer, and the observer's own beats do not bound a silence shorter than the observer's own lease.
+ * A store that accepts no writes for a time D silences every worker for up to D plus one beat interval (a third of a lease), so a
+ * silence of one lease proves a death only if D was shorter than two thirds of a lease. The observer's own beats bound D: two of
+ * them, or the last one and the rescuing write, are never further apart than `OWN_GAP_MAX` of a lease. When two processes have
+ * different leases, the longer one counts.
  */
 export interface BeatWatch {
   readonly beat: number | null

@@ -9,7 +9,7 @@ const BATCH = 1_000
 /** The wait when due jobs could not be moved. */
 const STUCK_MS = 50
 /** The wait after a failure of the store. */
-const TROUBLE_MS = 500
+const STORE_RETRY_MS = 500
 
 export interface PromoterParts extends PromoteParts {
   readonly world: World
@@ -23,7 +23,7 @@ export interface PromoteParts {
     job: { readonly id: string; readonly name: string; readonly queue: string },
     reason: string,
   ) => void
-  readonly troubled: (what: string, error: unknown) => void
+  readonly storeFailed: (what: string, error: unknown) => void
 }
 
 /**
@@ -62,8 +62,8 @@ export class Promoter {
       else if (nextInMs === 0 && promoted + expired.length === 0) waitMs = Math.min(waitMs, STUCK_MS)
       else if (nextInMs !== null) waitMs = Math.min(waitMs, nextInMs)
     } catch (error) {
-      this.#parts.troubled('promote', error)
-      waitMs = TROUBLE_MS
+      this.#parts.storeFailed('promote', error)
+      waitMs = STORE_RETRY_MS
     }
     return waitMs
   }
@@ -73,8 +73,8 @@ export class Promoter {
 export async function promoteOnce(parts: PromoteParts): Promise<Promoted> {
   const promoted = await parts.store.jobs.promoteJobs(BATCH)
   for (const job of promoted.cancelledByParents) parts.cancelled(job, job.reason)
-  for (const { group, error } of promoted.troubled)
-    parts.troubled(`enqueue what follows group ${JSON.stringify(group)}`, error)
+  for (const { group, error } of promoted.failedGroups)
+    parts.storeFailed(`enqueue what follows group ${JSON.stringify(group)}`, error)
   for (const job of promoted.expired) await expire(parts, job)
   return promoted
 }

@@ -36,7 +36,7 @@ export function waitAfter(last: Pick<Pruned, 'nextInMs'> | undefined): number {
  */
 export class Pruner {
   readonly #store: Store
-  readonly #troubled: (what: string, error: unknown) => void
+  readonly #storeFailed: (what: string, error: unknown) => void
   readonly #rounds: Poller
   readonly #sweeps: Poller
   #ended = 0
@@ -45,9 +45,9 @@ export class Pruner {
   #shortestMs = Infinity
   #isOn = false
 
-  constructor(world: World, store: Store, troubled: (what: string, error: unknown) => void) {
+  constructor(world: World, store: Store, storeFailed: (what: string, error: unknown) => void) {
     this.#store = store
-    this.#troubled = troubled
+    this.#storeFailed = storeFailed
     this.#rounds = new Poller(world, () => this.#prune(), { idle: true })
     this.#sweeps = new Poller(world, () => this.#sweep(), { idle: true })
   }
@@ -86,7 +86,7 @@ export class Pruner {
       }
       return waitAfter(undefined)
     } catch (error) {
-      this.#troubled('prune', error)
+      this.#storeFailed('prune', error)
       return QUIET_MS
     }
   }
@@ -97,7 +97,7 @@ export class Pruner {
     try {
       return (await this.#store.jobs.sweepRows(SWEEP_STEP)).more ? PACE_MS : waitMs
     } catch (error) {
-      this.#troubled('prune', error)
+      this.#storeFailed('prune', error)
       return QUIET_MS
     }
   }

@@ -44,7 +44,7 @@ test('a live worker is not rescued while another process holds the file for a le
     crashBudget: () => 3,
     rescued: (worker) => rescued.push(worker),
     settled: () => undefined,
-    troubled: () => undefined,
+    storeFailed: () => undefined,
   })
   rescuer.start()
   await observer.until(() => true)

@@ -18,7 +18,7 @@ export interface RescuerParts {
   readonly rescued: (worker: string, jobs: readonly LeasedJob[], parked: number) => void
   /** Called for a job of a dead worker that does not run again: it is parked, or was cancelled or paused while it ran. */
   readonly settled: (job: SettledJob) => void
-  readonly troubled: (what: string, error: unknown) => void
+  readonly storeFailed: (what: string, error: unknown) => void
   /** Called once, after the first round, with jobs that other workers hold. Undefined: nothing is read. */
   readonly held?: ((held: HeldElsewhere) => void) | undefined
 }
@@ -103,7 +103,7 @@ export class Rescuer {
         if (!gone.includes(worker)) await this.#rescue(worker, judged.validUntil - world.clock.monotonic())
       await this.#reportHeld(beats.filter((worker) => !gone.includes(worker)))
     } catch (error) {
-      this.#parts.troubled('rescue', error)
+      this.#parts.storeFailed('rescue', error)
     }
     if (!this.#ended) this.#scheduleRound(nextObservationMs(this.#seen, this.#parts.self(), this.#parts.leaseMs()))
   }

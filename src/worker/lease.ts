@@ -32,13 +32,13 @@ export class Lease {
     const everyMs = leaseMs / 3
     const isEndless = leaseMs === Infinity
     await store.addWorker({ id: worker, ...world.processes.own, leaseMs: isEndless ? undefined : leaseMs })
-    const heart = isEndless ? undefined : await store.startHeartbeat(worker, everyMs, onLost, loop.share)
-    if (heart?.watchesLoop === true) loop.attach(worker)
+    const heartbeat = isEndless ? undefined : await store.startHeartbeat(worker, everyMs, onLost, loop.share)
+    if (heartbeat?.watchesLoop === true) loop.attach(worker)
     return new Lease(
       worker,
       store,
-      heart !== undefined,
-      stopper(heart, () => beatByTimer(store, world, worker, everyMs, onLost)),
+      heartbeat !== undefined,
+      stopper(heartbeat, () => beatByTimer(store, world, worker, everyMs, onLost)),
     )
   }
 
@@ -54,8 +54,8 @@ export class Lease {
   }
 }
 
-function stopper(heart: Heartbeat | undefined, beatHere: () => () => void): () => Promise<void> {
-  if (heart !== undefined) return () => heart.stop()
+function stopper(heartbeat: Heartbeat | undefined, beatHere: () => () => void): () => Promise<void> {
+  if (heartbeat !== undefined) return () => heartbeat.stop()
   const stop = beatHere()
   return () => {
     stop()

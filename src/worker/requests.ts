@@ -16,7 +16,7 @@ export interface RequestReaderParts {
   readonly recheckHeld: () => void
   /** Aborts the handler of a cancelled job. */
   readonly cancel: (running: Running, reason: string) => void
-  readonly troubled: (what: string, error: unknown) => void
+  readonly storeFailed: (what: string, error: unknown) => void
 }
 
 /**
@@ -67,7 +67,7 @@ export class RequestReader {
     try {
       await abortCancelledJobs(this.#parts)
     } catch (error) {
-      this.#parts.troubled('read requested changes', error)
+      this.#parts.storeFailed('read requested changes', error)
     }
   }
 }

@@ -35,7 +35,7 @@ export interface WorkerParts extends InFlightParts {
 /** How often requested changes of running jobs are read without a hint; a third of a lease where that is shorter. */
 const READ_REQUESTS_MS = 1_000
 /** The wait after a claim that failed. */
-const TROUBLE_MS = 500
+const STORE_RETRY_MS = 500
 /** The time for the last writes, however short the deadline was. */
 const STOP_WRITE_MS = 2_000
 /** The time for an aborted handler to return when the worker's deadline has passed. */
@@ -88,7 +88,7 @@ export class Worker {
       running: this.#inFlight.slots.running,
       recheckHeld: () => this.#inFlight.recheckHeld(),
       cancel: (running, reason) => this.#inFlight.cancel(running, reason),
-      troubled: (what, error) => parts.events.troubled(what, error),
+      storeFailed: (what, error) => parts.events.storeFailed(what, error),
     })
   }
 
@@ -169,7 +169,7 @@ export class Worker {
     try {
       await this.#lease?.end()
     } catch (error) {
-      this.#parts.events.troubled('remove the worker', error)
+      this.#parts.events.storeFailed('remove the worker', error)
     }
   }
 
@@ -216,8 +216,8 @@ export class Worker {
       else this.#begin(claimed, fence, starting, lease)
     } catch (error) {
       this.#unanswered.add(fence)
-      this.#parts.events.troubled('claim', error)
-      this.#wakeIn(TROUBLE_MS)
+      this.#parts.events.storeFailed('claim', error)
+      this.#wakeIn(STORE_RETRY_MS)
     }
   }
 
@@ -241,8 +241,8 @@ export class Worker {
       for (const fence of fences) this.#releaseClaimed(of(fence), fence)
       this.#unanswered.clear()
     } catch (error) {
-      this.#parts.events.troubled('claim', error)
-      this.#wakeIn(TROUBLE_MS)
+      this.#parts.events.storeFailed('claim', error)
+      this.#wakeIn(STORE_RETRY_MS)
     }
   }
 
@@ -276,8 +276,8 @@ export class Worker {
       this.#lease = lease
       this.wake()
     } catch (error) {
-      this.#parts.events.troubled('register', error)
-      this.#retryTimer = this.#parts.world.timers.after(TROUBLE_MS, () => void this.#renewLease())
+      this.#parts.events.storeFailed('register', error)
+      this.#retryTimer = this.#parts.world.timers.after(STORE_RETRY_MS, () => void this.#renewLease())
     }
   }
 

@@ -160,8 +160,8 @@ export const groupsCases: readonly ContractCase[] = [
       await follows('forgets', { after: [{ id: gone }], keepCancelledMs: 0 })
       await b.store.jobs.changeJob({ id: gone, from: 'scheduled', to: 'gone', keepMs: 0 })
       await endMembers(b)
-      const { cancelledByParents: calledOff, troubled } = await b.store.jobs.promoteJobs(10)
-      assert.deepEqual(troubled, [])
+      const { cancelledByParents: calledOff, failedGroups } = await b.store.jobs.promoteJobs(10)
+      assert.deepEqual(failedGroups, [])
       const reasonOf = (parent: string): string => `its parent ${parent} is gone: it was deleted or pruned`
       assert.deepEqual(calledOff.map(({ queue, reason }) => `${queue}: ${reason}`).toSorted(), [
         `cancels: ${reasonOf('mail k')}`,
@@ -193,9 +193,9 @@ export const groupsCases: readonly ContractCase[] = [
       const later = await b.one({ due: { inMs: 1_000 } })
       b.clock.now += 1_000
       for (const follow of [1, 1]) {
-        const { troubled } = await b.store.jobs.promoteJobs(10)
+        const { failedGroups } = await b.store.jobs.promoteJobs(10)
         assert.deepEqual(
-          troubled.map(({ group, error }) => [group, (error as { code?: string }).code]),
+          failedGroups.map(({ group, error }) => [group, (error as { code?: string }).code]),
           [['g', 'E_GROUP_SEALED']],
         )
         assert.deepEqual([await b.state(later), (await b.found({ names: ['report'] })).length], ['ready', follow])

@@ -1,5 +1,5 @@
 import type { Client } from 'pg'
-import { dayQueries, PARTED } from '../../src/store/postgres/queries/days.js'
+import { dayQueries, PARTITIONED_TABLES } from '../../src/store/postgres/queries/days.js'
 import { DAY_MS, NUMBER_BITS } from '../../src/store/postgres/queries/numbers.js'
 
 /** The schema that the rows are in. */
@@ -21,7 +21,7 @@ export const idOf = (i: number): string => `00000000-0000-4000-8000-${i.toString
 export async function makeDays(client: Client): Promise<void> {
   const queries = dayQueries(SCHEMA)
   for (let day = today() - DAYS + 1; day < today(); day += 1)
-    for (const of of PARTED) {
+    for (const of of PARTITIONED_TABLES) {
       await client.query(queries.create(of, day))
       await client.query(queries.attach(of, day))
     }

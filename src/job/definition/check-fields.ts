@@ -76,7 +76,7 @@ function own<T>(names: { readonly [name: string]: T } | undefined, name: string)
   return names !== undefined && Object.hasOwn(names, name) ? names[name] : undefined
 }
 
-/** An empty object or array asks for nothing: `hooks: {}`, `redact: []`. */
+/** An empty object or array requests nothing: `hooks: {}`, `redact: []`. */
 function isEmpty(given: unknown): boolean {
   return Array.isArray(given) ? given.length === 0 : isPlainObject(given) && Object.keys(given).length === 0
 }

@@ -43,7 +43,7 @@ export function lazy<Payload, Result>(importer: () => Promise<Loadable<Payload, 
   return { [LAZY]: true, load }
 }
 
-/** What is no promise is taken as it is: the importer may have the handler at hand. */
+/** A value that is no promise is used as it is: the importer may have the handler already. */
 async function imported<Payload, Result>(
   importer: () => Loadable<Payload, Result> | Promise<Loadable<Payload, Result>>,
 ): Promise<Handler<Payload, Result>> {

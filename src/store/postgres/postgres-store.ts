@@ -193,8 +193,8 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     return (await this.#plain(this.#work, (session) => session.query(session.queries.beat, worker))).length > 0
   }
 
-  startHeartbeat(...heart: HeartbeatRequest): Promise<Heartbeat | undefined> {
-    return this.#opened.startHeartbeat(...heart)
+  startHeartbeat(...request: HeartbeatRequest): Promise<Heartbeat | undefined> {
+    return this.#opened.startHeartbeat(...request)
   }
 
   async dropWorker(worker: string): Promise<void> {

@@ -27,7 +27,7 @@ import { lateAfter } from '../workers.js'
 import type { Heartbeat, HeartbeatRequest, Rescue, WorkerBeat, WorkerInfo } from '../workers.js'
 import type { GroupStore } from '../groups.js'
 import type { PruneStore } from '../prune.js'
-import { PACE } from '../info.js'
+import { CALL_PACE } from '../info.js'
 import type { Confirmation, HeldJob, PausedQueue, QueueChange, QueueStore, CurrentPause } from '../queues.js'
 import type { JobRequest, PendingRequest, SettleResult } from '../requests.js'
 import { readGroup, sealGroup } from '../verbs/groups.js'
@@ -124,7 +124,7 @@ export class SqliteStore implements Store, JobStore, LeaseStore, QueueStore, Cha
     this.#disk = file.path === ':memory:' ? undefined : new FullDisk(file.path, world)
     const [session, warnings, { identity }] = [this.#session, [...file.warnings], file]
     const onNotice = this.#notices.on.bind(this.#notices)
-    this.info = { name: file.path, engine: `SQLite ${file.version}`, warnings, onNotice, ...PACE.sqlite }
+    this.info = { name: file.path, engine: `SQLite ${file.version}`, warnings, onNotice, ...CALL_PACE.sqlite }
     const note = (sentence: string): void => void warnings.push(sentence)
     this.#hints = new Hints({ session, path: file.path, world, watch: options.watch, identity, note })
     this.#watch = new CommitWatch(world, {

@@ -55,7 +55,7 @@ export class Checker {
   readonly #pruned = new PruneChecker()
   readonly links = new LinkChecker()
 
-  /** Compares the store with itself as it was at the last look, and with the facts. */
+  /** Compares the store with itself as it was at the last check, and with the facts. */
   check(census: SimulatedCensus, facts: Facts): void {
     const jobs = new Map(census.jobs.map((job) => [job.id, job]))
     this.#checkPlaces(census)

@@ -5,7 +5,7 @@ import type { WorkerFacts } from './rescue-checks.js'
 import type { SimClock } from '../simulation/sim-clock.js'
 import type { SimProcess } from '../simulation/sim-process.js'
 
-/** What a look at the schedules may take beyond the wait for it: the wait after a failure, and its own store calls. */
+/** What a check of the schedules may take beyond the wait for it: the wait after a failure, and its own store calls. */
 const CHECK_MS = 1_000
 
 /**
@@ -26,7 +26,7 @@ export function checkEvery(
   if (late === undefined) return
   for (const process of watching) {
     if (!process.alive) continue
-    const knownForMs = now - Math.max(clock.steppedAt, process.wellSince, workers.heldUntil)
+    const knownForMs = now - Math.max(clock.steppedAt, process.healthySince, workers.heldUntil)
     if (knownForMs > pollMs + CHECK_MS)
       throw new BrokenPromise(
         `T5: the next tick of ${late.id} is ${((late.nextAt ?? 0) - clock.now).toFixed(0)} ms away, its interval is ${late.everyMs} ms, and ${process.name} has had ${knownForMs.toFixed(0)} ms to see that the clock was set`,

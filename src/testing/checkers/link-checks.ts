@@ -45,7 +45,7 @@ export class LinkChecker {
   begins(id: string, read: () => Census): void {
     const isUnmet = (edge: Edge): boolean => !isMet(edge)
     if (!this.#edgesOf(id).some(isUnmet)) return
-    // It may have ended since the last look.
+    // It may have ended since the last check.
     const jobs = new Map(read().jobs.map((job) => [job.id, job]))
     for (const edge of this.#edgesOf(id)) note(edge, jobs)
     const open = this.#edgesOf(id).find(isUnmet)

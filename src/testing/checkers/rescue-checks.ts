@@ -61,7 +61,7 @@ export function checkFreed(census: Census, workers: WorkerFacts, watching: Itera
   for (const other of watching) {
     if (!other.alive) continue
     for (const process of dead) {
-      const knownForMs = now - Math.max(process.diedAt, other.wellSince, workers.heldUntil)
+      const knownForMs = now - Math.max(process.diedAt, other.healthySince, workers.heldUntil)
       if (knownForMs > FREED_WITHIN_MS && placeOf(process.name).machine === placeOf(other.name).machine)
         throw new BrokenPromise(
           `X10: ${process.name} died, and ${other.name} of the same machine has not freed its jobs in ${knownForMs.toFixed(0)} ms`,

@@ -3,7 +3,7 @@ import { BrokenPromise } from './broken-promise.js'
 
 /**
  * One job a tick (T5): no two jobs are of one tick of a rule, and each tick that has a job names one that is its own. `byHand`
- * keeps the jobs that were run by hand from look to look: they outlive the ledger of a schedule that is deleted.
+ * keeps the jobs that were run by hand from check to check: they outlive the ledger of a schedule that is deleted.
  */
 export function checkTicks(census: Census, byHand: Set<string>): void {
   for (const { byHand: isByHand, job } of census.ticks) if (isByHand === 1 && job !== null) byHand.add(job)

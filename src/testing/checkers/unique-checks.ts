@@ -73,7 +73,7 @@ export class SlotChecker {
     if (leftMs > 0 && this.#soonest < (holder?.soonestUntil ?? 0) && first?.state !== 'cancelled' && !reschedules)
       throw new BrokenPromise(`E6: job ${job.id} was written in slot ${slot} ${leftMs} ms before its window ends`)
     const opened = forMs === null ? -Infinity : job.createdAt + forMs
-    // A job of the same bulk may be replaced between two looks of the checker.
+    // A job of the same bulk may be replaced between two checks.
     const isReplacing = first?.state === 'cancelled' && (was === undefined || waits(was))
     // A job that replaces a waiting one takes over its window.
     const until = isReplacing && leftMs > 0 ? job.createdAt + leftMs : opened

@@ -5,15 +5,14 @@ import { MillraceError } from '../../errors.js'
 import { systemTimers } from '../../world/timers.js'
 
 /**
- * A server for tests must not outlive them, however they end: returned, thrown, interrupted, killed with -9. No handler in
- * the tests' own process can promise that, and handlers for signals change how the process under test behaves. So a small
- * process is between them: the keeper, which is the parent of the server. We hold the other end of its standard input. When
- * that ends, by `stop()` or because we are gone, it stops its child by the pid it started, removes the folder and leaves.
- * It is one way out for every kind of end.
+ * The keeper: a small process between the tests and the server, so that the server never outlives the tests, even when they are
+ * killed with -9. The tests hold the other end of its standard input. When that closes, by `stop()` or because the tests ended, the
+ * keeper stops its child by pid and removes the folder. Signal handlers in the tests' process could not promise that, and would
+ * change the process under test.
  *
  *     tests ──stdin──► keeper ──parent of──► initdb, then postgres
  *
- * Its program is a string for the reason that `store/sqlite/connection/heartbeat.ts` gives: bundlers do not include a separate file.
+ * Its program is a string, because bundlers leave out a separate file.
  */
 const PROGRAM = `
 const { spawn } = require('node:child_process')

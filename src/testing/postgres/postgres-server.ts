@@ -27,10 +27,10 @@ export async function startServer(programs: Programs, settings: Settings): Promi
   const folder = mkdtempSync(join(tmpdir(), 'millrace-postgres-'))
   const keeper = startKeeper(folder)
   try {
-    const house = new House(folder, keeper, serverUser())
-    const { bin, version } = await house.usablePrograms(programs)
-    const password = await house.makeData(bin)
-    const port = await house.serve(bin, settings)
+    const server = new ServerFolder(folder, keeper, serverUser())
+    const { bin, version } = await server.usablePrograms(programs)
+    const password = await server.makeData(bin)
+    const port = await server.serve(bin, settings)
     return { url: `postgresql://postgres:${password}@127.0.0.1:${port}/postgres`, version, stop: keeper.stop }
   } catch (error) {
     await keeper.stop()
@@ -41,7 +41,7 @@ export async function startServer(programs: Programs, settings: Settings): Promi
 /** Now and then another process takes a free port before the server has started on it; not five times in a row. */
 const PORT_TRIES = 5
 
-class House {
+class ServerFolder {
   readonly #folder: string
   readonly #keeper: Keeper
   readonly #user: User
@@ -54,9 +54,9 @@ class House {
   }
 
   /**
-   * The programs as they lie, if they run. Those of the package may not: its install script, which makes links between
+   * The programs where they are, if they run. Those of the package may not: its install script, which makes links between
    * libraries, was blocked; or we are root, its folder is in root's home, and the server's user cannot reach it. A copy of
-   * our own mends both and leaves node_modules as it is.
+   * our own works in both cases, and leaves node_modules as it is.
    */
   async usablePrograms({ bin, packageFolder }: Programs): Promise<{ bin: string; version: string }> {
     const result = await this.#run(join(bin, 'postgres'), ['--version'])

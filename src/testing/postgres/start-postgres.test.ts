@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { MillraceError } from '../../errors.js'
-import { findPrograms, programsIn, usualPlaces } from './postgres-programs.js'
+import { findPrograms, programsIn, usualFolders } from './postgres-programs.js'
 import { startServer } from './postgres-server.js'
 import { choosePostgres, startPostgres } from './start-postgres.js'
 import type { TestPostgres } from './start-postgres.js'
@@ -112,7 +112,7 @@ describe('after its stop', () => {
 })
 
 describe('the package', () => {
-  const found = findPrograms({ ...usualPlaces(), path: [], installed: '/nowhere' })
+  const found = findPrograms({ ...usualFolders(), path: [], installed: '/nowhere' })
 
   /** As npm leaves it where scripts are blocked: no links between libraries. */
   function unlinkedPackage(mode: number): string {
@@ -144,7 +144,7 @@ describe('the package', () => {
     for (const major of ['9', '15', '16', 'nonsense'])
       for (const name of ['initdb', 'postgres', 'initdb.exe', 'postgres.exe'])
         mkdirSync(join(machine, major, 'bin', name), { recursive: true })
-    expect(findPrograms({ ...usualPlaces(), installed: machine })).toEqual(found)
+    expect(findPrograms({ ...usualFolders(), installed: machine })).toEqual(found)
     const elsewhere = { roots: [`${machine}/`], path: [], installed: machine }
     expect(findPrograms(elsewhere)).toEqual({ bin: join(machine, '16', 'bin') })
     const named = join(machine, '9', 'bin')

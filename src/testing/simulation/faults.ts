@@ -18,7 +18,7 @@ export interface FaultRates {
   readonly failAfter: number
   /** A store call's reply takes up to two seconds. */
   readonly slow: number
-  /** A rescuer is held up for up to two seconds between its look at the dead and its write: they may come back meanwhile. */
+  /** A rescuer is held up for up to two seconds between its read of the dead workers and its write: they may beat again meanwhile. */
   readonly lateRescue: number
   readonly loseHint: number
   readonly lateHint: number

@@ -1,4 +1,4 @@
-import { PACE } from '../../store/info.js'
+import { CALL_PACE } from '../../store/info.js'
 import { BrokenPromise } from '../checkers/broken-promise.js'
 import type { SimProcess } from './sim-process.js'
 
@@ -118,7 +118,7 @@ export class RunHistory {
   /** A worker confirms held jobs before it begins them, and again after 5 ms. */
   #checkClaim(id: string, process: SimProcess, fence: number, now: number): void {
     const leftAt = this.#left.get(`${id} ${fence}`)
-    if (leftAt !== undefined && now - leftAt > PACE.sqlite.heldUnconfirmedMs && !process.isBehind)
+    if (leftAt !== undefined && now - leftAt > CALL_PACE.sqlite.heldUnconfirmedMs && !process.isBehind)
       throw new BrokenPromise(
         `G5: job ${id} begins in ${process.name} ${(now - leftAt).toFixed(0)} ms after it left that claim`,
       )

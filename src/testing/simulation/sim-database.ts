@@ -86,7 +86,7 @@ export class SimDatabase {
     transact(this.#file.database, work)
   }
 
-  /** Beats change one row each and nothing that is promised: they are not worth a look. */
+  /** Beats change one row each and nothing that is promised: they cause no check. */
   countChanges(): number {
     return countChanges(this.#statements) - this.#beats
   }

@@ -62,7 +62,7 @@ export class SimProcess {
   }
 
   /** Since when nothing has kept it from its work. */
-  get wellSince(): number {
+  get healthySince(): number {
     return Math.max(this.readyAt, this.troubledAt, this.lateAt, this.frozenUntil, this.blockedUntil, this.#waitsUntil)
   }
 

@@ -47,7 +47,7 @@ export interface SimulationReport {
   readonly seed: number
   /** What happened, line by line: identical for identical seeds, as long as the handlers use nothing of the real world. */
   readonly trace: readonly string[]
-  /** What was met: crashes, rescues, lost hints, suspects, retries. */
+  /** What occurred: crashes, rescues, lost hints, suspects, retries. */
   readonly coverage: Coverage
   /** Handler runs in all. */
   readonly runs: number

@@ -206,7 +206,7 @@ export class Simulation {
     return this.#shared
   }
 
-  /** Step by step, with a look after each: two steps of one moment, unseen between, would look like one that breaks a promise. */
+  /** Step by step, with a check after each: two steps at one moment, without a check in between, would look like one illegal step. */
   async #until(isOver: () => boolean, end: number): Promise<void> {
     await rest()
     this.#check()
@@ -220,7 +220,7 @@ export class Simulation {
     if (this.#broken !== undefined) throw this.#broken
   }
 
-  /** Checks every promise, when anything has changed since the last look. */
+  /** Checks every promise, when anything has changed since the last check. */
   #check(): SimulatedCensus {
     const changes = this.database.countChanges()
     if (this.#seen !== undefined && changes === this.#changesSeen) return this.#seen

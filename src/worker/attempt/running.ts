@@ -62,7 +62,7 @@ export class Running implements Context {
   index = -1
   /** How long the handler took; 0 until it returned. */
   tookMs = 0
-  lastWord: string | undefined
+  lastActivity: string | undefined
   /** Calls a function in the context that the job captured; undefined when it captured none. */
   within: RunInContext | undefined = undefined
   /** The end that the handler wrote in a transaction of its own, whether that committed or not. */
@@ -130,14 +130,14 @@ export class Running implements Context {
     if (this.lines.length < LOG_LINES_MAX) this.lines.push(line)
     else if (this.lines.length === LOG_LINES_MAX)
       this.lines.push(`… more lines were logged than the ${LOG_LINES_MAX} that are kept`)
-    this.lastWord = `log: ${line}`
+    this.lastActivity = `log: ${line}`
     this.#host.logLine(this, logged)
   }
 
   progress(done: number, total?: number): void {
     checkProgress(done, total)
     this.progressText = JSON.stringify(total === undefined ? { done } : { done, total })
-    this.lastWord = `progress: ${done}${total === undefined ? '' : ` of ${total}`}`
+    this.lastActivity = `progress: ${done}${total === undefined ? '' : ` of ${total}`}`
     this.#host.noteProgress(this)
   }
 

@@ -10,10 +10,9 @@ import { failure, succeeded } from './run.js'
 import type { Running, Settling } from './running.js'
 
 /**
- * Handlers that settle their own job. `settleIn` writes the job's end in a transaction of the handler, which commits later or
- * never, and the worker does not learn which. So when the handler has returned, the worker writes an ordinary settlement that says
- * "it was rolled back". The fence lets it through only if that is true, and not before the transaction has ended. If it is
- * refused, the claim is over: the job is done, or the claim was lost.
+ * Handlers that settle their own job. `settleIn` writes the job's end in a transaction of the handler; the worker does not learn
+ * whether that commits. When the handler has returned, the worker writes an ordinary settlement, "it was rolled back", under its
+ * fence. The store refuses it if the job is done or the claim was lost, and waits while the transaction is open.
  */
 export class SelfSettler implements Settling {
   readonly #parts: Parts
@@ -108,7 +107,7 @@ export class SelfSettler implements Settling {
       events.settled(settled, running.tookMs, running)
       if (running.errorAfterSettling !== undefined) events.threwAfterwards(running, running.errorAfterSettling)
     } catch (error) {
-      events.troubled('read what became of a job', error)
+      events.storeFailed('read what became of a job', error)
     }
   }
 

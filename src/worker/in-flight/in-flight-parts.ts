@@ -28,7 +28,7 @@ export interface WorkerEvents {
   lost(what: Lost): void
   /** A job that has settled itself threw afterwards: it stays done. */
   threwAfterwards(running: Running, error: ErrorRecord): void
-  troubled(what: string, error: unknown): void
+  storeFailed(what: string, error: unknown): void
   slow(running: Running, forMs: number): void
   logLine(running: Running, logged: Logged): void
 }

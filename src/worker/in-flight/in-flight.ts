@@ -24,9 +24,9 @@ import { Watchdog } from './watchdog.js'
 /** Held jobs begin within 50 ms, if handlers take as long as before. When no slot became free for this long, they take longer. */
 const HELD_MAX_MS = 250
 /** More held jobs than this begin in an event-loop turn of their own. */
-const BREATHER_JOBS = 50
+const HELD_PER_TURN_MAX = 50
 /** The wait after a read of the store that failed. */
-const TROUBLE_MS = 500
+const STORE_RETRY_MS = 500
 
 /** The jobs in flight: held or running, from their claim to their written settlement. The worker decides when to claim and to stop. */
 export class InFlight implements AttemptHost {
@@ -62,7 +62,7 @@ export class InFlight implements AttemptHost {
     this.outbox = new Outbox(parts.store.leases, parts.world, {
       written: (settled, refused) => this.#onWritten(settled, refused),
       failed: (error, job) =>
-        parts.events.troubled(job === undefined ? 'settle' : `record the end of job ${job.name} ${job.id}`, error),
+        parts.events.storeFailed(job === undefined ? 'settle' : `record the end of job ${job.name} ${job.id}`, error),
     })
     this.#reportBeforeStart = new ReportBeforeStart(parts.store.leases)
     this.watchdog = new Watchdog(parts, this.slots.running, (running, now) => this.#overdue(running, now))
@@ -94,7 +94,7 @@ export class InFlight implements AttemptHost {
       else if (i < starting) this.#beginClaimed(job, now)
       else this.slots.hold(job)
     }
-    if (this.slots.heldCount > BREATHER_JOBS) this.#beginHeldNextTurn()
+    if (this.slots.heldCount > HELD_PER_TURN_MAX) this.#beginHeldNextTurn()
     else this.#beginHeld()
   }
 
@@ -203,11 +203,11 @@ export class InFlight implements AttemptHost {
       this.#isHolding = false
       this.#beginHeld()
     } catch (error) {
-      this.#parts.events.troubled('confirm', error)
+      this.#parts.events.storeFailed('confirm', error)
       // To the store, reported jobs have begun, so a cancel of one is only a request: they are given back, which applies it.
       const reported = this.slots.held().filter((job) => this.#reportBeforeStart.isReported(job))
       for (const job of this.slots.remove(reported)) this.#put(job, { kind: 'released' })
-      this.#parts.world.timers.after(TROUBLE_MS, () => {
+      this.#parts.world.timers.after(STORE_RETRY_MS, () => {
         this.#isHolding = false
         this.#beginHeld()
       })

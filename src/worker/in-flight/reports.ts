@@ -49,7 +49,7 @@ export class AttemptReporter {
           running.abort(new LeaseLostError(`job ${running.id} was taken away as it began`))
     } catch (error) {
       for (const running of unreported) running.reported = false
-      this.#parts.events.troubled('report', error)
+      this.#parts.events.storeFailed('report', error)
     }
   }
 }

@@ -10,11 +10,11 @@ export interface QuarantineParts {
   readonly store: Store
   /** The length of the first quarantine; each further crash in a row doubles it. Default: a minute. */
   readonly quarantineMs: number | undefined
-  readonly events: { troubled(what: string, error: unknown): void }
+  readonly events: { storeFailed(what: string, error: unknown): void }
 }
 
 /** The wait after a write that failed. */
-const TROUBLE_MS = 500
+const STORE_RETRY_MS = 500
 
 /** The quarantines of one worker, one after the other, and the time that other work gets between them. */
 export class Quarantine {
@@ -98,8 +98,8 @@ export class Quarantine {
       await this.#parts.store.leases.endQuarantine(current.worker, current.fence)
       this.#end(current)
     } catch (error) {
-      this.#parts.events.troubled('end a quarantine', error)
-      if (this.#current === current) this.#after(TROUBLE_MS, () => void this.#outlived(current))
+      this.#parts.events.storeFailed('end a quarantine', error)
+      if (this.#current === current) this.#after(STORE_RETRY_MS, () => void this.#outlived(current))
     }
   }
 

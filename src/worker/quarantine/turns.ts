@@ -1,16 +1,16 @@
 import { otherWorkFirstMs } from '../../job/rules/quarantine.js'
 
 /**
- * Whose turn it is in one process: that of other work, or that of the suspects that wait. Pure.
+ * Whether other work or the waiting suspects run next in one process. Pure.
  *
- *   other work ──(it had the time it was owed)──► drain ──(nothing runs any more)──► quarantine
- *       ▲                                           │                                    │
- *       └─────(something still ran: owed as much)───┴──────────(over: owed as much)──────┘
+ *   other work ──(it had its time)──► drain ──(nothing runs any more)──► quarantine
+ *       ▲                               │                                    │
+ *       └──(a job still ran: same time)─┴───────────(over: same time)────────┘
  *
- * A quarantine needs a process in which nothing runs, and no job is aborted for it. So the worker drains: it claims nothing
- * until the running jobs have ended. A drain is short at first; if it was too short, other work goes on for as long, and the next
- * drain lasts twice as long. A drain that is longer than the longest job in flight always succeeds. So other work has at
- * least half of the time, and suspects run after about four times the length of the longest job.
+ * A quarantine needs a process in which nothing else runs, and no job is aborted for it. So the worker drains: it claims nothing
+ * until the running jobs have ended. A drain that was too short is followed by as much other work, and the next drain lasts twice
+ * as long; one that is longer than the longest job succeeds. So other work has at least half of the time, and suspects run after
+ * about four times the length of the longest job.
  */
 export interface Turns {
   /** Since when other work has had its turn, by the monotonic clock. */

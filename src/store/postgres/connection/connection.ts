@@ -25,7 +25,7 @@ export interface ConnectionParts {
   readonly shortage?: Shortage
 }
 
-/** Attempts of a statement that meets a deadlock or a server that shuts down, before the error is thrown. */
+/** Attempts of a statement that ends in a deadlock or on a server that shuts down, before the error is thrown. */
 const TRIES = 10
 const RETRY_MAX_MS = 200
 

@@ -1,7 +1,7 @@
 import type { Timers } from '../../../world/timers.js'
 import type { World } from '../../../world/world.js'
 import { refuseOlder } from '../../migrations.js'
-import { PACE } from '../../info.js'
+import { CALL_PACE } from '../../info.js'
 import type { StoreInfo } from '../../info.js'
 import type { Heartbeat, HeartbeatRequest } from '../../workers.js'
 import { isSame, readHome } from '../caller-transactions/check-open.js'
@@ -34,7 +34,7 @@ import { quoted, refuseNewer, schemaVersion, SCHEMA_VERSION } from '../migration
 import { Notices } from '../wake/notices.js'
 import { makeQueries } from '../queries/queries.js'
 import type { Queries } from '../queries/queries.js'
-import { CROWDED, isCrowded } from './session.js'
+import { CONNECTION_NEEDED, isConnectionNeeded } from './session.js'
 import { Shortage } from './shortage.js'
 import type { Target } from './target.js'
 
@@ -64,7 +64,7 @@ export interface Opened {
   onReconnect(callback: () => void): void
   /** Passes on notifications of other processes from now on. */
   listen(onPayload: (payload: string) => void): void
-  startHeartbeat(...heart: HeartbeatRequest): Promise<Heartbeat | undefined>
+  startHeartbeat(...request: HeartbeatRequest): Promise<Heartbeat | undefined>
   close(): Promise<void>
 }
 
@@ -88,7 +88,7 @@ export async function openDatabase(target: Target, autoMigrate: boolean, world: 
       throw error
     })
   const owners = new Owners(work, days, (owner) => server.warnings.push(ownerWarning(target.name, owner)))
-  const requestConnections = (): void => channel.notify(`${self} ${CROWDED}`)
+  const requestConnections = (): void => channel.notify(`${self} ${CONNECTION_NEEDED}`)
   const parts = { target, queries, world, isDirect: keepsSession, shortage, requestConnections }
   const handlerConnections = new HandlerConnections(parts)
   const direct = target.listen === undefined ? undefined : directListen(target.listen, () => home, notices)
@@ -96,7 +96,7 @@ export async function openDatabase(target: Target, autoMigrate: boolean, world: 
   const notifyFallback = (payload: string): Promise<unknown> => work.query(queries.notify, [payload])
   const channel = new HintChannel(target, world, canListen ? queries.listen : null, notifyFallback, direct)
   return {
-    info: { name: target.name, engine, warnings: server.warnings, onNotice: notices.on, ...PACE.postgres },
+    info: { name: target.name, engine, warnings: server.warnings, onNotice: notices.on, ...CALL_PACE.postgres },
     queries,
     days,
     self,
@@ -111,7 +111,7 @@ export async function openDatabase(target: Target, autoMigrate: boolean, world: 
     onReconnect: (callback) => connections.onReconnect(callback),
     listen: (onPayload) =>
       channel.listen((payload) => {
-        if (isCrowded(payload, self)) handlerConnections.closeIdle()
+        if (isConnectionNeeded(payload, self)) handlerConnections.closeIdle()
         onPayload(payload)
       }),
     async startHeartbeat(worker, everyMs, onLost, loop) {

@@ -13,11 +13,11 @@ import type { Runner } from './runner.js'
 export const HINTS_MISSED = 'unknown ready due settled requested'
 
 /** In a notification: the sender waits for a connection, so the receiver closes its idle ones. */
-export const CROWDED = 'crowded'
+export const CONNECTION_NEEDED = 'connection-needed'
 
-export function isCrowded(payload: string, self: string): boolean {
+export function isConnectionNeeded(payload: string, self: string): boolean {
   const [from, ...words] = payload.split(' ')
-  return from !== self && words.includes(CROWDED)
+  return from !== self && words.includes(CONNECTION_NEEDED)
 }
 
 export interface SessionParts {
@@ -139,7 +139,7 @@ export function mergePayloads(before: string, payload: string): string {
 
 /**
  * The hint that a notification carries; undefined for one of this process. For a job that is due later the payload has
- * no time, so the receiver has to look.
+ * no time, so the receiver has to read it.
  */
 export function hintOf(payload: string, self: string): Hint | undefined {
   const [from, ...words] = payload.split(' ')

@@ -1,6 +1,6 @@
 /**
  * Runs statements on the store's own connection or in a caller's transaction. Database libraries differ in how they
- * bind values, so the interface asks for little: values are texts and nulls, and each placeholder is cast to text first
+ * bind values, so the interface needs little: values are texts and nulls, and each placeholder is cast to text first
  * (`$1::text::bigint`). A library that inspects the type of a placeholder would otherwise encode a bigint or JSON in
  * its own way.
  */

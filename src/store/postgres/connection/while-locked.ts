@@ -6,7 +6,7 @@ export const LOCK_PATIENCE_MS = 10_000
 const AGAIN_MS = 20
 
 /**
- * Runs work that may meet locks of other transactions. Each attempt waits only a moment for a lock and then frees the
+ * Runs work that may wait for locks of other transactions. Each attempt waits only a moment for a lock and then frees the
  * connection, so that verbs that do not need the lock can run: a caller's transaction may hold a key for any length of
  * time. After `patienceMs` the error is thrown.
  */

@@ -2,7 +2,7 @@ import { beforeDay } from '../queries/days.js'
 import type { DayQueries } from '../queries/days.js'
 import type { SqlExecutor } from '../connection/sql-executor.js'
 
-/** Jobs per slice, as in a look at a day that may be dropped. */
+/** Jobs per slice, as in the scan of a day that may be dropped. */
 const SLICE = 2_000
 
 /**

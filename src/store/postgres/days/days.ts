@@ -1,8 +1,8 @@
 import type { Connection } from '../connection/connection.js'
 import { DayScan } from './day-scan.js'
 import { DayRows } from './day-rows.js'
-import type { DayQueries, Parted } from '../queries/days.js'
-import { dayOf, PARTED, partitionOf } from '../queries/days.js'
+import type { DayQueries, PartitionedTable } from '../queries/days.js'
+import { dayOf, PARTITIONED_TABLES, partitionOf } from '../queries/days.js'
 import { sqlStateOf } from '../connection/sql-executor.js'
 import type { SqlExecutor } from '../connection/sql-executor.js'
 import { DAY_MS } from '../queries/numbers.js'
@@ -17,7 +17,7 @@ const DAYS_AHEAD = 2
 const SLICES_MAX = 200
 
 /** Another process has the lock, or rows were inserted into the default partition meanwhile: it is retried. */
-export const COME_AGAIN: ReadonlySet<string> = new Set(['55P03', '23514', '40P01'])
+export const RETRY_LATER_CODES: ReadonlySet<string> = new Set(['55P03', '23514', '40P01'])
 
 const DENIED = '42501'
 
@@ -110,20 +110,20 @@ export async function makeFirstDays(tx: SqlExecutor, queries: DayQueries, now: n
 }
 
 interface Part {
-  readonly of: Parted
+  readonly of: PartitionedTable
   readonly day: number
 }
 
 function missingOf(parts: ReadonlySet<string>, today: number): Part[] {
   const ahead = Array.from({ length: DAYS_AHEAD + 1 }, (_, i) => today + i)
   return ahead
-    .flatMap((day) => PARTED.map((of) => ({ of, day })))
+    .flatMap((day) => PARTITIONED_TABLES.map((of) => ({ of, day })))
     .filter(({ of, day }) => !parts.has(partitionOf(of, day)))
 }
 
 /** The past days, the oldest first. */
-function overOf(parts: ReadonlySet<string>, today: number): number[] {
-  const days = new Set([...parts].flatMap((name) => PARTED.map((of) => dayOf(of, name))))
+function pastDays(parts: ReadonlySet<string>, today: number): number[] {
+  const days = new Set([...parts].flatMap((name) => PARTITIONED_TABLES.map((of) => dayOf(of, name))))
   return [...days]
     .filter((day) => day !== undefined && day < today)
     .sort((a, b) => (a as number) - (b as number)) as number[]
@@ -147,7 +147,7 @@ class Days {
     // Each in its own transaction, so that none holds a lock while it waits for the next one's.
     for (const { of, day } of walk.mayDrop ? missingOf(parts, today) : [])
       await this.#alone((tx) => makeDay(tx, this.#queries, of, day))
-    walk.days = overOf(parts, today)
+    walk.days = pastDays(parts, today)
     await this.#connection.query(this.#queries.sweepRevived(walk.days[0] ?? today), [])
   }
 
@@ -194,7 +194,7 @@ class Days {
         return undefined
       })
     } catch (error) {
-      if (!COME_AGAIN.has(sqlStateOf(error) ?? '')) throw error
+      if (!RETRY_LATER_CODES.has(sqlStateOf(error) ?? '')) throw error
       this.isHindered = true
       return undefined
     }
@@ -205,7 +205,7 @@ async function readParts(db: SqlExecutor, queries: DayQueries): Promise<Set<stri
   return new Set((await db.query<{ name: string }>(queries.readParts, [])).map(({ name }) => name))
 }
 
-async function makeDay(tx: SqlExecutor, queries: DayQueries, of: Parted, day: number): Promise<void> {
+async function makeDay(tx: SqlExecutor, queries: DayQueries, of: PartitionedTable, day: number): Promise<void> {
   const parts = await readParts(tx, queries)
   // Another process was faster, or rows of the day are in the default partition and stay there.
   if (parts.has(partitionOf(of, day))) return
@@ -229,9 +229,9 @@ async function awaitEnqueues(tx: SqlExecutor, queries: DayQueries): Promise<stri
 async function dropDay(tx: SqlExecutor, queries: DayQueries, scan: DayScan): Promise<number> {
   const { day } = scan
   const parts = await readParts(tx, queries)
-  const there = PARTED.filter((of) => parts.has(partitionOf(of, day)))
+  const there = PARTITIONED_TABLES.filter((of) => parts.has(partitionOf(of, day)))
   if (there.length === 0) return 0
-  await tx.query(queries.lockParted, [])
+  await tx.query(queries.lockPartitioned, [])
   let moved = scan.staying.length
   if (there.includes('jobs')) {
     await tx.query(queries.detach('jobs', day), [])

@@ -1,5 +1,5 @@
 import type { Connection } from '../connection/connection.js'
-import { COME_AGAIN } from './days.js'
+import { RETRY_LATER_CODES } from './days.js'
 import type { DayQueries } from '../queries/days.js'
 import { partitionOf } from '../queries/days.js'
 import { sqlStateOf } from '../connection/sql-executor.js'
@@ -44,7 +44,7 @@ export async function addSummaries(
     return added.length === RUNS_MAX
   } catch (error) {
     // Autovacuum has locked the table, and adds them.
-    if (COME_AGAIN.has(sqlStateOf(error) ?? '')) return false
+    if (RETRY_LATER_CODES.has(sqlStateOf(error) ?? '')) return false
     throw error
   }
 }

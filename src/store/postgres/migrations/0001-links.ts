@@ -13,7 +13,7 @@ export const links = (schema: string): readonly string[] => [
   // promoteJobs: whether a child has other open links; and its links when it ends
   `create index links_child on ${schema}.links (child)`,
   // promoteJobs: parents that ended or were deleted (gone), and those that got a child while they were unfinished
-  // (look)
+  // (recheck)
   `create table ${schema}.link_todos (
     number bigint generated always as identity primary key,
     parent bigint not null,

@@ -8,8 +8,8 @@ import { forgetting } from './sql-fragments.js'
  */
 
 /** The tables with one partition per day. */
-export const PARTED = ['jobs', 'history', 'labels'] as const
-export type Parted = (typeof PARTED)[number]
+export const PARTITIONED_TABLES = ['jobs', 'history', 'labels'] as const
+export type PartitionedTable = (typeof PARTITIONED_TABLES)[number]
 
 /** How long a statement waits for its lock, and so delays other processes that queue behind it; then it is retried. */
 const LOCK_WAIT_MS = 100
@@ -22,7 +22,7 @@ export type DayQueries = ReturnType<typeof dayQueries>
 export function dayQueries(schema: string) {
   const s = schema
   const text = s.replaceAll(`'`, `''`)
-  const table = (of: Parted, day: number): string => `${s}.${partitionOf(of, day)}`
+  const table = (of: PartitionedTable, day: number): string => `${s}.${partitionOf(of, day)}`
   return {
     ...scanQueries(s, text),
     begin: `begin isolation level read committed; set local lock_timeout = ${LOCK_WAIT_MS}; set local statement_timeout = ${STATEMENT_MS}; set local jit = off`,
@@ -34,20 +34,20 @@ export function dayQueries(schema: string) {
     /**
      * Whether rows of that day are in the default partition: they stay, since rows of running jobs must not be moved.
      */
-    isTaken: (of: Parted, day: number): string =>
+    isTaken: (of: PartitionedTable, day: number): string =>
       `select 1 as taken from ${s}.${of}_rest where ${within('ref', day)} limit 1`,
     /** Created first and then attached, which blocks only readers of the default partition, during one scan of it. */
-    create: (of: Parted, day: number): string =>
+    create: (of: PartitionedTable, day: number): string =>
       `create table if not exists ${table(of, day)} (like ${s}.${of} including all)`,
     /** To the owner of the others: another role than the creator may have to drop it. `owner` is quoted. */
-    give: (of: Parted, day: number, owner: string): string => `alter table ${table(of, day)} owner to ${owner}`,
-    attach: (of: Parted, day: number): string =>
+    give: (of: PartitionedTable, day: number, owner: string): string => `alter table ${table(of, day)} owner to ${owner}`,
+    attach: (of: PartitionedTable, day: number): string =>
       `alter table ${s}.${of} attach partition ${table(of, day)} for values from (${from(day)}) to (${from(day + 1)})`,
 
     /** All or none: an open transaction has locked at least one of them. */
-    lockParted: `lock table only ${s}.jobs, only ${s}.history, only ${s}.labels in access exclusive mode`,
-    detach: (of: Parted, day: number): string => `alter table ${s}.${of} detach partition ${table(of, day)}`,
-    /** To the default partition: jobs seen by the look, and those that must stay since then. */
+    lockPartitioned: `lock table only ${s}.jobs, only ${s}.history, only ${s}.labels in access exclusive mode`,
+    detach: (of: PartitionedTable, day: number): string => `alter table ${s}.${of} detach partition ${table(of, day)}`,
+    /** To the default partition: jobs that the scan found, and those that must stay since then. */
     moveJobs: (day: number): string => `
       with moved as (
         insert into ${s}.jobs
@@ -75,7 +75,7 @@ export function dayQueries(schema: string) {
       left join ${table('history', day)} h on h.ref = l.parent
       -- The day is detached by now: the rows that stay are in the default partition.
       where l.parent not in (select j.ref from ${s}.jobs_rest j where ${within('j.ref', day)})`,
-    drop: (of: Parted, day: number): string => `drop table ${table(of, day)}`,
+    drop: (of: PartitionedTable, day: number): string => `drop table ${table(of, day)}`,
   }
 }
 
@@ -118,7 +118,7 @@ function scanQueries(s: string, text: string) {
       select bool_and(pg_has_role(c.relowner, 'usage') and has_schema_privilege(c.relnamespace, 'create')) as may,
              min(c.relowner::regrole::text) as owner, quote_ident(current_user) as role
       from pg_class c
-      where c.oid in (${PARTED.map((of) => `'${text}.${of}'::regclass`).join(', ')})`,
+      where c.oid in (${PARTITIONED_TABLES.map((of) => `'${text}.${of}'::regclass`).join(', ')})`,
     /** A slice, with those of its jobs that are unfinished or still kept: they have no expired end. */
     scanSlice: `
       with ${slice}
@@ -155,7 +155,7 @@ function roundQueries(text: string) {
       select c.relname::text as name
       from pg_inherits i
       join pg_class c on c.oid = i.inhrelid
-      where i.inhparent in (${PARTED.map((of) => `'${text}.${of}'::regclass`).join(', ')})`,
+      where i.inhparent in (${PARTITIONED_TABLES.map((of) => `'${text}.${of}'::regclass`).join(', ')})`,
   }
 }
 
@@ -179,12 +179,12 @@ function summaryQueries(text: string) {
 }
 
 /** With a readable date, since people see it in lists of tables. */
-export function partitionOf(of: Parted, day: number): string {
+export function partitionOf(of: PartitionedTable, day: number): string {
   return `${of}_${new Date(day * DAY_MS).toISOString().slice(0, 10).replaceAll('-', '_')}`
 }
 
 /** The day of a partition; undefined for other tables, such as the default partition. */
-export function dayOf(of: Parted, name: string): number | undefined {
+export function dayOf(of: PartitionedTable, name: string): number | undefined {
   const [, year, month, day] = /_(\d{4})_(\d\d)_(\d\d)$/.exec(name) ?? []
   if (day === undefined || !name.startsWith(`${of}_`)) return undefined
   return Date.UTC(Number(year), Number(month) - 1, Number(day)) / DAY_MS

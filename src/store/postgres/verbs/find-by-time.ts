@@ -3,7 +3,7 @@ import { DAY_MS, NUMBER_BITS } from '../queries/numbers.js'
 import type { Session } from '../connection/session.js'
 
 /*
- * Which refs a job of a given time can have. The day of a ref is the day of `created_at`, so all other days match whole or
+ * Finds the refs of jobs that were created in a span of time. The day of a ref is the day of `created_at`, so all other days match whole or
  * not at all. Within that day times mostly rise with refs, but not always: of two statements the one that read the clock
  * first may draw its numbers last, and clocks are set back. So a binary search by primary key finds a ref as if times did
  * rise, and a second search finds the strays, the matching jobs on the other side of it:

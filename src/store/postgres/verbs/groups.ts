@@ -49,7 +49,7 @@ export class PostgresGroups implements GroupStore {
   async complete(promoted: Promoted): Promise<Promoted> {
     const { complete, isMore } = await this.#parts.plain(foldMoves)
     const cancelled: CancelledByParent[] = [...promoted.cancelledByParents]
-    const troubled: { group: string; error: unknown }[] = []
+    const failedGroups: { group: string; error: unknown }[] = []
     let isLeft = isMore
     for (const group of complete)
       try {
@@ -59,9 +59,9 @@ export class PostgresGroups implements GroupStore {
       } catch (error) {
         if (isLocked(error)) isLeft = true
         else if (isOfTheStore(error)) throw error
-        else troubled.push({ group, error })
+        else failedGroups.push({ group, error })
       }
-    return { ...promoted, cancelledByParents: cancelled, troubled, nextInMs: isLeft ? 0 : promoted.nextInMs }
+    return { ...promoted, cancelledByParents: cancelled, failedGroups, nextInMs: isLeft ? 0 : promoted.nextInMs }
   }
 
   async #completeOne(group: string): Promise<readonly CancelledByParent[] | undefined> {

@@ -299,7 +299,7 @@ export async function workOffLinks(session: Session, limit: number): Promise<Wor
   )
   const todos = rows.map((row) => ({ ...row, number: numberOf(row.number), parent: numberOf(row.parent) }))
   const seen = await markUnfinishedParents(session, todos)
-  const due = todos.filter((todo) => !mayGoOn(todo) || seen.has(todo.parent))
+  const due = todos.filter((todo) => !mayHaveParent(todo) || seen.has(todo.parent))
   const ends = await endsOf(session, due)
   const { stuck, cancelledChildren, isFull, moved } = await moveLinks(session, ends, limit)
   const over = due.filter((todo) => !isFull && !stuck.has(todo.parent)).map((todo) => todo.number)
@@ -316,7 +316,7 @@ export async function workOffLinks(session: Session, limit: number): Promise<Wor
  * change. Returns the parents that it could lock.
  */
 async function markUnfinishedParents(session: Session, todos: readonly Todo[]): Promise<Set<number>> {
-  const refs = [...new Set(todos.filter(mayGoOn).map((todo) => todo.parent))]
+  const refs = [...new Set(todos.filter(mayHaveParent).map((todo) => todo.parent))]
   if (refs.length === 0) return new Set()
   const marked = numbers(await session.query(session.queries.markParents, arrayOf(refs)))
   const stored = await readStored(session, [...marked])
@@ -338,7 +338,7 @@ async function markUnfinishedParents(session: Session, todos: readonly Todo[]): 
   return new Set([...numbers([...ready, ...waiting, ...ended]), ...held, ...gone])
 }
 
-function mayGoOn({ what }: Todo): boolean {
+function mayHaveParent({ what }: Todo): boolean {
   return what !== 'done' && what !== 'gone'
 }
 
@@ -385,7 +385,7 @@ async function endsOf(session: Session, todos: readonly Todo[]): Promise<Map<num
     const row: StoredParent | undefined = now.get(parent)
     const fate = parentFateOf(row?.state, what)
     // Of several to-dos of a deleted parent, one that says done decides.
-    if (ends.get(parent)?.fate === 'done' || (mayGoOn(todo) && recorded.has(parent))) continue
+    if (ends.get(parent)?.fate === 'done' || (mayHaveParent(todo) && recorded.has(parent))) continue
     ends.set(parent, { parent, fate, reason: parentReason(fate, { id: row?.id ?? id, name: row?.name ?? null }) })
   }
   return ends
@@ -396,7 +396,7 @@ async function endsOf(session: Session, todos: readonly Todo[]): Promise<Map<num
  * off.
  */
 async function recordedElsewhere(session: Session, todos: readonly Todo[]): Promise<Set<number>> {
-  const older = todos.filter(mayGoOn).map((todo) => todo.parent)
+  const older = todos.filter(mayHaveParent).map((todo) => todo.parent)
   if (older.length === 0) return new Set()
   const rows = await session.query<{ parent: unknown }>(session.queries.forgottenAmong, arrayOf(older))
   return new Set(rows.map((row) => numberOf(row.parent)))

@@ -28,7 +28,7 @@ export async function promoteAll(
     cancelledByParents: cancelled,
     again: isWorked && left,
     expired,
-    troubled: [],
+    failedGroups: [],
     // Another process has locked their rows: retry soon.
     nextInMs: left ? 0 : nextInMs,
     moved,
@@ -57,7 +57,7 @@ async function promoteJobs(
   const times = [next?.due, next?.expiry, expired.length > 0 ? now : null].filter((time) => time != null).map(Number)
   const nextInMs = times.length === 0 ? null : Math.max(0, Math.min(...times) - now)
   const [todo, moved] = [next?.todo === true, next?.moved === true]
-  return { promoted, cancelledByParents: [], again: false, expired, troubled: [], nextInMs, todo, moved }
+  return { promoted, cancelledByParents: [], again: false, expired, failedGroups: [], nextInMs, todo, moved }
 }
 
 interface NextTimes {

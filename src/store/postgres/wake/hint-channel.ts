@@ -85,23 +85,23 @@ export class HintChannel {
   }): Promise<Heartbeat | undefined> {
     // The main thread's connection ends before the heartbeat's starts, so that a process never has two of them.
     if (!this.#isDirect) await this.#connection?.off()
-    const heart = await startHeartbeat({
+    const heartbeat = await startHeartbeat({
       ...options,
       target: this.#target,
       listen: this.#listen,
       onPayload: (payload) => this.#onPayload?.(payload),
     })
-    if (heart !== undefined) this.#heartbeats.add(heart)
-    if (this.#isClosed) await heart?.stop()
-    if (heart === undefined) this.#resumeListening()
+    if (heartbeat !== undefined) this.#heartbeats.add(heartbeat)
+    if (this.#isClosed) await heartbeat?.stop()
+    if (heartbeat === undefined) this.#resumeListening()
     else this.#onPayload?.(HINTS_MISSED)
-    return heart === undefined ? undefined : { watchesLoop: heart.watchesLoop, stop: () => this.#stop(heart) }
+    return heartbeat === undefined ? undefined : { watchesLoop: heartbeat.watchesLoop, stop: () => this.#stop(heartbeat) }
   }
 
   /** Also stops a heartbeat that its worker did not stop because the store could not be written in time. */
   async close(): Promise<void> {
     this.#isClosed = true
-    await Promise.all([this.#connection?.off(), ...[...this.#heartbeats].map((heart) => heart.stop())])
+    await Promise.all([this.#connection?.off(), ...[...this.#heartbeats].map((heartbeat) => heartbeat.stop())])
   }
 
   async #sendMerged(): Promise<void> {
@@ -113,13 +113,13 @@ export class HintChannel {
   }
 
   #send(payload: string): Promise<unknown> {
-    const [heart] = this.#heartbeats
-    return heart === undefined ? this.#notifyFallback(payload) : heart.notify(payload)
+    const [heartbeat] = this.#heartbeats
+    return heartbeat === undefined ? this.#notifyFallback(payload) : heartbeat.notify(payload)
   }
 
-  async #stop(heart: PostgresHeartbeat): Promise<void> {
-    await heart.stop()
-    if (this.#heartbeats.delete(heart)) this.#resumeListening()
+  async #stop(heartbeat: PostgresHeartbeat): Promise<void> {
+    await heartbeat.stop()
+    if (this.#heartbeats.delete(heartbeat)) this.#resumeListening()
   }
 
   #resumeListening(): void {

@@ -7,11 +7,11 @@ import { libraryOf } from '../connection/library.js'
 import { identify } from '../connection/one-library.js'
 
 /**
- * Which library a `tx` comes from. It is recognised by its shape, since no driver and no query builder is a dependency:
+ * Recognises the library of a `tx` by its shape, since no driver and no query builder is a dependency:
  *
- *   a handle          prepare and exec: node:sqlite, @photostructure/sqlite, better-sqlite3, libsql
- *   Drizzle           a transaction has its handle at `session.client`, a database at `$client` too
- *   Kysely            does not give out its handle; see kysely.ts
+ *   a handle   prepare and exec: node:sqlite, @photostructure/sqlite, better-sqlite3, libsql
+ *   Drizzle    a transaction has its handle at `session.client`, a database also at `$client`
+ *   Kysely     does not expose its handle; see kysely.ts
  */
 export type Caller = { readonly handle: SqliteDatabase } | { readonly kysely: Kysely }
 

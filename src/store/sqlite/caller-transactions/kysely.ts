@@ -5,15 +5,13 @@ import { callerQueries } from '../queries/caller-transactions.js'
 import type { SqliteDatabase } from '../connection/driver.js'
 
 /**
- * Kysely does not give out its handle and answers later, so its transactions are taken only when they are on the handle that
- * the mill was made with, and SQLite itself is asked two things:
+ * Transactions of Kysely, which does not expose its handle and answers asynchronously. Only those on the handle that the mill was
+ * made with are accepted. Two checks through SQLite itself:
  *
- *   is it this connection?     a mark that belongs to one connection is set through the handle and read back through `trx`
- *   is it still this
- *   transaction?               a savepoint is made within the call, while `trx` is known to be open, and dies with its
- *                              transaction: a call that was not awaited must not write into the next one
+ *   the same connection?    a setting is written through the handle and read back through `trx`
+ *   the same transaction?   a savepoint is made before the first await; it is gone once the transaction has ended
  *
- * Then our rows are written through the handle at once.
+ * Then the rows are written through the handle, synchronously.
  */
 export class KyselyTransactions {
   readonly #handle: SqliteDatabase | undefined

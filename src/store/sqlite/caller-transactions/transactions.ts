@@ -109,7 +109,7 @@ export class SqliteTransactions implements TransactionStore {
       if (this.#closed) throw new ClosedError()
       const stopped = request.stopped()
       if (stopped !== undefined) throw stopped
-      this.#parts.file.identity?.verifyLately()
+      this.#parts.file.identity?.verifyIfDue()
       const done = this.#tryOwn(request)
       if (done !== undefined) return done.value
       const waited = clock.monotonic() - start

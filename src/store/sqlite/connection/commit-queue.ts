@@ -186,7 +186,7 @@ export class CommitQueue {
     if (this.#options.isTaken?.() === true)
       throw Object.assign(new Error('the handle is in a transaction of its owner'), { errcode: SQLITE.busy })
     // A file that was restored meanwhile must not get our frames: its -wal may still be the one we write.
-    this.#options.identity?.verifyLately()
+    this.#options.identity?.verifyIfDue()
     if (this.#mustRewriteWal) this.#rewriteWal()
     this.#setSynchronous(durable && this.#options.durability === 'power' ? 'full' : 'normal')
     this.#execute(this.#queries.begin)

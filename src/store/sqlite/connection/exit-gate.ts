@@ -1,13 +1,10 @@
 /**
- * Keeps the threads of the store out of SQLite while the process exits. `process.exit()`, an uncaught error and the end of the
- * event loop terminate every thread, wherever it is. A native addon that returns from SQLite in a terminated thread can
- * create neither a result nor an error: @photostructure/sqlite then throws a C++ exception that ends the process with
- * "terminate called after throwing an instance of 'Napi::Error'" and code 134.
+ * Keeps the store's threads out of SQLite while the process exits. Node terminates a thread wherever it is; a native addon that
+ * returns from SQLite in a terminated thread may abort the process (@photostructure/sqlite does, with code 134).
  *
- * So a thread holds its gate around each call of SQLite. When the process emits 'exit', the main thread closes all gates and waits
- * for the calls in progress; Node would wait for them too, to join the thread. A thread that finds its gate closed throws.
- *
- * 'exit' is not emitted in a worker thread that its parent terminates: a mill in such a thread must be closed first.
+ * A thread holds its gate around each call of SQLite. On 'exit' the main thread closes all gates and waits for the calls in
+ * progress. A thread that finds its gate closed throws. A worker thread that its parent terminates emits no 'exit': close the
+ * mill there first.
  */
 export interface ExitGate {
   /** Passed to the thread as `gateMemory`. */

@@ -9,12 +9,10 @@ import type { SqliteLibrary } from './library.js'
 import type { Queries } from '../queries/queries.js'
 
 /**
- * The heartbeat runs in a thread with its own connection, so that a worker whose handler blocks the event loop is not
- * declared dead. The thread's program is a string, because bundlers lose separate files. It waits for a busy file
- * itself, in steps of a few milliseconds, for as long as that takes (see `upkeep/observe-beats.ts`). SQLite's own busy
- * wait takes steps of up to a tenth of a second, and when many processes write at full speed those few tries all find
- * the file busy: live workers were declared dead. The thread reports when the worker's row is missing, which means that
- * another process declared it dead.
+ * The heartbeat runs in a thread with its own connection, so that a worker whose handler blocks the event loop is not declared
+ * dead. The thread's program is a string, because bundlers leave out a separate file. On a busy file it retries every few
+ * milliseconds, for as long as that takes: SQLite's own busy wait makes only a few tries, all of which can fail when many
+ * processes write at full speed. The thread reports when the worker's row is missing: another process declared the worker dead.
  */
 const PROGRAM = `
 const { parentPort, workerData } = require('node:worker_threads')

@@ -36,9 +36,9 @@ export class Ballast {
 
   /** Removes whatever has this name, of any owner; what cannot be removed is left and does no harm. */
   release(): void {
-    for (const letGo of [unlinkSync, truncateSync])
+    for (const free of [unlinkSync, truncateSync])
       try {
-        return letGo(this.#path)
+        return free(this.#path)
       } catch {
         // Missing, a folder, or another user's file in a shared folder. A file that may not be removed can be
         // truncated.

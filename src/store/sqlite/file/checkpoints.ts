@@ -3,17 +3,17 @@ import type { Cancel } from '../../../world/timers.js'
 import type { World } from '../../../world/world.js'
 
 /**
- * Keeping the WAL short. In ordinary use SQLite does it: the commit that makes the WAL 1000 pages long checkpoints, and the
- * next one starts it from the beginning. Two things defeat that:
+ * Keeps the WAL short. Usually SQLite does: the commit that fills 1000 pages checkpoints, and the next one starts the WAL again.
+ * Two kinds of readers prevent that:
  *
- * - Readers that overlap, so that one is always there. Everything is checkpointed, but the WAL is never started again. A
- *   truncating checkpoint may wait for them: it holds off writers for a moment while the last reader of the WAL ends.
- * - One reader that keeps its transaction open. Nothing past its snapshot can be checkpointed. SQLite then tries in vain after
- *   every commit, at a cost that grows with the WAL, and waiting for the reader only holds off writers: starts took 100 ms.
+ * - Readers that overlap: everything is checkpointed, but the WAL is never started again. A truncating checkpoint helps: it
+ *   blocks writers for a moment, until the last reader of the WAL ends.
+ * - One reader that keeps its transaction open: no page after its snapshot can be checkpointed. SQLite tries again after every
+ *   commit, and a truncating checkpoint only blocks writers (jobs started 100 ms late).
  *
- * So past WAL_MAX_BYTES a thread (checkpoint-thread.ts) makes a passive checkpoint, which blocks no writer and tells the two
- * apart: if it reached all but the last few pages, the readers move on, and the thread truncates. If not, a reader pins the
- * WAL: automatic checkpoints are turned off, and passive ones are tried with growing waits until one gets through.
+ * So past WAL_MAX_BYTES a thread (checkpoint-thread.ts) makes a passive checkpoint, which blocks no writer. If it reached all but
+ * the last few pages, the readers overlap, and the thread truncates. If not, a reader pins the WAL: automatic checkpoints are
+ * turned off, and passive ones are tried at growing intervals. See docs/decisions/sqlite-checkpoints.md.
  */
 export class Checkpoints {
   readonly #parts: CheckpointsParts

@@ -5,18 +5,13 @@ import type { Clock } from '../../../world/clock.js'
 import { translateSystem } from '../connection/faults.js'
 
 /**
- * Whether the path still leads to the file that was opened. SQLite holds descriptors, so when the file is deleted, renamed or
- * replaced, commits go on succeeding in a file that the next process to open the path does not find. So after every flush,
- * and before it is acknowledged, device and inode of the file, its -wal and its -shm are compared with those at the open.
+ * Checks that the path still leads to the file that was opened. SQLite writes through descriptors, so after the file was deleted,
+ * renamed or replaced, commits succeed in a file that no other process will open. After every flush, and before the caller gets
+ * its answer, device and inode of the file, its -wal and its -shm are compared with those at the open. The -shm counts because it
+ * holds the locks: a process that finds none makes a new one, and both processes then write the same -wal.
  *
- * The -shm holds the locks of the -wal: without it, the next process makes a new one, both write the same -wal at once, and the
- * database is destroyed.
- *
- * The -wal and the -shm keep their inodes for as long as a connection of ours is open: a checkpoint truncates the -wal in place,
- * and SQLite deletes both only when the last connection closes, under an exclusive lock that ours prevents.
- *
- * Not detected: other contents copied into the same inode (`cp backup.db jobs.db`), and a rename that is undone before the
- * next check, which loses nothing. See docs/decisions/sqlite-file-identity.md.
+ * While a connection of ours is open, SQLite keeps the inodes of -wal and -shm. Not detected: other contents copied into the same
+ * inode (`cp backup.db jobs.db`). See docs/decisions/sqlite-file-identity.md.
  */
 export class FileIdentity {
   /** In a form that can be passed to a thread. */
@@ -55,8 +50,8 @@ export class FileIdentity {
   }
 
   /** The same, unless it was verified within the last few milliseconds, as it is between two commits at full speed. */
-  verifyLately(): void {
-    if (this.#gone !== undefined || this.#clock.monotonic() - this.#verifiedAt > LATELY_MS) this.verify()
+  verifyIfDue(): void {
+    if (this.#gone !== undefined || this.#clock.monotonic() - this.#verifiedAt > VERIFIED_FOR_MS) this.verify()
   }
 
   /** At most one watcher: the store. */
@@ -111,7 +106,7 @@ const isGone = () => identity.some(({ path, dev, ino }) => {
 `
 
 const WAL = '-wal'
-const LATELY_MS = 10
+const VERIFIED_FOR_MS = 10
 const STAT = { bigint: true, throwIfNoEntry: false } as const
 
 function statOrUndefined(path: string, name: string): BigIntStats | undefined {

@@ -14,14 +14,14 @@ const LINKS_MAX = 40
 export function realPath(given: string): string {
   let path = resolve(given)
   for (let left = LINKS_MAX; left > 0; left -= 1) {
-    const link = inOurWords(path, () => lstatSync(path, { throwIfNoEntry: false }))
+    const link = translateErrors(path, () => lstatSync(path, { throwIfNoEntry: false }))
     // The folder may be missing too; then the check of the folder reports it.
     if (link === undefined)
       return join(
-        inOurWords(path, () => realFolder(dirname(path))),
+        translateErrors(path, () => realFolder(dirname(path))),
         basename(path),
       )
-    if (!link.isSymbolicLink()) return inOurWords(path, () => realpathSync(path))
+    if (!link.isSymbolicLink()) return translateErrors(path, () => realpathSync(path))
     path = resolve(realFolder(dirname(path)), readlinkSync(path))
   }
   throw translateSystem({ code: 'ELOOP' }, given)
@@ -34,12 +34,12 @@ export function realPath(given: string): string {
 export function makeFolder(given: string): void {
   const path = resolve(given)
   const folder = dirname(path)
-  if (inOurWords(path, () => statSync(folder, { throwIfNoEntry: false })) !== undefined) return
+  if (translateErrors(path, () => statSync(folder, { throwIfNoEntry: false })) !== undefined) return
   if (isTooLong(path)) throw translateSystem({ code: 'ENAMETOOLONG' }, path)
   const above = nearestAbove(folder)
   if (!isAllowed(above, constants.W_OK | constants.X_OK))
     throw readOnly(`${path} cannot be made: there is no folder ${folder}, and ${above} is read-only for ${user()}`)
-  inOurWords(path, () => mkdirSync(folder, { recursive: true }))
+  translateErrors(path, () => mkdirSync(folder, { recursive: true }))
 }
 
 function nearestAbove(folder: string): string {
@@ -56,7 +56,7 @@ function realFolder(folder: string): string {
  * files.
  */
 export function checkPlace(path: string): { readonly isNew: boolean } {
-  const there = inOurWords(path, () => statSync(path, { throwIfNoEntry: false }))
+  const there = translateErrors(path, () => statSync(path, { throwIfNoEntry: false }))
   if (there === undefined) checkFolder(path)
   else checkFile(path, there)
   return { isNew: there === undefined }
@@ -64,7 +64,7 @@ export function checkPlace(path: string): { readonly isNew: boolean } {
 
 function checkFolder(path: string): void {
   const folder = dirname(path)
-  const there = inOurWords(path, () => statSync(folder, { throwIfNoEntry: false }))
+  const there = translateErrors(path, () => statSync(folder, { throwIfNoEntry: false }))
   if (there?.isDirectory() !== true)
     throw cannotOpen(`${path} cannot be made: there is no folder ${folder}, to which a link leads; make it first`)
   if (!isAllowed(folder, constants.W_OK | constants.X_OK))
@@ -89,7 +89,7 @@ function notAFile(path: string, there: Stats): StoreError | undefined {
 
 /** Why SQLite cannot open a file that passed the checks; undefined when no reason is found. */
 export function whyNotOpened(path: string): StoreError | undefined {
-  return inOurWords(path, () => checkFolder(path))
+  return translateErrors(path, () => checkFolder(path))
 }
 
 function checkFolder(path: string): StoreError | undefined {
@@ -147,7 +147,7 @@ function readOnly(what: string): StoreError {
   )
 }
 
-function inOurWords<T>(path: string, call: () => T): T {
+function translateErrors<T>(path: string, call: () => T): T {
   try {
     return call()
   } catch (error) {

@@ -2,16 +2,14 @@ import type { FindQuery } from '../../find.js'
 import type { Session } from '../connection/session.js'
 
 /*
- * Which numbers a job of a given time can have, without an index on times.
- *
- * A number and its time are given under the write lock, so times rise with numbers, unless the clock was set back in between. The
- * first job after such a step has its number in `millrace_clock_steps`. Between two steps times never fall, whichever jobs are
- * deleted, and a binary search by primary key finds the first number of a time:
+ * Finds the numbers of the jobs that were created in a span of time, without an index on times. Times rise with numbers, since
+ * both are given under the write lock; only a clock that was set back breaks that. `millrace_clock_steps` has the number of the
+ * first job after each such step. Between two steps a binary search by primary key finds the first number of a time:
  *
  *     number  1 ──────────────── 400 │ 401 ─────────────── 900
  *     time    9:00 ───────────► 9:40 │ 9:10 (set back) ─► 9:50
  *
- * `createdAfter: 9:30` thus asks for 300 to 400 and for 700 to 900.
+ * Here `createdAfter: 9:30` gives 300 to 400 and 700 to 900.
  */
 
 /** With more steps than this, the find does not search by time and scans all numbers. */

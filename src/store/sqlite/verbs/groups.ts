@@ -63,17 +63,17 @@ export function completeGroups(at: JobSession, limit: number): Completed {
     when_done: string | null
   }[]
   const cancelled: CancelledByParent[] = []
-  const troubled: { group: string; error: unknown }[] = []
+  const failedGroups: { group: string; error: unknown }[] = []
   for (const { grp, when_done } of rows) {
     const done = apart(session, () => {
       const ended = when_done === null ? [] : runVerb(enqueueFollowing(at, readWhenDone(when_done)))
       session.statement(session.queries.completeGroup).run(at.givenNow, grp)
       return ended
     })
-    if ('error' in done) troubled.push({ group: grp, error: done.error })
+    if ('error' in done) failedGroups.push({ group: grp, error: done.error })
     else cancelled.push(...done.value)
   }
-  return { cancelled, troubled }
+  return { cancelled, failedGroups }
 }
 
 /** A group that cannot be completed must not hold up other groups or due jobs: only its own writes are undone. */

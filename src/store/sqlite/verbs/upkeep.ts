@@ -15,14 +15,14 @@ export function promoteJobs(session: Session, limit: number, now: number): Promo
     : Number(session.statement(session.queries.promoteJobs).run(now, limit).changes)
   if (promoted > 0) session.note({ ready: true })
   countMoves(session)
-  const { cancelled, troubled } = completeGroups(new JobSession(session, now), limit)
+  const { cancelled, failedGroups } = completeGroups(new JobSession(session, now), limit)
   const expired = session.statement(session.queries.expiredJobs).all(now, limit) as Promoted['expired'][number][]
   return {
     promoted,
     cancelledByParents: [...links.cancelledByParents, ...cancelled],
     again: links.again,
     expired: expired.map((row) => ({ ...row })),
-    troubled,
+    failedGroups,
     nextInMs: nextInMs(session, now),
   }
 }
@@ -34,7 +34,7 @@ export function nothingToPromote(session: Session, now: number): Promoted | unde
   if (isAnyTodo(session)) return undefined
   const inMs = nextInMs(session, now)
   if (inMs === 0 || isAnyComplete(session)) return undefined
-  return { promoted: 0, ...NO_LINKS, expired: [], troubled: [], nextInMs: inMs }
+  return { promoted: 0, ...NO_LINKS, expired: [], failedGroups: [], nextInMs: inMs }
 }
 
 function nextInMs(session: Session, now: number): number | null {

@@ -4,11 +4,9 @@ import type { Cancel, Timers } from '../../../world/timers.js'
 import type { ReconnectingFileWatch } from './reconnecting-file-watch.js'
 
 /**
- * The waits before each check after the -wal was touched. The touch comes with the write, and the commit is visible
- * only after its flush, so one check is not enough: checks continue until one finds a commit, or for longer than most
- * flushes take. Further touches in that time are ignored, because one commit causes many: so a busy file, this process
- * at full speed above all, costs a few checks. The watch itself stays open: stopping and starting it each time cost a
- * tenth of the throughput, in garbage.
+ * The waits before each check after the -wal was touched. The commit is visible only after its flush, later than the touch, so
+ * checks continue until one finds a commit, or for longer than most flushes take. Further touches in that time are ignored, so a
+ * busy file costs a few checks. The watch stays open: to stop and start it each time cost a tenth of the throughput.
  */
 const BURST_MS = [0, 1, 2, 4, 8, 16, 32, 64, 128]
 /** The committing process claims first, and may take the jobs it made ready: other processes check a little later. */

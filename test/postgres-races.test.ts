@@ -222,7 +222,7 @@ describe('the settlement of a job', () => {
     await client.query(queries.endWorker, ['w', '0'])
     await client.query(queries.lockLeasesOf, ['w'])
     const back = [{ ref: job.ref, fence: job.fence, state: 'ready', streak: null, attempt: null, begun: true }]
-    await client.query(queries.giveBack, [JSON.stringify({ back })])
+    await client.query(queries.requeueJobs, [JSON.stringify({ back })])
     await client.query(queries.dropLeases, [`{${job.fence}}`])
     const settled = store.settleJobs([ended(job)], [job.fence])
     await untilBlocked()

@@ -59,8 +59,8 @@ export function cancellableJobs(state: ProcessState): AnyJob[] {
 function checkAbortedInTime({ sim, process }: ProcessState, ctx: Context): void {
   const since = sim.requests.cancelledSince(ctx.id)
   const isUntold = since !== undefined && sim.time.now - since > ABORTED_WITHIN_MS && !ctx.signal.aborted
-  const troubledAt = Math.max(process.troubledAt, process.frozenUntil, process.blockedUntil)
-  if (isUntold && troubledAt < since - SLOW_MAX_MS)
+  const storeFailedAt = Math.max(process.storeFailedAt, process.frozenUntil, process.blockedUntil)
+  if (isUntold && storeFailedAt < since - SLOW_MAX_MS)
     sim.fail(new BrokenPromise(`X7: job ${ctx.id} was cancelled ${sim.time.now - since} ms ago, and was not told`))
 }
 

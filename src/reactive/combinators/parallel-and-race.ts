@@ -13,7 +13,7 @@ import {
   checkSources,
   firstEnded,
   firstFailedOrAll,
-  giveBackTaken,
+  returnTakenMessages,
   nodesOf,
   resultOf,
 } from './join.js'
@@ -62,7 +62,7 @@ export function race<T>(...sources: Waitable<T>[]): Spin<T> {
       // The join records no dependency, so no change can run this body again.
       winner = children[yield* new JoinRequest(children, firstEnded)] as SpinNode
     } finally {
-      giveBackTaken(sources, children, winner)
+      returnTakenMessages(sources, children, winner)
     }
     cancelOthers(children, winner, 'another source won the race')
     return resultOf(winner) as T
@@ -80,7 +80,7 @@ export function timeout<T, F>(source: Waitable<T>, ms: number, fallback: F): Spi
     try {
       first = yield* new JoinRequest(children, firstEnded)
     } finally {
-      if (first !== 0) giveBackTaken([source], children)
+      if (first !== 0) returnTakenMessages([source], children)
     }
     cancelOthers(children, children[first], 'timeout: the other side ended first')
     return first === 0 ? yield* waitFor(spun) : fallback

@@ -103,7 +103,7 @@ export class Faults {
 
   strikes(kind: FaultKind, process: SimProcess, where: string): boolean {
     if (this.#stopped || !process.alive || !this.#random.chance(this.#rates[kind])) return false
-    if (kind !== 'loseHint' && kind !== 'lateHint') process.noteTrouble()
+    if (kind !== 'loseHint' && kind !== 'lateHint') process.noteStoreFailure()
     this.#onFault(kind, process, where)
     return true
   }

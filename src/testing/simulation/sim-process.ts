@@ -24,7 +24,7 @@ export class SimProcess {
   frozenUntil = -Infinity
   blockedUntil = -Infinity
   /** When a fault last onFault it that was more than a lost or late hint. */
-  troubledAt = -Infinity
+  storeFailedAt = -Infinity
   /** When an answer of the store last came late: the process acts on it although it is outdated. */
   lateAt = -Infinity
   /** Until when a late answer of the store is on its way to it. */
@@ -63,7 +63,7 @@ export class SimProcess {
 
   /** Since when nothing has kept it from its work. */
   get healthySince(): number {
-    return Math.max(this.readyAt, this.troubledAt, this.lateAt, this.frozenUntil, this.blockedUntil, this.#waitsUntil)
+    return Math.max(this.readyAt, this.storeFailedAt, this.lateAt, this.frozenUntil, this.blockedUntil, this.#waitsUntil)
   }
 
   noteReady(): this {
@@ -71,8 +71,8 @@ export class SimProcess {
     return this
   }
 
-  noteTrouble(): void {
-    this.troubledAt = this.#time.now
+  noteStoreFailure(): void {
+    this.storeFailedAt = this.#time.now
   }
 
   noteWait(ms: number): void {

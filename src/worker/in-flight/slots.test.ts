@@ -27,7 +27,7 @@ function claimed(queue: string): ClaimedJob {
   }
 }
 
-/** Slots look at nothing of an attempt but its job. */
+/** Slots read nothing of an attempt but its job. */
 const running = (job: ClaimedJob): Running => ({ claimed: job }) as unknown as Running
 
 describe('slots', () => {

@@ -262,7 +262,7 @@ describe('a past day', () => {
     expect(await tables()).not.toContain('jobs_2040_01_10')
   })
 
-  test('keeps jobs that were enqueued or revived between the look at it and its drop', async () => {
+  test('keeps jobs that were enqueued or revived between its scan and its drop', async () => {
     await prune()
     const ids = await done(20, DAY_MS)
     const late = await open(() => NOON)
@@ -271,7 +271,7 @@ describe('a past day', () => {
     await reader.connect()
     await reader.query('begin')
     await reader.query(`select count(*) from ${home()}.jobs`)
-    expect(await prune()).toBe(0) // The look is done, and the drop waits for the reader.
+    expect(await prune()).toBe(0) // The scan is done, and the drop waits for the reader.
     const revived = ids[3] as string
     expect(await b.store.jobs.changeJob({ id: revived, from: 'done', to: 'ready', keepMs: 0 })).toBe('changed')
     const enqueued = b.job()

@@ -15,7 +15,7 @@ export function appendHistory(session: Session, rows: readonly HistoryRow[], now
   for (const row of rows) {
     if (row.to === 'cancelled') freeSlot(session, row.ref)
     if (row.keepMs === 0) forgotten.push(row.ref)
-    else if (isPlainEnd(row)) gather(plain, row)
+    else if (isPlainEnd(row)) addTo(plain, row)
     else appendOne(session, row, now)
   }
   for (const batch of plain.values()) appendPlain(session, batch, now)
@@ -25,7 +25,7 @@ export function appendHistory(session: Session, rows: readonly HistoryRow[], now
 }
 
 /** Groups rows of one worker with the same keep time, whose shared values are bound once. */
-function gather(groups: Map<string, HistoryRow[]>, row: HistoryRow): void {
+function addTo(groups: Map<string, HistoryRow[]>, row: HistoryRow): void {
   const kind = `${row.keepMs} ${row.worker}`
   const group = groups.get(kind)
   if (group === undefined) groups.set(kind, [row])

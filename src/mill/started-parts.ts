@@ -60,7 +60,7 @@ export async function startParts(parts: PartsToStart): Promise<StartedParts> {
 /** A stop does not wait longer than this for upkeep that the store does not answer. */
 const UPKEEP_STOP_MS = 1_000
 
-/** The worker's events, with the jobs counted that it gave back. */
+/** The worker's events, with the jobs counted that it released. */
 function countReleased(events: EngineEvents): { events: EngineEvents; releasedCount: () => number } {
   let count = 0
   const settled: EngineEvents['settled'] = (job, tookMs, running) => {

@@ -5,7 +5,9 @@ export function matches(value: unknown, expected: unknown): boolean {
   if (expected instanceof Date) return value instanceof Date && value.getTime() === expected.getTime()
   if (expected instanceof URL) return value instanceof URL && value.href === expected.href
   if (Array.isArray(expected))
-    return Array.isArray(value) && value.length === expected.length && expected.every((each, i) => matches(value[i], each))
+    return (
+      Array.isArray(value) && value.length === expected.length && expected.every((each, i) => matches(value[i], each))
+    )
   if (expected instanceof Map)
     return (
       value instanceof Map &&

@@ -130,7 +130,7 @@ export class Worker {
     if (this.#lease !== undefined) void this.#rounds.request()
   }
 
-  /** Stops claiming, gives back held jobs, waits for running ones, and gives those back too when the deadline passes. */
+  /** Stops claiming, releases held jobs, waits for running ones, and releases those too when the deadline passes. */
   async stop(deadlineMs: number): Promise<void> {
     const { world } = this.#parts
     const end = world.clock.monotonic() + deadlineMs
@@ -162,7 +162,7 @@ export class Worker {
   /** Writes the last settlements and gives the rest back. If the store does not answer in time, a rescuer frees it all after the lease. */
   async #writeLast(): Promise<void> {
     const { timers } = this.#parts.world
-    // A claim that was under way at the stop gives its jobs back when it returns.
+    // A claim that was under way at the stop releases its jobs when it returns.
     while (this.#rounds.isRunning && !this.#abandoned) await new Promise<void>((next) => timers.after(1, next))
     await this.#renewing
     await this.#inFlight.outbox.drain(() => this.#abandoned)
@@ -221,7 +221,7 @@ export class Worker {
     }
   }
 
-  /** Jobs are being given back: until that is written, a crash would be charged to them as well. */
+  /** Jobs are being released: until that is written, a crash would be charged to them as well. */
   #isReturning(): boolean {
     if (this.#inFlight.outbox.isEmpty) this.#returning = false
     return this.#returning
@@ -232,7 +232,7 @@ export class Worker {
     this.#inFlight.releaseClaimed(jobs, fence)
   }
 
-  /** Gives back the jobs of claims without an answer: no rescuer frees them while this worker's lease lasts. */
+  /** Releases the jobs of claims without an answer: no rescuer frees them while this worker's lease lasts. */
   async #voidUnanswered(lease: Lease): Promise<void> {
     try {
       const fences = [...this.#unanswered]

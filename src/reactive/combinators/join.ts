@@ -150,7 +150,11 @@ export function cancelOthers(children: readonly SpinNode[], winner: SpinNode | u
  * A loser that wraps a mailbox may have taken a message before the race was decided. The message goes back to the front,
  * and to the next waiting taker.
  */
-export function returnTakenMessages(sources: readonly unknown[], children: readonly SpinNode[], winner?: SpinNode): void {
+export function returnTakenMessages(
+  sources: readonly unknown[],
+  children: readonly SpinNode[],
+  winner?: SpinNode,
+): void {
   for (const [index, source] of sources.entries()) {
     const child = children[index]
     if (!(source instanceof MailboxCell) || child === undefined || child === winner) continue

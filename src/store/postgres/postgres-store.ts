@@ -105,7 +105,11 @@ export class PostgresStore implements Store, JobStore, LeaseStore, QueueStore, C
     this.#hints = new Hints(opened.self)
     this.#run = new Runner(opened, this.#lanes, this.#hints, options.now)
     this.#lastClaim = new LastClaim(world)
-    this.#inserts = new WriteBatcher({ write: (lists) => this.#insertPlain(lists.flat()), weigh: weightOf, max: INSERT_MAX })
+    this.#inserts = new WriteBatcher({
+      write: (lists) => this.#insertPlain(lists.flat()),
+      weigh: weightOf,
+      max: INSERT_MAX,
+    })
     const plain: Run = (work) => this.#plain(this.#work, work)
     this.#prune = new PostgresPrune(opened, plain, this.#run.receipts)
     const parts = { lanes: this.#lanes, plain, transact: this.#transact.bind(this), withReceipts: this.#run }

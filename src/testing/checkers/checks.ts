@@ -88,7 +88,8 @@ export class Checker {
   #checkPlaces(census: Census): void {
     if (census.strays > 0) throw new BrokenPromise(`G3: ${census.strays} rows belong to no job`)
     for (const job of census.jobs) {
-      if (job.tableCount !== 1) throw new BrokenPromise(`G3: job ${job.id} is in ${job.tableCount} places instead of one`)
+      if (job.tableCount !== 1)
+        throw new BrokenPromise(`G3: job ${job.id} is in ${job.tableCount} places instead of one`)
       if (job.state === 'running' && job.fence === null)
         throw new BrokenPromise(`G3: job ${job.id} runs without a fence`)
     }
@@ -129,7 +130,12 @@ export class Checker {
     if (was.fence === null && job.attempt > was.attempt)
       throw new BrokenPromise(`G5: an attempt of job ${job.id} was recorded though no claim held it`)
     const lease = this.#before?.leases.find((each) => each.fence === was.fence)
-    if (lease !== undefined && job.logEntries > was.logEntries && job.lastLogWorker !== '' && job.lastLogWorker !== lease.worker)
+    if (
+      lease !== undefined &&
+      job.logEntries > was.logEntries &&
+      job.lastLogWorker !== '' &&
+      job.lastLogWorker !== lease.worker
+    )
       throw new BrokenPromise(`G5: the history of job ${job.id} was written by a worker that did not hold it`)
   }
 

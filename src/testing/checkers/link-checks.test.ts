@@ -14,7 +14,9 @@ describe('links', () => {
   test('keep a job blocked while they are open', () => {
     expect(checking(census([child, parent], open))).not.toThrow()
     expect(checking(census([{ ...child, state: 'paused' }, parent], open))).not.toThrow()
-    expect(checking(census([{ ...child, state: 'ready' }, parent], open))).toThrow('P1: job a is ready, and waits for p')
+    expect(checking(census([{ ...child, state: 'ready' }, parent], open))).toThrow(
+      'P1: job a is ready, and waits for p',
+    )
     expect(checking(census([child, parent]))).toThrow('P1: job a is blocked, and waits for no parent')
     expect(checking(census([{ ...child, state: 'ready' }, parent]))).toThrow('does not wait any more for its parent p')
     expect(checking(census([{ ...child, after: ['q'] }, parent], open))).toThrow(

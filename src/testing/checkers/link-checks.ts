@@ -50,7 +50,9 @@ export class LinkChecker {
     for (const edge of this.#edgesOf(id)) note(edge, jobs)
     const open = this.#edgesOf(id).find(isUnmet)
     if (open !== undefined)
-      throw new BrokenPromise(`P1: job ${id} begins before its parent ${open.parent}, which ${stateOfParent(open, jobs)}`)
+      throw new BrokenPromise(
+        `P1: job ${id} begins before its parent ${open.parent}, which ${stateOfParent(open, jobs)}`,
+      )
   }
 
   #release({ id }: CensusJob, { count }: LinkFacts): void {
@@ -133,7 +135,9 @@ export class LinkChecker {
 function checkParents({ id, payloadParents, after }: CensusJob): void {
   const kept = after.filter((parent) => payloadParents.includes(parent))
   if (kept.join(' ') !== [...new Set(payloadParents)].join(' '))
-    throw new BrokenPromise(`P1: job ${id} was to come after ${payloadParents.join(', ')}, and comes after ${after.join(', ')}`)
+    throw new BrokenPromise(
+      `P1: job ${id} was to come after ${payloadParents.join(', ')}, and comes after ${after.join(', ')}`,
+    )
 }
 
 /** Written under the key of a job that was running: it runs however that one ends. */
@@ -197,7 +201,8 @@ function findStranded(census: Census): CensusJob | undefined {
   for (const { parent, child, policy } of census.links) {
     const job = jobs.get(parent)
     if (job === undefined) continue
-    if ((job.state === 'parked' && policy !== 'run-if-parked') || (isOver(job) && !isOverFor(policy, job))) rightly.add(job.id)
+    if ((job.state === 'parked' && policy !== 'run-if-parked') || (isOver(job) && !isOverFor(policy, job)))
+      rightly.add(job.id)
     parents.set(child, [...(parents.get(child) ?? []), job])
   }
   // From the jobs that block others down to all that wait for them; a cycle has no such beginning.

@@ -91,7 +91,9 @@ export interface Step {
 }
 
 /** What a step came to: a server is up, or a program has ended with its last words. */
-export type StepResult = { readonly ready: true } | { readonly ready?: never; readonly code: number; readonly output: string }
+export type StepResult =
+  | { readonly ready: true }
+  | { readonly ready?: never; readonly code: number; readonly output: string }
 
 export interface Keeper {
   /** Runs one program; the next one only when this has ended. */

@@ -63,7 +63,14 @@ export class SimProcess {
 
   /** Since when nothing has kept it from its work. */
   get healthySince(): number {
-    return Math.max(this.readyAt, this.storeFailedAt, this.lateAt, this.frozenUntil, this.blockedUntil, this.#waitsUntil)
+    return Math.max(
+      this.readyAt,
+      this.storeFailedAt,
+      this.lateAt,
+      this.frozenUntil,
+      this.blockedUntil,
+      this.#waitsUntil,
+    )
   }
 
   noteReady(): this {

@@ -16,7 +16,7 @@ const LOG_LINE_MAX = 2_000
 
 /** What a running job needs of the client. */
 export interface JobVerbs {
-  /** `under` is the claim that must still hold; undefined once the job has settled itself. */
+  /** `claim` must still hold; undefined once the job has settled itself. */
   enqueue(claim: Claim | undefined, job: Enqueueable, payload: unknown, options: unknown): Promise<Handle<unknown>>
   /** Pauses a queue on behalf of the handler under this claim. */
   pauseQueue(claim: Claim, queue: string, when: unknown): Promise<void>

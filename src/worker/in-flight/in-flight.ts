@@ -108,27 +108,27 @@ export class InFlight implements AttemptHost {
     })
   }
 
-  /** The handlers before it may have blocked the event loop: a change requested meanwhile is applied when the job is given back. */
+  /** The handlers before it may have blocked the event loop: a change requested meanwhile is applied when the job is released. */
   #beginClaimed(job: ClaimedJob, claimedAt: number): void {
     const now = this.#parts.world.clock.monotonic()
     if (now - claimedAt > this.#confirmedForMs) this.#put(job, { kind: 'released' })
     else this.#begin(job, true, now)
   }
 
-  /** Gives back claimed jobs that must not begin, because the claim's answer came too late or not at all. */
+  /** Releases claimed jobs that must not begin, because the claim's answer came too late or not at all. */
   releaseClaimed(jobs: readonly ClaimedJob[], fence: number): void {
     this.outbox.opened(fence, jobs.length)
     for (const job of jobs) this.#put(job, { kind: 'released' })
   }
 
-  /** Begins nothing more, and gives held jobs back. */
+  /** Begins nothing more, and releases held jobs. */
   close(): void {
     this.#closed = true
     this.#heldTimer?.()
     for (const job of this.slots.takeHeld()) this.#put(job, { kind: 'released' })
   }
 
-  /** Gives back the jobs that still run. Their handlers go on, and what they return is not recorded. */
+  /** Releases the jobs that still run. Their handlers go on, and what they return is not recorded. */
   releaseRunning(): void {
     for (const running of this.slots.running) this.#settle(running, { kind: 'released' })
     this.watchdog.stop()
@@ -146,7 +146,7 @@ export class InFlight implements AttemptHost {
     this.outbox.abandon()
   }
 
-  /** A request may concern held jobs: confirms them now, and gives back those of paused queues. */
+  /** A request may concern held jobs: confirms them now, and releases those of paused queues. */
   recheckHeld(): void {
     this.#confirmedAt = -Infinity
     if (this.slots.heldCount > 0 && !this.#isHolding && !this.#closed) void this.#confirm()
@@ -180,7 +180,7 @@ export class InFlight implements AttemptHost {
       this.#heldTimer ??= this.#parts.world.timers.after(HELD_MAX_MS, () => this.#releaseHeld())
   }
 
-  /** Gives back jobs that are held for a slot that does not become free: another worker may have one. */
+  /** Releases jobs that are held for a slot that does not become free: another worker may have one. */
   #releaseHeld(): void {
     this.#heldTimer = undefined
     if (this.fullForMs() < HELD_MAX_MS) return this.#beginHeld()
@@ -204,7 +204,7 @@ export class InFlight implements AttemptHost {
       this.#beginHeld()
     } catch (error) {
       this.#parts.events.storeFailed('confirm', error)
-      // To the store, reported jobs have begun, so a cancel of one is only a request: they are given back, which applies it.
+      // To the store, reported jobs have begun, so a cancel of one is only a request: they are released, which applies it.
       const reported = this.slots.held().filter((job) => this.#reportBeforeStart.isReported(job))
       for (const job of this.slots.remove(reported)) this.#put(job, { kind: 'released' })
       this.#parts.world.timers.after(STORE_RETRY_MS, () => {
@@ -275,7 +275,7 @@ export class InFlight implements AttemptHost {
     return settleJob(
       job,
       outcome,
-      // A job that is only given back does not end, so no policy keeps it.
+      // A job that is only released does not end, so no policy keeps it.
       { crashBudget, keepMs: registered?.keepMs ?? KEEP_ALL },
       {
         startedAt: running?.startedAt ?? now,

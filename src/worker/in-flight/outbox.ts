@@ -5,7 +5,7 @@ import type { Cancel } from '../../world/timers.js'
 import type { World } from '../../world/world.js'
 import type { Running } from '../attempt/running.js'
 
-/** A settlement with the attempt that it ends; undefined for a job that is given back before it began. */
+/** A settlement with the attempt that it ends; undefined for a job that is released before it began. */
 export interface SettledRun extends SettledJob {
   readonly running: Running | undefined
 }

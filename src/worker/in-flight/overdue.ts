@@ -35,6 +35,6 @@ export function overdue(
   running.alarmAt = Infinity
   if (reason instanceof TimeoutError) return failureOf(running, parts)
   if (reason instanceof JobCancelledError) return cancelledOutcome(reason, reason)
-  // The worker stops, or the claim was lost: the job is given back or dropped, and no timeout is recorded.
+  // The worker stops, or the claim was lost: the job is released or dropped, and no timeout is recorded.
   return undefined
 }

@@ -33,8 +33,8 @@ export async function readHome(executor: SqlExecutor, schema: string): Promise<H
 
 /**
  * Checks that this executor writes in an open transaction of the store's database. No library can be trusted to know: a
- * client runs statements after its commit as well, each in a transaction of its own. So the server is asked, by two
- * statements that do not fail in a usable transaction.
+ * client runs statements after its commit as well, each in a transaction of its own. So two statements read it
+ * from the server; they do not fail in a usable transaction.
  */
 export async function checkOpen(executor: SqlExecutor, home: Home): Promise<void> {
   const identity = `${home.schema}.identity`

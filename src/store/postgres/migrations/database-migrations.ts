@@ -7,7 +7,15 @@ import { dayQueries } from '../queries/days.js'
 import type { SqlExecutor } from '../connection/sql-executor.js'
 import { INSPECT_SERVER, refuseUnfit } from '../connection/fitness.js'
 import type { Found } from '../connection/fitness.js'
-import { inspectSchema, migrate, printMigration, quoted, refuseNewer, schemaVersion, SCHEMA_VERSION } from './migrate.js'
+import {
+  inspectSchema,
+  migrate,
+  printMigration,
+  quoted,
+  refuseNewer,
+  schemaVersion,
+  SCHEMA_VERSION,
+} from './migrate.js'
 import { DATABASE_NOW } from '../queries/sql-fragments.js'
 import { targetOf } from '../connection/target.js'
 import type { PgPool, Target } from '../connection/target.js'

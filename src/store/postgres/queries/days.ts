@@ -40,7 +40,8 @@ export function dayQueries(schema: string) {
     create: (of: PartitionedTable, day: number): string =>
       `create table if not exists ${table(of, day)} (like ${s}.${of} including all)`,
     /** To the owner of the others: another role than the creator may have to drop it. `owner` is quoted. */
-    give: (of: PartitionedTable, day: number, owner: string): string => `alter table ${table(of, day)} owner to ${owner}`,
+    give: (of: PartitionedTable, day: number, owner: string): string =>
+      `alter table ${table(of, day)} owner to ${owner}`,
     attach: (of: PartitionedTable, day: number): string =>
       `alter table ${s}.${of} attach partition ${table(of, day)} for values from (${from(day)}) to (${from(day + 1)})`,
 

@@ -61,7 +61,8 @@ export function makeQueries(schema: string, channel: string): Queries {
     [CHANNEL, channel],
   ])
   // In one pass: a schema's name may contain one of the placeholders.
-  const fill = (text: string): string => text.replaceAll(PLACEHOLDERS, (placeholder) => names.get(placeholder) as string)
+  const fill = (text: string): string =>
+    text.replaceAll(PLACEHOLDERS, (placeholder) => names.get(placeholder) as string)
   return Object.fromEntries(Object.entries(statements).map(([name, made]) => [name, filled(made, fill)])) as Queries
 }
 

@@ -95,7 +95,9 @@ export class HintChannel {
     if (this.#isClosed) await heartbeat?.stop()
     if (heartbeat === undefined) this.#resumeListening()
     else this.#onPayload?.(HINTS_MISSED)
-    return heartbeat === undefined ? undefined : { watchesLoop: heartbeat.watchesLoop, stop: () => this.#stop(heartbeat) }
+    return heartbeat === undefined
+      ? undefined
+      : { watchesLoop: heartbeat.watchesLoop, stop: () => this.#stop(heartbeat) }
   }
 
   /** Also stops a heartbeat that its worker did not stop because the store could not be written in time. */

@@ -256,7 +256,10 @@ describe('while another connection holds the write lock', () => {
 })
 
 describe('a write that reads first', () => {
-  const readFirst = { durable: false, readFirst: (): string | undefined => (rows().length === 0 ? 'nothing' : undefined) }
+  const readFirst = {
+    durable: false,
+    readFirst: (): string | undefined => (rows().length === 0 ? 'nothing' : undefined),
+  }
   const work = (): string => `wrote ${rows().length}`
 
   test('takes no lock when the read finds nothing to write', async () => {

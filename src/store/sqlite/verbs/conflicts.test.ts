@@ -106,7 +106,9 @@ function expectedAnswer(model: Model, request: Request, id: string, payload: str
   const slot = model.slots.get(request.key)
   const holder = model.jobs.find((job) => job.id === slot?.id)
   const inTheWay =
-    holder !== undefined && !isOver(holder) && (request.whilst === 'unfinished' || isWaiting(holder)) ? holder : undefined
+    holder !== undefined && !isOver(holder) && (request.whilst === 'unfinished' || isWaiting(holder))
+      ? holder
+      : undefined
   const window = slot !== undefined && slot.until > now ? slot.until : undefined
   let until = request.forMs === null ? 0 : now + request.forMs
   if (request.policy === 'reschedule') {
@@ -120,7 +122,16 @@ function expectedAnswer(model: Model, request: Request, id: string, payload: str
   model.slots.set(request.key, { id, until })
   const dueAt = dueOf(request, request.policy === 'reschedule' ? until : 0, now)
   const state = dueAt > now ? 'scheduled' : 'ready'
-  model.jobs.push({ id, key: request.key, whilst: request.whilst, payload, state, claim: null, dueAt, keepUntil: Infinity })
+  model.jobs.push({
+    id,
+    key: request.key,
+    whilst: request.whilst,
+    payload,
+    state,
+    claim: null,
+    dueAt,
+    keepUntil: Infinity,
+  })
   return 'new'
 }
 

@@ -18,7 +18,10 @@ export function pruneVerbs(commits: CommitQueue, session: Session): PruneStore {
         readFirst: (now) => nothingToPrune(session, now),
       }),
     sweepRows: (limit) =>
-      commits.write((now) => sweepRows(session, limit, now), { durable: false, readFirst: () => nothingToSweep(session) }),
+      commits.write((now) => sweepRows(session, limit, now), {
+        durable: false,
+        readFirst: () => nothingToSweep(session),
+      }),
   }
 }
 

@@ -7,9 +7,23 @@ const FILES = { 'src/index.ts': '', 'src/job/rules/decide.ts': '', 'src/store/sq
 const onMap = (text: string, rule: typeof mapNamesEveryRoom): string[] =>
   rule(plant(FILES, { paths: Object.keys(FILES), doc: () => text })).map(({ what }: Breach) => what)
 
-test('a folder that the map does not name is refused', () => {
-  expect(onMap('rules/ and verbs/', mapNamesEveryRoom)).toEqual([])
-  expect(onMap('rules/', mapNamesEveryRoom)).toEqual(['does not name the folder src/store/sqlite/verbs'])
+const TREE = [
+  'src/',
+  '  job/   pure',
+  '    rules/   decisions',
+  '  store/ store/sqlite/   the store',
+  '    verbs/ queries/',
+]
+
+test('a folder that the tree does not have, below its own parent, is refused', () => {
+  expect(onMap(TREE.join('\n'), mapNamesEveryRoom)).toEqual([])
+  expect(onMap(TREE.slice(0, 4).join('\n'), mapNamesEveryRoom)).toEqual([
+    'does not name the folder src/store/sqlite/verbs',
+  ])
+  expect(onMap(TREE.toReversed().join('\n'), mapNamesEveryRoom)).toEqual([
+    'does not name the folder src/job/rules',
+    'does not name the folder src/store/sqlite/verbs',
+  ])
 })
 
 test('a file or folder that the map names and that does not exist is refused', () => {

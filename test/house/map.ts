@@ -5,13 +5,25 @@ import type { Breach, Rule } from './source.js'
 const MAP = 'ARCHITECTURE.md'
 const PATH = /`((?:[\w.*-]+\/)+[\w.*-]*|[\w-]+\.(?:ts|mjs|sql))`/g
 
-/** A new folder of `src/` is a new room: the map says what it holds. */
+/** A new folder of `src/` is a new room: the tree under "The rooms" has it, below its own parent. */
 export const mapNamesEveryRoom: Rule = (house) => {
-  const text = house.doc(MAP) ?? ''
+  const named = roomsOn(house.doc(MAP) ?? '')
   const folders = new Set(shipped(house).map(({ path }) => dirname(path)))
   return [...folders]
-    .filter((folder) => folder !== 'src' && !text.includes(`${folder.slice(folder.lastIndexOf('/') + 1)}/`))
+    .filter((folder) => folder !== 'src' && !named.has(folder))
     .map((folder): Breach => ({ file: MAP, line: 1, what: `does not name the folder ${folder}` }))
+}
+
+/** The folders of the tree: a line names one or more, and lines that are indented further are inside the last of them. */
+function roomsOn(text: string): ReadonlySet<string> {
+  const rooms = new Set<string>()
+  let parent = ''
+  for (const [, indent = '', names = ''] of text.matchAll(/^( {2}| {4})(\S+(?: \S+)*)/gm)) {
+    const folders = names.split(' ').filter((name) => name.endsWith('/'))
+    if (indent.length === 2) parent = folders.at(-1) ?? parent
+    for (const folder of folders) rooms.add(`src/${indent.length === 2 ? '' : parent}${folder}`.slice(0, -1))
+  }
+  return rooms
 }
 
 /** Every file and folder that the map names in backticks exists, by its path or by the end of it (`verbs/claim.ts`). */

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { checkOpen, readHome } from '../src/store/postgres/caller-transactions/check-open.js'
 import type { Home } from '../src/store/postgres/caller-transactions/check-open.js'
 import { numberOf } from '../src/store/columns.js'
-import type { Executor } from '../src/store/postgres/connection/sql-executor.js'
+import type { SqlExecutor } from '../src/store/postgres/connection/sql-executor.js'
 import { executorOf } from '../src/store/postgres/caller-transactions/handles.js'
 import { freshDatabase } from './postgres/shared-postgres.js'
 import { libraries } from './postgres/libraries.js'
@@ -39,7 +39,7 @@ afterAll(async () => {
 })
 
 /** The store's own check of a `tx`. */
-async function enter(tx: unknown): Promise<Executor> {
+async function enter(tx: unknown): Promise<SqlExecutor> {
   const executor = executorOf(tx)
   await checkOpen(executor, home)
   return executor

@@ -38,7 +38,7 @@ export function checkRecurring(
   rule: unknown,
   options: unknown,
 ): { readonly problems: readonly Problem[]; readonly own: RecurringOptions; readonly rest: object } {
-  const { own, rest, problems } = parted(options)
+  const { own, rest, problems } = splitOptions(options)
   const parsed = parseRule(rule, own['timezone'])
   problems.unshift(...checkName('id', id), ...(parsed.ok ? [] : parsed.problems))
   problems.push(...checkFields(own, 'options', { fields: OWN }), ...boundProblems(own, parsed))
@@ -47,14 +47,14 @@ export function checkRecurring(
   return { problems, own, rest }
 }
 
-interface Parted {
+interface SplitOptions {
   readonly own: Record<string, unknown>
   readonly rest: Record<string, unknown>
   readonly problems: Problem[]
 }
 
-function parted(options: unknown): Parted {
-  const parts: Parted = { own: {}, rest: {}, problems: [] }
+function splitOptions(options: unknown): SplitOptions {
+  const parts: SplitOptions = { own: {}, rest: {}, problems: [] }
   if (options === undefined) return parts
   const [wrong] = checkFields(options, 'options', { fields: {} }).filter(({ path }) => path === 'options')
   if (wrong !== undefined) return { ...parts, problems: [wrong] }

@@ -38,7 +38,7 @@ export interface CountedPage {
  * are.
  */
 export interface Candidates {
-  readonly looked: number
+  readonly scanned: number
   /** The last candidate in page order; null when the list is empty. */
   readonly last: number | null
 }
@@ -49,7 +49,7 @@ export interface Candidates {
  */
 export const READY_MAX = 10_000
 
-/** A filter that matches more lanes than this is not looked up lane by lane. */
+/** A filter that matches more lanes than this is not scanned up lane by lane. */
 export const LANES_MAX = 16
 
 /**
@@ -58,13 +58,13 @@ export const LANES_MAX = 16
  * may choose another.
  */
 export function farthest<C extends Candidates>(lists: readonly C[], order: FindQuery['order'], windowMax: number): C {
-  const reach = ({ looked, last }: C): number => {
-    if (looked < windowMax || last === null) return Infinity
+  const reach = ({ scanned, last }: C): number => {
+    if (scanned < windowMax || last === null) return Infinity
     return order === 'newest' ? -last : last
   }
   const better = (one: C, other: C): C => {
     const [a, b] = [reach(one), reach(other)]
-    if (a === b) return other.looked < one.looked ? other : one
+    if (a === b) return other.scanned < one.scanned ? other : one
     return b > a ? other : one
   }
   return lists.reduce(better)

@@ -58,7 +58,7 @@ export async function runPoisonSeed(seed: number, plants: Plants = {}): Promise<
     count: (what) => sim.count(what),
   })
   const jobs = (process: SimProcess): AnyJob[] => {
-    if (process.mortal) workers.push(process)
+    if (process.mayCrash) workers.push(process)
     return poisonJobs(sim, process, checker)
   }
   const sim: Simulation = new Simulation(config, { jobs, checks: checker }, plants)

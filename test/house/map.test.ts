@@ -5,7 +5,7 @@ import type { Breach } from './source.js'
 
 const FILES = { 'src/index.ts': '', 'src/job/rules/decide.ts': '', 'src/store/sqlite/verbs/claim.ts': '' }
 const onMap = (text: string, rule: typeof mapNamesEveryRoom): string[] =>
-  rule(plant(FILES, { paths: Object.keys(FILES), doc: () => text })).map(({ what }: Breach) => what)
+  rule(plant(FILES, { doc: () => text })).map(({ what }: Breach) => what)
 
 const TREE = [
   'src/',

@@ -31,7 +31,7 @@ export const mapNamesOnlyWhatExists: Rule = (house) =>
   (house.doc(MAP) ?? '').split('\n').flatMap((line, index): Breach[] =>
     [...line.matchAll(PATH)]
       .map(([, name]) => name as string)
-      .filter((name) => !house.paths.some((path) => matches(path, name)))
+      .filter((name) => !house.files.some((path) => matches(path, name)))
       .map((name) => ({ file: MAP, line: index + 1, what: `names ${name}, which does not exist` })),
   )
 

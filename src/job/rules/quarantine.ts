@@ -10,7 +10,7 @@
 /** A job with this streak or a longer one is a suspect. The statements and indexes of both stores repeat this number. */
 export const SUSPECT_STREAK = 2
 /** Up to this many suspects of one streak are quarantined one at a time; of more, half are quarantined together. */
-export const SINGLY_MAX = 8
+export const ONE_BY_ONE_MAX = 8
 /** The length of the first quarantine. */
 export const QUARANTINE_MS = 60_000
 /** The length doubles at most this often: up to about a month. */
@@ -61,7 +61,7 @@ export function chooseSuspects<Suspect extends WaitingSuspect>(
 ): readonly Suspect[] {
   const streak = Math.min(...waiting.map((each) => each.streak))
   const alike = waiting.filter((each) => each.streak === streak)
-  const most = Math.min(max, alike.length <= SINGLY_MAX ? 1 : Math.ceil(alike.length / 2))
+  const most = Math.min(max, alike.length <= ONE_BY_ONE_MAX ? 1 : Math.ceil(alike.length / 2))
   const left = new Map(rooms)
   const chosen: Suspect[] = []
   for (const each of alike) {

@@ -16,8 +16,6 @@ CREATE INDEX millrace_leases_worker on millrace_leases (worker);
 
 CREATE INDEX millrace_links_child on millrace_links (child);
 
-CREATE INDEX millrace_live_waiting on millrace_live (state, seq) where state <> 'ready' and state <> 'running';
-
 CREATE INDEX millrace_live_due on millrace_live (due_at) where state in ('scheduled', 'retrying');
 
 CREATE INDEX millrace_live_expires on millrace_live (expires_at) where expires_at is not null and fence is null and state <> 'parked';
@@ -25,6 +23,8 @@ CREATE INDEX millrace_live_expires on millrace_live (expires_at) where expires_a
 CREATE INDEX millrace_live_ready on millrace_live (lane, sort) where state = 'ready' and fence is null and streak < 2;
 
 CREATE INDEX millrace_live_suspect on millrace_live (lane, streak, sort) where state = 'ready' and fence is null and streak >= 2;
+
+CREATE INDEX millrace_live_waiting on millrace_live (state, seq) where state <> 'ready' and state <> 'running';
 
 CREATE INDEX millrace_schedules_next on millrace_schedules (next_at) where next_at is not null;
 

@@ -13,27 +13,27 @@ export const CANCEL_MS = 2_000
 export function cancelStatement(client: PgClient, makeClient: () => PgClient, timers: Timers): Promise<void> {
   const { processID, secretKey } = client
   const other = makeClient()
-  const line = other.connection
-  if (typeof processID !== 'number' || typeof secretKey !== 'number' || typeof line?.cancel !== 'function')
+  const { connection } = other
+  if (typeof processID !== 'number' || typeof secretKey !== 'number' || typeof connection?.cancel !== 'function')
     return Promise.resolve()
   return new Promise((resolve) => {
     const finish = (): void => {
       stop()
-      line.stream?.destroy()
+      connection.stream?.destroy()
       resolve()
     }
     const stop = timers.after(CANCEL_MS, finish, { idle: true })
-    line.on?.('error', finish)
-    line.on?.('end', finish)
-    const send = (): void => void line.cancel?.(processID, secretKey)
+    connection.on?.('error', finish)
+    connection.on?.('end', finish)
+    const send = (): void => void connection.cancel?.(processID, secretKey)
     const isSecure = other.ssl !== undefined && other.ssl !== false
-    line.on?.('connect', () => {
+    connection.on?.('connect', () => {
       if (!isSecure) send()
-      else if (other.sslNegotiation !== 'direct') line.requestSsl?.()
+      else if (other.sslNegotiation !== 'direct') connection.requestSsl?.()
     })
-    line.on?.('sslconnect', send)
+    connection.on?.('sslconnect', send)
     const { host = '', port = 0 } = other
-    if (host.startsWith('/')) line.connect?.(`${host}/.s.PGSQL.${port}`)
-    else line.connect?.(port, host)
+    if (host.startsWith('/')) connection.connect?.(`${host}/.s.PGSQL.${port}`)
+    else connection.connect?.(port, host)
   })
 }

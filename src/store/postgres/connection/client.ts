@@ -18,11 +18,11 @@ export interface PgClient {
   readonly port?: number
   readonly ssl?: unknown
   readonly sslNegotiation?: string
-  readonly connection?: PgLine
+  readonly connection?: PgConnection
 }
 
 /** The socket and protocol layer of a client. The bindings to the C library (`pg-native`) have none. */
-interface PgLine {
+interface PgConnection {
   readonly stream?: { destroy(): unknown }
   on?(event: 'connect' | 'sslconnect' | 'error' | 'end', listener: () => void): unknown
   connect?(port: number | string, host?: string): unknown

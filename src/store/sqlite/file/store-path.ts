@@ -89,10 +89,10 @@ function notAFile(path: string, there: Stats): StoreError | undefined {
 
 /** Why SQLite cannot open a file that passed the checks; undefined when no reason is found. */
 export function whyNotOpened(path: string): StoreError | undefined {
-  return translateErrors(path, () => checkFolder(path))
+  return translateErrors(path, () => folderProblem(path))
 }
 
-function checkFolder(path: string): StoreError | undefined {
+function folderProblem(path: string): StoreError | undefined {
   const itself = statSync(path, { throwIfNoEntry: false })
   const wrongKind = itself === undefined ? undefined : notAFile(path, itself)
   if (wrongKind !== undefined) return wrongKind

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { describe, expect, test } from 'vitest'
 import type { SqliteConstructor } from './driver.js'
-import { chooseLibrary, isOlder, libraryOf, noLibrary, SAFE_VERSION } from './library.js'
+import { chooseLibrary, isBundled, isOlder, libraryOf, noLibrary, SAFE_VERSION } from './library.js'
 
 const require = createRequire(import.meta.url)
 
@@ -39,6 +39,13 @@ test('the library of another handle is its constructor, without a name for a thr
   const database = new Libsql(':memory:')
   expect(libraryOf(database)).toEqual({ open: Libsql, module: undefined })
   database.close()
+})
+
+test('the file of this package is in no bundle, and a file of another name is', () => {
+  expect(isBundled(new URL('./library.ts', import.meta.url).href)).toBe(false)
+  expect(isBundled(new URL('./driver.ts', import.meta.url).href)).toBe(true)
+  expect(isBundled('file:///not/here/store/sqlite/connection/library.js')).toBe(true)
+  expect(isBundled(undefined)).toBe(true)
 })
 
 describe('without a library the error names', () => {

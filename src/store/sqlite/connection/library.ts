@@ -97,9 +97,11 @@ function placesToLookFrom(own: string | undefined): string[] {
   return [own, process.argv[1], `${process.cwd()}/`].filter((place) => place !== undefined)
 }
 
-/** Whether a bundler put this file into another one. */
-function isBundled(own: string | undefined): boolean {
-  return own === undefined || !/\/store\/sqlite\/library\.[jt]s$/.test(own) || !existsSync(fileURLToPath(own))
+/** Whether a bundler put this file, whose URL is `own`, into another one. */
+export function isBundled(own: string | undefined): boolean {
+  return (
+    own === undefined || !/\/store\/sqlite\/connection\/library\.[jt]s$/.test(own) || !existsSync(fileURLToPath(own))
+  )
 }
 
 /**

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { DefinitionError } from '../../errors.js'
-import type { AnyJob, Category, CategoryOptions } from './define.js'
+import type { AnyJob, Category, CategoryOptions, JobOptions } from './define.js'
 import { category, job } from './define.js'
 import { categoriesOf, checkInheritance, inherited, levels, resolveHandler } from './inheritance.js'
 
@@ -45,10 +45,22 @@ describe('the categories of a job', () => {
     expect(categoriesOf(of(category('a'))).map((c) => c.name)).toEqual(['a'])
   })
 
-  test('in a chain of sixteen diamonds are found without walking every path', () => {
+  // There are 2^200 paths.
+  test('in a chain of two hundred diamonds are found without walking every path', () => {
     let level: readonly Category[] = [category('l0'), category('r0')]
-    for (let i = 1; i <= 16; i += 1) level = [category(`l${i}`, { is: level }), category(`r${i}`, { is: level })]
-    expect(categoriesOf(of(...level))).toHaveLength(34)
+    for (let i = 1; i <= 200; i += 1) level = [category(`l${i}`, { is: level }), category(`r${i}`, { is: level })]
+    expect(categoriesOf(of(...level))).toHaveLength(402)
+  })
+
+  test('that form a cycle are refused also where each of them is listed by the job', () => {
+    const back: Category[] = []
+    const a = category('alpha', { is: back })
+    const b = category('beta', { is: [a] })
+    back.push(b)
+    expect(() => categoriesOf(of(a, b))).toThrow('alpha is beta is alpha')
+    expect(() => categoriesOf(of(category('first', { is: [b] }), a))).toThrow(
+      /circle: (alpha is beta is alpha|beta is)/,
+    )
   })
 })
 
@@ -92,13 +104,20 @@ describe('an option of a job', () => {
     ['timeout', '1s', '2s'],
     ['treatAsDone', (): boolean => true, (): boolean => false],
     ['description', 'p', 'q'],
-    ['labels', ['p'], ['q']],
+    ['codec', { encode: String, decode: String }, { encode: String, decode: String }],
+    ['onParentFailure', 'run', 'cancel'],
   ])('%s is checked for ties', (name, p, q) => {
     const tie = from(
       category('l', { is: [category('x', { [name]: p })] }),
       category('r', { is: [category('y', { [name]: q })] }),
     )
     expect(() => inherited(tie, name)).toThrow(/"x" and "y"/)
+    expect(() => checkInheritance(tie)).toThrow(`option ${name} comes equally near`)
+    expect(() =>
+      checkInheritance(
+        job('a', { run, is: tie.options.is, [name]: p } as JobOptions<undefined, unknown, unknown>) as AnyJob,
+      ),
+    ).not.toThrow()
   })
 
   // The second category of a list has another value. Only the first of each list counts.
@@ -108,16 +127,36 @@ describe('an option of a job', () => {
     expect(inherited(of(l, r), 'queue')).toBe('same')
   })
 
-  // A tie is refused for each part of an option that merges, too.
-  test.each([
-    ['retry', { limit: 1 }, { limit: 2 }],
-    ['keep', { done: '1h' }, { done: '2h' }],
-  ] as const)('that merges, %s, is refused as well when two lists disagree on one part', (name, p, q) => {
-    const tie = of(
-      category('l', { is: [category('x', { [name]: p } as CategoryOptions)] }),
-      category('r', { is: [category('y', { [name]: q } as CategoryOptions)] }),
-    )
-    expect(() => checkInheritance(tie)).toThrow(/"x" and "y"/)
+  // A tie is refused for each part of an option that merges, too, unless the job sets that part.
+  test.each<[keyof CategoryOptions, string, unknown, unknown]>([
+    ['retry', 'limit', 1, 2],
+    ['retry', 'backoff', 'fixed', 'exponential'],
+    ['retry', 'jitter', 0, 1],
+    ['retry', 'when', (): boolean => true, (): boolean => false],
+    ['keep', 'done', '1h', '2h'],
+    ['keep', 'failed', '1h', '2h'],
+    ['keep', 'cancelled', '1h', '2h'],
+    ['unique', 'by', 'a', 'b'],
+    ['unique', 'for', '1h', '2h'],
+    ['unique', 'while', 'waiting', 'unfinished'],
+    ['unique', 'onDuplicate', 'ignore', 'reject'],
+  ])('that merges, %s, is refused as well when two lists disagree on %s', (name, part, p, q) => {
+    const is = [
+      category('l', { is: [category('x', { [name]: { [part]: p } } as CategoryOptions)] }),
+      category('r', { is: [category('y', { [name]: { [part]: q } } as CategoryOptions)] }),
+    ]
+    expect(() => checkInheritance(of(...is))).toThrow(`option ${name}.${part} comes equally near`)
+    const own = job('a', { run, is, [name]: { [part]: p } } as JobOptions<undefined, unknown, unknown>) as AnyJob
+    expect(() => checkInheritance(own)).not.toThrow()
+  })
+
+  test('that merges is no tie where the job is not unique at all, and one where a category is not', () => {
+    const is = [
+      category('l', { is: [category('x', { unique: { by: 'a' } })] }),
+      category('r', { is: [category('y', { unique: false })] }),
+    ]
+    expect(() => checkInheritance(of(...is))).toThrow('option unique.by comes equally near')
+    expect(() => checkInheritance(job('a', { run, is, unique: false }) as AnyJob)).not.toThrow()
   })
 
   test('that merges is listed most specific first', () => {

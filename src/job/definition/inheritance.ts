@@ -1,5 +1,6 @@
 import { DefinitionError } from '../../errors.js'
 import type { AnyJob, Category, CategoryOptions, ResolvedOptions } from './define.js'
+import { findCycle } from '../rules/links.js'
 import { keptFor } from './keep.js'
 import type { UniqueOptions } from './unique-options.js'
 
@@ -12,9 +13,8 @@ import type { UniqueOptions } from './unique-options.js'
 interface FoundCategory {
   readonly category: Category
   readonly depth: number
-  /** The job or category whose `is` lists it, and the index in that list. */
+  /** The job or category whose `is` lists it. */
   readonly listedBy: AnyJob | Category
-  readonly index: number
 }
 
 /** Every category of a job, nearest first, each once. A cycle is refused with its path. */
@@ -82,34 +82,36 @@ function nearestValue<T>(job: AnyJob, what: string, read: (options: CategoryOpti
   return best?.value
 }
 
-/** Breadth first, so the result is ordered by depth, then by the order of `is`. */
+/** Breadth first, so the result is ordered by depth, then by the order of `is`. Each category is walked once, however many list it. */
 function collectCategories(job: AnyJob): FoundCategory[] {
   const found: FoundCategory[] = []
   const names = new Map<string, Category>()
-  let level: { from: AnyJob | Category; path: readonly string[] }[] = [{ from: job, path: [job.name] }]
+  let level: readonly (AnyJob | Category)[] = [job]
   for (let depth = 1; level.length > 0; depth += 1) {
-    const next: typeof level = []
-    for (const { from, path } of level) {
-      for (const [index, category] of (from.options.is ?? []).entries()) {
-        if (path.slice(1).includes(category.name))
-          throw new DefinitionError(
-            `job ${quote(job)}: its categories go in a circle: ${[...path.slice(1), category.name].join(' is ')}`,
-          )
+    const next: Category[] = []
+    for (const listedBy of level) {
+      for (const category of listedBy.options.is ?? []) {
         const known = names.get(category.name)
         if (known !== undefined && known !== category)
           throw new DefinitionError(
             `job ${quote(job)}: two different categories are named ${quote(category)}; rename one`,
           )
-        if (known === undefined) {
-          names.set(category.name, category)
-          found.push({ category, depth, listedBy: from, index })
-        }
-        next.push({ from: category, path: [...path, category.name] })
+        if (known === category) continue
+        names.set(category.name, category)
+        found.push({ category, depth, listedBy })
+        next.push(category)
       }
     }
     level = next
   }
+  refuseCycle(job, names)
   return found
+}
+
+function refuseCycle(job: AnyJob, names: ReadonlyMap<string, Category>): void {
+  const cycle = findCycle([...names.keys()], (name) => (names.get(name)?.options.is ?? []).map((each) => each.name))
+  if (cycle !== undefined)
+    throw new DefinitionError(`job ${quote(job)}: its categories go in a circle: ${cycle.join(' is ')}`)
 }
 
 function quote(named: { readonly name: string }): string {

@@ -136,7 +136,7 @@ export function logRequestedChange(
   job: { readonly id: string; readonly name: string; readonly queue: string },
   verb: RequestVerb,
 ): void {
-  log.write('info', { id: job.id, queue: job.queue }, `${PARTICIPLES[verb]} ${job.name} (it runs)`)
+  log.write('info', { id: job.id, job: job.name, queue: job.queue }, `${PARTICIPLES[verb]} ${job.name} (it runs)`)
 }
 
 const PARTICIPLES: { readonly [verb in RequestVerb]: string } = {

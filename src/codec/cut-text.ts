@@ -23,7 +23,7 @@ function keptLength(text: string, bytes: number): number {
   let left = bytes
   for (let at = 0; at < text.length; at++) {
     left -= unitBytes(text, at)
-    if (left < 0) return at > 0 && isPair(text, at - 1) ? at - 1 : at
+    if (left < 0) return isPair(text, at - 1) ? at - 1 : at
   }
   return text.length
 }

@@ -19,6 +19,25 @@ describe('cutting', () => {
     )
   })
 
+  it('counts the bytes of every code unit, alone and in pairs', () => {
+    const units = Array.from({ length: 65_536 }, (_, unit) => String.fromCharCode(unit))
+    const pairs = ['\ud800\udc00', '\udbff\udfff', '\udbff\ue000', '\ud7ff\udc00', '\udc00\ud800']
+    expect([...units, ...pairs].filter((text) => jsonBytes(text) !== bytesOf(text))).toEqual([])
+  })
+
+  it('keeps a text that fits exactly, and cuts a longer one to what the mark leaves', () => {
+    expect(cutText('a'.repeat(98), 100)).toBe('a'.repeat(98))
+    expect(cutText('ä'.repeat(49), 100)).toBe('ä'.repeat(49))
+    expect(cutText('a'.repeat(99), 100)).toBe(`${'a'.repeat(50)}… [49 more characters]`)
+    expect(cutText('ä'.repeat(50), 100)).toBe(`${'ä'.repeat(25)}… [25 more characters]`)
+    expect(cutText(`${'a'.repeat(48)}${'\ud83d\ude00'.repeat(20)}`, 100)).toBe(
+      `${'a'.repeat(48)}… [40 more characters]`,
+    )
+    expect(cutText(`${'a'.repeat(46)}${'\ud83d\ude00'.repeat(20)}`, 100)).toBe(
+      `${'a'.repeat(46)}\ud83d\ude00… [38 more characters]`,
+    )
+  })
+
   it('keeps to the limit, appends how much is missing and splits no surrogate pair', () => {
     fc.assert(
       fc.property(surprises, fc.integer({ min: 52, max: 120 }), fc.nat(20), (text, limit, times) => {
@@ -112,6 +131,34 @@ describe('describeError', () => {
     ).toBe('an Object')
   })
 
+  it('describes an error that occurs twice both times, since that is no cycle', () => {
+    const twice = new Error('twice')
+    const record = describeError(new AggregateError([twice, twice], 'both', { cause: twice }))
+    expect([record.cause, ...(record.errors ?? [])].map((each) => each?.message)).toEqual(['twice', 'twice', 'twice'])
+  })
+
+  it('keeps eight errors of an aggregate, and none of a field that is no list', () => {
+    const errors = Array.from({ length: 9 }, (_, n) => new Error(`${n}`))
+    expect(describeError(new AggregateError(errors.slice(0, 8))).errors).toHaveLength(8)
+    expect(describeError(new AggregateError(errors)).errors?.at(-1)?.message).toBe('7')
+    expect(describeError(Object.assign(new Error('x'), { errors: 'several' }))).toMatchObject({ message: 'x' })
+    expect(Object.keys(describeError(Object.assign(new Error('x'), { errors: 5 })))).toEqual([
+      'name',
+      'message',
+      'stack',
+    ])
+  })
+
+  it('keeps the class of an error whose name is inherited', () => {
+    class HttpError extends RangeError {}
+    const record = describeError(new HttpError('busy'))
+    expect(record).toMatchObject({ name: 'RangeError', type: 'HttpError' })
+    expect(describeError(new RangeError('far'))).not.toHaveProperty('type')
+    const [back, plain] = [reviveError(record), reviveError(describeError(new RangeError('far')))]
+    expect([back.constructor.name, plain.constructor]).toEqual(['HttpError', RangeError])
+    expect(back).toBeInstanceOf(RangeError)
+  })
+
   it('follows causes up to a bound and stops at a cycle', () => {
     const error = new Error('a')
     error.cause = new Error('b', { cause: error })
@@ -132,6 +179,48 @@ describe('describeError', () => {
     expect(record.stack).toContain('error-text.test.ts')
     expect(record.cause?.message).toMatch(/more characters\]$/)
     expect(bytesOf(describeError('\ud800'.repeat(1_000_000)))).toBeLessThanOrEqual(65_536)
+  })
+
+  /** Every text of it is too long. */
+  function hugeError(depth: number): Error {
+    const fields = { name: 'N'.repeat(900), code: '"'.repeat(900), stack: '\0'.repeat(9_000), url: 'u'.repeat(900) }
+    const related = depth === 0 ? [] : Array.from({ length: 3 }, () => hugeError(depth - 1))
+    return Object.assign(new AggregateError(related, '\n'.repeat(9_000), { cause: related[0] }), fields)
+  }
+
+  it.each([1_024, 1_500, 2_000, 3_000, 5_000, 9_000, 20_000, 65_536])(
+    'keeps to a limit of %i bytes where every text is too long, and uses most of it',
+    (limit) => {
+      const taken = bytesOf(describeError(hugeError(2), limit))
+      expect(taken).toBeLessThanOrEqual(limit)
+      expect(taken).toBeGreaterThan(limit / 3)
+    },
+  )
+
+  it('has a limit of 1,024 bytes at least', () => {
+    expect(describeError('x'.repeat(5_000), 10)).toEqual(describeError('x'.repeat(5_000), 1_024))
+    expect(bytesOf(describeError('x'.repeat(5_000), 2_000))).toBeGreaterThan(1_800)
+  })
+
+  it('gives the message half of the limit, the stack half of the rest, and the cause what is left', () => {
+    const [message, cause] = ['m'.repeat(20_000), new Error('c'.repeat(20_000))]
+    const error = Object.assign(new Error(message, { cause }), { stack: 's'.repeat(20_000) })
+    const record = describeError(error, 10_000)
+    const shares = [record.message, record.stack, record.cause].map((part) => bytesOf(part) / 10_000)
+    for (const [at, most] of [0.5, 0.25, 0.25].entries()) {
+      expect(shares[at]).toBeLessThanOrEqual(most)
+      expect(shares[at]).toBeGreaterThan(most - 0.05)
+    }
+    expect(bytesOf(describeError(Object.assign(new Error('m'), { stack: error.stack }), 10_000).stack)).toBeGreaterThan(
+      9_500,
+    )
+  })
+
+  it('gives the fields a quarter of what the message leaves', () => {
+    const fields = Object.fromEntries(Array.from({ length: 100 }, (_, n) => [`field${n}`, 'f'.repeat(20)]))
+    const { props } = describeError(Object.assign(new Error('m'), fields), 4_096)
+    expect(bytesOf(props)).toBeGreaterThan(900)
+    expect(bytesOf(props)).toBeLessThan(1_024)
   })
 
   it('never throws, keeps to the limit and returns a value that the codec can write, for any input', () => {
@@ -170,6 +259,15 @@ describe('reviveError', () => {
     expect(back.cause).toMatchObject({ name: 'NearError', message: 'near', code: 'E_NEAR' })
     expect(describeError(back)).toStrictEqual(record)
     expect(codec().decode(codec().encode(back))).toMatchObject({ name: 'RangeError', message: 'far' })
+  })
+
+  it('adds no field that the record has not, and makes an aggregate of one with errors', () => {
+    const back = reviveError({ name: 'PayError', message: 'declined' })
+    expect(Object.keys(back)).toEqual([])
+    expect(Object.hasOwn(back, 'cause')).toBe(false)
+    const gathered = reviveError({ name: 'AggregateError', message: 'both', errors: [{ name: 'Error', message: 'a' }] })
+    expect(gathered).toBeInstanceOf(AggregateError)
+    expect((gathered as AggregateError).errors).toMatchObject([{ message: 'a' }])
   })
 
   it('gives an error without a stack its name and message as the stack', () => {

@@ -31,7 +31,7 @@ function editDistance(a: string, b: string): number {
     for (let column = 1; column <= b.length; column++) {
       const same = a[row - 1] === b[column - 1]
       let least = Math.min(at(last, column) + 1, at(current, column - 1) + 1, at(last, column - 1) + (same ? 0 : 1))
-      const swapped = row > 1 && column > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1]
+      const swapped = a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1]
       if (swapped) least = Math.min(least, at(beforeLast, column - 2) + 1)
       current.push(least)
     }
@@ -41,4 +41,4 @@ function editDistance(a: string, b: string): number {
   return at(last, b.length)
 }
 
-const at = (row: readonly number[], column: number): number => row[column] ?? 0
+const at = (row: readonly number[], column: number): number => row[column] as number

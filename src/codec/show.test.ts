@@ -34,3 +34,49 @@ describe('a password', () => {
     },
   )
 })
+
+describe('a value in a message', () => {
+  const throwing = new Proxy({}, { getPrototypeOf: (): never => JSON.parse('{') as never })
+  class Übertrag {}
+
+  test.each<[unknown, string]>([
+    ['a', '"a"'],
+    ['x'.repeat(60), `"${'x'.repeat(60)}"`],
+    ['x'.repeat(61), `"${'x'.repeat(60)}"… (61 characters)`],
+    [5n, '5n'],
+    [10n ** 60n, `1${'0'.repeat(59)}…n`],
+    [null, 'null'],
+    [undefined, 'undefined'],
+    [true, 'true'],
+    [-1.5, '-1.5'],
+    [Symbol('s'), 'Symbol(s)'],
+    [Symbol('s'.repeat(60)), `Symbol(${'s'.repeat(53)}…`],
+    [(): void => {}, 'a function'],
+    [{}, 'an Object'],
+    [[], 'an Array'],
+    [new Map(), 'a Map'],
+    [new Übertrag(), 'a Übertrag'],
+    [new (class {})(), 'an object'],
+    [Object.create(null), 'an object'],
+    [Object.create({ constructor: undefined }), 'an object'],
+    [Object.create({ constructor: { name: 5 } }), 'an object'],
+    [throwing, 'an object'],
+  ])('is short and on one line: %s', (value, text) => {
+    expect(show(value)).toBe(text)
+  })
+})
+
+describe('the reason of an error', () => {
+  test.each<[unknown, string]>([
+    [new Error('no'), 'no'],
+    ['thrown text', 'thrown text'],
+    [5, '5'],
+    [{ message: 'no error' }, 'an Object'],
+    [Object.assign(new Error(), { message: 7 }), '7'],
+    [new Error('x'.repeat(500)), 'x'.repeat(500)],
+    [new Error('x'.repeat(501)), `${'x'.repeat(500)}…`],
+    [Object.defineProperty(new Error(), 'message', { get: () => JSON.parse('{') }), 'it throws when it is read'],
+  ])('is its message, cut where it is long: %s', (error, text) => {
+    expect(reason(error)).toBe(text)
+  })
+})

@@ -8,7 +8,8 @@ const LATEST_KEPT = 20
 export function appendLog(log: string | null, entry: AttemptEntry): string {
   const entries = readLog(log)
   entries.push(entry)
-  if (entries.length > FIRST_KEPT + LATEST_KEPT) entries.splice(FIRST_KEPT, entries.length - FIRST_KEPT - LATEST_KEPT)
+  // Of a shorter log, a count below 0 removes nothing.
+  entries.splice(FIRST_KEPT, entries.length - FIRST_KEPT - LATEST_KEPT)
   return JSON.stringify(entries)
 }
 

@@ -42,8 +42,8 @@ describe('a logged line', () => {
     expect(inspectParts(['before', part, 'after'])).toBe('before [unprintable] after')
   })
 
-  test('with a toJSON that returns undefined is still a string', () => {
-    expect(typeof inspectParts([{ toJSON: () => undefined }])).toBe('string')
+  test('with a toJSON that returns undefined says so', () => {
+    expect(inspectParts([{ toJSON: () => undefined }])).toBe('[unprintable]')
   })
 })
 

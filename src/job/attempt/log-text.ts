@@ -28,11 +28,11 @@ function isError(part: unknown): part is Error {
 
 /** A non-empty plain object becomes fields; a class instance is part of the message. */
 function isFields(part: unknown): part is object {
-  if (typeof part !== 'object' || part === null) return false
   try {
+    // It throws on null and undefined.
     const prototype: unknown = Object.getPrototypeOf(part)
     // Read the values here: a getter that throws must not lose the log line.
-    return (prototype === Object.prototype || prototype === null) && Object.values(part).length > 0
+    return (prototype === Object.prototype || prototype === null) && Object.values(part as object).length > 0
   } catch {
     return false
   }
@@ -44,7 +44,6 @@ export function inspectParts(parts: readonly unknown[]): string {
 }
 
 function inspectPart(part: unknown): string {
-  if (typeof part === 'string') return part
   try {
     if (part instanceof Error) return errorText(part)
     if (typeof part === 'object' && part !== null) return JSON.stringify(part, withErrors) ?? '[unprintable]'

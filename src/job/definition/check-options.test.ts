@@ -38,6 +38,12 @@ describe('the options of an enqueue', () => {
     ['the highest priority', { priority: 1_000_000 }],
     ['a name of 200 characters', { queue: 'q'.repeat(200) }],
     ['no retries', { retry: { limit: 0, backoff: 'fixed' } }],
+    ['exponential retries', { retry: { backoff: 'exponential', jitter: 1 } }],
+    ['the smallest factor', { retry: { backoff: { factor: 1 } } }],
+    ['the largest factor', { retry: { backoff: { factor: 100 } } }],
+    ['a timeout of 1 ms', { timeout: 1 }],
+    ['an expiry after a while', { expires: '5m' }],
+    ['an instant in another century', { at: new Date('2099-01-01T00:00:00Z'), expires: '2199-01-01T00:00:00Z' }],
     [
       'everything undefined',
       { title: undefined, in: undefined, at: undefined, key: undefined, onDuplicate: undefined },
@@ -48,8 +54,10 @@ describe('the options of an enqueue', () => {
 
   test.each<[string, unknown, RegExp]>([
     ['title', 5, /^options\.title must be text of at most 500 characters, got 5$/],
+    ['title', ['x'], /^options\.title must be text of at most 500 characters, got an Array$/],
     ['title', 'x'.repeat(501), /^options\.title must be text of at most 500/],
     ['labels', 'a', /^options\.labels must be an array of at most 16 texts, got "a"; did you mean \["a"\]\?$/],
+    ['labels', 5, /^options\.labels must be an array of at most 16 texts, got 5$/],
     ['labels', Array(17).fill('a'), /^options\.labels must be at most 16, got 17$/],
     ['labels', ['a', ''], /^options\.labels\[1\] must have 1 to 100 characters, got 0$/],
     ['labels', ['x'.repeat(101)], /^options\.labels\[0\] must have 1 to 100 characters, got 101$/],
@@ -63,6 +71,11 @@ describe('the options of an enqueue', () => {
     ['queue', 'a\udfff', /well-formed Unicode/],
     ['priority', 1.5, /^options\.priority must be a whole number from -1000000 to 1000000, got 1\.5$/],
     ['priority', '1', /got "1"; did you mean 1\?$/],
+    ['priority', 'x1', /got "x1"$/],
+    ['priority', '1x', /got "1x"$/],
+    ['priority', 'high', /got "high"$/],
+    ['priority', [1], /got an Array$/],
+    ['priority', -1_000_001, /got -1000001$/],
     ['priority', NaN, /got NaN$/],
     ['priority', 1_000_001, /got 1000001$/],
     ['key', '', /^options\.key must have 1 to 500 characters, got 0$/],
@@ -83,8 +96,18 @@ describe('the options of an enqueue', () => {
     ['expires', 'later', /^options\.expires must be/],
     ['expires', -5, /^options\.expires must be/],
     ['timeout', 'x', /^options\.timeout must be a duration/],
+    ['timeout', 0, /^options\.timeout must be 1 ms or more, got 0$/],
+    ['timeout', '0s', /^options\.timeout must be 1 ms or more, got "0s"$/],
     ['timeout', -Infinity, /^options\.timeout must be a duration/],
     ['retry', 5, /^options\.retry must be an object, got 5; did you mean \{ limit: 5 \}\?$/],
+    ['retry', null, /^options\.retry must be an object, got null$/],
+    ['retry', 'often', /^options\.retry must be an object, got "often"$/],
+    ['retry', { jitter: -0.1 }, /^options\.retry\.jitter must be a number from 0 to 1, got -0\.1$/],
+    ['retry', { jitter: '0.5' }, /^options\.retry\.jitter must be a number from 0 to 1, got "0\.5"$/],
+    ['retry', { backoff: null }, /^options\.retry\.backoff must be "exponential", .*, got null$/],
+    ['retry', { backoff: 'soon' }, /^options\.retry\.backoff must be "exponential", .*, got "soon"$/],
+    ['retry', { backoff: { factor: 100.5 } }, /^options\.retry\.backoff\.factor must be a number from 1 to 100/],
+    ['retry', { backoff: { factor: '2' } }, /^options\.retry\.backoff\.factor must be a number .*, got "2"$/],
     ['retry', { limit: -1 }, /^options\.retry\.limit must be a whole number of 0 or more, got -1$/],
     ['retry', { limit: 1.5 }, /got 1\.5$/],
     ['retry', { jitter: 2 }, /^options\.retry\.jitter must be a number from 0 to 1, got 2$/],
@@ -107,6 +130,7 @@ describe('the options of an enqueue', () => {
 
   test('are refused for an onDuplicate without a key', () => {
     expect(only(enqueue({ onDuplicate: 'reject' }))).toBe('options.onDuplicate needs a key to be a duplicate of')
+    expect(only(enqueue({ onDuplicate: 'reject' }, ''))).toBe('onDuplicate needs a key to be a duplicate of')
   })
 
   test.each([
@@ -116,6 +140,8 @@ describe('the options of an enqueue', () => {
       /^options\.unique must be \{ by, for, while, onDuplicate \} or false, got true; did you mean \{\}, by the whole payload\?$/,
     ],
     [[], /^options\.unique must be \{ by/],
+    [null, /^options\.unique must be \{ by, for, while, onDuplicate \} or false, got null$/],
+    [{ by: Array(17).fill('a') }, /^options\.unique\.by must name 1 to 16 fields, got 17;/],
     [{ By: 'a' }, /^options\.unique\.By is not an option; did you mean "by"\?$/],
     [{ by: 5 }, /^options\.unique\.by must be a field of the payload, a list of them, or a function, got 5$/],
     [{ by: '' }, /^options\.unique\.by must have 1 to 200 characters, got 0$/],
@@ -138,7 +164,9 @@ describe('the options of an enqueue', () => {
     [false],
     [{ by: 'a.b', for: Infinity, while: 'waiting', onDuplicate: 'reschedule' }],
     [{ by: ['a', 'b'] }],
+    [{ by: Array(16).fill('a') }],
     [{ by: () => 1 }],
+    [{ for: 1 }],
   ])('may have unique: %#', (unique) => {
     expect(enqueue({ unique })).toEqual([])
   })
@@ -185,6 +213,14 @@ describe('the options of an enqueue', () => {
     expect(only(enqueue(value))).toMatch(/^options must be an object/)
   })
 
+  test.each([
+    [new Date(), /got a Date; did you mean \{ at: … \}\?$/],
+    ['5m', /got "5m"; did you mean \{ in: "5m" \}\?$/],
+    ['high', /got "high"$/],
+  ])('are suggested where a time is given instead: %#', (value, message) => {
+    expect(only(enqueue(value))).toMatch(message)
+  })
+
   test('are refused for too many labels, with their number', () => {
     expect(only(enqueue({ labels: Array(17).fill('a') }))).toMatch(/got .*17/)
   })
@@ -220,6 +256,7 @@ describe('the options of a job', () => {
       },
     ],
     ['a schema that is a function, as arktype makes them', { run: () => 1, input: Object.assign(() => 1, schema) }],
+    ['parents by a function', { run: () => 1, after: () => [] }],
     ['keep none', { run: () => 1, keep: 'none' }],
     ['keep as one duration', { run: () => 1, keep: '1s' }],
     ['keep as a number of ms', { run: () => 1, keep: 5000 }],
@@ -232,6 +269,9 @@ describe('the options of a job', () => {
   test.each<[string, unknown, RegExp]>([
     ['run', 'x', /^run must be a function or lazy\(…\), got "x"$/],
     ['run', null, /^run must be a function/],
+    ['run', function* () {}, /^run /],
+    ['after', 5, /^after /],
+    ['input', 'text', /^input must be a Standard Schema/],
     ['input', {}, /^input must be a Standard Schema/],
     ['input', null, /^input must be a Standard Schema/],
     ['input', { '~standard': {} }, /^input must be a Standard Schema/],
@@ -263,6 +303,9 @@ describe('the options of a job', () => {
     ['treatAsDone', 'yes', /^treatAsDone must be a function/],
     ['codec', {}, /^codec must be a codec with encode and decode/],
     ['codec', null, /^codec must be a codec/],
+    ['codec', { encode: String }, /^codec must be a codec/],
+    ['codec', { decode: String }, /^codec must be a codec/],
+    ['codec', Object.assign(() => 1, { encode: String, decode: String }), /^codec must be a codec .*, got a function/],
     ['title', 5, /^title must be text/],
     ['description', 5, /^description must be text/],
     ['queue', '', /^queue must have 1 to 200 characters/],
@@ -308,6 +351,11 @@ describe('a category', () => {
     const value = name === 'input' ? { '~standard': { validate: () => ({ value: 1 }) } } : () => true
     expect(() => category('c', { [name]: value } as object)).toThrow(name)
   })
+})
+
+test('a category is refused for an option that is not yet built, or is that of another library', () => {
+  expect(() => category('c', { rate: '5/s' } as object)).toThrow('rate is not yet part of this version')
+  expect(() => category('c', { attempts: 3 } as object)).toThrow(/attempts is not an option; .*retry/)
 })
 
 describe('a name', () => {

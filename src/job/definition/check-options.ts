@@ -106,12 +106,8 @@ const RETRY_CODE: Fields = {
 
 export const isRetry: Check = (value) => checkFields(value, '', RETRY_CODE)
 const isRetryData: Check = (value) => {
-  const retry = value as { when?: unknown; backoff?: unknown }
-  if (
-    typeof value === 'object' &&
-    value !== null &&
-    (typeof retry.when === 'function' || typeof retry.backoff === 'function')
-  )
+  const retry = value as { when?: unknown; backoff?: unknown } | null
+  if (typeof retry?.when === 'function' || typeof retry?.backoff === 'function')
     return 'has a function, which cannot be stored with a job; put it into the job’s definition'
   return checkFields(value, '', RETRY_DATA)
 }
@@ -136,9 +132,7 @@ export const isCodec: Check = (value) => {
 
 const isSchema: Check = (value) => {
   const schema = value as { '~standard'?: { validate?: unknown } } | null
-  const kind = typeof schema
-  if ((kind === 'object' || kind === 'function') && typeof schema?.['~standard']?.validate === 'function')
-    return undefined
+  if (typeof schema?.['~standard']?.validate === 'function') return undefined
   return `must be a Standard Schema (zod 3.24+, valibot 1, arktype 2 …), got ${show(value)}`
 }
 

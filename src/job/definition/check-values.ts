@@ -32,16 +32,16 @@ export const isTimeout: Check = (value) => {
 
 /** A duration from now or an instant; an instant in the past is allowed and means at once. */
 export const isWhen: Check = (value) => {
-  if (parseDuration(value).ok) return undefined
-  // Parsed again for its message, which names both accepted forms.
   const parsed = parseWhen(value, 0)
+  // An instant may be more than 100 years after 1970.
   return parsed.ok || parseInstant(value).ok ? undefined : parsed.problem
 }
 
 export const isCount =
   (min: number, max = Number.MAX_SAFE_INTEGER): Check =>
   (value) => {
-    if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max) return undefined
+    const count = Number.isInteger(value) ? (value as number) : NaN
+    if (count >= min && count <= max) return undefined
     const bounds = max === Number.MAX_SAFE_INTEGER ? `of ${min} or more` : `from ${min} to ${max}`
     // The value of an environment variable is a string: suggest the number.
     const meant = typeof value === 'string' && /^\d+$/.test(value) ? String(Number(value)) : undefined

@@ -21,6 +21,19 @@ describe('a payload is checked', () => {
     expect(checkPayload(rules, { n: 0 })).toMatchObject({ ok: false, problems: [{ path: 'payload' }] })
   })
 
+  test('by an asynchronous accepts, and only then is there a promise', async () => {
+    const rules = { accepts: (async (p: { n: number }) => p.n > 0) as never }
+    expect(checkPayload(rules, { n: 1 })).toBeInstanceOf(Promise)
+    expect(await checkPayload(rules, { n: 1 })).toEqual({ ok: true, value: { n: 1 } })
+    expect(await checkPayload(rules, { n: 0 })).toMatchObject({ ok: false })
+  })
+
+  test('by accepts, whose truthy and falsy values count as true and false', () => {
+    expect(checkPayload({ accepts: () => 'yes' as never }, 1)).toMatchObject({ ok: true })
+    for (const no of ['', 0, null, undefined])
+      expect(checkPayload({ accepts: () => no as never }, 1)).toMatchObject({ ok: false })
+  })
+
   test('by a schema, whose output is passed to the handler', () => {
     const rules = schema((value) => ({ value: `${String(value)}!` }))
     expect(checkPayload(rules, 'a')).toEqual({ ok: true, value: 'a!' })

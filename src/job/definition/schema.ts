@@ -41,7 +41,7 @@ export function checkPayload(
 }
 
 function acceptedOr(accepted: unknown, payload: unknown): Checked {
-  if (accepted !== true && !accepted)
+  if (!accepted)
     return {
       ok: false,
       problems: [{ path: 'payload', message: 'was not accepted: the job’s accepts() returned false for it' }],

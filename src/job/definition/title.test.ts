@@ -38,6 +38,16 @@ describe('a title', () => {
     },
   )
 
+  test('shows no field of a prototype', () => {
+    expect(fillTitle('{a}', Object.create({ a: 1 }))).toBe('{a}')
+  })
+
+  test('must be synchronous, and the rejection of a promise does not end the process', async () => {
+    const late = (): never => Promise.reject(new Error('late')) as never
+    expect(() => fillTitle(late, {})).toThrow('it returned a promise; title() must be synchronous')
+    await new Promise((next) => setImmediate(next))
+  })
+
   test('does not fill a placeholder inside a value of the payload', () => {
     expect(fillTitle('{a}', { a: '{b}', b: 'secret' })).toBe('{b}')
   })

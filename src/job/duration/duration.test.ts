@@ -45,7 +45,14 @@ describe('a duration', () => {
     ['P2W', 2 * WEEK],
     ['PT1.5H', 90 * MINUTE],
     ['PT1H30M15S', 90 * MINUTE + 15 * SECOND],
+    ['PT0.5S', 500],
+    ['PT1,5S' as Duration, 1500],
+    ['P0.5D', 12 * HOUR],
+    [`${'0'.repeat(63)}s` as Duration, 0],
     [{ hours: 1, minutes: 30 }, 90 * MINUTE],
+    [{ weeks: 1, years: 0, months: 0 } as Duration, WEEK],
+    [{ microseconds: 1500 }, 2],
+    [10 * 365.25 * DAY, 10 * 365.25 * DAY],
     [{ nanoseconds: 2_000_000, microseconds: 3000 }, 5],
   ])('%j is %d ms', (value, ms) => {
     const parsed = parseDuration(value)
@@ -176,6 +183,47 @@ describe('a duration', () => {
   })
 })
 
+describe('a duration that is refused', () => {
+  it.each<[unknown, string]>([
+    ['5 msec', ': did you mean "5ms"?'],
+    ['5 millis', ': did you mean "5ms"?'],
+    ['1 min', ': did you mean "1m"?'],
+    ['2 Hours', ': did you mean "2h"?'],
+    ['20 days', ': did you mean "20d"?'],
+    ['1 wk', ': did you mean "1w"?'],
+    ['1 day and 2 hours', ': did you mean "1d2h"?'],
+    ['.5h', ': did you mean "0.5h"?'],
+    ['1,5h', ': did you mean "1.5h"?'],
+    ['pt5m', ': did you mean "PT5M"?'],
+    ['p1d', ': did you mean "P1D"?'],
+    ['5 fortnights', '; at "5 fortnights" a number with a unit should follow'],
+    ['xp1d', '; at "xp1d" a number with a unit should follow'],
+    ['x5.5', '; at "x5.5" a number with a unit should follow'],
+    ['5m5', '; at "5" a number with a unit should follow'],
+    ['5.5', '; text needs a unit: did you mean "5.5s", or the number 5.5 (milliseconds)?'],
+    ['5ymo', '; "ymo" is no unit, which are ms, s, m (minutes), h, d and w'],
+    ['5moz', '; "moz" is no unit, which are ms, s, m (minutes), h, d and w'],
+    ['5mo', '; months have no fixed length, so write weeks or days, or pass a Date'],
+    ['5years', '; years have no fixed length, so write weeks or days, or pass a Date'],
+    ['5M', '; months have no fixed length, so write weeks or days, or pass a Date; minutes are "m"'],
+    [{ hours: Number.NaN }, ' whose hours are NaN; they must be a number'],
+    [{ hours: '1' }, ' whose hours are "1"; they must be a number'],
+    [{ hours: -1, days: 1 }, '; a duration cannot be negative'],
+    [10 * 365.25 * DAY + 1, ' is 1980-01-01T12:00:00.001Z'],
+    ['P9999999D', '; that is more than 10 years'],
+    [true, ', got true'],
+    [null, ', got null'],
+    [() => 1, ', got a function'],
+    [
+      { x: 1 },
+      ' without any of the fields weeks, days, hours, minutes, seconds, milliseconds, microseconds, nanoseconds',
+    ],
+    [`${'0'.repeat(64)}s`, '; it is longer than 64 characters'],
+  ])('is refused with what to write instead: %j', (value, end) => {
+    expect(problemWith(value).slice(-end.length)).toBe(end)
+  })
+})
+
 describe('an instant', () => {
   it.each<[unknown, number]>([
     [new Date(5), 5],
@@ -189,6 +237,12 @@ describe('an instant', () => {
     ['2024-02-29T00:00:00Z', Date.UTC(2024, 1, 29)],
     ['0050-01-01T00:00:00Z', Date.parse('0050-01-01T00:00:00Z')],
     ['+275760-09-13T00:00:00Z', 8.64e15],
+    [{ epochMilliseconds: 8.64e15 }, 8.64e15],
+    [{ epochMilliseconds: 1.9 }, 1],
+    ['2026-11-01T00:59:59Z', NOW + HOUR - SECOND],
+    ['2026-11-01T23:00:00+23:59', NOW - 59 * MINUTE],
+    ['2026-11-01T00:00:00.5Z', NOW + 500],
+    ['2026-11-01T00:00:00,12Z', NOW + 120],
   ])('%j is read', (value, atMs) => {
     expect(parseInstant(value)).toStrictEqual({ ok: true, atMs })
   })
@@ -201,7 +255,15 @@ describe('an instant', () => {
     ['2026-13-01T00:00:00Z', /no such day/],
     ['2026-11-00T00:00:00Z', /no such day/],
     ['2026-11-01T24:00:00Z', /no such time/],
-    ['2026-11-01T10:61:00Z', /no such time/],
+    ['2026-11-01T10:60:00Z', /no such time/],
+    ['2026-11-01T10:00:60Z', /no such time/],
+    ['2026-11-01T10:00:00+00:60', /no such time/],
+    ['2026-11-31T00:00:00Z', /no such day/],
+    [true, /got true$/],
+    [undefined, /got undefined$/],
+    [() => 1, /got a function$/],
+    ['x'.repeat(64), /no ISO 8601 instant/],
+    ['x'.repeat(65), /longer than 64/],
     ['2026-11-01T10:00:00+24:00', /no such time/],
     ['+275760-09-13T00:00:01Z', /out of range/],
     ['+999999-01-01T00:00:00Z', /no such day|out of range/],
@@ -210,8 +272,8 @@ describe('an instant', () => {
     [NOW, /pass new Date\(milliseconds\)/],
     [{ epochMilliseconds: '5' }, /epochMilliseconds are no number/],
     [{ epochMilliseconds: Infinity }, /out of range/],
-    [{}, /got an Object/],
-    [null, /got null/],
+    [{}, /got an Object$/],
+    [null, /got null$/],
     ['2'.repeat(1e6), /longer than 64/],
     [hostile, /throws when it is read/],
   ])('%# is refused', (value, says) => {
@@ -241,11 +303,14 @@ describe('a point in time', () => {
     ['2026-11-02T00:00:00Z', NOW + DAY],
     ['1999-01-01T00:00:00Z', Date.UTC(1999, 0, 1)],
     [{ epochMilliseconds: 7 }, 7],
+    [new Date(NOW + 100 * 365.25 * DAY), NOW + 100 * 365.25 * DAY],
   ])('%j is added to now, or is an instant', (value, atMs) => {
     expect(parseWhen(value, NOW)).toStrictEqual({ ok: true, atMs })
   })
 
   it.each<[unknown, RegExp]>([
+    [new Date(NOW + 100 * 365.25 * DAY + 1), /more than 100 years away/],
+    ['x2026-11', /a number with a unit should follow/],
     ['2127-01-01T00:00:00Z', /more than 100 years away/],
     [new Date(8.64e15), /more than 100 years away/],
     ['2026-11-02', /did you mean "2026-11-02T00:00:00Z"/],
@@ -319,10 +384,12 @@ describe('formatDuration', () => {
     [0, '0 ms'],
     [0.35, '0.3 ms'],
     [3.21, '3.2 ms'],
-    [9.96, '10 ms'],
+    [9, '9 ms'],
+    [9.94, '9.9 ms'],
+    [9.95, '10 ms'],
     [350, '350 ms'],
     [999.4, '999 ms'],
-    [999.6, '1.0 s'],
+    [999.5, '1.0 s'],
     [5000, '5.0 s'],
     [59_949, '59.9 s'],
     [59_950, '1 m'],
@@ -330,7 +397,12 @@ describe('formatDuration', () => {
     [3_599_499, '59 m 59 s'],
     [3_599_500, '1 h'],
     [7_500_000, '2 h 5 m'],
-    [DAY - 1, '1 d'],
+    [5_429_999, '1 h 30 m'],
+    [5_430_000, '1 h 31 m'],
+    [DAY - 30_001, '23 h 59 m'],
+    [DAY - 30_000, '1 d'],
+    [2 * DAY + 4.5 * HOUR - 1, '2 d 4 h'],
+    [2 * DAY + 4.5 * HOUR, '2 d 5 h'],
     [3 * DAY + 4 * HOUR, '3 d 4 h'],
     [-5000, '-5.0 s'],
     [Infinity, 'Infinity'],

@@ -40,6 +40,7 @@ describe('an outcome becomes a settlement', () => {
       exit: null,
       keepMs: 1,
     })
+    expect(decide(fresh, { kind: 'succeeded', result: null }, policy).reason).toBeNull()
   })
 
   test('a failure with retries left is retried after its delay, and counts as an attempt and as a retry', () => {
@@ -65,6 +66,7 @@ describe('an outcome becomes a settlement', () => {
       attempt: counters.attempt + 1,
       retries: counters.retries,
       keepMs: 2,
+      isLogged: true,
     })
     expect(settlement.delayMs).toBeNull()
   })
@@ -160,6 +162,7 @@ describe('an outcome becomes a settlement', () => {
   ] as const)('a crash in a quarantine of one after %d others leaves it %s under a budget of 3', (crashes, to) => {
     const settlement = decide({ ...fresh, crashes, streak: 2 }, crash({ quarantined: 1 }), policy)
     expect(settlement).toMatchObject({ to, crashes: crashes + 1, attempt: 0, streak: to === 'ready' ? 3 : 0 })
+    expect(settlement).toMatchObject({ isLogged: true, exit: 'crashed' })
     if (to === 'parked') expect(settlement.reason).toContain('3 times')
   })
 
@@ -195,6 +198,7 @@ describe('an outcome becomes a settlement', () => {
       to: 'cancelled',
       reason: 'it expired before it began',
       keepMs: 3,
+      exit: 'expired',
     })
   })
 })

@@ -21,7 +21,7 @@ describe('the decision about a link', () => {
     expect(parentFateOf('ready', 'failed')).toBe('unfinished')
     expect(parentFateOf('failed', 'done')).toBe('failed')
     expect(parentFateOf('ready', 'parked')).toBe('unfinished')
-    expect(parentFateOf('parked', 'recheck')).toBe('parked')
+    for (const state of ['done', 'cancelled', 'parked'] as const) expect(parentFateOf(state, 'recheck')).toBe(state)
     expect(parentFateOf(undefined, 'done')).toBe('done')
     expect(parentFateOf(undefined, 'failed')).toBe('gone')
     expect(parentFateOf(undefined, 'recheck')).toBe('gone')
@@ -30,6 +30,7 @@ describe('the decision about a link', () => {
   test('has a reason with the parent’s name where it is known', () => {
     expect(parentReason('failed', { id: 'i', name: 'extract' })).toBe('its parent extract i failed')
     expect(parentReason('cancelled', { id: 'i', name: 'extract' })).toBe('its parent extract i was cancelled')
+    expect(parentReason('failed', { id: 'i' })).toBe('its parent i failed')
     expect(parentReason('gone', { id: 'i', name: null })).toBe('its parent i is gone: it was deleted or pruned')
   })
 })
@@ -42,6 +43,11 @@ describe('a cycle', () => {
     expect(of({ a: ['b'], b: ['c'], c: ['a'] })).toEqual(['a', 'b', 'c', 'a'])
     expect(of({ a: ['a'] })).toEqual(['a', 'a'])
     expect(of({ x: ['a'], a: ['b'], b: ['a'] })).toEqual(['a', 'b', 'a'])
+  })
+
+  test('is found behind a job without parents, and after one that leads nowhere', () => {
+    expect(of({ x: [], a: ['b'], b: ['a'] })).toEqual(['a', 'b', 'a'])
+    expect(of({ a: ['leaf', 'b'], b: ['a'], leaf: [] })).toEqual(['a', 'b', 'a'])
   })
 
   test('is not reported for two paths to one job', () => {

@@ -31,6 +31,8 @@ describe('due ticks', () => {
     expect(ran?.outcome).toBe('ran')
     const [many] = decideMissed('all', { newest: [NOW], older: { ...older, count: 5_000, isMore: true } }, NOW)
     expect(many?.reason).toContain('more than 5000 missed ticks')
+    const [first] = decideMissed('skip', { newest: [NOW], older: { ...older, count: 1, isMore: true } }, NOW)
+    expect(first?.reason).toMatch(/^more than 1 missed ticks from .* up to /)
     const [one] = decideMissed('skip', { newest: [NOW], older: { ...older, count: 1 } }, NOW)
     expect(one?.reason).toBe('a missed tick up to 2030-01-01T11:56:00.000Z: missed ticks are skipped')
   })

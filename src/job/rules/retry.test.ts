@@ -70,6 +70,22 @@ describe('the wait before a retry', () => {
     expect(wait(backoff, 3)).toBe(4_000)
   })
 
+  test('is noted to be the default one when the function returns a promise, and only then', async () => {
+    const notes: string[] = []
+    const note = (line: string): void => void notes.push(line)
+    const rejected = (): never => Promise.reject(new Error('late')) as never
+    const delay = (backoff: Backoff): number =>
+      retryDelayMs({ ...RETRY_DEFAULTS, backoff, jitter: 0 }, 1, new Error('no'), () => 0, note)
+    expect([delay(() => '7s'), delay('fixed'), delay(rejected)]).toEqual([7_000, 1_000, 1_000])
+    expect(notes).toEqual(['retry.backoff returned a promise and must be synchronous: the default wait is taken'])
+    // An unhandled rejection would fail the run.
+    await new Promise((next) => setImmediate(next))
+  })
+
+  test('is the default one where a stored step is no duration', () => {
+    expect(wait({ start: 'soon' as never, max: 'late' as never }, 2)).toBe(2_000)
+  })
+
   test('gets jitter on top, up to the configured share', () => {
     expect(wait('fixed', 1, 0.2, () => 0)).toBe(1_000)
     expect(wait('fixed', 1, 0.2, () => 0.5)).toBe(1_100)

@@ -83,7 +83,7 @@ function functionDelayMs(
   try {
     wait = backoff(retry, error)
   } catch {
-    wait = undefined // A failure of the backoff function must not cost the job its retry.
+    // A failure of the backoff function must not cost the job its retry: the default wait is used.
   }
   if (isThenable(wait)) {
     ignoreRejection(wait)
@@ -99,7 +99,6 @@ export function promiseNote(what: string, instead: string): string {
 }
 
 function milliseconds(value: Duration | undefined, otherwise: number): number {
-  if (value === undefined) return otherwise
   const parsed = parseDuration(value)
   return parsed.ok ? parsed.ms : otherwise
 }

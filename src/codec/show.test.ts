@@ -61,7 +61,7 @@ describe('a value in a message', () => {
     [Object.create({ constructor: undefined }), 'an object'],
     [Object.create({ constructor: { name: 5 } }), 'an object'],
     [throwing, 'an object'],
-  ])('is short and on one line: %s', (value, text) => {
+  ])('is short and on one line: %#', (value, text) => {
     expect(show(value)).toBe(text)
   })
 })
@@ -76,7 +76,7 @@ describe('the reason of an error', () => {
     [new Error('x'.repeat(500)), 'x'.repeat(500)],
     [new Error('x'.repeat(501)), `${'x'.repeat(500)}…`],
     [Object.defineProperty(new Error(), 'message', { get: () => JSON.parse('{') }), 'it throws when it is read'],
-  ])('is its message, cut where it is long: %s', (error, text) => {
+  ])('is its message, cut where it is long: %#', (error, text) => {
     expect(reason(error)).toBe(text)
   })
 })
